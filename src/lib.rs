@@ -144,6 +144,7 @@
 //! | `sim` | simulated runtimes on real sockets | `cli` |
 //! | `session` | recording, reading and exporting traces, dumps, launching programs | `client` |
 //! | `net` | endpoints, client, discovery, diagnostic ports | `client` |
+//! | [`diagnosis`] | why a process is slow, from a recording: the causes, the worst first | |
 //! | [`export`] | recordings and heaps in the file formats of other tools | |
 //! | [`model`] | plain values that rooms share: a process, a recording | |
 //! | [`analysis`] | accumulators: events in, small snapshots out | |
@@ -156,31 +157,36 @@
 //!
 //! `tests/layers.rs` holds the arrows between them, and keeps files, sockets and the like out of the pure rooms.
 //! Clippy keeps clocks out of them: their modules here turn a lint on, whose list is in `.clippy.toml`.
+//! `missing_docs` is on in all rooms that others use as a library.
 
-#[warn(clippy::disallowed_methods)]
+#[warn(missing_docs, clippy::disallowed_methods)]
 pub mod analysis;
 #[cfg(feature = "cli")]
 #[warn(clippy::disallowed_methods)]
 pub mod app;
-#[warn(clippy::disallowed_methods)]
+#[warn(missing_docs, clippy::disallowed_methods)]
 pub mod assembly;
 #[cfg(feature = "cli")]
 pub mod cli;
-#[warn(clippy::disallowed_methods)]
+#[warn(missing_docs, clippy::disallowed_methods)]
 pub mod clr;
-#[warn(clippy::disallowed_methods)]
+#[warn(missing_docs, clippy::disallowed_methods)]
+pub mod diagnosis;
+#[warn(missing_docs, clippy::disallowed_methods)]
 pub mod export;
-#[warn(clippy::disallowed_methods)]
+#[warn(missing_docs, clippy::disallowed_methods)]
 pub mod ipc;
-#[warn(clippy::disallowed_methods)]
+#[warn(missing_docs, clippy::disallowed_methods)]
 pub mod model;
 #[cfg(feature = "client")]
+#[warn(missing_docs)]
 pub mod net;
-#[warn(clippy::disallowed_methods)]
+#[warn(missing_docs, clippy::disallowed_methods)]
 pub mod nettrace;
-#[warn(clippy::disallowed_methods)]
+#[warn(missing_docs, clippy::disallowed_methods)]
 pub mod perfetto;
 #[cfg(feature = "client")]
+#[warn(missing_docs)]
 pub mod session;
 #[cfg(feature = "cli")]
 pub mod sim;
@@ -189,5 +195,5 @@ pub mod tui;
 #[cfg(feature = "cli")]
 #[warn(clippy::disallowed_methods)]
 pub mod ui;
-#[warn(clippy::disallowed_methods)]
+#[warn(missing_docs, clippy::disallowed_methods)]
 pub mod wire;

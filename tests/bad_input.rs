@@ -11,6 +11,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use dn_top::sim::{Fault, Rates, Script, Simulated, Spec};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
 use support::{Invocation, Output, Running, Signal, folder, runtimes};
 
@@ -281,6 +282,17 @@ fn files_that_are_no_recordings_are_told_apart() {
     stats(&file("empty", b"")).assert_refused(1, "ends before its header does: it holds no events");
     stats(&file("text", b"What is the time, please?")).assert_refused(1, "is not a nettrace file: it begins with the bytes");
     stats(&file("escape\u{1b}[2J", b"")).assert_refused(1, "escape\u{fffd}[2J ends before its header does");
+}
+
+#[test]
+fn pipes_and_devices_are_no_heap_files() {
+    let place = folder();
+    let (pipe, zeros) = (place.path().join("pipe.gcdump"), place.path().join("zeros.gcdump"));
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    symlink("/dev/zero", &zeros).unwrap();
+    for path in [pipe, zeros] {
+        Invocation::new([OsStr::new("heap"), path.as_os_str()]).run().assert_refused(1, "it is not a .gcdump file");
+    }
 }
 
 /// What prints a right configuration file works beside a wrong one.

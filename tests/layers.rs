@@ -4,9 +4,14 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests by their attribute, and not what they call")]
 
+#[path = "support/rust_source.rs"]
+mod rust_source;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use rust_source::{paths, tokens, without_tests};
 
 /// Every room, and the rooms that it may use besides itself.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -20,18 +25,38 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("perfetto", &["wire"]),
     ("export", &["model", "analysis", "perfetto", "clr", "nettrace", "wire"]),
     ("model", &["analysis", "clr", "nettrace", "ipc"]),
-    ("app", &["model", "analysis", "clr", "ipc"]),
-    ("ui", &["app", "model", "analysis", "clr", "ipc"]),
+    ("diagnosis", &["model", "analysis", "clr", "ipc"]),
+    ("app", &["diagnosis", "model", "analysis", "clr", "ipc"]),
+    ("ui", &["app", "diagnosis", "model", "analysis", "clr", "ipc"]),
     ("net", &["assembly", "model", "ipc", "perfetto", "wire"]),
     ("session", &["net", "export", "perfetto", "model", "nettrace", "analysis", "clr", "ipc", "wire"]),
     ("sim", &["net", "assembly", "model", "ipc", "perfetto", "nettrace", "clr", "wire"]),
     ("tui", &["ui", "app", "session", "net", "sim", "model", "analysis", "clr", "ipc"]),
-    ("cli", &["tui", "ui", "app", "session", "net", "sim", "export", "perfetto", "model", "analysis", "clr", "nettrace", "ipc", "wire"]),
+    (
+        "cli",
+        &[
+            "tui",
+            "ui",
+            "app",
+            "session",
+            "net",
+            "sim",
+            "diagnosis",
+            "export",
+            "perfetto",
+            "model",
+            "analysis",
+            "clr",
+            "nettrace",
+            "ipc",
+            "wire",
+        ],
+    ),
     ("main", &["cli"]),
 ];
 
 /// The rooms that get bytes, time and sizes as arguments and reach for none of them.
-const PURE: &[&str] = &["wire", "assembly", "ipc", "nettrace", "clr", "analysis", "perfetto", "export", "model", "app", "ui"];
+const PURE: &[&str] = &["wire", "assembly", "ipc", "nettrace", "clr", "analysis", "perfetto", "export", "model", "diagnosis", "app", "ui"];
 
 /// What a pure room may not name: the start of a path.
 const IMPURE: &[&str] = &[
@@ -66,8 +91,17 @@ fn rooms_use_only_what_is_below_them() {
 /// The front doors of what differs between systems: a module of Linux, and one of Windows with the same name and the same items.
 const OF_SYSTEMS: &[&str] = &["net/mod.rs", "net/perf/mod.rs", "net/perfetto/mod.rs", "net/port/mod.rs", "sim/mod.rs", "tui/mod.rs"];
 /// What belongs to one system, and may be named by the rooms that have such modules.
-const SYSTEM: &[&str] =
-    &["rustix", "procfs", "signal_hook", "sysinfo", "interprocess", "std::os", "tokio::signal::unix", "tokio::signal::windows"];
+const SYSTEM: &[&str] = &[
+    "rustix",
+    "procfs",
+    "signal_hook",
+    "sysinfo",
+    "interprocess",
+    "crossterm_winapi",
+    "std::os",
+    "tokio::signal::unix",
+    "tokio::signal::windows",
+];
 
 #[test]
 fn only_the_choice_of_a_module_depends_on_the_system() {
@@ -159,178 +193,6 @@ fn module_of(file: &Path) -> Vec<String> {
         module.pop();
     }
     module
-}
-
-/// Words, `::`, and single other characters.
-fn tokens(source: &str) -> Vec<String> {
-    let mut tokens = Vec::new();
-    let mut rest = source;
-    while let Some(first) = rest.chars().next() {
-        let word = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-        let length = if rest.starts_with("//") {
-            rest.find('\n').unwrap_or(rest.len())
-        } else if rest.starts_with("/*") {
-            block_comment(rest)
-        } else if let Some(string) = string(rest) {
-            string
-        } else if first == '\'' {
-            character_or_lifetime(rest)
-        } else if word > 0 {
-            tokens.push(rest[..word].to_owned());
-            word
-        } else {
-            let length = if rest.starts_with("::") { 2 } else { first.len_utf8() };
-            if !first.is_whitespace() {
-                tokens.push(rest[..length].to_owned());
-            }
-            length
-        };
-        rest = &rest[length..];
-    }
-    tokens
-}
-
-fn block_comment(text: &str) -> usize {
-    let (mut depth, mut at) = (0, 0);
-    while at < text.len() {
-        let step = match &text.as_bytes()[at..] {
-            [b'/', b'*', ..] => (1, 2),
-            [b'*', b'/', ..] => (-1, 2),
-            _ => (0, 1),
-        };
-        depth += step.0;
-        at += step.1;
-        if depth == 0 {
-            break;
-        }
-    }
-    at
-}
-
-/// The length of the string literal, plain or raw, that the text starts with.
-fn string(text: &str) -> Option<usize> {
-    let prefixed = text.trim_start_matches(['b', 'c']);
-    let open = text.len() - prefixed.len();
-    let raw = prefixed.strip_prefix('r').map(|raw| (raw, raw.bytes().take_while(|byte| *byte == b'#').count()));
-    if let Some((raw, hashes)) = raw.filter(|(raw, hashes)| raw[*hashes..].starts_with('"')) {
-        let close = format!("\"{}", "#".repeat(hashes));
-        let start = hashes + 1;
-        return Some(open + 1 + start + raw[start..].find(&close)? + close.len());
-    }
-    let mut escaped = false;
-    let close = prefixed.strip_prefix('"')?.bytes().position(|byte| {
-        let closes = byte == b'"' && !escaped;
-        escaped = byte == b'\\' && !escaped;
-        closes
-    });
-    close.map(|close| open + close + 2)
-}
-
-fn character_or_lifetime(text: &str) -> usize {
-    let mut inside = text[1..].char_indices();
-    match inside.next() {
-        Some((_, '\\')) => 3 + text[3..].find('\'').unwrap() + 1,
-        Some((_, c)) if text[1 + c.len_utf8()..].starts_with('\'') => c.len_utf8() + 2,
-        _ => 1,
-    }
-}
-
-/// The tokens without the items that only tests have.
-fn without_tests(tokens: Vec<String>) -> Vec<String> {
-    let attribute = ["#", "[", "cfg", "(", "test", ")", "]"];
-    let mut kept = Vec::new();
-    let mut rest = tokens.as_slice();
-    while let Some((first, after)) = rest.split_first() {
-        if !rest.iter().take(attribute.len()).eq(attribute.iter()) {
-            kept.push(first.clone());
-            rest = after;
-            continue;
-        }
-        let mut depth = 0;
-        let end = rest[attribute.len()..].iter().position(|token| {
-            depth += i32::from(token == "{") - i32::from(token == "}");
-            depth == 0 && (token == ";" || token == "}")
-        });
-        rest = &rest[attribute.len() + end.unwrap() + 1..];
-    }
-    kept
-}
-
-/// Every path of two names or more, `use` trees taken apart, and `self` and `super` resolved to `crate::`.
-fn paths(file_module: &[String], tokens: &[String]) -> Vec<String> {
-    let mut module = file_module.to_vec();
-    // For each open brace, whether it opened a module.
-    let mut braces = Vec::new();
-    let mut found = Vec::new();
-    let mut at = 0;
-    while at < tokens.len() {
-        match tokens[at].as_str() {
-            "mod" if tokens.get(at + 2).is_some_and(|token| token == "{") => {
-                module.push(tokens[at + 1].clone());
-                braces.push(true);
-                at += 2;
-            }
-            "{" => braces.push(false),
-            "}" if braces.pop() == Some(true) => _ = module.pop(),
-            "use" => {
-                at = tree(tokens, at + 1, &[], &mut |path| found.push(resolve(&module, path)));
-                continue;
-            }
-            token if is_name(token) && tokens.get(at + 1).is_some_and(|next| next == "::") => {
-                at = tree(tokens, at, &[], &mut |path| found.push(resolve(&module, path)));
-                continue;
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    found
-}
-
-/// Reads one path or `use` tree that starts at `at`, passes on each path in it, and returns where it ends.
-fn tree(tokens: &[String], mut at: usize, before: &[&str], tell: &mut impl FnMut(&[&str])) -> usize {
-    let mut path = before.to_vec();
-    loop {
-        match tokens.get(at).map(String::as_str) {
-            Some("::") => at += 1,
-            Some("{") => {
-                at += 1;
-                while tokens[at] != "}" {
-                    at = if tokens[at] == "," { at + 1 } else { tree(tokens, at, &path, tell).max(at + 1) };
-                }
-                return at + 1;
-            }
-            Some(token) if is_name(token) || token == "*" => {
-                path.push(token);
-                at += 1;
-                if tokens.get(at).is_none_or(|next| next != "::") {
-                    break;
-                }
-            }
-            // `Type::<T>`, `<T>::f`: what follows is read as paths of its own.
-            _ => break,
-        }
-    }
-    if tokens.get(at).is_some_and(|token| token == "as") {
-        at += 2;
-    }
-    tell(&path);
-    at
-}
-
-fn is_name(token: &str) -> bool {
-    token.starts_with(|c: char| c.is_alphabetic() || c == '_')
-}
-
-fn resolve(module: &[String], path: &[&str]) -> String {
-    let supers = path.iter().take_while(|name| **name == "super").count();
-    let (base, rest): (&[String], &[&str]) = match path.first() {
-        Some(&"crate" | &"dn_top") => (&[], &path[1..]),
-        Some(&"self") => (module, &path[1..]),
-        Some(&"super") => (&module[..module.len().saturating_sub(supers)], &path[supers..]),
-        _ => return path.join("::"),
-    };
-    base.iter().map(String::as_str).chain(rest.iter().copied()).fold("crate".to_owned(), |whole, name| whole + "::" + name)
 }
 
 fn root() -> &'static Path {

@@ -4,7 +4,7 @@
 #   tests/windows.sh setup    makes the folder that the rest takes: Debian sid with rustc and its library's source, mingw-w64 and Wine, and single-file
 #                             .NET 8 and 10 programs for Windows. It takes root, debootstrap, npm, 4 GB and some minutes, and changes nothing outside.
 #   tests/windows.sh check    compiles
-#   tests/windows.sh units    compiles, and runs the unit tests of net, session and sim, counted
+#   tests/windows.sh units    compiles, and runs the unit tests of net, session, sim and the console, counted
 #   tests/windows.sh live     compiles, and runs the program beside the runtimes
 #   tests/windows.sh          both
 #
@@ -36,7 +36,8 @@ skip() {
 }
 
 setup() {
-  command -v debootstrap npm unshare >/dev/null
+  local tool
+  for tool in debootstrap npm unshare; do command -v "$tool" >/dev/null || { echo "there is no $tool"; exit 1; }; done
   mkdir -p "$folder"
   archive=$(apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' 'Component: main' | head -n 1)
   [[ -x $folder/usr/bin/apt-get ]] || debootstrap --variant=minbase sid "$folder" "$archive" >/dev/null
@@ -66,14 +67,15 @@ cargo_inside() { inside "cd /src; cargo $1 -Z build-std=std,panic_unwind --targe
 # answer in, which Wine on a busy machine does not keep.
 units() {
   local said
-  said=$(cargo_inside test --lib -- net:: session:: sim:: --skip a_silent_process_holds_nobody_up --skip a_hundred_silent_processes) || { tail -n 60 <<<"$said"; echo 'FAILED windows: unit tests'; exit 1; }
+  said=$(cargo_inside test --lib -- net:: session:: sim:: tui::tty --skip a_silent_process_holds_nobody_up --skip a_hundred_silent_processes) || { tail -n 60 <<<"$said"; echo 'FAILED windows: unit tests'; exit 1; }
   [[ $said =~ ([0-9]+)\ passed ]] && ((BASH_REMATCH[1] >= 100)) || { echo "FAILED windows: too few unit tests ran: $said"; exit 1; }
   echo "windows: ${BASH_REMATCH[1]} unit tests passed under Wine"
 }
 
 # The program beside the runtimes, as a script for bash inside. Wine's own pids are not those of Linux.
 live='
-dn_top() { timeout 120 wine /target/x86_64-pc-windows-gnu/debug/dn-top.exe "$@"; }
+program=/target/x86_64-pc-windows-gnu/debug/dn-top.exe
+dn_top() { timeout 120 wine $program "$@"; }
 fail() { echo "FAILED windows: $1"; exit 1; }
 expect() { grep -q -- "$2" <<<"$3" || fail "$1: no $2 in: $3"; }
 refused() { # CODE WORDS COMMAND..
@@ -123,7 +125,7 @@ refused 2 "the dashboard needs a terminal"
 refused 3 "there is no process" info 99999
 
 # A client that is killed leaves the runtime answering.
-wine /target/x86_64-pc-windows-gnu/debug/dn-top.exe trace azmcp -o killed.nettrace 2>/dev/null & sleep 5; kill -9 $!
+wine $program trace azmcp -o killed.nettrace 2>/dev/null & sleep 5; kill -9 $!
 expect "after a kill" "Runtime  *10\\." "$(dn_top info azmcp)"
 
 # A process that is killed leaves what had come. It is suspended at startup until it is resumed.
@@ -139,8 +141,56 @@ wait $recorder || true
 expect "a killed target" "every complete block is kept" "$(cat cut.txt)"
 expect "a file that was cut off" "CUT OFF" "$(dn_top stats cut.nettrace.partial 2>/dev/null)"
 
+# Diagnostics that are switched off. What shows that a single file is a program of .NET is a file beside it.
+mkdir off
+ln -s /mcp/azmcp.exe off/shop.exe
+touch off/shop.runtimeconfig.json
+DOTNET_EnableDiagnostics=0 wine off/shop.exe server start <input >/dev/null 2>&1 & off=$!
+for _ in $(seq 30); do grep -q shop <<<"$(dn_top ps)" && break; sleep 1; done
+expect "diagnostics that are switched off" "Contact .*switched off by DOTNET_EnableDiagnostics=0" "$(dn_top info shop)"
+kill $off
+
 # A dump takes a program that a single file lacks; the runtime starts the one that lies beside it.
-refused 1 "published without it: copy createdump.exe" dump azmcp -o "Z:\\tmp\\a.dmp"
+refused 1 "published as a single file, copy createdump.exe" dump azmcp -o "Z:\\tmp\\a.dmp"
+
+# The dashboard, in a pseudo-terminal. What a console does with escape sequences is seen by a program that does nothing else.
+in_terminal() { script -qfec "stty rows 40 cols 120; exec wine $1" "$2"; }
+x86_64-w64-mingw32-gcc -o console.exe /src/tests/tools/console.c
+in_terminal "console.exe console.txt" /dev/null </dev/null >/dev/null
+echo "windows: the console of $(wine --version): $(cat console.txt)"
+case $(cat console.txt) in
+"setting accepted, cursor moved 0 columns"*) colors=256 ;;
+*) colors=16 ;;
+esac
+in_terminal "$program doctor" doctor.txt </dev/null >/dev/null || true
+expect "the kind of the terminal" "terminal .*$colors colors" "$(cat doctor.txt)"
+mkfifo keys
+in_terminal "$program" screen.txt <keys >/dev/null & dashboard=$!
+exec 4>keys
+shows() { # WORDS, since the last time
+  for _ in $(seq 60); do
+    screen=$(tail -c "+$seen" screen.txt | tr -d "\0")
+    grep -q -- "$1" <<<"$screen" && { seen=$(($(stat -c %s screen.txt) + 1)); return; }
+    sleep 1
+  done
+  fail "the dashboard does not show $1: $screen"
+}
+seen=1
+# A cell that stays as it was is not written again: only what takes the place of something else is whole.
+shows attachable
+printf t >&4
+shows recording
+printf t >&4
+shows done
+printf "?" >&4
+shows Keys
+printf "\033" >&4
+shows unwatch
+printf q >&4
+exec 4>&-
+wait $dashboard || fail "the dashboard ended with $?"
+expect "the recording of the dashboard" " 0 dropped" "$(dn_top stats azmcp_*.nettrace)"
+expect "after the dashboard" "Runtime  *10\." "$(dn_top info azmcp)"
 
 # Startup hooks, in .NET 8: the other program was built without them.
 if [[ -f /hook/hook.dll ]]; then

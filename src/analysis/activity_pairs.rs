@@ -9,7 +9,7 @@ use crate::nettrace::{Event, Metadata, Value, Values};
 use crate::wire::Utf16;
 
 use super::RunningActivity;
-use super::diagnostic_source;
+use super::diagnostic_source::{self, RequestDetail};
 use super::http::{self, Layer, Outcome};
 
 /// Kinds of activity that are distinguished.
@@ -18,6 +18,10 @@ const OPERATIONS: usize = 128;
 const RUNNING: usize = 4096;
 /// Bytes of a subject that are kept.
 const SUBJECT: usize = 200;
+/// Characters of a request's method that are kept.
+const METHOD: usize = 20;
+/// Below 500, the statuses that Kestrel answers bad requests with (KestrelBadHttpRequestException).
+const BAD_REQUESTS: [u16; 7] = [400, 405, 408, 411, 413, 414, 431];
 
 /// Pairs starts and stops.
 #[derive(Debug, Default)]
@@ -27,6 +31,8 @@ pub struct ActivityPairs {
     by_name: HashMap<Box<[u8]>, usize>,
     /// The provider and name that were looked for last; kept for its memory.
     key: Vec<u8>,
+    /// The route values that came last; kept for its memory.
+    route_values: String,
     /// By index of the metadata record; `None` where there was no room for another operation.
     by_metadata: HashMap<u32, Option<usize>>,
     running: HashMap<(usize, [u8; 16]), usize>,
@@ -46,7 +52,7 @@ pub struct Operation {
     pub layer: Layer,
 }
 
-/// What an event says of an activity.
+/// What an event has of an activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActivityStep {
     /// It began.
@@ -69,15 +75,23 @@ pub enum ActivityStep {
 }
 
 impl ActivityPairs {
-    /// Takes an event of the kinds `ActivityStart`, `ActivityStop` and `ActivityFailure`; does nothing with others.
+    /// Takes an event of the kinds `ActivityStart`, `ActivityStop`, `ActivityFailure` and `ActivityDetail`; does nothing with others.
     pub fn feed(&mut self, kind: EventKind, event: &Event<'_>, at: i64) -> Option<ActivityStep> {
+        if kind == EventKind::ActivityDetail {
+            self.detail(event);
+            return None;
+        }
         let operation = self.operation_of(kind, event)?;
         match kind {
             EventKind::ActivityStart => Some(ActivityStep::Began { operation, place: self.start(event, at, operation) }),
             EventKind::ActivityStop => self.stop(event, operation),
             EventKind::ActivityFailure => {
-                if let Some(place) = self.running.get(&(operation, event.activity_id())) {
-                    self.places[*place].has_failed = true;
+                let ended = &mut self.places[*self.running.get(&(operation, event.activity_id()))?].outcome;
+                // Kestrel sets the status of a request that ends with an unhandled exception before ASP.NET Core reports the exception, first with the
+                // status: where no response has started 500, or that of a BadHttpRequestException, which is the client's fault
+                // (HttpProtocol.ProcessRequests, HostingApplicationDiagnostics.RequestEnd). Any other is that of a response that had begun.
+                if !matches!(*ended, Outcome::Status(status) if status >= 500 || BAD_REQUESTS.contains(&status)) {
+                    *ended = Outcome::Failed;
                 }
                 None
             }
@@ -103,6 +117,30 @@ impl ActivityPairs {
     /// What goes on, with its place.
     pub fn running(&self) -> impl Iterator<Item = (usize, &RunningActivity)> {
         self.running.values().map(|place| (*place, &self.places[*place]))
+    }
+
+    /// What an event in a request has of it: the method, the status, and the route instead of the path.
+    fn detail(&mut self, event: &Event<'_>) -> Option<()> {
+        let (layer, RequestDetail { method, route_values, outcome }) = RequestDetail::read(event.values())?;
+        let (provider, name) = layer.request()?;
+        let operation = self.known(provider, name.as_bytes())?;
+        let activity = &mut self.places[*self.running.get(&(operation, event.activity_id()))?];
+        if activity.outcome == Outcome::Unknown {
+            activity.outcome = outcome;
+        }
+        // A request that is redirected is sent again.
+        if let Some(method) = method.filter(|_| !activity.has_method) {
+            activity.has_method = true;
+            activity.subject.insert(0, ' ');
+            method.chars().filter(char::is_ascii).take(METHOD).enumerate().for_each(|(at, c)| activity.subject.insert(at, c));
+        }
+        if let Some(values) = route_values {
+            values.copy_start(&mut self.route_values, SUBJECT);
+            http::add_route(&mut activity.subject, &self.route_values);
+            // Behind the values that are kept, segments of the path may be identifiers still.
+            activity.has_route = values.chars().nth(SUBJECT).is_none();
+        }
+        Some(())
     }
 
     fn operation_of(&mut self, kind: EventKind, event: &Event<'_>) -> Option<usize> {
@@ -174,7 +212,8 @@ impl ActivityPairs {
             }
         };
         let running = &mut self.places[place];
-        (running.operation, running.since, running.thread, running.has_failed) = (operation, at, event.thread(), false);
+        (running.operation, running.since, running.thread) = (operation, at, event.thread());
+        (running.outcome, running.has_method, running.has_route) = (Outcome::Unknown, false, false);
         running.subject.clear();
         let values = event.values();
         let layer = self.operations[operation].layer;
@@ -183,15 +222,17 @@ impl ActivityPairs {
             _ if layer == Layer::Client && http::add_url(&mut running.subject, values.clone(), SUBJECT) => {}
             _ => add_texts(&mut running.subject, values, 0),
         }
+        if matches!(layer, Layer::Client | Layer::Server | Layer::Kestrel) {
+            end_at_segment(&mut running.subject);
+        }
         Some(place)
     }
 
     fn stop(&mut self, event: &Event<'_>, operation: usize) -> Option<ActivityStep> {
         let place = self.running.remove(&(operation, event.activity_id()))?;
-        let outcome = match self.operations[operation].layer {
-            _ if self.places[place].has_failed => Outcome::Failed,
-            Layer::Client | Layer::Server | Layer::Kestrel => Outcome::of_stop(event.values()),
-            Layer::Part | Layer::Other => Outcome::Unknown,
+        let outcome = match (self.places[place].outcome, self.operations[operation].layer) {
+            (Outcome::Unknown, Layer::Client | Layer::Server | Layer::Kestrel) => Outcome::of_stop(event.values()),
+            (outcome, _) => outcome,
         };
         self.free.push(place);
         Some(ActivityStep::Ended { operation, place, outcome })
@@ -210,6 +251,16 @@ impl ActivityPairs {
             }
             stays
         });
+    }
+}
+
+/// Ends the path of a request that was cut off behind its last whole segment: a part of an identifier is not known to be one.
+fn end_at_segment(subject: &mut String) {
+    if subject.chars().count() >= SUBJECT
+        && let Some(at) = subject.rfind('/')
+    {
+        subject.truncate(at + 1);
+        subject.push('…');
     }
 }
 

@@ -62,7 +62,7 @@ pub struct MissingAssembly {
     pub at: i64,
     /// What was looked for; not sanitised.
     pub name: String,
-    /// Who asked for it; can be empty. Not sanitised.
+    /// The requesting assembly; can be empty. Not sanitised.
     pub requested_by: String,
 }
 

@@ -31,7 +31,7 @@ pub enum Unit {
     Nanoseconds,
     /// A share of the recording's time, 1 for all of it; more where several threads are counted.
     Share,
-    /// What its name says.
+    /// The cell's value.
     Plain,
 }
 

@@ -1,7 +1,5 @@
 //! Waits for locks: how many, how long, and where.
 
-use std::collections::VecDeque;
-
 use foldhash::HashMap;
 
 use crate::clr::EventKind;
@@ -22,15 +20,17 @@ const SITES: usize = 1024;
 const TOP: usize = 100;
 /// Frames that tell a place: those of the lock itself come first.
 const DEPTH: usize = 12;
-/// Waits that are kept one by one.
-const RECENT: usize = 64;
 /// Seconds that the latest waits are looked at for.
 const LATELY: u32 = 10;
+/// The shortest time since the start of a session over which threads that wait are counted: one burst is no average.
+const SHORTEST: i64 = 3 * SECOND;
 const SECOND: i64 = 1_000_000_000;
 
 /// Pairs begin and end of waits by thread, which can wait for one lock at a time.
 #[derive(Debug)]
 pub(super) struct Contention {
+    /// When the session began.
+    began: i64,
     started: u64,
     start_lost: u64,
     native: u64,
@@ -41,8 +41,6 @@ pub(super) struct Contention {
     count_over_time: Timeline,
     /// Nanoseconds of the waits that ended, in the seconds in which they were.
     wait_over_time: Timeline,
-    waiting_over_time: Timeline,
-    recent: VecDeque<Waited>,
     /// The place of the latest wait, as a key.
     key: Vec<u8>,
 }
@@ -50,15 +48,7 @@ pub(super) struct Contention {
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     since: i64,
-    lock: Option<u64>,
     frames: [u64; DEPTH],
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Waited {
-    thread: ThreadId,
-    waited_ns: u64,
-    from: Waiting,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -87,7 +77,7 @@ impl Row for Site {
 pub struct ContentionSnapshot {
     /// Waits for managed locks: as many as all places have together.
     pub count: u64,
-    /// Of these, those whose start is not in the stream; their end says how long they took.
+    /// Of these, those whose start is not in the stream; their end has how long they took.
     pub start_lost: u64,
     /// Waits for locks of the runtime itself that began; not in `count`, nor in anything below.
     pub native: u64,
@@ -101,22 +91,19 @@ pub struct ContentionSnapshot {
     pub quantiles_ns: Option<[u64; 3]>,
     /// Waits a second over the last ten seconds.
     pub rate: f64,
-    /// Threads that waited at any moment of the last ten seconds, on average: their time together divided by that of the clock.
-    pub recent_waiters: f64,
+    /// Threads that waited at any moment of the last ten seconds, on average: their time together divided by that of the clock. `None` in the first
+    /// three seconds of a session.
+    pub recent_waiters: Option<f64>,
     /// Waits that are not over: threads that wait now, or waited when the session was stopped.
     pub waiting: usize,
     /// Most threads that waited at the same time.
     pub most_waiting: usize,
     /// Waits by step.
     pub count_over_time: Timeline,
-    /// Most threads that waited at the same time, by step.
-    pub waiting_over_time: Timeline,
     /// Places, those where most time was spent first: no more than 100.
     pub sites: Vec<ContentionSite>,
     /// Time spent in places that are not in the list.
     pub others_ns: u64,
-    /// The latest waits, newest first: no more than 64.
-    pub recent: Vec<LockWait>,
 }
 
 /// A place where threads wait for a lock.
@@ -134,24 +121,10 @@ pub struct ContentionSite {
     pub longest_ns: u64,
 }
 
-/// A wait for a lock that ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LockWait {
-    /// When it began, nanoseconds since the start of the session.
-    pub at: i64,
-    /// Who waited.
-    pub thread: ThreadId,
-    /// How long.
-    pub wait_ns: u64,
-    /// For which lock, where that is known (.NET 8).
-    pub lock: Option<u64>,
-    /// Methods or addresses, leaf first. Not sanitised.
-    pub frames: Vec<String>,
-}
-
 impl Default for Contention {
     fn default() -> Self {
         Self {
+            began: 0,
             started: 0,
             start_lost: 0,
             native: 0,
@@ -161,14 +134,17 @@ impl Default for Contention {
             sites: Ranking::new(SITES),
             count_over_time: Timeline::new(Merge::Sum),
             wait_over_time: Timeline::new(Merge::Sum),
-            waiting_over_time: Timeline::new(Merge::Max),
-            recent: VecDeque::with_capacity(RECENT),
             key: Vec::new(),
         }
     }
 }
 
 impl Contention {
+    /// Waits of a session that began then.
+    pub(super) fn since(began: i64) -> Self {
+        Self { began, ..Self::default() }
+    }
+
     /// Whether a thread waits for a lock now, as far as is known.
     #[inline]
     pub(super) fn is_waiting(&self, thread: ThreadId) -> bool {
@@ -182,7 +158,7 @@ impl Contention {
         }
         self.started += 1;
         self.count_over_time.add(known.at, 1.0);
-        let waiting = Waiting { since: known.at, lock: start.lock, frames: frames(known) };
+        let waiting = Waiting { since: known.at, frames: frames(known) };
         if self.waiting.len() >= WAITING && !self.waiting.contains_key(&known.thread) {
             return self.end_lost(&waiting);
         }
@@ -191,7 +167,6 @@ impl Contention {
             self.end_lost(&before);
         }
         self.most_waiting = self.most_waiting.max(self.waiting.len());
-        self.waiting_over_time.add(known.at, self.waiting.len() as f64);
     }
 
     fn stop(&mut self, known: &Known<'_>, stop: ContentionStop) {
@@ -206,17 +181,13 @@ impl Contention {
             (None, Some(reported)) => {
                 self.start_lost += 1;
                 let since = known.at.saturating_sub(i64::try_from(reported).unwrap_or(i64::MAX));
-                (Waiting { since, lock: None, frames: frames(known) }, reported)
+                (Waiting { since, frames: frames(known) }, reported)
             }
             (None, None) => return,
         };
         self.times.add(waited_ns);
-        share_out(&mut self.wait_over_time, known.at, waited_ns);
+        share_out(&mut self.wait_over_time, self.began, known.at, waited_ns);
         self.site(&from.frames).fold(Site { count: 1, unfinished: 0, wait_ns: waited_ns, longest_ns: waited_ns });
-        if self.recent.len() >= RECENT {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(Waited { thread: known.thread, waited_ns, from });
     }
 
     /// A wait began, and how long it took is not known.
@@ -233,6 +204,19 @@ impl Contention {
     /// The waits that go on, and how long each has taken.
     fn going_on(&self, now: i64) -> impl Iterator<Item = (&Waiting, u64)> {
         self.waiting.values().map(move |waiting| (waiting, u64::try_from(now.saturating_sub(waiting.since)).unwrap_or(0)))
+    }
+
+    /// Threads that waited at any moment of the last ten seconds, on average: their time together divided by that of the clock. `None` in the first
+    /// three seconds of a session.
+    pub(super) fn recent_waiters(&self, now: i64) -> Option<f64> {
+        let first = (now / SECOND - i64::from(LATELY) + 1).saturating_mul(SECOND).max(self.began);
+        let time = now.saturating_sub(first);
+        if time < SHORTEST {
+            return None;
+        }
+        let mut over_time = self.wait_over_time.clone();
+        self.going_on(now).for_each(|(_, waited_ns)| share_out(&mut over_time, self.began, now, waited_ns));
+        Some(over_time.sum(now, LATELY) / time as f64)
     }
 
     /// Places by the method that takes the lock.
@@ -268,10 +252,10 @@ fn frames(known: &Known<'_>) -> [u64; DEPTH] {
     frames
 }
 
-/// Adds a wait that ended, or goes on, to the seconds in which it was, as far back as these are looked at.
-fn share_out(line: &mut Timeline, end: i64, waited_ns: u64) {
+/// Adds a wait that ended, or goes on, to the seconds of the session in which it was, as far back as these are looked at.
+fn share_out(line: &mut Timeline, began: i64, end: i64, waited_ns: u64) {
     let longest = i64::from(LATELY + 1) * SECOND;
-    let mut from = end.saturating_sub(i64::try_from(waited_ns).unwrap_or(longest).min(longest)).max(0);
+    let mut from = end.saturating_sub(i64::try_from(waited_ns).unwrap_or(longest).min(longest)).max(began);
     while from < end {
         let to = ((from / SECOND + 1) * SECOND).min(end);
         line.add(from, (to - from) as f64);
@@ -313,17 +297,8 @@ impl Analysis for Contention {
 
     fn snapshot(&self, view: &View<'_>) -> ContentionSnapshot {
         let sites = self.sites(view.symbols, view.now);
-        let mut wait_over_time = self.wait_over_time.clone();
-        self.going_on(view.now).for_each(|(_, waited_ns)| share_out(&mut wait_over_time, view.now, waited_ns));
         let wait_ns = self.going_on(view.now).fold(self.times.sum(), |sum, (_, waited_ns)| sum.saturating_add(waited_ns));
         let longest_ns = self.going_on(view.now).fold(self.times.largest(), |longest, (_, waited_ns)| longest.max(waited_ns));
-        let wait = |waited: &Waited| LockWait {
-            at: waited.from.since,
-            thread: waited.thread,
-            wait_ns: waited.waited_ns,
-            lock: waited.from.lock,
-            frames: view.symbols.frame_names(&waited.from.frames).collect(),
-        };
         ContentionSnapshot {
             count: self.started.saturating_add(self.start_lost),
             start_lost: self.start_lost,
@@ -333,14 +308,12 @@ impl Analysis for Contention {
             longest_ns,
             quantiles_ns: self.times.quantiles(),
             rate: self.count_over_time.rate(view.now, LATELY),
-            recent_waiters: wait_over_time.rate(view.now, LATELY) / SECOND as f64,
+            recent_waiters: self.recent_waiters(view.now),
             waiting: self.waiting.len(),
             most_waiting: self.most_waiting,
             count_over_time: self.count_over_time.clone(),
-            waiting_over_time: self.waiting_over_time.clone(),
             others_ns: sites.iter().fold(wait_ns, |left, site| left.saturating_sub(site.wait_ns)),
             sites,
-            recent: self.recent.iter().rev().map(wait).collect(),
         }
     }
 }

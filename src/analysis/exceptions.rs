@@ -2,13 +2,15 @@
 
 use std::collections::VecDeque;
 
-use crate::clr::EventKind;
 use crate::clr::payload::ExceptionThrown;
 use crate::nettrace::ThreadId;
 use crate::wire::Utf16;
 
-use super::known::{Analysis, Frames, Known, View};
+use super::known::{Frames, Known, View};
+use super::methods::{EventStacks, TypeStacks};
 use super::ranking::{Ranking, Row};
+use super::rates::RecentRate;
+use super::symbols::Symbols;
 use super::timeline::{Merge, Timeline};
 
 /// Types that are distinguished.
@@ -21,6 +23,8 @@ const RECENT: usize = 64;
 const DEPTH: usize = 64;
 /// Characters of a message that are kept.
 const MESSAGE: usize = 400;
+/// Since .NET 9 the frames that throw are managed code themselves.
+const DISPATCH: &str = "System.Runtime.EH.";
 
 /// Counts exceptions as they are thrown, caught or not.
 #[derive(Debug)]
@@ -30,12 +34,13 @@ pub(super) struct Exceptions {
     types: Ranking<Type>,
     over_time: Timeline,
     recent: VecDeque<Thrown>,
+    stacks: EventStacks,
 }
 
 #[derive(Debug, Default)]
 struct Type {
     count: u64,
-    lately: Lately,
+    recent_rate: RecentRate,
     last: Thrown,
 }
 
@@ -46,38 +51,7 @@ impl Row for Type {
 
     fn fold(&mut self, row: Self) {
         self.count += row.count;
-        self.lately.fold(row.lately);
-    }
-}
-
-/// How many came lately: each counts less and less with time.
-#[derive(Debug, Clone, Copy, Default)]
-struct Lately {
-    weight: f64,
-    at: i64,
-}
-
-impl Lately {
-    /// Nanoseconds after which one counts but a third.
-    const SPAN: f64 = 3e9;
-
-    fn at(self, now: i64) -> f64 {
-        self.weight * (-(now.saturating_sub(self.at).max(0) as f64) / Self::SPAN).exp()
-    }
-
-    fn add(&mut self, at: i64) {
-        *self = Self { weight: self.at(at) + 1.0, at: self.at.max(at) };
-    }
-
-    fn fold(&mut self, other: Self) {
-        let at = self.at.max(other.at);
-        *self = Self { weight: self.at(at) + other.at(at), at };
-    }
-
-    /// How many a second. In a session that is younger than the span, there were fewer that could count.
-    fn rate(self, now: i64) -> f64 {
-        let seconds = Self::SPAN / 1e9 * (1.0 - (-(now.max(1_000_000_000) as f64) / Self::SPAN).exp());
-        self.at(now) / seconds
+        self.recent_rate.fold(row.recent_rate);
     }
 }
 
@@ -107,8 +81,7 @@ impl Thrown {
     fn snapshot(&self, view: &View<'_>) -> ThrownException {
         let Self { at, thread, hresult, rethrown, ref type_name, ref message, ref frames } = *self;
         let mut frames = frames.resolve(view.symbols);
-        // Since .NET 9 the frames that throw are managed code themselves.
-        frames.drain(..frames.iter().take_while(|frame| frame.starts_with("System.Runtime.EH.")).count());
+        frames.drain(..frames.iter().take_while(|frame| frame.starts_with(DISPATCH)).count());
         ThrownException { at, thread, hresult, rethrown, type_name: type_name.clone(), message: message.clone(), frames }
     }
 }
@@ -124,14 +97,14 @@ pub struct ExceptionSnapshot {
     pub rate: f64,
     /// Exceptions a second before that, over up to five minutes; `None` before there was half a minute of it.
     pub usual: Option<f64>,
-    /// Exceptions by step.
-    pub over_time: Timeline,
     /// Types, most frequent first: no more than 100.
     pub types: Vec<ExceptionType>,
     /// Exceptions of types that are not in the list.
     pub others: u64,
     /// The latest, newest first: no more than 64.
     pub recent: Vec<ThrownException>,
+    /// Where they are thrown.
+    pub stacks: TypeStacks,
 }
 
 /// How often exceptions of a type were thrown.
@@ -174,45 +147,47 @@ impl Default for Exceptions {
             types: Ranking::new(TYPES),
             over_time: Timeline::new(Merge::Sum),
             recent: VecDeque::with_capacity(RECENT),
+            stacks: EventStacks::default(),
         }
     }
 }
 
 impl Exceptions {
+    /// From here on, numbers of stacks mean others.
+    pub(super) fn forget_stacks(&mut self) {
+        self.stacks.forget_stacks();
+    }
+
     fn usual(&self, now: i64) -> Option<f64> {
         const SECOND: i64 = 1_000_000_000;
         let before = now.saturating_sub(10 * SECOND);
         let seconds = usize::try_from(before / SECOND).unwrap_or(0).min(290);
         (seconds >= 30).then(|| self.over_time.recent(before, seconds).into_iter().sum::<f64>() / seconds as f64)
     }
-}
 
-impl Analysis for Exceptions {
-    type Snapshot = ExceptionSnapshot;
-
-    fn feed(&mut self, known: &Known<'_>) -> Option<()> {
-        if known.kind != EventKind::ExceptionThrown {
-            return Some(());
-        }
+    /// Takes an exception that was thrown. `None` where its payload makes no sense.
+    pub(super) fn feed(&mut self, known: &Known<'_>, symbols: &Symbols) -> Option<()> {
         let thrown: ExceptionThrown<'_> = known.payload()?;
         self.thrown += 1;
         self.rethrown += u64::from(thrown.is_rethrown());
         self.over_time.add(known.at, 1.0);
         let of_type = self.types.row(thrown.type_name.as_bytes());
         of_type.count += 1;
-        of_type.lately.add(known.at);
+        of_type.recent_rate.add(known.at);
         of_type.last.set(known, &thrown);
         let mut latest = if self.recent.len() < RECENT { Thrown::default() } else { self.recent.pop_front().unwrap_or_default() };
         latest.set(known, &thrown);
         self.recent.push_back(latest);
+        self.stacks.add(known, symbols, thrown.type_name, 1);
         Some(())
     }
 
-    fn snapshot(&self, view: &View<'_>) -> ExceptionSnapshot {
+    /// What was thrown so far.
+    pub(super) fn snapshot(&self, view: &View<'_>) -> ExceptionSnapshot {
         let named = |(name, row): (&[u8], &Type)| ExceptionType {
             name: Utf16::new(name).to_string(),
             count: row.count,
-            rate: row.lately.rate(view.now),
+            rate: row.recent_rate.rate(view.now),
             last: row.last.snapshot(view),
         };
         let types: Vec<_> = self.types.heaviest(TOP).into_iter().map(named).collect();
@@ -223,10 +198,10 @@ impl Analysis for Exceptions {
             rethrown: self.rethrown,
             rate: self.over_time.rate(view.now, 10),
             usual: self.usual(view.now),
-            over_time: self.over_time.clone(),
             others: self.thrown - types.iter().map(|named| named.count).sum::<u64>(),
             types,
             recent,
+            stacks: self.stacks.snapshot(view.symbols).without_frames(|frame| frame.name.starts_with(DISPATCH)),
         }
     }
 }

@@ -165,6 +165,15 @@ impl Word {
     }
 }
 
+/// How well a name is what was typed: 0 where it is that, 1 where it begins so, else 2.
+pub fn name_rank(typed: &str, name: &str) -> u8 {
+    let mut name = name.chars().map(lower);
+    if !typed.trim().chars().map(lower).all(|letter| name.next() == Some(letter)) {
+        return 2;
+    }
+    u8::from(name.next().is_some())
+}
+
 /// One letter for one: ranges of bytes stay those of the text.
 fn lower(c: char) -> char {
     if c.is_ascii() { c.to_ascii_lowercase() } else { c.to_lowercase().next().unwrap_or(c) }
@@ -174,7 +183,7 @@ fn lower(c: char) -> char {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventFilter(Filter);
 
-/// Events of which there are so many, and which say so little one by one, that they are shown only where they are asked for.
+/// Events of which there are so many, and which mean so little one by one, that they are shown only on request.
 const COMMON: [&str; 2] = ["Microsoft-DotNETCore-SampleProfiler", "Microsoft-Windows-DotNETRuntimeRundown"];
 
 impl EventFilter {
@@ -198,6 +207,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn what_is_typed_in_full_is_the_best_name() {
+        for (typed, name, rank) in
+            [("gc", "gc", 0), ("GC ", "gc", 0), ("gc", "gc-verbose", 1), ("gc", "no-gc", 2), ("gc-v", "gc", 2), ("", "gc", 1), ("", "", 0)]
+        {
+            assert_eq!(name_rank(typed, name), rank, "{typed:?} {name:?}");
+        }
+    }
 
     const ROW: [Field<'_>; 4] = [
         Field::text("NAME", "OrderService"),

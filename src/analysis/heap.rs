@@ -1,7 +1,7 @@
 //! What is on the heap: objects by type, from a walk over it in a full collection.
 //!
-//! A session that asks for it (keywords 0x1980001) makes the runtime collect at once and tell of every object that it finds alive, and of every
-//! reference, apart: an object says how many references it holds, and they follow in the same order in events of their own. So there is a sum that must
+//! A session with the keywords 0x1980001 makes the runtime collect at once and report every object that it finds alive, and of every
+//! reference, apart: an object has the number of references that it holds, and they follow in the same order in events of their own. So there is a sum that must
 //! hold, and events have running numbers: where something is missing, that shows.
 
 use std::fmt;
@@ -39,7 +39,7 @@ struct Walk {
     types: HashMap<u64, Objects>,
     others: Objects,
     all: Objects,
-    /// References that objects said they hold.
+    /// References that objects hold, by their own count.
     promised_edges: u64,
     edges: u64,
     node_events: Events,
@@ -109,6 +109,10 @@ pub enum HeapProblem {
     EventsLost(u64),
     /// The type of so many objects was not reported: another session has it named already.
     TypesUnknown(u64),
+    /// The file that was read has no names of the types of so many objects.
+    TypesUnnamed(u64),
+    /// PerfView kept only about this share of the objects in the file, percent; 0 for less than 1.
+    Sampled(u32),
 }
 
 impl fmt::Display for HeapProblem {
@@ -120,14 +124,34 @@ impl fmt::Display for HeapProblem {
             Self::EventsMissing(count) => write!(f, "{count} events are missing: there are more objects than these"),
             Self::EventsLost(count) => write!(f, "the runtime dropped {count} events: there may be more objects than these"),
             Self::TypesUnknown(count) => write!(f, "the types of {count} objects are missing: an earlier session may have received them"),
+            Self::TypesUnnamed(count) => write!(f, "the types of {count} objects have no names in the file"),
+            Self::Sampled(percent) => {
+                let share = if *percent == 0 { "less than 1".to_owned() } else { format!("about {percent}") };
+                write!(f, "the file is a sample of {share} % of the objects: there are more objects than these")
+            }
         }
     }
 }
 
 impl HeapSnapshot {
-    /// Whether every object and every reference was reported, so that references can be followed. Types may be missing: their objects have no names.
+    /// What a walk found that came to its end, with nothing wrong: objects of all types, and the references between them.
+    pub fn new(mut types: Vec<HeapType>, references: u64) -> Self {
+        let sum =
+            |types: &[HeapType]| types.iter().fold((0, 0), |(objects, bytes), of| (objects + of.objects, of.bytes.saturating_add(bytes)));
+        let (objects, bytes) = sum(&types);
+        types.sort_unstable_by(|a, b| (b.bytes, b.objects, &a.name, &a.module).cmp(&(a.bytes, a.objects, &b.name, &b.module)));
+        let rest = types.split_off(types.len().min(TOP));
+        let others = sum(&rest);
+        let others = (rest.len() as u64, others.0, others.1);
+        Self { objects, bytes, references, types, others, is_finished: true, problems: Vec::new() }
+    }
+
+    /// Whether every reference of every object was reported, so that they can be followed. Types may be missing: their objects have no names.
     pub fn is_whole(&self) -> bool {
-        self.is_finished && self.problems.iter().all(|problem| matches!(problem, HeapProblem::TypesUnknown(_)))
+        let is_harmless = |problem: &HeapProblem| {
+            matches!(problem, HeapProblem::TypesUnknown(_) | HeapProblem::TypesUnnamed(_) | HeapProblem::Sampled(_))
+        };
+        self.is_finished && self.problems.iter().all(is_harmless)
     }
 
     /// Whether the figures can be trusted.
@@ -137,7 +161,7 @@ impl HeapSnapshot {
 }
 
 impl Events {
-    /// Takes the number of an event, and says whether it begins another walk.
+    /// Takes the number of an event, and returns whether it begins another walk.
     fn next(&mut self, index: u32) -> bool {
         if index == 0 && self.seen > 0 {
             return true;
@@ -170,7 +194,7 @@ impl Heap {
         let walk = &mut self.walk;
         walk.collection = walk.collection.or(self.collection);
         let reported = nodes.nodes();
-        // Objects that an event has fewer of than it says are as good as missing.
+        // Objects that an event has fewer of than its count are as good as missing.
         walk.node_events.missing += u64::from(reported.len() < nodes.count as usize);
         for node in reported {
             walk.all.add(1, node.size);
@@ -278,19 +302,16 @@ impl Analysis for Heap {
             objects: objects.count,
             bytes: objects.bytes,
         };
-        let mut types: Vec<_> = by_name.into_iter().collect();
-        types.sort_unstable_by_key(|(name, objects)| (std::cmp::Reverse((objects.bytes, objects.count)), *name));
-        let others = types.split_off(types.len().min(TOP));
-        let mut rest = self.walk.others;
-        others.iter().for_each(|(_, objects)| rest.add(objects.count, objects.bytes));
+        let found = HeapSnapshot::new(by_name.into_iter().map(named).collect(), self.walk.edges);
+        let (types, of_others, bytes_of_others) = found.others;
+        let rest = self.walk.others;
         Some(HeapSnapshot {
             objects,
             bytes,
-            references: self.walk.edges,
-            types: types.into_iter().map(named).collect(),
-            others: (others.len() as u64, rest.count, rest.bytes),
+            others: (types, of_others + rest.count, rest.bytes.saturating_add(bytes_of_others)),
             is_finished: self.walk.is_finished,
             problems: self.problems(),
+            ..found
         })
     }
 }

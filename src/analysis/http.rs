@@ -2,7 +2,7 @@
 //! request is about, and how it ended.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use crate::nettrace::{Value, Values};
 use crate::wire::Utf16;
@@ -13,7 +13,7 @@ const KESTREL: &str = "Microsoft-AspNetCore-Server-Kestrel";
 /// Providers of steps of requests, and of what lies beneath them.
 const BENEATH: [&str; 3] = ["System.Net.Sockets", "System.Net.Security", "System.Net.NameResolution"];
 const REQUEST: &str = "Request";
-/// Fields that differ from request to request, or from connection to connection, and say nothing of what these are about.
+/// Fields that differ from request to request, or from connection to connection, and mean nothing for what these are about.
 const IDS: [&str; 5] = ["connectionId", "requestId", "httpVersion", "remoteEndPoint", "traceIdentifier"];
 
 /// What an operation is to a request.
@@ -32,6 +32,24 @@ pub enum Layer {
 }
 
 impl Layer {
+    /// The operation whose events requests of this layer are paired by.
+    pub(super) fn request(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Client => Some((CLIENT, REQUEST)),
+            Self::Server => Some((SERVER, REQUEST)),
+            Self::Kestrel | Self::Part | Self::Other => None,
+        }
+    }
+
+    /// The direction of requests; empty for what is none.
+    pub fn direction(self) -> &'static str {
+        match self {
+            Self::Server => "in",
+            Self::Client => "out",
+            Self::Kestrel | Self::Part | Self::Other => "",
+        }
+    }
+
     pub(super) fn of(provider: &str, name: &str) -> Self {
         match (provider, name) {
             (CLIENT, REQUEST) => Self::Client,
@@ -65,26 +83,30 @@ pub enum Outcome {
     Failed,
 }
 
-impl Outcome {
-    /// As the start of a key.
-    pub(super) fn to_bytes(self) -> [u8; 2] {
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown => 0,
-            Self::Status(status) => status.clamp(1, u16::MAX - 1),
-            Self::Failed => u16::MAX,
-        }
-        .to_le_bytes()
-    }
-
-    pub(super) fn from_bytes(bytes: [u8; 2]) -> Self {
-        match u16::from_le_bytes(bytes) {
-            0 => Self::Unknown,
-            u16::MAX => Self::Failed,
-            status => Self::Status(status),
+            Self::Unknown => f.write_str("unknown"),
+            Self::Status(status) => write!(f, "{status}"),
+            Self::Failed => f.write_str("failed"),
         }
     }
+}
 
-    /// What the end of a request says (System.Net.Http, .NET 8): its status, or -1 where none came.
+impl Outcome {
+    /// A status code in digits.
+    pub(super) fn of_text(text: Utf16<'_>) -> Self {
+        let mut status: u16 = 0;
+        for c in text.chars() {
+            let Some(next) = c.to_digit(10).and_then(|digit| status.checked_mul(10)?.checked_add(u16::try_from(digit).ok()?)) else {
+                return Self::Unknown;
+            };
+            status = next;
+        }
+        Self::Status(status)
+    }
+
+    /// What the end of a request has (System.Net.Http, .NET 8): its status, or -1 where none came.
     pub(super) fn of_stop(values: Values<'_>) -> Self {
         let status = values.into_iter().find_map(|(field, value)| match value {
             Value::Int(status) if field.name == "statusCode" => Some(status),
@@ -97,12 +119,93 @@ impl Outcome {
     }
 }
 
-/// The operation of which an event of this name says that it failed.
+/// The operation that an event of this name marks as failed.
 pub(super) fn failed_operation<'a>(provider: &str, event: &'a str) -> Option<&'a str> {
     match (provider, event) {
         (SERVER, "UnhandledException") => Some(REQUEST),
         _ => event.strip_suffix("Failed"),
     }
+}
+
+/// Names of route values that are not segments of a path: what MVC and Razor Pages choose by it.
+const CHOSEN: [&str; 4] = ["controller", "action", "area", "page"];
+
+/// Puts the names of route values in place of the segments that they are: `GET /orders/7` with `[id, 7]` becomes `GET /orders/{id}`, the route.
+pub(super) fn add_route(subject: &mut String, values: &str) {
+    for pair in values.split("],[") {
+        let pair = pair.strip_prefix('[').unwrap_or(pair);
+        let Some((name, value)) = pair.strip_suffix(']').unwrap_or(pair).split_once(", ") else { continue };
+        if value.is_empty() || CHOSEN.contains(&name) {
+            continue;
+        }
+        let is_segment =
+            |at: &usize| subject[..*at].ends_with('/') && matches!(subject.as_bytes().get(at + value.len()), None | Some(b'/'));
+        // What is the same in several places is more often near the end.
+        if let Some(at) = subject.rmatch_indices(value).map(|(at, _)| at).find(is_segment) {
+            subject.replace_range(at..at + value.len(), "{}");
+            subject.insert_str(at + 1, name);
+        }
+    }
+}
+
+/// Appends the subject of a request whose route is not known, with a placeholder for each segment of its path that is an identifier, so that requests
+/// which differ in these alone have the same text: `GET /orders/7` becomes `GET /orders/{number}`.
+pub(super) fn add_without_ids(text: &mut Vec<u8>, subject: &str) {
+    // A host is no segment of the path.
+    let host = subject.find("://").filter(|at| subject.find('/') == Some(at + 1)).map_or(0, |at| at + 3);
+    let path = subject[host..].find('/').map_or(subject.len(), |at| host + at);
+    text.extend_from_slice(&subject.as_bytes()[..path]);
+    // Kestrel has the method behind the path.
+    for piece in subject[path..].split_inclusive(['/', ' ']) {
+        let segment = piece.trim_end_matches(['/', ' ']);
+        text.extend_from_slice(placeholder(segment).unwrap_or(segment).as_bytes());
+        text.extend_from_slice(&piece.as_bytes()[segment.len()..]);
+    }
+}
+
+/// What stands for a segment that is an identifier.
+fn placeholder(segment: &str) -> Option<&'static str> {
+    /// Hexadecimal digits that are no word.
+    const HEX: usize = 16;
+    const GUID: usize = 36;
+    let bytes = segment.as_bytes();
+    let is_of_guid = |(at, byte): (usize, &u8)| if [8, 13, 18, 23].contains(&at) { *byte == b'-' } else { byte.is_ascii_hexdigit() };
+    match bytes {
+        [] => None,
+        _ if bytes.iter().all(u8::is_ascii_digit) => Some("{number}"),
+        _ if bytes.len() == GUID && bytes.iter().enumerate().all(is_of_guid) => Some("{guid}"),
+        _ if bytes.len() >= HEX && bytes.iter().all(u8::is_ascii_hexdigit) => Some("{hex}"),
+        _ if is_token(bytes) => Some("{token}"),
+        _ => None,
+    }
+}
+
+/// Whether a segment looks like a random number in Base64, Base32 or such: long, and changing between small letters, capital letters and digits more often than
+/// words do. A capital letter that begins a word is no change.
+fn is_token(segment: &[u8]) -> bool {
+    /// Characters without `-`, which joins the words of a name.
+    const LENGTH: usize = 24;
+    let is_change = |before: u8, after: u8| {
+        let begins_word = before.is_ascii_uppercase() && after.is_ascii_lowercase();
+        let class = |byte: u8| (byte.is_ascii_lowercase(), byte.is_ascii_uppercase());
+        before.is_ascii_alphanumeric() && after.is_ascii_alphanumeric() && class(before) != class(after) && !begins_word
+    };
+    let (mut length, mut changes, mut has_digit) = (0_usize, 0, false);
+    let (mut rest, mut before) = (segment, b'-');
+    while let [byte, behind @ ..] = rest {
+        (rest, before) = match behind {
+            // Percent-encoded, as the letters of most languages are: its digits are none of a token.
+            [high, low, behind @ ..] if *byte == b'%' && high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => (behind, b'-'),
+            _ if byte.is_ascii_alphanumeric() || b"-_.~=+".contains(byte) => {
+                length += usize::from(*byte != b'-');
+                changes += usize::from(is_change(before, *byte));
+                has_digit |= byte.is_ascii_digit();
+                (behind, *byte)
+            }
+            _ => return false,
+        };
+    }
+    length >= LENGTH && changes * 4 >= length && (has_digit || changes * 3 >= length)
 }
 
 /// Appends the URL of a request that is sent, without what follows its path: that differs from request to request. `false` where there is none.
@@ -141,7 +244,7 @@ fn add(subject: &mut String, text: Utf16<'_>, room: usize) {
     subject.extend(text.chars().take(room));
 }
 
-/// Whether a field says nothing of what an activity is about.
+/// Whether a field means nothing for what an activity is about.
 pub(super) fn is_id(field: &str) -> bool {
     IDS.contains(&field)
 }
@@ -210,9 +313,76 @@ mod tests {
     }
 
     #[test]
-    fn outcomes_keep_as_keys() {
-        for outcome in [Outcome::Unknown, Outcome::Status(200), Outcome::Status(503), Outcome::Failed] {
-            assert_eq!(Outcome::from_bytes(outcome.to_bytes()), outcome);
+    fn route_values_make_a_path_a_route() {
+        for (subject, values, route) in [
+            ("GET /orders/7", "[id, 7]", "GET /orders/{id}"),
+            ("GET /a/7/b/8", "[x, 7],[y, 8]", "GET /a/{x}/b/{y}"),
+            ("GET /files/a/b.txt", "[path, a/b.txt]", "GET /files/{path}"),
+            ("GET /7/7", "[id, 7]", "GET /7/{id}"),
+            ("GET /orders/get", "[action, get],[controller, orders]", "GET /orders/get"),
+            ("GET /orders/70", "[id, 7]", "GET /orders/70"),
+            ("GET /x7/a", "[id, 7]", "GET /x7/a"),
+            ("GET /é/日", "[id, 日]", "GET /é/{id}"),
+            ("GET /orders", "[id, ]", "GET /orders"),
+            ("GET /orders", "", "GET /orders"),
+            ("GET /a", "][,], [ , ],[", "GET /a"),
+            ("", "[id, 7]", ""),
+        ] {
+            let mut subject = subject.to_owned();
+            add_route(&mut subject, values);
+            assert_eq!(subject, route, "{values}");
+        }
+    }
+
+    #[test]
+    fn identifiers_in_a_path_are_placeholders() {
+        for (subject, text) in [
+            ("GET /orders/7", "GET /orders/{number}"),
+            ("GET /7/8/", "GET /{number}/{number}/"),
+            ("GET /a/0d6ad7a5-7d3c-4b1e-9f0a-2b7d1c9e8f10/b", "GET /a/{guid}/b"),
+            ("GET /a/0123456789abcDEF", "GET /a/{hex}"),
+            ("GET /a/0d6ad7a57d3c4b1e9f0a2b7d1c9e8f10", "GET /a/{hex}"),
+            ("GET /s/9bJ2xQeT7uK0aLmZ4vR1wg==/x", "GET /s/{token}/x"),
+            ("GET /s/dQw4w9WgXcQ-_zPq81LmNv7Rk", "GET /s/{token}"),
+            ("GET /s/9bJ2xQeT7uK0aLmZ4vR1wgXy5t%3D%3D/x", "GET /s/{token}/x"),
+            ("GET /s/01ARZ3NDEKTSV4RRFFQ69G5FAV", "GET /s/{token}"),
+            ("GET /s/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dozjgNryP4J3jVmNHl0w5N", "GET /s/{token}"),
+            ("/orders/7 GET", "/orders/{number} GET"),
+            ("GET http://shop:8080/orders/7", "GET http://shop:8080/orders/{number}"),
+            ("https://1234567890123456/7", "https://1234567890123456/{number}"),
+            ("GET /7/http://shop/8", "GET /{number}/http://shop/{number}"),
+            // Words, versions, and what only begins as an identifier.
+            ("GET /v1/facade/2024-01-02", "GET /v1/facade/2024-01-02"),
+            ("GET /0123456789abcde", "GET /0123456789abcde"),
+            ("GET /0d6ad7a5-7d3c-4b1e-9f0a-2b7d1c9e8f1x", "GET /{token}"),
+            ("GET /7.json", "GET /7.json"),
+            ("GET /getOrdersByCustomerIdAndDate2", "GET /getOrdersByCustomerIdAndDate2"),
+            ("GET /Getting-Started-With-Dotnet9-Release", "GET /Getting-Started-With-Dotnet9-Release"),
+            ("GET /bootstrap-5.3.2-dist.bundle.min.js", "GET /bootstrap-5.3.2-dist.bundle.min.js"),
+            ("GET /report-2024-01-02T10-20-30Z-v2", "GET /report-2024-01-02T10-20-30Z-v2"),
+            ("GET /%D0%9C%D0%BE%D1%81%D0%BA%D0%B2%D0%B0", "GET /%D0%9C%D0%BE%D1%81%D0%BA%D0%B2%D0%B0"),
+            ("GET /%D0%9A%D0%B0%D0%B7%D0%B0%D0%BD%D1%8C/7", "GET /%D0%9A%D0%B0%D0%B7%D0%B0%D0%BD%D1%8C/{number}"),
+            ("GET /%D0%A0%D0%BE%D1%81%D1%81%D0%B8%D1%8F", "GET /%D0%A0%D0%BE%D1%81%D1%81%D0%B8%D1%8F"),
+            ("GET /iPhone14ProMax256GBBlue", "GET /iPhone14ProMax256GBBlue"),
+            ("GET /B2B-S3-EC2-x86-64-v2-to-v3", "GET /B2B-S3-EC2-x86-64-v2-to-v3"),
+            // A percent sign that encodes nothing.
+            ("GET /9bJ2xQeT7uK0aLmZ4vR1wgXy5t%3", "GET /9bJ2xQeT7uK0aLmZ4vR1wgXy5t%3"),
+            ("x:/é/7", "x:/é/{number}"),
+            ("GET http://7", "GET http://7"),
+            ("", ""),
+        ] {
+            let mut bytes = Vec::new();
+            add_without_ids(&mut bytes, subject);
+            assert_eq!(String::from_utf8(bytes).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn failures_are_told_from_answers() {
+        for (text, outcome) in [("404", Outcome::Status(404)), ("70000", Outcome::Unknown), ("NotFound", Outcome::Unknown)] {
+            let mut bytes = Vec::new();
+            bytes.put_utf16z(text);
+            assert_eq!(Outcome::of_text(Utf16::new(&bytes[..bytes.len() - 2])), outcome);
         }
         assert!(Layer::Client.is_failure(Outcome::Status(404)) && !Layer::Server.is_failure(Outcome::Status(404)));
         assert!(Layer::Server.is_failure(Outcome::Status(500)) && Layer::Part.is_failure(Outcome::Failed));

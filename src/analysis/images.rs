@@ -1,4 +1,4 @@
-//! What is mapped into the processes of a machine, and which functions are in it, as recordings of the whole machine say (`Universal.System`).
+//! What is mapped into the processes of a machine, and which functions are in it, as in recordings of the whole machine (`Universal.System`).
 
 use std::collections::BTreeMap;
 

@@ -8,7 +8,7 @@ use super::Symbols;
 
 /// An accumulator: events in, a small snapshot out. Memory is bounded whatever comes, and no event that is like one before allocates.
 pub(super) trait Analysis {
-    /// What it has to say.
+    /// What it finds.
     type Snapshot;
 
     /// Takes an event of a kind that is its business. `None` where the payload makes no sense.
@@ -17,7 +17,7 @@ pub(super) trait Analysis {
     /// A capture thread lost events: what began on it may have ended unseen.
     fn lost(&mut self, _capture_thread: ThreadId) {}
 
-    /// What it has to say.
+    /// What it finds.
     fn snapshot(&self, view: &View<'_>) -> Self::Snapshot;
 }
 

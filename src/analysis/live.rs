@@ -16,7 +16,7 @@ use super::heap::{Heap, HeapSnapshot};
 use super::jit::Jit;
 use super::known::{Analysis, Known, View};
 use super::logs::Logs;
-use super::methods::{Methods, MethodsSnapshot, Profile, SampleFilter, StackGroup};
+use super::methods::{Methods, MethodsSnapshot, Profile, SampleFilter, StackGroup, ThreadCpu};
 use super::rates::Rates;
 use super::recent::{Recent, RecentSnapshot};
 use super::thread_pool::ThreadPool;
@@ -98,7 +98,7 @@ impl Default for Live {
 }
 
 impl Live {
-    /// Looks at a part of a stream, in nanoseconds since the start of its session: events outside of it only say where methods are.
+    /// Looks at a part of a stream, in nanoseconds since the start of its session: events outside of it only locate methods.
     pub fn within(window: RangeInclusive<i64>) -> Self {
         Self { window, ..Self::default() }
     }
@@ -140,7 +140,7 @@ impl Live {
         self.rundown.map(|first| first.max(self.newest_recorded))
     }
 
-    /// What there is to say at a moment, nanoseconds since the start of the session: the present of a live session, which may be later than its
+    /// What is known at a moment, nanoseconds since the start of the session: the present of a live session, which may be later than its
     /// newest event, or [`end`](Self::end).
     pub fn snapshot(&self, now: i64) -> Snapshot {
         let now = self.stopped().map_or(now, |stopped| now.min(stopped));
@@ -164,7 +164,7 @@ impl Live {
         }
     }
 
-    /// Keeps the latest single events, too. To be asked for before the stream begins.
+    /// Keeps the latest single events, too. To be turned on before the stream begins.
     #[must_use]
     pub fn keeping_events(mut self) -> Self {
         self.recent = Some(Recent::new(self.pointer_size));
@@ -193,7 +193,7 @@ impl Live {
         self.methods.profile(&self.symbols)
     }
 
-    /// What is on the heap, where the session asked for a walk over it and one began.
+    /// What is on the heap, where the session requested a walk over it and one began.
     pub fn heap(&self) -> Option<HeapSnapshot> {
         self.heap.snapshot(&View { now: self.newest, symbols: &self.symbols })
     }
@@ -208,12 +208,25 @@ impl Live {
         self.methods.stacks(&self.symbols, filter, limit)
     }
 
+    /// Takes the CPU times of threads at a moment on the clock of the stream: they tell how much of the samples before it is CPU time.
+    pub fn weigh_samples(&mut self, timestamp: i64, times: ThreadCpu) {
+        // Before the stream has a clock it has no samples.
+        if self.clock.header().is_some() {
+            self.methods.weigh(self.clock.nanoseconds(timestamp), times);
+        }
+    }
+
+    /// No more samples come that are older than the CPU times.
+    pub fn weigh_all_samples(&mut self) {
+        self.methods.weigh_all();
+    }
+
     /// The methods that are known.
     pub fn symbols(&self) -> &Symbols {
         &self.symbols
     }
 
-    /// Takes in the methods that another stream of the same process reported, such as a short session that only asks for them.
+    /// Takes in the methods that another stream of the same process reported, such as a short session for them alone.
     pub fn add_symbols(&mut self, symbols: &Symbols) {
         self.symbols.absorb(symbols);
     }
@@ -258,14 +271,9 @@ impl Live {
         match known.kind {
             Kind::GcStart | Kind::GcEnd => self.gc.feed(known),
             Kind::BulkType | Kind::BulkNode | Kind::BulkEdge => self.heap.feed(known),
-            Kind::RestartEnd
-            | Kind::SuspendBegin
-            | Kind::HeapStats
-            | Kind::AllocationTick
-            | Kind::AllocationSampled
-            | Kind::PerHeapHistory
-            | Kind::GlobalHeapHistory => self.gc.feed(known),
-            Kind::ExceptionThrown => self.exceptions.feed(known),
+            Kind::RestartEnd | Kind::SuspendBegin | Kind::HeapStats | Kind::PerHeapHistory => self.gc.feed(known),
+            Kind::AllocationTick | Kind::AllocationSampled => self.gc.feed_allocation(known, &self.symbols),
+            Kind::ExceptionThrown => self.exceptions.feed(known, &self.symbols),
             Kind::ContentionStart | Kind::ContentionStop => self.contention.feed(known),
             Kind::Workers
             | Kind::AdjustmentSample
@@ -286,7 +294,7 @@ impl Live {
             Kind::ThreadSample => self.methods.feed(known, &self.symbols, self.contention.is_waiting(known.thread)),
             Kind::EventCounter | Kind::Metrics => self.counters.feed(known),
             Kind::LogMessage => self.logs.feed(known),
-            Kind::ActivityStart | Kind::ActivityStop | Kind::ActivityFailure => self.activities.feed(known),
+            Kind::ActivityStart | Kind::ActivityStop | Kind::ActivityFailure | Kind::ActivityDetail => self.activities.feed(known),
             _ => Some(()),
         }
     }
@@ -377,5 +385,7 @@ impl Sink for Live {
     fn sequence_point(&mut self, point: &SequencePoint) {
         self.throughput.sequence_point(point);
         self.methods.forget_stacks();
+        self.gc.forget_stacks();
+        self.exceptions.forget_stacks();
     }
 }

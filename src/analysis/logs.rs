@@ -6,17 +6,12 @@ use crate::nettrace::{Field, FieldType, ThreadId, Value};
 use crate::wire::Utf16;
 
 use super::known::{Analysis, Known, View};
-use super::ranking::{Ranking, Row};
 use super::timeline::{Merge, Timeline};
 
 /// Messages that are kept.
 const RECENT: usize = 500;
 /// Characters of a message that are kept.
 const MESSAGE: usize = 1000;
-/// Loggers that are distinguished.
-const LOGGERS: usize = 512;
-/// Loggers of a snapshot.
-const TOP: usize = 100;
 /// The field that is missing in messages without a name, and how many texts from it on are read.
 const EVENT_NAME: &str = "EventName";
 const TEXTS: usize = 8;
@@ -25,30 +20,12 @@ const TEXTS: usize = 8;
 #[derive(Debug)]
 pub(super) struct Logs {
     by_level: [u64; LEVELS.len()],
-    loggers: Ranking<Logger>,
     over_time: Timeline,
     recent: VecDeque<LogMessage>,
 }
 
 /// Names of the levels, by number.
 pub const LEVELS: [&str; 7] = ["trace", "debug", "info", "warn", "error", "critical", "none"];
-
-#[derive(Debug, Default)]
-struct Logger {
-    count: u64,
-    severe: u64,
-}
-
-impl Row for Logger {
-    fn weight(&self) -> u64 {
-        self.count
-    }
-
-    fn fold(&mut self, row: Self) {
-        self.count += row.count;
-        self.severe += row.severe;
-    }
-}
 
 /// What was logged.
 #[derive(Debug, Clone)]
@@ -57,10 +34,6 @@ pub struct LogSnapshot {
     pub by_level: [u64; LEVELS.len()],
     /// Messages a second over the last ten seconds.
     pub rate: f64,
-    /// Messages by step.
-    pub over_time: Timeline,
-    /// Loggers with their messages, and those of them that are warnings or worse; most first: no more than 100.
-    pub loggers: Vec<(String, u64, u64)>,
     /// The latest, newest first: no more than 500.
     pub recent: Vec<LogMessage>,
 }
@@ -86,7 +59,7 @@ pub struct LogMessage {
 
 impl Default for Logs {
     fn default() -> Self {
-        Self { by_level: [0; LEVELS.len()], loggers: Ranking::new(LOGGERS), over_time: Timeline::new(Merge::Sum), recent: VecDeque::new() }
+        Self { by_level: [0; LEVELS.len()], over_time: Timeline::new(Merge::Sum), recent: VecDeque::new() }
     }
 }
 
@@ -155,8 +128,6 @@ impl Analysis for Logs {
         let level = usize::try_from(parts.level).unwrap_or(0).min(LEVELS.len() - 1);
         self.by_level[level] += 1;
         self.over_time.add(known.at, 1.0);
-        let severe = u64::from((3..6).contains(&level));
-        self.loggers.row(parts.logger.as_bytes()).fold(Logger { count: 1, severe });
         let mut latest = if self.recent.len() < RECENT { LogMessage::default() } else { self.recent.pop_front().unwrap_or_default() };
         (latest.at, latest.thread, latest.level, latest.event_id) = (known.at, known.thread, level, parts.event_id);
         parts.logger.copy_start(&mut latest.logger, MESSAGE);
@@ -169,13 +140,6 @@ impl Analysis for Logs {
     fn snapshot(&self, view: &View<'_>) -> LogSnapshot {
         let mut recent: Vec<_> = self.recent.iter().cloned().collect();
         recent.sort_by_key(|message| std::cmp::Reverse(message.at));
-        let logger = |(name, logger): (&[u8], &Logger)| (Utf16::new(name).start(MESSAGE), logger.count, logger.severe);
-        LogSnapshot {
-            by_level: self.by_level,
-            rate: self.over_time.rate(view.now, 10),
-            over_time: self.over_time.clone(),
-            loggers: self.loggers.heaviest(TOP).into_iter().map(logger).collect(),
-            recent,
-        }
+        LogSnapshot { by_level: self.by_level, rate: self.over_time.rate(view.now, 10), recent }
     }
 }

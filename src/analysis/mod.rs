@@ -4,7 +4,7 @@
 //! is bounded whatever the stream holds, and an event like one before allocates nothing. Moments are nanoseconds since the start of the
 //! session (the trace header's point on the clock). Text from the stream is not sanitised here.
 //!
-//! No input or output, no clock: what time it is, the events and the callers say.
+//! No input or output, no clock: the time is that of the events and the callers.
 
 mod activities;
 mod activity_pairs;
@@ -45,19 +45,19 @@ mod timeline;
 mod watch;
 
 pub use crate::nettrace::ThreadId;
-pub use activities::{ActivitySnapshot, ActivitySubject, OperationSnapshot, RunningActivity};
+pub use activities::{ActivitySnapshot, ActivitySubject, OperationSnapshot, OtherActivities, RunningActivity};
 pub use activity_pairs::{ActivityPairs, ActivityStep};
 pub use assemblies::{Assembly, AssemblySnapshot, MissingAssembly};
 pub use comparison::{Compared, ComparedFigure, Section, Subject, Unit, compare};
-pub use contention::{ContentionSite, ContentionSnapshot, LockWait};
+pub use contention::{ContentionSite, ContentionSnapshot};
 pub use counters::{
     CollectionMarks, CounterKind, CounterReader, CounterSession, CounterSnapshot, CounterSource, CounterTally, CounterValue,
-    CountersSnapshot, HistogramReading, Instrument, MeterLimits, MeterNotice, RequestDurations, RuntimeStats, Spread, without_duplicates,
+    CountersSnapshot, HistogramReading, MeterLimits, MeterNotice, RequestDurations, RuntimeStats, Spread, without_duplicates,
 };
 pub use distribution::Distribution;
 pub use event_text::{Described, describe};
 pub use exceptions::{ExceptionSnapshot, ExceptionType, ThrownException};
-pub use filter::{EventFilter, Field, Filter};
+pub use filter::{EventFilter, Field, Filter, name_rank};
 pub use gc::{AllocatedType, AllocationSnapshot, Collection, CollectionCount, GcMark, GcSnapshot, Heap, PauseSnapshot};
 pub use heap::{HeapProblem, HeapSnapshot, HeapType};
 pub use heap_change::{HeapAmount, HeapChange};
@@ -68,8 +68,8 @@ pub use kernel_samples::KernelSamples;
 pub use live::Live;
 pub use logs::{LEVELS, LogMessage, LogSnapshot};
 pub use methods::{
-    CallNode, Counts, CpuSamples, CpuStack, MethodCount, MethodTime, Methods, MethodsSnapshot, MissingFrames, Profile, ProfileFrame,
-    Rounds, SampleCount, SampleFilter, StackGroup, ThreadSamples,
+    CallNode, CallSite, Counts, CpuSamples, CpuStack, MethodCount, MethodTime, Methods, MethodsSnapshot, MissingFrames, Profile,
+    ProfileFrame, Rounds, SampleCount, SampleFilter, StackGroup, ThreadCpu, ThreadSamples, TypeStacks,
 };
 pub use rates::{Hole, RateSnapshot};
 pub use recent::{EventName, RecentSnapshot, SingleEvent};

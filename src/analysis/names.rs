@@ -82,11 +82,6 @@ impl Names {
         self.span(id.0)
     }
 
-    /// Whether a text did not fit.
-    pub(super) fn is_full(&self) -> bool {
-        self.full
-    }
-
     fn span(&self, id: u32) -> &str {
         let id = id as usize;
         let start = if id == 0 { 0 } else { self.ends[id - 1] as usize };
@@ -114,9 +109,9 @@ mod tests {
         let ids: Vec<_> = ["a.B", "", "Größe", "a.B"].into_iter().map(|text| add(&mut names, text)).collect();
         assert_eq!((ids[0], ids[1]), (ids[3], NameId::default()));
         assert_eq!((names.get(ids[0]), names.get(ids[1]), names.get(ids[2])), ("a.B", "", "Größe"));
-        assert!(!names.is_full());
+        assert!(!names.full);
         assert_eq!(add(&mut names, &"x".repeat(260)), NameId::default());
-        assert!(names.is_full());
+        assert!(names.full);
         assert_eq!(add(&mut names, "a.B"), ids[0], "what is there is still found");
         let short = add(&mut names, "c");
         assert_eq!(names.get(short), "c", "and what fits still fits");

@@ -3,7 +3,7 @@
 use foldhash::HashMap;
 
 /// Bytes of a key that count.
-const KEY: usize = 1024;
+pub(super) const KEY: usize = 1024;
 
 /// What is kept for a key.
 pub(super) trait Row: Default {

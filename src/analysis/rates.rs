@@ -32,8 +32,6 @@ pub struct RateSnapshot {
     pub rate: f64,
     /// Events by step.
     pub events: Timeline,
-    /// Events that the runtime dropped, by step.
-    pub lost: Timeline,
     /// All that were dropped.
     pub total_lost: u64,
     /// Of these, those that were noticed in the last thirty seconds.
@@ -108,13 +106,37 @@ impl Rates {
         }
         let mut holes: Vec<_> = self.holes.iter().copied().collect();
         holes.sort_by_key(|hole| std::cmp::Reverse(hole.at));
-        RateSnapshot {
-            rate: events.rate(now, 10),
-            events,
-            lost: self.lost.clone(),
-            total_lost: self.total_lost,
-            recent_lost: self.lost.sum(now, 30) as u64,
-            holes,
-        }
+        RateSnapshot { rate: events.rate(now, 10), events, total_lost: self.total_lost, recent_lost: self.lost.sum(now, 30) as u64, holes }
+    }
+}
+
+/// How many came in the last seconds, in the memory of two numbers: each counts less and less with time.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct RecentRate {
+    weight: f64,
+    at: i64,
+}
+
+impl RecentRate {
+    /// Nanoseconds after which one counts but a third.
+    const SPAN: f64 = 3e9;
+
+    fn at(self, now: i64) -> f64 {
+        self.weight * (-(now.saturating_sub(self.at).max(0) as f64) / Self::SPAN).exp()
+    }
+
+    pub(super) fn add(&mut self, at: i64) {
+        *self = Self { weight: self.at(at) + 1.0, at: self.at.max(at) };
+    }
+
+    pub(super) fn fold(&mut self, other: Self) {
+        let at = self.at.max(other.at);
+        *self = Self { weight: self.at(at) + other.at(at), at };
+    }
+
+    /// How many a second. In a session that is younger than the span, there were fewer that could count.
+    pub(super) fn rate(self, now: i64) -> f64 {
+        let seconds = Self::SPAN / 1e9 * (1.0 - (-(now.max(1_000_000_000) as f64) / Self::SPAN).exp());
+        self.at(now) / seconds
     }
 }

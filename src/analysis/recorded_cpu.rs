@@ -7,7 +7,7 @@ use crate::clr::payload::{Fields, Payload, ThreadTime};
 use crate::nettrace::{Event, ThreadId};
 
 use super::images::NativeCode;
-use super::methods::{CpuSamples, CpuStack, Profile};
+use super::methods::{CpuSamples, CpuStack, MissingFrames, Profile};
 use super::{Images, NativeFunction, Symbols};
 
 /// Samples of the processor time of one process. A file of several has none here: addresses of one process mean others in another.
@@ -36,6 +36,10 @@ pub struct RecordedCpuTime {
     pub profile: Profile,
     /// The times of the threads on a processor and off it, where the file has them.
     pub threads: Vec<ThreadTimes>,
+    /// Samples whose stack was cut off, and such whose stack is broken: see [`MissingFrames`].
+    pub cut: u64,
+    /// The others of these.
+    pub broken: u64,
 }
 
 /// How long a thread was on a processor and off it, nanoseconds.
@@ -82,7 +86,8 @@ impl RecordedCpu {
         self.frames.extend(event.stack().into_iter().flat_map(|stack| stack.frames()));
         let kernel = self.frames.iter().take_while(|frame| **frame >= KERNEL).count();
         let (kernel, user) = self.frames.split_at(kernel);
-        samples.add(&CpuStack { thread: ThreadId::of(thread), at, kernel, user, missing: None });
+        let missing = event.labels().find_map(MissingFrames::of_label);
+        samples.add(&CpuStack { thread: ThreadId::of(thread), at, kernel, user, missing });
         Some(())
     }
 
@@ -111,7 +116,8 @@ impl RecordedCpu {
 
     /// The samples by function, and the times of the threads; `None` where there are no samples, or such of several processes.
     pub(super) fn time(&self) -> Option<RecordedCpuTime> {
-        Some(RecordedCpuTime { profile: self.profile()?, threads: self.threads.values().cloned().collect() })
+        let (cut, broken) = self.samples.as_ref().map(|(_, samples)| samples.missing()).unwrap_or_default();
+        Some(RecordedCpuTime { profile: self.profile()?, threads: self.threads.values().cloned().collect(), cut, broken })
     }
 
     fn profile(&self) -> Option<Profile> {

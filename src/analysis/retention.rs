@@ -32,7 +32,7 @@ pub struct ObjectGraph {
 /// What the objects of each type keep alive, and what keeps them alive.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Retention {
-    /// In the order of the types that were asked for; `None` for one that is not known by this name.
+    /// In the order of the requested types; `None` for one that is not known by this name.
     pub types: Vec<Option<RetainedType>>,
     /// Objects to which no known root leads.
     pub unreached: u64,

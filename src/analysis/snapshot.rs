@@ -13,7 +13,7 @@ use super::rates::RateSnapshot;
 use super::thread_pool::ThreadPoolSnapshot;
 use crate::nettrace::ThreadId;
 
-/// What there is to say of a stream.
+/// What is known of a stream.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     /// The moment that it looks from, nanoseconds since the start of the session: no later than its stop, as nothing is recorded after that.

@@ -101,11 +101,6 @@ impl Symbols {
         self.methods.len()
     }
 
-    /// Whether there were more than fit.
-    pub fn is_full(&self) -> bool {
-        self.full || self.names.is_full()
-    }
-
     pub(super) fn feed(&mut self, known: &Known<'_>) -> Option<()> {
         match known.kind {
             EventKind::MethodLoadVerbose | EventKind::MethodRundownVerbose => {

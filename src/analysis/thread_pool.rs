@@ -38,7 +38,7 @@ pub(super) struct ThreadPool {
 /// The thread pool and the threads.
 #[derive(Debug, Clone)]
 pub struct ThreadPoolSnapshot {
-    /// Workers, as the latest event says; `None` where none said.
+    /// Workers, by the latest event; `None` where none came.
     pub workers: Option<u32>,
     /// Workers over time: the most of each step.
     pub workers_over_time: Timeline,

@@ -10,14 +10,12 @@ use crate::model::{Bytes, Count, Outcome, Phase, ProcessKey, Recording, sanitise
 /// Something that was or is being done.
 #[derive(Debug, Clone, Copy)]
 pub enum Activity<'a> {
-    /// A recording.
     Recording(&'a Tracked),
     /// A dump or perf map command.
     Job(&'a Job),
 }
 
 impl Activity<'_> {
-    /// When it began.
     pub fn began(&self) -> Duration {
         match self {
             Self::Recording(tracked) => tracked.began,
@@ -25,7 +23,6 @@ impl Activity<'_> {
         }
     }
 
-    /// Its identity.
     pub fn id(&self) -> String {
         match self {
             Self::Recording(tracked) => format!("recording {}", tracked.value.id.0),
@@ -33,7 +30,6 @@ impl Activity<'_> {
         }
     }
 
-    /// What it is.
     pub fn what(&self) -> &'static str {
         match self {
             Self::Recording(_) => "trace",
@@ -41,7 +37,6 @@ impl Activity<'_> {
         }
     }
 
-    /// To which process.
     pub fn key(&self) -> ProcessKey {
         match self {
             Self::Recording(tracked) => tracked.value.key,
@@ -57,8 +52,7 @@ impl Activity<'_> {
         }
     }
 
-    /// What was asked for, and with what.
-    pub fn asked(&self) -> String {
+    pub fn request(&self) -> String {
         let (what, with) = match self {
             Self::Recording(Tracked { value: Recording { what, kernel: Some(kernel), .. }, .. }) => {
                 return sanitise(&format!("trace {} to {kernel}", what.join(" + ")));
@@ -118,9 +112,8 @@ impl Activity<'_> {
         format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
     }
 
-    /// All of it in a line.
     pub fn entry(&self, now: Now) -> String {
-        format!("{}  {}  {}: {}", self.clock(now), self.subject(), self.asked(), self.answer())
+        format!("{}  {}  {}: {}", self.clock(now), self.subject(), self.request(), self.answer())
     }
 
     /// The files that came of it, or will.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::pane::Tab;
 use super::sampling::Shape;
 use super::state::State;
-use crate::analysis::CallNode;
+use crate::analysis::{CallNode, Origin};
 
 /// The rows that a key has expanded (true) or collapsed.
 pub(super) type Expanded = BTreeMap<String, bool>;
@@ -24,7 +24,6 @@ pub struct Branch {
     pub expanded: Option<bool>,
 }
 
-/// A row that is shown.
 #[derive(Debug, Clone)]
 pub(super) struct TreeRow {
     pub(super) node: CallNode,
@@ -89,6 +88,12 @@ pub(super) fn rows(nodes: Vec<CallNode>, expanded: &Expanded) -> Vec<TreeRow> {
     rows
 }
 
+/// A function as rows have it: a method without its namespace, any other with the sign of what it is.
+pub(super) fn short_label(origin: Origin, name: &str) -> String {
+    // Points in names of other functions are of their compilers: `pick_next_task.isra.0`.
+    if origin == Origin::Managed { short_name(name).to_owned() } else { origin.label(name) }
+}
+
 /// A method without its namespace: `Type.Method`.
 pub(super) fn short_name(name: &str) -> &str {
     let end = name.find(['(', '<', '[', '!', ' ']).unwrap_or(name.len());
@@ -98,27 +103,27 @@ pub(super) fn short_name(name: &str) -> &str {
 }
 
 impl State {
-    /// The rows of the call tree, or of the callers of a method.
-    pub(super) fn tree_rows(&self) -> Vec<TreeRow> {
-        rows(self.call_tree(), &self.views.sampling.expanded)
+    /// The rows of the call tree of a tab: of samples, of the callers of a method, of what is allocated, or of what throws exceptions.
+    pub(super) fn tree_rows(&self, tab: Tab) -> Vec<TreeRow> {
+        let nodes = if tab == Tab::Methods { self.call_tree() } else { self.type_nodes(tab) };
+        rows(nodes, &self.views.expanded[tab as usize])
     }
 
-    /// Whether a call tree is shown.
+    /// Whether the methods are shown as a call tree.
     pub(in crate::app) fn is_tree(&self) -> bool {
         matches!(self.views.sampling.shape, Shape::Tree | Shape::Callers) && self.has_samples()
     }
 
-    /// The selected row.
     fn tree_row(&self) -> Option<(usize, TreeRow, Vec<TreeRow>)> {
-        let rows = self.tree_rows();
-        let at = self.views.selected(Tab::Methods, rows.len(), |row| rows[row].path.clone()).at;
+        let rows = self.tree_rows(self.tab);
+        let at = self.views.selected(self.tab, rows.len(), |row| rows[row].path.clone()).at;
         Some((at, rows.get(at)?.clone(), rows))
     }
 
     fn expand(&mut self, row: TreeRow, expanded: bool) {
         // The row stays selected where it is.
-        self.hold_view(Tab::Methods);
-        self.views.sampling.expanded.insert(row.path, expanded);
+        self.hold_view(self.tab);
+        self.views.expanded[self.tab as usize].insert(row.path, expanded);
     }
 
     /// Expands the selected row, or collapses it.
@@ -134,7 +139,7 @@ impl State {
     pub(in crate::app) fn step_into_row(&mut self) {
         match self.tree_row() {
             Some((_, row, _)) if row.branch.expanded == Some(false) => self.expand(row, true),
-            Some((at, row, rows)) if row.branch.expanded == Some(true) => self.views.select(Tab::Methods, rows[at + 1].path.clone()),
+            Some((at, row, rows)) if row.branch.expanded == Some(true) => self.views.select(self.tab, rows[at + 1].path.clone()),
             _ => {}
         }
     }
@@ -145,7 +150,7 @@ impl State {
             Some((_, row, _)) if row.branch.expanded == Some(true) => self.expand(row, false),
             Some((at, row, rows)) => {
                 if let Some(caller) = rows[..at].iter().rev().find(|above| above.node.depth < row.node.depth) {
-                    self.views.select(Tab::Methods, caller.path.clone());
+                    self.views.select(self.tab, caller.path.clone());
                 }
             }
             None => {}
@@ -156,7 +161,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{Origin, SampleCount};
+    use crate::analysis::SampleCount;
 
     fn tree(text: &str) -> Vec<CallNode> {
         let node = |word: &str| {
@@ -208,5 +213,7 @@ mod tests {
         ] {
             assert_eq!(short_name(name), short);
         }
+        assert_eq!(short_label(Origin::Managed, "Shop.Orders.Ship"), "Orders.Ship");
+        assert_eq!(short_label(Origin::Kernel, "pick_next_task.isra.0"), "[k] pick_next_task.isra.0");
     }
 }

@@ -9,18 +9,15 @@ use crate::model::{RecordingAnalysis, SafeText};
 /// A range of a recorded file that is compared.
 #[derive(Debug, Clone)]
 pub struct ComparedRange {
-    /// Which range it is, in words.
     pub range: String,
     /// Whether nothing of the file may be missing.
     pub complete: bool,
-    /// What is in it.
     pub analysis: Arc<RecordingAnalysis>,
 }
 
 /// A comparison of what is shown with a range that was chosen before.
 #[derive(Debug)]
 pub struct Comparison {
-    /// The file that was chosen.
     pub name: SafeText,
     /// Its range, once it was read.
     pub chosen: Answer<ComparedRange>,

@@ -13,28 +13,21 @@ pub struct CounterView {
     pub(super) folded: BTreeSet<String>,
 }
 
-/// A line of the list.
 #[derive(Debug, Clone, Copy)]
 pub enum CounterLine<'a> {
-    /// A provider or meter.
     Group {
-        /// Its name.
         name: &'a str,
         /// How many counters it has.
         count: usize,
-        /// Whether they are folded away.
         folded: bool,
     },
-    /// A counter.
     Counter(&'a CounterSnapshot),
 }
 
 /// Where the counters that are shown come from.
 #[derive(Debug, Clone, Copy)]
 pub enum CounterOrigin<'a> {
-    /// The process is watched.
     Watch(&'a Watch),
-    /// They are in the shown recording.
     Recording(&'a Tracked),
 }
 
@@ -51,7 +44,6 @@ pub fn change(counter: &CounterSnapshot) -> Option<f64> {
 }
 
 impl CounterLine<'_> {
-    /// Its identity.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Group { name, .. } => (*name).to_owned(),

@@ -5,7 +5,6 @@ use std::ops::Range;
 /// A selected line of a list, and how far the list is scrolled. The list's length is given when it is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cursor {
-    /// The selected line.
     pub at: usize,
     offset: usize,
 }
@@ -13,14 +12,29 @@ pub struct Cursor {
 /// A move of a cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// By lines.
     By(isize),
-    /// By pages.
     Page(isize),
-    /// To the first line.
     First,
-    /// To the last line.
     Last,
+}
+
+/// The place beside another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Neighbour {
+    /// The one before: on the left, or above.
+    Previous,
+    /// The one behind: on the right, or below.
+    Next,
+}
+
+impl Neighbour {
+    /// Its index in a row of `len`, round the ends.
+    pub(super) fn of(self, at: usize, len: usize) -> usize {
+        match self {
+            Self::Previous => (at + len.saturating_sub(1)) % len.max(1),
+            Self::Next => (at + 1) % len.max(1),
+        }
+    }
 }
 
 impl Step {
@@ -36,7 +50,6 @@ impl Step {
 }
 
 impl Cursor {
-    /// At this line.
     pub(super) fn at(at: usize) -> Self {
         Self { at, offset: 0 }
     }

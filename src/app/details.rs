@@ -15,34 +15,31 @@ pub(super) const SETTLED: Duration = Duration::from_millis(250);
 /// How long a process must stay selected before it is watched without a key.
 pub(super) const WATCHED: Duration = Duration::from_secs(1);
 
-/// An answer, on its way or here.
+/// An answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Answer<T> {
-    /// Not requested.
     #[default]
-    Unasked,
-    /// Requested.
-    Asked(Ticket),
-    /// The answer.
-    Here(T),
+    NotRequested,
+    Requested(Ticket),
+    Received(T),
     /// Why there is none.
     Failed(SafeText),
 }
 
 impl<T> Answer<T> {
-    /// The answer, where it is here.
+    /// The answer, where it was received.
     pub fn get(&self) -> Option<&T> {
         match self {
-            Self::Here(value) => Some(value),
+            Self::Received(value) => Some(value),
             _ => None,
         }
     }
 
-    /// Takes in a reply, unless it answers another question.
+    /// Takes in a reply, unless it answers another request.
     pub(super) fn take(&mut self, ticket: Ticket, result: Result<T, SafeText>) -> bool {
-        let expected = matches!(self, Self::Asked(asked) if *asked == ticket);
+        let expected = matches!(self, Self::Requested(expected) if *expected == ticket);
         if expected {
-            *self = result.map_or_else(Self::Failed, Self::Here);
+            *self = result.map_or_else(Self::Failed, Self::Received);
         }
         expected
     }
@@ -51,13 +48,11 @@ impl<T> Answer<T> {
 /// What is known of the selected process beyond its row.
 #[derive(Debug, Default)]
 pub struct Details {
-    /// The process that this is about.
     pub key: Option<ProcessKey>,
     /// Since when it is selected.
     pub(super) since: Duration,
     /// When it counts as chosen, and may be asked.
     pub(super) settles: Option<Duration>,
-    /// Its environment.
     pub environment: Answer<Vec<Variable>>,
     /// Which secret values are shown, by index.
     pub(super) revealed: Vec<bool>,
@@ -65,7 +60,8 @@ pub struct Details {
     pub scroll: usize,
     /// The stacks of its threads, when that was last asked.
     pub(super) stacks: Answer<Arc<Stacks>>,
-    /// Its threads.
+    /// When they came.
+    pub(super) stacks_at: Duration,
     pub(super) threads: LiveThreads,
 }
 
@@ -78,7 +74,7 @@ impl Details {
     /// Asks again what could not be answered: the process is not what it was.
     pub(super) fn retry(&mut self) {
         if matches!(self.environment, Answer::Failed(_)) {
-            self.environment = Answer::Unasked;
+            self.environment = Answer::NotRequested;
         }
     }
 

@@ -15,77 +15,64 @@ pub enum Effect {
     Refresh,
     /// Read a process's environment. Answer: `Msg::Environment`.
     ReadEnvironment {
-        /// Which process.
         key: ProcessKey,
-        /// To be sent back.
         ticket: Ticket,
     },
     /// List the threads of a process, as /proc has them. Answer: `Msg::Threads`.
     ListThreads {
-        /// Which process.
         key: ProcessKey,
-        /// To be sent back.
         ticket: Ticket,
     },
     /// Sample all threads of a process once. Answer: `Msg::Stacks`.
     SampleStacks {
-        /// Which process.
         key: ProcessKey,
-        /// To be sent back.
         ticket: Ticket,
     },
     /// Walk the heap of a process: a full, blocking GC. Answers: `Msg::HeapProgress`, then `Msg::HeapWalked`.
     WalkHeap {
-        /// Which process.
         key: ProcessKey,
-        /// To be sent back.
         ticket: Ticket,
     },
-    /// End a walk over a heap.
+    /// End a walk over a heap, or do not read a file with one: its answer is not awaited.
     CancelHeapWalk {
         /// The one that began with it.
         ticket: Ticket,
     },
+    /// Read a file with a heap. Answer: `Msg::HeapWalked`.
+    ReadHeap {
+        ticket: Ticket,
+        path: PathBuf,
+    },
     /// Write the objects that the last walk found. Answer: `Msg::JobDone`.
     WriteHeap {
-        /// The walk.
         walk: Ticket,
-        /// A new file.
         destination: PathBuf,
-        /// To be sent back.
         ticket: Ticket,
     },
     /// Look at what is missing for events of a process to go to tracepoints of the kernel. Answer: `Msg::TracepointsMissing`.
     LookAtTracepoints {
-        /// Which process.
         key: ProcessKey,
     },
     /// Record a process into a new file, or into tracepoints. Answers: `Msg::Recording` until its phase is done, or `Msg::TraceFailed`.
     StartTrace {
         /// The number of the recording, given out by the state.
         id: RecordingId,
-        /// Which process.
         key: ProcessKey,
         /// What to record, and until when.
         order: Box<TraceOptions>,
     },
     /// Stop a recording and take in all that the runtime still sends.
     StopTrace {
-        /// Which recording.
         id: RecordingId,
     },
     /// End a recording at once. What was written stays, readable.
     AbandonTrace {
-        /// Which recording.
         id: RecordingId,
     },
     /// Read a recorded file; what was asked of the same before is of no use any more. Answers: `Msg::FileProgress`, then `Msg::FileRead`.
     ReadFile {
-        /// Its row.
         key: ProcessKey,
-        /// To be sent back.
         ticket: Ticket,
-        /// Where it is.
         path: PathBuf,
         /// Which part is looked at; `None` for all.
         span: Option<Span>,
@@ -96,138 +83,114 @@ pub enum Effect {
     FindFiles {
         /// Files that are known already.
         known: Vec<PathBuf>,
-        /// To be sent back.
         ticket: Ticket,
+    },
+    /// Read the latest lines of the log of this program. Answer: `Msg::OwnLog`.
+    ReadLog,
+    /// Find a name for a new file that is free. Answer: `Msg::FreeName` where it is another.
+    FindFreeName {
+        proposed: PathBuf,
+        /// The same as it is reached from here.
+        here: PathBuf,
     },
     /// Export a recorded file, or what there is of it so far. Answers: `Msg::JobProgress`, then `Msg::JobDone`.
     Export {
-        /// The recording.
         source: PathBuf,
-        /// A new file.
         destination: PathBuf,
-        /// The format of it.
         format: TraceFormat,
         /// Which part; `None` for all.
         span: Option<Span>,
-        /// To be sent back.
         ticket: Ticket,
     },
     /// Watch a process: a small session of its runtime's own counters. One that is watched already goes on in the new session. Answers: `Msg::Watched`
     /// until it is over, then `Msg::WatchEnded`.
     Watch {
-        /// Which process.
         key: ProcessKey,
-        /// To be sent back.
         ticket: Ticket,
-        /// Whether its meters are asked for, too.
+        /// Whether its meters are watched, too.
         meters: bool,
     },
     /// Watch a process no longer.
     Unwatch {
-        /// Which process.
         key: ProcessKey,
     },
     /// Keep those single events of a running recording for a look that a filter lets through.
     FilterEvents {
-        /// Which recording.
         id: RecordingId,
         /// The filter, as it was typed.
         filter: String,
     },
     /// Have a process write a dump. Answer: `Msg::JobDone`.
     Dump {
-        /// Which process.
         key: ProcessKey,
         /// What goes into it, and where to; always an absolute path.
         request: DumpRequest,
-        /// To be sent back.
         ticket: Ticket,
     },
-    /// Turn a process's perf map on (as the kind says) or off. Answer: `Msg::JobDone`.
+    /// Turn a process's perf map on (of this kind) or off. Answer: `Msg::JobDone`.
     PerfMap {
-        /// Which process.
         key: ProcessKey,
         /// What to write; `None` turns it off.
         kind: Option<PerfMapKind>,
-        /// To be sent back.
         ticket: Ticket,
     },
     /// Send a process a command that changes it. Answer: `Msg::JobDone`.
     Control {
-        /// Which process.
         key: ProcessKey,
-        /// What to send.
         command: Command,
         /// The file with what a profiler is handed, to be read first.
         data: Option<PathBuf>,
-        /// To be sent back.
         ticket: Ticket,
     },
     /// Start a program suspended, record it, and let it run. Answers: `Msg::Launched` once it can be recorded, those of a recording, `Msg::Wrote` as often as
     /// it writes, and `Msg::JobDone` when it has ended or could not be started.
     Launch {
-        /// The program and its arguments.
         words: Vec<String>,
-        /// The number of the recording.
         id: RecordingId,
-        /// What to record.
         order: Box<TraceOptions>,
         /// A new file for what it writes.
         output: PathBuf,
-        /// To be sent back.
         ticket: Ticket,
     },
     /// Serve a diagnostic port. Answer: `Msg::JobDone`.
     ServePort {
-        /// Its socket.
         path: PathBuf,
-        /// To be sent back.
         ticket: Ticket,
     },
     /// Close the diagnostic port. Answer: `Msg::JobDone`.
     ClosePort {
         /// Who is to run first, of those that wait for it.
         resume: Vec<ProcessKey>,
-        /// To be sent back.
         ticket: Ticket,
     },
     /// Remove the sockets of killed processes. Answer: `Msg::JobDone`.
     CleanUp {
-        /// The folders that they are in.
         folders: BTreeSet<PathBuf>,
-        /// To be sent back.
         ticket: Ticket,
     },
     /// Serve the data source `dotnet` to Perfetto's tracing service. Answers: `Msg::Producer`, and `Msg::JobDone` when it is over.
     ServeProducer {
         /// Pids or names; empty for all processes.
         targets: Vec<String>,
-        /// Names of the profiles that a session records unless it says more.
+        /// Names of the profiles that a session records unless it has more.
         profiles: Vec<String>,
-        /// To be sent back.
         ticket: Ticket,
     },
     /// Serve it no longer; sessions end properly.
     EndProducer,
     /// Let a process run that waits at startup. Answer: `Msg::JobDone`.
     Resume {
-        /// Which process.
         key: ProcessKey,
-        /// To be sent back.
         ticket: Ticket,
     },
     /// Put text into the clipboard. Answer: `Msg::Copied` or `Msg::Failed`.
     Copy {
-        /// The text.
         text: String,
-        /// What it is, to be sent back.
         label: String,
     },
-    /// Clear the terminal and redraw.
     Redraw,
     /// Restore the terminal and stop the program as Ctrl-Z does.
     Suspend,
-    /// Leave the dashboard.
     Quit {
         /// Recordings go on without the dashboard, until their target ends or the person interrupts.
         /// Otherwise none is active any more, or the wait for them took too long.

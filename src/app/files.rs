@@ -5,20 +5,17 @@ use std::time::Duration;
 
 use super::Ticket;
 use crate::analysis::Timeline;
-use crate::model::{Contact, Process, ProcessKey, RecordingId, SafeText, Span, Stopwatch, TraceFile, Usage};
+use crate::model::{Contact, FileKind, Process, ProcessKey, RecordingId, SafeText, Span, Stopwatch, TraceFile, Usage};
 
 /// The time of a file is walked through in so many steps.
 const STEPS: i64 = 50;
 /// From this height of the details on, events over time have lines of their own.
 const TALL: u16 = 14;
 
-/// An open file.
 #[derive(Debug)]
 pub struct OpenFile {
-    /// Its row.
     pub key: ProcessKey,
     id: RecordingId,
-    /// What it says of itself.
     pub facts: TraceFile,
     /// Bytes read so far, while it is being read.
     pub progress: Option<u64>,
@@ -58,7 +55,6 @@ impl OpenFile {
         }
     }
 
-    /// Its row.
     pub(super) fn process(&self) -> Process {
         let path = &self.facts.path;
         Process {
@@ -76,7 +72,6 @@ impl OpenFile {
         self.id
     }
 
-    /// Where it is.
     pub(super) fn path(&self) -> PathBuf {
         self.facts.path.clone()
     }
@@ -101,6 +96,9 @@ impl OpenFile {
 
     /// Lines of the details about the part that is shown: one of text, and where there is room one of events over time and one of the range.
     pub fn range_lines(&self, height: u16) -> u16 {
+        if self.facts.kind == FileKind::Heap {
+            return 0;
+        }
         if height >= TALL && self.events.is_some() { 3 } else { height.min(1) }
     }
 
@@ -148,7 +146,6 @@ impl OpenFile {
         self.ticket = None;
     }
 
-    /// Looks at all of it.
     pub(super) fn forget_span(&mut self) {
         if self.mark.is_some() || self.cursor.is_some() {
             (self.mark, self.cursor, self.ticket) = (None, None, None);

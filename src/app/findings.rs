@@ -3,10 +3,13 @@
 use super::action::Action;
 use super::pane::{Focus, Tab};
 use super::state::State;
-use super::thresholds::{EXCEPTION_INCREASE, GROWING_COLLECTIONS, Threshold, Thresholds};
 use crate::analysis::Snapshot;
 use crate::clr::payload::GcType;
+use crate::diagnosis::{GROWING_COLLECTIONS, Threshold, Thresholds};
 use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent};
+
+/// Times the usual rate of exceptions, and exceptions a second at least.
+const EXCEPTION_INCREASE: (f64, f64) = (5.0, 10.0);
 
 /// What lists allocated types.
 pub(super) const ALLOCATIONS: Option<KeyAdvice> = Some((Action::Profiles, ", gc-verbose: allocations by type"));
@@ -24,7 +27,6 @@ pub struct Finding {
     pub tab: Tab,
     /// What is seen, in a few words.
     pub text: String,
-    /// Why it matters.
     pub why: &'static str,
     /// What is to be seen in the tab.
     pub(super) shows: &'static str,
@@ -65,7 +67,15 @@ pub(super) fn behind(text: String, why: &'static str) -> Finding {
     Finding { further: Some((Action::Waiting, ": waiting methods")), ..finding(Tab::Threads, text, why, "its size") }
 }
 
-/// What asks for a look: over the last seconds, or over all of a recording that has ended.
+/// So many threads wait for locks, on average.
+pub(super) fn lock_waiters(waiters: f64) -> String {
+    match waiters {
+        ..1.5 => format!("{waiters:.1} threads on average wait for locks"),
+        _ => format!("{waiters:.0} threads at a time wait for locks"),
+    }
+}
+
+/// Findings: over the last seconds, or over all of a recording that has ended.
 pub fn findings(snapshot: &Snapshot, over: bool, thresholds: &Thresholds) -> Vec<Finding> {
     let mut found = Vec::new();
     let duration = snapshot.recorded_ns.max(1) as f64;
@@ -89,13 +99,13 @@ pub fn findings(snapshot: &Snapshot, over: bool, thresholds: &Thresholds) -> Vec
     let pool = &snapshot.thread_pool;
     let starved = if over { pool.starvations } else { pool.recent_starvations };
     if starved > 0 {
-        found.push(behind(format!("thread pool starved {starved} times"), "work waits, all workers are held up"));
+        found.push(behind(format!("thread pool starved {starved} times"), "work items wait: all workers are blocked"));
     }
     let blocked = if over { pool.blocked } else { pool.recent_blocked };
     if blocked >= thresholds.blocked_threads() {
         let text =
             if blocked == 1 { "1 pool thread waits for a task".to_owned() } else { format!("{blocked} pool threads wait for tasks") };
-        found.push(behind(text, "each is held up by work that needs a thread itself"));
+        found.push(behind(text, "each blocks on work that needs a pool thread, too"));
     }
     let exceptions = &snapshot.exceptions;
     let rate = per_second(exceptions.thrown, exceptions.rate);
@@ -105,18 +115,14 @@ pub fn findings(snapshot: &Snapshot, over: bool, thresholds: &Thresholds) -> Vec
         found.push(thrown(rate, &usual, thresholds));
     }
     let contention = &snapshot.contention;
-    let waiters = if over { contention.wait_ns as f64 / duration } else { contention.recent_waiters };
+    let waiters = if over { contention.wait_ns as f64 / duration } else { contention.recent_waiters.unwrap_or(0.0) };
     if waiters > thresholds.of(Threshold::LockWaiters) {
-        let text = match waiters {
-            ..1.5 => format!("{waiters:.1} threads on average wait for locks"),
-            _ => format!("{waiters:.0} threads at a time wait for locks"),
-        };
-        let finding = finding(Tab::Threads, text, "they run one after the other", "waiting methods");
+        let finding = finding(Tab::Threads, lock_waiters(waiters), "they run one after the other", "waiting methods");
         found.push(Finding { severity: waiters / thresholds.of(Threshold::LockWaiters), ..finding });
     }
     if let Some((from, to, span)) = growth(snapshot, thresholds) {
         let text = format!("heap grew from {} to {} in {}", Bytes(from), Bytes(to), Nanoseconds(span));
-        let finding = finding(Tab::Gc, text, "every full collection leaves more", "its history");
+        let finding = finding(Tab::Gc, text, "more survives each full GC", "its history");
         found.push(Finding { live: DUMP, ..finding });
     }
     found
@@ -139,22 +145,25 @@ impl State {
     /// What to press, from where the keys go now, and what that shows. Empty where all of it is in sight.
     pub fn advice(&self, finding: &Finding) -> String {
         let is_recorded = finding.recorded || self.list.selected().is_some_and(|key| self.recordings.is_recording(key));
+        let is_open = self.tab == finding.tab;
+        let trace = self.key(Action::Trace);
+        // In the list, digits sort the table.
+        let mut enter = if self.focus == Focus::List { "Enter, " } else { "" };
         let mut steps = Vec::new();
-        if !finding.shows.is_empty() && (self.tab != finding.tab || !is_recorded) {
-            steps.push(format!("{}: {}", finding.tab.key(self.shows_files()), finding.shows));
+        if !finding.shows.is_empty() && (!is_open || !is_recorded) {
+            steps.push(match is_open {
+                true => format!("{trace}: {}", finding.shows),
+                false => format!("{}{}: {}", std::mem::take(&mut enter), finding.tab.key(self.row_kind()), finding.shows),
+            });
         }
         if let Some((action, shows)) = finding.further {
-            steps.push(format!("{} and {}{shows}", Tab::Methods.key(self.shows_files()), self.key(action)));
-        }
-        if let Some(first) = steps.first_mut().filter(|_| self.focus == Focus::List) {
-            // There, digits sort the table.
-            first.insert_str(0, "Enter, ");
+            steps.push(format!("{enter}{} and {}{shows}", Tab::Methods.key(self.row_kind()), self.key(action)));
         }
         if let Some((action, shows)) = finding.live.filter(|_| !self.shows_files()) {
             steps.push(format!("{}{shows}", self.key(action)));
         }
-        let needs_recording = !is_recorded && !finding.shows.is_empty();
-        let before = if needs_recording { format!("{}, then ", self.key(Action::Trace)) } else { String::new() };
+        let needs_recording = !is_recorded && !is_open && !finding.shows.is_empty();
+        let before = if needs_recording { format!("{trace}, then ") } else { String::new() };
         format!("{before}{}", steps.join("; "))
     }
 }
@@ -162,7 +171,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{AllocationSnapshot, Collection, Live};
+    use crate::analysis::{AllocationSnapshot, Collection, Live, TypeStacks};
     use crate::app::Msg;
     use crate::app::health::{HealthIssue, busy};
     use crate::app::test_app::{TestApp, published, recording};
@@ -202,9 +211,9 @@ mod tests {
         };
         let thrown: Set = |snapshot, rate| (snapshot.exceptions.rate, snapshot.exceptions.thrown) = (rate, (rate * 20.0) as u64);
         let waiting: Set = |snapshot, threads| {
-            (snapshot.contention.recent_waiters, snapshot.contention.wait_ns) = (threads, (threads * 20e9) as u64);
+            (snapshot.contention.recent_waiters, snapshot.contention.wait_ns) = (Some(threads), (threads * 20e9) as u64);
         };
-        // Just below, just above, and what is said then.
+        // Just below, just above, and the text then.
         for (set, below, above, tab, says) in [
             (loss, 0.0, 1.0, Tab::Trace, "1 events lost"),
             (share, 0.1, 0.101, Tab::Gc, "10 % of the time in GC"),
@@ -253,7 +262,7 @@ mod tests {
     fn each_says_why_and_what_to_press_from_where_the_keys_go() {
         let mut snapshot = quiet();
         (snapshot.rates.recent_lost, snapshot.gc.pauses.recent_share, snapshot.thread_pool.recent_starvations) = (1, 0.5, 1);
-        (snapshot.exceptions.rate, snapshot.contention.recent_waiters) = (100.0, 9.0);
+        (snapshot.exceptions.rate, snapshot.contention.recent_waiters) = (100.0, Some(9.0));
         let all = findings(&snapshot, false, &Thresholds::default());
         assert!(all.iter().all(|finding| !finding.why.is_empty()));
         let mut app = TestApp::populated(120, 40);
@@ -268,7 +277,7 @@ mod tests {
                 "Enter, 6: waiting methods",
             ]
         );
-        // Each key does what it says: here it leads to the tab, where that need not be said again.
+        // A key leads to the tab, where its name is not repeated.
         for (keys, at, says) in
             [("⏎4", 1, "T, gc-verbose: allocations by type"), ("6", 2, "7 and w: waiting methods"), ("5", 3, ""), ("6", 4, "")]
         {
@@ -288,10 +297,10 @@ mod tests {
             by_kind: [1, 0, 0],
             ticks: 1,
             rate: 1.0,
-            over_time: snapshot.gc.heap_size.clone(),
             top: Vec::new(),
             others: 0,
             is_random: false,
+            stacks: TypeStacks::default(),
         });
         let app = TestApp::populated(120, 40);
         assert_eq!(app.state.advice(&findings(&snapshot, false, &Thresholds::default())[0]), "Enter, 4: why");
@@ -300,9 +309,17 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_watched_process_takes_a_recording_to_look_at() {
         let mut app = TestApp::populated(120, 40);
-        let finding = HealthIssue::Exceptions.finding(&published(61.0, 4e6, 2.0, 300.0, 0.0), &Thresholds::default());
+        let finding = HealthIssue::Exceptions.finding(&published(61.0, 4e6, 2.0, 300.0, 0.0), None, &Thresholds::default());
         assert_eq!(app.state.advice(&finding), "t, then Enter, 5: types and stacks");
         app.press("⏎5");
+        assert_eq!(app.state.advice(&finding), "t: types and stacks");
+        app.press("6");
+        let starved = behind("391 work items wait".to_owned(), "all workers are blocked");
+        let starved = Finding { recorded: false, ..starved };
+        assert_eq!(app.state.advice(&starved), "t: its size; 7 and w: waiting methods");
+        app.press("⎋");
+        assert_eq!((app.state.focus, app.state.advice(&starved).as_str()), (Focus::List, "t: its size; Enter, 7 and w: waiting methods"));
+        app.press("⏎4");
         assert_eq!(app.state.advice(&finding), "t, then 5: types and stacks");
         app.press("t");
         app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));

@@ -5,7 +5,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::cursor::Step;
+use super::cursor::{Neighbour, Step};
 use super::sampling::Shape;
 use super::state::State;
 use crate::analysis::{Counts, ProfileFrame};
@@ -20,14 +20,12 @@ pub(super) struct Flame {
     pub(super) zoom: Vec<String>,
     /// Lengths of the paths that were zoomed to before.
     pub(super) steps: Vec<usize>,
-    /// Path of the selected frame.
     pub(super) selected: Vec<String>,
 }
 
 /// A frame on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlameBox {
-    /// Its node.
     pub node: u32,
     /// Columns from the left end of the graph.
     pub x: u16,
@@ -40,18 +38,15 @@ pub struct FlameBox {
 /// The flame graph, laid out.
 #[derive(Debug)]
 pub struct FlameGraph<'a> {
-    /// What is counted.
     pub counts: Counts<'a>,
     /// All frames that are at least a column wide, parents before what they call.
     pub boxes: Vec<FlameBox>,
     /// The node that takes the whole width.
     pub zoom: u32,
-    /// The selected node.
     pub selected: u32,
 }
 
 impl Flame {
-    /// Whether it is zoomed in.
     pub(super) fn is_zoomed(&self) -> bool {
         !self.zoom.is_empty()
     }
@@ -114,7 +109,6 @@ impl<'a> FlameGraph<'a> {
         self.boxes.iter().find(|other| other.node == node).copied()
     }
 
-    /// The box of the selected frame.
     pub fn selected_box(&self) -> Option<FlameBox> {
         self.place(self.selected)
     }
@@ -163,13 +157,12 @@ impl<'a> FlameGraph<'a> {
         self.boxes.iter().map(|place| place.node).find(|other| *other != ROOT && profile.parent(*other) == node)
     }
 
-    pub(super) fn beside(&self, right: bool) -> Option<u32> {
+    pub(super) fn beside(&self, to: Neighbour) -> Option<u32> {
         let here = self.selected_box()?;
         let line = self.boxes.iter().filter(|place| place.depth == here.depth);
-        let next = if right {
-            line.filter(|place| place.x > here.x).min_by_key(|place| place.x)
-        } else {
-            line.filter(|place| place.x < here.x).max_by_key(|place| place.x)
+        let next = match to {
+            Neighbour::Previous => line.filter(|place| place.x < here.x).max_by_key(|place| place.x),
+            Neighbour::Next => line.filter(|place| place.x > here.x).min_by_key(|place| place.x),
         };
         next.map(|place| place.node)
     }
@@ -225,8 +218,8 @@ impl State {
     }
 
     /// To the next frame of the same line.
-    pub(in crate::app) fn step_sideways(&mut self, right: bool) {
-        self.select_frame(|graph| graph.beside(right));
+    pub(in crate::app) fn step_sideways(&mut self, to: Neighbour) {
+        self.select_frame(|graph| graph.beside(to));
     }
 
     /// Gives the selected frame the whole width.

@@ -1,22 +1,43 @@
-//! What is wrong with a watched process, by the counters of its runtime.
+//! What is wrong with a watched process, by the counters of its runtime and the processors that it gets.
+
+use std::time::Duration;
 
 use super::action::Action;
-use super::findings::{ALLOCATIONS, DUMP, Finding, KeyAdvice, behind, finding, standing, thrown};
+use super::findings::{ALLOCATIONS, DUMP, Finding, KeyAdvice, behind, finding, lock_waiters, standing, thrown};
 use super::pane::Tab;
-use super::thresholds::{
-    BUSY_SCANS, FAILED_REQUESTS, GROWING_COLLECTIONS, INDUCED_SECONDS, JIT_VALUES, QUEUE_VALUES, SLOW_INTERVALS, Threshold, Thresholds,
-};
 use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot};
-use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent};
+use crate::diagnosis::{GROWING_COLLECTIONS, RUNS, THROTTLED, Threshold, Thresholds};
+use crate::model::{Bytes, Count, CountRate, CpuUse, Nanoseconds, Percent};
+
+/// What shows where CPU time goes.
+const CPU: Option<KeyAdvice> = Some((Action::WhySlow, ": why"));
 
 const ROUTES: Option<KeyAdvice> = Some((Action::Profiles, ", http: routes"));
+
+/// Values of the thread pool's queue in a row: one burst of work is no finding.
+const QUEUE_VALUES: usize = 3;
+/// The seconds over which induced collections are counted.
+const INDUCED_SECONDS: i64 = 10;
+/// Values of the time spent compiling in a row: the start of a program is no finding.
+const JIT_VALUES: usize = 5;
+/// The seconds over which failed requests are counted, and failed requests at least.
+const FAILED_REQUESTS: (usize, f64) = (10, 5.0);
+/// Intervals of slow requests in a row.
+const SLOW_INTERVALS: usize = 3;
+/// Intervals that are looked at for slow requests that are sent.
+const SENT_INTERVALS: usize = 15;
+/// Scans of a busy process in a row.
+const BUSY_SCANS: usize = 5;
+/// Periods of a CPU limit, of usually 100 ms, that a share is of at least.
+const THROTTLED_PERIODS: u64 = 10;
+/// The shortest time over which waiting for CPU is a finding.
+const CPU_SPAN: Duration = Duration::from_secs(2);
 
 /// What is wrong with a watched process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HealthIssue {
     /// It is paused for collections too much of the time.
     GcTime,
-    /// Exceptions are thrown all the time.
     Exceptions,
     /// Work items wait for pool threads.
     Queue,
@@ -28,16 +49,19 @@ pub enum HealthIssue {
     HeapGrowth,
     /// The program calls `GC.Collect` all the time.
     InducedCollections,
-    /// Methods are compiled all the time.
     JitTime,
-    /// Requests are answered with an error.
     FailedRequests,
-    /// Requests take long.
     SlowRequests,
+    /// Requests that it sends take long, be it that another service is slow or that it keeps them open on purpose.
+    SlowSentRequests,
+    /// The CPU limit of a control group throttles it.
+    CpuLimit,
+    /// Its threads wait for a processor, which other processes use.
+    CpuWait,
 }
 
 impl HealthIssue {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 13] = [
         Self::GcTime,
         Self::Queue,
         Self::Exceptions,
@@ -48,6 +72,9 @@ impl HealthIssue {
         Self::JitTime,
         Self::FailedRequests,
         Self::SlowRequests,
+        Self::SlowSentRequests,
+        Self::CpuLimit,
+        Self::CpuWait,
     ];
 
     /// In a word, for a line of the table.
@@ -63,11 +90,14 @@ impl HealthIssue {
             Self::JitTime => "JIT",
             Self::FailedRequests => "HTTP 5xx",
             Self::SlowRequests => "slow HTTP",
+            Self::SlowSentRequests => "slow calls",
+            Self::CpuLimit => "CPU limit",
+            Self::CpuWait => "CPU wait",
         }
     }
 
     /// How many times its threshold the figure of a process is; `None` where it is not above that.
-    fn excess(self, counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<f64> {
+    fn excess(self, counters: &CountersSnapshot, cpu: Option<CpuUse>, thresholds: &Thresholds) -> Option<f64> {
         let stats = &counters.stats;
         let of = |threshold| thresholds.of(threshold);
         let excess = match self {
@@ -81,7 +111,7 @@ impl HealthIssue {
                 let threshold = of(Threshold::QueueLength);
                 return (least >= threshold).then_some(least / threshold);
             }
-            Self::Contention => stats.contentions? / of(Threshold::LockContentions),
+            Self::Contention => return locks(counters, thresholds).map(|(excess, _)| excess).filter(|excess| *excess > 1.0),
             // Those that are induced have a finding of their own.
             Self::FullCollections => (stats.collections[2]? - induced(counters).unwrap_or(0.0)) / of(Threshold::Gen2Collections),
             Self::InducedCollections => induced(counters)? / of(Threshold::InducedCollections),
@@ -93,16 +123,19 @@ impl HealthIssue {
             }
             Self::FailedRequests => failed_requests(counters)? / thresholds.share(Threshold::FailedRequests),
             Self::SlowRequests => slow_requests(counters)? / of(Threshold::SlowRequests),
+            Self::SlowSentRequests => slow_sent_requests(counters)? / of(Threshold::SlowRequests),
             Self::HeapGrowth => {
                 let (from, to, _) = gen2_growth(counters, thresholds)?;
                 to / from.max(1.0) / thresholds.heap_growth()
             }
+            Self::CpuLimit => return throttled(&cpu?, thresholds),
+            Self::CpuWait => return starved(&cpu?, thresholds),
         };
         (excess > 1.0).then_some(excess)
     }
 
     /// What is seen of it, why it matters and what to do.
-    pub fn finding(self, counters: &CountersSnapshot, thresholds: &Thresholds) -> Finding {
+    pub fn finding(self, counters: &CountersSnapshot, cpu: Option<CpuUse>, thresholds: &Thresholds) -> Finding {
         let stats = &counters.stats;
         let finding = match self {
             Self::GcTime => standing(stats.gc_time_percent.unwrap_or(0.0) / 100.0, thresholds),
@@ -115,7 +148,7 @@ impl HealthIssue {
                 behind(text, "the thread pool does not keep up")
             }
             Self::Contention => {
-                let text = format!("{} lock contentions", CountRate(stats.contentions.unwrap_or(0.0)));
+                let text = locks(counters, thresholds).map(|(_, text)| text).unwrap_or_default();
                 finding(Tab::Threads, text, "threads wait for one another", "waiting methods")
             }
             Self::FullCollections => {
@@ -129,7 +162,7 @@ impl HealthIssue {
             Self::JitTime => {
                 let newest = |name| named(counters, name).and_then(|counter| counter.history.last()).map_or(0.0, |(_, value)| *value);
                 // Milliseconds a second are tenths of a per cent.
-                let text = format!("{} of a core compiles methods", Percent(newest("time-in-jit") / 1000.0));
+                let text = format!("{} of a core is spent in JIT", Percent(newest("time-in-jit") / 1000.0));
                 Finding {
                     live: Some((Action::Profiles, ", startup: methods")),
                     ..finding(Tab::Jit, text, "code is generated or loaded all the time", "")
@@ -141,16 +174,66 @@ impl HealthIssue {
             }
             Self::SlowRequests => {
                 let text = format!("p95 of requests {}", Nanoseconds((slow_requests(counters).unwrap_or(0.0) * 1e9) as u64));
-                Finding { live: ROUTES, ..finding(Tab::Http, text, "one of twenty takes that long or longer", "") }
+                Finding { live: ROUTES, ..finding(Tab::Http, text, "1 in 20 takes that long or longer", "") }
+            }
+            Self::SlowSentRequests => {
+                let p95 = Nanoseconds((slow_sent_requests(counters).unwrap_or(0.0) * 1e9) as u64);
+                let why = "it waits for answers: 1 in 20 takes that long or longer";
+                Finding { live: ROUTES, ..finding(Tab::Http, format!("p95 of outgoing requests {p95}"), why, "") }
             }
             Self::HeapGrowth => {
                 let (from, to, span) = gen2_growth(counters, thresholds).unwrap_or_default();
                 let text = format!("gen 2 grew from {} to {} in {}", Bytes(from as u64), Bytes(to as u64), Nanoseconds(span));
-                Finding { live: DUMP, ..finding(Tab::Gc, text, "each collection leaves more", "its history") }
+                Finding { live: DUMP, ..finding(Tab::Gc, text, "more survives each GC", "its history") }
+            }
+            Self::CpuLimit => {
+                let limit = cpu.and_then(|cpu| cpu.supply.limit);
+                let text = limit.map(|limit| format!("throttled in {} of periods, CPU limit {limit}", Percent(limit.throttled_share())));
+                Finding {
+                    live: CPU,
+                    ..finding(Tab::Slowdown, text.unwrap_or_default(), "its threads stand still until the next period", "")
+                }
+            }
+            Self::CpuWait => {
+                let share = cpu.and_then(|cpu| cpu.wait_share()).unwrap_or_default();
+                let others = cpu.and_then(|cpu| cpu.others()).map(|others| format!("; others use {others:.1} CPUs"));
+                let text = format!("waits for CPU {} of the time{}", Percent(share), others.unwrap_or_default());
+                Finding { live: CPU, ..finding(Tab::Slowdown, text, "the machine is too busy", "") }
             }
         };
-        Finding { recorded: false, severity: self.excess(counters, thresholds).unwrap_or(1.0), ..finding }
+        Finding { recorded: false, severity: self.excess(counters, cpu, thresholds).unwrap_or(1.0), ..finding }
     }
+}
+
+/// How many times its threshold the share of periods is in which a CPU limit throttles a process, or else the share of the time in which it waits for that.
+fn throttled(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
+    let limit = cpu.supply.limit.filter(|limit| limit.periods >= THROTTLED_PERIODS)?;
+    // Something else in its group is, where it hardly wants to run itself.
+    let wants = cpu.cores()? + cpu.waiting().unwrap_or(0.0) >= RUNS.min(limit.cores / 2.0);
+    let wait = waits(cpu, thresholds).filter(|_| limit.throttled_share() >= THROTTLED);
+    let excess = (limit.throttled_share() / thresholds.share(Threshold::CpuThrottling)).max(wait.unwrap_or(0.0));
+    (wants && excess >= 1.0).then_some(excess)
+}
+
+/// How many times its threshold the share of the time is in which threads wait for processors that other processes use.
+fn starved(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
+    let is_throttled = cpu.supply.limit.is_some_and(|limit| limit.throttled_share() >= THROTTLED);
+    let excess = waits(cpu, thresholds)?;
+    (!is_throttled && cpu.others() > cpu.cores() && excess >= 1.0).then_some(excess)
+}
+
+/// How many times its threshold the share of the time is in which threads wait for a processor; `None` where they are rarely ready to run.
+fn waits(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
+    let is_known = cpu.span >= CPU_SPAN && cpu.cores()? + cpu.waiting()? >= RUNS;
+    is_known.then_some(cpu.wait_share()? / thresholds.share(Threshold::CpuWait))
+}
+
+/// How many times its threshold the number of waits for locks is, or that of the threads that wait: whichever is more, and what it is.
+fn locks(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, String)> {
+    let count = |rate: f64| (rate / thresholds.of(Threshold::LockContentions), format!("{} lock contentions", CountRate(rate)));
+    let waiters = |waiters: f64| (waiters / thresholds.of(Threshold::LockWaiters), lock_waiters(waiters));
+    let found = [counters.lock_waiters.map(waiters), counters.stats.contentions.map(count)];
+    found.into_iter().flatten().max_by(|(a, _), (b, _)| a.total_cmp(b))
 }
 
 /// Whether gen 2 was larger after each of its latest changes: its sizes in bytes before and now, and the time between, nanoseconds.
@@ -188,6 +271,13 @@ fn slow_requests(counters: &CountersSnapshot) -> Option<f64> {
     recent.iter().map(|interval| interval.quantiles.map(|[_, p95, _]| p95)).collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::min)
 }
 
+/// The same of requests that are sent: few that take long end in few intervals, so that those without any do not count.
+fn slow_sent_requests(counters: &CountersSnapshot) -> Option<f64> {
+    let recent = counters.sent_requests.iter().rev().take(SENT_INTERVALS).filter_map(|interval| Some(interval.quantiles?[1]));
+    let (count, least) = recent.fold((0, f64::INFINITY), |(count, least), p95| (count + 1, p95.min(least)));
+    (count >= SLOW_INTERVALS).then_some(least)
+}
+
 /// Induced collections a second, where collections are known one by one.
 fn induced(counters: &CountersSnapshot) -> Option<f64> {
     let CollectionMarks::Recorded(marks) = &counters.collections else { return None };
@@ -204,7 +294,7 @@ pub(super) fn busy(cpu: &[(i64, f64)], thresholds: &Thresholds) -> Option<Findin
     (least >= thresholds.of(Threshold::Cpu)).then(|| Finding {
         recorded: false,
         severity: 1.0,
-        ..finding(Tab::Methods, format!("CPU {now:.0} % of a core"), "some thread runs all the time", "hot methods")
+        ..finding(Tab::Methods, format!("CPU {now:.0} % of a core"), "a thread is running all the time", "hot methods")
     })
 }
 
@@ -218,9 +308,10 @@ pub(super) fn named<'a>(counters: &'a CountersSnapshot, name: &str) -> Option<&'
     counters.counters.iter().find(|counter| counter.group == "System.Runtime" && counter.name == name)
 }
 
-/// All that is wrong with a process, by what it publishes; the worst first.
-pub fn health_issues(counters: &CountersSnapshot, thresholds: &Thresholds) -> Vec<HealthIssue> {
-    let mut found: Vec<_> = HealthIssue::ALL.into_iter().filter_map(|issue| Some((issue, issue.excess(counters, thresholds)?))).collect();
+/// All that is wrong with a process, by what it publishes and what it takes of the processors; the worst first.
+pub fn health_issues(counters: &CountersSnapshot, cpu: Option<CpuUse>, thresholds: &Thresholds) -> Vec<HealthIssue> {
+    let mut found: Vec<_> =
+        HealthIssue::ALL.into_iter().filter_map(|issue| Some((issue, issue.excess(counters, cpu, thresholds)?))).collect();
     found.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     found.into_iter().map(|(issue, _)| issue).collect()
 }

@@ -1,4 +1,4 @@
-//! Heaps that were walked: the last two of each process, to be compared.
+//! Heaps that were walked, and those of files: the last two of each, to be compared.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,44 +14,39 @@ const KEPT: usize = 16;
 /// What a walk over a heap found.
 #[derive(Debug, Clone)]
 pub struct WalkedHeap {
-    /// Objects by type.
     pub heap: HeapSnapshot,
     /// What keeps them alive, in the order of the types; `None` where that is not known.
     pub retention: Option<Retention>,
-    /// How long it took.
     pub took: Duration,
     /// Why its session did not end properly.
     pub trouble: Option<SafeText>,
 }
 
-/// A walk that is over.
 #[derive(Debug, Clone)]
 pub(super) struct HeapWalk {
-    /// The command that began it.
     pub(super) ticket: Ticket,
     /// When it was over.
     pub(super) at: Now,
-    /// What it found.
+    /// The file that it was read from; `None` for a walk.
+    pub(super) file: Option<SafeText>,
     pub(super) found: Arc<WalkedHeap>,
 }
 
-/// A walk in progress.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Walking {
     pub(super) ticket: Ticket,
-    /// So far.
     pub(super) objects: u64,
-    /// So far.
     pub(super) bytes: u64,
 }
 
-/// The heap of a process.
 #[derive(Debug, Clone)]
 pub(super) struct ProcessHeap {
     pub(super) subject: Subject,
+    file: Option<SafeText>,
     pub(super) before: Option<HeapWalk>,
     pub(super) last: Option<HeapWalk>,
     pub(super) walking: Option<Walking>,
+    comparing: Option<(Ticket, SafeText)>,
     /// Why the last command found nothing.
     pub(super) failed: Option<SafeText>,
 }
@@ -79,13 +74,48 @@ impl Heaps {
         let at = self.all.iter().position(|heap| heap.subject.key == subject.key);
         let known = at.map(|at| self.all.remove(at));
         if self.all.len() >= KEPT
-            && let Some(oldest) = self.all.iter().position(|heap| heap.walking.is_none())
+            && let Some(oldest) = self.all.iter().position(|heap| heap.walking.is_none() && heap.file.is_none())
         {
             self.all.remove(oldest);
         }
-        let heap = known.unwrap_or(ProcessHeap { subject, before: None, last: None, walking: None, failed: None });
+        let heap =
+            known.unwrap_or(ProcessHeap { subject, file: None, before: None, last: None, walking: None, comparing: None, failed: None });
         self.all.push(ProcessHeap { walking: Some(Walking { ticket, objects: 0, bytes: 0 }), failed: None, ..heap });
         self.graph = None;
+    }
+
+    /// Awaits what is in a file. Of these all are kept that are open.
+    pub(super) fn begin_file(&mut self, subject: Subject, ticket: Ticket) {
+        self.forget(subject.key);
+        let (file, walking) = (Some(subject.name.clone()), Some(Walking { ticket, objects: 0, bytes: 0 }));
+        self.all.push(ProcessHeap { subject, file, before: None, last: None, walking, comparing: None, failed: None });
+    }
+
+    /// Awaits what is in a file, to compare the heap of another with it. Returns the file that is awaited no longer.
+    pub(super) fn compare(&mut self, key: ProcessKey, name: SafeText, ticket: Ticket) -> Option<Ticket> {
+        let heap = self.all.iter_mut().find(|heap| heap.subject.key == key)?;
+        heap.comparing.replace((ticket, name)).map(|(before, _)| before)
+    }
+
+    /// What is awaited for a file: what is in it, and in the one to compare it with.
+    pub(super) fn awaited(&self, key: ProcessKey) -> impl Iterator<Item = Ticket> {
+        let of = |heap: &ProcessHeap| [heap.walking.map(|walking| walking.ticket), heap.comparing.as_ref().map(|(ticket, _)| *ticket)];
+        self.of(key).map(of).into_iter().flatten().flatten()
+    }
+
+    /// Stores what is compared with. Returns whether a heap waited for it.
+    pub(super) fn compared(&mut self, ticket: Ticket, result: &Result<Arc<WalkedHeap>, SafeText>, at: Now) -> bool {
+        let waits = |heap: &&mut ProcessHeap| heap.comparing.as_ref().is_some_and(|(asked, _)| *asked == ticket);
+        let Some(heap) = self.all.iter_mut().find(waits) else { return false };
+        let file = heap.comparing.take().map(|(_, name)| name);
+        if let Ok(found) = result {
+            heap.before = Some(HeapWalk { ticket, at, file, found: Arc::clone(found) });
+        }
+        true
+    }
+
+    pub(super) fn forget(&mut self, key: ProcessKey) {
+        self.all.retain(|heap| heap.subject.key != key);
     }
 
     fn walking(&mut self, ticket: Ticket) -> Option<&mut ProcessHeap> {
@@ -105,8 +135,10 @@ impl Heaps {
         match result {
             Ok(found) => {
                 heap.before = heap.last.take().or(heap.before.take());
-                heap.last = Some(HeapWalk { ticket, at, found });
-                self.graph = Some(ticket);
+                heap.last = Some(HeapWalk { ticket, at, file: heap.file.clone(), found });
+                if heap.file.is_none() {
+                    self.graph = Some(ticket);
+                }
             }
             Err(why) => heap.failed = Some(why),
         }

@@ -6,45 +6,34 @@ use super::state::State;
 use super::text::{width, wrap};
 use crate::analysis::{Field, Filter};
 
-/// A line of the help.
 #[derive(Debug, Clone)]
 pub enum HelpLine {
-    /// Nothing.
     Blank,
-    /// A heading.
     Heading(String),
-    /// An action.
     Entry(&'static Entry, Vec<Key>),
-    /// A sentence.
     Note(&'static str),
 }
 
 /// A line of the help on the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HelpRow {
-    /// Nothing.
     Blank,
-    /// A heading.
     Heading(String),
     /// Keys of an action, and words of its sentence: an action takes as many rows as the longer of both.
     Entry(Vec<Key>, String),
-    /// Words of a sentence.
     Note(String),
 }
 
 /// Where the help was opened.
 #[derive(Debug, Clone)]
 pub struct Here {
-    /// What the keys went to.
     pub context: Context,
-    /// What that is called on the screen.
     pub title: String,
 }
 
 /// The help over the panes.
 #[derive(Debug)]
 pub struct Help {
-    /// How it is read.
     pub reader: Reader,
     /// Where it was opened.
     pub here: Here,
@@ -52,14 +41,14 @@ pub struct Help {
     pub(super) beneath: Option<Box<Overlay>>,
 }
 
-const NOTES: [&str; 4] = [
+const NOTES: [&str; 5] = [
     "Hold Shift to select text with the mouse.",
     "In a dialog, Right at the end of a word completes it.",
     "Why a process cannot be attached to is in its row.",
+    "In tab HTTP, {number}, {guid}, {hex} and {token} stand for identifiers in paths whose route is not known.",
     "States: ● running  ◎ watched  ◐ suspended  ◉ recording  ! trouble",
 ];
 
-/// The columns of the help.
 pub const COLUMNS: [&str; 2] = ["KEY", "TEXT"];
 
 /// Columns of the keys, the gap behind them included.
@@ -170,7 +159,6 @@ impl State {
         self.overlay = Some(Overlay::Help(Help { reader: Reader::default(), here: Here { context, title }, beneath }));
     }
 
-    /// What is shown of the help.
     pub fn help_rows(&self, help: &Help) -> Vec<HelpRow> {
         rows(self::help(&help.reader.search, &self.options.keys, Some(&help.here)), self.layout().reader_width())
     }

@@ -2,20 +2,19 @@
 
 use super::action::{Action, Context, Entry, Status, TABLE};
 use super::dialog::Overlay;
+use super::type_tree::TypeTree;
 use super::{Shape, State};
 
 /// A hint, and where it stands in the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
-    /// What it does.
     pub action: Action,
     /// The key's name. No hint has an arrow key, so that this is the same with and without Unicode.
     pub key: String,
-    /// What it says behind the key.
+    /// The text behind the key.
     pub label: &'static str,
     /// How far from the left end it begins.
     pub x: u16,
-    /// How wide it is.
     pub width: u16,
 }
 
@@ -32,7 +31,7 @@ impl State {
         };
         let mut entries: Vec<&Entry> = TABLE.iter().filter(is_hinted).collect();
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.hint));
-        let (help, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.action == Action::Help);
+        let (help, others): (Vec<&Entry>, Vec<&Entry>) = entries.into_iter().partition(|entry| entry.action == Action::Help);
         let mut hints: Vec<Hint> = Vec::new();
         let mut x = 1;
         let end = width.saturating_sub(1);
@@ -52,8 +51,12 @@ impl State {
 fn shape(state: &State, entry: &Entry) -> &'static str {
     match (state.context(), state.views.sampling.shape) {
         (Context::Events, _) if state.views.events.single => "by type",
+        (Context::ThrowTree, _) if state.views.type_tree(state.tab) == Some(&TypeTree::All) => "types",
+        (Context::ThrowTree, _) => "all types",
         (Context::Heap, _) if state.views.heap.difference => "histogram",
         (Context::Heap, _) => entry.label,
+        (Context::Allocations, _) => "collections",
+        (Context::AllocationTree, _) => "types",
         (Context::Methods, Shape::List) => "tree",
         (Context::CallTree, Shape::Tree) => "flame graph",
         (Context::Methods, Shape::Threads) => "back",

@@ -17,13 +17,9 @@ const KEPT: usize = 200;
 /// A dump or perf map command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// The question that was sent.
     pub ticket: Ticket,
-    /// To which process.
     pub subject: Subject,
-    /// What was asked for.
     pub what: JobKind,
-    /// When.
     pub began: Duration,
     /// When the answer came, and the answer.
     pub ended: Option<(Duration, Result<JobResult, SafeText>)>,
@@ -33,20 +29,16 @@ pub struct Job {
     pub percent: Option<u8>,
 }
 
-/// What was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobKind {
-    /// A dump.
     Dump(DumpRequest),
     /// A perf map of this kind, or none.
     PerfMap(Option<PerfMapKind>),
-    /// A walk over the heap.
     HeapWalk,
     /// A file of what a walk found.
     HeapFile(PathBuf),
     /// To run, after waiting at startup.
     Resume,
-    /// A change, and what with.
     Control(Change, String),
     /// An export of a recording, into this file.
     Export(PathBuf),
@@ -58,9 +50,7 @@ pub enum JobKind {
     CleanUp,
     /// Perfetto's tracing service was served; which processes.
     Producer(String),
-    /// A program was started.
     Launch {
-        /// Its command line.
         line: SafeText,
         /// The file that it writes its output into.
         output: PathBuf,
@@ -74,7 +64,6 @@ pub struct Jobs {
 }
 
 impl JobKind {
-    /// In words.
     pub fn title(&self) -> &'static str {
         match self {
             Self::Dump(request) => match request.kind {
@@ -98,7 +87,6 @@ impl JobKind {
         }
     }
 
-    /// What it was done with.
     pub fn with(&self) -> &str {
         match self {
             Self::Dump(request) => request.path.as_str(),
@@ -137,7 +125,6 @@ impl Job {
 }
 
 impl Jobs {
-    /// All, newest first.
     pub fn newest_first(&self) -> impl Iterator<Item = &Job> {
         self.all.iter().rev()
     }
@@ -190,7 +177,6 @@ impl Jobs {
         }
     }
 
-    /// A command.
     pub fn find(&self, ticket: Ticket) -> Option<&Job> {
         self.all.iter().find(|job| job.ticket == ticket)
     }

@@ -3,7 +3,7 @@
 use ratatui::layout::{Position, Rect};
 
 use super::list::{Column, Columns, Trend};
-use super::pane::Tab;
+use super::pane::{RowKind, Tab};
 pub use super::text::{width, wrap};
 
 /// The smallest terminal that the dashboard can be shown in.
@@ -25,7 +25,6 @@ pub enum Panes {
 /// What the layout depends on, apart from the size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayoutInput {
-    /// Whether the details have the focus.
     pub detail_focused: bool,
     /// Whether the focused pane takes all.
     pub zoomed: bool,
@@ -33,8 +32,7 @@ pub struct LayoutInput {
     pub containers: bool,
     /// Whether some process is watched.
     pub watching: bool,
-    /// Whether the rows are recorded files.
-    pub files: bool,
+    pub of: RowKind,
     /// How many rows there are, those that a filter hides included.
     pub rows: usize,
     /// Which columns are shown where they have room.
@@ -44,7 +42,6 @@ pub struct LayoutInput {
 /// Where everything is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
-    /// The whole terminal.
     pub screen: Rect,
     /// Whether the terminal is too small for anything else in here to be used.
     pub too_small: bool,
@@ -52,9 +49,7 @@ pub struct Layout {
     pub header: Rect,
     /// Last line.
     pub hints: Rect,
-    /// The process table.
     pub list: Option<ListLayout>,
-    /// The details of the selected process.
     pub detail: Option<DetailLayout>,
 }
 
@@ -74,11 +69,9 @@ pub struct ListLayout {
 /// A column on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
-    /// Which.
     pub column: Column,
     /// Where it begins.
     pub x: u16,
-    /// How wide it is.
     pub width: u16,
 }
 
@@ -93,10 +86,8 @@ pub struct DetailLayout {
     pub tabs: [TabSlot; Tab::ALL.len()],
 }
 
-/// A tab on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TabSlot {
-    /// Which.
     pub tab: Tab,
     /// Where: its title, with a blank on each side where there is room.
     pub place: Rect,
@@ -107,17 +98,13 @@ pub struct TabSlot {
 /// What is at a place on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spot {
-    /// A column's title.
     Title(Column),
     /// A row of the table, counted from the first one shown.
     Row(usize),
-    /// A tab.
     Tab(Tab),
-    /// The details.
     Detail,
     /// The hint line, and how far from its left end.
     Hints(u16),
-    /// Nothing that answers.
     Nothing,
 }
 
@@ -143,7 +130,7 @@ impl Layout {
             header,
             hints,
             list: list.map(|frame| ListLayout::new(frame, input)),
-            detail: detail.map(|frame| DetailLayout::new(frame, input.files)),
+            detail: detail.map(|frame| DetailLayout::new(frame, input.of)),
         }
     }
 
@@ -167,7 +154,7 @@ impl Layout {
         inside(self.reader()).width.saturating_sub(2)
     }
 
-    /// Rows and columns of what a program writes, less the lines that say how it stands.
+    /// Rows and columns of what a program writes, less the lines with its state.
     pub fn output_size(&self) -> (usize, u16) {
         let inside = inside(self.reader());
         (usize::from(inside.height.saturating_sub(2)), inside.width.saturating_sub(2))
@@ -181,7 +168,6 @@ impl Layout {
         Rect { x, y, width, height }
     }
 
-    /// What is at this place.
     pub fn spot(&self, x: u16, y: u16) -> Spot {
         let here = Position::new(x, y);
         if self.too_small {
@@ -260,7 +246,8 @@ const SIGNS: u16 = 5;
 fn slots(inner: Rect, input: LayoutInput) -> Vec<Slot> {
     const ALWAYS: [Column; 4] = [Column::Pid, Column::Name, Column::State, Column::Cpu];
     // A file uses no processor.
-    let always = &ALWAYS[..if input.files { 3 } else { 4 }];
+    let files = input.of != RowKind::Process;
+    let always = &ALWAYS[..if files { 3 } else { 4 }];
     let listed = input.columns.listed();
     let of_files = [Column::Memory, Column::Command];
     // In the narrowest terminals, states are signs.
@@ -272,7 +259,7 @@ fn slots(inner: Rect, input: LayoutInput) -> Vec<Slot> {
         if !listed.contains(&column)
             || column == Column::Container && !input.containers
             || column.is_watched() && !input.watching && input.columns == Columns::ALL
-            || input.files && !of_files.contains(&column)
+            || files && !of_files.contains(&column)
         {
             continue;
         }
@@ -304,8 +291,8 @@ fn slots(inner: Rect, input: LayoutInput) -> Vec<Slot> {
 }
 
 impl DetailLayout {
-    fn new(frame: Rect, files: bool) -> Self {
-        let shown = || Tab::ALL.into_iter().filter(|tab| tab.is_shown(files));
+    fn new(frame: Rect, of: RowKind) -> Self {
+        let shown = || Tab::ALL.into_iter().filter(|tab| tab.is_shown(of));
         let mut lengths = [0; Tab::ALL.len()];
         let needs =
             |lengths: &[usize], blanks: u16| shown().map(|tab| width(title(tab, lengths[tab as usize])) + 2 * blanks + 1).sum::<u16>() + 2;
@@ -320,7 +307,7 @@ impl DetailLayout {
         let mut x = frame.x + 1 + blanks;
         let right = frame.right().saturating_sub(1);
         let tabs = Tab::ALL.map(|tab| {
-            if !tab.is_shown(files) {
+            if !tab.is_shown(of) {
                 return TabSlot { tab, place: Rect::new(x.min(right), frame.y, 0, 0), title: "" };
             }
             let title = title(tab, lengths[tab as usize]);
@@ -345,57 +332,4 @@ fn title(tab: Tab, length: usize) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const INPUT: LayoutInput = LayoutInput {
-        detail_focused: false,
-        zoomed: false,
-        containers: false,
-        watching: false,
-        files: false,
-        rows: 0,
-        columns: Columns::ALL,
-    };
-
-    #[test]
-    fn the_table_takes_no_lines_that_it_cannot_fill() {
-        for (files, rows, height, expected) in [
-            // What is said where there is none takes room.
-            (false, 0, 40, 12),
-            (false, 1, 40, 1),
-            (false, 5, 40, 5),
-            (false, 500, 40, 12),
-            (false, 500, 100, 36),
-            (false, usize::MAX - 4, 24, 5),
-            (true, 3, 24, 3),
-            (true, usize::MAX, 40, 12),
-        ] {
-            let layout = Layout::new(120, height, LayoutInput { files, rows, ..INPUT });
-            assert_eq!(layout.list_height(), expected, "{rows} rows of {height} lines");
-            let (list, detail) = (layout.list.unwrap().frame, layout.detail.unwrap().frame);
-            assert_eq!((list.y, list.bottom(), detail.bottom()), (1, detail.y, height - 1));
-        }
-    }
-
-    #[test]
-    fn a_wide_terminal_has_wide_panes_and_full_titles() {
-        for width in [160, 200, 240] {
-            let layout = Layout::new(width, 50, LayoutInput { rows: 9, ..INPUT });
-            let (list, detail) = (layout.list.unwrap().frame, layout.detail.unwrap());
-            assert_eq!((list.width, list.height, detail.frame.width), (width, 12, width));
-            assert!(detail.tabs.iter().all(|slot| slot.title == slot.tab.titles()[0] || !slot.tab.is_shown(false)));
-        }
-        let low = Layout::new(200, 16, INPUT);
-        assert!(low.list.unwrap().frame.width < 200 && low.detail.is_some());
-    }
-
-    #[test]
-    fn every_tab_has_its_place_in_a_usual_terminal() {
-        for width in [60, 80, 120, 160] {
-            let layout = Layout::new(width, 24, LayoutInput { detail_focused: true, ..INPUT });
-            let detail = layout.detail.unwrap();
-            assert!(detail.tabs.iter().all(|slot| usize::from(slot.place.width) >= slot.title.len()), "{width}: {:?}", detail.tabs);
-        }
-    }
-}
+pub(super) mod tests;

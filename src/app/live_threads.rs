@@ -9,18 +9,16 @@ use crate::model::ThreadUse;
 /// A list of threads, and when it came.
 type List = (Duration, Vec<ThreadUse>);
 
-/// What was asked, and what was answered.
+/// The open request, and what was answered.
 #[derive(Debug, Default)]
 pub(super) struct LiveThreads {
-    /// The question that is open.
-    asked: Option<Ticket>,
+    request: Option<Ticket>,
     /// Whether the latest answer is as new as the table of processes.
     pub(super) is_current: bool,
     latest: Option<List>,
     before: Option<List>,
 }
 
-/// A thread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct LiveThread<'a> {
     pub(super) thread: &'a ThreadUse,
@@ -29,20 +27,20 @@ pub(super) struct LiveThread<'a> {
 }
 
 impl LiveThreads {
-    /// Whether a list is to be asked for.
+    /// Whether a list is to be requested.
     pub(super) fn is_due(&self) -> bool {
-        self.asked.is_none() && !self.is_current
+        self.request.is_none() && !self.is_current
     }
 
-    pub(super) fn ask(&mut self, ticket: Ticket) {
-        (self.asked, self.is_current) = (Some(ticket), true);
+    pub(super) fn requested(&mut self, ticket: Ticket) {
+        (self.request, self.is_current) = (Some(ticket), true);
     }
 
     /// Takes in an answer. Returns whether it is the one that was waited for.
     pub(super) fn take(&mut self, ticket: Ticket, threads: Vec<ThreadUse>, now: Duration) -> bool {
-        let is_expected = self.asked == Some(ticket);
+        let is_expected = self.request == Some(ticket);
         if is_expected {
-            self.asked = None;
+            self.request = None;
             self.before = self.latest.replace((now, threads));
         }
         is_expected
@@ -73,11 +71,16 @@ mod tests {
 
     #[test]
     fn what_a_thread_takes_now_is_the_difference_of_two_looks() {
-        let thread =
-            |thread, milliseconds| ThreadUse { thread, name: SafeText::default(), cpu: Duration::from_millis(milliseconds), state: 'S' };
+        let thread = |thread, milliseconds| ThreadUse {
+            thread,
+            name: SafeText::default(),
+            cpu: Duration::from_millis(milliseconds),
+            runnable: None,
+            state: 'S',
+        };
         let mut threads = LiveThreads::default();
         assert!(threads.is_due() && threads.rows().is_none());
-        threads.ask(Ticket(1));
+        threads.requested(Ticket(1));
         assert!(!threads.is_due());
         assert!(!threads.take(Ticket(7), Vec::new(), Duration::ZERO), "of another question");
         assert!(threads.take(Ticket(1), vec![thread(1, 5000), thread(2, 100)], Duration::from_secs(10)));
@@ -85,7 +88,7 @@ mod tests {
         assert_eq!(rows(&threads), [(1, None), (2, None)]);
         assert!(!threads.is_due(), "until the processes are listed again");
         threads.is_current = false;
-        threads.ask(Ticket(2));
+        threads.requested(Ticket(2));
         threads.take(Ticket(2), vec![thread(1, 5000), thread(2, 1100), thread(3, 9000)], Duration::from_secs(12));
         assert_eq!(rows(&threads), [(2, Some(0.5)), (3, None), (1, Some(0.0))]);
     }

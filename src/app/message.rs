@@ -1,5 +1,6 @@
 //! What can happen to the program.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use super::tabs::Stacks;
 use super::{StaleSockets, WalkedHeap};
 use crate::analysis::CountersSnapshot;
 use crate::model::{
-    FILE_STAMP, FileContents, Process, ProcessKey, ProducerReport, Recording, RecordingId, SafeText, ThreadUse, TraceFile, Variable,
+    CpuUse, FILE_STAMP, FileContents, Process, ProcessKey, ProducerReport, Recording, RecordingId, SafeText, ThreadUse, TraceFile, Variable,
 };
 
 /// The time, as the runner reads it before each message.
@@ -49,149 +50,121 @@ pub struct Ticket(pub u64);
 pub enum Msg {
     /// A key was pressed, is held, or was let go.
     Key(KeyEvent),
-    /// The mouse did something.
     Mouse(MouseEvent),
-    /// Text was pasted.
     Paste(String),
     /// The terminal has this many columns and rows.
     Resize(u16, u16),
-    /// The deadline is reached that [`State::next_deadline`](super::State::next_deadline) asked for.
+    /// The deadline is reached that [`State::next_deadline`](super::State::next_deadline) named.
     Tick,
-    /// All processes, as they are now.
     Processes(Vec<Process>),
     /// The threads of a process; none where /proc does not show them.
     Threads {
-        /// Which question this answers.
         ticket: Ticket,
-        /// The threads.
         threads: Vec<ThreadUse>,
     },
     /// What every thread of a process does.
     Stacks {
-        /// The question.
         ticket: Ticket,
-        /// The stacks, or a sentence that says why there are none.
+        /// The stacks, or a sentence with the reason why there are none.
         result: Result<Arc<Stacks>, SafeText>,
     },
-    /// Progress of a heap walk.
     HeapProgress {
-        /// Which walk.
         ticket: Ticket,
-        /// Objects so far.
         objects: u64,
-        /// Bytes that they take.
         bytes: u64,
     },
-    /// A walk over a heap is over.
+    /// A walk over a heap is over, or a file with one was read.
     HeapWalked {
-        /// Which walk.
         ticket: Ticket,
-        /// What is on the heap, or a sentence that says why nothing is known of it.
+        /// What is on the heap, or a sentence with the reason why nothing is known of it.
         result: Result<Arc<WalkedHeap>, SafeText>,
     },
     /// How many sockets killed processes left behind. None of them is among the processes.
     StaleSockets(StaleSockets),
-    /// A process's environment.
     Environment {
-        /// The question.
         ticket: Ticket,
-        /// All variables, or a sentence that says why there are none.
+        /// All variables, or a sentence with the reason why there are none.
         result: Result<Vec<Variable>, SafeText>,
     },
     /// What is missing for events of a process to go to tracepoints of the kernel.
     TracepointsMissing {
-        /// Which process.
         key: ProcessKey,
         /// A sentence each about what would help; none where nothing is missing.
         missing: Vec<SafeText>,
     },
-    /// How a recording stands.
     Recording(Box<Recording>),
     /// A recording could not be started.
     TraceFailed {
-        /// Which recording.
         id: RecordingId,
         /// A sentence: what was tried, what the answer was, what to do next.
         reason: SafeText,
     },
-    /// Recorded files were looked for.
     FilesFound {
-        /// The question.
         ticket: Ticket,
         /// Those that can be opened, those that were written to last first.
         files: Vec<TraceFile>,
     },
+    /// The latest lines of the log of this program, the newest last.
+    OwnLog(Arc<[SafeText]>),
+    /// The name that was proposed for a new file is taken.
+    FreeName {
+        proposed: PathBuf,
+        free: PathBuf,
+    },
     /// How far a file was read.
     FileProgress {
-        /// The question.
         ticket: Ticket,
-        /// Bytes so far.
         bytes: u64,
     },
-    /// A file was read.
     FileRead {
-        /// The question.
         ticket: Ticket,
-        /// What is in it, or a sentence that says why it cannot be read.
+        /// What is in it, or a sentence with the reason why it cannot be read.
         result: Result<FileContents, SafeText>,
     },
-    /// What a watched process publishes.
     Watched {
-        /// The session.
         ticket: Ticket,
         /// Its counters. Text in them is not sanitised.
         counters: Arc<CountersSnapshot>,
+        /// What it took of the processors over the latest seconds; `None` where /proc does not show that.
+        cpu: Option<CpuUse>,
     },
-    /// A watch is over.
     WatchEnded {
-        /// The session.
         ticket: Ticket,
         /// A sentence, where it is not over because the process ended.
         trouble: Option<SafeText>,
     },
     /// A program that was started waits to be recorded.
     Launched {
-        /// The command that started it.
         ticket: Ticket,
         /// Its recording, before anything has come.
         recording: Box<Recording>,
     },
     /// A program that was started wrote something.
     Wrote {
-        /// The command that started it.
         ticket: Ticket,
         /// The newest lines of all that it wrote.
         lines: Arc<[SafeText]>,
     },
-    /// Progress of an export.
     JobProgress {
-        /// The command.
         ticket: Ticket,
         /// Percent of the recording that was read.
         percent: u8,
     },
     /// A command does not get on.
     JobStalled {
-        /// The command.
         ticket: Ticket,
-        /// A sentence that says what may be done.
         notice: SafeText,
     },
     /// How it goes with serving Perfetto's tracing service.
     Producer {
-        /// The command that began it.
         ticket: Ticket,
-        /// What happened.
         report: ProducerReport,
     },
-    /// A command is over.
     JobDone {
-        /// The command.
         ticket: Ticket,
-        /// What came of it, or a sentence that says why nothing did.
+        /// Its result, or a sentence with the reason why there is none.
         result: Result<JobResult, SafeText>,
     },
-    /// Text was copied.
     Copied {
         /// What it was, as given in [`Effect::Copy`](super::Effect::Copy).
         label: SafeText,
@@ -200,9 +173,8 @@ pub enum Msg {
     },
     /// Something failed that no other message is for: a sentence for a person.
     Failed(SafeText),
-    /// A signal asks the program to end (`SIGTERM`, `SIGHUP`).
+    /// A signal to end the program (`SIGTERM`, `SIGHUP`).
     Terminate,
-    /// A task panicked; the program goes on.
     TaskPanicked(SafeText),
 }
 
@@ -227,7 +199,6 @@ pub struct JobResult {
 /// Where copied text went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clipboard {
-    /// The desktop's clipboard.
     Desktop,
     /// The terminal's clipboard (OSC 52), which does not answer.
     Terminal,

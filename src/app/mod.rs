@@ -2,7 +2,7 @@
 //!
 //! [`update`] takes a [`Msg`] and the time, changes the [`State`], and returns what is to be done outside as [`Effect`]s. It
 //! reads no clock, no file and no socket, so that every rule of the program can be tested as a table. One [`action`] table
-//! holds everything that a person can do; [`layout`] says where everything is, to the view and to the mouse.
+//! holds everything that a person can do; [`layout`] is where everything is, for the view and the mouse.
 //!
 //! A runner loops: [`update`] with everything that is there; draw if [`State::take_dirty`]; sleep until a message comes or
 //! [`State::next_deadline`] is over, then send [`Msg::Tick`].
@@ -19,7 +19,6 @@ mod effect;
 mod files;
 mod findings;
 mod flame;
-mod frame_stats;
 mod health;
 mod heaps;
 pub mod help;
@@ -36,15 +35,14 @@ mod pane;
 mod producer;
 mod recordings;
 mod sampling;
-mod slowdown;
-mod source;
 mod state;
 pub mod tabs;
 #[cfg(test)]
 pub(crate) mod test_app;
 mod text;
-mod thresholds;
 mod toast;
+mod top_frames;
+mod type_tree;
 mod typing;
 mod update;
 mod usage;
@@ -66,7 +64,6 @@ pub use effect::Effect;
 pub use files::OpenFile;
 pub use findings::{Finding, findings};
 pub use flame::{FlameBox, FlameGraph};
-pub use frame_stats::FrameStats;
 pub use health::{HealthIssue, health_issues};
 pub use heaps::WalkedHeap;
 pub use hints::Hint;
@@ -76,14 +73,11 @@ pub use message::{Clipboard, JobResult, Msg, Now, Ticket};
 pub use mode::{Ending, Line, Pause, Typing};
 pub use options::{AutoWatch, Options};
 pub use output::OutputView;
-pub use pane::{Content, Focus, Tab};
+pub use pane::{Content, Focus, RowKind, Tab};
 pub use producer::Producer;
 pub use recordings::{Recordings, Tracked};
 pub use sampling::{Sampling, Shape, ThreadRow};
-pub use slowdown::{Cause, Evidence, Slowdown, slowdowns};
-pub use source::Source;
-pub use state::{StaleSockets, State};
-pub use thresholds::{Threshold, Thresholds};
+pub use state::{FrameStats, StaleSockets, State};
 pub use toast::{Level, Toast, Toasts};
 pub use update::update;
 pub use views::Views;

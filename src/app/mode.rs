@@ -10,16 +10,13 @@ use crate::model::Process;
 /// A line of text that is being typed.
 #[derive(Debug)]
 pub struct Line {
-    /// What it is for.
     pub purpose: Typing,
-    /// The text.
     pub input: Input,
 }
 
 /// What a line of text is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Typing {
-    /// The table's filter.
     Filter,
     /// The filter of the open tab's list.
     Tab,
@@ -30,7 +27,6 @@ pub enum Typing {
 /// The display is frozen.
 #[derive(Debug)]
 pub struct Pause {
-    /// Since when.
     pub since: Now,
     /// The newest processes, to be shown when the display goes on.
     pub(super) pending: Option<Vec<Process>>,
@@ -41,6 +37,5 @@ pub struct Pause {
 pub struct Ending {
     /// When the recordings are abandoned; after that, when the wait ends.
     pub limit: Duration,
-    /// Whether they were abandoned.
     pub abandoned: bool,
 }

@@ -4,31 +4,25 @@ use std::path::PathBuf;
 
 use super::action::KeyMap;
 use super::list::{Columns, Sort};
-use super::thresholds::Thresholds;
+use crate::diagnosis::Thresholds;
 use crate::model::{OutputName, SafeText, TraceFile};
 
 /// Which processes are watched without a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AutoWatch {
-    /// The selected one.
     Selected,
-    /// None.
     #[default]
     Never,
-    /// All.
     All,
 }
 
-/// Options of the program.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Nothing may be done that changes a process.
     pub readonly: bool,
-    /// The processes are simulated.
     pub demo: bool,
     /// Which processes are watched without a key.
     pub watch: AutoWatch,
-    /// The table's filter.
     pub filter: String,
     /// The table's columns.
     pub columns: Columns,
@@ -42,7 +36,6 @@ pub struct Options {
     pub files: Vec<TraceFile>,
     /// Whether the bell rings when a recording or another job has finished.
     pub bell: bool,
-    /// The user, for the same text.
     pub user: String,
     /// The names of the themes that can be chosen: built-in ones, and theme files.
     pub themes: Vec<SafeText>,
@@ -50,7 +43,6 @@ pub struct Options {
     pub thresholds: Thresholds,
     /// What files of walked heaps are called.
     pub output_name: OutputName,
-    /// Which keys stand for which actions.
     pub keys: KeyMap,
     /// How many processors there are; 0 where that is not known.
     pub processors: usize,

@@ -1,4 +1,4 @@
-//! What a program writes that was started here, as a text to read that follows it.
+//! What a program writes that was started here, or the log of dn-top itself, as a text to read that follows it.
 
 use std::sync::Arc;
 
@@ -8,11 +8,10 @@ use super::{Reader, Ticket};
 use crate::analysis::Field;
 use crate::model::SafeText;
 
-/// The pane.
 #[derive(Debug)]
 pub struct OutputView {
-    /// The command that started the program.
-    pub ticket: Ticket,
+    /// The command that started the program; `None` for the log.
+    pub ticket: Option<Ticket>,
     /// The lines that are shown; they do not change while the text is scrolled up.
     pub lines: Arc<[SafeText]>,
     /// How it is looked at; it is scrolled from its end.
@@ -22,7 +21,17 @@ pub struct OutputView {
 impl OutputView {
     /// Looks at what a program wrote, from its end.
     pub(super) fn new(job: &Job) -> Self {
-        Self { ticket: job.ticket, lines: job.wrote.clone(), reader: Reader::default() }
+        Self { ticket: Some(job.ticket), lines: job.wrote.clone(), reader: Reader::default() }
+    }
+
+    /// Looks at the log of dn-top, from its end.
+    pub(super) fn log() -> Self {
+        Self { ticket: None, lines: Arc::default(), reader: Reader::default() }
+    }
+
+    /// Whether it is the log, and shows its end.
+    pub(super) fn follows_log(&self) -> bool {
+        self.ticket.is_none() && self.reader.scroll == 0
     }
 
     /// All lines that are searched for, folded to so many columns.

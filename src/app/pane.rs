@@ -1,36 +1,32 @@
 //! The panes and their tabs.
 
-use super::source::Source;
+use super::cursor::Neighbour;
+use crate::diagnosis::Source;
+use crate::model::FileKind;
 
 /// Which pane the keys go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Focus {
-    /// The process table.
     #[default]
     List,
-    /// The details of the selected process.
     Detail,
 }
 
 /// What of the selected process is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tab {
-    /// Facts, and what can be done with it.
     #[default]
     Overview,
-    /// Its environment.
     Environment,
     /// Its recordings, live: one of them, in a few words.
     Trace,
     /// Garbage collections of the shown recording.
     Gc,
-    /// Which exceptions are thrown.
     Exceptions,
     /// Waits for locks, and the thread pool.
     Threads,
     /// Where threads spend their time.
     Methods,
-    /// Which events come.
     Events,
     /// What the process and its libraries publish.
     Counters,
@@ -38,9 +34,7 @@ pub enum Tab {
     Http,
     /// Messages of `ILogger`.
     Logs,
-    /// Methods that are compiled.
     Jit,
-    /// Assemblies that are loaded.
     Assemblies,
     /// Why it is slow: possible causes, the worst first.
     Slowdown,
@@ -48,10 +42,15 @@ pub enum Tab {
     Compare,
     /// What every thread does at one moment.
     Stacks,
-    /// What is on its heap.
     Heap,
-    /// What was and is being done, to all processes.
     Jobs,
+}
+
+/// What the selected row is: each kind has its tabs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowKind {
+    Process,
+    File(FileKind),
 }
 
 /// What a tab shows: tabs of one recording are all drawn and moved in alike.
@@ -59,7 +58,6 @@ pub enum Tab {
 pub enum Content {
     /// Facts about the process.
     Overview,
-    /// Its recordings.
     Recordings,
     /// A view of one recording, described by a module of [`tabs`](super::tabs).
     Recording,
@@ -115,17 +113,16 @@ impl Tab {
     }
 
     /// The key that leads to it: the digit of its place among those that are shown. Those that are left over are reached with Tab and by name.
-    pub fn key(self, files: bool) -> &'static str {
+    pub fn key(self, of: RowKind) -> &'static str {
         const DIGITS: [&str; 10] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"];
-        let place = Self::ALL.into_iter().filter(|tab| tab.is_shown(files)).position(|tab| tab == self);
-        match (self, files) {
-            (Self::Jobs, false) => "0",
-            (_, false) if place >= Some(DIGITS.len() - 1) => "Tab",
+        let place = Self::ALL.into_iter().filter(|tab| tab.is_shown(of)).position(|tab| tab == self);
+        match (self, of) {
+            (Self::Jobs, RowKind::Process) => "0",
+            (_, RowKind::Process) if place >= Some(DIGITS.len() - 1) => "Tab",
             _ => place.and_then(|place| DIGITS.get(place).copied()).unwrap_or("Tab"),
         }
     }
 
-    /// What it shows.
     pub fn content(self) -> Content {
         match self {
             Self::Overview => Content::Overview,
@@ -169,19 +166,18 @@ impl Tab {
         self == Self::Trace || self.is_analysis()
     }
 
-    /// Whether it is shown of recorded files, or of processes.
-    pub fn is_shown(self, files: bool) -> bool {
+    pub fn is_shown(self, of: RowKind) -> bool {
         match self {
-            Self::Overview | Self::Environment | Self::Stacks | Self::Heap | Self::Jobs => !files,
-            Self::Compare => files,
-            _ => true,
+            Self::Overview | Self::Environment | Self::Stacks | Self::Jobs => of == RowKind::Process,
+            Self::Heap => of != RowKind::File(FileKind::Trace),
+            Self::Compare => of == RowKind::File(FileKind::Trace),
+            _ => of != RowKind::File(FileKind::Heap),
         }
     }
 
     /// The tab to the right, or to the left, round the ends.
-    pub(super) fn step(self, forward: bool, files: bool) -> Self {
-        let at = self as usize;
-        let next = Self::ALL[(at + if forward { 1 } else { Self::ALL.len() - 1 }) % Self::ALL.len()];
-        if next.is_shown(files) { next } else { next.step(forward, files) }
+    pub(super) fn step(self, to: Neighbour, of: RowKind) -> Self {
+        let next = Self::ALL[to.of(self as usize, Self::ALL.len())];
+        if next.is_shown(of) { next } else { next.step(to, of) }
     }
 }

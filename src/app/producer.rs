@@ -3,15 +3,12 @@
 use super::Ticket;
 use crate::model::{Count, PacketCounts, ProducerReport, SafeText};
 
-/// The producer that is served.
 #[derive(Debug)]
 pub struct Producer {
-    /// The command that began it.
     pub(super) ticket: Ticket,
     /// Where it is connected to, or why it is not; empty before the first attempt.
     connection: Result<SafeText, SafeText>,
     sessions: Vec<Session>,
-    /// Sessions that are over, and their packets.
     ended: (u64, PacketCounts),
     /// What was got round last.
     trouble: Option<SafeText>,
@@ -31,7 +28,6 @@ impl Producer {
         Self { ticket, connection: Err(SafeText::default()), sessions: Vec::new(), ended: Default::default(), trouble: None }
     }
 
-    /// Takes in a report.
     pub(super) fn take(&mut self, report: ProducerReport) {
         match report {
             ProducerReport::Connected(address) => {
@@ -58,7 +54,6 @@ impl Producer {
         }
     }
 
-    /// Packets of all sessions.
     pub fn packets(&self) -> PacketCounts {
         let mut sum = self.ended.1;
         self.sessions.iter().for_each(|session| sum += session.packets);
@@ -78,7 +73,7 @@ impl Producer {
         let mut sentences = vec![match &self.connection {
             Ok(address) => format!("Connected to the tracing service at {address}."),
             Err(why) if why.is_empty() => "Connecting to the tracing service.".to_owned(),
-            Err(why) => format!("{why}. dn-top tries again."),
+            Err(why) => format!("{why}. dn-top retries."),
         }];
         sentences.extend(self.trouble.as_ref().map(ToString::to_string));
         for Session { instance, processes, troubles, packets } in &self.sessions {

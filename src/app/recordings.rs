@@ -10,18 +10,15 @@ use crate::model::{FileContents, Outcome, Phase, ProcessKey, Recording, Recordin
 /// How many recordings that ended are kept.
 const KEPT: usize = 100;
 
-/// A recording as it was last heard of.
+/// A recording as it was last reported.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tracked {
-    /// What was heard.
     pub value: Recording,
     /// How long it is recorded, where that is limited.
     pub limit: Option<Duration>,
-    /// When it began.
     pub began: Duration,
-    /// When that was heard.
-    pub heard: Duration,
-    /// The reading of its file: to be asked for once its analysis was released, see `Recordings::release`.
+    pub updated: Duration,
+    /// The reading of its file: to be requested once its analysis was released, see `Recordings::release`.
     pub reading: Answer<()>,
 }
 
@@ -33,7 +30,6 @@ pub struct Recordings {
     last: u32,
 }
 
-/// What a snapshot changed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Change {
     Nothing,
@@ -44,7 +40,7 @@ pub(super) enum Change {
 
 impl Tracked {
     fn new(value: Recording, limit: Option<Duration>, now: Duration) -> Self {
-        Self { value, limit, began: now, heard: now, reading: Answer::Here(()) }
+        Self { value, limit, began: now, updated: now, reading: Answer::Received(()) }
     }
 
     /// The file that its analysis can be read from; `None` while it is not over, and where it has none.
@@ -84,9 +80,9 @@ impl Tracked {
         matches!(self.value.phase, Phase::Stopping { .. })
     }
 
-    /// Its running time, counting on since it was last heard of.
+    /// Its running time, counting on since it was last reported.
     pub fn elapsed(&self, now: Duration) -> Duration {
-        if self.is_active() { self.value.elapsed + now.saturating_sub(self.heard) } else { self.value.elapsed }
+        if self.is_active() { self.value.elapsed + now.saturating_sub(self.updated) } else { self.value.elapsed }
     }
 }
 
@@ -110,7 +106,6 @@ impl Recordings {
         self.frozen.as_ref().map_or(now, |(at, _)| *at)
     }
 
-    /// All, as they are.
     pub fn all(&self) -> &[Tracked] {
         &self.all
     }
@@ -181,14 +176,14 @@ impl Recordings {
             },
         };
         tracked.value = value;
-        tracked.heard = now;
+        tracked.updated = now;
         if !matches!(change, Change::Numbers) {
             self.thaw(at);
         }
         change
     }
 
-    /// Marks that a recording was asked to stop, before anything is heard of it.
+    /// Marks that a recording was asked to stop, before anything is reported of it.
     pub(super) fn stop(&mut self, id: RecordingId) {
         if let Some(at) = self.all.iter().position(|tracked| tracked.value.id == id && tracked.is_stoppable()) {
             self.all[at].value.phase = Phase::Stopping { since: Duration::ZERO, bytes: 0 };
@@ -201,29 +196,29 @@ impl Recordings {
     pub(super) fn release(&mut self, shown: Option<RecordingId>) {
         let others = self.all.iter_mut().filter(|tracked| Some(tracked.value.id) != shown && tracked.readable().is_some());
         for tracked in others {
-            if tracked.value.analysis.take().is_some() || tracked.reading != Answer::Here(()) {
-                tracked.reading = Answer::Unasked;
+            if tracked.value.analysis.take().is_some() || tracked.reading != Answer::Received(()) {
+                tracked.reading = Answer::NotRequested;
             }
         }
     }
 
-    /// The process and the file of a recording whose analysis was released and not asked for since.
+    /// The process and the file of a recording whose analysis was released and not requested since.
     pub(super) fn released(&self, id: RecordingId) -> Option<(ProcessKey, &PathBuf)> {
-        let tracked = self.all.iter().find(|tracked| tracked.value.id == id && tracked.reading == Answer::Unasked)?;
+        let tracked = self.all.iter().find(|tracked| tracked.value.id == id && tracked.reading == Answer::NotRequested)?;
         Some((tracked.value.key, tracked.readable()?))
     }
 
     /// Notes that the file of a recording is being read.
-    pub(super) fn ask(&mut self, id: RecordingId, ticket: Ticket) {
+    pub(super) fn requested(&mut self, id: RecordingId, ticket: Ticket) {
         if let Some(at) = self.all.iter().position(|tracked| tracked.value.id == id) {
-            self.all[at].reading = Answer::Asked(ticket);
+            self.all[at].reading = Answer::Requested(ticket);
             self.thaw(at);
         }
     }
 
     /// Takes in what was read from a file, or why it cannot be read. Returns whether a recording waited for it.
     pub(super) fn answer(&mut self, ticket: Ticket, result: Result<FileContents, SafeText>) -> bool {
-        let Some(at) = self.all.iter().position(|tracked| tracked.reading == Answer::Asked(ticket)) else { return false };
+        let Some(at) = self.all.iter().position(|tracked| tracked.reading == Answer::Requested(ticket)) else { return false };
         let tracked = &mut self.all[at];
         let read = result.map(|contents| {
             tracked.value.analysis = Some(contents.analysis);

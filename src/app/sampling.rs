@@ -3,18 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::call_tree::Expanded;
 use super::flame::Flame;
 use super::pane::Tab;
 use super::state::State;
-use super::tabs::Direction;
 use crate::analysis::{CallNode, Counts, Field, MethodCount, Profile, ProfileFrame, SampleCount, SampleFilter, ThreadId, ThreadSamples};
 use crate::model::{CpuThread, RecordingId, ThreadUse};
 
 /// How samples are looked at.
 #[derive(Debug, Default)]
 pub struct Sampling {
-    /// As what.
     pub shape: Shape,
     /// Whether samples of threads that wait count.
     pub waiting: bool,
@@ -22,8 +19,6 @@ pub struct Sampling {
     pub(super) flame: Flame,
     /// The thread that was chosen, of a recording.
     pub(super) thread: Option<(RecordingId, ThreadId)>,
-    /// What is expanded in the call tree.
-    pub(super) expanded: Expanded,
     /// The method whose callers are shown: its full name.
     pub(super) callee: String,
     /// What is shown again when a thread was chosen, or no callers any more.
@@ -33,27 +28,20 @@ pub struct Sampling {
 /// As what samples are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
-    /// Methods.
     #[default]
     List,
     /// Who calls whom.
     Tree,
-    /// The same in one picture.
     Flame,
-    /// The callers of a method, as a tree.
     Callers,
-    /// Threads, to choose one.
     Threads,
 }
 
 /// A thread to choose; `None` stands for all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadRow<'a> {
-    /// Which one.
     pub thread: Option<ThreadId>,
-    /// Its samples.
     pub samples: SampleCount,
-    /// What /proc says of it.
     pub usage: Option<&'a ThreadUse>,
     /// Its time on a processor and off it, where the kernel samples it.
     pub cpu: Option<&'a CpuThread>,
@@ -64,8 +52,6 @@ pub struct ThreadRow<'a> {
 impl Sampling {
     /// The columns in which a filter looks for words.
     pub const COLUMNS: [&str; 2] = ["METHOD", "MODULE"];
-    /// The columns that methods can be sorted by.
-    pub const SORTABLE: [&str; 5] = ["SELF", "NOW%", "TOTAL", "METHOD", "MODULE"];
 
     /// The time of the samples that count, nanoseconds: shares are shares of it.
     pub fn counted(&self, samples: SampleCount) -> u64 {
@@ -123,14 +109,13 @@ impl State {
 
     /// Shows the callers of the selected method, or again what was shown before.
     pub(in crate::app) fn toggle_callers(&mut self) {
-        let at = self.view_cursor(Tab::Methods).at;
-        match self.shown_frame(at) {
+        match self.view_of(Tab::Methods).and_then(|view| view.copy) {
             _ if self.views.sampling.shape == Shape::Callers => {}
             Some(("method", name)) => self.views.sampling.callee = name,
             _ => return,
         }
         self.views.sampling.toggle(Shape::Callers);
-        self.views.sampling.expanded.clear();
+        self.views.expanded[Tab::Methods as usize].clear();
         self.views.first(Tab::Methods);
     }
 
@@ -154,15 +139,14 @@ impl State {
         Some(self.profile()?.count(SampleFilter { thread: self.shown_thread(), ..SampleFilter::ALL }))
     }
 
-    /// The methods that the filter lets through and that have samples that count, in their order.
+    /// The methods that the filter lets through and that have samples that count: those with the most time in the column that is sorted by.
     pub fn methods(&self) -> Vec<(MethodCount, &ProfileFrame)> {
         let (Some(counts), sampling) = (self.samples(), &self.views.sampling) else { return Vec::new() };
         let profile = counts.profile();
         let frames = counts.by_method().into_iter().filter_map(|method| Some((method, profile.frame_at(method.frame)?)));
         let shown = |(method, frame): &(MethodCount, &ProfileFrame)| sampling.number(method.total) > 0 && self.finds(frame);
         let mut methods: Vec<_> = frames.filter(shown).collect();
-        let sort = self.views.sort(Tab::Methods);
-        let column = sort.map_or("SELF", |sort| sort.column);
+        let column = self.views.sort(Tab::Methods).map_or("SELF", |sort| sort.column);
         methods.sort_unstable_by(|(a, first), (b, second)| {
             let weight = |method: &MethodCount| {
                 let (own, total) = (sampling.counted(method.own), sampling.counted(method.total));
@@ -175,14 +159,6 @@ impl State {
             (weight(a), &first.name, a.frame).cmp(&(weight(b), &second.name, b.frame))
         });
         methods.truncate(METHODS);
-        match column {
-            "METHOD" => methods.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name)),
-            "MODULE" => methods.sort_by(|(_, a), (_, b)| a.module.cmp(&b.module)),
-            _ => {}
-        }
-        if sort.is_some_and(|sort| (sort.direction == Direction::Descending) == matches!(column, "METHOD" | "MODULE")) {
-            methods.reverse();
-        }
         methods
     }
 
@@ -217,7 +193,11 @@ impl State {
         let idle = cpu.iter().filter(|thread| !sampled.contains(&thread.thread));
         threads.extend(idle.map(|thread| ThreadSamples { thread: ThreadId::of(thread.thread), samples: SampleCount::default() }));
         let cpu: BTreeMap<_, _> = cpu.iter().map(|thread| (thread.thread, thread)).collect();
-        threads.sort_by_key(|ThreadSamples { thread, samples }| (Reverse(samples.running_ns), Reverse(samples.waiting_ns), *thread));
+        // As they are shown: exact where the kernel counts it.
+        threads.sort_by_key(|ThreadSamples { thread, samples }| {
+            let counted = cpu.get(&thread.thread).and_then(|known| u64::try_from(known.cpu.as_nanos()).ok());
+            (Reverse(counted.unwrap_or(samples.running_ns)), Reverse(samples.waiting_ns), *thread)
+        });
         let usages = self.shown_recording().map_or(&[][..], |tracked| &tracked.value.threads);
         let names = &analysis.snapshot.thread_names;
         let row = |ThreadSamples { thread, samples }: ThreadSamples| {
@@ -230,20 +210,6 @@ impl State {
         };
         let all = ThreadRow { thread: None, samples: counts.samples(), usage: None, cpu: None, name: "" };
         [all].into_iter().chain(threads.into_iter().map(row)).collect()
-    }
-
-    /// What is selected, and what to call it.
-    pub(in crate::app) fn shown_frame(&self, at: usize) -> Option<(&'static str, String)> {
-        let name = match self.views.sampling.shape {
-            Shape::List => self.methods().get(at)?.1.full_name(),
-            Shape::Tree | Shape::Callers => {
-                let frame = self.tree_rows().get(at)?.node.frame;
-                self.samples()?.profile().frame_at(frame)?.full_name()
-            }
-            Shape::Flame => self.flame()?.selected_frame()?.full_name(),
-            Shape::Threads => return Some(("thread", self.thread_rows().get(at)?.thread?.to_string())),
-        };
-        Some(("method", name))
     }
 
     /// Goes on from what is selected: into a frame of the flame graph, or to the methods of a thread.

@@ -9,14 +9,13 @@ use super::comparison::Comparison;
 use super::details::Details;
 use super::dialog::{Chooser, FileUse, Overlay, Subject};
 use super::files::OpenFile;
-use super::frame_stats::FrameStats;
 use super::heaps::Heaps;
 use super::jobs::Jobs;
 use super::layout::{Layout, LayoutInput};
 use super::list::{Column, ProcessList, Row};
 use super::mode::{Ending, Line, Pause};
 use super::options::{AutoWatch, Options};
-use super::pane::{Focus, Tab};
+use super::pane::{Focus, RowKind, Tab};
 use super::producer::Producer;
 use super::recordings::{Recordings, Tracked};
 use super::toast::{Level, Toasts};
@@ -25,15 +24,36 @@ use super::views::Views;
 use super::watches::Watches;
 use super::{Now, Ticket};
 use crate::clr::DASHBOARD_PROFILES;
-use crate::model::{Process, ProcessKey, RecordingId, RunState, SafeText, TraceFile, TraceOptions};
+use crate::model::{FileKind, Process, ProcessKey, RecordingId, RunState, SafeText, TraceFile, TraceOptions};
 
 /// Sockets that killed processes left behind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StaleSockets {
     /// How many there are.
     pub count: usize,
-    /// Where they are.
     pub folders: BTreeSet<PathBuf>,
+}
+
+/// Times and bytes of the frames since this was shown first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FrameStats {
+    pub frames: u64,
+    /// How long the latest took, from the state to the last byte that was handed to the terminal.
+    pub last: Duration,
+    /// How long the slowest took.
+    pub slowest: Duration,
+    /// Bytes that the latest wrote to the terminal; `None` where that is not known.
+    pub bytes: Option<usize>,
+    /// Messages that wait to be taken in.
+    pub queue: usize,
+}
+
+impl FrameStats {
+    /// Counts a frame.
+    pub fn add(&mut self, took: Duration, bytes: Option<usize>, queue: usize) {
+        let (frames, slowest) = (self.frames + 1, self.slowest.max(took));
+        *self = Self { frames, last: took, slowest, bytes, queue };
+    }
 }
 
 /// State of the dashboard. Only [`update`](super::update()) changes it.
@@ -42,24 +62,22 @@ pub struct State {
     pub(crate) size: (u16, u16),
     pub(crate) now: Now,
     pub(crate) list: ProcessList,
-    /// Stale sockets of killed processes.
     pub(crate) stale_sockets: StaleSockets,
     pub(crate) focus: Focus,
     pub(crate) tab: Tab,
+    /// The tab of a recorded file that was left for a heap file, which has one tab.
+    pub(super) tab_of_traces: Tab,
     pub(crate) zoomed: bool,
     pub(crate) details: Details,
     pub(crate) recordings: Recordings,
     /// The recording that was chosen among several of a process.
     pub(crate) chosen: Option<RecordingId>,
-    /// The views of recordings.
     pub(crate) views: Views,
     pub(crate) jobs: Jobs,
-    /// Heaps that were walked.
     pub(super) heaps: Heaps,
     pub(crate) watches: Watches,
     /// What processes used of the machine.
     pub(super) usage: UsageHistory,
-    /// The diagnostic port that is served.
     pub(super) port: Option<PathBuf>,
     /// The producer for Perfetto's tracing service, while it is served.
     pub(crate) producer: Option<Producer>,
@@ -74,7 +92,6 @@ pub struct State {
     pub(crate) line: Option<Line>,
     pub(crate) overlay: Option<Overlay>,
     pub(crate) toasts: Toasts,
-    /// Whether the bell is to ring.
     pub(super) bell: bool,
     /// The last click of a pane, and when it was; the first of a double click.
     pub(super) last_click: Option<((u16, u16), Duration)>,
@@ -82,9 +99,8 @@ pub struct State {
     pub(crate) ending: Option<Ending>,
     /// What frames cost, while that is shown.
     pub frame_stats: Option<FrameStats>,
-    /// The profiles that were recorded last.
     pub(super) last_profiles: Vec<String>,
-    /// What flight recorders were asked for, so that one can go on where another is saved.
+    /// The options of flight recorders, so that one can go on where another is saved.
     pub(super) flights: Vec<(RecordingId, TraceOptions)>,
     /// What the trace form was last left with.
     pub(super) last_order: TraceOptions,
@@ -122,6 +138,7 @@ impl State {
             now,
             focus: Focus::default(),
             tab: Tab::default(),
+            tab_of_traces: Tab::Trace,
             zoomed: false,
             details: Details::default(),
             recordings: Recordings::default(),
@@ -157,12 +174,16 @@ impl State {
         if files.is_empty() {
             return;
         }
+        let are_first = self.files.is_empty();
         for facts in files {
             let id = self.recordings.next_id();
             self.files.push(OpenFile::new(id, facts));
         }
         self.list.replace(self.files.iter().map(OpenFile::process).collect(), self.now.elapsed);
-        self.list.sort_by(Column::Name);
+        // Once more would reverse the order.
+        if are_first {
+            self.list.sort_by(Column::Name);
+        }
         (self.tab, self.focus) = (Tab::Trace, Focus::Detail);
     }
 
@@ -189,6 +210,7 @@ impl State {
         let Behind { list, tab, focus, pending } = self.behind.take()?;
         for file in std::mem::take(&mut self.files) {
             self.recordings.forget(file.recording());
+            self.heaps.forget(file.key);
         }
         self.comparison = None;
         (self.list, self.tab, self.focus) = (list, tab, focus);
@@ -219,7 +241,7 @@ impl State {
             containers,
             // A watch that follows the selection does not move the columns.
             watching: self.options.watch == AutoWatch::All || self.watches.all().iter().any(|watch| !watch.automatic),
-            files: self.shows_files(),
+            of: self.row_kind(),
             rows: self.list.rows().len(),
             columns: self.options.columns,
         };
@@ -254,12 +276,13 @@ impl State {
                 (Focus::Detail, Tab::Methods) if self.is_flame() => Context::Flame,
                 (Focus::Detail, Tab::Methods) if self.is_tree() => Context::CallTree,
                 (Focus::Detail, Tab::Methods) => Context::Methods,
+                (Focus::Detail, Tab::Gc) if self.allocation_tree().is_some() => Context::AllocationTree,
+                (Focus::Detail, Tab::Gc) if self.lists_allocations() => Context::Allocations,
                 (Focus::Detail, Tab::Events) => Context::Events,
                 (Focus::Detail, Tab::Counters) => Context::Counters,
-                (
-                    Focus::Detail,
-                    Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies | Tab::Stacks,
-                ) => Context::Rows,
+                (Focus::Detail, Tab::Gc | Tab::Threads | Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies | Tab::Stacks) => Context::Rows,
+                (Focus::Detail, Tab::Exceptions) if self.type_stacks(Tab::Exceptions).is_some() => Context::ThrowTree,
+                (Focus::Detail, Tab::Exceptions) => Context::Exceptions,
                 (Focus::Detail, Tab::Slowdown) => Context::Slowdown,
                 (Focus::Detail, Tab::Compare) => Context::Compare,
                 (Focus::Detail, Tab::Heap) => Context::Heap,
@@ -273,7 +296,6 @@ impl State {
         self.overlay.as_mut().and_then(Overlay::beneath_help)
     }
 
-    /// The selected process, with its row.
     pub fn selected(&self) -> Option<&Row> {
         self.list.selected_row()
     }
@@ -281,6 +303,13 @@ impl State {
     /// Whether files are open, and no processes are looked at.
     pub fn shows_files(&self) -> bool {
         !self.files.is_empty()
+    }
+
+    pub fn row_kind(&self) -> RowKind {
+        match self.shows_files() {
+            false => RowKind::Process,
+            true => RowKind::File(self.open_file().map_or(FileKind::Trace, |file| file.facts.kind)),
+        }
     }
 
     /// The file of the selected row.
@@ -319,7 +348,7 @@ impl State {
         Ticket(self.last_ticket)
     }
 
-    pub(super) fn say(&mut self, level: Level, text: impl Into<SafeText>) {
+    pub(super) fn notify(&mut self, level: Level, text: impl Into<SafeText>) {
         self.toasts.push(level, text.into(), self.now);
         self.dirty = true;
     }

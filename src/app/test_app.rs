@@ -33,7 +33,6 @@ pub(crate) fn options() -> Options {
     }
 }
 
-/// A healthy process.
 pub(crate) fn process(pid: u32, name: &str) -> Process {
     Process {
         key: ProcessKey { pid, started: u64::from(pid) * 10 },
@@ -130,28 +129,17 @@ pub(crate) fn recording(id: u32, seconds: u64, phase: Phase) -> Recording {
             Rate { bytes: 260_000.0 + 150_000.0 * wave, events: 9_000.0 + 4_000.0 * wave, dropped: step % 97 == 60 }
         })
         .collect::<Vec<_>>();
+    let key = ProcessKey { pid: 4242, started: 42_420 };
+    let what = ["dotnet-common", "dotnet-sampled-thread-time"].map(str::to_owned).to_vec();
+    let file = PathBuf::from("/srv/app/OrderService_4242_20261121_083021.nettrace");
     Recording {
-        id: RecordingId(id),
-        key: ProcessKey { pid: 4242, started: 42_420 },
-        name: "OrderService".into(),
-        file: PathBuf::from("/srv/app/OrderService_4242_20261121_083021.nettrace"),
-        what: ["dotnet-common", "dotnet-sampled-thread-time"].map(str::to_owned).to_vec(),
-        notes: Vec::new(),
         phase,
         elapsed: Duration::from_secs(seconds),
         bytes: seconds * 262_144,
         events: seconds * 9_113,
         dropped: seconds / 24 * 318,
-        unanalysed: 0,
         history,
-        threads: Arc::default(),
-        names: Default::default(),
-        kept: None,
-        kernel: None,
-        scheduling: None,
-        no_cpu: None,
-        cpu_file: None,
-        analysis: None,
+        ..Recording::starting(RecordingId(id), key, "OrderService".into(), what, file)
     }
 }
 
@@ -216,6 +204,15 @@ pub(crate) fn metered() -> Arc<CountersSnapshot> {
             sum: Some(value * 1.4 * count as f64),
             total_count: count * 42,
             total_sum: value * 1.4 * 42.0 * count as f64,
+            history: snapshot.counters[1]
+                .history
+                .iter()
+                .enumerate()
+                .map(|(second, (at, _))| {
+                    let value = value * (1.0 + (second % 7) as f64 / 4.0);
+                    (*at, [value, value * 4.0, value * 9.5])
+                })
+                .collect(),
         }),
         ..meter(CounterKind::Histogram, "checkout.duration", "ms", tags, value)
     };
@@ -319,7 +316,7 @@ impl TestApp {
             })
             .collect();
         for (ticket, counters) in asked.into_iter().zip(published) {
-            self.send(Msg::Watched { ticket, counters: counters.clone() });
+            self.send(Msg::Watched { ticket, counters: counters.clone(), cpu: None });
         }
     }
 
@@ -368,6 +365,7 @@ impl TestApp {
             | Effect::ServeProducer { ticket, .. }
             | Effect::WalkHeap { ticket, .. }
             | Effect::WriteHeap { ticket, .. }
+            | Effect::ReadHeap { ticket, .. }
             | Effect::Resume { ticket, .. } => Some(*ticket),
             _ => None,
         })

@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn no_text_is_too_wide() {
-        // Wider than a number of columns can say: as many characters, or as one (leading consonants of Korean).
+        // Wider than a number of columns can express: as many characters, or as one (leading consonants of Korean).
         for text in ["日".repeat(40_000), "\u{1100}".repeat(40_000)] {
             let text = format!("a {text} b");
             assert!(wrap(&text, 80).len() > 1);

@@ -14,24 +14,19 @@ const KEPT: usize = 200;
 /// How a message is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Something to know.
     Info,
     /// Something went well.
     Good,
     /// Something did not go as it should have.
     Warning,
-    /// Something failed.
     Error,
 }
 
-/// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Toast {
-    /// How it is meant.
     pub level: Level,
-    /// What it says.
     pub text: SafeText,
-    /// When it was said.
+    /// When it was shown first.
     pub at: Now,
     /// Errors: whether it was seen.
     seen: bool,

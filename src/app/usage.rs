@@ -56,13 +56,18 @@ impl UsageHistory {
 
     /// Resident set, bytes.
     pub(super) fn rss(&self, key: ProcessKey) -> History {
-        self.history(key, |scan| scan.rss as f64)
+        self.history(key, |scan| or_nan(scan.rss as f64))
     }
 
     /// Threads of the operating system.
     pub(super) fn threads(&self, key: ProcessKey) -> History {
-        self.history(key, |scan| f64::from(scan.threads))
+        self.history(key, |scan| or_nan(f64::from(scan.threads)))
     }
+}
+
+/// NaN for 0, which is not known.
+fn or_nan(value: f64) -> f64 {
+    if value > 0.0 { value } else { f64::NAN }
 }
 
 #[cfg(test)]
@@ -81,5 +86,15 @@ mod tests {
         let threads = history.threads(one.key);
         assert_eq!((threads.len(), threads[0].0, threads[299].0), (SCANS, 101_000_000_000, 400_000_000_000));
         assert!(history.cpu(other.key).is_empty());
+    }
+
+    #[test]
+    fn what_is_not_known_is_no_zero() {
+        let mut process = process(1, "one");
+        process.usage.threads = 0;
+        process.usage.rss_bytes = 0;
+        let mut history = UsageHistory::default();
+        history.push(std::slice::from_ref(&process), Duration::from_secs(1));
+        assert!(history.threads(process.key)[0].1.is_nan() && history.rss(process.key)[0].1.is_nan());
     }
 }

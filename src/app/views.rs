@@ -1,40 +1,37 @@
 //! The views of recordings: what is selected, filtered and sorted in the tabs that show what is in them.
 
+use super::call_tree::Expanded;
 use super::counters::CounterView;
-use super::cursor::{Cursor, Step};
+use super::cursor::{Cursor, Neighbour, Step};
 use super::pane::Tab;
 use super::sampling::Sampling;
 use super::state::State;
 use super::tabs::{Column, Direction};
 use super::tabs::{EventsView, HeapView, View};
+use super::type_tree::TypeTree;
 use crate::analysis::Filter;
 use crate::model::{RecordingAnalysis, sanitise};
 
-/// The views of recordings.
 #[derive(Debug, Default)]
 pub struct Views {
-    /// What is filtered for, by tab.
     filters: [Filter; Tab::ALL.len()],
     /// What lists are sorted by, by tab; `None` for the order in which the tab lists its rows.
     sorts: [Option<TabSort>; Tab::ALL.len()],
-    /// How samples are looked at.
     pub sampling: Sampling,
-    /// How events are looked at.
     pub events: EventsView,
-    /// The view of the heap: which list is shown.
     pub heap: HeapView,
-    /// How counters are looked at.
+    /// Whether allocated types are listed in place of collections.
+    pub(super) lists_allocations: bool,
+    /// The call trees that are shown in place of types, by tab.
+    pub(super) type_trees: [Option<TypeTree>; Tab::ALL.len()],
+    pub(super) expanded: [Expanded; Tab::ALL.len()],
     pub counters: CounterView,
-    /// By tab.
     pub(super) picks: [Pick; Tab::ALL.len()],
 }
 
-/// What the list of a tab is sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TabSort {
-    /// The title of the column.
     pub column: &'static str,
-    /// In which direction.
     pub direction: Direction,
 }
 
@@ -55,6 +52,11 @@ impl Views {
     /// What a tab's list is sorted by.
     pub fn sort(&self, tab: Tab) -> Option<TabSort> {
         self.sorts[tab as usize]
+    }
+
+    /// Whose call tree a tab shows in place of its types.
+    pub fn type_tree(&self, tab: Tab) -> Option<&TypeTree> {
+        self.type_trees[tab as usize].as_ref()
     }
 
     pub(super) fn set_filter(&mut self, tab: Tab, filter: Filter) {
@@ -127,12 +129,12 @@ impl State {
     }
 
     /// Sorts the list of the open tab by the column beside the current one, round the ends.
-    pub(in crate::app) fn sort_tab_beside(&mut self, right: bool) {
+    pub(in crate::app) fn sort_tab_beside(&mut self, to: Neighbour) {
         let columns = self.sortable();
-        let next = match columns.iter().position(|column| column.sorted.is_some()) {
-            Some(at) => (at + if right { 1 } else { columns.len() - 1 }) % columns.len(),
-            None if right => 0,
-            None => columns.len().saturating_sub(1),
+        let next = match (columns.iter().position(|column| column.sorted.is_some()), to) {
+            (Some(at), _) => to.of(at, columns.len()),
+            (None, Neighbour::Previous) => columns.len().saturating_sub(1),
+            (None, Neighbour::Next) => 0,
         };
         if let Some(column) = columns.get(next) {
             self.views.sorts[self.tab as usize] = Some(TabSort { column: column.title, direction: column.first_direction() });

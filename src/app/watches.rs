@@ -9,20 +9,21 @@ use super::action::{Status, attach};
 use super::findings::{Finding, findings};
 use super::health::{HealthIssue, busy, health_issues};
 use super::state::State;
-use super::thresholds::Thresholds;
 use crate::analysis::{CountersSnapshot, RuntimeStats};
-use crate::model::ProcessKey;
+use crate::diagnosis::Thresholds;
+use crate::model::{CpuUse, ProcessKey};
 
 /// After how long a watch that failed begins again by itself: first, and at most.
 const FIRST_RETRY: Duration = Duration::from_secs(10);
 const LAST_RETRY: Duration = Duration::from_secs(300);
 
-/// A watched process.
+/// What a session reports at a time.
+type Published = (Arc<CountersSnapshot>, Option<CpuUse>);
+
 #[derive(Debug)]
 pub struct Watch {
-    /// Which.
     pub key: ProcessKey,
-    /// Whether its meters are asked for, too.
+    /// Whether its meters are watched, too.
     pub meters: bool,
     /// Whether no key began it.
     pub automatic: bool,
@@ -30,18 +31,18 @@ pub struct Watch {
     pub(super) left: Option<Duration>,
     /// What it publishes; `None` before the first values.
     pub counters: Option<Arc<CountersSnapshot>>,
+    /// What it took of the processors over the latest seconds, where that is known.
+    pub cpu: Option<CpuUse>,
     /// Since when which figures have been too high; the worst first.
     health_issues: Vec<(HealthIssue, Duration)>,
-    /// The session that is listened to.
     ticket: Ticket,
     /// What came while the display was frozen.
-    pending: Option<Arc<CountersSnapshot>>,
+    pending: Option<Published>,
 }
 
-/// What asks for a look, for the overview.
+/// Findings, for the overview.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CurrentFinding {
-    /// What it is.
     pub finding: Finding,
     /// For how long it has been so, where that is known.
     pub age: Option<Duration>,
@@ -52,13 +53,11 @@ pub struct CurrentFinding {
 pub struct WatchStatus {
     /// Its figures; all unknown before the first came.
     pub stats: RuntimeStats,
-    /// What is wrong with it.
     pub issue: Option<HealthIssue>,
     /// Whether no key began the watch: its row is as that of any other process that runs.
     pub automatic: bool,
 }
 
-/// All of them.
 #[derive(Debug, Default)]
 pub struct Watches {
     all: Vec<Watch>,
@@ -79,32 +78,29 @@ impl Watch {
         self.counters.as_ref().map_or(WatchStatus { automatic: self.automatic, ..WatchStatus::default() }, read)
     }
 
-    /// What asks for a look, the worst first.
+    /// Findings, the worst first.
     pub(super) fn findings(&self, thresholds: &Thresholds) -> Vec<Finding> {
         let Some(counters) = &self.counters else { return Vec::new() };
-        self.health_issues.iter().map(|(issue, _)| issue.finding(counters, thresholds)).collect()
+        self.health_issues.iter().map(|(issue, _)| issue.finding(counters, self.cpu, thresholds)).collect()
     }
 
-    fn show(&mut self, counters: Arc<CountersSnapshot>, thresholds: &Thresholds, now: Duration) {
+    fn show(&mut self, (counters, cpu): Published, thresholds: &Thresholds, now: Duration) {
         let before = std::mem::take(&mut self.health_issues);
         let since = |issue| before.iter().find(|(other, _)| *other == issue).map_or(now, |(_, since)| *since);
-        self.health_issues = health_issues(&counters, thresholds).into_iter().map(|issue| (issue, since(issue))).collect();
-        self.counters = Some(counters);
+        self.health_issues = health_issues(&counters, cpu, thresholds).into_iter().map(|issue| (issue, since(issue))).collect();
+        (self.counters, self.cpu) = (Some(counters), cpu);
     }
 }
 
 impl Watches {
-    /// The watch of a process.
     pub fn of(&self, key: ProcessKey) -> Option<&Watch> {
         self.all.iter().find(|watch| watch.key == key)
     }
 
-    /// All.
     pub fn all(&self) -> &[Watch] {
         &self.all
     }
 
-    /// All, to be changed.
     pub(super) fn all_mut(&mut self) -> &mut [Watch] {
         &mut self.all
     }
@@ -120,6 +116,7 @@ impl Watches {
                 automatic,
                 left: None,
                 counters: None,
+                cpu: None,
                 health_issues: Vec::new(),
                 ticket,
                 pending: None,
@@ -127,7 +124,7 @@ impl Watches {
         }
     }
 
-    /// From now on a process is watched only where a key asks for it.
+    /// From now on a process is watched only at the press of a key.
     pub(super) fn turn_off(&mut self, key: ProcessKey) {
         self.off.insert(key);
         self.retries.remove(&key);
@@ -158,20 +155,13 @@ impl Watches {
     }
 
     /// Takes in what a session reported. Returns whether the picture changed.
-    pub(super) fn apply(
-        &mut self,
-        ticket: Ticket,
-        counters: Arc<CountersSnapshot>,
-        thresholds: &Thresholds,
-        frozen: bool,
-        now: Duration,
-    ) -> bool {
+    pub(super) fn apply(&mut self, ticket: Ticket, published: Published, thresholds: &Thresholds, frozen: bool, now: Duration) -> bool {
         let Some(watch) = self.all.iter_mut().find(|watch| watch.ticket == ticket) else { return false };
         self.retries.remove(&watch.key);
         if frozen {
-            watch.pending = Some(counters);
+            watch.pending = Some(published);
         } else {
-            watch.show(counters, thresholds, now);
+            watch.show(published, thresholds, now);
         }
         !frozen
     }
@@ -179,13 +169,12 @@ impl Watches {
     /// Shows what came while the display was frozen.
     pub(super) fn thaw(&mut self, thresholds: &Thresholds, now: Duration) {
         for watch in &mut self.all {
-            if let Some(counters) = watch.pending.take() {
-                watch.show(counters, thresholds, now);
+            if let Some(published) = watch.pending.take() {
+                watch.show(published, thresholds, now);
             }
         }
     }
 
-    /// Ends the watch of a process.
     pub(super) fn end(&mut self, key: ProcessKey) {
         self.all.retain(|watch| watch.key != key);
     }
@@ -199,7 +188,7 @@ impl Watches {
 }
 
 impl State {
-    /// What asks for a look at the selected process, the worst first: what its recording shows, and of the rest what its counters show.
+    /// Findings of the selected process, the worst first: what its recording shows, and of the rest what its counters show.
     pub fn findings_of_selected(&self) -> Vec<CurrentFinding> {
         let now = self.now.elapsed;
         let recording = self.shown_recording().filter(|tracked| tracked.is_active());
@@ -213,9 +202,10 @@ impl State {
         if let Some((watch, counters)) =
             self.list.selected().and_then(|key| self.watches.of(key)).and_then(|w| Some((w, w.counters.as_ref()?)))
         {
+            let of_recording = found.len();
             for (issue, since) in &watch.health_issues {
-                let (finding, age) = (issue.finding(counters, &self.options.thresholds), Some(now.saturating_sub(*since)));
-                match found.iter_mut().find(|other| other.finding.tab == finding.tab) {
+                let (finding, age) = (issue.finding(counters, watch.cpu, &self.options.thresholds), Some(now.saturating_sub(*since)));
+                match found[..of_recording].iter_mut().find(|other| other.finding.tab == finding.tab) {
                     Some(other) => other.age = other.age.max(age),
                     None => found.push(CurrentFinding { finding, age }),
                 }

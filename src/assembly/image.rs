@@ -107,7 +107,7 @@ impl Image {
 impl CliHeader {
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, AssemblyError> {
         let mut reader = Reader::new(bytes);
-        // Its size and the version of the runtime that it asks for.
+        // Its size and the version of the runtime that it requires.
         reader.take(8)?;
         Ok(Self { metadata: reader.u32()?, metadata_bytes: reader.u32()?, flags: reader.u32()? })
     }

@@ -1,25 +1,30 @@
 //! `gc`, `exceptions`, `allocations`, `contention`, `jit`, `http`, `logs` and `events`: one analysis of a nettrace file, or of a process for some time.
 
+mod document;
+mod fields;
+mod record;
+mod routes;
+mod stacks;
+
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::Context;
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
-use tokio::time::sleep;
+use serde::Serialize;
 
+pub(super) use self::document::Document;
+use self::fields::{Field, Fields, Value, title, write_table};
+pub(super) use self::record::{Look, record};
+pub(super) use self::routes::Routes;
+use self::stacks::ThrownStack;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::target::{called, connect_running, not_started};
-use crate::analysis::{EventCount, LEVELS, Live, Snapshot};
+use super::target::connect_running;
+use crate::analysis::{CallSite, EventCount, LEVELS, Layer, Live, Snapshot};
 use crate::clr::select;
-use crate::model::{Bytes, Count, Nanoseconds, SafeText, Stopwatch};
-use crate::net::interrupts::Interrupts;
-use crate::session::{Listener, Recorded, StopLimit};
+use crate::session::Recorded;
 
-/// What is analysed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Analysis {
     Gc,
@@ -32,40 +37,19 @@ pub(super) enum Analysis {
     Events,
 }
 
-/// A figure or a text, by its name in JSON.
-type Field = (&'static str, Value);
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
-enum Value {
-    Count(u64),
-    Bytes(u64),
-    Nanoseconds(u64),
-    Text(SafeText),
-    Missing,
-}
-
-struct Fields(Vec<Field>);
-
-impl Serialize for Fields {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        self.0.iter().try_for_each(|(name, value)| map.serialize_entry(name, value))?;
-        map.end()
-    }
-}
-
-/// The document of the command line contract. Sizes are bytes where the name ends in `_bytes`, and times nanoseconds where it ends in `_ns`.
 #[derive(Serialize)]
-struct Document {
-    duration_ms: u64,
-    dropped_events: u64,
-    /// Whether all of the recording could be read.
-    complete: bool,
+struct Found {
     #[serde(flatten)]
     totals: Fields,
     rows: Vec<Fields>,
+    #[serde(flatten)]
+    routes: Option<Routes>,
+    /// Exceptions by stack.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stacks: Option<Vec<ThrownStack>>,
 }
+
+const CALL_SITES: usize = 10;
 
 impl Analysis {
     /// The profile that records what it needs.
@@ -88,8 +72,7 @@ impl Analysis {
                 let (gc, pauses) = (&found.gc, &found.gc.pauses);
                 let [gen0, gen1, gen2] = gc.collections.map(Value::Count);
                 let heap = gc.heap.as_ref().map_or(Value::Missing, |heap| Value::Bytes(heap.size()));
-                let [.., p95, p99] =
-                    pauses.quantiles_ns.map_or([Value::Missing, Value::Missing, Value::Missing], |all| all.map(Value::Nanoseconds));
+                let [.., p95, p99] = quantiles(pauses.quantiles_ns);
                 vec![
                     ("gen0", gen0),
                     ("gen1", gen1),
@@ -97,7 +80,7 @@ impl Analysis {
                     ("induced", Value::Count(gc.induced)),
                     ("pauses", Value::Count(pauses.count)),
                     ("total_pause_ns", Value::Nanoseconds(pauses.total_ns)),
-                    ("max_pause_ns", Value::Nanoseconds(pauses.longest_ns)),
+                    ("max_pause_ns", longest(pauses.count, pauses.longest_ns)),
                     ("p95_pause_ns", p95),
                     ("p99_pause_ns", p99),
                     ("heap_bytes", heap),
@@ -124,7 +107,7 @@ impl Analysis {
                     ("contentions", Value::Count(contention.count)),
                     ("waiting", Value::Count(contention.waiting as u64)),
                     ("wait_ns", Value::Nanoseconds(contention.wait_ns)),
-                    ("max_wait_ns", Value::Nanoseconds(contention.longest_ns)),
+                    ("max_wait_ns", longest(contention.ended + contention.waiting as u64, contention.longest_ns)),
                 ]
             }
             Self::Jit => {
@@ -136,14 +119,22 @@ impl Analysis {
                     ("il_bytes", time.map_or(Value::Missing, |time| Value::Bytes(time.il_bytes))),
                 ]
             }
-            Self::Http => vec![("requests", Value::Count(found.activities.requests()))],
+            Self::Http => {
+                let of = |layer| found.activities.operations.iter().find(move |operation| operation.layer == layer);
+                let running = |layer| of(layer).map_or(Value::Missing, |operation| Value::Count(operation.running));
+                vec![
+                    ("requests", Value::Count(found.activities.requests())),
+                    ("in_flight_in", running(Layer::Server)),
+                    ("in_flight_out", running(Layer::Client)),
+                ]
+            }
             Self::Logs => LEVELS.iter().copied().zip(found.logs.by_level.map(Value::Count)).collect(),
             Self::Events => vec![("events", Value::Count(found.totals.events)), ("event_bytes", Value::Bytes(found.totals.payload_bytes))],
         }
     }
 
     fn rows(self, found: &Snapshot, events: Vec<EventCount>, most: usize) -> Vec<Vec<Field>> {
-        let text = |text: &str| Value::Text(SafeText::new(text));
+        let text = Value::text;
         let bytes = |known: Option<u64>| known.map_or(Value::Missing, Value::Bytes);
         let ns = |known: Option<u64>| known.map_or(Value::Missing, Value::Nanoseconds);
         let at = |at: i64| Value::Nanoseconds(at.max(0).unsigned_abs());
@@ -164,7 +155,18 @@ impl Analysis {
                 vec![("count", Value::Count(kind.count)), ("type", text(&kind.name)), ("last_message", text(&kind.last.message))]
             }),
             Self::Allocations => take(found.gc.allocations.as_ref().map_or(&[], |allocations| &allocations.top), most, |kind| {
-                vec![("bytes", Value::Bytes(kind.bytes)), ("largest_bytes", Value::Bytes(kind.largest)), ("type", text(&kind.name))]
+                let sites = found.gc.allocations.as_ref().map(|allocations| allocations.stacks.call_sites(&kind.full_name, CALL_SITES));
+                let site = |site: CallSite| {
+                    let method = if site.method.is_empty() { Value::Missing } else { text(&site.method) };
+                    Fields(vec![("method", method), ("bytes", Value::Bytes(site.bytes)), ("events", Value::Count(site.events))])
+                };
+                let sites = sites.into_iter().flatten().map(site).collect();
+                vec![
+                    ("bytes", Value::Bytes(kind.bytes)),
+                    ("largest_bytes", bytes((kind.largest > 0).then_some(kind.largest))),
+                    ("type", text(&kind.name)),
+                    ("call_sites", Value::Rows(sites)),
+                ]
             }),
             Self::Contention => take(&found.contention.sites, most, |site| {
                 vec![
@@ -183,8 +185,7 @@ impl Analysis {
                 ]
             }),
             Self::Http => take(&found.activities.operations, most, |operation| {
-                let [p50, p95, p99] =
-                    operation.quantiles_ns.map_or([Value::Missing, Value::Missing, Value::Missing], |all| all.map(Value::Nanoseconds));
+                let [p50, p95, p99] = quantiles(operation.quantiles_ns);
                 vec![
                     ("started", Value::Count(operation.started)),
                     ("failed", Value::Count(operation.failed)),
@@ -192,7 +193,7 @@ impl Analysis {
                     ("p50_ns", p50),
                     ("p95_ns", p95),
                     ("p99_ns", p99),
-                    ("max_ns", Value::Nanoseconds(operation.longest_ns)),
+                    ("max_ns", longest(operation.ended, operation.longest_ns)),
                     ("provider", text(&operation.provider)),
                     ("operation", text(&operation.name)),
                 ]
@@ -218,6 +219,15 @@ impl Analysis {
     }
 }
 
+fn quantiles(known: Option<[u64; 3]>) -> [Value; 3] {
+    known.map_or([Value::Missing, Value::Missing, Value::Missing], |all| all.map(Value::Nanoseconds))
+}
+
+/// The longest of so many times.
+fn longest(count: u64, longest_ns: u64) -> Value {
+    if count > 0 { Value::Nanoseconds(longest_ns) } else { Value::Missing }
+}
+
 fn take<T>(all: &[T], most: usize, row: impl Fn(&T) -> Vec<Field>) -> Vec<Vec<Field>> {
     all.iter().take(most).map(row).collect()
 }
@@ -225,30 +235,27 @@ fn take<T>(all: &[T], most: usize, row: impl Fn(&T) -> Vec<Field>) -> Vec<Vec<Fi
 pub(super) async fn run(host: &Host, analysis: Analysis, arguments: &args::Analyze) -> Result<Exit, Failure> {
     let (live, complete, exit) = match arguments.file() {
         Some(path) => read(path)?,
-        None => record(host, analysis, arguments).await?,
+        None => {
+            let config = select(&[analysis.profile()], &[] as &[&str], None).map_err(Failure::usage)?.config;
+            let (process, client) = connect_running(host, &arguments.source).await?;
+            let recorded = record(&process, client, &config, arguments.duration, |_, _, _| {}).await?;
+            (recorded.live, recorded.complete, recorded.exit)
+        }
     };
-    let found = live.snapshot(live.end());
+    let snapshot = live.snapshot(live.end());
     let mut events = live.throughput().counts();
     events.sort_by_key(|event| std::cmp::Reverse(event.count));
-    let rows = analysis.rows(&found, events, arguments.count);
-    let document = Document {
-        duration_ms: found.recorded_ns / 1_000_000,
-        dropped_events: found.totals.dropped,
-        complete,
-        totals: Fields(analysis.totals(&found)),
+    let rows = analysis.rows(&snapshot, events, arguments.count);
+    let found = Found {
+        totals: Fields(analysis.totals(&snapshot)),
         rows: rows.into_iter().map(Fields).collect(),
+        stacks: (analysis == Analysis::Exceptions).then(|| stacks::rows(&snapshot.exceptions.stacks, arguments.count)),
+        routes: (analysis == Analysis::Http).then(|| Routes::new(&snapshot.activities, arguments.count)),
     };
-    if arguments.output.json {
-        print::json(&document)?;
-    } else {
-        print::text(|out| write_text(out, &document))?;
+    if found.rows.is_empty() {
+        print::say(format_args!("{} has no such events; profile {} records them", arguments.source, analysis.profile()));
     }
-    if document.rows.is_empty() {
-        print::say(format_args!("{} has nothing of this; profile {} records it", arguments.source, analysis.profile()));
-    }
-    if document.dropped_events > 0 {
-        print::say(format_args!("the runtime dropped {} events", Count(document.dropped_events)));
-    }
+    Document::new(&snapshot, complete, found).print(&arguments.output, Found::write_text)?;
     Ok(exit)
 }
 
@@ -263,73 +270,14 @@ fn read(path: &Path) -> Result<(Live, bool, Exit), Failure> {
     Ok((live, complete, Exit::Done))
 }
 
-/// What a process does for some time, or until Ctrl-C.
-async fn record(host: &Host, analysis: Analysis, arguments: &args::Analyze) -> Result<(Live, bool, Exit), Failure> {
-    let (process, client) = connect_running(host, &arguments.source).await?;
-    let config = select(&[analysis.profile()], &[] as &[&str], None).map_err(Failure::usage)?.config;
-    let mut interrupts = Interrupts::new().context("signals cannot be waited for")?;
-    let mut listener = Listener::start(client, &config, Live::default(), u64::MAX).await.map_err(not_started)?;
-    let name = called(&process);
-    print::say(format_args!("recording {name} for {}; Ctrl-C stops it", humantime::format_duration(arguments.duration)));
-    let exit = tokio::select! {
-        () = sleep(arguments.duration) => Exit::Done,
-        () = ended(&listener) => Exit::Done,
-        () = interrupts.next() => Exit::Interrupted,
-    };
-    let stopped = tokio::select! {
-        stopped = listener.stop(StopLimit::RUNDOWN) => stopped,
-        // The session ends with its connection.
-        () = interrupts.next() => return Err(Failure::new(Exit::Interrupted, anyhow::anyhow!("stopped before the rundown was complete"))),
-    };
-    if let Err(why) = &stopped {
-        print::say(format_args!("{name}: {why}"));
-    }
-    Ok((listener.take(), stopped.is_ok(), exit))
-}
-
-async fn ended(listener: &Listener<Live>) {
-    while !listener.is_over() {
-        sleep(std::time::Duration::from_millis(100)).await;
-    }
-}
-
-fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
-    writeln!(out, "recorded {}", Stopwatch(std::time::Duration::from_millis(document.duration_ms)))?;
-    for (name, value) in &document.totals.0 {
-        writeln!(out, "{:<18}{}", title(name), shown(value))?;
-    }
-    let Some(first) = document.rows.first() else { return Ok(()) };
-    let mut table = vec![first.0.iter().map(|(name, _)| title(name).to_uppercase()).collect::<Vec<_>>()];
-    table.extend(document.rows.iter().map(|row| row.0.iter().map(|(_, value)| shown(value)).collect()));
-    let columns: Vec<(bool, usize)> = first
-        .0
-        .iter()
-        .enumerate()
-        .map(|(at, (_, value))| (matches!(value, Value::Text(_)), table.iter().map(|row| row[at].chars().count()).max().unwrap_or(0)))
-        .collect();
-    writeln!(out)?;
-    for row in &table {
-        let cells = row
-            .iter()
-            .zip(&columns)
-            .map(|(cell, (is_text, width))| if *is_text { format!("{cell:<width$}") } else { format!("{cell:>width$}") });
-        writeln!(out, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
-    }
-    Ok(())
-}
-
-fn title(name: &str) -> String {
-    let name = name.strip_suffix("_ns").or_else(|| name.strip_suffix("_bytes")).unwrap_or(name);
-    name.replace('_', " ")
-}
-
-fn shown(value: &Value) -> String {
-    match value {
-        Value::Count(count) => Count(*count).to_string(),
-        Value::Bytes(bytes) => Bytes(*bytes).to_string(),
-        Value::Nanoseconds(ns) => Nanoseconds(*ns).to_string(),
-        Value::Text(text) => text.to_string(),
-        Value::Missing => "-".to_owned(),
+impl Found {
+    fn write_text(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        for (name, value) in &self.totals.0 {
+            writeln!(out, "{:<18}{}", title(name), value.shown())?;
+        }
+        self.routes.iter().try_for_each(|routes| routes.write_text(out))?;
+        write_table(out, &self.rows)?;
+        self.stacks.iter().flatten().try_for_each(|stack| stack.write_text(out))
     }
 }
 
@@ -346,17 +294,26 @@ mod tests {
         }
     }
 
+    /// 0 would be a time that was measured.
+    #[test]
+    fn where_nothing_has_ended_no_time_is_the_longest() {
+        let found = Live::default().snapshot(0);
+        for (analysis, name) in [(Analysis::Gc, "max_pause_ns"), (Analysis::Contention, "max_wait_ns")] {
+            assert!(analysis.totals(&found).contains(&(name, Value::Missing)), "{name}");
+        }
+        assert_eq!((longest(0, 0), longest(1, 0)), (Value::Missing, Value::Nanoseconds(0)));
+    }
+
     #[test]
     fn tables_are_aligned() {
         let row = |count, name: &str| {
             Fields(vec![("count", Value::Count(count)), ("wait_ns", Value::Missing), ("method", Value::Text(name.into()))])
         };
         let totals = Fields(vec![("max_wait_ns", Value::Nanoseconds(1_500_000))]);
-        let document =
-            Document { duration_ms: 61_000, dropped_events: 0, complete: true, totals, rows: vec![row(7, "A.B"), row(123, "C")] };
+        let found = Found { totals, rows: vec![row(7, "A.B"), row(123, "C")], routes: None, stacks: None };
         let mut out = Vec::new();
-        write_text(&mut out, &document).unwrap();
-        let expected = "recorded 1:01\nmax wait          1.5 ms\n\nCOUNT  WAIT  METHOD\n    7     -  A.B\n  123     -  C\n";
+        found.write_text(&mut out).unwrap();
+        let expected = "max wait          1.5 ms\n\nCOUNT  WAIT  METHOD\n    7     -  A.B\n  123     -  C\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 }

@@ -1,4 +1,4 @@
-//! What the command line may say.
+//! The command line.
 
 mod analysis;
 mod control;
@@ -17,7 +17,7 @@ use crate::app::{Columns, Sort};
 use crate::session::RESUME_ORPHANS;
 use crate::ui::Theme;
 
-pub(super) use analysis::{Analyze, CounterFormat, Counters, Diff, Frames, Heap, Range, Report};
+pub(super) use analysis::{Analyze, CounterFormat, Counters, Diff, Frames, Heap, Range, Report, Slow};
 pub(super) use control::{Dump, DumpKind, PerfMapKind, Profiler, ProfilerLibrary, Switch};
 pub(super) use cpu::Cpu;
 pub(super) use export::{Export, Salvage};
@@ -102,7 +102,9 @@ pub(super) const AUTO_THEME: &str = "auto";
 /// Accepts the name of a theme, or the path of a file, which is read later.
 fn parse_theme(text: &str) -> Result<String, String> {
     let is_known = text == AUTO_THEME || Theme::NAMES.contains(&text) || text.ends_with(".toml");
-    is_known.then(|| text.to_owned()).ok_or_else(|| format!("it is {AUTO_THEME}, {} or a file that ends in .toml", Theme::NAMES.join(", ")))
+    is_known
+        .then(|| text.to_owned())
+        .ok_or_else(|| format!("expected {AUTO_THEME}, {} or a file that ends in .toml", Theme::NAMES.join(", ")))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -184,13 +186,15 @@ pub(super) enum Command {
         #[command(flatten)]
         output: Output,
     },
-    /// Show the live objects by type; forces a full GC
+    /// Show the live objects of a process or of a .gcdump file by type; of a process it forces a full GC
     Heap(Heap),
+    /// Show why a process is slow, or was while a nettrace file was recorded: the possible causes, the worst first
+    Slow(Slow),
     /// Show the garbage collections of a nettrace file or a process
     Gc(Analyze),
     /// Show the exceptions of a nettrace file or a process by type
     Exceptions(Analyze),
-    /// Show the allocations of a nettrace file or a process by type
+    /// Show the allocations of a nettrace file or a process by type, and the methods that allocate
     Allocations(Analyze),
     /// Show the lock contention of a nettrace file or a process by waiting method
     Contention(Analyze),
@@ -231,13 +235,13 @@ pub(super) enum Command {
     },
     /// Show the top methods of a nettrace file
     Report(Report),
-    /// Compare two recordings: GC, methods, allocations, exceptions, contention, requests, counters
+    /// Compare two recordings: GC, methods, allocations, exceptions, contention, requests, counters; or two heaps
     Diff(Diff),
     /// Convert nettrace files to other formats
     Export(Export),
     /// Show the state of Perfetto's tracing service, or serve events of .NET processes to it
     Perfetto(perfetto::Perfetto),
-    /// Open nettrace files in the dashboard
+    /// Open nettrace and .gcdump files in the dashboard
     Open {
         /// The files; truncated ones as well
         #[arg(required = true, value_name = "FILE")]

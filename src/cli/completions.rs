@@ -1,4 +1,4 @@
-//! Shell completions: the script of a shell asks the program itself for what a word can be, so that processes, profiles and themes are completed too.
+//! Shell completions: the script of a shell runs the program itself for what a word can be, so that processes, profiles and themes are completed too.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -19,13 +19,12 @@ use crate::clr::profiles;
 use crate::model::Process;
 use crate::ui::Theme;
 
-/// Set by the scripts: the shell that asks.
+/// Set by the scripts: the shell.
 const VARIABLE: &str = "_DN_TOP_COMPLETE";
 const SHELLS: Shells<'static> = Shells(&[&PlainBash, &Elvish, &Fish, &Powershell, &Zsh]);
 /// How long the names of processes are waited for. One that has not answered by then is completed by its pid.
 const ANSWERS: Duration = Duration::from_millis(300);
 
-/// Prints the script for a shell.
 pub(super) fn script(shell: Shell) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     if let Some(shell) = SHELLS.completer(&shell.to_string()) {

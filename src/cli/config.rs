@@ -1,6 +1,6 @@
 //! The configuration file: defaults for the options of the command line, keys, thresholds.
 //!
-//! A key is the long name of an option; options of a command are in a table of its name. So whatever the command line can say can be configured, is
+//! A key is the long name of an option; options of a command are in a table of its name. So every option of the command line can be configured, is
 //! checked by the same parsers, and shows in `--help` as the default. What is no option is in [`Settings`].
 
 mod settings;
@@ -144,15 +144,15 @@ fn with_default(command: Command, key: &str, span: Range<usize>, value: &Spanned
     let values: Vec<String> = match (value.get_ref(), is_flag) {
         (DeValue::Boolean(false), true) => return Ok(command),
         (DeValue::Boolean(true), true) => vec!["true".into()],
-        (_, true) => return mistake(value.span().start, format!("{key} is true or false")),
+        (_, true) => return mistake(value.span().start, format!("{key} must be true or false")),
         (DeValue::String(text), false) => vec![text.as_ref().to_owned()],
         (DeValue::Integer(number), false) => vec![number.as_str().to_owned()],
         (DeValue::Array(items), false) if matches!(option.get_action(), ArgAction::Append) => {
             let texts = items.iter().map(|item| item.get_ref().as_str().map(str::to_owned));
-            let Some(texts) = texts.collect() else { return mistake(value.span().start, format!("{key} is a list of texts")) };
+            let Some(texts) = texts.collect() else { return mistake(value.span().start, format!("{key} must be a list of strings")) };
             texts
         }
-        _ => return mistake(value.span().start, format!("{key} is a text")),
+        _ => return mistake(value.span().start, format!("{key} must be a string")),
     };
     if !is_flag {
         // The parser of the command line judges it; what else the command needs is not there.
@@ -185,12 +185,12 @@ fn meant(word: &str, kind: &str, names: Vec<&str>) -> String {
     let similarity = |known: &&str| strsim::jaro_winkler(known, word);
     let nearest = names.into_iter().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
     match nearest.filter(|nearest| similarity(nearest) > SIMILAR) {
-        Some(nearest) => format!("there is no {kind} '{word}'; did you mean '{nearest}'?"),
-        None => format!("there is no {kind} '{word}'; `dn-top config` lists them"),
+        Some(nearest) => format!("unknown {kind} '{word}'; did you mean '{nearest}'?"),
+        None => format!("unknown {kind} '{word}'; `dn-top config` lists them"),
     }
 }
 
-/// What a parser says, without its marks for a terminal and its advice on `--help`.
+/// A parser's message, without its marks for a terminal and its advice on `--help`.
 fn one_line(message: &str) -> String {
     let message = message.trim_start_matches("error: ");
     let message = message.split("\n\n").next().unwrap_or_default();
@@ -270,58 +270,55 @@ mod tests {
     #[test]
     fn every_mistake_is_answered_in_one_line() {
         let table = [
-            ("refrsh = '1s'", "0: there is no option 'refrsh'; did you mean 'refresh'?"),
-            ("[trce]", "1: there is no table 'trce'; did you mean 'trace'?"),
-            ("[trace]\nprofil = ['cpu']", "8: there is no option 'profil'; did you mean 'profile'?"),
-            ("zzz = 1", "0: there is no option 'zzz'; `dn-top config` lists them"),
-            ("help = true", "0: there is no option 'help'; `dn-top config` lists them"),
-            ("sim = 'x'", "0: there is no option 'sim'; `dn-top config` lists them"),
-            ("ascii = 'yes'", "8: ascii is true or false"),
-            ("theme = 7.5", "8: theme is a text"),
+            ("refrsh = '1s'", "0: unknown option 'refrsh'; did you mean 'refresh'?"),
+            ("[trce]", "1: unknown table 'trce'; did you mean 'trace'?"),
+            ("[trace]\nprofil = ['cpu']", "8: unknown option 'profil'; did you mean 'profile'?"),
+            ("zzz = 1", "0: unknown option 'zzz'; `dn-top config` lists them"),
+            ("help = true", "0: unknown option 'help'; `dn-top config` lists them"),
+            ("sim = 'x'", "0: unknown option 'sim'; `dn-top config` lists them"),
+            ("ascii = 'yes'", "8: ascii must be true or false"),
+            ("theme = 7.5", "8: theme must be a string"),
             ("color = 'sometimes'", "8: invalid value 'sometimes' for '--color <WHEN>' [possible values: auto, always, never]"),
             (
                 "theme = 'drak'",
-                "8: invalid value 'drak' for '--theme <NAME|FILE>': it is auto, dark, light, high-contrast, mono or a file that ends in .toml",
+                "8: invalid value 'drak' for '--theme <NAME|FILE>': expected auto, dark, light, high-contrast, mono or a file that ends in .toml",
             ),
-            ("[trace]\nprofile = [1]", "18: profile is a list of texts"),
+            ("[trace]\nprofile = [1]", "18: profile must be a list of strings"),
             (
                 "columns = 'pid,nme'",
-                "10: invalid value 'pid,nme' for '--columns <NAMES>': there is no column 'nme'; the columns are pid,name,runtime,cpu,rss,heap,alloc,gc,\
+                "10: invalid value 'pid,nme' for '--columns <NAMES>': unknown column 'nme': expected one of pid,name,runtime,cpu,rss,heap,alloc,gc,\
                  exc,tpq,thr,user,uptime,state,container,command",
             ),
-            (
-                "sort = 'cpu:up'",
-                "7: invalid value 'cpu:up' for '--sort <COLUMN[:asc|desc]>': there is no direction 'up': it is asc or desc",
-            ),
+            ("sort = 'cpu:up'", "7: invalid value 'cpu:up' for '--sort <COLUMN[:asc|desc]>': unknown direction 'up': expected asc or desc"),
         ];
         let of_settings = [
-            ("[keys]\ntrce = 'x'", "7: there is no action 'trce'; did you mean 'trace'?"),
-            ("[kyes]\ntrace = 'x'", "1: there is no table 'kyes'; did you mean 'keys'?"),
-            ("keys = 'x'", "7: keys is a table: [keys]"),
-            ("[keys]\ntrace = 'Esc'", "15: the meaning of Esc is fixed"),
-            ("[keys]\ntrace = 'ctrl-c'", "15: the meaning of Ctrl-C is fixed"),
+            ("[keys]\ntrce = 'x'", "7: unknown action 'trce'; did you mean 'trace'?"),
+            ("[kyes]\ntrace = 'x'", "1: unknown table 'kyes'; did you mean 'keys'?"),
+            ("keys = 'x'", "7: keys must be a table: [keys]"),
+            ("[keys]\ntrace = 'Esc'", "15: Esc cannot be reassigned"),
+            ("[keys]\ntrace = 'ctrl-c'", "15: Ctrl-C cannot be reassigned"),
             ("[keys]\ntrace = 'Ctrl-M'", "15: Ctrl-M is Enter in a terminal"),
-            ("[keys]\ntrace = '5'", "15: the meaning of digits is fixed"),
-            ("[keys]\ntrace = 7", "15: trace is a key, or a list of keys"),
+            ("[keys]\ntrace = '5'", "15: digits cannot be reassigned"),
+            ("[keys]\ntrace = 7", "15: trace must be a key, or a list of keys"),
             ("[keys]\ntrace = []", "15: trace has 1 to 4 keys"),
             (
                 "[keys]\ntrace = ['x', 'Alt-T']",
-                "15: there is no key 'Alt-T': a key is an ASCII character, Space, Ctrl- with a letter, or F1 to F12",
+                "15: unknown key 'Alt-T': expected a character of one column, Space, Ctrl- with a letter, or F1 to F12",
             ),
-            ("[keys]\ntrace = 'w'", "15: w is the key of watch, too; give watch another key"),
-            ("[keys]\nquit = 'N'\nwatch = 'd'", "26: d is the key of dump, too; give dump another key"),
-            ("[keys]\ntrace = 'N'\nwatch = 'N'", "15: N is the key of watch, too; give watch another key"),
+            ("[keys]\ntrace = 'w'", "15: w is already the key of watch; give watch another key"),
+            ("[keys]\nquit = 'N'\nwatch = 'd'", "26: d is already the key of dump; give dump another key"),
+            ("[keys]\ntrace = 'N'\nwatch = 'N'", "15: N is already the key of watch; give watch another key"),
             ("[keys]\nchoose = 'Q'", "16: choose works where text is typed: Ctrl with a letter, or F1 to F12"),
-            ("[thresholds]\ngc-tme = 5", "13: there is no threshold 'gc-tme'; did you mean 'gc-time'?"),
-            ("[thresholds]\ngc-time = 0", "23: gc-time is a number from 0.1 to 100"),
-            ("[thresholds]\ngc-time = 101", "23: gc-time is a number from 0.1 to 100"),
-            ("[thresholds]\ngc-time = nan", "23: gc-time is a number from 0.1 to 100"),
-            ("[thresholds]\ngc-time = '10 %'", "23: gc-time is a number from 0.1 to 100"),
-            ("[thresholds]\ngc-time = 0x10", "23: gc-time is a number from 0.1 to 100"),
-            ("secret-patterns = 'DSN'", "18: secret-patterns is a list of texts"),
+            ("[thresholds]\ngc-tme = 5", "13: unknown threshold 'gc-tme'; did you mean 'gc-time'?"),
+            ("[thresholds]\ngc-time = 0", "23: gc-time must be a number from 0.1 to 100"),
+            ("[thresholds]\ngc-time = 101", "23: gc-time must be a number from 0.1 to 100"),
+            ("[thresholds]\ngc-time = nan", "23: gc-time must be a number from 0.1 to 100"),
+            ("[thresholds]\ngc-time = '10 %'", "23: gc-time must be a number from 0.1 to 100"),
+            ("[thresholds]\ngc-time = 0x10", "23: gc-time must be a number from 0.1 to 100"),
+            ("secret-patterns = 'DSN'", "18: secret-patterns must be a list of strings"),
             ("secret-patterns = ['']", "18: a pattern has 1 to 128 bytes"),
-            ("secret-pattern = ['DSN']", "0: there is no option 'secret-pattern'; did you mean 'secret-patterns'?"),
-            ("output-name = 7", "14: output-name is a text"),
+            ("secret-pattern = ['DSN']", "0: unknown option 'secret-pattern'; did you mean 'secret-patterns'?"),
+            ("output-name = 7", "14: output-name must be a string"),
             ("output-name = '../{name}'", "14: a name does not begin with '.' or '-'"),
             ("output-name = 'a/{name}'", "14: a name has letters, digits, '.', '-', '_' and placeholders such as {name} only"),
             ("output-name = '{host}'", "14: there is no {host}: it is {name}, {pid}, {time} or {kind}"),
@@ -343,9 +340,9 @@ mod tests {
         assert_eq!(keys.name(crate::app::action::Action::Trace), "F9");
         assert!(secrets.matches("SENTRY_DSN") && !secrets.matches("PATH"));
         assert_eq!(output_name.to_string(), "{kind}-{pid}");
-        let mut wanted = crate::app::Thresholds::default();
-        wanted.set(crate::app::Threshold::GcTime, 2.5).unwrap();
-        wanted.set(crate::app::Threshold::Exceptions, 7.0).unwrap();
+        let mut wanted = crate::diagnosis::Thresholds::default();
+        wanted.set(crate::diagnosis::Threshold::GcTime, 2.5).unwrap();
+        wanted.set(crate::diagnosis::Threshold::Exceptions, 7.0).unwrap();
         assert_eq!(thresholds, wanted);
     }
 
@@ -360,7 +357,7 @@ mod tests {
             })
             .collect();
         let (_, settings) = with_settings(&uncommented).unwrap();
-        assert_eq!(settings.thresholds, crate::app::Thresholds::default());
+        assert_eq!(settings.thresholds, crate::diagnosis::Thresholds::default());
         assert_eq!(settings.output_name, OutputName::default());
         for action in crate::app::action::Action::rebindable() {
             assert_eq!(settings.keys.name(action), KeyMap::default().name(action), "{action:?}");

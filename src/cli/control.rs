@@ -55,7 +55,7 @@ pub(super) async fn startup_hook(host: &Host, target: &str, path: &Path) -> Resu
     let command = |process: &Process| Ok(Command::ApplyStartupHook { path: target_path(process, path)? });
     change(host, target, command, |process| match process.run_state {
         RunState::Suspended => "startup hook set; it runs when the process is resumed".to_owned(),
-        // A program may be published without support for hooks, and its runtime says the same.
+        // A program may be published without support for hooks, and its runtime answers the same.
         RunState::Running => "startup hook accepted; a program built with StartupHookSupport=false ignores it".to_owned(),
     })
     .await
@@ -73,7 +73,7 @@ pub(super) async fn profiler(host: &Host, profiler: Profiler) -> Result<Exit, Fa
         Profiler::Startup { library: ProfilerLibrary { target, guid, path } } => {
             let command = |process: &Process| {
                 if process.run_state == RunState::Running {
-                    // Runtimes say "done" to this and do nothing.
+                    // Runtimes answer "done" to this and do nothing.
                     let why = "is not suspended at startup: attach the profiler instead (`dn-top profiler attach`)";
                     return Err(anyhow::anyhow!("{} {why}", called(process)).into());
                 }
@@ -84,7 +84,7 @@ pub(super) async fn profiler(host: &Host, profiler: Profiler) -> Result<Exit, Fa
     }
 }
 
-/// Sends a command and says what it did.
+/// Sends a command and prints its result.
 async fn change(
     host: &Host,
     target: &str,

@@ -26,7 +26,7 @@ const LIVE_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Failure> {
     let (process, client) = connect_running(host, &arguments.target.target).await?;
-    let mut interrupts = Interrupts::new().context("signals cannot be waited for")?;
+    let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
     let request = CpuRequest {
         frequency: arguments.frequency,
         duration: arguments.duration.or((!arguments.live).then_some(USUAL_DURATION)),
@@ -96,7 +96,6 @@ fn denied(error: CpuError) -> Failure {
 
 /// What a person should know about the figures.
 fn remarks(process: &Process, profile: &CpuProfile, document: &Document) -> Vec<String> {
-    let share = |part: u64| Percent(part as f64 / document.samples.max(1) as f64);
     let mut remarks = Vec::new();
     if profile.ended {
         remarks.push(format!("{} ended after {}", called(process), seconds(profile.time.elapsed)));
@@ -120,16 +119,24 @@ fn remarks(process: &Process, profile: &CpuProfile, document: &Document) -> Vec<
             document.missed_threads
         ));
     }
-    if document.broken_chains * 20 > document.samples {
+    remarks.extend(missing_callers(document.samples, document.cut_chains, document.broken_chains));
+    remarks
+}
+
+/// What the totals lack, where stacks were cut off or are broken.
+pub(super) fn missing_callers(samples: u64, cut: u64, broken: u64) -> Vec<String> {
+    let share = |part: u64| Percent(part as f64 / samples.max(1) as f64);
+    let mut remarks = Vec::new();
+    if broken * 20 > samples {
         remarks.push(format!(
             "{} of the samples have broken call chains (code without frame pointers): TOTAL is too low for the callers",
-            share(document.broken_chains)
+            share(broken)
         ));
     }
-    if document.cut_chains > 0 {
+    if cut > 0 {
         remarks.push(format!(
             "{} of the samples have call chains cut off by the kernel (kernel.perf_event_max_stack): TOTAL is too low for the outermost callers",
-            share(document.cut_chains)
+            share(cut)
         ));
     }
     remarks

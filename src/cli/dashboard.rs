@@ -11,6 +11,7 @@ use super::args::{AUTO_THEME, Color, Dashboard, Watch};
 use super::config::{self, Settings};
 use super::exit::{Exit, Failure};
 use super::host::Host;
+use super::terminal::{TerminalKind, answers_queries, has_light_background, speaks_utf8};
 use crate::app::{AutoWatch, Options};
 use crate::model::{SafeText, TraceFile};
 use crate::net::discovery::Sources;
@@ -84,16 +85,26 @@ fn prepare(options: &Dashboard) -> Result<(tui::Look, Runtime), Failure> {
 }
 
 fn look(options: &Dashboard) -> Result<tui::Look, Failure> {
+    let kind = match (TerminalKind::of_environment(), options.color) {
+        (kind, Color::Always) => {
+            // Else crossterm leaves them out where NO_COLOR is set.
+            crossterm::style::force_color_output(true);
+            kind.with_colors()
+        }
+        (kind, Color::Never | Color::Auto) => kind,
+    };
     let (theme, on_light) = match options.theme.as_str() {
         _ if is_plain(options.color) => (Theme::mono(), None),
-        AUTO_THEME => match light_by_environment() {
-            Some(true) => (Theme::light(), None),
-            Some(false) => (Theme::dark(), None),
-            None => (Theme::dark(), answers_queries().then(Theme::light)),
+        AUTO_THEME => match (kind, has_light_background()) {
+            (TerminalKind::Plain, _) => (Theme::mono(), None),
+            (TerminalKind::Console, _) => (Theme::high_contrast(), None),
+            (TerminalKind::Modern, Some(true)) => (Theme::light(), None),
+            (TerminalKind::Modern, Some(false)) => (Theme::dark(), None),
+            (TerminalKind::Modern, None) => (Theme::dark(), answers_queries().then(Theme::light)),
         },
         name => (Theme::named(name).map_or_else(|| config::theme(name), Ok)?, None),
     };
-    let ascii = options.ascii || !speaks_utf8();
+    let ascii = options.ascii || !speaks_utf8() || kind < TerminalKind::Modern;
     let signs = |theme: Theme| if ascii { theme.ascii() } else { theme };
     let own = if is_plain(options.color) { Vec::new() } else { config::own_themes() };
     Ok(tui::Look { theme: signs(theme), own, on_light: on_light.map(signs), ascii })
@@ -119,29 +130,6 @@ fn themes(options: &Dashboard, look: &tui::Look) -> Vec<SafeText> {
 
 fn terminal(options: &Dashboard) -> tui::TerminalOptions {
     tui::TerminalOptions { mouse: !options.no_mouse, title: !options.no_title && answers_queries() }
-}
-
-/// Whether the background is light, where the terminal says so in COLORFGBG: two or three of the sixteen colors, the background last.
-fn light_by_environment() -> Option<bool> {
-    let colors = std::env::var("COLORFGBG").ok()?;
-    let background: u8 = colors.rsplit(';').next()?.parse().ok()?;
-    Some(background == 7 || (9..16).contains(&background))
-}
-
-/// Whether the terminal takes a query that it does not know for nothing, not for text.
-fn answers_queries() -> bool {
-    let kind = std::env::var("TERM").unwrap_or_default();
-    !["", "dumb", "linux", "vt52"].contains(&kind.as_str()) && !kind.starts_with("vt1")
-}
-
-/// Whether the locale has more than ASCII. Without any locale the terminal is taken for a modern one.
-pub(super) fn speaks_utf8() -> bool {
-    let set = |name: &&str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set);
-    locale.is_none_or(|locale| {
-        let locale = locale.to_ascii_lowercase();
-        locale.contains("utf-8") || locale.contains("utf8")
-    })
 }
 
 fn auto_watch(options: &Dashboard) -> AutoWatch {

@@ -1,4 +1,4 @@
-//! `diff BEFORE [AFTER]`: what changed between two recordings, or two parts of one.
+//! `diff BEFORE [AFTER]`: what changed between two recordings, two parts of one, or two heaps.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use super::args;
 use super::exit::{Exit, Failure};
-use super::print;
+use super::{heap_diff, print};
 use crate::analysis::{ComparedFigure, Section, Subject, Unit};
-use crate::model::{Amount, Change, Count, FileContents, SafeText, Stopwatch};
+use crate::model::{Amount, Change, Count, FileContents, FileKind, SafeText, Stopwatch};
 use crate::session;
 
 /// The document of the command line contract.
@@ -51,6 +51,11 @@ pub(super) fn run(arguments: &args::Diff) -> Result<Exit, Failure> {
     if arguments.after.is_none() && arguments.before_range.is_none() && arguments.after_range.is_none() {
         return Err(Failure::usage("give a second file, or --before-range and --after-range to compare two parts of one"));
     }
+    match [first, second].map(|path| FileKind::of(path)) {
+        [FileKind::Heap, FileKind::Heap] => return heap_diff::run(first, second, arguments),
+        [FileKind::Trace, FileKind::Trace] => {}
+        _ => return Err(Failure::usage("give two nettrace files, or two .gcdump files")),
+    }
     let (before, after) = (read(first, arguments.before_range)?, read(second, arguments.after_range)?);
     let sections = before.analysis.compare(&after.analysis);
     if arguments.output.json {
@@ -78,7 +83,7 @@ pub(super) fn run(arguments: &args::Diff) -> Result<Exit, Failure> {
         }
     }
     if sections.is_empty() {
-        print::say("neither recording holds anything that can be compared");
+        print::say("neither recording contains anything to compare");
     }
     Ok(Exit::Done)
 }
@@ -121,7 +126,6 @@ fn unit(unit: Unit) -> &'static str {
     }
 }
 
-/// The name of a subject in JSON.
 fn name(subject: Subject) -> &'static str {
     match subject {
         Subject::Gc => "gc",

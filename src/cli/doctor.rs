@@ -9,6 +9,7 @@ use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::ps::ANSWERS;
+use super::terminal::TerminalKind;
 use crate::model::{Check, Contact, Grade, SafeText};
 use crate::net::machine_checks;
 use crate::session::service_state;
@@ -68,7 +69,7 @@ async fn processes(host: &Host) -> Result<Vec<Check>, Failure> {
             Contact::Ok | Contact::Unknown => answer += 1,
         }
     }
-    let mut checks = vec![Check::good("processes", format!("{answer} with .NET can be attached to"))];
+    let mut checks = vec![Check::good("processes", format!("{answer} .NET processes can be attached to"))];
     checks.extend(
         others
             .into_iter()
@@ -87,14 +88,15 @@ async fn perfetto() -> Check {
 fn terminal() -> Check {
     let term = std::env::var("TERM").unwrap_or_default();
     if !(std::io::stdout().is_terminal() && std::io::stdin().is_terminal()) {
-        return Check::optional("terminal", "there is none here: the dashboard needs one".to_owned());
+        return Check::optional("terminal", "stdin or stdout is not a terminal, which the dashboard needs".to_owned());
     }
     let size = crossterm::terminal::size().map_or_else(|_| "of unknown size".to_owned(), |(width, height)| format!("{width}×{height}"));
-    Check::good("terminal", format!("{} {size}", if term.is_empty() { "without a name" } else { &term }))
+    let (name, kind) = (if term.is_empty() { "without a name" } else { &term }, TerminalKind::of_environment().describe());
+    Check::good("terminal", format!("{name} {size}, {kind}"))
 }
 
 fn locale() -> Check {
-    if super::dashboard::speaks_utf8() {
+    if super::terminal::speaks_utf8() {
         Check::good("locale", "has UTF-8".to_owned())
     } else {
         Check::bad("locale", "has no UTF-8: the dashboard draws with ASCII".to_owned(), "set LANG, as to C.UTF-8")
@@ -102,5 +104,5 @@ fn locale() -> Check {
 }
 
 fn clipboard() -> Check {
-    Check::good("clipboard", format!("copies go {}", clipboard_reaches()))
+    Check::good("clipboard", format!("copied text goes {}", clipboard_reaches()))
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::ipc::{Capabilities, RuntimeVersion};
-use crate::model::{Contact, Process, RunState};
+use crate::model::{Contact, CpuLimit, Process, RunState};
 
 /// One element of `ps --json`. Facts that a runtime is too old to give are null, and those of a process that is not seen.
 #[derive(Debug, Serialize)]
@@ -36,6 +36,8 @@ pub(super) struct ProcessDocument<'a> {
 pub(super) struct InfoDocument<'a> {
     #[serde(flatten)]
     process: ProcessDocument<'a>,
+    /// The lowest CPU limit of its control groups; null where none is known.
+    cpu_limit_cores: Option<f64>,
     capabilities: Option<Capabilities>,
     /// Which of them the runtime's answers have shown; the others are only expected of its version.
     capabilities_known: Vec<&'static str>,
@@ -70,10 +72,10 @@ impl<'a> ProcessDocument<'a> {
 }
 
 impl<'a> InfoDocument<'a> {
-    pub(super) fn new(process: &'a Process) -> Self {
+    pub(super) fn new(process: &'a Process, limit: Option<CpuLimit>) -> Self {
         let capabilities = capabilities(process);
         let capabilities_known = capabilities.as_ref().map(Capabilities::known).unwrap_or_default();
-        Self { process: ProcessDocument::new(process), capabilities, capabilities_known }
+        Self { process: ProcessDocument::new(process), cpu_limit_cores: limit.map(|limit| limit.cores), capabilities, capabilities_known }
     }
 }
 
@@ -82,7 +84,7 @@ pub(super) fn is_seen(process: &Process) -> bool {
     process.started_unix_ms > 0 && !process.is_stale_socket()
 }
 
-/// What its runtime can do. A runtime that answers and does not say its version is an old one; of one that does not answer nothing is known.
+/// What its runtime can do. A runtime that answers without a version is an old one; of one that does not answer nothing is known.
 pub(super) fn capabilities(process: &Process) -> Option<Capabilities> {
     let known = process.runtime.is_some() || process.contact == Contact::Ok;
     known.then(|| process.capabilities())

@@ -86,13 +86,13 @@ impl Line {
         if self.program.is_some() { Err(refused()) } else { Ok(()) }
     }
 
-    fn file(&mut self) -> Result<(), String> {
+    fn file(&mut self, kind: &str) -> Result<(), String> {
         match <[String; 1]>::try_from(std::mem::take(&mut self.positional)) {
             Ok([file]) => {
                 self.words.insert(1, file);
                 Ok(())
             }
-            Err(_) => Err("expected the path of one .nettrace file".to_owned()),
+            Err(_) => Err(format!("expected the path of one {kind} file")),
         }
     }
 
@@ -160,7 +160,7 @@ fn read(tool: &Tool, mut arguments: &[OsString], line: &mut Line) -> Result<(), 
         };
         let value = if option.takes == Takes::Switch { value.to_ascii_lowercase() } else { value.to_owned() };
         if option.takes == Takes::Switch && !is_switch(&value) {
-            return Err(format!("{name} is true or false, not '{}'", value.escape_debug()));
+            return Err(format!("{name} must be true or false, not '{}'", value.escape_debug()));
         }
         (option.apply)(line, &value)?;
     }

@@ -10,7 +10,7 @@ use super::host::Host;
 use super::print;
 use super::target::{absolute, called, connect, declined, exit_of, possible};
 use crate::ipc::{CommandCode, DumpFlags, DumpKind, DumpRequest, PerfMapKind, TargetPath};
-use crate::model::{Bytes, default_dump_path};
+use crate::model::{Bytes, default_dump_path, seen_here};
 use crate::session::{self, DumpError};
 
 #[derive(Serialize)]
@@ -28,7 +28,10 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
     possible(&process, CommandCode::GenerateCoreDump)?;
     let path = match arguments.output_path {
         Some(path) => absolute(&process, Path::new(&path))?,
-        None => default_dump_path(&process, session::file_stamp()),
+        None => {
+            let first = default_dump_path(&process, &host.settings.output_name, session::file_stamp());
+            session::free_name_beside(&first, &seen_here(&process, &first))
+        }
     };
     let kind = match arguments.kind {
         args::DumpKind::Mini => DumpKind::Mini,

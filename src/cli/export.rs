@@ -7,19 +7,34 @@ use serde::Serialize;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
-use crate::export::{Options, Part};
+use crate::export::{Joined, Options, Part};
 use crate::model::{SafeText, TraceFormat, export_stem};
-use crate::session::{Destination, ExportError, OutputError, export};
+use crate::session::{Destination, ExportError, Exported, OutputError, export};
 
-/// The document of `--json`.
 #[derive(Serialize)]
-struct Exported {
-    /// Those that were read: CPU samples beside a recording are among them, or stand for it.
+struct Document {
+    /// Those that were read: the files of CPU samples beside recordings are among them, or stand for these.
     files: Vec<SafeText>,
     output: SafeText,
     bytes: u64,
     /// Whether all recordings end the way a whole one does.
     complete: bool,
+    /// How much was written, of the format nettrace.
+    #[serde(flatten)]
+    joined: Option<Counts>,
+}
+
+#[derive(Serialize)]
+struct Counts {
+    events: u64,
+    cpu_samples: u64,
+    lost_events: u64,
+}
+
+impl Counts {
+    fn of(Joined { events, samples, lost, .. }: Joined) -> Self {
+        Self { events, cpu_samples: samples, lost_events: lost }
+    }
 }
 
 pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
@@ -35,6 +50,9 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
     if let Some((_, what)) = only_perfetto.into_iter().find(|(is_asked_for, _)| *is_asked_for && format != TraceFormat::Perfetto) {
         return Err(Failure::usage(format!("{what} can only be had with --format perfetto")));
     }
+    if !format.has_parts() && (from, to, arguments.thread.is_empty()) != (i64::MIN, i64::MAX, true) {
+        return Err(Failure::usage("the format nettrace holds all of a recording: leave --from, --to and --thread out"));
+    }
     let part = Part { window: from..=to, threads: arguments.thread.iter().copied().collect() };
     let options = Options { format, part, calls: arguments.slices, tasks: arguments.flows, number: 0 };
     let destination = match &arguments.output_path {
@@ -42,19 +60,29 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
         Some(path) => Destination::File(path.clone()),
         None => Destination::File(format!("{}.{}", export_stem(first), format.extension()).into()),
     };
-    let passes = export(&arguments.files, &options, &destination, &mut |_, _| true).map_err(failure)?;
-    for (file, pass) in &passes {
+    let exported = export(&arguments.files, &options, &destination, &mut |_, _| true).map_err(failure)?;
+    for Exported { path, pass, joined, .. } in &exported {
         if let Some(trouble) = pass.trouble() {
-            print::say(format_args!("{}: {trouble}", file.display()));
+            print::say(format_args!("{}: {trouble}", path.display()));
+        }
+        if let Some(joined) = joined {
+            print::say(format_args!("{}: {joined}", path.display()));
         }
     }
     let Destination::File(path) = destination else { return Ok(Exit::Done) };
     if arguments.output.json {
-        print::json(&Exported {
-            files: passes.iter().map(|(file, _)| SafeText::from_path(file)).collect(),
+        print::json(&Document {
+            files: exported
+                .iter()
+                .flat_map(|exported| std::iter::once(&exported.path).chain(&exported.samples))
+                .map(|path| SafeText::from_path(path))
+                .collect(),
             output: SafeText::from_path(&path),
             bytes: path.metadata().map_or(0, |facts| facts.len()),
-            complete: passes.iter().all(|(_, pass)| pass.ending.is_complete()),
+            complete: exported
+                .iter()
+                .all(|exported| exported.pass.ending.is_complete() && !exported.joined.is_some_and(|joined| joined.samples_cut)),
+            joined: exported.iter().find_map(|exported| exported.joined).map(Counts::of),
         })?;
     } else {
         print::text(|out| writeln!(out, "{}", path.display()))?;

@@ -1,4 +1,4 @@
-//! `heap TARGET`: what is on the heap, by type.
+//! `heap TARGET` and `heap FILE`: what is on the heap, by type.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -11,8 +11,9 @@ use super::host::Host;
 use super::print;
 use super::target::{called, connect_managed, not_started};
 use crate::analysis::{self, HeapSnapshot, HeapType, PathStep, RetainedType, Retention};
+use crate::export::HeapDump;
 use crate::model::{Bytes, Count, NativeAotGap, Process, SafeText};
-use crate::session::{HeapError, HeapFile, HeapFileError, HeapWalk, OutputError, Unfinished, default_file, walk_heap};
+use crate::session::{HeapError, HeapFile, HeapFileError, HeapWalk, OutputError, Unfinished, default_file, read_heap, walk_heap};
 
 #[derive(Serialize)]
 struct Document {
@@ -26,13 +27,13 @@ struct Document {
     types: Vec<Type>,
     /// What is not among the types.
     others: Others,
-    /// Objects to which no known root leads, where paths or retained sizes were asked for.
+    /// Objects to which no known root leads, where paths or retained sizes were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     unreached: Option<u64>,
-    /// What keeps objects alive of the types that were asked for.
+    /// What keeps objects of the requested types alive.
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<Vec<PathsOf>>,
-    /// The file with the graph, where one was asked for.
+    /// The file with the graph, where one was requested.
     file: Option<SafeText>,
 }
 
@@ -76,12 +77,15 @@ struct Others {
 }
 
 pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Failure> {
+    if let Some(path) = arguments.file() {
+        return show(path, arguments);
+    }
     let asks = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !arguments.yes && !asks {
         let why = "walking the heap forces a full GC, which pauses the program: confirm with --yes";
         return Err(Failure::usage(why));
     }
-    let (process, client) = connect_managed(host, &arguments.target.target, NativeAotGap::Heap).await?;
+    let (process, client) = connect_managed(host, &arguments.source, NativeAotGap::Heap).await?;
     if !arguments.yes && !is_allowed(&process)? {
         print::say("canceled; no request was sent");
         return Ok(Exit::Done);
@@ -122,6 +126,21 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
     failure.map_or(Ok(exit), Err)
 }
 
+/// What is in a file.
+fn show(path: &Path, arguments: &args::Heap) -> Result<Exit, Failure> {
+    if arguments.gcdump || arguments.graph_file.is_some() {
+        return Err(Failure::usage("--output and --gcdump write what is on the heap of a process: FILE holds it already"));
+    }
+    let dump = read(path)?;
+    let retention = if arguments.retained || arguments.paths.is_some() { dump.retention() } else { None };
+    report(&dump.heap, retention.as_ref(), None, arguments)
+}
+
+/// Reads a `.gcdump` file.
+pub(super) fn read(path: &Path) -> Result<HeapDump, Failure> {
+    read_heap(path).map_err(|why| Failure::failed(anyhow::anyhow!(why)))
+}
+
 fn unwritten(error: OutputError) -> Failure {
     Failure::new(if error.is_denied() { Exit::Denied } else { Exit::Failed }, error)
 }
@@ -150,9 +169,10 @@ fn report(heap: &HeapSnapshot, retention: Option<&Retention>, file: Option<SafeT
         print::say(format_args!("object graph: {file}"));
     }
     if retention.is_none() && (arguments.retained || arguments.paths.is_some()) {
-        print::say("no retained sizes and paths: parts of the heap walk are missing, or it has too many objects");
+        let why = if heap.is_whole() { "there are too many objects" } else { "parts of the heap walk are missing" };
+        print::say(format_args!("no retained sizes and paths: {why}"));
     } else if let Some(wanted) = arguments.paths.as_ref().filter(|_| document.paths.as_ref().is_none_or(Vec::is_empty)) {
-        print::say(format_args!("no type of the {} that take most is called {}", heap.types.len(), SafeText::new(wanted)));
+        print::say(format_args!("none of the {} largest types is named {}", heap.types.len(), SafeText::new(wanted)));
     }
     if !document.complete {
         print::say("the heap walk was interrupted: the figures are incomplete");
@@ -248,7 +268,7 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
     Ok(())
 }
 
-fn known(name: &str) -> &str {
+pub(super) fn known(name: &str) -> &str {
     if name.is_empty() { "(unknown type)" } else { name }
 }
 

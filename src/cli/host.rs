@@ -41,7 +41,6 @@ impl Host {
         })
     }
 
-    /// Its processes.
     pub(super) fn directory(&self) -> Result<Directory, Failure> {
         let directory = Directory::new(self.sources.clone()).context("the processes of this machine cannot be listed")?;
         Ok(directory.with_access(self.access))
@@ -61,6 +60,6 @@ impl Demo {
 pub(super) async fn simulate(count: usize, dir: &Path) -> Result<Exit, Failure> {
     let fleet = Fleet::uniform(dir, count).with_context(|| format!("no simulated runtimes can be started below {}", dir.display()))?;
     println!("{} runtimes in {}", fleet.alive(), dir.display());
-    tokio::signal::ctrl_c().await.context("signals cannot be waited for")?;
+    tokio::signal::ctrl_c().await.context("cannot install signal handlers")?;
     Ok(Exit::Done)
 }

@@ -18,17 +18,62 @@ const MOST: u32 = 1000;
 /// # Errors
 /// The file cannot be made, or there is one already.
 pub(super) fn begin(path: &Path, is_default: bool) -> anyhow::Result<()> {
+    begin_by(path, is_default, log::begin)
+}
+
+fn begin_by(path: &Path, is_default: bool, begin: impl Fn(&Path) -> io::Result<()>) -> anyhow::Result<()> {
     let in_folder = || path.join(format!("dn-top_{}_{}.log", file_stamp(), std::process::id()));
     // In containers, programs of the same pid may share a folder.
     let (mut file, may_count) = if path.is_dir() { (in_folder(), true) } else { (path.to_owned(), is_default) };
     let first = file.clone();
-    let mut begun = log::begin(&file);
+    let mut begun = begin(&file);
     for number in 2..=MOST {
         if !may_count || !begun.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
             break;
         }
         file = numbered(&first, number);
-        begun = log::begin(&file);
+        begun = begin(&file);
     }
     begun.with_context(|| format!("the log cannot be written to {}", SafeText::from_path(&file)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    /// The names that are tried where these are taken, and whether the log has begun.
+    fn tried(path: &Path, is_default: bool, taken: usize, error: io::ErrorKind) -> (Vec<String>, Result<(), String>) {
+        let names = RefCell::new(Vec::new());
+        let begin = |file: &Path| {
+            names.borrow_mut().push(file.file_name().unwrap_or_default().to_string_lossy().into_owned());
+            if names.borrow().len() > taken { Ok(()) } else { Err(error.into()) }
+        };
+        let begun = begin_by(path, is_default, begin).map_err(|error| error.to_string());
+        (names.into_inner(), begun)
+    }
+
+    #[test]
+    fn a_taken_name_gets_a_number_where_it_was_not_typed() {
+        let exists = io::ErrorKind::AlreadyExists;
+        let file = Path::new("/no/such/app.log");
+        let refused = Err("the log cannot be written to /no/such/app.log".to_owned());
+        assert_eq!(tried(file, false, 0, exists), (vec!["app.log".to_owned()], Ok(())));
+        assert_eq!(tried(file, false, 1, exists), (vec!["app.log".to_owned()], refused.clone()));
+        assert_eq!(tried(file, true, 2, exists), (["app.log", "app_2.log", "app_3.log"].map(str::to_owned).to_vec(), Ok(())));
+        assert_eq!(tried(file, true, 2, io::ErrorKind::PermissionDenied), (vec!["app.log".to_owned()], refused));
+        let (names, begun) = tried(file, true, usize::MAX, exists);
+        assert_eq!((names.len(), begun), (MOST as usize, Err(format!("the log cannot be written to /no/such/app_{MOST}.log"))));
+    }
+
+    #[test]
+    fn a_folder_gets_a_file_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let (names, begun) = tried(folder.path(), false, 1, io::ErrorKind::AlreadyExists);
+        let pid = std::process::id();
+        assert_eq!((names.len(), begun), (2, Ok(())));
+        assert!(names[0].starts_with("dn-top_") && names[0].ends_with(&format!("_{pid}.log")), "{names:?}");
+        assert_eq!(names[1], names[0].replace(".log", "_2.log"));
+    }
 }

@@ -1,4 +1,4 @@
-//! `man`: what the program says of itself, in the form that `man` reads.
+//! `man`: the program's manual page.
 
 use std::io::{self, Write};
 

@@ -20,6 +20,7 @@ mod env;
 mod exit;
 mod export;
 mod heap;
+mod heap_diff;
 mod host;
 mod log_file;
 mod manual;
@@ -32,9 +33,11 @@ mod record;
 mod report;
 mod run;
 mod salvage;
+mod slow;
 mod stacks;
 mod stats;
 mod target;
+mod terminal;
 mod user_events;
 
 use std::ffi::OsString;
@@ -94,7 +97,7 @@ fn run() -> Result<Exit, Failure> {
     let options = &dashboard;
     match command {
         Command::Stats { file, output } => stats::run(&file, output.json),
-        Command::Report(report) => report::run(&report),
+        Command::Report(report) => report::run(&report, &options.settings.thresholds),
         Command::Diff(diff) => diff::run(&diff),
         Command::Export(arguments) => export::run(&arguments),
         Command::Perfetto(Perfetto { command: Some(PerfettoCommand::Serve(serve)), .. }) => {
@@ -114,6 +117,7 @@ fn run() -> Result<Exit, Failure> {
         Command::Http(arguments) => on_processes(options, async |host| analyses::run(host, Analysis::Http, &arguments).await),
         Command::Logs(arguments) => on_processes(options, async |host| analyses::run(host, Analysis::Logs, &arguments).await),
         Command::Events(arguments) => on_processes(options, async |host| analyses::run(host, Analysis::Events, &arguments).await),
+        Command::Slow(arguments) => on_processes(options, async |host| slow::run(host, &arguments).await),
         Command::Heap(heap) => on_processes(options, async |host| heap::run(host, &heap).await),
         Command::Profiles { output } => profiles::run(output.json),
         Command::Doctor { output } => on_processes(options, async |host| doctor::run(host, output.json).await),
@@ -151,7 +155,7 @@ fn run() -> Result<Exit, Failure> {
 fn refuse(error: &clap::Error, given: &[OsString]) -> Result<Exit, Failure> {
     let words = error.render().to_string();
     print::say(words.trim_start_matches("error: ").trim_end());
-    let is_target = |(_, value): (ContextKind, &ContextValue)| value.to_string().contains("<TARGET>");
+    let is_target = |(_, value): (ContextKind, &ContextValue)| value.to_string().contains("TARGET>");
     if error.kind() == ErrorKind::MissingRequiredArgument && error.context().any(is_target) {
         on_processes(&options_before_command(given.iter().skip(1).cloned())?, ps::candidates)?;
     }
@@ -174,5 +178,5 @@ fn on_processes(options: &Dashboard, command: impl AsyncFnOnce(&Host) -> Result<
 /// Two threads for tasks, so that the dashboard answers keys on one while the other looks at the processes. What reads a stream or the disk at length has
 /// threads of its own.
 fn runtime() -> anyhow::Result<Runtime> {
-    Builder::new_multi_thread().worker_threads(2).enable_all().build().context("the task pool cannot be started")
+    Builder::new_multi_thread().worker_threads(2).enable_all().build().context("cannot start the async runtime")
 }

@@ -30,9 +30,16 @@ impl Subject {
             | Command::Counters(_)
             | Command::Cpu(_)
             | Command::Stacks { .. }
-            | Command::Heap(_)
             | Command::Perfetto(Perfetto { command: Some(_), .. })
             | Command::Salvage(Salvage { names: true, .. }) => Self::Processes(CommandCode::CollectTracing),
+            Command::Heap(heap) => match heap.file() {
+                Some(_) => Self::NoProcess,
+                None => Self::Processes(CommandCode::CollectTracing),
+            },
+            Command::Slow(slow) => match slow.file() {
+                Some(_) => Self::NoProcess,
+                None => Self::Processes(CommandCode::CollectTracing),
+            },
             Command::Gc(analyze)
             | Command::Exceptions(analyze)
             | Command::Allocations(analyze)

@@ -16,7 +16,6 @@ use crate::net::interrupts::Interrupts;
 use crate::perfetto::consumer::ServiceState;
 use crate::session::{Serve, Settings, serve, service_state};
 
-/// The document of `--json`.
 #[derive(Serialize)]
 struct ServiceDocument {
     socket: String,
@@ -82,7 +81,7 @@ pub(super) async fn show_service(json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What the service says is text of others.
+/// What the service sends is text of others.
 fn document(socket: String, state: ServiceState) -> ServiceDocument {
     let ServiceState { version, producers, data_sources, sessions } = state;
     let sources = |producer: u32| data_sources.iter().filter(|(_, of)| *of == producer).map(|(name, _)| SafeText::new(name)).collect();
@@ -112,7 +111,7 @@ pub(super) async fn serve_processes(host: &Host, arguments: ServePerfetto) -> Re
     let settings = Settings { targets, profiles: profile, providers: provider, clr_events };
     let selected = settings.select().map_err(Failure::usage)?;
     selected.warnings.iter().for_each(print::say);
-    let mut interrupts = Interrupts::new().context("signals cannot be waited for")?;
+    let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
     let stop = watch::Sender::new(false);
     let serving = serve(Serve { address: None, settings, directory: host.directory()? }, stop.subscribe(), say);
     tokio::pin!(serving);

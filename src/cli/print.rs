@@ -33,7 +33,6 @@ pub(super) fn json_list(document: &impl Serialize) -> anyhow::Result<()> {
     more(|out| writeln!(out, "{}", escape_json(&text))).map(drop)
 }
 
-/// Writes a JSON document on a line of its own.
 pub(super) fn json_line(out: &mut dyn Write, document: &impl Serialize) -> io::Result<()> {
     writeln!(out, "{}", escape_json(&serde_json::to_string(document)?))
 }

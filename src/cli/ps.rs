@@ -9,7 +9,7 @@ use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::target::{Found, called, find};
-use crate::model::{Age, Bytes, Capability, Contact, Process, SafeText, Trouble, Usage};
+use crate::model::{Age, Bytes, Capability, Contact, CpuLimit, Process, SafeText, Trouble, Usage};
 
 /// Between the two looks that a figure for processor time takes.
 const LOOK: Duration = Duration::from_millis(100);
@@ -81,14 +81,19 @@ pub(super) async fn candidates(host: &Host) -> Result<Exit, Failure> {
 }
 
 pub(super) async fn info(host: &Host, target: &str, json: bool) -> Result<Exit, Failure> {
-    let Found { process, .. } = find(host, target).await?;
+    let Found { process, client } = find(host, target).await?;
+    let limits = client.map(|client| client.cpu_limits()).unwrap_or_default();
+    let limit = CpuLimit::lowest(&limits);
     if json {
-        print::json(&InfoDocument::new(&process))?;
+        print::json(&InfoDocument::new(&process, limit))?;
         return answered(&process);
     }
     print::text(|out| {
         for (name, fact) in facts(&process) {
             writeln!(out, "{name:<14}{fact}")?;
+        }
+        if let Some(limit) = limit {
+            writeln!(out, "{:<14}{limit}", "CPU limit")?;
         }
         let Some(can) = capabilities(&process) else { return Ok(()) };
         writeln!(out, "\nCapabilities (known: shown by its answers; expected: of its version)")?;
@@ -117,7 +122,7 @@ fn facts(process: &Process) -> [(&'static str, String); 14] {
     let unsaid =
         if process.contact == Contact::Ok { "not known: the runtime is too old to report it" } else { "not known: it has not answered" };
     let said = |fact: Option<String>| fact.unwrap_or_else(|| unsaid.to_owned());
-    let unseen = "not known: the process is not seen from here";
+    let unseen = "not known: the process is not visible from here";
     let seen = |fact: String| if is_seen(process) { fact } else { unseen.to_owned() };
     let platform = || Some(format!("{}-{}", process.os.as_ref()?, process.arch.as_ref()?));
     let named = |text: &SafeText| Some(text.to_string()).filter(|text| !text.is_empty());

@@ -16,8 +16,8 @@ use super::user_events;
 use super::{args, export};
 use crate::ipc::Command;
 use crate::model::{
-    ByteRate, Bytes, Count, CountRate, Kept, NoCpuTime, Outcome, OutputName, Phase, ProcessKey, Recording, RunState, Scheduling, StoppedBy,
-    Stopwatch, TraceFormat, TraceOptions,
+    ByteRate, Bytes, Count, CountRate, Kept, NoCpuTime, Outcome, OutputName, Phase, ProcessKey, Recording, RunState, SafeText, Scheduling,
+    StoppedBy, Stopwatch, TraceFormat, TraceOptions,
 };
 use crate::net::client::Client;
 use crate::net::interrupts::Interrupts;
@@ -42,7 +42,7 @@ struct Document {
     /// With `--kernel`: whether the kernel's events are in the file, and if not, why.
     #[serde(skip_serializing_if = "Option::is_none")]
     kernel: Option<KernelDocument>,
-    /// With profile `cpu`: the file of the kernel's samples.
+    /// With profile `cpu` or `slow`: the file of the kernel's samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     cpu_file: Option<String>,
     /// With `--export`: the converted file.
@@ -88,7 +88,6 @@ impl RecordCommand {
         Ok(Self { options: given, output_name, export: options.export, json: options.output.json })
     }
 
-    /// Begins to record the process.
     pub(super) async fn begin(&self, client: Client, key: ProcessKey, name: &str, notes: Vec<String>) -> Result<Recorder, Failure> {
         let plan = Plan::of(&self.options, key, name.into(), Path::new(""), &self.output_name).map_err(anyhow::Error::msg)?;
         let plan = Plan { notes, ..plan };
@@ -97,13 +96,13 @@ impl RecordCommand {
         let recording = progress.borrow();
         recording.notes.iter().for_each(print::say);
         if let Some(NoCpuTime { why, .. }) = &recording.no_cpu {
-            print::say(format_args!("thread time (managed only, includes waiting) is recorded instead of CPU time: {why}"));
+            print::say(no_cpu_time(why));
         }
         drop(recording);
         Ok(recorder)
     }
 
-    /// Shows how it goes until the recording is over, and says what came of it.
+    /// Shows the progress until the recording is over, and then its result.
     pub(super) async fn follow(&self, recorder: Recorder, interrupts: &mut Interrupts) -> Result<Followed, Failure> {
         let session_id = format!("{:#x}", recorder.session().0);
         let interrupted = watch(&recorder, self.options.duration, interrupts).await;
@@ -121,22 +120,27 @@ impl RecordCommand {
         failure.map_or(Ok(Followed { outcome, interrupted }), Err)
     }
 
-    /// Converts the finished file where that was asked for.
+    /// Converts the finished file where that was requested.
     fn export(&self, recording: &Recording) -> Result<Option<PathBuf>, Failure> {
         let (Some(format), Phase::Done(Outcome { file: Some(file), .. })) = (self.export, &recording.phase) else { return Ok(None) };
         tokio::task::block_in_place(|| export::beside(file, format)).map(Some)
     }
 }
 
+/// What there is where the kernel does not sample.
+pub(super) fn no_cpu_time(why: &SafeText) -> String {
+    format!("thread time (managed only, includes waiting) is recorded instead of CPU time: {why}")
+}
+
 /// How a recording ended.
 pub(super) struct Followed {
     pub(super) outcome: Outcome,
-    /// Whether a signal asked for it.
+    /// Whether a signal stopped it.
     pub(super) interrupted: bool,
 }
 
 impl Followed {
-    /// Whether what was asked for is not in the file.
+    /// Whether what was requested is not in the file.
     pub(super) fn failed(&self) -> bool {
         match self.outcome.stopped_by {
             StoppedBy::Error => true,
@@ -146,7 +150,6 @@ impl Followed {
     }
 }
 
-/// The options of a recording.
 pub(super) fn trace_options(options: &args::Record) -> TraceOptions {
     let args::Record { output_file, events, max_size, buffer_mb, rundown, no_stacks, .. } = options;
     TraceOptions {
@@ -176,7 +179,7 @@ pub(super) async fn trace(host: &Host, arguments: args::Trace) -> Result<Exit, F
     let order = RecordCommand::new(arguments.record, &host.settings)?;
     let target = &arguments.target.target;
     let (process, client) = if arguments.legacy { connect_legacy(host, target).await? } else { connect(host, target).await? };
-    let mut interrupts = Interrupts::new().context("signals cannot be waited for")?;
+    let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
     let resume = client.clone();
     let recorder = order.begin(client, process.key, &process.name, Vec::new()).await?;
     if arguments.resume && process.run_state == RunState::Suspended {

@@ -1,4 +1,4 @@
-//! `report FILE`: the methods that threads spend their time in.
+//! `report FILE`: the methods that threads spend their time in; requests by route, and why the process was slow, where the file holds what shows it.
 
 mod off_cpu;
 
@@ -8,12 +8,21 @@ use std::io::Write;
 use serde::Serialize;
 
 use self::off_cpu::OffCpu;
+use super::analyses::Routes;
 use super::args::{self, Frames};
+use super::cpu::missing_callers;
 use super::exit::{Exit, Failure};
 use super::print;
-use crate::analysis::{KernelSamples, MethodTime, Origin, Profile, RecordedCpuTime, SampleFilter, SampledMethods};
-use crate::model::{Count, Percent, SafeText};
-use crate::session::{Recorded, cpu_beside};
+use super::slow::Verdict;
+use crate::analysis::{EventCount, KernelSamples, MethodTime, Origin, Profile, RecordedCpuTime, SampleFilter, SampledMethods};
+use crate::clr::RUNTIME;
+use crate::diagnosis::Thresholds;
+use crate::model::{Count, FileContents, Percent, SafeText};
+use crate::session::{Recorded, cpu_beside, read_trace};
+
+/// Events that tell more than where time is spent: collections, changes of the thread pool, exceptions and lock contention.
+const TROUBLES: [u32; 5] = [1, 54, 55, 80, 81];
+const REQUESTS: [&str; 2] = ["Microsoft.AspNetCore.Hosting", "System.Net.Http"];
 
 /// The document of the command line contract. `self` and `total` are samples, as are `waiting` and the rest of the whole; shares are those of the times,
 /// which end in `_ns`.
@@ -25,25 +34,36 @@ struct Report {
     samples: u64,
     /// Nanoseconds of thread time that they stand for.
     time_ns: u64,
-    /// Samples of threads that waited; they count only where that was asked for.
+    /// Samples of threads that waited; they count only where that was requested.
     waiting: u64,
     waiting_ns: u64,
+    /// Samples of threads that may be waiting: nothing shows that they do, and the file does not have their CPU times.
+    may_be_waiting: u64,
     /// Nanoseconds between two samples of a thread, on average.
     interval_ns: Option<u64>,
     /// Samples whose method is not known.
     unresolved: u64,
     /// Samples without a stack; in no method.
     without_stack: u64,
-    /// Samples whose stack the runtime cut off at 100 frames: the totals of their callers are too low.
+    /// Samples whose stack was cut off, by the runtime at 100 frames or by the kernel: the totals of their callers are too low.
     cut_stacks: u64,
     cut_stacks_ns: u64,
+    /// Samples whose stack has code without frame pointers, or was cut off by the kernel: the totals of their callers are too low.
+    broken_chains: u64,
+    cut_chains: u64,
     dropped_events: u64,
     /// Time of samples whose frames are all hidden; in no method.
     hidden_ns: u64,
     methods: Vec<Method>,
-    /// Where that was asked for and the file holds it.
+    /// Where that was requested and the file holds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     off_cpu: Option<OffCpu>,
+    /// Where the file holds requests.
+    #[serde(flatten)]
+    routes: Option<Routes>,
+    /// Why the process was slow, where the file holds more than samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slow: Option<Verdict>,
 }
 
 #[derive(Serialize)]
@@ -57,12 +77,27 @@ struct Method {
     total_ns: u64,
 }
 
-pub(super) fn run(arguments: &args::Report) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<Exit, Failure> {
     let mut recorded = Recorded::open(&arguments.file).map_err(Failure::failed)?;
     let (sampled, pass) = recorded.read_methods().map_err(Failure::failed)?;
 
     let cpu = sampled.cpu().or_else(|| cpu_beside(&arguments.file, &pass.header, None));
-    let report = report(&sampled, cpu, arguments);
+    let tells_more = |event: &EventCount| match event.provider.as_str() {
+        RUNTIME => TROUBLES.contains(&event.event_id),
+        provider => REQUESTS.contains(&provider),
+    };
+    // A pipe cannot be read once more: to open it waits for a writer.
+    let is_file = arguments.file.metadata().is_ok_and(|metadata| metadata.is_file());
+    let more = is_file && sampled.throughput().counts().iter().any(tells_more);
+    let contents = if more { read_trace(&arguments.file, None, |_| true).ok().flatten() } else { None };
+    let report = Report {
+        slow: contents.as_ref().map(|contents| Verdict::of_file(contents, thresholds)),
+        routes: contents
+            .as_ref()
+            .map(|FileContents { analysis, .. }| Routes::new(&analysis.snapshot.activities, arguments.count))
+            .filter(|routes| !routes.is_empty()),
+        ..report(&sampled, cpu, arguments)
+    };
     if arguments.output.json {
         print::json(&report)?;
     } else {
@@ -81,7 +116,8 @@ pub(super) fn run(arguments: &args::Report) -> Result<Exit, Failure> {
     } else if report.unresolved > 0 {
         print::say(format_args!("{} samples are in methods whose names the file does not hold", Count(report.unresolved)));
     }
-    if report.cut_stacks > 0 {
+    missing_callers(report.samples, report.cut_chains, report.broken_chains).iter().for_each(print::say);
+    if report.cut_stacks > 0 && report.source != "cpu" {
         print::say(format_args!(
             "{} of the time is in stacks that the runtime cut off at 100 frames: TOTAL is too low for the methods that called these",
             Percent(report.cut_stacks_ns as f64 / report.time_ns.max(1) as f64)
@@ -107,17 +143,18 @@ pub(super) fn run(arguments: &args::Report) -> Result<Exit, Failure> {
 fn report(sampled: &SampledMethods, cpu: Option<RecordedCpuTime>, arguments: &args::Report) -> Report {
     let source = if cpu.is_some() { "cpu" } else { "threads" };
     let own_of_none = |profile: &Profile| profile.count(SampleFilter::ALL).own_of(0).all_ns();
-    let (profile, threads, hidden_ns) = match cpu {
-        Some(RecordedCpuTime { profile, threads }) => {
+    let (profile, threads, hidden_ns, cut_chains, broken_chains) = match cpu {
+        Some(RecordedCpuTime { profile, threads, cut, broken }) => {
             let shown = profile.without(|origin| is_hidden(origin, arguments));
             let hidden_ns = own_of_none(&shown).saturating_sub(own_of_none(&profile));
-            (shown, threads, hidden_ns)
+            (shown, threads, hidden_ns, cut, broken)
         }
-        None => (sampled.profile(), Vec::new(), 0),
+        None => (sampled.profile(), Vec::new(), 0, 0, 0),
     };
-    let off_cpu = match source {
-        "cpu" => OffCpu::of_threads(&threads),
-        _ => OffCpu::of_samples(&profile),
+    let off_cpu = match (arguments.off_cpu, source) {
+        (false, _) => None,
+        (true, "cpu") => OffCpu::of_threads(&threads),
+        (true, _) => OffCpu::of_samples(&profile),
     };
     let all = profile.count(SampleFilter::ALL).samples();
     let filter = if arguments.waiting { SampleFilter::ALL } else { SampleFilter::BUSY };
@@ -141,15 +178,20 @@ fn report(sampled: &SampledMethods, cpu: Option<RecordedCpuTime>, arguments: &ar
         time_ns: found.samples.all_ns(),
         waiting: all.waiting,
         waiting_ns: all.waiting_ns,
+        may_be_waiting: if source == "cpu" { 0 } else { all.running },
         interval_ns: profile.interval_ns,
         unresolved: found.unresolved,
         without_stack: found.without_stack,
         cut_stacks: found.cut.all(),
         cut_stacks_ns: found.cut.all_ns(),
+        broken_chains,
+        cut_chains,
         dropped_events: sampled.throughput().snapshot().dropped,
         hidden_ns,
-        off_cpu: off_cpu.filter(|_| arguments.off_cpu),
+        off_cpu,
         methods: found.methods.iter().map(method).collect(),
+        routes: None,
+        slow: None,
     }
 }
 
@@ -169,7 +211,11 @@ fn write_text(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
     match report.source {
         "cpu" => writeln!(out, "CPU time: {} samples{interval}", Count(*samples))?,
         _ => {
-            writeln!(out, "thread time, not processor time: {} samples{interval}; {} of waiting threads", Count(*samples), Count(*waiting))?
+            let [may_be_waiting, waiting] = [report.may_be_waiting, *waiting].map(Count);
+            writeln!(
+                out,
+                "thread time, not processor time: {may_be_waiting} samples of threads that may be waiting{interval}; {waiting} of waiting threads"
+            )?
         }
     }
     writeln!(out, "\n{:>7} {:>7} {:>10}  METHOD", "SELF", "TOTAL", "SAMPLES")?;
@@ -177,5 +223,7 @@ fn write_text(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
         let module = if module.is_empty() { String::new() } else { format!("  [{module}]") };
         writeln!(out, "{:>6.1}% {:>6.1}% {:>10}  {name}{module}", share(*self_ns), share(*total_ns), Count(*own))?;
     }
-    report.off_cpu.as_ref().map_or(Ok(()), |off_cpu| off_cpu.write_text(out))
+    report.off_cpu.as_ref().map_or(Ok(()), |off_cpu| off_cpu.write_text(out))?;
+    report.routes.as_ref().map_or(Ok(()), |routes| routes.write_text(out))?;
+    report.slow.as_ref().map_or(Ok(()), |slow| writeln!(out).and_then(|()| slow.write_text(out)))
 }

@@ -20,7 +20,7 @@ pub(super) async fn run(arguments: args::Run, settings: &Settings) -> Result<Exi
         (true, true) => ChildOutput::Stderr,
     };
     let order = RecordCommand::new(arguments.record, settings)?;
-    let mut interrupts = Interrupts::new().context("signals cannot be waited for")?;
+    let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
     let mut launch = Launch::start(&arguments.command, output, Orphans::Resume).map_err(anyhow::Error::from)?;
     let path = Path::new(arguments.command.first().map_or(OsStr::new(""), OsString::as_os_str));
     let program = format!("{} ({})", path.display(), launch.pid());

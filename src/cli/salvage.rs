@@ -74,9 +74,9 @@ fn make_whole(path: &Path, file: &mut File) -> Result<Made, Failure> {
     }
     let events = tally.snapshot().events;
     let lost = size.saturating_sub(repair.keep);
-    let mut words = vec![format!("{} events are kept; the last {lost} bytes of {} held no whole one", Count(events), Bytes(size))];
+    let mut words = vec![format!("{} events are kept; the last {lost} bytes of {} contained no complete one", Count(events), Bytes(size))];
     if let Ending::Broken { error, .. } = &pass.ending {
-        words.push(format!("it stopped making sense there: {error}"));
+        words.push(format!("it cannot be decoded beyond that: {error}"));
     }
     Ok(Made { words, rundown })
 }
@@ -96,5 +96,5 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
 }
 
 fn unwritten(trouble: &dyn std::fmt::Display) -> Failure {
-    anyhow::anyhow!("the file could not be written; nothing is left of it: {trouble}").into()
+    anyhow::anyhow!("cannot write the file, and what was written of it is removed: {trouble}").into()
 }

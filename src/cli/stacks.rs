@@ -108,7 +108,7 @@ mod tests {
     fn threads_of_a_stack_are_shown_together() {
         let group = |frame: &str, threads: &[u64]| StackGroup {
             frames: vec![frame.to_owned()],
-            // The first sample of a thread does not say whether it waits.
+            // The first sample of a thread does not show whether it waits.
             samples: SampleCount { waiting: 1, ..SampleCount::default() },
             threads: threads.iter().map(|thread| (ThreadId { thread: *thread, ..ThreadId::default() }, 1)).collect(),
         };

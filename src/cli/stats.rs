@@ -22,7 +22,7 @@ struct Stats {
     cut_off: bool,
     pointer_size: u8,
     process_id: u32,
-    /// None where the runtime does not say.
+    /// None where the runtime does not report it.
     processors: Option<u32>,
     start_utc: Option<String>,
     duration_ms: u64,

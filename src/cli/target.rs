@@ -27,6 +27,7 @@ pub(super) async fn find(host: &Host, target: &str) -> Result<Found, Failure> {
     let mut directory = host.directory()?;
     let process = directory.resolve(target, PATIENCE).await.map_err(|error| match error {
         TargetError::List(_) => Failure::failed(error),
+        TargetError::OtherUser { .. } => Failure::new(Exit::Denied, error),
         _ => Failure::new(Exit::NoTarget, error),
     })?;
     let client = directory.clients().of(&process);
@@ -55,7 +56,7 @@ fn checked(process: &Process, client: Option<Client>) -> Result<Client, Failure>
     client.ok_or_else(|| anyhow::anyhow!("{name} serves no diagnostic socket").into())
 }
 
-/// A process that is said to be a preview of .NET Core 3.0, which is asked nothing in a protocol that it does not speak.
+/// A process that is given as a preview of .NET Core 3.0, which is sent nothing in a protocol that it does not speak.
 pub(super) async fn connect_legacy(host: &Host, target: &str) -> Result<(Process, Client), Failure> {
     let mut directory = host.directory()?;
     let process = directory.locate(target).await.map_err(|error| Failure::new(Exit::NoTarget, error))?;
@@ -116,7 +117,7 @@ fn impossible(process: &Process, gap: NativeAotGap) -> Failure {
     anyhow::anyhow!("{}: {}", called(process), gap.words(process.key.pid)).into()
 }
 
-/// How a command ends that the runtime of a process did not execute; one that it does not have is said in plain words.
+/// How a command ends that the runtime of a process did not execute; one that it does not have is named in plain words.
 pub(super) fn declined(process: &Process, error: ExchangeError) -> Failure {
     let code = error.command;
     match error.hresult() {

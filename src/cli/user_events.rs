@@ -33,7 +33,7 @@ pub(super) async fn run(host: &Host, arguments: args::Trace) -> Result<Exit, Fai
     let (process, client) = connect(host, &arguments.target.target).await?;
     let data = user_events_data(&Kernel::machine(), process.runtime.as_ref())
         .map_err(|missing| anyhow::anyhow!("{}: {missing}", called(&process)))?;
-    let mut interrupts = Interrupts::new().context("signals cannot be waited for")?;
+    let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
     let begun = Instant::now();
     let mut session = KernelSession::start(client, events, &data).await.map_err(not_started)?;
     let session_id = session.id().to_string();

@@ -8,7 +8,7 @@ const MOST: usize = 1000;
 /// Reads a filter and the provider that it is for.
 ///
 /// # Errors
-/// A sentence that says what was expected.
+/// A sentence with what was expected.
 pub fn parse_event_ids(text: &str) -> Result<(String, EventFilter), String> {
     let wrong =
         || format!("'{}': expected PROVIDER/ID,ID for these events alone, or PROVIDER/^ID,ID for all but these", text.escape_debug());

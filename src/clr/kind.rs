@@ -11,6 +11,7 @@ pub const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
 const EVENT_PIPE: &str = "Microsoft-DotNETCore-EventPipe";
 const METRICS: &str = "System.Diagnostics.Metrics";
 const LOGGING: &str = "Microsoft-Extensions-Logging";
+const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
 const TASKS: &str = "System.Threading.Tasks.TplEventSource";
 /// What collectors outside the runtime record: samples and context switches of the kernel, and what is mapped into processes.
 const UNIVERSAL_EVENTS: &str = "Universal.Events";
@@ -45,8 +46,6 @@ pub enum EventKind {
     AllocationSampled,
     /// [`PerHeapHistory`](super::payload::PerHeapHistory).
     PerHeapHistory,
-    /// [`GlobalHeapHistory`](super::payload::GlobalHeapHistory).
-    GlobalHeapHistory,
     /// [`BulkType`](super::payload::BulkType).
     BulkType,
     /// [`BulkNode`](super::payload::BulkNode).
@@ -77,7 +76,7 @@ pub enum EventKind {
     WorkEnqueue,
     /// A work item comes out of the thread pool's queue. No payload worth reading.
     WorkDequeue,
-    /// [`ThreadCreated`](super::payload::ThreadCreated).
+    /// A managed thread is made.
     ThreadCreated,
     /// A method body appears: [`MethodBody`](super::payload::MethodBody), without names.
     MethodLoad,
@@ -85,21 +84,21 @@ pub enum EventKind {
     MethodLoadVerbose,
     /// A method body goes: [`MethodBody`](super::payload::MethodBody), whether or not names follow.
     MethodUnload,
-    /// A method body is there, says the rundown: [`MethodBody`](super::payload::MethodBody), without names.
+    /// A method body of the rundown: [`MethodBody`](super::payload::MethodBody), without names.
     MethodRundown,
-    /// A method body is there, says the rundown: [`MethodVerbose`](super::payload::MethodVerbose).
+    /// A method body of the rundown: [`MethodVerbose`](super::payload::MethodVerbose).
     MethodRundownVerbose,
     /// [`JittingStarted`](super::payload::JittingStarted).
     JittingStarted,
     /// [`ModuleLoad`](super::payload::ModuleLoad).
     ModuleLoad,
-    /// A module is there, says the rundown: [`ModuleLoad`](super::payload::ModuleLoad).
+    /// A module of the rundown: [`ModuleLoad`](super::payload::ModuleLoad).
     ModuleRundown,
     /// [`AssemblyLoad`](super::payload::AssemblyLoad).
     AssemblyLoad,
     /// An assembly goes: [`AssemblyLoad`](super::payload::AssemblyLoad).
     AssemblyUnload,
-    /// An assembly is there, says the rundown: [`AssemblyLoad`](super::payload::AssemblyLoad).
+    /// An assembly of the rundown: [`AssemblyLoad`](super::payload::AssemblyLoad).
     AssemblyRundown,
     /// [`AssemblyLoadStop`](super::payload::AssemblyLoadStop).
     AssemblyLoadStop,
@@ -125,11 +124,13 @@ pub enum EventKind {
     ActivityStop,
     /// Something that has an activity id fails, before it ends; its metadata describe it.
     ActivityFailure,
+    /// An event of a library in an activity, as `DiagnosticSource` hands it on; its metadata describe it.
+    ActivityDetail,
     /// A task, or what follows an `await`, is put where it waits; its metadata describe it.
     TaskScheduled,
     /// A task, or what follows an `await`, begins to run; its metadata describe it.
     TaskStarted,
-    /// A processor was looked at (`Universal.Events`). Its stack says where it was.
+    /// A processor was looked at (`Universal.Events`). Its stack shows where it was.
     CpuSample,
     /// [`ContextSwitch`](super::payload::ContextSwitch).
     ContextSwitch,
@@ -165,7 +166,7 @@ impl EventKind {
         )
     }
 
-    /// Whether such events say where methods are, and what they are called.
+    /// Whether such events have the addresses and names of methods.
     #[inline]
     pub fn locates_methods(self) -> bool {
         matches!(self, Self::MethodLoadVerbose | Self::MethodRundownVerbose | Self::ModuleLoad | Self::ModuleRundown)
@@ -194,6 +195,7 @@ impl EventKind {
             LOGGING if ["FormattedMessage", "MessageJson"].contains(&metadata.name.as_str()) => Self::LogMessage,
             LOGGING => Self::Other,
             provider if NO_ACTIVITIES.contains(&provider) => Self::Other,
+            DIAGNOSTIC_SOURCE if metadata.name == "Event" => Self::ActivityDetail,
             _ => Self::of_activity(metadata),
         }
     }
@@ -232,7 +234,6 @@ impl EventKind {
             155 => Self::AssemblyUnload,
             187 => Self::RuntimeInformation,
             204 => Self::PerHeapHistory,
-            205 => Self::GlobalHeapHistory,
             283 => Self::BackgroundJitStart,
             284 => Self::BackgroundJitStop,
             291 => Self::AssemblyLoadStop,
@@ -317,6 +318,8 @@ mod tests {
             ("Old", 2, "HeadStart", Some(0), EventKind::Other),
             ("System.Net.Http", 3, "RequestFailed", Some(0), EventKind::ActivityFailure),
             ("Microsoft.AspNetCore.Hosting", 5, "UnhandledException", Some(0), EventKind::ActivityFailure),
+            (DIAGNOSTIC_SOURCE, 3, "Event", Some(0), EventKind::ActivityDetail),
+            (DIAGNOSTIC_SOURCE, 4, "Activity1Start", Some(1), EventKind::ActivityStart),
             ("System.Net.Http", 15, "RequestFailedDetailed", Some(0), EventKind::Other),
             (NO_ACTIVITIES[0], 2, "BufferStart", Some(1), EventKind::Other),
             (TASKS, 7, "TaskScheduled", Some(1), EventKind::TaskScheduled),

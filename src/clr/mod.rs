@@ -1,11 +1,11 @@
 //! What the bytes mean: providers, keywords, levels and trace profiles of the .NET runtime.
 //!
-//! A person says what to trace by profiles, by provider specifications (`NAME:KEYWORDS:LEVEL:ARGUMENTS`, the syntax of dotnet-trace) and by
+//! What to trace is selected by profiles, by provider specifications (`NAME:KEYWORDS:LEVEL:ARGUMENTS`, the syntax of dotnet-trace) and by
 //! names of runtime keywords; [`select`] makes one [`SessionConfig`](crate::ipc::SessionConfig) of them. Profiles and the names of providers and
 //! keywords are data, built into the program from `assets/`.
 //!
-//! What an event is says [`EventKind`], asked once for each metadata record; what is in the payloads of the native runtime events, which the
-//! stream does not describe, say the views of [`payload`].
+//! What an event is, is its [`EventKind`], looked up once for each metadata record; what is in the payloads of the native runtime events, which the
+//! stream does not describe, is read by the views of [`payload`].
 //!
 //! No input or output, no clock. Knows `ipc` for the types of a session, and nothing of what an analysis does with events.
 

@@ -22,8 +22,10 @@ pub struct Profile {
     pub warning: Option<String>,
     /// What it turns on.
     pub providers: Vec<Provider>,
-    /// What it turns on besides where the kernel does not sample the process; empty for a profile that needs no samples of the kernel.
+    /// What it turns on where the kernel does not sample the process, or whatever that does; empty for a profile that needs no samples of the kernel.
     pub fallback: Vec<Provider>,
+    /// What it turns on besides, without which what it shows can be misread. It does not stand in the way of runtime keywords that are given.
+    pub besides: Vec<Provider>,
     /// The rundown that is enough for it, where that is less than the default.
     pub rundown: Option<u64>,
 }
@@ -58,14 +60,17 @@ struct Written {
     providers: Vec<String>,
     #[serde(default)]
     fallback: Vec<String>,
+    #[serde(default)]
+    besides: Vec<String>,
     rundown: Option<u64>,
 }
 
 impl Written {
     fn read(self) -> Result<Profile, SpecError> {
-        let Self { name, about, cost, warning, providers, fallback, rundown } = self;
+        let Self { name, about, cost, warning, providers, fallback, besides, rundown } = self;
         let parse = |specs: &[String]| specs.iter().map(|spec| parse_provider(spec)).collect::<Result<_, _>>();
-        Ok(Profile { name, about, cost, warning, providers: parse(&providers)?, fallback: parse(&fallback)?, rundown })
+        let (providers, fallback, besides) = (parse(&providers)?, parse(&fallback)?, parse(&besides)?);
+        Ok(Profile { name, about, cost, warning, providers, fallback, besides, rundown })
     }
 }
 

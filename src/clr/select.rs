@@ -1,4 +1,4 @@
-//! From what a person asks for to one session.
+//! From what a person selects to one session.
 
 use thiserror::Error;
 
@@ -10,17 +10,17 @@ use crate::ipc::{Invalid, Level, Provider, Providers, Rundown, SessionConfig};
 
 /// The profile that shows why a process is slow.
 pub const SLOW: &str = "slow";
-/// What is taken when nothing is asked for, as by dotnet-trace.
+/// The default where nothing is selected, as in dotnet-trace.
 pub const DEFAULT_PROFILES: [&str; 2] = ["dotnet-common", "dotnet-sampled-thread-time"];
 /// What the dashboard records when nothing else was chosen.
 pub const DASHBOARD_PROFILES: [&str; 2] = ["dotnet-common", "cpu"];
 
-/// A session, and what to say about it.
+/// A session, and the warnings about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selected {
     /// The session: buffer, stacks and rundown as the profiles have them, for the caller to change.
     pub config: SessionConfig,
-    /// The session instead where the kernel does not sample the process; `None` where samples of the kernel are not asked for.
+    /// The session instead where the kernel does not sample the process; `None` where samples of the kernel are not selected.
     pub fallback: Option<SessionConfig>,
     /// The names of the profiles, then the providers and keywords that were given by themselves.
     pub what: Vec<String>,
@@ -56,11 +56,12 @@ pub enum SelectError {
 }
 
 /// Makes one session of profiles (by name), provider specifications and names of runtime keywords, by dotnet-trace's rules: the same provider twice is one
-/// with the keywords of both and the higher level, also where a profile has it and a specification, which a warning says; runtime keywords count
-/// only where nothing else turns the runtime's provider on. Arguments that are specified count, and not those of a profile.
+/// with the keywords of both and the higher level, also where a profile has it and a specification, with a warning; runtime keywords count
+/// only where nothing else turns the runtime's provider on. Arguments that are specified count, and not those of a profile; of two lists of
+/// `DiagnosticSource`, the lines of both count.
 ///
 /// # Errors
-/// [`SelectError`] says what cannot be read or does not go together.
+/// [`SelectError`], for what cannot be parsed or combined.
 pub fn select(
     profiles: &[impl AsRef<str>],
     providers: &[impl AsRef<str>],
@@ -101,6 +102,8 @@ pub fn select(
             what.push(names);
         }
     }
+
+    chosen.iter().flat_map(|profile| &profile.besides).try_for_each(|provider| merged.add(provider))?;
 
     let needs_rundown = !explicit.is_empty() || runtime_keywords.is_some();
     let rundown = if needs_rundown { Rundown::Default } else { enough_rundown(&chosen) };
@@ -157,14 +160,27 @@ impl Merged {
 fn merge(first: &Provider, second: &Provider) -> Result<Provider, SelectError> {
     let arguments = match (first.arguments(), second.arguments()) {
         (Some(a), Some(b)) if a != b => {
-            return Err(SelectError::Arguments { name: first.name().to_owned(), first: a.to_owned(), second: b.to_owned() });
+            join(a, b).ok_or_else(|| SelectError::Arguments { name: first.name().to_owned(), first: a.to_owned(), second: b.to_owned() })?
         }
-        (a, b) => a.or(b).unwrap_or_default(),
+        (a, b) => a.or(b).unwrap_or_default().to_owned(),
     };
     // As a request, "log always" delivers every level: it is the highest.
     let reach = |level: Level| if level == Level::LogAlways { u32::MAX } else { level.number() };
     let level = [first.level(), second.level()].into_iter().max_by_key(|level| reach(*level)).unwrap_or(first.level());
     Ok(Provider::new(first.name(), first.keywords() | second.keywords(), level)?.with_arguments(arguments)?)
+}
+
+/// Arguments of which each is a list of lines: what `DiagnosticSource` hands on. One list of the lines of both.
+fn join(first: &str, second: &str) -> Option<String> {
+    const KEY: &str = "FilterAndPayloadSpecs=";
+    let [first, second] = [first, second].map(|arguments| Some(arguments.strip_prefix(KEY)?.trim_matches('"').split("\r\n")));
+    let mut lines: Vec<&str> = first?.collect();
+    for line in second? {
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    Some(format!("{KEY}\"{}\"", lines.join("\r\n")))
 }
 
 #[cfg(test)]

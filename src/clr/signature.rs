@@ -28,7 +28,7 @@ pub fn write_parameters(signature: &str, out: &mut String) {
     }
 }
 
-/// A word of a signature, and what those before it say of it.
+/// A word of a signature, and how those before it qualify it.
 #[derive(Default)]
 struct Word<'a> {
     text: &'a str,
@@ -38,7 +38,7 @@ struct Word<'a> {
 }
 
 impl Word<'_> {
-    /// Takes a space: what comes behind a word that says of what kind a type is belongs to the same type.
+    /// Takes a space: what follows the keyword of a type's kind belongs to the same type.
     fn space(&mut self, out: &mut String) {
         match self.text {
             // A type that can be unloaded has an address for a name.

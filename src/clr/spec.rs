@@ -17,7 +17,7 @@ const GENERAL: u64 = 0x10_0003_801d;
 /// Keywords are hexadecimal, with or without `0x`, or names of the provider's keywords, joined with `+`; left out they are all that can do no harm. The level is a name or a number; left out it is informational. Arguments are `key=value;key="value with ;"`.
 ///
 /// # Errors
-/// [`SpecError`] says where and what was expected.
+/// [`SpecError`], with the place and what was expected.
 pub fn parse_provider(spec: &str) -> Result<Provider, SpecError> {
     let fail = |at: usize, problem: Problem| SpecError { spec: spec.to_owned(), at, problem };
     let mut parts = spec.splitn(4, ':');
@@ -60,7 +60,7 @@ pub fn parse_provider(spec: &str) -> Result<Provider, SpecError> {
 /// Reads names of the runtime's keywords joined with `+`, and a level, such as `gc+jit:verbose`, as one provider; the level is informational by default.
 ///
 /// # Errors
-/// [`SpecError`] says where and what was expected.
+/// [`SpecError`], with the place and what was expected.
 pub fn parse_runtime_keywords(names: &str) -> Result<Provider, SpecError> {
     let fail = |at: usize, problem: Problem| SpecError { spec: names.to_owned(), at, problem };
     let (keywords, level) = names.split_once(':').map_or((names, None), |(keywords, level)| (keywords, Some(level)));
@@ -73,7 +73,7 @@ pub fn parse_runtime_keywords(names: &str) -> Result<Provider, SpecError> {
 }
 
 /// Keywords of a provider that was named without any. Events of an EventSource all have keywords (bits 44 to 47), so 0 would deliver none of them.
-/// For the runtime's own provider all would force collections and dump the heap; there it is the general picture of the `dotnet-common` profile.
+/// For the runtime's own provider all would force collections and dump the heap; there it is a general overview of the `dotnet-common` profile.
 fn left_out(provider: &str) -> u64 {
     if provider.trim().eq_ignore_ascii_case(RUNTIME) { GENERAL } else { u64::MAX }
 }
@@ -108,7 +108,7 @@ pub fn format_keywords(provider: &str, keywords: u64) -> String {
         named.push(keyword.name.clone());
         (named, rest & !keyword.bits)
     });
-    // All bits say more as a number than as a list of the names that there are.
+    // All bits are clearer as a number than as a list of the names that there are.
     if keywords == u64::MAX || named.is_empty() {
         return format!("{keywords:#x}");
     }

@@ -5,7 +5,7 @@ use crate::ipc::{TracepointSet, Tracepoints};
 /// Reads tracepoints, and gives their names besides.
 ///
 /// # Errors
-/// A sentence that says which of them is wrong, and why.
+/// A sentence with which of them is wrong, and why.
 pub fn parse_tracepoints(texts: &[String]) -> Result<(Tracepoints, Vec<String>), String> {
     let (mut default, mut sets, mut names) = (None, Vec::new(), Vec::new());
     for text in texts {

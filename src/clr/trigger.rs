@@ -23,7 +23,7 @@ impl Trigger {
     /// Reads `PROVIDER/EVENT`, where the event is a number, a name or `*` for any, and `PROVIDER/EVENT:TEXT`, where the event's payload must hold the text.
     ///
     /// # Errors
-    /// A sentence that says what was expected.
+    /// A sentence with what was expected.
     pub fn parse(text: &str) -> Result<Self, String> {
         const EXPECTED: &str =
             "expected PROVIDER/EVENT or PROVIDER/EVENT:TEXT, such as Microsoft-Windows-DotNETRuntime/ExceptionThrown:Timeout";

@@ -4,7 +4,8 @@
 
 use std::ops::Range;
 
-use crate::nettrace::{CollectorEncoder, CollectorHeader};
+use crate::analysis::{CpuStack, MissingFrames};
+use crate::nettrace::{CollectorEncoder, Field, FieldType, Metadata, TraceHeader};
 use crate::wire::Put;
 
 const EVENTS: &str = "Universal.Events";
@@ -12,8 +13,8 @@ const SYSTEM: &str = "Universal.System";
 /// The provider of events that the universal ones have no place for. Readers that do not know it pass them over.
 const THREADS: &str = "DnTop.Threads";
 /// Types of fields: an integer of variable length, and a text, which these providers describe as one unit of it.
-const NUMBER: u8 = 21;
-const TEXT: u8 = 23;
+const NUMBER: FieldType = FieldType::VarUInt;
+const TEXT: FieldType = FieldType::Utf8CodeUnit;
 /// What a mapping of the kernel's code begins with, and its name. All its addresses have the highest bit.
 const KERNEL: (Range<u64>, &[u8]) = (0xffff_8000_0000_0000..u64::MAX, b"vmlinux");
 /// What memory of no file is called: PerfView takes the module of a .NET method from its name only where its mapping is called so, as runtimes that write
@@ -50,16 +51,19 @@ struct Pending {
     at: i64,
     thread: u64,
     stack: Vec<u64>,
+    missing: Option<MissingFrames>,
 }
 
 impl CpuTrace {
     /// Begins a file about a process.
-    pub fn new(header: &CollectorHeader, pid: u32, name: &str) -> Self {
+    pub fn new(header: &TraceHeader, pid: u32, name: &str) -> Self {
         let mut encoder = CollectorEncoder::new(header);
+        let mut define =
+            |provider, event_id, name, fields: &[(&str, FieldType)]| encoder.metadata(&kind(provider, event_id, name, fields), true);
         let kinds = Kinds {
-            sample: encoder.metadata(EVENTS, 1, "cpu", &[("Value", NUMBER)]),
-            process: encoder.metadata(SYSTEM, 0, "ExistingProcess", &[("NamespaceId", NUMBER), ("Name", TEXT), ("NamespaceName", TEXT)]),
-            mapping: encoder.metadata(
+            sample: define(EVENTS, 1, "cpu", &[("Value", NUMBER)]),
+            process: define(SYSTEM, 0, "ExistingProcess", &[("NamespaceId", NUMBER), ("Name", TEXT), ("NamespaceName", TEXT)]),
+            mapping: define(
                 SYSTEM,
                 3,
                 "ProcessMapping",
@@ -72,15 +76,15 @@ impl CpuTrace {
                     ("MetadataId", NUMBER),
                 ],
             ),
-            symbol: encoder.metadata(
+            symbol: define(
                 SYSTEM,
                 4,
                 "ProcessSymbol",
                 &[("Id", NUMBER), ("MappingId", NUMBER), ("StartAddress", NUMBER), ("EndAddress", NUMBER), ("Name", TEXT)],
             ),
-            thread_time: encoder.metadata(THREADS, 1, "ThreadTime", &[("Name", TEXT), ("State", TEXT), ("DurationNs", NUMBER)]),
+            thread_time: define(THREADS, 1, "ThreadTime", &[("Name", TEXT), ("State", TEXT), ("DurationNs", NUMBER)]),
         };
-        let mut this = Self { encoder, kinds, pid, pending: Vec::new(), mappings: Vec::new(), payload: Vec::new(), now: header.sync_ns };
+        let mut this = Self { encoder, kinds, pid, pending: Vec::new(), mappings: Vec::new(), payload: Vec::new(), now: header.sync_ticks };
         this.payload.put_varint(pid.into());
         this.put_text(name.as_bytes());
         this.put_text(b"");
@@ -126,13 +130,13 @@ impl CpuTrace {
         self.put_text(name.as_bytes());
         self.put_text(state.as_bytes());
         self.payload.put_varint(duration_ns);
-        self.encoder.event(self.kinds.thread_time, (self.pid, thread), self.now, &[], &self.payload);
+        self.encoder.event(self.kinds.thread_time, (self.pid, thread), self.now, &[], None, &self.payload);
         self.payload.clear();
     }
 
-    /// Adds a sample: frames are innermost first.
-    pub fn sample(&mut self, thread: u64, at: i64, kernel: &[u64], user: &[u64]) {
-        self.pending.push(Pending { at, thread, stack: [kernel, user].concat() });
+    /// Adds a sample.
+    pub fn sample(&mut self, &CpuStack { thread, at, kernel, user, missing }: &CpuStack<'_>) {
+        self.pending.push(Pending { at, thread: thread.thread, stack: [kernel, user].concat(), missing });
     }
 
     /// Writes all samples until a moment, after which no older ones come, and gives the bytes to be written to the file.
@@ -141,9 +145,10 @@ impl CpuTrace {
         let whole = self.pending.partition_point(|sample| sample.at <= until);
         self.payload.clear();
         self.payload.put_varint(1);
-        for Pending { at, thread, stack } in self.pending.drain(..whole) {
+        for Pending { at, thread, stack, missing } in self.pending.drain(..whole) {
             self.now = self.now.max(at);
-            self.encoder.event(self.kinds.sample, (self.pid, thread), at, &stack, &self.payload);
+            let label = missing.map(|missing| (MissingFrames::LABEL, missing.word()));
+            self.encoder.event(self.kinds.sample, (self.pid, thread), self.now, &stack, label, &self.payload);
         }
         self.payload.clear();
         self.encoder.sequence_point();
@@ -170,35 +175,51 @@ impl CpuTrace {
 
     /// Writes an event with the payload that was put together.
     fn system_event(&mut self, kind: u32) {
-        self.encoder.event(kind, (self.pid, self.pid.into()), self.now, &[], &self.payload);
+        self.encoder.event(kind, (self.pid, self.pid.into()), self.now, &[], None, &self.payload);
         self.payload.clear();
     }
+}
+
+/// The record of a kind of event.
+fn kind(provider: &str, event_id: u32, name: &str, fields: &[(&str, FieldType)]) -> Metadata {
+    let field = |(name, kind): &(&str, FieldType)| Field { name: (*name).to_owned(), kind: kind.clone() };
+    let fields = fields.iter().map(field).collect();
+    Metadata { provider: provider.to_owned(), event_id, name: name.to_owned(), fields, ..Metadata::default() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::analysis::{Origin, RecordedCpuTime, SampleFilter, SampledMethods};
-    use crate::nettrace::{Decoder, Limits, UtcTime};
+    use crate::nettrace::{Decoder, Limits, ThreadId, UtcTime};
 
     #[test]
     fn what_is_written_is_read() {
-        let header = CollectorHeader { sync_utc: UtcTime::from_unix_ms(0), sync_ns: 1000, processors: 2, sampling_interval_ns: 1_001_001 };
+        let header = TraceHeader {
+            sync_utc: Some(UtcTime::from_unix_ms(0)),
+            sync_ticks: 1000,
+            sampling_interval_ns: 1_001_001,
+            ..TraceHeader::default()
+        };
         let mut trace = CpuTrace::new(&header, 42, "App");
         for _ in 0..2 {
             trace.mapping(100..200, 0, b"/lib/libcoreclr.so");
             trace.mapping(300..400, 0, b"/memfd:doublemapper");
         }
         let kernel = 0xffff_ffff_8100_0000;
-        trace.sample(43, 3000, &[], &[310, 350, 150]);
-        trace.sample(42, 2000, &[kernel + 5], &[330, 150]);
+        fn stack<'a>(thread: u64, at: i64, kernel: &'a [u64], user: &'a [u64]) -> CpuStack<'a> {
+            CpuStack { thread: ThreadId::of(thread), at, kernel, user, missing: None }
+        }
+        let sample = |trace: &mut CpuTrace, thread, at, kernel: &[u64], user: &[u64]| trace.sample(&stack(thread, at, kernel, user));
+        sample(&mut trace, 43, 3000, &[], &[310, 350, 150]);
+        sample(&mut trace, 42, 2000, &[kernel + 5], &[330, 150]);
         let mut bytes = trace.write_until(2500);
         // Not in order, and in another part of the stream.
         for at in [9000, 5000] {
-            trace.sample(44, at, &[], &[310, 350, 150]);
+            sample(&mut trace, 44, at, &[], &[310, 350, 150]);
         }
-        trace.sample(44, 9000, &[], &[390]);
-        trace.sample(44, 9500, &[], &[315, 350, 150]);
+        trace.sample(&CpuStack { missing: Some(MissingFrames::Broken), ..stack(44, 9000, &[], &[390]) });
+        trace.sample(&CpuStack { missing: Some(MissingFrames::Cut), ..stack(44, 9500, &[], &[315, 350, 150]) });
         bytes.extend(trace.write_until(i64::MAX));
         trace.function(300, 20, &CpuTrace::method_name("App", "Work.Inner(int[])"));
         trace.function(340, 20, &CpuTrace::method_name("", "Outer()"));
@@ -217,7 +238,8 @@ mod tests {
         let snapshot = sampled.throughput().snapshot();
         assert_eq!((snapshot.events, snapshot.dropped), (6 + 1 + 3 + 4 + 3, 0));
         assert!(sampled.throughput().problems().is_empty());
-        let RecordedCpuTime { profile, threads } = sampled.cpu().unwrap();
+        let RecordedCpuTime { profile, threads, cut, broken } = sampled.cpu().unwrap();
+        assert_eq!((cut, broken), (1, 1));
         let times: Vec<_> = threads.iter().map(|thread| (thread.thread, thread.name.as_str(), thread.cpu_ns, thread.wall_ns())).collect();
         assert_eq!(times, [(42, "", 0, 2000), (43, "worker", 500, 2000)]);
         assert_eq!(threads[1].off_cpu_ns.iter().map(|(state, ns)| (state.as_str(), *ns)).collect::<Vec<_>>(), [("futex", 1500)]);

@@ -5,6 +5,8 @@
 //! numbers to each node that it refers to, as numbers of 7 bits a byte with the highest bits first. (Source: `GCHeapDump.cs`, `graph.cs`, `MemoryGraph.cs`
 //! and `FastSerialization.cs` of PerfView.)
 
+mod read;
+
 use std::io::{self, Write};
 
 use foldhash::HashMap;
@@ -12,6 +14,8 @@ use thiserror::Error;
 
 use super::graph::{HeapGraph, Node, Root};
 use super::places::Places;
+
+pub use read::{DumpError, HeapDump};
 
 /// What is known of the process besides its heap.
 #[derive(Debug, Clone, Default)]
@@ -71,7 +75,7 @@ struct Numbered {
 struct SizedType {
     kind: u32,
     class: usize,
-    /// The size of the first: such a size needs not be said again.
+    /// The size of the first: such a size is not repeated.
     size: i32,
 }
 

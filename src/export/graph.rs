@@ -327,7 +327,7 @@ impl Sink for HeapGraph {
     fn event(&mut self, event: &Event<'_>) {
         let kind = self.kinds.get(event.metadata.index as usize).copied().unwrap_or_default();
         if kind != EventKind::Other {
-            // What makes no sense is missing then, which the analysis of the same stream says.
+            // What makes no sense is missing then, which the analysis of the same stream reports.
             let _ = self.feed(kind, Fields::of(event, self.pointer_size));
         }
     }

@@ -42,7 +42,7 @@ impl HeapGraph {
                 object.uint(heap::OBJECT_ID, address);
                 object.uint(heap::OBJECT_TYPE_ID, u64::from(node.kind) + 1);
                 object.uint(heap::SELF_SIZE, node.size.into());
-                // The walk does not say in which fields references are; there have to be as many as references.
+                // The walk does not show in which fields references are; there have to be as many as references.
                 object.packed(heap::REFERENCE_FIELD_ID, targets.clone().map(|_| 0));
                 object.packed(heap::REFERENCE_OBJECT_ID, targets);
             })?;

@@ -1,6 +1,6 @@
 //! What runtimes tell, in the file formats of other tools.
 //!
-//! Events or findings in, bytes out, into whatever takes them. No input, no files, no clock: moments and names are arguments.
+//! Events or findings in, bytes out, into whatever takes them; of a heap also bytes in, findings out. No input, no files, no clock: moments and names are arguments.
 
 mod cpu_trace;
 mod gcdump;
@@ -10,6 +10,6 @@ mod places;
 mod trace;
 
 pub use cpu_trace::CpuTrace;
-pub use gcdump::{Facts, GraphError};
+pub use gcdump::{DumpError, Facts, GraphError, HeapDump};
 pub use graph::HeapGraph;
-pub use trace::{Export, LiveProcess, LiveTrace, Options, Overview, Part, Scratch, notices};
+pub use trace::{Batch, Export, Joined, LiveProcess, LiveTrace, Options, Overview, Part, Samples, Scratch, notices};

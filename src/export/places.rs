@@ -6,7 +6,7 @@ const PAGE: u32 = 10;
 const STEP: u64 = 16 << PAGE;
 
 /// Finds objects by address. A heap walk reports them region by region and in the order of addresses within each, so that there are few runs of
-/// growing addresses; where in one an object is, a table of pages says almost.
+/// growing addresses; where in one an object is, a table of pages shows nearly.
 pub(super) struct Places<'a> {
     addresses: &'a [u64],
     /// In the order of addresses.

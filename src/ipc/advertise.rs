@@ -1,4 +1,4 @@
-//! Advertise messages: what a runtime says when it connects to a diagnostic port (specification, "Advertise Protocol").
+//! Advertise messages: what a runtime sends when it connects to a diagnostic port (specification, "Advertise Protocol").
 
 use thiserror::Error;
 

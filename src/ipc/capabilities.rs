@@ -24,7 +24,7 @@ pub struct Capabilities {
     pub trace_rundown: bool,
     /// Whether a session can select events by their ids.
     pub trace_event_filter: bool,
-    /// Whether a failed dump says why in words.
+    /// Whether a failed dump has its reason in words.
     pub dump_errors: bool,
     /// Whether perf maps can be turned on.
     pub perf_map: bool,
@@ -81,7 +81,7 @@ const COLLECT_TRACING: [CommandCode; 6] = [
 ];
 
 impl Capabilities {
-    /// What a runtime accepts that has shown so much by its answers. Of one whose version is not known the oldest is expected, 3.x, which cannot say it.
+    /// What a runtime accepts that has shown so much by its answers. Of one whose version is not known the oldest is expected, 3.x, which does not report it.
     pub fn new(version: Option<&RuntimeVersion>, native_aot: bool, support: CommandSupport) -> Self {
         let facts = Facts { major: version.map(|version| version.major().max(OLDEST)), native_aot, support };
         let has = |code: CommandCode| facts.or_oldest().refusal(code).is_none();
@@ -113,7 +113,7 @@ impl Capabilities {
         self.facts.refusal(command)
     }
 
-    /// Whether a command would be executed, as far as can be said: of a runtime whose version is not known the oldest is expected.
+    /// Whether a command would be executed, as far as is known: of a runtime whose version is not known the oldest is expected.
     ///
     /// # Errors
     /// Why not, as the end of a sentence.

@@ -88,7 +88,7 @@ commands! {
         /// What else is done.
         flags: DumpFlags,
     };
-    /// Writes a core dump; a failure says why in words.
+    /// Writes a core dump; a failure has its reason in words.
     0x0103 GenerateCoreDump3 since 7 {
         /// Where.
         path: TargetPath,
@@ -162,7 +162,7 @@ commands! {
         /// What it is handed.
         data: ClientData,
     };
-    /// Loads a profiler into a process that is suspended at startup. Runtimes were seen to say "done" and do nothing when it runs already.
+    /// Loads a profiler into a process that is suspended at startup. Runtimes were seen to answer "done" and do nothing when it runs already.
     0x0302 StartupProfiler since 6 {
         /// The profiler's class.
         profiler: Guid,
@@ -270,26 +270,7 @@ impl CommandCode {
     /// Whether it changes its target. Only questions do not: a session costs the target memory and time for as long as it is open, and a stop may end
     /// the session of another client.
     pub fn changes_target(self) -> bool {
-        match self {
-            Self::ProcessInfo | Self::ProcessInfo2 | Self::ProcessInfo3 | Self::ProcessEnvironment => false,
-            Self::GenerateCoreDump
-            | Self::GenerateCoreDump2
-            | Self::GenerateCoreDump3
-            | Self::StopTracing
-            | Self::CollectTracing
-            | Self::CollectTracing2
-            | Self::CollectTracing3
-            | Self::CollectTracing4
-            | Self::CollectTracing5
-            | Self::CollectTracing6
-            | Self::AttachProfiler
-            | Self::StartupProfiler
-            | Self::ResumeRuntime
-            | Self::SetEnvironmentVariable
-            | Self::EnablePerfMap
-            | Self::DisablePerfMap
-            | Self::ApplyStartupHook => true,
-        }
+        !matches!(self, Self::ProcessInfo | Self::ProcessInfo2 | Self::ProcessInfo3 | Self::ProcessEnvironment)
     }
 
     /// Whether it opens or stops an event session.
@@ -341,11 +322,6 @@ impl fmt::Display for CommandCode {
 }
 
 impl Command {
-    /// Its name in the specification.
-    pub fn name(&self) -> &'static str {
-        self.code().name()
-    }
-
     /// The bytes to send, in one write.
     ///
     /// # Errors

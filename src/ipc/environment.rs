@@ -64,7 +64,7 @@ impl EnvironmentBlock {
         self.announced - self.bytes.len()
     }
 
-    /// Takes what it needs of the next bytes of the connection and says how many that were.
+    /// Takes what it needs of the next bytes of the connection and returns how many that were.
     pub fn feed(&mut self, bytes: &[u8]) -> usize {
         let used = bytes.len().min(self.missing());
         self.bytes.extend_from_slice(&bytes[..used]);

@@ -4,7 +4,7 @@ use super::Hresult;
 use super::field::Field;
 use crate::wire::Reader;
 
-/// Which events of a provider come, after keywords and level have had their say. No id is in it twice: then .NET 10 loses the whole provider, and
+/// Which events of a provider are enabled, after keywords and level. No id is in it twice: then .NET 10 loses the whole provider, and
 /// does not survive it where the session goes to user_events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventFilter {

@@ -30,7 +30,7 @@ pub enum FrameError {
     /// The first bytes are not the protocol's.
     #[error("the peer does not speak the .NET diagnostic protocol (its first bytes are not DOTNET_IPC_V1)")]
     Magic,
-    /// The header says that the message is shorter than a header.
+    /// The size in the header is less than that of a header.
     #[error("a message claims a length of {0} bytes; a header alone has 20")]
     Size(u16),
 }

@@ -1,6 +1,6 @@
 //! The protocol before this one, which two previews of .NET Core 3.0 (4 and 5) spoke: a message type and a pid, then the fields, and no errors.
 //!
-//! Nothing in it says that it is itself, and a newer runtime waits for bytes that never come. So it is used only for processes that the user says speak it.
+//! Nothing in it identifies it, and a newer runtime waits for bytes that never come. So it is used only for processes for which the user requests it.
 
 use super::field::Field;
 use super::{Provider, Providers, SessionId};
@@ -13,7 +13,7 @@ pub const LEGACY_REPLY_BYTES: usize = 8;
 const STOP: u32 = 1025;
 const COLLECT: u32 = 1026;
 
-/// What can be asked for.
+/// What can be requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LegacyRequest {
     /// Ends a session.

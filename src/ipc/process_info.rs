@@ -4,7 +4,7 @@ use super::field::{put_string, read_string};
 use super::{Attempt, Command, CommandCode, Cookie, RuntimeVersion};
 use crate::wire::{Put, Reader, WireError};
 
-/// What a process says of itself. Its text is as the target sent it: make it safe before a terminal sees it.
+/// What a process reports of itself. Its text is as the target sent it: make it safe before a terminal sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessInfo {
     /// Process id in the target's own pid namespace.
@@ -29,19 +29,19 @@ pub struct ProcessInfo {
 const PAYLOAD_VERSION: u32 = 1;
 
 impl ProcessInfo {
-    /// The commands to try, the one that says most first. A 3.x runtime knows none of them.
+    /// The commands to try, the one with the most facts first. A 3.x runtime knows none of them.
     pub fn attempts() -> Vec<Attempt> {
         [Command::ProcessInfo3, Command::ProcessInfo2, Command::ProcessInfo].map(Attempt::exact).into()
     }
 
-    /// The version that it says, or that its silence says: of the runtimes that answer at all, only .NET 5 knows no more than the last
+    /// The version that it reports, or that follows from its not reporting one: of the runtimes that answer at all, only .NET 5 knows no more than the last
     /// of these commands, which has no field for the version.
     pub fn runtime_version(&self) -> RuntimeVersion {
         self.clr_version.clone().unwrap_or_else(|| RuntimeVersion::new("5.0"))
     }
 
     /// Reads the payload of a reply to `code`. The order of the fields is what runtimes send, which is not what the structures in the
-    /// specification say: the cookie is the second field.
+    /// specification have it: the cookie is the second field.
     pub(super) fn read(code: CommandCode, payload: &[u8]) -> Result<Self, WireError> {
         let reader = &mut Reader::new(payload);
         let text = |reader: &mut Reader<'_>| read_string(reader).map(Option::unwrap_or_default);

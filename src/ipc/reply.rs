@@ -11,7 +11,7 @@ const SERVER: u8 = 0xff;
 const OK: u8 = 0x00;
 const ERROR: u8 = 0xff;
 
-/// A reply that says yes.
+/// A reply that a command succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     /// Done as asked.
@@ -27,7 +27,7 @@ pub enum Reply {
     },
 }
 
-/// A reply that says no. Displayed without the target's own words, which may hold anything: the code that shows them sanitises them.
+/// A reply that a command failed. Displayed without the target's own words, which may hold anything: the code that shows them sanitises them.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the runtime answered {hresult}: {}", .hresult.explain())]
 pub struct Failure {
@@ -37,10 +37,10 @@ pub struct Failure {
     pub message: Option<String>,
 }
 
-/// Why a message is not a reply that says yes.
+/// Why a message is not a reply that a command succeeded.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ReplyError {
-    /// The runtime says no.
+    /// The runtime refuses.
     #[error(transparent)]
     Failure(#[from] Failure),
     /// The message is neither "OK" nor "error".
@@ -65,7 +65,7 @@ impl Reply {
     /// Reads the reply to a command. Bytes behind the last field are ignored: newer runtimes append.
     ///
     /// # Errors
-    /// [`ReplyError::Failure`] where the runtime says no, the others where the answer makes no sense.
+    /// [`ReplyError::Failure`] where the runtime refuses, the others where the answer makes no sense.
     pub fn decode(to: CommandCode, message: &Message<'_>) -> Result<Self, ReplyError> {
         let malformed = |source| ReplyError::Malformed { command: to, source };
         let mut reader = Reader::new(message.payload);

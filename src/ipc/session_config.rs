@@ -1,4 +1,4 @@
-//! What a trace session is to be, and the oldest command that can say so.
+//! What a trace session is to be, and the oldest command that can request it.
 
 use super::{Attempt, BufferMb, BufferMode, Command, Destination, FilteredProvider, FilteredStream, Loss, Provider, Providers};
 

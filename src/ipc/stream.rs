@@ -1,4 +1,4 @@
-//! What a streaming trace session asks for besides its providers: buffer, filters, destination, what to do when the buffer is full.
+//! What a streaming trace session is requested with besides its providers: buffer, filters, destination, what to do when the buffer is full.
 
 use std::num::NonZeroU32;
 

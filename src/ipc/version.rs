@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A runtime's version as it says it, such as `9.0.7` or `10.0.0-preview.3`.
+/// A runtime's version as it reports it, such as `9.0.7` or `10.0.0-preview.3`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RuntimeVersion {
     text: String,

@@ -7,7 +7,7 @@ use crate::ipc::{Capabilities, CommandCode};
 pub struct Capability {
     /// What could be done, such as `dump`.
     pub name: String,
-    /// How well it can be done, such as `generation 3`; or a sentence that says why it cannot.
+    /// How well it can be done, such as `generation 3`; or a sentence with the reason why it cannot.
     pub available: Result<String, String>,
     /// Whether the runtime's answers have shown it; else it is only expected of its version.
     pub known: bool,

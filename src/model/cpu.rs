@@ -10,6 +10,8 @@ use crate::analysis::Profile;
 pub struct CpuTime {
     /// The samples. All are of threads that ran.
     pub profile: Profile,
+    /// The moment up to which they were taken, nanoseconds on their clock; `None` where that is not known, of a file.
+    pub now: Option<i64>,
     /// How long samples were taken.
     pub elapsed: Duration,
     /// The time that [`recent_ns`](crate::analysis::SampleCount::recent_ns) is of: the last two seconds, less in the beginning, and none once it is over.

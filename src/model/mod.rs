@@ -1,12 +1,13 @@
 //! Plain values that rooms hand each other: a process and what is known of it, a recording and how it goes.
 //!
 //! They live in a room of their own because `net` and `session` make them, `app` keeps them, `ui` shows them and `cli` prints them,
-//! and none of those may know all the others. No input or output, no clock, and no rules beyond what a value says of itself.
+//! and none of those may know all the others. No input or output, no clock, and no rules beyond those of a value itself.
 
 mod capability;
 mod check;
 mod comparison;
 mod cpu;
+mod cpu_use;
 mod lines;
 mod native_aot;
 mod output_name;
@@ -30,6 +31,7 @@ pub use capability::Capability;
 pub use check::{Check, Grade};
 pub use comparison::{Amount, Change};
 pub use cpu::{CpuThread, CpuTime};
+pub use cpu_use::{CpuLimit, CpuSupply, CpuUse};
 pub use lines::newest_lines;
 pub use native_aot::NativeAotGap;
 pub use output_name::OutputName;
@@ -45,7 +47,7 @@ pub use secret::shown_command_line;
 pub use secret_pattern::SecretPatterns;
 pub use size::{format_size, parse_size};
 pub use text::{escape_json, safe, sanitise};
-pub use trace_file::{FileContents, Span, TraceFile};
+pub use trace_file::{FileContents, FileKind, Span, TraceFile};
 pub use trace_format::{TraceFormat, export_stem};
 pub use trace_options::{TraceOptions, parse_keep};
 pub use units::{Age, ByteRate, Bytes, Count, CountRate, Nanoseconds, Number, Percent, Stopwatch};

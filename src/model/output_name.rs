@@ -1,4 +1,4 @@
-//! What a recording's file is called when no name is given.
+//! What the file of a recording, a heap or a dump is called when no name is given.
 
 use std::fmt::{self, Display};
 
@@ -35,7 +35,7 @@ impl Default for OutputName {
 }
 
 impl OutputName {
-    /// A pattern with `{name}` (of the process), `{pid}`, `{time}` (`yyyymmdd_hhmmss`) and `{kind}` (`trace` or `heap`) in it.
+    /// A pattern with `{name}` (of the process), `{pid}`, `{time}` (`yyyymmdd_hhmmss`) and `{kind}` (`trace`, `heap` or `dump`) in it.
     ///
     /// # Errors
     /// Why it is none, in words.
@@ -68,6 +68,11 @@ impl OutputName {
         Ok(Self(pieces))
     }
 
+    /// Whether names differ from one second to the next.
+    pub fn has_time(&self) -> bool {
+        self.0.contains(&Piece::Time)
+    }
+
     /// The name of a file about a process, with its extension.
     pub fn file(&self, name: &str, pid: u32, stamp: impl Display, extension: &str) -> String {
         let mut file = String::new();
@@ -77,7 +82,11 @@ impl OutputName {
                 Piece::Name => file.push_str(&file_stem(name)),
                 Piece::Pid => file.push_str(&pid.to_string()),
                 Piece::Time => file.push_str(&stamp.to_string()),
-                Piece::Kind => file.push_str(if extension == "gcdump" { "heap" } else { "trace" }),
+                Piece::Kind => file.push_str(match extension {
+                    "gcdump" => "heap",
+                    "dmp" => "dump",
+                    _ => "trace",
+                }),
             }
         }
         while file.len() > LONGEST_NAME {

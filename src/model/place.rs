@@ -39,9 +39,9 @@ pub fn temporary_folder(process: &Process) -> PathBuf {
 /// Local date and time in names of files, `yyyymmdd_hhmmss`, for `strftime`.
 pub const FILE_STAMP: &str = "%Y%m%d_%H%M%S";
 
-/// Where a dump goes by default: into the target's temporary folder, under a name with this local date and time.
-pub fn default_dump_path(process: &Process, stamp: impl Display) -> PathBuf {
-    temporary_folder(process).join(OutputName::default().file(&process.name, process.key.pid, stamp, "dmp"))
+/// Where a dump goes by default: into the target's temporary folder, under a name with this local date and time where the pattern has them.
+pub fn default_dump_path(process: &Process, pattern: &OutputName, stamp: impl Display) -> PathBuf {
+    temporary_folder(process).join(pattern.file(&process.name, process.key.pid, stamp, "dmp"))
 }
 
 /// The part of a name from outside that is safe in a file name: letters, digits, `.`, `-` and `_`.

@@ -19,25 +19,25 @@ pub struct ProcessKey {
 pub struct Process {
     /// Which process.
     pub key: ProcessKey,
-    /// Process id of its parent, where /proc shows one.
+    /// Process id of its parent, where the system shows one.
     pub parent: Option<u32>,
     /// Process id inside its innermost pid namespace: equal to `key.pid` unless it is in a container.
     pub ns_pid: u32,
-    /// Entry assembly where the runtime says it, else the best that /proc offers.
+    /// Entry assembly as the runtime reports it, else the best that /proc offers.
     pub name: SafeText,
-    /// Runtime version as the runtime says it; where it is too old to say (3.x) or cannot be asked, that of its library's path. `None` where neither is known.
+    /// Runtime version as the runtime reports it; where it is too old for that (3.x) or cannot be reached, that of its library's path. `None` where neither is known.
     pub runtime: Option<RuntimeVersion>,
     /// Whether its program was compiled to native code, runtime included: it has no JIT, no profiler interface and no heap walk.
     pub native_aot: bool,
     /// Which commands it has, as far as its answers have shown.
     pub support: CommandSupport,
-    /// Operating system as the runtime says it, such as `Linux`.
+    /// Operating system as the runtime reports it, such as `Linux`.
     pub os: Option<SafeText>,
-    /// Architecture as the runtime says it, such as `x64`.
+    /// Architecture as the runtime reports it, such as `x64`.
     pub arch: Option<SafeText>,
-    /// Portable runtime identifier as the runtime says it, such as `linux-x64`.
+    /// Portable runtime identifier as the runtime reports it, such as `linux-x64`.
     pub rid: Option<SafeText>,
-    /// Command line as the runtime says it, else from /proc, as [`shown_command_line`](super::shown_command_line) makes it.
+    /// Command line as the runtime reports it, else from /proc, as [`shown_command_line`](super::shown_command_line) makes it.
     pub command_line: SafeText,
     /// The runtime instance's random id; `None` where the runtime is too old to report it.
     pub cookie: Option<Cookie>,
@@ -108,11 +108,12 @@ impl Process {
 pub struct Usage {
     /// Per cent of one core since the last look; `None` until there are two looks.
     pub cpu_percent: Option<f32>,
-    /// Resident set, bytes.
+    /// Resident set, bytes. 0 where it is not known.
     pub rss_bytes: u64,
     /// Writable memory of its own, resident or not, bytes. 0 where it is not known.
     pub data_bytes: u64,
     /// Operating system threads.
+    /// Operating system threads. 0 where it is not known.
     pub threads: u32,
 }
 
@@ -194,7 +195,7 @@ impl Contact {
         matches!(self, Self::Ok | Self::Unknown | Self::Trouble { kind: Trouble::Slow, .. })
     }
 
-    /// The sentence for a person, where there is something to say.
+    /// The sentence for a person, where there is one.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Trouble { reason, .. } => Some(reason),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{ProcessKey, RecordingAnalysis, SafeText, Stopwatch};
+use super::{CpuSupply, ProcessKey, RecordingAnalysis, SafeText, Stopwatch};
 
 /// Which recording of this run of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,7 +28,7 @@ pub struct Recording {
     pub notes: Vec<String>,
     /// Where in its life it is.
     pub phase: Phase,
-    /// Time since the session was asked for, until now or until it ended.
+    /// Time since the session was requested, until now or until it ended.
     pub elapsed: Duration,
     /// Stream bytes written.
     pub bytes: u64,
@@ -42,6 +42,8 @@ pub struct Recording {
     pub history: Vec<Rate>,
     /// What its threads took of the processors, by number of the thread; empty where that is not known.
     pub threads: Arc<[ThreadUse]>,
+    /// What else decides how much CPU it gets.
+    pub cpu_supply: CpuSupply,
     /// How far the names of methods are known that were compiled before it began.
     pub names: NameSearch,
     /// What a flight recorder keeps so far; `None` for a recording that keeps everything.
@@ -81,6 +83,7 @@ impl Recording {
             unanalysed: 0,
             history: Vec::new(),
             threads: Arc::default(),
+            cpu_supply: CpuSupply::default(),
             names: NameSearch::NotYet,
             kept: None,
             kernel: None,
@@ -108,12 +111,12 @@ pub enum NameSearch {
     #[default]
     NotYet,
     /// The runtime was asked, in a second, short session.
-    Asked,
+    Requested,
     /// The runtime sent them.
     Found {
         /// How many methods.
         methods: usize,
-        /// When it was asked, since the recording began.
+        /// When that was requested, since the recording began.
         at: Duration,
         /// How long that took.
         took: Duration,
@@ -131,6 +134,8 @@ pub struct ThreadUse {
     pub name: SafeText,
     /// Time on a processor, since the recording began where there is one.
     pub cpu: Duration,
+    /// Time in which it was ready to run and had no processor, as long; `None` where that is not measured.
+    pub runnable: Option<Duration>,
     /// What it does, by the letter of `/proc/PID/task/TID/stat`: `R` runs, `S` sleeps, `D` waits for a device.
     pub state: char,
 }
@@ -157,7 +162,7 @@ impl fmt::Display for KernelTrace {
 /// The kernel's half of a recording: which threads ran when, what woke them, and the names of processes and threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scheduling {
-    /// The tracing service was asked for it; none has come yet.
+    /// Requested from the tracing service; no event received yet.
     Waiting,
     /// It is recorded.
     Recording,
@@ -208,13 +213,13 @@ pub struct Rate {
 /// Where in its life a recording is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Phase {
-    /// The session was asked for; no byte has come.
+    /// The session was requested; no data has been received.
     Starting,
     /// Events come.
     Recording,
-    /// Stop was asked for; the runtime sends its rundown.
+    /// Stop was requested; the runtime sends its rundown.
     Stopping {
-        /// Time since stop was asked for.
+        /// Time since stop was requested.
         since: Duration,
         /// Bytes that have come since then.
         bytes: u64,
@@ -239,13 +244,13 @@ pub struct Outcome {
 /// What ended a recording. The names are those of the command line contract's `stopped_by` field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StoppedBy {
-    /// The time that was asked for is over.
+    /// The duration limit is reached.
     Duration,
-    /// The size that was asked for is reached.
+    /// The size limit is reached.
     Size,
     /// The event came that was waited for.
     Event,
-    /// A person or a signal asked for the stop.
+    /// A person or a signal stopped it.
     Interrupt,
     /// The target ended.
     TargetExit,

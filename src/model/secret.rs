@@ -33,7 +33,7 @@ const ANYWHERE: [&str; 16] = [
     "CONNECTIONSTRING",
     "SHAREDACCESSSIGNATURE",
 ];
-/// The last word of a name that says where something is.
+/// The last word of the name of a place.
 const PLACES: [&str; 6] = ["SOCK", "SOCKET", "FILE", "PATH", "DIR", "DIRECTORY"];
 /// Keys of addresses that are no words of names: signatures of shared access and of cloud storage.
 const KEYS: [&str; 2] = ["SIG", "SIGNATURE"];

@@ -3,7 +3,7 @@
 /// Reads `4096`, `64MB` (powers of 1000) or `1GiB` (powers of 1024), into bytes.
 ///
 /// # Errors
-/// A sentence that says what was expected.
+/// A sentence with what was expected.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -17,7 +17,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         "ki" => 1 << 10,
         "mi" => 1 << 20,
         "gi" => 1 << 30,
-        _ => return Err(format!("{unit:?} is no unit of size; use kB, MB, GB, KiB, MiB or GiB")),
+        _ => return Err(format!("{unit:?} is not a unit of size; use kB, MB, GB, KiB, MiB or GiB")),
     };
     match number.parse::<f64>() {
         Ok(number) if number > 0.0 && number * (factor as f64) < u64::MAX as f64 => Ok((number * factor as f64) as u64),

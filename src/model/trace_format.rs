@@ -17,11 +17,13 @@ pub enum TraceFormat {
     Pprof,
     /// Comma-separated values: a line for each event.
     Csv,
+    /// The event stream format, version 6: everything, CPU samples beside a recording with it.
+    Nettrace,
 }
 
 impl TraceFormat {
     /// Every format.
-    pub const ALL: [Self; 6] = [Self::Perfetto, Self::Speedscope, Self::Chromium, Self::Folded, Self::Pprof, Self::Csv];
+    pub const ALL: [Self; 7] = [Self::Perfetto, Self::Speedscope, Self::Chromium, Self::Folded, Self::Pprof, Self::Csv, Self::Nettrace];
 
     /// Its name, as the command line and the form have it.
     pub const fn name(self) -> &'static str {
@@ -32,6 +34,7 @@ impl TraceFormat {
             Self::Folded => "folded",
             Self::Pprof => "pprof",
             Self::Csv => "csv",
+            Self::Nettrace => "nettrace",
         }
     }
 
@@ -44,7 +47,13 @@ impl TraceFormat {
             Self::Folded => "for flame graph programs: stacks and how often each was sampled",
             Self::Pprof => "for pprof and continuous profilers: samples",
             Self::Csv => "every event with its fields, a line each",
+            Self::Nettrace => "for PerfView and dn-top: all events, and CPU samples, in one file",
         }
+    }
+
+    /// Whether a part of a recording can be had in it.
+    pub fn has_parts(self) -> bool {
+        self != Self::Nettrace
     }
 
     /// The extension of its files by convention.
@@ -56,6 +65,8 @@ impl TraceFormat {
             Self::Folded => "folded",
             Self::Pprof => "pb",
             Self::Csv => "csv",
+            // That of the recording itself has no more.
+            Self::Nettrace => "joined.nettrace",
         }
     }
 }

@@ -51,10 +51,10 @@ impl TraceOptions {
         Self { profiles: profiles.to_vec(), ..Self::default() }
     }
 
-    /// The session to ask for, and what to say about it.
+    /// The session to request, and the warnings about it.
     ///
     /// # Errors
-    /// A sentence that says what cannot be read, or does not go together.
+    /// A sentence with what cannot be parsed or combined.
     pub fn select(&self) -> Result<Selected, String> {
         let mut selected = select(&self.profiles, &self.providers, self.clr_events.as_deref()).map_err(|error| error.to_string())?;
         for config in [Some(&mut selected.config), selected.fallback.as_mut()].into_iter().flatten() {
@@ -69,7 +69,7 @@ impl TraceOptions {
         Ok(selected)
     }
 
-    /// Changes a session that profiles and providers make to what was asked for.
+    /// Changes a session that profiles and providers make to what was requested.
     fn apply(&self, config: &mut SessionConfig) -> Result<(), String> {
         let on = |config: &SessionConfig, name: &str| {
             config.providers.iter().position(|filtered| filtered.provider.name().eq_ignore_ascii_case(name))
@@ -117,7 +117,7 @@ impl TraceOptions {
         Ok(Some((events, KernelTrace { tracepoints: names, session: None })))
     }
 
-    /// What a runtime is expected to leave out of this, so that it can be said before it is asked.
+    /// What a runtime is expected to leave out of this, so that a person is warned before.
     ///
     /// # Errors
     /// Where it is expected not to do it at all, why: `a filter by event ids needs .NET 10`.
@@ -133,7 +133,7 @@ impl TraceOptions {
         Err(missing)
     }
 
-    /// The options of the command line that say the same.
+    /// The same as options of the command line.
     pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         let mut add = |option: &str, value: &str| words.extend([option.to_owned(), value.to_owned()]);
@@ -189,7 +189,7 @@ fn parse_rundown(text: &str) -> Result<Rundown, String> {
 /// Reads how much a flight recorder keeps: a size such as `64MB`, or a time such as `5m`.
 ///
 /// # Errors
-/// A sentence that says what was expected.
+/// A sentence with what was expected.
 pub fn parse_keep(text: &str) -> Result<Keep, String> {
     if let Ok(span) = humantime::parse_duration(text) {
         let enough = span >= Duration::from_secs(1);

@@ -21,7 +21,7 @@ impl Variable {
         Self { name: SafeText::new(&raw.name), value: SafeText::new(&raw.value), is_secret }
     }
 
-    /// Whether its name or its value is that of a secret: the value is masked until someone asks for it.
+    /// Whether its name or its value is that of a secret: the value is masked until it is revealed.
     pub fn is_secret(&self) -> bool {
         self.is_secret
     }

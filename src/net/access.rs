@@ -6,8 +6,8 @@ use crate::ipc::CommandCode;
 /// What may be done to processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Access {
-    /// Whatever they survive.
     #[default]
+    /// Whatever they survive.
     Full,
     /// Nothing that changes them ([`CommandCode::changes_target`]).
     ReadOnly,

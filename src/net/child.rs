@@ -39,7 +39,7 @@ fn signal(child: &Child, signal: Signal) {
     }
 }
 
-/// Its exit code: 128 and the signal's number where a signal ended it, as a shell says it.
+/// Its exit code: 128 and the signal's number where a signal ended it, as a shell reports it.
 pub fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)

@@ -308,7 +308,7 @@ impl Client {
         }
         let message = command.encode()?;
         let mut stream = self.connection(code).await?;
-        // A server that closes at once may still have said why.
+        // A server that closes at once may have sent its reason first.
         let mut sent = stream.write_all(&message).await;
         if let (Ok(()), Some(data)) = (&sent, data) {
             sent = data.hand_over(&stream).await;

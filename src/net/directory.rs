@@ -1,4 +1,4 @@
-//! The process list: what a scan finds, with what the processes say of themselves.
+//! The process list: what a scan finds, with the answers of the processes.
 
 use std::io;
 use std::path::Path;
@@ -21,6 +21,7 @@ use super::peer::{self, SocketFile};
 use super::port::Port;
 use super::proc::{Threads, entry_name};
 use super::target::{self, TargetError};
+use super::user;
 use crate::ipc::{CommandCode, ProcessInfo};
 use crate::model::{Contact, Process, ProcessKey, RunState, SafeText, shown_command_line};
 
@@ -29,14 +30,14 @@ const ASKED_AT_ONCE: usize = 256;
 /// How long all processes together may take to report their names. A later one has the name that /proc gives, which is seldom another one.
 const NAMES: Duration = Duration::from_secs(1);
 
-/// What is asked for its ProcessInfo. A socket that a killed process left behind has the same key as the process had, and none of its answers.
+/// What ProcessInfo is requested from. A socket that a killed process left behind has the same key as the process had, and none of its answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Subject {
     key: ProcessKey,
     leftover: bool,
 }
 
-/// Keeps the list of .NET processes: scans, asks each new one once for its ProcessInfo, and keeps the answer for as long as the process lives.
+/// Keeps the list of .NET processes: scans, requests the ProcessInfo of each new one once, and keeps the answer for as long as the process lives.
 #[derive(Debug)]
 pub struct Directory {
     scanner: Scanner,
@@ -151,6 +152,10 @@ impl Directory {
         }
         match target::find(text, rows) {
             Err(TargetError::NotDotnet(pid)) if self.clients.proc.stat(pid).is_err() => Err(TargetError::NoProcess(pid)),
+            Err(TargetError::NotDotnet(pid)) => Err(match self.clients.proc.identity(pid) {
+                Ok(identity) if !user::may_look_into(identity.uid) => TargetError::OtherUser { pid, uid: identity.uid },
+                _ => TargetError::NotDotnet(pid),
+            }),
             found => found.cloned(),
         }
     }

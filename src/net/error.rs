@@ -53,7 +53,7 @@ pub enum Cause {
     )]
     Timeout(Duration),
     /// The connection was closed before the first byte of an answer.
-    #[error("closed without an answer: the process may be ending, or what listens is no .NET runtime")]
+    #[error("closed without an answer: the process may be ending, or what listens is not a .NET runtime")]
     Closed,
     /// The connection was closed in the middle of the answer.
     #[error("the answer was cut off after {0} bytes: the process may have ended")]
@@ -95,10 +95,10 @@ pub enum Cause {
     #[error("not sent, because the protocol of the previews of .NET Core 3.0 has no {0}")]
     NotInLegacy(&'static str),
     /// A preview refuses, which it does without a reason.
-    #[error("the runtime opened no session, and this protocol has no words for why")]
+    #[error("the runtime opened no session, and this protocol does not report why")]
     LegacyNo,
     /// The answer is one of the protocol that all releases speak.
-    #[error("this runtime is no preview of .NET Core 3.0: do without --legacy")]
+    #[error("this runtime is not a preview of .NET Core 3.0: omit --legacy")]
     NotLegacy,
     /// Not sent: the process would not survive it while it is suspended, and its threads, which show that, are not seen.
     #[error(
@@ -128,7 +128,7 @@ pub enum Cause {
 }
 
 impl ExchangeError {
-    /// What kind of trouble this is with the process; `None` where the runtime is well and only said no, or nothing was sent.
+    /// What kind of trouble this is with the process; `None` where the runtime works and only refused, or nothing was sent.
     pub fn trouble(&self) -> Option<Trouble> {
         Some(match &self.cause {
             Cause::Gone | Cause::Ended => Trouble::Stale,
@@ -160,7 +160,7 @@ impl ExchangeError {
         format!("{}{}", self.cause, self.remark())
     }
 
-    /// What the cause alone does not say: which socket, where that is what a person would look at, and what a runtime may have failed at that
+    /// What the cause alone does not contain: which socket, where that is what a person would look at, and what a runtime may have failed at that
     /// answers `E_FAIL`, its code for all that has no other.
     fn remark(&self) -> String {
         match &self.cause {
@@ -188,7 +188,7 @@ impl ExchangeError {
         }
     }
 
-    /// The code, where the runtime said no.
+    /// The code, where the runtime refused.
     pub fn hresult(&self) -> Option<Hresult> {
         match &self.cause {
             Cause::Reply(ReplyError::Failure(failure)) | Cause::Tracepoints(failure) => Some(failure.hresult),

@@ -37,17 +37,33 @@ pub fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
+/// Opens a file for reading that a person named: also through a link, and without waiting for the writer of a pipe.
+///
+/// # Errors
+/// Those of the system.
+pub fn open_named(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)
+}
+
+/// The one path of a file: absolute, without links and `..`.
+///
+/// # Errors
+/// Those of the system: it is not there, or has no path, as a pipe.
+pub fn real_path(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize()
+}
+
 /// Opens a file of settings for reading: one that only our own user and root can have written.
 ///
 /// # Errors
 /// Those of the system, or why the file is refused.
 pub fn open_trusted(path: &Path) -> io::Result<File> {
     // Whatever is there is opened without waiting for anyone to write to it.
-    let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    let file = open_named(path)?;
     let facts = file.metadata()?;
     let us = rustix::process::geteuid().as_raw();
     let refused = match facts.uid() {
-        _ if !facts.is_file() => Some("it is no file"),
+        _ if !facts.is_file() => Some("it is not a regular file"),
         owner if owner != us && owner != 0 => Some("it belongs to another user"),
         _ if facts.mode() & 0o022 != 0 => Some("others can write to it: `chmod go-w` it"),
         _ => None,
@@ -91,7 +107,7 @@ pub(super) fn path_of(bytes: &[u8]) -> PathBuf {
     OsStr::from_bytes(bytes).into()
 }
 
-/// Which file it is, whatever it is called: device, inode, and where the file system says it, when it was made, since a number is given again once its
+/// Which file it is, whatever it is called: device, inode, and where the file system has it, when it was made, since a number is given again once its
 /// file is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileId(u64, u64, Option<SystemTime>);

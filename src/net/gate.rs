@@ -11,7 +11,7 @@ use crate::ipc::CommandCode;
 /// A command that is under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Busy {
-    /// Which.
+    /// The one that is under way.
     pub command: CommandCode,
     /// Since when.
     pub since: Instant,

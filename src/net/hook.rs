@@ -92,7 +92,7 @@ fn is_assembly(file: &MappedFile) -> bool {
 }
 
 /// Looks whether the library of a profiler is a file: the runtime's diagnostic server waits for ever for the writer of a pipe. Whether a missing one is
-/// said by the runtime depends on the command.
+/// what the runtime reports depends on the command.
 pub(super) fn check_library(proc: &Proc, pid: u32, path: &str, must_exist: bool) -> Result<(), String> {
     match open_in(&proc.path_of(pid, "root"), path) {
         Ok(file) => is_file(&file),

@@ -1,4 +1,4 @@
-//! What one process said of itself, and when to ask it again.
+//! The answers of one process, and when to query it again.
 //!
 //! A runtime's only server thread is not to be kept busy by a dashboard: one that has answered is not asked again, unless nothing but an answer shows that
 //! it lives, and none more than once in five seconds.
@@ -27,7 +27,6 @@ pub(super) struct Inquiry {
     /// Whether what is asked is a socket without a process that we see: one that was left behind, or one of another pid namespace.
     leftover: bool,
     asked: Instant,
-    /// Whether the question is open.
     open: bool,
     /// How many times in a row there was no answer.
     failures: u32,
@@ -133,7 +132,7 @@ fn adopt(row: &mut Process, info: &ProcessInfo) {
         row.name = name;
     }
     if row.ns_pid == 0 {
-        // Nothing in its socket's name said so.
+        // Nothing in its socket's name showed that.
         row.ns_pid = info.pid.try_into().unwrap_or(0);
     }
     row.runtime = text(info.runtime_version().as_str()).map(|version| RuntimeVersion::new(&version));

@@ -47,7 +47,7 @@ pub enum PeerError {
         owner: u32,
     },
     /// The file is something else.
-    #[error("the file is no socket")]
+    #[error("the file is not a socket")]
     NotASocket,
     /// The file belongs to one user, and the process to another.
     #[error("the socket is not owned by its process: the file belongs to user {file}, the process to user {process}")]

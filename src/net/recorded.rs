@@ -36,7 +36,7 @@ pub enum RecordedError {
     #[error("process {0}, which was recorded, has ended")]
     Ended(u32),
     /// Another one has the pid now.
-    #[error("process {pid} ({name}) is another one than the one that was recorded, which has ended: {why}")]
+    #[error("process {pid} ({name}) is not the process that was recorded, which has ended: {why}")]
     Another {
         /// Its id.
         pid: u32,
@@ -52,7 +52,7 @@ pub enum RecordedError {
         pid: u32,
         /// Its user.
         uid: u32,
-        /// What the system said.
+        /// The operating system's error.
         reason: io::Error,
     },
     /// The processes cannot be listed.
@@ -71,7 +71,7 @@ impl Directory {
     /// The process that a recording is of, if it still runs. Nothing is sent.
     ///
     /// # Errors
-    /// [`RecordedError`] says why it is not certain that it does.
+    /// [`RecordedError`], where it is not certain that it does.
     pub fn recorded(&mut self, of: &RecordedProcess<'_>) -> Result<Process, RecordedError> {
         let mut rows = self.scan().map_err(RecordedError::List)?;
         let proc = self.clients().proc;

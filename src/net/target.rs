@@ -16,6 +16,14 @@ pub enum TargetError {
     /// A pid of something else.
     #[error("process {0} is not a .NET process: `dn-top ps` lists those that are")]
     NotDotnet(u32),
+    /// A pid of a process of another user, whose files and socket are closed to others.
+    #[error("process {pid} belongs to another user (uid {uid}): permission denied; run dn-top as that user, or as root")]
+    OtherUser {
+        /// The process.
+        pid: u32,
+        /// Its owner.
+        uid: u32,
+    },
     /// A name that no process has.
     #[error("there is no .NET process named '{}': `dn-top ps` lists all", .0)]
     NoName(SafeText),

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::stream::Stream;
 
-/// An end that blocks.
 pub(crate) use std::os::unix::net::UnixStream as Peer;
 
 /// Connects to a socket of ours.

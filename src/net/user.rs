@@ -14,6 +14,11 @@ pub fn is_superuser() -> bool {
     geteuid().is_root()
 }
 
+/// Whether a process of this user may be one that this program can look into.
+pub(super) fn may_look_into(uid: u32) -> bool {
+    is_superuser() || geteuid().as_raw() == uid
+}
+
 /// Where settings of programs are: `$XDG_CONFIG_HOME`, or `~/.config`.
 pub fn config_folder() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());

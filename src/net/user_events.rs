@@ -15,7 +15,7 @@ use tokio::net::UnixStream;
 
 use crate::model::SafeText;
 
-/// What `statfs` says of tracefs (Linux, `magic.h`).
+/// What `statfs` returns for tracefs (Linux, `magic.h`).
 const TRACEFS: u64 = 0x7472_6163;
 /// The file's name below tracefs.
 const FILE: &str = "user_events_data";
@@ -73,7 +73,7 @@ impl Kernel {
     /// Opens the file to be handed to a runtime.
     ///
     /// # Errors
-    /// [`UserEventsError`]; [`Kernel::missing`] says more.
+    /// [`UserEventsError`]; [`Kernel::missing`] has the details.
     pub fn open(&self) -> Result<UserEventsData, UserEventsError> {
         let path = self.tracefs.join(FILE);
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;

@@ -15,7 +15,7 @@ use super::{BlockKind, Limits, ThreadId};
 const MOST: usize = 255;
 /// Places that are found without a search, as long as keys differ in the low bits.
 const NEAR: usize = 64;
-/// Fields of a header that say more of an event than when it was.
+/// Fields of a header besides the time of the event.
 const CHANGES: u8 = flag::METADATA | flag::SEQUENCE | flag::THREAD | flag::STACK;
 
 /// The events of a block, counted.
@@ -128,7 +128,7 @@ impl Cutter {
                         size
                     }
                     Ok(Err(_)) => break,
-                    // The decoder says what is wrong.
+                    // The decoder reports what is wrong.
                     Err(_) => self.end(),
                 },
                 (Some(format), _) => match frame(format, rest, self.at, self.block_limit) {
@@ -185,7 +185,7 @@ impl Cut {
 }
 
 impl BlockCounts {
-    /// `None` where there is more to say than counts.
+    /// `None` where there is more than counts.
     fn of<const V6: bool>(block: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(block);
         let is_compressed = block_header(&mut reader)?;

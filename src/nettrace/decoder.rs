@@ -236,7 +236,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Decodes what `bytes` begin with and says how many of them that took. None where they are too few; `needed` then says how many there
+    /// Decodes what `bytes` begin with and returns how many of them that took. None where they are too few; `needed` then is how many there
     /// must be.
     fn step(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<usize, DecodeError> {
         let Some(format) = self.format else {
@@ -274,7 +274,7 @@ impl Decoder {
         })
     }
 
-    /// Keeps bytes of a block that is not whole. The buffer grows with what comes, not with what the block says of itself, and never beyond.
+    /// Keeps bytes of a block that is not whole. The buffer grows with what comes, not with the size in the block's header, and never beyond.
     fn gather(&mut self, bytes: &[u8]) {
         let size = self.pending.len() + bytes.len();
         if size > self.pending.capacity() {

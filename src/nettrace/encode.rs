@@ -7,7 +7,7 @@ use foldhash::HashMap;
 
 use crate::wire::Put;
 
-pub use v6::{CollectorEncoder, CollectorHeader};
+pub use v6::CollectorEncoder;
 
 use super::event::{Header, flag};
 use super::{Metadata, TraceHeader, UtcTime};
@@ -86,7 +86,7 @@ struct Block {
 }
 
 impl Encoder {
-    /// Begins a stream. Whatever version the header says, version 4 is written.
+    /// Begins a stream. Whatever version the header has, version 4 is written.
     pub fn new(header: TraceHeader) -> Self {
         let mut out = PROLOGUE.to_vec();
         begin_object(&mut out, "Trace", 4);

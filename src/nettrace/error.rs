@@ -10,13 +10,13 @@ pub enum DecodeError {
     /// It does not begin like any stream of events.
     #[error("this is not a nettrace stream: it begins with the bytes {0:02x?}")]
     NotNettrace([u8; 8]),
-    /// The format of .NET Core 2.x, and what newer runtimes write when they are asked for format 0.
+    /// The format of .NET Core 2.x, and what newer runtimes write for format 0.
     #[error(
         "this is a NetPerf stream, the format of .NET Core 2: only nettrace (.NET Core 3.0 and later) is read; convert it with `PerfView`"
     )]
     NetPerf,
     /// The runtime answered the request for a trace with an error instead of a stream.
-    #[error("this is no stream of events but the runtime's answer to a failed request, error 0x{0:08X}")]
+    #[error("this is not a stream of events but the runtime's answer to a failed request, error 0x{0:08X}")]
     ErrorReply(u32),
     /// A version of the format that is not known here.
     #[error("nettrace version {0} is not known; versions 4 to 6 are")]
@@ -29,12 +29,12 @@ pub enum DecodeError {
         /// What was found there.
         what: &'static str,
     },
-    /// A block says that it is longer than any that a runtime writes.
+    /// The size in a block's header is larger than that of any that a runtime writes.
     #[error("the stream is damaged at byte {at}: a block of {size} bytes, more than the {limit} that are allowed")]
     BlockTooLong {
         /// Offset of the block from the start of the stream.
         at: u64,
-        /// Its size as it says itself, bytes.
+        /// The size in its header, bytes.
         size: u64,
         /// The longest that is read, bytes.
         limit: u64,
@@ -75,11 +75,11 @@ pub enum ProblemKind {
     /// A thread is described while its index already means another (V6). The last description counts.
     #[error("a thread index that is defined twice")]
     RedefinedThread,
-    /// A field that says where its elements are, and of elements that differ in size, which the format does not allow (V6). They are read one behind
+    /// A field with the position of its elements, and of elements that differ in size, which the format does not allow (V6). They are read one behind
     /// the other.
     #[error("a field with elements elsewhere that differ in size")]
     VariableElements,
-    /// There is more in the stream than is kept in memory. Told once for each limit.
+    /// There is more in the stream than is kept in memory. Reported once for each limit.
     #[error("{0}")]
     Limit(Limit),
 }
@@ -125,7 +125,7 @@ pub enum Limit {
     /// The sequence numbers of some threads were forgotten.
     #[error("too many threads: lost events may go unnoticed")]
     Threads,
-    /// Events were handed over before the stream said that no older one comes.
+    /// Events were handed over before the stream marked that no older one comes.
     #[error("too many events without a sequence point: some are out of order")]
     Order,
 }

@@ -17,7 +17,7 @@ const BLOCK_HEADER: usize = 20;
 pub struct Event<'a> {
     /// What kind of event. Where the stream refers to a record that it never defined, the record of [`Metadata::index`] 0.
     pub metadata: &'a Metadata,
-    /// Its fields, as [`Metadata::fields`] says, or for native runtime events as `clr` knows.
+    /// Its fields, by [`Metadata::fields`], or for native runtime events by `clr`.
     pub payload: &'a [u8],
     pub(super) thread: ThreadId,
     pub(super) capture_thread: ThreadId,
@@ -101,13 +101,13 @@ impl<'a> Event<'a> {
         self.header.sorted
     }
 
-    /// Its fields as its metadata says. Native runtime events have none there.
+    /// Its fields by its metadata. Native runtime events have none there.
     pub fn values(&self) -> Values<'a> {
         Values::new(&self.metadata.fields, self.payload, self.context.v6)
     }
 }
 
-/// A header as it is after the event before it was read: compressed headers say only what changed.
+/// A header as it is after the event before it was read: compressed headers hold only what changed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Header {
     pub(super) metadata: u32,
@@ -222,7 +222,7 @@ fn begins_whole(bytes: &[u8]) -> bool {
     (exact..exact + 4).contains(&(size as usize))
 }
 
-/// Reads the header of an event or V4 metadata block and says whether its rows are compressed.
+/// Reads the header of an event or V4 metadata block and returns whether its rows are compressed.
 pub(super) fn block_header(reader: &mut Reader<'_>) -> Option<bool> {
     let (size, flags) = (reader.u16().ok()?, reader.u16().ok()?);
     let rest = usize::from(size).checked_sub(4).filter(|_| usize::from(size) >= BLOCK_HEADER)?;

@@ -60,7 +60,7 @@ pub enum FieldType {
     VarInt,
     /// 21: an unsigned variable-length integer (V6).
     VarUInt,
-    /// 22: as many elements as is said here (V6).
+    /// 22: a fixed number of elements (V6).
     FixedLengthArray(u16, Box<FieldType>),
     /// 23: one byte of UTF-8 (V6).
     Utf8CodeUnit,
@@ -75,7 +75,7 @@ pub enum FieldType {
 }
 
 impl FieldType {
-    /// Whether all values take the same number of bytes. The format asks for that where elements stand elsewhere.
+    /// Whether all values take the same number of bytes. The format requires that where elements stand elsewhere.
     fn has_one_size(&self) -> bool {
         match self {
             Self::Object(fields) => fields.iter().all(|field| field.kind.has_one_size()),
@@ -194,13 +194,6 @@ impl<'a> Iterator for Values<'a> {
     }
 }
 
-impl Elements<'_> {
-    /// How many elements are left.
-    pub fn count(&self) -> usize {
-        self.left
-    }
-}
-
 impl<'a> Iterator for Elements<'a> {
     type Item = Value<'a>;
 
@@ -283,7 +276,7 @@ impl<'a> Payload<'a> {
     fn elsewhere(&mut self, kind: &'a FieldType, place: u32, origin: usize, fuel: &mut Fuel) -> Result<Value<'a>, Cut> {
         let (size, at) = ((place >> 16) as usize, origin + (place & 0xffff) as usize);
         let bytes = self.whole.get(at..at + size).ok_or(Cut)?;
-        // Any number of fields can say the same place.
+        // Any number of fields can have the same position.
         fuel.burn(size)?;
         // What stands elsewhere holds nothing that does in turn: nothing is found in no bytes.
         let part = Payload { reader: Reader::new(bytes), whole: &[], base: 0, v6: self.v6 };
@@ -370,7 +363,7 @@ struct Fuel(usize);
 
 impl Fuel {
     fn new(bytes: usize) -> Self {
-        // Every field that says something takes a byte, and objects around fields are fewer than those.
+        // Every field with content takes a byte, and objects around fields are fewer than those.
         Self(2 * bytes + 32)
     }
 

@@ -45,7 +45,7 @@ pub(super) enum Frame {
     End { size: usize },
 }
 
-/// Recognises the start of a stream and says how long it is.
+/// Recognises the start of a stream and returns its length.
 pub(super) fn prologue(bytes: &[u8]) -> Result<Result<(Format, usize), usize>, DecodeError> {
     let Some(magic) = bytes.first_chunk::<8>() else { return Ok(Err(8)) };
     match magic {

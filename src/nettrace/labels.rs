@@ -47,6 +47,11 @@ impl<'a> Labels<'a> {
         Self { list: Reader::new(list), left: LABELS }
     }
 
+    /// The list as it stands on the wire, where none of it was read yet.
+    pub(super) fn as_bytes(&self) -> &'a [u8] {
+        self.list.rest()
+    }
+
     pub(super) fn activity_id(self) -> [u8; 16] {
         self.filter_map(|label| if let Label::ActivityId(id) = label { Some(id) } else { None }).next().unwrap_or_default()
     }

@@ -3,7 +3,7 @@
 //! Bytes of a stream go into a [`Decoder`] in pieces of any size; what they mean comes out through a [`Sink`], borrowed, without an
 //! allocation per event. It reads V4 (what every runtime from 3.0 to 10 writes, with V5's metadata tags) and V6. An [`Encoder`] writes V4, a [`CollectorEncoder`] V6.
 //! Resident memory is bounded by [`Limits`] whatever arrives. What the format means is in the reference of the format itself
-//! (`NetTraceFormat.md` of PerfView); where runtimes differ from it, the runtimes are right and a comment says so.
+//! (`NetTraceFormat.md` of PerfView); where runtimes differ from it, the runtimes are right, with a comment.
 //!
 //! This room knows no provider and no event: meaning is the business of `clr` and `analysis`. No input or output, no clock.
 
@@ -31,7 +31,7 @@ pub use crate::forward_sink;
 pub use append::{Appended, Tail, TailError};
 pub use counts::{Counts, Cut, Cutter, KindCount};
 pub use decoder::{Decoder, Ending, Limits, Repair};
-pub use encode::{CollectorEncoder, CollectorHeader, Encoder, NewEvent};
+pub use encode::{CollectorEncoder, Encoder, NewEvent};
 pub use error::{BlockKind, DecodeError, Limit, Problem, ProblemKind};
 pub use event::Event;
 pub use fields::{Elements, Field, FieldType, Value, Values};

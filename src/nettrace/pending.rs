@@ -27,7 +27,7 @@ pub(super) struct Pending {
     added: usize,
     oldest: i64,
     newest: i64,
-    /// No event to come is older, as the stream says.
+    /// No event to come is older, by the stream's own marks.
     safe: i64,
     /// Kept for its memory.
     spare: Held,

@@ -2,7 +2,7 @@
 //!
 //! Blocks of a stream cannot simply be cut off at its front: later ones refer to the stacks and kinds of events in them, and readers would take
 //! the numbers of the events that are gone for losses. So the encoder writes events again, into segments that can each be read alone;
-//! the oldest go as new ones come. Where those are kept that are closed is for others to say ([`SegmentStore`]); only the open one is here.
+//! the oldest go as new ones come. Where closed ones are kept is up to the [`SegmentStore`]; only the open one is here.
 //! [`Recent::pieces`] makes one stream of those that are left.
 
 mod segment_store;
@@ -34,7 +34,7 @@ impl Keep {
 
 /// Into how many segments that which is kept is divided.
 const SEGMENTS: u32 = 16;
-/// Beyond so many segments more than their length asks for, age ends none: timestamps that jump would make one of every event.
+/// Beyond so many segments more than their length needs, age ends none: timestamps that jump would make one of every event.
 const BY_AGE: usize = 2 * SEGMENTS as usize;
 /// The stacks of a longer segment might be more than readers hold.
 const LONGEST: usize = 8 << 20;
@@ -183,7 +183,7 @@ impl Sink for Recent {
     }
 }
 
-/// The pieces of one stream. A segment leaves its store when the piece after it is asked for.
+/// The pieces of one stream. A segment leaves its store when the piece after it is requested.
 #[derive(Debug)]
 pub struct Pieces {
     writer: Option<Writer>,

@@ -44,7 +44,7 @@ impl Rows {
         size <= self.room() && self.runs.len() < RUN_LIMIT
     }
 
-    /// Makes room for a block of rows of `size` bytes that are numbered from `first_id`; `false` says that older rows were dropped for it, or
+    /// Makes room for a block of rows of `size` bytes that are numbered from `first_id`; `false` means that older rows were dropped for it, or
     /// that it cannot be kept.
     pub(super) fn begin(&mut self, first_id: u32, size: usize) -> bool {
         let fits = self.has_room(size);

@@ -9,7 +9,7 @@ const NEAR: usize = 64;
 
 /// The last sequence number of every capture thread.
 ///
-/// Runtimes up to 10 never say that a thread is gone. A sequence point lists all that are there, so a thread that neither wrote nor was listed
+/// Runtimes up to 10 never report that a thread has ended. A sequence point lists all that are there, so a thread that neither wrote nor was listed
 /// since the sequence point before the last is forgotten. (Not since the last: the runtime gathers the list while threads run.)
 #[derive(Debug)]
 pub(super) struct Sequences {
@@ -20,7 +20,7 @@ pub(super) struct Sequences {
     /// Sequence points so far.
     points: u32,
     limit: usize,
-    /// Stands in for the threads that there is no room for: its numbers say nothing.
+    /// Stands in for the threads that there is no room for: its numbers have no meaning.
     overflow: bool,
 }
 
@@ -29,8 +29,8 @@ struct Slot {
     thread: u64,
     /// Number of the thread's last event.
     last: u32,
-    /// Count of sequence points when it was last heard of.
-    heard: u32,
+    /// Count of sequence points when it was last seen.
+    seen: u32,
     /// Whether an event of it was seen.
     started: bool,
 }
@@ -73,22 +73,22 @@ impl Sequences {
             return NO_SLOT;
         }
         let slot = self.slots.len() as u32;
-        self.slots.push(Slot { thread, last: 0, heard: self.points, started: false });
+        self.slots.push(Slot { thread, last: 0, seen: self.points, started: false });
         self.by_thread.insert(thread, slot);
         SlotId(slot)
     }
 
-    /// Takes the number of an event and says how many before it are missing.
+    /// Takes the number of an event and returns how many before it are missing.
     #[inline]
     pub(super) fn event(&mut self, slot: SlotId, number: u32) -> Option<(u32, LossKind)> {
         let slot = self.slots.get_mut(slot.0 as usize)?;
         let missing = number.wrapping_sub(slot.last).wrapping_sub(1);
         slot.last = number;
-        slot.heard = self.points;
+        slot.seen = self.points;
         if missing == 0 && slot.started { None } else { slot.step(missing) }
     }
 
-    /// Takes the numbers of events of which none is missing from the first to the last, and says how many before the first are.
+    /// Takes the numbers of events of which none is missing from the first to the last, and returns how many before the first are.
     pub(super) fn events(&mut self, thread: u64, first: u32, last: u32) -> Option<(u32, LossKind)> {
         let slot = self.slot(thread);
         let missing = self.event(slot, first);
@@ -102,7 +102,7 @@ impl Sequences {
     pub(super) fn listed(&mut self, thread: u64, number: u32) -> Option<u32> {
         let slot = self.slot(thread);
         let slot = self.slots.get_mut(slot.0 as usize)?;
-        slot.heard = self.points;
+        slot.seen = self.points;
         // The number is a lower bound: the thread may have gone on while the list was made.
         let missing = number.wrapping_sub(slot.last);
         if missing == 0 || missing > i32::MAX as u32 {
@@ -133,7 +133,7 @@ impl Sequences {
     /// Ends a sequence point, once all that it lists are taken.
     pub(super) fn end_point(&mut self) {
         let before = self.slots.len();
-        self.slots.retain(|slot| slot.heard.wrapping_add(1) >= self.points);
+        self.slots.retain(|slot| slot.seen.wrapping_add(1) >= self.points);
         if self.slots.len() < before {
             self.by_thread.clear();
             self.by_thread.extend(self.slots.iter().zip(0..).map(|(slot, index)| (slot.thread, index)));

@@ -5,7 +5,7 @@ use super::{Counts, Event, Metadata, Problem, Thread, ThreadId, TraceHeader};
 /// Takes what the decoder finds, in the order of the stream. Every method does nothing unless it is implemented.
 ///
 /// Events of one capture thread come in the order of time. Across threads they do not: an event may be older than the one before it,
-/// by about the 100 ms in which a runtime gathers a batch. A sink that pairs events of several threads asks for them in the order of time
+/// by about the 100 ms in which a runtime gathers a batch. A sink that pairs events of several threads requests them in the order of time
 /// ([`wants_order`](Self::wants_order)) and gets them a second time, later.
 pub trait Sink {
     /// The start of the stream: comes once, before everything else.
@@ -14,7 +14,7 @@ pub trait Sink {
     /// A kind of event that was not known yet. [`Metadata::index`] is one more than in the call before; the first is 1.
     fn metadata(&mut self, _metadata: &Metadata) {}
 
-    /// Whether events of this kind are also to come to [`ordered_event`](Self::ordered_event). Asked once, behind [`metadata`](Self::metadata).
+    /// Whether events of this kind are also to come to [`ordered_event`](Self::ordered_event). Called once, behind [`metadata`](Self::metadata).
     fn wants_order(&self, _metadata: &Metadata) -> bool {
         false
     }
@@ -58,7 +58,7 @@ pub trait Sink {
 }
 
 /// Implements methods of [`Sink`](crate::nettrace::Sink) by calling them on other sinks, in this order, as in `forward_sink!(self => [self.0, self.1]: trace event)`.
-/// A kind of event comes in the order of time where one of them asks for that; counts are for one sink only.
+/// A kind of event comes in the order of time where one of them requests that; counts are for one sink only.
 #[macro_export]
 macro_rules! forward_sink {
     ($this:ident => $to:tt: $($method:ident)+) => {
@@ -152,7 +152,7 @@ pub enum LossKind {
 }
 
 impl LossKind {
-    /// In V6 numbers begin at 1 behind the description of a thread, which says that the stream has all of it.
+    /// In V6 numbers begin at 1 behind the description of a thread, so that the stream has all of it.
     pub(super) fn of(self, v6: bool, capture_thread: ThreadId) -> Self {
         if v6 && self == Self::Start && capture_thread != ThreadId::UNKNOWN { Self::Gap } else { self }
     }

@@ -24,7 +24,7 @@ pub struct ThreadId {
     pub process: u32,
     /// Thread id of the operating system, in its own pid namespace; 0 where it is not known.
     pub thread: u64,
-    /// How many threads of these ids ended before it, as far as the stream says: ids are used again.
+    /// How many threads of these ids ended before it, as far as the stream shows: ids are used again.
     pub life: u32,
 }
 

@@ -4,7 +4,7 @@ use crate::wire::{Reader, WireError};
 
 use super::UtcTime;
 
-/// Size of the Trace object's payload in V4, which says no size itself.
+/// Size of the Trace object's payload in V4, which has no size of its own.
 pub(super) const V4_SIZE: usize = 48;
 
 /// What a whole stream has in common.
@@ -22,7 +22,7 @@ pub struct TraceHeader {
     pub pointer_size: u8,
     /// Process id in its own pid namespace; 0 where the stream has several processes.
     pub process_id: u32,
-    /// Processors of the machine; 0 where the runtime does not say.
+    /// Processors of the machine; 0 where the runtime does not report it.
     pub processors: u32,
     /// Nanoseconds between two samples of the sampling profiler. (The format calls it a rate.)
     pub sampling_interval_ns: u32,
@@ -44,7 +44,7 @@ impl Default for TraceHeader {
     }
 }
 
-/// What a NativeAOT program says, which does not count processors (seen on 8.0.33).
+/// What a NativeAOT program writes, which does not count processors (seen on 8.0.33).
 const NOT_COUNTED: u32 = 0xffff;
 
 impl TraceHeader {
@@ -126,7 +126,7 @@ fn saturate(value: i128) -> i64 {
 pub(super) mod tests {
     use super::*;
 
-    /// Of a stream that says everything.
+    /// Of a stream that has every field.
     pub(in crate::nettrace) const HEADER: TraceHeader = TraceHeader {
         format_version: 4,
         sync_utc: Some(UtcTime { year: 2026, month: 11, day: 21, hour: 7, minute: 31, second: 58, millisecond: 104 }),

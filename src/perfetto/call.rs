@@ -48,7 +48,7 @@ pub struct Reply {
     pub body: Vec<u8>,
 }
 
-/// The calls of a connection: which methods there are, and which replies are to come. `T` says what a reply is for.
+/// The calls of a connection: which methods there are, and which replies are to come. `T` identifies what a reply is for.
 #[derive(Debug)]
 pub struct Calls<M, T> {
     service: u32,

@@ -3,6 +3,10 @@
 //! Source: as [`super::page`]. The size of a packet is known before its first byte is written, so that no chunk ever needs a patch.
 
 use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::field::packet::PACKET;
+use crate::wire::Reader;
 
 /// Bytes of a chunk's header: number of the chunk, of its writer, of its fragments, and flags.
 pub const CHUNK_HEADER: usize = 8;
@@ -10,6 +14,8 @@ pub const CHUNK_HEADER: usize = 8;
 const FRAGMENTS: u16 = (1 << 10) - 1;
 /// Fewer bytes than these are not begun with a packet: its length takes some of them.
 const WORTHWHILE: usize = 16;
+/// Most bytes of a packet's length in a chunk.
+const LENGTH: usize = 4;
 
 /// Flags of a chunk.
 pub mod flag {
@@ -68,14 +74,18 @@ impl ChunkHeader {
     }
 }
 
-/// Packets of a writer that are to become chunks.
+/// Packets of a writer that are to become chunks. They stay in the batches that they were pushed in until they are copied into a chunk.
 #[derive(Debug)]
 pub struct ChunkWriter {
     writer: WriterId,
     next: u32,
-    packets: VecDeque<Vec<u8>>,
-    /// How many bytes of the first packet are in chunks already.
-    used: usize,
+    /// The first has a packet that is not, or not completely, in chunks.
+    batches: VecDeque<Vec<u8>>,
+    /// What of the first packet is in no chunk yet.
+    first: Range<usize>,
+    /// Whether a part of it is in a chunk.
+    is_continued: bool,
+    /// Bytes of all batches behind the start of `first`.
     bytes: usize,
 }
 
@@ -87,23 +97,27 @@ impl ChunkWriter {
 
     /// A writer whose first chunk has this number.
     pub(super) fn from(writer: WriterId, next: u32) -> Self {
-        Self { writer, next, packets: VecDeque::new(), used: 0, bytes: 0 }
+        Self { writer, next, batches: VecDeque::new(), first: 0..0, is_continued: false, bytes: 0 }
     }
 
-    /// Appends a packet.
-    pub fn push(&mut self, packet: Vec<u8>) {
-        self.bytes += packet.len() + 4;
-        self.packets.push_back(packet);
+    /// Appends packets, each as a `packet` field of a `Trace`. What follows bytes that are no packet is left out.
+    pub fn push(&mut self, packets: Vec<u8>) {
+        self.bytes += packets.len();
+        self.batches.push_back(packets);
+        if self.batches.len() == 1 {
+            self.find_first(0);
+        }
     }
 
     /// Whether all packets are in chunks.
     pub fn is_empty(&self) -> bool {
-        self.packets.is_empty()
+        self.batches.is_empty()
     }
 
     /// Bytes of a chunk that all packets fit.
     pub fn wanted(&self) -> usize {
-        CHUNK_HEADER + self.bytes - self.used
+        // The length of a packet that goes on from another chunk is not among them.
+        CHUNK_HEADER + LENGTH + self.bytes
     }
 
     /// The next chunk, of at most so many bytes; `None` where there is no packet.
@@ -112,40 +126,67 @@ impl ChunkWriter {
     /// Where the room is less than the smallest chunk of any page.
     pub fn chunk(&mut self, room: usize) -> Option<Vec<u8>> {
         assert!(room >= CHUNK_HEADER + WORTHWHILE, "no chunk is that small");
-        if self.packets.is_empty() {
+        if self.is_empty() {
             return None;
         }
-        let mut image = vec![0; CHUNK_HEADER];
+        let mut image = Vec::with_capacity(room.min(self.wanted()));
+        image.resize(CHUNK_HEADER, 0);
         let mut header = ChunkHeader { chunk: self.next, writer: self.writer.0, fragments: 0, flags: 0 };
-        if self.used > 0 {
+        if self.is_continued {
             header.flags |= flag::CONTINUES;
         }
-        while let Some(packet) = self.packets.front()
+        while let Some(batch) = self.batches.front()
             && header.fragments < FRAGMENTS
         {
             let left = room - image.len();
-            let rest = packet.len() - self.used;
+            let rest = self.first.len();
             let fits = rest + length_of(rest) <= left;
             if !fits && left < WORTHWHILE {
                 break;
             }
             let part = if fits { rest } else { left - length_of(left) };
+            let end = self.first.start + part;
             varint(&mut image, part);
-            image.extend_from_slice(&packet[self.used..self.used + part]);
+            image.extend_from_slice(&batch[self.first.start..end]);
             header.fragments += 1;
+            self.bytes -= part;
+            self.is_continued = !fits;
             if !fits {
-                self.used += part;
+                self.first.start = end;
                 header.flags |= flag::IS_CONTINUED;
                 break;
             }
-            self.bytes -= packet.len() + 4;
-            self.used = 0;
-            self.packets.pop_front();
+            self.find_first(end);
         }
         self.next = self.next.wrapping_add(1);
         image[..CHUNK_HEADER].copy_from_slice(&header.encode());
         Some(image)
     }
+
+    /// Finds the first packet, from a place in the first batch on. Batches without one go away.
+    fn find_first(&mut self, mut from: usize) {
+        while let Some(batch) = self.batches.front() {
+            let rest = &batch[from..];
+            if let Some(packet) = first_packet(rest) {
+                self.bytes -= packet.start;
+                self.first = from + packet.start..from + packet.end;
+                return;
+            }
+            self.bytes -= rest.len();
+            self.batches.pop_front();
+            from = 0;
+        }
+    }
+}
+
+/// Where the packet is in a `packet` field at the start of these bytes.
+fn first_packet(fields: &[u8]) -> Option<Range<usize>> {
+    const KEY: u64 = (PACKET << 3 | 2) as u64;
+    let mut reader = Reader::new(fields);
+    let size = (reader.varu64() == Ok(KEY)).then(|| reader.varu64().ok()).flatten()?;
+    let start = fields.len() - reader.remaining();
+    let end = usize::try_from(size).ok().and_then(|size| start.checked_add(size)).filter(|end| *end <= fields.len())?;
+    Some(start..end)
 }
 
 /// Bytes of a length as a varint.

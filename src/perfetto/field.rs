@@ -52,7 +52,6 @@ pub mod track {
     pub const COUNTER: u32 = 8;
     pub const CHILD_ORDERING: u32 = 11;
     pub const SIBLING_ORDER_RANK: u32 = 12;
-    pub const DESCRIPTION: u32 = 14;
     /// `ChildTracksOrdering`: by rank.
     pub const EXPLICIT: u64 = 3;
     /// Of `ProcessDescriptor` and `ThreadDescriptor`.
@@ -85,7 +84,6 @@ pub mod event {
     pub const NAME_IID: u32 = 10;
     pub const TRACK_UUID: u32 = 11;
     pub const NAME: u32 = 23;
-    pub const COUNTER_VALUE: u32 = 30;
     pub const DOUBLE_COUNTER_VALUE: u32 = 44;
     pub const FLOW_IDS: u32 = 47;
     pub const CALLSTACK_IID: u32 = 56;
@@ -97,7 +95,6 @@ pub mod event {
     pub const ANNOTATION_NAME_IID: u32 = 1;
     pub const BOOL_VALUE: u32 = 2;
     pub const UINT_VALUE: u32 = 3;
-    pub const INT_VALUE: u32 = 4;
     pub const DOUBLE_VALUE: u32 = 5;
     pub const STRING_VALUE: u32 = 6;
 }

@@ -1,4 +1,4 @@
-//! Pages of the shared memory: the word at the start of each, which says how it is divided and what state its chunks are in.
+//! Pages of the shared memory: the word at the start of each, which holds how it is divided and the state of its chunks.
 //!
 //! Source: the specification "Tracing API and ABI", "Shared memory"; `include/perfetto/ext/tracing/core/shared_memory_abi.h`. Everything in the memory can
 //! be changed by the other side at any time: no value read from there is trusted.

@@ -133,7 +133,7 @@ pub struct Configuration {
     pub name: String,
     /// Where the service wants its chunks.
     pub target_buffer: u32,
-    /// Milliseconds until the service stops to wait for the data source to stop; 0 where it does not say.
+    /// Milliseconds until the service stops to wait for the data source to stop; 0 where it is not given.
     pub stop_timeout_ms: u32,
     /// Writers are to wait where the memory is full (`buffer_exhausted_policy`).
     pub stalls: bool,

@@ -66,12 +66,17 @@ impl<'a> Message<'a> {
         let size = self.0.len() - at - 1;
         if size < 0x80 {
             self.0[at] = size as u8;
-        } else {
-            self.varint(size as u64);
-            let count = self.0.len() - size - at - 1;
-            self.0[at..].rotate_right(count);
-            self.0.remove(at + count);
+            return;
         }
+        // The length is written behind the message first, for its bytes; then both change places.
+        let end = self.0.len();
+        self.varint(size as u64);
+        let more = self.0.len() - end - 1;
+        let mut length = [0; 10];
+        length[..=more].copy_from_slice(&self.0[end..]);
+        self.0.truncate(end + more);
+        self.0.copy_within(at + 1..end, at + 1 + more);
+        self.0[at..=at + more].copy_from_slice(&length[..=more]);
     }
 
     /// Integers of a packed repeated field.

@@ -117,7 +117,7 @@ impl Packets {
         Ok(())
     }
 
-    /// What a packet says of the kernel's events. One that cannot be read is passed on all the same: it is the service's.
+    /// What a packet contains of the kernel's events. One that cannot be read is passed on all the same: it is the service's.
     fn look(&mut self) {
         // FtraceEventBundle
         let bundle = fields(&self.open).map_while(Result::ok).find_map(|field| match field {
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(seen(&|packet| packet.message(1, lost)), (true, true));
     }
 
-    /// P13: what the service is asked for, field by field.
+    /// P13: the request to the service, field by field.
     #[test]
     fn p13_the_configuration_names_both_halves() {
         let bytes = enable("dotnet.1");

@@ -16,7 +16,7 @@ pub enum ClientDataError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// It does not fit a message.

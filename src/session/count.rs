@@ -30,9 +30,7 @@ const ANALYSIS_AFTER_END: Duration = Duration::from_secs(5);
 /// What is done with a stream besides being counted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counting {
-    /// It is analysed, to be looked at.
     pub(super) analysed: bool,
-    /// An event is waited for.
     pub(super) stop_on: Option<Trigger>,
     /// Its newest part is kept, in files beside this one.
     pub(super) keep: Option<(Keep, PathBuf)>,
@@ -138,9 +136,8 @@ impl Sink for Analysed {
 pub(super) struct Counted {
     /// Whether that was its proper end.
     pub(super) complete: bool,
-    /// Why that cannot be said, in words.
+    /// Why that is not known, in words.
     pub(super) trouble: Option<String>,
-    /// What was kept of it.
     pub(super) recent: Option<Recent>,
 }
 
@@ -202,6 +199,12 @@ impl Counter {
                     // Methods that are compiled later come in the stream.
                     names = MethodNames::Complete;
                     observer.hurry();
+                }
+                if let Some((at, times)) = progress.thread_times.take() {
+                    live.weigh_samples(at, times);
+                }
+                if over {
+                    live.weigh_all_samples();
                 }
                 if let Some(filter) = progress.event_filter.take() {
                     live.set_event_filter(EventFilter::new(&filter));

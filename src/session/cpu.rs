@@ -18,7 +18,7 @@ use super::trace_session::StopLimit;
 use crate::analysis::{Live, Symbols};
 use crate::clr::select;
 use crate::ipc::{Rundown, SessionConfig};
-use crate::model::CpuTime;
+use crate::model::{CpuTime, NoCpuTime, SafeText};
 use crate::net::client::Client;
 use crate::net::perf::{Frequency, PerfError};
 
@@ -69,7 +69,7 @@ pub struct CpuProfile {
     pub names_missing: Option<String>,
     /// Whether the process ended before the sampling did.
     pub ended: bool,
-    /// The file, or why there is none, where one was asked for.
+    /// The file, or why there is none, where one was requested.
     pub file: Option<Result<PathBuf, String>>,
 }
 
@@ -190,19 +190,61 @@ async fn names(client: &Client) -> Result<Listener<Live>, String> {
     Listener::start(client.clone(), &config, Live::only_symbols(), NAMES_BYTES).await.map_err(|error| error.to_string())
 }
 
-/// Samples that are taken beside a recording.
+/// Samples that the kernel takes of a process beside a session of its runtime.
 #[derive(Debug)]
-pub(super) struct Collecting {
+pub struct CpuSampling {
     pub(super) collector: Arc<Collector>,
     /// Ends once the collector was stopped, or has no other owner.
     pub(super) task: JoinHandle<()>,
 }
 
-/// Samples a process that is recorded, into a file as well where a path is given; `name` is that of the process.
-///
-/// # Errors
-/// As [`profile_cpu`].
-pub(super) fn collect_beside(client: &Client, name: &str, file: Option<&Path>) -> Result<Collecting, CpuError> {
+impl CpuSampling {
+    /// Begins to sample a process.
+    ///
+    /// # Errors
+    /// Why the kernel does not.
+    pub async fn start(client: &Client) -> Result<Self, NoCpuTime> {
+        let why = |error: OutputError| Err(NoCpuTime { why: error.to_string().into(), remedy: SafeText::default() });
+        Self::start_with_file(client, String::new(), None).await.unwrap_or_else(why)
+    }
+
+    /// The same, into a file as well where a path is given; `name` is that of the process.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub(super) async fn start_with_file(
+        client: &Client,
+        name: String,
+        file: Option<PathBuf>,
+    ) -> Result<Result<Self, NoCpuTime>, OutputError> {
+        let client = client.clone();
+        // It looks at every thread.
+        let started = tokio::task::spawn_blocking(move || collect(&client, &name, file.as_deref())).await;
+        Ok(Err(match started {
+            Ok(Ok(started)) => return Ok(Ok(started)),
+            Ok(Err(CpuError::File(error))) => return Err(error),
+            Ok(Err(CpuError::Perf(error))) => NoCpuTime { why: error.to_string().into(), remedy: error.remedy().into() },
+            Err(_) => NoCpuTime { why: "sampling failed inside dn-top; please report it".into(), remedy: SafeText::default() },
+        }))
+    }
+
+    /// Takes no more samples.
+    pub fn stop(&self) {
+        self.collector.stop();
+    }
+
+    /// All samples after the stop, with the names of these methods, which may not be all.
+    pub async fn finish(self, methods: Symbols, are_all: bool) -> Option<CpuTime> {
+        self.stop();
+        // The panic hook reports a panic in either.
+        self.task.await.ok()?;
+        let names = if are_all { MethodNames::Complete } else { MethodNames::Missing };
+        // Files are read for names.
+        tokio::task::spawn_blocking(move || self.collector.cpu_time(&methods, names)).await.ok()
+    }
+}
+
+fn collect(client: &Client, name: &str, file: Option<&Path>) -> Result<CpuSampling, CpuError> {
     let mut sampler = client.sample_cpu(Frequency::HIGHEST)?;
     let pid = client.endpoint().key.pid;
     let code = client.native_code().ok_or(PerfError::Ended(pid))?;
@@ -210,7 +252,7 @@ pub(super) fn collect_beside(client: &Client, name: &str, file: Option<&Path>) -
     let collector = Arc::new(Collector::new(code, sampler.period_ns(), file));
     let collecting = Arc::clone(&collector);
     let task = tokio::task::spawn_blocking(move || collecting.collect(&mut sampler));
-    Ok(Collecting { collector, task })
+    Ok(CpuSampling { collector, task })
 }
 
 impl CpuError {

@@ -3,10 +3,12 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use super::recorded::Recorded;
+use super::pieces::Pieces;
+use super::recorded::{ReadError, Recorded};
 use crate::analysis::{RecordedCpuTime, SampledMethods};
+use crate::export::{Batch, Samples};
 use crate::model::Span;
-use crate::nettrace::TraceHeader;
+use crate::nettrace::{Decoder, Limits, TraceHeader};
 
 /// How far apart the beginnings of the two may be, nanoseconds: what is farther is of another recording.
 const APART_NS: u64 = 60_000_000_000;
@@ -22,6 +24,7 @@ pub(super) fn cpu_file(recording: &Path) -> PathBuf {
 pub(super) struct CpuBeside {
     pub(super) path: PathBuf,
     pub(super) recorded: Recorded,
+    header: TraceHeader,
     /// How much later than its own start the recording starts, nanoseconds.
     later_ns: i64,
 }
@@ -37,12 +40,59 @@ impl CpuBeside {
         let own = recorded.header().ok()?;
         // Both are on the clock CLOCK_MONOTONIC.
         let later_ns = header.sync_ticks.checked_sub(own.sync_ticks).filter(|later| later.unsigned_abs() < APART_NS)?;
-        Some(Self { path, recorded, later_ns })
+        Some(Self { path, recorded, header: own, later_ns })
     }
 
     /// A part of the recording, nanoseconds since its start, as a part of this file.
     pub(super) fn window(&self, part: &RangeInclusive<i64>) -> RangeInclusive<i64> {
         part.start().saturating_add(self.later_ns)..=part.end().saturating_add(self.later_ns)
+    }
+}
+
+/// Reads the samples piece by piece, as long as `go_on` returns true. What a file that is damaged holds behind the damage is missing.
+pub(super) struct SampleReader<'a> {
+    header: TraceHeader,
+    pieces: Pieces<'a>,
+    decoder: Decoder,
+    go_on: &'a dyn Fn() -> bool,
+    /// The buffer of the latest piece.
+    done: Option<Vec<u8>>,
+    is_over: bool,
+    is_complete: bool,
+}
+
+impl<'a> SampleReader<'a> {
+    /// From the start of the file on.
+    ///
+    /// # Errors
+    /// As [`Recorded::rewind`].
+    pub(super) fn new(beside: &'a mut CpuBeside, go_on: &'a dyn Fn() -> bool) -> Result<Self, ReadError> {
+        let pieces = Pieces::new(beside.recorded.rewind()?, Limits::default());
+        let decoder = Decoder::new(Limits::default());
+        Ok(Self { header: beside.header, pieces, decoder, go_on, done: None, is_over: false, is_complete: false })
+    }
+}
+
+impl Samples for SampleReader<'_> {
+    fn header(&self) -> &TraceHeader {
+        &self.header
+    }
+
+    fn refill(&mut self, batch: &mut Batch) -> bool {
+        while batch.is_empty() && !self.is_over {
+            let done = self.done.take();
+            let piece = if (self.go_on)() { self.pieces.next(done).ok().flatten() } else { None };
+            self.done = piece.and_then(|piece| self.decoder.feed_cut(&piece.bytes, piece.cut, batch).is_ok().then_some(piece.bytes));
+            if self.done.is_none() {
+                let ending = self.decoder.finish(batch);
+                (self.is_over, self.is_complete) = (true, ending.is_complete());
+            }
+        }
+        !batch.is_empty()
+    }
+
+    fn is_complete(&self) -> bool {
+        self.is_complete
     }
 }
 

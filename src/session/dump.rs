@@ -1,4 +1,4 @@
-//! Core dumps: asked for, waited for, and looked for.
+//! Core dumps: requested, waited for, and looked for.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -45,8 +45,8 @@ pub enum DumpError {
         /// What may have forbidden it, and what would help.
         advice: Option<&'static str>,
     },
-    /// The runtime said "done" and no file is there.
-    #[error("the runtime answered that the dump is written, but there is no file at {}; a NativeAOT program may answer so, and one whose dump program was ended", .0.display())]
+    /// The runtime answered "done" and no file is there.
+    #[error("the runtime answered that the dump is written, but there is no file at {}; this happens with NativeAOT, and where the dump program was killed", .0.display())]
     Missing(PathBuf),
 }
 

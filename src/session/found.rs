@@ -4,38 +4,47 @@ use std::cmp::Reverse;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::heap_file::heap_facts;
 use super::recorded::Recorded;
-use crate::model::TraceFile;
+use crate::model::{FileKind, TraceFile};
+use crate::net::files;
 
 /// Entries of a folder that are looked at.
 const ENTRIES: usize = 20_000;
 /// Files whose beginning is read, those that were written to last.
 const FILES: usize = 200;
 
-/// The nettrace files among these paths and in this folder, those that were written to last first. Only regular files are opened: no links, no pipes, no
+/// The nettrace and `.gcdump` files among these paths and in this folder, those that were written to last first. Only regular files are opened: no links, no pipes, no
 /// devices.
 pub fn recorded_files(known: &[PathBuf], folder: &Path) -> Vec<TraceFile> {
     let entries = fs::read_dir(folder).into_iter().flatten().take(ENTRIES).filter_map(Result::ok).map(|entry| entry.path());
-    let is_trace = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "nettrace");
+    let is_recorded =
+        |path: &PathBuf| path.extension().is_some_and(|extension| extension == "nettrace" || FileKind::of(path) == FileKind::Heap);
     let mut found: Vec<(_, PathBuf)> = known
         .iter()
         .cloned()
         .chain(entries)
-        .filter(is_trace)
+        .filter(is_recorded)
         .filter_map(|path| {
             let facts = path.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
-            Some((facts.modified().ok(), std::path::absolute(&path).ok()?))
+            Some((facts.modified().ok(), files::real_path(&path).ok()?))
         })
         .collect();
     found.sort_unstable_by(|a, b| (Reverse(a.0), &a.1).cmp(&(Reverse(b.0), &b.1)));
     found.dedup();
     found.truncate(FILES);
-    found.into_iter().filter_map(|(_, path)| Recorded::open_unasked(&path).ok()?.facts().ok()).collect()
+    let facts = |path: PathBuf| match FileKind::of(&path) {
+        FileKind::Trace => Recorded::open_unasked(&path).ok()?.facts().ok(),
+        FileKind::Heap => heap_facts(&path, files::open(&path)).ok(),
+    };
+    found.into_iter().filter_map(|(_, path)| facts(path)).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::read::trace_file;
     use super::*;
+    use crate::export::{Facts, HeapGraph};
     use crate::nettrace::{Encoder, TraceHeader};
 
     fn trace(pid: u32) -> Vec<u8> {
@@ -54,13 +63,21 @@ mod tests {
         fs::write(path("empty.nettrace"), "").unwrap();
         fs::write(path("other.txt"), trace(9)).unwrap();
         fs::create_dir(path("folder.nettrace")).unwrap();
+        let mut heap = Vec::new();
+        HeapGraph::default().write(&Facts::default(), &mut heap).unwrap();
+        fs::write(path("heap.gcDump"), heap).unwrap();
+        fs::write(path("no-heap.gcdump"), trace(9)).unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
         let known = elsewhere.path().join("known.nettrace");
         fs::write(&known, trace(10)).unwrap();
         let found = recorded_files(&[known, path("a.nettrace"), path("gone.nettrace")], folder.path());
         let mut pids: Vec<_> = found.iter().map(|file| file.process_id).collect();
         pids.sort_unstable();
-        assert_eq!(pids, [7, 8, 10], "{found:?}");
+        assert_eq!(pids, [0, 7, 8, 10], "{found:?}");
+        let heaps: Vec<_> = found.iter().filter(|file| file.kind == FileKind::Heap).map(TraceFile::name).collect();
+        assert_eq!(heaps, ["heap.gcDump"]);
+        let named = trace_file(&path("folder.nettrace").join("../heap.gcDump")).unwrap();
+        assert!(found.contains(&named), "{named:?}");
         assert!(recorded_files(&[], &path("no such folder")).is_empty());
     }
 

@@ -69,7 +69,7 @@ pub enum HeapError {
 }
 
 /// Walks the heap of a runtime of this version until the walk is over, or no event arrives for so long. `go_on` gets the objects and bytes so far,
-/// ten times a second, and says whether the walk is to go on; the session of one that is canceled is stopped all the same.
+/// ten times a second, and returns whether the walk is to go on; the session of one that is canceled is stopped all the same.
 ///
 /// # Errors
 /// [`HeapError`].
@@ -112,7 +112,7 @@ fn session(major: u32) -> Result<SessionConfig, Invalid> {
     Ok(config)
 }
 
-/// A runtime names a type once, until a session asks its provider for something else. dotnet-gcdump has a session of the sampler do that, after which
+/// A runtime names a type once, until a session enables its provider otherwise. dotnet-gcdump has a session of the sampler do that, after which
 /// 3.1 still names no type again (seen on 3.1 and 9).
 async fn forget_types(client: &Client) -> Result<(), HeapError> {
     let provider = Provider::new(RUNTIME, LOADER, Level::Critical)?;

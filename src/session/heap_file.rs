@@ -1,7 +1,8 @@
-//! The file that the objects of a heap and their references are written to.
+//! Files of heaps: the one that objects and their references are written to, and one that is read again.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::fmt::Display;
+use std::fs::{File, Metadata};
+use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -9,8 +10,9 @@ use thiserror::Error;
 
 use super::output::{OutputError, OutputFile};
 use crate::analysis::HeapSnapshot;
-use crate::export::{Facts, GraphError, HeapGraph};
-use crate::model::Process;
+use crate::export::{DumpError, Facts, GraphError, HeapDump, HeapGraph};
+use crate::model::{FileKind, Process, TraceFile};
+use crate::net::files;
 
 /// A file that is written once the walk is over, and removed if the walk fails.
 #[derive(Debug)]
@@ -39,7 +41,7 @@ pub enum HeapFileError {
 }
 
 impl HeapFile {
-    /// Makes the file: where that is not possible, the process is not asked for anything.
+    /// Makes the file: where that is not possible, nothing is sent to the process.
     ///
     /// # Errors
     /// [`OutputError`].
@@ -79,4 +81,54 @@ impl Drop for HeapFile {
             output.discard();
         }
     }
+}
+
+/// More bytes are no `.gcdump` file: it has places of 32 bits.
+const LARGEST: u64 = 4 << 30;
+/// Bytes at the start that say what a file is.
+const START: u64 = 64;
+
+/// Reads a `.gcdump` file. Its bytes and the graph are in memory at once: about three times its size.
+///
+/// # Errors
+/// A sentence.
+pub fn read_heap(path: &Path) -> Result<HeapDump, String> {
+    let (facts, mut file) = open_heap(path, files::open_named(path))?;
+    if facts.len() > LARGEST {
+        return Err(unreadable(path, "it has more than 4 GiB, and no .gcdump file has"));
+    }
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(facts.len() as usize).map_err(|error| unreadable(path, error))?;
+    let read = file.rewind().and_then(|()| file.take(facts.len()).read_to_end(&mut bytes));
+    read.map_err(|error| unreadable(path, error))?;
+    HeapDump::read(&bytes).map_err(|error| unreadable(path, error))
+}
+
+/// Whether there is a `.gcdump` file, whatever it is called.
+pub fn is_heap_file(path: &Path) -> bool {
+    open_heap(path, files::open_named(path)).is_ok()
+}
+
+/// What is known of a heap file before it is read.
+///
+/// # Errors
+/// A sentence.
+pub(super) fn heap_facts(path: &Path, file: io::Result<File>) -> Result<TraceFile, String> {
+    let (facts, _) = open_heap(path, file)?;
+    let written = facts.modified().ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok()).unwrap_or_default();
+    let (bytes, start_unix_ms) = (facts.len(), written.as_millis() as u64);
+    Ok(TraceFile { kind: FileKind::Heap, path: path.to_owned(), bytes, process_id: 0, start_unix_ms })
+}
+
+/// A regular file that begins as a heap file does. Pipes and devices are not read: they may have no end.
+fn open_heap(path: &Path, file: io::Result<File>) -> Result<(Metadata, File), String> {
+    let opened = file.and_then(|file| Ok((file.metadata()?, file)));
+    let (facts, file) = opened.map_err(|error| format!("{} cannot be opened: {error}", path.display()))?;
+    let mut start = Vec::new();
+    let is_heap = facts.is_file() && (&file).take(START).read_to_end(&mut start).is_ok() && HeapDump::is_one(&start);
+    if is_heap { Ok((facts, file)) } else { Err(unreadable(path, DumpError::NoDump)) }
+}
+
+fn unreadable(path: &Path, why: impl Display) -> String {
+    format!("{} cannot be read: {why}", path.display())
 }

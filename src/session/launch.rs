@@ -160,7 +160,7 @@ pub struct Launch {
     others: Arc<AtomicUsize>,
     /// Gets its runtime; `None` once that has come.
     runtime: Option<oneshot::Receiver<Launched>>,
-    /// When its runtime is late; `None` once that was said.
+    /// When its runtime is late; `None` once that was reported.
     late: Option<Instant>,
     /// Whether it may be suspended at startup.
     is_suspended: bool,
@@ -255,12 +255,12 @@ impl Launch {
         self.others.load(Ordering::Relaxed)
     }
 
-    /// Waits for its end and gives its exit code: 128 and the signal's number where a signal ended it, as a shell says it.
+    /// Waits for its end and gives its exit code: 128 and the signal's number where a signal ended it, as a shell reports it.
     pub async fn wait(&mut self) -> u8 {
         exited(&mut self.child).await
     }
 
-    /// Ends it and what it started: asks, and after five seconds does not ask. Gives its exit code.
+    /// Ends it and what it started: by SIGTERM, and after five seconds by SIGKILL. Gives its exit code.
     pub async fn end(&mut self) -> u8 {
         child::terminate(&mut self.child);
         if let Ok(code) = timeout(GRACE, self.wait()).await {

@@ -55,7 +55,7 @@ impl<S: Sink + Send + 'static> Listener<S> {
         self.session.has_ended()
     }
 
-    /// Stops the session, if it has not ended, and takes in what the runtime still sends: its rundown, where one was asked for.
+    /// Stops the session, if it has not ended, and takes in what the runtime still sends: its rundown, where one was requested.
     ///
     /// # Errors
     /// Why the stream did not come to its proper end.

@@ -2,7 +2,7 @@
 //!
 //! A runtime sends them only when a session ends (reference: dotnet/runtime, "EventPipe rundown"). So a second session is opened that wants nothing
 //! but that, and is stopped at once. What it sends is taken in and goes into no file. It costs the target what its rundown costs, so it is done only
-//! where samples come whose methods have no names.
+//! where samples or allocations come whose methods have no names.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -71,7 +71,8 @@ impl Names {
         let is_first = self.times == 0 && progress.cpu.get().is_some_and(|cpu| cpu.has_generated_code());
         // Either side may have methods that the other has not: threads that wait are not on a processor.
         let is_wanted = |analysis: &RecordingAnalysis| {
-            [Some(&analysis.profile), analysis.cpu.as_ref().map(|cpu| &cpu.profile)]
+            let allocations = analysis.snapshot.gc.allocations.as_ref();
+            [Some(&analysis.profile), analysis.cpu.as_ref().map(|cpu| &cpu.profile), allocations.map(|all| all.stacks.profile())]
                 .into_iter()
                 .flatten()
                 .any(|profile| self.is_wanted(profile))
@@ -81,7 +82,7 @@ impl Names {
         }
         self.due = now + AGAIN.get(self.times).copied().unwrap_or_default();
         self.times += 1;
-        let (tell, state) = watch::channel(NameSearch::Asked);
+        let (tell, state) = watch::channel(NameSearch::Requested);
         self.state = state;
         let (client, progress) = (client.clone(), progress.clone());
         self.task = Some(tokio::spawn(async move {
@@ -148,7 +149,7 @@ async fn rundown<S: Sink + Send + 'static>(client: Client, sink: S) -> Result<(S
 /// # Errors
 /// When not all of them come, or the file takes none; it may hold a part of them then.
 pub async fn append_names(client: Client, file: &mut File, tail: Tail, largest_id: u32) -> Result<u64, String> {
-    let not_written = |error: std::io::Error| format!("the file takes no names: {error}");
+    let not_written = |error: std::io::Error| format!("cannot append method names to the file: {error}");
     let bytes = file.seek(SeekFrom::End(-END)).map_err(not_written)?;
     let appended = tail.append(bytes, largest_id, |metadata| metadata.provider.ends_with("Rundown")).map_err(|error| error.to_string())?;
     let ((symbols, appended), ended) = rundown(client, (Live::only_symbols(), appended)).await?;

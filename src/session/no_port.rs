@@ -25,7 +25,7 @@ pub(super) async fn find(sources: Sources, pid: u32, begun: Instant) -> Option<L
             // It is there a moment before it is listened at.
             && let Ok(info) = client.process_info().await
         {
-            // One that can say what it is, is new enough for ports.
+            // One that reports its version is new enough for ports.
             let launched = Launched { client, key: process.key, assembly: Some(process.name), missed: Some(begun.elapsed()) };
             return info.is_none().then_some(launched);
         }

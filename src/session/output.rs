@@ -32,18 +32,18 @@ pub enum OutputError {
     Denied {
         /// The file that was to be made.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         reason: io::Error,
     },
     /// The file is not where it was made any more.
     #[error("{} was removed or replaced while it was written: what was written is lost", .0.display())]
     Lost(PathBuf),
-    /// Anything else that the operating system said.
+    /// Any other error of the operating system.
     #[error("{}: {reason}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         reason: io::Error,
     },
 }
@@ -137,7 +137,7 @@ impl OutputFile {
     }
 }
 
-/// The file about a process in `folder` where none is asked for, named by the pattern, with a number behind that where it is taken: two recordings of a
+/// The file about a process in `folder` where none is given, named by the pattern, with a number behind that where it is taken: two recordings of a
 /// process may begin in one second.
 pub fn default_file(folder: &Path, pattern: &OutputName, name: &str, pid: u32, extension: &str) -> PathBuf {
     free_name(&folder.join(pattern.file(name, pid, file_stamp(), extension)))
@@ -156,6 +156,11 @@ pub(super) fn free_name(first: &Path) -> PathBuf {
     };
     let others = (2..1000).map(|number| numbered(first, number));
     std::iter::once(first.to_owned()).chain(others).find(is_free).unwrap_or_else(|| first.to_owned())
+}
+
+/// This path of another process's, with the number that makes it free where it is reached from here.
+pub fn free_name_beside(path: &Path, here: &Path) -> PathBuf {
+    free_name(here).file_name().map_or_else(|| path.to_owned(), |name| path.with_file_name(name))
 }
 
 /// A file of the same folder with a number behind its name: `app_2.log` beside `app.log`.
@@ -187,6 +192,15 @@ mod tests {
 
     #[cfg(unix)]
     mod linux;
+
+    #[test]
+    fn a_taken_name_gets_a_number() {
+        let dir = tempfile::tempdir().unwrap();
+        let (there, here) = (Path::new("/tmp/core.dmp"), dir.path().join("core.dmp"));
+        assert_eq!(free_name_beside(there, &here), there);
+        std::fs::write(&here, "").unwrap();
+        assert_eq!(free_name_beside(there, &here), Path::new("/tmp/core_2.dmp"));
+    }
 
     #[test]
     fn a_file_appears_only_when_whole() {

@@ -118,14 +118,14 @@ impl Plan {
 /// Why a recording did not begin. No file is left behind.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// The file could not be made. The target was not asked for anything.
+    /// The file could not be made. Nothing was sent to the target.
     #[error(transparent)]
     Output(#[from] OutputError),
     /// The runtime did not open the session.
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
-    /// The tracing service does not record. The target was not asked for anything.
-    #[error("{0}. Without the kernel's scheduling the events of .NET can be recorded, into a .nettrace file")]
+    /// The tracing service does not record. Nothing was sent to the target.
+    #[error("{0}. Without kernel scheduling, the events of .NET can still be recorded, into a .nettrace file")]
     Service(#[from] PerfettoError),
     /// This process has no file handles left.
     #[error("cannot duplicate the handle of the stream: {0}")]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::{Notify, watch};
 
 use super::cpu::Collector;
-use crate::analysis::Symbols;
+use crate::analysis::{Symbols, ThreadCpu};
 use crate::model::{Kept, RecordingAnalysis, Scheduling};
 
 /// Totals that the driver may look at while the pump works.
@@ -19,6 +19,8 @@ pub(super) struct Progress {
     pub(super) analysis: watch::Sender<Option<Arc<RecordingAnalysis>>>,
     /// Names of methods that were found elsewhere.
     pub(super) names: Slot<Symbols>,
+    /// CPU times of the threads, and when they were so, nanoseconds on the clock CLOCK_MONOTONIC.
+    pub(super) thread_times: Slot<(i64, ThreadCpu)>,
     /// Samples of the kernel, where they are taken, too.
     pub(super) cpu: OnceLock<Arc<Collector>>,
     /// The filter of single events that are kept to be shown.

@@ -102,12 +102,12 @@ impl Pump {
             total += kept as u64;
             if let Err(error) = result {
                 saved = false;
-                let beside = "more of it is in the files beside it that are called .partial and a number";
+                let beside = "more of it is in the files beside it that are named .partial and a number";
                 trouble.note(|| format!("{}; {beside}", refused(&error)));
             }
         }
         if let Some(words) = pieces.trouble() {
-            trouble.note(|| format!("less was kept than was to be: {words}"));
+            trouble.note(|| format!("less was kept than requested: {words}"));
         }
         let counting = Counting { stop_on: None, keep: None, ..self.counting.clone() };
         let complete = match self.file.try_clone() {

@@ -6,16 +6,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::cpu_beside::cpu_beside;
+use super::heap_file::heap_facts;
 use super::recorded::Recorded;
 use crate::analysis::{KernelSamples, Live, RecordedCpuTime, SampledMethods};
-use crate::model::{CpuTime, EventRate, FileContents, RecordingAnalysis, SafeText, Span, TraceFile};
+use crate::model::{CpuTime, EventRate, FileContents, FileKind, RecordingAnalysis, SafeText, Span, TraceFile};
+use crate::net::files;
 
 /// The facts at the beginning of a file.
 ///
 /// # Errors
-/// A sentence: there is no such file, or it is no trace.
+/// A sentence: there is no such file, or it is something else.
 pub fn trace_file(path: &Path) -> Result<TraceFile, String> {
-    Recorded::open(path).and_then(Recorded::facts).map_err(|error| error.to_string())
+    let facts = match FileKind::of(path) {
+        FileKind::Heap => heap_facts(path, files::open_named(path))?,
+        FileKind::Trace => Recorded::open(path).and_then(Recorded::facts).map_err(|error| error.to_string())?,
+    };
+    // By it a file is told from another, however it was named; a pipe has none.
+    Ok(TraceFile { path: files::real_path(path).unwrap_or(facts.path), ..facts })
 }
 
 /// Reads a file, or what is in a part of it; events outside of that only locate methods. `go_on` gets the number of bytes that were read, and returns
@@ -56,7 +63,13 @@ pub fn read_trace(path: &Path, span: Option<Span>, mut go_on: impl FnMut(u64) ->
         events: events(&live, duration),
         recent: live.recent(),
         profile: live.profile(),
-        cpu: cpu.map(|RecordedCpuTime { profile, .. }| CpuTime { profile, elapsed: duration, ..CpuTime::default() }),
+        cpu: cpu.map(|RecordedCpuTime { profile, cut, broken, .. }| CpuTime {
+            profile,
+            elapsed: duration,
+            cut,
+            broken,
+            ..CpuTime::default()
+        }),
     };
     let complete = pass.ending.is_complete() && !live.throughput().loses_content();
     let problems = live.throughput().problems();

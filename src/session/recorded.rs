@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::pieces::{Piece, Pieces};
 use crate::analysis::{Live, SampledMethods};
-use crate::model::TraceFile;
+use crate::model::{FileKind, TraceFile};
 use crate::net::files;
 use crate::nettrace::{DecodeError, Decoder, Ending, Limits, Repair, Sink, TraceHeader};
 
@@ -42,7 +42,7 @@ pub enum ReadError {
     Open {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The operating system's error.
         error: io::Error,
     },
     /// The system does not let it be read.
@@ -50,7 +50,7 @@ pub enum ReadError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The operating system's error.
         error: io::Error,
     },
     /// It is no trace.
@@ -73,7 +73,7 @@ fn no_trace(path: &Path, error: &DecodeError) -> String {
     }
 }
 
-/// What is left to say of a file that was read to its end.
+/// What remains to be reported of a file that was read to its end.
 #[derive(Debug)]
 pub struct Pass {
     /// What the whole stream has in common.
@@ -131,7 +131,7 @@ impl Recorded {
         Ok(header)
     }
 
-    /// Opens a file that no person asked for by its name: a regular one, through no link.
+    /// Opens a file that no person selected by its name: a regular one, through no link.
     ///
     /// # Errors
     /// When the system refuses, or it is something else.
@@ -155,7 +155,13 @@ impl Recorded {
         let header = self.header()?;
         let started = header.sync_utc.map_or(0, |time| time.unix_ms());
         let bytes = self.size();
-        Ok(TraceFile { path: self.path, bytes, process_id: header.process_id, start_unix_ms: u64::try_from(started).unwrap_or(0) })
+        Ok(TraceFile {
+            kind: FileKind::Trace,
+            path: self.path,
+            bytes,
+            process_id: header.process_id,
+            start_unix_ms: u64::try_from(started).unwrap_or(0),
+        })
     }
 
     /// Gives the sink everything that the file holds, from where it stands.
@@ -166,7 +172,7 @@ impl Recorded {
         self.read_while(sink, |_| true)
     }
 
-    /// The same as long as `go_on`, which gets how many bytes were read, says so.
+    /// The same as long as `go_on`, which gets how many bytes were read, returns true.
     ///
     /// # Errors
     /// As [`read`](Self::read).

@@ -11,7 +11,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use self::driver::{Driver, Limits};
 use super::count::Counting;
-use super::cpu::{Collecting, CpuError, collect_beside};
+use super::cpu::CpuSampling;
 use super::names::Names;
 use super::output::{OutputError, OutputFile, free_name};
 use super::perfetto::{Joint, ServicePump, Target, ThreadNames};
@@ -74,7 +74,7 @@ impl Recorder {
             }
         };
         let plan = Plan { config, ..plan };
-        let cpu = cpu.map(|Collecting { collector, task }| {
+        let cpu = cpu.map(|CpuSampling { collector, task }| {
             // There is none yet.
             let _ = progress.cpu.set(collector);
             task
@@ -176,7 +176,7 @@ async fn begin(client: &Client, plan: &Plan, file: File, counting: Counting, pro
 }
 
 /// The session to open, what samples the process beside it, and why the kernel does not where it should.
-type Sampling = (SessionConfig, Option<Collecting>, Option<NoCpuTime>);
+type Sampling = (SessionConfig, Option<CpuSampling>, Option<NoCpuTime>);
 
 /// Has the kernel sample the process where that is wanted, and chooses the session by whether it does.
 async fn sample_cpu(client: &Client, plan: &Plan) -> Result<Sampling, OutputError> {
@@ -186,22 +186,12 @@ async fn sample_cpu(client: &Client, plan: &Plan) -> Result<Sampling, OutputErro
     if file.is_none() && !(plan.analysed && (plan.fallback.is_some() || config.samples())) {
         return Ok((plan.fallback.clone().unwrap_or(config), None, None));
     }
-    let (client, name, has_file) = (client.clone(), plan.name.to_string(), file.is_some());
-    // It looks at every thread.
-    let started = tokio::task::spawn_blocking(move || collect_beside(&client, &name, file.as_deref())).await;
+    let has_file = file.is_some();
     let fallback = plan.fallback.clone().unwrap_or_else(|| config.clone());
-    match started {
-        Ok(Ok(cpu)) => Ok((if has_file { config } else { fallback }, Some(cpu), None)),
-        Ok(Err(CpuError::File(error))) => Err(error),
-        Ok(Err(CpuError::Perf(error))) => {
-            Ok((fallback, None, Some(NoCpuTime { why: error.to_string().into(), remedy: error.remedy().into() })))
-        }
-        Err(_) => Ok((
-            fallback,
-            None,
-            Some(NoCpuTime { why: "sampling failed inside dn-top; please report it".into(), remedy: SafeText::default() }),
-        )),
-    }
+    Ok(match CpuSampling::start_with_file(client, plan.name.to_string(), file).await? {
+        Ok(cpu) => (if has_file { config } else { fallback }, Some(cpu), None),
+        Err(no_cpu) => (fallback, None, Some(no_cpu)),
+    })
 }
 
 /// The facts of the process in a trace. One whose runtime is too old to report them has a name all the same.

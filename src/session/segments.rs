@@ -49,7 +49,7 @@ impl Segments {
     /// Opens what was written, and nothing that took its place: no link is followed, and a pipe is not waited for.
     fn open(&self, segment: Segment) -> io::Result<File> {
         let file = files::open(&self.path(segment.number))?;
-        if FileId::of(&file)? == segment.id { Ok(file) } else { Err(io::Error::other("another file has taken its place")) }
+        if FileId::of(&file)? == segment.id { Ok(file) } else { Err(io::Error::other("it was replaced by another file")) }
     }
 
     fn said(&self, number: u32, what: &str, error: &io::Error) -> String {
@@ -146,7 +146,7 @@ mod tests {
         fs::write(&other, "another").unwrap();
         fs::rename(other, folder.path().join("a.0002")).unwrap();
         let words = segments.take_oldest().unwrap_err();
-        assert!(words.contains("a.0002 cannot be read") && words.contains("taken its place"), "{words}");
+        assert!(words.contains("a.0002 cannot be read") && words.contains("replaced by another file"), "{words}");
         segments.release();
         assert_eq!(names(folder.path()), ["a.0001", "a.0002"]);
     }

@@ -149,7 +149,7 @@ async fn names_of_older_methods_come_while_it_goes_on() {
     assert!(outcome(&recording).complete);
     assert_eq!(read(&bench.file()), (Ending::Complete, recording.events, recording.bytes));
 
-    // What has no sample without a name asks for none.
+    // What has no sample without a name requests none.
     let recorder = bench.start(Plan { file: bench.dir.path().join("b.nettrace"), ..bench.plan() }).await;
     timeout(Duration::from_secs(60), recorder.progress().wait_for(|recording| recording.elapsed.as_secs() >= 3)).await.unwrap().unwrap();
     recorder.stop();
@@ -316,7 +316,7 @@ async fn every_version_is_watched_and_says_what_it_cannot_leave_out() {
         let process = Process { runtime: Some(RuntimeVersion::new(version)), ..bench.process.clone() };
         let watched = Watch { process, interval: Duration::from_secs(1), meters: false };
         let (stop, stopped) = tokio::sync::watch::channel(false);
-        let publish = |counters: CountersSnapshot| {
+        let publish = |counters: CountersSnapshot, _| {
             let _ = stop.send_replace(!counters.counters.is_empty());
             std::future::ready(())
         };
@@ -340,7 +340,7 @@ async fn an_event_ends_it() {
     assert_eq!(read(&bench.file()), (Ending::Complete, recording.events, recording.bytes));
 }
 
-/// What a flight recorder says in the end is what its file holds, and the rundown is in it.
+/// What a flight recorder reports in the end is what its file holds, and the rundown is in it.
 #[tokio::test]
 async fn a_flight_recorder_writes_what_it_kept() {
     let rates = Rates { gc: 2.0, exception: 5.0, contention: 5.0, jit: 5.0, sample: 200.0, custom: 20_000.0, waves: 0.0 };

@@ -6,47 +6,120 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::ThreadUse;
+use crate::analysis::ThreadCpu;
+use crate::model::{CpuLimit, CpuSupply, ThreadUse};
 use crate::net::client::Client;
+use crate::net::clock::monotonic;
 
-/// The time between two looks. A look reads three small files for each thread.
+/// The time between two looks. A look reads four small files for each thread.
 const PACE: Duration = Duration::from_secs(2);
 /// Most threads that are looked at, and that are remembered.
 const MOST: (usize, usize) = (512, 4096);
 
 /// The threads of a process since a recording began.
 #[derive(Debug, Default)]
-pub(super) struct Threads {
-    /// By number: the time at the first look, and the latest. A thread that ended stays.
-    known: BTreeMap<u64, (Duration, ThreadUse)>,
+pub struct Threads {
+    /// By number: the times on a processor and without one at the first look, and the latest. A thread that ended stays.
+    known: BTreeMap<u64, ([Duration; 2], ThreadUse)>,
     due: Option<Instant>,
     shown: Arc<[ThreadUse]>,
+    /// The CPU limits of its control groups, each at the first look that found it.
+    limits: Vec<CpuLimit>,
+    /// Those of the latest look, with what happened since the first.
+    limits_since: Vec<CpuLimit>,
+    /// What all processes of the machine had taken at the first look, and have since.
+    machine: Option<(Duration, Duration)>,
+    /// Whether there were more threads than are looked at: what comes into view may be old.
+    is_cut: bool,
+    /// CPU times of the threads of the latest look, since the recording began.
+    times: ThreadCpu,
 }
 
 impl Threads {
-    /// What is known, after a look where one is due.
-    pub(super) fn look(&mut self, client: &Client) -> Arc<[ThreadUse]> {
+    /// What is known after a look, where one is due.
+    pub fn look(&mut self, client: &Client) -> Option<Arc<[ThreadUse]>> {
         let now = Instant::now();
-        if self.due.is_none_or(|due| due <= now) {
+        let is_due = self.due.is_none_or(|due| due <= now);
+        is_due.then(|| {
             let first = self.due.replace(now + PACE).is_none();
             self.take(client.thread_times(MOST.0), first);
+            self.take_limits(client.cpu_limits());
+            if let Some(busy) = client.machine_busy() {
+                let began = self.machine.map_or(busy, |(began, _)| began);
+                self.machine = Some((began, busy.saturating_sub(began)));
+            }
+            self.shown.clone()
+        })
+    }
+
+    /// What else decided how much CPU it got since the recording began.
+    pub fn cpu_supply(&self) -> CpuSupply {
+        CpuSupply::of(&self.limits_since, self.machine.map(|(_, since)| since))
+    }
+
+    /// Makes another look due.
+    pub fn hurry(&mut self) {
+        self.due = self.due.map(|_| Instant::now());
+    }
+
+    /// CPU times of the threads of the latest look, and now on the clock of the stream, CLOCK_MONOTONIC.
+    pub fn cpu_times(&self) -> (i64, ThreadCpu) {
+        (i64::try_from(monotonic().as_nanos()).unwrap_or(i64::MAX), self.times.clone())
+    }
+
+    fn take_limits(&mut self, now: Vec<CpuLimit>) {
+        // It has ended: what was found stays.
+        if !now.is_empty() {
+            self.limits_since = limits_since(&mut self.limits, now);
         }
-        self.shown.clone()
     }
 
     fn take(&mut self, times: Vec<ThreadUse>, first: bool) {
+        self.times.clear();
+        self.is_cut |= times.len() >= MOST.0;
         for time in times {
             let room = self.known.len() < MOST.1;
-            if let Some((_, known)) = self.known.get_mut(&time.thread) {
-                *known = time;
-            } else if room {
-                // What a thread took before the recording does not count; one that came later took all of it since.
-                self.known.insert(time.thread, (if first { time.cpu } else { Duration::ZERO }, time));
-            }
+            let (thread, cpu) = (time.thread, time.cpu);
+            let before = match self.known.get_mut(&thread) {
+                Some((before, known)) => {
+                    // Another thread has its number now.
+                    if cpu < known.cpu {
+                        *before = <[Duration; 2]>::default();
+                    }
+                    *known = time;
+                    *before
+                }
+                None => {
+                    // What a thread took before the recording does not count; one that came later took all of it since.
+                    let before = if first || self.is_cut { [cpu, time.runnable.unwrap_or_default()] } else { <[Duration; 2]>::default() };
+                    if room {
+                        self.known.insert(thread, (before, time));
+                    }
+                    before
+                }
+            };
+            self.times.push((thread, u64::try_from(cpu.saturating_sub(before[0]).as_nanos()).unwrap_or(u64::MAX)));
         }
-        let since = |(before, now): &(Duration, ThreadUse)| ThreadUse { cpu: now.cpu.saturating_sub(*before), ..now.clone() };
+        let since = |([cpu, runnable], now): &([Duration; 2], ThreadUse)| ThreadUse {
+            cpu: now.cpu.saturating_sub(*cpu),
+            runnable: now.runnable.map(|time| time.saturating_sub(*runnable)),
+            ..now.clone()
+        };
         self.shown = self.known.values().map(since).collect();
     }
+}
+
+/// What happened since the first look at each of the limits that are found now. A process that was moved to another control group has other limits than before.
+pub(super) fn limits_since(first: &mut Vec<CpuLimit>, now: Vec<CpuLimit>) -> Vec<CpuLimit> {
+    first.retain(|known| now.iter().any(|limit| limit.group == known.group));
+    let since = |limit: CpuLimit| match first.iter().find(|known| known.group == limit.group) {
+        Some(known) => limit.since(*known),
+        None => {
+            first.push(limit);
+            limit.since(limit)
+        }
+    };
+    now.into_iter().map(since).collect()
 }
 
 #[cfg(test)]
@@ -55,13 +128,36 @@ mod tests {
 
     #[test]
     fn time_before_the_recording_does_not_count_and_threads_that_ended_stay() {
-        let thread =
-            |thread, seconds| ThreadUse { thread, name: format!("t{thread}").into(), cpu: Duration::from_secs(seconds), state: 'S' };
+        let thread = |thread, seconds| {
+            let (cpu, runnable) = (Duration::from_secs(seconds), Some(Duration::from_secs(2 * seconds)));
+            ThreadUse { thread, name: format!("t{thread}").into(), cpu, runnable, state: 'S' }
+        };
         let mut threads = Threads::default();
         threads.take(vec![thread(9, 100), thread(7, 5)], true);
         threads.take(vec![thread(9, 103), thread(8, 2)], false);
         assert_eq!(threads.shown[..], [thread(7, 0), thread(8, 2), thread(9, 3)]);
+        assert_eq!(threads.cpu_times().1, [(9, 3_000_000_000), (8, 2_000_000_000)], "what has ended has no time");
+        // Another thread gets a number again.
+        threads.take(vec![thread(9, 1)], false);
+        assert_eq!(threads.shown[..], [thread(7, 0), thread(8, 2), thread(9, 1)]);
         threads.take((10..9000).map(|id| thread(id, 1)).collect(), false);
         assert_eq!(threads.shown.len(), MOST.1);
+    }
+
+    #[test]
+    fn the_limit_that_held_it_back_most_is_shown() {
+        let limit = |group, cores, periods, throttled| CpuLimit { group, cores, periods, throttled };
+        let mut threads = Threads::default();
+        assert_eq!(threads.cpu_supply(), CpuSupply::default());
+        threads.take_limits(vec![limit(1, 0.5, 100, 90), limit(2, 2.0, 1000, 900)]);
+        threads.take_limits(vec![limit(1, 0.5, 140, 128), limit(2, 2.0, 1040, 901)]);
+        let half = Some(limit(1, 0.5, 40, 38));
+        assert_eq!(threads.cpu_supply().limit, half, "what was before the recording does not count");
+        threads.take_limits(Vec::new());
+        assert_eq!(threads.cpu_supply().limit, half, "it has ended");
+        threads.take_limits(vec![limit(3, 1.0, 7, 7), limit(2, 2.0, 1050, 901)]);
+        assert_eq!(threads.cpu_supply().limit, Some(limit(2, 2.0, 50, 1)), "of the group that it was moved to nothing is known yet");
+        threads.take_limits(vec![limit(3, 0.7, 17, 14), limit(2, 2.0, 1060, 901)]);
+        assert_eq!(threads.cpu_supply().limit, Some(limit(3, 0.7, 10, 7)));
     }
 }

@@ -92,7 +92,7 @@ pub enum Unfinished {
 pub(super) struct TraceSession {
     client: Client,
     id: SessionId,
-    /// What was asked for and cannot be had.
+    /// What was requested and is not available.
     losses: Vec<Loss>,
     /// A second handle to the stream, to close it from here.
     closer: Closer,
@@ -155,7 +155,7 @@ impl TraceSession {
         self.id
     }
 
-    /// What was asked for and cannot be had of this runtime.
+    /// What was requested and is not available in this runtime.
     pub(super) fn losses(&self) -> &[Loss] {
         &self.losses
     }

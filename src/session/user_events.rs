@@ -74,7 +74,7 @@ impl KernelSession {
     /// Ends it, and waits until it has.
     ///
     /// # Errors
-    /// [`Unfinished`]: the runtime did not say that it has ended.
+    /// [`Unfinished`]: the runtime did not confirm its end.
     pub async fn end(self) -> Result<(), Unfinished> {
         let mut drained = pin!(self.stream.drain());
         let refusal = tokio::select! {

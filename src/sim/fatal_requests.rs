@@ -1,6 +1,6 @@
 //! Requests that kill the process they are sent to.
 //!
-//! A simulated runtime dies of what a real one dies of, so that a test in which it survives says something about the client. The list
+//! A simulated runtime dies of what a real one dies of, so that a test in which it survives is evidence about the client. The list
 //! is what was seen on real runtimes 3.1, 8, 9 and 10; versions between behave as the next one that was seen.
 
 use crate::ipc::{CommandCode, Message};

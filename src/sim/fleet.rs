@@ -18,7 +18,6 @@ use super::server::Simulated;
 use super::spec::{Fault, Rates, Script, Spec};
 use crate::net::stream::address_in;
 
-/// The processes of the demo.
 const DEMO: &str = include_str!("../../assets/demo.toml");
 
 /// The machine that the fleet lives on has been up this long when the fleet starts.

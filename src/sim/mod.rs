@@ -3,13 +3,13 @@
 //! They serve `--demo` and the tests. A simulated runtime answers what a real one of its version answers, blocks where it blocks, and dies of
 //! the requests that a real one dies of; faults can be added. The ordinary program talks to it over the ordinary socket: nothing else in dn-top
 //! knows that it is not real.
+
 #[cfg_attr(windows, allow(dead_code, reason = "the version is in the path of a library on Linux alone"))]
 mod facts;
 mod fatal_requests;
 mod fleet;
 #[cfg_attr(windows, path = "windows/handle.rs")]
 mod handle;
-mod legacy;
 mod port;
 #[cfg_attr(windows, path = "windows/proc_tree.rs")]
 mod proc_tree;

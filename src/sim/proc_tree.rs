@@ -12,7 +12,6 @@ use std::time::Duration;
 use super::facts::Facts;
 use crate::ipc::RuntimeVersion;
 
-/// The tree.
 #[derive(Debug)]
 pub(super) struct ProcTree(PathBuf);
 
@@ -29,13 +28,12 @@ impl ProcTree {
         replace(&self.0, "uptime", &format!("{:.2} 0.00\n", up.as_secs_f64()))
     }
 
-    /// Adds a process.
     pub(super) fn add(&self, facts: &Facts, tmp: &Path, _: &Path) -> io::Result<()> {
         let dir = self.0.join(facts.pid.to_string());
         fs::create_dir_all(dir.join("ns"))?;
         let comm = comm(facts);
         let Facts { pid, ns_pid, uid, threads, .. } = facts;
-        // Every simulated process says it is in our namespaces even where it shows another pid: its socket is in the shared folder.
+        // Every simulated process is shown in our namespaces even where it shows another pid: its socket is in the shared folder.
         for ns in ["pid", "mnt"] {
             symlink(format!("{ns}:[1]"), dir.join("ns").join(ns))?;
         }

@@ -24,7 +24,6 @@ const MEAN_PAUSE_MS: f64 = 1.25;
 /// Threads that do the program's work; the first is the main thread.
 const WORKERS: u64 = 6;
 
-/// What can happen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Happening {
     Gc,

@@ -1,4 +1,4 @@
-//! What a simulated session was asked for.
+//! What a simulated session was requested with.
 
 use crate::ipc::{EventFilter, FilteredProvider, FilteredStream, Provider, Providers};
 
@@ -18,7 +18,6 @@ impl Requested {
         Self { providers: stream.providers.iter().cloned().collect(), rundown: stream.rundown_keyword != 0 }
     }
 
-    /// The provider as it was requested.
     pub(super) fn provider(&self, name: &str) -> Option<&Provider> {
         self.providers.iter().map(|filtered| &filtered.provider).find(|provider| provider.name().eq_ignore_ascii_case(name))
     }

@@ -32,7 +32,6 @@ const SESSION_BYTES: u64 = 0x200;
 pub(super) enum Way {
     /// The runtime's own socket.
     Socket,
-    /// The port that it connects to.
     Port,
 }
 
@@ -68,7 +67,6 @@ pub(super) enum Answer {
 }
 
 impl Starting {
-    /// Its id.
     pub(super) fn id(&self) -> u64 {
         self.id
     }
@@ -174,7 +172,7 @@ impl Runtime {
                 self.perf_map(kind);
                 done
             }
-            // Seen on 8.0.33: it says no where the program runs. 9.0.7 and 10.0.14 do not survive it.
+            // Seen on 8.0.33: it refuses where the program runs. 9.0.7 and 10.0.14 do not survive it.
             Command::ApplyStartupHook { path } if !is_startup_hook(&path) && self.major() < 9 && !self.is_suspended() => {
                 Answer::No(Hresult::INVALID_ARGUMENT.into())
             }
@@ -279,7 +277,7 @@ impl Runtime {
             PerfMapKind::JitDump => vec![format!("jit-{pid}.dump")],
         };
         for name in names {
-            // A runtime that cannot write its perf map says "done" all the same.
+            // A runtime that cannot write its perf map answers "done" all the same.
             let _ = std::fs::write(self.folder.join(name), "7f0000001000 40 void [Simulated] Program::Main()\n");
         }
     }

@@ -14,12 +14,14 @@ use tokio::time::sleep;
 
 use super::fatal_requests::is_fatal;
 use super::handle;
-use super::legacy;
 use super::port::Caller;
 use super::runtime::{Answer, Runtime, Way};
 use super::spec::{Fault, Spec};
 use super::tolerated::{self, Reading};
-use crate::ipc::{Advertise, Command, CommandCode, Destination, Failure, FrameError, HEADER_BYTES, Hresult, MAX_MESSAGE, Message, Reply};
+use crate::ipc::{
+    Advertise, BufferMb, Command, CommandCode, Destination, Failure, FrameError, HEADER_BYTES, Hresult, LegacyRequest, MAX_MESSAGE,
+    Message, Reply,
+};
 use crate::net::stream::{Listener, Stream};
 
 /// The command set of profilers.
@@ -96,7 +98,7 @@ async fn serve(listener: Listener, mut caller: Option<Caller>, mut runtime: Runt
             _ => {}
         }
         if runtime.is_legacy() {
-            legacy::serve(connection, &mut runtime).await;
+            serve_legacy(connection, &mut runtime).await;
             continue;
         }
         let request = match read_request(&mut connection, runtime.major()).await {
@@ -157,7 +159,7 @@ async fn called(caller: Option<&mut Caller>) -> Stream {
 async fn read_request(connection: &mut Stream, major: u32) -> Result<Vec<u8>, Hresult> {
     let mut request = vec![0; HEADER_BYTES];
     fill(connection, &mut request, major).await?;
-    // The size field, whatever the magic says: the runtime reads the payload before it looks.
+    // The size field, whatever the magic is: the runtime reads the payload before it looks.
     let size = usize::from(u16::from_le_bytes([request[14], request[15]])).min(MAX_MESSAGE);
     if size > HEADER_BYTES {
         request.resize(size, 0);
@@ -212,4 +214,26 @@ async fn send(connection: &mut Stream, runtime: &Runtime, bytes: &[u8]) -> io::R
 
 fn failure(hresult: Hresult) -> Vec<u8> {
     Answer::No(hresult.into()).bytes()
+}
+
+/// What a preview of .NET Core 3.0 makes of a connection: one read, one answer of eight bytes, or none and the end.
+async fn serve_legacy(mut connection: Stream, runtime: &mut Runtime) {
+    let mut bytes = vec![0; MAX_MESSAGE];
+    let Ok(count) = connection.read(&mut bytes).await else { return };
+    let command = match LegacyRequest::decode(&bytes[..count]) {
+        Some(LegacyRequest::Stop(session)) => Command::StopTracing { session },
+        Some(LegacyRequest::Collect { buffer_mb, providers }) => {
+            let Ok(buffer) = BufferMb::new(buffer_mb) else { return };
+            Command::CollectTracing { buffer, providers }
+        }
+        None => return,
+    };
+    let stopped = if let Command::StopTracing { session } = &command { session.0 } else { 0 };
+    let answer = runtime.answer(command, Way::Socket).await;
+    let id = if let Answer::Stream(starting) = &answer { starting.id() } else { stopped };
+    // A client that has gone gets no answer, and its stream ends at the first write.
+    let sent = connection.write_all(&id.to_le_bytes()).await;
+    if let (Answer::Stream(starting), Ok(())) = (answer, sent) {
+        runtime.stream(connection, *starting);
+    }
 }

@@ -9,23 +9,19 @@ use crate::ipc::{Cookie, ProcessInfo, RuntimeVersion, Variable};
 /// One simulated runtime: its answers about itself, what happens in it, and its faults.
 #[derive(Debug, Clone)]
 pub struct Spec {
-    /// Process id in its own namespace: what it says of itself.
+    /// Process id in its own namespace: the one that it reports.
     pub pid: u32,
     /// Entry assembly.
     pub name: String,
     /// Runtime version; decides which commands it knows and what it tolerates.
     pub version: String,
-    /// Executable and arguments.
     pub command: Vec<String>,
     /// Its environment, `NAME=value`.
     pub environment: Vec<String>,
     /// Whether it waits at startup for a resume on its own socket.
     pub suspended: bool,
-    /// A diagnostic port that it connects to.
     pub port: Option<ConnectPort>,
-    /// What its sessions stream.
     pub script: Script,
-    /// What is wrong with it.
     pub fault: Option<Fault>,
 }
 
@@ -51,13 +47,9 @@ pub enum Script {
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rates {
-    /// Garbage collections.
     pub gc: f64,
-    /// Exceptions thrown.
     pub exception: f64,
-    /// Lock contentions.
     pub contention: f64,
-    /// Methods compiled.
     pub jit: f64,
     /// Thread samples, while the sample profiler is on.
     pub sample: f64,
@@ -83,11 +75,10 @@ pub enum Fault {
     Late(Duration),
     /// Sends replies byte by byte.
     Dribble,
-    /// Strings that it says of itself hold escape sequences.
+    /// Strings that it reports hold escape sequences.
     HostileText,
     /// Dies after so many bytes of a stream.
     CutStream(u64),
-    /// Does not stop sessions.
     NeverStop,
     /// Answers that it has stopped a session, and goes on sending.
     GoOn,
@@ -120,7 +111,7 @@ impl Spec {
         ["3.0.0-preview4", "3.0.0-preview5"].iter().any(|version| self.version.starts_with(version))
     }
 
-    /// What it says of itself. While suspended a runtime knows its executable but not its arguments.
+    /// What it reports of itself. While suspended a runtime reports its executable but not its arguments.
     pub(super) fn info(&self, suspended: bool) -> ProcessInfo {
         let hostile = if self.fault == Some(Fault::HostileText) { "\u{1b}]0;owned\u{7}\u{1b}[31m\r\n\u{202e}" } else { "" };
         let command = if suspended { &self.command[..1] } else { &self.command[..] };

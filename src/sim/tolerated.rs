@@ -7,11 +7,9 @@ use crate::ipc::{Command, CommandCode, Failure, HEADER_BYTES, Hresult, Message, 
 
 /// What a runtime makes of a request that it knows.
 pub(super) enum Reading {
-    /// This.
     Command(Command),
-    /// Nothing, and it says that all is done.
+    /// Nothing, and it answers that all is done.
     Ignored(CommandCode),
-    /// It says no.
     Refused(Failure),
 }
 
@@ -29,11 +27,11 @@ pub(super) fn read(message: &Message<'_>) -> Reading {
             id[..message.payload.len()].copy_from_slice(message.payload);
             Reading::Command(Command::StopTracing { session: SessionId(u64::from_le_bytes(id)) })
         }
-        // It sets a variable without a name, or with one that cannot be asked for.
+        // It sets a variable without a name, or with one that cannot be read back.
         Some(code @ Code::SetEnvironmentVariable) if refused == Hresult::INVALID_ARGUMENT && message.payload[..4] != [0; 4] => {
             Reading::Ignored(code)
         }
-        // It has room for words here, and none to say.
+        // The reply has room for a message here, and it is empty.
         Some(Code::GenerateCoreDump3) if refused == Hresult::FAIL => {
             Reading::Refused(Failure { hresult: refused, message: Some(String::new()) })
         }

@@ -21,7 +21,6 @@ const INSTANCE: u64 = 1;
 /// Bytes of a slice: most packets come in several.
 const SLICE: usize = 50;
 
-/// What the port does.
 #[derive(Debug, Clone, Default)]
 pub struct ConsumerBehaviour {
     /// Whether the kernel's data source is registered.
@@ -45,9 +44,7 @@ pub enum ConsumerFault {
     Garbage,
     /// It answers with a message that cannot be decoded.
     Nonsense,
-    /// It closes the connection.
     Closes,
-    /// It does not answer.
     Silent,
     /// It answers that it did not do it.
     Refuses,
@@ -112,11 +109,9 @@ struct Consumer {
     service: Arc<TracingService>,
     behaviour: ConsumerBehaviour,
     seen: Arc<watch::Sender<ConsumerSeen>>,
-    /// The request whose reply says that the recording is over.
+    /// The request whose reply ends the recording.
     recording: Option<u64>,
-    /// Packets that were read.
     given: usize,
-    /// How often they were.
     readings: usize,
 }
 

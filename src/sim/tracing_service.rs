@@ -32,38 +32,32 @@ pub struct TracingBehaviour {
     pub methods: Vec<&'static str>,
     /// Number of the first.
     pub first_method: u32,
-    /// Size of a page in KB; `None` where the command does not say.
+    /// Size of a page in KB; `None` where the command has none.
     pub page_kb: Option<u32>,
-    /// Bytes of the memory.
     pub memory: u64,
-    /// Whether the memory is sealed.
     pub sealed: bool,
     /// How many files come with the command.
     pub files: usize,
     /// Whether they come with the reply to `InitializeConnection` instead.
     pub files_at_once: bool,
-    /// Whether it says that there is no memory (`use_shmem_emulation`).
+    /// Whether it announces that there is no memory (`use_shmem_emulation`).
     pub without_memory: bool,
     /// Whether replies have fields that no schema has.
     pub unknown_fields: bool,
-    /// What it does wrong.
     pub fault: TracingFault,
 }
 
 /// What a service does wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TracingFault {
-    /// Nothing.
     None,
     /// It answers with bytes that are no frame.
     Garbage,
     /// It closes each connection.
     Closes,
-    /// It never answers.
     Silent,
     /// It reads nothing more once a recording has begun.
     StopsReading,
-    /// It never frees a chunk.
     KeepsChunks,
     /// It writes into the memory all the time.
     Scribbles,

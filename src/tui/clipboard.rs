@@ -13,13 +13,12 @@ const DEADLINE: Duration = Duration::from_millis(500);
 /// Where a text went, or should go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Route {
-    /// The desktop's clipboard.
     Desktop,
     /// The terminal's own clipboard by escape sequence.
     Terminal,
 }
 
-/// Chooses by what the environment says: over SSH, or without a display, only the terminal can reach the person's clipboard.
+/// Chooses by the environment: over SSH, or without a display, only the terminal can reach the person's clipboard.
 pub(super) fn route(variable: impl Fn(&str) -> bool) -> Route {
     let remote = variable("SSH_TTY") || variable("SSH_CONNECTION");
     let display = variable("DISPLAY") || variable("WAYLAND_DISPLAY") || ["macos", "windows"].contains(&std::env::consts::OS);

@@ -45,7 +45,6 @@ const NO_MORE_OUTPUT: &str = "the terminal takes no more output";
 pub struct Dashboard {
     /// What is settled when it starts.
     pub options: Options,
-    /// How it looks.
     pub look: Look,
     /// Where to look for processes; `None` where recorded files are shown.
     pub machine: Option<Machine>,
@@ -53,14 +52,12 @@ pub struct Dashboard {
     pub refresh: Duration,
     /// Further names of environment variables that are masked.
     pub secrets: SecretPatterns,
-    /// What of the terminal is used.
     pub terminal: TerminalOptions,
 }
 
 /// How the dashboard looks.
 #[derive(Debug)]
 pub struct Look {
-    /// The theme.
     pub theme: Theme,
     /// Theme files, by name; where one cannot be used, why.
     pub own: Vec<(SafeText, Result<Theme, SafeText>)>,
@@ -79,7 +76,7 @@ pub struct Machine {
     pub port: Option<Port>,
 }
 
-/// Shows the dashboard until the person leaves it, then finishes the recordings, or goes on with them where that was asked for.
+/// Shows the dashboard until the person leaves it, then finishes the recordings, or goes on with them where that was requested.
 ///
 /// To be called inside a tokio runtime.
 ///
@@ -99,19 +96,19 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
         .with_names(options.output_name.clone(), secrets);
     let clock = Clock { begun: Instant::now(), zone: TimeZone::system() };
     // Before the window is measured: from here on no change of it is missed.
-    let mut signals = Signals::new().context("signals cannot be waited for")?;
+    let mut signals = Signals::new().context("cannot install signal handlers")?;
     let state = State::new(options, size()?, clock.now());
     let device = Arc::new(Device::open().context("the terminal cannot be opened")?);
     panic::guard(inbox.clone(), Arc::clone(&device));
-    signals::restore_before_core_dump(Arc::clone(&device)).context("signals cannot be waited for")?;
-    let terminal = Terminal::enter(device, terminal, look.on_light.is_some()).context("the terminal cannot be taken over")?;
-    let input = input::listen().context("the keyboard cannot be listened to")?;
+    signals::restore_before_core_dump(Arc::clone(&device)).context("cannot install signal handlers")?;
+    let terminal = Terminal::enter(device, terminal, look.on_light.is_some()).context("cannot set up the terminal")?;
+    let input = input::listen().context("cannot read the keyboard")?;
     let watcher = match directory {
         Some(directory) => {
             let ticks = Ticks::new(refresh).context("cannot start the refresh timer")?;
             tokio::spawn(watcher::watch(directory, ticks, wake, inbox))
         }
-        // What was asked for is begun with the first message.
+        // What was requested is begun with the first message.
         None => tokio::spawn(async move { drop(inbox.send(Msg::Tick).await) }),
     };
 
@@ -131,7 +128,6 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     left.unwrap_or_else(|panicked| resume_unwind(panicked)).map(drop)
 }
 
-/// The processes of this machine.
 fn directory(machine: Machine, access: Access) -> anyhow::Result<Directory> {
     let mut directory = Directory::new(machine.sources).context("the processes of this machine cannot be listed")?.with_access(access);
     if let Some(port) = machine.port {
@@ -155,7 +151,7 @@ async fn catch<T>(future: impl Future<Output = T>) -> std::thread::Result<T> {
     .await
 }
 
-/// Waits for recordings that were to go on without the dashboard, until they end or a signal asks to finish them.
+/// Waits for recordings that were to go on without the dashboard, until they end or a signal finishes them.
 async fn keep_recording(runner: &mut Runner, signals: &mut Signals) {
     let active = runner.recordings().active();
     if active == 0 {
@@ -173,7 +169,7 @@ async fn keep_recording(runner: &mut Runner, signals: &mut Signals) {
 async fn finish(runner: &mut Runner, signals: &mut Signals) {
     let active = runner.recordings().active();
     if active > 0 {
-        say(format_args!("finishing {}; Ctrl-C does without the last of the data", exit_report::recordings(active)));
+        say(format_args!("finishing {}; Ctrl-C skips the rest of the data", exit_report::recordings(active)));
     }
     runner.recordings().finish(signals).await;
 }
@@ -283,7 +279,13 @@ impl Screen<'_> {
                 ForTerminal::Copy { text, label } => {
                     let answer = match self.terminal.command(CopyToClipboard::to_clipboard_from(text)).context(NO_MORE_OUTPUT)? {
                         true => Msg::Copied { label: label.into(), to: Clipboard::Terminal },
-                        false => Msg::Failed(format!("the {label} was not copied: the terminal reads no output at the moment").into()),
+                        false => {
+                            let why = match self.terminal.interprets_sequences() {
+                                true => "the terminal does not accept it at the moment",
+                                false => "this console interprets no escape sequences",
+                            };
+                            Msg::Failed(format!("the {label} was not copied: {why}").into())
+                        }
                     };
                     update(&mut self.state, answer, self.clock.now());
                 }

@@ -1,4 +1,4 @@
-//! What is said on the terminal once the dashboard has gone from it.
+//! What is printed on the terminal once the dashboard has gone from it.
 
 use std::fmt::Display;
 use std::time::Duration;

@@ -9,7 +9,6 @@ use crate::app::{JobResult, Msg, Ticket};
 use crate::model::{Span, TraceFormat};
 use crate::session::{self, Destination, ExportOptions, ExportPart};
 
-/// What is to be exported.
 #[derive(Debug)]
 pub(super) struct ExportRequest {
     pub(super) source: PathBuf,
@@ -19,7 +18,7 @@ pub(super) struct ExportRequest {
     pub(super) ticket: Ticket,
 }
 
-/// Exports a file, says how far it has come, and gives up once nothing listens any more.
+/// Exports a file, reports its progress, and gives up once nothing listens any more.
 pub(super) fn start(wanted: ExportRequest, inbox: mpsc::Sender<Msg>) {
     tokio::task::spawn_blocking(move || {
         let ticket = wanted.ticket;
@@ -49,6 +48,7 @@ fn export(wanted: ExportRequest, inbox: &mpsc::Sender<Msg>) -> Result<JobResult,
     let passes = session::export(&[source], &options, &file, &mut go_on).map_err(|error| error.to_string())?;
     let bytes = destination.metadata().ok().map(|facts| facts.len());
     // One that goes on has no end yet.
-    let note = passes.iter().find_map(|(_, pass)| pass.trouble()).filter(|_| !grows);
+    let note = passes.iter().find_map(|exported| exported.pass.trouble()).filter(|_| !grows);
+    let note = note.or_else(|| passes.iter().find_map(|exported| exported.joined.as_ref().map(ToString::to_string)));
     Ok(JobResult { files: vec![destination.to_string_lossy().into_owned().into()], bytes, note: note.map(Into::into) })
 }

@@ -1,4 +1,4 @@
-//! Walks over heaps, one at a time, and the objects of the last one, which can be written to a file.
+//! Walks over heaps, one at a time, and the objects of the last one, which can be written to a file; and files that are read.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use crate::app::{JobResult, Msg, Ticket, WalkedHeap};
 use crate::model::{Process, SafeText};
 use crate::net::client::Client;
-use crate::session::{HeapFile, HeapWalk, walk_heap};
+use crate::session::{HeapFile, HeapWalk, read_heap, walk_heap};
 
 /// How long no event may come before a walk is given up.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -31,14 +31,13 @@ pub(super) struct Heaps {
     last: Arc<Mutex<Option<Arc<Kept>>>>,
     /// A walk that was canceled may still have its session stopped.
     turn: Arc<tokio::sync::Mutex<()>>,
+    /// Files are read one at a time as well: each may take several times its size of memory.
+    reading: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Heaps {
-    /// Walks the heap of a process.
     pub(super) fn walk(&mut self, client: Client, process: Process, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
-        self.wanted.retain(|_, wanted| Arc::strong_count(wanted) > 1);
-        let wanted = Arc::new(AtomicBool::new(true));
-        self.wanted.insert(ticket, Arc::clone(&wanted));
+        let wanted = self.want(ticket);
         let (turn, last) = (Arc::clone(&self.turn), Arc::clone(&self.last));
         tokio::spawn(async move {
             let _turn = turn.lock().await;
@@ -65,7 +64,38 @@ impl Heaps {
         });
     }
 
-    /// Ends a walk as soon as the runtime lets its session be stopped.
+    /// Reads a file, unless it was canceled before its turn.
+    pub(super) fn read(&mut self, path: PathBuf, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
+        let (wanted, reading) = (self.want(ticket), Arc::clone(&self.reading));
+        tokio::spawn(async move {
+            let turn = reading.lock_owned().await;
+            let read = move || {
+                // The next read starts when this one ends, also where its result is no longer awaited.
+                let _turn = turn;
+                if !wanted.load(Ordering::Relaxed) {
+                    return;
+                }
+                let began = Instant::now();
+                let result = read_heap(&path).map(|dump| {
+                    let retention = if wanted.load(Ordering::Relaxed) { dump.retention() } else { None };
+                    Arc::new(WalkedHeap { heap: dump.heap, retention, took: began.elapsed(), trouble: None })
+                });
+                // The receiver is gone once the dashboard has quit.
+                let _ = inbox.blocking_send(Msg::HeapWalked { ticket, result: result.map_err(SafeText::from) });
+            };
+            tokio::task::spawn_blocking(read);
+        });
+    }
+
+    /// What says whether an answer is still awaited.
+    fn want(&mut self, ticket: Ticket) -> Arc<AtomicBool> {
+        self.wanted.retain(|_, wanted| Arc::strong_count(wanted) > 1);
+        let wanted = Arc::new(AtomicBool::new(true));
+        self.wanted.insert(ticket, Arc::clone(&wanted));
+        wanted
+    }
+
+    /// Ends a walk as soon as the runtime lets its session be stopped; of a file, what was not begun.
     pub(super) fn cancel(&mut self, ticket: Ticket) {
         if let Some(wanted) = self.wanted.remove(&ticket) {
             wanted.store(false, Ordering::Relaxed);

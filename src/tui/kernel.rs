@@ -15,7 +15,6 @@ use crate::session::{KernelSession, StopRequest};
 pub(super) struct KernelRequest {
     /// How it looks before anything has happened.
     pub(super) recording: Recording,
-    /// What to ask for.
     pub(super) events: UserEvents,
     /// The file that the runtime needs, or a sentence about all that is missing.
     pub(super) data: Result<UserEventsData, String>,

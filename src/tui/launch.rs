@@ -17,18 +17,16 @@ use crate::session::{ChildOutput, Launch, LaunchEvent, Launched, Orphans, Plan, 
 /// Time between two looks at what it has written.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What is to be started.
 pub(super) struct LaunchRequest {
     pub(super) words: Vec<String>,
     pub(super) id: RecordingId,
     pub(super) order: TraceOptions,
-    /// What the recording is called.
     pub(super) output_name: OutputName,
     pub(super) output: PathBuf,
     pub(super) ticket: Ticket,
 }
 
-/// Starts it, hands it over to be recorded, shows what it writes, and says how it ended.
+/// Starts it, hands it over to be recorded, shows what it writes, and reports how it ended.
 pub(super) async fn run(wanted: LaunchRequest, start: oneshot::Sender<(Launched, Plan)>, inbox: mpsc::Sender<Msg>) {
     let ticket = wanted.ticket;
     let result = match create(&wanted.output) {

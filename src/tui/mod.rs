@@ -37,9 +37,11 @@ mod ticks;
 mod tty;
 mod watcher;
 mod watches;
+mod work;
 
 pub use clipboard::clipboard_reaches;
 pub use event_loop::{Dashboard, Look, Machine, run};
 pub use exit_report::{say, write_stderr};
 pub use input_parser::InputParser;
 pub use terminal::TerminalOptions;
+pub use tty::interprets_sequences;

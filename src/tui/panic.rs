@@ -28,10 +28,10 @@ pub(super) fn guard(inbox: mpsc::Sender<Msg>, device: Arc<Device>) {
             Err(error) => format!("please report it (no report file could be written: {error})"),
         };
         if is_dashboard {
-            say(format_args!("the dashboard broke: {words}"));
-            say(format_args!("what is being recorded is finished; {more}"));
+            say(format_args!("the dashboard crashed: {words}"));
+            say(format_args!("recordings are finished; {more}"));
         } else {
-            // A full inbox loses the message; the task's own result still says that it failed.
+            // A full inbox loses the message; the task's own result still shows that it failed.
             let _ = inbox.try_send(Msg::TaskPanicked(format!("{words}; {more}").into()));
         }
     }));
@@ -44,7 +44,7 @@ fn words(info: &PanicHookInfo<'_>) -> String {
     format!("{}{place}", said.unwrap_or("no reason given"))
 }
 
-/// Leaves a new file with what is known, and says where. Nothing of any process is in it.
+/// Leaves a new file with what is known, and prints where. Nothing of any process is in it.
 fn report(words: &str) -> io::Result<PathBuf> {
     let mut file = tempfile::Builder::new().prefix("dn-top-panic-").suffix(".txt").tempfile()?;
     let (name, version, thread) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"), thread::current());
@@ -101,8 +101,8 @@ mod tests {
         assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None);
         assert_eq!(format!("{:?}", pair.master.get_termios()), settings);
         let report = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
-        let expected = format!("what is being recorded is finished; please report it, with {}", report.display());
-        assert!(said.contains("dn-top: the dashboard broke: the picture broke at src/tui/panic.rs:"), "{said}");
+        let expected = format!("recordings are finished; please report it, with {}", report.display());
+        assert!(said.contains("dn-top: the dashboard crashed: the picture broke at src/tui/panic.rs:"), "{said}");
         assert!(said.contains(&expected), "{said}");
         let report = std::fs::read_to_string(report).unwrap();
         assert!(report.contains("the picture broke at src/tui/panic.rs:") && report.contains("a_panic_in_the_dashboard"), "{report}");

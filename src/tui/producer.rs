@@ -11,7 +11,7 @@ use super::signals::Signals;
 use crate::app::{JobResult, Msg, Ticket};
 use crate::session::{self, Serve};
 
-/// How long it may take to end before that is said.
+/// How long it may take to end before that is reported.
 const SHORT: Duration = Duration::from_millis(300);
 
 /// What is served, and how to end that.
@@ -55,7 +55,7 @@ impl Producer {
         self.stop();
         let mut all_over = std::pin::pin!(async { while self.tasks.join_next().await.is_some() {} });
         if timeout(SHORT, &mut all_over).await.is_err() {
-            say(format_args!("ending sessions of Perfetto's tracing service; Ctrl-C does without the last of the data"));
+            say(format_args!("ending sessions of Perfetto's tracing service; Ctrl-C skips the rest of the data"));
             tokio::select! {
                 () = all_over => {}
                 () = signals.end() => {}

@@ -19,7 +19,6 @@ use crate::session::{Launched, Plan, Recorder, Slot, StopRequest};
 /// How long recordings may take to finish after the dashboard has gone.
 const LAST_WAIT: Duration = Duration::from_secs(60);
 
-/// Recordings by their number.
 #[derive(Debug, Default)]
 pub(super) struct Recordings {
     requests: BTreeMap<RecordingId, watch::Sender<StopRequest>>,
@@ -103,7 +102,7 @@ impl Recordings {
         self.over.drain(..).for_each(|recording| exit_report::print(&recording));
     }
 
-    /// Waits until all are over, and says what became of each.
+    /// Waits until all are over, and reports how each ended.
     pub(super) async fn all_over(&mut self) {
         self.print_outcomes();
         while let Some(over) = self.tasks.join_next().await {

@@ -1,6 +1,5 @@
 //! The one runner of effects: does what `update` wants done, on the task pool, and answers with messages.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,17 +16,17 @@ use super::launch::{self, LaunchRequest};
 use super::producer::Producer;
 use super::recordings::Recordings;
 use super::watches::Watches;
-use crate::app::tabs::Stacks;
+use super::work::{clean_up, close_port, control, stacks};
 use crate::app::{Clipboard, Effect, JobResult, Msg};
-use crate::ipc::Command;
 use crate::model::{OutputName, Process, ProcessKey, Recording, RecordingId, SafeText, SecretPatterns, TraceOptions, Variable};
 use crate::net::client::Client;
+use crate::net::log;
 use crate::net::port;
 use crate::net::user_events::Kernel;
-use crate::net::{Clients, Directory, RemovedSockets, remove_stale_sockets};
+use crate::net::{Clients, Directory};
 use crate::session::{self, Plan, Serve, Settings, Watch};
 
-/// The shortest time between two values of a watched process: more often costs it more and says no more.
+/// The shortest time between two values of a watched process: more often costs it more and shows no more.
 const SHORTEST: Duration = Duration::from_secs(1);
 
 /// What of an effect only the event loop can do, because it alone touches the terminal.
@@ -59,7 +58,6 @@ pub(super) struct Runner {
     /// Time between two values of a watched process.
     interval: Duration,
     desktop: Desktop,
-    /// What recordings are called.
     output_name: OutputName,
     /// Further names of environment variables that are masked.
     secrets: Arc<SecretPatterns>,
@@ -67,8 +65,17 @@ pub(super) struct Runner {
     inbox: mpsc::Sender<Msg>,
 }
 
-/// Threads of a process that are listed: each takes three small files.
+/// Threads of a process that are listed: each takes four small files.
 const MOST_THREADS: usize = 512;
+
+impl Drop for Runner {
+    /// Removes the socket of a port that is served: tasks that are cut off at the end hold clients as well, and would leave it.
+    fn drop(&mut self) {
+        if let Some(clients) = &self.clients {
+            clients.close_port();
+        }
+    }
+}
 
 impl Runner {
     pub(super) fn new(clients: Option<Clients>, refresh: Duration, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) -> Self {
@@ -92,8 +99,9 @@ impl Runner {
     }
 
     /// The same with other names of files, and of secrets.
-    pub(super) fn with_names(self, output_name: OutputName, secrets: SecretPatterns) -> Self {
-        Self { output_name, secrets: Arc::new(secrets), ..self }
+    pub(super) fn with_names(mut self, output_name: OutputName, secrets: SecretPatterns) -> Self {
+        (self.output_name, self.secrets) = (output_name, Arc::new(secrets));
+        self
     }
 
     /// Keeps what effects need to know of the processes: they name them by key.
@@ -148,6 +156,7 @@ impl Runner {
                 Ok((client, process)) => self.heaps.walk(client, process, ticket, self.inbox.clone()),
                 Err(gone) => self.send(Msg::HeapWalked { ticket, result: Err(gone.into()) }),
             },
+            Effect::ReadHeap { ticket, path } => self.heaps.read(path, ticket, self.inbox.clone()),
             Effect::CancelHeapWalk { ticket } => self.heaps.cancel(ticket),
             Effect::WriteHeap { walk, destination, ticket } => self.heaps.write(walk, destination, ticket, self.inbox.clone()),
             Effect::StartTrace { id, key, order } => {
@@ -170,6 +179,16 @@ impl Runner {
                     let files = session::recorded_files(&known, &folder);
                     // The receiver is gone once the dashboard has quit.
                     let _ = inbox.blocking_send(Msg::FilesFound { ticket, files });
+                });
+            }
+            Effect::ReadLog => self.send(Msg::OwnLog(log::latest().into())),
+            Effect::FindFreeName { proposed, here } => {
+                let inbox = self.inbox.clone();
+                tokio::task::spawn_blocking(move || {
+                    let free = session::free_name_beside(&proposed, &here);
+                    if free != proposed {
+                        let _ = inbox.blocking_send(Msg::FreeName { proposed, free });
+                    }
                 });
             }
             Effect::Export { source, destination, format, span, ticket } => {
@@ -315,7 +334,7 @@ impl Runner {
         clients.directory().map_err(|error| format!("the processes of this machine cannot be listed: {error}"))
     }
 
-    /// Serves a port, and says what programs need to connect to it.
+    /// Serves a port, and shows what programs need to connect to it.
     fn serve(&self, path: &Path) -> Result<JobResult, String> {
         let clients = self.clients.as_ref().ok_or("recorded files are open, not processes")?;
         port::make_room();
@@ -358,47 +377,6 @@ impl Runner {
         });
         ForTerminal::Nothing
     }
-}
-
-fn stacks(sampled: session::ThreadStacks) -> Arc<Stacks> {
-    let session::ThreadStacks { groups, names, ended } = sampled;
-    let trouble = ended.err().map(|why| format!("Some method names may be missing: {why}.").into());
-    Arc::new(Stacks { groups, names: names.into_iter().collect(), trouble })
-}
-
-/// Sends a command that changes the process, with what is in the file where it takes any.
-async fn control(client: &Client, mut command: Command, file: Option<&Path>) -> Result<(), String> {
-    if let (Command::AttachProfiler { data, .. }, Some(file)) = (&mut command, file) {
-        let file = file.to_owned();
-        let read =
-            tokio::task::spawn_blocking(move || session::client_data(&file).map_err(|error| format!("{:#}", anyhow::Error::new(error))));
-        *data = read.await.unwrap_or_else(|_| Err("reading the profiler's data failed inside dn-top".to_owned()))?;
-    }
-    client.run(&command).await.map(drop).map_err(|error| error.to_string())
-}
-
-/// Takes the port down once those run that wait.
-async fn close_port(clients: &Clients, waiting: &[Process]) -> Result<(), String> {
-    for process in waiting {
-        if let Some(Err(error)) = clients.resume(process).await {
-            return Err(format!("The port is still served, because {} waits on: {error}", process.name));
-        }
-    }
-    clients.close_port();
-    Ok(())
-}
-
-/// Removes stale sockets, and says how many.
-fn clean_up(folders: &BTreeSet<PathBuf>) -> Result<JobResult, String> {
-    let mut all = RemovedSockets::default();
-    for folder in folders {
-        let found = remove_stale_sockets(folder).map_err(|error| format!("Cannot list {}: {error}", folder.display()))?;
-        all.removed += found.removed;
-        all.kept += found.kept;
-    }
-    let sockets = |count: usize| if count == 1 { "1 socket".to_owned() } else { format!("{count} sockets") };
-    let note = (all.kept > 0).then(|| format!("{} kept: of other users, or less than a minute old", sockets(all.kept)).into());
-    Ok(JobResult { files: vec![format!("{} removed", sockets(all.removed)).into()], note, ..JobResult::default() })
 }
 
 fn shown(path: impl AsRef<std::path::Path>) -> SafeText {

@@ -8,10 +8,10 @@ use std::time::Duration;
 use crossterm::queue;
 use crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate, SetTitle, disable_raw_mode, enable_raw_mode};
 use ratatui::Frame;
-use ratatui::backend::{Backend, CrosstermBackend};
+use ratatui::backend::Backend;
 
 use super::background;
-use super::tty::Tty;
+use super::tty::{FrameBackend, Tty};
 
 /// Alternate screen, which some terminals do not clear, bracketed paste, no cursor.
 const TAKE: &[u8] = b"\x1b[?1049h\x1b[2J\x1b[?2004h\x1b[?25l";
@@ -27,12 +27,9 @@ const LAST_WRITE: Duration = Duration::from_secs(1);
 const SAVE_TITLE: &[u8] = b"\x1b[22;2t";
 const RESTORE_TITLE: &[u8] = b"\x1b[23;2t";
 
-/// What of a terminal is used.
 #[derive(Debug, Clone, Copy)]
 pub struct TerminalOptions {
-    /// Buttons and the wheel.
     pub mouse: bool,
-    /// The title of its window.
     pub title: bool,
 }
 
@@ -64,7 +61,7 @@ impl Device {
             self.tty.discard();
             let _ = self.tty.write(&sequence);
         }
-        self.tty.capture_mouse(false);
+        self.tty.give_back();
         let _ = disable_raw_mode();
     }
 }
@@ -95,7 +92,7 @@ impl Write for Held {
 
 /// The terminal, taken over. Dropping it gives it back.
 pub(super) struct Terminal {
-    inner: ratatui::Terminal<CrosstermBackend<Held>>,
+    inner: ratatui::Terminal<FrameBackend<Held>>,
     held: Held,
     /// What of the last frame the terminal has not taken yet.
     unwritten: Vec<u8>,
@@ -110,10 +107,10 @@ pub(super) struct Terminal {
 impl Terminal {
     /// Takes the terminal over: raw mode, alternate screen, bracketed paste and, if wished, the mouse.
     ///
-    /// Where `asks_background` says so it is asked for its background, and answers by way of the keyboard.
+    /// With `asks_background` its background is queried; the answer arrives with the keys.
     pub(super) fn enter(device: Arc<Device>, options: TerminalOptions, asks_background: bool) -> io::Result<Self> {
         let held = Held::default();
-        let mut backend = CrosstermBackend::new(held.clone());
+        let mut backend = device.tty.backend(held.clone());
         backend.draw(std::iter::empty())?;
         let nothing = held.bytes().len();
         held.bytes().clear();
@@ -132,7 +129,7 @@ impl Terminal {
         let _ = disable_raw_mode();
         enable_raw_mode()?;
         self.device.taken.store(true, Ordering::SeqCst);
-        self.device.tty.capture_mouse(self.options.mouse);
+        self.device.tty.take(self.options.mouse)?;
         self.device.titled.store(self.options.title, Ordering::SeqCst);
         self.title.clear();
         self.unwritten.clear();
@@ -156,7 +153,7 @@ impl Terminal {
 
     /// Forgets what is on the screen, so that the next frame draws everything.
     pub(super) fn clear(&mut self) -> io::Result<()> {
-        // The library's own `clear` asks the terminal where the cursor is, and the answer would go to the thread that waits for keys.
+        // The library's own `clear` queries the terminal for the cursor's position, and the answer would go to the thread that waits for keys.
         let size = self.inner.size()?;
         self.inner.resize(size.into())
     }
@@ -166,28 +163,38 @@ impl Terminal {
         !self.unwritten.is_empty()
     }
 
-    /// Draws one frame: one write, inside a synchronized update, and none if the picture did not change. Returns how many bytes it wrote.
+    /// Draws one frame: one write, inside a synchronized update, and none if the picture did not change. Returns how many bytes it wrote; `None` where the
+    /// console is drawn by calls.
     ///
     /// Not to be called while [`Self::is_behind`].
-    pub(super) fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<usize> {
+    pub(super) fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<Option<usize>> {
         queue!(self.held, BeginSynchronizedUpdate)?;
         let before = self.held.bytes().len();
         self.inner.autoresize()?;
         view(&mut self.inner.get_frame());
         self.inner.flush()?;
         self.inner.swap_buffers();
+        if !self.interprets_sequences() {
+            self.held.bytes().clear();
+            return Ok(None);
+        }
         if self.held.bytes().len() - before <= self.nothing {
             self.held.bytes().clear();
-            return Ok(0);
+            return Ok(Some(0));
         }
         queue!(self.held, EndSynchronizedUpdate)?;
         let bytes = self.held.bytes().len();
-        self.send().map(|()| bytes)
+        self.send().map(|()| Some(bytes))
     }
 
-    /// Writes a command between two frames; whether it was. A terminal that is behind takes none.
+    /// Whether escape sequences have an effect.
+    pub(super) fn interprets_sequences(&self) -> bool {
+        self.device.tty.interprets_sequences()
+    }
+
+    /// Writes a command between two frames; whether it was. A terminal that is behind, or interprets none, takes none.
     pub(super) fn command(&mut self, command: impl crossterm::Command) -> io::Result<bool> {
-        if self.is_behind() {
+        if self.is_behind() || !self.interprets_sequences() {
             return Ok(false);
         }
         queue!(self.held, command)?;
@@ -202,7 +209,6 @@ impl Terminal {
         Ok(())
     }
 
-    /// Rings the bell.
     pub(super) fn ring(&mut self) -> io::Result<()> {
         self.held.write_all(b"\x07")?;
         self.send()

@@ -4,11 +4,20 @@ use std::io::{self, Write, stderr};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use ratatui::backend::CrosstermBackend;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, write};
 use rustix::stdio::stdout;
 use rustix::termios::{QueueSelector, isatty, tcflush};
+
+/// Draws frames, as escape sequences.
+pub(super) type FrameBackend<W> = CrosstermBackend<W>;
+
+/// Whether the terminal interprets escape sequences: each does.
+pub fn interprets_sequences() -> bool {
+    true
+}
 
 /// A terminal to write to.
 pub(super) struct Tty(OwnedFd);
@@ -26,6 +35,16 @@ impl Tty {
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let path = format!("/proc/self/fd/{stream}");
         [path.as_str(), "/dev/tty"].into_iter().find_map(|path| open(path, flags, Mode::empty()).ok()).map(Self)
+    }
+
+    /// Whether what is written has an effect.
+    pub(super) fn interprets_sequences(&self) -> bool {
+        true
+    }
+
+    /// Draws frames into a writer.
+    pub(super) fn backend<W: Write>(&self, writer: W) -> FrameBackend<W> {
+        CrosstermBackend::new(writer)
     }
 
     /// Writes as much as the terminal takes now; `WouldBlock` where that is nothing.
@@ -62,8 +81,13 @@ impl Tty {
         let _ = tcflush(&self.0, QueueSelector::OFlush);
     }
 
-    /// Whether clicks are to come or not. A terminal does as the bytes say that are written to it.
-    pub(super) fn capture_mouse(&self, _: bool) {}
+    /// Nothing: a terminal is controlled by the bytes that are written to it.
+    pub(super) fn take(&self, _mouse: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Nothing, as well.
+    pub(super) fn give_back(&self) {}
 }
 
 /// Writes to standard error, unless it takes nothing for that long.

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_millis(40);
 /// Lists at every tick until the receiver is gone. `wake` requests one out of turn.
 pub(super) async fn watch(mut directory: Directory, ticks: Ticks, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) {
     let (mut failed, mut stale) = (false, StaleSockets::default());
-    // The first list is shown at once, with what /proc says; the second follows on its heels, with what the processes say.
+    // The first list is shown at once, with what /proc has; the second follows at once, with the answers of the processes.
     let mut patience = Duration::ZERO;
     let mut port_changes = None;
     loop {

@@ -137,7 +137,6 @@ impl<'a> Canvas<'a> {
         self.buffer.set_style(area, style);
     }
 
-    /// Empties an area.
     pub(super) fn clear(&mut self, area: Rect) {
         let area = area.intersection(self.buffer.area);
         for y in area.top()..area.bottom() {
@@ -149,7 +148,6 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Puts one sign.
     pub(super) fn sign(&mut self, x: u16, y: u16, sign: &str, style: Style) {
         if let Some(cell) = self.buffer.cell_mut((x, y)) {
             cell.set_symbol(sign).set_style(style);
@@ -163,7 +161,6 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Draws a frame.
     pub(super) fn frame(&mut self, area: Rect, style: Style) {
         if area.width < 2 || area.height < 2 {
             return;

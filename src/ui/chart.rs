@@ -41,7 +41,6 @@ impl Span {
     }
 }
 
-/// What a curve shows.
 pub(super) struct Curve {
     pub(super) title: &'static str,
     pub(super) style: Style,

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 
 use crate::app::layout::{DetailLayout, TabSlot};
 use crate::app::{Content, Focus, OpenFile, State, Tab, Typing};
-use crate::model::Percent;
+use crate::model::{FileKind, Percent};
 
 use super::canvas::{Canvas, width};
 use super::{analysis, overview, trace};
@@ -34,9 +34,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout
 /// Draws what the open tab shows.
 fn tab(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<(u16, u16)> {
     let mut body = layout.body;
-    if let Some(file) = state.open_file() {
+    if let Some(file) = state.open_file().filter(|file| file.facts.kind == FileKind::Trace) {
         body = file_range(canvas, file, body);
-        // Before anything was read there is nothing to say but how far that is.
+        // Before anything was read there is nothing to show but the progress.
         state.shown_recording()?;
     }
     match state.tab.content() {
@@ -62,7 +62,10 @@ fn subject(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) {
     let theme = canvas.theme;
     let Some(row) = state.selected().filter(|_| state.tab != Tab::Jobs) else { return };
     let frame = layout.frame;
-    let pid = format!(" {} ", row.process.key.pid);
+    let pid = match row.process.key.pid {
+        0 => " ".to_owned(),
+        pid => format!(" {pid} "),
+    };
     let name = &row.process.name;
     let tabs = layout.tabs.last().map_or(frame.x, |slot| slot.place.right());
     let right = frame.right().saturating_sub(2);

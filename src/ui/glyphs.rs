@@ -9,31 +9,21 @@ pub(super) struct Glyphs {
     pub(super) ascii: bool,
     /// Corners of a frame: upper left, upper right, lower left, lower right.
     pub(super) corners: [&'static str; 4],
-    /// Horizontal line.
     pub(super) horizontal: &'static str,
-    /// Vertical line.
     pub(super) vertical: &'static str,
     /// Where a list is scrolled to.
     pub(super) thumb: &'static str,
-    /// A process runs.
     pub(super) running: &'static str,
-    /// A process is watched.
     pub(super) watched: &'static str,
     /// A process waits at startup.
     pub(super) suspended: &'static str,
-    /// A process is recorded.
     pub(super) recording: &'static str,
-    /// A process is in trouble.
     pub(super) trouble: &'static str,
-    /// A process ended.
     pub(super) gone: &'static str,
     /// Something is under way.
     pub(super) waiting: &'static str,
-    /// It can be done, or was.
     pub(super) yes: &'static str,
-    /// It cannot be done, or was not.
     pub(super) no: &'static str,
-    /// Bars of rising height.
     pub(super) bars: [&'static str; 8],
     /// A part of a whole, and what is left of it.
     pub(super) meter: [&'static str; 2],
@@ -49,9 +39,7 @@ pub(super) struct Glyphs {
     pub(super) dot: &'static str,
     /// Nothing known.
     pub(super) none: &'static str,
-    /// Text goes on.
     pub(super) more: &'static str,
-    /// A masked value.
     pub(super) mask: &'static str,
     /// The selected line of a list to choose from.
     pub(super) pointer: &'static str,
@@ -126,6 +114,10 @@ pub(super) fn to_ascii(text: &str) -> String {
             '◉' => plain.push_str(ASCII.recording),
             'µ' => plain.push('u'),
             '’' => plain.push('\''),
+            '≈' => plain.push('~'),
+            '×' => plain.push('x'),
+            '≤' => plain.push_str("<="),
+            '→' => plain.push_str("->"),
             c if c.is_ascii() => plain.push(c),
             _ => plain.push('?'),
         }

@@ -14,7 +14,8 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
     let clock = format!("{:02}:{:02}", minutes / 60, minutes % 60);
     let paused = state.pause.as_ref().map(|pause| format!("PAUSED {}", Age(state.now.elapsed.saturating_sub(pause.since.elapsed))));
     let cost = state.frame_stats.as_ref().map(|FrameStats { last, slowest, bytes, queue, .. }| {
-        format!("frame {} µs, slowest {} µs, {}, queue {queue}", last.as_micros(), slowest.as_micros(), Bytes(*bytes as u64))
+        let bytes = bytes.map_or_else(|| "–".to_owned(), |bytes| Bytes(bytes as u64).to_string());
+        format!("frame {} µs, slowest {} µs, {bytes}, queue {queue}", last.as_micros(), slowest.as_micros())
     });
     let marks = [
         (area.width >= 60).then_some((clock.as_str(), theme.dim, 0)),

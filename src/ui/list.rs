@@ -13,7 +13,6 @@ use crate::model::sanitise;
 use super::canvas::{Canvas, width};
 use super::theme::Theme;
 
-/// A list to draw.
 #[derive(Clone, Copy)]
 pub(super) struct Listing<'a> {
     pub(super) list: &'a dyn List,
@@ -23,12 +22,10 @@ pub(super) struct Listing<'a> {
     pub(super) focused: bool,
     /// Whether the first line has the titles of the columns.
     pub(super) titled: bool,
-    /// What matches it is marked.
     pub(super) filter: &'a Filter,
 }
 
 impl Theme {
-    /// The style of a role.
     pub(super) fn role(&self, role: Role) -> Style {
         match role {
             Role::Text => self.text,
@@ -48,7 +45,6 @@ impl Theme {
         }
     }
 
-    /// A sign.
     pub(super) fn sign(&self, sign: Sign) -> &'static str {
         match sign {
             Sign::Waiting => self.glyphs.waiting,
@@ -64,7 +60,6 @@ impl Theme {
     }
 }
 
-/// Draws a list.
 pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, listing: &Listing<'_>) {
     let Listing { list, cursor, focused, titled, .. } = *listing;
     let columns = list.columns();

@@ -29,7 +29,6 @@ use canvas::{Canvas, width, wrap};
 
 pub use theme::Theme;
 
-/// Draws the state.
 pub fn view(state: &State, theme: &Theme, frame: &mut Frame<'_>) {
     let layout = state.layout();
     let canvas = &mut Canvas::new(frame.buffer_mut(), theme);
@@ -71,7 +70,7 @@ fn too_small(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
     let mut text = format!("{}x{} is too small: dn-top needs {MIN_WIDTH}x{MIN_HEIGHT}.", screen.width, screen.height);
     match (&state.overlay, state.recordings.active()) {
         _ if state.ending.is_some() => text.push_str(" Finishing."),
-        (Some(Overlay::Form(Form { purpose: Purpose::Quit(_), .. })), _) => text.push_str(" Ctrl-C again stops and leaves."),
+        (Some(Overlay::Form(Form { purpose: Purpose::Quit(_), .. })), _) => text.push_str(" Ctrl-C again stops and quits."),
         (_, 1..) => text.push_str(" Recording continues."),
         _ => {}
     }

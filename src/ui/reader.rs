@@ -1,4 +1,4 @@
-//! Texts to read: the help, and all that was said.
+//! Texts to read: the help, and the message history.
 
 use ratatui::layout::Rect;
 
@@ -37,7 +37,7 @@ pub(super) fn keys(canvas: &mut Canvas<'_>, state: &State, help: &Help, layout: 
     search(canvas, state, &help.reader.search, layout.reader())
 }
 
-/// All that was said, newest first.
+/// The message history, newest first.
 pub(super) fn messages(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, layout: &Layout) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let inside = canvas.dialog(layout.reader(), "Messages", theme.focus);
@@ -67,11 +67,16 @@ pub(super) fn messages(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, 
     search(canvas, state, &reader.search, layout.reader())
 }
 
-/// Output of a program that was started here: its end, unless it is scrolled up, and the state of the program.
+/// Output of a program that was started here, and the state of the program, or the log of dn-top: the end, unless it is scrolled up.
 pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, layout: &Layout) -> Option<(u16, u16)> {
     let theme = canvas.theme;
-    let job = state.jobs.find(view.ticket)?;
-    let inside = canvas.dialog(layout.reader(), &format!("Output of {}", job.subject), theme.focus);
+    let job = view.ticket.and_then(|ticket| state.jobs.find(ticket));
+    let title = match (view.ticket, job) {
+        (None, _) => "Log of dn-top".to_owned(),
+        (Some(_), Some(job)) => format!("Output of {}", job.subject),
+        (Some(_), None) => "Output".to_owned(),
+    };
+    let inside = canvas.dialog(layout.reader(), &title, theme.focus);
     let (height, columns) = layout.output_size();
     let body = Rect { y: inside.y + 2, height: inside.height.saturating_sub(2), ..inside };
     let rows = view.rows(columns);
@@ -80,16 +85,23 @@ pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, 
         canvas.text(inside.x, y, inside.width, row, theme.text);
     }
     if rows.is_empty() {
-        let text = if view.lines.is_empty() { "No output yet." } else { "No line matches." };
+        let text = match view.lines.is_empty() {
+            true if job.is_none() => "Nothing was logged yet.",
+            true => "No output yet.",
+            false => "No line matches.",
+        };
         nothing(canvas, &view.reader, &["TEXT"], body, text);
     }
     // Above, where no message covers it.
-    let (sign, style, stands) = match &job.ended {
-        None => (theme.glyphs.waiting, theme.accent, format!("Running for {}.", Stopwatch(job.elapsed(state.now.elapsed)))),
-        Some((_, Ok(result))) => (theme.glyphs.yes, theme.good, format!("{}.", result.note.as_deref().unwrap_or("It ended"))),
-        Some((_, Err(reason))) => (theme.glyphs.no, theme.bad, reason.to_string()),
+    let (sign, style, stands) = match job.map(|job| (job, &job.ended)) {
+        None => {
+            (theme.glyphs.dot, theme.accent, format!("The latest {} lines; --log FILE writes all of them to a file.", view.lines.len()))
+        }
+        Some((job, None)) => (theme.glyphs.waiting, theme.accent, format!("Running for {}.", Stopwatch(job.elapsed(state.now.elapsed)))),
+        Some((_, Some((_, Ok(result))))) => (theme.glyphs.yes, theme.good, format!("{}.", result.note.as_deref().unwrap_or("It ended"))),
+        Some((_, Some((_, Err(reason))))) => (theme.glyphs.no, theme.bad, reason.to_string()),
     };
-    let file = job.what.output().map(|file| format!("  All of it: {}", file.display())).unwrap_or_default();
+    let file = job.and_then(|job| job.what.output()).map(|file| format!("  All of it: {}", file.display())).unwrap_or_default();
     canvas.pieces(inside.x, inside.y, inside.width, &[(sign, style), (" ", style), (&stands, theme.strong), (&file, theme.dim)]);
     let track = Rect { x: inside.right() + 1, width: 1, ..body };
     canvas.scroll_mark(track, skip, height, rows.len());

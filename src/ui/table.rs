@@ -72,7 +72,7 @@ fn title(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) -> Option<
     Some((start.saturating_add(2).saturating_add(before).min(end.saturating_sub(1)), y))
 }
 
-/// What to say when there is nothing to show.
+/// The text where there is nothing to show.
 fn empty(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) {
     let theme = canvas.theme;
     let mut lines: Vec<(String, Style)> = Vec::new();

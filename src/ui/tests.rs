@@ -85,6 +85,9 @@ fn every_size_has_its_picture() {
         ("sick-overview", 120, 40),
         ("web-overview", 120, 40),
         ("live-gc", 120, 40),
+        ("live-requests", 120, 40),
+        ("live-requests", 80, 24),
+        ("unwatched-requests", 80, 24),
         ("live-exceptions", 120, 40),
         ("live-threads", 120, 40),
         ("live-threads", 200, 60),
@@ -129,6 +132,7 @@ fn every_view_of_a_recording_has_its_pictures() {
         "overview",
         "gc",
         "exceptions",
+        "thrown",
         "threads",
         "quiet-threads",
         "methods",
@@ -353,7 +357,7 @@ fn secrets_are_not_in_the_picture() {
         assert!(!shown(&app).contains("Server=db") && !shown(&app).contains("sk-live"));
         app.press("/hunter⏎");
         assert!(shown(&app).contains("0 of 8 variables"), "{}", shown(&app));
-        // One is shown when it is asked for, and only that one.
+        // One is shown when it is selected, and only that one.
         app.press("/⎋/main⏎v/⎋");
         assert!(shown(&app).contains("Server=db") && !shown(&app).contains("sk-live"));
     }

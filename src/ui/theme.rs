@@ -7,17 +7,13 @@ use super::glyphs::{ASCII, Glyphs, UNICODE};
 /// How everything looks.
 #[derive(Debug, Clone)]
 pub struct Theme {
-    /// What a person reads.
     pub(super) text: Style,
-    /// What matters less.
     pub(super) dim: Style,
-    /// What matters more.
     pub(super) strong: Style,
     /// The one accent: names, the focus, what can be pressed.
     pub(super) accent: Style,
     /// Keys, and what is sorted by: the accent, stronger.
     pub(super) key: Style,
-    /// Borders.
     pub(super) border: Style,
     /// The border of the pane that has the focus.
     pub(super) focus: Style,
@@ -25,29 +21,21 @@ pub struct Theme {
     pub(super) selected: Style,
     /// The selected line of the other pane.
     pub(super) shadowed: Style,
-    /// Characters that a filter matched.
     pub(super) matched: Style,
     /// A small label with a ground of its own.
     pub(super) chip: Style,
     /// Such a label that must not be overlooked.
     pub(super) alarm: Style,
-    /// All is well.
     pub(super) good: Style,
-    /// Something to look at.
     pub(super) warn: Style,
-    /// Something is wrong.
     pub(super) bad: Style,
-    /// A recording runs.
     pub(super) recording: Style,
     /// The first curve.
     pub(super) bytes: Style,
-    /// The second curve.
     pub(super) events: Style,
     /// Parts of a whole, such as the generations of a heap.
     pub(super) parts: [Style; 6],
-    /// Frames of a flame graph.
     pub(super) flames: Flames,
-    /// The signs.
     pub(super) glyphs: &'static Glyphs,
 }
 
@@ -65,9 +53,7 @@ pub(super) struct Flames {
     pub(super) kernel: Style,
     /// Code that mostly waits.
     pub(super) waits: Style,
-    /// What a search found.
     pub(super) found: Style,
-    /// The selected frame.
     pub(super) chosen: Style,
 }
 
@@ -93,7 +79,6 @@ impl Theme {
     /// The names that [`Self::named`] knows; the first is the default.
     pub const NAMES: [&'static str; 4] = ["dark", "light", "high-contrast", "mono"];
 
-    /// The theme of that name.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "dark" => Self::dark(),

@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::analysis::SampleFilter;
+use crate::analysis::{MethodCount, SampleCount, SampleFilter};
 use crate::app::action::Action;
 use crate::app::tabs::phase_badge;
 use crate::app::{State, Tracked, findings};
@@ -15,9 +15,12 @@ use crate::model::{
 use super::analysis::{Figure, figures, no_recording, warnings};
 use super::canvas::Canvas;
 use super::chart::{Curve, Span, curve, time_axis};
+use super::list::short_name;
 
 /// Below this, the numbers take two lines.
 const NARROW: u16 = 60;
+/// Most methods that are listed here; the tab Methods has all of them.
+const HOTTEST: usize = 8;
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
     let area = Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..body };
@@ -32,14 +35,20 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
             let left = rest.width * 3 / 5;
             charts(canvas, tracked, Rect { width: left, ..rest });
             let gap = left + 3;
-            most_frequent(canvas, tracked, analysis, Rect { x: rest.x + gap, width: rest.width - gap, ..rest });
+            let right = Rect { x: rest.x + gap, width: rest.width - gap, ..rest };
+            let used = hottest(canvas, tracked, analysis, Rect { height: right.height / 2, ..right });
+            most_frequent(canvas, tracked, analysis, Rect { y: right.y + used, height: right.height - used, ..right });
+        }
+        Some(analysis) => {
+            let used = hottest(canvas, tracked, analysis, Rect { height: rest.height / 2, ..rest });
+            charts(canvas, tracked, Rect { y: rest.y + used, height: rest.height - used, ..rest });
         }
         None if tracked.value.kernel.is_some() => {}
-        _ => charts(canvas, tracked, rest),
+        None => charts(canvas, tracked, rest),
     }
 }
 
-/// What asks for a look, and the key figures. Returns how many lines it took.
+/// Findings and the key figures. Returns how many lines it took.
 fn summary(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, analysis: &RecordingAnalysis, area: Rect) -> u16 {
     let over = !tracked.is_active();
     let all = figures_of(canvas, analysis, over);
@@ -48,6 +57,27 @@ fn summary(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, analysis: 
     let found = findings(&analysis.snapshot, over, &state.options.thresholds);
     let rest = Rect { y: area.y + used, height: area.height - used, ..area };
     used + warnings(canvas, state, &found.iter().collect::<Vec<_>>(), rest, rest.height.saturating_sub(4).min(4))
+}
+
+/// The methods and functions whose own code takes most CPU time: now while it goes on, else of all of it. Returns how many lines it took.
+fn hottest(canvas: &mut Canvas<'_>, tracked: &Tracked, analysis: &RecordingAnalysis, area: Rect) -> u16 {
+    let theme = canvas.theme;
+    let Some(cpu) = &analysis.cpu else { return 0 };
+    let is_live = tracked.is_active() && !cpu.recent.is_zero();
+    let (title, time) = if is_live { ("hottest now, of a core", cpu.recent) } else { ("hottest, of a core", cpu.elapsed) };
+    let weight = |samples: SampleCount| if is_live { samples.recent_ns } else { samples.all_ns() };
+    let methods = cpu.profile.count(SampleFilter::ALL).hottest(usize::from(area.height.saturating_sub(2)).min(HOTTEST), weight);
+    if methods.is_empty() {
+        return 0;
+    }
+    canvas.text(area.x, area.y, area.width, title, theme.dim);
+    for (y, MethodCount { frame, own, .. }) in (area.y + 1..).zip(&methods) {
+        let Some(frame) = cpu.profile.frame_at(*frame) else { continue };
+        canvas.number(area.x, y, 7, Percent(weight(*own) as f64 / time.as_nanos().max(1) as f64), theme.strong);
+        let (name, room) = (frame.origin.label(&frame.name), area.width.saturating_sub(9));
+        canvas.text(area.x + 9, y, room, short_name(&name, room), theme.text);
+    }
+    methods.len() as u16 + 2
 }
 
 /// The events that came most, with their rates.
@@ -179,7 +209,7 @@ fn numbers(canvas: &mut Canvas<'_>, tracked: &Tracked, area: Rect) -> u16 {
 fn names(search: &NameSearch) -> Option<(String, bool)> {
     match search {
         NameSearch::NotYet => None,
-        NameSearch::Asked => Some(("Resolving method names in a short rundown session …".to_owned(), false)),
+        NameSearch::Requested => Some(("Resolving method names in a short rundown session …".to_owned(), false)),
         NameSearch::Found { methods, at, took } => {
             let (methods, at, took) =
                 (Count(*methods as u64), Stopwatch(*at), Nanoseconds(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)));
@@ -189,7 +219,7 @@ fn names(search: &NameSearch) -> Option<(String, bool)> {
     }
 }
 
-/// A sentence on what is going on, where the numbers do not say it.
+/// A sentence on what is going on, where the numbers do not show it.
 fn note(state: &State, tracked: &Tracked, now: std::time::Duration) -> Option<(String, bool)> {
     let suspended = state.selected().is_some_and(|row| row.process.run_state == RunState::Suspended);
     match &tracked.value.phase {
@@ -206,7 +236,7 @@ fn note(state: &State, tracked: &Tracked, now: std::time::Duration) -> Option<(S
         }
         Phase::Stopping { since, bytes } => {
             let key = state.key(Action::Abandon);
-            let since = *since + now.saturating_sub(tracked.heard);
+            let since = *since + now.saturating_sub(tracked.updated);
             if tracked.value.kernel.is_some() {
                 return Some((format!("Stopping: {} …  {key} stops without waiting.", Stopwatch(since)), false));
             }
@@ -293,7 +323,7 @@ fn figures_of(canvas: &Canvas<'_>, analysis: &RecordingAnalysis, over: bool) -> 
     }
     let counts = analysis.profile.count(SampleFilter::ALL);
     let samples = counts.samples();
-    if samples.all() > 0 && counts.tell_waiting() {
+    if samples.all() > 0 && analysis.profile.is_weighed {
         all.push(("threads run", Percent(samples.running_ns as f64 / samples.all_ns().max(1) as f64).to_string(), theme.strong));
     }
     all

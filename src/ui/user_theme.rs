@@ -67,16 +67,17 @@ impl Theme {
         })?;
         let mut theme = match table.get("base") {
             None => Self::dark(),
-            Some(base) => base.as_str().and_then(Self::named).ok_or_else(|| format!("base is one of {}", Self::NAMES.join(", ")))?,
+            Some(base) => base.as_str().and_then(Self::named).ok_or_else(|| format!("base must be one of {}", Self::NAMES.join(", ")))?,
         };
         for (key, value) in table.iter().filter(|(key, _)| *key != "base") {
             let Some((_, role)) = ROLES.iter().find(|(name, _)| name == key) else {
                 let names: Vec<_> = ROLES.iter().map(|(name, _)| *name).collect();
-                return Err(format!("there is no role '{key}': it is one of {}", names.join(", ")));
+                return Err(format!("unknown role '{key}': expected one of {}", names.join(", ")));
             };
-            *role(&mut theme) = value.as_str().and_then(style).ok_or_else(|| {
-                format!("{key}: this is no style, such as \"bold\", \"#5f87af\", \"110\" or \"underlined white on blue\"")
-            })?;
+            *role(&mut theme) = value
+                .as_str()
+                .and_then(style)
+                .ok_or_else(|| format!("{key}: not a style, such as \"bold\", \"#5f87af\", \"110\" or \"underlined white on blue\""))?;
         }
         Ok(theme)
     }
@@ -113,12 +114,12 @@ mod tests {
     #[test]
     fn every_mistake_is_answered_in_one_line() {
         let table = [
-            ("base = 'drak'", "base is one of dark"),
-            ("base = 1", "base is one of dark"),
-            ("acent = 'red'", "there is no role 'acent': it is one of text, dim"),
-            ("accent = 'redd'", "accent: this is no style"),
-            ("accent = 'red on'", "accent: this is no style"),
-            ("accent = 7", "accent: this is no style"),
+            ("base = 'drak'", "base must be one of dark"),
+            ("base = 1", "base must be one of dark"),
+            ("acent = 'red'", "unknown role 'acent': expected one of text, dim"),
+            ("accent = 'redd'", "accent: not a style"),
+            ("accent = 'red on'", "accent: not a style"),
+            ("accent = 7", "accent: not a style"),
             ("text = 'red'\naccent = ", "line 2: "),
             ("a = 1\na = 2", "line 2: "),
         ];

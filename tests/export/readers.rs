@@ -135,3 +135,16 @@ fn perfettos_published_messages_know_every_field() {
         assert!(!said.contains("unknown"), "{name}: {said}");
     }
 }
+
+/// A recording that comes through a pipe is read once, as it comes.
+#[test]
+fn a_report_reads_a_pipe() {
+    let place = folder();
+    let (pipe, file) = (place.path().join("pipe.nettrace"), capture("net31-heavy", place.path()));
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+    let of_pipe = std::thread::scope(|scope| {
+        scope.spawn(|| fs::write(&pipe, fs::read(&file).unwrap()).unwrap());
+        report(&pipe)
+    });
+    assert_eq!((of_pipe.len(), of_pipe), (10, report(&file)));
+}

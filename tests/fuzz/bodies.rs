@@ -3,23 +3,25 @@
 //! The fuzz targets of this folder call these, and so does `tests/fuzz.rs` in the ordinary suite.
 
 pub(crate) mod others;
+mod script;
 pub(crate) mod terminal;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use dn_top::analysis::{Live, SampleCount, SampleFilter};
+use dn_top::analysis::{HeapType, Live, SampleCount, SampleFilter};
+use dn_top::clr::manifest;
 use dn_top::clr::payload::{self, Fields, Payload};
-use dn_top::clr::{EventKind, manifest};
-use dn_top::export::{Facts, HeapGraph};
-use dn_top::nettrace::{
-    Decoder, Encoder, Ending, Event, Field, FieldType, Limits, Loss, Metadata, NewEvent, Problem, SequencePoint, Sink, TraceHeader, Value,
-};
+use dn_top::export::{Facts, HeapDump, HeapGraph};
+use dn_top::nettrace::{Decoder, Encoder, Ending, Event, Limits, Loss, Metadata, Problem, SequencePoint, Sink, TraceHeader, Value};
+
+pub(crate) use script::Scribe;
+use script::{PROVIDERS, script};
 
 /// A target and its name.
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub(crate) const TARGETS: [Target; 12] = [
+pub(crate) const TARGETS: [Target; 13] = [
     ("stream", stream),
     ("blocks", blocks),
     ("payloads", payloads),
@@ -27,6 +29,7 @@ pub(crate) const TARGETS: [Target; 12] = [
     ("text", terminal::text),
     ("keys", terminal::keys),
     ("findings", findings),
+    ("heap", heap),
     ("flight", others::flight),
     ("protocol", others::protocol),
     ("service", others::service),
@@ -192,9 +195,9 @@ pub(crate) fn payloads(bytes: &[u8]) {
     macro_rules! read {
         ($($view:ident)*) => { $(if let Some(view) = payload::$view::read(fields) { std::hint::black_box(format!("{view:?}")); })* };
     }
-    read!(ContentionStart ContentionStop ExceptionThrown AllocationSampled AllocationTick GcEnd GcStart GlobalHeapHistory HeapStats SuspendBegin);
+    read!(ContentionStart ContentionStop ExceptionThrown AllocationSampled AllocationTick GcEnd GcStart HeapStats SuspendBegin);
     read!(AssemblyLoad AssemblyLoadStop ModuleLoad BackgroundJit JittingStarted MethodBody MethodVerbose ProcessInfo RuntimeInformation);
-    read!(ThreadCreated ThreadSample Adjustment AdjustmentSample MinMaxThreads Workers);
+    read!(ThreadSample Adjustment AdjustmentSample MinMaxThreads Workers);
     if let Some(types) = payload::BulkType::read(fields) {
         assert!(types.count() <= payload.len());
     }
@@ -215,6 +218,19 @@ pub(crate) fn payloads(bytes: &[u8]) {
     }
     if let Some(edges) = payload::BulkEdge::read(fields) {
         assert!(edges.edges().map(|edge| edge.target & 1).sum::<u64>() <= payload.len() as u64);
+    }
+}
+
+/// The bytes are a `.gcdump` file. What is read of it must add up.
+pub(crate) fn heap(bytes: &[u8]) {
+    let Ok(dump) = HeapDump::read(bytes) else { return };
+    let (heap, retention) = (&dump.heap, dump.retention().expect("small enough"));
+    let sum = |of: fn(&HeapType) -> u64| heap.types.iter().map(of).sum::<u64>();
+    assert_eq!((sum(|of| of.objects) + heap.others.1, sum(|of| of.bytes) + heap.others.2), (heap.objects, heap.bytes));
+    assert!(heap.objects + heap.references <= bytes.len() as u64 && retention.unreached <= heap.objects);
+    for (of, retained) in heap.types.iter().zip(&retention.types) {
+        let retained = retained.as_ref().expect("every type is known");
+        assert!((of.bytes..=heap.bytes).contains(&retained.bytes), "{of:?}: {retained:?}");
     }
 }
 
@@ -255,136 +271,5 @@ fn check(live: &Live, now: i64) {
     live.stacks(SampleFilter::BUSY, 10);
     if let Some(heap) = live.heap() {
         assert_eq!(heap.types.iter().map(|named| named.objects).sum::<u64>() + heap.others.1, heap.objects);
-    }
-}
-
-/// Providers whose events mean something, and one that is anybody's.
-const PROVIDERS: [&str; 7] = [
-    "Microsoft-Windows-DotNETRuntime",
-    "Microsoft-Windows-DotNETRuntimeRundown",
-    "Microsoft-DotNETCore-SampleProfiler",
-    "Microsoft-DotNETCore-EventPipe",
-    "System.Diagnostics.Metrics",
-    "Microsoft-Extensions-Logging",
-    "Shop",
-];
-
-/// Names of events that are known by them.
-const NAMES: [&str; 12] = [
-    "",
-    "EventCounters",
-    "CounterRateValuePublished",
-    "UpDownCounterRateValuePublished",
-    "GaugeValuePublished",
-    "HistogramValuePublished",
-    "BeginInstrumentReporting",
-    "TimeSeriesLimitReached",
-    "FormattedMessage",
-    "MessageJson",
-    "RequestStart",
-    "RequestStop",
-];
-
-/// Fields that analyses look for.
-const FIELDS: [(&str, FieldType); 16] = [
-    ("Name", FieldType::String),
-    ("Mean", FieldType::Double),
-    ("Increment", FieldType::Double),
-    ("IntervalSec", FieldType::Single),
-    ("Series", FieldType::String),
-    ("DisplayRateTimeScale", FieldType::String),
-    ("rate", FieldType::String),
-    ("value", FieldType::String),
-    ("meterName", FieldType::String),
-    ("instrumentName", FieldType::String),
-    ("tags", FieldType::String),
-    ("quantiles", FieldType::String),
-    ("count", FieldType::Int32),
-    ("sum", FieldType::Double),
-    ("LoggerName", FieldType::String),
-    ("Level", FieldType::Int32),
-];
-
-/// Bytes of a script before the payload of an event.
-const STEP: usize = 16;
-
-/// The stream that a script describes. A step is: what to do; provider, number (2 bytes), version, name, fields (2); thread; time since the event before
-/// in some unit (1 and 2); depth and start of the stack; length of the payload (2); and the payload.
-fn script(mut bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = Encoder::new(TraceHeader::default());
-    let mut records = std::collections::HashMap::new();
-    let mut now = 0_i64;
-    while let Some((step, rest)) = bytes.split_first_chunk::<STEP>() {
-        let [what, provider, low, high, version, name, some, more, thread, unit, time, times, depth, first, short, long] = *step;
-        let (payload, rest) = rest.split_at(usize::from(u16::from_le_bytes([short, long])).min(rest.len()));
-        bytes = rest;
-        let thread = u64::from(thread % 16);
-        now = now.wrapping_add(i64::from(i16::from_le_bytes([time, times])).wrapping_shl(u32::from(unit % 64)));
-        match what {
-            0 => encoder.lose(thread, 1 + u32::from(version)),
-            1 => encoder.sequence_point(now),
-            _ => {}
-        }
-        let (provider, name) = (PROVIDERS[usize::from(provider) % PROVIDERS.len()], NAMES[usize::from(name) % NAMES.len()]);
-        let chosen = u16::from_le_bytes([some, more]);
-        let fields = FIELDS.iter().zip(0..).filter(|(_, bit)| chosen >> bit & 1 != 0);
-        let fields = fields.map(|((name, kind), _)| Field { name: (*name).into(), kind: kind.clone() }).collect();
-        let event_id = u32::from(u16::from_le_bytes([low, high]) % 512);
-        let record = Metadata {
-            provider: provider.into(),
-            event_id,
-            name: name.into(),
-            version: u32::from(version % 6),
-            opcode: Some(what % 4).filter(|opcode| *opcode < 3),
-            fields,
-            ..Metadata::default()
-        };
-        let metadata = *records.entry(format!("{record:?}")).or_insert_with(|| encoder.metadata(&record));
-        let frames: Vec<u64> = (0..u64::from(depth % 8)).map(|frame| u64::from(first) + frame * 16).collect();
-        let stack = encoder.stack(&frames);
-        let event = NewEvent { metadata, timestamp: now, thread, capture_thread: thread, stack, payload, ..NewEvent::default() };
-        encoder.event(&NewEvent { activity_id: [first % 4; 16], ..event });
-    }
-    encoder.end();
-    encoder.take()
-}
-
-/// Writes the script of a stream, for a start that makes sense.
-#[derive(Default)]
-pub(crate) struct Scribe {
-    script: Vec<u8>,
-    last: i64,
-}
-
-impl Scribe {
-    /// The script of a stream.
-    pub(crate) fn script_of(stream: &[u8]) -> Vec<u8> {
-        let (mut decoder, mut scribe) = (Decoder::new(Limits::default()), Self::default());
-        // What comes before it makes no sense is as good.
-        let _ = decoder.feed(stream, &mut scribe);
-        decoder.finish(&mut scribe);
-        scribe.script
-    }
-}
-
-impl Sink for Scribe {
-    fn event(&mut self, event: &Event<'_>) {
-        let Metadata { provider, event_id, name, version, fields, .. } = event.metadata;
-        let index = |of: &[&str], what: &str| of.iter().position(|one| *one == what).unwrap_or(of.len() - 1) as u8;
-        // Of each kind a few are enough.
-        if EventKind::of(event.metadata) == EventKind::Other || event.payload.len() > 2000 {
-            return;
-        }
-        let named = |field: &&(&str, FieldType)| fields.iter().any(|other| other.name == field.0);
-        let chosen: u16 = FIELDS.iter().zip(0..).filter(|(field, _)| named(field)).map(|(_, bit)| 1 << bit).sum();
-        let (id, fields, length) = ((*event_id as u16).to_le_bytes(), chosen.to_le_bytes(), (event.payload.len() as u16).to_le_bytes());
-        let time = (event.timestamp().wrapping_sub(self.last) >> 10).clamp(0, 30_000) as i16;
-        self.last = event.timestamp();
-        let (time, depth) = (time.to_le_bytes(), event.stack().map_or(0, |_| 3));
-        let provider = index(&PROVIDERS, provider);
-        let name = if name.is_empty() { 0 } else { index(&NAMES, name) };
-        self.script.extend([2, provider, id[0], id[1], *version as u8, name, fields[0], fields[1]]);
-        self.script.extend([event.thread().thread as u8, 10, time[0], time[1], depth, event.stack_id() as u8, length[0], length[1]]);
-        self.script.extend(event.payload);
     }
 }

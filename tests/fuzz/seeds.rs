@@ -4,6 +4,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use dn_top::export::{Facts, HeapGraph};
+use dn_top::nettrace::{Decoder, Encoder, Limits, Metadata, NewEvent, TraceHeader};
+
 use super::bodies::{Scribe, V4_BLOCKS};
 
 /// Captures: the oldest runtime, a newer one, and the other format.
@@ -25,6 +28,7 @@ pub(crate) fn seeds(target: &str) -> Vec<Vec<u8>> {
         "blocks" | "findings" => CAPTURES.iter().flat_map(|name| blocks(&start(name, 2_000_000))).collect(),
         "payloads" => CAPTURES.iter().flat_map(|name| payloads(&start(name, 2_000_000))).collect(),
         "analyses" => CAPTURES.iter().flat_map(|name| scripts(&start(name, 2_000_000))).collect(),
+        "heap" => [&[][..], &[(24, 0)], &[(24, 3), (8000, 2), (24, 0), (120, 1)], &[(40, 1); 300], &[(2_000_000, 40); 50]].map(heap).into(),
         "text" => TEXTS.iter().map(|text| text.repeat(20).into_bytes()).collect(),
         "keys" => KEYS.iter().map(|keys| keys.to_vec()).collect(),
         "flight" => seeds("analyses")
@@ -34,6 +38,33 @@ pub(crate) fn seeds(target: &str) -> Vec<Vec<u8>> {
             .collect(),
         other => super::bodies::others::seeds(other),
     }
+}
+
+/// A heap of these objects, by bytes and references: each refers to those behind it. Every other one has a root.
+fn heap(objects: &[(u64, u64)]) -> Vec<u8> {
+    let mut encoder = Encoder::new(TraceHeader::default());
+    let mut event = |event_id, rows: &[Vec<u64>], cut: usize| {
+        let metadata = encoder.metadata(&Metadata { provider: "Microsoft-Windows-DotNETRuntime".into(), event_id, ..Metadata::default() });
+        let mut payload = [&[0; 4][..], &(rows.len() as u32).to_le_bytes(), &[0; 2]].concat();
+        for row in rows {
+            payload.extend(row.iter().flat_map(|word| word.to_le_bytes()));
+            payload.truncate(payload.len() - cut);
+        }
+        encoder.event(&NewEvent { metadata, payload: &payload, ..NewEvent::default() });
+    };
+    let address = |number: u64| 0x1000 + 0x10 * number;
+    let numbered = || (0..).zip(objects);
+    // Of a root, 3 bytes of the flags and one of the id are left out: a stack's, whatever its flags.
+    event(16, &numbered().step_by(2).map(|(number, _)| vec![address(number), 0, 0]).collect::<Vec<_>>(), 3);
+    event(18, &numbered().map(|(number, (bytes, held))| vec![address(number), *bytes, number % 3, *held]).collect::<Vec<_>>(), 0);
+    let held = numbered().flat_map(|(number, (_, held))| (1..=*held).map(move |next| vec![address(number + next), 0]));
+    event(19, &held.collect::<Vec<_>>(), 4);
+    encoder.end();
+    let mut graph = HeapGraph::new(1 << 20);
+    Decoder::new(Limits::default()).feed(&encoder.take(), &mut graph).expect("a stream");
+    let mut file = Vec::new();
+    graph.write(&Facts::default(), &mut file).expect("a file");
+    file
 }
 
 /// Marks, joiners, conjuncts, wide and narrow, what reorders, what controls.

@@ -73,6 +73,8 @@ pub(crate) fn keys(bytes: &[u8]) {
                         | Effect::FilterEvents { .. }
                         | Effect::ListThreads { .. }
                         | Effect::FindFiles { .. }
+                        | Effect::FindFreeName { .. }
+                        | Effect::ReadLog
                         | Effect::Unwatch { .. }
                         | Effect::Copy { .. }
                         | Effect::Redraw

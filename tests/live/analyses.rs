@@ -1,5 +1,7 @@
 //! `gc`, `exceptions` and the others, of files and of processes.
 
+use serde_json::json;
+
 use crate::support::runtimes;
 use crate::support::{Invocation, PATIENCE, folder, poll};
 
@@ -25,6 +27,13 @@ fn a_file_and_its_process_have_the_same_figures() {
         for found in [&exceptions, &live] {
             assert_eq!((&found["schema"], &found["complete"]), (&1.into(), &true.into()), "{runtime}: {found}");
             assert_eq!((&found["thrown"], &found["rows"][0]["count"]), (&4.into(), &4.into()), "{runtime}: {found}");
+            let stack = &found["stacks"][0];
+            assert_eq!(
+                (&stack["count"], &stack["types"]),
+                (&4.into(), &json!({ "System.InvalidOperationException": 4 })),
+                "{runtime}: {found:#}"
+            );
+            assert_eq!((&stack["frames"][0], &stack["frames"][1]), (&"Known.Throw".into(), &"Known.Main".into()), "{runtime}: {found:#}");
         }
         assert!(events["events"].as_u64() >= Some(14), "{runtime}: {events}");
         for name in ["allocations", "contention", "jit", "http", "logs"] {

@@ -196,7 +196,7 @@ fn no_release_is_taken_for_a_preview() {
         let (mut program, place) = (runtime.any().start(), folder());
         let file = place.path().join("a.nettrace");
         let output = run(&program, &["trace", "PID", "--legacy", "-o", file.to_str().unwrap()]);
-        output.assert_refused(1, "this runtime is no preview of .NET Core 3.0: do without --legacy");
+        output.assert_refused(1, "this runtime is not a preview of .NET Core 3.0: omit --legacy");
         assert!(!file.exists() && program.is_alive() && program.answers(), "{runtime}");
     });
 }

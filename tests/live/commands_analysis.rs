@@ -48,9 +48,51 @@ fn a_report_shows_where_the_time_went() {
         let times = ["Seventy()", "Twenty()", "Ten()"].map(total);
         let (all, spend): (f64, f64) = (times.iter().sum(), total("Spend(int)"));
         assert!(all > 500.0 && spend >= all && spend < all * 1.2, "{runtime}: {spend} in all, {times:?}");
-        assert_eq!(report["unresolved"], 0, "{report:#}");
+        // The runtime does not describe its stubs, which are hit now and then.
+        assert!(number(&report["unresolved"]) <= number(&report["samples"]) / 1000.0, "{report:#}");
         assert_shares(times, spent, &runtime.to_string());
     });
+}
+
+#[test]
+fn types_have_the_methods_that_allocate_them() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let place = folder();
+        let file = place.path().join("a.nettrace");
+        let recording = start(&["trace"], &program, &["-o", file.to_str().unwrap(), "--profile", "allocation"]);
+        wait_for_bytes(&recording, place.path());
+        assert!(program.answers());
+        program.carry_out("churn 300");
+        program.carry_out("hold 200000");
+        recording.signal(Signal::INT);
+        assert_eq!(recording.wait().code, 130);
+        let found = Invocation::new(["allocations", file.to_str().unwrap(), "-n", "100", "--json"]).run().json();
+        assert_allocated_in(&found, "System.Byte[]", &["Known.Churn(int)"], &runtime.to_string());
+        // The constructor becomes a part of the method that calls it.
+        assert_allocated_in(&found, "Grain[]", &["Known.Hold(int)", "Held..ctor()"], &runtime.to_string());
+        let text = Invocation::new(["allocations", file.to_str().unwrap()]).run().stdout;
+        assert!(text.contains("CALL SITES") && text.contains("Known.Churn(int) "), "{runtime}: {text}");
+        // The names of what was compiled before come at the end.
+        let running = start(&["allocations"], &program, &["--json"]);
+        poll(PATIENCE, || running.stderr().contains("recording ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+        program.carry_out("churn 1000");
+        running.signal(Signal::INT);
+        let output = running.wait();
+        assert_eq!(output.code, 130, "{}", output.stderr);
+        let found = serde_json::from_str(&output.stdout).unwrap();
+        assert_allocated_in(&found, "System.Byte[]", &["Known.Churn(int)"], &runtime.to_string());
+    });
+}
+
+/// Panics unless a type is allocated in one of these methods above all, and its call sites have all of its bytes.
+fn assert_allocated_in(found: &Value, kind: &str, methods: &[&str], runtime: &str) {
+    let row = found["rows"].as_array().unwrap().iter().find(|row| row["type"] == kind);
+    let row = row.unwrap_or_else(|| panic!("{runtime}: no {kind} in {found:#}"));
+    let sites = row["call_sites"].as_array().unwrap();
+    assert!(methods.iter().any(|method| sites[0]["method"] == *method), "{runtime}: {row:#}");
+    let bytes: f64 = sites.iter().map(|site| number(&site["bytes"])).sum();
+    assert!(sites.len() == 10 || bytes == number(&row["bytes"]), "{runtime}: {row:#}");
 }
 
 /// Samples of all threads in a recording that goes on.
@@ -79,11 +121,10 @@ fn stacks_are_those_of_every_thread() {
         let groups = stacks["stacks"].as_array().unwrap();
         let frames = || groups.iter().flat_map(|group| group["frames"].as_array().unwrap()).map(|frame| frame.as_str().unwrap());
         let unknown: Vec<_> = frames().filter_map(|frame| u64::from_str_radix(frame.strip_prefix("0x")?, 16).ok()).collect();
-        // Where reflection calls a method, there is a frame of machine code of the runtime, which no rundown names. It is part of the program's file
-        // in a single file.
-        let own = if runtime.is_single_file() { code(program.pid(), &runtime.host()) } else { Vec::new() };
+        // Where reflection calls a method, or a method calls the runtime, there is a frame of a stub in the runtime's own files, which no rundown names.
+        let own = code(program.pid());
         let is_own = |address: &u64| own.iter().any(|range| range.contains(address));
-        assert!(frames().count() > 3 && unknown.iter().all(is_own), "{runtime}: {stacks:#}");
+        assert!(frames().count() > 3 && 2 * unknown.len() < frames().count() && unknown.iter().all(is_own), "{runtime}: {stacks:#}");
         let threads: Vec<_> = groups.iter().flat_map(|group| group["threads"].as_array().unwrap()).collect();
         let main = threads.iter().find(|thread| thread["id"] == program.pid()).unwrap_or_else(|| panic!("{runtime}: {stacks:#}"));
         assert!(main["name"].is_string(), "{runtime}: {stacks:#}");
@@ -101,13 +142,18 @@ fn stacks_are_those_of_every_thread() {
     });
 }
 
-/// Where a process has machine code of a file.
-fn code(pid: u32, file: &Path) -> Vec<std::ops::Range<u64>> {
-    let file = file.canonicalize().unwrap();
+/// Where a process has machine code of the files of the runtime itself, or of the program's own file, which has them all in a single file.
+fn code(pid: u32) -> Vec<std::ops::Range<u64>> {
+    let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap();
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-    let lines = maps.lines().filter(|line| line.ends_with(file.to_str().unwrap()) && line.contains(" r-xp "));
+    let is_own =
+        |line: &&str| line.contains(" r-xp ") && (line.contains("/Microsoft.NETCore.App/") || line.ends_with(program.to_str().unwrap()));
     let number = |digits: &str| u64::from_str_radix(digits, 16).unwrap();
-    lines.filter_map(|line| line.split(' ').next()?.split_once('-')).map(|(start, end)| number(start)..number(end)).collect()
+    maps.lines()
+        .filter(is_own)
+        .filter_map(|line| line.split(' ').next()?.split_once('-'))
+        .map(|(start, end)| number(start)..number(end))
+        .collect()
 }
 
 /// The lines of `counters --format json`.
@@ -267,12 +313,15 @@ fn the_graph_of_the_heap_leads_to_what_the_program_holds() {
         program.carry_out("hold 1000");
         let file = place.path().join(format!("{}.gcdump", runtime.version));
         let path = file.to_str().unwrap();
-        let heap = start(&["heap", "--yes", "--json", "-o", path], &program, &[]).wait().json();
+        let words = ["heap", "--yes", "--json", "-n", "1000", "--retained", "--paths", "Grain[]", "-o", path];
+        let heap = start(&words, &program, &[]).wait().json();
         assert_eq!((&heap["complete"], &heap["problems"], &heap["file"]), (&json!(true), &json!([]), &json!(path)), "{runtime}");
         let dump = gcdump::read(&std::fs::read(&file).unwrap());
         assert_eq!((dump.process_id, dump.is_64_bit, dump.tool.as_str()), (program.pid() as i32, true, "dn-top"), "{runtime}");
         let objects: Vec<_> = dump.nodes.iter().filter(|node| node.address != 0 && node.kind != "UNDEFINED").collect();
         assert_eq!(json!([objects.len(), dump.total]), json!([heap["objects"], heap["bytes"]]), "{runtime}");
+        let references = objects.iter().map(|node| node.children.len()).sum();
+        same_in_the_file(&heap, references, path, &runtime.to_string());
         let of = |kind: &str| dump.nodes.iter().filter(|node| node.kind == kind).collect::<Vec<_>>();
         // An array of 8024 bytes; and a reader that shows one size of a type shows that of its like.
         let [array] = of("Held[] (Bytes > 1K)")[..] else { panic!("{runtime}: one array") };
@@ -304,6 +353,28 @@ fn the_graph_of_the_heap_leads_to_what_the_program_holds() {
         eprintln!("{runtime}: {reported} nodes, {alive} reached from the root, {} bytes of file", file.metadata().unwrap().len());
         assert!(program.is_alive() && program.answers(), "{runtime}");
     });
+}
+
+/// What is read of a file is what the walk that it was written from found.
+fn same_in_the_file(walked: &Value, references: usize, path: &str, runtime: &str) {
+    let read = |words: &[&str]| Invocation::new(words).run();
+    let mut found = read(&["heap", path, "--json", "-n", "1000", "--retained", "--paths", "Grain[]"]).json();
+    let mut walked = walked.clone();
+    walked["file"] = Value::Null;
+    // Those of dependent handles are references in the file, where types of static variables come with their names.
+    let [read_again, before] = [&mut found, &mut walked].map(|heap| heap.as_object_mut().unwrap().remove("references").unwrap());
+    assert_eq!(read_again, references, "{runtime}");
+    assert!(before.as_u64() > Some(0) && before.as_u64() <= read_again.as_u64(), "{runtime}: {before}, {read_again}");
+    let root = found["paths"][0]["paths"][0]["root"].take();
+    assert_eq!(root, "static variable Held[].held", "{runtime}");
+    found["paths"][0]["paths"][0]["root"] = json!("static variable held");
+    for (name, expected) in walked.as_object().unwrap() {
+        assert_eq!(&found[name], expected, "{runtime}: {name}");
+    }
+    let report = read(&["gcdump", "report", path]);
+    assert!(report.code == 0 && report.stdout.starts_with(&format!("{} objects", walked["objects"])), "{runtime}: {report:?}");
+    let same = read(&["diff", path, path, "--json"]).json();
+    assert_eq!(json!([same["types"], same["other_types"], same["after"]["bytes"]]), json!([[], 0, walked["bytes"]]), "{runtime}");
 }
 
 #[test]

@@ -73,11 +73,12 @@ fn processes_are_completed_by_pid_and_by_name() {
 #[test]
 fn bash_is_given_no_name_that_it_would_execute() {
     let folder = folder();
-    for name in ["a.nettrace", "a$(touch b).nettrace", "a;b.nettrace", "a*.nettrace", "a b.nettrace", "a\nb.nettrace"] {
+    // No program of other tests has such a name.
+    for name in ["zq.nettrace", "zq$(touch b).nettrace", "zq;b.nettrace", "zq*.nettrace", "zq b.nettrace", "zq\nb.nettrace"] {
         fs::write(folder.path().join(name), "").unwrap();
     }
-    for words in [["dn-top", "stats", "a"], ["dn-top", "gc", "a"]] {
-        assert_eq!(bash(folder.path(), &words), ["a.nettrace"], "{words:?}");
+    for words in [["dn-top", "stats", "zq"], ["dn-top", "gc", "zq"]] {
+        assert_eq!(bash(folder.path(), &words), ["zq.nettrace"], "{words:?}");
     }
     assert!(!folder.path().join("b").exists());
 }

@@ -24,6 +24,11 @@ fn keys_thresholds_secrets_and_names_are_those_of_the_file() {
             let shown = Invocation::new(["env", &pid]).env("XDG_CONFIG_HOME", home).run();
             assert!(shown.stdout.contains("ACME_MAIN_DSN=(masked") && !shown.stdout.contains("hush"), "{runtime}: {}", shown.stdout);
         }
+        // A dump is never written over another.
+        for name in [format!("of-dump-{pid}.dmp"), format!("of-dump-{pid}_2.dmp")] {
+            let dumped = Invocation::new(["dump", &pid, "--type", "mini", "--json"]).env("XDG_CONFIG_HOME", home).run().json();
+            assert!(dumped["path"].as_str().unwrap().ends_with(&format!("/{name}")), "{runtime}: {dumped:#}");
+        }
         let mut screen = Invocation::new::<&str>([]).env("XDG_CONFIG_HOME", home).screen(120, 40);
         screen.wait_for("COMMAND");
         screen.keys(&format!(":{} {pid}", runtime.name_of("work")));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::io::Errno;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::runtimes;
 use crate::support::{Invocation, Launch, Output, PATIENCE, Program, folder, poll};
@@ -67,6 +67,11 @@ fn a_recording_falls_back_to_the_runtimes_samples() {
         assert!(output.stderr.contains("CAP_PERFMON"), "{runtime}: {}", output.stderr);
         let report = Invocation::new(["report", path, "--json"]).run().json();
         assert_eq!((&report["source"], &report["methods"][0]["name"]), (&json!("threads"), &json!("Known.Burn(int)")), "{runtime}");
+        let output = Invocation::of(&refuse, [&errno, DN_TOP, "slow", &pid, "--duration", "1s", "--json"]).run();
+        assert!(output.code == 0 && output.stderr.contains("thread time (managed only, includes waiting)"), "{runtime}: {}", output.stderr);
+        let causes = output.json()["causes"].clone();
+        let is_named = |cause: &Value| cause["cause"] == "cpu" && cause["text"].as_str().unwrap().contains("Known.");
+        assert!(causes.as_array().unwrap().iter().any(is_named), "{runtime}: {causes:#}");
     });
 }
 
@@ -78,6 +83,55 @@ fn without_capabilities() -> Option<[&'static str; 3]> {
         runtimes::skip("only root can give up capabilities, with setpriv");
     }
     can.then_some(["setpriv", "--bounding-set=-all", "--inh-caps=-all"])
+}
+
+/// Runs what follows as another user.
+const SECOND_USER: [&str; 4] = ["setpriv", "--reuid=65533", "--regid=65533", "--clear-groups"];
+
+/// A process of root is closed to another user, and root samples a process of theirs.
+#[test]
+fn a_process_of_another_user_is_sampled_by_root_alone() {
+    let can = Command::new(SECOND_USER[0]).args(&SECOND_USER[1..]).arg("true").status().is_ok_and(|status| status.success());
+    if !rustix::process::geteuid().is_root() || !can {
+        return runtimes::skip("only root can run programs as a second user, with setpriv");
+    }
+    if !runtimes::namespaces() {
+        return;
+    }
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.command("spend 60000");
+        let socket = program.socket().to_str().unwrap().to_owned();
+        let pid = (program.pid().to_string(), "belongs to another user (uid 0): permission denied");
+        for (target, words) in [pid, (socket, "only the owner of its socket and root may attach")] {
+            let output =
+                Invocation::of(SECOND_USER[0], [&SECOND_USER[1..], &[DN_TOP, "cpu", &target, "--duration", "200ms"]].concat()).run();
+            let stderr = &output.stderr;
+            assert!(output.code == 4 && stderr.contains(words) && output.stdout.is_empty(), "{runtime}: {} {stderr}", output.code);
+        }
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+        drop(program);
+
+        // The runtimes may lie in a folder that is closed to others: there they have another path.
+        let known = runtime.program("known");
+        let root = known.words()[0].ancestors().nth(2).unwrap();
+        let script = "chown 65533 . && mount --bind \"$1\" /mnt && shift && exec \"$@\"";
+        let seen = known.words().iter().map(|word| word.strip_prefix(root).map_or(word.clone(), |inside| Path::new("/mnt").join(inside)));
+        let words = ["-m", "sh", "-c", script, "sh"].map(PathBuf::from).into_iter().chain([root.to_owned()]);
+        let words = words.chain(SECOND_USER.map(PathBuf::from)).chain(seen);
+        let launch = words.fold(Launch::new(Path::new("unshare")), Launch::arg);
+        let mut program = known.variables().iter().fold(launch, |launch, (name, value)| launch.env(name, value)).start();
+        program.command("spend 60000");
+        let owner = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(format!("/proc/{}/task", program.pid())).unwrap());
+        let pid = program.pid().to_string();
+        let output = Invocation::new(["cpu", &pid, "--duration", "1s", "--json"]).run();
+        if output.stderr.contains("perf events") && output.code == 4 {
+            return runtimes::skip(&output.stderr);
+        }
+        assert_eq!((owner, output.code), (65533, 0), "{runtime}: {}", output.stderr);
+        assert_eq!(output.json()["methods"][0]["name"], "Known.Burn(int)", "{runtime}: {}", output.stdout);
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    });
 }
 
 fn has_capabilities(pid: u32) -> bool {

@@ -102,8 +102,7 @@ fn every_runtime_is_inspected_recorded_and_dumped_from_one_screen() {
         dump(subject, &screen);
         assert!(subject.program.answers(), "{} does not answer any more", subject.title());
     }
-    screen.keys("q");
-    assert!(screen.wait_exit().success());
+    screen.quit();
     screen.assert_restored();
     assert!(subjects.iter().all(|subject| subject.program.answers()));
 }

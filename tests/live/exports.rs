@@ -1,6 +1,14 @@
 //! Exports of what real runtimes tell, read by Perfetto's own trace processor.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use dn_top::analysis::SampleFilter;
+use dn_top::model::RecordingAnalysis;
+use dn_top::nettrace::{Event, Loss, Metadata, Sink};
+use dn_top::session::{Recorded, read_trace};
+use serde_json::json;
 
 use crate::support::{Invocation, folder, runtimes};
 use crate::trace_processor::{Engine, assert_agrees};
@@ -30,6 +38,93 @@ fn a_trace_holds_what_its_recording_holds() {
         let main =
             engine.query(&trace, "select thread.name as name, pid from thread join process using (upid) where tid = pid and pid > 0");
         assert_eq!((main[0]["name"].as_str(), main[0]["pid"].as_u64()), (Some(".NET Main"), Some(program.pid().into())), "{runtime}");
+    });
+}
+
+/// How many events there are of each kind, by provider, number and name.
+#[derive(Default)]
+struct Kinds {
+    names: Vec<(String, u32, String)>,
+    counts: BTreeMap<(String, u32, String), u64>,
+    lost: u64,
+}
+
+impl Kinds {
+    fn of(files: &[&Path]) -> Self {
+        let mut kinds = Self::default();
+        for file in files {
+            kinds.names = vec![Default::default()];
+            assert!(Recorded::open(file).unwrap().read(&mut kinds).unwrap().ending.is_complete(), "{}", file.display());
+        }
+        kinds
+    }
+}
+
+impl Sink for Kinds {
+    fn metadata(&mut self, metadata: &Metadata) {
+        self.names.push((metadata.provider.clone(), metadata.event_id, metadata.name.clone()));
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        *self.counts.entry(self.names[event.metadata.index as usize].clone()).or_default() += 1;
+    }
+
+    fn loss(&mut self, loss: &Loss) {
+        self.lost += u64::from(loss.count);
+    }
+}
+
+/// The recording of a runtime and the samples of the kernel beside it, in one file: nothing is missing, and everything is read as from two.
+#[test]
+fn a_recording_and_its_cpu_samples_become_one_file() {
+    let place = folder();
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.command("spend 60000");
+        let pid = program.pid().to_string();
+        let file = place.path().join(format!("{}.nettrace", runtime.version));
+        let path = file.to_str().unwrap();
+        done(&["trace", &pid, "--profile", "cpu", "--profile", "dotnet-common", "--duration", "2s", "-o", path]);
+        let samples = file.with_extension("cpu.nettrace");
+        if !samples.exists() {
+            return runtimes::skip("the kernel does not sample");
+        }
+        let both = place.path().join(format!("{}-both.nettrace", runtime.version));
+        let one = both.to_str().unwrap();
+        let output = Invocation::new(["export", path, "--format", "nettrace", "-o", one, "--json"]).run();
+        assert_eq!(output.code, 0, "{runtime}: {}", output.stderr);
+        let [two, joined] = [&[file.as_path(), &samples][..], &[&both]].map(Kinds::of);
+        assert_eq!((&two.counts, two.lost), (&joined.counts, joined.lost), "{runtime}");
+        let document = output.json();
+        let cpu = joined.counts[&("Universal.Events".to_owned(), 1, "cpu".to_owned())];
+        assert_eq!((document["cpu_samples"].as_u64(), document["lost_events"].as_u64()), (Some(cpu), Some(joined.lost)), "{runtime}");
+        assert!(cpu > 100 && document["events"].as_u64().unwrap() > 100, "{runtime}: {document:#}");
+        // To whoever looks at it, and compares it.
+        let [report, report_of_one] = [path, one].map(|path| Invocation::new(["report", path, "--json", "-n", "1000"]).run().json());
+        assert_eq!((&report, &report["source"]), (&report_of_one, &json!("cpu")), "{runtime}");
+        let [read, read_one] = [&file, &both].map(|file| read_trace(file, None, |_| true).unwrap().unwrap().analysis);
+        let methods = |analysis: &RecordingAnalysis| {
+            let methods = analysis.cpu.as_ref().unwrap().profile.methods(SampleFilter::ALL, usize::MAX);
+            let mut methods: Vec<_> = methods.methods.iter().map(|method| (method.name.clone(), method.own, method.total)).collect();
+            methods.sort_by(|a, b| (&a.0, a.1.running).cmp(&(&b.0, b.1.running)));
+            methods
+        };
+        assert_eq!(methods(&read), methods(&read_one), "{runtime}");
+        let rest = |analysis: &RecordingAnalysis| {
+            (analysis.snapshot.jit.bodies, analysis.snapshot.gc.collections, analysis.snapshot.totals.dropped)
+        };
+        assert_eq!(rest(&read), rest(&read_one), "{runtime}");
+        let stacks = |path: &str, out: &str| {
+            let out = place.path().join(format!("{}-{out}", runtime.version));
+            done(&["export", path, "--format", "folded", "-o", out.to_str().unwrap()]);
+            std::fs::read_to_string(out).unwrap().lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum::<u64>()
+        };
+        assert_eq!(stacks(path, "two.folded"), stacks(one, "one.folded"), "{runtime}");
+        // Not over another file, and readable for its owner alone.
+        let again = Invocation::new(["export", path, "--format", "nettrace", "-o", one]).run();
+        assert!(again.code != 0 && again.stderr.contains("exists already"), "{runtime}: {}", again.stderr);
+        assert_eq!(both.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{runtime}");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
     });
 }
 

@@ -232,7 +232,7 @@ fn events_go_to_tracepoints_or_the_form_says_what_is_missing() {
         }
         screen.keys(ENTER);
         if old || !possible {
-            screen.wait_for("It cannot write to tracepoints before that is there.");
+            screen.wait_for("It cannot write to tracepoints without that.");
             screen.keys(ESC);
             screen.wait_gone("Record · ");
         } else {

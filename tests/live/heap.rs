@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::json;
 
 use crate::support::runtimes;
-use crate::support::screen::ENTER;
+use crate::support::screen::{ENTER, ESC};
 use crate::support::{Invocation, PATIENCE, Program, Screen, folder, gcdump, poll};
 
 /// The dashboard with this process selected.
@@ -58,6 +58,19 @@ fn the_heap_is_walked_compared_and_written_from_the_dashboard() {
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{runtime}");
         let dump = gcdump::read(&std::fs::read(&file).unwrap());
         assert_eq!(dump.nodes.iter().filter(|node| node.kind == "Grain[]").count(), 3000, "{runtime}");
+        // What was written is opened, and left for the process again.
+        screen.keys("L");
+        screen.wait_for("Open a recorded file");
+        screen.keys(ENTER);
+        screen.wait_for("file written");
+        let shown = screen.wait_for("static variable Held[].held");
+        assert!(row(&shown, &["372 kB", "Grain[]", "known"]), "{runtime}:\n{shown}");
+        // Out of what keeps the type alive, out of the details, and back to the processes.
+        screen.keys(ESC);
+        screen.keys(ESC);
+        screen.wait_for("Esc processes");
+        screen.keys(ESC);
+        screen.wait_for("walks it again");
         // Out of what keeps the type alive, and out of the details.
         screen.keys("qqq");
         assert!(screen.wait_exit().success(), "{runtime}");
@@ -130,7 +143,7 @@ fn the_command_says_what_is_retained_and_by_what() {
             assert!(text.contains(words), "{runtime}, {words}:\n{text}");
         }
         let none = run(&["--paths", "NoSuchType"]);
-        assert!(none.stderr.contains("is called NoSuchType"), "{runtime}: {none:?}");
+        assert!(none.stderr.contains("is named NoSuchType"), "{runtime}: {none:?}");
         assert!(program.is_alive() && program.answers(), "{runtime}");
     });
 }

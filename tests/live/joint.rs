@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::perfetto::{EXCEPTIONS, NAMED_SAMPLES, Traced, each, on_sockets};
 use crate::support::runtimes;
 use crate::support::screen::{BACK_TAB, ENTER, RIGHT};
 use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll};
+use crate::tracing_service::{EXCEPTIONS, NAMED_SAMPLES, Traced, each, on_sockets};
 
 fn trace(traced: &Traced, program: &Program, file: &Path, arguments: &[&str]) -> Running {
     let (pid, file) = (program.pid().to_string(), file.to_str().unwrap());
@@ -224,7 +224,7 @@ fn what_cannot_be_had_is_refused_in_a_sentence_and_leaves_no_file() {
         let arguments = ["trace", &pid, "--kernel", "-o", file.to_str().unwrap()];
         let output = on_sockets(place.path(), &arguments).run();
         output.assert_refused(1, "no service listens there; install and start it");
-        assert!(output.stderr.contains("Without the kernel's scheduling the events of .NET can be recorded"), "{}", output.stderr);
+        assert!(output.stderr.contains("Without kernel scheduling, the events of .NET can still be recorded"), "{}", output.stderr);
         let elsewhere = Invocation::new(arguments).env("PERFETTO_CONSUMER_SOCK_NAME", "host:1").run();
         elsewhere.assert_refused(1, "only sockets of this machine can be used");
         assert!(!file.exists() && !partial(&file).exists());

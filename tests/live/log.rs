@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
+use crate::support::screen::ENTER;
 use crate::support::{Invocation, Output, Signal, folder, runtimes, send};
 
 fn run(log: &Path, words: &[&str]) -> Output {
@@ -57,6 +58,23 @@ fn requests_that_are_answered_refused_and_not_answered_are_logged() {
             has("answered", &["ProcessEnvironment", &to, " ms: answered"]);
         }
     }
+}
+
+#[test]
+fn the_latest_lines_are_shown_without_a_file() {
+    runtimes::each_in_turn(runtimes::all(), |runtime| {
+        let program = runtime.any().env("SECRET_TOKEN", "hunter2").start();
+        let mut screen = Invocation::new(["--watch", "never"]).screen(160, 40);
+        screen.wait_for("COMMAND");
+        screen.keys("l");
+        screen.wait_for("Log of dn-top");
+        screen.keys(&format!("/{}{ENTER}", program.pid()));
+        screen.wait_for(&format!(" to process {}, ", program.pid()));
+        assert!(!screen.contents().contains("hunter2"), "{runtime}");
+        screen.keys("q");
+        screen.wait_until("the log closed", |shown| !shown.contains("Log of dn-top"));
+        screen.quit();
+    });
 }
 
 #[test]

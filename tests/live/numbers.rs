@@ -1,16 +1,15 @@
 //! Numbers that are shown, against programs of which the truth is known.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use dn_top::analysis::{ActivitySnapshot, Outcome};
 use dn_top::clr::select;
 use dn_top::model::{Recording, RecordingAnalysis};
 
 use crate::recording_analysis::record;
-use crate::support::runtimes::{self, Runtime};
+use crate::support::runtimes;
 use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll};
 use crate::trace::wait_for_bytes;
 
@@ -239,80 +238,9 @@ fn stacks_that_are_cut_off_are_said() {
     }
 }
 
-/// Starts the web server and gives its URL.
-pub(crate) fn serve(runtime: &Runtime) -> (Program, String) {
-    let server = runtime.program("web").start();
-    let url =
-        std::iter::from_fn(|| Some(server.line())).find_map(|line| line.split_once("listening on: ").map(|(_, url)| url.trim().to_owned()));
-    (server, url.unwrap())
-}
-
 /// What is in a file, as `open` shows it.
-fn read(file: &Path) -> Arc<RecordingAnalysis> {
+pub(crate) fn read(file: &Path) -> Arc<RecordingAnalysis> {
     dn_top::session::read_trace(file, None, |_| true).unwrap().unwrap().analysis
-}
-
-#[test]
-fn requests_are_counted_once_with_their_status() {
-    for runtime in runtimes::with("web") {
-        let (server, url) = serve(&runtime);
-        let mut client = runtime.program("fetch").start();
-        let place = folder();
-        let files = ["server", "client"].map(|name| place.path().join(name));
-        let record = |(program, file): (&Program, &PathBuf)| {
-            let words = ["trace", &program.pid().to_string(), "-o", file.to_str().unwrap(), "--profile", "http"];
-            let recording = Invocation::new(words).start();
-            assert!(poll(PATIENCE, || recording.stderr().contains("recording process").then_some(())).is_some(), "{}", recording.stderr());
-            assert!(program.answers());
-            recording
-        };
-        let recordings = [&server, &client].into_iter().zip(&files).map(record).collect::<Vec<_>>();
-        for (command, says) in [
-            (format!("get 20 {url}/a?x=1"), "status 200"),
-            (format!("get 5 {url}/status/404"), "status 404"),
-            (format!("get 3 {url}/throw"), "status 500"),
-            // No server listens there.
-            ("get 2 http://127.0.0.1:1/none".to_owned(), "failed HttpRequestException"),
-        ] {
-            assert_eq!(client.carry_out(&command).last().map(String::as_str), Some(says), "{runtime}: {command}");
-        }
-        for recording in recordings {
-            recording.signal(Signal::INT);
-            assert_eq!(recording.wait().code, 130);
-        }
-        let [served, sent] = files.map(|file| read(&file).snapshot.activities.clone());
-        assert_eq!((served.requests(), sent.requests()), (28, 30), "{runtime}");
-        let of = |activities: &ActivitySnapshot, provider: &str| {
-            let found = activities.operations.iter().find(|operation| operation.provider == provider && operation.name == "Request");
-            let found = found.unwrap_or_else(|| panic!("{runtime}: {provider}: {activities:#?}"));
-            let mut subjects: Vec<_> =
-                found.subjects.iter().map(|subject| (subject.text.clone(), subject.outcome, subject.count)).collect();
-            subjects.sort_unstable();
-            (found.started, found.ended, found.failed, subjects)
-        };
-        let row = |path: &str, outcome, count| (path.to_owned(), outcome, count);
-        use Outcome::{Failed, Status, Unknown};
-        assert_eq!(
-            of(&sent, "System.Net.Http"),
-            (
-                30,
-                30,
-                10,
-                vec![
-                    row("http://127.0.0.1:1/none", Failed, 2),
-                    row(&format!("{url}/a"), Status(200), 20),
-                    row(&format!("{url}/status/404"), Status(404), 5),
-                    row(&format!("{url}/throw"), Status(500), 3),
-                ]
-            ),
-            "{runtime}"
-        );
-        let expected = vec![row("GET /a", Unknown, 20), row("GET /status/404", Unknown, 5), row("GET /throw", Failed, 3)];
-        assert_eq!(of(&served, "Microsoft.AspNetCore.Hosting"), (28, 28, 3, expected), "{runtime}");
-        // As the server beneath tells of them: not one row for each connection.
-        let (_, _, _, kestrel) = of(&served, "Microsoft-AspNetCore-Server-Kestrel");
-        assert_eq!(kestrel.len(), 3, "{runtime}: {kestrel:?}");
-    }
 }
 
 /// A provider that a profile has and that is asked for besides is recorded with what both ask for, which is said.

@@ -36,6 +36,7 @@ const COMMANDS: &[(Subject, &[&str])] = &[
     (Subject::Changes, &["trace", "TARGET", "--user-events", "all", "--duration", "1s"]),
     (Subject::Starts, &["run", "--", "touch", "started"]),
     (Subject::Changes, &["cpu", "TARGET", "--duration", "1s"]),
+    (Subject::Changes, &["slow", "TARGET", "--duration", "1s"]),
     (Subject::Changes, &["gc", "TARGET", "--duration", "1s"]),
     (Subject::Changes, &["exceptions", "TARGET", "--duration", "1s"]),
     (Subject::Changes, &["allocations", "TARGET", "--duration", "1s"]),
@@ -62,6 +63,9 @@ const COMMANDS: &[(Subject, &[&str])] = &[
     (Subject::Files, &["profiles"]),
     (Subject::Files, &["stats", "missing.nettrace"]),
     (Subject::Files, &["report", "missing.nettrace"]),
+    (Subject::Files, &["heap", "missing.gcdump"]),
+    (Subject::Files, &["heap", "missing.gcdump", "--retained", "--paths", "App.Cache"]),
+    (Subject::Files, &["diff", "missing.gcdump", "missing.gcdump"]),
     (Subject::Files, &["diff", "missing.nettrace", "missing.nettrace"]),
     (Subject::Files, &["export", "missing.nettrace", "--format", "csv"]),
     (Subject::Files, &["salvage", "missing.nettrace", "-o", "out.nettrace"]),
@@ -201,7 +205,7 @@ fn the_configuration_file_gives_other_defaults_and_its_mistakes_are_one_line() {
     let cannot = |why: &str| run(&["ps"]).assert_refused(2, &format!("cannot read {}{why}", file.display()));
     let refused = |why: &str| run(&["ps"]).assert_refused(2, &format!("{}{why}", file.display()));
     fs::write(&file, "# mine\nrefrsh = '2s'\n").unwrap();
-    refused(":2: there is no option 'refrsh'; did you mean 'refresh'?");
+    refused(":2: unknown option 'refrsh'; did you mean 'refresh'?");
     fs::write(&file, [0xff, 0xfe]).unwrap();
     cannot(": stream did not contain valid UTF-8");
     fs::write(&file, " ".repeat(70_000)).unwrap();
@@ -215,7 +219,7 @@ fn the_configuration_file_gives_other_defaults_and_its_mistakes_are_one_line() {
     // Nothing writes to it: waiting for that would never end.
     fs::remove_file(&file).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, &file, rustix::fs::Mode::RUSR).unwrap();
-    cannot(": it is no file");
+    cannot(": it is not a regular file");
 }
 
 #[test]

@@ -3,197 +3,16 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::runtimes::{self, Runtime};
+use crate::support::runtimes;
 use crate::support::screen::{ENTER, ESC};
-use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll, send};
-use crate::trace_processor::Engine;
-
-/// The service and the trace processor; `None` where they could not be had.
-fn tools() -> Option<(PathBuf, Engine)> {
-    Some((runtimes::extra("perfetto-56.0")?, Engine::newest()?))
-}
-
-pub(crate) const EXCEPTIONS: &str = "select count(*) n from slice where category = 'exception'";
-/// Samples in methods of the program whose names are known.
-pub(crate) const NAMED_SAMPLES: &str = "select count(*) n from perf_sample s join stack_profile_callsite c on s.callsite_id = c.id join stack_profile_callsite p on \
-    p.id in (c.id, c.parent_id) join stack_profile_frame f on p.frame_id = f.id join stack_profile_symbol y on y.symbol_set_id = f.symbol_set_id \
-    where y.name like 'Known.%'";
-
-/// A running service on sockets of its own.
-pub(crate) struct Traced {
-    tools: (PathBuf, Engine),
-    place: tempfile::TempDir,
-    service: Child,
-    probes: Option<Child>,
-    kernel: Option<MutexGuard<'static, ()>>,
-}
-
-/// The kernel has one tracing: the end of one recording of it ends those of others.
-static KERNEL: Mutex<()> = Mutex::new(());
-
-impl Traced {
-    pub(crate) fn start() -> Option<Self> {
-        let (tools, place) = (tools()?, folder());
-        let service = spawn(&tools.0, place.path());
-        Some(Self { tools, place, service, probes: None, kernel: None })
-    }
-
-    /// With the kernel's data sources, in a mount namespace that has the kernel's tracing. `false` where that cannot be had.
-    pub(crate) fn with_probes(&mut self) -> bool {
-        self.kernel = Some(KERNEL.lock().unwrap_or_else(PoisonError::into_inner));
-        let words = "mount -t tracefs nodev /sys/kernel/tracing 2>/dev/null || mountpoint -q /sys/kernel/tracing || exit 3; exec \"$0\"";
-        let mut probes = Command::new("unshare");
-        probes.args(["-m", "sh", "-c", words]).arg(self.tools.0.join("bin/traced_probes"));
-        let probes = probes.envs(sockets(self.place.path())).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        self.probes = Some(probes);
-        let registered = poll(PATIENCE, || {
-            let ended = self.probes.as_mut().unwrap().try_wait().unwrap().is_some();
-            (ended || self.query().contains("linux.ftrace")).then_some(!ended)
-        });
-        registered.unwrap()
-    }
-
-    /// Turns the kernel's tracing off, as anybody may who has the rights, or ends its data sources where it cannot be seen from here.
-    pub(crate) fn end_kernel_tracing(&mut self) {
-        if fs::write("/sys/kernel/tracing/tracing_on", "0").is_err() {
-            self.probes.as_mut().unwrap().kill().unwrap();
-        }
-    }
-
-    pub(crate) fn place(&self) -> &Path {
-        self.place.path()
-    }
-
-    fn query(&self) -> String {
-        let output = self.perfetto().arg("--query").output().unwrap();
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    fn perfetto(&self) -> Command {
-        let mut command = Command::new(self.tools.0.join("bin/perfetto"));
-        command.envs(sockets(self.place.path())).stderr(Stdio::null());
-        command
-    }
-
-    /// dn-top on the sockets of this service.
-    pub(crate) fn dn_top(&self, arguments: &[&str]) -> Invocation {
-        on_sockets(self.place(), arguments)
-    }
-
-    /// dn-top, once the service knows its data source.
-    fn serve(&self, arguments: &[&str]) -> Running {
-        let running = self.dn_top(&[&["perfetto", "serve"], arguments].concat()).start();
-        poll(PATIENCE, || self.query().contains("dotnet ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
-        running
-    }
-
-    /// Begins to record.
-    fn record(&self, name: &str, config: &str) -> (Child, PathBuf) {
-        let (file, written) = (self.place.path().join(name), self.place.path().join(format!("{name}.txt")));
-        fs::write(&written, config).unwrap();
-        let mut command = self.perfetto();
-        command.arg("--txt").arg("-c").arg(written).arg("-o").arg(&file);
-        (command.spawn().unwrap(), file)
-    }
-
-    pub(crate) fn number(&self, file: &Path, sql: &str) -> f64 {
-        self.tools.1.query(file, sql)[0]["n"].as_f64().unwrap_or(f64::NAN)
-    }
-
-    pub(crate) fn assert_no_errors(&self, file: &Path) {
-        self.tools.1.assert_right(file, "");
-    }
-
-    /// Ends a recording; its file must have no errors.
-    fn finish(&self, recording: Child, file: &Path) {
-        send(recording.id(), Signal::INT);
-        ended(recording);
-        self.assert_no_errors(file);
-    }
-
-    /// The file is of five collections, and of two exceptions around a second of work.
-    pub(crate) fn assert_pauses_and_exceptions(&self, file: &Path, pid: u32, with_kernel: bool) {
-        let number = |sql: &str| self.number(file, sql);
-        assert_eq!(number(&format!("select count(*) n from process where pid = {pid}")), 1.0, "one row for a process");
-        let pauses = "select count(*) n from slice join track on slice.track_id = track.id where track.name = 'Pauses'";
-        assert!(number(pauses) >= 5.0);
-        let outside = " and (slice.ts < (select start_ts from trace_bounds) or slice.ts + slice.dur > (select end_ts from trace_bounds))";
-        assert_eq!(number(&format!("{pauses}{outside}")), 0.0);
-        let window = "select min(s.ts) a, max(s.ts) b, utid u, count(*) c from slice s join thread_track t on s.track_id = t.id where category = 'exception'";
-        assert_eq!(number(&format!("select c n from ({window})")), 2.0);
-        if !with_kernel {
-            return;
-        }
-        // A thread that works is not asleep beneath its slices: it runs, or waits for a processor where others take them.
-        let share = number(&format!(
-            "with spent as ({window}) select sum(case when t.state in ('Running', 'R', 'R+') then min(t.ts + t.dur, b) - max(t.ts, a) else 0 end) * 1.0 \
-             / max(b - a) n from spent join thread_state t on t.utid = u and t.ts < b and t.ts + t.dur > a"
-        ));
-        let span = number(&format!("select (select max(ts + dur) from sched) - (select b from ({window})) n"));
-        assert!(share > 0.9, "{share}; the kernel's events go on for {span} ns after the last slice");
-    }
-
-    pub(crate) fn restart(&mut self) {
-        self.service.kill().unwrap();
-        self.service.wait().unwrap();
-        self.service = spawn(&self.tools.0, self.place.path());
-    }
-}
-
-impl Drop for Traced {
-    fn drop(&mut self) {
-        for child in self.probes.iter_mut().chain([&mut self.service]) {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-fn spawn(tools: &Path, place: &Path) -> Child {
-    let service = Command::new(tools.join("bin/traced")).envs(sockets(place)).stderr(Stdio::null()).spawn().unwrap();
-    let listens = || sockets(place).iter().all(|(_, path)| std::os::unix::net::UnixStream::connect(path).is_ok()).then_some(());
-    poll(PATIENCE, listens).unwrap();
-    service
-}
-
-/// dn-top on the sockets of a service in this folder.
-pub(crate) fn on_sockets(place: &Path, arguments: &[&str]) -> Invocation {
-    sockets(place).into_iter().fold(Invocation::new(arguments), |invocation, (name, path)| invocation.env(name, path))
-}
-
-pub(crate) fn sockets(place: &Path) -> [(&'static str, PathBuf); 2] {
-    [("PERFETTO_PRODUCER_SOCK_NAME", place.join("producer")), ("PERFETTO_CONSUMER_SOCK_NAME", place.join("consumer"))]
-}
-
-fn buffer(size_kb: u32) -> String {
-    format!("buffers {{ size_kb: {size_kb} fill_policy: RING_BUFFER }}\n")
-}
-
-fn source(text: &str) -> String {
-    format!("data_sources {{ config {{ name: \"dotnet\" legacy_config: \"{text}\" }} }}\n")
-}
-
-/// Waits until dn-top has said that so many recordings began.
-fn began(running: &Running, count: usize) {
-    let said = || (running.stderr().matches(" began: ").count() >= count).then_some(());
-    poll(PATIENCE, said).unwrap_or_else(|| panic!("{}", running.stderr()));
-}
-
-/// .NET 9 and 10, one after the other: each takes a service of its own, and the machine's attention.
-pub(crate) fn each(check: impl Fn(&Runtime) + Sync) {
-    runtimes::each_in_turn(runtimes::since(9, runtimes::with("known")), check);
-}
-
-fn ended(mut child: Child) {
-    assert!(child.wait().unwrap().success());
-}
+use crate::support::{PATIENCE, Program, Running, Signal, poll, send};
+use crate::tracing_service::{EXCEPTIONS, NAMED_SAMPLES, Traced, began, buffer, each, ended, sockets, source};
 
 #[test]
 fn kernel_and_runtime_are_in_one_trace() {
@@ -459,8 +278,7 @@ fn the_dashboard_serves_as_well() {
         let (recording, file) = traced.record("left", &(buffer(65_536) + &source("") + "duration_ms: 60000\n"));
         screen.wait_for("perfetto 1 session ");
         program.carry_out("spend 500");
-        screen.keys("q");
-        assert!(screen.wait_exit().success());
+        screen.quit();
         assert!(!traced.query().contains("dotnet "));
         traced.finish(recording, &file);
         let named = "select count(*) n from stack_profile_symbol where name like 'Known.%'";
@@ -476,16 +294,14 @@ fn p14_a_socket_that_is_not_for_this_user_is_named() {
     }
     let Some(traced) = Traced::start() else { return };
     // Where that user finds the sockets, and dn-top.
-    let program = traced.place.path().join("dn-top");
+    let program = traced.place().join("dn-top");
     fs::copy(env!("CARGO_BIN_EXE_dn-top"), &program).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    fs::set_permissions(traced.place.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    for (command, (_, socket)) in
-        [&["perfetto", "serve", "--duration", "1s"][..], &["perfetto"]].into_iter().zip(sockets(traced.place.path()))
-    {
+    fs::set_permissions(traced.place(), fs::Permissions::from_mode(0o755)).unwrap();
+    for (command, (_, socket)) in [&["perfetto", "serve", "--duration", "1s"][..], &["perfetto"]].into_iter().zip(sockets(traced.place())) {
         fs::set_permissions(&socket, fs::Permissions::from_mode(0o600)).unwrap();
         let mut denied = Command::new(&program);
-        denied.args(command).envs(sockets(traced.place.path())).env("HOME", "/").current_dir("/").uid(65_533).gid(65_533);
+        denied.args(command).envs(sockets(traced.place())).env("HOME", "/").current_dir("/").uid(65_533).gid(65_533);
         let output = denied.output().unwrap();
         let words = String::from_utf8_lossy(&output.stderr);
         let why = format!("{}: permission denied; root and the members of the socket's group", socket.display());

@@ -88,8 +88,7 @@ fn a_port_that_the_dashboard_serves_has_its_programs_in_the_table() {
         // Below the words that it was taken down, as long as these stay.
         let is_served = |shown: &str| shown.rfind("port done: DOTNET_") > shown.find("close port done");
         screen.wait_until("it is served again", |shown| path.exists() && is_served(shown));
-        screen.keys("q");
-        assert!(screen.wait_exit().success());
+        screen.quit();
         assert!(!path.exists(), "the socket stays");
         assert!(program.answers() && program.is_alive());
     });

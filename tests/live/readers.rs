@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::{Map, Value, json};
 
-use crate::numbers::serve;
+use crate::requests::serve;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll};
 use crate::trace::wait_for_bytes;

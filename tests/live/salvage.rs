@@ -67,7 +67,8 @@ fn named(runtime: &Runtime, program: &mut Program) {
     let pid = program.pid();
 
     let output = salvage(&partial, "plain.nettrace", &[]);
-    let offer = format!("process {pid} (known), which was recorded, still runs: `dn-top salvage {} -o OTHER --names`", partial.display());
+    let offer =
+        format!("process {pid} (known), which was recorded, is still running: `dn-top salvage {} -o OTHER --names`", partial.display());
     assert!(output.code == 0 && output.stderr.contains(&offer), "{runtime}: {}", output.stderr);
     let plain = place.path().join("plain.nettrace");
     assert!(!report(&plain).contains("Known.Alone(int)"), "{runtime}: it was named before");
@@ -116,10 +117,7 @@ fn names_are_those_of_the_process_that_was_recorded_or_none() {
             assert!(output.code == 0 && !output.stderr.contains("--names"), "{runtime}: {}", output.stderr);
             fs::remove_file(place.path().join("out.nettrace")).unwrap();
         };
-        refused(
-            &of_older,
-            "(known) is another one than the one that was recorded, which has ended: it has no code where the recording has methods",
-        );
+        refused(&of_older, "(known) is not the process that was recorded, which has ended: it has no code where the recording has methods");
         refused(&of_younger, "which has ended: it was started after the recording began");
         program.signal(Signal::KILL);
         program.wait();

@@ -1,166 +1,23 @@
 //! What a second user can do to a dn-top that root runs on the same machine: nothing. Each test is an attack by the user id 65533; what is attacked is
 //! a real runtime of root, or a process of root that is no runtime. Skipped where this is not root: no other user can become a second one.
 
-use std::ffi::OsStr;
+mod user;
+
 use std::fs;
-use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
-use dn_top::ipc::{Advertise, CommandCode, Cookie, ProcessInfo, Reply, RuntimeVersion};
 use dn_top::net::discovery::Sources;
 use dn_top::net::port::Port;
 use serde_json::{Value, json};
 
 use crate::support::runtimes::{self, Runtime};
 use crate::support::{Invocation, Output, PATIENCE, Program, folder, poll};
-
-const UID: u32 = 65533;
-/// How the process of the second user ends that may not connect.
-const DENIED: i32 = 7;
-
-/// A user whom root does not trust, with a folder of their own.
-struct SecondUser {
-    home: tempfile::TempDir,
-}
-
-impl SecondUser {
-    fn new() -> Option<Self> {
-        if !rustix::process::geteuid().is_root() {
-            runtimes::skip("only root can run programs as a second user");
-            return None;
-        }
-        let home = folder();
-        chown(home.path(), Some(UID), Some(UID)).unwrap();
-        Some(Self { home })
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.home.path().join(name)
-    }
-
-    /// A program of this user, which puts its socket, if it makes one, into that folder.
-    fn run(&self, program: &str, arguments: &[&str], tmpdir: &Path) -> Process {
-        self.start(Command::new(program).args(arguments), tmpdir)
-    }
-
-    fn start(&self, command: &mut Command, tmpdir: &Path) -> Process {
-        let command = command.env("TMPDIR", tmpdir).uid(UID).gid(UID).current_dir("/");
-        Process(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap())
-    }
-
-    /// A link of this user's.
-    fn link(&self, to: &Path, at: &Path) {
-        let made = self.run("ln", &["-sfn", to.to_str().unwrap(), at.to_str().unwrap()], self.home.path()).0.wait().unwrap();
-        assert!(made.success(), "{}", at.display());
-    }
-
-    /// A process of this user that listens at a path, answers as a runtime does, and keeps all that it is sent.
-    fn serve(&self, path: &Path) -> Served {
-        let log = self.path("log");
-        let process =
-            self.helper(path.parent().unwrap(), &[("SECOND_USER_SERVES", path.as_os_str()), ("SECOND_USER_LOG", log.as_os_str())]);
-        poll(PATIENCE, || UnixStream::connect(path).ok()).expect("it does not serve");
-        Served { _process: process, log }
-    }
-
-    /// A process of this user whose threads have the names of a runtime's.
-    fn looks_like_a_runtime(&self, tmpdir: &Path) -> Process {
-        let process = self.helper(tmpdir, &[]);
-        let threads = || {
-            let tasks = fs::read_dir(format!("/proc/{}/task", process.pid())).unwrap();
-            let names = tasks.map(|task| fs::read_to_string(task.unwrap().path().join("comm")).unwrap_or_default());
-            names.into_iter().find(|name| name == ".NET EventPipe\n")
-        };
-        poll(PATIENCE, threads).expect("its thread does not start");
-        process
-    }
-
-    /// This very program as a process of this user: see [`second_users_process`].
-    fn helper(&self, tmpdir: &Path, environment: &[(&str, &OsStr)]) -> Process {
-        let mut command = Command::new("/proc/self/exe");
-        command.args(["--exact", "second_user::second_users_process", "--ignored"]).env("SECOND_USER", "1");
-        self.start(command.envs(environment.iter().copied()), tmpdir)
-    }
-}
-
-#[test]
-#[ignore = "no test: what a process of the second user does"]
-fn second_users_process() {
-    if std::env::var_os("SECOND_USER").is_none() {
-        return;
-    }
-    if let Some(path) = std::env::var_os("SECOND_USER_CONNECTS") {
-        let Ok(mut stream) = UnixStream::connect(path) else { std::process::exit(DENIED) };
-        let pid = std::env::var("SECOND_USER_SAYS").unwrap().parse().unwrap();
-        stream.write_all(&Advertise { cookie: Cookie([6; 16]), pid }.encode()).unwrap();
-        // Until it is closed, or a command comes.
-        let _ = stream.read(&mut [0]);
-        return;
-    }
-    let thread = std::thread::Builder::new().name(".NET EventPipe".to_owned());
-    let thread = thread.spawn(|| match std::env::var_os("SECOND_USER_SERVES") {
-        Some(path) => serve(&UnixListener::bind(path).unwrap()),
-        None => std::thread::sleep(Duration::from_secs(600)),
-    });
-    thread.unwrap().join().unwrap();
-}
-
-fn serve(listener: &UnixListener) {
-    let mut log = fs::File::create(std::env::var_os("SECOND_USER_LOG").unwrap()).unwrap();
-    for stream in listener.incoming() {
-        let (mut stream, mut bytes) = (stream.unwrap(), [0; 4096]);
-        let count = stream.read(&mut bytes).unwrap_or(0);
-        log.write_all(&bytes[..count]).unwrap();
-        let _ = stream.write_all(&answer());
-    }
-}
-
-fn answer() -> Vec<u8> {
-    let info = ProcessInfo {
-        pid: std::process::id().into(),
-        cookie: Cookie([6; 16]),
-        command_line: "dotnet planted.dll".to_owned(),
-        os: "Linux".to_owned(),
-        arch: "x64".to_owned(),
-        entry_assembly: Some("planted".to_owned()),
-        clr_version: Some(RuntimeVersion::new("9.0.7")),
-        rid: None,
-    };
-    Reply::Info(Box::new(info)).encode(CommandCode::ProcessInfo3).unwrap()
-}
-
-struct Process(Child);
-
-impl Process {
-    fn pid(&self) -> u32 {
-        self.0.id()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let group = rustix::process::Pid::from_raw(self.0.id() as i32).unwrap();
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        let _ = self.0.wait();
-    }
-}
-
-/// A socket that the second user serves.
-struct Served {
-    _process: Process,
-    log: PathBuf,
-}
-
-impl Served {
-    fn assert_nothing_came(&self) {
-        assert_eq!(fs::read(&self.log).unwrap(), b"", "the second user was sent something");
-    }
-}
+use user::{DENIED, Process, SecondUser, UID};
 
 /// A real runtime of root.
 struct Victim<'a> {
@@ -267,7 +124,7 @@ fn a_link_under_the_users_own_pid_leads_to_no_runtime_of_root() {
         user.link(&victim.socket(), &user.path(&socket_name(looks.pid())));
         let row = poll(PATIENCE, || rows(victim.folder()).into_iter().find(|row| row["pid"] == looks.pid())).unwrap();
         assert_eq!((&row["contact"], &row["socket"]), (&json!("unverified"), &Value::Null), "{runtime}: {row}");
-        assert_nothing_is_done_to(&looks.pid().to_string(), &mut victim, 4, "the file is no socket");
+        assert_nothing_is_done_to(&looks.pid().to_string(), &mut victim, 4, "the file is not a socket");
     }
 }
 
@@ -324,7 +181,7 @@ fn a_socket_under_the_pid_of_a_process_of_root_is_not_its_own() {
     served.assert_nothing_came();
     // By its path it is what it is: a socket of the second user, served by that user.
     let info = root_runs(&["info", planted.to_str().unwrap(), "--json"], shared.path()).json();
-    assert_eq!((&info["contact"], &info["pid"], &info["uid"]), (&json!("ok"), &json!(served._process.pid()), &json!(UID)), "{info}");
+    assert_eq!((&info["contact"], &info["pid"], &info["uid"]), (&json!("ok"), &json!(served.process.pid()), &json!(UID)), "{info}");
     // Unless the file is said to be root's.
     chown(&planted, Some(0), None).unwrap();
     fs::write(&served.log, "").unwrap();
@@ -358,7 +215,7 @@ fn a_process_that_another_one_serves_for_is_not_attached() {
     let pid = looks.pid().to_string();
     let info = root_runs(&["info", &pid, "--json"], user.home.path()).json();
     assert_eq!(info["contact"], "unverified", "{info}");
-    let words = format!("the socket is not owned by its process: process {} of user {UID} is at the other end", served._process.pid());
+    let words = format!("the socket is not owned by its process: process {} of user {UID} is at the other end", served.process.pid());
     assert!(info["reason"].as_str().unwrap().contains(&words), "{info}");
     root_runs(&["set-env", &pid, "DB_PASSWORD=secret"], user.home.path()).assert_refused(4, &words);
     served.assert_nothing_came();

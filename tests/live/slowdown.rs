@@ -1,21 +1,39 @@
 //! Why a process is slow: the first cause that is named is what is wrong with it.
 
-use dn_top::app::{Cause, Evidence, Slowdown, Thresholds, slowdowns};
-use dn_top::clr::{SLOW, select};
-use dn_top::model::Recording;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
-use crate::numbers::serve;
+use dn_top::clr::{SLOW, select};
+use dn_top::diagnosis::{Cause, Evidence, Slowdown, Thresholds, slowdowns};
+use dn_top::model::Recording;
+use tempfile::TempDir;
+
 use crate::recording_analysis::record;
+use crate::requests::serve;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::ENTER;
 use crate::support::{Invocation, PATIENCE, folder, poll};
 
-/// All causes in a recording as it stands.
+/// A folder with a configuration for which no waiting for CPU is a problem: what else this machine has to do is not what is tested.
+pub(crate) fn shared_machine() -> TempDir {
+    let home = folder();
+    fs::create_dir(home.path().join("dn-top")).unwrap();
+    fs::write(home.path().join("dn-top/config.toml"), "[thresholds]\ncpu-wait = 100.0\n").unwrap();
+    home
+}
+
+/// All causes in a recording as it stands, but what else this machine has to do.
 fn weighed(recording: &Recording, runtime: &Runtime) -> Vec<Slowdown> {
     let analysis = recording.analysis.as_ref();
     analysis.map_or_else(Vec::new, |analysis| {
         let (threads, elapsed, what) = (&recording.threads, recording.elapsed, [SLOW.to_owned()]);
-        slowdowns(&Evidence { analysis, threads, elapsed, what: &what, runtime: Some(runtime.major()), thresholds: &Thresholds::default() })
+        let (runtime, thresholds) = (Some(runtime.major()), &Thresholds::default());
+        let mut all =
+            slowdowns(&Evidence { analysis, threads, elapsed, what: &what, runtime, cpu_supply: recording.cpu_supply, thresholds });
+        all.retain(|slowdown| slowdown.cause != Cause::CpuWait);
+        all
     })
 }
 
@@ -24,7 +42,7 @@ fn weighed(recording: &Recording, runtime: &Runtime) -> Vec<Slowdown> {
 fn the_first_cause_is_what_is_wrong() {
     runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
         for (command, cause, culprit) in [
-            ("throw 100", Cause::Exceptions, "System.InvalidOperationException"),
+            ("throw 2000", Cause::Exceptions, "System.InvalidOperationException"),
             ("convoy 10 2000", Cause::Locks, "Known.Convoy.lambda_0"),
             ("occupy 6 2000", Cause::ThreadPool, "most wait in Known"),
             ("churn 2000", Cause::Gc, "large objects"),
@@ -73,7 +91,10 @@ fn a_slow_dependency_is_the_first_cause() {
         .await;
         let first = &weighed(&recording, runtime)[0];
         eprintln!("{runtime}: F: {}", first.text);
-        assert!(first.cause == Cause::Http && first.text.contains(&format!("most time with {url}/slow/1500")), "{runtime}: {first:#?}");
+        assert!(
+            first.cause == Cause::Http && first.text.contains(&format!("most time with GET {url}/slow/{{number}}")),
+            "{runtime}: {first:#?}"
+        );
     });
 }
 
@@ -99,12 +120,163 @@ fn a_flood_of_log_messages_is_the_first_cause() {
     });
 }
 
+/// Without a dashboard: of a process, and of the file of a recording that was made with the profile.
+#[test]
+fn a_command_names_the_cause() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let (place, home, pid) = (folder(), shared_machine(), program.pid().to_string());
+        let command = |words: &[&str]| Invocation::new(words).env("XDG_CONFIG_HOME", home.path());
+        let is_sampled = Invocation::new(["cpu", &pid, "--duration", "200ms"]).run().code == 0;
+        let file = place.path().join("a.nettrace");
+        let file = file.to_str().unwrap();
+        let running = [
+            command(&["slow", &pid, "--duration", "5s", "--json"]).start(),
+            command(&["trace", &pid, "--profile", SLOW, "--duration", "5s", "-o", file]).start(),
+        ];
+        for running in &running {
+            poll(PATIENCE, || running.stderr().contains("recording ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+        }
+        assert!(program.answers());
+        program.carry_out("throw 20000");
+        let [slow, trace] = running;
+        let slow = slow.wait();
+        assert_eq!(slow.stderr.contains("is recorded instead of CPU time: "), !is_sampled, "{runtime}: {}", slow.stderr);
+        let slow = slow.json();
+        assert_eq!(trace.wait().code, 0, "{runtime}");
+        let of_file = Invocation::new(["slow", file, "--json"]).run().json();
+        for found in [&slow, &of_file] {
+            assert_eq!((&found["slow_because_of"], &found["complete"]), (&"exceptions".into(), &true.into()), "{runtime}: {found:#}");
+            let worst = &found["causes"][0];
+            assert_eq!((&worst["cause"], &worst["problem"]), (&"exceptions".into(), &true.into()), "{runtime}: {found:#}");
+            let text = worst["text"].as_str().unwrap();
+            assert!(text.contains("are System.InvalidOperationException"), "{runtime}: {found:#}");
+            // The samples of the kernel show the native code that throws; those of the runtime show what throws since .NET 9.
+            assert_eq!(worst["share"].as_f64() > Some(0.0), is_sampled || runtime.major() >= 9, "{runtime}: {found:#}");
+            assert_eq!(text.contains("of the CPU time is spent throwing them"), is_sampled, "{runtime}: {found:#}");
+        }
+        for command in ["slow", "report"] {
+            let output = Invocation::new([command, file]).run();
+            assert!(output.stdout.contains("Slow because of: Exceptions\n"), "{runtime}: {command}: {}", output.stdout);
+        }
+        assert!(program.answers());
+    });
+}
+
+/// A thread that is ready to run and has no processor is not said to wait for something, and its code is not said to be hot.
+#[test]
+fn a_process_that_waits_for_cpu_is_told() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.command("spend 600000");
+        let over = AtomicBool::new(false);
+        let found = std::thread::scope(|scope| {
+            for _ in 0..4 * std::thread::available_parallelism().unwrap().get() {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                });
+            }
+            let found = Invocation::new(["slow", &program.pid().to_string(), "--duration", "5s", "--json"]).run().json();
+            over.store(true, Ordering::Relaxed);
+            found
+        });
+        assert_eq!(found["slow_because_of"], "cpu-wait", "{runtime}: {found:#}");
+        let share = |cause: &str| {
+            let found = found["causes"].as_array().unwrap().iter().find(|found| found["cause"] == cause);
+            found.and_then(|found| found["share"].as_f64()).unwrap()
+        };
+        eprintln!(
+            "{runtime}: waits for CPU {:.2}, for something else {:.2}, runs {:.2}",
+            share("cpu-wait"),
+            share("waiting"),
+            share("cpu")
+        );
+        assert!(share("cpu-wait") > 0.4 && share("waiting") < 0.3, "{runtime}: {found:#}");
+        assert!(found["causes"][0]["text"].as_str().unwrap().contains(" CPUs, all others "), "{runtime}: {found:#}");
+        assert!(program.answers(), "{runtime}");
+    });
+}
+
+/// A control group of a test with a CPU limit; `None` where none may be made.
+struct LimitedGroup(PathBuf);
+
+impl LimitedGroup {
+    /// A group with so many microseconds of each 100 ms.
+    fn new(name: &str, quota: &str) -> Option<Self> {
+        let name = format!("dn-top-test-{name}-{}", std::process::id());
+        let group = |root: &str, file: &str, limit: &str| {
+            let folder = Path::new(root).join(&name);
+            fs::create_dir(&folder).ok()?;
+            let group = Self(folder);
+            fs::write(group.0.join(file), limit).ok().map(|()| group)
+        };
+        group("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", quota).or_else(|| group("/sys/fs/cgroup", "cpu.max", &format!("{quota} 100000")))
+    }
+}
+
+impl Drop for LimitedGroup {
+    fn drop(&mut self) {
+        // It is busy until the process that was in it is gone.
+        poll(PATIENCE, || fs::remove_dir(&self.0).is_ok().then_some(()));
+    }
+}
+
+#[test]
+fn a_cpu_limit_is_named() {
+    let Some(group) = LimitedGroup::new("slow", "20000") else {
+        return runtimes::skip("no control group with a CPU limit can be made here");
+    };
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        fs::write(group.0.join("cgroup.procs"), program.pid().to_string()).unwrap();
+        program.command("spend 600000");
+        let found = Invocation::new(["slow", &program.pid().to_string(), "--duration", "5s", "--json"]).run().json();
+        let first = &found["causes"][0];
+        assert_eq!(first["cause"], "cpu-wait", "{runtime}: {found:#}");
+        let text = first["text"].as_str().unwrap();
+        eprintln!("{runtime}: {text}");
+        assert!(text.contains("the CPU limit of its control group, 0.2 CPUs, throttled it in "), "{runtime}: {found:#}");
+        let facts = Invocation::new(["info", &program.pid().to_string(), "--json"]).run().json();
+        assert_eq!(facts["cpu_limit_cores"], 0.2, "{runtime}: {facts:#}");
+        assert!(program.answers(), "{runtime}");
+    });
+}
+
+/// The first screen has it without a key, with the limit that is in force now: a process may be moved to another control group, whose limit is another.
+#[test]
+fn a_cpu_limit_is_on_the_first_screen() {
+    let groups = [LimitedGroup::new("a", "20000"), LimitedGroup::new("b", "10000")];
+    let [Some(group), Some(other)] = groups else { return runtimes::skip("no control group with a CPU limit can be made here") };
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let pid = program.pid().to_string();
+        program.command("spend 600000");
+        let mut screen = Invocation::new(["--filter", &pid]).screen(120, 40);
+        for (group, limit) in [(&group, "0.2 CPUs"), (&other, "0.1 CPUs")] {
+            fs::write(group.0.join("cgroup.procs"), &pid).unwrap();
+            let began = Instant::now();
+            let finding = format!(" of periods, CPU limit {limit}");
+            // As a finding, and among the facts.
+            let shown =
+                screen.wait_until(&finding, |shown| shown.contains(&finding) && shown.matches(&format!("CPU limit {limit}")).count() > 1);
+            let line = shown.lines().find(|line| line.contains(&finding)).unwrap_or_default();
+            eprintln!("{runtime}: {:.1} s, no key: {}", began.elapsed().as_secs_f64(), line.trim_matches(['│', ' ', '┃']));
+        }
+        screen.keys("q");
+        assert!(screen.wait_exit().success());
+        assert!(program.answers(), "{runtime}");
+    });
+}
+
 /// One key records and shows it; pressed again, it shows the recording that goes on.
 #[test]
 fn one_key_in_the_dashboard_names_the_cause() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
-        let mut screen = Invocation::new(["--watch", "never"]).screen(120, 40);
+        let home = shared_machine();
+        let mut screen = Invocation::new(["--watch", "never"]).env("XDG_CONFIG_HOME", home.path()).screen(120, 40);
         screen.wait_for("COMMAND");
         let title = format!("{} {}", runtime.name_of("known"), program.pid());
         screen.keys(&format!(":{title}"));
@@ -113,7 +285,7 @@ fn one_key_in_the_dashboard_names_the_cause() {
         screen.keys("F");
         screen.wait_for("recording  0:0");
         let seen = poll(PATIENCE, || {
-            program.carry_out("throw 100");
+            program.carry_out("throw 2000");
             Some(screen.contents()).filter(|shown| shown.contains("Slow because of: Exceptions"))
         });
         let seen = seen.unwrap_or_else(|| screen.contents());
@@ -125,6 +297,14 @@ fn one_key_in_the_dashboard_names_the_cause() {
         // Enter opens the tab of the cause.
         screen.keys(ENTER);
         screen.wait_for("COUNT");
+        // What throws the type, and then what throws all of them.
+        screen.keys("f");
+        let words = ["what throws System.InvalidOperationException", "100 %", "Known.Main", "Known.Throw"];
+        screen.wait_until("the call tree", |shown| words.iter().all(|words| shown.contains(words)));
+        screen.keys("f");
+        screen.wait_for("what throws exceptions of all types");
+        screen.keys("f");
+        screen.wait_for("LAST");
         screen.keys("t");
         screen.wait_until("it is done", |shown| !shown.contains(" 1 recording "));
         screen.keys("qq");

@@ -26,6 +26,11 @@ fn one_key_shows_what_every_thread_is_doing() {
         // Once more, for another moment.
         screen.keys("D");
         screen.wait_for("D samples all threads again");
+        // The threads have their top frames, and how old these are.
+        screen.keys("6");
+        screen.wait_for("TOP FRAME");
+        let line = screen.wait_for(" ago");
+        assert!(["System.", "Interop", "Known.", "Thread.", "Monitor.", "…"].iter().any(|part| line.contains(part)), "{runtime}: {line}");
         screen.keys("qq");
         assert!(screen.wait_exit().success(), "{runtime}");
         // It may have been left in the middle of the second time, which takes an old runtime a moment to notice.

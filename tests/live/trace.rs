@@ -203,7 +203,7 @@ fn a_target_that_ends_is_recorded_up_to_there() {
 fn recorded_until(program: &mut Program, end: impl Fn(&mut Program)) -> (Output, tempfile::TempDir) {
     let place = folder();
     let running = Invocation::new(["trace", &program.pid().to_string(), "--json"]).current_dir(place.path()).start();
-    wait_for_bytes(&running, place.path());
+    wait_for_session(&running, place.path(), program);
     end(program);
     (running.wait(), place)
 }

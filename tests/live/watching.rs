@@ -13,10 +13,8 @@ use tokio::sync::watch::channel;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use crate::numbers::serve;
 use crate::support::runtimes;
-use crate::support::screen::{ENTER, ctrl};
-use crate::support::{Invocation, PATIENCE, Program, poll};
+use crate::support::{PATIENCE, Program, poll};
 
 /// A session that is listened to, and what it reported last.
 struct Watched {
@@ -46,7 +44,7 @@ impl Watched {
         let (stop, stopped) = channel(false);
         let tell = Arc::clone(&reported);
         let task = tokio::spawn(async move {
-            let publish = |counters| {
+            let publish = |counters, _| {
                 *tell.lock().unwrap() = Some(counters);
                 std::future::ready(())
             };
@@ -74,7 +72,7 @@ impl Watched {
 }
 
 /// Threads of a runtime that serve sessions. 3.1 does not name its threads.
-fn sessions(program: &Program) -> usize {
+pub(crate) fn sessions(program: &Program) -> usize {
     let tasks = fs::read_dir(format!("/proc/{}/task", program.pid())).unwrap();
     let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
     // The one that serves its socket has the same name, a little later than it answers.
@@ -156,102 +154,6 @@ fn meters_come_where_they_are_asked_for() {
     });
 }
 
-#[test]
-fn the_dashboard_shows_them_and_leaves_nothing_behind() {
-    runtimes::each(runtimes::all(), |runtime| {
-        for leave in ["q", &ctrl('c')] {
-            let mut program = runtime.any().start();
-            let pid = program.pid().to_string();
-            let mut screen = Invocation::new(["--watch", "never", "--filter", &pid]).screen(160, 40);
-            let row =
-                |shown: &str| shown.lines().find(|line| line.contains(&format!(" {pid} {} ", runtime.name_of("work")))).map(str::to_owned);
-            screen.wait_until("its row", |shown| row(shown).is_some_and(|row| row.contains(runtime.version) && row.contains("● running")));
-            screen.keys("w");
-            screen.wait_until("its figures", |shown| {
-                shown.contains("EXC/S")
-                    && row(shown).is_some_and(|row| row.contains("◎ watched") || row.contains("! "))
-                    && !row(shown).unwrap().contains('–')
-            });
-            screen.keys(leave);
-            assert!(screen.wait_exit().success());
-            screen.assert_restored();
-            let gone = poll(PATIENCE, || (sessions(&program) == 0).then_some(()));
-            assert!(gone.is_some(), "{} sessions stay", sessions(&program));
-            assert!(program.is_alive() && program.answers());
-        }
-    });
-}
-
-/// The first screen has the figures of the selected process, of every runtime, and the program notices nothing of it afterwards.
-#[test]
-fn the_overview_has_figures_without_a_key() {
-    runtimes::each(runtimes::all(), |runtime| {
-        let mut program = runtime.any().start();
-        let pid = program.pid().to_string();
-        let mut screen = Invocation::new(["--filter", &pid]).screen(120, 40);
-        // Titles with their newest values.
-        let graph =
-            |shown: &str, title: &str| shown.split_once(title).is_some_and(|(_, value)| value.starts_with(|c: char| c.is_ascii_digit()));
-        let graphs = ["CPU ", "GC heap ", "Time in GC ", "Allocation rate ", "Exceptions ", "Thread pool queue ", "Lock contention "];
-        for title in graphs {
-            screen.wait_until(title, |shown| graph(shown, title));
-        }
-        screen.wait_for("GC pauses ");
-        screen.wait_until("findings", |shown| shown.contains("no findings") || shown.contains("/s exceptions"));
-        // One session, and no row that says more than that it runs.
-        assert!(sessions(&program) <= 1, "{} sessions", sessions(&program));
-        assert!(!screen.contents().contains("◎ watched"));
-        screen.keys("q");
-        assert!(screen.wait_exit().success());
-        let gone = poll(PATIENCE, || (sessions(&program) == 0).then_some(()));
-        assert!(gone.is_some(), "{} sessions stay", sessions(&program));
-        assert!(program.is_alive() && program.answers());
-    });
-}
-
-/// What the tabs show of a process that was not recorded, of every runtime.
-#[test]
-fn the_tabs_of_a_recording_have_figures_without_one() {
-    runtimes::each(runtimes::all(), |runtime| {
-        let mut program = runtime.any().start();
-        let pid = program.pid().to_string();
-        let mut screen = Invocation::new(["--filter", &pid]).screen(120, 40);
-        screen.wait_for("GC heap ");
-        screen.keys(ENTER);
-        screen.wait_for("Esc back");
-        for (tab, shown) in [
-            ("4", &["Enter records pauses", "Time in GC ", "COLLECTIONS", "gen 2", "LOH"][..]),
-            ("5", &["Enter records types, messages and stacks", "Exceptions "]),
-            ("6", &["Enter records locks", "Thread pool queue ", "STATE", "sleeping", ".NET"]),
-        ] {
-            screen.keys(tab);
-            for text in shown {
-                // 3.1 does not name its threads.
-                if runtime.major() > 3 || *text != ".NET" {
-                    screen.wait_for(text);
-                }
-            }
-        }
-        // Of the main thread, which has the number of the process, two looks are known.
-        let main = |shown: &str| {
-            let line = shown.lines().find(|line| line.contains(&format!(" {pid} ")) && line.contains("ing "))?.to_owned();
-            line.trim_start_matches(['│', ' ']).split_whitespace().next()?.parse::<f64>().ok()
-        };
-        screen.wait_until("its share of a core", |shown| main(shown).is_some());
-        screen.keys("5");
-        screen.wait_for("Enter records types");
-        screen.keys(ENTER);
-        screen.wait_for("◉ recording");
-        screen.keys("q");
-        screen.wait_for("Enter details");
-        screen.keys("t");
-        screen.wait_for("✓ done");
-        screen.keys("q");
-        assert!(screen.wait_exit().success());
-        assert!(program.is_alive() && program.answers());
-    });
-}
-
 /// Each collection is a mark with its generation, on every runtime.
 #[test]
 fn collections_are_marked_one_by_one() {
@@ -286,182 +188,5 @@ fn collections_are_marked_one_by_one() {
         }
         assert_eq!(watched.end().await, Ok(()), "{runtime}");
         assert!(program.answers(), "{runtime}");
-    });
-}
-
-/// Requests, those that failed, and how long they take: from every runtime what it can tell.
-#[test]
-fn requests_have_durations_where_the_runtime_publishes_them() {
-    runtimes::each(runtimes::with("web"), |runtime| {
-        let (server, url) = serve(runtime);
-        let address = url.strip_prefix("http://").unwrap().to_owned();
-        let pid = server.pid().to_string();
-        let mut screen = Invocation::new(["--filter", &pid]).screen(160, 50);
-        screen.wait_for("Requests ");
-        let over = Arc::new(std::sync::atomic::AtomicBool::new(false));
-        let client = std::thread::spawn({
-            let over = Arc::clone(&over);
-            move || {
-                for number in 0.. {
-                    let path = if number % 4 == 0 { "status/503" } else { "a" };
-                    let mut stream = std::net::TcpStream::connect(&address).unwrap();
-                    std::io::Write::write_all(&mut stream, format!("GET /{path} HTTP/1.0\r\n\r\n").as_bytes()).unwrap();
-                    std::io::read_to_string(stream).unwrap();
-                    if over.load(std::sync::atomic::Ordering::Relaxed) {
-                        return;
-                    }
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-            }
-        });
-        let has = |shown: &str, title: &str, words: &[&str]| {
-            shown.split_once(title).is_some_and(|(_, rest)| {
-                let line = rest.lines().next().unwrap_or_default();
-                words.iter().all(|word| line.contains(word))
-            })
-        };
-        screen.wait_until("failures", |shown| has(shown, "Requests ", &[" failed"]));
-        if runtime.major() >= 8 {
-            let shown = screen.wait_until("durations", |shown| has(shown, "p50/p95/p99 ", &["≈ ", "s, "]));
-            assert!(!shown.contains("need .NET 8"), "{shown}");
-        } else {
-            let shown = screen.wait_until("why there are none", |shown| shown.contains("durations need .NET 8"));
-            assert!(!shown.contains("p50/p95/p99"), "{shown}");
-        }
-        over.store(true, std::sync::atomic::Ordering::Relaxed);
-        client.join().unwrap();
-        screen.keys("q");
-        assert!(screen.wait_exit().success());
-        assert!(server.answers(), "{runtime}");
-    });
-}
-
-/// The first screen names the cause, without a key. That few long waits for locks, requests to another service or log messages are the cause, only a
-/// recording shows.
-#[test]
-fn the_overview_names_what_a_program_suffers_from() {
-    runtimes::each(runtimes::before(10, runtimes::since(9, runtimes::with("known"))), |runtime| {
-        for (command, finding) in [
-            ("throw 100000000", "/s exceptions"),
-            ("occupy 200 3000", " work items wait"),
-            // Tasks that are waited for by threads of the pool, which the tasks need themselves.
-            ("await 2000", " work items wait"),
-            ("churn 60000", "/s gen 2 collections"),
-            ("leak 100", "! gen 2 grew from "),
-            ("induce 100000 100", "/s induced GCs"),
-            ("compile 3600000", " of a core compiles methods"),
-        ] {
-            let mut program = runtime.program("known").start();
-            assert_eq!(program.line(), "ready");
-            program.command(command);
-            let pid = program.pid().to_string();
-            let mut screen = Invocation::new(["--filter", &pid]).screen(120, 40);
-            let began = Instant::now();
-            let line = |shown: &str| shown.lines().find(|line| line.contains("│ ! ") && line.contains(finding)).map(str::to_owned);
-            let shown = screen.wait_until(finding, |shown| line(shown).is_some());
-            let line = line(&shown).unwrap_or_default();
-            eprintln!("{runtime}: {command}: {:.1} s, no key: {}", began.elapsed().as_secs_f64(), line.trim_matches(['│', ' ', '┃']));
-            assert!(began.elapsed() < Duration::from_secs(30), "{runtime}: {command}");
-            screen.keys("q");
-            assert!(screen.wait_exit().success());
-        }
-    });
-}
-
-/// The dashboard goes on when the process that it watches ends.
-#[test]
-fn a_process_that_is_watched_without_a_key_may_end() {
-    runtimes::each(runtimes::all(), |runtime| {
-        let program = runtime.any().start();
-        let pid = program.pid().to_string();
-        let mut screen = Invocation::new(["--filter", &pid]).screen(120, 40);
-        screen.wait_for("GC heap ");
-        drop(program);
-        screen.wait_gone("GC heap ");
-        screen.keys("q");
-        assert!(screen.wait_exit().success());
-        screen.assert_restored();
-    });
-}
-
-#[test]
-fn an_older_runtime_has_no_meters_all_at_once() {
-    runtimes::each(runtimes::before(9, runtimes::all()), |runtime| {
-        let mut program = runtime.any().start();
-        let pid = program.pid().to_string();
-        let mut screen = Invocation::new(["--watch", "never", "--filter", &pid]).screen(120, 40);
-        screen.wait_for(runtime.version);
-        screen.keys("w");
-        screen.wait_for("◎ watched");
-        screen.keys(ENTER);
-        screen.wait_for("Esc back");
-        screen.keys("9");
-        screen.wait_for("- System.Runtime (");
-        screen.keys("m");
-        screen.wait_for(&format!("All meters at once need .NET 9; {} has an older one.", runtime.name_of("work")));
-        screen.keys("qq");
-        assert!(screen.wait_exit().success());
-        assert!(program.is_alive() && program.answers());
-    });
-}
-
-#[test]
-fn the_dashboard_shows_the_values_that_instruments_were_given() {
-    runtimes::each(runtimes::since(9, runtimes::with("meters")), |runtime| {
-        let mut program = runtime.program("meters").start();
-        let pid = program.pid().to_string();
-        let mut screen = Invocation::new(["--watch", "never", "--filter", &pid]).screen(120, 40);
-        screen.wait_until("its row", |shown| {
-            shown.lines().any(|line| {
-                line.contains(&format!(" {pid} {} ", runtime.name_of("meters")))
-                    && line.contains(runtime.version)
-                    && line.contains("● running")
-            })
-        });
-        screen.keys("w");
-        screen.wait_for("◎ watched");
-        screen.keys(ENTER);
-        screen.wait_for("Esc back");
-        screen.keys("9");
-        screen.wait_for("- System.Runtime (");
-        screen.keys("m");
-        screen.wait_for("- DnTop.Told (");
-        screen.keys("/DnTop");
-        screen.keys(ENTER);
-        screen.wait_gone("System.Runtime");
-        // What stands behind the name, first the value.
-        let behind = |shown: &str, name: &str| {
-            let line = shown.lines().find(|line| line.trim_start_matches(['│', ' ']).starts_with(&format!("{name} ")))?.to_owned();
-            Some(line.split_once(name)?.1.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
-        };
-        let reaches = |name: &str, value: &str| {
-            screen.wait_until(&format!("{name} {value}"), |shown| behind(shown, name).is_some_and(|words| words[0] == value))
-        };
-        reaches("g", "42");
-        // The others are listened to by then.
-        reaches("level", "0");
-        for command in ["count 7", "change 5", "change -3", "record 40 25", "gauge 17"] {
-            program.carry_out(command);
-        }
-        for (name, value) in [("sold fruit=apple", "7"), ("sold fruit=pear", "14"), ("stock", "2"), ("level", "17")] {
-            reaches(name, value);
-        }
-        assert_eq!(behind(&screen.contents(), "sold fruit=pear").unwrap()[1], "piece");
-        // Of the histogram, all that was recorded: what came of it in the last second is over with that.
-        screen.keys("G");
-        for _ in 0..3 {
-            screen.keys("k");
-        }
-        screen.wait_until("the histogram", |shown| shown.contains("(40 in all)") && shown.contains("(1.0 kB in all)"));
-        program.carry_out("count 3");
-        reaches("sold fruit=apple", "10");
-        screen.keys("m");
-        screen.wait_gone("fruit=apple");
-        screen.keys("q");
-        screen.wait_for("Enter details");
-        screen.keys("q");
-        assert!(screen.wait_exit().success());
-        screen.assert_restored();
-        assert!(program.is_alive() && program.answers());
     });
 }

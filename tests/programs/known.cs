@@ -4,6 +4,7 @@
 //   collect N G      N blocking collections of generation G
 //   contend N        N waits for a lock that another thread holds
 //   hold-lock MS     has a thread wait for a lock that another holds for MS milliseconds; does not wait for either
+//   receive N        N threads wait in a socket for what never comes; does not wait for them
 //   convoy N MS      N threads that want the same lock again and again for MS milliseconds; who has it sleeps
 //   occupy N MS      N work items of the thread pool for each processor, which sleep for MS milliseconds
 //   await N          N work items for each processor, which wait in place for asynchronous work: it takes another thread of the pool to end
@@ -23,6 +24,8 @@ using System.Collections.Generic;
 using System.Diagnostics;
 using System.Diagnostics.Tracing;
 using System.Globalization;
+using System.Net;
+using System.Net.Sockets;
 using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
 using System.Threading;
@@ -73,6 +76,14 @@ public static class Known {
       holder.Start();
       taken.Wait();
       waiter.Start();
+    }
+  }
+
+  static void Receive(int count) {
+    for (int i = 0; i < count; i++) {
+      var socket = new Socket(AddressFamily.InterNetwork, SocketType.Dgram, ProtocolType.Udp);
+      socket.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+      new Thread(() => socket.Receive(new byte[1])) { IsBackground = true }.Start();
     }
   }
 
@@ -217,6 +228,7 @@ public static class Known {
         case "collect": Collect(number, int.Parse(words[2])); break;
         case "contend": Contend(number); break;
         case "hold-lock": HoldLock(number); break;
+        case "receive": Receive(number); break;
         case "convoy": Convoy(number, int.Parse(words[2])); break;
         case "occupy": Queue(number, () => Thread.Sleep(int.Parse(words[2]))); break;
         case "await": Queue(number, () => Later().Result.ToString()); break;

@@ -1,7 +1,7 @@
 // A small real web server (Kestrel). Says on standard output where it listens.
 //   web.dll [URL]      by default a free port of 127.0.0.1
 // GET /status/N answers with status N, GET /slow/MS answers after MS milliseconds, GET /throw throws, GET /log/MS writes log messages for so many milliseconds,
-// everything else answers "hi".
+// GET /orders/N is an endpoint with the route /orders/{id}, which answers with status 404 where N is 0; everything else answers "hi".
 using System;
 using System.Diagnostics;
 using System.Threading.Tasks;
@@ -31,11 +31,22 @@ public static class Web {
     return path.StartsWith("/status/") ? Task.CompletedTask : context.Response.WriteAsync("hi");
   }
 
+  static Task Order(HttpContext context) {
+    if ((string)context.Request.RouteValues["id"] == "0") context.Response.StatusCode = 404;
+    return Task.CompletedTask;
+  }
+
+  static void Configure(IApplicationBuilder app) {
+    app.UseRouting();
+    app.UseEndpoints(endpoints => endpoints.MapGet("/orders/{id}", Order));
+    app.Run(new RequestDelegate(Answer));
+  }
+
   public static void Main(string[] args) {
     string url = args.Length > 0 ? args[0] : "http://127.0.0.1:0";
     Lifeline.Hold();
     Host.CreateDefaultBuilder(new string[0])
-        .ConfigureWebHostDefaults(web => web.UseUrls(url).Configure(app => app.Run(new RequestDelegate(Answer))))
+        .ConfigureWebHostDefaults(web => web.UseUrls(url).Configure(Configure))
         .Build()
         .Run();
   }

@@ -21,7 +21,7 @@ pub(crate) use rustix::process::Signal;
 pub(crate) use screen::Screen;
 
 /// How long anything may take on a machine that is busy with other tests before it counts as broken.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Asks every 10 ms until there is an answer, or `patience` has run out.
 pub(crate) fn poll<T>(patience: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {

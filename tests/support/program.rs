@@ -182,7 +182,7 @@ impl Program {
         const PROCESS_INFO: &[u8; 20] = b"DOTNET_IPC_V1\0\x14\0\x04\0\0\0";
         let ask = || {
             let mut stream = UnixStream::connect(self.socket())?;
-            stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+            stream.set_read_timeout(Some(PATIENCE))?;
             stream.write_all(PROCESS_INFO)?;
             let mut header = [0; 20];
             stream.read_exact(&mut header)?;

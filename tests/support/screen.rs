@@ -276,6 +276,12 @@ impl Screen {
         status
     }
 
+    /// Leaves the dashboard, which must end well.
+    pub(crate) fn quit(&mut self) {
+        self.keys("q");
+        assert!(self.wait_exit().success(), "{}", self.contents());
+    }
+
     /// Panics where the program has left the terminal other than it was. Call it when the program has ended.
     pub(crate) fn assert_restored(&self) {
         let state = self.state();

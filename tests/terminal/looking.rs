@@ -198,8 +198,19 @@ fn a_light_background_gets_the_light_theme() {
     std::fs::create_dir(home.path().join("dn-top")).unwrap();
     std::fs::write(home.path().join("dn-top/mine.toml"), "base = 'light'\naccent = '201'").unwrap();
     std::fs::write(home.path().join("dn-top/wrong.toml"), "acent = '201'").unwrap();
+    // Of many files, the first 32 by name are offered.
+    for number in 0..40 {
+        std::fs::write(home.path().join(format!("dn-top/x{number:02}.toml")), "base = 'light'").unwrap();
+    }
     let chosen = demo(&["--theme", "dark"]).env("XDG_CONFIG_HOME", home.path()).screen(120, 40);
     chosen.wait_for("OrderService");
+    for (name, lines) in [("x29.toml", 2), ("x30.toml", 1)] {
+        // What is typed, and what it finds.
+        chosen.keys(&format!(":{name}"));
+        chosen.wait_until("the name and what it finds", |shown| shown.matches(name).count() == lines);
+        chosen.keys("\x1b");
+        chosen.wait_gone(name);
+    }
     chosen.keys(":wrong.toml\r");
     chosen.wait_for("wrong.toml: ");
     assert!(!name_is(&chosen, 201));
@@ -225,7 +236,21 @@ fn colours_and_letters_are_a_matter_of_choice() {
         let styled = screen.styled();
         assert!((0..24).any(|row| styled.cell(row, 10).is_some_and(|cell| cell.inverse() || cell.bold())));
     }
-    for screen in [demo(&["--ascii"]).screen(80, 24), demo(&[]).env("LANG", "C").screen(80, 24)] {
+    let required = demo(&["--color", "always"]).env("NO_COLOR", "1").screen(80, 24);
+    required.wait_for("OrderService");
+    assert!(colours(&required));
+    let on = |term: &str| demo(&[]).env("TERM", term).screen(80, 24);
+    let coloured = |term: &str| demo(&["--color", "always"]).env("TERM", term).screen(80, 24);
+    let consoles = [(on("vt100"), false), (on("dumb"), false), (on("linux"), true), (coloured("vt100"), true), (coloured("dumb"), true)];
+    for (screen, has_colours) in &consoles {
+        screen.wait_for("OrderService");
+        assert_eq!(colours(screen), *has_colours);
+        let styled = screen.styled();
+        let numbers = |color| if let vt100::Color::Idx(number) = color { number } else { 0 };
+        assert!((0..80).all(|column| (0..24).filter_map(|row| styled.cell(row, column)).all(|cell| numbers(cell.fgcolor()) < 16)));
+    }
+    let consoles = consoles.map(|(screen, _)| screen);
+    for screen in [demo(&["--ascii"]).screen(80, 24), demo(&[]).env("LANG", "C").screen(80, 24)].into_iter().chain(consoles) {
         screen.wait_for("OrderService");
         press(&screen, "t", "recording");
         let shown = screen.wait_for("events/s");

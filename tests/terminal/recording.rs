@@ -124,13 +124,13 @@ fn what_is_recorded_is_looked_at_from_every_side() {
     // Methods have names while it goes on.
     press(&screen, "z7", "Demo.Pricing.");
     press(&screen, "f", "CALL TREE");
-    press(&screen, "f", "arrows move");
+    press(&screen, "f", "arrows: move");
     screen.keys(DOWN);
     press(&screen, DOWN, "self ");
     screen.keys(ENTER);
-    screen.wait_for("Backspace out");
+    screen.wait_for("Backspace: zoom out");
     press(&screen, BACKSPACE, "all threads");
-    press(&screen, "s", "RUNNING");
+    press(&screen, "s", "RUN");
     screen.keys("j");
     screen.keys(ENTER);
     screen.wait_for("Backspace: all");

@@ -1,11 +1,13 @@
-//! How long the requests of a web program take: the histogram `http.server.request.duration` of ASP.NET Core 8 and later, all routes together.
+//! How long requests take, all routes together: the histograms `http.server.request.duration` of ASP.NET Core and `http.client.request.duration` of
+//! `HttpClient`, both since .NET 8.
 
 use std::collections::VecDeque;
 
 use super::series::Reading;
 
-/// The meter and its histogram; the unit is seconds.
-const HISTOGRAM: (&str, &str) = ("Microsoft.AspNetCore.Hosting", "http.server.request.duration");
+/// The meters and their histograms, of requests that are served and of those that are sent; the unit is seconds.
+const SERVED: (&str, &str) = ("Microsoft.AspNetCore.Hosting", "http.server.request.duration");
+const SENT: (&str, &str) = ("System.Net.Http", "http.client.request.duration");
 /// The quantiles that the library publishes.
 const SHARES: [f64; 3] = [0.5, 0.95, 0.99];
 /// Share of requests by which a quantile of several combinations may be off, so that few of another combination do not raise it to the next step.
@@ -28,17 +30,32 @@ pub struct RequestDurations {
 }
 
 /// Adds up the combinations of each interval.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Durations {
+    histogram: (&'static str, &'static str),
     current: Vec<(u64, [f64; 3])>,
     history: VecDeque<RequestDurations>,
     is_published: bool,
 }
 
 impl Durations {
+    /// Of requests that are served.
+    pub(super) fn served() -> Self {
+        Self::of(SERVED)
+    }
+
+    /// Of requests that are sent.
+    pub(super) fn sent() -> Self {
+        Self::of(SENT)
+    }
+
+    fn of(histogram: (&'static str, &'static str)) -> Self {
+        Self { histogram, current: Vec::new(), history: VecDeque::new(), is_published: false }
+    }
+
     /// Takes a combination, where it is one of this histogram.
     pub(super) fn add(&mut self, meter: &str, instrument: &str, reading: &Reading) {
-        if (meter, instrument) != HISTOGRAM {
+        if (meter, instrument) != self.histogram {
             return;
         }
         self.is_published = true;

@@ -25,7 +25,7 @@ pub(super) struct EventCounters {
     own_at: HashMap<u32, i64>,
 }
 
-/// What an event says. There are two shapes of it, and what one lacks the other has.
+/// The fields of an event. There are two shapes of it, and what one lacks the other has.
 #[derive(Debug, Default)]
 struct Payload<'a> {
     name: Utf16<'a>,
@@ -67,7 +67,7 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// The interval of the provider in milliseconds, as its series says.
+    /// The interval of the provider in milliseconds, by its series.
     fn interval_ms(&self) -> Option<u32> {
         let mut digits = self.series.chars();
         "Interval=".chars().all(|expected| digits.next() == Some(expected)).then_some(())?;
@@ -134,7 +134,12 @@ impl EventCounters {
         Some(())
     }
 
-    /// Whether a value is to be taken: of the interval that was asked for, or of another where none of that comes.
+    /// Another stream begins, which has metadata of its own.
+    pub(super) fn restart(&mut self) {
+        self.own_at.clear();
+    }
+
+    /// Whether a value is to be taken: of the requested interval, or of another where none of that comes.
     fn is_own(&mut self, known: &Known<'_>, payload: &Payload<'_>, session: &CounterSession) -> bool {
         let (Some(asked), Some(reported)) = (session.interval_ms, payload.interval_ms()) else { return true };
         let provider = known.event.metadata.index;

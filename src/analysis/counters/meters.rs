@@ -1,7 +1,6 @@
 //! Meters: what `System.Diagnostics.Metrics` publishes for a session. Events are known by name and their fields by theirs, as each version of the
 //! library adds some.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::nettrace::Value;
@@ -13,8 +12,6 @@ use super::number::{number, pairs};
 use super::series::{CounterKind, CounterSource, Identity, Series};
 use super::{CounterSession, Store};
 
-/// Instruments that are listed.
-const INSTRUMENTS: usize = 4096;
 /// Notices that are kept.
 const NOTICES: usize = 32;
 /// Characters of a text that are kept.
@@ -23,38 +20,27 @@ const TEXT: usize = 400;
 const AMOUNTS: (&str, [&str; 2]) = ("System.Runtime", ["dotnet.thread_pool.queue.length", "dotnet.thread_pool.thread.count"]);
 
 /// Reads the events of meters.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Meters {
-    instruments: BTreeMap<(String, String), Instrument>,
     all_reported: bool,
     notices: Vec<MeterNotice>,
     interval_s: Option<f64>,
-    durations: Durations,
+    served: Durations,
+    sent: Durations,
 }
 
-/// Something that a program can publish.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Instrument {
-    /// Its meter; not sanitised, like all text here.
-    pub meter: String,
-    /// Its name.
-    pub name: String,
-    /// Its class, such as `Counter` or `ObservableGauge`.
-    pub kind: String,
-    /// What it counts; can be empty.
-    pub unit: String,
-    /// What it is; can be empty.
-    pub description: String,
-    /// Whether the session gets its values.
-    pub is_reported: bool,
+impl Default for Meters {
+    fn default() -> Self {
+        Self { all_reported: false, notices: Vec::new(), interval_s: None, served: Durations::served(), sent: Durations::sent() }
+    }
 }
 
 /// Something that a person should know about the values of meters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MeterNotice {
-    /// There are more combinations of tags than the session asked for: some are missing.
+    /// There are more combinations of tags than the session's limit: some are missing.
     TimeSeriesLimit,
-    /// There are more histograms than the session asked for: some are missing.
+    /// There are more histograms than the session's limit: some are missing.
     HistogramLimit,
     /// The library failed.
     Error(String),
@@ -62,7 +48,7 @@ pub enum MeterNotice {
     CallbackError(String),
     /// Another session has the meters, and they serve only one: nothing comes.
     OtherSession(String),
-    /// Another session asked for other limits: ask again for these, and both get values.
+    /// Another session has other limits: request it again with these, and both get values.
     OtherLimits(MeterLimits),
 }
 
@@ -80,7 +66,7 @@ impl fmt::Display for MeterNotice {
     }
 }
 
-/// The limits of a shared session, as text, the way they are asked for.
+/// The limits of a shared session, as text, as in a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeterLimits {
     /// `MaxHistograms`.
@@ -98,12 +84,9 @@ struct Fields<'a> {
     client: Utf16<'a>,
     running_session: Utf16<'a>,
     meter: Utf16<'a>,
-    meter_version: Utf16<'a>,
     instrument: Utf16<'a>,
     instrument_id: i64,
-    kind: Utf16<'a>,
     unit: Utf16<'a>,
-    description: Utf16<'a>,
     tags: Utf16<'a>,
     rate: Option<Utf16<'a>>,
     value: Option<Utf16<'a>>,
@@ -125,12 +108,9 @@ impl<'a> Fields<'a> {
                 ("clientId" | "sharedIdentifier", Value::Text(text)) => fields.client = text,
                 ("runningSessionId", Value::Text(text)) => fields.running_session = text,
                 ("meterName", Value::Text(text)) => fields.meter = text,
-                ("meterVersion", Value::Text(text)) => fields.meter_version = text,
                 ("instrumentName", Value::Text(text)) => fields.instrument = text,
                 ("instrumentId", Value::Int(id)) => fields.instrument_id = id,
-                ("instrumentType", Value::Text(text)) => fields.kind = text,
                 ("unit", Value::Text(text)) => fields.unit = text,
-                ("description", Value::Text(text)) => fields.description = text,
                 ("tags", Value::Text(text)) => fields.tags = text,
                 ("rate", Value::Text(text)) => fields.rate = Some(text),
                 ("value" | "lastValue", Value::Text(text)) => fields.value = Some(text),
@@ -162,7 +142,10 @@ impl Meters {
                 let ticks = fields.interval_end.saturating_sub(fields.interval_start);
                 self.interval_s = (ticks > 0).then_some(ticks as f64 / 1e7);
             }
-            "CollectionStop" => self.durations.end(known.at),
+            "CollectionStop" => {
+                self.served.end(known.at);
+                self.sent.end(known.at);
+            }
             "CounterRateValuePublished" => self.sum(known, &fields, CounterKind::Counter, store),
             "UpDownCounterRateValuePublished" => self.sum(known, &fields, CounterKind::UpDownCounter, store),
             "GaugeValuePublished" => {
@@ -172,9 +155,6 @@ impl Meters {
                 }
             }
             "HistogramValuePublished" | "Base2ExponentialHistogramValuePublished" => self.histogram(known, &fields, store),
-            "BeginInstrumentReporting" => self.instrument(&fields, Some(true)),
-            "EndInstrumentReporting" => self.instrument(&fields, Some(false)),
-            "InstrumentPublished" => self.instrument(&fields, None),
             "InitialInstrumentEnumerationComplete" => self.all_reported = true,
             "TimeSeriesLimitReached" => self.note(MeterNotice::TimeSeriesLimit),
             "HistogramLimitReached" => self.note(MeterNotice::HistogramLimit),
@@ -218,7 +198,9 @@ impl Meters {
         reading.total_count = reading.total_count.saturating_add(reading.count.unwrap_or(0));
         reading.total_sum += reading.sum.unwrap_or(0.0);
         series.record();
-        self.durations.add(&series.identity.group, &series.identity.name, &series.reading);
+        for durations in [&mut self.served, &mut self.sent] {
+            durations.add(&series.identity.group, &series.identity.name, &series.reading);
+        }
     }
 
     fn series<'s>(&self, known: &Known<'_>, fields: &Fields<'_>, kind: CounterKind, store: &'s mut Store) -> Option<&'s mut Series> {
@@ -244,36 +226,18 @@ impl Meters {
         Some(series)
     }
 
-    fn instrument(&mut self, fields: &Fields<'_>, is_reported: Option<bool>) {
-        let key = (fields.meter.start(TEXT), fields.instrument.start(TEXT));
-        if let Some(known) = self.instruments.get_mut(&key) {
-            known.is_reported = is_reported.unwrap_or(known.is_reported);
-        } else if self.instruments.len() < INSTRUMENTS {
-            let instrument = Instrument {
-                meter: key.0.clone(),
-                name: key.1.clone(),
-                // Without the number of its type parameters.
-                kind: fields.kind.chars().take_while(|c| *c != '`').take(TEXT).collect(),
-                unit: fields.unit.start(TEXT),
-                description: fields.description.start(TEXT),
-                is_reported: is_reported.unwrap_or(false),
-            };
-            self.instruments.insert(key, instrument);
-        }
-    }
-
     fn note(&mut self, notice: MeterNotice) {
         if self.notices.len() < NOTICES && !self.notices.contains(&notice) {
             self.notices.push(notice);
         }
     }
 
-    pub(super) fn instruments(&self) -> Vec<Instrument> {
-        self.instruments.values().cloned().collect()
+    pub(super) fn served(&self) -> Vec<RequestDurations> {
+        self.served.history()
     }
 
-    pub(super) fn durations(&self) -> Vec<RequestDurations> {
-        self.durations.history()
+    pub(super) fn sent(&self) -> Vec<RequestDurations> {
+        self.sent.history()
     }
 
     pub(super) fn all_reported(&self) -> bool {

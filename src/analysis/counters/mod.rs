@@ -21,21 +21,21 @@ use meters::Meters;
 use series::Series;
 
 pub use durations::RequestDurations;
-pub use meters::{Instrument, MeterLimits, MeterNotice};
+pub use meters::{MeterLimits, MeterNotice};
 pub use reader::{CounterReader, CounterValue};
 pub use runtime_stats::RuntimeStats;
 pub use series::{CounterKind, CounterSnapshot, CounterSource, HistogramReading, Spread};
 pub use tally::CounterTally;
 
-/// Most series that are distinguished; as many as a session of meters asks for by default, and EventCounters besides.
+/// Most series that are distinguished; as many as a session of meters has by default, and EventCounters besides.
 const SERIES: usize = 2000;
 
 /// Which of the counters in a stream are the session's own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CounterSession {
-    /// The interval that was asked for of EventCounters, milliseconds; `None` takes them all, as for a file.
+    /// The requested interval of EventCounters, milliseconds; `None` takes them all, as for a file.
     ///
-    /// A provider publishes at the shortest interval that any session asked for, and everybody gets that. Values of another interval are taken where
+    /// A provider publishes at the shortest interval of all sessions, and every session gets that. Values of another interval are taken where
     /// none of the own comes.
     pub interval_ms: Option<u32>,
     /// `SessionId` of the meters; `None` takes them all.
@@ -62,7 +62,7 @@ struct Store {
     key: Vec<u8>,
     /// Values of series for which there was no room.
     dropped: u64,
-    /// The series that was asked for last.
+    /// The series of the last lookup.
     latest: Option<u32>,
 }
 
@@ -71,8 +71,6 @@ struct Store {
 pub struct CountersSnapshot {
     /// Counters, by provider or meter, name and tags.
     pub counters: Vec<CounterSnapshot>,
-    /// What there is to publish, so far as it was reported.
-    pub instruments: Vec<Instrument>,
     /// Whether all that there is was reported.
     pub all_instruments_reported: bool,
     /// What went wrong, each once.
@@ -81,10 +79,16 @@ pub struct CountersSnapshot {
     pub dropped: u64,
     /// The figures for a line of a table.
     pub stats: RuntimeStats,
-    /// How long requests took, by interval, oldest first; empty where the session has no such histogram.
+    /// How long requests that were served took, by interval, oldest first; empty where the session has no such histogram.
     pub requests: Vec<RequestDurations>,
+    /// The same of requests that were sent.
+    pub sent_requests: Vec<RequestDurations>,
     /// Collections one by one.
     pub collections: CollectionMarks,
+    /// Threads that wait for a lock at a time, on average over ten seconds; `None` where waits are not recorded, and in the first three seconds.
+    pub lock_waiters: Option<f64>,
+    /// Bytes a second of the events of waits for locks, where these were so many that they are not recorded for a while.
+    pub too_many_lock_waits: Option<f64>,
 }
 
 /// Whether the session of counters has the events of collections.
@@ -137,6 +141,11 @@ impl Store {
 }
 
 impl Counters {
+    /// Another stream of the same session of counters begins.
+    pub(super) fn restart(&mut self) {
+        self.event_counters.restart();
+    }
+
     pub(super) fn set_session(&mut self, session: CounterSession) {
         self.session = session;
     }
@@ -159,12 +168,14 @@ impl Analysis for Counters {
         CountersSnapshot {
             stats: RuntimeStats::new(&counters),
             counters,
-            instruments: self.meters.instruments(),
             all_instruments_reported: self.meters.all_reported(),
             notices: self.meters.notices().to_vec(),
             dropped: self.store.dropped,
-            requests: self.meters.durations(),
+            requests: self.meters.served(),
+            sent_requests: self.meters.sent(),
             collections: CollectionMarks::NotRecorded,
+            lock_waiters: None,
+            too_many_lock_waits: None,
         }
     }
 }

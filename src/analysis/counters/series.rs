@@ -13,6 +13,8 @@ pub(super) struct Series {
     /// Whether a whole interval was read: before that there is nothing to show.
     is_read: bool,
     history: VecDeque<(i64, f64)>,
+    /// Of a histogram.
+    quantiles: VecDeque<(i64, [f64; 3])>,
 }
 
 /// What a counter is called and how its values are meant.
@@ -25,11 +27,11 @@ pub(super) struct Identity {
     pub(super) display_name: String,
     pub(super) unit: String,
     pub(super) tags: String,
-    /// Seconds that a rate is given for: what the counter asks for, else the interval that it is published in; `None` where neither is known.
+    /// Seconds that a rate is given for: what the counter specifies, else the interval that it is published in; `None` where neither is known.
     pub(super) rate_scale_s: Option<f64>,
 }
 
-/// The latest values; what an event does not say is `None`.
+/// The latest values; what an event does not have is `None`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reading {
     pub(super) at: i64,
@@ -82,7 +84,7 @@ pub struct Spread {
     pub count: u64,
 }
 
-/// What a histogram says of its latest interval.
+/// What a histogram has of its latest interval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HistogramReading {
     /// Shares (0 to 1) and the values that so many do not exceed; empty where nothing was recorded.
@@ -95,6 +97,9 @@ pub struct HistogramReading {
     pub total_count: u64,
     /// Their sum.
     pub total_sum: f64,
+    /// Quantiles 0.5, 0.95 and 0.99 of the latest 300 intervals in which values were recorded, and when these ended, oldest first; empty where a library
+    /// publishes others.
+    pub history: Vec<(i64, [f64; 3])>,
 }
 
 /// A counter and its latest value. What is not known is `None`, never 0.
@@ -120,12 +125,12 @@ pub struct CounterSnapshot {
     pub delta: Option<f64>,
     /// The same for each second.
     pub rate: Option<f64>,
-    /// The same for the time that the counter asks for, and that time in seconds; where it asks for none, the interval that it is published in, as it was
-    /// asked for and not as long as the latest took.
+    /// The same for the time that the counter specifies, and that time in seconds; where it specifies none, the interval that it is published in, as it was
+    /// requested and not as long as the latest took.
     pub scaled_rate: Option<(f64, f64)>,
     /// How the values of an EventCounter spread in its interval.
     pub spread: Option<Spread>,
-    /// What a histogram says.
+    /// The values of a histogram.
     pub histogram: Option<HistogramReading>,
     /// Length of the latest interval, seconds.
     pub interval_s: Option<f64>,
@@ -138,7 +143,7 @@ pub struct CounterSnapshot {
 
 impl Series {
     pub(super) fn new(identity: Identity) -> Self {
-        Self { identity, reading: Reading::default(), is_read: false, history: VecDeque::new() }
+        Self { identity, reading: Reading::default(), is_read: false, history: VecDeque::new(), quantiles: VecDeque::new() }
     }
 
     /// A counter that was seen to fall is none that only grows, whatever it is published as: what matters of it is its value.
@@ -163,12 +168,11 @@ impl Series {
             CounterKind::Counter => self.rate(),
             CounterKind::Histogram => self.reading.quantiles.last().map(|(_, value)| *value),
         };
-        if let Some(value) = value {
-            if self.history.len() >= HISTORY {
-                self.history.pop_front();
-            }
-            self.history.push_back((self.reading.at, value));
-        }
+        let at = self.reading.at;
+        push(&mut self.history, value.map(|value| (at, value)));
+        let quantile = |share: f64| self.reading.quantiles.iter().find(|(known, _)| *known == share).map(|(_, value)| *value);
+        let quantiles = quantile(0.5).zip(quantile(0.95)).zip(quantile(0.99));
+        push(&mut self.quantiles, quantiles.map(|((p50, p95), p99)| (at, [p50, p95, p99])));
     }
 
     fn rate(&self) -> Option<f64> {
@@ -210,10 +214,21 @@ impl Series {
                 sum: reading.sum,
                 total_count: reading.total_count,
                 total_sum: reading.total_sum,
+                history: self.quantiles.iter().copied().collect(),
             }),
             interval_s: reading.interval_s,
             at: reading.at,
             history: self.history.iter().copied().collect(),
         }
+    }
+}
+
+/// Adds a value, where there is one; the oldest makes room.
+fn push<T>(history: &mut VecDeque<T>, value: Option<T>) {
+    if let Some(value) = value {
+        if history.len() >= HISTORY {
+            history.pop_front();
+        }
+        history.push_back(value);
     }
 }

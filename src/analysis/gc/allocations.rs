@@ -4,7 +4,10 @@ use crate::clr::payload::{AllocationKind, AllocationSampled, AllocationTick};
 use crate::clr::{TypeArguments, type_name};
 use crate::wire::Utf16;
 
+use super::super::known::{Known, View};
+use super::super::methods::{EventStacks, TypeStacks};
 use super::super::ranking::{Ranking, Row};
+use super::super::symbols::Symbols;
 use super::super::timeline::{Merge, Timeline};
 
 /// Types that are distinguished.
@@ -14,7 +17,7 @@ const TOP: usize = 100;
 /// Bytes for which .NET 10 draws one allocation at random, on average.
 const BYTES_PER_SAMPLE: f64 = 102_400.0;
 
-/// Counts what allocation ticks say: one for about 100 KB on each heap, with the type of the object that made it up.
+/// Counts allocation ticks: one for about 100 KB on each heap, with the type of the object that made it up.
 #[derive(Debug)]
 pub(super) struct Allocations {
     ticks: u64,
@@ -24,6 +27,8 @@ pub(super) struct Allocations {
     over_time: Timeline,
     samples: u64,
     sampled: Ranking<Type>,
+    /// Of ticks, until the first sample comes.
+    stacks: EventStacks,
 }
 
 #[derive(Debug, Default)]
@@ -62,27 +67,36 @@ pub struct AllocationSnapshot {
     pub ticks: u64,
     /// Bytes a second over the last ten seconds.
     pub rate: f64,
-    /// Bytes by step.
-    pub over_time: Timeline,
     /// Types, those of the most bytes first: no more than 100.
     pub top: Vec<AllocatedType>,
     /// Bytes of all types that are not in the list.
     pub others: u64,
     /// Whether `top` is from allocations that were drawn at random (.NET 10) and not from ticks, which favour what is allocated when one is due.
     pub is_random: bool,
+    /// Where objects of the types are allocated, by [`AllocatedType::full_name`]; they weigh bytes.
+    pub stacks: TypeStacks,
 }
 
 /// How much of a type is allocated, as far as the events that stand for all allocations tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllocatedType {
-    /// Full name; not sanitised.
+    /// Name, its type arguments without namespaces; not sanitised.
     pub name: String,
+    /// Name as the runtime reports it; not sanitised.
+    pub full_name: String,
     /// Bytes that it stands for.
     pub bytes: u64,
     /// Events that tell of it.
     pub ticks: u64,
     /// The largest object among them, bytes; 0 where sizes are not known.
     pub largest: u64,
+}
+
+impl AllocationSnapshot {
+    /// Bytes of all types.
+    pub fn all(&self) -> u64 {
+        self.top.iter().fold(self.others, |sum, kind| sum.saturating_add(kind.bytes))
+    }
 }
 
 impl Default for Allocations {
@@ -95,12 +109,13 @@ impl Default for Allocations {
             over_time: Timeline::new(Merge::Sum),
             samples: 0,
             sampled: Ranking::new(TYPES),
+            stacks: EventStacks::default(),
         }
     }
 }
 
 impl Allocations {
-    pub(super) fn tick(&mut self, at: i64, tick: &AllocationTick<'_>) {
+    pub(super) fn tick(&mut self, known: &Known<'_>, symbols: &Symbols, tick: &AllocationTick<'_>) {
         self.ticks += 1;
         self.bytes = self.bytes.saturating_add(tick.amount);
         let kind = match tick.kind {
@@ -109,29 +124,39 @@ impl Allocations {
             AllocationKind::Pinned => 2,
         };
         self.by_kind[kind] = self.by_kind[kind].saturating_add(tick.amount);
-        self.over_time.add(at, tick.amount as f64);
+        self.over_time.add(known.at, tick.amount as f64);
         self.types.row(tick.type_name.as_bytes()).add(tick.amount, 1, tick.object_size.unwrap_or(0));
+        if self.samples == 0 {
+            self.stacks.add(known, symbols, tick.type_name, tick.amount);
+        }
     }
 
-    pub(super) fn sampled(&mut self, sampled: &AllocationSampled<'_>) {
+    pub(super) fn sampled(&mut self, known: &Known<'_>, symbols: &Symbols, sampled: &AllocationSampled<'_>) {
+        if self.samples == 0 {
+            self.stacks = EventStacks::default();
+        }
         self.samples += 1;
         // Every byte is drawn with the same chance; an object stands for as many bytes as it takes for one of its size to be drawn.
         let size = sampled.object_size.max(1) as f64;
-        let bytes = size / -(-size / BYTES_PER_SAMPLE).exp_m1();
-        self.sampled.row(sampled.type_name.as_bytes()).add(bytes as u64, 1, sampled.object_size);
+        let bytes = (size / -(-size / BYTES_PER_SAMPLE).exp_m1()) as u64;
+        self.sampled.row(sampled.type_name.as_bytes()).add(bytes, 1, sampled.object_size);
+        self.stacks.add(known, symbols, sampled.type_name, bytes);
     }
 
-    pub(super) fn snapshot(&self, now: i64) -> Option<AllocationSnapshot> {
+    pub(super) fn forget_stacks(&mut self) {
+        self.stacks.forget_stacks();
+    }
+
+    pub(super) fn snapshot(&self, view: &View<'_>) -> Option<AllocationSnapshot> {
         let is_random = self.samples > 0;
         if self.ticks == 0 && !is_random {
             return None;
         }
         let types = if is_random { &self.sampled } else { &self.types };
-        let named = |(name, row): (&[u8], &Type)| AllocatedType {
-            name: type_name(&Utf16::new(name).to_string(), TypeArguments::Short),
-            bytes: row.bytes,
-            ticks: row.ticks,
-            largest: row.largest,
+        let named = |(name, row): (&[u8], &Type)| {
+            let full_name = Utf16::new(name).to_string();
+            let name = type_name(&full_name, TypeArguments::Short);
+            AllocatedType { name, full_name, bytes: row.bytes, ticks: row.ticks, largest: row.largest }
         };
         let top: Vec<_> = types.heaviest(TOP).into_iter().map(named).collect();
         let all = types.rows().fold(types.rest().bytes, |sum, (_, row)| sum.saturating_add(row.bytes));
@@ -139,11 +164,11 @@ impl Allocations {
             bytes: self.bytes,
             by_kind: self.by_kind,
             ticks: self.ticks,
-            rate: self.over_time.rate(now, 10),
-            over_time: self.over_time.clone(),
+            rate: self.over_time.rate(view.now, 10),
             others: top.iter().fold(all, |left, named| left.saturating_sub(named.bytes)),
             top,
             is_random,
+            stacks: self.stacks.snapshot(view.symbols),
         })
     }
 }

@@ -84,6 +84,11 @@ impl GcMarks {
         self.marks.push_back(GcMark { at: begin, pause_ns, generation, is_induced });
     }
 
+    /// Another stream begins: what goes on then is not known. The marks stay.
+    pub(in crate::analysis) fn restart(&mut self) {
+        *self = Self { marks: std::mem::take(&mut self.marks), ..Self::default() };
+    }
+
     /// The latest, oldest first.
     pub(in crate::analysis) fn marks(&self) -> Vec<GcMark> {
         self.marks.iter().copied().collect()

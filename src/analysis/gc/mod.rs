@@ -6,10 +6,11 @@ mod marks;
 mod pauses;
 
 use crate::clr::EventKind;
-use crate::clr::payload::{GlobalHeapHistory, HeapStats, PerHeapHistory};
+use crate::clr::payload::{HeapStats, PerHeapHistory};
 use crate::nettrace::ThreadId;
 
 use super::known::{Analysis, Known, View};
+use super::symbols::Symbols;
 use super::timeline::{Merge, Timeline};
 
 use allocations::Allocations;
@@ -34,8 +35,6 @@ pub(super) struct Gc {
     heap: Option<Heap>,
     heap_size: Timeline,
     parts_over_time: [Timeline; 5],
-    memory_load: Option<u32>,
-    heaps: Option<u32>,
 }
 
 /// What the garbage collector did.
@@ -43,7 +42,7 @@ pub(super) struct Gc {
 pub struct GcSnapshot {
     /// Collections that began, by the oldest generation collected: 0, 1 and 2.
     pub collections: [u64; 3],
-    /// Of these, those that the program asked for.
+    /// Of these, those that the program induced.
     pub induced: u64,
     /// The same by generation, reason and type, most first.
     pub causes: Vec<CollectionCount>,
@@ -61,10 +60,6 @@ pub struct GcSnapshot {
     pub allocations: Option<AllocationSnapshot>,
     /// The latest collections, newest first.
     pub recent: Vec<Collection>,
-    /// How much of the machine's memory was in use at the latest collection, percent.
-    pub memory_load: Option<u32>,
-    /// Heaps: more than one is the server's collector.
-    pub heaps: Option<u32>,
 }
 
 /// The heap after a collection, bytes.
@@ -125,9 +120,24 @@ impl Default for Gc {
             heap: None,
             heap_size: Timeline::new(Merge::Max),
             parts_over_time: std::array::from_fn(|_| Timeline::new(Merge::Max)),
-            memory_load: None,
-            heaps: None,
         }
+    }
+}
+
+impl Gc {
+    /// Takes an event that stands for allocated bytes.
+    pub(super) fn feed_allocation(&mut self, known: &Known<'_>, symbols: &Symbols) -> Option<()> {
+        match known.kind {
+            EventKind::AllocationTick => self.allocations.tick(known, symbols, &known.payload()?),
+            EventKind::AllocationSampled => self.allocations.sampled(known, symbols, &known.payload()?),
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// From here on, numbers of stacks mean others.
+    pub(super) fn forget_stacks(&mut self) {
+        self.allocations.forget_stacks();
     }
 }
 
@@ -157,13 +167,6 @@ impl Analysis for Gc {
                 let history: PerHeapHistory = known.payload()?;
                 self.collections.before(thread, history.size_before);
             }
-            EventKind::GlobalHeapHistory => {
-                let history: GlobalHeapHistory = known.payload()?;
-                self.memory_load = Some(history.memory_load);
-                self.heaps = Some(history.heaps);
-            }
-            EventKind::AllocationTick => self.allocations.tick(at, &known.payload()?),
-            EventKind::AllocationSampled => self.allocations.sampled(&known.payload()?),
             _ => {}
         }
         Some(())
@@ -183,10 +186,8 @@ impl Analysis for Gc {
             heap: self.heap,
             heap_size: self.heap_size.clone(),
             parts_over_time: self.parts_over_time.clone(),
-            allocations: self.allocations.snapshot(view.now),
+            allocations: self.allocations.snapshot(view),
             recent: self.collections.recent(self.pauses.recent()),
-            memory_load: self.memory_load,
-            heaps: self.heaps,
         }
     }
 }

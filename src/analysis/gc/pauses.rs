@@ -54,16 +54,12 @@ pub struct PauseSnapshot {
     pub count: u64,
     /// All of them together.
     pub total_ns: u64,
-    /// The latest.
-    pub last_ns: Option<u64>,
     /// The longest.
     pub longest_ns: u64,
     /// Quantiles 0.5, 0.95 and 0.99; `None` before the first pause.
     pub quantiles_ns: Option<[u64; 3]>,
     /// Share of the last ten seconds that the program stood, 0 to 1.
     pub recent_share: f64,
-    /// Time that the program stood, by step.
-    pub total: Timeline,
     /// The longest pause of a step.
     pub longest: Timeline,
 }
@@ -114,11 +110,9 @@ impl Pauses {
         PauseSnapshot {
             count: self.times.count(),
             total_ns: self.times.sum(),
-            last_ns: self.recent.back().map(|pause| pause.nanoseconds()),
             longest_ns: self.times.largest(),
             quantiles_ns: self.times.quantiles(),
             recent_share: (self.total.rate(now, 10) / 1e9).clamp(0.0, 1.0),
-            total: self.total.clone(),
             longest: self.longest.clone(),
         }
     }

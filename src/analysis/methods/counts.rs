@@ -18,7 +18,7 @@ use super::{SampleFilter, ThreadSamples};
 /// time since the round before, but for no more than four times the mean of the latest: a stall does not go to what was sampled after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SampleCount {
-    /// Running, as far as is known: that a sample is marked as managed code means little, as .NET 9 marks hardly any.
+    /// Running, as far as is known: see [`Profile::is_weighed`]. That a sample is marked as managed code means little, as .NET 9 marks hardly any.
     pub running: u64,
     /// Waiting: in a method that does nothing else, or for a lock.
     pub waiting: u64,
@@ -121,7 +121,7 @@ pub struct StackGroup {
 pub struct Counts<'a> {
     profile: &'a Profile,
     filter: SampleFilter,
-    /// Index of the thread that is asked for; one that is not there where none of that number is.
+    /// Index of the selected thread; one that is not there where none of that number is.
     thread: Option<u32>,
     own: Vec<SampleCount>,
     total: Vec<SampleCount>,
@@ -184,9 +184,9 @@ impl<'a> Counts<'a> {
         self.total.get(node as usize).copied().unwrap_or_default()
     }
 
-    /// Whether enough methods have names to tell threads that wait from those that run.
+    /// Whether enough methods have names to tell threads that wait from those that run, or their CPU times do.
     pub fn tell_waiting(&self) -> bool {
-        self.unresolved().saturating_mul(10) <= self.samples().all()
+        self.profile.is_weighed || self.unresolved().saturating_mul(10) <= self.samples().all()
     }
 
     /// Samples whose leaf is not known.
@@ -280,6 +280,15 @@ impl<'a> Counts<'a> {
         methods
     }
 
+    /// The methods that weigh most by their own samples, heaviest first, without those that weigh nothing.
+    pub fn hottest(&self, limit: usize, weight: impl Fn(SampleCount) -> u64) -> Vec<MethodCount> {
+        let mut methods = self.by_method();
+        methods.retain(|method| weight(method.own) > 0);
+        methods.sort_unstable_by_key(|method| (Reverse(weight(method.own)), method.frame));
+        methods.truncate(limit);
+        methods
+    }
+
     /// Methods, those with the most time of their own first.
     pub(super) fn methods(&self, limit: usize) -> Vec<MethodTime> {
         let frame = |method: &MethodCount| &self.profile.frames[method.frame as usize];
@@ -337,7 +346,7 @@ impl<'a> Counts<'a> {
     }
 
     /// Stacks with the threads that had them, those with the most samples first.
-    pub(super) fn stacks(&self, limit: usize) -> Vec<StackGroup> {
+    pub fn stacks(&self, limit: usize) -> Vec<StackGroup> {
         let mut groups = HashMap::<u32, (SampleCount, Vec<(ThreadId, u64)>)>::default();
         for cell in &self.profile.cells {
             let count = self.passed(cell);

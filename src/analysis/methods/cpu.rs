@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::analysis::Symbols;
-use crate::nettrace::ThreadId;
+use crate::nettrace::{Label, ThreadId};
 
 use super::Profile;
 use super::samples::{Doing, Samples};
@@ -31,6 +31,26 @@ pub enum MissingFrames {
     Cut,
     /// A function in between does not keep the frame pointer.
     Broken,
+}
+
+impl MissingFrames {
+    /// What the label of a sample in a file is called that says so.
+    pub const LABEL: &str = "DnTop.MissingFrames";
+
+    /// The value of that label.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Cut => "cut",
+            Self::Broken => "broken",
+        }
+    }
+
+    /// Reads such a label.
+    pub fn of_label(label: Label<'_>) -> Option<Self> {
+        let Label::Text(key, value) = label else { return None };
+        let word = |missing: &Self| missing.word().as_bytes() == value;
+        [Self::Cut, Self::Broken].into_iter().find(word).filter(|_| key == Self::LABEL.as_bytes())
+    }
 }
 
 /// Counts samples of processor time.
@@ -120,11 +140,6 @@ impl CpuSamples {
         self.recent_since
     }
 
-    /// How many samples there are.
-    pub fn count(&self) -> u64 {
-        self.samples.count()
-    }
-
     /// Samples whose outermost frames are missing: of stacks that were cut off, and of such with a function that does not keep the frame pointer.
     pub fn missing(&self) -> (u64, u64) {
         (self.cut, self.broken)
@@ -184,8 +199,13 @@ mod tests {
         let own = |name: &str| hidden.methods.iter().find(|method| method.name == name).map(|method| method.own.all_ns());
         assert_eq!((own("sys"), own("middle"), own("leaf"), hidden.samples.all_ns()), (None, Some(1000), Some(3000), 5000));
         let all = cpu.profile(&symbols).without(|origin| origin != Origin::Unknown);
-        // Of the others it is known only that callers are missing.
-        assert_eq!((all.methods(SampleFilter::ALL, 10).methods.len(), all.count(SampleFilter::ALL).own_of(0).all_ns()), (0, 3000));
+        // All of the time is that of hidden frames, of stacks whose callers are missing as well.
+        assert_eq!((all.methods(SampleFilter::ALL, 10).methods.len(), all.count(SampleFilter::ALL).own_of(0).all_ns()), (0, 5000));
+        // A sample without any frame has nothing to hide.
+        let mut empty = CpuSamples::new(1000);
+        empty.add(&stack(&[], &[], Some(MissingFrames::Broken)));
+        let none_hidden = empty.profile(&symbols).without(|_| false);
+        assert_eq!(none_hidden.count(SampleFilter::ALL).own_of(0), empty.profile(&symbols).count(SampleFilter::ALL).own_of(0));
         // The return address 100 is that of a call in what ends at 99.
         assert_eq!((of("middle"), of("main")), ((0, 3000, Origin::Native), (0, 3000, Origin::Native)));
         assert_eq!((methods.samples.all(), methods.samples.all_ns(), methods.unresolved), (5, 5000, 0));
@@ -231,7 +251,7 @@ mod tests {
             let user = [at * 16, at * 32 + 1, 7];
             cpu.add(&CpuStack { thread: ThreadId::of(at % 9000), at: at as i64, kernel: &[], user: &user, missing: None });
         }
-        assert_eq!(cpu.count(), 300_000);
+        assert_eq!(cpu.samples.count(), 300_000);
         assert!(cpu.addresses().len() < 1 << 17);
     }
 }

@@ -1,18 +1,19 @@
 //! Where threads spend their time: samples by method, by thread and by stack.
 //!
 //! The sampler looks at every managed thread, about a thousand times a second, also at those that wait. So a sample is a piece of *thread time*,
-//! not of processor time: as long as its round took. A sample whose method is not known yet is kept by address, and finds its method when that is asked for.
+//! not of processor time: as long as its round took. A sample whose method is not known yet is kept by address, and finds its method in a snapshot.
 
+mod by_type;
 mod callers;
 mod counts;
 mod cpu;
 mod profile;
 mod rounds;
 mod samples;
+mod stack_cache;
 mod tree;
-mod waiting;
 
-use foldhash::HashMap;
+use std::collections::VecDeque;
 
 use crate::clr::payload::{SampleType, ThreadSample};
 use crate::nettrace::ThreadId;
@@ -21,8 +22,11 @@ use super::Symbols;
 use super::known::Known;
 
 use samples::{Doing, Samples};
+use stack_cache::StackCache;
 use tree::{Frame, StackTree};
 
+pub(in crate::analysis) use by_type::EventStacks;
+pub use by_type::{CallSite, TypeStacks};
 pub use counts::{CallNode, Counts, MethodCount, MethodTime, SampleCount, StackGroup};
 pub use cpu::{CpuSamples, CpuStack, MissingFrames};
 pub use profile::{Profile, ProfileFrame};
@@ -30,23 +34,24 @@ pub use rounds::Rounds;
 
 /// Frames after which the runtime cuts stacks off (reference: nettrace, stacks). What has as many has more, as a rule.
 const CUT: usize = 100;
-/// Numbers of stacks below this are looked up by index.
-const DENSE: usize = 1 << 16;
-/// Stacks of larger numbers that are remembered.
-const SPARSE: usize = 1 << 17;
+/// CPU times that wait for the samples before them.
+const TIMES: usize = 16;
 
 /// Counts samples.
 #[derive(Debug, Default)]
 pub struct Methods {
     tree: StackTree,
     samples: Samples,
-    /// By number of the stack, until the next sequence point. Each stack is added to the tree once, however many samples have it.
-    remembered: Vec<Option<Remembered>>,
-    /// The same for large numbers.
-    sparse: HashMap<u32, Remembered>,
+    /// Each stack is added to the tree once, however many samples have it.
+    remembered: StackCache<Remembered>,
     /// Samples of threads that ran no managed code, or whose stack the stream does not hold.
     without_stack: u64,
+    /// CPU times of threads, and when they were so, before which samples may still come.
+    times: VecDeque<(i64, ThreadCpu)>,
 }
+
+/// CPU time so far of threads by their number in the process, nanoseconds.
+pub type ThreadCpu = Vec<(u64, u64)>;
 
 /// Where samples with a stack go.
 #[derive(Debug, Clone, Copy)]
@@ -125,25 +130,28 @@ impl Methods {
     /// Takes a sample of a thread, of which another analysis may know that it waits for a lock.
     pub(super) fn feed(&mut self, known: &Known<'_>, symbols: &Symbols, is_blocked: bool) -> Option<()> {
         let sample: ThreadSample = known.payload()?;
+        self.weigh_until(known.at);
         let doing = match sample.kind {
             _ if is_blocked => Doing::Blocked,
             SampleType::Managed => Doing::Managed,
             SampleType::External | SampleType::Error => Doing::External,
         };
-        let stack_id = known.event.stack_id();
-        let remembered = match self.remembered.get(stack_id as usize) {
-            Some(remembered) => *remembered,
-            None => self.sparse.get(&stack_id).copied(),
-        };
-        if let Some(Remembered { latest: Some((thread, cell)), .. }) = remembered
-            && thread == known.thread
+        self.count_sample(known, doing, symbols);
+        Some(())
+    }
+
+    fn count_sample(&mut self, known: &Known<'_>, doing: Doing, symbols: &Symbols) {
+        let Known { event, at, thread, .. } = *known;
+        let stack_id = event.stack_id();
+        let remembered = self.remembered.get(stack_id);
+        if let Some(Remembered { latest: Some((latest, cell)), .. }) = remembered
+            && latest == thread
         {
-            self.samples.again(cell, known.at, doing);
-            return Some(());
+            return self.samples.again(cell, at, doing);
         }
         let node = match remembered {
             Some(remembered) => remembered.node,
-            None => match known.event.stack() {
+            None => match event.stack() {
                 Some(stack) if !stack.is_empty() => self.tree.add(stack.frames(), (stack.len() == CUT).then_some(Frame::CUT), symbols),
                 _ => {
                     self.without_stack += 1;
@@ -151,34 +159,18 @@ impl Methods {
                 }
             },
         };
-        let cell = self.samples.add(node, known.thread, known.at, doing);
+        let cell = self.samples.add(node, thread, at, doing);
         if node != StackTree::ROOT {
-            self.remember(stack_id, Remembered { node, latest: Some((known.thread, cell)) });
+            self.remembered.put(stack_id, Remembered { node, latest: Some((thread, cell)) });
         }
         if self.tree.is_full() || self.samples.is_full() {
             self.make_room(symbols);
         }
-        Some(())
-    }
-
-    fn remember(&mut self, stack_id: u32, remembered: Remembered) {
-        let index = stack_id as usize;
-        if index < DENSE {
-            self.remembered.resize(self.remembered.len().max(index + 1), None);
-            self.remembered[index] = Some(remembered);
-            return;
-        }
-        if self.sparse.len() >= SPARSE && !self.sparse.contains_key(&stack_id) {
-            self.sparse = HashMap::default();
-        }
-        self.sparse.insert(stack_id, remembered);
     }
 
     /// From here on, numbers of stacks mean others.
     pub(super) fn forget_stacks(&mut self) {
         self.remembered.clear();
-        // Clearing would cost the largest size that the table ever had.
-        self.sparse = HashMap::default();
     }
 
     fn make_room(&mut self, symbols: &Symbols) {
@@ -186,8 +178,31 @@ impl Methods {
         let moved = self.tree.make_room(symbols, weights);
         self.samples.make_room(&moved);
         // A stack that was folded away stays it: were it added again with the next sample, room would have to be made again soon.
-        for remembered in self.remembered.iter_mut().flatten().chain(self.sparse.values_mut()) {
+        for remembered in self.remembered.values_mut() {
             *remembered = Remembered { node: moved[remembered.node as usize], latest: None };
+        }
+    }
+
+    /// Takes the CPU times of threads at a moment: they divide the samples before it into those of threads that ran and of such that waited. They wait for
+    /// the first sample after it.
+    pub(super) fn weigh(&mut self, at: i64, times: ThreadCpu) {
+        if self.times.len() >= TIMES {
+            // They are the sums since the beginning: those that follow are the same of a longer time.
+            self.times.pop_front();
+        }
+        self.times.push_back((at, times));
+    }
+
+    /// Takes no more samples that are older than the times that have come.
+    pub(super) fn weigh_all(&mut self) {
+        self.weigh_until(i64::MAX);
+    }
+
+    #[inline]
+    fn weigh_until(&mut self, at: i64) {
+        while let Some((_, times)) = self.times.front().filter(|(moment, _)| *moment < at) {
+            self.samples.weigh(times);
+            self.times.pop_front();
         }
     }
 

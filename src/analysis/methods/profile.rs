@@ -8,7 +8,6 @@ use crate::nettrace::ThreadId;
 use super::super::{Origin, Symbols};
 use super::samples::Samples;
 use super::tree::{Frame, Meaning, StackTree};
-use super::waiting::waits;
 use super::{Counts, SampleCount, SampleFilter};
 
 /// Samples as a tree of stacks whose frames are methods, as far as those are known, and by thread.
@@ -20,10 +19,15 @@ pub struct Profile {
     pub(super) cells: Vec<Cell>,
     /// Threads by index.
     pub(super) threads: Vec<ThreadId>,
+    /// By index of the thread: when its newest sample was, and the node of that.
+    pub(super) newest: Vec<(i64, u32)>,
     /// Time between two samples of a thread, as measured, nanoseconds: what a sample stands for. `None` before there are some.
     pub interval_ns: Option<u64>,
     /// Samples of threads that ran no managed code, or whose stack the stream does not hold.
     pub without_stack: u64,
+    /// Whether the CPU times of the threads are known, so that what is running is CPU time, estimated from both. Where they are not, threads that count as
+    /// running may be waiting.
+    pub is_weighed: bool,
 }
 
 /// What a frame of a stack is: a method with all of its bodies, an address, all that was too light to be kept, or the callers that are missing where the
@@ -105,7 +109,8 @@ struct Known {
 
 impl Profile {
     pub(super) fn new(tree: &StackTree, samples: &Samples, symbols: &Symbols, without_stack: u64) -> Self {
-        let mut profile = Self { interval_ns: samples.interval_ns(), without_stack, ..Self::default() };
+        let (interval_ns, is_weighed) = (samples.interval_ns(), samples.is_weighed());
+        let mut profile = Self { interval_ns, without_stack, is_weighed, ..Self::default() };
         let mut frames = Known::default();
         let mut children = HashMap::<(u32, u32), u32>::default();
         let mut places = vec![StackTree::ROOT; tree.len()];
@@ -132,16 +137,16 @@ impl Profile {
         }
         profile.link();
         let mut cells = HashMap::<(u32, u32), u32>::default();
-        for cell in samples.cells() {
+        let frame_of = |node: u32| profile.nodes[places[node as usize] as usize].frame;
+        let cpu_ns = samples.cpu_ns(|cell| frames.waiting[frame_of(cell.node) as usize]);
+        for (cell, cpu_ns) in samples.cells().iter().zip(cpu_ns) {
             let node = places[cell.node as usize];
             let waits = frames.waiting[profile.nodes[node as usize].frame as usize];
-            let mut count = SampleCount { recent_ns: cell.recent_ns, ..SampleCount::default() };
-            for (tally, waits) in [(cell.managed, false), (cell.external, waits), (cell.blocked, true)] {
-                count.add(SampleCount::of(tally.samples.into(), tally.ns, waits));
-            }
+            let count = cell.count(waits, cpu_ns);
             profile.put(&mut cells, Cell { node, thread: cell.thread, count });
         }
         profile.threads = samples.threads().collect();
+        profile.newest = samples.newest().map(|(at, node)| (at, places[node as usize])).collect();
         profile
     }
 
@@ -199,19 +204,39 @@ impl Profile {
     /// The same without the frames of some origins: their time is that of the nearest caller that is left, and of none where there is none.
     #[must_use]
     pub fn without(&self, is_hidden: impl Fn(Origin) -> bool) -> Self {
-        let Self { frames, nodes, cells, threads, interval_ns, without_stack } = self;
-        let (frames, threads) = (frames.clone(), threads.clone());
-        let mut left =
-            Self { frames, threads, nodes: Vec::new(), cells: Vec::new(), interval_ns: *interval_ns, without_stack: *without_stack };
+        self.without_frames(|frame| is_hidden(frame.origin))
+    }
+
+    /// The same without some frames.
+    pub(in crate::analysis) fn without_frames(&self, is_hidden: impl Fn(&ProfileFrame) -> bool) -> Self {
+        let Self { frames, nodes, cells, threads, newest, interval_ns, without_stack, is_weighed } = self;
+        let mut left = Self {
+            frames: frames.clone(),
+            nodes: Vec::new(),
+            cells: Vec::new(),
+            threads: threads.clone(),
+            newest: newest.clone(),
+            interval_ns: *interval_ns,
+            without_stack: *without_stack,
+            is_weighed: *is_weighed,
+        };
         let mut children = HashMap::<(u32, u32), u32>::default();
         let mut places = vec![StackTree::ROOT; nodes.len()];
         left.nodes.extend(nodes.first().map(|root| Node { first_child: NONE, next: NONE, ..*root }));
         for (index, node) in nodes.iter().enumerate().skip(1) {
             let parent = places[node.parent as usize];
-            let is_kept = !is_hidden(self.frames[node.frame as usize].origin);
+            let is_kept = !is_hidden(&frames[node.frame as usize]);
             places[index] = if is_kept { left.child(&mut children, parent, node.frame) } else { parent };
         }
+        // Where all frames are hidden, only the mark of the missing callers is left: what was not its own time before is none of it.
+        let is_mark = |node: &Node| matches!(frames[node.frame as usize].kind, FrameKind::Cut | FrameKind::Broken);
+        for (place, node) in places.iter_mut().zip(nodes).skip(1) {
+            if *place != StackTree::ROOT && is_mark(&left.nodes[*place as usize]) && !is_mark(node) {
+                *place = StackTree::ROOT;
+            }
+        }
         left.link();
+        left.newest.iter_mut().for_each(|(_, node)| *node = places[*node as usize]);
         let mut merged = HashMap::default();
         cells.iter().for_each(|cell| left.put(&mut merged, Cell { node: places[cell.node as usize], ..*cell }));
         left
@@ -250,6 +275,12 @@ impl Profile {
         self.frames.iter_mut().for_each(|frame| frame.name = rename(&frame.name));
     }
 
+    /// The newest sample of each thread that is distinguished: when it was taken, and its innermost frame. Those without a stack are left out.
+    pub fn newest(&self) -> impl Iterator<Item = (ThreadId, i64, &ProfileFrame)> {
+        let newest = self.threads.iter().zip(&self.newest).filter(|(thread, _)| **thread != ThreadId::OTHERS);
+        newest.filter_map(|(thread, (at, node))| Some((*thread, *at, self.frame_of(*node)?)))
+    }
+
     /// Whether there is no sample.
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
@@ -283,3 +314,29 @@ impl Profile {
         Counts::new(self, filter)
     }
 }
+
+/// Whether a thread whose leaf is this method, and which is in native code, waits.
+fn waits(namespace: &str, name: &str) -> bool {
+    WAITS.iter().any(|(types, names)| types.contains(&namespace) && names.iter().any(|prefix| name.starts_with(prefix)))
+}
+
+/// Types, and how those of their methods begin in which a thread does nothing but wait.
+const WAITS: &[(&[&str], &[&str])] = &[
+    (&["System.Threading.Thread"], &["Sleep", "Join"]),
+    (&["System.Threading.WaitHandle"], &["WaitOne", "WaitMultiple", "SignalAndWait", "WaitAny", "WaitAll"]),
+    (&["System.Threading.Monitor"], &["Wait", "ObjWait", "Enter", "ReliableEnter", "TryEnter", "ReliableEnterTimeout"]),
+    (&["System.Threading.Lock", "System.Threading.Condition"], &["Enter", "TryEnter", "Wait"]),
+    (
+        &["System.Threading.LowLevelLifoSemaphore", "System.Threading.LowLevelMonitor", "System.Threading.WaitSubsystem"],
+        &["Wait", "Acquire"],
+    ),
+    (&["System.Threading.ManualResetEventSlim", "System.Threading.SemaphoreSlim", "System.Threading.CountdownEvent"], &["Wait"]),
+    (&["System.Threading.SpinWait"], &["SpinOnce"]),
+    // Calls into the system. Runtimes before .NET 5 have no frame for those, but for the method that calls.
+    (
+        &["Interop+Sys"],
+        &["WaitForSocketEvents", "LowLevelMonitor_", "Poll", "Select", "Accept", "Receive", "Read", "WaitPid", "WaitIdAnyExited"],
+    ),
+    (&["System.ConsolePal"], &["Read"]),
+    (&["System.Net.Sockets.SocketAsyncEngine"], &["EventLoop"]),
+];

@@ -1,7 +1,10 @@
 //! How many samples there are of each stack in each thread.
 
+mod weight;
+
 use foldhash::HashMap;
 
+use super::SampleCount;
 use super::rounds::Rounds;
 use crate::nettrace::ThreadId;
 
@@ -35,6 +38,9 @@ pub(super) struct Cell {
     pub(super) blocked: Tally,
     /// Of all that, what is recent, nanoseconds.
     pub(super) recent_ns: u64,
+    /// What is not blocked: nanoseconds since the times of the threads last came, and CPU time of all before that.
+    open_ns: u64,
+    cpu_ns: u64,
 }
 
 /// Samples, and the time that they stand for.
@@ -51,7 +57,7 @@ impl Tally {
     }
 }
 
-/// What a sample says of its thread.
+/// What a sample shows of its thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doing {
     Managed,
@@ -60,6 +66,30 @@ pub(super) enum Doing {
 }
 
 impl Cell {
+    /// Samples in which its thread may have run: where its method shows that it waits, those in managed code alone.
+    fn may_run(&self, waits: bool) -> Tally {
+        let mut tally = self.managed;
+        if !waits {
+            tally.add(self.external);
+        }
+        tally
+    }
+
+    /// What its samples stand for, so much of it CPU time.
+    pub(super) fn count(&self, waits: bool, cpu_ns: u64) -> SampleCount {
+        let Tally { samples, ns } = self.may_run(waits);
+        let samples = f64::from(samples);
+        let running = if cpu_ns >= ns { samples } else { (samples * cpu_ns as f64 / ns as f64).ceil() } as u64;
+        let all_ns = [self.managed, self.external, self.blocked].iter().fold(0_u64, |sum, tally| sum.saturating_add(tally.ns));
+        SampleCount {
+            running,
+            waiting: self.samples() - running,
+            running_ns: cpu_ns,
+            waiting_ns: all_ns.saturating_sub(cpu_ns),
+            recent_ns: self.recent_ns,
+        }
+    }
+
     fn samples(&self) -> u64 {
         [self.managed, self.external, self.blocked].iter().map(|tally| u64::from(tally.samples)).sum()
     }
@@ -71,13 +101,34 @@ struct Thread {
     samples: u64,
     first: i64,
     last: i64,
+    /// The node of the newest sample.
+    node: u32,
     /// The sampler's round that it was last seen in.
     round: u32,
+    /// Its CPU time when that last came with samples, nanoseconds; 0 where it never did.
+    cpu_ns: u64,
+    /// CPU time of its samples that count as those of other threads.
+    moved_ns: u64,
+    /// Whether its CPU time ever came.
+    is_timed: bool,
+    /// What of its latest time, not blocked, was CPU time.
+    share: f64,
 }
 
 impl Thread {
     fn new(id: ThreadId) -> Self {
-        Self { id, samples: 0, first: i64::MAX, last: i64::MIN, round: Rounds::NEVER }
+        Self {
+            id,
+            samples: 0,
+            first: i64::MAX,
+            last: i64::MIN,
+            node: 0,
+            round: Rounds::NEVER,
+            cpu_ns: 0,
+            moved_ns: 0,
+            is_timed: false,
+            share: 1.0,
+        }
     }
 }
 
@@ -101,10 +152,16 @@ impl Samples {
         cell
     }
 
-    /// Counts a sample that stands for so many nanoseconds, and is recent, and gives its cell.
-    pub(super) fn add_recent(&mut self, node: u32, thread: ThreadId, at: i64, doing: Doing, ns: u64) -> u32 {
+    /// Counts a sample that stands for so many nanoseconds, whatever was before it, and gives its cell.
+    pub(super) fn add_weighted(&mut self, node: u32, thread: ThreadId, at: i64, doing: Doing, ns: u64) -> u32 {
         let cell = self.cell_of(node, thread);
         self.tally(cell, at, doing, ns);
+        cell
+    }
+
+    /// The same for one that is recent.
+    pub(super) fn add_recent(&mut self, node: u32, thread: ThreadId, at: i64, doing: Doing, ns: u64) -> u32 {
+        let cell = self.add_weighted(node, thread, at, doing, ns);
         self.cells[cell as usize].recent_ns += ns;
         cell
     }
@@ -157,9 +214,14 @@ impl Samples {
             Doing::Blocked => &mut cell.blocked,
         };
         tally.add(Tally { samples: 1, ns });
+        if doing != Doing::Blocked {
+            cell.open_ns = cell.open_ns.saturating_add(ns);
+        }
         thread.samples += 1;
         thread.first = thread.first.min(at);
-        thread.last = thread.last.max(at);
+        if at >= thread.last {
+            (thread.last, thread.node) = (at, cell.node);
+        }
     }
 
     fn cell(&mut self, node: u32, thread: u32) -> u32 {
@@ -167,7 +229,16 @@ impl Samples {
         let cell = *self.index.entry((node, thread)).or_insert(next);
         if cell == next {
             let nothing = Tally::default();
-            self.cells.push(Cell { node, thread, managed: nothing, external: nothing, blocked: nothing, recent_ns: 0 });
+            self.cells.push(Cell {
+                node,
+                thread,
+                managed: nothing,
+                external: nothing,
+                blocked: nothing,
+                recent_ns: 0,
+                open_ns: 0,
+                cpu_ns: 0,
+            });
         }
         cell
     }
@@ -179,6 +250,11 @@ impl Samples {
     /// Threads by their index.
     pub(super) fn threads(&self) -> impl Iterator<Item = ThreadId> {
         self.threads.iter().map(|thread| thread.id)
+    }
+
+    /// By index of the thread: when its newest sample was, and the node of that.
+    pub(super) fn newest(&self) -> impl Iterator<Item = (i64, u32)> {
+        self.threads.iter().map(|thread| (thread.last, thread.node))
     }
 
     pub(super) fn count(&self) -> u64 {
@@ -206,6 +282,7 @@ impl Samples {
 
     /// Follows nodes to where they moved, and where that is not enough no longer distinguishes the threads of the lightest cells.
     pub(super) fn make_room(&mut self, moved: &[u32]) {
+        self.threads.iter_mut().for_each(|thread| thread.node = moved[thread.node as usize]);
         let old = std::mem::take(&mut self.cells);
         self.index.clear();
         old.iter().for_each(|cell| self.merge(moved[cell.node as usize], cell.thread, cell));
@@ -217,7 +294,23 @@ impl Samples {
         let old = std::mem::take(&mut self.cells);
         self.index.clear();
         for cell in &old {
-            self.merge(cell.node, if cell.samples() > threshold { cell.thread } else { OTHERS }, cell);
+            if cell.samples() > threshold {
+                self.merge(cell.node, cell.thread, cell);
+            } else {
+                let moved_ns = &mut self.threads[cell.thread as usize].moved_ns;
+                *moved_ns = moved_ns.saturating_add(cell.cpu_ns);
+                self.merge(cell.node, OTHERS, cell);
+            }
+        }
+    }
+
+    /// No longer distinguishes some threads: their samples count as those of others.
+    pub(super) fn fold_threads(&mut self, is_folded: impl Fn(ThreadId) -> bool) {
+        let old = std::mem::take(&mut self.cells);
+        self.index.clear();
+        for cell in &old {
+            let thread = if is_folded(self.threads[cell.thread as usize].id) { OTHERS } else { cell.thread };
+            self.merge(cell.node, thread, cell);
         }
     }
 
@@ -228,5 +321,7 @@ impl Samples {
         merged.external.add(cell.external);
         merged.blocked.add(cell.blocked);
         merged.recent_ns += cell.recent_ns;
+        merged.open_ns = merged.open_ns.saturating_add(cell.open_ns);
+        merged.cpu_ns = merged.cpu_ns.saturating_add(cell.cpu_ns);
     }
 }

@@ -118,7 +118,7 @@ pub struct NativeFunction<'a> {
 }
 
 impl Symbols {
-    /// Adds a function. Where it overlaps what is known it gets only the address that is asked for.
+    /// Adds a function. Where it overlaps what is known it gets only the address itself.
     pub fn add_native(&mut self, function: &NativeFunction<'_>) {
         let &NativeFunction { address, start, size, name, image, origin } = function;
         let (image, name) = (self.names.add_str(image), self.names.add_str(name));

@@ -2,6 +2,7 @@
 
 use super::script::{MS, RUNDOWN};
 use super::{Bytes, Script};
+use crate::analysis::SampleCount;
 use crate::clr::payload::Tier;
 use crate::nettrace::{FieldType, Metadata, ThreadId};
 
@@ -28,8 +29,62 @@ fn exceptions_by_type() {
     let latest = &exceptions.recent[0];
     assert_eq!((latest.at, latest.thread, latest.hresult, latest.rethrown), (7000 * MS, ThreadId::of(7), 0x8013_1509, true));
     assert_eq!(latest.frames, ["Shop.Order.Pay", "Shop.Program.Main", "0x9998"]);
-    assert_eq!(exceptions.over_time.whole().1.iter().sum::<f64>(), 71.0);
     assert!((exceptions.rate - 71.0 / 7.0).abs() < 1e-9, "{}", exceptions.rate);
+}
+
+/// A stack is counted by type, without the code that throws, and has its names also where these come later.
+#[test]
+fn exceptions_by_stack() {
+    let mut script = Script::new();
+    for (stack, name, count) in
+        [(&[0x2010, 0x1020, 0x3010][..], "A", 3), (&[0x1020, 0x3010][..], "B", 2), (&[0x4010, 0x3010][..], "A", 4), (&[][..], "C", 1)]
+    {
+        script.stack(stack);
+        (0..count).for_each(|at| throw(&mut script, at * MS, name, "", 0));
+    }
+    script.method(0x1000, 0x100, "Shop.Order", "Pay").method(0x2000, 0x100, "System.Runtime.EH", "RhThrowEx");
+    script.method(0x3000, 0x100, "Shop.Program", "Main").method(0x4000, 0x100, "Shop.Stock", "Take");
+    let stacks = script.snapshot().exceptions.stacks;
+    let tree = |name: Option<&str>| {
+        let tree = stacks.of(name).call_tree(SampleCount::all, 100);
+        tree.into_iter().map(|node| (node.depth, node.name, node.own.all(), node.total.all())).collect::<Vec<_>>()
+    };
+    let node = |depth, name: &str, own, total| (depth, name.to_owned(), own, total);
+    assert_eq!(tree(None), [node(0, "Shop.Program.Main", 0, 9), node(1, "Shop.Order.Pay", 5, 5), node(1, "Shop.Stock.Take", 4, 4)]);
+    assert_eq!(tree(Some("B")), [node(0, "Shop.Program.Main", 0, 2), node(1, "Shop.Order.Pay", 2, 2)]);
+    assert_eq!((tree(Some("C")), tree(Some("D")), stacks.is_empty()), (Vec::new(), Vec::new(), false));
+    let groups: Vec<_> = stacks
+        .of(None)
+        .stacks(1)
+        .into_iter()
+        .map(|group| {
+            let types: Vec<_> = group.threads.iter().map(|(number, count)| (stacks.type_name(*number).unwrap(), *count)).collect();
+            (group.frames, types.iter().map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>())
+        })
+        .collect();
+    assert_eq!(groups, [(["Shop.Order.Pay", "Shop.Program.Main"].map(str::to_owned).to_vec(), vec!["A 3".to_owned(), "B 2".to_owned()])]);
+    assert!(Script::new().snapshot().exceptions.stacks.is_empty());
+}
+
+/// The rarest of too many types make room for others, and none of them has the stacks of another.
+#[test]
+fn stacks_of_many_types_are_bounded() {
+    let mut script = Script::new();
+    script.method(0x1000, 0x100, "Shop.Order", "Pay").method(0x2000, 0x100, "Shop.Stock", "Take");
+    script.stack(&[0x1020]);
+    (0..2).for_each(|at| throw(&mut script, at * MS, "Early", "", 0));
+    (0..5000).for_each(|number| throw(&mut script, number * MS, &format!("Type{number}"), "", 0));
+    script.stack(&[0x2020]);
+    (0..3).for_each(|at| throw(&mut script, (5000 + at) * MS, "Late", "", 0));
+    let stacks = script.snapshot().exceptions.stacks;
+    let tree = |name: &str| {
+        let tree = stacks.of(Some(name)).call_tree(SampleCount::all, 100);
+        tree.into_iter().map(|node| (node.name, node.own.all())).collect::<Vec<_>>()
+    };
+    assert_eq!(tree("Early"), [("Shop.Order.Pay".to_owned(), 2)]);
+    assert_eq!(tree("Late"), [("Shop.Stock.Take".to_owned(), 3)]);
+    assert_eq!(tree("Type4999"), [("Shop.Order.Pay".to_owned(), 1)]);
+    assert_eq!((tree("Type0"), stacks.of(None).samples().all()), (Vec::new(), 5005));
 }
 
 #[test]
@@ -53,6 +108,19 @@ fn begin(script: &mut Script, at: i64, thread: u64, method: u64) {
 fn body(script: &mut Script, at: i64, thread: u64, method: u64, name: &str, flags: u32) {
     let payload = Bytes::default().u64(method).u64(1).u64(method << 12).u32(100).u32(1).u32(flags);
     script.runtime(143, 1, at, thread, payload.text("N.T").text(name).text("").u16(0));
+}
+
+/// Stacks have the methods that were at their addresses when they came: code that is gone makes room for other code.
+#[test]
+fn stacks_have_the_methods_of_their_time() {
+    let mut script = Script::new();
+    script.stack(&[0x1020]);
+    body(&mut script, MS, 1, 1, "Old", 0x188);
+    throw(&mut script, 2 * MS, "System.Exception", "", 0);
+    body(&mut script, 3 * MS, 1, 1, "New", 0x188);
+    let stacks = script.snapshot().exceptions.stacks;
+    let tree: Vec<_> = stacks.of(None).call_tree(SampleCount::all, 100).into_iter().map(|node| node.name).collect();
+    assert_eq!(tree, ["N.T.Old"]);
 }
 
 #[test]
@@ -119,7 +187,6 @@ fn messages_of_loggers() {
     }
     let logs = script.snapshot().logs;
     assert_eq!(logs.by_level, [0, 0, 2, 0, 1, 0, 0]);
-    assert_eq!(logs.loggers, [("Web".to_owned(), 2, 0), ("Db".to_owned(), 1, 1)]);
     let latest = &logs.recent[1];
     assert_eq!((latest.level, latest.logger.as_str(), latest.event_id, latest.text.as_str()), (4, "Db", 42, "broken"));
 }

@@ -2,7 +2,7 @@
 
 use super::script::{MS, RUNDOWN};
 use super::{Bytes, Script};
-use crate::nettrace::{Metadata, ThreadId};
+use crate::nettrace::Metadata;
 
 #[test]
 fn waits_are_paired_by_thread() {
@@ -39,9 +39,6 @@ fn waits_are_paired_by_thread() {
     let sites: Vec<_> =
         contention.sites.iter().map(|site| (site.method.as_str(), site.count, site.unfinished, site.wait_ns, site.longest_ns)).collect();
     assert_eq!(sites, [("Bank.Move", 3, 1, 14_000_000, 10_000_000), ("Bank.See", 2, 0, 4_000_000, 3_000_000)]);
-    assert_eq!((contention.recent[0].thread, contention.recent[0].at, contention.recent[0].wait_ns), (ThreadId::of(5), 31 * MS, 1_000_000));
-    assert_eq!(contention.recent[1].frames, ["System.Threading.Monitor.Enter", "Bank.Move"]);
-    assert_eq!((contention.recent[1].lock, contention.recent[1].at), (Some(0x10c), 20 * MS));
 }
 
 /// A wait counts when it is, and not only when it ends, and not all at once then.
@@ -59,11 +56,18 @@ fn threads_that_wait_are_counted_while_they_wait() {
         script.runtime(54, 0, second * 1000 * MS, 9, Bytes::default().f64(0.0).u16(0));
         script.snapshot().contention
     };
-    for (second, got, waiters) in
-        [(31, false, 3.0), (60, false, 3.0), (90, false, 3.0), (60, true, 3.0), (65, true, 1.3), (70, true, 0.0), (80, true, 0.0)]
-    {
+    for (second, got, waiters) in [
+        (31, false, 0.3),
+        (35, false, 1.6),
+        (60, false, 3.0),
+        (90, false, 3.0),
+        (60, true, 3.0),
+        (65, true, 1.3),
+        (70, true, 0.0),
+        (80, true, 0.0),
+    ] {
         // The second that has only begun stands for a whole one.
-        let lately = at(second, got).recent_waiters;
+        let lately = at(second, got).recent_waiters.unwrap();
         assert!((lately - waiters).abs() < 0.4, "{second} {got}: {lately}");
     }
     let stuck = at(60, false);
@@ -140,7 +144,7 @@ fn the_thread_pool_starves() {
         script.runtime(55, 0, at * MS, 2, Bytes::default().f64(1.5).u32(workers).u32(reason).u16(0));
         script.runtime(50, 0, at * MS, 2, Bytes::default().u32(workers).u32(0).u16(0));
     }
-    // An older event that comes later does not say how many there are now.
+    // An older event that comes later does not count how many there are now.
     script.runtime(57, 0, 100 * MS, 3, Bytes::default().u32(3).u32(0).u16(0));
     let pool = script.snapshot().thread_pool;
     assert_eq!((pool.workers, pool.bounds), (Some(7), Some((2, 99))));

@@ -2,7 +2,7 @@
 
 use super::script::{MS, RUNTIME};
 use super::{Bytes, Script};
-use crate::analysis::{Live, SampleCount, SampleFilter, SampledMethods};
+use crate::analysis::{Live, Origin, Profile, SampleCount, SampleFilter, SampledMethods};
 use crate::clr::payload::Tier;
 use crate::nettrace::{Metadata, ThreadId};
 
@@ -34,6 +34,12 @@ fn samples(script: &mut Script) {
 }
 
 fn check(live: &Live) {
+    let profile = live.profile();
+    let newest =
+        |profile: &Profile| profile.newest().map(|(thread, at, frame)| (thread.thread, at / MS, frame.name.clone())).collect::<Vec<_>>();
+    assert_eq!(newest(&profile), [(1, 10, "App.Work".to_owned()), (2, 11, "0x9000".to_owned())], "a thread without a stack has no frame");
+    let known = profile.without(|origin| origin == Origin::Unknown);
+    assert_eq!(newest(&known)[1].2, "App.Main");
     let all = live.methods(SampleFilter::ALL, 100);
     assert_eq!((all.samples.running, all.samples.waiting, all.unresolved, all.without_stack, all.folded), (14, 10, 1, 1, 0));
     assert_eq!(

@@ -12,5 +12,6 @@ mod recent;
 mod requests;
 mod retention;
 mod script;
+mod thread_times;
 
 use script::{Bytes, Script};

@@ -1,4 +1,4 @@
-//! Single events: which are kept, and what is said of them.
+//! Single events: which are kept, and what is shown of them.
 
 use super::script::{MS, RUNTIME};
 use super::{Bytes, Script};

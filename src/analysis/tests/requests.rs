@@ -2,6 +2,7 @@
 
 use super::script::MS;
 use super::{Bytes, Script};
+use crate::analysis::{ActivitySubject, Outcome};
 use crate::nettrace::{Field, FieldType};
 
 #[test]
@@ -81,16 +82,179 @@ fn requests_are_counted_once_and_have_their_outcome() {
     let of = |provider: &str, name: &str| {
         let found =
             activities.operations.iter().find(|operation| operation.provider.ends_with(provider) && operation.name == name).unwrap();
-        let mut subjects: Vec<_> = found.subjects.iter().map(|subject| (subject.text.as_str(), subject.outcome, subject.count)).collect();
+        let ended = |subject: &'_ ActivitySubject| {
+            subject.outcomes.clone().into_iter().map(|(outcome, count)| (subject.text.clone(), outcome, count)).collect::<Vec<_>>()
+        };
+        let mut subjects: Vec<_> = found.subjects.iter().flat_map(ended).collect();
         subjects.sort_unstable();
         (found.started, found.ended, found.failed, subjects)
     };
     use crate::analysis::Outcome::{Failed, Status, Unknown};
-    assert_eq!(of("Hosting", "Request"), (2, 2, 1, vec![("GET /a", Unknown, 1), ("GET /a", Failed, 1)]));
-    assert_eq!(of("Kestrel", "Request"), (2, 2, 0, vec![("/a GET", Unknown, 2)]));
-    assert_eq!(of("Kestrel", "Connection"), (2, 2, 0, vec![("127.0.0.1:80", Unknown, 2)]));
-    let sent = vec![("http://shop:8080/a", Status(200), 1), ("http://shop:8080/a", Status(404), 1), ("https://shop/a", Failed, 1)];
-    assert_eq!(of("Http", "Request"), (3, 3, 2, sent));
+    let rows = |rows: &[(&str, Outcome, u64)]| {
+        rows.iter().map(|(text, outcome, count)| ((*text).to_owned(), *outcome, *count)).collect::<Vec<_>>()
+    };
+    assert_eq!(of("Hosting", "Request"), (2, 2, 1, rows(&[("GET /a", Unknown, 1), ("GET /a", Failed, 1)])));
+    assert_eq!(of("Kestrel", "Request"), (2, 2, 0, rows(&[("/a GET", Unknown, 2)])));
+    assert_eq!(of("Kestrel", "Connection"), (2, 2, 0, rows(&[("127.0.0.1:80", Unknown, 2)])));
+    let sent = [("http://shop:8080/a", Status(200), 1), ("http://shop:8080/a", Status(404), 1), ("https://shop/a", Failed, 1)];
+    assert_eq!(of("Http", "Request"), (3, 3, 2, rows(&sent)));
+}
+
+const BRIDGE: &str = "Microsoft-Diagnostics-DiagnosticSource";
+
+/// The fields of what `DiagnosticSource` hands on, and a payload of them.
+fn bridged() -> [(&'static str, FieldType); 3] {
+    let text = |name: &str| Field { name: name.to_owned(), kind: FieldType::String };
+    let pairs = FieldType::Array(Box::new(FieldType::Object(vec![text("Key"), text("Value")])));
+    [("SourceName", FieldType::String), ("EventName", FieldType::String), ("Arguments", pairs)]
+}
+
+fn reported(source: &str, arguments: &[(&str, &str)]) -> Bytes {
+    let head = Bytes::default().text(source).text("Before").u16(arguments.len() as u16);
+    arguments.iter().fold(head, |bytes, (key, value)| bytes.text(key).text(value))
+}
+
+/// Requests have the method, the route and the status that their libraries hand on while they go on.
+#[test]
+fn requests_have_their_route_and_status() {
+    const ASP_NET: &str = "Microsoft.AspNetCore";
+    const HTTP_CLIENT: &str = "HttpHandlerDiagnosticListener";
+    let (fields, text) = (bridged(), |names: [&'static str; 2]| names.map(|name| (name, FieldType::String)));
+    let mut script = Script::new();
+    let mut serve = |id: u8, path: &str, ms: i64, arguments: &[(&str, &str)]| {
+        let (at, hosting) = (i64::from(id) * 1000 * MS, "Microsoft.AspNetCore.Hosting");
+        script.activity(id).described(hosting, "RequestStart", &text(["method", "path"]), at, Bytes::default().text("GET").text(path));
+        script.activity(id).described(BRIDGE, "Event", &fields, at + ms * MS, reported(ASP_NET, arguments));
+        script.activity(id).described(hosting, "RequestStop", &[], at + ms * MS, Bytes::default());
+    };
+    serve(1, "/orders/7", 10, &[("StatusCode", "200"), ("RouteValues", "[id, 7]")]);
+    serve(2, "/orders/8", 20, &[("StatusCode", "200"), ("RouteValues", "[id, 8]")]);
+    serve(3, "/orders/9", 30, &[("StatusCode", "500"), ("RouteValues", "[id, 9]")]);
+    // A route of which a segment is a number, and paths without one.
+    serve(4, "/2024/sales", 5, &[("StatusCode", "200"), ("RouteValues", "[controller, sales]")]);
+    serve(7, "/about/8", 3, &[("StatusCode", "404")]);
+    serve(8, "/about/9", 1, &[("StatusCode", "404")]);
+    // Ended with an unhandled exception: before a response has started, after, because the request was wrong, and after a response that says so of another.
+    for (id, status) in [(9, "500"), (10, "200"), (11, "413"), (12, "404")] {
+        let (at, hosting) = (i64::from(id) * 1000 * MS, "Microsoft.AspNetCore.Hosting");
+        script.activity(id).described(hosting, "RequestStart", &text(["method", "path"]), at, Bytes::default().text("GET").text("/throw"));
+        script.activity(id).described(BRIDGE, "Event", &fields, at, reported(ASP_NET, &[("StatusCode", status)]));
+        script.activity(id).described(hosting, "UnhandledException", &[], at, Bytes::default());
+        script.activity(id).described(hosting, "RequestStop", &[], at + MS / 4, Bytes::default());
+    }
+    // Of a library that is not known, and of a request that has ended.
+    script.activity(5).described(BRIDGE, "Event", &fields, 6000 * MS, reported("Other", &[("StatusCode", "500")]));
+    script.activity(1).described(BRIDGE, "Event", &fields, 6000 * MS, reported(ASP_NET, &[("StatusCode", "500")]));
+    let sent = Bytes::default().text("https").text("shop");
+    script.activity(6).described("System.Net.Http", "RequestStart", &text(["scheme", "host"]), 7000 * MS, sent);
+    // It is redirected once.
+    for _ in 0..2 {
+        script.activity(6).described(BRIDGE, "Event", &fields, 7001 * MS, reported(HTTP_CLIENT, &[("Method", "POST")]));
+    }
+    script.activity(6).described(
+        "System.Net.Http",
+        "RequestStop",
+        &[("statusCode", FieldType::Int32)],
+        7002 * MS,
+        Bytes::default().u32(503),
+    );
+    let activities = script.snapshot().activities;
+    let routes: Vec<_> = activities
+        .routes()
+        .into_iter()
+        .map(|(operation, route)| (route.text.as_str(), route.count, route.failed, route.failures(operation.layer), route.statuses()))
+        .collect();
+    assert_eq!(
+        routes,
+        [
+            ("GET /orders/{id}", 3, 1, "500 ×1".to_owned(), "200 ×2, 500 ×1".to_owned()),
+            ("GET /2024/sales", 1, 0, String::new(), "200 ×1".to_owned()),
+            ("GET /about/{number}", 2, 0, String::new(), "404 ×2".to_owned()),
+            ("POST https://shop", 1, 1, "503 ×1".to_owned(), "503 ×1".to_owned()),
+            ("GET /throw", 4, 3, "failed ×2, 500 ×1".to_owned(), "failed ×2, 413 ×1, 500 ×1".to_owned()),
+        ]
+    );
+    let [p50, p95, p99] = activities.routes()[0].1.quantiles_ns.map(|ns| ns as f64 / 1e6);
+    assert!((p50 / 20.0 - 1.0).abs() < 0.02 && p95 == 30.0 && p99 == 30.0, "{p50} {p95} {p99}");
+    assert!(!activities.operations.iter().any(|operation| operation.lacks_status()));
+}
+
+/// Paths and route values that are longer than what is kept of them.
+#[test]
+fn long_paths_are_routes_too() {
+    const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
+    let fields = [("method", FieldType::String), ("path", FieldType::String)];
+    let mut script = Script::new();
+    let mut serve = |id: u8, count: usize, has_values: bool| {
+        let guids: Vec<_> = (0..count).map(|at| format!("{id:08x}-7d3c-4b1e-9f0a-{at:012x}")).collect();
+        let at = i64::from(id) * MS;
+        let path = Bytes::default().text("GET").text(&format!("/{}", guids.join("/")));
+        script.activity(id).described(HOSTING, "RequestStart", &fields, at, path);
+        if has_values {
+            let values: Vec<_> = guids.iter().enumerate().map(|(at, guid)| format!("[v{at}, {guid}]")).collect();
+            let values = reported("Microsoft.AspNetCore", &[("StatusCode", "200"), ("RouteValues", &values.join(","))]);
+            script.activity(id).described(BRIDGE, "Event", &bridged(), at, values);
+        }
+        script.activity(id).described(HOSTING, "RequestStop", &[], at + i64::from(id), Bytes::default());
+    };
+    (1..=2).for_each(|id| serve(id, 5, true));
+    (3..=4).for_each(|id| serve(id, 7, false));
+    let activities = script.snapshot().activities;
+    let routes: Vec<_> = activities.routes().into_iter().map(|(_, route)| (route.text.as_str(), route.count)).collect();
+    let expected = [("GET /{guid}/{guid}/{guid}/{guid}/{guid}/…", 2), ("GET /{v0}/{v1}/{v2}/{v3}/{guid}", 2)];
+    assert_eq!(routes, expected);
+}
+
+/// More routes than are distinguished: all are counted.
+#[test]
+fn routes_beyond_the_limit_are_counted_together() {
+    let fields = [("method", FieldType::String), ("path", FieldType::String)];
+    let mut script = Script::new();
+    for number in 0..3000_i64 {
+        let path = Bytes::default().text("GET").text(&format!("/a{number}"));
+        script.activity(1).described("Microsoft.AspNetCore.Hosting", "RequestStart", &fields, number * MS, path);
+        script.activity(1).described("Microsoft.AspNetCore.Hosting", "RequestStop", &[], number * MS + 1, Bytes::default());
+    }
+    let [served] = &script.snapshot().activities.operations[..] else { panic!() };
+    assert_eq!((served.ended, served.subjects.len()), (3000, 100));
+    assert_eq!((served.others.count, served.others.failed, served.others.total_ns), (2900, 0, 2900));
+}
+
+/// Times of a stream that makes no sense are more than can be counted.
+#[test]
+fn times_that_are_too_long_are_counted_as_the_longest() {
+    let fields = [("method", FieldType::String), ("path", FieldType::String)];
+    let mut script = Script::new();
+    for (id, path) in [(1, "/a"), (2, "/b"), (3, "/c")] {
+        let hosting = "Microsoft.AspNetCore.Hosting";
+        script.activity(id).described(hosting, "RequestStart", &fields, 0, Bytes::default().text("GET").text(path));
+        script.activity(id).described(hosting, "RequestStop", &[], 9_000_000_000_000_000_000, Bytes::default());
+    }
+    let [served] = &script.snapshot().activities.operations[..] else { panic!() };
+    assert_eq!((served.ended, served.subjects.len(), served.others.total_ns), (3, 3, 0));
+    assert!(served.subjects.iter().all(|route| route.total_ns > 1 << 62));
+}
+
+/// Requests that are sent to many URLs, each of which takes longer than all that are served.
+#[test]
+fn a_flood_of_urls_displaces_no_route() {
+    let served = [("method", FieldType::String), ("path", FieldType::String)];
+    let sent = [("scheme", FieldType::String), ("host", FieldType::String), ("pathAndQuery", FieldType::String)];
+    let mut script = Script::new();
+    let mut request = |provider: &'static str, fields: &[(&'static str, FieldType)], at: i64, ns: i64, payload: Bytes| {
+        script.activity(1).described(provider, "RequestStart", fields, at, payload);
+        script.activity(1).described(provider, "RequestStop", &[], at + ns, Bytes::default());
+    };
+    for number in 0..10_i64 {
+        request("Microsoft.AspNetCore.Hosting", &served, number * MS, 1, Bytes::default().text("GET").text(&format!("/a{number}")));
+    }
+    for number in 10..5000_i64 {
+        let url = Bytes::default().text("http").text("shop").text(&format!("/a{number}"));
+        request("System.Net.Http", &sent, number * MS, 100, url);
+    }
+    let [served, sent] = &script.snapshot().activities.operations[..] else { panic!() };
+    assert_eq!((served.ended, served.subjects.len(), served.others.count), (10, 10, 0));
+    assert_eq!((sent.ended, sent.subjects.len(), sent.others.count), (4990, 100, 4890));
 }
 
 /// The end stands first in the stream where another thread's block does.
@@ -116,14 +280,7 @@ fn ends_that_stand_before_their_begins_are_paired() {
 /// What comes by way of `DiagnosticSource` is grouped by its source and by the command, whatever connection it is sent on.
 #[test]
 fn commands_to_databases_are_named_by_their_text() {
-    let text = |name: &str| Field { name: name.to_owned(), kind: FieldType::String };
-    let pairs = FieldType::Array(Box::new(FieldType::Object(vec![text("Key"), text("Value")])));
-    let fields = [("SourceName", FieldType::String), ("EventName", FieldType::String), ("Arguments", pairs)];
-    let reported = |source: &str, arguments: &[(&str, &str)]| {
-        let head = Bytes::default().text(source).text("Before").u16(arguments.len() as u16);
-        arguments.iter().fold(head, |bytes, (key, value)| bytes.text(key).text(value))
-    };
-    const BRIDGE: &str = "Microsoft-Diagnostics-DiagnosticSource";
+    let fields = bridged();
     let mut script = Script::new();
     let mut command = |at: i64, source: &str, connection: &str, arguments: &[(&str, &str)]| {
         let all: Vec<_> = [("ConnectionId", connection), ("ConnectionString", "Password=x")].iter().chain(arguments).copied().collect();

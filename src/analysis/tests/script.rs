@@ -132,7 +132,7 @@ impl Script {
         assert!(decoder.finish(sink).is_complete());
     }
 
-    /// What there is to say at the end, where every payload makes sense.
+    /// The snapshot at the end, where every payload makes sense.
     pub(super) fn snapshot(&mut self) -> Snapshot {
         let live = self.play();
         let snapshot = live.snapshot(live.newest());

@@ -3,21 +3,26 @@
 use std::borrow::Cow;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use unicode_width::UnicodeWidthChar;
 
 /// A key, or a set of keys, that an action answers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
     /// A key by itself. Capital letters are keys of their own.
     Plain(KeyCode),
-    /// A letter with Ctrl.
     Ctrl(char),
-    /// Any digit.
     Digit,
 }
 
-/// The key with this character.
 pub(super) const fn char(c: char) -> Key {
     Key::Plain(KeyCode::Char(c))
+}
+
+/// The character that a name is, where one takes one column.
+fn single(name: &str) -> Option<char> {
+    let mut chars = name.chars();
+    let first = chars.next().filter(|c| c.width() == Some(1) && !c.is_control() && !c.is_whitespace());
+    first.filter(|_| chars.next().is_none())
 }
 
 impl Key {
@@ -82,7 +87,7 @@ impl Key {
             return Ok(char(' '));
         }
         if let Some(fixed) = FIXED.iter().find(|fixed| fixed.eq_ignore_ascii_case(name)) {
-            return Err(format!("the meaning of {fixed} is fixed"));
+            return Err(format!("{fixed} cannot be reassigned"));
         }
         let (first, rest) = name.split_at_checked(1).unwrap_or(("", name));
         let number = rest.parse().ok().filter(|number| (1..=12).contains(number) && !rest.starts_with(['0', '+']));
@@ -99,12 +104,14 @@ impl Key {
                     None => Ok(Self::Ctrl(letter)),
                 }
             }
-            ([b'0'..=b'9'], false) => Err("the meaning of digits is fixed".to_owned()),
-            ([sign], false) if sign.is_ascii_graphic() => Ok(char((*sign).into())),
-            _ => {
-                let name: String = name.chars().take(20).collect();
-                Err(format!("there is no key '{name}': a key is an ASCII character, Space, Ctrl- with a letter, or F1 to F12"))
-            }
+            ([b'0'..=b'9'], false) => Err("digits cannot be reassigned".to_owned()),
+            _ => match single(name) {
+                Some(sign) => Ok(char(sign)),
+                None => {
+                    let name: String = name.chars().take(20).collect();
+                    Err(format!("unknown key '{name}': expected a character of one column, Space, Ctrl- with a letter, or F1 to F12"))
+                }
+            },
         }
     }
 
@@ -158,22 +165,29 @@ mod tests {
             ("F", char('F')),
             ("Ctrl-R", Key::Ctrl('r')),
             ("ctrl-r", Key::Ctrl('r')),
+            ("é", char('é')),
+            ("Ж", char('Ж')),
         ] {
             assert_eq!(Key::parse(name), Ok(key), "{name}");
             assert_eq!(Key::parse(&key.name(true)), Ok(key));
         }
         for (name, why) in [
-            ("Esc", "the meaning of Esc is fixed"),
-            ("ctrl-c", "the meaning of Ctrl-C is fixed"),
-            ("7", "the meaning of digits is fixed"),
+            ("Esc", "Esc cannot be reassigned"),
+            ("ctrl-c", "Ctrl-C cannot be reassigned"),
+            ("7", "digits cannot be reassigned"),
             ("Ctrl-I", "Ctrl-I is Tab in a terminal"),
-            ("", "there is no key ''"),
-            ("F13", "there is no key 'F13'"),
-            ("F0", "there is no key 'F0'"),
-            ("Ctrl-", "there is no key 'Ctrl-'"),
-            ("Ctr-X", "there is no key 'Ctr-X'"),
-            ("\u{1b}", "there is no key '\u{1b}'"),
-            ("é", "there is no key 'é'"),
+            ("", "unknown key ''"),
+            ("F13", "unknown key 'F13'"),
+            ("F0", "unknown key 'F0'"),
+            ("Ctrl-", "unknown key 'Ctrl-'"),
+            ("Ctr-X", "unknown key 'Ctr-X'"),
+            ("\u{1b}", "unknown key '\u{1b}'"),
+            // Two columns, none, two characters, and a blank.
+            ("漢", "unknown key '漢'"),
+            ("\u{301}", "unknown key"),
+            ("e\u{301}", "unknown key"),
+            ("\u{202e}", "unknown key"),
+            ("\u{a0}", "unknown key"),
         ] {
             assert!(Key::parse(name).unwrap_err().starts_with(why), "{name}");
         }

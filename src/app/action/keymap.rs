@@ -6,7 +6,6 @@ use super::key::Key;
 use super::places::Context;
 use super::{Action, Entry, TABLE};
 
-/// Most keys of an action.
 const MOST_KEYS: usize = 4;
 
 /// The keys in force. One in which a key has two meanings in one place, or an action has no key that works, cannot be made.
@@ -20,7 +19,6 @@ pub struct KeyMap {
 pub struct KeyConflict {
     /// Which of the actions, by its place among those that were to be changed.
     pub at: usize,
-    /// Why, in words.
     pub why: String,
 }
 
@@ -74,7 +72,7 @@ impl KeyMap {
                 return conflict(format!("{} has 1 to {MOST_KEYS} keys", action.name()));
             }
             if let Some(key) = keys.iter().find(|key| key.is_fixed()) {
-                return conflict(format!("the meaning of {} is fixed", key.name(true)));
+                return conflict(format!("{} cannot be reassigned", key.name(true)));
             }
             for entry in TABLE.iter().filter(|entry| entry.action == *action) {
                 let here = || Context::ALL.into_iter().filter(|context| entry.places.contains(*context));
@@ -85,14 +83,14 @@ impl KeyMap {
                     let mine = map.of_in(entry, context);
                     let edits = |key: &&Key| matches!(key, Key::Ctrl('a' | 'e' | 'k' | 'u' | 'w'));
                     if let Some(key) = mine.iter().find(edits).filter(|_| context.is_text()) {
-                        return conflict(format!("{} edits text where {} works, too", key.name(true), action.name()));
+                        return conflict(format!("{} is used for text editing where {} works", key.name(true), action.name()));
                     }
                     let others = TABLE.iter().filter(|other| !std::ptr::eq(*other, entry) && other.places.contains(context));
                     for other in others {
                         let theirs = map.of_in(other, context);
                         if let Some(key) = mine.iter().find(|key| theirs.iter().any(|other| key.overlaps(*other))) {
                             let (key, other) = (key.name(true), other.action.name());
-                            return conflict(format!("{key} is the key of {other}, too; give {other} another key"));
+                            return conflict(format!("{key} is already the key of {other}; give {other} another key"));
                         }
                     }
                 }
@@ -128,7 +126,6 @@ impl KeyMap {
         key.map(|key| key.name(true).into_owned()).unwrap_or_default()
     }
 
-    /// The action that a key stands for.
     pub fn lookup(&self, context: Context, event: &KeyEvent) -> Option<Action> {
         let mut here = TABLE.iter().filter(|entry| entry.places.contains(context));
         here.find(|entry| self.of_in(entry, context).iter().any(|key| key.matches(event))).map(|entry| entry.action)
@@ -171,20 +168,44 @@ mod tests {
     }
 
     #[test]
+    fn fixed_keys_stay_beside_free_ones_in_each_place() {
+        // Esc and q close lists, Esc alone a line of text.
+        let map = map(&[(Action::Cancel, &["é"])]).unwrap();
+        let of = |context, code| press(&map, context, code);
+        assert_eq!((of(Context::Pick, KeyCode::Char('é')), of(Context::Pick, KeyCode::Char('q'))), (Some(Action::Cancel), None));
+        for context in [Context::Pick, Context::FormText, Context::Line] {
+            assert_eq!(of(context, KeyCode::Esc), Some(Action::Cancel), "{context:?}");
+        }
+        assert_eq!((of(Context::FormText, KeyCode::Char('é')), of(Context::Line, KeyCode::Char('é'))), (None, None), "it is text there");
+        // Where an action has fixed keys alone, another is added to them.
+        let map = super::tests::map(&[(Action::NextTab, &["n"])]).unwrap();
+        for (context, code, action) in [
+            (Context::Heap, KeyCode::Char('n'), Some(Action::NextTab)),
+            (Context::Heap, KeyCode::Right, Some(Action::NextTab)),
+            (Context::CallTree, KeyCode::Char('n'), Some(Action::NextTab)),
+            (Context::CallTree, KeyCode::Tab, Some(Action::NextTab)),
+            (Context::CallTree, KeyCode::Right, Some(Action::Right)),
+        ] {
+            assert_eq!(press(&map, context, code), action, "{context:?} {code:?}");
+        }
+        assert_eq!(super::tests::map(&[(Action::Left, &["y"])]).unwrap_err(), "y is already the key of yes; give yes another key");
+    }
+
+    #[test]
     fn what_is_ambiguous_or_leaves_an_action_without_a_key_is_refused() {
         for (changes, why) in [
-            (&[(Action::Trace, &["w"][..])][..], "w is the key of watch, too; give watch another key"),
-            (&[(Action::Dump, &["W"]), (Action::WatchAll, &["t"])], "t is the key of trace, too; give trace another key"),
+            (&[(Action::Trace, &["w"][..])][..], "w is already the key of watch; give watch another key"),
+            (&[(Action::Dump, &["W"]), (Action::WatchAll, &["t"])], "t is already the key of trace; give trace another key"),
             // In the methods, and not in the table.
-            (&[(Action::Dump, &["c"])], "c is the key of callers, too; give callers another key"),
+            (&[(Action::Dump, &["c"])], "c is already the key of callers; give callers another key"),
             (&[(Action::Trace, &[])], "trace has 1 to 4 keys"),
-            (&[(Action::Redraw, &["Ctrl-W"])], "Ctrl-W edits text where redraw works, too"),
+            (&[(Action::Redraw, &["Ctrl-W"])], "Ctrl-W is used for text editing where redraw works"),
             (&[(Action::Choose, &["N"])], "choose works where text is typed: Ctrl with a letter, or F1 to F12"),
         ] {
             assert_eq!(map(changes).unwrap_err(), why);
         }
         let fixed = KeyMap::new(vec![(Action::Trace, vec![Key::Plain(KeyCode::Esc)])]).unwrap_err();
-        assert_eq!((fixed.at, fixed.why.as_str()), (0, "the meaning of Esc is fixed"));
+        assert_eq!((fixed.at, fixed.why.as_str()), (0, "Esc cannot be reassigned"));
     }
 
     #[test]

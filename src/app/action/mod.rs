@@ -5,6 +5,7 @@ mod keymap;
 mod places;
 pub(in crate::app) mod status;
 mod table;
+mod view_status;
 
 use self::places::PANES;
 use super::effect::Effect;
@@ -17,195 +18,105 @@ pub(super) use status::attach;
 pub use status::{Status, capabilities};
 pub use table::TABLE;
 
-/// Something that a person can do.
+/// Something that a person can do. The help of each in the table says what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// One line up.
     Up,
-    /// One line down.
     Down,
-    /// One page up.
     PageUp,
-    /// One page down.
     PageDown,
-    /// To the first line.
     First,
-    /// To the last line.
     Last,
-    /// Focus details, or open what is selected there.
     Open,
-    /// Step back.
     Back,
-    /// Next tab.
     NextTab,
-    /// Previous tab.
     PreviousTab,
-    /// The tab, or the column to sort by, that the digit counts to.
     Digit,
-    /// Filter the table.
     Filter,
-    /// Sort by the column to the left.
     SortLeft,
-    /// Sort by the column to the right.
     SortRight,
-    /// Sort the other way round.
     Reverse,
-    /// Tag or untag the process.
     Tag,
-    /// Untag all processes.
     ClearTags,
-    /// List children below their parents.
     Tree,
-    /// Refresh now.
     Refresh,
-    /// Pause the display.
     Pause,
-    /// Maximize or restore the focused pane.
     Zoom,
-    /// Search in what is open.
     Search,
-    /// Show or hide one secret value.
     Reveal,
-    /// Count threads that wait, or not.
     Waiting,
-    /// Show methods as a list, a call tree or a flame graph.
     Shape,
-    /// Show the threads, to choose one.
     Threads,
-    /// Zoom out.
     Widen,
-    /// Show the callers of a method, or no longer.
     Callers,
-    /// Show the environment.
     Environment,
-    /// Watch or unwatch the selected process.
     Watch,
-    /// Watch or unwatch all meters.
     Meters,
-    /// Record what the open tab shows.
     RecordTab,
-    /// Watch or unwatch all processes.
     WatchAll,
-    /// Move range end back.
     Earlier,
-    /// Move range end forward.
     Later,
-    /// Move range end far back.
     MuchEarlier,
-    /// Move range end far forward.
     MuchLater,
-    /// Set range start.
     Mark,
-    /// Show the whole file.
     Whole,
-    /// Compare the shown range with another, or with another file.
     Compare,
-    /// Swap before and after.
     Swap,
-    /// Find out why a process is slow.
     WhySlow,
-    /// Sample all threads once.
     Stacks,
-    /// Walk the heap, or cancel that.
     WalkHeap,
-    /// Write the walked heap to a file.
     WriteHeap,
-    /// Start recording, or stop it.
     Trace,
-    /// Choose what to record.
     Profiles,
-    /// Trace options.
     TraceForm,
-    /// Choose what to do with a process.
     Act,
-    /// Set an environment variable of a process.
     SetVariable,
-    /// Unset an environment variable of a process.
     UnsetVariable,
-    /// Load a startup hook.
     StartupHook,
-    /// Attach a CLR profiler.
     AttachProfiler,
-    /// Set a CLR profiler for a process suspended at startup.
     StartupProfiler,
-    /// Start a program.
     Launch,
-    /// Serve a diagnostic port.
     Port,
-    /// Serve events to Perfetto's tracing service, or stop.
     Producer,
-    /// Remove the sockets of killed processes.
     CleanUp,
-    /// Save the flight recording.
     Save,
-    /// Stop without waiting for the rundown.
     Abandon,
-    /// Export a recording.
     Export,
-    /// Write a dump.
     Dump,
-    /// Turn the perf map on or off.
     PerfMap,
-    /// Resume a process suspended at startup.
     Resume,
-    /// Choose a recorded file to look at.
     OpenFile,
-    /// Choose what to copy.
     Copy,
-    /// Show all keys.
     Help,
-    /// Message history.
     Messages,
-    /// What frames cost.
+    OwnLog,
     FrameStats,
-    /// Find an action or a process by name.
     Palette,
-    /// Quit.
     Quit,
-    /// Quit from anywhere.
     Interrupt,
-    /// Suspend the program (SIGTSTP).
     Suspend,
-    /// Redraw.
     Redraw,
-    /// Do what is selected.
     Accept,
-    /// Do nothing.
     Cancel,
-    /// Next field.
     NextField,
-    /// Previous field.
     PreviousField,
-    /// Option to the left.
     Left,
-    /// Option to the right.
     Right,
-    /// Choose, or not.
     Toggle,
-    /// List the possible values.
     Choose,
-    /// Copy the equivalent command line.
     CopyCommand,
-    /// Yes.
     Yes,
-    /// No.
     No,
 }
 
 /// Under which heading an action stands in the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
-    /// Moving.
     Move,
-    /// The process table.
     Table,
-    /// The details of a process.
     Details,
-    /// Recorded files.
     Files,
-    /// What is done to or with a process.
     Process,
-    /// The program.
     Program,
     /// Dialogs, lists and lines of text.
     Dialogs,
@@ -215,7 +126,6 @@ impl Group {
     /// All, in the order of the help.
     pub const ALL: [Self; 7] = [Self::Process, Self::Table, Self::Details, Self::Files, Self::Move, Self::Program, Self::Dialogs];
 
-    /// The heading.
     pub fn title(self) -> &'static str {
         match self {
             Self::Move => "Moving",
@@ -233,19 +143,16 @@ impl Group {
 const READONLY: &str = "dn-top was started with --readonly: it changes nothing.";
 
 /// A line of the action table.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Entry {
-    /// What it does.
     pub action: Action,
     /// Its keys, the one to show first.
     pub keys: &'static [Key],
     /// One or two words for the hint line and the palette.
     pub label: &'static str,
-    /// A sentence for the help.
     pub help: &'static str,
     /// Where its keys work.
     pub places: Places,
-    /// Its heading in the help.
     pub group: Group,
     /// How much it belongs into the hint line; 0 is never.
     pub hint: u8,
@@ -256,14 +163,12 @@ pub struct Entry {
     run: Run,
 }
 
-/// What an action does.
 #[derive(Debug, Clone, Copy)]
 enum Run {
     /// It changes the state.
     Do(fn(&mut State)),
     /// It has effects, too.
     Ask(fn(&mut State) -> Vec<Effect>),
-    /// It depends on the digit that was pressed.
     Digit(fn(&mut State, usize)),
 }
 
@@ -276,7 +181,6 @@ impl Entry {
         (self.valid)(state)
     }
 
-    /// Does it.
     pub(super) fn run(&self, state: &mut State, digit: Option<u32>) -> Vec<Effect> {
         match (self.run, digit) {
             (Run::Do(run), _) => run(state),
@@ -317,7 +221,7 @@ macro_rules! groups {
 groups!(acts: Process, table: Table, details: Details, program: Program, dialogs: Dialogs);
 
 const fn files(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, run: Run) -> Entry {
-    new(action, keys, label, help, PANES, Group::Files, run).when(status::walking)
+    new(action, keys, label, help, PANES, Group::Files, run).when(view_status::walking)
 }
 
 const fn moves(

@@ -3,13 +3,9 @@
 /// What the keys go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Context {
-    /// The process table.
     List,
-    /// Facts of a process.
     Overview,
-    /// Its environment.
     Environment,
-    /// Its recordings.
     Trace,
     /// Where threads spend their time.
     Methods,
@@ -17,19 +13,21 @@ pub enum Context {
     Flame,
     /// The same as a call tree, in which arrows expand and collapse.
     CallTree,
-    /// Events.
+    Allocations,
+    /// Where objects of one type are allocated, as a call tree.
+    AllocationTree,
     Events,
-    /// Counters and meters.
     Counters,
-    /// A list of what is in a recording: collections, exceptions, threads, requests, log messages, compiled methods, assemblies.
+    Exceptions,
+    /// What throws them as a call tree, in which arrows expand and collapse.
+    ThrowTree,
+    /// A list of what is in a recording: collections, threads, requests, log messages, compiled methods, assemblies.
     Rows,
     /// Why a process is slow.
     Slowdown,
     /// What changed between two recordings.
     Compare,
-    /// What is on the heap.
     Heap,
-    /// Jobs.
     Jobs,
     /// A line of text for a filter or a search.
     Line,
@@ -37,21 +35,17 @@ pub enum Context {
     Pick,
     /// A list to choose several from.
     PickMany,
-    /// A dialog.
     Form,
     /// A line of text in a dialog.
     FormText,
-    /// The palette.
     Palette,
-    /// A text to read.
     Reader,
     /// The program ends: recordings are being finished.
     Ending,
 }
 
 impl Context {
-    /// All.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 26] = [
         Self::List,
         Self::Overview,
         Self::Environment,
@@ -59,8 +53,12 @@ impl Context {
         Self::Methods,
         Self::Flame,
         Self::CallTree,
+        Self::Allocations,
+        Self::AllocationTree,
         Self::Events,
         Self::Counters,
+        Self::Exceptions,
+        Self::ThrowTree,
         Self::Rows,
         Self::Slowdown,
         Self::Compare,
@@ -79,7 +77,8 @@ impl Context {
     /// Whether the keys go to one of the two panes.
     pub fn is_pane(self) -> bool {
         use Context::{
-            CallTree, Compare, Counters, Environment, Events, Flame, Heap, Jobs, List, Methods, Overview, Rows, Slowdown, Trace,
+            AllocationTree, Allocations, CallTree, Compare, Counters, Environment, Events, Exceptions, Flame, Heap, Jobs, List, Methods,
+            Overview, Rows, Slowdown, ThrowTree, Trace,
         };
         matches!(
             self,
@@ -89,8 +88,12 @@ impl Context {
                 | Methods
                 | Flame
                 | CallTree
+                | Allocations
+                | AllocationTree
                 | Events
                 | Counters
+                | Exceptions
+                | ThrowTree
                 | Rows
                 | Slowdown
                 | Compare
@@ -128,7 +131,6 @@ impl Places {
         self.contains(Context::Overview) && self.contains(Context::Heap)
     }
 
-    /// Whether the context is one of them.
     pub fn contains(self, context: Context) -> bool {
         self.0 & 1 << context as u32 != 0
     }
@@ -141,27 +143,48 @@ pub(super) const TRACE: Places = Places::of(&[Context::Trace]);
 pub(super) const JOBS: Places = Places::of(&[Context::Jobs]);
 pub(super) const FLAME: Places = Places::of(&[Context::Flame]);
 pub(super) const CALL_TREE: Places = Places::of(&[Context::CallTree]);
+pub(super) const ALLOCATED_TYPES: Places = Places::of(&[Context::Allocations]);
+pub(super) const ALLOCATION_TREE: Places = Places::of(&[Context::AllocationTree]);
+pub(super) const ALLOCATIONS: Places = ALLOCATED_TYPES.and(ALLOCATION_TREE);
+/// The GC tab in all its forms, with the lists of other tabs.
+pub(super) const COLLECTIONS: Places = Places::of(&[Context::Rows]).and(ALLOCATIONS);
+pub(super) const THROW_TREE: Places = Places::of(&[Context::ThrowTree]);
+/// Exceptions in both forms.
+pub(super) const EXCEPTIONS: Places = Places::of(&[Context::Exceptions]).and(THROW_TREE);
+/// Lists whose rows have rows below them.
+pub(super) const TREES: Places = CALL_TREE.and(ALLOCATION_TREE).and(THROW_TREE);
 /// Samples as anything but a call tree.
 pub(super) const FLAT_METHODS: Places = Places::of(&[Context::Methods]).and(FLAME);
 pub(super) const METHODS: Places = FLAT_METHODS.and(CALL_TREE);
 /// Where arrows to the sides move.
-pub(super) const SIDEWAYS: Places = FLAME.and(CALL_TREE);
+pub(super) const SIDEWAYS: Places = FLAME.and(TREES);
 pub(super) const EVENTS: Places = Places::of(&[Context::Events]);
 pub(super) const COUNTERS: Places = Places::of(&[Context::Counters]);
-pub(super) const ROWS: Places = Places::of(&[Context::Rows]);
+pub(super) const ROWS: Places = Places::of(&[Context::Rows, Context::Exceptions]);
 pub(super) const SLOWDOWN: Places = Places::of(&[Context::Slowdown]);
 pub(super) const COMPARE: Places = Places::of(&[Context::Compare]);
 pub(super) const HEAP: Places = Places::of(&[Context::Heap]);
 pub(super) const ANALYSES: Places =
-    Places::of(&[Context::Methods]).and(EVENTS).and(COUNTERS).and(ROWS).and(SLOWDOWN).and(COMPARE).and(HEAP);
+    Places::of(&[Context::Methods]).and(ALLOCATED_TYPES).and(EVENTS).and(COUNTERS).and(ROWS).and(SLOWDOWN).and(COMPARE).and(HEAP);
 /// Where arrows to the sides are for nothing else.
 pub(super) const PLAIN_DETAIL: Places = OVERVIEW.and(ENVIRONMENT).and(TRACE).and(ANALYSES).and(JOBS);
 pub(super) const DETAIL: Places = PLAIN_DETAIL.and(SIDEWAYS);
 pub(super) const PLAIN_PANES: Places = LIST.and(PLAIN_DETAIL);
 pub(super) const PANES: Places = LIST.and(DETAIL);
 /// Methods have another use for its key.
-pub(super) const WATCH: Places =
-    LIST.and(OVERVIEW).and(ENVIRONMENT).and(TRACE).and(EVENTS).and(COUNTERS).and(ROWS).and(SLOWDOWN).and(COMPARE).and(HEAP).and(JOBS);
+pub(super) const WATCH: Places = LIST
+    .and(OVERVIEW)
+    .and(ENVIRONMENT)
+    .and(TRACE)
+    .and(ALLOCATIONS)
+    .and(EVENTS)
+    .and(COUNTERS)
+    .and(ROWS)
+    .and(THROW_TREE)
+    .and(SLOWDOWN)
+    .and(COMPARE)
+    .and(HEAP)
+    .and(JOBS);
 pub(super) const LINE: Places = Places::of(&[Context::Line]);
 pub(super) const PICK: Places = Places::of(&[Context::Pick, Context::PickMany]);
 pub(super) const PICK_MANY: Places = Places::of(&[Context::PickMany]);
@@ -173,6 +196,6 @@ pub(super) const ENDING: Places = Places::of(&[Context::Ending]);
 pub(super) const LISTS: Places = PICK.and(PALETTE);
 /// Tabs whose lists have a filter.
 pub(super) const LISTED: Places =
-    ENVIRONMENT.and(METHODS).and(EVENTS).and(COUNTERS).and(ROWS).and(SLOWDOWN).and(COMPARE).and(HEAP).and(JOBS);
+    ENVIRONMENT.and(METHODS).and(ALLOCATED_TYPES).and(EVENTS).and(COUNTERS).and(ROWS).and(SLOWDOWN).and(COMPARE).and(HEAP).and(JOBS);
 pub(super) const PAGED: Places = PANES.and(LISTS).and(READER).and(LINE);
 pub(super) const EVERYWHERE: Places = PANES.and(LINE).and(PICK).and(FORM).and(FORM_TEXT).and(PALETTE).and(READER).and(ENDING);

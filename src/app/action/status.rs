@@ -5,19 +5,21 @@ use crate::app::dialog::{Change, Overlay};
 use crate::app::heaps::ProcessHeap;
 use crate::app::list::Row;
 use crate::app::toast::Level;
-use crate::app::{Shape, State};
+use crate::app::{RowKind, Shape, State};
 use crate::ipc::CommandCode;
-use crate::model::{Capability, Contact, NativeAotGap, Process, RunState};
+use crate::model::{Capability, Contact, FileKind, NativeAotGap, Process, RunState};
 
 use super::{Action, Context};
 
-/// The first .NET version that can be asked for all meters at once.
+/// The first .NET version that publishes all meters at once on request.
 const METERS: u32 = 9;
+
+/// Why nothing can be done with a file that has no events.
+const HEAP: &str = "A heap file is open, not a recording.";
 
 /// Whether an action is possible now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
-    /// It is.
     Ready,
     /// There is nothing to do it to; no message needed.
     Idle,
@@ -29,7 +31,7 @@ fn refused(reason: impl Into<String>) -> Status {
     Status::Refused(reason.into())
 }
 
-fn ready_if(possible: bool) -> Status {
+pub(super) fn ready_if(possible: bool) -> Status {
     if possible { Status::Ready } else { Status::Idle }
 }
 
@@ -46,7 +48,7 @@ pub(super) fn live(state: &State) -> Status {
     }
 }
 
-/// Needs a selected process that can be attached to, and what `check` says of it.
+/// Needs a selected process that can be attached to, and passes `check`.
 fn of_process(state: &State, check: impl Fn(&Row) -> Option<Status>) -> Status {
     match (live(state), state.selected()) {
         (Status::Ready, Some(row)) => attach(state, row).or_else(|| check(row)).unwrap_or(Status::Ready),
@@ -76,7 +78,7 @@ pub(super) fn tagged(state: &State) -> Status {
     ready_if(!state.list.tagged().is_empty())
 }
 
-/// Ready where processes are tagged: each of them is asked for itself.
+/// Ready where processes are tagged: each of them is checked for itself.
 fn each_tagged(state: &State) -> Option<Status> {
     (!state.tagged().is_empty()).then_some(Status::Ready)
 }
@@ -102,7 +104,7 @@ pub(super) fn stacks(state: &State) -> Status {
         let process = &row.process;
         match &state.details.stacks {
             _ if process.native_aot => Some(refused(format!("{}: {}.", process.name, NativeAotGap::Samples.words(process.key.pid)))),
-            Answer::Asked(_) => Some(Status::Idle),
+            Answer::Requested(_) => Some(Status::Idle),
             _ => None,
         }
     })
@@ -135,22 +137,22 @@ pub(super) fn walked_twice(state: &State) -> Status {
 }
 
 pub(super) fn write_heap(state: &State) -> Status {
-    let Some(last) = selected_heap(state).and_then(|heap| heap.last.as_ref()) else { return Status::Idle };
+    let Some(last) = selected_heap(state).and_then(|heap| heap.last.as_ref()).filter(|last| last.file.is_none()) else {
+        return Status::Idle;
+    };
     if state.heaps.written_by(last.ticket).is_some() {
         return Status::Ready;
     }
-    refused(format!(
-        "Only the objects of the walk that was begun last are kept: walk this heap again with {}.",
-        state.key(Action::WalkHeap)
-    ))
+    refused(format!("Only the objects of the latest heap walk are kept: walk this heap again with {}.", state.key(Action::WalkHeap)))
 }
 
 /// Of a file, it is only shown.
 pub(in crate::app) fn why_slow(state: &State) -> Status {
-    match state.shows_files() {
-        true => Status::Ready,
-        false if state.options.readonly => refused(super::READONLY),
-        false => attachable(state),
+    match state.row_kind() {
+        RowKind::File(FileKind::Heap) => refused(HEAP),
+        RowKind::File(FileKind::Trace) => Status::Ready,
+        RowKind::Process if state.options.readonly => refused(super::READONLY),
+        RowKind::Process => attachable(state),
     }
 }
 
@@ -174,6 +176,9 @@ pub(super) fn abandon(state: &State) -> Status {
 }
 
 pub(super) fn export(state: &State) -> Status {
+    if state.row_kind() == RowKind::File(FileKind::Heap) {
+        return refused(HEAP);
+    }
     let is_there = state.open_file().is_some() || state.shown_recording().is_some_and(|tracked| tracked.written().is_some());
     if is_there { Status::Ready } else { refused(format!("No recording to export: start one with {}.", state.key(Action::Trace))) }
 }
@@ -202,7 +207,7 @@ pub(super) fn watch_all(state: &State) -> Status {
 pub(super) fn meters(state: &State) -> Status {
     of_process(state, |row| {
         let is_new = row.process.runtime.as_ref().is_some_and(|version| version.major() >= METERS);
-        (!is_new).then(|| refused(format!("All meters at once need .NET {METERS}; {} has an older one.", row.process.name)))
+        (!is_new).then(|| refused(format!("Watching all meters needs .NET {METERS}; {} runs an older version.", row.process.name)))
     })
 }
 
@@ -260,66 +265,12 @@ pub(super) fn clear(state: &State) -> Status {
     ready_if(!state.list.filter().as_str().is_empty() || errors || state.behind.is_some())
 }
 
-pub(super) fn reveal(state: &State) -> Status {
-    ready_if(state.variable().is_some_and(|(_, variable)| variable.is_secret()))
-}
-
-pub(super) fn samples(state: &State) -> Status {
-    ready_if(state.has_samples())
-}
-
-pub(super) fn waiting(state: &State) -> Status {
-    // Samples of the kernel are of threads that run.
-    let has_waiting = state.analysis().is_some_and(|analysis| !analysis.profile.is_empty());
-    ready_if(has_waiting && state.views.sampling.shape != Shape::Threads)
-}
-
-pub(super) fn sortable(state: &State) -> Status {
-    ready_if(state.is_sortable())
-}
-
-pub(super) fn enter_sampling(state: &State) -> Status {
-    ready_if(state.has_samples() && matches!(state.views.sampling.shape, Shape::Flame | Shape::Threads))
-}
-
-pub(super) fn callers(state: &State) -> Status {
-    ready_if(state.has_samples() && state.views.sampling.shape != Shape::Threads)
-}
-
-pub(super) fn widen(state: &State) -> Status {
-    ready_if(state.can_widen())
-}
-
-pub(super) fn recorded(state: &State) -> Status {
-    ready_if(state.analysis().is_some())
-}
-
 pub(super) fn record_tab(state: &State) -> Status {
     if state.shown_recording().is_some() || state.tab.sources().is_empty() { Status::Idle } else { attachable(state) }
 }
 
-pub(super) fn counters(state: &State) -> Status {
-    ready_if(state.counter_line().is_some())
-}
-
-pub(super) fn walking(state: &State) -> Status {
-    ready_if(state.open_file().is_some_and(|file| file.end.is_some()))
-}
-
-pub(super) fn compared(state: &State) -> Status {
-    ready_if(state.comparison.as_ref().is_some_and(|comparison| !comparison.sections().is_empty()))
-}
-
 pub(super) fn pause(state: &State) -> Status {
     ready_if(!state.shows_files())
-}
-
-pub(super) fn choose(state: &State) -> Status {
-    ready_if(matches!(&state.overlay, Some(Overlay::Form(form)) if form.can_choose()))
-}
-
-pub(super) fn copy_command(state: &State) -> Status {
-    ready_if(matches!(&state.overlay, Some(Overlay::Form(form)) if form.command_line().is_some()))
 }
 
 impl Action {
@@ -337,7 +288,7 @@ pub fn capabilities(process: &Process) -> Vec<Capability> {
     Capability::table(&process.capabilities())
 }
 
-/// Why a process cannot be sent a command, as far as its runtime's answers and version say.
+/// Why a process cannot be sent a command, as far as its runtime's answers and version show.
 fn missing(process: &Process, command: CommandCode) -> Option<String> {
     let Process { name, runtime, key, .. } = process;
     if let Some(gap) = NativeAotGap::of(command).filter(|_| process.native_aot) {
@@ -346,7 +297,7 @@ fn missing(process: &Process, command: CommandCode) -> Option<String> {
     let needs = process.capabilities().missing(command)?;
     Some(match runtime {
         Some(version) => format!("This {needs}; {name} runs {version}."),
-        None => format!("This {needs}; {name} runs an older one."),
+        None => format!("This {needs}; {name} runs an older version."),
     })
 }
 
@@ -371,7 +322,14 @@ impl State {
             Context::Methods | Context::Flame | Context::CallTree => self.has_samples() && self.views.sampling.shape != Shape::Threads,
             Context::Events => self.analysis().is_some(),
             Context::Counters => is_watched(self) || self.counters().is_some_and(|snapshot| !snapshot.counters.is_empty()),
-            Context::Rows | Context::Heap | Context::Slowdown | Context::Compare | Context::Environment | Context::Jobs => {
+            Context::Rows
+            | Context::Allocations
+            | Context::Exceptions
+            | Context::Heap
+            | Context::Slowdown
+            | Context::Compare
+            | Context::Environment
+            | Context::Jobs => {
                 self.view_of(self.tab).is_some_and(|view| !view.list.is_empty() || !self.views.filter(self.tab).as_str().is_empty())
             }
             _ => true,

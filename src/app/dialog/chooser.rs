@@ -20,7 +20,6 @@ pub struct Chooser {
     start: usize,
     /// What there is, each with what it is about.
     pub items: Vec<(String, String)>,
-    /// The selected line.
     pub list: ListState,
     /// Which are chosen, where several can be.
     pub chosen: Option<Vec<bool>>,
@@ -31,7 +30,6 @@ pub struct Chooser {
 pub(in crate::app) enum Chosen {
     /// The next list: after a provider its keywords, then a level.
     Next(Chooser),
-    /// The form, with what was chosen in it.
     Done(Form),
 }
 
@@ -63,7 +61,7 @@ impl Form {
             Kind::Keywords => {
                 let provider = text.rsplit(char::is_whitespace).next().and_then(|word| word.split(':').next());
                 let general = provider.is_some_and(|name| name.eq_ignore_ascii_case(RUNTIME));
-                let usual = if general { "the general picture" } else { "all of them" };
+                let usual = if general { "a general overview" } else { "all of them" };
                 items.insert(0, (String::new(), format!("default: {usual}")));
             }
             // The default.
@@ -81,7 +79,7 @@ impl Form {
         Chosen::Next(Chooser { form: self, kind, start, items, list, chosen })
     }
 
-    /// What stands between a provider and what is said of it.
+    /// What stands between a provider and its description.
     fn after_provider(&self, at: usize) -> &'static str {
         if self.is_for_providers(at) { ":" } else { "/" }
     }
@@ -102,7 +100,6 @@ impl Form {
 }
 
 impl Chooser {
-    /// What is to be chosen.
     pub fn title(&self) -> &'static str {
         match self.kind {
             Kind::Profiles => "Profiles",

@@ -24,7 +24,7 @@ const OPTIONS: &[(&str, &str)] =
 impl Form {
     /// Asks about the port that is served at a path.
     pub(in crate::app) fn close_port(path: &Path, connected: Vec<Subject>, waiting: usize, recorded: usize) -> Self {
-        let questions = if waiting > 0 { vec![Question::choice("Who waits", OPTIONS, 0)] } else { Vec::new() };
+        let questions = if waiting > 0 { vec![Question::choice("Suspended", OPTIONS, 0)] } else { Vec::new() };
         Self::new(None, Purpose::ClosePort(ClosePort { path: path.to_owned(), connected, waiting, recorded }), questions)
     }
 

@@ -8,14 +8,10 @@ use crate::model::{Process, RunState, SafeText};
 use super::dump::target_path;
 use super::{Form, Purpose, Question, Subject};
 
-/// What is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// A variable gets a value.
     SetVariable,
-    /// A variable goes.
     UnsetVariable,
-    /// A startup hook is run.
     StartupHook,
     /// A profiler is loaded into a process that runs.
     AttachProfiler,
@@ -24,7 +20,6 @@ pub enum Change {
 }
 
 impl Change {
-    /// The command that does it.
     pub fn code(self) -> CommandCode {
         match self {
             Self::SetVariable | Self::UnsetVariable => CommandCode::SetEnvironmentVariable,
@@ -34,7 +29,6 @@ impl Change {
         }
     }
 
-    /// In words.
     pub fn title(self) -> &'static str {
         match self {
             Self::SetVariable => "set variable",
@@ -65,7 +59,7 @@ pub(in crate::app) struct ControlRequest {
     pub(in crate::app) what: String,
 }
 
-const ABOUT_PATH: &str = "as the target sees it, from / on";
+const ABOUT_PATH: &str = "absolute path, as the target sees it";
 
 impl Form {
     /// Asks about a change of a process.
@@ -122,7 +116,6 @@ impl Form {
 }
 
 impl Control {
-    /// What is changed.
     pub(in crate::app) fn change(&self) -> Change {
         self.change
     }
@@ -145,7 +138,9 @@ impl Control {
                 vec![format!("{name} and its runtime see this when it is resumed, as if it had been started with it.")]
             }
             Change::SetVariable | Change::UnsetVariable => vec![
-                format!("{name} runs: what it has read before it does not read again. What it starts from now on inherits it."),
+                format!(
+                    "{name} is running: values it has already read do not change. Processes it starts from now on inherit the new value."
+                ),
                 "It stays when dn-top quits.".to_owned(),
             ],
             Change::StartupHook => vec![
@@ -154,7 +149,7 @@ impl Control {
             ],
             Change::AttachProfiler | Change::StartupProfiler => {
                 let mut effects = vec![format!(
-                    "{name} loads this native library into itself {when}, with all the rights of the process. A bad one crashes it."
+                    "{name} loads this native library into itself {when}, with all the rights of the process. A faulty one crashes it."
                 )];
                 if form.questions.len() > 2 {
                     effects.push("Only one profiler can be loaded, and many cannot be unloaded.".to_owned());

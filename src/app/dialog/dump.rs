@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::app::Now;
 use crate::ipc::{CommandCode, DumpFlags, DumpKind, DumpRequest, TargetPath};
-use crate::model::{Age, Bytes, Process, SafeText, default_dump_path, is_elsewhere, seen_here};
+use crate::model::{Age, Bytes, OutputName, Process, SafeText, default_dump_path, is_elsewhere, seen_here};
 
 use super::{Form, Purpose, Question, Subject};
 
@@ -43,14 +43,14 @@ const WRITE_RATE: u64 = 200_000_000;
 
 impl Form {
     /// Asks about a dump of a process.
-    pub(in crate::app) fn dump(process: &Process, now: Now) -> Self {
+    pub(in crate::app) fn dump(process: &Process, pattern: &OutputName, now: Now) -> Self {
         let facts = Dump {
             bytes: process.usage.heap_dump_bytes(),
             user: process.user.clone().unwrap_or_else(|| format!("uid {}", process.uid).into()),
             elsewhere: is_elsewhere(process).then(|| Box::new(process.clone())),
         };
         let subject = Subject { key: process.key, name: process.name.clone() };
-        let path = default_dump_path(process, now.file_stamp());
+        let path = default_dump_path(process, pattern, now.file_stamp());
         let needs = process.capabilities().missing(CommandCode::GenerateCoreDump2);
         let questions = vec![
             Question::choice("Type", OPTIONS, 1),
@@ -60,7 +60,7 @@ impl Form {
         Self::new(Some(subject), Purpose::Dump(facts), questions)
     }
 
-    /// The dump that is asked for, or why it cannot be had like this.
+    /// The dump that is requested, or why it is not possible like this.
     pub(in crate::app) fn dump_request(&self) -> Result<DumpRequest, (usize, String)> {
         let path = target_path(self.typed(PATH)).map_err(|complaint| (PATH, complaint))?;
         let also = self.chosen(FLAGS);
@@ -72,10 +72,10 @@ impl Form {
 /// A path of a file as the target sees it, or why it is none.
 pub(super) fn target_path(path: &str) -> Result<TargetPath, String> {
     if !path.starts_with('/') {
-        return Err("Give the whole path, from / on, as the target sees it.".to_owned());
+        return Err("Enter an absolute path, as the target sees it.".to_owned());
     }
     if path.ends_with('/') {
-        return Err("Give the file's name, too.".to_owned());
+        return Err("Enter a file name, too.".to_owned());
     }
     TargetPath::new(path).map_err(|invalid| format!("This path cannot be used: {invalid}."))
 }
@@ -92,7 +92,7 @@ impl Dump {
         let path = form.typed(PATH);
         let here = self.elsewhere.as_ref().map(|process| seen_here(process, path.as_ref()));
         let place = here.map(|here| format!(" in its container; from here that is {}", here.display())).unwrap_or_default();
-        let armed = form.armed.then(|| "The file will hold all its memory, secrets included. Press again to continue.".to_owned());
+        let armed = form.armed.then(|| "The file will contain all its memory, secrets included. Press again to continue.".to_owned());
         armed
             .into_iter()
             .chain([

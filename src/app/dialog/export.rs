@@ -7,7 +7,6 @@ use crate::model::{Span, TraceFormat, export_stem};
 
 use super::{Field, Form, Purpose, Question, Subject};
 
-/// What is to be exported.
 #[derive(Debug)]
 pub struct Export {
     source: PathBuf,
@@ -21,7 +20,6 @@ pub struct Export {
     proposed: String,
 }
 
-/// An export as it is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::app) struct ExportRequest {
     pub(in crate::app) source: PathBuf,
@@ -75,13 +73,17 @@ impl Form {
 
     /// What is wanted, or why it cannot be had like this.
     pub(in crate::app) fn export_request(&self) -> Result<ExportRequest, (usize, String)> {
-        let Purpose::Export(export) = &self.purpose else { return Err((PATH, "Nothing is to be exported.".to_owned())) };
+        let Purpose::Export(export) = &self.purpose else { return Err((PATH, "There is nothing to export.".to_owned())) };
         let path = self.typed(PATH);
         if path.is_empty() || path.ends_with('/') {
-            return Err((PATH, "Give the file's name, too.".to_owned()));
+            return Err((PATH, "Enter a file name, too.".to_owned()));
+        }
+        let format = TraceFormat::ALL[self.chosen(FORMAT)];
+        if !format.has_parts() && export.span.is_some() {
+            return Err((FORMAT, "This format exports a whole file, not a part of it.".to_owned()));
         }
         let (source, destination) = (export.source.clone(), Path::new(path).to_owned());
-        Ok(ExportRequest { source, destination, format: TraceFormat::ALL[self.chosen(FORMAT)], span: export.span })
+        Ok(ExportRequest { source, destination, format, span: export.span })
     }
 }
 

@@ -1,7 +1,7 @@
-//! A dialog that asks before something is done: what it will do, what can be chosen, and buttons, the harmless one first.
+//! A dialog that confirms an action: what it will do, what can be chosen, and buttons, the harmless one first.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tui_input::Input;
 
@@ -19,15 +19,14 @@ use super::quit::Quit;
 use super::resume::Resume;
 use super::trace::Trace;
 use crate::app::Ticket;
+use crate::app::cursor::Neighbour;
 
-/// A dialog that asks.
+/// A dialog with fields and buttons.
 #[derive(Debug)]
 pub struct Form {
     /// The process that something would be done to; the dialog closes when it ends.
     pub subject: Option<Subject>,
-    /// What it is about.
     pub purpose: Purpose,
-    /// What can be said.
     pub questions: Vec<Question>,
     /// The field that the keys go to: at first the harmless button.
     pub focus: Field,
@@ -40,66 +39,46 @@ pub struct Form {
 /// What a dialog is about.
 #[derive(Debug)]
 pub enum Purpose {
-    /// A dump.
     Dump(Dump),
-    /// An export of a recording.
     Export(Export),
-    /// A perf map.
     PerfMap(PerfMap),
-    /// The start of what waits for it.
     Resume(Resume),
     /// A variable, a startup hook or a profiler.
     Control(Control),
-    /// A recording.
     Trace(Trace),
-    /// The start of a program.
     Launch(Launch),
-    /// A diagnostic port.
     Port(Port),
-    /// The end of one.
     ClosePort(ClosePort),
     /// Sockets of killed processes, in these folders.
     CleanUp(BTreeSet<PathBuf>),
     /// Perfetto's tracing service.
     Producer(ProducerForm),
-    /// A walk over the heap.
     HeapWalk(HeapWalkCost),
     /// A file of the objects that a walk found.
     HeapFile(Ticket),
-    /// Leaving.
     Quit(Quit),
 }
 
-/// A field of a dialog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
-    /// A question, by number.
     Question(usize),
-    /// A button, by number.
     Button(usize),
 }
 
-/// Something to say.
 #[derive(Debug)]
 pub struct Question {
-    /// What it is.
     pub label: &'static str,
-    /// How it is said.
     pub reply: Reply,
-    /// What it is for, in a sentence.
     pub about: &'static str,
-    /// Why it cannot be said of this process: it is passed over.
+    /// Why it does not apply to this process: it is passed over.
     pub refused: Option<String>,
-    /// What is wrong with what was said.
     pub complaint: Option<String>,
 }
 
-/// How something is said.
+/// How a field is entered.
 #[derive(Debug)]
 pub enum Reply {
-    /// By choosing.
     Choice(Choice),
-    /// By typing.
     Text(Input),
 }
 
@@ -108,7 +87,6 @@ pub enum Reply {
 pub struct Choice {
     /// The options, each with what it means.
     pub options: &'static [(&'static str, &'static str)],
-    /// The one that is chosen.
     pub at: usize,
 }
 
@@ -254,7 +232,7 @@ impl Form {
         matches!(self.purpose, Purpose::Trace(_) | Purpose::Export(_) | Purpose::HeapFile(_))
     }
 
-    /// Whether it asks about leaving.
+    /// Whether it is about leaving.
     pub(in crate::app) fn is_quit(&self) -> bool {
         matches!(self.purpose, Purpose::Quit(_))
     }
@@ -286,7 +264,17 @@ impl Form {
         self.untrimmed(question).trim()
     }
 
-    /// What was typed for a question, as it is.
+    /// Proposes another path for a file, where the one that was proposed still stands.
+    pub(in crate::app) fn rename(&mut self, proposed: &Path, free: &Path) {
+        for question in &mut self.questions {
+            if let Reply::Text(input) = &mut question.reply
+                && Path::new(input.value()) == proposed
+            {
+                *input = Input::new(free.to_string_lossy().into_owned());
+            }
+        }
+    }
+
     pub(super) fn untrimmed(&self, question: usize) -> &str {
         match self.questions.get(question).map(|question| &question.reply) {
             Some(Reply::Text(input)) => input.value(),
@@ -301,7 +289,7 @@ impl Form {
     }
 
     /// Goes to the next field, or the previous one, round the ends. The row of buttons is one field.
-    pub(in crate::app) fn step(&mut self, forward: bool) {
+    pub(in crate::app) fn step(&mut self, to: Neighbour) {
         let button = match self.focus {
             Field::Button(at) => at,
             Field::Question(_) => 0,
@@ -309,21 +297,25 @@ impl Form {
         let possible = (0..self.questions.len()).filter(|&at| self.questions[at].refused.is_none());
         let fields: Vec<Field> = possible.map(Field::Question).chain([Field::Button(button)]).collect();
         let at = fields.iter().position(|field| *field == self.focus).unwrap_or(0);
-        self.focus = fields[(at + if forward { 1 } else { fields.len() - 1 }) % fields.len()];
+        self.focus = fields[to.of(at, fields.len())];
         self.disarm();
     }
 
     /// Changes the option, or goes to the next button.
-    pub(in crate::app) fn change(&mut self, forward: bool) {
-        let turn = |at: usize, len: usize| (at + if forward { 1 } else { len - 1 }) % len.max(1);
+    pub(in crate::app) fn change(&mut self, to: Neighbour) {
         let buttons = self.buttons().len();
         match self.focus {
             Field::Question(at) => {
                 if let Some(Question { reply: Reply::Choice(choice), .. }) = self.questions.get_mut(at) {
-                    choice.at = turn(choice.at, choice.options.len());
+                    choice.at = to.of(choice.at, choice.options.len());
                 }
             }
-            Field::Button(at) => self.focus = Field::Button(if forward { (at + 1).min(buttons - 1) } else { at.saturating_sub(1) }),
+            Field::Button(at) => {
+                self.focus = Field::Button(match to {
+                    Neighbour::Previous => at.saturating_sub(1),
+                    Neighbour::Next => (at + 1).min(buttons - 1),
+                });
+            }
         }
         self.disarm();
     }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::app::{Now, Ticket};
-use crate::model::{Age, Bytes, OutputName, Process};
+use crate::app::Ticket;
+use crate::model::{Age, Bytes, Process};
 
 use super::{Field, Form, Purpose, Question, Subject};
 
@@ -30,9 +30,8 @@ impl Form {
         Self::new(Some(subject), Purpose::HeapWalk(cost), Vec::new())
     }
 
-    /// Asks for the file that a heap is to be written to. The process may have ended.
-    pub(in crate::app) fn heap_file(subject: &Subject, walk: Ticket, pattern: &OutputName, now: Now) -> Self {
-        let file = pattern.file(&subject.name, subject.key.pid, now.file_stamp(), "gcdump");
+    /// Asks for the file that a heap is to be written to, with this name proposed.
+    pub(in crate::app) fn heap_file(file: &str, walk: Ticket) -> Self {
         let about = "a new file, with mode 0600; nothing is overwritten. One ending in .perfetto-trace is for ui.perfetto.dev";
         let mut form = Self::new(None, Purpose::HeapFile(walk), vec![Question::text("File", file, about)]);
         form.focus = Field::Question(0);
@@ -42,7 +41,7 @@ impl Form {
     /// The file, or why it cannot be that.
     pub(in crate::app) fn heap_file_request(&self) -> Result<PathBuf, (usize, String)> {
         let path = self.typed(0);
-        if path.is_empty() || path.ends_with('/') { Err((0, "Give the file's name, too.".to_owned())) } else { Ok(path.into()) }
+        if path.is_empty() || path.ends_with('/') { Err((0, "Enter a file name, too.".to_owned())) } else { Ok(path.into()) }
     }
 }
 

@@ -12,7 +12,6 @@ use super::{Form, Purpose, Question};
 #[derive(Debug, Clone, Copy)]
 pub struct Launch;
 
-/// What to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::app) struct Program {
     pub(in crate::app) words: Vec<String>,
@@ -32,7 +31,7 @@ impl Form {
         let questions = vec![
             Question::text("Command", "", "a program and its arguments; quotes as in a shell, nothing is expanded"),
             Question::text("Profiles", profiles, "what is recorded, from its first instruction on"),
-            Question::text("Output", "", "a new file for what it writes; if empty, one in this folder"),
+            Question::text("Output", "", "a new file for its output; if empty, one in this folder"),
         ];
         let mut form = Self::new(None, Purpose::Launch(Launch), questions);
         form.focus = super::Field::Question(COMMAND);
@@ -56,7 +55,7 @@ impl Launch {
     pub(super) fn effects(self, _form: &Form) -> Vec<String> {
         vec![
             "It starts suspended; its recording begins, then it runs. .NET programs that it starts run at once.".to_owned(),
-            "What it writes goes into the file, and its newest lines are shown. It reads nothing from this terminal.".to_owned(),
+            "Its output goes to the file, and the newest lines are shown. It gets no input from this terminal.".to_owned(),
             "It continues when dn-top quits.".to_owned(),
         ]
     }

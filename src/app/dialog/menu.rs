@@ -7,18 +7,14 @@ use super::{ListState, Subject};
 /// What can be copied.
 #[derive(Debug)]
 pub struct CopyMenu {
-    /// The selected line.
     pub list: ListState,
-    /// The lines.
     pub items: Vec<CopyItem>,
 }
 
 /// A line of the menu.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyItem {
-    /// What it is.
     pub label: &'static str,
-    /// The text.
     pub text: String,
 }
 
@@ -27,7 +23,6 @@ pub struct CopyItem {
 pub struct ActMenu {
     /// The process; without one, only programs can be started.
     pub subject: Option<Subject>,
-    /// The selected line.
     pub list: ListState,
 }
 

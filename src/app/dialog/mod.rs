@@ -50,9 +50,7 @@ pub(super) use quit::QuitAnswer;
 /// Which process something is about. A dialog keeps this, never a row: rows move.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
-    /// Which process.
     pub key: ProcessKey,
-    /// Its name.
     pub name: SafeText,
 }
 
@@ -69,25 +67,19 @@ impl fmt::Display for Subject {
 /// What lies over the panes.
 #[derive(Debug)]
 pub enum Overlay {
-    /// All keys.
     Help(Help),
-    /// All that was said.
     Messages(Reader),
     /// What a program writes that was started.
     Output(OutputView),
     /// Find an action or a process.
     Palette(Palette),
-    /// Choose what to record.
     Profiles(Picker),
-    /// Choose what to copy.
     Copy(CopyMenu),
-    /// Choose what to do with a process.
     Act(ActMenu),
-    /// A dialog that asks before something is done.
+    /// A dialog that confirms an action.
     Form(Form),
     /// Choose what to type into a field of one.
     Choose(Chooser),
-    /// Choose a recorded file.
     Files(FilePicker),
 }
 
@@ -109,7 +101,6 @@ impl Overlay {
         }
     }
 
-    /// What is filtered for in this.
     pub(super) fn filter(&mut self) -> Option<&mut Filter> {
         if self.reader().is_some() { self.reader().map(|reader| &mut reader.search) } else { self.list_mut().map(|list| &mut list.filter) }
     }

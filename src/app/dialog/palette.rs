@@ -1,7 +1,7 @@
 //! The palette: whatever can be done or gone to, found by name.
 
 use super::{ListState, Subject};
-use crate::analysis::{Field, Filter};
+use crate::analysis::{Field, Filter, name_rank};
 use crate::app::Ticket;
 use crate::app::action::{Action, Entry, Status, TABLE};
 use crate::app::pane::Tab;
@@ -14,7 +14,6 @@ use tui_input::Input;
 /// Whatever can be done or gone to, found by name.
 #[derive(Debug, Default)]
 pub struct Palette {
-    /// What is searched for.
     pub input: Input,
     /// The selected line, and what is searched for.
     pub list: ListState,
@@ -22,29 +21,24 @@ pub struct Palette {
     pub(in crate::app) asked: Option<Ticket>,
     /// Recorded files of this run and of the current folder, once they are known.
     pub(in crate::app) files: Vec<TraceFile>,
-    /// What was found: actions by their names, those that are possible now first, tabs, profiles, themes, processes, actions by what they do, files.
+    /// What was found: what has the name that was typed, what begins so, and the rest, each as actions by their names, those that are possible now first,
+    /// tabs, profiles, themes, processes; then actions by what they do, and files.
     pub found: Vec<Found>,
 }
 
-/// Something that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// A line of the action table.
     Action(usize),
-    /// A tab.
     Tab(Tab),
-    /// A profile to record with.
     Profile(&'static Profile),
-    /// A theme, by name.
     Theme(SafeText),
-    /// A process.
     Process(Subject),
-    /// A recorded file.
     File(TraceFile),
 }
 
 impl State {
-    /// Searches for what the palette's line says, among what could be done without the palette.
+    /// Searches for the text of the palette's line, among what could be done without the palette.
     pub(in crate::app) fn searched(&self, mut palette: Palette) -> Palette {
         debug_assert!(self.overlay.is_none(), "the palette asks what is possible beneath it");
         let filter = Filter::new(palette.input.value());
@@ -59,10 +53,9 @@ impl State {
                 described.push(Found::Action(index));
             }
         }
-        // What begins so is meant before what only has it.
-        named.sort_by_key(|(_, entry)| (entry.status(self) != Status::Ready, !entry.label.starts_with(filter.as_str())));
+        named.sort_by_key(|(_, entry)| entry.status(self) != Status::Ready);
         let mut found: Vec<Found> = named.into_iter().map(|(index, _)| Found::Action(index)).collect();
-        let tabs = Tab::ALL.into_iter().filter(|tab| tab.is_shown(self.shows_files()));
+        let tabs = Tab::ALL.into_iter().filter(|tab| tab.is_shown(self.row_kind()));
         found.extend(tabs.filter(|tab| passes(&[("TAB", tab.titles()[0])])).map(Found::Tab));
         if (0..TABLE.len()).any(|index| TABLE[index].action == Action::Profiles && self.offers(index)) {
             found.extend(profiles().iter().filter(|profile| passes(&[("PROFILE", &profile.name)])).map(Found::Profile));
@@ -72,6 +65,12 @@ impl State {
         let typed = !filter.is_empty();
         let subjects = self.list.rows().iter().map(|row| Subject { key: row.process.key, name: row.process.name.clone() });
         found.extend(subjects.filter(|subject| typed && passes(&[("PROCESS", &subject.to_string())])).map(Found::Process));
+        if typed {
+            found.sort_by_cached_key(|found| match found {
+                Found::Action(index) if TABLE[*index].status(self) != Status::Ready => 2,
+                found => name_rank(filter.as_str(), &found.name()),
+            });
+        }
         found.append(&mut described);
         // Last: they come later, and must not move what is selected.
         found.extend(palette.files.iter().filter(|file| typed && passes(&[("FILE", &file.name())])).cloned().map(Found::File));
@@ -99,24 +98,33 @@ impl State {
         palette
     }
 
-    /// What a line of the palette says of a thing that is no action: what it is, its name, and its key.
+    /// A line of the palette for a thing that is no action: what it is, its name, and its key.
     pub(super) fn found_cells(&self, found: &Found) -> [Cell; 3] {
-        let (kind, name) = match found {
+        let (kind, key) = match found {
             Found::Action(index) => {
                 let entry = &TABLE[*index];
                 let (label, help) = self.action_cells(Some(entry));
                 return [label, help, self.key_cell(Some(entry))];
             }
-            Found::Tab(tab) => ("tab", tab.titles()[0].to_owned()),
-            Found::Profile(profile) => ("profile", profile.name.clone()),
-            Found::Theme(name) => ("theme", name.to_string()),
-            Found::Process(subject) => ("process", subject.to_string()),
-            Found::File(file) => ("file", file.name().into_owned()),
+            Found::Tab(tab) => ("tab", Cell::new(tab.key(self.row_kind()), Role::Key)),
+            Found::Profile(_) => ("profile", Cell::EMPTY),
+            Found::Theme(_) => ("theme", Cell::EMPTY),
+            Found::Process(_) => ("process", Cell::EMPTY),
+            Found::File(_) => ("file", Cell::EMPTY),
         };
-        let key = match found {
-            Found::Tab(tab) => Cell::new(tab.key(self.shows_files()), Role::Key),
-            _ => Cell::EMPTY,
-        };
-        [Cell::new(kind, Role::Dim), Cell::Text(name, Role::Strong), key]
+        [Cell::new(kind, Role::Dim), Cell::Text(found.name(), Role::Strong), key]
+    }
+}
+
+impl Found {
+    fn name(&self) -> String {
+        match self {
+            Self::Action(index) => TABLE[*index].label.to_owned(),
+            Self::Tab(tab) => tab.titles()[0].to_owned(),
+            Self::Profile(profile) => profile.name.clone(),
+            Self::Theme(name) => name.to_string(),
+            Self::Process(subject) => subject.to_string(),
+            Self::File(file) => file.name().into_owned(),
+        }
     }
 }

@@ -34,7 +34,7 @@ impl Form {
         Self::new(Some(subject), Purpose::PerfMap(PerfMap { ns_pid: process.ns_pid, known, folder }), vec![turn])
     }
 
-    /// What is asked for: a kind, or off.
+    /// What is requested: a kind, or off.
     pub(in crate::app) fn perf_map_request(&self) -> Option<PerfMapKind> {
         KINDS[self.chosen(0)]
     }

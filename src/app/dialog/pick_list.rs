@@ -19,7 +19,6 @@ use super::{ActMenu, Chooser, FileUse, Found, Overlay};
 pub struct ListState {
     /// The selected row, of those that the filter lets through.
     pub cursor: Cursor,
-    /// The filter.
     pub filter: Filter,
 }
 
@@ -31,21 +30,16 @@ impl ListState {
 
 /// A list over the panes, ready to be drawn.
 pub struct PickList<'a> {
-    /// The title.
     pub title: String,
-    /// The frame.
     pub frame: Rect,
     /// Lines for the selected row below the list.
     pub detail_lines: u16,
-    /// What there is to say about the selected row, in full.
+    /// The description of the selected row, in full.
     pub detail: Vec<Line>,
     /// The rows that the filter lets through.
     pub list: Rows<'a>,
-    /// Which items they are.
     items: Vec<usize>,
-    /// The selected row.
     pub cursor: Cursor,
-    /// The filter.
     pub filter: &'a Filter,
     /// What is shown in place of an empty list.
     pub empty: String,
@@ -76,6 +70,8 @@ struct Draft<'a> {
     lines: u16,
     detail: fn(&State, usize) -> Vec<Line>,
     table: Table<'a, usize>,
+    /// The column of the names: of the rows that a filter lets through, those come first whose names are what was typed, then those that begin so.
+    names: &'static str,
 }
 
 impl State {
@@ -83,15 +79,16 @@ impl State {
     pub fn pick_list(&self) -> Option<PickList<'_>> {
         let overlay = self.overlay.as_ref()?;
         let ListState { cursor, filter } = overlay.list()?;
-        let Draft { title, width, lines, detail, mut table } = self.draft(overlay)?;
+        let Draft { title, width, lines, detail, mut table, names } = self.draft(overlay)?;
         let is_palette = matches!(overlay, Overlay::Palette(_));
         // A frame does not jump while its filter is typed.
         let all = u16::try_from(table.rows.len()).unwrap_or(u16::MAX);
         let layout = self.layout();
         let height = if is_palette { 18 } else { all.saturating_add(2 + lines) }.min(layout.reader().height.max(3));
         let frame = layout.centred(width, height);
-        if !is_palette {
+        if !is_palette && !filter.is_empty() {
             table.filter(filter);
+            table.sort_by_name(names, filter.as_str());
         }
         let mut cursor = *cursor;
         cursor.fit(table.rows.len(), usize::MAX);
@@ -154,7 +151,7 @@ impl State {
                     })
                     .column("ABOUT", 0, Fit::Left, move |item| dim(&profiles()[*item].about));
                 let title = format!("Record {}", picker.subject);
-                Draft { title, width: 104, lines: 6, detail: about_profile, table }
+                Draft { title, width: 104, lines: 6, detail: about_profile, table, names: "PROFILE" }
             }
             Overlay::Choose(chooser) => {
                 let Chooser { items, chosen, .. } = chooser;
@@ -169,7 +166,7 @@ impl State {
                     })
                     .shrinking_to(16)
                     .column("ABOUT", 0, Fit::Left, move |item| dim(&items[*item].1));
-                Draft { title: chooser.title().to_owned(), width: 104, lines: 3, detail: about_choice, table }
+                Draft { title: chooser.title().to_owned(), width: 104, lines: 3, detail: about_choice, table, names: "NAME" }
             }
             Overlay::Files(picker) => {
                 let file = |item: &usize| picker.file(*item);
@@ -199,16 +196,16 @@ impl State {
                     _ => Vec::new(),
                 };
                 let title = match picker.purpose {
-                    FileUse::Open => "Open a recorded file",
+                    FileUse::Open => "Open a recorded file or a heap file",
                     FileUse::Compare => "Compare with",
                 };
-                Draft { title: title.to_owned(), width: 104, lines: 3, detail: about, table }
+                Draft { title: title.to_owned(), width: 104, lines: 3, detail: about, table, names: "NAME" }
             }
             Overlay::Copy(menu) => {
                 let table = table(menu.items.len())
                     .column("WHAT", 20, Fit::Left, |item| Cell::new(menu.items[*item].label, Role::Text))
                     .column("TEXT", 0, Fit::Left, move |item| dim(menu.items[*item].text.lines().next().unwrap_or_default()));
-                Draft { title: "Copy".to_owned(), width: 76, lines: 0, detail: |_, _| Vec::new(), table }
+                Draft { title: "Copy".to_owned(), width: 76, lines: 0, detail: |_, _| Vec::new(), table, names: "WHAT" }
             }
             Overlay::Act(menu) => {
                 let table = table(ActMenu::ITEMS.len())
@@ -216,7 +213,14 @@ impl State {
                     .column("ACTION", 14, Fit::Left, |item| self.action_cells(entry(ActMenu::ITEMS[*item])).0)
                     .column("HELP", 0, Fit::Left, |item| self.action_cells(entry(ActMenu::ITEMS[*item])).1);
                 let title = menu.subject.as_ref().map_or_else(|| "Actions".to_owned(), |subject| format!("Actions on {subject}"));
-                Draft { title, width: 100, lines: 3, detail: |state, item| state.about_action(entry(ActMenu::ITEMS[item])), table }
+                Draft {
+                    title,
+                    width: 100,
+                    lines: 3,
+                    detail: |state, item| state.about_action(entry(ActMenu::ITEMS[item])),
+                    table,
+                    names: "ACTION",
+                }
             }
             Overlay::Palette(palette) => {
                 let cell = |item: usize, column: usize| self.found_cells(&palette.found[item])[column].clone();
@@ -233,7 +237,7 @@ impl State {
                     },
                     _ => Vec::new(),
                 };
-                Draft { title: "Find by name".to_owned(), width: 84, lines: 3, detail: about, table }
+                Draft { title: "Find by name".to_owned(), width: 84, lines: 3, detail: about, table, names: "ACTION" }
             }
             Overlay::Help(_) | Overlay::Messages(_) | Overlay::Output(_) | Overlay::Form(_) => return None,
         })
@@ -248,7 +252,6 @@ impl State {
         }
     }
 
-    /// The key of an action.
     pub(super) fn key_cell(&self, entry: Option<&Entry>) -> Cell {
         entry.and_then(|entry| self.options.keys.of(entry).first().copied()).map_or(Cell::EMPTY, Cell::Key)
     }

@@ -10,9 +10,7 @@ use super::{ListState, Subject};
 pub struct Picker {
     /// The process that would be recorded.
     pub subject: Subject,
-    /// The selected profile.
     pub list: ListState,
-    /// Which of [`profiles`] are chosen.
     pub chosen: Vec<bool>,
 }
 

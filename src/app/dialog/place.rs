@@ -13,24 +13,19 @@ pub struct FormLayout {
     pub frame: Rect,
     /// The questions that have room, each with its line.
     pub questions: Vec<(usize, Rect)>,
-    /// Columns of their labels.
     pub labels: u16,
     /// Whether there is a line behind each question for what it means.
     pub explained: bool,
     /// Lines below the questions.
     pub lines: Vec<(Line, Rect)>,
-    /// The buttons.
     pub buttons: Vec<Rect>,
 }
 
 /// A line below the questions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// Help for what is being typed.
     Help(String),
-    /// What will happen.
     Effect(String),
-    /// What is wrong.
     Complaint(String),
     /// The command line that does the same.
     Command(String),
@@ -38,7 +33,6 @@ pub enum Line {
 
 /// Dialogs with more questions explain only the one that has the focus.
 const FEW: usize = 3;
-/// Lines for that.
 const HELP: usize = 3;
 /// Columns of the widest dialog.
 const WIDEST: u16 = 78;
@@ -87,7 +81,7 @@ impl Form {
         let wrapped = |text: &str, line: fn(String) -> Line| wrap(text, room).into_iter().map(line).collect::<Vec<_>>();
         let mut lines = Vec::new();
         if !few {
-            // The room for help stays, whatever there is to say: nothing jumps.
+            // The room for help stays, however long it is: nothing jumps.
             let help = self.help(HELP);
             match help.as_slice() {
                 [one] => lines.extend(wrapped(one, Line::Help)),
@@ -116,7 +110,6 @@ impl Form {
 }
 
 impl FormLayout {
-    /// The field at a place.
     pub fn field(&self, x: u16, y: u16) -> Option<Field> {
         let here = Position::new(x, y);
         let button = self.buttons.iter().position(|place| place.contains(here)).map(Field::Button);

@@ -25,7 +25,7 @@ impl Form {
     pub(in crate::app) fn port_request(&self) -> Result<PathBuf, (usize, String)> {
         let path = self.typed(PATH);
         if !path.starts_with('/') {
-            return Err((PATH, "Give a path that begins with /: programs look for it from folders of their own.".to_owned()));
+            return Err((PATH, "Enter an absolute path: programs have working directories of their own.".to_owned()));
         }
         Ok(path.into())
     }
@@ -36,7 +36,7 @@ impl Port {
         vec![
             format!("A .NET program that is started with DOTNET_DiagnosticPorts={} connects here.", form.typed(PATH)),
             "It is suspended at startup until it is resumed; with ,nosuspend after the path it is not.".to_owned(),
-            "Nothing changes for programs that run. It closes when dn-top quits: suspended processes stay suspended.".to_owned(),
+            "Running programs are not affected. It closes when dn-top quits: suspended processes stay suspended.".to_owned(),
         ]
     }
 }

@@ -7,18 +7,15 @@ use crate::model::TraceOptions;
 /// Serving Perfetto's tracing service.
 #[derive(Debug)]
 pub enum ProducerForm {
-    /// It is to begin.
     Begin,
     /// It goes on; how, a sentence each.
     GoesOn(Vec<String>),
 }
 
-/// What is served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::app) struct Served {
     /// Pids or names; empty for all processes.
     pub(in crate::app) targets: Vec<String>,
-    /// Names of profiles.
     pub(in crate::app) profiles: Vec<String>,
 }
 
@@ -83,7 +80,7 @@ impl ProducerForm {
     pub(super) fn buttons(&self) -> &'static [&'static str] {
         match self {
             Self::Begin => &["Cancel", "Serve"],
-            Self::GoesOn(_) => &["Go on", "End it"],
+            Self::GoesOn(_) => &["Keep serving", "Stop"],
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The dialog that asks before the program ends while something is under way.
+//! The dialog that confirms the end of the program while something is under way.
 
 use super::{Form, Purpose};
 
@@ -12,7 +12,6 @@ pub struct Quit {
 /// What a person wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::app) enum QuitAnswer {
-    /// Stay.
     Stay,
     /// Stop the recordings, wait for the last of their data, then leave.
     Finish,

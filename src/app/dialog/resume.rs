@@ -13,7 +13,7 @@ pub struct Resume {
 }
 
 const OPTIONS: &[(&str, &str)] =
-    &[("this process", "the others stay suspended"), ("all that wait", "every attachable process that is suspended at startup")];
+    &[("this process", "the others stay suspended"), ("all suspended", "every attachable process that is suspended at startup")];
 
 impl Form {
     /// Asks about a process that waits at startup, as `waiting` processes do.
@@ -35,6 +35,6 @@ impl Resume {
         } else {
             format!("{} runs its first instructions.", self.name)
         };
-        vec![who, "What is to be set up before that, variables, profilers, a recording, has to be there by now.".to_owned()]
+        vec![who, "Set up variables, profilers and recordings before this.".to_owned()]
     }
 }

@@ -2,6 +2,7 @@
 
 use tui_input::Input;
 
+use crate::analysis::name_rank;
 use crate::clr::{events, known_provider, known_providers, level_name, parse_level, profiles};
 use crate::ipc::Level;
 
@@ -55,7 +56,7 @@ impl Form {
         }
     }
 
-    /// Whether providers are said there, and nothing of their events.
+    /// Whether it takes providers, without their events.
     pub(super) fn is_for_providers(&self, at: usize) -> bool {
         matches!((&self.purpose, at), (Purpose::Trace(_), trace::PROVIDERS))
     }
@@ -97,13 +98,12 @@ fn before_cursor(input: &Input) -> &str {
     value.char_indices().nth(input.cursor()).map_or(value, |(at, _)| &value[..at])
 }
 
-/// Those that begin with the word, then those that hold it.
+/// The word itself, then what begins with it, then what holds it.
 fn pick<'a>(start: usize, word: &str, items: impl Iterator<Item = (&'a str, &'a str)>) -> Suggestions {
-    let word = word.to_lowercase();
-    let mut found: Vec<(usize, &str, &str)> =
-        items.filter_map(|(name, about)| Some((name.to_lowercase().find(&word)?.min(1), name, about))).collect();
-    found.sort_by_key(|(place, ..)| *place);
-    Suggestions { start, items: found.into_iter().map(|(_, name, about)| (name.to_owned(), about.to_owned())).collect() }
+    let letters = word.to_lowercase();
+    let mut found: Vec<_> = items.filter(|(name, _)| name.to_lowercase().contains(&letters)).collect();
+    found.sort_by_key(|(name, _)| name_rank(word, name));
+    Suggestions { start, items: found.into_iter().map(|(name, about)| (name.to_owned(), about.to_owned())).collect() }
 }
 
 fn providers(start: usize, word: &str) -> Suggestions {
@@ -122,7 +122,7 @@ fn provider(before: &str, start: usize) -> Suggestions {
             let known = known_provider(name).map(|known| known.keywords.as_slice()).unwrap_or_default();
             pick(before.len() - word.len(), word, known.iter().map(|keyword| (keyword.name.as_str(), keyword.about.as_str())))
         }
-        // What comes behind a level are arguments: the question itself says how.
+        // What comes behind a level are arguments: the field's help has their syntax.
         (_, Some(level), None) if parse_level(level).is_none() => {
             pick(before.len() - level.len(), level, Level::ALL.iter().rev().map(|level| (level_name(*level), about(*level))))
         }

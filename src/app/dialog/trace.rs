@@ -7,7 +7,7 @@ use crate::model::{Process, SafeText, TraceOptions, format_size, parse_keep, par
 use super::words::words;
 use super::{Field, Form, Purpose, Question, Subject};
 
-/// What the trace form knows, and makes of what was said.
+/// The state of the trace form, and the session that its fields make.
 #[derive(Debug)]
 pub struct Trace {
     capabilities: Capabilities,
@@ -40,7 +40,7 @@ const TRACEPOINTS: usize = 13;
 
 /// What is about events that come to us, and about their file.
 const OF_STREAMS: [usize; 9] = [BUFFER, RUNDOWN, STACKS, FULL, SIZE, STOP_ON, KEEP, FILE, SCHEDULING];
-/// Why it cannot be said of others.
+/// Why it does not apply to others.
 const NO_STREAM: &str = "not with tracepoints: dn-top receives no events";
 /// What a trace with the kernel's scheduling cannot have.
 const NOT_WITH_SCHEDULING: [usize; 2] = [KEEP, TRACEPOINTS];
@@ -71,7 +71,7 @@ impl Form {
                 order.providers.join(" "),
                 "NAME or NAME:KEYWORDS:LEVEL:ARGUMENTS, such as My-Source:0x1:verbose:key=value",
             ),
-            Question::text("Event ids", event_ids, "PROVIDER/80,81 for these alone, PROVIDER/^80 for all but these").refused(missing_ids),
+            Question::text("Event ids", event_ids, "PROVIDER/80,81 for only these, PROVIDER/^80 for all but these").refused(missing_ids),
             Question::text("Buffer MB", shown(order.buffer_mb.map(|mb| mb.to_string())), "buffer size in the runtime, MB; 256 if empty"),
             Question::text(
                 "Rundown",
@@ -85,7 +85,7 @@ impl Form {
             Question::text(
                 "Stop on",
                 shown(order.stop_on.as_ref().map(Trigger::to_string)),
-                "PROVIDER/EVENT, or PROVIDER/EVENT:TEXT that its payload holds",
+                "PROVIDER/EVENT, or PROVIDER/EVENT:TEXT to search its payload",
             ),
             Question::text(
                 "Keep only",
@@ -170,7 +170,7 @@ impl Form {
         match &self.purpose {
             Purpose::Trace(Trace { trouble: Some(trouble), .. }) => Err((PROVIDERS, trouble.clone())),
             Purpose::Trace(Trace { missing, .. }) if !order.tracepoints.is_empty() && !missing.is_empty() => {
-                Err((TRACEPOINTS, "It cannot write to tracepoints before that is there.".to_owned()))
+                Err((TRACEPOINTS, "It cannot write to tracepoints without that.".to_owned()))
             }
             _ => Ok(order),
         }
@@ -185,7 +185,6 @@ impl Form {
         self.chosen(question) == 1 && self.questions[question].refused.is_none()
     }
 
-    /// Takes in what is missing for tracepoints.
     pub(in crate::app) fn take_missing(&mut self, missing: Vec<SafeText>) {
         if let Purpose::Trace(trace) = &mut self.purpose {
             trace.missing = missing;
@@ -204,7 +203,6 @@ impl Form {
         }
     }
 
-    /// Looks at all that was said.
     pub(in crate::app) fn check(&mut self) {
         match self.purpose {
             Purpose::Trace(_) => {}

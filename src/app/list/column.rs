@@ -11,11 +11,9 @@ use super::Row;
 /// A column of the process table, in the order of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Column {
-    /// Process id.
     Pid,
     /// Entry assembly.
     Name,
-    /// Runtime version.
     Runtime,
     /// Per cent of one core.
     Cpu,
@@ -31,9 +29,7 @@ pub enum Column {
     Exceptions,
     /// Work items that wait for a thread of the pool.
     Queue,
-    /// Threads.
     Threads,
-    /// Owner.
     User,
     /// Time since its start.
     Uptime,
@@ -102,7 +98,7 @@ impl Column {
     /// A sentence with all names.
     pub fn named(name: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|column| column.name() == name.trim().to_lowercase());
-        found.ok_or_else(|| format!("there is no column '{}'; the columns are {}", name.escape_debug(), Columns::default()))
+        found.ok_or_else(|| format!("unknown column '{}': expected one of {}", name.escape_debug(), Columns::default()))
     }
 
     /// Columns it needs on the screen.
@@ -122,7 +118,7 @@ impl Column {
 
     /// Which columns go first when there is no room, last in this list first. The others always stay.
     ///
-    /// What was asked for by watching comes before what is always there.
+    /// Figures of watches come before those that are always there.
     pub const BY_NEED: [Self; 12] = [
         Self::GcTime,
         Self::Heap,
@@ -220,7 +216,6 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// All of them.
     pub const ALL: Self = Self { order: Column::ALL, count: Column::ALL.len() };
 
     /// Reads names with commas between them.
@@ -232,7 +227,7 @@ impl Columns {
         for name in text.split(',') {
             let column = Column::named(name)?;
             if columns.listed().contains(&column) {
-                return Err(format!("column '{}' is there twice", column.name()));
+                return Err(format!("column '{}' is given twice", column.name()));
             }
             columns.order[columns.count] = column;
             columns.count += 1;
@@ -252,7 +247,6 @@ impl Default for Columns {
     }
 }
 
-/// As it is read.
 impl fmt::Display for Columns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.listed().iter().map(|column| column.name()).collect::<Vec<_>>().join(","))

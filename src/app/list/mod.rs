@@ -28,10 +28,8 @@ const NEW: Duration = Duration::from_millis(1500);
 /// How long the row of a process that ended stays, dimmed.
 const GONE: Duration = Duration::from_secs(3);
 
-/// By what the table is sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sort {
-    /// The column.
     pub column: Column,
     /// Whether the largest comes first.
     pub descending: bool,
@@ -55,13 +53,12 @@ impl Sort {
             None => column.is_descending_first(),
             Some("asc") => false,
             Some("desc") => true,
-            Some(other) => return Err(format!("there is no direction '{}': it is asc or desc", other.escape_debug())),
+            Some(other) => return Err(format!("unknown direction '{}': expected asc or desc", other.escape_debug())),
         };
         Ok(Self { column, descending })
     }
 }
 
-/// The process table.
 pub struct ProcessList {
     rows: Vec<Row>,
     /// Indexes into `rows`: what the filter lets through, sorted.
@@ -135,17 +132,14 @@ impl ProcessList {
         self.cursor.offset()
     }
 
-    /// By what it is sorted.
     pub fn sort(&self) -> Sort {
         self.sort
     }
 
-    /// The filter.
     pub fn filter(&self) -> &Filter {
         &self.filter
     }
 
-    /// Which process is selected.
     pub fn selected(&self) -> Option<ProcessKey> {
         self.selected
     }
@@ -160,12 +154,10 @@ impl ProcessList {
         self.selected.map(|_| self.cursor.at)
     }
 
-    /// The row of the selected process.
     pub fn selected_row(&self) -> Option<&Row> {
         self.cursor().map(|place| &self.rows[self.order[place]])
     }
 
-    /// The row of a process.
     pub fn find(&self, key: ProcessKey) -> Option<&Row> {
         self.rows.iter().find(|row| row.process.key == key)
     }
@@ -289,7 +281,6 @@ impl ProcessList {
         self.tagged.clear();
     }
 
-    /// Whether a process is tagged.
     pub fn is_tagged(&self, key: ProcessKey) -> bool {
         self.tagged.contains(&key)
     }

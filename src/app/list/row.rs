@@ -1,4 +1,4 @@
-//! A process in the table, and what it says of itself.
+//! A process in the table, and its facts.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -14,7 +14,6 @@ use crate::model::{Contact, Process, RunState};
 pub struct Row {
     /// The process as it was last seen.
     pub process: Process,
-    /// Whether it is being recorded.
     pub recording: bool,
     /// How it is, where it is watched.
     pub watch: Option<WatchStatus>,
@@ -29,7 +28,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// What is wrong with it, where it is watched and nothing worse is to be said of it.
+    /// What is wrong with it, where it is watched and nothing else is worse.
     pub fn issue(&self) -> Option<HealthIssue> {
         let is_well_met = self.gone_at.is_none() && self.process.contact == Contact::Ok && self.process.run_state == RunState::Running;
         self.watch.filter(|_| is_well_met)?.issue
@@ -42,7 +41,7 @@ impl Row {
         scratch.clear();
         let _: std::fmt::Result = write!(scratch, "{}", self.process.key.pid);
         let text = |column: Column| Field::text(column.title(), column.text(self).unwrap_or_default());
-        // A recording is found whatever the state says instead.
+        // A recording is found whatever the state shows instead.
         let recording = Field::text(Column::State.title(), if self.recording { "recording" } else { "" });
         let [pid, others @ ..] = Column::FILTERED;
         let [a, b, c, d, e, f] = others.map(text);

@@ -30,7 +30,6 @@ enum Part {
 }
 
 impl State {
-    /// The process table in this layout.
     pub fn process_table(&self, layout: &ListLayout) -> ProcessTable<'_> {
         let mut parts = Vec::with_capacity(layout.columns.len() + 1);
         for slot in &layout.columns {
@@ -98,7 +97,7 @@ impl ProcessTable<'_> {
         let process = &row.process;
         let role = row_role(row);
         match slot.column {
-            Column::Pid => Cell::new(process.key.pid, role),
+            Column::Pid => Cell::known(Some(process.key.pid).filter(|pid| *pid != 0), role),
             Column::Name => {
                 let role = if role == Role::Text { Role::Strong } else { role };
                 let name = format!("{:1$}{2}", "", 2 * row.depth.min(DEEPEST), process.name);
@@ -165,7 +164,8 @@ fn figure(row: &Row, column: Column, role: Role) -> Cell {
         Some(HealthIssue::Queue) => column == Column::Queue,
         // They have no column.
         Some(HealthIssue::Contention | HealthIssue::FullCollections | HealthIssue::HeapGrowth | HealthIssue::InducedCollections) => false,
-        Some(HealthIssue::JitTime | HealthIssue::FailedRequests | HealthIssue::SlowRequests) | None => false,
+        Some(HealthIssue::JitTime | HealthIssue::FailedRequests | HealthIssue::SlowRequests | HealthIssue::SlowSentRequests) => false,
+        Some(HealthIssue::CpuLimit | HealthIssue::CpuWait) | None => false,
     };
     let role = match value {
         _ if row.gone_at.is_some() => role,

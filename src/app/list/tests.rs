@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::analysis::RuntimeStats;
+use crate::app::layout::tests::INPUT;
 use crate::app::layout::{Layout, LayoutInput};
 use crate::app::test_app::{fleet, process};
 
@@ -185,32 +186,24 @@ fn columns_and_their_order_are_read() {
     assert_eq!(Sort::parse("name"), Ok(Sort { column: Column::Name, descending: false }));
     assert_eq!(Sort::parse("cpu:asc"), Ok(Sort { column: Column::Cpu, descending: false }));
     for (text, wrong) in [
-        ("pid,nme", "there is no column 'nme'; the columns are pid,name,runtime,"),
-        ("", "there is no column ''"),
+        ("pid,nme", "unknown column 'nme': expected one of pid,name,runtime,"),
+        ("", "unknown column ''"),
         ("pid", "column 'name' is missing"),
-        ("name,name", "column 'name' is there twice"),
+        ("name,name", "column 'name' is given twice"),
     ] {
         assert!(Columns::parse(text).unwrap_err().starts_with(wrong), "{text}");
     }
-    assert!(Sort::parse("cpu:up").unwrap_err().starts_with("there is no direction 'up'"));
+    assert!(Sort::parse("cpu:up").unwrap_err().starts_with("unknown direction 'up'"));
 }
 
 #[test]
 fn the_chosen_columns_stand_in_their_order_as_far_as_they_have_room() {
     let shown = |width, columns: &str| -> Vec<_> {
-        let input = LayoutInput {
-            columns: Columns::parse(columns).unwrap(),
-            detail_focused: false,
-            zoomed: false,
-            containers: false,
-            watching: false,
-            files: false,
-            rows: 0,
-        };
+        let input = LayoutInput { columns: Columns::parse(columns).unwrap(), ..INPUT };
         Layout::new(width, 30, input).list.unwrap().columns.iter().map(|slot| slot.column).collect()
     };
     use Column::{Cpu, GcTime, Heap, Memory, Name, User};
-    // Figures of watched processes are shown where they are asked for.
+    // Figures of watched processes are shown where their columns are chosen.
     assert_eq!(shown(80, "rss,name,gc,user,heap"), [Memory, Name, GcTime, User, Heap]);
     assert_eq!(shown(40, "rss,name,gc,user,heap"), [Name, GcTime, Heap]);
     assert_eq!(shown(80, "cpu,name"), [Cpu, Name]);

@@ -8,7 +8,7 @@ use super::view::{Figure, Head, Role, Side, View};
 use crate::analysis::Assembly;
 use crate::app::action::Action;
 use crate::app::pane::Tab;
-use crate::app::source::Source;
+use crate::diagnosis::Source;
 use crate::model::Count;
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
@@ -19,8 +19,11 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
 
     let is_known = !snapshot.loaded.is_empty() || snapshot.searches > 0;
     let mut figures = Vec::new();
-    if is_known {
+    // How many were loaded before is known at the end.
+    if is_known && (look.over() || snapshot.loaded.iter().any(|assembly| assembly.at.is_none())) {
         figures.push(Figure::new("loaded", Count(snapshot.loaded.len() as u64), Role::Strong));
+    }
+    if is_known {
         figures.push(Figure::new("new", Count(snapshot.loads), Role::Text));
     }
     if snapshot.unloads > 0 {

@@ -21,7 +21,6 @@ pub enum Cell {
     Pieces(Line),
     /// A value that is not known.
     Unknown,
-    /// Signs, and a word.
     Signed(Vec<(Sign, Role)>, String, Role),
     /// Values over time as eighths, the newest at the right; 0 where there is none.
     Levels([u8; 6], Role),
@@ -29,15 +28,12 @@ pub enum Cell {
     Meter(Vec<(f64, Role)>),
     /// Values over time, the newest at the right; NaN where there is none.
     Bars(Vec<f64>, Role),
-    /// A sign.
     Sign(Sign, Role),
     /// Whether a row is chosen.
     Check(bool),
-    /// A key.
     Key(Key),
     /// Text that is not shown, nor found.
     Masked,
-    /// A name in a tree.
     Node(Branch, String, Role),
 }
 
@@ -48,7 +44,6 @@ pub trait CellValue: Display {
 }
 
 impl Cell {
-    /// An empty cell.
     pub const EMPTY: Self = Self::Text(String::new(), Role::Dim);
 
     pub(in crate::app) fn new(value: impl CellValue, role: Role) -> Self {
@@ -58,7 +53,6 @@ impl Cell {
         }
     }
 
-    /// Its text, as far as it is one.
     pub fn into_text(self) -> String {
         match self {
             Self::Text(text, _) | Self::Number(_, text, _) | Self::Node(_, text, _) | Self::Signed(_, text, _) => text,
@@ -79,7 +73,6 @@ impl Cell {
         value.map_or(Self::EMPTY, |value| Self::new(value, role))
     }
 
-    /// What a row with it is sorted by.
     pub(super) fn into_sort_key(self) -> SortKey {
         match self {
             Self::Number(quantity, ..) if !quantity.is_nan() => SortKey::Quantity(quantity),
@@ -91,10 +84,8 @@ impl Cell {
     }
 }
 
-/// What rows are sorted by.
 #[derive(Debug, PartialEq, PartialOrd)]
 pub(super) enum SortKey {
-    /// A quantity.
     Quantity(f64),
     /// Text, in lower case.
     Text(String),

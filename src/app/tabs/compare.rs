@@ -77,17 +77,17 @@ fn empty(state: &State, comparison: Option<&Comparison>) -> (String, Role) {
     };
     match &comparison.chosen {
         Answer::Failed(trouble) => (format!("{trouble}   {compare} chooses another file."), Role::Warning),
-        Answer::Unasked | Answer::Asked(_) => {
+        Answer::NotRequested | Answer::Requested(_) => {
             let share = comparison.read as f64 / comparison.bytes.max(1) as f64;
             (format!("Reading {} … {}", comparison.name, Percent(share.min(1.0))), Role::Dim)
         }
-        Answer::Here(_) if !comparison.sections().is_empty() => ("No figure matches the filter.".to_owned(), Role::Dim),
-        Answer::Here(chosen) => match state.shown_range() {
+        Answer::Received(_) if !comparison.sections().is_empty() => ("No figure matches the filter.".to_owned(), Role::Dim),
+        Answer::Received(chosen) => match state.shown_range() {
             Some((_, shown)) if Arc::ptr_eq(&shown.analysis, &chosen.analysis) => {
                 let [back, forward, start] = [Action::Earlier, Action::Later, Action::Mark].map(|action| state.key(action));
                 (format!("This range is \"before\": choose the other with {back} {forward} and {start}, or another open file."), Role::Text)
             }
-            Some(_) => ("Neither recording holds anything that can be compared.".to_owned(), Role::Dim),
+            Some(_) => ("Neither recording contains anything to compare.".to_owned(), Role::Dim),
             None => (String::new(), Role::Dim),
         },
     }

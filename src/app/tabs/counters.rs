@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::cell::Cell;
 use super::list::{Direction, Fit, Rows, Table};
+use super::overview::{Graph, histogram};
 use super::view::{Line, Plot, Role, Side, View};
 use crate::analysis::{CounterKind, CounterSnapshot, CountersSnapshot, Field, HistogramReading, Spread, without_duplicates};
 use crate::app::counters::{CounterLine, CounterOrigin, change};
@@ -63,7 +64,7 @@ pub(super) fn view(state: &State) -> Option<View<'_>> {
     })
 }
 
-/// What a watch asks for, and what went wrong with it.
+/// What a watch requests, and what went wrong with it.
 fn heading(watch: &Watch) -> Vec<Line> {
     let what = if watch.meters { "watching counters and meters" } else { "watching counters of the runtime" };
     let count = watch.counters.as_ref().map_or(0, |snapshot| snapshot.counters.len());
@@ -109,7 +110,7 @@ fn rows(lines: Vec<CounterLine<'_>>, sort: Option<TabSort>) -> Rows<'_> {
                 Cell::known(change.map(|change| changed(counter, change)), if change == Some(0.0) { Role::Dim } else { Role::Events })
             }),
         )
-        .column("HISTORY", 24, Fit::Left, of(|counter| Cell::Bars(values(counter), Role::Bytes)))
+        .column("HISTORY", 24, Fit::Right, of(|counter| Cell::Bars(values(counter), Role::Bytes)))
         .sortable_by(&SORTABLE, Some(sort.unwrap_or(BY_NAME)))
         .finish()
 }
@@ -149,8 +150,16 @@ fn about(counter: &CounterSnapshot) -> Side<'_> {
     if !spread.is_empty() {
         text.push(vec![(spread, Role::Text)]);
     }
-    let plot = Plot { title, unit: if is_bytes(unit) { bytes } else { plain }, values: values(counter) };
-    Side { plot: Some(plot), ..Side::text(text) }
+    let (write, name): (fn(f64) -> String, _) = match unit.as_str() {
+        SECONDS => (duration, ""),
+        unit if is_bytes(unit) => (bytes, ""),
+        unit => (plain, unit),
+    };
+    let graph = counter.histogram.as_ref().and_then(|reading| histogram(&reading.history, write));
+    // The axis has the numbers alone.
+    let graph = graph.map(|graph| Graph { now: format!("{} {name}", graph.now).trim_end().to_owned(), ..graph });
+    let plot = graph.is_none().then(|| Plot { title, unit: write, values: values(counter) });
+    Side { plot, graph, ..Side::text(text) }
 }
 
 /// What a counter is called for people; empty where that is its name.
@@ -161,7 +170,7 @@ fn display_name(counter: &CounterSnapshot) -> &str {
 /// How values spread, in words.
 fn spread(counter: &CounterSnapshot) -> String {
     let unit = &counter.unit;
-    if let Some(HistogramReading { quantiles, count, sum, total_count, total_sum }) = &counter.histogram {
+    if let Some(HistogramReading { quantiles, count, sum, total_count, total_sum, .. }) = &counter.histogram {
         let mut parts: Vec<_> =
             quantiles.iter().map(|(share, value)| format!("p{} {}", plain(share * 100.0), quantity(*value, unit))).collect();
         parts.extend(count.map(|count| format!("count {} ({} in all)", Count(count), Count(*total_count))));
@@ -186,10 +195,16 @@ fn is_bytes(unit: &str) -> bool {
 /// A value with its unit where that has steps.
 fn quantity(value: f64, unit: &str) -> String {
     match unit {
-        SECONDS if (0.0..LONG).contains(&value) => Nanoseconds((value * 1e9) as u64).to_string(),
-        SECONDS => format!("{} s", plain(value)),
+        SECONDS => duration(value),
         _ if is_bytes(unit) => bytes(value),
         _ => plain(value),
+    }
+}
+
+fn duration(seconds: f64) -> String {
+    match seconds {
+        0.0..LONG => Nanoseconds((seconds * 1e9) as u64).to_string(),
+        _ => format!("{} s", plain(seconds)),
     }
 }
 
@@ -270,7 +285,6 @@ impl State {
         lines
     }
 
-    /// The line that is selected.
     pub fn counter_line(&self) -> Option<CounterLine<'_>> {
         let lines = self.counter_lines();
         lines.get(self.view_cursor(Tab::Counters).at.min(lines.len().checked_sub(1)?)).copied()

@@ -35,10 +35,10 @@ pub(super) fn view(state: &State) -> View<'_> {
 /// What is shown in place of an empty list.
 fn empty(state: &State) -> (String, Role) {
     match &state.details.environment {
-        Answer::Here(variables) if variables.is_empty() => ("No environment variables.".to_owned(), Role::Dim),
-        Answer::Here(_) => ("No variable matches the filter.".to_owned(), Role::Dim),
+        Answer::Received(variables) if variables.is_empty() => ("No environment variables.".to_owned(), Role::Dim),
+        Answer::Received(_) => ("No variable matches the filter.".to_owned(), Role::Dim),
         Answer::Failed(reason) => (reason.to_string(), Role::Warning),
-        Answer::Unasked | Answer::Asked(_) => match Action::Environment.status(state) {
+        Answer::NotRequested | Answer::Requested(_) => match Action::Environment.status(state) {
             Status::Refused(reason) => (reason, Role::Warning),
             Status::Ready | Status::Idle => ("Reading the environment …".to_owned(), Role::Dim),
         },

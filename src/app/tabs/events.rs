@@ -88,7 +88,7 @@ fn single(look: Look<'_>) -> View<'_> {
     let empty = match (is_filtered, look.over()) {
         (true, false) => "No event passes the filter so far; it applies to events from now on.",
         (true, true) => "No event that was kept passes the filter.",
-        (false, _) => "No event so far but samples of threads: / and sample shows them.",
+        (false, _) => "Only thread samples so far: type /sample to show them.",
     };
     let mut words: Line = vec![(format!("the latest {}", Count(events.len() as u64)), Role::Text)];
     if !is_filtered {
@@ -121,7 +121,6 @@ fn rows<'a>(events: &[&'a Traced]) -> Table<'a, &'a Traced> {
         .column("THREAD", thread, Fit::Right, |(event, _)| Cell::new(event.thread, Role::Dim))
 }
 
-/// All that is known of an event.
 fn inside(look: Look<'_>, (event, stack): &Traced) -> Vec<Line> {
     let dim = |text: String| (text, Role::Dim);
     let mut lines: Vec<Line> = vec![vec![
@@ -143,7 +142,7 @@ fn inside(look: Look<'_>, (event, stack): &Traced) -> Vec<Line> {
         lines.push(vec![dim(format!("activity {hex}"))]);
     }
     if event.payload.is_cut {
-        lines.push(vec![dim("Its payload is longer than what is kept of it.".to_owned())]);
+        lines.push(vec![dim("Only the start of its payload is kept.".to_owned())]);
     }
     lines.extend(stack.iter().map(|frame| look.frame(frame)));
     lines
@@ -205,7 +204,6 @@ impl State {
         self.show_single_events(!self.views.events.single);
     }
 
-    /// Shows single events, or their types.
     pub(in crate::app) fn show_single_events(&mut self, single: bool) {
         (self.views.events.single, self.views.events.open) = (single, false);
         self.views.first(Tab::Events);

@@ -1,13 +1,15 @@
-//! Exceptions by type, and the latest of the selected type with its stack.
+//! Exceptions by type, and the latest of the selected type with its stack; or what throws them, as a call tree.
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
 use super::logs::at;
 use super::look::Look;
+use super::type_tree;
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{ExceptionType, ThrownException};
 use crate::app::pane::Tab;
-use crate::app::source::Source;
+use crate::app::type_tree::TypeTree;
+use crate::diagnosis::Source;
 use crate::model::{Count, CountRate};
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
@@ -22,6 +24,14 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     }
     if exceptions.others > 0 {
         figures.push(Figure::new("other types", Count(exceptions.others), Role::Text));
+    }
+    if let Some(stacks) = look.state.type_stacks(Tab::Exceptions) {
+        let what = match look.state.views.type_tree(Tab::Exceptions) {
+            Some(TypeTree::Type(name)) => format!("what throws {name}"),
+            Some(TypeTree::All) | None => "what throws exceptions of all types".to_owned(),
+        };
+        let head = vec![Head::Figures(figures), Head::text(what, Role::Dim)];
+        return type_tree::view(look, Tab::Exceptions, &stacks, |count, role| Cell::new(Count(count), role), head);
     }
     let Placed { list, cursor, selected } = Table::new(exceptions.types.iter().collect(), |kind: &&ExceptionType| kind.name.clone())
         .column("COUNT", 6, Fit::Right, |kind| Cell::new(Count(kind.count), Role::Strong))

@@ -1,5 +1,6 @@
 //! Garbage collection: pauses, the size of the heap, and what is allocated.
 
+use super::allocations;
 use super::cell::Cell;
 use super::list::{Fit, Placed, Rows, Table};
 use super::live;
@@ -8,21 +9,23 @@ use super::look::Look;
 use super::view::{Chart, Figure, Head, Role, Side, View};
 use crate::analysis::{AllocatedType, Collection, CollectionCount, GcSnapshot};
 use crate::app::pane::Tab;
-use crate::app::source::Source;
+use crate::diagnosis::Source;
 use crate::model::{ByteRate, Bytes, Count, Nanoseconds, Percent};
 
 /// Share of the time in GC pauses that is shown as a warning.
 const HIGH_SHARE: f64 = 0.1;
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
+    if let Some(view) = allocations::view(look) {
+        return view;
+    }
     let gc = &look.analysis.snapshot.gc;
     let Placed { list, cursor, .. } = collections(gc).place(look.state, Tab::Gc);
     let is_missing = gc.collections.iter().sum::<u64>() == 0 && gc.pauses.count == 0 && gc.allocations.is_none();
     let unmatched = if gc.recent.is_empty() { "No collection has ended yet." } else { "No collection matches the filter." };
     let view = View { empty: look.empty(is_missing, Source::Collections, unmatched), ..View::new(list, cursor, "") };
     if is_missing {
-        let watched = look.state.list.selected().filter(|_| !look.over()).and_then(|key| look.state.watches.of(key)?.counters.as_deref());
-        return match watched {
+        return match look.counters() {
             // Before the first collection, the counters of the runtime are all that is known.
             Some(counters) => {
                 let View { mut head, list, cursor, .. } = live::gc(look.state, Some(counters));
@@ -51,7 +54,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         summary: parts(look, gc),
         // The size of the heap is known only after a collection.
         charts: if gc.heap.is_some() { vec![heap, pause] } else { vec![pause] },
-        side: Some(allocations(gc)),
+        side: Some(allocated(gc)),
         ..view
     }
 }
@@ -108,11 +111,10 @@ fn parts<'a>(look: Look<'a>, gc: &'a GcSnapshot) -> Option<Rows<'a>> {
     let table = Table::new((0..known).collect(), |part: &usize| part.to_string())
         .column("HEAP", 5, Fit::Left, |part| Cell::new(NAMES[*part], Role::Dim))
         .column("SIZE", 8, Fit::Right, |part| Cell::new(Bytes(heap.parts()[*part]), Role::Text))
-        .column("HISTORY", 0, Fit::Left, move |part| Cell::Bars(history(*part), Role::Bytes));
+        .column("HISTORY", 0, Fit::Right, move |part| Cell::Bars(history(*part), Role::Bytes));
     Some(table.finish())
 }
 
-/// The latest collections.
 fn collections(gc: &GcSnapshot) -> Table<'_, &Collection> {
     let (before, promoted) = (gc.recent.iter().any(|gc| gc.heap_before.is_some()), gc.recent.iter().any(|gc| gc.promoted.is_some()));
     Table::new(gc.recent.iter().collect(), |collection: &&Collection| collection.number.to_string())
@@ -131,7 +133,7 @@ fn collections(gc: &GcSnapshot) -> Table<'_, &Collection> {
 }
 
 /// What is allocated, or where that is not known, why collections happen.
-fn allocations(gc: &GcSnapshot) -> Side<'_> {
+fn allocated(gc: &GcSnapshot) -> Side<'_> {
     const WIDE: u16 = 90;
     let Some(allocations) = &gc.allocations else {
         let causes = Table::new(gc.causes.iter().collect(), |cause: &&CollectionCount| format!("{:?}", cause.reason))
@@ -143,7 +145,7 @@ fn allocations(gc: &GcSnapshot) -> Side<'_> {
         let note = format!("Profile {} (T) records allocations by type.", Source::Allocations.profile());
         return Side { text: vec![vec![(note, Role::Dim)]], wide: WIDE, below: false, ..Side::list(causes) };
     };
-    let all = allocations.others.saturating_add(allocations.top.iter().fold(0_u64, |sum, kind| sum.saturating_add(kind.bytes)));
+    let all = allocations.all();
     let types = Table::new(allocations.top.iter().collect(), |kind: &&AllocatedType| kind.name.clone())
         .column("BYTES", 7, Fit::Right, |kind| Cell::new(Bytes(kind.bytes), Role::Strong))
         .column("SHARE", 6, Fit::Right, move |kind| Cell::new(Percent(kind.bytes as f64 / all.max(1) as f64), Role::Bytes))

@@ -17,7 +17,6 @@ pub struct Geometry {
     pub heads: Vec<Rect>,
     /// The table above the charts.
     pub summary: Rect,
-    /// The charts, with their time axes.
     pub charts: Rect,
     /// The list, with its heading.
     pub list: Rect,
@@ -128,7 +127,6 @@ fn head_lines(head: &Head, area: Rect) -> u16 {
     }
 }
 
-/// The most lines of one part of the head.
 fn most_head_lines(area: Rect) -> u16 {
     (area.height / 6).max(1)
 }
@@ -174,7 +172,7 @@ fn beside(view: &View<'_>, area: Rect) -> (Rect, Rect) {
     // Each gets what it needs. Where that is too much, the side has what the list leaves, and its share at least.
     let rows = |len: usize| u16::try_from(len).unwrap_or(u16::MAX).saturating_add(1);
     let text = side.text.iter().map(|line| text_lines(line, area.width)).fold(0, u16::saturating_add);
-    let plot = if side.plot.is_some() { PLOT } else { 0 };
+    let plot = if side.plot.is_some() || side.graph.is_some() { PLOT } else { 0 };
     let lists = side.lists.iter().map(|list| rows(list.len())).fold(0, u16::saturating_add);
     let needed = text.saturating_add(lists).saturating_add(plot);
     // One line between the two.

@@ -1,4 +1,4 @@
-//! What is on the heap of a process, by type, as the last walk found it; what changed since the walk before; and what keeps a type alive.
+//! What is on the heap of a process or in a file, by type, as the last walk found it; what changed since the walk before; and what keeps a type alive.
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
@@ -33,10 +33,18 @@ pub(super) fn view(state: &State) -> View<'_> {
             View::new(list, cursor, "")
         }
     };
-    View { heading: Some(vec![heading(heap)]), empty: empty(state, heap), ..view }
+    View { heading: Some(vec![heading(state, heap)]), empty: empty(state, heap), ..view }
 }
 
-fn heading(heap: Option<&ProcessHeap>) -> Line {
+fn heading(state: &State, heap: Option<&ProcessHeap>) -> Line {
+    if let Some(file) = state.open_file() {
+        let text = match heap.and_then(|heap| heap.last.as_ref()) {
+            None if file.progress.is_some() => "Reading the file …".to_owned(),
+            None => String::new(),
+            Some(last) => format!("file written {}, read in {:.1} s", state.recorded_at(&file.facts), last.found.took.as_secs_f64()),
+        };
+        return vec![(text, Role::Dim)];
+    }
     let dim = |text: String| (text, Role::Dim);
     let key = |key: &str| (format!("   {key}"), Role::Accent);
     match heap {
@@ -66,7 +74,7 @@ fn empty(state: &State, heap: Option<&ProcessHeap>) -> (String, Role) {
         (Some(ProcessHeap { walking: Some(_), last: None, .. }), _) => (String::new(), Role::Dim),
         (Some(ProcessHeap { last: Some(_), before: Some(_), .. }), _) if state.views.heap.difference => {
             let is_filtered = !state.views.filter(Tab::Heap).is_empty();
-            let text = if is_filtered { "No type that changed matches the filter." } else { "No type changed between the two walks." };
+            let text = if is_filtered { "No type that changed matches the filter." } else { "No type changed between the two heaps." };
             (text.to_owned(), Role::Dim)
         }
         (Some(ProcessHeap { last: Some(_), .. }), _) => ("No type matches the filter.".to_owned(), Role::Dim),
@@ -152,7 +160,10 @@ fn difference<'a>(state: &'a State, before: &'a HeapWalk, last: &'a HeapWalk) ->
         Figure::new(label, format!("{} → {} ({change})", text(old), text(new)), role)
     };
     let figures = vec![
-        Figure::new("after", Stopwatch(between), Role::Text),
+        match &before.file {
+            Some(file) => Figure::new("before", file, Role::Text),
+            None => Figure::new("after", Stopwatch(between), Role::Text),
+        },
         figure("heap", old.bytes, new.bytes, |bytes| Bytes(bytes).to_string()),
         figure("objects", old.objects, new.objects, |count| Count(count).to_string()),
     ];
@@ -167,7 +178,7 @@ fn difference<'a>(state: &'a State, before: &'a HeapWalk, last: &'a HeapWalk) ->
     }
 }
 
-/// A change with its sign, and how it looks: what grew asks for a look.
+/// A change with its sign, and how it looks: growth is highlighted.
 fn signed(change: i64, text: impl Fn(u64) -> String) -> (String, Role) {
     let amount = text(change.unsigned_abs());
     match change {

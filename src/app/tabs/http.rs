@@ -1,102 +1,225 @@
-//! Requests and other operations that start and stop: DNS, TLS, sockets, commands to a database.
+//! HTTP requests by method and route, and other operations that start and stop: DNS, TLS, sockets, commands to a database.
 
 use super::cell::Cell;
-use super::list::{Fit, Placed, Table};
+use super::list::{Fit, Placed, Rows, Table};
+use super::live_http;
 use super::look::Look;
-use super::view::{Figure, Head, Role, Side, View};
-use crate::analysis::{ActivitySubject, OperationSnapshot, Outcome};
+use super::view::{Figure, Head, Line, Role, Side, View};
+use crate::analysis::{ActivitySnapshot, ActivitySubject, Layer, OperationSnapshot, RunningActivity};
 use crate::app::pane::Tab;
-use crate::app::source::Source;
-use crate::model::{Count, CountRate, Nanoseconds};
+use crate::diagnosis::Source;
+use crate::model::{Count, CountRate, Nanoseconds, Percent};
+
+#[derive(Clone, Copy)]
+enum Row<'a> {
+    /// Requests with the same method and route.
+    Route(&'a OperationSnapshot, &'a ActivitySubject),
+    /// Requests whose routes are too many to be distinguished.
+    Others(&'a OperationSnapshot),
+    /// All of an operation that is no request.
+    Operation(&'a OperationSnapshot),
+}
+
+impl<'a> Row<'a> {
+    fn operation(self) -> &'a OperationSnapshot {
+        let (Self::Route(operation, _) | Self::Others(operation) | Self::Operation(operation)) = self;
+        operation
+    }
+
+    fn name(self) -> String {
+        match self {
+            Self::Route(_, route) if route.text.is_empty() => "(not in its events)".to_owned(),
+            Self::Route(_, route) => route.text.clone(),
+            Self::Others(_) => "(other routes)".to_owned(),
+            Self::Operation(operation) => {
+                // Several providers publish what has the same name.
+                let short = operation.provider.rsplit(['.', '-']).next().unwrap_or_default();
+                format!("{} ({short})", operation.name)
+            }
+        }
+    }
+
+    fn id(self) -> String {
+        format!("{} {}", self.operation().provider, self.name())
+    }
+
+    /// How many: those that ended where these are distinguished, else those that began.
+    fn count(self) -> u64 {
+        match self {
+            Self::Route(_, route) => route.count,
+            Self::Others(operation) => operation.others.count,
+            Self::Operation(operation) => operation.started,
+        }
+    }
+
+    fn failed(self) -> u64 {
+        match self {
+            Self::Route(_, route) => route.failed,
+            Self::Others(operation) => operation.others.failed,
+            Self::Operation(operation) => operation.failed,
+        }
+    }
+
+    fn rate(self) -> Option<f64> {
+        match self {
+            Self::Route(_, route) => Some(route.rate),
+            Self::Others(_) => None,
+            Self::Operation(operation) => Some(operation.rate),
+        }
+    }
+
+    fn quantiles_ns(self) -> Option<[u64; 3]> {
+        match self {
+            Self::Route(_, route) => Some(route.quantiles_ns),
+            Self::Others(_) => None,
+            Self::Operation(operation) => operation.quantiles_ns,
+        }
+    }
+
+    fn longest_ns(self) -> Option<u64> {
+        match self {
+            Self::Route(_, route) => Some(route.longest_ns),
+            Self::Others(_) => None,
+            Self::Operation(operation) => operation.quantiles_ns.map(|_| operation.longest_ns),
+        }
+    }
+
+    fn failures(self) -> String {
+        match self {
+            Self::Route(operation, route) => route.failures(operation.layer),
+            Self::Others(_) | Self::Operation(_) => String::new(),
+        }
+    }
+}
+
+/// Nanoseconds of all that ended.
+fn total_ns(operation: &OperationSnapshot) -> f64 {
+    operation.mean_ns.unwrap_or(0.0) * operation.ended as f64
+}
+
+/// Requests first, by route; then other operations, each where most time goes first.
+fn rows(activities: &ActivitySnapshot) -> Vec<Row<'_>> {
+    let has_routes = |operation: &&OperationSnapshot| !operation.layer.direction().is_empty() && !operation.subjects.is_empty();
+    let (requests, mut operations): (Vec<_>, Vec<_>) = activities.operations.iter().partition(has_routes);
+    operations.sort_by(|a, b| total_ns(b).total_cmp(&total_ns(a)).then(b.started.cmp(&a.started)));
+    let others = requests.iter().filter(|operation| operation.others.count > 0).map(|operation| Row::Others(operation));
+    let routes = activities.routes().into_iter().map(|(operation, route)| Row::Route(operation, route));
+    routes.chain(others).chain(operations.into_iter().map(Row::Operation)).collect()
+}
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let activities = &look.analysis.snapshot.activities;
-    let mut operations: Vec<&OperationSnapshot> = activities.operations.iter().collect();
-    let time = |operation: &OperationSnapshot| operation.mean_ns.unwrap_or(0.0) * operation.ended as f64;
-    operations.sort_by(|a, b| time(b).total_cmp(&time(a)).then(b.started.cmp(&a.started)));
-
-    let (failed, running) =
-        operations.iter().fold((0, 0), |(failed, running), operation| (failed + operation.failed, running + operation.running));
+    if activities.operations.is_empty()
+        && let Some(counters) = look.counters()
+    {
+        let (text, role) = look.missing(Source::Activities);
+        let View { mut head, list, cursor, copy, empty, .. } = live_http::view(look.state, Some(counters));
+        head.insert(0, Head::text(text, role));
+        return View { head, copy, empty, graphs: look.state.graphs_of(&live_http::GRAPHS), ..View::new(list, cursor, "") };
+    }
     let mut figures = Vec::new();
     // What was not recorded is not shown as zero.
     if !activities.operations.is_empty() {
         figures.push(Figure::new("requests", Count(activities.requests()), Role::Strong));
-        figures.push(Figure::new("in progress", running, if running > 0 { Role::Accent } else { Role::Text }));
     }
+    for (label, layer) in [("in flight, in", Layer::Server), ("in flight, out", Layer::Client)] {
+        if let Some(operation) = activities.operations.iter().find(|operation| operation.layer == layer) {
+            figures.push(Figure::new(label, Count(operation.running), if operation.running > 0 { Role::Accent } else { Role::Text }));
+        }
+    }
+    let failed = activities.failed();
     if failed > 0 {
         figures.push(Figure::new("failed", Count(failed), Role::Bad));
     }
-
     let mut head = vec![Head::Figures(figures)];
-    if let Some(operation) = operations.iter().find(|operation| operation.lacks_status()) {
-        let provider = &operation.provider;
-        let text =
-            format!("Requests served, by {provider}: its events have no status, and those that ended with an exception count as failed.");
+    if let Some(operation) = activities.operations.iter().find(|operation| operation.lacks_status()) {
+        let text = format!(
+            "Requests served: {} has no status, and only those that ended with an exception count as failed. Profile http records it (.NET 5 and later).",
+            operation.provider
+        );
         head.push(Head::text(text, Role::Dim));
     }
 
-    // Several providers publish requests, and there is not always room for their column.
-    let shared: Vec<&str> = operations.iter().map(|operation| operation.name.as_str()).collect();
-    let is_shared = move |name: &str| shared.iter().filter(|other| **other == name).count() > 1;
-    let duration = |quantile: usize| {
-        move |operation: &&OperationSnapshot| Cell::known(operation.quantiles_ns.map(|all| Nanoseconds(all[quantile])), Role::Text)
-    };
-    let Placed { list, cursor, selected } = Table::new(operations, |operation| format!("{} {}", operation.provider, operation.name))
-        .column("OPERATION", 0, Fit::Left, move |operation| {
-            let short = operation.provider.rsplit(['.', '-']).next().unwrap_or_default();
-            let name = if is_shared(&operation.name) { format!("{} ({short})", operation.name) } else { operation.name.clone() };
-            Cell::new(name, Role::Text)
-        })
-        .column("RATE", 8, Fit::Right, move |operation| Cell::new(CountRate(look.rate(operation.started, operation.rate)), Role::Events))
-        .column("STARTED", 7, Fit::Right, |operation| Cell::new(Count(operation.started), Role::Strong))
-        .column_if(failed > 0, "FAILED", 6, Fit::Right, |operation| match operation.failed {
+    let rows = rows(activities);
+    let quantile = |quantile: usize| move |row: &Row<'_>| Cell::known(row.quantiles_ns().map(|all| Nanoseconds(all[quantile])), Role::Text);
+    let has_failures = rows.iter().any(|row| !row.failures().is_empty());
+    let has_operations = rows.iter().any(|row| matches!(row, Row::Operation(_)));
+    let Placed { list, cursor, selected } = Table::new(rows, |row| row.id())
+        .column("DIR", 3, Fit::Left, |row| Cell::new(row.operation().layer.direction(), Role::Accent))
+        .column("REQUEST", 0, Fit::Left, |row| Cell::new(row.name(), if matches!(row, Row::Route(..)) { Role::Text } else { Role::Dim }))
+        .column("COUNT", 7, Fit::Right, |row| Cell::new(Count(row.count()), Role::Strong))
+        .column("P50", 7, Fit::Right, quantile(0))
+        .column("P95", 7, Fit::Right, quantile(1))
+        .column("P99", 7, Fit::Right, quantile(2))
+        .column_if(failed > 0, "FAILED", 6, Fit::Right, |row| match row.failed() {
             0 => Cell::EMPTY,
             failed => Cell::new(Count(failed), Role::Bad),
         })
-        .column("NOW", 4, Fit::Right, |operation| {
-            Cell::new(operation.running, if operation.running > 0 { Role::Accent } else { Role::Dim })
+        .column("RATE", 8, Fit::Right, move |row| Cell::known(row.rate().map(|rate| CountRate(look.rate(row.count(), rate))), Role::Events))
+        .column("MAX", 7, Fit::Right, |row| Cell::known(row.longest_ns().map(Nanoseconds), Role::Strong))
+        .column_if(has_failures, "FAILURES", 16, Fit::Left, |row| Cell::new(row.failures(), Role::Bad))
+        .growing_to(30)
+        .column_if(has_operations, "NOW", 4, Fit::Right, |row| match row {
+            Row::Operation(operation) => Cell::new(operation.running, if operation.running > 0 { Role::Accent } else { Role::Dim }),
+            Row::Route(..) | Row::Others(_) => Cell::EMPTY,
         })
-        .column("P50", 7, Fit::Right, duration(0))
-        .column("P95", 7, Fit::Right, duration(1))
-        .column("MAX", 7, Fit::Right, |operation| {
-            Cell::known(operation.quantiles_ns.map(|_| Nanoseconds(operation.longest_ns)), Role::Strong)
-        })
-        .column("PROVIDER", 30, Fit::Left, |operation| Cell::new(&operation.provider, Role::Dim))
         .place(look.state, Tab::Http);
 
     View {
         head,
         empty: look.empty(activities.operations.is_empty(), Source::Activities, "No operation matches the filter."),
-        side: selected.map(subjects),
-        copy: selected.map(|operation| ("operation", operation.name.clone())),
+        side: selected.map(|row| about(look, row)),
+        copy: selected.map(|row| ("request", row.name())),
         ..View::new(list, cursor, "")
     }
 }
 
-/// What the requests of an operation were about: URLs, hosts, statements.
+/// How the requests of a route ended, and which of its operation are in flight; of another operation what it was about.
+fn about<'a>(look: Look<'a>, row: Row<'a>) -> Side<'a> {
+    let operation = row.operation();
+    let Row::Route(_, route) = row else { return subjects(operation) };
+    let statuses = route.statuses();
+    let ended: Line = match statuses.is_empty() {
+        true => vec![("no status recorded".to_owned(), Role::Dim)],
+        false => vec![("ended with ".to_owned(), Role::Dim), (statuses, if route.failed > 0 { Role::Bad } else { Role::Good })],
+    };
+    let [which, all] = if operation.layer == Layer::Server { ["served", "served requests"] } else { ["sent", "requests that are sent"] };
+    let share = Percent(route.total_ns as f64 / total_ns(operation).max(1.0));
+    let mean = Nanoseconds(route.total_ns / route.count.max(1));
+    let time = format!("{which}, mean {mean}, {share} of the time of all {all}, {}", operation.provider);
+    let activities = &look.analysis.snapshot.activities;
+    let number = activities.operations.iter().position(|other| std::ptr::eq(other, operation));
+    let in_flight: Vec<_> = activities.running.iter().filter(|running| Some(running.operation) == number).collect();
+    let text = vec![vec![(row.name(), Role::Strong)], ended, vec![(time, Role::Text)]];
+    Side { lists: (!in_flight.is_empty()).then(|| running(look, in_flight)).into_iter().collect(), ..Side::text(text) }
+}
+
+/// Requests in flight, the longest first.
+fn running<'a>(look: Look<'a>, requests: Vec<&'a RunningActivity>) -> Rows<'a> {
+    let now = look.analysis.snapshot.now;
+    Table::new(requests, |request| format!("{} {}", request.since, request.subject))
+        .column("FOR", 7, Fit::Right, move |request| {
+            Cell::new(Nanoseconds(u64::try_from(now.saturating_sub(request.since)).unwrap_or(0)), Role::Accent)
+        })
+        .column("IN FLIGHT", 0, Fit::Left, |request| Cell::new(&request.subject, Role::Text))
+        .finish()
+}
+
+/// What the activities of an operation were about: hosts, statements.
 fn subjects(operation: &OperationSnapshot) -> Side<'_> {
     if operation.subjects.is_empty() {
         let text = "Durations need activity ids: profiles http and database record them.";
         return Side::text(vec![vec![(text.to_owned(), Role::Dim)]]);
     }
-    let has_status = operation.subjects.iter().any(|subject| subject.outcome != Outcome::Unknown);
-    let layer = operation.layer;
     let list = Table::new(operation.subjects.iter().collect(), |subject: &&ActivitySubject| subject.text.clone())
-        .column("REQUEST", 0, Fit::Left, |subject| {
+        .column("ABOUT", 0, Fit::Left, |subject| {
             let text = if subject.text.is_empty() { "(not in its events)" } else { &subject.text };
             Cell::new(text, Role::Text)
         })
-        .column_if(has_status, "STATUS", 6, Fit::Right, move |subject| {
-            let role = if layer.is_failure(subject.outcome) { Role::Bad } else { Role::Text };
-            match subject.outcome {
-                Outcome::Unknown => Cell::EMPTY,
-                Outcome::Status(status) => Cell::new(status, role),
-                Outcome::Failed => Cell::new("failed", role),
-            }
-        })
         .column("COUNT", 6, Fit::Right, |subject| Cell::new(Count(subject.count), Role::Strong))
         .column("TOTAL", 7, Fit::Right, |subject| Cell::new(Nanoseconds(subject.total_ns), Role::Events))
-        .column("MEAN", 7, Fit::Right, |subject| Cell::new(Nanoseconds(subject.total_ns / subject.count.max(1)), Role::Text))
+        .column("P50", 7, Fit::Right, |subject| Cell::new(Nanoseconds(subject.quantiles_ns[0]), Role::Text))
+        .column("P95", 7, Fit::Right, |subject| Cell::new(Nanoseconds(subject.quantiles_ns[1]), Role::Text))
         .column("MAX", 7, Fit::Right, |subject| Cell::new(Nanoseconds(subject.longest_ns), Role::Text));
     Side::list(list.finish())
 }

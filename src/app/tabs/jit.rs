@@ -7,7 +7,7 @@ use super::look::Look;
 use super::view::{Chart, Figure, Head, Role, Side, View};
 use crate::analysis::SlowMethod;
 use crate::app::pane::Tab;
-use crate::app::source::Source;
+use crate::diagnosis::Source;
 use crate::model::{Bytes, Count, CountRate, Nanoseconds};
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {

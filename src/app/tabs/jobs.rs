@@ -103,7 +103,6 @@ fn state_of_job(job: &Job) -> (Sign, Role, String, Role) {
 }
 
 impl State {
-    /// The selected job.
     pub(in crate::app) fn selected_activity(&self) -> Option<Activity<'_>> {
         placed(self).selected
     }

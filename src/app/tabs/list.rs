@@ -1,10 +1,10 @@
-//! A list: rows with an identity, and columns that each say how a row looks in them.
+//! A list: rows with an identity, and columns that each make a cell of a row.
 
 use ratatui::layout::Rect;
 
 use super::cell::Cell;
 use super::geometry::column_slots;
-use crate::analysis::{Field, Filter};
+use crate::analysis::{Field, Filter, name_rank};
 use crate::app::cursor::Cursor;
 use crate::app::pane::Tab;
 use crate::app::state::State;
@@ -23,10 +23,8 @@ pub enum Fit {
     Name,
 }
 
-/// The heading of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
-    /// The title.
     pub title: &'static str,
     /// How wide it is; 0 takes what is left.
     pub width: u16,
@@ -36,7 +34,6 @@ pub struct Column {
     pub most: u16,
     /// How text stands in it.
     pub fit: Fit,
-    /// Whether the list is sorted by it, and in which direction.
     pub sorted: Option<Direction>,
     /// Whether the list can be sorted by it.
     pub sortable: bool,
@@ -88,11 +85,9 @@ pub trait List {
     }
     /// Identity of a row, the same in a later snapshot.
     fn id(&self, row: usize) -> String;
-    /// What a row has in a column.
     fn cell(&self, row: usize, column: usize) -> Cell;
 }
 
-/// A list of any rows.
 pub type Rows<'a> = Box<dyn List + 'a>;
 
 type CellOf<'a, T> = Box<dyn Fn(&T) -> Cell + 'a>;
@@ -192,6 +187,14 @@ impl<'a, T: 'a> Table<'a, T> {
         T: Clone,
     {
         self.sort(state.views.sort(tab));
+        self.in_order(state, tab)
+    }
+
+    /// Finds the selected one among rows that are in order.
+    pub(super) fn in_order(self, state: &State, tab: Tab) -> Placed<'a, T>
+    where
+        T: Clone,
+    {
         let cursor = state.views.selected(tab, self.len(), |row| self.id(row));
         Placed { selected: self.rows.get(cursor.at).cloned(), list: self.finish(), cursor }
     }
@@ -207,13 +210,19 @@ impl<'a, T: 'a> Table<'a, T> {
             filter.passes(&texts.iter().map(|(column, text)| column.field(text)).collect::<Vec<_>>())
         });
     }
+
+    /// Puts those rows first whose text in the column of this title is what was typed, then those whose text begins so.
+    pub(in crate::app) fn sort_by_name(&mut self, title: &str, typed: &str) {
+        if let Some((_, name)) = self.columns.iter().find(|(column, _)| column.title == title) {
+            self.rows.sort_by_cached_key(|row| name_rank(typed, &name(row).into_text()));
+        }
+    }
 }
 
 /// The list of a tab, filtered.
 pub(super) struct Placed<'a, T> {
     pub(super) list: Rows<'a>,
     pub(super) cursor: Cursor,
-    /// The selected row.
     pub(super) selected: Option<T>,
 }
 

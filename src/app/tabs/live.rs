@@ -2,8 +2,10 @@
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
+use super::live_http;
+use super::threads::{sampled_at, top_frame};
 use super::view::{Figure, Head, Line, Role, View};
-use crate::analysis::{CounterSnapshot, CountersSnapshot};
+use crate::analysis::{CounterSnapshot, CountersSnapshot, ThreadId};
 use crate::app::action::{Action, attach};
 use crate::app::health::named;
 use crate::app::live_threads::LiveThread;
@@ -27,6 +29,7 @@ pub(super) fn view(state: &State, tab: Tab) -> Option<View<'_>> {
         Tab::Threads => {
             (threads(state, counters), &["Thread pool queue", "Lock contention", "Thread pool threads", "Completed work items"])
         }
+        Tab::Http => (live_http::view(state, counters), &live_http::GRAPHS),
         _ => return None,
     };
     let key = row.process.key;
@@ -47,13 +50,14 @@ fn heading(state: &State, tab: Tab, is_watched: bool) -> Line {
     let rest = match tab {
         Tab::Gc => "pauses and allocated types",
         Tab::Exceptions => "types, messages and stacks",
+        Tab::Http => "each path, requests sent",
         _ => "locks, thread pool",
     };
     let role = if is_watched { Role::Good } else { Role::Dim };
     vec![
         (from, role),
-        ("   Enter".to_owned(), Role::Accent),
-        (format!(" records {rest} ({})", state.profiles_of_tab(tab).join(" + ")), Role::Dim),
+        ("   Enter ".to_owned(), Role::Accent),
+        (format!("records {rest} ({})", state.profiles_of_tab(tab).join(" + ")), Role::Dim),
     ]
 }
 
@@ -68,17 +72,26 @@ pub(super) fn gc<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -
     ];
     let of = |name: &str| named(counters?, name);
     let rows: Vec<_> = PARTS.into_iter().filter_map(|(part, size, count)| Some((part, of(size)?, count.and_then(of)))).collect();
+    // These are sizes after the latest collection. Before the first, the runtime publishes 0 for all of them.
+    let has_collected = rows.iter().any(|(_, size, _)| size.value.is_some_and(|bytes| bytes > 0.0));
+    let sizes =
+        move |size: &CounterSnapshot| if has_collected { size.history.iter().map(|(_, value)| *value).collect() } else { Vec::new() };
     let table = Table::new(rows, |(part, _, _): &(&str, &CounterSnapshot, Option<&CounterSnapshot>)| (*part).to_owned())
         .column("HEAP", 5, Fit::Left, |(part, _, _)| Cell::new(part, Role::Text))
-        .column("SIZE", 8, Fit::Right, |(_, size, _)| Cell::known(size.value.map(|bytes| Bytes(bytes as u64)), Role::Strong))
+        .column("SIZE", 8, Fit::Right, move |(_, size, _)| match size.value {
+            Some(bytes) if has_collected => Cell::new(Bytes(bytes as u64), Role::Strong),
+            _ => Cell::Unknown,
+        })
         .column("COLLECTIONS", 11, Fit::Right, |(_, _, count)| Cell::known(count.and_then(|count| count.rate).map(CountRate), Role::Events))
-        .column("HISTORY", 0, Fit::Left, |(_, size, _)| Cell::Bars(size.history.iter().map(|(_, value)| *value).collect(), Role::Bytes));
+        .column("HISTORY", 0, Fit::Right, move |(_, size, _)| Cell::Bars(sizes(size), Role::Bytes));
     let mut figures = Vec::new();
     let megabytes = |name| of(name).and_then(|counter| counter.value).map(|mb| Bytes((mb * 1e6) as u64));
     figures.extend(megabytes("gc-heap-size").map(|bytes| Figure::new("heap", bytes, Role::Strong)));
-    figures.extend(megabytes("gc-committed").map(|bytes| Figure::new("committed", bytes, Role::Text)));
-    let fragmentation = of("gc-fragmentation").and_then(|counter| counter.value);
-    figures.extend(fragmentation.map(|percent| Figure::new("fragmentation", Percent(percent / 100.0), Role::Text)));
+    if has_collected {
+        figures.extend(megabytes("gc-committed").map(|bytes| Figure::new("committed", bytes, Role::Text)));
+        let fragmentation = of("gc-fragmentation").and_then(|counter| counter.value);
+        figures.extend(fragmentation.map(|percent| Figure::new("fragmentation", Percent(percent / 100.0), Role::Text)));
+    }
     let Placed { list, cursor, .. } = table.place(state, Tab::Gc);
     View { head: vec![Head::Figures(figures)], ..View::new(list, cursor, "") }
 }
@@ -109,12 +122,18 @@ fn threads<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View
         Some(rows) if rows.is_empty() => "/proc does not show its threads.",
         Some(_) => "Nothing matches the filter.",
     };
-    let Placed { list, cursor, .. } = listed(known.unwrap_or_default()).place(state, Tab::Threads);
-    View { head: vec![Head::Figures(figures)], ..View::new(list, cursor, empty) }
+    let Placed { list, cursor, .. } = listed(state, known.unwrap_or_default()).place(state, Tab::Threads);
+    let mut head = vec![Head::Figures(figures)];
+    if state.details.stacks.get().is_none() {
+        head.push(Head::text(format!("{} samples the top frame of each thread.", state.key(Action::Stacks)), Role::Dim));
+    }
+    View { head, ..View::new(list, cursor, empty) }
 }
 
 /// The threads of a process as /proc has them.
-pub(super) fn listed(rows: Vec<LiveThread<'_>>) -> Table<'_, LiveThread<'_>> {
+pub(super) fn listed<'a>(state: &'a State, rows: Vec<LiveThread<'a>>) -> Table<'a, LiveThread<'a>> {
+    let tops = state.top_frames();
+    let id = |row: &LiveThread<'_>| Some(ThreadId::of(row.thread.thread));
     Table::new(rows, |row: &LiveThread<'_>| row.thread.thread.to_string())
         .column("CPU%", 6, Fit::Right, |row| {
             let role = if row.cpu.is_some_and(|share| share >= 0.005) { Role::Strong } else { Role::Dim };
@@ -135,7 +154,14 @@ pub(super) fn listed(rows: Vec<LiveThread<'_>>) -> Table<'_, LiveThread<'_>> {
             Cell::new(word, role)
         })
         .column("THREAD", 8, Fit::Right, |row| Cell::new(row.thread.thread, Role::Dim))
-        .column("NAME", 0, Fit::Left, |row| Cell::new(&row.thread.name, Role::Text))
+        .column("NAME", 16, Fit::Left, |row| Cell::new(&row.thread.name, Role::Text))
+        .shrinking_to(10)
+        .growing_to(32)
+        .column("TOP FRAME", 0, Fit::Name, {
+            let tops = tops.clone();
+            move |row| top_frame(&tops, id(row))
+        })
+        .column_if(!tops.is_empty(), "SAMPLED", 9, Fit::Right, move |row| sampled_at(&tops, id(row)))
 }
 
 impl State {

@@ -6,8 +6,8 @@ use super::look::Look;
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{LEVELS, LogMessage};
 use crate::app::pane::Tab;
-use crate::app::source::Source;
 use crate::app::text::width;
+use crate::diagnosis::Source;
 use crate::model::{Count, CountRate, Stopwatch};
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
@@ -41,7 +41,6 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     }
 }
 
-/// All of a message.
 fn whole(message: &LogMessage) -> Vec<Line> {
     let facts = format!("   thread {}   event {}", message.thread, message.event_id);
     let mut lines = vec![vec![(message.logger.clone(), Role::Accent), (facts, Role::Dim)], vec![(message.text.clone(), Role::Text)]];

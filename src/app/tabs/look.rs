@@ -1,24 +1,18 @@
 //! What the tabs of a recording are made from.
 
-use super::list::List;
 use super::view::{Line, Role};
-use crate::analysis::{Counts, KernelSamples, SampleFilter};
+use crate::analysis::{CountersSnapshot, Counts, KernelSamples, SampleFilter};
 use crate::app::action::Action;
-use crate::app::cursor::Cursor;
-use crate::app::pane::Tab;
 use crate::app::recordings::Tracked;
-use crate::app::source::Source;
 use crate::app::state::State;
+use crate::diagnosis::Source;
 use crate::model::{NativeAotGap, RecordingAnalysis};
 
 /// The recording that is shown, and what is in it.
 #[derive(Clone, Copy)]
 pub struct Look<'a> {
-    /// Everything.
     pub state: &'a State,
-    /// The recording.
     pub tracked: &'a Tracked,
-    /// What is in it.
     pub analysis: &'a RecordingAnalysis,
 }
 
@@ -39,7 +33,7 @@ impl<'a> Look<'a> {
         self.analysis.rate(self.over(), count, recent)
     }
 
-    /// A frame of a stack; where its method is not resolved, that is said.
+    /// A frame of a stack; where its method is not resolved, with a mark.
     pub(super) fn frame(&self, frame: &str) -> Line {
         let mut line = vec![("at ".to_owned(), Role::Dim)];
         if frame.starts_with("0x") {
@@ -50,14 +44,9 @@ impl<'a> Look<'a> {
         line
     }
 
-    /// What is said behind the address of a method without a name.
+    /// The mark behind the address of a method without a name.
     pub fn unresolved(&self) -> &'static str {
         if self.over() { "(unresolved)" } else { "(not resolved yet)" }
-    }
-
-    /// The selected row of a tab's list.
-    pub(super) fn cursor(&self, tab: Tab, list: &dyn List) -> Cursor {
-        self.state.views.selected(tab, list.len(), |row| list.id(row))
     }
 
     /// The samples that are shown: those of the chosen thread, or all.
@@ -67,7 +56,13 @@ impl<'a> Look<'a> {
             .count(SampleFilter { thread: self.state.shown_thread(), ..SampleFilter::ALL })
     }
 
-    /// What is said in place of an empty list: why its source has no events, or else that nothing matches.
+    /// The counters of the process, while it is recorded and watched.
+    pub(super) fn counters(&self) -> Option<&'a CountersSnapshot> {
+        let key = self.state.list.selected().filter(|_| !self.over())?;
+        self.state.watches.of(key)?.counters.as_deref()
+    }
+
+    /// The text in place of an empty list: why its source has no events, or else that nothing matches.
     pub(super) fn empty(&self, is_missing: bool, source: Source, unmatched: &str) -> (String, Role) {
         if is_missing { self.missing(source) } else { (unmatched.to_owned(), Role::Dim) }
     }

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use super::cell::Cell;
-use super::list::{Fit, Rows, Table};
+use super::list::{Fit, Placed, Table};
 use super::look::Look;
-use super::threads::{core_share, threads};
+use super::threads::{ESTIMATED, core_share, may_be_waiting, threads, times};
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{Counts, MethodCount, Origin, ProfileFrame, SampleCount};
 use crate::app::action::Action;
-use crate::app::call_tree::{TreeRow, short_name};
+use crate::app::call_tree::{TreeRow, short_label, short_name};
 use crate::app::pane::Tab;
 use crate::app::sampling::{Sampling, Shape};
-use crate::app::source::Source;
+use crate::diagnosis::Source;
 use crate::model::{Count, CpuTime, Nanoseconds, NoCpuTime, Percent};
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
@@ -20,8 +20,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let counts = look.counts();
     let cpu = cpu(look);
     if counts.samples().all() == 0 && look.state.shown_thread().is_none() && cpu.is_none() {
-        let list = methods(look, Vec::new());
-        let cursor = look.cursor(Tab::Methods, list.as_ref());
+        let Placed { list, cursor, .. } = methods(look, Vec::new());
         return View { empty: look.missing(Source::Samples), ..View::new(list, cursor, "") };
     }
     let mut head =
@@ -30,28 +29,37 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         let text = if remedy.is_empty() { why.to_string() } else { format!("for CPU time of all code: {remedy}") };
         head.push(Head::text(text, Role::Warning));
     }
-    let shown = look.state.methods();
-    let rows = if look.state.is_tree() { look.state.tree_rows() } else { Vec::new() };
-    let list = match sampling.shape {
-        Shape::List | Shape::Flame => methods(look, shown.clone()),
-        Shape::Tree | Shape::Callers => tree(look, &rows),
-        Shape::Threads => threads(look, look.state.thread_rows()).finish(),
+    let named = |frame: &ProfileFrame| ("method", frame.full_name());
+    let (list, cursor, frame, copy) = match sampling.shape {
+        Shape::List => {
+            let Placed { list, cursor, selected } = methods(look, look.state.methods());
+            let frame = selected.map(|(_, frame)| frame);
+            (list, cursor, frame, frame.map(named))
+        }
+        Shape::Flame => {
+            let Placed { list, cursor, .. } = methods(look, look.state.methods());
+            (list, cursor, None, look.state.flame().and_then(|flame| flame.selected_frame()).map(named))
+        }
+        Shape::Tree | Shape::Callers => {
+            let Placed { list, cursor, selected } = tree(look);
+            let frame = selected.and_then(|row| look.state.samples()?.profile().frame_at(row.node.frame));
+            (list, cursor, frame, frame.map(named))
+        }
+        Shape::Threads => {
+            let Placed { list, cursor, selected } = threads(look, look.state.thread_rows()).in_order(look.state, Tab::Methods);
+            (list, cursor, None, selected.and_then(|row| Some(("thread", row.thread?.to_string()))))
+        }
     };
-    let cursor = look.cursor(Tab::Methods, list.as_ref());
     let empty = match (look.state.views.filter(Tab::Methods).is_empty(), counts.samples().all()) {
         (false, _) => "No method matches the filter.".to_owned(),
         (true, 0) if cpu.is_some() => format!("No CPU time so far: all threads wait. {} shows for what.", look.state.key(Action::Threads)),
         (true, 0) => "This thread has no sample here. Backspace: all threads.".to_owned(),
         (true, _) => format!("All threads wait: {} shows where.", look.state.key(Action::Waiting)),
     };
-    let selected = match sampling.shape {
-        Shape::List => shown.get(cursor.at).map(|(_, frame)| *frame),
-        _ => rows.get(cursor.at).and_then(|row| look.state.samples()?.profile().frame_at(row.node.frame)),
-    };
     View {
         head,
-        side: selected.map(|frame| Side { wide: u16::MAX, ..Side::text(vec![about(frame)]) }),
-        copy: look.state.shown_frame(cursor.at),
+        side: frame.map(|frame| Side { wide: u16::MAX, ..Side::text(vec![about(frame)]) }),
+        copy,
         filtered: Sampling::COLUMNS.to_vec(),
         ..View::new(list, cursor, empty)
     }
@@ -106,7 +114,11 @@ fn figures(counts: &Counts<'_>) -> Vec<Figure> {
     let share = |part: u64, all: u64| Percent(part as f64 / all.max(1) as f64);
     let mut all = vec![Figure::new("samples", Count(samples.all()), Role::Strong)];
     if counts.tell_waiting() {
-        all.push(Figure::new("running", share(samples.running_ns, samples.all_ns()), Role::Strong));
+        all.push(Figure::new(
+            if profile.is_weighed { "running" } else { "may be waiting" },
+            share(samples.running_ns, samples.all_ns()),
+            Role::Strong,
+        ));
         all.push(Figure::new("waiting", share(samples.waiting_ns, samples.all_ns()), Role::Text));
     }
     if counts.unresolved() > 0 {
@@ -135,7 +147,7 @@ fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
     if let Some(cpu) = cpu(look) {
         let (action, other) = match look.analysis.profile.is_empty() {
             true => (Action::Threads, "threads"),
-            false => (Action::Waiting, "thread time of managed code, waiting too"),
+            false => (Action::Waiting, "thread time, managed only"),
         };
         let key = look.state.key(action);
         let blind = if cpu.sees_kernel || look.over() { "" } else { "; kernel code not visible without root or CAP_PERFMON" };
@@ -143,12 +155,14 @@ fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
         return line;
     }
     let key = look.state.key(Action::Waiting);
-    let (text, role) = match (counts.tell_waiting(), sampling.waiting || sampling.shape == Shape::Threads) {
-        (true, true) if sampling.shape == Shape::Threads => {
-            ("thread time; CPU is processor time, from /proc. Enter: methods of the thread".to_owned(), Role::Dim)
+    let (text, role) = match (counts.tell_waiting(), sampling.waiting) {
+        (true, _) if sampling.shape == Shape::Threads => (format!("{}.  Enter: methods of the thread", times(look)), Role::Dim),
+        (true, true) if counts.profile().is_weighed => {
+            (format!("thread time (managed only, includes waiting; {key}: CPU only)"), Role::Dim)
         }
-        (true, true) => (format!("thread time (managed only, includes waiting; {key}: running only)"), Role::Dim),
-        (true, false) => (format!("thread time (managed only, includes waiting that is not recognised; {key}: all)"), Role::Dim),
+        (true, true) => (format!("thread time (managed only, includes waiting; {key}: without known waits)"), Role::Dim),
+        (true, false) if counts.profile().is_weighed => (format!("{ESTIMATED} (managed only; {key}: all)"), Role::Dim),
+        (true, false) => (format!("{} (managed only; {key}: all)", may_be_waiting(counts)), Role::Dim),
         // A thread that waits is recognised by the name of the method that it is in.
         (false, _) if look.over() => {
             ("thread time: many names are unresolved, so that waiting threads seem to run".to_owned(), Role::Warning)
@@ -159,7 +173,7 @@ fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
     line
 }
 
-fn methods<'a>(look: Look<'a>, rows: Vec<(MethodCount, &'a ProfileFrame)>) -> Rows<'a> {
+fn methods<'a>(look: Look<'a>, rows: Vec<(MethodCount, &'a ProfileFrame)>) -> Placed<'a, (MethodCount, &'a ProfileFrame)> {
     if let Some(cpu) = cpu(look) {
         let table = Table::new(rows, |(_, frame): &(MethodCount, &ProfileFrame)| frame.full_name());
         return cpu_times(table, cpu, ["SELF", "TOTAL"], |(method, _)| [method.own, method.total])
@@ -172,8 +186,7 @@ fn methods<'a>(look: Look<'a>, rows: Vec<(MethodCount, &'a ProfileFrame)>) -> Ro
             .column(Sampling::COLUMNS[1], 22, Fit::Left, |(_, frame)| Cell::new(&frame.module, Role::Dim))
             .growing_to(48)
             .sorted_by("SELF")
-            .sortable_by(&Sampling::SORTABLE, look.state.views.sort(Tab::Methods))
-            .finish();
+            .sorted(look.state, Tab::Methods);
     }
     shares(look, Table::new(rows, |(_, frame)| frame.full_name()), |(method, _)| (method.own, method.total))
         .column(Sampling::COLUMNS[0], 0, Fit::Name, move |(_, frame)| match frame.is_known() {
@@ -185,8 +198,7 @@ fn methods<'a>(look: Look<'a>, rows: Vec<(MethodCount, &'a ProfileFrame)>) -> Ro
         .column("TIER", 8, Fit::Left, |(_, frame)| Cell::known(kind(frame), Role::Dim))
         .growing_to(19)
         .sorted_by("SELF")
-        .sortable_by(&Sampling::SORTABLE, look.state.views.sort(Tab::Methods))
-        .finish()
+        .sorted(look.state, Tab::Methods)
 }
 
 /// The highest tier of a method, or whose code it is.
@@ -228,24 +240,25 @@ fn cpu_times<'a, T: 'a>(
         .column(second, 7, Fit::Right, move |row| time(of(row)[1], Role::Text))
 }
 
-fn tree<'a>(look: Look<'a>, rows: &[TreeRow]) -> Rows<'a> {
+fn tree(look: Look<'_>) -> Placed<'_, TreeRow> {
     let title = match look.state.views.sampling.shape {
         Shape::Callers => "METHOD AND ITS CALLERS",
         _ => "METHOD (CALL TREE)",
     };
-    let table = Table::new(rows.to_vec(), |row: &TreeRow| row.path.clone());
+    let rows = if look.state.is_tree() { look.state.tree_rows(Tab::Methods) } else { Vec::new() };
+    let table = Table::new(rows, |row: &TreeRow| row.path.clone());
     if let Some(cpu) = cpu(look) {
         return cpu_times(table, cpu, ["TOTAL", "SELF"], |row| [row.node.total, row.node.own])
             .column(title, 0, Fit::Name, |TreeRow { node, branch, .. }| {
-                Cell::Node(branch.clone(), node.origin.label(short_name(&node.name)), role(node.origin))
+                Cell::Node(branch.clone(), short_label(node.origin, &node.name), role(node.origin))
             })
-            .finish();
+            .in_order(look.state, Tab::Methods);
     }
     shares(look, table, |row| (row.node.own, row.node.total))
         .column(title, 0, Fit::Name, |TreeRow { node, branch, .. }| {
             Cell::Node(branch.clone(), short_name(&node.name).to_owned(), Role::Text)
         })
-        .finish()
+        .in_order(look.state, Tab::Methods)
 }
 
 /// Self and total time as shares of what counts, and as a bar: self, then what it calls.

@@ -1,7 +1,8 @@
-//! The tabs: each is one module that says what it shows. The view, the mouse, the paging and the copy menu all ask here.
+//! The tabs: each is one module with all that it shows, for the view, the mouse, the paging and the copy menu.
 //!
 //! To add a tab: a variant of [`Tab`] with its title, and a module whose `view` builds a [`View`].
 
+mod allocations;
 mod assemblies;
 mod cell;
 mod compare;
@@ -17,6 +18,7 @@ mod jit;
 mod jobs;
 mod list;
 mod live;
+mod live_http;
 mod logs;
 mod look;
 mod methods;
@@ -24,6 +26,7 @@ mod overview;
 mod slowdown;
 mod stacks;
 mod threads;
+mod type_tree;
 mod view;
 
 pub use cell::{Cell, CellValue};

@@ -4,9 +4,9 @@ use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
 use super::look::Look;
 use super::view::{Head, Line, Role, Side, Sign, View};
-use crate::app::pane::Tab;
-use crate::app::slowdown::{Evidence, Slowdown, slowdowns};
+use crate::app::pane::{RowKind, Tab};
 use crate::app::state::State;
+use crate::diagnosis::{Cause, Evidence, Slowdown, slowdowns};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Percent, Stopwatch};
 
@@ -23,7 +23,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     if recording.dropped + recording.unanalysed > 0 {
         head.push(("   events are missing: figures are too low".to_owned(), Role::Warning));
     }
-    let files = state.shows_files();
+    let of = state.row_kind();
     let Placed { list, cursor, selected } = Table::new(all, |slowdown: &Slowdown| slowdown.cause.title().to_owned())
         .column("", 1, Fit::Left, |slowdown| match slowdown.severity {
             Some(_) if slowdown.is_problem() => Cell::Sign(Sign::Trouble, Role::Bad),
@@ -39,14 +39,14 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
             Some(share) => Cell::Meter(vec![(share.min(1.0), if slowdown.is_problem() { Role::Bad } else { Role::Events })]),
             None => Cell::EMPTY,
         })
-        .column("KEY", 5, Fit::Left, move |slowdown| Cell::new(key(slowdown, files), Role::Accent))
+        .column("KEY", 5, Fit::Left, move |slowdown| Cell::new(key(slowdown, of), Role::Accent))
         .column("FOUND", 0, Fit::Left, |slowdown| {
             Cell::new(&slowdown.text, if slowdown.severity.is_some() { Role::Text } else { Role::Dim })
         })
         .place(state, Tab::Slowdown);
     let side = selected.as_ref().map(|slowdown| {
         let role = if slowdown.is_problem() { Role::Strong } else { Role::Text };
-        let advice = format!("{}: tab {}", key(slowdown, files), slowdown.cause.tab().titles()[0]);
+        let advice = format!("{}: tab {}", key(slowdown, of), tab(slowdown.cause).titles()[0]);
         Side { wide: u16::MAX, ..Side::text(vec![vec![(slowdown.text.clone(), role)], vec![(advice, Role::Dim)]]) }
     });
     View {
@@ -57,9 +57,19 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     }
 }
 
+fn tab(cause: Cause) -> Tab {
+    match cause {
+        Cause::Cpu | Cause::Logging | Cause::Waiting => Tab::Methods,
+        Cause::Gc => Tab::Gc,
+        Cause::CpuWait | Cause::Locks | Cause::ThreadPool => Tab::Threads,
+        Cause::Exceptions => Tab::Exceptions,
+        Cause::Http => Tab::Http,
+    }
+}
+
 /// The key that leads to the tab of a cause; Enter does for the selected one.
-fn key(slowdown: &Slowdown, files: bool) -> &'static str {
-    match slowdown.cause.tab().key(files) {
+fn key(slowdown: &Slowdown, of: RowKind) -> &'static str {
+    match tab(slowdown.cause).key(of) {
         "Tab" => "Enter",
         digit => digit,
     }
@@ -75,6 +85,7 @@ fn causes(look: Look<'_>) -> Vec<Slowdown> {
         elapsed,
         what: &recording.what,
         runtime,
+        cpu_supply: recording.cpu_supply,
         thresholds: &look.state.options.thresholds,
     })
 }
@@ -89,7 +100,7 @@ impl State {
             causes.into_iter().find(|slowdown| slowdown.cause.title() == title)
         });
         if let Some(slowdown) = cause {
-            self.tab = slowdown.cause.tab();
+            self.tab = tab(slowdown.cause);
         }
     }
 }

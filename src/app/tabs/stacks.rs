@@ -7,8 +7,8 @@ use crate::analysis::{StackGroup, ThreadId};
 use crate::app::action::{Action, Status};
 use crate::app::details::Answer;
 use crate::app::pane::Tab;
-use crate::app::slowdown::is_own;
 use crate::app::state::State;
+use crate::diagnosis::is_own;
 use crate::model::{Count, SafeText};
 
 /// The stacks of all threads of a process.
@@ -57,9 +57,9 @@ fn own(group: &StackGroup) -> Option<&str> {
 
 fn heading(state: &State) -> Line {
     match &state.details.stacks {
-        Answer::Unasked => Vec::new(),
-        Answer::Asked(_) => vec![("Sampling all threads …".to_owned(), Role::Dim)],
-        Answer::Here(_) | Answer::Failed(_) => {
+        Answer::NotRequested => Vec::new(),
+        Answer::Requested(_) => vec![("Sampling all threads …".to_owned(), Role::Dim)],
+        Answer::Received(_) | Answer::Failed(_) => {
             vec![(state.key(Action::Stacks), Role::Accent), (" samples all threads again".to_owned(), Role::Dim)]
         }
     }
@@ -68,14 +68,14 @@ fn heading(state: &State) -> Line {
 /// What is shown in place of an empty list.
 fn empty(state: &State) -> (String, Role) {
     match (&state.details.stacks, Action::Stacks.status(state)) {
-        (Answer::Here(_), _) => ("No stack matches the filter.".to_owned(), Role::Dim),
+        (Answer::Received(_), _) => ("No stack matches the filter.".to_owned(), Role::Dim),
         (Answer::Failed(reason), _) => (reason.to_string(), Role::Warning),
-        (Answer::Unasked, Status::Refused(reason)) => (reason, Role::Warning),
-        (Answer::Unasked, _) => {
+        (Answer::NotRequested, Status::Refused(reason)) => (reason, Role::Warning),
+        (Answer::NotRequested, _) => {
             let key = state.key(Action::Stacks);
             (format!("{key}: what is every thread doing now? All threads are stopped for a moment."), Role::Text)
         }
-        (Answer::Asked(_), _) => (String::new(), Role::Dim),
+        (Answer::Requested(_), _) => (String::new(), Role::Dim),
     }
 }
 

@@ -8,13 +8,14 @@ use super::live::listed;
 use super::logs::at;
 use super::look::Look;
 use super::view::{Chart, Figure, Head, Role, Side, View};
-use crate::analysis::{Adjustment, ContentionSite, ContentionSnapshot, SampleCount, ThreadId, ThreadPoolSnapshot};
+use crate::analysis::{Adjustment, ContentionSite, ContentionSnapshot, Counts, SampleCount, SampleFilter, ThreadId, ThreadPoolSnapshot};
 use crate::app::action::Action;
 use crate::app::pane::Tab;
 use crate::app::sampling::ThreadRow;
-use crate::app::source::Source;
+use crate::app::top_frames::TopFrames;
 use crate::clr::payload::AdjustmentReason;
-use crate::model::{Count, CountRate, CpuThread, Nanoseconds, Percent};
+use crate::diagnosis::Source;
+use crate::model::{Count, CountRate, CpuThread, Nanoseconds, Percent, Stopwatch};
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let (pool, locks) = (&look.analysis.snapshot.thread_pool, &look.analysis.snapshot.contention);
@@ -29,16 +30,13 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     }
     let rows = look.state.thread_rows().into_iter().skip(1).collect::<Vec<_>>();
     if !rows.is_empty() {
-        // Of the threads of a file /proc knows nothing any more.
-        let cpu = if look.state.shows_files() { "" } else { "; CPU from /proc" };
-        let methods = Tab::Methods.key(look.state.shows_files());
-        let what = if look.analysis.cpu_time(true).is_some() { "time on a processor and off it" } else { "thread time" };
+        let methods = Tab::Methods.key(look.state.row_kind());
         let key = look.state.key(Action::Threads);
-        head.push(Head::text(format!("{what}{cpu}.  {methods} and {key}: the methods of one thread"), Role::Dim));
+        head.push(Head::text(format!("{}.  {methods} and {key}: methods of one thread", times(look)), Role::Dim));
     }
     let live = look.state.details.threads.rows().filter(|_| rows.is_empty() && !look.over());
     let Placed { list, cursor, .. } = match live {
-        Some(threads) => listed(threads).place(look.state, Tab::Threads).untyped(),
+        Some(threads) => listed(look.state, threads).place(look.state, Tab::Threads).untyped(),
         None => threads(look, rows).place(look.state, Tab::Threads).untyped(),
     };
     let beside = [(locks.count > 0).then(|| sites(look, locks).finish()), (!pool.recent.is_empty()).then(|| adjustments(pool))];
@@ -65,6 +63,26 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         side: (!lists.is_empty()).then(|| Side { lists, wide: 110, ..Side::text(Vec::new()) }),
         ..View::new(list, cursor, if is_filtered { "Nothing matches the filter." } else { "" })
     }
+}
+
+/// What the times of the threads are.
+pub(super) fn times(look: Look<'_>) -> String {
+    if look.analysis.cpu_time(true).is_some() {
+        return "time on a processor and off it".to_owned();
+    }
+    let profile = look.analysis.profile(true);
+    match profile.is_weighed {
+        true => "RUNNING is from samples and CPU times".to_owned(),
+        false => may_be_waiting(&profile.count(SampleFilter::ALL)),
+    }
+}
+
+/// Where the time that threads run comes from.
+pub(super) const ESTIMATED: &str = "CPU time, from samples and CPU times of threads";
+
+/// What is known of samples where the CPU times of their threads are not.
+pub(super) fn may_be_waiting(counts: &Counts<'_>) -> String {
+    format!("{} samples may be of waiting threads", Count(counts.samples().running))
 }
 
 fn missing(look: Look<'_>, what: &str, source: Source) -> Head {
@@ -150,7 +168,8 @@ fn adjustments(pool: &ThreadPoolSnapshot) -> Rows<'_> {
 
 /// Threads: their times on a processor and off it where the kernel samples them.
 pub(super) fn threads<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a, ThreadRow<'a>> {
-    let Some(cpu) = look.analysis.cpu_time(true) else { return sampled(look, rows) };
+    let tops = look.state.top_frames();
+    let Some(cpu) = look.analysis.cpu_time(true) else { return sampled(look, rows, tops) };
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let all = ns(cpu.threads.iter().map(|thread| thread.cpu).sum());
     // It is exact where the kernel counts it.
@@ -163,6 +182,7 @@ pub(super) fn threads<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a,
         .column("CPU", 7, Fit::Right, move |row| Cell::new(Nanoseconds(of(row)), Role::Strong))
         .column("THREAD", 8, Fit::Right, move |row| thread_number(row, shown))
         .column("NAME", 15, Fit::Left, thread_name)
+        .shrinking_to(10)
         .column_if(!cpu.recent.is_zero(), "NOW%", 6, Fit::Right, move |row| core_share(row.samples.recent_ns, cpu.recent, Role::Events))
         .column("CPU%", 6, Fit::Right, move |row| core_share(of(row), cpu.elapsed, Role::Text))
         .column("OFF CPU", 0, Fit::Left, |row| {
@@ -170,6 +190,29 @@ pub(super) fn threads<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a,
             let words = parts.iter().map(|(wait, share)| format!("{wait} {}", Percent(*share)));
             Cell::new(words.collect::<Vec<_>>().join(", "), Role::Dim)
         })
+        .column("TOP FRAME", 40, Fit::Name, {
+            let tops = tops.clone();
+            move |row| top_frame(&tops, row.thread)
+        })
+        .shrinking_to(14)
+        .growing_to(64)
+        .column("SAMPLED", 9, Fit::Right, move |row| sampled_at(&tops, row.thread))
+}
+
+/// The innermost method of a thread; "all threads" have none.
+pub(super) fn top_frame(tops: &TopFrames<'_>, thread: Option<ThreadId>) -> Cell {
+    match thread.map(|thread| tops.get(&thread)) {
+        None => Cell::EMPTY,
+        Some(None) => Cell::Unknown,
+        Some(Some(frame)) => Cell::new(frame.name, if frame.is_current() { Role::Text } else { Role::Dim }),
+    }
+}
+
+/// How long ago that was.
+pub(super) fn sampled_at(tops: &TopFrames<'_>, thread: Option<ThreadId>) -> Cell {
+    let Some(frame) = thread.and_then(|thread| tops.get(&thread)) else { return Cell::EMPTY };
+    let text = if frame.is_current() { "now".to_owned() } else { format!("{} ago", Stopwatch(frame.age)) };
+    Cell::Number(frame.age.as_secs_f64(), text, Role::Dim)
 }
 
 /// CPU time as a share of one core, in percent.
@@ -195,15 +238,28 @@ fn thread_name(row: &ThreadRow<'_>) -> Cell {
 }
 
 /// Threads with the time of their samples and what they took of the processors.
-fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a, ThreadRow<'a>> {
+fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>, tops: TopFrames<'a>) -> Table<'a, ThreadRow<'a>> {
     let most = rows.iter().filter(|row| row.thread.is_some()).map(|row| row.samples.all_ns()).max().unwrap_or(1).max(1) as f64;
     let shown = look.state.shown_thread();
     // Threads have the numbers of their processes before theirs where there are several.
     let width = rows.iter().filter_map(|row| row.thread).map(|thread| thread.to_string().len()).max().unwrap_or(0).clamp(8, 18) as u16;
+    let running = if look.analysis.profile(true).is_weighed { ("RUNNING", 7) } else { ("RUN/WAIT", 8) };
     let time = |samples: u64, ns: u64, role: Role| Cell::known((samples > 0).then_some(Nanoseconds(ns)), role);
     Table::new(rows, |row: &ThreadRow<'_>| format!("{:?}", row.thread))
-        .column("RUNNING", 7, Fit::Right, move |row| time(row.samples.running, row.samples.running_ns, Role::Strong))
+        .column(running.0, running.1, Fit::Right, move |row| time(row.samples.running, row.samples.running_ns, Role::Strong))
         .column("WAITING", 7, Fit::Right, move |row| time(row.samples.waiting, row.samples.waiting_ns, Role::Text))
+        .column("THREAD", width, Fit::Right, move |row| thread_number(row, shown))
+        .column("NAME", 15, Fit::Left, thread_name)
+        .shrinking_to(10)
+        .growing_to(32)
+        .column("TOP FRAME", 0, Fit::Name, {
+            let tops = tops.clone();
+            move |row| top_frame(&tops, row.thread)
+        })
+        .column("CPU", 7, Fit::Right, |row| {
+            Cell::known(row.usage.map(|usage| Nanoseconds(u64::try_from(usage.cpu.as_nanos()).unwrap_or(u64::MAX))), Role::Bytes)
+        })
+        .column("SAMPLED", 9, Fit::Right, move |row| sampled_at(&tops, row.thread))
         .column("", 12, Fit::Left, move |row| match row.thread {
             Some(_) => {
                 let SampleCount { running_ns, waiting_ns, .. } = row.samples;
@@ -211,9 +267,4 @@ fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a, ThreadRow<
             }
             None => Cell::EMPTY,
         })
-        .column("CPU", 7, Fit::Right, |row| {
-            Cell::known(row.usage.map(|usage| Nanoseconds(u64::try_from(usage.cpu.as_nanos()).unwrap_or(u64::MAX))), Role::Bytes)
-        })
-        .column("THREAD", width, Fit::Right, move |row| thread_number(row, shown))
-        .column("NAME", 0, Fit::Left, thread_name)
 }

@@ -6,66 +6,46 @@ use crate::analysis::Timeline;
 use crate::app::cursor::Cursor;
 use crate::app::findings::Finding;
 
-/// What a style stands for; a theme says how it looks.
+/// What a style stands for; a theme has its colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Ordinary text.
     Text,
-    /// What matters less.
     Dim,
-    /// What matters most.
     Strong,
-    /// A heading.
     Accent,
-    /// What is well.
     Good,
-    /// What asks for a look.
     Warning,
-    /// What is wrong.
     Bad,
     /// What is new, and keys.
     Key,
-    /// Sizes.
     Bytes,
-    /// Rates and durations.
     Events,
-    /// The rest of a meter.
     Border,
-    /// A part of a whole, by its place.
     Part(usize),
     /// A label on a ground of its own.
     Chip,
-    /// What is being recorded.
     Recording,
 }
 
-/// A sign; a theme says which.
+/// A sign; a theme has its character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
-    /// Under way.
     Waiting,
-    /// Being recorded.
     Recording,
-    /// Coming to its end.
     Stopping,
     /// Well.
     Yes,
     /// Failed.
     No,
-    /// With a defect.
     Trouble,
-    /// Running.
     Running,
-    /// Watched.
     Watched,
-    /// Ended.
     Gone,
 }
 
 /// A labelled value in the line above a list.
 #[derive(Debug, Clone)]
 pub struct Figure {
-    /// The label.
     pub label: &'static str,
     /// The value, with its unit.
     pub value: String,
@@ -82,13 +62,11 @@ impl Figure {
 /// A figure over time.
 #[derive(Debug, Clone, Copy)]
 pub struct Chart<'a> {
-    /// The title.
     pub title: &'static str,
     /// How the curve looks.
     pub role: Role,
     /// Writes a value of its axis.
     pub unit: fn(f64) -> String,
-    /// The values.
     pub line: &'a Timeline,
     /// Whether the figure keeps its value until it changes; else it is a sum, and 0 where there is no value.
     pub keeps_value: bool,
@@ -102,7 +80,6 @@ pub type Line = Vec<(String, Role)>;
 pub enum Head {
     /// Figures, the most important first.
     Figures(Vec<Figure>),
-    /// A line of text.
     Text(Line),
 }
 
@@ -115,7 +92,6 @@ impl Head {
 /// The history of a value, one for each second.
 #[derive(Debug, Clone)]
 pub struct Plot {
-    /// The title.
     pub title: &'static str,
     /// Writes a value of its axis.
     pub unit: fn(f64) -> String,
@@ -131,6 +107,8 @@ pub struct Side<'a> {
     pub lists: Vec<Rows<'a>>,
     /// A curve below the text.
     pub plot: Option<Plot>,
+    /// A graph in place of it.
+    pub graph: Option<Graph>,
     /// From how many columns on it is beside the list.
     pub wide: u16,
     /// Whether it is below the list where it is not beside it.
@@ -140,11 +118,11 @@ pub struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// From this width on, what is about the selected row is beside the list unless a tab asks for less.
+    /// From this width on, what is about the selected row is beside the list unless a tab needs less.
     const WIDE: u16 = 150;
 
     pub(super) fn text(text: Vec<Line>) -> Self {
-        Self { text, lists: Vec::new(), plot: None, wide: Self::WIDE, below: true, thirds: 1 }
+        Self { text, lists: Vec::new(), plot: None, graph: None, wide: Self::WIDE, below: true, thirds: 1 }
     }
 
     pub(super) fn list(list: Rows<'a>) -> Self {
@@ -156,7 +134,6 @@ impl<'a> Side<'a> {
 pub struct View<'a> {
     /// What stands above everything else instead of the line about the recording.
     pub heading: Option<Vec<Line>>,
-    /// What asks for a look here.
     pub findings: Vec<Finding>,
     /// What stands above the charts and the list.
     pub head: Vec<Head>,
@@ -166,13 +143,12 @@ pub struct View<'a> {
     pub charts: Vec<Chart<'a>>,
     /// Graphs in place of charts, as many as have room side by side.
     pub graphs: Vec<Graph>,
-    /// The list that the cursor moves in.
     pub list: Rows<'a>,
     /// The titles of the columns in which a filter can look for words.
     pub filtered: Vec<&'static str>,
     /// The selected row, and how far the list is scrolled.
     pub cursor: Cursor,
-    /// What is said in place of an empty list.
+    /// The text in place of an empty list.
     pub empty: (String, Role),
     /// What is beside or below the list.
     pub side: Option<Side<'a>>,

@@ -19,13 +19,13 @@ pub(super) fn begin(state: &mut State, file: Option<&TraceFile>) -> Vec<Effect> 
         Some(file) => {
             let ticket = state.ticket();
             let read = Effect::ReadFile { key: KEY, ticket, path: file.path.clone(), span: None };
-            let mut comparison = Comparison::new(SafeText::new(&file.name()), Answer::Asked(ticket));
+            let mut comparison = Comparison::new(SafeText::new(&file.name()), Answer::Requested(ticket));
             comparison.bytes = file.bytes;
             (comparison, vec![read])
         }
         None => {
             let Some((name, shown)) = state.shown_range() else { return Vec::new() };
-            (Comparison::new(name, Answer::Here(shown)), Vec::new())
+            (Comparison::new(name, Answer::Received(shown)), Vec::new())
         }
     };
     state.comparison = Some(comparison);
@@ -36,7 +36,7 @@ pub(super) fn begin(state: &mut State, file: Option<&TraceFile>) -> Vec<Effect> 
 
 /// Whether the file that is compared with is being read under this ticket.
 pub(super) fn awaits(state: &State, ticket: Ticket) -> bool {
-    state.comparison.as_ref().is_some_and(|comparison| matches!(comparison.chosen, Answer::Asked(asked) if asked == ticket))
+    state.comparison.as_ref().is_some_and(|comparison| matches!(comparison.chosen, Answer::Requested(asked) if asked == ticket))
 }
 
 pub(super) fn progress(state: &mut State, ticket: Ticket, bytes: u64) {
@@ -52,7 +52,7 @@ pub(super) fn progress(state: &mut State, ticket: Ticket, bytes: u64) {
 pub(super) fn read(state: &mut State, result: Result<FileContents, SafeText>) -> Vec<Effect> {
     if let Some(comparison) = &mut state.comparison {
         comparison.chosen = result.map_or_else(Answer::Failed, |FileContents { analysis, end, complete, .. }| {
-            Answer::Here(ComparedRange { range: files::range(None, end), complete, analysis })
+            Answer::Received(ComparedRange { range: files::range(None, end), complete, analysis })
         });
         state.dirty = true;
     }

@@ -1,11 +1,13 @@
 //! Recorded files: reading them, and choosing which part is looked at.
 
-use super::{comparison, process, replies, watching};
+use std::sync::Arc;
+
+use super::{comparison, heap, process, replies, watching};
 use crate::app::action::Action;
-use crate::app::dialog::{FilePicker, FileUse, Overlay, Palette};
+use crate::app::dialog::{FilePicker, FileUse, Overlay, Palette, Subject};
 use crate::app::toast::Level;
-use crate::app::{Effect, OpenFile, State, Ticket};
-use crate::model::{FileContents, NameSearch, Outcome, Phase, Recording, SafeText, StoppedBy, TraceFile};
+use crate::app::{Effect, OpenFile, RowKind, State, Ticket, WalkedHeap};
+use crate::model::{FileContents, FileKind, Outcome, Phase, Recording, SafeText, StoppedBy, TraceFile};
 
 /// Changes the range of the selected file.
 pub(in crate::app) fn walk(state: &mut State, change: impl Fn(&mut OpenFile)) {
@@ -34,9 +36,8 @@ pub(in crate::app) fn open_palette(state: &mut State) -> Vec<Effect> {
     effects
 }
 
-/// Lists the files that were found.
 pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceFile>) -> Vec<Effect> {
-    // The palette asks what is possible beneath it.
+    // The palette lists what is possible beneath it.
     let mut overlay = state.overlay.take();
     if let Some(Overlay::Palette(palette)) = overlay.as_mut().and_then(Overlay::beneath_help)
         && palette.asked == Some(ticket)
@@ -48,13 +49,24 @@ pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceF
     }
     state.overlay = overlay;
     let Some((_, purpose)) = state.finding_files.take_if(|(asked, _)| *asked == ticket) else { return Vec::new() };
-    if files.is_empty() && purpose == FileUse::Open {
+    let of = state.row_kind();
+    let ranges = purpose == FileUse::Compare && of == RowKind::File(FileKind::Trace);
+    // Only what is of one kind can be compared, and a heap not with itself.
+    let open = state.open_file().map(|file| &file.facts.path);
+    let is_same = |file: &TraceFile| file.kind == FileKind::Heap && open == Some(&file.path);
+    let fits = |file: &TraceFile| purpose == FileUse::Open || of == RowKind::File(file.kind) && !is_same(file);
+    let files: Vec<_> = files.into_iter().filter(fits).collect();
+    if files.is_empty() && !ranges {
         let key = state.key(Action::Trace);
-        let text =
-            format!("There is no .nettrace file in the current folder: {key} records one, `dn-top open FILE` opens one of another folder.");
-        state.say(Level::Info, text);
+        let text = match purpose {
+            FileUse::Open => format!(
+                "There is no .nettrace file and no .gcdump file in the current folder: {key} records one, `dn-top open FILE` opens one of another folder."
+            ),
+            FileUse::Compare => "There is no other .gcdump file in the current folder to compare with.".to_owned(),
+        };
+        state.notify(Level::Info, text);
     } else if state.overlay.is_none() && state.line.is_none() && state.ending.is_none() {
-        state.overlay = Some(Overlay::Files(FilePicker::new(purpose, files)));
+        state.overlay = Some(Overlay::Files(FilePicker::new(purpose, ranges, files)));
         state.dirty = true;
     }
     Vec::new()
@@ -63,6 +75,7 @@ pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceF
 /// Opens the file that was chosen, or compares with it.
 pub(in crate::app) fn picked(state: &mut State, picker: &FilePicker, item: usize) -> Vec<Effect> {
     match (picker.purpose, picker.file(item)) {
+        (FileUse::Compare, Some(file)) if file.kind == FileKind::Heap => heap::compare(state, file),
         (FileUse::Compare, file) => comparison::begin(state, file),
         (FileUse::Open, Some(file)) => {
             state.open_file_too(file.clone());
@@ -74,32 +87,44 @@ pub(in crate::app) fn picked(state: &mut State, picker: &FilePicker, item: usize
 
 /// Goes back to the processes.
 pub(in crate::app) fn close(state: &mut State) -> Vec<Effect> {
+    let awaited: Vec<_> = state.files.iter().flat_map(|file| state.heaps.awaited(file.key)).collect();
     let pending = state.close_files();
+    if state.shows_files() {
+        return Vec::new();
+    }
     process::mark_recordings(state);
     watching::mark(state);
-    pending.map_or_else(Vec::new, |pending| replies::processes(state, pending))
+    let cancel = awaited.into_iter().map(|ticket| Effect::CancelHeapWalk { ticket });
+    cancel.chain(pending.map_or_else(Vec::new, |pending| replies::processes(state, pending))).collect()
 }
 
 /// Has every file read of which something else is to be shown than what was read.
-pub(in crate::app) fn ask(state: &mut State) -> Vec<Effect> {
-    let unasked: Vec<usize> = (0..state.files.len()).filter(|index| state.files[*index].ticket.is_none()).collect();
-    let ask = |index: usize| {
+pub(in crate::app) fn request_unread(state: &mut State) -> Vec<Effect> {
+    let unread: Vec<usize> = (0..state.files.len()).filter(|index| state.files[*index].ticket.is_none()).collect();
+    let request = |index: usize| {
         let ticket = state.ticket();
         let file = &mut state.files[index];
         file.ticket = Some(ticket);
         file.progress = Some(0);
-        Effect::ReadFile { key: file.key, ticket, path: file.path(), span: file.span() }
+        let path = file.path();
+        match file.facts.kind {
+            FileKind::Trace => Effect::ReadFile { key: file.key, ticket, path, span: file.span() },
+            FileKind::Heap => {
+                state.heaps.begin_file(Subject { key: file.key, name: file.process().name }, ticket);
+                Effect::ReadHeap { ticket, path }
+            }
+        }
     };
-    unasked.into_iter().map(ask).collect()
+    unread.into_iter().map(request).collect()
 }
 
 /// Has the file of the recording that is shown read, where its analysis was released while it was not shown.
-pub(in crate::app) fn ask_again(state: &mut State) -> Option<Effect> {
+pub(in crate::app) fn request_again(state: &mut State) -> Option<Effect> {
     let id = state.shown_recording()?.value.id;
     let (key, path) = state.recordings.released(id)?;
     let path = path.clone();
     let ticket = state.ticket();
-    state.recordings.ask(id, ticket);
+    state.recordings.requested(id, ticket);
     state.dirty = true;
     Some(Effect::ReadFile { key, ticket, path, span: None })
 }
@@ -113,7 +138,17 @@ pub(in crate::app) fn progress(state: &mut State, ticket: Ticket, bytes: u64) ->
     Vec::new()
 }
 
-/// A file was read, or cannot be.
+/// A file with a heap was read, or cannot be. Returns whether a file waited for it.
+pub(super) fn heap_read(state: &mut State, ticket: Ticket, result: &Result<Arc<WalkedHeap>, SafeText>) -> bool {
+    let Some(file) = state.files.iter_mut().find(|file| file.ticket == Some(ticket)) else { return false };
+    file.progress = None;
+    match result {
+        Ok(found) => file.complete = Some(found.heap.is_exact()),
+        Err(trouble) => state.notify(Level::Error, trouble.clone()),
+    }
+    true
+}
+
 pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<FileContents, SafeText>) -> Vec<Effect> {
     let Some(file) = state.files.iter_mut().find(|file| file.ticket == Some(ticket)) else {
         if comparison::awaits(state, ticket) {
@@ -123,7 +158,7 @@ pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<Fil
         if state.recordings.answer(ticket, result) {
             state.dirty = true;
             if let Some(trouble) = trouble {
-                state.say(Level::Error, trouble);
+                state.notify(Level::Error, trouble);
             }
         }
         return Vec::new();
@@ -133,7 +168,7 @@ pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<Fil
     let contents = match result {
         Ok(contents) => contents,
         Err(trouble) => {
-            state.say(Level::Error, trouble);
+            state.notify(Level::Error, trouble);
             return Vec::new();
         }
     };
@@ -146,29 +181,15 @@ pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<Fil
     }
     let path = file.path();
     let outcome = Outcome { stopped_by: StoppedBy::Interrupt, complete, file: Some(path.clone()), trouble };
-    let totals = analysis.snapshot.totals;
+    let totals = &analysis.snapshot.totals;
     let recording = Recording {
-        id: file.recording(),
-        key: file.key,
-        name: file.process().name,
-        file: path,
-        what: Vec::new(),
-        notes: Vec::new(),
         phase: Phase::Done(outcome),
         elapsed: duration,
         bytes,
         events: totals.events,
         dropped: totals.dropped,
-        unanalysed: 0,
-        history: Vec::new(),
-        threads: [].into(),
-        names: NameSearch::NotYet,
-        kept: None,
-        kernel: None,
-        scheduling: None,
-        no_cpu: None,
-        cpu_file: None,
         analysis: Some(analysis),
+        ..Recording::starting(file.recording(), file.key, file.process().name, Vec::new(), path)
     };
     state.recordings.put(recording, state.now.elapsed);
     Vec::new()

@@ -7,9 +7,9 @@ use crate::app::dialog::{Form, Overlay, Subject};
 use crate::app::heaps::{ProcessHeap, WalkedHeap};
 use crate::app::toast::Level;
 use crate::app::{Effect, Focus, JobKind, JobResult, State, Tab, Ticket};
-use crate::model::SafeText;
+use crate::model::{SafeText, TraceFile};
 
-use super::{process, replies};
+use super::{files, panes, process, replies};
 
 /// Asks whether to walk the heap of the selected process. A walk in progress is shown, and canceled once it is.
 pub(in crate::app) fn toggle(state: &mut State) -> Vec<Effect> {
@@ -30,7 +30,7 @@ pub(in crate::app) fn toggle(state: &mut State) -> Vec<Effect> {
     let subject = state.selected_subject();
     let Some((ticket, subject)) = state.heaps.cancel(key).zip(subject) else { return Vec::new() };
     let _ = state.jobs.end(ticket, Err("canceled".into()), state.now.elapsed);
-    state.say(Level::Info, format!("{subject}: heap walk canceled. The runtime ends the GC that it began."));
+    state.notify(Level::Info, format!("{subject}: heap walk canceled. The runtime ends the GC that it began."));
     vec![Effect::CancelHeapWalk { ticket }]
 }
 
@@ -43,27 +43,47 @@ pub(super) fn begin(state: &mut State, subject: Subject) -> Vec<Effect> {
     vec![Effect::WalkHeap { key, ticket }]
 }
 
+/// Compares the heap of the open file with that of another.
+pub(super) fn compare(state: &mut State, file: &TraceFile) -> Vec<Effect> {
+    let Some(key) = state.list.selected() else { return Vec::new() };
+    let ticket = state.ticket();
+    let before = state.heaps.compare(key, SafeText::new(&file.name()), ticket);
+    let cancel = before.map(|ticket| Effect::CancelHeapWalk { ticket });
+    cancel.into_iter().chain([Effect::ReadHeap { ticket, path: file.path.clone() }]).collect()
+}
+
 /// Progress of a heap walk.
 pub(super) fn progress(state: &mut State, ticket: Ticket, objects: u64, bytes: u64) -> Vec<Effect> {
     state.dirty |= state.heaps.advance(ticket, objects, bytes);
     Vec::new()
 }
 
-/// A walk is over.
+/// A walk is over, or a file was read.
 pub(super) fn walked(state: &mut State, ticket: Ticket, result: Result<Arc<WalkedHeap>, SafeText>) -> Vec<Effect> {
+    if state.heaps.compared(ticket, &result, state.now) {
+        match result {
+            Ok(_) => (state.views.heap.difference, state.dirty) = (true, true),
+            Err(trouble) => state.notify(Level::Error, trouble),
+        }
+        return Vec::new();
+    }
+    let is_of_file = files::heap_read(state, ticket, &result);
     let answer = result.as_ref().map(|found| JobResult { bytes: Some(found.heap.bytes), ..JobResult::default() }).map_err(Clone::clone);
     if state.heaps.end(ticket, result, state.now).is_none() {
         return Vec::new();
     }
     state.dirty = true;
-    replies::job_done(state, ticket, answer)
+    if is_of_file { Vec::new() } else { replies::job_done(state, ticket, answer) }
 }
 
 /// Asks for the file that the last walk is to be written to.
-pub(in crate::app) fn file_form(state: &mut State) {
-    let last =
-        state.list.selected().and_then(|key| state.heaps.of(key)).and_then(|heap| Some((heap.subject.clone(), heap.last.as_ref()?.ticket)));
-    state.overlay = last.map(|(subject, walk)| Overlay::Form(Form::heap_file(&subject, walk, &state.options.output_name, state.now)));
+pub(in crate::app) fn file_form(state: &mut State) -> Vec<Effect> {
+    let heap = state.list.selected().and_then(|key| state.heaps.of(key));
+    let Some((subject, last)) = heap.and_then(|heap| Some((&heap.subject, heap.last.as_ref()?))) else { return Vec::new() };
+    let file = state.options.output_name.file(&subject.name, subject.key.pid, state.now.file_stamp(), "gcdump");
+    let form = Form::heap_file(&file, last.ticket);
+    state.overlay = Some(Overlay::Form(form));
+    panes::find_free_name(state, file.clone().into(), file.into())
 }
 
 /// Writes the objects of a walk to a file.

@@ -33,7 +33,6 @@ pub(in crate::app) fn interrupt(state: &mut State) -> Vec<Effect> {
     }
 }
 
-/// The dialog was answered.
 pub(in crate::app) fn answer(state: &mut State, answer: QuitAnswer) -> Vec<Effect> {
     state.overlay = None;
     match answer {
@@ -43,7 +42,7 @@ pub(in crate::app) fn answer(state: &mut State, answer: QuitAnswer) -> Vec<Effec
     }
 }
 
-/// A signal asks the program to end. What is already being stopped is not waited for.
+/// A signal to end the program. What is already being stopped is not waited for.
 pub(in crate::app) fn terminate(state: &mut State) -> Vec<Effect> {
     match &state.ending {
         // A terminal that is closed may send several.

@@ -15,9 +15,9 @@ mod time;
 pub(super) mod watching;
 
 use super::toast::Level;
-use super::{Effect, Job, Msg, Now, State};
+use super::{Effect, Job, Msg, Now, Overlay, State};
 
-/// Takes in a message: changes the state, and says what is to be done outside.
+/// Takes in a message: changes the state, and returns the effects.
 pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
     if state.left {
         return Vec::new();
@@ -41,7 +41,10 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Tick => Vec::new(),
-        Msg::Processes(processes) => replies::processes(state, processes),
+        Msg::Processes(processes) => {
+            let effects = replies::processes(state, processes);
+            effects.into_iter().chain(overlays::follow_log(state)).collect()
+        }
         Msg::StaleSockets(found) => {
             state.stale_sockets = found;
             state.dirty = true;
@@ -52,7 +55,9 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Stacks { ticket, result } => {
-            state.dirty |= state.details.stacks.take(ticket, result);
+            if state.details.stacks.take(ticket, result) {
+                (state.details.stacks_at, state.dirty) = (state.now.elapsed, true);
+            }
             Vec::new()
         }
         Msg::HeapProgress { ticket, objects, bytes } => heap::progress(state, ticket, objects, bytes),
@@ -67,9 +72,17 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
             Vec::new()
         }
         Msg::FilesFound { ticket, files } => files::found(state, ticket, files),
+        Msg::OwnLog(lines) => overlays::logged(state, &lines),
+        Msg::FreeName { proposed, free } => {
+            if let Some(Overlay::Form(form)) = state.dialog_mut() {
+                form.rename(&proposed, &free);
+                state.dirty = true;
+            }
+            Vec::new()
+        }
         Msg::FileProgress { ticket, bytes } => files::progress(state, ticket, bytes),
         Msg::FileRead { ticket, result } => files::read(state, ticket, result),
-        Msg::Watched { ticket, counters } => watching::apply(state, ticket, counters),
+        Msg::Watched { ticket, counters, cpu } => watching::apply(state, ticket, counters, cpu),
         Msg::WatchEnded { ticket, trouble } => watching::ended(state, ticket, trouble),
         Msg::Launched { ticket, recording } => process::launched(state, ticket, *recording),
         Msg::Wrote { ticket, lines } => process::wrote(state, ticket, lines),
@@ -88,7 +101,7 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
 }
 
 fn warn(state: &mut State, text: impl Into<crate::model::SafeText>) -> Vec<Effect> {
-    state.say(Level::Warning, text);
+    state.notify(Level::Warning, text);
     Vec::new()
 }
 

@@ -1,21 +1,22 @@
 //! What actions do in what lies over the panes.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use tui_input::Input;
 
 use crate::app::action::{Action, TABLE};
-use crate::app::cursor::Step;
+use crate::app::cursor::{Neighbour, Step};
 use crate::app::dialog::{
     ActMenu, Change, Chosen, ControlRequest, ExportRequest, Field, Form, Found, Overlay, Picker, ProducerForm, Program, Purpose, Reader,
     Served, Subject,
 };
 use crate::app::mode::{Line, Typing};
 use crate::app::pane::Focus;
-use crate::app::{Effect, State, Ticket};
+use crate::app::{Effect, OutputView, State, Ticket};
 use crate::clr::SLOW;
 use crate::ipc::{DumpKind, DumpRequest, PerfMapKind};
-use crate::model::TraceOptions;
+use crate::model::{SafeText, TraceOptions};
 
 use super::{files, heap, keys, leaving, panes, process, tagged};
 
@@ -133,10 +134,31 @@ fn scroll(state: &mut State, step: Step) {
     }
 }
 
+/// Opens the log of dn-top.
+pub(in crate::app) fn open_log(state: &mut State) -> Vec<Effect> {
+    state.overlay = Some(Overlay::Output(OutputView::log()));
+    vec![Effect::ReadLog]
+}
+
+/// Shows what is new in the log of dn-top, where it is open.
+pub(in crate::app) fn logged(state: &mut State, lines: &Arc<[SafeText]>) -> Vec<Effect> {
+    if let Some(Overlay::Output(view)) = &mut state.overlay
+        && view.ticket.is_none()
+    {
+        state.dirty |= view.follow(lines);
+    }
+    Vec::new()
+}
+
+/// Reads the log again where its end is shown.
+pub(in crate::app) fn follow_log(state: &State) -> Option<Effect> {
+    matches!(&state.overlay, Some(Overlay::Output(view)) if view.follows_log()).then_some(Effect::ReadLog)
+}
+
 /// At the end, new output is shown.
 fn catch_up(state: &mut State) {
     if let Some(Overlay::Output(view)) = &mut state.overlay
-        && let Some(job) = state.jobs.find(view.ticket)
+        && let Some(job) = view.ticket.and_then(|ticket| state.jobs.find(ticket))
     {
         view.follow(&job.wrote);
     }
@@ -153,7 +175,6 @@ fn chosen(chosen: Chosen) -> Overlay {
     }
 }
 
-/// Changes the form.
 pub(in crate::app) fn in_form(state: &mut State, change: impl Fn(&mut Form)) {
     if let Some(Overlay::Form(form)) = &mut state.overlay {
         change(form);
@@ -187,7 +208,7 @@ pub(in crate::app) fn accept_form(state: &mut State) -> Vec<Effect> {
     match form.focus {
         Field::Button(button) => return press(state, form, button),
         Field::Question(_) if form.is_quick() => return press(state, form, 1),
-        Field::Question(_) => form.step(true),
+        Field::Question(_) => form.step(Neighbour::Next),
     }
     state.overlay = Some(Overlay::Form(form));
     Vec::new()
@@ -259,7 +280,7 @@ impl Request {
     }
 }
 
-/// What is asked for, or the question that is answered wrongly and why.
+/// The options, or the field that is wrong and why.
 fn request(form: &Form) -> Result<Request, (usize, String)> {
     Ok(match &form.purpose {
         Purpose::Quit(_) => Request::Nothing,

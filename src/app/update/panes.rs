@@ -1,16 +1,18 @@
 //! What actions do in the panes.
 
+use std::path::PathBuf;
+
 use tui_input::Input;
 
 use crate::app::action::Context;
-use crate::app::cursor::Step;
+use crate::app::cursor::{Neighbour, Step};
 use crate::app::dialog::{ActMenu, Change, CopyItem, CopyMenu, ListState, Overlay, Picker, Reader};
 use crate::app::mode::{Line, Pause, Typing};
 use crate::app::toast::Level;
 use crate::app::{Activity, Answer, Column, Content, Cursor, Effect, Focus, Form, FrameStats, OutputView, State, Tab};
 
 use super::{files, overlays, process, watching};
-use crate::model::{Process, TraceOptions};
+use crate::model::{Process, TraceOptions, default_dump_path, seen_here};
 
 /// Moves in what has the keys: what lies over the panes, or the focused pane.
 pub(in crate::app) fn step(state: &mut State, step: Step) {
@@ -39,13 +41,13 @@ pub(in crate::app) fn focus_details(state: &mut State) {
 }
 
 /// The tab to the right, or to the left.
-pub(in crate::app) fn turn(state: &mut State, forward: bool) {
-    state.tab = state.tab.step(forward, state.shows_files());
+pub(in crate::app) fn turn(state: &mut State, to: Neighbour) {
+    state.tab = state.tab.step(to, state.row_kind());
 }
 
 pub(in crate::app) fn turn_to_digit(state: &mut State, digit: usize) {
-    let (key, files) = (digit.to_string(), state.shows_files());
-    let tab = Tab::ALL.into_iter().find(|tab| tab.is_shown(files) && tab.key(files) == key);
+    let (key, of) = (digit.to_string(), state.row_kind());
+    let tab = Tab::ALL.into_iter().find(|tab| tab.is_shown(of) && tab.key(of) == key);
     state.tab = tab.unwrap_or(state.tab);
 }
 
@@ -81,7 +83,7 @@ pub(in crate::app) fn reveal(state: &mut State) {
 
 pub(in crate::app) fn environment(state: &mut State) {
     (state.tab, state.focus) = (Tab::Environment, Focus::Detail);
-    // It was asked for: no need to wait whether the selection stays.
+    // It was requested: no need to wait whether the selection stays.
     state.details.settles = None;
 }
 
@@ -90,7 +92,7 @@ pub(in crate::app) fn stacks(state: &mut State) -> Vec<Effect> {
     let Some(key) = state.list.selected() else { return Vec::new() };
     let ticket = state.ticket();
     (state.tab, state.focus) = (Tab::Stacks, Focus::Detail);
-    state.details.stacks = Answer::Asked(ticket);
+    state.details.stacks = Answer::Requested(ticket);
     vec![Effect::SampleStacks { key, ticket }]
 }
 
@@ -110,26 +112,35 @@ pub(in crate::app) fn actions(state: &mut State) {
 }
 
 /// Opens a dialog about the selected process.
-fn ask(state: &mut State, form: impl Fn(&State, &Process) -> Form) {
+fn open_form(state: &mut State, form: impl Fn(&State, &Process) -> Form) {
     if let Some(row) = state.selected() {
         state.overlay = Some(Overlay::Form(form(state, &row.process)));
     }
 }
 
 pub(in crate::app) fn control(state: &mut State, change: Change) {
-    ask(state, |_, process| Form::control(process, change));
+    open_form(state, |_, process| Form::control(process, change));
 }
 
-pub(in crate::app) fn dump(state: &mut State) {
-    ask(state, |state, process| Form::dump(process, state.now));
+pub(in crate::app) fn dump(state: &mut State) -> Vec<Effect> {
+    open_form(state, |state, process| Form::dump(process, &state.options.output_name, state.now));
+    let Some(row) = state.selected() else { return Vec::new() };
+    let proposed = default_dump_path(&row.process, &state.options.output_name, state.now.file_stamp());
+    let here = seen_here(&row.process, &proposed);
+    find_free_name(state, proposed, here)
+}
+
+/// Has a name that is free proposed in the open dialog: one with the time in it is.
+pub(in crate::app) fn find_free_name(state: &State, proposed: PathBuf, here: PathBuf) -> Vec<Effect> {
+    if state.options.output_name.has_time() { Vec::new() } else { vec![Effect::FindFreeName { proposed, here }] }
 }
 
 pub(in crate::app) fn perf_map(state: &mut State) {
-    ask(state, |state, process| Form::perf_map(process, state.jobs.perf_map(process.key)));
+    open_form(state, |state, process| Form::perf_map(process, state.jobs.perf_map(process.key)));
 }
 
 pub(in crate::app) fn resume(state: &mut State) {
-    ask(state, |state, process| Form::resume(process, state.waiting().count()));
+    open_form(state, |state, process| Form::resume(process, state.waiting().count()));
 }
 
 pub(in crate::app) fn export(state: &mut State) {
@@ -238,6 +249,8 @@ pub(in crate::app) fn back(state: &mut State) -> Vec<Effect> {
         state.views.events.open = false;
     } else if state.context() == Context::Heap && state.views.heap.open {
         state.views.heap.open = false;
+    } else if state.context() == Context::AllocationTree {
+        state.leave_allocation_tree();
     } else if state.focus == Focus::Detail {
         state.focus = Focus::List;
     } else if state.toasts.shown(state.now.elapsed).any(|toast| toast.level == Level::Error) {
@@ -255,16 +268,13 @@ fn shown_columns(state: &State) -> Vec<Column> {
 }
 
 /// Sorts by the column beside the current one, round the ends, among those that are shown.
-pub(in crate::app) fn sort_beside(state: &mut State, right: bool) {
+pub(in crate::app) fn sort_beside(state: &mut State, to: Neighbour) {
     let columns = shown_columns(state);
     if columns.is_empty() {
         return;
     }
     let at = columns.iter().position(|column| *column == state.list.sort().column);
-    let next = match at {
-        Some(at) => (at + if right { 1 } else { columns.len() - 1 }) % columns.len(),
-        None => 0,
-    };
+    let next = at.map_or(0, |at| to.of(at, columns.len()));
     if Some(next) != at {
         state.list.sort_by(columns[next]);
     }

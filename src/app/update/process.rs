@@ -14,8 +14,17 @@ use crate::model::{
     Process, ProcessKey, Recording, RecordingId, RunState, SafeText, Scheduling, TraceOptions, file_stem, shown_command_line,
 };
 
-/// Stops the recording of the selected process, or starts one.
+/// Stops the recording of the selected process, or starts one. A tab that shows what is in a recording goes on showing it.
 pub(in crate::app) fn toggle_trace(state: &mut State) -> Vec<Effect> {
+    let tab = state.tab;
+    let effects = start_or_stop(state);
+    if tab.is_analysis() {
+        state.tab = tab;
+    }
+    effects
+}
+
+fn start_or_stop(state: &mut State) -> Vec<Effect> {
     let Some(subject) = state.selected_subject() else { return Vec::new() };
     let shown = state.shown_recording().filter(|tracked| tracked.is_stoppable()).map(|tracked| tracked.value.id);
     let newest = || state.recordings.all().iter().rev().find(|tracked| tracked.value.key == subject.key && tracked.is_stoppable());
@@ -96,7 +105,7 @@ pub(in crate::app) fn save(state: &mut State) -> Vec<Effect> {
     };
     let Some(at) = state.flights.iter().position(|(other, _)| *other == id) else { return Vec::new() };
     let (_, order) = state.flights.swap_remove(at);
-    state.say(Level::Info, format!("{subject}: saving the flight recording; the recorder continues."));
+    state.notify(Level::Info, format!("{subject}: saving the flight recording; the recorder continues."));
     let mut effects = start_trace(state, subject, order);
     effects.extend(stop_trace(state, id));
     effects
@@ -125,7 +134,6 @@ pub(in crate::app) fn export_form(state: &State) -> Option<Form> {
     Some(Form::export(subject, source, None, grows, state.now))
 }
 
-/// Exports a recording.
 pub(in crate::app) fn export(state: &mut State, subject: Subject, request: ExportRequest) -> Vec<Effect> {
     let ExportRequest { source, destination, format, span } = request;
     let ticket = begin(state, subject, JobKind::Export(destination.clone()));
@@ -147,7 +155,6 @@ pub(in crate::app) fn control(state: &mut State, subject: Subject, change: Chang
     vec![Effect::Control { key, command, data, ticket }]
 }
 
-/// Starts a program.
 pub(in crate::app) fn launch(state: &mut State, program: Program) -> Vec<Effect> {
     let Program { words, order, output } = program;
     let name = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default().to_owned();
@@ -210,7 +217,7 @@ fn ourselves() -> Subject {
 /// A program that was started wrote something.
 pub(in crate::app) fn wrote(state: &mut State, ticket: Ticket, lines: Arc<[SafeText]>) -> Vec<Effect> {
     if let Some(Overlay::Output(view)) = &mut state.overlay
-        && view.ticket == ticket
+        && view.ticket == Some(ticket)
     {
         state.dirty |= view.follow(&lines);
     }
@@ -221,7 +228,7 @@ pub(in crate::app) fn wrote(state: &mut State, ticket: Ticket, lines: Arc<[SafeT
 /// A program that was started waits to be recorded.
 pub(in crate::app) fn launched(state: &mut State, ticket: Ticket, recording: Recording) -> Vec<Effect> {
     let subject = Subject { key: recording.key, name: recording.name.clone() };
-    state.say(Level::Info, format!("{subject} starts and is recorded."));
+    state.notify(Level::Info, format!("{subject} starts and is recorded."));
     state.jobs.identify(ticket, subject);
     state.recordings.begin(recording, None, state.now.elapsed);
     mark_recordings(state);
@@ -241,7 +248,7 @@ pub(in crate::app) fn resume(state: &mut State, subject: Subject, all: bool) -> 
 /// Notes that something is being done to a process.
 pub(super) fn begin(state: &mut State, subject: Subject, what: JobKind) -> Ticket {
     let ticket = state.ticket();
-    state.say(Level::Info, format!("{subject}: {} …", what.title()));
+    state.notify(Level::Info, format!("{subject}: {} …", what.title()));
     state.jobs.begin(Job { ticket, subject, what, began: state.now.elapsed, ended: None, wrote: Arc::default(), percent: None });
     ticket
 }

@@ -13,7 +13,6 @@ use super::process::mark_recordings;
 /// Characters of a process's name; an assembly's may be as long as a message of its runtime.
 const LONGEST_NAME: usize = 200;
 
-/// All processes, as they are now.
 pub(super) fn processes(state: &mut State, mut processes: Vec<Process>) -> Vec<Effect> {
     for process in &mut processes {
         process.name = std::mem::take(&mut process.name).cut(LONGEST_NAME);
@@ -27,7 +26,7 @@ pub(super) fn processes(state: &mut State, mut processes: Vec<Process>) -> Vec<E
     let orphan = state.overlay.as_ref().and_then(|overlay| overlay.subject()).filter(|subject| !alive(subject.key)).cloned();
     if let Some(subject) = orphan {
         state.overlay = None;
-        state.say(Level::Warning, format!("{subject} has ended; the action was not carried out."));
+        state.notify(Level::Warning, format!("{subject} has ended; the action was not carried out."));
     }
     if let Some(pause) = &mut state.pause {
         pause.pending = Some(processes);
@@ -89,14 +88,14 @@ pub(super) fn recording(state: &mut State, recording: Recording) -> Vec<Effect> 
                     (level, format!("{text}{samples}"))
                 }
             };
-            state.say(level, text);
+            state.notify(level, text);
         }
     }
     state.dirty = true;
     Vec::new()
 }
 
-/// What to say of one whose events went to the kernel.
+/// The message for one whose events went to the kernel.
 fn ended_in_kernel(subject: &Subject, outcome: &Outcome, places: &str, elapsed: Stopwatch) -> (Level, String) {
     let trouble = outcome.trouble.as_deref().map(|trouble| format!(" {trouble}")).unwrap_or_default();
     match outcome.stopped_by {
@@ -107,7 +106,7 @@ fn ended_in_kernel(subject: &Subject, outcome: &Outcome, places: &str, elapsed: 
     }
 }
 
-/// What to say of a recording that ended.
+/// The message for a recording that ended.
 fn ended(subject: &Subject, outcome: &Outcome, bytes: u64, events: u64, dropped: u64) -> (Level, String) {
     let trouble = outcome.trouble.as_deref().map(|trouble| format!(" {trouble}")).unwrap_or_default();
     let Some(file) = &outcome.file else {
@@ -124,7 +123,6 @@ fn ended(subject: &Subject, outcome: &Outcome, bytes: u64, events: u64, dropped:
     }
 }
 
-/// What is missing for tracepoints, for a form that asks about them.
 pub(super) fn tracepoints_missing(state: &mut State, key: ProcessKey, missing: Vec<SafeText>) -> Vec<Effect> {
     if let Some(Overlay::Form(form) | Overlay::Choose(Chooser { form, .. })) = state.dialog_mut()
         && form.subject.as_ref().is_some_and(|subject| subject.key == key)
@@ -159,7 +157,7 @@ pub(super) fn producer(state: &mut State, ticket: Ticket, report: ProducerReport
     if let Some(Overlay::Form(form)) = state.dialog_mut() {
         form.show_producer(sentences);
     }
-    text.into_iter().for_each(|(level, text)| state.say(level, text));
+    text.into_iter().for_each(|(level, text)| state.notify(level, text));
     state.dirty = true;
     Vec::new()
 }
@@ -187,7 +185,7 @@ pub(super) fn job_done(state: &mut State, ticket: Ticket, result: Result<JobResu
         }
         None => return Vec::new(),
     };
-    state.say(level, text);
+    state.notify(level, text);
     Vec::new()
 }
 
@@ -196,16 +194,16 @@ pub(super) fn copied(state: &mut State, label: &str, to: Clipboard) -> Vec<Effec
         Clipboard::Desktop => "copied",
         Clipboard::Terminal => "sent to the terminal's clipboard",
     };
-    state.say(Level::Good, format!("{label} {place}"));
+    state.notify(Level::Good, format!("{label} {place}"));
     Vec::new()
 }
 
 pub(super) fn failed(state: &mut State, reason: SafeText) -> Vec<Effect> {
-    state.say(Level::Error, reason);
+    state.notify(Level::Error, reason);
     Vec::new()
 }
 
 pub(super) fn task_panicked(state: &mut State, text: &str) -> Vec<Effect> {
-    state.say(Level::Error, format!("An internal error occurred: {text}. The rest of dn-top continues."));
+    state.notify(Level::Error, format!("An internal error occurred: {text}. The rest of dn-top continues."));
     Vec::new()
 }

@@ -63,7 +63,7 @@ fn for_each(state: &mut State, keys: Vec<ProcessKey>, may: fn(&State) -> Status,
     }
     if let Some(reason) = refused.first() {
         let (count, of) = (refused.len(), if all == 1 { "process" } else { "processes" });
-        state.say(Level::Warning, format!("{count} of {all} tagged {of}: {reason}"));
+        state.notify(Level::Warning, format!("{count} of {all} tagged {of}: {reason}"));
     }
     effects
 }

@@ -2,10 +2,12 @@
 
 mod comparison;
 mod counters;
+mod dumps;
 mod events;
 mod exports;
 mod files;
 mod forms;
+mod health;
 mod heap;
 mod keys;
 mod leaving;
@@ -23,7 +25,7 @@ mod watching;
 use crate::app::test_app::TestApp;
 
 impl TestApp {
-    /// What is said in the corner, newest first.
+    /// Toasts, newest first.
     fn said(&self) -> Vec<String> {
         self.state.toasts.shown(self.now.elapsed).map(|toast| toast.text.to_string()).collect()
     }

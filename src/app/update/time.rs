@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::app::action::{Action, Status};
-use crate::app::{Answer, Effect, Now, State, Tab};
+use crate::app::{Answer, Effect, Now, RowKind, State, Tab};
+use crate::model::FileKind;
 
 use super::{files, leaving, watching};
 
@@ -56,9 +57,14 @@ pub(super) fn settle(state: &mut State) -> Vec<Effect> {
         state.chosen = None;
         state.dirty = true;
     }
+    match (state.row_kind(), state.tab) {
+        (RowKind::File(FileKind::Heap), tab) if tab != Tab::Heap => (state.tab_of_traces, state.tab) = (tab, Tab::Heap),
+        (RowKind::File(FileKind::Trace), Tab::Heap) => state.tab = state.tab_of_traces,
+        _ => {}
+    }
     let mut effects = leaving::settle(state);
     effects.extend(watching::follow(state));
-    effects.extend(files::ask(state));
+    effects.extend(files::request_unread(state));
     effects.extend(state.publish_filter());
     if state.details.settles.is_some_and(|at| at <= now) {
         state.details.settles = None;
@@ -69,10 +75,10 @@ pub(super) fn settle(state: &mut State) -> Vec<Effect> {
         state.recordings.release(shown);
     }
     if state.details.settles.is_none() && layout.detail.is_some() {
-        effects.extend(ask(state));
+        effects.extend(request_environment(state));
         effects.extend(list_threads(state));
         if state.tab.shows_recordings() {
-            effects.extend(files::ask_again(state));
+            effects.extend(files::request_again(state));
         }
     }
     effects
@@ -86,19 +92,19 @@ fn list_threads(state: &mut State) -> Option<Effect> {
         return None;
     }
     let ticket = state.ticket();
-    state.details.threads.ask(ticket);
+    state.details.threads.requested(ticket);
     Some(Effect::ListThreads { key, ticket })
 }
 
-/// Asks the selected process what the open tab shows.
-fn ask(state: &mut State) -> Option<Effect> {
+/// Requests the environment of the selected process, where the open tab shows it.
+fn request_environment(state: &mut State) -> Option<Effect> {
     let key = state.list.selected()?;
-    let wanted = state.tab == Tab::Environment && state.details.environment == Answer::Unasked;
+    let wanted = state.tab == Tab::Environment && state.details.environment == Answer::NotRequested;
     if !wanted || Action::Environment.status(state) != Status::Ready {
         return None;
     }
     let ticket = state.ticket();
-    state.details.environment = Answer::Asked(ticket);
+    state.details.environment = Answer::Requested(ticket);
     state.dirty = true;
     Some(Effect::ReadEnvironment { key, ticket })
 }

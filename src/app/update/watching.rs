@@ -8,7 +8,7 @@ use crate::app::action::attach;
 use crate::app::details::WATCHED;
 use crate::app::toast::Level;
 use crate::app::{AutoWatch, Effect, Row, State, Ticket, Watch};
-use crate::model::{Contact, ProcessKey, RunState, SafeText};
+use crate::model::{Contact, CpuUse, ProcessKey, RunState, SafeText};
 
 /// How long a process that is no longer selected goes on being watched: moving back and forth begins no sessions.
 const LINGER: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ pub(in crate::app) fn toggle_meters(state: &mut State) -> Vec<Effect> {
     vec![begin(state, key, meters, false)]
 }
 
-/// Begins and ends the watches that no key asks for.
+/// Begins and ends the watches that need no key.
 pub(super) fn follow(state: &mut State) -> Vec<Effect> {
     let (now, selected) = (state.now.elapsed, state.list.selected());
     for watch in state.watches.all_mut().iter_mut().filter(|watch| watch.automatic) {
@@ -128,15 +128,15 @@ fn turn_off(state: &mut State, key: ProcessKey) -> Effect {
 }
 
 /// What a watched process publishes.
-pub(in crate::app) fn apply(state: &mut State, ticket: Ticket, counters: Arc<CountersSnapshot>) -> Vec<Effect> {
-    if state.watches.apply(ticket, counters, &state.options.thresholds, state.pause.is_some(), state.now.elapsed) {
+pub(in crate::app) fn apply(state: &mut State, ticket: Ticket, counters: Arc<CountersSnapshot>, cpu: Option<CpuUse>) -> Vec<Effect> {
+    if state.watches.apply(ticket, (counters, cpu), &state.options.thresholds, state.pause.is_some(), state.now.elapsed) {
         mark(state);
         state.dirty = true;
     }
     Vec::new()
 }
 
-/// A watch is over: the process ended, or the sentence says why.
+/// A watch is over: the process ended, or for the reason in the sentence.
 pub(in crate::app) fn ended(state: &mut State, ticket: Ticket, trouble: Option<SafeText>) -> Vec<Effect> {
     let Some((key, automatic)) = state.watches.ended(ticket) else { return Vec::new() };
     let is_news = if automatic && trouble.is_some() { state.watches.failed(key, state.now.elapsed) } else { true };
@@ -147,7 +147,7 @@ pub(in crate::app) fn ended(state: &mut State, ticket: Ticket, trouble: Option<S
     state.dirty = true;
     if let Some(trouble) = trouble.filter(|_| is_news) {
         let name = state.list.find(key).map(|row| row.process.name.clone()).unwrap_or_default();
-        state.say(Level::Error, format!("{name} ({}) is not watched: {trouble}", key.pid));
+        state.notify(Level::Error, format!("{name} ({}) is not watched: {trouble}", key.pid));
     }
     Vec::new()
 }

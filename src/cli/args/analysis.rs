@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::{Output, Target, parse_refresh};
+use crate::model::FileKind;
+use crate::session::is_heap_file;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Counters {
@@ -43,8 +45,9 @@ pub(in crate::cli) enum CounterFormat {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Heap {
-    #[command(flatten)]
-    pub(in crate::cli) target: Target,
+    /// A .gcdump file of dn-top, dotnet-gcdump or PerfView, or a process: a pid, the name of an entry assembly, or the path of a diagnostic socket
+    #[arg(value_name = "FILE|TARGET")]
+    pub(in crate::cli) source: String,
     /// Number of types, at most 1000
     #[arg(short = 'n', value_name = "N", default_value = "20")]
     pub(in crate::cli) count: usize,
@@ -70,6 +73,15 @@ pub(in crate::cli) struct Heap {
     pub(in crate::cli) output: Output,
 }
 
+impl Heap {
+    /// The file, where it is not a process: also one that is missing. The folder of a program has a file with the name of its process.
+    pub(in crate::cli) fn file(&self) -> Option<&Path> {
+        let path = Path::new(&self.source);
+        let is_heap = |path: &&Path| FileKind::of(path) == FileKind::Heap || is_heap_file(path);
+        Some(path).filter(|_| self.source.parse::<u32>().is_err()).filter(is_heap)
+    }
+}
+
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Analyze {
     /// A nettrace file, or a process: a pid, the name of an entry assembly, or the path of a diagnostic socket
@@ -88,9 +100,33 @@ pub(in crate::cli) struct Analyze {
 impl Analyze {
     /// The file, where it is not a process.
     pub(in crate::cli) fn file(&self) -> Option<&Path> {
-        let path = Path::new(&self.source);
-        (self.source.parse::<u32>().is_err() && path.is_file()).then_some(path)
+        file(&self.source)
     }
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Slow {
+    /// A nettrace file, best of profile slow, or a process: a pid, the name of an entry assembly, or the path of a diagnostic socket
+    #[arg(value_name = "FILE|TARGET")]
+    pub(in crate::cli) source: String,
+    /// How long to record a process
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
+    pub(in crate::cli) duration: Duration,
+    #[command(flatten)]
+    pub(in crate::cli) output: Output,
+}
+
+impl Slow {
+    /// The file, where it is not a process.
+    pub(in crate::cli) fn file(&self) -> Option<&Path> {
+        file(&self.source)
+    }
+}
+
+/// The file that is named, where it is not a process.
+fn file(source: &str) -> Option<&Path> {
+    let path = Path::new(source);
+    (source.parse::<u32>().is_err() && path.is_file()).then_some(path)
 }
 
 #[derive(Debug, Args)]
@@ -128,9 +164,9 @@ pub(in crate::cli) enum Frames {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Diff {
-    /// The first nettrace file
+    /// The first nettrace or .gcdump file
     pub(in crate::cli) before: PathBuf,
-    /// The second nettrace file [default: the first, with --before-range or --after-range]
+    /// The second nettrace or .gcdump file [default: the first, with --before-range or --after-range]
     pub(in crate::cli) after: Option<PathBuf>,
     /// Part of the first file, such as 10s..20s, ..30s or 1m..
     #[arg(long, value_name = "FROM..TO", value_parser = parse_range)]
@@ -168,6 +204,7 @@ fn parse_range(text: &str) -> Result<Range, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
 
     #[test]
     fn ranges_are_read() {
@@ -178,5 +215,28 @@ mod tests {
         for wrong in ["", "5s", "x..y", "5..6", "5s..5s", "6s..5s"] {
             assert!(parse_range(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        heap: Heap,
+    }
+
+    /// A publish folder has the program beside its assembly, by the name of the process.
+    #[test]
+    fn a_program_in_the_folder_is_no_heap() {
+        let folder = tempfile::tempdir().unwrap();
+        let is_file = |name: &str| {
+            let path = folder.path().join(name);
+            Line::parse_from(["heap", path.to_str().unwrap()]).heap.file().is_some()
+        };
+        std::fs::write(folder.path().join("MyApp"), b"\x7fELF").unwrap();
+        std::fs::write(
+            folder.path().join("dump"),
+            b"\x14\0\0\0!FastSerialization.1\x04\x04\x01\x0a\0\0\0\x08\0\0\0\x0a\0\0\0GCHeapDump\x06",
+        )
+        .unwrap();
+        assert_eq!(["MyApp", "dump", "missing.gcdump", "missing"].map(is_file), [false, true, true, false]);
     }
 }

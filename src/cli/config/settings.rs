@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::{Mistake, meant};
 use crate::app::action::{self, Action, Key, KeyConflict, KeyMap};
-use crate::app::{Threshold, Thresholds};
+use crate::diagnosis::{Threshold, Thresholds};
 use crate::model::{OutputName, SecretPatterns};
 
 /// The names of its tables and keys.
@@ -49,14 +49,14 @@ impl Settings {
         let mistake = |what: String| Mistake { at: value.span().start, what };
         match name {
             SECRETS => {
-                let patterns = texts(value).ok_or_else(|| mistake(format!("{SECRETS} is a list of texts")))?;
+                let patterns = texts(value).ok_or_else(|| mistake(format!("{SECRETS} must be a list of strings")))?;
                 self.secrets = SecretPatterns::new(patterns).map_err(mistake)?;
             }
             OUTPUT => {
-                let pattern = value.get_ref().as_str().ok_or_else(|| mistake(format!("{OUTPUT} is a text")))?;
+                let pattern = value.get_ref().as_str().ok_or_else(|| mistake(format!("{OUTPUT} must be a string")))?;
                 self.output_name = OutputName::parse(pattern).map_err(mistake)?;
             }
-            _ if TABLES.contains(&name) => return Err(mistake(format!("{name} is a table: [{name}]"))),
+            _ if TABLES.contains(&name) => return Err(mistake(format!("{name} must be a table: [{name}]"))),
             _ => return Ok(false),
         }
         Ok(true)
@@ -74,7 +74,7 @@ fn keys(table: &DeTable<'_>) -> Result<KeyMap, Mistake> {
         let action = find(all.iter().map(|(action, name)| (*action, name.as_str())), name, "action")?;
         let names = match value.get_ref() {
             DeValue::String(text) => vec![text.as_ref()],
-            _ => texts(value).ok_or_else(|| Mistake { at, what: format!("{} is a key, or a list of keys", action.name()) })?,
+            _ => texts(value).ok_or_else(|| Mistake { at, what: format!("{} must be a key, or a list of keys", action.name()) })?,
         };
         let parsed = names.into_iter().map(Key::parse).collect::<Result<_, _>>();
         changed.push((action, parsed.map_err(|what| Mistake { at, what })?));
@@ -112,7 +112,7 @@ pub(super) fn describe_values() -> String {
     format!(
         "\n# Names of environment variables to mask, besides those that look like secrets: a part of the name, or with * and ? all of it\n\
          # {SECRETS} = []\n\
-         \n# Names of recordings and heap files, in the current folder: {{name}}, {{pid}}, {{time}}, {{kind}} (trace or heap)\n\
+         \n# Names of recordings, heap files and core dumps: {{name}}, {{pid}}, {{time}}, {{kind}} (trace, heap or dump)\n\
          # {OUTPUT} = \"{}\"\n",
         OutputName::default()
     )

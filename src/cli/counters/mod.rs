@@ -29,7 +29,7 @@ const BUFFER_MB: u32 = 10;
 pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, Failure> {
     let selection = CounterSelection::parse(&arguments.counters).map_err(Failure::usage)?;
     let (process, client) = connect_running(host, &arguments.target.target).await?;
-    let mut interrupts = Interrupts::new().context("signals cannot be waited for")?;
+    let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
     let args::Counters { interval, max_histograms, max_time_series, .. } = arguments;
     let buffer = BufferMb::new(BUFFER_MB).map_err(Failure::usage)?;
     let options = CounterOptions { selection: selection.clone(), interval, max_histograms, max_time_series, buffer, collections: false };
@@ -123,7 +123,7 @@ struct Output {
 }
 
 impl Output {
-    /// Prints what is new, and what there is to say about it; whether there was anything, and whether the output is still open.
+    /// Prints what is new, and remarks on it; returns whether there was anything, and whether the output is still open.
     fn print(&mut self, snapshot: &CountersSnapshot) -> anyhow::Result<(bool, bool)> {
         snapshot.notices.iter().for_each(|notice| self.printer.say(notice));
         self.printer.counters(&snapshot.counters, &self.selection)

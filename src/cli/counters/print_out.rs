@@ -22,7 +22,7 @@ pub(super) struct Printer {
     file: Option<File>,
     /// When the latest value that was printed came, by group, name and tags.
     printed: HashMap<(String, String, String), i64>,
-    /// What was said already.
+    /// What was printed already.
     said: HashSet<String>,
     headed: bool,
 }
@@ -264,6 +264,7 @@ mod tests {
                 sum: Some(9900.0),
                 total_count: 200,
                 total_sum: 9900.0,
+                history: Vec::new(),
             }),
             interval_s: Some(2.0),
             at: 7,

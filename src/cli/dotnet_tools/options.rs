@@ -293,7 +293,7 @@ fn trace_convert(line: &mut Line) -> Result<(), String> {
     line.add(&["--format", &format]);
     line.write_to(None);
     line.command(&["export"]);
-    line.file()
+    line.file(".nettrace")
 }
 
 fn trace_report(line: &mut Line) -> Result<(), String> {
@@ -303,7 +303,7 @@ fn trace_report(line: &mut Line) -> Result<(), String> {
     let count = line.number.take().unwrap_or_else(|| "5".to_owned());
     line.add(&["-n", &count]);
     line.command(&["report"]);
-    line.file()
+    line.file(".nettrace")
 }
 
 fn counters_collect(line: &mut Line) -> Result<(), String> {
@@ -323,11 +323,15 @@ fn gcdump_collect(line: &mut Line) -> Result<(), String> {
 }
 
 fn gcdump_report(line: &mut Line) -> Result<(), String> {
-    if !line.positional.is_empty() {
-        return Err("`gcdump report FILE` is not supported: dn-top does not read .gcdump files; give a process with -p or -n".to_owned());
+    if line.positional.is_empty() {
+        line.add(&["--yes"]);
+        return line.of_target("heap");
     }
-    line.add(&["--yes"]);
-    line.of_target("heap")
+    if line.target.is_some() {
+        return Err("give a file, or a process with -p or -n, and not both".to_owned());
+    }
+    line.command(&["heap"]);
+    line.file(".gcdump")
 }
 
 fn dump_collect(line: &mut Line) -> Result<(), String> {

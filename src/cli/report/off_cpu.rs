@@ -114,6 +114,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn samples_of_the_runtime_give_waiting_methods() {
+        assert_eq!(OffCpu::of_samples(&Profile::default()), None);
+        let scripted = crate::ui::tests::analysis::scripted();
+        let off_cpu = OffCpu::of_samples(&scripted.profile).unwrap();
+        let all = scripted.profile.count(SampleFilter::ALL).samples();
+        assert_eq!((off_cpu.source, off_cpu.wall_ns, off_cpu.threads.len()), ("methods", all.all_ns(), 0));
+        // Only those that wait, and each with the time of its own.
+        let [Reason { reason, ns, percent }] = &off_cpu.reasons[..] else { panic!("{off_cpu:?}") };
+        assert_eq!((reason.as_str(), *ns), ("System.Threading.WaitHandle.WaitOneNoCheck", all.waiting_ns));
+        assert!((percent - 100.0 * all.waiting_ns as f64 / all.all_ns() as f64).abs() < 1e-9);
+        let mut text = Vec::new();
+        off_cpu.write_text(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains("WAITING METHOD (of ") && text.ends_with("WaitOneNoCheck\n"), "{text}");
+    }
+
+    #[test]
     fn times_of_threads_are_shares_of_all_their_time() {
         let times = |thread, name: &str, cpu_ns, off: &[(&str, u64)]| ThreadTimes {
             thread,

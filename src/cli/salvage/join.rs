@@ -47,7 +47,7 @@ struct Files(VecDeque<PathBuf>);
 
 impl SegmentStore for Files {
     fn put(&mut self, _segment: &[u8]) -> Result<(), Refusal> {
-        Err(Refusal::Failed("these files are only read".to_owned()))
+        Err(Refusal::Failed("these files are read-only here".to_owned()))
     }
 
     fn drop_oldest(&mut self) {
@@ -70,7 +70,7 @@ pub(super) fn make_whole(paths: &[PathBuf], file: &mut File) -> Result<Made, Fai
         segments.extend(look_at(path)?);
     }
     segments.sort_by_key(|segment| segment.range);
-    let Some(first) = segments.first() else { return Err(anyhow::anyhow!("these files hold no events").into()) };
+    let Some(first) = segments.first() else { return Err(anyhow::anyhow!("these files contain no events").into()) };
     if let Some(other) = segments.iter().find(|segment| segment.header != first.header) {
         let (one, other) = (shown(first.path), shown(other.path));
         return Err(Failure::usage(format_args!("{one} and {other} are not of one recording")));
@@ -92,7 +92,7 @@ pub(super) fn make_whole(paths: &[PathBuf], file: &mut File) -> Result<Made, Fai
     Ok(Made { words, rundown: segments.iter().any(|segment| segment.look.rundown) })
 }
 
-/// What is in a file; `None` where it holds nothing, which is said.
+/// What is in a file; `None` where it holds nothing, with a message.
 fn look_at(path: &Path) -> Result<Option<Segment<'_>>, Failure> {
     let mut look = Look::default();
     let read = Recorded::open(path).and_then(|mut recorded| recorded.read_while(&mut look, |bytes| bytes <= LONGEST));
@@ -106,7 +106,7 @@ fn look_at(path: &Path) -> Result<Option<Segment<'_>>, Failure> {
         Err(error) => return Err(Failure::failed(error)),
     };
     if pass.bytes > LONGEST {
-        return Err(Failure::usage(format_args!("{} has more than {}: it is no segment", shown(path), Bytes(LONGEST))));
+        return Err(Failure::usage(format_args!("{} has more than {}: it is not a segment", shown(path), Bytes(LONGEST))));
     }
     if let Some(trouble) = pass.trouble() {
         print::say(format_args!("{}: {trouble}", shown(path)));

@@ -11,7 +11,7 @@ use crate::net::{RecordedError, RecordedProcess};
 use crate::nettrace::{Tail, TraceHeader};
 use crate::session::{Recorded, append_names};
 
-/// What a file says of its process, and how it ends.
+/// What a file has of its process, and how it ends.
 struct Subject {
     header: TraceHeader,
     tail: Tail,
@@ -33,7 +33,7 @@ impl Subject {
     }
 }
 
-/// Asks the process that was recorded for its names and appends them. Gives what to say.
+/// Requests the names of the process that was recorded and appends them. Gives the message.
 pub(super) async fn append(host: &Host, path: &Path, file: &mut File) -> Result<String, Failure> {
     const WITHOUT: &str = "nothing was written; without --names the file is made without them";
     let subject = Subject::of(path)?;
@@ -63,7 +63,7 @@ pub(super) fn offer(host: &Host, made: &Path, paths: &[PathBuf]) -> Result<Optio
         _ => "the same command with --names and another file behind -o".to_owned(),
     };
     Ok(Some(format!(
-        "{}, which was recorded, still runs: {command} has it send the names, which takes it as long as the end of a recording does",
+        "{}, which was recorded, is still running: {command} requests the names from it, which takes as long as the rundown of a recording",
         called(&process)
     )))
 }

@@ -59,7 +59,7 @@ impl GcReason {
         matches!(self.0, 4 | 6)
     }
 
-    /// Whether the program asked for it.
+    /// Whether the program induced it.
     pub fn is_induced(self) -> bool {
         matches!(self.0, 1 | 7 | 9 | 10 | 17)
     }
@@ -225,29 +225,6 @@ impl<'a> Payload<'a> for AllocationSampled<'a> {
         fields.clr_instance()?;
         let (_type_id, type_name, _address) = (fields.pointer()?, fields.text()?, fields.pointer()?);
         Some(Self { kind, type_name, object_size: fields.u64()? })
-    }
-}
-
-/// What the collector decided (event 205).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GlobalHeapHistory {
-    /// Heaps: one, or with the server's collector one for each processor.
-    pub heaps: u32,
-    /// The generation that it condemned.
-    pub condemned_generation: u32,
-    /// The latency mode.
-    pub pause_mode: u32,
-    /// How much of the memory that there is was in use, percent.
-    pub memory_load: u32,
-}
-
-impl Payload<'_> for GlobalHeapHistory {
-    fn read(mut fields: Fields<'_>) -> Option<Self> {
-        let (_budget, heaps, condemned_generation) = (fields.u64()?, fields.u32()?, fields.u32()?);
-        let (_gen0_reductions, _reason, _mechanisms) = (fields.u32()?, fields.u32()?, fields.u32()?);
-        fields.clr_instance()?;
-        let (pause_mode, memory_load) = (fields.u32()?, fields.u32()?);
-        Some(Self { heaps, condemned_generation, pause_mode, memory_load })
     }
 }
 

@@ -52,7 +52,7 @@ impl<'a> Iterator for BulkType<'a> {
 pub struct BulkNode<'a> {
     /// How many of these events came before it in this walk of the heap.
     pub index: u32,
-    /// Objects that it says it has.
+    /// The count of objects in its header.
     pub count: u32,
     rows: Rows<'a>,
 }
@@ -94,7 +94,7 @@ impl<'a> BulkNode<'a> {
 pub struct BulkEdge<'a> {
     /// How many of these events came before it in this walk of the heap.
     pub index: u32,
-    /// References that it says it has.
+    /// The count of references in its header.
     pub count: u32,
     rows: Rows<'a>,
 }

@@ -64,7 +64,7 @@ impl<'a> Payload<'a> for AssemblyLoad<'a> {
 pub struct AssemblyLoadStop<'a> {
     /// What was looked for.
     pub name: Utf16<'a>,
-    /// Who asked for it; can be empty.
+    /// The requesting assembly; can be empty.
     pub requested_by: Utf16<'a>,
     /// Whether it was found.
     pub found: bool,

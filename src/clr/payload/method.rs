@@ -26,7 +26,7 @@ impl MethodBody {
     pub fn tier(&self) -> Tier {
         const JITTED: u32 = 8;
         match self.flags >> 7 & 7 {
-            // Precompiled code says it is optimised, and that it was not compiled at run time.
+            // Precompiled code is marked as optimised, and that it was not compiled at run time.
             2 if self.flags & JITTED == 0 => Tier::ReadyToRun,
             1 => Tier::MinOpt,
             2 => Tier::Optimized,
@@ -45,7 +45,7 @@ impl MethodBody {
 pub enum Tier {
     /// Not known; dynamic methods and stubs.
     Unknown,
-    /// Compiled without optimisation for good, as a debugger asks for.
+    /// Compiled without optimisation for good, as for a debugger.
     MinOpt,
     /// Compiled with optimisation at once.
     Optimized,

@@ -23,15 +23,15 @@ pub use contention::{ContentionStart, ContentionStop};
 pub use exception::ExceptionThrown;
 pub use fields::{Fields, Payload};
 pub use gc::{
-    AllocationKind, AllocationSampled, AllocationTick, GcEnd, GcReason, GcStart, GcType, GenerationSize, GlobalHeapHistory, HeapStats,
-    PerHeapHistory, SuspendBegin,
+    AllocationKind, AllocationSampled, AllocationTick, GcEnd, GcReason, GcStart, GcType, GenerationSize, HeapStats, PerHeapHistory,
+    SuspendBegin,
 };
 pub use heap::{BulkEdge, BulkNode, BulkType, Edge, Node, TypeName};
 pub use loader::{AssemblyLoad, AssemblyLoadStop, ModuleLoad, Symbols};
 pub use method::{BackgroundJit, JittingStarted, MethodBody, MethodVerbose, Tier};
 pub use roots::{BulkRootEdge, BulkRootStaticVariable, BulkWeakTableEdge, RootEdge, RootKind, StaticVariable, WeakTableEdge};
 pub use runtime::{ProcessInfo, RuntimeInformation};
-pub use thread::{SampleType, ThreadCreated, ThreadSample};
+pub use thread::{SampleType, ThreadSample};
 pub use thread_pool::{Adjustment, AdjustmentReason, AdjustmentSample, MinMaxThreads, Workers};
 pub use universal::{ContextSwitch, ProcessMapping, ProcessName, ProcessSymbol, ThreadTime};
 

@@ -116,8 +116,6 @@ fn thread_pool_and_threads() {
     assert_eq!(exact::<AdjustmentSample>(&Bytes::default().f64(3.0).u16(0), 0, 2).throughput, 3.0);
     let bounds = exact::<MinMaxThreads>(&Bytes::default().u16(2).u16(32_767).u16(1).u16(1).u16(0), 0, 6);
     assert_eq!((bounds.min_workers, bounds.max_workers), (2, 32_767));
-    let created = Bytes::default().u64(1).u64(2).u32(0).u32(11).u32(4242).u16(0);
-    assert_eq!(exact::<ThreadCreated>(&created, 0, 2), ThreadCreated { managed_index: 11, os_thread: 4242 });
     for (number, kind) in [(0, SampleType::Error), (1, SampleType::External), (2, SampleType::Managed), (9, SampleType::Error)] {
         assert_eq!(exact::<ThreadSample>(&Bytes::default().u32(number), 0, 0).kind, kind);
     }
@@ -198,12 +196,12 @@ proptest! {
         let fields = Fields::new(&bytes, version, if narrow { 4 } else { 8 });
         let read = [
             GcStart::read(fields).is_some(), GcEnd::read(fields).is_some(), HeapStats::read(fields).is_some(),
-            AllocationTick::read(fields).is_some(), AllocationSampled::read(fields).is_some(), GlobalHeapHistory::read(fields).is_some(),
+            AllocationTick::read(fields).is_some(), AllocationSampled::read(fields).is_some(),
             ExceptionThrown::read(fields).is_some(), ContentionStart::read(fields).is_some(), ContentionStop::read(fields).is_some(),
             MethodVerbose::read(fields).is_some(), JittingStarted::read(fields).is_some(), ModuleLoad::read(fields).is_some(),
             AssemblyLoad::read(fields).is_some(), AssemblyLoadStop::read(fields).is_some(), RuntimeInformation::read(fields).is_some(),
         ];
-        prop_assert!(bytes.len() >= 3 || read == [false; 15]);
+        prop_assert!(bytes.len() >= 3 || read == [false; 14]);
         let rows = |count: Option<usize>| count.is_none_or(|count| count * 8 <= bytes.len());
         prop_assert!(rows(BulkType::read(fields).map(|types| types.take(bytes.len() + 1).count())));
         prop_assert!(rows(BulkNode::read(fields).map(|nodes| nodes.nodes().count())));

@@ -1,24 +1,8 @@
-//! Threads and samples of what they do.
+//! Samples of what threads do.
 
 use super::{Fields, Payload};
 
-/// A managed thread is made (event 85).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ThreadCreated {
-    /// The number that the program knows it by (`Environment.CurrentManagedThreadId`).
-    pub managed_index: u32,
-    /// The operating system's number, in the process's own pid namespace; 0 where the thread does not run yet.
-    pub os_thread: u32,
-}
-
-impl Payload<'_> for ThreadCreated {
-    fn read(mut fields: Fields<'_>) -> Option<Self> {
-        let (_managed_id, _domain, _flags) = (fields.u64()?, fields.u64()?, fields.u32()?);
-        Some(Self { managed_index: fields.u32()?, os_thread: fields.u32()? })
-    }
-}
-
-/// What a thread was doing when the sampler looked (event 0 of the sample profiler). Its stack says where.
+/// What a thread was doing when the sampler looked (event 0 of the sample profiler). Its stack shows where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadSample {
     /// In what code.

@@ -5,7 +5,7 @@
 
 use super::{Fields, Payload};
 
-/// A thread stopped running at the moment of the event. Its stack says where.
+/// A thread stopped running at the moment of the event. Its stack shows where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContextSwitch {
     /// How long it did not run, nanoseconds.

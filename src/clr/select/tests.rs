@@ -18,7 +18,7 @@ fn nothing_asked_for_is_the_two_defaults() {
     assert_eq!(
         turned_on(&selected),
         [
-            "Microsoft-Windows-DotNETRuntime:gc+assemblyloader+loader+jit+exception+threading+jittedmethodiltonativemap+compilation:informational",
+            "Microsoft-Windows-DotNETRuntime:gc+assemblyloader+loader+jit+contention+exception+threading+jittedmethodiltonativemap+compilation:informational",
             "Microsoft-DotNETCore-SampleProfiler:0xf00000000000:informational",
         ]
     );
@@ -26,7 +26,7 @@ fn nothing_asked_for_is_the_two_defaults() {
     assert!(selected.warnings.is_empty());
 }
 
-/// Profiles, providers and runtime keywords asked for; what is turned on.
+/// Profiles, providers and runtime keywords selected; what is turned on.
 type Rule<'a> = (&'a [&'a str], &'a [&'a str], Option<&'a str>, &'a [&'a str]);
 
 /// One row for each rule.
@@ -34,7 +34,7 @@ type Rule<'a> = (&'a [&'a str], &'a [&'a str], Option<&'a str>, &'a [&'a str]);
 fn rules() {
     let runtime = |rest: &str| format!("{RUNTIME}:{rest}");
     let table: [Rule<'_>; 12] = [
-        // Something asked for: no defaults.
+        // Something selected: no defaults.
         (&[], &["P:1:5"], None, &["P:0x1:verbose"]),
         (&["contention"], &[], None, &[&runtime("contention:informational")]),
         (&[], &[], Some("gc+jit"), &[&runtime("gc+jit:informational")]),
@@ -45,7 +45,7 @@ fn rules() {
             &["dotnet-sampled-thread-time"],
             &["microsoft-dotnetcore-sampleprofiler:1:2"],
             None,
-            &["microsoft-dotnetcore-sampleprofiler:0xf00000000001:informational"],
+            &["microsoft-dotnetcore-sampleprofiler:0xf00000000001:informational", &runtime("contention:informational")],
         ),
         (
             &["database-timing"],
@@ -65,7 +65,7 @@ fn rules() {
             &["dotnet-sampled-thread-time"],
             &[],
             Some("gc"),
-            &["Microsoft-DotNETCore-SampleProfiler:0xf00000000000:informational", &runtime("gc:informational")],
+            &["Microsoft-DotNETCore-SampleProfiler:0xf00000000000:informational", &runtime("gc+contention:informational")],
         ),
         (&["contention"], &[], Some("gc"), &[&runtime("contention:informational")]),
     ];
@@ -105,6 +105,19 @@ fn what_is_merged_is_said() {
     );
 }
 
+/// What `DiagnosticSource` hands on is one list for all profiles, each line once.
+#[test]
+fn profiles_with_lists_of_their_own_go_together() {
+    let lines = |profiles: &[&str]| {
+        let all = turned_on(&chosen(profiles, &[], None));
+        let (_, specs) = all.iter().find_map(|provider| provider.split_once("FilterAndPayloadSpecs=")).unwrap();
+        specs.trim_matches(['\\', '"']).split("\\r\\n").map(str::to_owned).collect::<Vec<_>>()
+    };
+    let [http, database] = ["http", "database"].map(|profile| lines(&[profile]));
+    assert_eq!((http.len(), database.len()), (3, 6));
+    assert_eq!(lines(&["slow", "database", "http"]), [http, database].concat());
+}
+
 #[test]
 fn less_rundown_only_where_all_agree() {
     let table: [(&[&str], &[&str], Rundown); 4] = [
@@ -138,7 +151,7 @@ fn every_profile_works_on_every_runtime() {
     let oldest = Capabilities::of(Some(&RuntimeVersion::new("3.1.23")));
     for profile in profiles() {
         let selected = chosen(&[&profile.name], &[], None);
-        assert_eq!(selected.config.providers.len(), profile.providers.len());
+        assert_eq!(selected.config.providers.len(), profile.providers.len() + profile.besides.len());
         assert_eq!((selected.config.buffer, selected.config.stacks), (BufferMb::DEFAULT, true));
         assert_eq!(selected.config.mode, BufferMode::Drop);
         let attempts = selected.config.attempts();

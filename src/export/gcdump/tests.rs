@@ -1,4 +1,4 @@
-//! The file is read again by what its description says, and not by what wrote it.
+//! The file is read again by its format's description, and not by what wrote it.
 
 use super::*;
 use crate::nettrace::{Decoder, Encoder, Limits, Metadata, NewEvent, TraceHeader};
@@ -114,7 +114,8 @@ fn a_graph_is_read_again() {
         (17, rows(true, &[&[0x100, 0x300, 7]], 0)),
         (152, module),
     ]);
-    let (nodes, root, total) = read(&file(graph));
+    let (bytes, walked) = (file(graph.clone()), graph);
+    let (nodes, root, total) = read(&bytes);
     assert_eq!((total, nodes[root].kind.as_str()), (24 + 32 + 8000, "[.NET Roots]"));
     let at = |address: u64| nodes.iter().position(|node| node.address == address).unwrap();
     let [first, second, third, unknown] = [0x100, 0x200, 0x300, 0x999].map(at);
@@ -130,6 +131,18 @@ fn a_graph_is_read_again() {
     assert_eq!(below("[static var Shop.Basket.Current]"), [second]);
     assert_eq!(nodes[below("[static vars]")[0]].kind, "[static var Shop.Basket.Current]");
     assert!(nodes[root].children.iter().all(|group| nodes[*group].kind.starts_with('[')));
+
+    let dump = HeapDump::read(&bytes).unwrap();
+    let (heap, retention) = (&dump.heap, dump.retention().unwrap());
+    assert_eq!((heap.objects, heap.bytes, heap.references, heap.is_exact()), (3, 24 + 32 + 8000, 4, true));
+    let types: Vec<_> = heap.types.iter().map(|of| (of.name.as_str(), of.module.as_str(), of.objects, of.bytes)).collect();
+    assert_eq!(types, [("Shop.Item<System.Int32>[]", "Shop", 1, 8000), ("Shop.Basket", "Shop", 2, 56)]);
+    // What the file says of it is what the walk said, but for the static variable, which has a type in the file.
+    let mut walked = walked.retention(&heap.types).unwrap();
+    let path = &mut walked.types[1].as_mut().unwrap().paths[0];
+    assert_eq!(path.root, "static variable Current");
+    path.root = "static variable Shop.Basket.Current".to_owned();
+    assert_eq!(retention, walked);
 }
 
 #[test]

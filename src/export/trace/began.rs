@@ -141,7 +141,9 @@ impl Began {
                     compilation.show(thread, &body, at, output);
                 }
             }
-            Kind::ActivityStart | Kind::ActivityStop | Kind::ActivityFailure => self.activities.feed(kind, event, at, output),
+            Kind::ActivityStart | Kind::ActivityStop | Kind::ActivityFailure | Kind::ActivityDetail => {
+                self.activities.feed(kind, event, at, output)
+            }
             _ => {}
         }
         Some(())

@@ -138,7 +138,7 @@ impl<W: Write> Writer for Chromium<W> {
         let TrackEvent { thread, track, category, name, start, end, facts, .. } = *event;
         match end {
             Some(end) if track == Track::Thread => {
-                // The calls of the thread are not nested with it, since samples only say roughly when they began and ended.
+                // The calls of the thread are not nested with it, since samples only show roughly when they began and ended.
                 self.slices += 1;
                 let (pid, tid) = self.place(thread, track)?;
                 for (phase, at, facts) in [('b', start, facts), ('e', end, &[][..])] {

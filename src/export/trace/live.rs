@@ -102,7 +102,7 @@ impl LiveTrace {
         self.walk.as_ref().map_or(0, Walk::newest)
     }
 
-    /// Ends what is open, names the methods, and gives the last packets. `trouble` says why the stream did not end as it should.
+    /// Ends what is open, names the methods, and gives the last packets. `trouble` is the reason why the stream did not end properly.
     pub fn finish(mut self, trouble: Option<&str>) -> Vec<u8> {
         let symbols = self.symbols.into_symbols();
         if let Some(mut walk) = self.walk.take() {
@@ -125,7 +125,7 @@ impl Sink for LiveTrace {
         let subject = Subject { header, command_line, runtime, processes: Default::default() };
         let writer = Perfetto::live(self.packets.clone(), subject, started as i64, &name);
         let stacks = Stacks::new(Symbols::default(), Images::default());
-        let mut walk = Walk::new(Output::new(Box::new(writer), stacks, Part::default(), pid), false);
+        let mut walk = Walk::new(Output::new(Box::new(writer), stacks, Part::default(), pid), false, false);
         walk.trace(&header);
         self.early.drain(..).for_each(|thread| walk.thread(&thread));
         self.walk = Some(walk);

@@ -8,6 +8,7 @@ mod began;
 mod chromium;
 mod csv;
 mod folded;
+mod joined;
 mod json;
 mod live;
 mod output;
@@ -30,6 +31,7 @@ use crate::nettrace::{Metadata, Sink, forward_sink};
 use chromium::Chromium;
 use csv::Csv;
 use folded::Folded;
+use joined::Join;
 use output::Output;
 use perfetto::Perfetto;
 use pprof::Pprof;
@@ -37,6 +39,7 @@ use speedscope::Speedscope;
 use walk::Walk;
 use writer::Writer;
 
+pub use joined::{Batch, Joined, Samples};
 pub use live::{LiveProcess, LiveTrace, notices};
 pub use output::Part;
 pub use overview::Overview;
@@ -63,6 +66,7 @@ pub struct Export<'w>(Pass<'w>);
 enum Pass<'w> {
     Walk(Box<Walk<'w>>),
     Events(Box<Csv<Box<dyn Write + 'w>>>),
+    Joined(Box<Join<'w>>),
 }
 
 impl<'w> Export<'w> {
@@ -72,6 +76,9 @@ impl<'w> Export<'w> {
     /// What the output says.
     pub fn new(options: Options, overview: Overview, out: Box<dyn Write + 'w>, scratch: Box<dyn Scratch + 'w>) -> io::Result<Self> {
         let Options { format, part, calls, tasks, number } = options;
+        // They are as good as those of the runtime, and better: each would be counted twice.
+        let is_sampled_twice =
+            overview.has_cpu_samples() && matches!(format, TraceFormat::Speedscope | TraceFormat::Folded | TraceFormat::Pprof);
         let (subject, stacks) = overview.into_parts();
         let process = subject.header.process_id;
         let writer: Box<dyn Writer + 'w> = match format {
@@ -80,19 +87,26 @@ impl<'w> Export<'w> {
             TraceFormat::Chromium => Box::new(Chromium::new(out, subject)?),
             TraceFormat::Folded => Box::new(Folded::new(out)),
             TraceFormat::Pprof => Box::new(Pprof::new(out, subject)),
+            TraceFormat::Nettrace => return Ok(Self(Pass::Joined(Box::new(Join::new(&subject.header, out, None))))),
             TraceFormat::Csv => return Ok(Self(Pass::Events(Box::new(Csv::new(out, part))))),
         };
-        Ok(Self(Pass::Walk(Box::new(Walk::new(Output::new(writer, stacks, part, process), tasks)))))
+        Ok(Self(Pass::Walk(Box::new(Walk::new(Output::new(writer, stacks, part, process), tasks, is_sampled_twice)))))
     }
 
-    /// Writes what is left.
+    /// Begins to write a recording with CPU samples of the same clock into one stream of the format nettrace.
+    pub fn joined(overview: &Overview, out: Box<dyn Write + 'w>, samples: Box<dyn Samples + 'w>) -> Self {
+        Self(Pass::Joined(Box::new(Join::new(overview.header(), out, Some(samples)))))
+    }
+
+    /// Writes what is left. Gives how much was written in all where the format is nettrace.
     ///
     /// # Errors
     /// What the output said first.
-    pub fn finish(self) -> io::Result<()> {
+    pub fn finish(self) -> io::Result<Option<Joined>> {
         match self.0 {
-            Pass::Walk(walk) => walk.finish(),
-            Pass::Events(csv) => csv.finish(),
+            Pass::Walk(walk) => walk.finish().map(|()| None),
+            Pass::Events(csv) => csv.finish().map(|()| None),
+            Pass::Joined(join) => join.finish().map(Some),
         }
     }
 
@@ -100,6 +114,7 @@ impl<'w> Export<'w> {
         match &mut self.0 {
             Pass::Walk(walk) => &mut **walk,
             Pass::Events(csv) => &mut **csv,
+            Pass::Joined(join) => &mut **join,
         }
     }
 }
@@ -111,6 +126,7 @@ impl Sink for Export<'_> {
         match &self.0 {
             Pass::Walk(walk) => walk.wants_order(metadata),
             Pass::Events(csv) => csv.wants_order(metadata),
+            Pass::Joined(join) => join.wants_order(metadata),
         }
     }
 }

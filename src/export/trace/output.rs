@@ -1,4 +1,4 @@
-//! Where what a walk finds goes: to the format, as far as it is in the part that was asked for.
+//! Where what a walk finds goes: to the format, as far as it is in the selected part.
 
 use std::collections::HashSet as StdSet;
 use std::io;
@@ -101,7 +101,7 @@ impl<'w> Output<'w> {
         }
     }
 
-    /// Has the format know a thread that has this stack, and says whether it is wanted.
+    /// Describes a thread that has this stack to the format, and returns whether it is exported.
     fn thread(&mut self, thread: ThreadId, node: NodeId) -> bool {
         if !self.part.has(thread) {
             return false;
@@ -176,13 +176,13 @@ impl<'w> Output<'w> {
         self.put(|writer, _| writer.flush());
     }
 
-    /// Describes everything again: a reader may not have what was written before, and lacks a part of it where `is_incomplete` says so.
+    /// Describes everything again: a reader may not have what was written before, and lacks a part of it with `is_incomplete`.
     pub(super) fn restart(&mut self, is_incomplete: bool) {
         self.threads.values_mut().for_each(|known| known.is_described = false);
         self.put(|writer, _| writer.restart(is_incomplete));
     }
 
-    /// Begins the stacks again where there are too many, and says whether it did.
+    /// Begins the stacks again where there are too many, and returns whether it did.
     pub(super) fn clear_stacks(&mut self) -> bool {
         let is_full = self.stacks.is_full();
         if is_full {

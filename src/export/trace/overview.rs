@@ -33,6 +33,11 @@ impl Overview {
         &self.subject.header
     }
 
+    /// Whether there are samples of the kernel.
+    pub(super) fn has_cpu_samples(&self) -> bool {
+        self.kinds.contains(&EventKind::CpuSample)
+    }
+
     /// The process, and no stacks yet of its methods.
     pub(super) fn into_parts(mut self) -> (Subject, Stacks) {
         self.subject.processes = self.images.process_names().map(|(pid, name)| (pid, name.to_owned())).collect();

@@ -14,7 +14,6 @@ use std::io::{self, Write};
 use foldhash::HashMap;
 
 use crate::nettrace::ThreadId;
-use crate::perfetto::Message;
 use crate::perfetto::field::{event, packet, sample};
 
 use self::allocations::Allocations;
@@ -37,14 +36,14 @@ pub(super) struct Perfetto<W> {
     calls: Option<HashMap<ThreadId, Spans>>,
     allocations: Allocations,
     path: Vec<FrameId>,
-    /// What there is to say of an event, encoded; kept for its memory.
-    facts: Vec<u8>,
+    /// Numbers of the names of an event's facts; kept for its memory.
+    labels: Vec<u64>,
     /// Packets may lack what those before them described.
     was_restarted: bool,
 }
 
 impl<W: Write> Perfetto<W> {
-    /// Begins the part of a trace that has this number among those of other recordings. Samples are slices as well where `with_calls` says so.
+    /// Begins the part of a trace that has this number among those of other recordings. With `with_calls`, samples are slices as well.
     pub(super) fn new(out: W, subject: Subject, number: u32, with_calls: bool) -> io::Result<Self> {
         let mut packets = Packets::new(&subject.header, number);
         if number == 0 {
@@ -60,7 +59,7 @@ impl<W: Write> Perfetto<W> {
             calls,
             allocations: Allocations::default(),
             path: Vec::new(),
-            facts: Vec::new(),
+            labels: Vec::new(),
             was_restarted: false,
         };
         perfetto.write_out()?;
@@ -146,31 +145,29 @@ impl<W: Write> Writer for Perfetto<W> {
     }
 
     fn event(&mut self, shown: &TrackEvent<'_>, stacks: &Stacks) -> io::Result<()> {
-        let Self { packets, tracks, path, facts, .. } = self;
+        let Self { packets, tracks, path, labels, .. } = self;
         let uuid = tracks.of_event(shown, packets);
         let state = &mut packets.state;
         let (name, category) = (state.name(Kind::Event, shown.name), state.label(Kind::Category, shown.category));
-        facts.clear();
-        let mut reported = Message::new(facts);
-        for (name, fact) in shown.facts {
-            let name = state.label(Kind::Annotation, name);
-            reported.message(event::DEBUG_ANNOTATIONS, |annotation| {
-                annotation.uint(event::ANNOTATION_NAME_IID, name);
-                match fact {
-                    Fact::Count(value) => annotation.uint(event::UINT_VALUE, *value),
-                    Fact::Number(value) => annotation.double(event::DOUBLE_VALUE, *value),
-                    Fact::Flag(value) => annotation.uint(event::BOOL_VALUE, u64::from(*value)),
-                    Fact::Text(value) => annotation.text(event::STRING_VALUE, start_of(value)),
-                }
-            });
-        }
+        labels.clear();
+        labels.extend(shown.facts.iter().map(|(name, _)| state.label(Kind::Annotation, name)));
         let stack = state.stack(shown.node, false, stacks, path);
         packets.track_event(shown.start, |message| {
             message.uint(event::TYPE, if shown.end.is_some() { event::SLICE_BEGIN } else { event::INSTANT });
             message.uint(event::TRACK_UUID, uuid);
             message.uint(event::NAME_IID, name);
             message.uint(event::CATEGORY_IIDS, category);
-            message.fields(facts);
+            for (label, (_, fact)) in labels.iter().zip(shown.facts) {
+                message.message(event::DEBUG_ANNOTATIONS, |annotation| {
+                    annotation.uint(event::ANNOTATION_NAME_IID, *label);
+                    match fact {
+                        Fact::Count(value) => annotation.uint(event::UINT_VALUE, *value),
+                        Fact::Number(value) => annotation.double(event::DOUBLE_VALUE, *value),
+                        Fact::Flag(value) => annotation.uint(event::BOOL_VALUE, u64::from(*value)),
+                        Fact::Text(value) => annotation.text(event::STRING_VALUE, start_of(value)),
+                    }
+                });
+            }
             shown.flows.iter().filter(|flow| **flow != 0).for_each(|flow| message.fixed(event::FLOW_IDS, *flow));
             if let Some(stack) = stack {
                 message.uint(event::CALLSTACK_IID, stack);

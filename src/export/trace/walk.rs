@@ -43,11 +43,13 @@ pub(super) struct Walk<'w> {
     newest: i64,
     /// Whether tasks are followed from thread to thread.
     with_tasks: bool,
+    /// Whether samples of the runtime are left out.
+    without_samples: bool,
     texts: [String; 2],
 }
 
 impl<'w> Walk<'w> {
-    pub(super) fn new(output: Output<'w>, with_tasks: bool) -> Self {
+    pub(super) fn new(output: Output<'w>, with_tasks: bool, without_samples: bool) -> Self {
         Self {
             output,
             header: TraceHeader::default(),
@@ -60,6 +62,7 @@ impl<'w> Walk<'w> {
             sequence_point: 0,
             newest: 0,
             with_tasks,
+            without_samples,
             texts: Default::default(),
         }
     }
@@ -75,7 +78,7 @@ impl<'w> Walk<'w> {
         self.output.flush();
     }
 
-    /// Describes everything again. `lost` says since when how many packets are missing.
+    /// Describes everything again. `lost` is since when how many packets are missing.
     pub(super) fn restart(&mut self, lost: Option<(i64, u64)>) {
         self.output.restart(lost.is_some());
         if let Some((since, packets)) = lost {
@@ -325,6 +328,8 @@ impl Sink for Walk<'_> {
         match self.kind(metadata) {
             EventKind::TaskScheduled | EventKind::TaskStarted => self.with_tasks,
             EventKind::SuspendEnd => true,
+            // They have no end that could come before them, and readers sort.
+            EventKind::ExceptionThrown | EventKind::LogMessage => false,
             // Rundowns describe what is there, and are not part of what was recorded.
             kind => kind.is_analysed() && kind != EventKind::ThreadSample && !EventKind::comes_after_the_stop(metadata),
         }
@@ -335,9 +340,13 @@ impl Sink for Walk<'_> {
         let at = self.at(event.timestamp());
         self.newest = self.newest.max(at);
         match self.kind(event.metadata) {
-            EventKind::ThreadSample => self.sample(event, at),
+            EventKind::ThreadSample if !self.without_samples => self.sample(event, at),
             EventKind::CpuSample => self.cpu_sample(event, at),
             EventKind::ContextSwitch => self.context_switch(event, at),
+            kind @ (EventKind::ExceptionThrown | EventKind::LogMessage) => {
+                // One whose payload makes no sense has nothing to show.
+                let _ = self.known(kind, event, at);
+            }
             _ => return,
         }
         self.make_room();

@@ -12,7 +12,7 @@ use super::stacks::{NodeId, Stacks};
 ///
 /// The order is that in which things end: a slice comes when it is over, so that those around it come behind it.
 pub(super) trait Writer {
-    /// A thread of which there is something to say. Comes before everything that names it, and again where its name is found later.
+    /// A thread. Comes before everything that names it, and again where its name is found later.
     fn thread(&mut self, _thread: ThreadId, _name: &str) -> io::Result<()> {
         Ok(())
     }
@@ -47,7 +47,7 @@ pub(super) trait Writer {
         Ok(())
     }
 
-    /// Describes everything again from here on: a reader may not have what was written before, and lacks a part of it where `is_incomplete` says so.
+    /// Describes everything again from here on: a reader may not have what was written before, and lacks a part of it with `is_incomplete`.
     fn restart(&mut self, _is_incomplete: bool) -> io::Result<()> {
         Ok(())
     }
@@ -144,7 +144,7 @@ pub(super) struct Allocation {
     pub(super) node: NodeId,
 }
 
-/// What there is to say of an event.
+/// A fact of an event.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Fact<'a> {
     Count(u64),

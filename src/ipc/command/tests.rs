@@ -126,17 +126,17 @@ fn payloads() {
     ];
     for (code, command, payload) in table {
         let bytes = command.encode().unwrap();
-        assert_eq!((bytes[16], bytes[17]), ((code >> 8) as u8, code as u8), "{}", command.name());
-        assert_eq!(&bytes[HEADER_BYTES..], payload, "{}", command.name());
+        assert_eq!((bytes[16], bytes[17]), ((code >> 8) as u8, code as u8), "{}", command.code().name());
+        assert_eq!(&bytes[HEADER_BYTES..], payload, "{}", command.code().name());
         assert_eq!(decode(&bytes).as_ref(), Ok(&command));
         // An empty payload where one is needed kills runtimes, and so does one where none belongs.
         let takes_none = matches!(code, 0x0400 | 0x0401 | 0x0402 | 0x0404 | 0x0406 | 0x0408);
-        assert_eq!(payload.is_empty(), takes_none, "{}", command.name());
+        assert_eq!(payload.is_empty(), takes_none, "{}", command.code().name());
         // Whatever is cut off is noticed.
         for end in 0..payload.len() {
             let cut = Message { set: bytes[16], id: bytes[17], payload: &payload[..end] };
             let whole = matches!(command, Command::AttachProfiler { .. }) && end + 2 >= payload.len();
-            assert!(whole || Command::decode(&cut).is_err(), "{} cut at {end}", command.name());
+            assert!(whole || Command::decode(&cut).is_err(), "{} cut at {end}", command.code().name());
         }
     }
 }

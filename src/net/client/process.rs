@@ -8,8 +8,8 @@ use tokio::time::{Instant, sleep};
 
 use super::{Cause, Client, ExchangeError};
 use crate::ipc::CommandCode;
-use crate::model::{ProcessKey, SafeText, ThreadUse};
-use crate::net::proc::{Proc, ThreadTimes, Threads};
+use crate::model::{CpuLimit, ProcessKey, SafeText, ThreadUse};
+use crate::net::proc::{Proc, Threads};
 use crate::net::process_exit;
 
 /// How often it is looked whether the threads of a process are dead.
@@ -47,11 +47,35 @@ impl Client {
         names.into_iter().map(|(thread, name)| (thread, SafeText::from_bytes(&name))).collect()
     }
 
-    /// The threads of the process with the time that each has had on a processor so far, no more than `most`. Empty where /proc does not show them.
+    /// The threads of the process with what each took of the processors so far, no more than `most`. Empty where /proc does not show them.
     pub fn thread_times(&self, most: usize) -> Vec<ThreadUse> {
-        let times = self.own_proc().and_then(|proc| proc.thread_times(self.endpoint.key.pid, most).ok()).unwrap_or_default();
-        let thread = |(thread, name, cpu, state): ThreadTimes| ThreadUse { thread, name: SafeText::from_bytes(&name), cpu, state };
-        times.into_iter().map(thread).collect()
+        self.own_proc().and_then(|proc| proc.thread_times(self.endpoint.key.pid, most).ok()).unwrap_or_default()
+    }
+
+    /// The threads of the process, each with the time that it had on a processor so far and the time that it waited for one; no more than `most`. Empty where
+    /// /proc does not show them.
+    pub fn scheduled_threads(&self, most: usize) -> Vec<(u32, [Duration; 2])> {
+        self.own_proc().and_then(|proc| proc.scheduled_threads(self.endpoint.key.pid, most).ok()).unwrap_or_default()
+    }
+
+    /// Time of the process on processors so far, also that of its threads that have ended; `None` where /proc does not show it.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        self.own_proc()?.cpu_time(self.endpoint.key.pid).ok()
+    }
+
+    /// Whether a file of this name is mapped into the process. `false` also where /proc does not show that.
+    pub fn maps(&self, name: &str) -> bool {
+        self.own_proc().is_some_and(|proc| proc.maps_file(self.endpoint.key.pid, name))
+    }
+
+    /// The CPU limits of the control groups of the process, the innermost first, counted since these were made. Empty where none is known.
+    pub fn cpu_limits(&self) -> Vec<CpuLimit> {
+        self.own_proc().filter(|proc| proc.is_of_kernel()).map(|proc| proc.cpu_limits(self.endpoint.key.pid)).unwrap_or_default()
+    }
+
+    /// Time of all processors of its machine together that was not idle since boot; `None` where /proc does not show it.
+    pub fn machine_busy(&self) -> Option<Duration> {
+        self.own_proc().filter(|proc| proc.is_of_kernel())?.machine_busy().ok()
     }
 
     /// The most memory that the process ever had resident, bytes; `None` where /proc does not show it.

@@ -42,7 +42,7 @@ fn out_of_reach(pid: u32, our_uid: u32) -> Contact {
 /// Its process is gone, or was never one that we can see.
 pub(super) fn stale(name: SocketName, pid_lives_on: bool) -> Contact {
     let pid = name.pid;
-    let what = if pid_lives_on { format!("process {pid} is another one by now") } else { format!("there is no process {pid}") };
+    let what = if pid_lives_on { format!("process {pid} is a different one by now") } else { format!("there is no process {pid}") };
     trouble(Trouble::Stale, format!("{what}; this socket was left behind by one that was killed, and its file can be deleted"))
 }
 

@@ -1,6 +1,6 @@
 //! Discovery: every .NET process that can be seen, whether or not it can be attached to.
 //!
-//! A scan lists /proc and the directories where runtimes put their sockets, pairs the two by pid, start time and owner, and says of what does not pair
+//! A scan lists /proc and the directories where runtimes put their sockets, pairs the two by pid, start time and owner, and explains what does not pair
 //! why: a socket without a process is stale, a runtime without a socket has its diagnostics switched off, or is not ours to see, or another user has put
 //! something in the socket's place. It opens no connection.
 
@@ -204,7 +204,7 @@ impl Scanner {
                 taken.insert((*id, name));
             }
         }
-        // A socket may lie elsewhere than its process's environment says, or we may not read that.
+        // A socket may lie elsewhere than its process's environment names, or that cannot be read.
         let mut strays = Vec::new();
         let mut rest = sockets.iter().filter(|(directory, name, _)| !taken.contains(&(*directory, *name))).peekable();
         let names = rest.peek().map(|_| self.process_scan.by_socket_name()).unwrap_or_default();

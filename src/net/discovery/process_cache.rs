@@ -19,7 +19,7 @@ use crate::net::proc::{Proc, entry_name, version_of};
 const SHORTEST_SPAN: Duration = Duration::from_millis(400);
 /// The first percentage may be a rough one: a list that is printed once does not wait for more.
 const FIRST_SPAN: Duration = Duration::from_millis(90);
-/// A startup that has come to its diagnostic server and no further for so long is a wait, whatever its environment says.
+/// A startup that stays at its diagnostic server for so long is suspended, whatever its environment contains.
 const LONGEST_START: Duration = Duration::from_secs(5);
 
 /// Every process that was listed at the last scan.
@@ -36,7 +36,7 @@ pub(super) struct ProcessCache {
 struct CachedProcess {
     name: SafeText,
     command_line: SafeText,
-    /// By the path or the text of its library, where the runtime cannot say it: one older than 6.0, or one without a socket.
+    /// By the path or the text of its library, where the runtime does not report it: one older than 6.0, or one without a socket.
     runtime: Option<RuntimeVersion>,
     /// By what its program file exports.
     native_aot: bool,

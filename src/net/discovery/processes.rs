@@ -46,7 +46,6 @@ pub(super) struct ScannedProcess {
     pub(super) ns_pid: u32,
     pub(super) uid: u32,
     pub(super) socket_dir: SocketDir,
-    /// What the names of its threads say.
     pub(super) threads: Threads,
     /// The runtime's library among its maps; `None` before the first look.
     pub(super) library: Option<Option<PathBuf>>,
@@ -155,7 +154,7 @@ impl ScannedProcess {
     }
 
     /// The path of its socket in that directory through its own root. A directory of several processes was listed through one of them, which
-    /// may end before this one, and whose root says nothing of this one's files.
+    /// may end before this one, and whose root is no evidence of this one's files.
     pub(super) fn path_in(&self, directory: DirectoryId) -> Option<PathBuf> {
         match &self.socket_dir {
             SocketDir::Directory { id, path, .. } if *id == directory => Some(path.join(self.socket_name().to_string())),
@@ -191,7 +190,7 @@ impl ScannedProcess {
 
 /// Finds the directory that a process has in its `TMPDIR`, through its own root.
 fn socket_dir(proc: &Proc, pid: u32, tmpdir: &Path, ours: &mut OurDirectories) -> SocketDir {
-    // Where the kernel does not say what a relative path is relative to, nothing is known.
+    // Where the kernel does not show what a relative path is relative to, the file is unknown.
     let Ok(as_it_sees) = (if tmpdir.is_absolute() { Ok(tmpdir.to_owned()) } else { proc.working_directory(pid).map(|at| at.join(tmpdir)) })
     else {
         return SocketDir::Hidden;

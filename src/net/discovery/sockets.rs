@@ -18,9 +18,8 @@ use crate::net::resolve;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
     inode: u64,
-    /// Whether it is a socket, and no link to one.
+    /// And no link to one.
     pub(super) is_socket: bool,
-    /// Owner of the file.
     pub(super) uid: u32,
     /// When it was made, as time since the Unix epoch.
     pub(super) made: Duration,

@@ -125,7 +125,7 @@ fn a_socket_without_its_process_is_stale() {
     // The pid was used again, by something that is not .NET.
     fake_proc.add(&Fake { started: OLD + 5, threads: &["bash"], ..fake(42) });
     let rows = scan(&fake_proc);
-    assert!(only_trouble(&rows).1.starts_with("process 42 is another one by now; "), "{rows:?}");
+    assert!(only_trouble(&rows).1.starts_with("process 42 is a different one by now; "), "{rows:?}");
     assert_eq!((rows[0].key.started, rows[0].name.as_str()), (OLD, "(gone)"));
 
     // Killed, and not yet reaped by its parent.
@@ -320,7 +320,7 @@ fn what_another_user_puts_under_the_name_of_a_socket_is_not_taken_for_it() {
         let words = "the socket is not owned by its process: the file belongs to user 65533, the process to user 0";
         assert_eq!(only_trouble(&rows[1..2]), (Trouble::Unverified, &*format!("{words} (socket {})", planted.display())));
         let (kind, reason) = only_trouble(&rows[2..]);
-        assert!(kind == Trouble::Unverified && reason.starts_with("the file is no socket"), "{reason}");
+        assert!(kind == Trouble::Unverified && reason.starts_with("the file is not a socket"), "{reason}");
     }
 }
 

@@ -21,7 +21,7 @@ const OUTGOING: usize = 1024;
 /// Most frames that wait to be looked at. What comes then stays in the socket.
 const INCOMING: usize = 1024;
 
-/// A connection to a port of the service. `T` says what a reply is for. Dropping it closes the connection.
+/// A connection to a port of the service. `T` identifies what a reply is for. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct Connection<M, T> {
     address: Address,
@@ -73,11 +73,6 @@ impl<M: Method, T: Clone + PartialEq> Connection<M, T> {
     /// Where the service listens.
     pub fn address(&self) -> &Address {
         &self.address
-    }
-
-    /// Whether the service has a method.
-    pub fn has(&self, method: M) -> bool {
-        self.calls.has(method)
     }
 
     /// An error of this connection.
@@ -156,7 +151,7 @@ impl<M: Method, T: Clone + PartialEq> Connection<M, T> {
 
 async fn send_all(mut socket: Writer, mut frames: mpsc::Receiver<Vec<u8>>) {
     while let Some(frame) = frames.recv().await {
-        // What a service that has gone does not take is said by the other half.
+        // What a service that has gone does not take is reported by the other half.
         if socket.write_all(&frame).await.is_err() {
             return;
         }

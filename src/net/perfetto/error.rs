@@ -100,12 +100,12 @@ pub enum Cause {
     #[error(transparent)]
     Call(#[from] CallError),
     /// What it sends makes no sense.
-    #[error("what it sends makes no sense: {0}")]
+    #[error("cannot decode what it sends: {0}")]
     Frame(#[from] FrameError),
     /// What it sends makes no sense.
-    #[error("what it sends makes no sense: {0}")]
+    #[error("cannot decode what it sends: {0}")]
     Malformed(#[from] Malformed),
-    /// What the operating system said.
+    /// The operating system's error.
     #[error("{0}")]
     Io(io::Error),
 }

@@ -15,18 +15,18 @@ pub enum PortError {
     #[error("{} is served by another program; choose another path for the port", shown(.0))]
     Live(PathBuf),
     /// What is there is no socket, or not ours.
-    #[error("{} is there already and is no socket that this user left behind; choose another path for the port", shown(.0))]
+    #[error("{} exists already and is not a socket that this user left behind; choose another path for the port", shown(.0))]
     Taken(PathBuf),
     /// It does not fit the address of a socket, or the name of a pipe.
     #[error("the path of a port has {LONGEST_PATH} {PATH_UNIT} at most, and {} has more", shown(.0))]
     TooLong(PathBuf),
-    /// `DOTNET_DiagnosticPorts` could not say it.
+    /// `DOTNET_DiagnosticPorts` cannot express it.
     #[error("{} cannot be written into DOTNET_DiagnosticPorts, where ',' and ';' stand between parts; choose another path", shown(.0))]
     Separator(PathBuf),
     /// There is one already, here.
     #[error("a port is served already: {}", shown(.0))]
     Second(PathBuf),
-    /// What the operating system said.
+    /// The operating system's error.
     #[error("the port {} cannot be served: {reason}", shown(path))]
     Io {
         /// The port.

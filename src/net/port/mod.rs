@@ -2,7 +2,7 @@
 //!
 //! Each identifies itself in 34 bytes and then waits for one command; when that is done it connects again, with the same cookie. A port accepts every
 //! runtime, holds one connection of each, and hands out a [`Client`] for each, whose commands go over one connection after the other. A trace's
-//! stream keeps the connection that it was asked for on.
+//! stream keeps the connection of its request.
 
 mod error;
 #[cfg_attr(windows, path = "../windows/port_socket.rs")]
@@ -46,7 +46,7 @@ pub struct ConnectedRuntime {
     pub cookie: Cookie,
     /// Its process id, as it counts them itself.
     pub ns_pid: u32,
-    /// The way to it. Its endpoint says which process it is, as we count them.
+    /// The way to it. Its endpoint identifies the process, as we count them.
     pub client: Client,
     connection: ReverseConnection,
 }
@@ -67,7 +67,7 @@ pub struct Port {
 }
 
 impl Port {
-    /// Serves `path`, with mode 0600. `sources` says where processes are looked up.
+    /// Serves `path`, with mode 0600. `sources` are where processes are looked up.
     ///
     /// To be called inside a tokio runtime.
     ///

@@ -1,4 +1,4 @@
-//! Which program runs on which version, for runtimes that cannot say it themselves.
+//! Which program runs on which version, for runtimes that do not report it.
 
 use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, is_separator};
@@ -19,7 +19,7 @@ pub(crate) fn entry_name(arguments: &[Vec<u8>]) -> Option<&[u8]> {
 }
 
 /// The version in the path of a shared runtime's library: `.../Microsoft.NETCore.App/3.1.23/libcoreclr.so`. An application that brings its own
-/// runtime has it beside itself, where no path says a version.
+/// runtime has it beside itself, where no path has a version.
 pub(crate) fn version_of(library: &Path) -> Option<RuntimeVersion> {
     let version = library.parent()?;
     (version.parent()?.file_name()? == "Microsoft.NETCore.App").then(|| version.file_name()?.to_str().map(RuntimeVersion::new))?

@@ -32,7 +32,7 @@ impl Environ {
         })
     }
 
-    /// Whether it asks the runtime to wait at startup for a resume: on its default port, or on a port of its own unless that says otherwise.
+    /// Whether it suspends the runtime at startup until a resume: on its default port, or on a port of its own unless that has another mode.
     pub(crate) fn asks_to_suspend(&self) -> bool {
         let ports = self.runtime_switch("DiagnosticPorts").is_some_and(|(_, value)| !value.is_empty());
         ports || self.runtime_switch("DefaultDiagnosticPortSuspend").is_some_and(|(_, value)| !is_zero(value) && !value.is_empty())

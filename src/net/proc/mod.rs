@@ -4,10 +4,12 @@
 //! a failure as "not known", never as the end of a list. Text here is raw; it is sanitised where it becomes a value of [`crate::model`].
 
 mod container;
+mod cpu_limit;
 mod entry;
 mod environ;
 mod mapping;
 mod threads;
+mod times;
 mod version_text;
 
 use std::ffi::OsString;
@@ -25,7 +27,7 @@ use procfs::process::Stat;
 use rustix::fs::{CWD, Mode, OFlags, PROC_SUPER_MAGIC, RawDir, fstatfs, openat, readlinkat};
 use rustix::process::geteuid;
 
-use crate::model::ProcessKey;
+use crate::model::{CpuLimit, ProcessKey};
 
 use super::elf;
 use super::file::{open_link, open_unasked};
@@ -59,9 +61,6 @@ pub(crate) struct Identity {
     /// Process id in the innermost pid namespace.
     pub(crate) ns_pid: u32,
 }
-
-/// A thread: its number, its name, its time on a processor, and the letter of its state.
-pub(crate) type ThreadTimes = (u64, Vec<u8>, Duration, char);
 
 impl Proc {
     /// Opens the proc file system mounted at `path`.
@@ -181,7 +180,13 @@ impl Proc {
         container::id(&self.read(&format!("{pid}/cgroup"), 1 << 16).ok()?)
     }
 
-    /// What the names of its threads say of the runtime inside.
+    /// The CPU limits of its control groups, the innermost first.
+    pub(crate) fn cpu_limits(&self, pid: u32) -> Vec<CpuLimit> {
+        let text = self.read(&format!("{pid}/cgroup"), 1 << 16).unwrap_or_default();
+        cpu_limit::limits(Path::new("/sys/fs/cgroup"), &text)
+    }
+
+    /// What the names of its threads show of the runtime inside.
     pub(crate) fn threads(&self, pid: u32) -> io::Result<Threads> {
         let tasks = format!("{pid}/task");
         let directory = openat(&self.directory, &tasks, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
@@ -240,25 +245,6 @@ impl Proc {
         parse(self.read(file, 64).ok()?.trim_ascii())
     }
 
-    /// Names of threads, the time that each has had on a processor, and its state, by the number that they have in the innermost pid namespace.
-    pub(crate) fn thread_times(&self, pid: u32, most: usize) -> io::Result<Vec<ThreadTimes>> {
-        let tasks = format!("{pid}/task");
-        let mut times = Vec::new();
-        self.each_thread(&tasks, |tid, folder| {
-            // A thread that has ended has no times any more.
-            if let Ok(comm) = self.read(&format!("{folder}/comm"), 64)
-                && let Ok(bytes) = self.read(&format!("{folder}/stat"), 8192)
-                && let Ok(Stat { utime, stime, state, .. }) = Stat::from_read(bytes.as_slice())
-                && let Ok(Identity { ns_pid, .. }) = self.identity_of(folder, tid)
-            {
-                let ticks = (utime + stime) as f64 / procfs::ticks_per_second() as f64;
-                times.push((ns_pid.into(), comm.trim_ascii_end().to_vec(), Duration::from_secs_f64(ticks), state));
-            }
-            times.len() < most
-        })?;
-        Ok(times)
-    }
-
     /// Whether all threads of a process are dead. A dead thread stays until its tracer takes note of it, and keeps its process from ending for
     /// whoever awaits that.
     pub(crate) fn is_dead(&self, pid: u32) -> io::Result<bool> {
@@ -277,7 +263,7 @@ impl Proc {
         Ok(dead)
     }
 
-    /// Calls `each` with the number and the folder of every thread, until it says that it has seen enough.
+    /// Calls `each` with the number and the folder of every thread, until it returns that it has seen enough.
     fn each_thread(&self, tasks: &str, mut each: impl FnMut(u32, &str) -> bool) -> io::Result<()> {
         let directory = openat(&self.directory, tasks, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         for_each_entry(directory, |name, _| parse::<u32>(name).is_none_or(|tid| each(tid, &format!("{tasks}/{tid}"))))
@@ -298,6 +284,12 @@ impl Proc {
     pub(crate) fn runtime_library(&self, pid: u32) -> io::Result<Option<PathBuf>> {
         let is_library = |path: &PathBuf| path.file_name().is_some_and(|name| name == "libcoreclr.so" || name == "libmonosgen-2.0.so");
         Ok(self.mapped_files(pid)?.into_iter().map(|file| file.path).find(is_library))
+    }
+
+    /// Whether a file of this name is mapped.
+    pub(crate) fn maps_file(&self, pid: u32, name: &str) -> bool {
+        let is_it = |file: &MappedFile| file.path.file_name().is_some_and(|mapped| mapped == name);
+        self.mapped_files(pid).is_ok_and(|files| files.iter().any(is_it))
     }
 
     /// The files that are mapped, as the process sees paths, each once for every part that is.
@@ -323,7 +315,7 @@ impl Proc {
         Ok(maps.split(|byte| *byte == b'\n').filter_map(CodeMapping::parse).collect())
     }
 
-    /// The version that a library of the process says in its text, where its path says none.
+    /// The version in the text of a library of the process, where its path has none.
     pub(crate) fn version_in(&self, pid: u32, library: &Path) -> Option<RuntimeVersion> {
         let file = open_unasked(&self.path_of(pid, "root"), library).ok()?;
         version_text::find(file).ok().flatten()
@@ -353,7 +345,7 @@ impl Proc {
         Ok(maps)
     }
 
-    /// Reads a file that the kernel hands out whole: less than was asked for is the end.
+    /// Reads a file that the kernel hands out whole: less than requested is the end.
     fn read(&self, file: &str, longest: usize) -> io::Result<Vec<u8>> {
         let file = self.open_file(file)?;
         let mut bytes = Vec::with_capacity(2048);
@@ -372,7 +364,7 @@ impl Proc {
     }
 }
 
-/// Calls `each` with the name and the inode number of the entries of a directory, until it says that it has seen enough.
+/// Calls `each` with the name and the inode number of the entries of a directory, until it returns that it has seen enough.
 pub(crate) fn for_each_entry(directory: OwnedFd, mut each: impl FnMut(&[u8], u64) -> bool) -> io::Result<()> {
     let mut buffer = [MaybeUninit::uninit(); 8192];
     let mut entries = RawDir::new(directory, &mut buffer);

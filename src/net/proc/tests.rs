@@ -38,8 +38,10 @@ fn hostile_names_do_not_move_the_fields() {
     let (_root, proc) = tree(&[("42/stat", stat), ("42/status", status), ("7/status", b"Name:\tx\n"), ("7/stat", b"")]);
     let stat = proc.stat(42).unwrap();
     assert_eq!((stat.state, stat.starttime, stat.utime + stat.stime, stat.num_threads, stat.rss), ('S', 256_818, 200, 11, 2500));
+    let ticks = |count: u64| std::time::Duration::from_secs_f64(count as f64 / procfs::ticks_per_second() as f64);
+    assert_eq!(proc.cpu_time(42).unwrap(), ticks(200));
     assert_eq!(proc.identity(42).unwrap(), Identity { uid: 1001, ns_pid: 1 });
-    assert!(proc.identity(7).is_err() && proc.stat(7).is_err() && proc.stat(8).is_err());
+    assert!(proc.cpu_time(7).is_err() && proc.identity(7).is_err() && proc.stat(7).is_err() && proc.stat(8).is_err());
 }
 
 #[test]

@@ -1,14 +1,14 @@
-//! What the names of threads say.
+//! What the names of threads show.
 //!
 //! Runtimes since 6.0 name their threads, and every user may read the names. Seen on 9.0.7 and 10.0.9, single-file included:
 //!
-//! | thread | there from | says |
+//! | thread | there from | shows |
 //! |---|---|---|
 //! | `.NET SynchManag` | the runtime's first moments | a runtime is in this process |
 //! | `.NET EventPipe` | just after | its diagnostic server listens; never there when diagnostics are off |
 //! | `.NET Finalizer` | after the wait for a resume | managed code runs, or is about to |
 //!
-//! 3.1 names none: nothing can be said of it from here.
+//! 3.1 names none: nothing is known of it from here.
 
 /// What thread names show of a runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

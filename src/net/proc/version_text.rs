@@ -1,4 +1,4 @@
-//! The version in the text of a runtime's library: `@(#)Version 4.700.22.11601 @Commit: ...`. Runtimes before .NET 6 cannot say theirs, and an
+//! The version in the text of a runtime's library: `@(#)Version 4.700.22.11601 @Commit: ...`. Runtimes before .NET 6 do not report theirs, and an
 //! application that brings its own has no path that does.
 
 use std::io::{self, Read};

@@ -24,7 +24,7 @@ pub fn this_program() -> Command {
     command
 }
 
-/// Ends a program and what it started. Windows has no signal that asks for that.
+/// Ends a program and what it started. Windows has no signal for that.
 pub fn terminate(child: &mut Child) {
     kill(child);
 }

@@ -15,7 +15,7 @@ use super::peer::{PREFIX, default_pipe};
 use super::proc::{Facts, Proc, entry_name};
 use super::stream::{PIPES, is_served, pipe_name, port_name};
 use super::user;
-use crate::model::{Process, ProcessKey, RunState, SafeText, Usage, shown_command_line};
+use crate::model::{Contact, Process, ProcessKey, RunState, SafeText, Trouble, Usage, shown_command_line};
 
 /// A process younger than this may still make its pipe.
 const YOUNG: Duration = Duration::from_secs(30);
@@ -72,7 +72,7 @@ impl Sources {
 #[derive(Debug)]
 pub struct Scanner {
     proc: Arc<Proc>,
-    /// Our own security identifier. A name of the others is not looked up.
+    /// Our own security identifier.
     our_sid: Option<String>,
     /// What was tried, where pipes cannot be listed.
     tried: HashMap<ProcessKey, Tried>,
@@ -120,6 +120,7 @@ impl Scanner {
     pub fn scan(&mut self, now: Instant) -> io::Result<Vec<Process>> {
         let processes = self.proc.list()?;
         let pipes = if self.proc.is_of_kernel() { pipes() } else { None };
+        let started: HashMap<_, _> = processes.iter().filter_map(|facts| facts.key).map(|key| (key.pid, key.started)).collect();
         let mut rows = Vec::new();
         for facts in &processes {
             let Some(key) = facts.key else { continue };
@@ -129,8 +130,10 @@ impl Scanner {
                 (None, None) if self.proc.is_of_kernel() => self.try_pipe(key, now),
                 (None, None) => None,
             };
-            if let Some(socket) = socket {
-                rows.push(self.row(key, facts, socket, now));
+            let off = if socket.is_none() { facts.diagnostics_off() } else { None };
+            if socket.is_some() || off.is_some() {
+                let contact = off.map_or(Contact::Unknown, switched_off);
+                rows.push(Process { contact, parent: parent(key, facts.parent, &started), ..self.row(key, facts, socket, now) });
             }
         }
         let listed: HashSet<_> = processes.iter().filter_map(|facts| facts.key).collect();
@@ -157,10 +160,13 @@ impl Scanner {
         found.then_some(path)
     }
 
-    fn row(&mut self, key: ProcessKey, facts: &Facts, socket: PathBuf, now: Instant) -> Process {
+    fn row(&mut self, key: ProcessKey, facts: &Facts, socket: Option<PathBuf>, now: Instant) -> Process {
         let arguments = facts.arguments();
-        let ours = facts.sid.is_some() && facts.sid == self.our_sid;
-        let user = facts.user.clone().or_else(|| if ours { Some(user::name()) } else { facts.sid.clone() });
+        let user = facts.user.clone().or_else(|| {
+            let sid = facts.sid.as_ref()?;
+            let ours = (self.our_sid.as_ref() == Some(sid)).then(user::name);
+            ours.or_else(|| user::well_known(sid).map(str::to_owned)).or_else(|| Some(sid.clone()))
+        });
         let cpu = self.cpu.entry(key).or_insert_with(|| Cpu { time: facts.cpu, at: now, percent: None });
         Process {
             ns_pid: facts.ns_pid.unwrap_or(key.pid),
@@ -169,7 +175,7 @@ impl Scanner {
             uid: facts.uid(),
             user: user.map(SafeText::from),
             container: facts.container.as_deref().map(SafeText::from),
-            socket: Some(socket),
+            socket,
             temporary_folder: Some(facts.temporary_folder()),
             started_unix_ms: key.started.saturating_mul(1000),
             usage: Usage {
@@ -182,6 +188,16 @@ impl Scanner {
             ..Process::new(key)
         }
     }
+}
+
+/// The parent of a process, unless a later process has its pid by now. `started` has when each pid was started.
+fn parent(key: ProcessKey, pid: Option<u32>, started: &HashMap<u32, u64>) -> Option<u32> {
+    pid.filter(|pid| started.get(pid).is_none_or(|started| *started <= key.started))
+}
+
+fn switched_off(switch: &str) -> Contact {
+    let reason = format!("diagnostics are switched off by {switch} in its environment: restart it without");
+    Contact::Trouble { kind: Trouble::Disabled, reason: reason.into() }
 }
 
 /// The processes that have a diagnostic pipe by its name; `None` where pipes cannot be listed.
@@ -215,4 +231,18 @@ impl Cpu {
 /// When a process was started, as time since boot.
 pub(super) fn since_boot(key: ProcessKey) -> Duration {
     Duration::from_secs(key.started.saturating_sub(System::boot_time()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_is_younger_than_its_child_is_not_its_parent() {
+        let started = HashMap::from_iter([(4, 100), (8, 200), (12, 300)]);
+        let of = |pid| parent(ProcessKey { pid: 8, started: 200 }, pid, &started);
+        assert_eq!((of(Some(4)), of(Some(12)), of(None)), (Some(4), None, None));
+        // Started in the same second, or ended since.
+        assert_eq!((of(Some(8)), of(Some(16))), (Some(8), Some(16)));
+    }
 }

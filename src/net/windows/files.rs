@@ -68,14 +68,30 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Opens a file for reading that a person named: also through a link, and neither a device nor a pipe.
+///
+/// # Errors
+/// Those of the system, or why the file is refused.
+pub fn open_named(path: &Path) -> io::Result<File> {
+    on_a_drive(path)?;
+    File::open(path)
+}
+
+/// The path of a file: absolute, without `..`. Links stay: the path without them is of a form (`\\?\C:\`) that [`create`] and most programs refuse.
+///
+/// # Errors
+/// Those of the system.
+pub fn real_path(path: &Path) -> io::Result<PathBuf> {
+    std::path::absolute(path)
+}
+
 /// Opens a file of settings for reading. Which users could have written it depends on its folder.
 ///
 /// # Errors
 /// Those of the system, or why the file is refused.
 pub fn open_trusted(path: &Path) -> io::Result<File> {
-    on_a_drive(path)?;
-    let file = File::open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no file")) }
+    let file = open_named(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
 /// Renames a file to a name that nothing has.

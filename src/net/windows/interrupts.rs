@@ -1,4 +1,4 @@
-//! What of the console asks a command for its end.
+//! Console events that end a command.
 
 use std::io;
 

@@ -176,6 +176,14 @@ mod tests {
         assert!(matches!(identified, Err(Cause::Peer(PeerError::Process { pid })) if pid == us), "{identified:?}");
     }
 
+    /// Wine lets everybody into every pipe.
+    #[test]
+    fn a_pipe_that_is_not_ours_to_open_says_what_helps() {
+        let denied = Cause::of_connect(io::ErrorKind::PermissionDenied.into());
+        let words = "only the owner of its socket and administrators may attach: run dn-top as that user, or in a terminal that was started as administrator";
+        assert_eq!(denied.to_string(), words);
+    }
+
     #[tokio::test]
     async fn only_pipes_of_this_machine_are_connected_to() {
         let long = format!("{PIPES}{}", "n".repeat(300));

@@ -15,6 +15,10 @@ impl SocketFile {
     pub(super) fn listen(path: &Path) -> Result<(Self, Listener), PortError> {
         let path = match pipe_name(path) {
             Some(_) => path.to_owned(),
+            None if path.to_string_lossy().contains(['\\', '/', ':']) => {
+                let reason = io::Error::new(io::ErrorKind::InvalidInput, "it is not the name of a pipe of this machine");
+                return Err(PortError::Io { path: path.to_owned(), reason });
+            }
             None => PathBuf::from(format!("{PIPES}{}", path.display())),
         };
         let name = path.to_string_lossy();

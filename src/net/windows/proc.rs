@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
 
-use crate::model::ProcessKey;
+use crate::model::{CpuLimit, ProcessKey, ThreadUse};
 
 pub(crate) use entry::entry_name;
 pub(crate) use threads::Threads;
@@ -52,9 +52,6 @@ pub(crate) struct Stat {
     pub(crate) state: char,
 }
 
-/// A thread: its number, its name, its time on a processor, and the letter of its state. None are known here.
-pub(crate) type ThreadTimes = (u64, Vec<u8>, Duration, char);
-
 /// Code that is mapped into a process. None is known here.
 #[derive(Debug)]
 pub(crate) struct CodeMapping {
@@ -70,6 +67,9 @@ pub(super) struct Facts {
     /// The pid that a simulated process has in its container.
     pub(super) ns_pid: Option<u32>,
     pub(super) name: String,
+    /// The file of its program, where that is ours to look at.
+    pub(super) program: Option<PathBuf>,
+    pub(super) parent: Option<u32>,
     pub(super) arguments: Vec<String>,
     pub(super) environment: Vec<String>,
     /// The security identifier of its user; `None` where the process is not ours to look at.
@@ -161,14 +161,39 @@ impl Proc {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// How busy the machine is, which is not read here.
+    pub(crate) fn machine_busy(&self) -> io::Result<Duration> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// CPU limits of control groups, which are not here.
+    pub(crate) fn cpu_limits(&self, _: u32) -> Vec<CpuLimit> {
+        Vec::new()
+    }
+
     /// Times of threads: no safe interface gives them.
-    pub(crate) fn thread_times(&self, _: u32, _: usize) -> io::Result<Vec<ThreadTimes>> {
+    pub(crate) fn thread_times(&self, _: u32, _: usize) -> io::Result<Vec<ThreadUse>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Time on processors, which is not read here.
+    pub(crate) fn cpu_time(&self, _: u32) -> io::Result<Duration> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Times of threads: no safe interface gives them.
+    pub(crate) fn scheduled_threads(&self, _: u32, _: usize) -> io::Result<Vec<(u32, [Duration; 2])>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
     /// The most memory that a process ever had resident: no safe interface gives it.
     pub(crate) fn peak_memory(&self, _: u32) -> io::Result<u64> {
         Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Whether a file is mapped: no safe interface tells.
+    pub(crate) fn maps_file(&self, _: u32, _: &str) -> bool {
+        false
     }
 
     /// Whether a process has ended.
@@ -181,7 +206,7 @@ impl Proc {
         Err(io::Error::other("where a process has its code is not known on Windows"))
     }
 
-    /// Whether its program was compiled to native code: not known here, its answers say it.
+    /// Whether its program was compiled to native code: not known here, its answers show it.
     pub(crate) fn is_native_aot(&self, _: u32) -> bool {
         false
     }
@@ -199,6 +224,8 @@ impl Facts {
         Self {
             key: Some(ProcessKey { pid: process.pid().as_u32(), started: process.start_time() }),
             name,
+            program: process.exe().map(Path::to_owned),
+            parent: process.parent().map(Pid::as_u32),
             arguments: text(process.cmd()),
             environment: text(process.environ()),
             sid: process.user_id().map(|sid| sid.to_string()),
@@ -238,13 +265,36 @@ impl Facts {
         variable("TMP").or_else(|| variable("TEMP")).unwrap_or_else(std::env::temp_dir)
     }
 
-    /// A variable that the runtime reads, by its name behind `DOTNET_` or `COMPlus_`. Upper and lower case are the same.
-    fn switch(&self, name: &str) -> Option<&str> {
+    /// An assignment that the runtime reads, by the variable's name behind `DOTNET_` or `COMPlus_`, with its value. Upper and lower case are the same.
+    fn assignment(&self, name: &str) -> Option<(&str, &str)> {
         ["DOTNET_", "COMPlus_"].iter().find_map(|prefix| {
-            let is_it =
-                |entry: &&String| entry.split_once('=').is_some_and(|(key, _)| key.eq_ignore_ascii_case(&format!("{prefix}{name}")));
-            self.environment.iter().find(is_it)?.split_once('=').map(|(_, value)| value)
+            let wanted = format!("{prefix}{name}");
+            let assignments = self.environment.iter().filter_map(|entry| Some((entry.as_str(), entry.split_once('=')?)));
+            assignments.filter(|(_, (key, _))| key.eq_ignore_ascii_case(&wanted)).map(|(entry, (_, value))| (entry, value)).next()
         })
+    }
+
+    fn switch(&self, name: &str) -> Option<&str> {
+        self.assignment(name).map(|(_, value)| value)
+    }
+
+    /// The assignment that switches diagnostics off, where the program is evidently one of .NET: what it starts, which need not be, has the same environment.
+    pub(super) fn diagnostics_off(&self) -> Option<&str> {
+        let is_zero = |value: &str| {
+            let digits = value.trim_start_matches("0x");
+            !digits.is_empty() && digits.bytes().all(|digit| digit == b'0')
+        };
+        let mut switches = ["EnableDiagnostics", "EnableDiagnostics_IPC"].into_iter().filter_map(|name| self.assignment(name));
+        let (off, _) = switches.find(|(_, value)| is_zero(value))?;
+        self.is_dotnet().then_some(off)
+    }
+
+    /// Whether its program is `dotnet`, or has the configuration of a runtime beside it; a single file has none. A runtime beside it may be that of another
+    /// program in the same folder.
+    fn is_dotnet(&self) -> bool {
+        let Some(program) = &self.program else { return false };
+        let is_host = program.file_name().is_some_and(|name| name.eq_ignore_ascii_case("dotnet.exe"));
+        is_host || program.with_extension("runtimeconfig.json").is_file()
     }
 
     fn asks_to_suspend(&self) -> bool {
@@ -281,6 +331,27 @@ mod tests {
         assert!(facts(&["A=1", "DOTNET_DiagnosticPorts=other;Mine,suspend,connect"]).has_port("mine"));
         assert!(!facts(&["DOTNET_DiagnosticPorts=mine2"]).has_port("mine"));
         assert!(!facts(&[]).threads().started, "nothing is known of one whose environment is not ours to read");
+    }
+
+    #[test]
+    fn a_program_of_net_that_is_not_to_be_looked_at_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let facts = |program: &str, entry: &str| {
+            let program = Some(folder.path().join(program));
+            Facts { program, environment: vec![entry.to_owned()], ..Facts::default() }
+        };
+        let off = |program: &str, entry: &str| facts(program, entry).diagnostics_off().map(str::to_owned);
+        for entry in ["DOTNET_EnableDiagnostics=0", "complus_enablediagnostics=0x0", "DOTNET_EnableDiagnostics_IPC=00"] {
+            assert_eq!(off("dotnet.exe", entry).as_deref(), Some(entry));
+            assert_eq!(off("shop.exe", entry), None, "it need not be a program of .NET");
+        }
+        for entry in ["DOTNET_EnableDiagnostics=1", "DOTNET_EnableDiagnostics=", "DOTNET_EnableDiagnostics=0x", "EnableDiagnostics=0"] {
+            assert_eq!(off("dotnet.exe", entry), None, "{entry}");
+        }
+        std::fs::write(folder.path().join("coreclr.dll"), "").unwrap();
+        assert_eq!(off("shop.exe", "DOTNET_EnableDiagnostics=0"), None, "the runtime may be that of another program");
+        std::fs::write(folder.path().join("shop.runtimeconfig.json"), "{}").unwrap();
+        assert!(off("shop.exe", "DOTNET_EnableDiagnostics=0").is_some());
     }
 
     #[test]

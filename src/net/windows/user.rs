@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind, get_current_pid};
 
+/// Accounts of the system (Windows, "Well-known SIDs").
+const WELL_KNOWN: [(&str, &str); 3] = [("S-1-5-18", "SYSTEM"), ("S-1-5-19", "LOCAL SERVICE"), ("S-1-5-20", "NETWORK SERVICE")];
+
 /// Users that may attach to the processes of all others.
 pub const SUPERUSER: &str = "administrators";
 /// How to become one.
@@ -13,6 +16,11 @@ pub const ELEVATE: &str = "in a terminal that was started as administrator";
 /// Whether this user may attach to the processes of all others. It is not known here: Windows answers each attempt.
 pub fn is_superuser() -> bool {
     false
+}
+
+/// Whether a process of this user may be one that this program can look into: here users have no numbers.
+pub(super) fn may_look_into(_uid: u32) -> bool {
+    true
 }
 
 /// Where settings of programs are: `%APPDATA%`.
@@ -25,6 +33,11 @@ pub fn name() -> String {
     std::env::var("USERNAME").ok().filter(|user| !user.is_empty()).unwrap_or_else(|| "user".to_owned())
 }
 
+/// The name of an account of the system. No safe interface gives those of other users.
+pub(super) fn well_known(sid: &str) -> Option<&'static str> {
+    WELL_KNOWN.iter().find(|(known, _)| *known == sid).map(|(_, name)| *name)
+}
+
 /// The security identifier of the user, such as `S-1-5-21-1-2-3-1001`.
 pub(super) fn sid() -> io::Result<String> {
     let pid = get_current_pid().map_err(io::Error::other)?;
@@ -33,4 +46,16 @@ pub(super) fn sid() -> io::Result<String> {
     system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), false, user);
     let sid = system.process(pid).and_then(|process| process.user_id()).map(|sid| sid.to_string());
     sid.ok_or_else(|| io::Error::other("the user that this program runs as cannot be determined"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_of_the_system_have_names() {
+        assert_eq!(well_known("S-1-5-18"), Some("SYSTEM"));
+        let ours = sid().unwrap();
+        assert!(ours.starts_with("S-1-5-") && well_known(&ours).is_none(), "{ours}");
+    }
 }

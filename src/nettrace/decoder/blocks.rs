@@ -79,7 +79,7 @@ impl Blocks {
     ) -> Result<(), DecodeError> {
         let damage = match (kind, self.trace) {
             (BlockKind::Trace, None) => return self.begin(format, version, block, at, sink),
-            // A second one says nothing new.
+            // A second one has nothing new.
             (BlockKind::Trace, Some(_)) => None,
             (_, None) => return Err(DecodeError::Damaged { at, what: "a block before the one that every stream begins with" }),
             (BlockKind::Event, _) => self.events(block, at, sink),
@@ -96,7 +96,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Decodes the start of an event block that the stream ends in, and says how long it is up to the end of its last whole event, where there is one.
+    /// Decodes the start of an event block that the stream ends in, and returns its length up to the end of its last whole event, where there is one.
     /// The other kinds of blocks only serve events behind them.
     pub(super) fn unfinished_events(&mut self, block: &[u8], at: u64, sink: &mut impl Sink) -> Option<usize> {
         self.trace?;

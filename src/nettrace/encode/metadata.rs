@@ -77,7 +77,7 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.put_utf16z(text.split('\0').next().unwrap_or_default());
 }
 
-fn code(kind: &FieldType) -> u32 {
+pub(super) fn code(kind: &FieldType) -> u32 {
     match kind {
         FieldType::Object(_) => 1,
         FieldType::Boolean => 3,

@@ -1,11 +1,16 @@
 //! Writes V6 streams, as collectors outside the runtime do: events of any process, in the order of their times.
 
+mod metadata;
+
 use foldhash::HashMap;
 
 use crate::wire::Put;
 
-use super::super::UtcTime;
+use super::super::event::flag;
+use super::super::{Event, Metadata, ThreadId, TraceHeader, UtcTime};
 use super::BLOCK_SIZE;
+
+use metadata::put_text;
 
 /// The kinds of blocks, by their numbers in the format.
 const TRACE: u32 = 1;
@@ -14,67 +19,104 @@ const METADATA: u32 = 3;
 const SEQUENCE_POINT: u32 = 4;
 const STACKS: u32 = 5;
 const THREADS: u32 = 6;
+const LABELS: u32 = 8;
 /// Options of a thread.
+const NAME: u8 = 1;
 const PROCESS_ID: u8 = 2;
 const THREAD_ID: u8 = 3;
-/// An event that repeats nothing of the one before it, and that no later event is older than.
-const WHOLE: u8 = 0xdf;
+/// Labels of an event, and what marks the last of its list.
+const ACTIVITY_ID: u8 = 1;
+const RELATED_ACTIVITY_ID: u8 = 2;
+const TEXT: u8 = 5;
+const LAST: u8 = 0x80;
+/// A sequence point behind which indexes of threads mean others.
+const FLUSH_THREADS: u32 = 1;
+/// Threads that keep their indexes at a sequence point.
+const MOST_THREADS: usize = 65_536;
 
-/// What a stream says of itself.
-#[derive(Debug, Clone, Copy)]
-pub struct CollectorHeader {
-    /// The moment of `sync_ns` in calendar time.
-    pub sync_utc: UtcTime,
-    /// A point on the clock of all timestamps, nanoseconds.
-    pub sync_ns: i64,
-    /// Processors of the machine.
-    pub processors: u32,
-    /// What a sample stands for, nanoseconds.
-    pub sampling_interval_ns: u32,
-}
+/// Bytes that are worth being taken.
+const LONG: usize = 1 << 20;
 
-/// Writes a stream of format 6 whose clock counts nanoseconds. Events are to be written in the order of their times.
+/// A thread: its process, and its number.
+type ThreadKey = (u32, u64);
+
+/// Writes a stream of format 6. Events are to be written about in the order of their times.
 #[derive(Debug)]
 pub struct CollectorEncoder {
     out: Vec<u8>,
-    threads: HashMap<(u32, u64), u64>,
+    /// The size of a pointer, bytes.
+    pointer_size: u8,
+    /// The stack of the latest event; kept for its memory.
+    frames: Vec<u8>,
+    /// Their indexes. That of the thread that writes what has no other is 0.
+    threads: HashMap<ThreadKey, u32>,
+    /// The number of the last event that each wrote, by index.
+    sequences: Vec<u32>,
     new_threads: Vec<u8>,
-    stacks: Vec<u8>,
-    stack_ids: HashMap<Vec<u64>, u32>,
-    first_stack: u32,
+    stacks: Lists,
+    labels: Lists,
     rows: Vec<u8>,
-    /// The number of the last event.
-    sequence: u32,
-    first: i64,
-    last: i64,
+    last: Row,
+    /// Oldest and newest timestamp of the rows.
+    span: (i64, i64),
+    newest: i64,
     next_metadata: u32,
 }
 
+/// Stacks or lists of labels, which have numbers from 1 on.
+#[derive(Debug, Default)]
+struct Lists {
+    ids: HashMap<Vec<u8>, u32>,
+    /// The rows of the block to come.
+    rows: Vec<u8>,
+    /// The number of the first of these.
+    first: u32,
+}
+
+/// The header of an event.
+#[derive(Debug, Clone, Copy, Default)]
+struct Row {
+    metadata: u32,
+    sequence: u32,
+    capture_thread: u32,
+    processor: u32,
+    thread: u32,
+    stack: u32,
+    timestamp: i64,
+    labels: u32,
+    payload: u32,
+}
+
 impl CollectorEncoder {
-    /// Begins a stream.
-    pub fn new(header: &CollectorHeader) -> Self {
+    /// Begins a stream. Whatever version the header has, version 6 is written; a process of the number 0 is none.
+    pub fn new(header: &TraceHeader) -> Self {
         let mut this = Self {
             out: b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0".to_vec(),
+            pointer_size: header.pointer_size,
+            frames: Vec::new(),
             threads: HashMap::default(),
+            sequences: Vec::new(),
             new_threads: Vec::new(),
-            stacks: Vec::new(),
-            stack_ids: HashMap::default(),
-            first_stack: 1,
+            stacks: Lists::default(),
+            labels: Lists::default(),
             rows: Vec::new(),
-            sequence: 0,
-            first: header.sync_ns,
-            last: header.sync_ns,
+            last: Row::default(),
+            span: (0, 0),
+            newest: header.sync_ticks,
             next_metadata: 1,
         };
-        // The thread that writes all events.
-        put_thread(&mut this.new_threads, 0, 0, 0);
+        this.forget_lists();
+        this.add_writer();
         let mut body = Vec::new();
-        header.sync_utc.system_time().iter().for_each(|word| body.put_u16(*word));
-        body.put_i64(header.sync_ns);
-        body.put_u64(1_000_000_000);
-        body.put_u32(8);
-        body.put_u32(2);
-        for (key, value) in [("HardwareThreadCount", header.processors), ("ExpectedCPUSamplingRate", header.sampling_interval_ns)] {
+        header.sync_utc.map_or([0; 8], UtcTime::system_time).iter().for_each(|word| body.put_u16(*word));
+        body.put_i64(header.sync_ticks);
+        body.put_u64(header.ticks_per_second);
+        body.put_u32(header.pointer_size.into());
+        let process = (header.process_id != 0).then_some(("ProcessId", header.process_id));
+        let pairs = [("HardwareThreadCount", header.processors), ("ExpectedCPUSamplingRate", header.sampling_interval_ns)];
+        let pairs: Vec<_> = pairs.into_iter().chain(process).collect();
+        body.put_u32(pairs.len() as u32);
+        for (key, value) in pairs {
             put_text(&mut body, key);
             put_text(&mut body, &value.to_string());
         }
@@ -82,80 +124,108 @@ impl CollectorEncoder {
         this
     }
 
-    /// Defines a kind of event whose fields have these names and types (numbers of the format), and gives the id that its events name.
-    pub fn metadata(&mut self, provider: &str, event_id: u32, name: &str, fields: &[(&str, u8)]) -> u32 {
+    /// Defines a kind of event and gives the id that its events name; the record's own index and id do not count. `is_v6`: whether a moment among its fields
+    /// is written as in this format; otherwise it is described as the number that it is.
+    pub fn metadata(&mut self, record: &Metadata, is_v6: bool) -> u32 {
         let id = self.next_metadata;
         self.next_metadata += 1;
-        let mut row = Vec::new();
-        row.put_varint(id.into());
-        put_text(&mut row, provider);
-        row.put_varint(event_id.into());
-        put_text(&mut row, name);
-        row.put_u16(fields.len() as u16);
-        for (name, kind) in fields {
-            let mut field = Vec::new();
-            put_text(&mut field, name);
-            field.put_u8(*kind);
-            put_row(&mut row, &field);
-        }
-        // No options.
-        row.put_u16(0);
         let mut body = vec![0, 0];
-        put_row(&mut body, &row);
+        metadata::put(&mut body, id, record, is_v6);
         self.block(METADATA, &body);
         id
     }
 
-    /// Writes an event of a thread of a process, with its stack, leaf first. One that is older than the event before it gets the time of that.
-    pub fn event(&mut self, metadata: u32, (process, thread): (u32, u64), timestamp: i64, stack: &[u64], payload: &[u8]) {
-        let thread = self.thread(process, thread);
-        let stack = self.stack(stack);
-        let (timestamp, before) = (timestamp.max(self.last), if self.rows.is_empty() { 0 } else { self.last });
-        if self.rows.is_empty() {
-            self.first = timestamp;
+    /// Writes an event of a thread of a process, with its stack, leaf first, and a label: key and value.
+    pub fn event(&mut self, metadata: u32, thread: (u32, u64), timestamp: i64, stack: &[u64], label: Option<(&str, &str)>, payload: &[u8]) {
+        let thread = self.thread(thread);
+        self.frames.clear();
+        for frame in stack {
+            self.frames.put(&frame.to_le_bytes()[..self.pointer_size.into()]);
         }
-        let sequence = if self.rows.is_empty() { self.sequence } else { 0 };
-        self.sequence = self.sequence.wrapping_add(1);
-        self.last = timestamp;
-        let rows = &mut self.rows;
-        rows.put_u8(WHOLE);
-        rows.put_varint(metadata.into());
-        rows.put_varint(sequence.into());
-        // All are written by one thread, whose index is 0, on a processor that does not matter.
-        rows.put(&[0, 0]);
-        rows.put_varint(thread);
-        rows.put_varint(stack.into());
-        rows.put_varint(timestamp.wrapping_sub(before) as u64);
-        rows.put_varint(0);
-        rows.put_varint(payload.len() as u64);
-        rows.put(payload);
-        if self.rows.len() + self.stacks.len() >= BLOCK_SIZE {
+        let stack = self.stacks.stack(&self.frames);
+        let labels = label.map_or(0, |label| self.labels.label(label));
+        self.put(Row { metadata, thread, stack, timestamp, labels, ..Row::default() }, payload);
+    }
+
+    /// Writes an event of another stream, whose pointers have the same size, with everything that belongs to it. `process`: what its threads are of that are
+    /// of no other.
+    pub fn copy(&mut self, metadata: u32, process: u32, event: &Event<'_>) {
+        let of = |id: ThreadId| (if id.process == 0 { process } else { id.process }, id.thread);
+        let (thread, capture_thread) = (self.thread(of(event.thread())), self.thread(of(event.capture_thread())));
+        let stack = event.stack().map_or(0, |stack| self.stacks.stack(stack.as_bytes()));
+        let row =
+            Row { metadata, capture_thread, processor: event.processor(), thread, stack, timestamp: event.timestamp(), ..Row::default() };
+        let labels = match event.context.v6 {
+            true => self.labels.number(event.labels().as_bytes(), |_| {}),
+            false => self.activities(&event.header.activity, &event.header.related_activity),
+        };
+        self.put(Row { labels, ..row }, event.payload);
+    }
+
+    fn activities(&mut self, activity: &[u8; 16], related: &[u8; 16]) -> u32 {
+        let mut list = [0; 34];
+        let mut length = 0;
+        for (kind, id) in [(ACTIVITY_ID, activity), (RELATED_ACTIVITY_ID, related)].into_iter().filter(|(_, id)| **id != [0; 16]) {
+            list[length] = kind;
+            list[length + 1..][..16].copy_from_slice(id);
+            length += 17;
+        }
+        if let Some(last) = length.checked_sub(17) {
+            list[last] |= LAST;
+        }
+        self.labels.number(&list[..length], |_| {})
+    }
+
+    /// Gives a thread of a process its name.
+    pub fn name_thread(&mut self, thread: (u32, u64), name: &str) {
+        let index = self.thread(thread);
+        put_thread(&mut self.new_threads, index.into(), thread, name);
+    }
+
+    /// Whether there is enough to be taken.
+    pub fn is_long(&self) -> bool {
+        self.out.len() >= LONG
+    }
+
+    /// Leaves out events of a thread that writes, as a runtime does whose buffers are full.
+    pub fn lose(&mut self, thread: (u32, u64), count: u32) {
+        let index = self.thread(thread);
+        let last = &mut self.sequences[index as usize];
+        *last = last.wrapping_add(count);
+    }
+
+    fn put(&mut self, row: Row, payload: &[u8]) {
+        let sequence = &mut self.sequences[row.capture_thread as usize];
+        *sequence = sequence.wrapping_add(1);
+        let row = Row { sequence: *sequence, payload: payload.len() as u32, ..row };
+        if self.rows.is_empty() {
+            (self.last, self.span) = (Row::default(), (row.timestamp, row.timestamp));
+        }
+        let is_newest = row.timestamp >= self.newest;
+        self.newest = self.newest.max(row.timestamp);
+        self.span = (self.span.0.min(row.timestamp), self.span.1.max(row.timestamp));
+        put_row(&mut self.rows, &row, &self.last, is_newest);
+        self.rows.put(payload);
+        self.last = row;
+        if self.rows.len() + self.stacks.rows.len() + self.labels.rows.len() >= BLOCK_SIZE {
             self.flush();
         }
     }
 
-    fn thread(&mut self, process: u32, thread: u64) -> u64 {
-        // Index 0 is the writer.
-        let next = self.threads.len() as u64 + 1;
-        let index = *self.threads.entry((process, thread)).or_insert(next);
+    fn thread(&mut self, key: ThreadKey) -> u32 {
+        let next = self.sequences.len() as u32;
+        let index = *self.threads.entry(key).or_insert(next);
         if index == next {
-            put_thread(&mut self.new_threads, index, process, thread);
+            self.sequences.push(0);
+            put_thread(&mut self.new_threads, index.into(), key, "");
         }
         index
     }
 
-    fn stack(&mut self, frames: &[u64]) -> u32 {
-        if frames.is_empty() {
-            return 0;
-        }
-        if let Some(id) = self.stack_ids.get(frames) {
-            return *id;
-        }
-        let id = self.stack_ids.len() as u32 + 1;
-        self.stacks.put_u32(frames.len() as u32 * 8);
-        frames.iter().for_each(|frame| self.stacks.put_u64(*frame));
-        self.stack_ids.insert(frames.to_vec(), id);
-        id
+    /// The thread that writes all events that no other does.
+    fn add_writer(&mut self) {
+        self.sequences.push(0);
+        put_thread(&mut self.new_threads, 0, (0, 0), "");
     }
 
     /// Writes out all blocks that were begun.
@@ -164,39 +234,47 @@ impl CollectorEncoder {
             let body = std::mem::take(&mut self.new_threads);
             self.block(THREADS, &body);
         }
-        if !self.stacks.is_empty() {
-            let next = self.stack_ids.len() as u32 + 1;
-            let mut body = Vec::with_capacity(8 + self.stacks.len());
-            body.put_u32(self.first_stack);
-            body.put_u32(next - self.first_stack);
-            body.append(&mut self.stacks);
-            self.first_stack = next;
-            self.block(STACKS, &body);
+        for (kind, body) in [(STACKS, self.stacks.take()), (LABELS, self.labels.take())] {
+            if let Some(body) = body {
+                self.block(kind, &body);
+            }
         }
         if !self.rows.is_empty() {
             let mut body = Vec::with_capacity(20 + self.rows.len());
             body.put_u16(20);
             // Compressed headers.
             body.put_u16(1);
-            body.put_i64(self.first);
-            body.put_i64(self.last);
+            body.put_i64(self.span.0);
+            body.put_i64(self.span.1);
             body.append(&mut self.rows);
             self.block(EVENTS, &body);
         }
     }
 
-    /// Writes a sequence point: stacks are numbered from 1 again.
+    /// Writes a sequence point: stacks and labels are numbered from 1 again, and threads where there are very many.
     pub fn sequence_point(&mut self) {
         self.flush();
+        let has_many = self.sequences.len() > MOST_THREADS;
         let mut body = Vec::new();
-        body.put_i64(self.last);
-        body.put_u32(0);
-        body.put_u32(1);
-        body.put_varint(0);
-        body.put_varint(self.sequence.into());
+        body.put_i64(self.newest);
+        body.put_u32(if has_many { FLUSH_THREADS } else { 0 });
+        body.put_u32(self.sequences.len() as u32);
+        for (index, last) in self.sequences.iter().enumerate() {
+            body.put_varint(index as u64);
+            body.put_varint((*last).into());
+        }
         self.block(SEQUENCE_POINT, &body);
-        self.stack_ids = HashMap::default();
-        self.first_stack = 1;
+        self.forget_lists();
+        if has_many {
+            (self.threads, self.sequences) = (HashMap::default(), Vec::new());
+            self.add_writer();
+        }
+    }
+
+    fn forget_lists(&mut self) {
+        for lists in [&mut self.stacks, &mut self.labels] {
+            *lists = Lists { first: 1, ..Lists::default() };
+        }
     }
 
     /// What was written since this was last called, but for blocks that were begun.
@@ -217,23 +295,94 @@ impl CollectorEncoder {
     }
 }
 
-fn put_thread(out: &mut Vec<u8>, index: u64, process: u32, thread: u64) {
+impl Lists {
+    fn stack(&mut self, frames: &[u8]) -> u32 {
+        self.number(frames, |rows| rows.put_u32(frames.len() as u32))
+    }
+
+    /// A list of one label.
+    fn label(&mut self, (key, value): (&str, &str)) -> u32 {
+        let mut list = vec![TEXT | LAST];
+        put_text(&mut list, key);
+        put_text(&mut list, value);
+        self.number(&list, |_| {})
+    }
+
+    /// The number of a list, 0 for one that is empty; `begin` writes what stands before one that is new.
+    fn number(&mut self, list: &[u8], begin: impl FnOnce(&mut Vec<u8>)) -> u32 {
+        if list.is_empty() {
+            return 0;
+        }
+        if let Some(id) = self.ids.get(list) {
+            return *id;
+        }
+        let id = self.ids.len() as u32 + 1;
+        begin(&mut self.rows);
+        self.rows.put(list);
+        self.ids.insert(list.to_vec(), id);
+        id
+    }
+
+    /// The content of the block, where there is any; begins the next.
+    fn take(&mut self) -> Option<Vec<u8>> {
+        let next = self.ids.len() as u32 + 1;
+        let count = next - std::mem::replace(&mut self.first, next);
+        (count > 0).then(|| {
+            let mut body = Vec::with_capacity(8 + self.rows.len());
+            body.put_u32(next - count);
+            body.put_u32(count);
+            body.append(&mut self.rows);
+            body
+        })
+    }
+}
+
+/// Writes what of a header is not as in the last one.
+fn put_row(out: &mut Vec<u8>, row: &Row, last: &Row, is_newest: bool) {
+    let next = last.sequence.wrapping_add(1);
+    let differs = |differs: bool, flag: u8| if differs { flag } else { 0 };
+    let sequence = row.sequence != next || row.capture_thread != last.capture_thread || row.processor != last.processor;
+    let flags = differs(row.metadata != last.metadata, flag::METADATA)
+        | differs(sequence, flag::SEQUENCE)
+        | differs(row.thread != last.thread, flag::THREAD)
+        | differs(row.stack != last.stack, flag::STACK)
+        | differs(row.labels != last.labels, flag::ACTIVITY)
+        | differs(is_newest, flag::SORTED)
+        | differs(row.payload != last.payload, flag::PAYLOAD_SIZE);
+    out.put_u8(flags);
+    if flags & flag::METADATA != 0 {
+        out.put_varint(row.metadata.into());
+    }
+    if flags & flag::SEQUENCE != 0 {
+        out.put_varint(row.sequence.wrapping_sub(next).into());
+        out.put_varint(row.capture_thread.into());
+        out.put_varint(row.processor.into());
+    }
+    if flags & flag::THREAD != 0 {
+        out.put_varint(row.thread.into());
+    }
+    if flags & flag::STACK != 0 {
+        out.put_varint(row.stack.into());
+    }
+    out.put_varint(row.timestamp.wrapping_sub(last.timestamp) as u64);
+    if flags & flag::ACTIVITY != 0 {
+        out.put_varint(row.labels.into());
+    }
+    if flags & flag::PAYLOAD_SIZE != 0 {
+        out.put_varint(row.payload.into());
+    }
+}
+
+fn put_thread(out: &mut Vec<u8>, index: u64, (process, thread): ThreadKey, name: &str) {
     let mut row = Vec::new();
     row.put_varint(index);
+    if !name.is_empty() {
+        row.put_u8(NAME);
+        put_text(&mut row, name);
+    }
     row.put_u8(PROCESS_ID);
     row.put_varint(process.into());
     row.put_u8(THREAD_ID);
     row.put_varint(thread);
-    put_row(out, &row);
-}
-
-/// A row with its size before it.
-fn put_row(out: &mut Vec<u8>, row: &[u8]) {
-    out.put_u16(row.len() as u16);
-    out.put(row);
-}
-
-fn put_text(out: &mut Vec<u8>, text: &str) {
-    out.put_varint(text.len() as u64);
-    out.put(text.as_bytes());
+    metadata::put_sized(out, &row);
 }

@@ -19,7 +19,9 @@ fn word(value: &Value<'_>) -> String {
         Value::Object(values) => {
             format!("{{{}}}", values.clone().map(|(field, value)| format!("{}={} ", field.name, word(&value))).collect::<String>())
         }
-        Value::Array(elements) => format!("{}[{}]", elements.count(), elements.clone().map(|value| word(&value) + " ").collect::<String>()),
+        Value::Array(elements) => {
+            format!("{}[{}]", elements.clone().count(), elements.clone().map(|value| word(&value) + " ").collect::<String>())
+        }
         Value::Text(text) => text.to_string(),
         other => format!("{other:?}"),
     }

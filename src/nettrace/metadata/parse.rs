@@ -8,7 +8,7 @@ use super::Metadata;
 
 /// A record from the payload of a blob in a V4 metadata block.
 ///
-/// Tags are read in every stream: runtimes since 5.0 write them into a stream that says version 4. Where fields make no sense, those before
+/// Tags are read in every stream: runtimes since 5.0 write them into a stream of version 4. Where fields make no sense, those before
 /// them are kept: the event itself is none the worse.
 pub(in super::super) fn parse_v4(payload: &[u8]) -> Result<Metadata, WireError> {
     let mut reader = Reader::new(payload);

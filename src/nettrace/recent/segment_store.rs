@@ -16,7 +16,7 @@ pub trait SegmentStore: Debug + Send {
     /// Takes the oldest out. It is kept until [`SegmentStore::release`], so that there is always one of it.
     ///
     /// # Errors
-    /// A sentence that says why it cannot be had any more.
+    /// A sentence with the reason why it is gone.
     fn take_oldest(&mut self) -> Result<Vec<u8>, String>;
 
     /// What was taken is somewhere else now.

@@ -36,7 +36,7 @@ impl Sink for Found {
     }
 }
 
-/// A stream of so many events of 1000 bytes, one each millisecond, by two kinds and three threads; `lost` says after which ones some are lost.
+/// A stream of so many events of 1000 bytes, one each millisecond, by two kinds and three threads; `lost` lists those after which some are lost.
 fn stream(events: u32, lost: &[u32]) -> Vec<u8> {
     let mut encoder = Encoder::new(HEADER);
     let kinds =

@@ -1,4 +1,4 @@
-//! Counters and meters of a process: what to collect, what the runtime is asked for, and the values as they are published.
+//! Counters and meters of a process: what to collect, what is requested of the runtime, and the values as they are published.
 
 mod monitor;
 mod request;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::time::{Instant, sleep_until};
 
-use super::request::CounterRequest;
+use super::request::{CounterRequest, RuntimeEvents};
 use super::selection::CounterSelection;
 use crate::analysis::{CollectionMarks, CounterTally, CountersSnapshot, MeterLimits, MeterNotice};
 use crate::ipc::{BufferMb, Invalid, RuntimeVersion, SessionConfig};
@@ -22,8 +22,8 @@ use crate::session::trace_session::{Cut, EventStream, StopLimit, TraceSession, U
 const CHUNK: usize = 16 * 1024;
 /// Values of an interval arrive one by one: they are published together after this long without another, or after half an interval.
 const QUIET: Duration = Duration::from_millis(100);
-/// Bytes a second of collections' events above which they are not recorded any more, and values in a row. Measured: 0.7 kB a collection (.NET 3.1),
-/// 1.1 kB (.NET 9), 70 bytes (.NET 10, which filters events).
+/// Bytes a second of the events of collections, or of waits for locks, above which these are not recorded any more, and values in a row. Measured: 0.7 kB
+/// a collection (.NET 3.1), 1.1 kB (.NET 9), 70 bytes (.NET 10, which filters events); 0.6 kB a wait (.NET 9).
 const TOO_MANY: (f64, u32) = (64e3, 3);
 /// Values after which they are recorded again: a recording that samples threads suspends them so often, and ends.
 const RETRY: u32 = 60;
@@ -45,7 +45,7 @@ pub struct CounterOptions {
     pub max_time_series: u32,
     /// Room for events in the target.
     pub buffer: BufferMb,
-    /// Whether to record collections one by one, as long as there are not too many.
+    /// Whether to record collections and waits for locks one by one, each as long as there are not too many.
     pub collections: bool,
 }
 
@@ -96,20 +96,51 @@ pub struct CounterMonitor {
     config: SessionConfig,
     sessions: usize,
     open: Option<Open>,
-    /// Whether the open session is not what is asked for any more.
-    is_outdated: bool,
-    /// What becomes of collections.
-    collections: Collections,
+    next: NextSession,
+    collections: Recording,
+    lock_waits: Recording,
+    /// What was counted in the session before, where the next one goes on with it.
+    counted: Option<CounterTally>,
 }
 
-/// What becomes of collections' events.
-#[derive(Debug)]
-enum Collections {
-    NotRecorded,
+/// Whether another session is to take the place of the open one.
+#[derive(Debug, Clone, Copy, Default)]
+enum NextSession {
+    #[default]
+    None,
+    /// One of the same counters: their histories go on.
+    SameCounters,
+    OtherCounters,
+}
+
+/// Whether events of one kind are recorded.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Recording {
+    NotWanted,
     /// Values in a row before which there were too many bytes.
     Recorded(u32),
     /// At this rate, for so many more values.
     TooMany(f64, u32),
+}
+
+impl Recording {
+    fn is_on(self) -> bool {
+        matches!(self, Self::Recorded(_))
+    }
+
+    /// Goes on to the next values, before which the events took so many bytes a second. Returns whether that turned it on or off.
+    fn step(&mut self, rate: f64) -> bool {
+        let before = *self;
+        *self = match before {
+            Self::NotWanted => before,
+            Self::TooMany(_, 0) => Self::Recorded(0),
+            Self::TooMany(rate, left) => Self::TooMany(rate, left - 1),
+            Self::Recorded(_) if rate <= TOO_MANY.0 => Self::Recorded(0),
+            Self::Recorded(high) if high + 1 < TOO_MANY.1 => Self::Recorded(high + 1),
+            Self::Recorded(_) => Self::TooMany(rate, RETRY),
+        };
+        self.is_on() != before.is_on()
+    }
 }
 
 /// A session that is open.
@@ -126,8 +157,8 @@ struct Open {
     resume: Instant,
     /// Events of counters so far.
     seen: u64,
-    /// When values were published last, and the bytes of collections by then.
-    published: (Instant, u64),
+    /// When values were published last, and the bytes of collections and of locks by then.
+    published: (Instant, [u64; 2]),
     /// When the first value came that was not published, and when to publish it.
     due: Option<(Instant, Instant)>,
     ended: bool,
@@ -142,9 +173,22 @@ impl CounterMonitor {
         let CounterOptions { selection, interval, max_histograms, max_time_series, buffer, collections } = options;
         let request = CounterRequest::new(version, interval, max_histograms, max_time_series);
         let major = version.map_or(0, RuntimeVersion::major);
-        let config = request.config(&selection, major, buffer, collections)?;
-        let collections = if collections { Collections::Recorded(0) } else { Collections::NotRecorded };
-        Ok(Self { client, selection, major, buffer, request, config, sessions: 0, open: None, is_outdated: false, collections })
+        let config = request.config(&selection, major, buffer, RuntimeEvents { collections, lock_waits: collections })?;
+        let recording = if collections { Recording::Recorded(0) } else { Recording::NotWanted };
+        Ok(Self {
+            client,
+            selection,
+            major,
+            buffer,
+            request,
+            config,
+            sessions: 0,
+            open: None,
+            next: NextSession::None,
+            collections: recording,
+            lock_waits: recording,
+            counted: None,
+        })
     }
 
     /// Collects other counters from now on, in a session of its own.
@@ -154,14 +198,13 @@ impl CounterMonitor {
     pub fn select(&mut self, selection: CounterSelection) -> Result<(), Invalid> {
         self.selection = selection;
         self.sessions = 0;
-        self.renew()
+        self.renew(NextSession::OtherCounters)
     }
 
-    /// The next session is another one.
-    fn renew(&mut self) -> Result<(), Invalid> {
-        let collections = matches!(self.collections, Collections::Recorded(_));
-        self.config = self.request.config(&self.selection, self.major, self.buffer, collections)?;
-        self.is_outdated = true;
+    fn renew(&mut self, next: NextSession) -> Result<(), Invalid> {
+        let events = RuntimeEvents { collections: self.collections.is_on(), lock_waits: self.lock_waits.is_on() };
+        self.config = self.request.config(&self.selection, self.major, self.buffer, events)?;
+        self.next = next;
         Ok(())
     }
 
@@ -180,17 +223,18 @@ impl CounterMonitor {
             }
             let (session, stream) = TraceSession::open(self.client.clone(), &self.config, u64::MAX).await?;
             self.sessions += 1;
+            let tally = self.counted.take().unwrap_or_else(|| CounterTally::new(self.request.session()));
             self.open = Some(Open {
                 session,
                 stream,
                 // The decoder is the one that reads files: so little comes here.
                 decoder: Decoder::new(Limits::LIVE),
-                tally: CounterTally::new(self.request.session()),
                 buffer: vec![0; CHUNK],
                 longest: self.request.interval() / 2,
                 resume: Instant::now(),
-                seen: 0,
-                published: (Instant::now(), 0),
+                seen: tally.values(),
+                published: (Instant::now(), bytes(&tally)),
+                tally,
                 due: None,
                 ended: false,
             });
@@ -203,62 +247,60 @@ impl CounterMonitor {
     /// # Errors
     /// [`CounterError`].
     pub async fn next(&mut self) -> Result<CounterEvent, CounterError> {
-        if std::mem::take(&mut self.is_outdated) {
+        let next = std::mem::take(&mut self.next);
+        if let Some(open) = self.open.take_if(|_| !matches!(next, NextSession::None)) {
             // One that does not stop ends with its connection.
-            let _ = self.stop().await;
+            let (tally, ..) = open.stop().await;
+            self.counted = matches!(next, NextSession::SameCounters).then_some(tally);
         }
         let open = self.opened().await?;
         let Some(mut snapshot) = open.values().await? else { return Ok(CounterEvent::Ended) };
-        let (marks, rate) = (open.tally.marks(), open.gc_rate());
-        snapshot.collections = self.marks(marks, rate)?;
+        let (marks, waiters, [collections, lock_waits]) = (open.tally.marks(), open.tally.lock_waiters(), open.rates());
+        let changes = [self.collections.step(collections), self.lock_waits.step(lock_waits)];
+        snapshot.collections = match self.collections {
+            Recording::NotWanted => CollectionMarks::NotRecorded,
+            Recording::Recorded(_) => marks,
+            Recording::TooMany(rate, _) => CollectionMarks::TooMany(rate),
+        };
+        match self.lock_waits {
+            // What has just been turned on again has counted nothing yet.
+            Recording::Recorded(_) if !changes[1] => snapshot.lock_waiters = waiters,
+            Recording::TooMany(rate, _) => snapshot.too_many_lock_waits = Some(rate),
+            _ => {}
+        }
+        if changes.contains(&true) {
+            self.sessions = 0;
+            self.renew(NextSession::SameCounters)?;
+        }
         let limits = snapshot.notices.iter().find_map(|notice| match notice {
             MeterNotice::OtherLimits(limits) => Some(limits.clone()),
             _ => None,
         });
         let Some(limits) = limits else { return Ok(CounterEvent::Values(Box::new(snapshot))) };
         self.request.take_limits(limits.clone());
-        self.renew()?;
+        self.renew(NextSession::OtherCounters)?;
         Ok(CounterEvent::OtherLimits(limits))
-    }
-
-    /// What is known of collections, now that their events come at this rate.
-    fn marks(&mut self, marks: CollectionMarks, rate: f64) -> Result<CollectionMarks, Invalid> {
-        let (next, shown) = match &mut self.collections {
-            Collections::NotRecorded => return Ok(CollectionMarks::NotRecorded),
-            Collections::TooMany(_, 0) => (Collections::Recorded(0), marks),
-            Collections::TooMany(rate, left) => {
-                *left -= 1;
-                return Ok(CollectionMarks::TooMany(*rate));
-            }
-            Collections::Recorded(high) => {
-                *high = if rate > TOO_MANY.0 { *high + 1 } else { 0 };
-                if *high < TOO_MANY.1 {
-                    return Ok(marks);
-                }
-                (Collections::TooMany(rate, RETRY), CollectionMarks::TooMany(rate))
-            }
-        };
-        self.collections = next;
-        self.sessions = 0;
-        self.renew()?;
-        Ok(shown)
     }
 
     /// Stops the session. Gives the values that came last, and whether it came to its proper end.
     pub async fn stop(&mut self) -> (Option<CountersSnapshot>, Result<(), Unfinished>) {
         match self.open.take() {
-            Some(open) => open.stop().await,
+            Some(open) => {
+                let (tally, is_new, ending) = open.stop().await;
+                (is_new.then(|| tally.snapshot()), ending)
+            }
             None => (None, Ok(())),
         }
     }
 }
 
 impl Open {
-    /// Bytes a second of collections' events since this was asked last.
-    fn gc_rate(&mut self) -> f64 {
-        let (now, bytes) = (Instant::now(), self.tally.gc_bytes());
+    /// Bytes a second of the events of collections and of locks since the last call.
+    fn rates(&mut self) -> [f64; 2] {
+        let (now, bytes) = (Instant::now(), bytes(&self.tally));
         let (then, before) = std::mem::replace(&mut self.published, (now, bytes));
-        (bytes - before) as f64 / (now - then).as_secs_f64().max(0.1)
+        let seconds = (now - then).as_secs_f64().max(0.1);
+        [0, 1].map(|kind| (bytes[kind] - before[kind]) as f64 / seconds)
     }
 
     /// Waits for values; `None` at the end of the stream.
@@ -310,7 +352,8 @@ impl Open {
         Ok(())
     }
 
-    async fn stop(self) -> (Option<CountersSnapshot>, Result<(), Unfinished>) {
+    /// All that was counted, whether that has values which were not published, and whether the session came to its proper end.
+    async fn stop(self) -> (CounterTally, bool, Result<(), Unfinished>) {
         let Self { session, mut stream, mut decoder, mut tally, mut buffer, seen, due, .. } = self;
         let rest = async {
             while let Ok(count @ 1..) = stream.read(&mut buffer).await {
@@ -323,7 +366,33 @@ impl Open {
         };
         let ((), refusal) = tokio::join!(rest, session.stop(StopLimit::NO_RUNDOWN));
         let complete = decoder.finish(&mut (&mut tally as &mut dyn Sink)).is_complete();
-        let last = (due.is_some() || tally.values() != seen).then(|| tally.snapshot());
-        (last, if complete { Ok(()) } else { Err(session.unfinished(refusal)) })
+        let is_new = due.is_some() || tally.values() != seen;
+        (tally, is_new, if complete { Ok(()) } else { Err(session.unfinished(refusal)) })
+    }
+}
+
+/// About the bytes of the events of collections and of locks so far.
+fn bytes(tally: &CounterTally) -> [u64; 2] {
+    [tally.collection_bytes(), tally.lock_bytes()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_of_one_kind_are_left_out_for_a_while_where_there_are_too_many() {
+        let (few, many) = (TOO_MANY.0, TOO_MANY.0 + 1.0);
+        let mut recording = Recording::Recorded(0);
+        // A burst is not enough.
+        for rate in [many, many, few, many, many] {
+            assert!(!recording.step(rate) && recording.is_on());
+        }
+        assert!(recording.step(many));
+        assert_eq!(recording, Recording::TooMany(many, RETRY));
+        let waited = (0..).take_while(|_| !recording.step(0.0)).count();
+        assert_eq!((waited, recording), (RETRY as usize, Recording::Recorded(0)));
+        let mut never = Recording::NotWanted;
+        assert!(!never.step(many) && !never.is_on());
     }
 }

@@ -1,4 +1,4 @@
-//! The session that a runtime is asked for to publish counters and meters, and nothing else.
+//! The session that makes a runtime publish counters and meters, and nothing else.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -10,8 +10,19 @@ use crate::ipc::{BufferMb, Capabilities, EventFilter, Invalid, Level, Provider, 
 /// The provider of all meters, and its keyword for values (TimeSeriesValues).
 const METERS: (&str, u64) = ("System.Diagnostics.Metrics", 2);
 
-/// Collections: the runtime's provider and its keyword GC, and the events by which pauses are marked: GCStart, GCEnd, GCRestartEEEnd, GCSuspendEEBegin.
-const COLLECTIONS: (&str, u64, [u32; 4]) = ("Microsoft-Windows-DotNETRuntime", 1, [1, 2, 3, 9]);
+/// The provider of the runtime's own events.
+const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+/// Its keyword GC, and the events by which collections are known: GCStart, GCEnd, GCRestartEEEnd, GCSuspendEEBegin.
+const COLLECTIONS: (u64, &[u32]) = (1, &[1, 2, 3, 9]);
+/// Its keyword Contention, and the events by which waits for locks are known: ContentionStart, ContentionStop.
+const LOCK_WAITS: (u64, &[u32]) = (0x4000, &[81, 91]);
+
+/// Events of the runtime that a session records besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct RuntimeEvents {
+    pub(super) collections: bool,
+    pub(super) lock_waits: bool,
+}
 
 /// A session of counters: how often it wants values, and what distinguishes its meters from those of other sessions.
 #[derive(Debug, Clone)]
@@ -20,7 +31,7 @@ pub(super) struct CounterRequest {
     session: String,
     client: String,
     limits: MeterLimits,
-    /// Whether the runtime can leave out the other events of collections.
+    /// Whether the runtime can leave out the other events of its keywords.
     has_filters: bool,
 }
 
@@ -60,7 +71,7 @@ impl CounterRequest {
         }
     }
 
-    /// The session for a runtime of this major version, with the events of collections or without.
+    /// The session for a runtime of this major version, with these events besides.
     ///
     /// # Errors
     /// Where a name is invalid, or nothing is selected.
@@ -69,7 +80,7 @@ impl CounterRequest {
         selection: &CounterSelection,
         major: u32,
         buffer: BufferMb,
-        collections: bool,
+        events: RuntimeEvents,
     ) -> Result<SessionConfig, Invalid> {
         let every = format!("EventCounterIntervalSec={}", self.interval.as_secs_f64());
         // EventCounters are always written; at this level the provider's ordinary events are not.
@@ -86,12 +97,18 @@ impl CounterRequest {
             );
             providers.push(Provider::new(METERS.0, METERS.1, Level::Informational)?.with_arguments(arguments)?);
         }
-        if collections {
-            providers.push(Provider::new(COLLECTIONS.0, COLLECTIONS.1, Level::Informational)?);
+        let kinds = [(events.collections, COLLECTIONS), (events.lock_waits, LOCK_WAITS)];
+        let (mut keywords, mut ids) = (0, Vec::new());
+        for (_, (keyword, of_keyword)) in kinds.into_iter().filter(|(is_wanted, _)| *is_wanted) {
+            keywords |= keyword;
+            ids.extend_from_slice(of_keyword);
+        }
+        if keywords != 0 {
+            providers.push(Provider::new(RUNTIME, keywords, Level::Informational)?);
         }
         let mut config = SessionConfig::new(Providers::new(providers)?);
-        if let Some(last) = config.providers.last_mut().filter(|_| collections && self.has_filters) {
-            last.filter = EventFilter::only(COLLECTIONS.2.to_vec());
+        if let Some(last) = config.providers.last_mut().filter(|_| keywords != 0 && self.has_filters) {
+            last.filter = EventFilter::only(ids);
         }
         config.buffer = buffer;
         config.rundown = Rundown::None;
@@ -116,7 +133,7 @@ mod tests {
     fn what_a_runtime_is_asked() {
         let request = |version: &str| CounterRequest::new(Some(&RuntimeVersion::new(version)), Duration::from_millis(500), 10, 1000);
         let request = CounterRequest { client: "C".into(), ..request("9.0.7") };
-        let config = |selection: &CounterSelection| request.config(selection, 9, BufferMb::new(1).unwrap(), false);
+        let config = |selection: &CounterSelection| request.config(selection, 9, BufferMb::new(1).unwrap(), RuntimeEvents::default());
         let asked = |selection: &CounterSelection| -> Vec<(String, String)> {
             let pair = |provider: &crate::ipc::FilteredProvider| {
                 (provider.provider.name().to_owned(), provider.provider.arguments().unwrap_or_default().to_owned())
@@ -136,6 +153,26 @@ mod tests {
             [event_counters("System.Runtime"), event_counters("Microsoft.AspNetCore.Hosting")]
         );
         assert_eq!(asked(&CounterSelection::runtime(true)).last(), Some(&meters("*")));
+    }
+
+    #[test]
+    fn collections_and_lock_waits_are_requested_by_themselves() {
+        for (collections, lock_waits, expected) in [
+            (true, true, Some((0x4001, &[1, 2, 3, 9, 81, 91][..]))),
+            (true, false, Some(COLLECTIONS)),
+            (false, true, Some(LOCK_WAITS)),
+            (false, false, None),
+        ] {
+            for version in ["9.0.7", "10.0.0"] {
+                let request = CounterRequest::new(Some(&RuntimeVersion::new(version)), Duration::from_secs(1), 10, 1000);
+                let events = RuntimeEvents { collections, lock_waits };
+                let config = request.config(&CounterSelection::runtime(false), 9, BufferMb::new(1).unwrap(), events).unwrap();
+                let runtime = config.providers.iter().find(|provider| provider.provider.name() == RUNTIME);
+                assert_eq!(runtime.map(|runtime| runtime.provider.keywords()), expected.map(|(keywords, _)| keywords));
+                let filter = |ids: &[u32]| if request.has_filters { EventFilter::only(ids.to_vec()) } else { EventFilter::ALL };
+                assert_eq!(runtime.map(|runtime| runtime.filter.clone()), expected.map(|(_, ids)| filter(ids)));
+            }
+        }
     }
 
     #[test]

@@ -10,8 +10,9 @@ const INSTRUMENT: &str = "dotnet.";
 /// Requests of ASP.NET Core.
 const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
 
-/// The histogram of request durations of ASP.NET Core, and the version that first published it.
-const DURATIONS: (&str, u32) = ("http.server.request.duration", 8);
+/// The histograms of how long requests take that are served and that are sent, and the version that first published them.
+const DURATIONS: ([(&str, &str); 2], u32) =
+    ([(HOSTING, "http.server.request.duration"), ("System.Net.Http", "http.client.request.duration")], 8);
 
 /// All meters (reference: .NET 9 and later).
 const ALL_METERS: &str = "*";
@@ -47,10 +48,21 @@ impl CounterSelection {
         Self(groups.into_iter().filter(|group| meters || group.kind != Kind::Meters).collect())
     }
 
-    /// The same and how long requests take; `None` where a runtime of this version does not publish it.
-    pub fn with_request_durations(&self, major: u32) -> Option<Self> {
-        let group = || Group { name: HOSTING.to_owned(), counters: vec![DURATIONS.0.to_owned()], kind: Kind::Meters };
-        (major >= DURATIONS.1).then(|| Self(self.0.iter().cloned().chain([group()]).collect()))
+    /// Whether a runtime of this version publishes how long requests take.
+    pub fn has_request_durations(major: u32) -> bool {
+        major >= DURATIONS.1
+    }
+
+    /// The same and how long requests take, those that are served, those that are sent, or both.
+    #[must_use]
+    pub fn with_request_durations(&self, served: bool, sent: bool) -> Self {
+        let wanted = DURATIONS.0.into_iter().zip([served, sent]).filter(|(_, is_wanted)| *is_wanted);
+        let group = |((meter, histogram), _): ((&str, &str), bool)| Group {
+            name: meter.to_owned(),
+            counters: vec![histogram.to_owned()],
+            kind: Kind::Meters,
+        };
+        Self(self.0.iter().cloned().chain(wanted.map(group)).collect())
     }
 
     /// Whether a program publishes the counters of ASP.NET Core.
@@ -134,8 +146,8 @@ impl Group {
 fn checked(name: &str) -> Result<String, String> {
     let name = name.trim();
     match name.find(|c: char| c.is_control() || matches!(c, ';' | '=' | '"' | '\\' | '[' | ']')) {
-        _ if name.is_empty() => Err("expected the name of a provider, a meter or a counter, and there is none".to_owned()),
-        Some(_) => Err(format!("'{}' is no name of a provider, a meter or a counter", name.escape_debug())),
+        _ if name.is_empty() => Err("expected the name of a provider, a meter or a counter, found none".to_owned()),
+        Some(_) => Err(format!("'{}' is not the name of a provider, a meter or a counter", name.escape_debug())),
         None => Ok(name.to_owned()),
     }
 }

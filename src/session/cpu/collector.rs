@@ -96,17 +96,18 @@ impl Collector {
         let began = monotonic_ns();
         sampler.drain(|sample| {
             let chain = code.chain(sample.user);
-            if let Some(file) = file {
-                file.sample(sample, chain.frames);
-            }
             let missing = if sample.cut { Some(MissingFrames::Cut) } else { chain.broken.then_some(MissingFrames::Broken) };
-            samples.add(&CpuStack {
+            let stack = CpuStack {
                 thread: ThreadId::of(sample.thread),
                 at: i64::try_from(sample.time_ns).unwrap_or(i64::MAX),
                 kernel: sample.kernel,
                 user: chain.frames,
                 missing,
-            });
+            };
+            samples.add(&stack);
+            if let Some(file) = file {
+                file.sample(&stack);
+            }
         });
         samples.forget_recent((began - RECENT_NS).max(*first));
         *taken = began;
@@ -124,6 +125,7 @@ impl Collector {
         let (cut, broken) = samples.missing();
         CpuTime {
             profile: samples.profile(&symbols),
+            now: Some(*taken),
             elapsed: since(*began),
             recent: if self.over.load(Ordering::Relaxed) { Duration::ZERO } else { since(samples.recent_since().unwrap_or(*taken)) },
             threads: threads.clone(),

@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::analysis::{CpuSamples, Origin, Symbols};
+use crate::analysis::{CpuSamples, CpuStack, Origin, Symbols};
 use crate::export::CpuTrace;
 use crate::model::CpuThread;
 use crate::net::clock::monotonic;
-use crate::net::perf::{CpuSample, NativeCode};
-use crate::nettrace::{CollectorHeader, UtcTime};
+use crate::net::perf::NativeCode;
+use crate::nettrace::{TraceHeader, UtcTime};
 use crate::session::{OutputError, OutputFile};
 
 /// How often samples are written.
@@ -35,20 +35,21 @@ impl CpuFile {
     pub(in crate::session) fn create(path: &Path, pid: u32, name: &str, period_ns: u64, code: &NativeCode) -> Result<Self, OutputError> {
         let (output, file) = OutputFile::create(path)?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let header = CollectorHeader {
-            sync_utc: UtcTime::from_unix_ms(now.as_millis() as i64),
-            sync_ns: monotonic_ns(),
+        let header = TraceHeader {
+            sync_utc: Some(UtcTime::from_unix_ms(now.as_millis() as i64)),
+            sync_ticks: monotonic_ns(),
             processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
             sampling_interval_ns: u32::try_from(period_ns).unwrap_or(u32::MAX),
+            ..TraceHeader::default()
         };
         let mut trace = CpuTrace::new(&header, pid, name);
         add_mappings(&mut trace, code);
         Ok(Self { output: Some(output), file, trace: Some(trace), next_write: Instant::now() + PACE, error: None })
     }
 
-    pub(super) fn sample(&mut self, sample: &CpuSample<'_>, user: &[u64]) {
+    pub(super) fn sample(&mut self, sample: &CpuStack<'_>) {
         if let Some(trace) = self.trace.as_mut().filter(|_| self.error.is_none()) {
-            trace.sample(sample.thread, i64::try_from(sample.time_ns).unwrap_or(i64::MAX), sample.kernel, user);
+            trace.sample(sample);
         }
     }
 

@@ -74,7 +74,7 @@ fn free_children(ports: &OsStr) -> Option<ipc::Command> {
     Some(ipc::Command::SetEnvironmentVariable { name, value: Some(value) })
 }
 
-/// Our port, and behind it those that were asked for already.
+/// Our port, and behind it those that were set already.
 pub(super) fn ports(ours: &Path, tag: &str) -> OsString {
     let mut value = port_name(ours).as_os_str().to_owned();
     value.push(format!(",{tag},connect"));

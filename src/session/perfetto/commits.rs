@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::net::perfetto::SharedMemory;
 use crate::perfetto::chunk::{ChunkWriter, WriterId};
 use crate::perfetto::page::{PAGE_HEADER, PageSize};
-use crate::perfetto::producer::{Commit, packets};
+use crate::perfetto::producer::Commit;
 
 /// Most bytes of a commit, so that it fits a frame with the chunk that is added last.
 const COMMIT: usize = 64 * 1024;
@@ -48,7 +48,6 @@ impl Drop for Share {
 /// Something that is to be done in its turn.
 #[derive(Debug)]
 pub(super) enum Work {
-    /// Commit packets.
     Packets(Batch),
     /// Acknowledge a flush: all before it is committed.
     Flushed(u64),
@@ -59,9 +58,7 @@ pub(super) enum Work {
 /// Packets of a writer.
 #[derive(Debug)]
 pub(super) struct Batch {
-    /// The writer.
     pub(super) writer: WriterId,
-    /// The buffer of the service that they are for.
     pub(super) buffer: u32,
     /// Each as a `packet` field of a `Trace`.
     pub(super) packets: Vec<u8>,
@@ -76,7 +73,6 @@ pub(super) enum Next {
     Commit(Vec<u8>),
     /// The argument of one without reply.
     Acknowledge(Vec<u8>),
-    /// A recording is over.
     Stopped(u64),
 }
 
@@ -111,7 +107,7 @@ impl Commits {
         self.full_since.is_some()
     }
 
-    /// What to send now; `None` where there is nothing, or where an answer or memory has to come first. The second value says what is wrong with the
+    /// What to send now; `None` where there is nothing, or where an answer or memory has to come first. The second value is what is wrong with the
     /// memory, which is then not used any more.
     pub(super) fn next(&mut self) -> (Option<Next>, Option<&'static str>) {
         let Some(batch) = (match self.work.front_mut() {
@@ -125,7 +121,7 @@ impl Commits {
             return (None, None);
         }
         let chunks = self.writers.entry(batch.writer).or_insert_with(|| ChunkWriter::new(batch.writer));
-        packets(&std::mem::take(&mut batch.packets)).for_each(|packet| chunks.push(packet.to_vec()));
+        chunks.push(std::mem::take(&mut batch.packets));
         let (mut commit, mut trouble) = (Commit::default(), None);
         while !chunks.is_empty() && commit.len() < COMMIT {
             let Some(memory) = &mut self.memory else {

@@ -25,7 +25,7 @@ use crate::session::progress::Progress;
 
 /// Between two readings of the service's buffers.
 const PERIOD: Duration = Duration::from_millis(500);
-/// How long data sources may take to hand over what they have, and how much longer the service may take to say so.
+/// How long data sources may take to hand over what they have, and how much longer the service may take to confirm it.
 const FLUSH: (u64, Duration) = (10_000, Duration::from_secs(12));
 /// How long the service may take to end a recording: it waits 5 s for its data sources.
 const END: Duration = Duration::from_secs(10);
@@ -84,7 +84,7 @@ impl Joint {
     /// [`PerfettoError`]: there is no service, it does not let us, or it does not record. Nothing is recorded then.
     pub(in crate::session) async fn start(sockets: Sockets, target: Target) -> Result<(Self, Inlet), PerfettoError> {
         let mut connection = Connection::<Method, Token>::open(sockets.consumer).await?;
-        // An older service may be unable to say what it has; it can have it all the same.
+        // An older service may be unable to list what it has; it can have it all the same.
         let state = service_state(Some(connection.address().clone())).await.ok();
         let has_kernel = state.is_none_or(|(_, state)| state.data_sources.iter().any(|(name, _)| name == FTRACE));
         // No other recording names it, nor another dn-top.
@@ -169,7 +169,6 @@ struct Reader {
     /// When none came for a while although some came later, a sentence each.
     silences: Vec<String>,
     packets: Packets,
-    /// What is to be written.
     trace: Vec<u8>,
     file: Arc<File>,
     max_bytes: Option<u64>,
@@ -305,7 +304,7 @@ impl Reader {
         match self.connection.ask(Method::Flush, flush(FLUSH.0), Token::Flushed, FLUSH.1).await {
             Ok(_) => is_flushed = true,
             Err(PerfettoError { cause: Cause::Refused(_), .. }) => {
-                missing.push("a data source did not hand over its last events in time".to_owned());
+                missing.push("a data source did not flush its last events in time".to_owned());
             }
             Err(error) => return Err(error.into()),
         }
@@ -327,7 +326,7 @@ impl Reader {
             missing.push(ended.to_string());
             self.publish(ended);
         }
-        // What cannot be said of losses is no loss.
+        // Where losses are not known none is reported.
         if let Ok(came) = self.connection.ask(Method::GetTraceStats, Vec::new(), Token::Counted, ANSWER_LIMIT).await {
             let losses = losses(&came.reply.body).map_err(|error| self.connection.error(error))?;
             for (loss, whose) in losses.iter().zip(["of the kernel", "of .NET"]) {

@@ -39,7 +39,7 @@ const SERVED: &str = "dotnet";
 pub struct Serve {
     /// Where the service is; `None` for where it should be.
     pub address: Option<Address>,
-    /// What is recorded unless a recording says otherwise.
+    /// What is recorded unless the configuration of a recording has something else.
     pub settings: Settings,
     /// Finds the processes.
     pub directory: Directory,
@@ -104,9 +104,8 @@ type Channel<T> = (mpsc::UnboundedSender<T>, mpsc::UnboundedReceiver<T>);
 /// Where the packets of a recording come from.
 #[derive(Debug, Clone)]
 pub(super) enum Supply {
-    /// From sessions that are opened for it.
     Sessions {
-        /// What is recorded unless the recording says otherwise.
+        /// What is recorded unless the configuration of the recording has something else.
         settings: Settings,
         /// Finds the processes.
         directory: Arc<Mutex<Directory>>,
@@ -118,7 +117,7 @@ pub(super) enum Supply {
 /// A connection over which the data source is registered: there is none before `InitializeConnection`.
 pub(super) struct Producer {
     connection: Connection<Method, Token>,
-    /// The service has said that there is none.
+    /// The service has announced that there is none.
     without_memory: bool,
     supply: Supply,
     commits: Commits,
@@ -165,7 +164,7 @@ impl Producer {
             troubles: Vec::new(),
             progress: Instant::now(),
         };
-        // A file that comes already here is that of the memory, whose pages have the size that was asked for.
+        // A file that comes already here is that of the memory, whose pages have the requested size.
         if !came.files.is_empty() {
             producer.map(came.files, Some(PageSize::LARGEST));
         }

@@ -34,7 +34,7 @@ impl ServicePump {
         let mut converter = Converter::new(process, names, inlet);
         let (mut trouble, mut decoded) = (Trouble::default(), true);
         read_all(stream, &counter, &mut trouble, |bytes, _| {
-            // Why bytes cannot be decoded is said where they are counted.
+            // Why bytes cannot be decoded is reported where they are counted.
             decoded = decoded && converter.feed(bytes).is_ok();
             bytes.len()
         });

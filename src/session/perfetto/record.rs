@@ -18,7 +18,7 @@ use crate::perfetto::chunk::WriterId;
 use crate::perfetto::producer::Configuration;
 use crate::session::trace_session::StopLimit;
 
-/// How long a service waits for a data source to stop where it does not say.
+/// How long a service waits for a data source to stop where it names no time.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// What of this is left for the last packets.
 const FOR_PACKETS: Duration = Duration::from_secs(1);
@@ -28,7 +28,6 @@ const PATIENCE: Duration = ANSWER_LIMIT.saturating_add(Duration::from_millis(500
 /// Requests to a recording.
 #[derive(Debug)]
 pub(super) struct Control {
-    /// To end.
     pub(super) stop: watch::Receiver<bool>,
     /// To describe everything again, each time it changes.
     pub(super) restart: watch::Receiver<u64>,
@@ -44,11 +43,10 @@ pub(super) enum Event {
         /// Sentences.
         troubles: Vec<SafeText>,
     },
-    /// All of its packets are handed on.
     Ended(PacketCounts),
 }
 
-/// A recording that was asked for.
+/// A recording that was requested.
 #[derive(Debug)]
 pub(super) struct Recording {
     pub(super) configuration: Configuration,
@@ -57,7 +55,6 @@ pub(super) struct Recording {
     pub(super) work: mpsc::UnboundedSender<Work>,
     /// Numbers of writers that were not given yet.
     pub(super) writers: Arc<std::sync::atomic::AtomicU16>,
-    /// Counts its packets.
     pub(super) tally: Arc<Tally>,
 }
 
@@ -101,7 +98,7 @@ impl Recording {
         let mut opening = JoinSet::new();
         for (process, client) in targets {
             let Some(outlet) = self.outlet() else {
-                troubles.push("no more packet sequences can be had over this connection: start `dn-top perfetto serve` again".to_owned());
+                troubles.push("this connection has no more packet sequences: start `dn-top perfetto serve` again".to_owned());
                 break;
             };
             let inlet = Inlet { outlet, restart: control.restart.clone(), tally: self.tally.clone() };

@@ -1,4 +1,4 @@
-//! What a recording is of: the command line says it, and the configuration of a recording may say otherwise.
+//! What a recording is of: by the command line, unless the configuration of a recording has something else.
 
 use crate::clr::{Selected, select};
 use crate::ipc::BufferMb;
@@ -20,7 +20,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The same with what the text of a configuration (`legacy_config`) says instead: words `targets=NAME,NAME`, `profiles=NAME,NAME`, `provider=SPEC` (once
+    /// The same with what the text of a configuration (`legacy_config`) has instead: words `targets=NAME,NAME`, `profiles=NAME,NAME`, `provider=SPEC` (once
     /// for each) and `clr-events=NAME+NAME`.
     ///
     /// # Errors
@@ -34,7 +34,7 @@ impl Settings {
                 Some(("profiles", value)) => asked.profiles.extend(list(value)),
                 Some(("provider", value)) => asked.providers.push(value.to_owned()),
                 Some(("clr-events", value)) => asked.clr_events = Some(value.to_owned()),
-                _ => return Err(format!("'{}' is none of targets=, profiles=, provider= and clr-events=", word.escape_debug())),
+                _ => return Err(format!("'{}' is not one of targets=, profiles=, provider= and clr-events=", word.escape_debug())),
             }
         }
         if asked.targets.is_empty() {

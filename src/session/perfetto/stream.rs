@@ -33,11 +33,8 @@ const NAMES: Duration = Duration::from_secs(1);
 /// Where packets go.
 #[derive(Debug, Clone)]
 pub(super) struct Outlet {
-    /// The sequence.
     pub(super) writer: WriterId,
-    /// The buffer of the service.
     pub(super) buffer: u32,
-    /// To the connection.
     pub(super) work: mpsc::UnboundedSender<Work>,
 }
 
@@ -47,7 +44,6 @@ pub(in crate::session) struct Inlet {
     pub(super) outlet: Outlet,
     /// Changes when everything has to be described again.
     pub(super) restart: watch::Receiver<u64>,
-    /// Counts them.
     pub(super) tally: Arc<Tally>,
 }
 
@@ -131,7 +127,7 @@ impl Stream {
     /// Stops the session, takes in what the runtime still sends, and waits until all packets are handed on.
     pub(super) async fn stop(self, limit: StopLimit) {
         if !self.session.has_ended() {
-            // What is missing then is said in the trace.
+            // What is missing then is shown in the trace.
             let _ = self.session.stop(limit).await;
         }
         // The panic hook reports a panic in it.
@@ -206,7 +202,7 @@ impl Converter {
         let ending = self.decoder.finish(&mut self.trace);
         self.out.hand_over(&mut self.trace);
         let trouble = (!ending.is_complete()).then(|| match session.why_cut() {
-            Some(cut) => format!("The stream of events was cut: {cut}"),
+            Some(cut) => format!("The event stream was cut off: {cut}"),
             None => "The process ended, or closed its stream: methods have no names".to_owned(),
         });
         self.out.put(self.trace.finish(trouble.as_deref()), true);

@@ -1,4 +1,4 @@
-//! Serving simulated processes to a simulated tracing service: whatever it does, packets arrive or it is said why not.
+//! Serving simulated processes to a simulated tracing service: whatever it does, packets arrive or the reason is reported.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -148,7 +148,7 @@ async fn s4_s5_older_and_newer_services_serve_as_well() {
     }
 }
 
-/// S6: only a flag of the service says that there is no memory. Packets are sent then, and nothing is wrong with that.
+/// S6: only a flag of the service shows that there is no memory. Packets are sent then, and nothing is wrong with that.
 #[tokio::test]
 async fn s6_a_service_says_with_a_flag_that_there_is_no_memory() {
     let bench = Bench::new(TracingBehaviour { without_memory: true, files: 0, ..TracingBehaviour::default() });
@@ -291,7 +291,7 @@ async fn a_configuration_that_makes_no_sense_is_refused_in_the_trace() {
     bench.service().record(1, "profile=x");
     let seen = bench.until(|seen| seen.started == [1] && !seen.chunks.is_empty()).await;
     let text: Vec<u8> = seen.packets().unwrap().concat();
-    assert!(String::from_utf8_lossy(&text).contains("configuration refused: 'profile=x' is none of"));
+    assert!(String::from_utf8_lossy(&text).contains("configuration refused: 'profile=x' is not one of"));
     bench.service().stop(1);
     bench.until(|seen| seen.stopped == [1]).await;
     bench.end().await;
@@ -333,7 +333,7 @@ async fn sockets_are_checked_before_a_byte_is_sent() {
     };
     assert!(open(&dir.path().join("none")).await.contains("no service listens there"));
     std::fs::write(dir.path().join("file"), "").unwrap();
-    assert!(open(&dir.path().join("file")).await.contains("the file is no socket"));
+    assert!(open(&dir.path().join("file")).await.contains("the file is not a socket"));
     let _service = TracingService::start(&dir.path().join("socket"), TracingBehaviour::default()).unwrap();
     assert_eq!(open(&dir.path().join("socket")).await, "");
     assert!(Address::of(Port::Producer).is_ok());

@@ -31,7 +31,7 @@ use crate::session::trace_session::{Cut, StopLimit, TraceSession, Unfinished};
 pub(super) struct Stopping {
     by: StoppedBy,
     at: Instant,
-    /// Bytes there were when stop was asked for: what comes on top is rundown.
+    /// Bytes there were when stop was requested: what comes on top is rundown.
     bytes: u64,
 }
 
@@ -51,7 +51,6 @@ pub(super) struct Driver {
     pub(super) cpu: Option<JoinHandle<()>>,
     /// Threads of the process, where what comes is analysed.
     pub(super) threads: Option<Threads>,
-    /// For the same.
     pub(super) names: Option<Names>,
     pub(super) last: (Instant, Totals),
     pub(super) stopping: Option<Stopping>,
@@ -97,8 +96,10 @@ impl Driver {
         });
         match finished.await.ok().flatten() {
             Some(Ok(file)) => self.recording.cpu_file = Some(file),
-            Some(Err(why)) => pumped.trouble = pumped.trouble.or_else(|| Some(format!("the CPU samples are in no file: {why}"))),
-            None => pumped.trouble = pumped.trouble.or_else(|| Some("the CPU samples are in no file".to_owned())),
+            Some(Err(why)) => {
+                pumped.trouble = pumped.trouble.or_else(|| Some(format!("the CPU samples were not written to a file: {why}")))
+            }
+            None => pumped.trouble = pumped.trouble.or_else(|| Some("the CPU samples were not written to a file".to_owned())),
         }
         pumped
     }
@@ -136,6 +137,10 @@ impl Driver {
     /// Has the runtime stop and waits for the end of the stream. Gives the request's own failure, if it failed.
     async fn stop(&mut self, by: StoppedBy) -> Option<ExchangeError> {
         self.progress.stopping.store(true, Ordering::Relaxed);
+        // The rundown is not part of what was recorded.
+        if let Some(threads) = &mut self.threads {
+            threads.hurry();
+        }
         self.stopping = Some(Stopping { by, at: Instant::now(), bytes: self.progress.totals().bytes });
         self.step();
         let session = self.session.clone();
@@ -221,8 +226,12 @@ impl Driver {
                 dropped: totals.dropped > last.dropped,
             });
         }
-        if let Some(threads) = &mut self.threads {
-            self.recording.threads = threads.look(&self.client);
+        if let Some(threads) = &mut self.threads
+            && let Some(shown) = threads.look(&self.client)
+        {
+            self.progress.thread_times.put(threads.cpu_times());
+            self.recording.threads = shown;
+            self.recording.cpu_supply = threads.cpu_supply();
         }
         self.publish(now, totals);
     }

@@ -1,4 +1,4 @@
-//! Recordings with the kernel's scheduling, by a simulated tracing service: whatever it does, it is said, and what was read is kept.
+//! Recordings with the kernel's scheduling, by a simulated tracing service: whatever it does, it is reported, and what was read is kept.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -150,7 +150,7 @@ async fn what_does_not_begin_says_why_and_leaves_nothing() {
     ] {
         let service = service(behaviour);
         let error = service.try_start().await.unwrap_err().to_string();
-        assert!(error.contains(part) && error.contains("Without the kernel's scheduling") && !error.contains('\u{1b}'), "{error}");
+        assert!(error.contains(part) && error.contains("Without kernel scheduling") && !error.contains('\u{1b}'), "{error}");
         assert!(!service.partial().exists() && !service.file().exists());
         timeout(PATIENCE, service.consumer.until(|seen| seen.recordings == 0)).await.unwrap();
     }
@@ -166,7 +166,7 @@ async fn a_service_that_breaks_later_ends_the_recording_and_what_was_read_is_kep
     for (method, fault, part) in [
         ("Flush", ConsumerFault::Closes, Some("the connection was closed")),
         ("Flush", ConsumerFault::Silent, Some("no answer to Flush")),
-        ("Flush", ConsumerFault::Garbage, Some("makes no sense")),
+        ("Flush", ConsumerFault::Garbage, Some("cannot decode what it sends")),
         // It was not done in time: the recording goes on to its end.
         ("Flush", ConsumerFault::Refuses, None),
         ("DisableTracing", ConsumerFault::Closes, Some("the connection was closed")),

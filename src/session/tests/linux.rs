@@ -64,3 +64,20 @@ async fn a_refused_stop_is_said() {
     let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
     limits::assert_cut(&recording, &bench, "the session could not be stopped: StopTracing to process 77: the peer does not speak");
 }
+
+/// A file that is reached through a link is the file, so that it is not compared with itself.
+#[test]
+fn a_file_has_one_path_however_it_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let [real, link] = ["real", "link"].map(|name| folder.path().join(name));
+    std::fs::create_dir(&real).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let mut encoder = crate::nettrace::Encoder::new(crate::nettrace::TraceHeader::default());
+    encoder.end();
+    std::fs::write(real.join("a.nettrace"), encoder.take()).unwrap();
+    let [listed] = &crate::session::recorded_files(&[], &real)[..] else { panic!() };
+    for name in [link.join("a.nettrace"), link.join("../real/a.nettrace")] {
+        assert_eq!(&crate::session::trace_file(&name).unwrap(), listed);
+    }
+    assert_eq!(&crate::session::recorded_files(&[], &link)[0], listed);
+}

@@ -2,7 +2,6 @@
 
 use crate::wire::Put;
 
-/// A compiled method.
 pub(super) struct Method {
     pub(super) address: u64,
     size: u32,
@@ -45,7 +44,6 @@ pub(super) const COUNTERS: [(&str, &str, &str, f64); 6] = [
     ("threadpool-queue-length", "ThreadPool Queue Length", "", 3.0),
 ];
 
-/// The module that all methods are in.
 const MODULE: u64 = 0x7f3a_0000_4000;
 
 /// `MethodLoadVerbose` and `MethodDCEndVerbose`, version 2.

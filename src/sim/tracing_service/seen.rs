@@ -10,11 +10,8 @@ use crate::wire::Reader;
 pub struct TracingSeen {
     /// Names of methods in the order of their calls.
     pub calls: Vec<&'static str>,
-    /// Recordings that have started.
     pub started: Vec<u64>,
-    /// Recordings that have stopped.
     pub stopped: Vec<u64>,
-    /// Flushes that were acknowledged.
     pub flushed: Vec<u64>,
     /// Chunks by writer, and how many of them came in commits.
     pub chunks: BTreeMap<u16, Vec<Vec<u8>>>,

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use super::facts::{Facts, TICKS};
 
-/// The folder.
 #[derive(Debug)]
 pub(super) struct ProcTree {
     folder: PathBuf,
@@ -27,7 +26,6 @@ impl ProcTree {
         Ok(())
     }
 
-    /// Adds a process.
     pub(super) fn add(&self, facts: &Facts, _: &Path, socket: &Path) -> io::Result<()> {
         let Facts { ns_pid, uid, threads, command, .. } = facts;
         let user = match uid {

@@ -1,4 +1,4 @@
-//! What the console asks of the dashboard. That the window has another size comes with the keys.
+//! Requests of the console to the dashboard. That the window has another size comes with the keys.
 
 use std::io;
 use std::sync::Arc;

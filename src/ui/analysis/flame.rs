@@ -126,7 +126,7 @@ fn describe(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, ar
         facts.extend([("   ", theme.dim), (tiers.as_str(), theme.dim)]);
     }
     let found = found_share(look, graph);
-    let found = found.map(|share| format!("{} in what is found", Percent(share)));
+    let found = found.map(|share| format!("{} in matches", Percent(share)));
     if let Some(found) = &found {
         facts.extend([("   ", theme.dim), (found.as_str(), theme.warn)]);
     }
@@ -153,7 +153,7 @@ fn legend(canvas: &mut Canvas<'_>, look: &Look<'_>, line: Rect) {
     for (text, style) in signs {
         used += canvas.text(line.x + used, line.y, line.width.saturating_sub(used), text, style) + 1;
     }
-    let keys = format!("arrows move   Enter goes in   Backspace out   {} finds", look.state.key(Action::Search));
+    let keys = format!("arrows: move   Enter: zoom in   Backspace: zoom out   {}: find", look.state.key(Action::Search));
     if used + 2 + width(&keys) <= line.width {
         canvas.text(line.x + used + 2, line.y, line.width - used - 2, &keys, theme.dim);
     }

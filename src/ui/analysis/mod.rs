@@ -1,7 +1,7 @@
 //! What is in a recording: collections, exceptions, threads, methods, events.
 //!
-//! Each view has a line that says which recording and how it goes, some figures, curves where there is room, and one list that can be moved
-//! in. What a recording cannot hold is said, with the profile that would.
+//! Each view has a line with the recording and its state, some figures, curves where there is room, and one list that can be moved
+//! in. What a recording cannot hold is named, with the profile that records it.
 
 mod flame;
 mod panel;
@@ -49,9 +49,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option
     let text = match &tracked.value.phase {
         _ if tracked.value.kernel.is_some() => "The events of this recording go to the kernel, not to dn-top.",
         Phase::Done(_) => match &tracked.reading {
-            Answer::Asked(_) => "Reading its file …",
+            Answer::Requested(_) => "Reading its file …",
             Answer::Failed(trouble) => trouble,
-            Answer::Unasked | Answer::Here(()) => "No events were recorded.",
+            Answer::NotRequested | Answer::Received(()) => "No events were recorded.",
         },
         _ => "Waiting for the first events …",
     };
@@ -109,7 +109,6 @@ fn not_watched(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
     }
 }
 
-/// Which recording this is, and its state.
 fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) {
     let theme = canvas.theme;
     let recording = &tracked.value;
@@ -145,7 +144,7 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect
     canvas.right(area.x + used + 2, area.y, area.width.saturating_sub(used + 2), &recording.what.join(" + "), theme.dim);
 }
 
-/// Writes what asks for a look, a line each, no more than `most`. Returns how many lines it took.
+/// Writes findings, a line each, no more than `most`. Returns how many lines it took.
 pub(super) fn warnings(canvas: &mut Canvas<'_>, state: &State, found: &[&Finding], area: Rect, most: u16) -> u16 {
     let mut lines = 0;
     for (finding, y) in found.iter().zip(area.y..area.bottom().min(area.y.saturating_add(most))) {
@@ -155,7 +154,7 @@ pub(super) fn warnings(canvas: &mut Canvas<'_>, state: &State, found: &[&Finding
     lines
 }
 
-/// Writes what asks for a look into a line, with its age where that is known.
+/// Writes a finding into a line, with its age where that is known.
 pub(super) fn draw_finding(canvas: &mut Canvas<'_>, state: &State, finding: &Finding, age: &str, style: Style, area: Rect) {
     let theme = canvas.theme;
     let start = [(theme.glyphs.trouble, style), (" ", style), (finding.text.as_str(), style), (age, theme.dim), (": ", theme.dim)];

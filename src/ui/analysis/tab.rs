@@ -87,6 +87,9 @@ fn beside(canvas: &mut Canvas<'_>, side: &Side<'_>, area: Rect) {
         curve(canvas, plot, &shape, span, |index| values.get(index).copied().unwrap_or(0.0), |_| false);
         time_axis(canvas, Rect { y: plot.bottom(), height: 1, ..rest }, span, "now");
     }
+    if let Some(graph) = &side.graph {
+        overview::row(canvas, std::slice::from_ref(graph), rest);
+    }
 }
 
 /// Draws figures as far as the area goes.

@@ -176,7 +176,8 @@ impl Session {
         if ms % 100 == 50 {
             let name = ["System.String", "System.Byte[]", "Shop.Pricing.Basket", "System.Char[]"][(ms / 100 % 7 % 4) as usize];
             let amount = [Word(131_072), Word(0), Short(0), Long(131_072), Long(7), Text(name), Word(0), Long(0), Long(96)];
-            self.runtime((10, 4), at, 11, &[4], &amount);
+            let stack: [&[u64]; 3] = [&[4, 3, 2, 1], &[5, 2, 1], &[4, 2, 1]];
+            self.runtime((10, 4), at, 11, stack[(ms / 100 % 3) as usize], &amount);
         }
         if ms % 400 == 200 {
             let (name, message) = [
@@ -306,7 +307,10 @@ fn play() -> RecordingAnalysis {
     let mut decoder = Decoder::new(Limits::default());
     decoder.feed(&session.encoder.take(), &mut live).unwrap();
     decoder.finish(&mut live);
-    found(&mut live)
+    let mut found = found(&mut live);
+    // As while a process is recorded.
+    found.profile.is_weighed = true;
+    found
 }
 
 fn found(live: &mut Live) -> RecordingAnalysis {

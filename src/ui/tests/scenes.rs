@@ -1,23 +1,28 @@
 //! What the program looks like in its main states.
 
+mod dialogs;
 mod files;
-mod steps;
+mod jobs;
+mod recorded;
+mod watched;
 mod web;
 
 use std::time::Duration;
 
 use crate::app::test_app::TestApp;
 use crate::model::Phase;
+use dialogs::*;
 use files::picking;
 pub(crate) use files::{compared, comparing, opened};
-use steps::*;
-use web::web_overview;
+use jobs::*;
+use recorded::*;
+use watched::*;
+use web::{live_requests, web_overview};
 
 /// A scene's name, and how to get there in a terminal of some size.
 type Scene = (&'static str, fn(u16, u16) -> TestApp);
 
-/// All scenes.
-pub(crate) const SCENES: [Scene; 98] = [
+pub(crate) const SCENES: [Scene; 107] = [
     ("first", |w, h| TestApp::new(w, h)),
     ("none", none),
     ("table", TestApp::populated),
@@ -59,6 +64,7 @@ pub(crate) const SCENES: [Scene; 98] = [
     ("served", served),
     ("flight", flight),
     ("copy", |w, h| keyed(w, h, "y")),
+    ("own-log", own_log),
     ("palette", |w, h| keyed(w, h, ":du")),
     ("palette-of-all", |w, h| keyed(w, h, ":al")),
     ("help", |w, h| keyed(w, h, "?")),
@@ -66,13 +72,17 @@ pub(crate) const SCENES: [Scene; 98] = [
     ("finishing", finishing),
     ("overview", |w, h| analysed(w, h, "")),
     ("gc", |w, h| analysed(w, h, "4↓↓")),
+    ("allocated-types", |w, h| analysed(w, h, "4f↓")),
+    ("allocation-tree", |w, h| analysed(w, h, "4f⏎")),
     ("exceptions", |w, h| analysed(w, h, "5↓")),
+    ("thrown", |w, h| analysed(w, h, "5ff")),
     ("threads", |w, h| analysed(w, h, "6")),
     ("quiet-threads", quiet),
     ("methods", |w, h| analysed(w, h, "7w↓")),
     ("tree", |w, h| analysed(w, h, "7wf")),
     ("flame", |w, h| analysed(w, h, "7wff↓↓")),
     ("zoomed", |w, h| analysed(w, h, "7ff↓↓→⏎↓/price")),
+    ("cpu-trace", |w, h| on_cpu(w, h, "3")),
     ("cpu-methods", |w, h| on_cpu(w, h, "7↓")),
     ("cpu-tree", |w, h| on_cpu(w, h, "7f")),
     ("cpu-flame", |w, h| on_cpu(w, h, "7ff↓↓")),
@@ -108,13 +118,22 @@ pub(crate) const SCENES: [Scene; 98] = [
     ("sick-overview", sick_overview),
     ("web-overview", web_overview),
     ("live-gc", |w, h| live(w, h, "⏎4")),
+    ("live-requests", live_requests),
+    ("unwatched-requests", |w, h| keyed(w, h, "⏎9⇥")),
     ("live-exceptions", |w, h| live(w, h, "⏎5")),
     ("live-threads", |w, h| live(w, h, "⏎6↓")),
+    ("live-top-frames", |w, h| {
+        let mut app = stacks(w, h);
+        app.press("6");
+        list_threads(&mut app);
+        app
+    }),
     ("counters", |w, h| counting(w, h, "↓↓")),
     ("counters-folded", |w, h| counting(w, h, "⏎>")),
     ("not-watched", |w, h| keyed(w, h, "⏎9")),
     ("pick-file", |w, h| picking(w, h, "↓")),
     ("file", opened),
+    ("file-heap", files::heap),
     ("file-part", |w, h| {
         let mut app = opened(w, h);
         app.press("{b{2");
@@ -138,3 +157,10 @@ pub(crate) const SCENES: [Scene; 98] = [
     // Of two that are recorded one is sick.
     ("sick-recorded", |w, h| watching(w, h, "t/inventory⏎t/⎋")),
 ];
+
+/// So many keys after all processes are listed.
+fn keyed(width: u16, height: u16, keys: &str) -> TestApp {
+    let mut app = TestApp::populated(width, height);
+    app.press(keys);
+    app
+}

@@ -9,6 +9,8 @@ use crate::model::{ByteRate, Nanoseconds};
 /// Seconds that are shown at most.
 const SHOWN: usize = 300;
 const SECOND: i64 = 1_000_000_000;
+/// Pauses are drawn in milliseconds, of which the axis has one at least: what is shorter is next to nothing.
+const MILLISECOND: f64 = 1e6;
 /// How generations 0, 1 and 2 look: as in the graph of the heap.
 const ROLES: [Role; 3] = [Role::Part(4), Role::Part(3), Role::Part(0)];
 
@@ -29,7 +31,7 @@ fn pauses(counters: &CountersSnapshot, marks: &[GcMark]) -> Option<Graph> {
     let mut drawn = Vec::new();
     // The newest pauses can be newer than the newest values.
     for mark in marks.iter().filter(|mark| mark.at <= newest) {
-        let (ago, value) = ((newest - mark.at) as f64 / SECOND as f64, mark.pause_ns as f64);
+        let (ago, value) = ((newest - mark.at) as f64 / SECOND as f64, mark.pause_ns as f64 / MILLISECOND);
         let Some(second) = longest.iter_mut().rev().nth(ago as usize) else { continue };
         *second = second.max(value);
         let generation = mark.generation.min(2);
@@ -41,7 +43,7 @@ fn pauses(counters: &CountersSnapshot, marks: &[GcMark]) -> Option<Graph> {
         None => "none yet".to_owned(),
         Some(last) => format!("{} last, gen {}", Nanoseconds(last.pause_ns), last.generation.min(2)),
     };
-    let unit = |value: f64| Nanoseconds(value as u64).to_string();
+    let unit = |value: f64| Nanoseconds((value * MILLISECOND) as u64).to_string();
     let layers = vec![Layer { label: String::new(), role: Role::Border, values: longest }];
     Some(Graph { title: "GC pauses", now, unit, layers, marks: drawn })
 }

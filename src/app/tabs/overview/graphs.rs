@@ -79,7 +79,11 @@ impl State {
             figure("Exceptions", rate, Role::Events, either("exception-count", "dotnet.exceptions")),
             counters.and_then(collections),
             figure("Thread pool queue", count, Role::Bytes, either("threadpool-queue-length", "dotnet.thread_pool.queue.length")),
-            figure("Lock contention", rate, Role::Events, either("monitor-lock-contention-count", "dotnet.monitor.lock_contentions")),
+            either("monitor-lock-contention-count", "dotnet.monitor.lock_contentions").and_then(|counter| {
+                let off = counters.and_then(|counters| counters.too_many_lock_waits);
+                let more = off.map(|rate| format!("  waits off: {}", ByteRate(rate))).unwrap_or_default();
+                single("Lock contention", rate, Role::Events, &history(counter), more)
+            }),
             figure("Thread pool threads", count, Role::Bytes, either("threadpool-thread-count", "dotnet.thread_pool.thread.count")),
             figure("Completed work items", rate, Role::Events, of("threadpool-completed-items-count")),
             single("Memory (RSS)", bytes, Role::Bytes, &usage.rss(process.key), String::new()),

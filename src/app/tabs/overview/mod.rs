@@ -1,4 +1,4 @@
-//! The overview of the selected process: what asks for a look, facts, and its figures over time.
+//! The overview of the selected process: findings, facts, and its figures over time.
 
 mod collections;
 mod graphs;
@@ -9,6 +9,7 @@ use std::path::Path;
 
 pub use graphs::{Graph, Layer, Mark};
 pub use layout::{LABELS, OverviewLayout};
+pub(super) use requests::histogram;
 
 use super::view::{Figure, Role};
 use crate::app::action::{Action, Status, capabilities};
@@ -16,7 +17,7 @@ use crate::app::list::Row;
 use crate::app::pane::Tab;
 use crate::app::state::State;
 use crate::app::watches::CurrentFinding;
-use crate::model::{Age, Bytes, Capability, Process, is_elsewhere, seen_here, temporary_folder};
+use crate::model::{Age, Bytes, Capability, CpuUse, Process, is_elsewhere, seen_here, temporary_folder};
 
 /// All of it.
 pub struct Overview<'a> {
@@ -65,7 +66,7 @@ impl State {
             findings: self.findings_of_selected(),
             is_watched: counters.is_some(),
             notice,
-            facts: facts(row, uptime),
+            facts: facts(row, watch.and_then(|watch| watch.cpu), uptime),
             command: &process.command_line,
             graphs: self.graphs(process, counters),
             details: details(process),
@@ -93,7 +94,7 @@ impl State {
     }
 }
 
-fn facts(row: &Row, uptime: Age) -> Vec<Figure> {
+fn facts(row: &Row, cpu: Option<CpuUse>, uptime: Age) -> Vec<Figure> {
     let process = &row.process;
     let is_well = process.contact.reason().is_none() && row.gone_at.is_none();
     let state = if row.issue().is_some() {
@@ -127,8 +128,15 @@ fn facts(row: &Row, uptime: Age) -> Vec<Figure> {
     if let Some(container) = &process.container {
         facts.push(Figure::new("Container", container, Role::Text));
     }
-    facts.push(Figure::new("Memory", format!("{} RSS", Bytes(process.usage.rss_bytes)), Role::Text));
-    facts.push(Figure::new("Threads", process.usage.threads, Role::Text));
+    if process.usage.rss_bytes > 0 {
+        facts.push(Figure::new("Memory", format!("{} RSS", Bytes(process.usage.rss_bytes)), Role::Text));
+    }
+    if process.usage.threads > 0 {
+        facts.push(Figure::new("Threads", process.usage.threads, Role::Text));
+    }
+    if let Some(limit) = cpu.and_then(|cpu| cpu.supply.lowest) {
+        facts.push(Figure::new("CPU limit", limit, Role::Text));
+    }
     let can = capabilities(process);
     if !can.is_empty() {
         let available = can.iter().filter(|capability| capability.available.is_ok()).count();

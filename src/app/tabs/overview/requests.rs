@@ -51,30 +51,41 @@ fn missing_durations(counters: &CountersSnapshot, version: Option<&RuntimeVersio
 
 /// How long requests take: p50, p95 and p99 of each interval.
 pub(super) fn durations(all: &[RequestDurations]) -> Option<Graph> {
-    const NAMES: [&str; 3] = ["p50", "p95", "p99"];
     let newest = all.last()?;
-    let unit = |nanoseconds: f64| Nanoseconds(nanoseconds as u64).to_string();
-    // Layers lie on each other: each is what its quantile exceeds the one before by.
-    let layers = [0, 1, 2].map(|place| {
-        let at = |interval: &RequestDurations| {
-            let value = |quantiles: [f64; 3]| quantiles[place] - place.checked_sub(1).map_or(0.0, |before| quantiles[before]);
-            (interval.at, interval.quantiles.map_or(f64::NAN, |quantiles| value(quantiles) * 1e9))
-        };
-        Layer {
-            label: NAMES[place].to_owned(),
-            role: Role::Part([1, 3, 0][place]),
-            values: seconds(&all.iter().map(at).collect::<History>()),
-        }
-    });
+    // The axis has a millisecond at least.
+    let unit = |milliseconds: f64| Nanoseconds((milliseconds * 1e6) as u64).to_string();
+    let at = |interval: &RequestDurations| (interval.at, interval.quantiles.map_or([f64::NAN; 3], |all| all.map(|seconds| seconds * 1e3)));
     let now = match newest.quantiles {
         None => "no request ended".to_owned(),
         Some(quantiles) => {
-            let [p50, p95, p99] = quantiles.map(|seconds| unit(seconds * 1e9));
+            let [p50, p95, p99] = quantiles.map(|seconds| unit(seconds * 1e3));
             // Of several routes together they are estimates.
             format!("{}{p50}, {p95}, {p99}", if newest.combinations > 1 { "≈ " } else { "" })
         }
     };
-    Some(Graph { title: "p50/p95/p99", now, unit, layers: layers.into(), marks: Vec::new() })
+    Some(Graph { layers: quantile_layers(all.iter().map(at)), ..quantile_graph(now, unit) })
+}
+
+/// A graph of quantiles 0.5, 0.95 and 0.99, with nothing in it yet.
+fn quantile_graph(now: String, unit: fn(f64) -> String) -> Graph {
+    Graph { title: "p50/p95/p99", now, unit, layers: Vec::new(), marks: Vec::new() }
+}
+
+/// Quantiles 0.5, 0.95 and 0.99 over time. Layers lie on each other: each is what its quantile exceeds the one before by.
+fn quantile_layers(all: impl Iterator<Item = (i64, [f64; 3])> + Clone) -> Vec<Layer> {
+    let layer = |(place, name): (usize, &str)| {
+        let value = |quantiles: [f64; 3]| quantiles[place] - place.checked_sub(1).map_or(0.0, |before| quantiles[before]);
+        let history: History = all.clone().map(|(at, quantiles)| (at, value(quantiles))).collect();
+        Layer { label: name.to_owned(), role: Role::Part([1, 3, 0][place]), values: seconds(&history) }
+    };
+    ["p50", "p95", "p99"].into_iter().enumerate().map(layer).collect()
+}
+
+/// The quantiles of a histogram that its library publishes, over time; `None` where it publishes others. What they are of is in `unit`.
+pub(in crate::app::tabs) fn histogram(history: &[(i64, [f64; 3])], unit: fn(f64) -> String) -> Option<Graph> {
+    let (_, newest) = history.last()?;
+    let now = newest.map(unit).join(", ");
+    Some(Graph { layers: quantile_layers(history.iter().copied()), ..quantile_graph(now, unit) })
 }
 
 /// What a running total grew by each second.

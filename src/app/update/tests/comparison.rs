@@ -4,7 +4,7 @@ use std::time::Duration;
 use crate::app::tabs::Cell;
 use crate::app::test_app::TestApp;
 use crate::app::{Effect, Msg, Tab, Ticket};
-use crate::model::{FileContents, RecordingAnalysis, Span};
+use crate::model::{FileContents, FileKind, RecordingAnalysis, Span, TraceFile};
 use crate::ui::tests::analysis::scripted;
 use crate::ui::tests::scenes::{compared, comparing, opened};
 
@@ -150,7 +150,7 @@ fn a_comparison_ends_with_the_files() {
     assert_eq!(app.take_effects(), [], "there is nothing to compare with");
     app.press("L");
     let Some(Effect::FindFiles { ticket, .. }) = app.take_effects().pop() else { panic!() };
-    let file = crate::model::TraceFile { path: "/x/a.nettrace".into(), bytes: 1, process_id: 7, start_unix_ms: 1 };
+    let file = TraceFile { kind: FileKind::Trace, path: "/x/a.nettrace".into(), bytes: 1, process_id: 7, start_unix_ms: 1 };
     app.send(Msg::FilesFound { ticket, files: vec![file.clone()] });
     app.press("⏎");
     let (ticket, _) = asked(&mut app);

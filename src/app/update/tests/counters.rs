@@ -71,7 +71,7 @@ fn meters_are_asked_for_in_another_session_and_old_runtimes_have_none() {
     let mut app = TestApp::populated(120, 40);
     app.press("/legacy⏎⏎9m");
     assert_eq!(app.take_effects(), []);
-    assert_eq!(app.said_last(), "All meters at once need .NET 9; LegacyBilling has an older one.");
+    assert_eq!(app.said_last(), "Watching all meters needs .NET 9; LegacyBilling runs an older version.");
 }
 
 #[test]

@@ -60,13 +60,15 @@ fn the_path_goes_with_the_format_until_another_is_typed() {
         app.press(keys);
         assert_eq!(wanted(&mut app), (source.clone(), format!("{stem}.{extension}"), format));
     }
-    app.press("E⇥⌃u/tmp/mine⇤←⏎");
+    app.press("E⇥⌃u/tmp/mine⇤←←⏎");
     assert_eq!(wanted(&mut app), (source.clone(), "/tmp/mine".to_owned(), TraceFormat::Csv));
     app.press("E⇥⌃u⏎");
-    assert!(form(&app).complaint.as_ref().unwrap().contains("file's name"));
+    assert!(form(&app).complaint.as_ref().unwrap().contains("file name"));
     app.press("⎋");
-    // The part that is shown.
-    app.press("[E");
+    // The part that is shown; one format has none.
+    app.press("[E←⏎");
+    assert!(form(&app).complaint.as_ref().unwrap().contains("a whole file"));
+    app.press("→");
     assert!(form(&app).effects()[0].contains("selected range"), "{:?}", form(&app).effects());
     app.press("⏎");
     let effects = app.take_effects();

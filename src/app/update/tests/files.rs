@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use crate::app::action::Context;
 use crate::app::test_app::{TestApp, fleet, options, recording};
-use crate::app::{Effect, Focus, Msg, Options, Tab, Ticket};
-use crate::model::{FileContents, Outcome, Phase, Span, StoppedBy, TraceFile};
+use crate::app::{Effect, Focus, Msg, Options, RowKind, Tab, Ticket};
+use crate::model::{FileContents, FileKind, Outcome, Phase, Span, StoppedBy, TraceFile};
 use crate::ui::tests::analysis::{empty, scripted};
 use crate::ui::tests::scenes::opened;
 
@@ -16,7 +16,7 @@ fn asked(app: &mut TestApp) -> (Ticket, Option<Span>) {
 
 #[test]
 fn files_are_read_when_the_program_opens() {
-    let file = |name: &str| TraceFile { path: name.into(), bytes: 1000, process_id: 7, start_unix_ms: 1 };
+    let file = |name: &str| TraceFile { kind: FileKind::Trace, path: name.into(), bytes: 1000, process_id: 7, start_unix_ms: 1 };
     let mut app = TestApp::with(Options { files: vec![file("/x/b"), file("/x/a")], ..options() }, 120, 40);
     app.send(Msg::Tick);
     let effects = app.take_effects();
@@ -86,7 +86,7 @@ fn nothing_is_done_to_a_process_that_is_not_there() {
         seen.push(app.state.tab);
         app.press("⇥");
     }
-    assert!(app.state.tab == Tab::Trace && seen.iter().all(|tab| tab.is_shown(true)), "{seen:?}");
+    assert!(app.state.tab == Tab::Trace && seen.iter().all(|tab| tab.is_shown(RowKind::File(FileKind::Trace))), "{seen:?}");
     app.press("qq");
     assert_eq!(app.take_effects(), [Effect::Quit { keep_recording: false }]);
 }
@@ -97,7 +97,13 @@ fn listed(app: &mut TestApp, names: &[&str]) {
     app.press("L");
     let effects = app.take_effects();
     let [Effect::FindFiles { ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
-    let file = |name: &&str| TraceFile { path: format!("/x/{name}").into(), bytes: 1000, process_id: 4242, start_unix_ms: 1 };
+    let file = |name: &&str| TraceFile {
+        kind: FileKind::Trace,
+        path: format!("/x/{name}").into(),
+        bytes: 1000,
+        process_id: 4242,
+        start_unix_ms: 1,
+    };
     app.send(Msg::FilesFound { ticket: *ticket, files: names.iter().map(file).collect() });
 }
 
@@ -153,7 +159,8 @@ fn files_come_to_a_palette_below_the_help() {
     let effects = app.take_effects();
     let [Effect::FindFiles { ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     app.state.open_help();
-    let file = TraceFile { path: "/x/below-the-help.nettrace".into(), bytes: 1000, process_id: 4242, start_unix_ms: 1 };
+    let file =
+        TraceFile { kind: FileKind::Trace, path: "/x/below-the-help.nettrace".into(), bytes: 1000, process_id: 4242, start_unix_ms: 1 };
     app.send(Msg::FilesFound { ticket: *ticket, files: vec![file] });
     assert_eq!(app.state.context(), Context::Reader);
     app.press("⎋below-the-help⏎");

@@ -74,7 +74,7 @@ fn wrong_answers_are_said_and_nothing_is_done() {
     for (down, answers, complaint, at) in [
         ("↓↓↓↓", &["A=B"][..], "Invalid variable name", 0),
         ("↓↓↓↓", &[""], "Invalid variable name", 0),
-        ("↓↓↓↓↓↓", &["hook.dll"], "Give the whole path", 0),
+        ("↓↓↓↓↓↓", &["hook.dll"], "Enter an absolute path", 0),
         ("↓↓↓↓↓↓↓", &["not a guid", "/x"], "hexadecimal digits", 0),
         ("↓↓↓↓↓↓↓", &["cf0d821e-299b-5307-a3d8-b283c03916dd", "/x", "", "soon"], "Give a time", 3),
     ] {

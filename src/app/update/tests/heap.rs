@@ -1,8 +1,8 @@
-//! Walks over heaps: asked for, canceled, compared, written.
+//! Walks over heaps: requested, canceled, compared, written.
 
 use crate::app::test_app::{TestApp, options, process, walked_heap};
-use crate::app::{Effect, Msg, Options, Tab, Ticket};
-use crate::model::{Process, ProcessKey, RunState};
+use crate::app::{Effect, Msg, Options, Overlay, Reply, Tab, Ticket};
+use crate::model::{FileKind, OutputName, Process, ProcessKey, RunState, TraceFile};
 
 const KEY: ProcessKey = ProcessKey { pid: 4242, started: 42_420 };
 
@@ -111,6 +111,39 @@ fn what_was_walked_last_can_be_written_once_it_is_there() {
 }
 
 #[test]
+fn a_name_that_is_taken_is_proposed_with_a_number() {
+    let pattern = OutputName::parse("{kind}-{name}").unwrap();
+    let mut app = TestApp::with(Options { output_name: pattern, ..options() }, 120, 40);
+    app.send(Msg::Processes(vec![process(4242, "OrderService")]));
+    answered(&mut app, 1);
+    let typed = |app: &TestApp| match &app.state.overlay {
+        Some(Overlay::Form(form)) => form.questions.iter().find_map(|question| match &question.reply {
+            Reply::Text(input) => Some(input.value().to_owned()),
+            Reply::Choice(_) => None,
+        }),
+        _ => None,
+    };
+    for (key, proposed, free) in [
+        ("o", "heap-OrderService.gcdump", "heap-OrderService_2.gcdump"),
+        ("d", "/tmp/dump-OrderService.dmp", "/tmp/dump-OrderService_2.dmp"),
+    ] {
+        app.take_effects();
+        app.press(key);
+        assert_eq!(app.take_effects(), [Effect::FindFreeName { proposed: proposed.into(), here: proposed.into() }]);
+        assert_eq!(typed(&app).as_deref(), Some(proposed));
+        let answer = || Msg::FreeName { proposed: proposed.into(), free: free.into() };
+        app.send(answer());
+        assert_eq!(typed(&app).as_deref(), Some(free));
+        // What was typed stays.
+        app.press(if key == "d" { "⇥⇥x" } else { "x" });
+        let edited = typed(&app);
+        app.send(answer());
+        assert_eq!(typed(&app), edited);
+        app.press("⎋");
+    }
+}
+
+#[test]
 fn what_cannot_be_walked_says_why() {
     let refusal = |change: fn(&mut Process), options: Options| {
         let mut app = TestApp::with(options, 120, 40);
@@ -127,4 +160,124 @@ fn what_cannot_be_walked_says_why() {
     assert!(suspended.contains("is suspended at startup"), "{suspended}");
     let readonly = refusal(|_| {}, Options { readonly: true, ..options() });
     assert!(readonly.contains("--readonly"), "{readonly}");
+}
+
+fn heap_file(name: &str) -> TraceFile {
+    let path = format!("/x/{name}").into();
+    TraceFile { kind: FileKind::Heap, path, bytes: 5_000_000, process_id: 0, start_unix_ms: 1 }
+}
+
+/// What the program asks for next is to read this file.
+fn read_next(app: &mut TestApp, name: &str, result: Result<u64, &str>) {
+    let effects = app.take_effects();
+    let Some(Effect::ReadHeap { ticket, path }) = effects.last() else { panic!("{effects:?}") };
+    assert_eq!(path.file_name().unwrap(), name);
+    app.send(Msg::HeapWalked { ticket: *ticket, result: result.map(walked_heap).map_err(Into::into) });
+}
+
+#[test]
+fn a_file_of_a_heap_is_opened_and_has_no_other_tab() {
+    let mut app = TestApp::populated(120, 40);
+    let walk = answered(&mut app, 1);
+    app.press("L");
+    let effects = app.take_effects();
+    let Some(Effect::FindFiles { ticket, .. }) = effects.last() else { panic!("{effects:?}") };
+    let trace = TraceFile { kind: FileKind::Trace, path: "/x/a.nettrace".into(), bytes: 1, process_id: 7, start_unix_ms: 1 };
+    app.send(Msg::FilesFound { ticket: *ticket, files: vec![heap_file("a.gcdump"), trace.clone()] });
+    app.press("⏎");
+    assert_eq!((app.state.tab, app.selected_name(), heading(&app)), (Tab::Heap, "a.gcdump".to_owned(), "Reading the file …".to_owned()));
+    read_next(&mut app, "a.gcdump", Ok(1));
+    assert_eq!(rows(&app)[0], ["3.2 MB", "46 %", "20.0k", "4.8 MB", "Shop.Pricing.Quote", "Shop.Pricing"]);
+    assert!(heading(&app).starts_with("file written 1970-01-01") && heading(&app).ends_with("read in 1.2 s"), "{}", heading(&app));
+    assert_eq!(app.state.open_file().unwrap().word(), "whole");
+    // There is nothing to walk, to export or to write, and no other tab.
+    for (key, words) in [("M", "not a process"), ("E", "not a recording"), ("F", "not a recording")] {
+        app.press(key);
+        assert!(app.said_last().contains(words) && app.state.overlay.is_none(), "{key}: {}", app.said_last());
+    }
+    app.press("o[b⇥3");
+    assert_eq!((app.take_effects(), app.state.tab), (vec![], Tab::Heap));
+    assert!(app.state.overlay.is_none());
+    // A recording beside it has its tabs, and not this one.
+    app.state.open_file_too(trace);
+    app.send(Msg::Tick);
+    assert_eq!((app.state.tab, app.selected_name()), (Tab::Trace, "a.nettrace".to_owned()));
+    app.press("⎋k");
+    assert_eq!((app.state.tab, app.selected_name()), (Tab::Heap, "a.gcdump".to_owned()));
+    // The walk of the process can still be written.
+    app.press("⎋⎋");
+    assert!(!app.state.shows_files() && app.state.heaps.written_by(walk).is_some());
+}
+
+#[test]
+fn the_heaps_of_two_files_are_compared() {
+    let mut app = TestApp::with(Options { files: vec![heap_file("after.gcdump")], ..options() }, 120, 40);
+    app.send(Msg::Tick);
+    app.press("=");
+    read_next(&mut app, "after.gcdump", Ok(2));
+    let trace = TraceFile { kind: FileKind::Trace, path: "/x/a.nettrace".into(), bytes: 1, process_id: 7, start_unix_ms: 1 };
+    app.press("=");
+    let effects = app.take_effects();
+    let Some(Effect::FindFiles { ticket, .. }) = effects.last() else { panic!("{effects:?}") };
+    app.send(Msg::FilesFound { ticket: *ticket, files: vec![trace.clone(), heap_file("after.gcdump")] });
+    assert!(app.state.overlay.is_none() && app.said_last().contains("no other .gcdump file"), "{}", app.said_last());
+    app.press("=");
+    let effects = app.take_effects();
+    let Some(Effect::FindFiles { ticket, .. }) = effects.last() else { panic!("{effects:?}") };
+    app.send(Msg::FilesFound { ticket: *ticket, files: vec![trace, heap_file("after.gcdump"), heap_file("before.gcdump")] });
+    // Neither a recording nor the open file is among them.
+    app.press("⏎");
+    read_next(&mut app, "before.gcdump", Err("cut off\u{1b}"));
+    assert_eq!(app.said_last(), "cut off\u{fffd}");
+    assert_eq!(rows(&app)[0][0], "6.4 MB");
+    app.press("=");
+    let effects = app.take_effects();
+    let Some(Effect::FindFiles { ticket, .. }) = effects.last() else { panic!("{effects:?}") };
+    app.send(Msg::FilesFound { ticket: *ticket, files: vec![heap_file("before.gcdump")] });
+    app.press("⏎");
+    read_next(&mut app, "before.gcdump", Ok(1));
+    assert_eq!(rows(&app)[0][..3], ["+3.2 MB", "3.2 MB", "6.4 MB"]);
+    app.press("f");
+    assert_eq!(rows(&app)[0][0], "6.4 MB");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_says_why() {
+    let mut app = TestApp::with(Options { files: vec![heap_file("a.gcdump")], ..options() }, 120, 40);
+    app.send(Msg::Tick);
+    read_next(&mut app, "a.gcdump", Err("/x/a.gcdump cannot be read: it is cut off"));
+    assert_eq!(
+        (app.said_last().as_str(), app.state.open_file().unwrap().word()),
+        ("/x/a.gcdump cannot be read: it is cut off", "unreadable")
+    );
+    assert_eq!(app.state.view_of(Tab::Heap).unwrap().empty.0, "/x/a.gcdump cannot be read: it is cut off");
+}
+
+#[test]
+fn files_that_are_no_longer_awaited_are_canceled() {
+    let mut app = TestApp::populated(120, 40);
+    app.state.open_file_too(heap_file("a.gcdump"));
+    app.send(Msg::Tick);
+    let opened = app.take_effects().iter().find_map(|effect| match effect {
+        Effect::ReadHeap { ticket, .. } => Some(*ticket),
+        _ => None,
+    });
+    app.press("⎋⎋");
+    assert!(!app.state.shows_files());
+    assert!(app.take_effects().contains(&Effect::CancelHeapWalk { ticket: opened.unwrap() }));
+}
+
+/// A heap file has one tab. Behind it, recorded files have theirs again.
+#[test]
+fn the_tab_of_recorded_files_is_kept_past_a_heap_file() {
+    let trace = |name: &str| TraceFile { kind: FileKind::Trace, path: name.into(), bytes: 1000, process_id: 7, start_unix_ms: 1 };
+    let files = vec![trace("a.nettrace"), heap_file("b.gcdump"), trace("c.nettrace")];
+    let mut app = TestApp::with(Options { files, ..options() }, 120, 40);
+    app.state.tab = Tab::Gc;
+    for (name, tab) in [("a.nettrace", Tab::Gc), ("b.gcdump", Tab::Heap), ("c.nettrace", Tab::Gc), ("b.gcdump", Tab::Heap)] {
+        let row = app.state.list.rows().iter().find(|row| &*row.process.name == name).unwrap().process.key;
+        app.state.list.select(row);
+        app.send(Msg::Tick);
+        assert_eq!(app.state.tab, tab, "{name}");
+    }
 }

@@ -4,9 +4,9 @@ use crate::app::action::Context;
 use crate::app::dialog::Found;
 use crate::app::pane::Focus;
 use crate::app::test_app::{TestApp, fleet, process, variables};
-use crate::app::{Clipboard, Column, Effect, Msg, Overlay, Reply, Tab};
-use crate::ipc::{self, CommandCode, DumpFlags, DumpKind, DumpRequest, Failure, Hresult, PerfMapKind, RuntimeVersion, TargetPath};
-use crate::model::{Process, ProcessKey, TraceFile};
+use crate::app::{Clipboard, Column, Effect, Msg, Overlay, Tab};
+use crate::clr::profiles;
+use crate::model::{FileKind, TraceFile};
 
 #[test]
 fn keys_lead_from_one_place_to_another() {
@@ -97,119 +97,6 @@ fn a_held_key_repeats_and_a_released_one_does_nothing() {
 }
 
 #[test]
-fn a_dump_is_asked_about_and_no_is_the_default() {
-    let mut app = TestApp::populated(120, 40);
-    let key = ProcessKey { pid: 4242, started: 42_420 };
-    for harmless in ["d⏎", "dy", "dyyy", "d⎋", "dn", "dq", "d⇥⇥⏎⏎", "d→⇥→⏎⎋"] {
-        app.press(harmless);
-        assert_eq!(app.take_effects(), [], "{harmless}");
-        app.press("⎋⎋");
-    }
-    app.press("dy⏎");
-    let effects = app.take_effects();
-    let [Effect::Dump { key: asked, request, .. }] = effects.as_slice() else { panic!("{effects:?}") };
-    let path = TargetPath::new("/tmp/OrderService_4242_20261121_083021.dmp").unwrap();
-    let expected = DumpRequest { path, kind: DumpKind::Heap, flags: DumpFlags::default() };
-    assert_eq!((*asked, request), (key, &expected));
-    // One at a time.
-    app.press("d");
-    assert!(app.state.overlay.is_none());
-    assert!(app.said_last().contains("still busy with the heap dump"), "{:?}", app.said());
-}
-
-#[test]
-fn a_full_dump_needs_a_second_yes() {
-    let mut app = TestApp::populated(120, 40);
-    // To the types, to the last of them, to the buttons, to yes.
-    app.press("d⇥←←");
-    app.press("→⎋ d⇥→→ y⏎");
-    assert_eq!(app.take_effects(), []);
-    let Some(Overlay::Form(form)) = &app.state.overlay else { panic!("closed") };
-    assert!(form.armed && form.effects()[0].contains("Press again"));
-    // Anything else in between starts over.
-    app.press("⇤⇥y⏎");
-    assert_eq!(app.take_effects(), []);
-    app.press("⏎");
-    let effects = app.take_effects();
-    assert!(matches!(effects.as_slice(), [Effect::Dump { request, .. }] if request.kind == DumpKind::Full), "{effects:?}");
-}
-
-#[test]
-fn a_dump_path_is_whole_and_as_the_target_sees_it() {
-    let mut app = TestApp::populated(120, 40);
-    app.press("d⇥⇥⌃u");
-    app.send(Msg::Paste("core\n.dmp\u{1b}[2J".to_owned()));
-    app.press("⏎⏎y⏎");
-    assert_eq!(app.take_effects(), []);
-    let Some(Overlay::Form(form)) = &app.state.overlay else { panic!("closed") };
-    assert_eq!(form.complaint.as_deref(), Some("Give the whole path, from / on, as the target sees it."));
-    let Reply::Text(path) = &form.questions[1].reply else { panic!("no text") };
-    assert_eq!(path.value(), "core .dmp [2J");
-    // To what else is written, a crash report, and the buttons.
-    app.press("⌃u/x/y⏎→⏎y⏎");
-    let effects = app.take_effects();
-    let [Effect::Dump { request, .. }] = effects.as_slice() else { panic!("{effects:?}") };
-    assert_eq!((request.path.as_str(), request.flags), ("/x/y", DumpFlags { crash_report: true, ..DumpFlags::default() }));
-}
-
-#[test]
-fn a_perf_map_is_turned_on_and_off() {
-    let mut app = TestApp::populated(120, 40);
-    app.press("p⏎");
-    assert_eq!(app.take_effects(), []);
-    app.press("p⇥→→y⏎");
-    let effects = app.take_effects();
-    let [Effect::PerfMap { kind: Some(PerfMapKind::All), ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
-    app.send(Msg::JobDone { ticket: *ticket, result: Ok(crate::app::JobResult::default()) });
-    // What was turned on is offered to be turned off.
-    app.press("py⏎");
-    let effects = app.take_effects();
-    assert!(matches!(effects.as_slice(), [Effect::PerfMap { kind: None, .. }]), "{effects:?}");
-}
-
-#[test]
-fn what_cannot_be_done_says_why() {
-    for (filter, key, reason) in [
-        ("NodeAgent", "t", "it belongs to root"),
-        ("NodeAgent", "d", "it belongs to root"),
-        ("pwsh", "e", "diagnostics are switched off"),
-        ("ReportWorker", "p", "would crash it"),
-        ("no such process", "t", "No process is selected."),
-    ] {
-        let mut app = TestApp::populated(120, 40);
-        app.press("/");
-        app.send(Msg::Paste(filter.to_owned()));
-        app.press("⏎");
-        app.press(key);
-        assert_eq!(app.take_effects(), [], "{filter} {key}");
-        assert!(app.state.overlay.is_none());
-        assert!(app.said_last().contains(reason), "{filter} {key}: {:?}", app.said());
-    }
-}
-
-#[test]
-fn an_answer_counts_more_than_the_version() {
-    let opens = |process: Process, key: &str| {
-        let mut app = TestApp::new(120, 40);
-        app.send(Msg::Processes(vec![process]));
-        app.press(key);
-        if app.take_effects().is_empty() && app.state.overlay.is_none() { Err(app.said_last()) } else { Ok(()) }
-    };
-    let of = |version: Option<&str>| Process { runtime: version.map(RuntimeVersion::new), ..process(42, "Web") };
-    assert_eq!(opens(of(None), "p"), Ok(()), "only an answer can show it");
-    assert_eq!(opens(of(Some("3.1.32")), "e"), Err("This needs .NET 5; Web runs 3.1.32.".into()));
-    assert_eq!(opens(of(Some("3.1.32")), "p"), Err("This needs .NET 8; Web runs 3.1.32.".into()));
-    let answered = |version, hresult: Option<Hresult>| {
-        let mut process = of(Some(version));
-        let answer = hresult.map_or(Ok(ipc::Reply::Done), |hresult| Err(Failure::from(hresult).into()));
-        process.support.learn(CommandCode::EnablePerfMap, &answer);
-        opens(process, "p")
-    };
-    assert_eq!(answered("3.1.32", None), Ok(()));
-    assert_eq!(answered("9.0.7", Some(Hresult::UNKNOWN_COMMAND)), Err("This is not supported by this runtime; Web runs 9.0.7.".into()));
-}
-
-#[test]
 fn copying_offers_what_is_there_and_nothing_that_is_masked() {
     let mut app = TestApp::populated(120, 40);
     app.press("y⏎");
@@ -284,13 +171,19 @@ fn the_palette_goes_to_tabs_profiles_themes_and_files() {
     app.press("⎋:gc-collect⏎");
     let Some(Overlay::Profiles(picker)) = &app.state.overlay else { panic!("no profiles") };
     assert_eq!(picker.names(picker.list.cursor.at), ["gc-collect"]);
+    // The name that was typed, whatever else has it in its own.
+    app.press("⎋:cpu");
+    assert!(matches!(&found(&app)[0], Found::Profile(profile) if profile.name == "cpu"), "{:?}", found(&app));
+    app.press("⎋:Database-Timing⏎");
+    let Some(Overlay::Profiles(picker)) = &app.state.overlay else { panic!("no profiles") };
+    assert_eq!(picker.names(picker.list.cursor.at), ["database-timing"]);
     app.press("⎋");
     app.take_effects();
     app.press(":high-con⏎");
     assert_eq!(app.take_effects().pop(), Some(Effect::UseTheme("high-contrast".into())));
 
     // Files come later, and move nothing.
-    let file = TraceFile { path: "/x/dumping.nettrace".into(), bytes: 1, process_id: 7, start_unix_ms: 1 };
+    let file = TraceFile { kind: FileKind::Trace, path: "/x/dumping.nettrace".into(), bytes: 1, process_id: 7, start_unix_ms: 1 };
     app.press(":dump");
     let Some(Effect::FindFiles { ticket: second, .. }) = app.take_effects().pop() else { panic!("no files are looked for") };
     let before = found(&app);
@@ -374,6 +267,14 @@ fn lists_over_the_panes_are_filtered_paged_and_clicked() {
     assert_eq!(app.state.pick_list().unwrap().list.len(), 1);
     app.press("␣");
     assert_eq!(names(&app), before + 1);
+    // The name that was typed, and what begins so, before what has it elsewhere.
+    let picked = |app: &TestApp| profiles()[app.state.picked().unwrap()].name.as_str();
+    app.press("/⎋/exceptions⏎");
+    assert_eq!(picked(&app), "exceptions");
+    app.press("/⎋/CPU⏎");
+    assert_eq!(picked(&app), "cpu");
+    app.send(Msg::Key(KeyCode::Down.into()));
+    assert_eq!(picked(&app), "cpu-sampling");
     app.press("/⎋");
     // A page is what is shown of the list.
     let page = usize::from(app.state.pick_list().unwrap().rows().height);

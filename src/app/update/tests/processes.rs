@@ -133,7 +133,7 @@ fn who_waits_is_resumed_alone_or_with_all_others() {
     assert!(app.state.overlay.is_none() && app.said_last().contains("is not suspended at startup"));
 }
 
-/// Shows, asks, watches, records and dumps each process, which then ends.
+/// Shows, inspects, watches, records and dumps each process, which then ends.
 fn live_and_end(app: &mut TestApp, pids: std::ops::Range<u32>) {
     for pid in pids {
         app.send(Msg::Processes(vec![process(pid, "ShortLived")]));
@@ -151,7 +151,7 @@ fn live_and_end(app: &mut TestApp, pids: std::ops::Range<u32>) {
             done += 1;
             match effect {
                 Effect::Watch { ticket, .. } => {
-                    app.send(Msg::Watched { ticket, counters: published(9.0, 1.0, 1.0, 1.0, 1.0) });
+                    app.send(Msg::Watched { ticket, counters: published(9.0, 1.0, 1.0, 1.0, 1.0), cpu: None });
                     app.send(Msg::WatchEnded { ticket, trouble: None });
                 }
                 Effect::StartTrace { id, .. } => {

@@ -1,9 +1,33 @@
 //! Programs that are started here.
 
 use super::forms::{alone, form, type_text};
-use crate::app::test_app::{TestApp, process, recording};
+use crate::app::test_app::{TestApp, fleet, process, recording};
 use crate::app::{Effect, Field, JobResult, Msg, Overlay, StaleSockets, Ticket};
-use crate::model::{PacketCounts, Phase, Process, ProducerReport, RecordingId, RunState};
+use crate::model::{PacketCounts, Phase, Process, ProducerReport, RecordingId, RunState, SafeText};
+
+#[test]
+fn the_log_of_dn_top_is_read_and_followed() {
+    let mut app = TestApp::populated(120, 40);
+    let lines = |count: usize| (0..count).map(|line| format!("line {line}").into()).collect::<Vec<SafeText>>().into();
+    let shown = |app: &TestApp| match &app.state.overlay {
+        Some(Overlay::Output(view)) => view.lines.len(),
+        _ => 0,
+    };
+    app.press("l");
+    assert_eq!(app.take_effects(), [Effect::ReadLog]);
+    app.send(Msg::OwnLog(lines(100)));
+    app.send(Msg::Processes(fleet()));
+    assert_eq!((shown(&app), app.take_effects()), (100, vec![Effect::ReadLog]));
+    // Scrolled up, it stays as it is.
+    app.press("k");
+    app.send(Msg::OwnLog(lines(120)));
+    app.send(Msg::Processes(fleet()));
+    assert_eq!((shown(&app), app.take_effects()), (100, vec![]));
+    app.press("⎋");
+    // What comes too late opens nothing.
+    app.send(Msg::OwnLog(lines(120)));
+    assert!(app.state.overlay.is_none());
+}
 
 #[test]
 fn a_program_is_started_recorded_and_followed() {
@@ -79,7 +103,7 @@ fn a_port_is_served_where_programs_find_it() {
     app.press("P⌃u");
     type_text(&mut app, "port");
     app.press("⇥y");
-    assert!(form(&app).complaint.as_ref().unwrap().contains("a path that begins with /"));
+    assert!(form(&app).complaint.as_ref().unwrap().contains("an absolute path"));
     app.press("⌃u");
     type_text(&mut app, "/run/port");
     assert!(form(&app).effects()[0].contains("DOTNET_DiagnosticPorts=/run/port connects"));
@@ -90,7 +114,7 @@ fn a_port_is_served_where_programs_find_it() {
     let files = vec!["DOTNET_DiagnosticPorts=/run/port".into()];
     app.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult { files, ..JobResult::default() }) });
     assert!(app.said_last().contains("port done: DOTNET_DiagnosticPorts=/run/port"), "{:?}", app.said());
-    // The same key takes it down, and says what that means; processes that wait are resumed first, unless that is turned off.
+    // The same key takes it down, and the dialog explains what that means; processes that wait are resumed first, unless that is turned off.
     let on_port = |pid, name, run_state| Process { on_port: true, run_state, ..process(pid, name) };
     let web = on_port(42, "Web", RunState::Running);
     app.send(Msg::Processes(vec![web, on_port(43, "Job", RunState::Suspended), process(44, "Other")]));
@@ -153,7 +177,7 @@ fn perfettos_tracing_service_is_served_and_how_that_goes_is_shown() {
     let shown = |app: &TestApp| form(app).effects().join(" ");
     assert_eq!(shown(&app), "Connecting to the tracing service. No session has recorded the data source dotnet so far.");
     report(&mut app, ProducerReport::Waiting("no \u{1b}service".into()));
-    assert!(shown(&app).starts_with("no \u{fffd}service. dn-top tries again."), "{}", shown(&app));
+    assert!(shown(&app).starts_with("no \u{fffd}service. dn-top retries."), "{}", shown(&app));
     report(&mut app, ProducerReport::Connected("/run/p".into()));
     let processes = vec!["Web (42)".into()];
     report(&mut app, ProducerReport::Started { instance: 3, processes, troubles: vec!["43 has ended".into()] });

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use crate::app::test_app::{TestApp, fleet, published, recording, variables, walked_heap};
 use crate::app::{Clipboard, Effect, JobResult, Msg, Ticket};
-use crate::model::{FileContents, KernelTrace, Outcome, Phase, ProcessKey, Recording, RecordingId, SafeText, StoppedBy, TraceFile};
+use crate::model::{
+    FileContents, FileKind, KernelTrace, Outcome, Phase, ProcessKey, Recording, RecordingId, SafeText, StoppedBy, TraceFile,
+};
 use crate::ui::tests::analysis::{empty, scripted};
 
 fn any_key() -> impl Strategy<Value = Msg> {
@@ -62,11 +64,13 @@ fn any_msg() -> impl Strategy<Value = Msg> {
         1 => (ticket(), 0_u32..4).prop_map(|(ticket, id)| Msg::Launched { ticket, recording: Box::new(recording(id, 0, Phase::Starting)) }),
         1 => (0_u32..4).prop_map(|id| Msg::TraceFailed { id: RecordingId(id), reason: "no".into() }),
         1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::JobDone { ticket, result: if good { Ok(JobResult::default()) } else { Err("no".into()) } }),
-        2 => (ticket(), 0_u32..200).prop_map(|(ticket, figure)| Msg::Watched { ticket, counters: published(9.0, 1.0, figure.into(), figure.into(), figure.into()) }),
+        2 => (ticket(), 0_u32..200).prop_map(|(ticket, figure)| Msg::Watched { ticket, counters: published(9.0, 1.0, figure.into(), figure.into(), figure.into()), cpu: None }),
         1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::WatchEnded { ticket, trouble: (!good).then(|| "no".into()) }),
         1 => Just(Msg::Copied { label: "pid".into(), to: Clipboard::Desktop }),
         1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::HeapWalked { ticket, result: if good { Ok(walked_heap(1)) } else { Err("no".into()) } }),
-        1 => ticket().prop_map(|ticket| Msg::FilesFound { ticket, files: vec![TraceFile { path: "/x/a".into(), bytes: 1, process_id: 7, start_unix_ms: 1 }] }),
+        1 => ticket().prop_map(|ticket| Msg::FilesFound { ticket, files: [FileKind::Trace, FileKind::Heap].map(|kind| TraceFile { kind, path: format!("/x/{kind:?}").into(), bytes: 1, process_id: 7, start_unix_ms: 1 }).into() }),
+        1 => (0..90_usize).prop_map(|n| Msg::OwnLog(vec![SafeText::new("a line"); n].into())),
+        1 => prop::sample::select(vec!["", "/", "/tmp/a.dmp"]).prop_map(|path| Msg::FreeName { proposed: path.into(), free: "b\u{1b}[31m".into() }),
         1 => (ticket(), any::<bool>()).prop_map(|(ticket, full)| {
             let analysis = if full { scripted() } else { empty() };
             let contents = FileContents { analysis, bytes: 1, end: 50_000_000_000, duration: Duration::ZERO, complete: full, trouble: None };

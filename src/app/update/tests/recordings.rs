@@ -40,6 +40,19 @@ fn one_key_starts_and_stops() {
 }
 
 #[test]
+fn a_tab_that_shows_a_recording_stays_open() {
+    for (tab, key) in [(Tab::Gc, "4"), (Tab::Methods, "7")] {
+        let mut app = TestApp::populated(120, 40);
+        app.press(&format!("/order⏎ ⏎ {key} t"));
+        assert!(matches!(app.take_effects().as_slice(), [.., Effect::StartTrace { .. }]));
+        assert_eq!(app.state.tab, tab);
+        app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
+        app.press("t");
+        assert_eq!((app.take_effects().as_slice(), app.state.tab), ([Effect::StopTrace { id: RecordingId(1) }].as_slice(), tab));
+    }
+}
+
+#[test]
 fn abandoning_is_for_what_is_stopping() {
     let mut app = TestApp::populated(120, 40);
     app.press("x");

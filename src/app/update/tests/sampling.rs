@@ -1,17 +1,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::analysis::ThreadId;
+use crate::analysis::{SampleCount, StackGroup, ThreadId};
 use crate::app::action::Context;
+use crate::app::tabs::Stacks;
 use crate::app::test_app::{TestApp, recording};
-use crate::app::{Msg, Shape, Tab};
+use crate::app::top_frames::TopFrame;
+use crate::app::type_tree::TypeTree;
+use crate::app::{Effect, Msg, Shape, Tab};
 use crate::model::{CpuTime, Phase, Recording, RecordingAnalysis, ThreadUse};
 use crate::ui::tests::analysis::scripted;
 
 fn sampled(keys: &str) -> TestApp {
     let mut app = TestApp::populated(120, 40);
     app.press("⏎t");
-    let name = |thread, name: &str| ThreadUse { thread, name: name.into(), cpu: Duration::from_secs(thread), state: 'S' };
+    let name = |thread, name: &str| ThreadUse { thread, name: name.into(), cpu: Duration::from_secs(thread), runnable: None, state: 'S' };
     let threads = [name(11, "first"), name(13, "third")].into();
     app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), threads, ..recording(1, 42, Phase::Recording) })));
     app.press(keys);
@@ -125,6 +128,31 @@ fn frames_hold_names_of_any_width() {
 }
 
 #[test]
+fn threads_have_the_newest_frame_that_is_known() {
+    let mut app = sampled("6");
+    let frames = |app: &TestApp| {
+        let frame = |(thread, frame): (ThreadId, TopFrame<'_>)| (thread.thread, frame.name.to_owned(), frame.age.as_secs());
+        app.state.top_frames().into_iter().map(frame).collect::<Vec<_>>()
+    };
+    let recorded = frames(&app);
+    assert_eq!(recorded.iter().map(|(thread, _, age)| (*thread, *age)).collect::<Vec<_>>(), [(11, 0), (12, 0), (13, 0)]);
+    app.wait(60_000);
+    assert_eq!(frames(&app), recorded, "the present of a recording is that of its last snapshot");
+    // A look at all stacks: of a thread that the recording has nothing of.
+    app.press("D");
+    let ticket =
+        app.take_effects().iter().find_map(|effect| if let Effect::SampleStacks { ticket, .. } = effect { Some(*ticket) } else { None });
+    let group = StackGroup { frames: vec!["Shop.Wait".to_owned()], samples: SampleCount::default(), threads: vec![(ThreadId::of(77), 1)] };
+    let stacks = Stacks { groups: vec![group], names: Vec::new(), trouble: None };
+    app.send(Msg::Stacks { ticket: ticket.unwrap(), result: Ok(Arc::new(stacks)) });
+    app.wait(5000);
+    assert_eq!(frames(&app).last(), Some(&(77, "Shop.Wait".to_owned(), 5)));
+    // What a recording that is over shows is of its own time.
+    app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), ..recording(1, 50, super::views::done()) })));
+    assert_eq!(frames(&app), recorded);
+}
+
+#[test]
 fn a_thread_is_chosen_and_let_go_again() {
     let mut app = sampled("7s");
     let rows: Vec<_> =
@@ -163,6 +191,45 @@ fn tree(app: &TestApp) -> (Vec<String>, String) {
     let rows: Vec<_> = (0..view.list.len()).map(|row| view.list.cell(row, column).into_text()).collect();
     let selected = rows[view.cursor.at].clone();
     (rows, selected)
+}
+
+#[test]
+fn allocated_types_lead_to_the_call_tree_of_one() {
+    let mut app = sampled("4");
+    let rows = |app: &TestApp| {
+        let view = app.state.view_of(Tab::Gc).unwrap();
+        let name = |row: usize| view.list.id(row).rsplit('\n').next().unwrap_or_default().to_owned();
+        ((0..view.list.len()).map(name).collect::<Vec<_>>(), name(view.cursor.at))
+    };
+    let collections = rows(&app).0.len();
+    assert_eq!(app.state.context(), Context::Rows);
+    app.press("f↓");
+    let (types, selected) = rows(&app);
+    assert_eq!((app.state.context(), types.len(), selected.as_str()), (Context::Allocations, 4, types[1].as_str()));
+    app.press("⏎");
+    assert_eq!(app.state.context(), Context::AllocationTree);
+    let (all, first) = rows(&app);
+    assert_eq!((all[0].as_str(), first.as_str()), ("System.Threading.Thread.StartCallback", "System.Threading.Thread.StartCallback"));
+    assert!(all.iter().any(|name| name == "Shop.Pricing.Discounts.Apply"), "the heaviest path is expanded: {all:?}");
+    app.press("⏎");
+    assert_eq!(rows(&app).0.len(), 1);
+    app.press("→→");
+    assert_eq!(rows(&app), (all.clone(), all[1].clone()));
+    app.press("←←←");
+    assert_eq!(rows(&app).0.len(), 1);
+    // Back to the type, by each of the keys, and on to the collections.
+    for key in ["⌫", "⎋", "f"] {
+        app.press(key);
+        assert_eq!((app.state.context(), rows(&app)), (Context::Allocations, (types.clone(), types[1].clone())), "{key}");
+        app.press("⏎");
+    }
+    app.press("⎋f");
+    assert_eq!((app.state.context(), rows(&app).0.len()), (Context::Rows, collections));
+    // Where nothing of it is recorded there is nothing to switch to.
+    let empty = Arc::new(crate::ui::tests::analysis::empty().as_ref().clone());
+    app.press("f");
+    app.send(Msg::Recording(Box::new(Recording { analysis: Some(empty), ..recording(1, 42, Phase::Recording) })));
+    assert_eq!(app.state.context(), Context::Rows);
 }
 
 #[test]
@@ -206,4 +273,36 @@ fn a_call_tree_is_expanded_and_collapsed_and_has_callers() {
     assert_eq!(app.state.views.sampling.shape, Shape::Callers, "from the list, too");
     app.press("c");
     assert_eq!(app.state.views.sampling.shape, Shape::List);
+}
+
+/// The selected type, all types, and the list again; rows are expanded and collapsed as those of samples are.
+#[test]
+fn exceptions_have_a_call_tree() {
+    let mut app = sampled("5↓");
+    assert_eq!(app.state.context(), Context::Exceptions);
+    let named = |app: &TestApp| {
+        let view = app.state.view_of(Tab::Exceptions).unwrap();
+        (0..view.list.len()).map(|row| view.list.cell(row, view.list.columns().len() - 1).into_text()).collect::<Vec<_>>()
+    };
+    let selected = app.state.view_of(Tab::Exceptions).unwrap().list.id(1);
+    app.press("f");
+    assert_eq!((app.state.context(), app.state.views.type_tree(Tab::Exceptions)), (Context::ThrowTree, Some(&TypeTree::Type(selected))));
+    let of_type = named(&app);
+    app.press("f");
+    assert_eq!(app.state.views.type_tree(Tab::Exceptions), Some(&TypeTree::All));
+    let all = named(&app);
+    assert!(all.len() > 1 && !of_type.is_empty(), "{all:?} {of_type:?}");
+    app.press("←");
+    assert!(named(&app).len() < all.len());
+    app.press("⏎");
+    assert_eq!(named(&app), all);
+    app.press("←→");
+    assert_eq!(named(&app), all);
+    // It is left by its keys, and what is shown stays.
+    app.press("⇥");
+    assert_ne!(app.state.tab, Tab::Exceptions);
+    app.press("⇤");
+    assert_eq!(named(&app), all);
+    app.press("f");
+    assert_eq!((app.state.context(), app.state.views.type_tree(Tab::Exceptions)), (Context::Exceptions, None));
 }

@@ -66,8 +66,8 @@ fn a_running_recording_counts_and_a_paused_display_does_not() {
 #[test]
 fn messages_go_and_errors_stay_until_someone_is_there() {
     let mut app = calm();
-    app.state.say(Level::Info, "info");
-    app.state.say(Level::Error, "error");
+    app.state.notify(Level::Info, "info");
+    app.state.notify(Level::Error, "error");
     app.wait(3999);
     assert_eq!(app.said(), ["error", "info"]);
     app.state.take_dirty();
@@ -82,16 +82,16 @@ fn messages_go_and_errors_stay_until_someone_is_there() {
 
     // Esc puts one away that is new, and leaves the filter alone.
     app.press("/a⏎");
-    app.state.say(Level::Error, "another");
+    app.state.notify(Level::Error, "another");
     app.press("⎋");
     assert_eq!((app.said().len(), app.state.list.filter().as_str()), (0, "a"));
     // So does looking at all of them.
-    app.state.say(Level::Error, "third");
+    app.state.notify(Level::Error, "third");
     app.press("!⎋");
     assert_eq!(app.said().len(), 0);
     // The same words twice are one message.
-    app.state.say(Level::Warning, "again");
-    app.state.say(Level::Warning, "again");
+    app.state.notify(Level::Warning, "again");
+    app.state.notify(Level::Warning, "again");
     assert_eq!(app.said(), ["again"]);
 }
 

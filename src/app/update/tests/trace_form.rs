@@ -14,7 +14,7 @@ fn ordered(app: &mut TestApp) -> TraceOptions {
     }
 }
 
-/// Opens the trace form of the process 42, which asks what is missing for tracepoints.
+/// Opens the trace form of the process 42, which looks up what is missing for tracepoints.
 fn open(app: &mut TestApp) {
     app.press("O");
     let [Effect::LookAtTracepoints { key }] = app.take_effects()[..] else { panic!("it was not asked") };
@@ -76,7 +76,7 @@ fn what_is_wrong_is_said_where_it_stands_and_not_recorded() {
         (3, "0", "expected a number of MB above zero"),
         (4, "all", "rundown is full, none"),
         (7, "soon", "expected a time"),
-        (8, "big", "is no unit of size"),
+        (8, "big", "is not a unit of size"),
         (9, "nothing", "expected PROVIDER/EVENT"),
         (10, "1ms", "a flight recorder keeps a second at least"),
     ] {
@@ -94,7 +94,7 @@ fn what_is_wrong_is_said_where_it_stands_and_not_recorded() {
         app.press("⌃u⏎");
         assert_eq!(app.take_effects().len(), 1, "{answer}");
     }
-    // What does not go together is said of the whole.
+    // What does not go together is an error of the whole form.
     let mut app = alone("8.0.0");
     open(&mut app);
     app.press("⇥⇥⇥");
@@ -135,7 +135,7 @@ fn what_the_runtime_cannot_leave_out_is_said_before_it_is_recorded() {
 fn events_go_to_tracepoints_instead_of_a_file() {
     let mut app = alone("11.0.0");
     open(&mut app);
-    // What is about a file is left out, whatever was said of it before.
+    // What is about a file is left out, whatever its value was before.
     app.press("⇥⇥⇥");
     fill(&mut app, &["64", "none"]);
     app.press("→⇥→⇥");
@@ -208,7 +208,7 @@ fn what_is_missing_for_tracepoints_is_said_before_anything_is_sent() {
     type_text(&mut app, "all");
     app.press("⇤⏎");
     assert_eq!((form(&app).effects(), form(&app).focus), (said.map(str::to_owned).to_vec(), Field::Question(13)));
-    assert_eq!(form(&app).complaint.as_deref(), Some("It cannot write to tracepoints before that is there."));
+    assert_eq!(form(&app).complaint.as_deref(), Some("It cannot write to tracepoints without that."));
     assert_eq!(app.take_effects(), []);
     // Once it is there, it goes on.
     app.send(Msg::TracepointsMissing { key, missing: Vec::new() });

@@ -2,7 +2,7 @@ use crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEven
 
 use crate::app::action::Context;
 use crate::app::test_app::{TestApp, recording};
-use crate::app::{Effect, Focus, Msg, Shape, Tab};
+use crate::app::{Effect, Focus, Msg, RowKind, Shape, Tab};
 use crate::model::{Outcome, Phase, Recording, StoppedBy};
 use crate::ui::tests::analysis::{empty, scripted};
 use crate::ui::tests::scenes::opened;
@@ -22,12 +22,12 @@ pub(super) fn done() -> Phase {
 #[test]
 fn every_view_has_its_digit_and_its_place_in_the_row_of_tabs() {
     let mut app = analysed("1");
-    for tab in Tab::ALL.into_iter().filter(|tab| tab.key(false) != "Tab") {
-        app.press(tab.key(false));
+    for tab in Tab::ALL.into_iter().filter(|tab| tab.key(RowKind::Process) != "Tab") {
+        app.press(tab.key(RowKind::Process));
         assert_eq!(app.state.tab, tab);
     }
     app.press("0");
-    for tab in Tab::ALL.into_iter().filter(|tab| tab.is_shown(false)) {
+    for tab in Tab::ALL.into_iter().filter(|tab| tab.is_shown(RowKind::Process)) {
         app.press("⇥");
         assert_eq!(app.state.tab, tab);
     }
@@ -61,7 +61,7 @@ fn a_filter_is_typed_in_every_tab_even_where_nothing_is_to_be_filtered() {
     for (name, make) in makers {
         for tab in Tab::ALL {
             let mut app = make();
-            if !tab.is_shown(app.state.shows_files()) {
+            if !tab.is_shown(app.state.row_kind()) {
                 continue;
             }
             (app.state.focus, app.state.tab) = (Focus::Detail, tab);
@@ -100,7 +100,7 @@ fn a_filter_is_hinted_where_there_is_something_to_filter() {
 
 #[test]
 fn methods_are_counted_sorted_and_filtered_as_asked() {
-    let first = |app: &TestApp| app.state.methods()[0].1.name.clone();
+    let first = |app: &TestApp| app.state.view_of(Tab::Methods).unwrap().list.cell(0, 3).into_text();
     let mut app = analysed("7");
     assert_eq!(first(&app), "Shop.Pricing.PriceEngine.PriceBasket");
     app.press("w");

@@ -1,9 +1,8 @@
 use std::time::Duration;
 
-use crate::analysis::{CollectionMarks, CountersSnapshot, GcMark, RequestDurations};
 use crate::app::action::Status;
 use crate::app::test_app::{TestApp, fleet, options, published};
-use crate::app::{AutoWatch, Column, Effect, HealthIssue, Msg, Options, Tab, Thresholds, Ticket, health_issues};
+use crate::app::{AutoWatch, Column, Effect, Msg, Options, Ticket};
 use crate::model::{Contact, Process, ProcessKey, RunState};
 
 /// Processes of the fleet that can be talked to.
@@ -33,16 +32,16 @@ fn one_key_watches_and_stops_and_brings_the_columns() {
     // Until its first values, nothing is known.
     let watch = |app: &TestApp| app.state.list.find(key).unwrap().watch;
     assert_eq!(watch(&app).unwrap().stats.heap, None);
-    app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 2.0, 3.0, 0.0) });
+    app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 2.0, 3.0, 0.0), cpu: None });
     assert_eq!(watch(&app).unwrap().stats.heap, Some(61e6));
     assert_eq!(app.state.selected().unwrap().word(), "watched");
     // Of an older session nothing is taken.
-    app.send(Msg::Watched { ticket: Ticket(9999), counters: published(1.0, 1.0, 90.0, 1.0, 1.0) });
+    app.send(Msg::Watched { ticket: Ticket(9999), counters: published(1.0, 1.0, 90.0, 1.0, 1.0), cpu: None });
     assert_eq!(watch(&app).unwrap().issue, None);
     app.press("w");
     assert_eq!(app.take_effects(), [Effect::Unwatch { key }]);
     assert!(watch(&app).is_none() && columns(&app).is_empty());
-    app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 2.0, 3.0, 0.0) });
+    app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 2.0, 3.0, 0.0), cpu: None });
     assert!(watch(&app).is_none(), "its last words come too late");
 }
 
@@ -192,7 +191,7 @@ fn only_processes_that_run_and_answer_are_watched_without_a_key() {
     }
 }
 
-/// That it is asked for in spite of `--readonly` is known from the options only.
+/// That it is requested in spite of `--readonly` is known from the options only.
 #[test]
 fn readonly_watches_what_it_was_asked_to_and_has_no_key_for_more() {
     let mut app = watching(AutoWatch::Selected, true);
@@ -208,15 +207,15 @@ fn a_finding_says_since_when_and_recordings_are_worth_more_than_counters() {
     app.press("w");
     let (_, ticket) = watched(&app.take_effects())[0];
     for _ in 0..3 {
-        app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 20.0, 900.0, 0.0) });
+        app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 20.0, 900.0, 0.0), cpu: None });
         app.wait(4000);
     }
     let found = |app: &TestApp| -> Vec<_> {
         app.state.findings_of_selected().into_iter().map(|found| (found.finding.text, found.age.map(|age| age.as_secs()))).collect()
     };
     assert_eq!(found(&app), [("900/s exceptions".to_owned(), Some(12)), ("20 % of the time in GC".to_owned(), Some(12))]);
-    app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 2.0, 900.0, 0.0) });
-    app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 20.0, 900.0, 0.0) });
+    app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 2.0, 900.0, 0.0), cpu: None });
+    app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 20.0, 900.0, 0.0), cpu: None });
     assert_eq!(found(&app)[1].1, Some(0), "the age starts again");
 }
 
@@ -244,62 +243,6 @@ fn only_what_the_filter_lets_through_is_watched() {
     let ended = app.take_effects();
     assert!(ended.iter().all(|effect| matches!(effect, Effect::Unwatch { key } if shown.contains(key))) && ended.len() == shown.len());
     assert_eq!(app.state.watches.all().len(), attachable() - shown.len());
-}
-
-#[test]
-fn the_sick_one_of_several_is_seen_and_comes_first() {
-    let mut app = TestApp::populated(120, 40);
-    app.press("W");
-    let well = || published(61.0, 4e6, 2.0, 3.0, 0.0);
-    app.publish(&[well(), published(700.0, 9e8, 41.0, 0.0, 0.0), well()]);
-    let sick: Vec<_> = app.state.list.rows().iter().filter(|row| row.word() == "GC time").map(|row| row.process.key).collect();
-    assert_eq!(sick.len(), 1);
-    app.press(">>>>");
-    assert_eq!(app.state.list.sort().column, Column::GcTime);
-    app.press("g");
-    assert_eq!(app.state.list.selected(), Some(sick[0]));
-    // A column that goes takes the order with it.
-    app.press("W");
-    assert_eq!(app.state.list.sort().column, Column::Cpu);
-}
-
-/// Who records the sick one to find out more sees why it is sick all the same, and finds it by either word.
-#[test]
-fn the_sick_one_stays_sick_while_it_is_recorded() {
-    let mut app = TestApp::populated(120, 40);
-    app.press("w");
-    app.publish(&[published(700.0, 9e8, 41.0, 0.0, 0.0)]);
-    let sick = app.state.list.selected();
-    app.press("t");
-    let row = app.state.selected().unwrap();
-    assert_eq!((row.recording, row.word(), row.issue()), (true, "GC time", Some(HealthIssue::GcTime)));
-    for filter in ["/recording⏎", "/⌃uGC␣time⏎"] {
-        app.press(filter);
-        assert_eq!((app.state.list.len(), app.state.list.selected()), (1, sick), "{filter}");
-    }
-}
-
-#[test]
-fn what_is_wrong_is_found_in_the_figures_worst_first() {
-    use HealthIssue::{Exceptions, GcTime, Queue};
-    for (counters, expected) in [
-        (published(61.0, 4e6, 10.0, 50.0, 15.0), vec![]),
-        (published(61.0, 4e6, 10.1, 0.0, 0.0), vec![(GcTime, Tab::Gc, "10 % of the time in GC")]),
-        (
-            published(61.0, 4e6, 20.0, 900.0, 90.0),
-            vec![
-                (Exceptions, Tab::Exceptions, "900/s exceptions"),
-                (Queue, Tab::Threads, "90 work items wait"),
-                (GcTime, Tab::Gc, "20 % of the time in GC"),
-            ],
-        ),
-    ] {
-        let findings = health_issues(&counters, &Thresholds::default())
-            .into_iter()
-            .map(|issue| (issue, issue.finding(&counters, &Thresholds::default())));
-        let found: Vec<_> = findings.map(|(issue, finding)| (issue, finding.tab, finding.text)).collect();
-        assert!(found.iter().map(|(issue, tab, text)| (*issue, *tab, text.as_str())).eq(expected), "{found:?}");
-    }
 }
 
 #[test]
@@ -336,80 +279,12 @@ fn figures_stand_still_while_the_display_is_frozen() {
     app.press("w");
     let (key, ticket) = watched(&app.take_effects())[0];
     let heap = |app: &TestApp| app.state.list.find(key).unwrap().watch.unwrap().stats.heap;
-    app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 2.0, 3.0, 0.0) });
+    app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 2.0, 3.0, 0.0), cpu: None });
     app.press("␣");
-    app.send(Msg::Watched { ticket, counters: published(99.0, 4e6, 2.0, 3.0, 0.0) });
+    app.send(Msg::Watched { ticket, counters: published(99.0, 4e6, 2.0, 3.0, 0.0), cpu: None });
     assert_eq!(heap(&app), Some(61e6));
     app.press("␣");
     assert_eq!(heap(&app), Some(99e6));
-}
-
-#[test]
-fn induced_collections_and_compilation_are_found_where_they_go_on() {
-    let issues = |change: fn(&mut CountersSnapshot)| -> Vec<_> {
-        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
-        change(&mut counters);
-        health_issues(&counters, &Thresholds::default())
-            .into_iter()
-            .map(|issue| (issue, issue.finding(&counters, &Thresholds::default()).text))
-            .collect()
-    };
-    let marks = |count: i64, is_induced| {
-        let mark = |number: i64| GcMark { at: 42_000_000_000 - number * 500_000_000, pause_ns: 1_000_000, generation: 2, is_induced };
-        CollectionMarks::Recorded((0..count).rev().map(mark).collect())
-    };
-    fn compiles(counters: &mut CountersSnapshot, seconds: usize) {
-        let mut counter = counters.counters[0].clone();
-        counter.name = "time-in-jit".to_owned();
-        let len = counter.history.len();
-        counter.history.iter_mut().enumerate().for_each(|(at, (_, value))| *value = if at + seconds < len { 0.0 } else { 300.0 });
-        counters.counters.push(counter);
-    }
-    assert_eq!(issues(|_| {}), []);
-    for (count, is_induced, found) in [(30, true, &["2/s induced GCs"][..]), (10, true, &[]), (30, false, &["2/s gen 2 collections"])] {
-        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
-        counters.collections = marks(count, is_induced);
-        // Those that are induced are not found a second time.
-        counters.stats.collections[2] = Some(if count == 10 { 1.0 } else { 2.0 });
-        let issues: Vec<_> = health_issues(&counters, &Thresholds::default())
-            .into_iter()
-            .map(|issue| issue.finding(&counters, &Thresholds::default()).text)
-            .collect();
-        assert_eq!(issues, found);
-    }
-    assert_eq!(issues(|counters| compiles(counters, 4)), []);
-    assert_eq!(issues(|counters| compiles(counters, 5)), [(HealthIssue::JitTime, "30 % of a core compiles methods".to_owned())]);
-}
-
-#[test]
-fn requests_that_fail_or_take_long_are_found() {
-    // Failed requests and all of them, each second, and quantile 0.95 of their durations.
-    let issues = |failed: f64, all: f64, p95: [f64; 4]| -> Vec<String> {
-        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
-        for (name, each) in [("failed-requests", failed), ("total-requests", all)] {
-            let mut counter = counters.counters[0].clone();
-            (counter.group, counter.name) = ("Microsoft.AspNetCore.Hosting".to_owned(), name.to_owned());
-            // What was before the watch counts for nothing.
-            counter.history = (0..12).map(|second| (second * 1_000_000_000, 1000.0 + second as f64 * each)).collect();
-            counters.counters.push(counter);
-        }
-        let interval = |p95| RequestDurations { at: 0, quantiles: Some([0.001, p95, 9.0]), count: 10, combinations: 1 };
-        counters.requests = p95.map(interval).to_vec();
-        health_issues(&counters, &Thresholds::default())
-            .into_iter()
-            .map(|issue| issue.finding(&counters, &Thresholds::default()).text)
-            .collect()
-    };
-    let fast = [0.5; 4];
-    assert_eq!(issues(0.0, 20.0, fast), [""; 0]);
-    assert_eq!(issues(1.0, 21.0, fast), [""; 0]);
-    assert_eq!(issues(0.4, 0.5, fast), [""; 0], "four of five are too few");
-    assert_eq!(issues(5.0, 20.0, fast), ["25 % of the requests fail"]);
-    assert_eq!(issues(0.0, 20.0, [0.1, 1.5, 2.0, 1.2]), ["p95 of requests 1.2 s"]);
-    assert_eq!(issues(0.0, 20.0, [5.0, 5.0, 0.9, 5.0]), [""; 0]);
-    // The usual recording has no requests: the profile that has them is named.
-    let finding = HealthIssue::FailedRequests.finding(&published(61.0, 4e6, 1.0, 0.0, 0.0), &Thresholds::default());
-    assert_eq!(TestApp::populated(120, 40).state.advice(&finding), "T, http: routes");
 }
 
 #[test]

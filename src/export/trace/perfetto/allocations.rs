@@ -1,6 +1,6 @@
 //! What was allocated where, as a heap profile.
 //!
-//! A reader takes the difference of what two dumps say of a stack: both say what was allocated there since the sequence began.
+//! A reader takes the difference of two dumps for a stack: both have what was allocated there since the sequence began.
 
 use foldhash::HashMap;
 
@@ -42,7 +42,7 @@ struct Sum {
 }
 
 impl Allocations {
-    /// Adds an allocation, and says whether a dump is due.
+    /// Adds an allocation, and returns whether a dump is due.
     pub(super) fn add(&mut self, allocation: &Allocation) -> bool {
         let Allocation { process, at, bytes, node } = *allocation;
         let sum = self.sums.entry((process, node)).or_default();

@@ -28,8 +28,8 @@ impl<W: Write> Perfetto<W> {
         let mut packets = Packets::live(&subject.header, path);
         let mut tracks = Tracks::live(subject, started, label);
         tracks.process(0, &mut packets);
-        let (path, facts) = (Vec::new(), Vec::new());
-        Self { out, packets, tracks, calls: None, allocations: Allocations::default(), path, facts, was_restarted: false }
+        let (path, labels) = (Vec::new(), Vec::new());
+        Self { out, packets, tracks, calls: None, allocations: Allocations::default(), path, labels, was_restarted: false }
     }
 
     /// Begins the sequence again: what the packets from here on refer to is described again.
@@ -75,7 +75,7 @@ impl<W: Write> Perfetto<W> {
     }
 
     /// A reader counts a name as an error where it has no frame for it, as in a ring buffer, whose older packets are overwritten. So the frames are described
-    /// once more, as the stack of an event that says what it is for.
+    /// once more, as the stack of an event that explains itself.
     fn keep_frames(&mut self, path: &str, addresses: &[u64], stack: u64, at: i64) {
         let uuid = self.tracks.of_runtime(0, "Method names", 5, &mut self.packets);
         let state = &mut self.packets.state;

@@ -59,7 +59,7 @@ impl Packets {
         });
     }
 
-    /// What the clocks said at the start. How long the machine was suspended is not known: the clock of the time since boot gets the same time.
+    /// The clocks at the start. How long the machine was suspended is not known: the clock of the time since boot gets the same time.
     pub(super) fn clock_snapshot(&mut self, calendar: Option<UtcTime>) {
         let monotonic = self.time(0);
         let calendar = calendar.map(|time| time.unix_ms().max(0) as u64 * 1_000_000);

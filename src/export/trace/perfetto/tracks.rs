@@ -132,7 +132,7 @@ impl Tracks {
         })
     }
 
-    /// A group of what a runtime says that is not of one thread.
+    /// A group of what is not of one thread.
     pub(super) fn of_runtime(&mut self, process: u32, name: &str, rank: u64, packets: &mut Packets) -> u64 {
         let process = self.process(process, packets);
         let runtime = self.group(".NET", process, 0, packets);

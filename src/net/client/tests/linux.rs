@@ -88,7 +88,7 @@ async fn the_file_for_user_events_goes_right_behind_the_request() {
     let mut started = client.start_user_events(session(), &UserEventsData::pretended(folder.path())).await.unwrap();
     client.stop_session(started.id).await.unwrap();
     assert_eq!(started.stream.read(&mut [0]).await.unwrap(), 0);
-    // A runtime says no to another file, and has then room for others.
+    // A runtime refuses another file, and then has room for others.
     let error = client.start_user_events(session(), &UserEventsData::forged("/dev/null".as_ref())).await.unwrap_err();
     assert!(error.hresult() == Some(Hresult::FAIL) && error.to_string().contains("with other fields, which `cat "), "{error}");
     assert!(client.process_info().await.unwrap().is_some());

@@ -1,4 +1,4 @@
-//! Sessions: what is asked for, what a runtime declines, and their streams.
+//! Sessions: what is requested, what a runtime declines, and their streams.
 
 use super::*;
 
@@ -102,5 +102,5 @@ async fn a_preview_is_spoken_to_in_its_own_protocol_and_nobody_else() {
     let error = Client::new(endpoint(preview)).process_info().await.unwrap_err();
     assert!(matches!(error.cause, Cause::Closed), "{error}");
     let error = Client::new(endpoint(release)).legacy().start_session(&config()).await.unwrap_err();
-    assert!(matches!(error.cause, Cause::NotLegacy) && error.to_string().contains("do without --legacy"), "{error}");
+    assert!(matches!(error.cause, Cause::NotLegacy) && error.to_string().contains("omit --legacy"), "{error}");
 }

@@ -63,7 +63,7 @@ async fn targets_are_found_by_the_path_of_their_socket() {
     std::fs::write(fake_proc.path("elsewhere/file"), "").unwrap();
     drop(UnixListener::bind(fake_proc.path("elsewhere/dead")).unwrap());
     for (path, trouble, words) in [
-        ("elsewhere/file", Trouble::Unverified, "not sent, because the file is no socket"),
+        ("elsewhere/file", Trouble::Unverified, "not sent, because the file is not a socket"),
         ("elsewhere/dead", Trouble::Stale, "no process listens on this socket: the process has ended"),
     ] {
         let found = directory.resolve(fake_proc.path(path).to_str().unwrap(), PATIENT).await.unwrap();

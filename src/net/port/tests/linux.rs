@@ -29,11 +29,11 @@ async fn the_socket_is_ours_alone_and_nobody_elses_is_taken() {
     fs::remove_file(&path).unwrap();
     fs::write(&path, "mine").unwrap();
     drop(port);
-    says(&path, "is no socket that this user left behind");
+    says(&path, "is not a socket that this user left behind");
     assert_eq!(fs::read(&path).unwrap(), b"mine");
 
     std::os::unix::fs::symlink(dir.path().join("elsewhere"), dir.path().join("link")).unwrap();
-    says(&dir.path().join("link"), "is no socket");
+    says(&dir.path().join("link"), "is not a socket");
     says(&dir.path().join("n".repeat(120)), "107 bytes at most");
     says(&dir.path().join("a,b"), "cannot be written into DOTNET_DiagnosticPorts");
     says(&dir.path().join("no/port"), "cannot be served");

@@ -28,5 +28,8 @@ async fn the_pipe_is_served_once_and_its_name_fits() {
     assert_eq!(port.path(), path);
 
     refused(Path::new(&"n".repeat(256)), "256 characters at most");
+    for path in [r"\\server\pipe\port", r"\\.\COM1", r"\\?\C:\port", r"C:\port", "folder/port", "NUL:"] {
+        refused(Path::new(path), "it is not the name of a pipe of this machine");
+    }
     refused(Path::new("a,b"), "cannot be written into DOTNET_DiagnosticPorts");
 }

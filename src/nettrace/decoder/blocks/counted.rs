@@ -23,7 +23,7 @@ impl Blocks {
         damage
     }
 
-    /// Takes a block as it was counted ahead, if all that it refers to is known and the sink asks for no more.
+    /// Takes a block as it was counted ahead, if all that it refers to is known and the sink requests no more.
     fn counted(&mut self, at: u64, sink: &mut impl Sink) -> bool {
         while self.counted.next_if(|counts| counts.at < at).is_some() {}
         let Some(mut counts) = self.counted.next_if(|counts| counts.at == at) else { return false };

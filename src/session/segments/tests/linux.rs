@@ -42,7 +42,7 @@ fn what_took_the_place_of_a_segment_is_neither_read_nor_waited_for_nor_removed()
     }
     for name in ["a.0001", "a.0002"] {
         let words = segments.take_oldest().unwrap_err();
-        assert!(words.contains(&format!("{name} cannot be read")) && words.contains("taken its place"), "{words}");
+        assert!(words.contains(&format!("{name} cannot be read")) && words.contains("replaced by another file"), "{words}");
     }
     segments.release();
     assert_eq!(names(folder.path()), ["a.0001", "a.0002"]);

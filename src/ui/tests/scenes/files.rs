@@ -1,23 +1,27 @@
 //! Recorded files.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::app::test_app::{START_UNIX_MS, TestApp, options};
+use crate::app::test_app::{START_UNIX_MS, TestApp, options, walked_heap};
 use crate::app::{Effect, Msg, Options};
-use crate::model::{FileContents, TraceFile};
+use crate::model::{FileContents, FileKind, TraceFile};
 
 use super::super::analysis::scripted;
 
 /// A recorded file is open that was read: fifty seconds of it.
 pub(crate) fn opened(width: u16, height: u16) -> TestApp {
     let path = PathBuf::from("/srv/traces/OrderService_4242.nettrace.partial");
-    let file = TraceFile { path, bytes: 182_000_000, process_id: 4242, start_unix_ms: START_UNIX_MS };
+    let file = TraceFile { kind: FileKind::Trace, path, bytes: 182_000_000, process_id: 4242, start_unix_ms: START_UNIX_MS };
     let mut app = TestApp::with(Options { files: vec![file], ..options() }, width, height);
     app.send(Msg::Tick);
     let Some(Effect::ReadFile { ticket, .. }) = app.take_effects().pop() else { unreachable!("it is read at once") };
+    let mut analysis = scripted().as_ref().clone();
+    // A file does not have the CPU times of threads.
+    analysis.profile.is_weighed = false;
     let contents = FileContents {
-        analysis: scripted(),
+        analysis: Arc::new(analysis),
         bytes: 182_000_000,
         end: 50_000_000_000,
         duration: Duration::from_secs(42),
@@ -25,6 +29,17 @@ pub(crate) fn opened(width: u16, height: u16) -> TestApp {
         trouble: Some("cut off: 311 bytes after the last whole block at byte 181999689".into()),
     };
     app.send(Msg::FileRead { ticket, result: Ok(contents) });
+    app
+}
+
+/// A file with a heap is open that was read.
+pub(super) fn heap(width: u16, height: u16) -> TestApp {
+    let path = PathBuf::from("/srv/heaps/OrderService_4242_20261121_083121.gcdump");
+    let file = TraceFile { kind: FileKind::Heap, path, bytes: 5_000_000, process_id: 0, start_unix_ms: START_UNIX_MS };
+    let mut app = TestApp::with(Options { files: vec![file], ..options() }, width, height);
+    app.send(Msg::Tick);
+    let Some(Effect::ReadHeap { ticket, .. }) = app.take_effects().pop() else { unreachable!("it is read at once") };
+    app.send(Msg::HeapWalked { ticket, result: Ok(walked_heap(1)) });
     app
 }
 
@@ -70,6 +85,7 @@ fn list(app: &mut TestApp) {
     // In a terminal that is too small keys do nothing.
     let Some(Effect::FindFiles { ticket, .. }) = app.take_effects().pop() else { return };
     let file = |name: &str, bytes, process_id, start_unix_ms| TraceFile {
+        kind: FileKind::Trace,
         path: format!("/srv/traces/{name}").into(),
         bytes,
         process_id,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::analysis::{CollectionMarks, CounterKind, GcMark, RequestDurations};
-use crate::app::test_app::{TestApp, published};
+use crate::app::test_app::{TestApp, metered, published};
 
 use super::keyed;
 
@@ -38,5 +38,26 @@ pub(super) fn web_overview(width: u16, height: u16) -> TestApp {
     };
     counters.collections = CollectionMarks::Recorded((1..=42).map(mark).collect());
     app.publish(&[Arc::new(counters)]);
+    app
+}
+
+/// A web program that is watched and not recorded.
+pub(super) fn live_requests(width: u16, height: u16) -> TestApp {
+    let mut app = keyed(width, height, "w");
+    let mut counters = (*metered()).clone();
+    let histogram = counters.counters.iter().find(|counter| counter.histogram.is_some()).cloned().unwrap();
+    for (route, status, count) in [("/orders/{id}", 200, 1200), ("/orders/{id}", 500, 42), ("", 404, 7)] {
+        let mut counter = histogram.clone();
+        (counter.group, counter.name) = ("Microsoft.AspNetCore.Hosting".to_owned(), "http.server.request.duration".to_owned());
+        counter.tags = format!("http.request.method=GET,http.response.status_code={status}");
+        if !route.is_empty() {
+            counter.tags += &format!(",http.route={route}");
+        }
+        let reading = counter.histogram.as_mut().unwrap();
+        (reading.total_count, reading.quantiles) = (count, vec![(0.5, 0.012), (0.95, 0.045), (0.99, 0.31)]);
+        counters.counters.push(counter);
+    }
+    app.publish(&[Arc::new(counters)]);
+    app.press("⏎9⇥");
     app
 }

@@ -46,6 +46,26 @@ impl Culprit {
     }
 }
 
+/// Nanoseconds in which exceptions are thrown and their handlers looked for: not in the handlers themselves.
+pub(super) fn dispatch_ns(counts: &Counts<'_>) -> u64 {
+    let profile = counts.profile();
+    let nodes = counts.totals().len();
+    let mut inside = vec![false; nodes];
+    let mut total = 0;
+    for node in 1..nodes as u32 {
+        let above = inside[profile.parent(node) as usize];
+        let is_inside = profile.frame_of(node).is_some_and(|frame| is_dispatch(frame) || above && frame.origin != Origin::Managed);
+        inside[node as usize] = is_inside;
+        total += if is_inside { counts.own_of(node).running_ns } else { 0 };
+    }
+    total
+}
+
+/// Whether a frame throws exceptions: native code, since .NET 9 most of it managed code of the runtime.
+fn is_dispatch(frame: &ProfileFrame) -> bool {
+    frame.origin == Origin::Exception || frame.name.starts_with("System.Runtime.EH.")
+}
+
 /// Whether a method is of a library that writes log messages.
 pub(super) fn is_logger(method: &str) -> bool {
     LOGGERS.iter().any(|start| method.starts_with(start))
@@ -59,7 +79,7 @@ fn is_own_frame(frame: &ProfileFrame) -> bool {
 }
 
 /// Whether a method is not part of .NET itself.
-pub(in crate::app) fn is_own(method: &str) -> bool {
+pub fn is_own(method: &str) -> bool {
     // Code without names yet is shown by its address, or by its file in brackets.
     const LIBRARY: [&str; 7] = ["System.", "Microsoft.", "Internal.", "Interop", "dynamicClass.", "0x", "["];
     !is_logger(method) && !LIBRARY.iter().any(|start| method.starts_with(start))

@@ -31,11 +31,15 @@ pub enum Threshold {
     SlowRequests,
     /// CPU, per cent of one core.
     Cpu,
+    /// Share of the time in which its threads are ready to run that they wait for a processor, per cent.
+    CpuWait,
+    /// Share of the periods of a CPU limit in which it throttles, per cent.
+    CpuThrottling,
 }
 
 impl Threshold {
     /// All.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::GcTime,
         Self::Exceptions,
         Self::LockWaiters,
@@ -50,6 +54,8 @@ impl Threshold {
         Self::FailedRequests,
         Self::SlowRequests,
         Self::Cpu,
+        Self::CpuWait,
+        Self::CpuThrottling,
     ];
 
     /// Its name in the configuration file, what it is of, its default, and its least and largest value.
@@ -68,9 +74,14 @@ impl Threshold {
             Self::JitTime => ("jit-time", "Time in JIT, % of one core, for 5 values in a row", 10.0, (0.1, 100.0)),
             Self::FailedRequests => ("failed-requests", "Requests that fail, % of all, over 10 s", 5.0, (0.1, 100.0)),
             Self::SlowRequests => {
-                ("slow-requests", "p95 of the duration of requests, seconds, for 3 values in a row", 1.0, (0.001, 3600.0))
+                let about = "p95 of the duration of requests, seconds, for 3 values in a row; of outgoing ones, in all of 15 intervals with any, at least 3";
+                ("slow-requests", about, 1.0, (0.001, 3600.0))
             }
             Self::Cpu => ("cpu", "CPU, % of one core, for 5 scans in a row", 90.0, (1.0, 1e5)),
+            Self::CpuWait => ("cpu-wait", "Waiting for CPU, % of the time in which threads are runnable", 30.0, (1.0, 100.0)),
+            Self::CpuThrottling => {
+                ("cpu-throttling", "Periods in which the CPU limit of a control group throttles, % of all", 25.0, (1.0, 100.0))
+            }
         }
     }
 
@@ -109,54 +120,44 @@ impl Thresholds {
     pub fn set(&mut self, threshold: Threshold, value: f64) -> Result<(), String> {
         let (name, _, _, (least, largest)) = threshold.row();
         if !(least..=largest).contains(&value) {
-            return Err(format!("{name} is a number from {least} to {largest}"));
+            return Err(format!("{name} must be a number from {least} to {largest}"));
         }
         self.0[threshold as usize] = value;
         Ok(())
     }
 
     /// A value, in the unit of the configuration file. Never 0.
-    pub(super) fn of(&self, threshold: Threshold) -> f64 {
+    pub fn of(&self, threshold: Threshold) -> f64 {
         self.0[threshold as usize]
     }
 
     /// A value in per cent, as a share.
-    pub(super) fn share(&self, threshold: Threshold) -> f64 {
+    pub fn share(&self, threshold: Threshold) -> f64 {
         self.of(threshold) / 100.0
     }
 
     /// By how much a heap grows at least, as a factor.
-    pub(super) fn heap_growth(&self) -> f64 {
+    pub fn heap_growth(&self) -> f64 {
         1.0 + self.share(Threshold::HeapGrowth)
     }
 
     /// By how much gen 2 grows at least, bytes.
-    pub(super) fn heap_growth_bytes(&self) -> f64 {
+    pub fn heap_growth_bytes(&self) -> f64 {
         self.of(Threshold::HeapGrowthSize) * 1e6
     }
 
     /// Pool threads that wait for tasks at a time.
-    pub(super) fn blocked_threads(&self) -> u32 {
+    pub fn blocked_threads(&self) -> u32 {
         self.of(Threshold::BlockedThreads).ceil() as u32
     }
 }
 
-/// Times the usual rate of exceptions, and exceptions a second at least.
-pub(super) const EXCEPTION_INCREASE: (f64, f64) = (5.0, 10.0);
 /// Full collections in a row that each leave more.
-pub(super) const GROWING_COLLECTIONS: usize = 4;
-/// Values of the thread pool's queue in a row: one burst of work is no finding.
-pub(super) const QUEUE_VALUES: usize = 3;
-/// The seconds over which induced collections are counted.
-pub(super) const INDUCED_SECONDS: i64 = 10;
-/// Values of the time spent compiling in a row: the start of a program is no finding.
-pub(super) const JIT_VALUES: usize = 5;
-/// The seconds over which failed requests are counted, and failed requests at least.
-pub(super) const FAILED_REQUESTS: (usize, f64) = (10, 5.0);
-/// Intervals of slow requests in a row.
-pub(super) const SLOW_INTERVALS: usize = 3;
-/// Scans of a busy process in a row.
-pub(super) const BUSY_SCANS: usize = 5;
+pub const GROWING_COLLECTIONS: usize = 4;
+/// CPU time per time below which a process hardly runs: cores.
+pub const RUNS: f64 = 0.1;
+/// Share of the periods from which on a CPU limit is to blame for waiting.
+pub const THROTTLED: f64 = 0.1;
 
 #[cfg(test)]
 mod tests {

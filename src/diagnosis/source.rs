@@ -1,4 +1,4 @@
-//! What it takes for a recording to hold something: an empty screen says so.
+//! What it takes for a recording to hold something, for the text of an empty screen.
 
 use crate::clr::{RUNTIME, profile};
 
@@ -58,7 +58,7 @@ impl Source {
             Self::Samples => ("Microsoft-DotNETCore-SampleProfiler", 0, 4),
             Self::Logs => ("Microsoft-Extensions-Logging", 0x4, 4),
             Self::Activities => ("System.Net.Http", 0, 4),
-            // EventPipe has methods at level verbose alone, whatever the manifest says (seen on 3.1, 8, 9 and 10).
+            // EventPipe has methods at level verbose alone, whatever the manifest has (seen on 3.1, 8, 9 and 10).
             Self::Compilation => (RUNTIME, 0x10, 5),
             Self::Assemblies => (RUNTIME, 0x8, 4),
         }
@@ -113,7 +113,7 @@ impl Source {
             let profile = profile(word).ok()?;
             // Samples come from one side or the other.
             let fallback = profile.fallback.iter().filter(|_| falls_back || self == Self::Samples);
-            found |= profile.providers.iter().chain(fallback).any(asks);
+            found |= profile.providers.iter().chain(&profile.besides).chain(fallback).any(asks);
         }
         Some(found)
     }
@@ -134,7 +134,7 @@ mod tests {
     fn what_a_recording_cannot_hold_is_known() {
         let usual = ["dotnet-common", "dotnet-sampled-thread-time"].map(str::to_owned);
         let held = Source::ALL.map(|source| source.is_in(&usual, false).unwrap());
-        assert_eq!(held, [true, false, true, false, true, true, false, false, false, true]);
+        assert_eq!(held, [true, false, true, true, true, true, false, false, false, true]);
         let cpu = ["cpu".to_owned()];
         let of_cpu = |falls_back| [Source::Samples, Source::Contention].map(|source| source.is_in(&cpu, falls_back).unwrap());
         assert_eq!((of_cpu(false), of_cpu(true)), ([true, false], [true, true]));

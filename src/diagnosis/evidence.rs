@@ -1,19 +1,17 @@
-//! What a recording says of each possible cause.
+//! What a recording shows of each possible cause.
 
 use std::time::Duration;
 
-use super::culprit::{Culprit, is_logger};
-use super::{Cause, Evidence, Slowdown, is_own};
-use crate::analysis::{Collection, Layer, OperationSnapshot, SampleFilter};
-use crate::app::source::Source;
-use crate::app::thresholds::{GROWING_COLLECTIONS, Threshold, Thresholds};
+use super::culprit::{Culprit, dispatch_ns, is_logger};
+use super::{Cause, Evidence, GROWING_COLLECTIONS, RUNS, Slowdown, Source, THROTTLED, Threshold, Thresholds};
+use crate::analysis::{Collection, Layer, OperationSnapshot, SampleCount, SampleFilter};
 use crate::clr::payload::GcType;
-use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent};
+use crate::model::{Bytes, Count, CountRate, CpuUse, Nanoseconds, Percent};
 
-/// CPU time per time from which on a process counts as busy: cores.
-const BUSY: f64 = 0.7;
-/// CPU time per time below which a process hardly runs: cores.
-const RUNS: f64 = 0.1;
+/// Share of the CPU time for throwing exceptions that is high.
+const DISPATCH_SHARE: f64 = 0.2;
+/// The first runtime that throws exceptions in managed code, which its own samples show.
+const MANAGED_DISPATCH: u32 = 9;
 /// Share of the CPU time for log messages that is high.
 const LOGGING_SHARE: f64 = 0.3;
 /// Share of the time in which the pool is starved that is high.
@@ -30,6 +28,7 @@ impl Evidence<'_> {
     pub(super) fn weigh(&self, cause: Cause) -> Slowdown {
         let found = match cause {
             Cause::Cpu => self.cpu(),
+            Cause::CpuWait => self.cpu_wait(),
             Cause::Logging => self.logging(),
             Cause::Gc => self.gc(),
             Cause::Locks => self.locks(),
@@ -54,7 +53,7 @@ impl Evidence<'_> {
         match source.is_in(self.what, self.analysis.cpu.is_none()) {
             _ if seen => Ok(()),
             Some(true) => Ok(()),
-            Some(false) => Err(format!("this recording has no {} (profile slow has)", source.events())),
+            Some(false) => Err(format!("this recording has no {} (recorded by profile slow)", source.events())),
             None => Err(format!("no {} in this recording: none occurred, or they were not recorded", source.events())),
         }
     }
@@ -62,11 +61,7 @@ impl Evidence<'_> {
     fn cpu(&self) -> Result<Found, String> {
         let cores = match (&self.analysis.cpu, self.threads) {
             (Some(cpu), []) => cpu.profile.count(SampleFilter::BUSY).samples().running_ns as f64 / self.duration(),
-            (None, []) => return Err("CPU time is read from /proc while a process is recorded on this machine".to_owned()),
-            (_, threads) => {
-                let cpu: Duration = threads.iter().map(|thread| thread.cpu).sum();
-                cpu.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
-            }
+            _ => self.cpu_use().cores().ok_or("CPU time is read from /proc while a process is recorded on this machine")?,
         };
         let counts = self.analysis.profile(false).count(SampleFilter::BUSY);
         let own = Culprit::of(&counts, |samples| samples.running_ns);
@@ -76,7 +71,30 @@ impl Evidence<'_> {
             _ => format!("{} of one core is used.", Percent(cores)),
         };
         // It may be meant to work: any defect weighs more.
-        Ok((Some(cores), (cores / BUSY).min(1.0), text))
+        Ok((Some(cores), (cores / self.thresholds.share(Threshold::Cpu)).min(1.0), text))
+    }
+
+    fn cpu_wait(&self) -> Result<Found, String> {
+        let cpu = self.cpu_use();
+        let ((cores, waiting), share) = cpu
+            .cores()
+            .zip(cpu.waiting())
+            .zip(cpu.wait_share())
+            .ok_or("how long threads wait for a processor is read from /proc while a process is recorded on this machine")?;
+        if cores + waiting < RUNS {
+            return Ok((Some(share), 0.0, "Threads are rarely runnable.".to_owned()));
+        }
+        let text = format!("Runnable threads wait for a CPU {} of the time", Percent(share));
+        let severity = share / self.thresholds.share(Threshold::CpuWait);
+        if let Some(limit) = cpu.supply.limit.filter(|limit| limit.throttled_share() >= THROTTLED) {
+            let share_of_periods = Percent(limit.throttled_share());
+            let what = format!("the CPU limit of its control group, {limit}, throttled it in {share_of_periods} of periods");
+            return Ok((Some(share), severity, format!("{text}: {what}.")));
+        }
+        // More threads than CPUs are no defect of the machine: what they run is what is to be looked at.
+        let severity = if cpu.others() > Some(cores) { severity } else { severity.min(HARMLESS) };
+        let others = cpu.others().map(|others| format!(", all others {others:.1}")).unwrap_or_default();
+        Ok((Some(share), severity, format!("{text}; the process uses {cores:.1} CPUs{others}.")))
     }
 
     fn logging(&self) -> Result<Found, String> {
@@ -90,11 +108,11 @@ impl Evidence<'_> {
         let logging = Culprit::beneath(&counts, is_logger, |samples| samples.running_ns);
         let share = logging.total as f64 / busy as f64;
         let place = logging.method.map(|method| format!("; most by {method}")).unwrap_or_default();
-        let time = if self.analysis.cpu.is_some() { "CPU time" } else { "sampled time" };
+        let is_cpu = self.analysis.cpu.is_some() || self.analysis.profile.is_weighed;
+        let time = if is_cpu { "CPU time" } else { "sampled time" };
         // A process that hardly runs is not slow because of it.
-        let cores = busy as f64 / self.duration();
-        let severity = if cores >= RUNS { share / LOGGING_SHARE } else { 0.0 };
-        Ok((Some(share), severity, format!("{} of the {time} goes into log messages{place}.", Percent(share))))
+        let severity = if self.busy_cores() >= RUNS { share / LOGGING_SHARE } else { 0.0 };
+        Ok((Some(share), severity, format!("{} of the {time} is spent on log messages{place}.", Percent(share))))
     }
 
     fn gc(&self) -> Result<Found, String> {
@@ -129,7 +147,7 @@ impl Evidence<'_> {
             (_, None) => "No thread waited for a lock.".to_owned(),
             (share, Some(site)) => {
                 let what = match share {
-                    Some(share) => format!("{} of the threads' time waits for locks", Percent(share)),
+                    Some(share) => format!("{} of thread time is spent in lock waits", Percent(share)),
                     None => "Threads wait for locks".to_owned(),
                 };
                 let place = if site.method.is_empty() { String::new() } else { format!("; most in {}", site.method) };
@@ -166,17 +184,34 @@ impl Evidence<'_> {
     fn exceptions(&self) -> Result<Found, String> {
         let exceptions = &self.analysis.snapshot.exceptions;
         self.measured(Source::Exceptions, exceptions.thrown > 0)?;
+        let Some(kind) = exceptions.types.first() else { return Ok((None, 0.0, "No exception was thrown.".to_owned())) };
         let rate = exceptions.thrown as f64 * 1e9 / self.duration();
-        let text = match exceptions.types.first() {
-            None => "None was thrown.".to_owned(),
-            Some(kind) => {
-                let share = kind.count as f64 / exceptions.thrown.max(1) as f64;
-                let thrower = kind.last.frames.iter().find(|frame| is_own(frame)).map(|frame| format!(", thrown in {frame}"));
-                format!("{} exceptions; {} are {}{}.", CountRate(rate), Percent(share), kind.name, thrower.unwrap_or_default())
-            }
+        let of_type = kind.count as f64 / exceptions.thrown.max(1) as f64;
+        let thrown = exceptions.stacks.of(Some(&kind.name));
+        let thrower = Culprit::of(&thrown, SampleCount::all).method.map(|method| format!(", most thrown in {method}"));
+        let dispatch = self.dispatch_share();
+        let cost = match dispatch {
+            // A lower bound without information.
+            Some((0.0, _)) => String::new(),
+            Some((share, time)) => format!(" At least {} of the {time} is spent throwing them.", Percent(share)),
+            None => " Their CPU time is not measured: profile cpu records it.".to_owned(),
         };
-        // How long a throw takes is in no event.
-        Ok((None, rate / self.thresholds.of(Threshold::Exceptions), text))
+        let text = format!("{} exceptions; {} are {}{}.{cost}", CountRate(rate), Percent(of_type), kind.name, thrower.unwrap_or_default());
+        let share = dispatch.map(|(share, _)| share).filter(|share| *share > 0.0);
+        // A process that hardly runs is not slow because of what it runs.
+        let cost = if self.busy_cores() >= RUNS { share.unwrap_or(0.0) / DISPATCH_SHARE } else { 0.0 };
+        let severity = (rate / self.thresholds.of(Threshold::Exceptions)).max(cost);
+        Ok((share, severity, text))
+    }
+
+    /// Share of the samples of running threads that throw exceptions, and what these samples are of; `None` where no sample would show it: before
+    /// .NET 9 the runtime's own samples show the method that throws and not what follows.
+    fn dispatch_share(&self) -> Option<(f64, &'static str)> {
+        let counts = self.analysis.profile(false).count(SampleFilter::BUSY);
+        let (busy, dispatch) = (counts.samples().running_ns, dispatch_ns(&counts));
+        let is_cpu = self.analysis.cpu.is_some();
+        let is_shown = is_cpu || dispatch > 0 || self.runtime.is_some_and(|major| major >= MANAGED_DISPATCH);
+        (is_shown && busy > 0).then(|| (dispatch as f64 / busy as f64, if is_cpu { "CPU time" } else { "sampled time" }))
     }
 
     fn http(&self) -> Result<Found, String> {
@@ -203,7 +238,7 @@ impl Evidence<'_> {
             }
             (_, Some(server)) => Ok((None, served.unwrap_or(0.0), format!("{}.", requests("served", server)))),
             _ if self.runtime.is_some_and(|major| major < SENT_SINCE) => {
-                Err(format!("requests that are sent are reported from .NET {SENT_SINCE} on, and none was served"))
+                Err(format!("outgoing requests are reported by .NET {SENT_SINCE} and later, and none was served"))
             }
             _ => Ok((None, 0.0, "No request was sent or served.".to_owned())),
         }
@@ -214,12 +249,33 @@ impl Evidence<'_> {
         let counts = self.analysis.profile.count(SampleFilter { running: false, ..SampleFilter::ALL });
         let locks = self.analysis.snapshot.contention.wait_ns;
         let own = Culprit::of(&counts, |samples| samples.waiting_ns);
-        let share = own.total.saturating_sub(locks) as f64 / time;
+        // Samples do not tell a thread that waits for a processor from one that waits for anything else.
+        let sampled: Vec<_> = counts.threads().iter().filter_map(|sampled| sampled.thread.in_process()).collect();
+        let of_sampled = self.threads.iter().filter(|thread| sampled.contains(&thread.thread));
+        let ready = of_sampled.filter_map(|thread| thread.runnable).sum::<Duration>().as_nanos() as f64;
+        let share = (own.total.saturating_sub(locks) as f64 - ready).max(0.0) / time;
         let site = self.analysis.snapshot.contention.sites.first().map(|site| site.method.as_str());
-        let place = own.method.filter(|method| site != Some(method.as_str())).map(|method| format!("; most in {method}"));
-        let text = format!("{} of the threads' time waits for something else{}.", Percent(share), place.unwrap_or_default());
+        let is_most = share * time > ready;
+        let place = own.method.filter(|method| is_most && site != Some(method.as_str())).map(|method| format!("; most in {method}"));
+        let text = format!("{} of thread time is spent in other waits{}.", Percent(share), place.unwrap_or_default());
         // Threads that wait are no defect: most have nothing to do.
         Ok((Some(share), share * HARMLESS, text))
+    }
+
+    /// What its threads took of the processors, as the kernel measured.
+    fn cpu_use(&self) -> CpuUse {
+        let times = self.threads.iter().filter_map(|thread| thread.runnable);
+        CpuUse {
+            span: self.elapsed,
+            cpu: (!self.threads.is_empty()).then(|| self.threads.iter().map(|thread| thread.cpu).sum()),
+            runnable: self.threads.iter().any(|thread| thread.runnable.is_some()).then(|| times.sum()),
+            supply: self.cpu_supply,
+        }
+    }
+
+    /// Threads that ran at a time, on average, as sampled.
+    fn busy_cores(&self) -> f64 {
+        self.analysis.profile(false).count(SampleFilter::BUSY).samples().running_ns as f64 / self.duration()
     }
 
     /// Nanoseconds of all managed threads together, as sampled.

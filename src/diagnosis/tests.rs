@@ -4,6 +4,7 @@ use crate::analysis::{
 };
 use crate::clr::SLOW;
 use crate::clr::payload::{GcReason, GcType};
+use crate::model::CpuLimit;
 
 fn analysis(change: impl Fn(&mut Snapshot)) -> RecordingAnalysis {
     let mut snapshot = Live::default().snapshot(20_000_000_000);
@@ -15,7 +16,7 @@ fn analysis(change: impl Fn(&mut Snapshot)) -> RecordingAnalysis {
 /// Of a process whose threads took so much CPU time in 20 s.
 fn weighed(change: impl Fn(&mut Snapshot), cpu_ms: u64, what: &[&str], runtime: u32) -> Vec<Slowdown> {
     let what: Vec<_> = what.iter().map(|name| (*name).to_owned()).collect();
-    let thread = ThreadUse { thread: 1, name: "main".into(), cpu: Duration::from_millis(cpu_ms), state: 'R' };
+    let thread = ThreadUse { thread: 1, name: "main".into(), cpu: Duration::from_millis(cpu_ms), runnable: None, state: 'R' };
     let elapsed = Duration::from_secs(20);
     slowdowns(&Evidence {
         analysis: &analysis(change),
@@ -23,6 +24,7 @@ fn weighed(change: impl Fn(&mut Snapshot), cpu_ms: u64, what: &[&str], runtime: 
         elapsed,
         what: &what,
         runtime: Some(runtime),
+        cpu_supply: CpuSupply::default(),
         thresholds: &Thresholds::default(),
     })
 }
@@ -45,10 +47,9 @@ fn full_collections(snapshot: &mut Snapshot, megabytes: &[u64]) {
 }
 
 fn thrown(snapshot: &mut Snapshot, count: u64) {
-    let frames = ["System.ThrowHelper.Throw", "Shop.Orders.Check"].map(str::to_owned).to_vec();
     let (type_name, message) = ("Shop.NotFound".to_owned(), String::new());
     let thread = crate::analysis::ThreadId::default();
-    let last = ThrownException { at: 0, thread, hresult: 0, rethrown: false, type_name: type_name.clone(), message, frames };
+    let last = ThrownException { at: 0, thread, hresult: 0, rethrown: false, type_name: type_name.clone(), message, frames: Vec::new() };
     snapshot.exceptions.thrown = count;
     snapshot.exceptions.types = vec![ExceptionType { name: type_name, count: count / 4 * 3, rate: 0.0, last }];
 }
@@ -108,7 +109,7 @@ fn the_worst_cause_is_first_and_names_the_culprit() {
             20_000,
             Cause::Exceptions,
             None,
-            "2.0k/s exceptions; 75 % are Shop.NotFound, thrown in Shop.Orders.Check.",
+            "2.0k/s exceptions; 75 % are Shop.NotFound. Their CPU time is not measured: profile cpu records it.",
         ),
         // The worse of two.
         (
@@ -152,18 +153,18 @@ fn what_was_not_measured_is_not_claimed() {
         missing.map(|slowdown| (slowdown.cause, slowdown.text.clone())).collect()
     };
     let causes = |what: &[&str], runtime: u32| not_measured(what, runtime).into_iter().map(|(cause, _)| cause).collect::<Vec<_>>();
-    assert_eq!(causes(&[SLOW], 9), [Cause::Logging, Cause::Waiting]);
+    assert_eq!(causes(&[SLOW], 9), [Cause::Logging, Cause::CpuWait, Cause::Waiting]);
     let (cause, text) = not_measured(&[SLOW], 3).remove(0);
     assert_eq!(cause, Cause::Http);
-    assert_eq!(text, "Not measured: requests that are sent are reported from .NET 5 on, and none was served.");
+    assert_eq!(text, "Not measured: outgoing requests are reported by .NET 5 and later, and none was served.");
     assert_eq!(
         causes(&["gc-collect"], 9),
-        [Cause::ThreadPool, Cause::Locks, Cause::Exceptions, Cause::Http, Cause::Logging, Cause::Waiting]
+        [Cause::ThreadPool, Cause::Locks, Cause::Exceptions, Cause::Http, Cause::Logging, Cause::CpuWait, Cause::Waiting]
     );
     let (_, text) = not_measured(&["gc-collect"], 9).remove(1);
-    assert_eq!(text, "Not measured: this recording has no lock contention (profile slow has).");
+    assert_eq!(text, "Not measured: this recording has no lock contention (recorded by profile slow).");
     // What a file holds beyond its events is not known.
-    assert_eq!(causes(&[], 9).len(), 7);
+    assert_eq!(causes(&[], 9).len(), 8);
     let (_, text) = not_measured(&[], 9).remove(1);
     assert_eq!(text, "Not measured: no lock contention in this recording: none occurred, or they were not recorded.");
     let file = analysis(|_| {});
@@ -173,6 +174,7 @@ fn what_was_not_measured_is_not_claimed() {
         elapsed: Duration::ZERO,
         what: &[],
         runtime: None,
+        cpu_supply: CpuSupply::default(),
         thresholds: &Thresholds::default(),
     });
     assert!(all.iter().all(|slowdown| slowdown.severity.is_none()), "{all:#?}");
@@ -181,21 +183,51 @@ fn what_was_not_measured_is_not_claimed() {
 #[test]
 fn the_code_of_the_program_is_named() {
     let scripted = crate::ui::tests::analysis::scripted();
-    let thread = ThreadUse { thread: 11, name: "main".into(), cpu: Duration::from_secs(40), state: 'R' };
+    let thread = ThreadUse { thread: 11, name: "main".into(), cpu: Duration::from_secs(40), runnable: None, state: 'R' };
     let all = slowdowns(&Evidence {
         analysis: &scripted,
         threads: &[thread],
         elapsed: Duration::from_secs(42),
         what: &[],
         runtime: Some(9),
+        cpu_supply: CpuSupply::default(),
         thresholds: &Thresholds::default(),
     });
     let text = |cause| all.iter().find(|slowdown| slowdown.cause == cause).unwrap().text.clone();
     assert_eq!(text(Cause::Cpu), "95 % of one core is used; most of it in Shop.Pricing.PriceEngine.PriceBasket.");
     assert!(text(Cause::Locks).contains("Shop.Pricing.PriceEngine.PriceBasket"), "{}", text(Cause::Locks));
-    assert!(text(Cause::Exceptions).ends_with("thrown in Shop.Pricing.Discounts.Apply."), "{}", text(Cause::Exceptions));
+    assert!(text(Cause::Exceptions).ends_with("most thrown in Shop.Pricing.Discounts.Apply."), "{}", text(Cause::Exceptions));
     assert!(text(Cause::Gc).contains("The heap grew from "), "{}", text(Cause::Gc));
     assert!(text(Cause::Http).contains("p95 ") && text(Cause::Http).contains("https://stock.local/"), "{}", text(Cause::Http));
+}
+
+/// Only samples that lie in the runtime's own code for exceptions count, and those of handlers do not.
+#[test]
+fn what_exceptions_cost_is_measured_where_samples_show_it() {
+    let cost = |thrower: &str, runtime: Option<u32>| {
+        let mut scripted = RecordingAnalysis::clone(&crate::ui::tests::analysis::scripted());
+        scripted.profile.rename(|name| if name.ends_with(thrower) { "System.Runtime.EH.DispatchEx".to_owned() } else { name.to_owned() });
+        let thresholds = &Thresholds::default();
+        let all = slowdowns(&Evidence {
+            analysis: &scripted,
+            threads: &[],
+            elapsed: Duration::ZERO,
+            what: &[],
+            runtime,
+            cpu_supply: CpuSupply::default(),
+            thresholds,
+        });
+        let found = all.into_iter().find(|slowdown| slowdown.cause == Cause::Exceptions).unwrap();
+        (found.share, found.text.split_once(". ").map(|(_, cost)| cost.to_owned()).unwrap_or_default())
+    };
+    let not_measured = (None, "Their CPU time is not measured: profile cpu records it.".to_owned());
+    assert_eq!(cost("nothing", Some(8)), not_measured);
+    assert_eq!(cost("nothing", None), not_measured);
+    assert_eq!(cost("nothing", Some(9)), (None, String::new()), "no sample of it is no measure of it");
+    let (share, text) = cost("PriceBasket", None);
+    assert!(share > Some(0.1) && text.contains(" of the sampled time is spent throwing them."), "{share:?} {text}");
+    // What it calls is not part of it.
+    assert!(cost("Main", Some(9)).0 < Some(0.1));
 }
 
 #[test]
@@ -228,4 +260,39 @@ fn requests_that_are_answered_with_errors_are_a_problem() {
         all.iter().find(|slowdown| slowdown.cause == Cause::Http).unwrap().is_problem()
     };
     assert_eq!([http(0, 5_000_000_000), http(4, 1), http(20, 1)], [false, false, true]);
+}
+
+/// A thread that had a processor for some of 20 s, and waited for one for some.
+#[test]
+fn threads_without_a_processor_are_told_from_threads_that_wait() {
+    let analysis = analysis(|_| ());
+    let limited = |cpu_ms, runnable_ms: u64, machine_ms, limit| {
+        let thread = ThreadUse {
+            thread: 1,
+            name: "main".into(),
+            cpu: Duration::from_millis(cpu_ms),
+            runnable: Some(Duration::from_millis(runnable_ms)),
+            state: 'R',
+        };
+        let (elapsed, thresholds) = (Duration::from_secs(20), &Thresholds::default());
+        let cpu_supply = CpuSupply { limit, machine: Some(Duration::from_millis(machine_ms)), ..CpuSupply::default() };
+        let evidence = Evidence { analysis: &analysis, threads: &[thread], elapsed, what: &[], runtime: Some(9), cpu_supply, thresholds };
+        slowdowns(&evidence).into_iter().find(|slowdown| slowdown.cause == Cause::CpuWait).unwrap()
+    };
+    let found = |cpu_ms, runnable_ms, machine_ms| limited(cpu_ms, runnable_ms, machine_ms, None);
+    let starved = found(5_000, 15_000, 40_000);
+    assert_eq!((starved.share, starved.is_problem()), (Some(0.75), true), "{starved:?}");
+    assert_eq!(starved.text, "Runnable threads wait for a CPU 75 % of the time; the process uses 0.2 CPUs, all others 1.8.");
+    let content = found(19_000, 1_000, 40_000);
+    assert_eq!((content.share, content.is_problem()), (Some(0.05), false));
+    // It wants more CPUs than there are, all the time or in bursts, and nothing else does.
+    let own = found(36_000, 100_000, 39_000);
+    assert!(!own.is_problem() && own.text.ends_with("; the process uses 1.8 CPUs, all others 0.1."), "{own:?}");
+    let held = |throttled| limited(5_000, 15_000, 5_100, Some(CpuLimit { group: 1, cores: 0.5, periods: 40, throttled }));
+    assert!(held(38).is_problem(), "{:?}", held(38));
+    assert!(held(38).text.ends_with(": the CPU limit of its control group, 0.5 CPUs, throttled it in 95 % of periods."), "{:?}", held(38));
+    assert!(!held(3).is_problem() && held(3).text.ends_with(", all others 0.0."), "{:?}", held(3));
+    let idle = found(10, 90, 40_000);
+    assert_eq!((idle.share, idle.severity, idle.text.as_str()), (Some(0.9), Some(0.0), "Threads are rarely runnable."));
+    assert_eq!(weighed(|_| (), 100, &[], 9).iter().find(|slowdown| slowdown.cause == Cause::CpuWait).unwrap().severity, None);
 }

@@ -1,24 +1,30 @@
 //! Why a process is slow: how much of its time goes into each possible cause, and the culprit of each in a sentence.
+//!
+//! [`slowdowns`] takes what a recording shows of its process, and [`Thresholds`] from which values on a figure is a problem. No input or output, no
+//! clock. Text is not sanitised here.
 
 mod culprit;
 mod evidence;
+mod source;
 #[cfg(test)]
 mod tests;
+mod thresholds;
 
 use std::time::Duration;
 
-use crate::model::{RecordingAnalysis, ThreadUse};
+use crate::model::{CpuSupply, RecordingAnalysis, ThreadUse};
 
-pub(super) use culprit::is_own;
-
-use super::pane::Tab;
-use super::thresholds::Thresholds;
+pub use culprit::is_own;
+pub use source::Source;
+pub use thresholds::{GROWING_COLLECTIONS, RUNS, THROTTLED, Threshold, Thresholds};
 
 /// A possible cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// Its own code runs.
     Cpu,
+    /// Threads that are ready to run have no processor.
+    CpuWait,
     /// Its code writes log messages.
     Logging,
     /// Collections, and a heap that grows.
@@ -37,13 +43,14 @@ pub enum Cause {
 
 impl Cause {
     /// All, in the order in which they are listed where they weigh the same.
-    pub const ALL: [Self; 8] =
-        [Self::ThreadPool, Self::Locks, Self::Gc, Self::Exceptions, Self::Http, Self::Logging, Self::Cpu, Self::Waiting];
+    pub const ALL: [Self; 9] =
+        [Self::ThreadPool, Self::Locks, Self::Gc, Self::Exceptions, Self::Http, Self::Logging, Self::CpuWait, Self::Cpu, Self::Waiting];
 
     /// Its name.
     pub fn title(self) -> &'static str {
         match self {
             Self::Cpu => "CPU",
+            Self::CpuWait => "Waiting for CPU",
             Self::Logging => "Logging",
             Self::Gc => "GC and heap",
             Self::Locks => "Lock contention",
@@ -54,14 +61,18 @@ impl Cause {
         }
     }
 
-    /// The tab that shows it.
-    pub fn tab(self) -> Tab {
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
         match self {
-            Self::Cpu | Self::Logging | Self::Waiting => Tab::Methods,
-            Self::Gc => Tab::Gc,
-            Self::Locks | Self::ThreadPool => Tab::Threads,
-            Self::Exceptions => Tab::Exceptions,
-            Self::Http => Tab::Http,
+            Self::Cpu => "cpu",
+            Self::CpuWait => "cpu-wait",
+            Self::Logging => "logging",
+            Self::Gc => "gc",
+            Self::Locks => "locks",
+            Self::ThreadPool => "thread-pool",
+            Self::Exceptions => "exceptions",
+            Self::Http => "http",
+            Self::Waiting => "waiting",
         }
     }
 }
@@ -86,7 +97,7 @@ impl Slowdown {
     }
 }
 
-/// What a recording says of its process.
+/// What a recording shows of its process.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
     /// What is in the recording.
@@ -99,6 +110,8 @@ pub struct Evidence<'a> {
     pub what: &'a [String],
     /// Major version of the runtime, where it is known.
     pub runtime: Option<u32>,
+    /// What else decides how much CPU it gets.
+    pub cpu_supply: CpuSupply,
     /// From which values on a figure is a problem.
     pub thresholds: &'a Thresholds,
 }

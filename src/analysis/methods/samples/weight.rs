@@ -1,0 +1,173 @@
+//! How much of the samples of a thread is CPU time, where its CPU time is known besides: the sampler looks at threads that wait in native code as well, and a
+//! sample does not tell them from those that run.
+
+use foldhash::HashMap;
+
+use super::{Cell, Samples};
+
+/// The part of the time of which the CPU times may be unknown: one of so many.
+const UNKNOWN: u64 = 20;
+
+impl Samples {
+    /// Takes the CPU time so far of threads by their number in the process, nanoseconds. What came since it last did stands for as much of it as was
+    /// added. Those of threads that are missing stand for as much as before.
+    pub(in super::super) fn weigh(&mut self, times: &[(u64, u64)]) {
+        if times.is_empty() {
+            return;
+        }
+        let mut open = vec![0_u64; self.threads.len()];
+        for cell in &self.cells {
+            let open = &mut open[cell.thread as usize];
+            *open = open.saturating_add(cell.open_ns);
+        }
+        let times: HashMap<_, _> = times.iter().copied().collect();
+        for (thread, open) in self.threads.iter_mut().zip(&mut open) {
+            let Some(cpu_ns) = thread.id.in_process().and_then(|id| times.get(&id)).copied() else {
+                *open = 0;
+                continue;
+            };
+            thread.is_timed = true;
+            // Without samples, its CPU time is that of samples to come.
+            if *open > 0 {
+                // Less than before is that of another thread, which has the number now.
+                let spent = cpu_ns.checked_sub(thread.cpu_ns).unwrap_or(cpu_ns);
+                (thread.cpu_ns, thread.share) = (cpu_ns, (spent as f64 / *open as f64).min(1.0));
+            }
+        }
+        for cell in &mut self.cells {
+            if open[cell.thread as usize] > 0 {
+                let share = self.threads[cell.thread as usize].share;
+                cell.cpu_ns = cell.cpu_ns.saturating_add((std::mem::take(&mut cell.open_ns) as f64 * share) as u64);
+            }
+        }
+    }
+
+    /// Whether the CPU times of the threads are known of nearly all time that may be CPU time: threads that lived between two looks have none, and those
+    /// of a process with very many.
+    pub(in super::super) fn is_weighed(&self) -> bool {
+        let (mut all, mut unknown) = (0_u64, 0_u64);
+        for cell in &self.cells {
+            let ns = cell.may_run(false).ns;
+            all = all.saturating_add(ns);
+            unknown = unknown.saturating_add(if self.threads[cell.thread as usize].is_timed { 0 } else { ns });
+        }
+        all > 0 && unknown <= all / UNKNOWN
+    }
+
+    /// The CPU time of each cell, nanoseconds, no more than its thread was not blocked. `waits` finds cells whose threads wait as their method shows: what
+    /// these do not take is the time of the other cells of their threads.
+    pub(in super::super) fn cpu_ns(&self, waits: impl Fn(&Cell) -> bool) -> Vec<u64> {
+        let part = |ns: u64, cell: &Cell| ns as f64 * cell.may_run(waits(cell)).ns as f64 / cell.may_run(false).ns.max(1) as f64;
+        let mut known = vec![0.0; self.threads.len()];
+        for cell in &self.cells {
+            known[cell.thread as usize] += part(cell.cpu_ns, cell);
+        }
+        let cpu_ns = |cell: &Cell| {
+            let thread = &self.threads[cell.thread as usize];
+            let missing = Some(thread.cpu_ns.saturating_sub(thread.moved_ns) as f64 / known[cell.thread as usize])
+                .filter(|factor| factor.is_finite());
+            let ns = part(cell.cpu_ns, cell) * missing.unwrap_or(1.0).max(1.0) + part(cell.open_ns, cell) * thread.share;
+            (ns.round() as u64).min(cell.may_run(waits(cell)).ns)
+        };
+        self.cells.iter().map(cpu_ns).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Doing;
+    use super::*;
+    use crate::nettrace::ThreadId;
+
+    const MS: i64 = 1_000_000;
+
+    /// Samples of one thread, one each millisecond: cells and how many of each, in turns.
+    fn sample(samples: &mut Samples, from: i64, turns: i64, cells: &[u32]) {
+        for turn in 0..turns {
+            for (at, node) in cells.iter().enumerate() {
+                let at = (from + turn * cells.len() as i64 + at as i64) * MS;
+                samples.add(*node, ThreadId::of(7), at, Doing::External);
+            }
+        }
+    }
+
+    fn cpu_ms(samples: &Samples, waits: &[u32]) -> Vec<i64> {
+        samples.cpu_ns(|cell| waits.contains(&cell.node)).iter().map(|ns| (*ns as f64 / MS as f64).round() as i64).collect()
+    }
+
+    #[test]
+    fn samples_of_a_thread_are_its_cpu_time() {
+        let mut samples = Samples::default();
+        sample(&mut samples, 0, 1000, &[1]);
+        assert_eq!((cpu_ms(&samples, &[]), samples.is_weighed()), (vec![1000], false), "as long as nothing else is known");
+        samples.weigh(&[(7, 1000 * MS as u64)]);
+        assert_eq!((cpu_ms(&samples, &[]), samples.is_weighed()), (vec![1000], true));
+        // It waits in a socket from here on, and then both.
+        sample(&mut samples, 1000, 1000, &[2]);
+        assert_eq!(cpu_ms(&samples, &[]), [1000, 1000], "as before, until its time comes");
+        samples.weigh(&[(7, 1020 * MS as u64)]);
+        assert_eq!(cpu_ms(&samples, &[]), [1000, 20]);
+        sample(&mut samples, 2000, 500, &[1, 2]);
+        assert_eq!(cpu_ms(&samples, &[]), [1010, 30], "what is new counts as what was last");
+        samples.weigh(&[(7, 1520 * MS as u64)]);
+        assert_eq!(cpu_ms(&samples, &[]), [1250, 270]);
+        // Once its name is known, its time is that of the others.
+        assert_eq!(cpu_ms(&samples, &[2]), [1500, 0]);
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_most_of_the_time_has_the_time_that_it_ran() {
+        let mut samples = Samples::default();
+        // Two samples in a hundred are not of the wait whose name comes later.
+        for round in 0..20 {
+            sample(&mut samples, round * 100, 1, &[[1; 2].as_slice(), &[2; 98]].concat());
+            samples.weigh(&[(7, (round as u64 + 1) * 2 * MS as u64)]);
+        }
+        assert_eq!(cpu_ms(&samples, &[2]), [40, 0]);
+        let of_others = |samples: &mut Samples| samples.weigh(&[(8, 5), (9, 7)]);
+        of_others(&mut samples);
+        assert_eq!(cpu_ms(&samples, &[2]), [40, 0]);
+    }
+
+    #[test]
+    fn a_thread_that_ended_is_as_it_was_and_its_number_begins_again() {
+        let mut samples = Samples::default();
+        sample(&mut samples, 0, 1000, &[1]);
+        samples.weigh(&[(7, 900 * MS as u64)]);
+        sample(&mut samples, 1000, 1000, &[1]);
+        samples.weigh(&[(8, 5 * MS as u64)]);
+        assert_eq!(cpu_ms(&samples, &[]), [1800], "it ended before the look");
+        // Another thread has its number.
+        samples.weigh(&[(7, 500 * MS as u64)]);
+        assert_eq!(cpu_ms(&samples, &[]), [1400]);
+    }
+
+    #[test]
+    fn threads_without_times_are_not_said_to_be_known() {
+        let mut samples = Samples::default();
+        let all = |samples: &mut Samples, thread, count: i64| {
+            (0..count).for_each(|at| _ = samples.add(1, ThreadId::of(thread), at * MS, Doing::External));
+        };
+        all(&mut samples, 7, 1000);
+        all(&mut samples, 8, 40);
+        samples.weigh(&[(7, 500 * MS as u64)]);
+        assert!(samples.is_weighed());
+        all(&mut samples, 9, 40);
+        assert!(!samples.is_weighed());
+        samples.weigh(&[(9, 0)]);
+        assert!(samples.is_weighed());
+    }
+
+    #[test]
+    fn no_more_than_was_sampled_is_cpu_time() {
+        let mut samples = Samples::default();
+        samples.weigh(&[(7, 0)]);
+        samples.weigh(&[(7, u64::MAX)]);
+        sample(&mut samples, 0, 100, &[1]);
+        samples.add(1, ThreadId::of(7), 100 * MS, Doing::Blocked);
+        samples.weigh(&[(7, u64::MAX)]);
+        samples.weigh(&[(7, 0)]);
+        assert_eq!(cpu_ms(&samples, &[]), [100]);
+        assert_eq!(samples.cells[0].count(false, 50 * MS as u64).running, 50);
+    }
+}

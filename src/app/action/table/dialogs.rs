@@ -1,0 +1,77 @@
+//! Dialogs, lists and lines of text.
+
+use super::{BACK_TAB, DOWN, ENTER, ESC, F1, FILTER, LEFT, RIGHT, TAB, UP};
+use crate::app::action::Run::{Ask, Do};
+use crate::app::action::key::char;
+use crate::app::action::places::{ENDING, FORM, FORM_TEXT, LINE, LISTS, PALETTE, PICK, PICK_MANY, READER};
+use crate::app::action::{Action, Entry, Key, dialogs, status, view_status};
+use crate::app::cursor::Neighbour::{Next, Previous};
+use crate::app::update::{keys, leaving, overlays};
+
+pub(super) const ENTRIES: &[Entry] = &[
+    dialogs(Action::Accept, &[ENTER], "choose", "Choose the selected row.", LISTS, Ask(overlays::accept)).hint(90),
+    dialogs(Action::Accept, &[ENTER], "choose", "Next field, or press the button.", FORM.and(FORM_TEXT), Ask(overlays::accept_form))
+        .hint(90),
+    dialogs(Action::Accept, &[ENTER], "keep", "Keep the filter.", LINE, Do(|state| state.line = None)).hint(90),
+    dialogs(Action::Cancel, &[ESC], "clear", "Clear the filter.", LINE, Do(keys::clear_line)).hint(85),
+    dialogs(Action::Cancel, &[ESC, char('q')], "cancel", "Cancel.", PICK.and(FORM), Do(overlays::cancel)).hint(85),
+    dialogs(Action::Cancel, &[ESC], "cancel", "Cancel.", FORM_TEXT.and(PALETTE), Do(overlays::cancel)).hint(85),
+    dialogs(Action::Cancel, &[ESC, char('q')], "close", "Close.", READER, Do(overlays::cancel)).hint(85),
+    dialogs(Action::Help, &[char('?'), F1], "close", "Close.", READER, Do(overlays::cancel)),
+    dialogs(Action::Toggle, &[char(' ')], "pick", "Pick or unpick the row.", PICK_MANY, Do(overlays::toggle)).hint(88),
+    dialogs(Action::TraceForm, &[char('O')], "options", "Trace options with these profiles.", PICK_MANY, Ask(overlays::options))
+        .hint(86)
+        .when(status::picked_options),
+    dialogs(
+        Action::CopyCommand,
+        &[Key::Ctrl('y')],
+        "copy command",
+        "Copy the equivalent command line.",
+        FORM.and(FORM_TEXT),
+        Ask(overlays::copy_command),
+    )
+    .hint(84)
+    .when(view_status::copy_command),
+    dialogs(Action::Choose, &[Key::Ctrl('p')], "pick", "List the possible values.", FORM_TEXT, Do(overlays::choose))
+        .hint(88)
+        .when(view_status::choose),
+    dialogs(
+        Action::NextField,
+        &[TAB, DOWN],
+        "next field",
+        "Next field.",
+        FORM.and(FORM_TEXT),
+        Do(|state| overlays::in_form(state, |form| form.step(Next))),
+    )
+    .hint(60),
+    dialogs(
+        Action::PreviousField,
+        &[BACK_TAB, UP],
+        "previous",
+        "Previous field.",
+        FORM.and(FORM_TEXT),
+        Do(|state| overlays::in_form(state, |form| form.step(Previous))),
+    ),
+    dialogs(
+        Action::Left,
+        &[LEFT, char('h')],
+        "change",
+        "Previous option or button.",
+        FORM,
+        Do(|state| overlays::in_form(state, |form| form.change(Previous))),
+    ),
+    dialogs(
+        Action::Right,
+        &[RIGHT, char('l')],
+        "change",
+        "Next option or button.",
+        FORM,
+        Do(|state| overlays::in_form(state, |form| form.change(Next))),
+    ),
+    dialogs(Action::Yes, &[char('y')], "yes", "Confirm. Changes to a process also need Enter.", FORM, Ask(overlays::confirm)).hint(80),
+    dialogs(Action::No, &[char('n')], "no", "Cancel.", FORM, Do(overlays::cancel)),
+    dialogs(Action::Search, &[char('/')], "filter", FILTER, READER.and(PICK), Do(overlays::filter)).hint(80),
+    dialogs(Action::Abandon, &[char('x')], "quit now", "Quit without waiting for the rundown.", ENDING, Ask(leaving::abandon_all))
+        .hint(90)
+        .when(status::abandon),
+];

@@ -1,0 +1,116 @@
+//! Recorded files, moving, and the program itself.
+
+use crossterm::event::KeyCode;
+
+use super::{DOWN, END, F1, HOME, LEFT, PAGE_DOWN, PAGE_UP, RIGHT, UP};
+use crate::app::action::Run::{Ask, Do};
+use crate::app::action::key::char;
+use crate::app::action::places::{EVERYWHERE, FLAME, FORM, FORM_TEXT, LINE, LIST, PAGED, PALETTE, PANES, PICK, READER, TREES};
+use crate::app::action::{Action, Entry, Key, files, moves, program, status, view_status};
+use crate::app::cursor::Neighbour::{Next, Previous};
+use crate::app::cursor::Step;
+use crate::app::dialog::FileUse;
+use crate::app::effect::Effect;
+use crate::app::files::OpenFile;
+use crate::app::state::State;
+use crate::app::update::{comparison, files as ranges, leaving, overlays, panes};
+
+pub(super) const ENTRIES: &[Entry] = &[
+    // Recorded files.
+    files(Action::Earlier, &[char('[')], "earlier", "Move range end back.", Do(|state| ranges::walk(state, |file| file.step(-1)))).hint(70),
+    files(Action::Later, &[char(']')], "later", "Move range end forward.", Do(|state| ranges::walk(state, |file| file.step(1)))).hint(69),
+    files(Action::MuchEarlier, &[char('{')], "earlier", "Move range end far back.", Do(|state| ranges::walk(state, |file| file.step(-10)))),
+    files(Action::MuchLater, &[char('}')], "later", "Move range end far forward.", Do(|state| ranges::walk(state, |file| file.step(10)))),
+    files(
+        Action::Mark,
+        &[char('b')],
+        "range start",
+        "Set range start here, or back to the beginning.",
+        Do(|state| {
+            ranges::walk(state, OpenFile::set_mark);
+        }),
+    )
+    .hint(68),
+    files(Action::Whole, &[char('B')], "whole file", "Show the whole file.", Do(|state| ranges::walk(state, OpenFile::forget_span)))
+        .hint(67),
+    files(Action::Compare, &[char('=')], "compare", "Compare the shown range with another range or file.", Ask(comparison::choose))
+        .hint(64)
+        .when(view_status::comparable),
+    // Getting about.
+    moves(Action::Up, &[UP, char('k')], "up", "One line up.", PANES.and(PICK).and(READER), |state| panes::step(state, Step::By(-1))),
+    moves(Action::Down, &[DOWN, char('j')], "down", "One line down.", PANES.and(PICK).and(READER), |state| panes::step(state, Step::By(1))),
+    moves(Action::Left, &[LEFT], "left", "To the frame on the left.", FLAME, |state| state.step_sideways(Previous)),
+    moves(Action::Right, &[RIGHT], "right", "To the frame on the right.", FLAME, |state| state.step_sideways(Next)),
+    moves(Action::Left, &[LEFT], "collapse", "Collapse the row, or go to its caller.", TREES, State::step_out_of_row),
+    moves(Action::Right, &[RIGHT], "expand", "Expand the row, or go to the first that it calls.", TREES, State::step_into_row),
+    moves(Action::Up, &[UP], "up", "One line up.", LINE.and(PALETTE), |state| panes::step(state, Step::By(-1))),
+    moves(Action::Down, &[DOWN], "down", "One line down.", LINE.and(PALETTE), |state| panes::step(state, Step::By(1))),
+    moves(Action::PageUp, &[PAGE_UP, Key::Ctrl('b')], "page up", "One page up.", PAGED, |state| panes::step(state, Step::Page(-1))),
+    moves(Action::PageDown, &[PAGE_DOWN, Key::Ctrl('f')], "page down", "One page down.", PAGED, |state| panes::step(state, Step::Page(1))),
+    moves(Action::First, &[HOME, char('g')], "first", "To the first line.", PANES.and(PICK).and(READER), |state| {
+        panes::step(state, Step::First)
+    }),
+    moves(Action::Last, &[END, char('G')], "last", "To the last line.", PANES.and(PICK).and(READER), |state| {
+        panes::step(state, Step::Last)
+    }),
+    // The program.
+    program(Action::Pause, &[char(' ')], "pause", "Pause the display; recordings continue.", PANES, Ask(panes::pause))
+        .hint(35)
+        .when(status::pause),
+    program(Action::Zoom, &[char('z')], "zoom", "Maximize or restore the pane.", PANES, Do(|state| state.zoomed = !state.zoomed)).hint(20),
+    program(
+        Action::Palette,
+        &[char(':')],
+        "find",
+        "Find an action, a tab, a profile, a theme, a process or a recorded file by name.",
+        PANES,
+        Ask(ranges::open_palette),
+    )
+    .hint(25),
+    program(
+        Action::OpenFile,
+        &[char('L')],
+        "open file",
+        "Open a recorded file or a heap file: of this run, or of the current folder.",
+        PANES,
+        Ask(|state| ranges::find(state, FileUse::Open)),
+    )
+    .hint(22),
+    program(Action::Messages, &[char('!')], "messages", "Show the message history.", PANES, Do(panes::messages)).hint(15),
+    program(
+        Action::OwnLog,
+        &[char('l')],
+        "log of dn-top",
+        "Show the log of dn-top: requests, sessions, recordings.",
+        PANES,
+        Ask(overlays::open_log),
+    ),
+    program(
+        Action::FrameStats,
+        &[Key::Plain(KeyCode::F(12))],
+        "frame times",
+        "Show how long frames take, their bytes, and how many messages wait.",
+        PANES,
+        Do(panes::toggle_frame_stats),
+    ),
+    program(Action::Help, &[char('?'), F1], "more", "Show all keys, those of this view first.", PANES, Do(State::open_help)).hint(100),
+    program(
+        Action::Help,
+        &[char('?'), F1],
+        "more",
+        "Show all keys, those of this view first.",
+        PICK.and(FORM).and(FORM_TEXT).and(PALETTE),
+        Do(State::open_help),
+    ),
+    program(Action::Quit, &[char('q')], "quit", "Quit.", LIST, Ask(leaving::quit)).hint(30),
+    program(Action::Interrupt, &[Key::Ctrl('c')], "quit", "Quit from anywhere.", EVERYWHERE, Ask(leaving::interrupt)),
+    program(
+        Action::Suspend,
+        &[Key::Ctrl('z')],
+        "suspend",
+        "Suspend dn-top; fg in the shell resumes it.",
+        EVERYWHERE,
+        Ask(|_| vec![Effect::Suspend]),
+    ),
+    program(Action::Redraw, &[Key::Ctrl('l')], "redraw", "Redraw the screen.", EVERYWHERE, Ask(|_| vec![Effect::Redraw])),
+];

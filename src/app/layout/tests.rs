@@ -1,0 +1,59 @@
+//! Where everything is at several sizes.
+
+use super::*;
+use crate::model::FileKind;
+
+/// An empty list with all columns.
+pub(in crate::app) const INPUT: LayoutInput = LayoutInput {
+    detail_focused: false,
+    zoomed: false,
+    containers: false,
+    watching: false,
+    of: RowKind::Process,
+    rows: 0,
+    columns: Columns::ALL,
+};
+
+const PROCESS: RowKind = RowKind::Process;
+const FILE: RowKind = RowKind::File(FileKind::Trace);
+
+#[test]
+fn the_table_takes_no_lines_that_it_cannot_fill() {
+    for (of, rows, height, expected) in [
+        // The text of an empty list takes room.
+        (PROCESS, 0, 40, 12),
+        (PROCESS, 1, 40, 1),
+        (PROCESS, 5, 40, 5),
+        (PROCESS, 500, 40, 12),
+        (PROCESS, 500, 100, 36),
+        (PROCESS, usize::MAX - 4, 24, 5),
+        (FILE, 3, 24, 3),
+        (FILE, usize::MAX, 40, 12),
+    ] {
+        let layout = Layout::new(120, height, LayoutInput { of, rows, ..INPUT });
+        assert_eq!(layout.list_height(), expected, "{rows} rows of {height} lines");
+        let (list, detail) = (layout.list.unwrap().frame, layout.detail.unwrap().frame);
+        assert_eq!((list.y, list.bottom(), detail.bottom()), (1, detail.y, height - 1));
+    }
+}
+
+#[test]
+fn a_wide_terminal_has_wide_panes_and_full_titles() {
+    for width in [160, 200, 240] {
+        let layout = Layout::new(width, 50, LayoutInput { rows: 9, ..INPUT });
+        let (list, detail) = (layout.list.unwrap().frame, layout.detail.unwrap());
+        assert_eq!((list.width, list.height, detail.frame.width), (width, 12, width));
+        assert!(detail.tabs.iter().all(|slot| slot.title == slot.tab.titles()[0] || !slot.tab.is_shown(RowKind::Process)));
+    }
+    let low = Layout::new(200, 16, INPUT);
+    assert!(low.list.unwrap().frame.width < 200 && low.detail.is_some());
+}
+
+#[test]
+fn every_tab_has_its_place_in_a_usual_terminal() {
+    for width in [60, 80, 120, 160] {
+        let layout = Layout::new(width, 24, LayoutInput { detail_focused: true, ..INPUT });
+        let detail = layout.detail.unwrap();
+        assert!(detail.tabs.iter().all(|slot| usize::from(slot.place.width) >= slot.title.len()), "{width}: {:?}", detail.tabs);
+    }
+}

@@ -1,0 +1,124 @@
+//! Requests of a process that is watched, by its counters: the histogram `http.server.request.duration` of ASP.NET Core 8 and later has one series for
+//! each method, route and status, and the counters of earlier versions have sums.
+
+use super::cell::Cell;
+use super::list::{Fit, Placed, Table};
+use super::view::{Figure, Head, Role, View};
+use crate::analysis::{CounterSnapshot, CountersSnapshot, MeterNotice};
+use crate::app::health::hosting;
+use crate::app::pane::Tab;
+use crate::app::state::State;
+use crate::model::{Count, CountRate, Nanoseconds};
+
+/// Graphs of the overview that are about requests.
+pub(super) const GRAPHS: [&str; 2] = ["Requests", "p50/p95/p99"];
+
+/// Requests that were served with one method, route and status.
+#[derive(Clone, Copy)]
+struct Served<'a> {
+    counter: &'a CounterSnapshot,
+    method: &'a str,
+    route: &'a str,
+    status: &'a str,
+}
+
+impl<'a> Served<'a> {
+    /// `None` for another counter.
+    fn of(counter: &'a CounterSnapshot) -> Option<Self> {
+        let is_duration = counter.group == "Microsoft.AspNetCore.Hosting" && counter.name == "http.server.request.duration";
+        let [method, route, status] = ["http.request.method", "http.route", "http.response.status_code"].map(|key| tag(&counter.tags, key));
+        is_duration.then_some(Self { counter, method, route, status })
+    }
+
+    fn has_failed(&self) -> bool {
+        self.status.starts_with('5')
+    }
+
+    /// Since the watch began.
+    fn count(&self) -> u64 {
+        self.counter.histogram.as_ref().map_or(0, |histogram| histogram.total_count)
+    }
+
+    /// Of the latest interval.
+    fn quantile_ns(&self, share: f64) -> Option<Nanoseconds> {
+        let (_, seconds) = self.counter.histogram.as_ref()?.quantiles.iter().find(|(other, _)| *other == share)?;
+        Some(Nanoseconds((seconds.max(0.0) * 1e9) as u64))
+    }
+}
+
+/// The value of a tag; empty where there is none. Tags are not escaped, and routes can have commas: a value ends where a tag of these libraries begins.
+fn tag<'a>(tags: &'a str, key: &str) -> &'a str {
+    const GROUPS: [&str; 5] = ["http.", "url.", "network.", "error.", "aspnetcore."];
+    let begins_tag = |rest: &str| GROUPS.iter().any(|group| rest.starts_with(group));
+    let starts = std::iter::once(0).chain(tags.match_indices(',').map(|(at, _)| at + 1).filter(|at| begins_tag(&tags[*at..])));
+    let value = |start: usize| tags[start..].strip_prefix(key)?.strip_prefix('=');
+    let Some(value) = starts.into_iter().find_map(value) else { return "" };
+    let end = value.match_indices(',').map(|(at, _)| at).find(|at| begins_tag(&value[at + 1..]));
+    &value[..end.unwrap_or(value.len())]
+}
+
+/// Why routes are missing, as far as that is known.
+fn missing(counters: &CountersSnapshot) -> Option<&'static str> {
+    counters.notices.iter().find_map(|notice| match notice {
+        MeterNotice::OtherSession(_) => Some("Routes are missing: another session reads the meters."),
+        MeterNotice::HistogramLimit | MeterNotice::TimeSeriesLimit => {
+            Some("Some routes are missing: there are more than the session's limit.")
+        }
+        _ => None,
+    })
+}
+
+/// Requests that were served, by method, route and status.
+pub(super) fn view<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
+    let value = |name| counters.and_then(|counters| hosting(counters, name)).and_then(|counter| counter.value);
+    let rate = counters.and_then(|counters| hosting(counters, "requests-per-second")).and_then(|counter| counter.rate);
+    let mut figures = Vec::new();
+    figures.extend(rate.map(|rate| Figure::new("requests", CountRate(rate), Role::Strong)));
+    figures.extend(value("total-requests").map(|count| Figure::new("total", Count(count as u64), Role::Text)));
+    figures.extend(value("current-requests").map(|count| Figure::new("in flight", Count(count as u64), Role::Text)));
+    let failed = value("failed-requests").filter(|count| *count > 0.0);
+    figures.extend(failed.map(|count| Figure::new("failed", Count(count as u64), Role::Bad)));
+
+    let mut rows: Vec<_> = counters.into_iter().flat_map(|counters| &counters.counters).filter_map(Served::of).collect();
+    rows.sort_by_key(|served| std::cmp::Reverse(served.count()));
+    let quantile = |share| move |served: &Served<'_>| Cell::known(served.quantile_ns(share), Role::Text);
+    let empty = match (counters, rows.is_empty(), figures.is_empty()) {
+        (None, _, _) => "No counters so far.",
+        (_, false, _) => "Nothing matches the filter.",
+        (_, true, true) => "No counters of ASP.NET Core so far. They do not include outgoing requests.",
+        (_, true, false) => "No routes so far: ASP.NET Core 8 and later publish them when requests end.",
+    };
+    let mut head = vec![Head::Figures(figures)];
+    head.extend(counters.and_then(missing).map(|text| Head::text(text, Role::Warning)));
+    let Placed { list, cursor, selected } = Table::new(rows, |served| served.counter.tags.clone())
+        .column("REQUEST", 0, Fit::Left, |served| match served.route {
+            "" => Cell::new(format!("{} (no route)", served.method), Role::Dim),
+            route => Cell::new(format!("{} {route}", served.method), Role::Text),
+        })
+        .column("STATUS", 6, Fit::Right, |served| Cell::new(served.status, if served.has_failed() { Role::Bad } else { Role::Text }))
+        .column("COUNT", 7, Fit::Right, |served| Cell::new(Count(served.count()), Role::Strong))
+        .column("P50", 7, Fit::Right, quantile(0.5))
+        .column("P95", 7, Fit::Right, quantile(0.95))
+        .column("P99", 7, Fit::Right, quantile(0.99))
+        .column("P99 HISTORY", 24, Fit::Right, |served| {
+            Cell::Bars(served.counter.history.iter().map(|(_, value)| *value).collect(), Role::Bytes)
+        })
+        .place(state, Tab::Http);
+    let copy = selected.map(|served| ("request", format!("{} {} {}", served.method, served.route, served.status)));
+    View { head, copy, ..View::new(list, cursor, empty) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tag;
+
+    #[test]
+    fn routes_may_have_commas() {
+        let tags = "http.request.method=GET,http.route=/orders/{id:range(1,100)},url.scheme=http";
+        assert_eq!(
+            ["http.request.method", "http.route", "url.scheme", "http", ""].map(|key| tag(tags, key)),
+            ["GET", "/orders/{id:range(1,100)}", "http", "", ""]
+        );
+        assert_eq!((tag("", "http.route"), tag("http.route=,,", "http.route")), ("", ",,"));
+    }
+}

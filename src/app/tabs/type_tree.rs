@@ -1,0 +1,43 @@
+//! What allocates objects of a type, or throws exceptions of one, as a call tree: from the outermost caller to the method that does.
+
+use super::cell::Cell;
+use super::list::{Fit, Placed, Table};
+use super::look::Look;
+use super::view::{Head, Role, Side, View};
+use crate::analysis::{Counts, SampleCount};
+use crate::app::call_tree::{TreeRow, short_name};
+use crate::app::pane::Tab;
+use crate::app::type_tree::TypeTree;
+use crate::model::Percent;
+
+/// The call tree that a tab shows; `show` makes a cell of what its events weigh.
+pub(super) fn view<'a>(look: Look<'a>, tab: Tab, stacks: &Counts<'_>, show: fn(u64, Role) -> Cell, head: Vec<Head>) -> View<'a> {
+    let all = stacks.samples().all_ns().max(1) as f64;
+    let share = move |count: SampleCount| count.all_ns() as f64 / all;
+    let rows = look.state.tree_rows(tab);
+    let Placed { list, cursor, selected } = Table::new(rows, |row: &TreeRow| row.path.clone())
+        .column("SELF", 8, Fit::Right, move |row| match row.node.own.all_ns() {
+            0 => Cell::EMPTY,
+            own => show(own, Role::Strong),
+        })
+        .column("TOTAL", 8, Fit::Right, move |row| show(row.node.total.all_ns(), Role::Text))
+        .column("SHARE", 6, Fit::Right, move |row| Cell::new(Percent(share(row.node.total)), Role::Text))
+        .column("", 12, Fit::Left, move |row| {
+            let (own, total) = (share(row.node.own), share(row.node.total));
+            Cell::Meter(vec![(own, Role::Events), ((total - own).max(0.0), Role::Bytes)])
+        })
+        .column("METHOD (CALL TREE)", 0, Fit::Name, |TreeRow { node, branch, .. }| {
+            Cell::Node(branch.clone(), short_name(&node.name).to_owned(), Role::Text)
+        })
+        .in_order(look.state, tab);
+    let selected = selected.map(|row| row.node.name);
+    let is_of_type = matches!(look.state.views.type_tree(tab), Some(TypeTree::Type(_)));
+    let has_events = stacks.samples().all() > 0;
+    let empty = if is_of_type && !has_events { "No stacks are distinguished for this type." } else { "No stack was recorded." };
+    View {
+        head,
+        side: selected.clone().map(|name| Side { wide: u16::MAX, ..Side::text(vec![vec![(name, Role::Accent)]]) }),
+        copy: selected.map(|name| ("method", name)),
+        ..View::new(list, cursor, empty)
+    }
+}

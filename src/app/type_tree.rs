@@ -1,0 +1,100 @@
+//! Call trees of what allocates objects of a type, or throws exceptions of one: a tab shows them in place of its list of types.
+
+use super::pane::Tab;
+use super::state::State;
+use crate::analysis::{AllocatedType, AllocationSnapshot, CallNode, Counts, Filter, SampleCount};
+
+/// How many nodes of a call tree are listed.
+const NODES: usize = 1000;
+
+/// Whose call tree is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TypeTree {
+    Type(String),
+    /// That of all types.
+    All,
+}
+
+impl State {
+    /// What the program allocates, as far as that is recorded.
+    pub(super) fn allocations(&self) -> Option<&AllocationSnapshot> {
+        self.analysis()?.snapshot.gc.allocations.as_ref()
+    }
+
+    /// Whether allocated types, or the call tree of one, are shown in place of collections.
+    pub(in crate::app) fn lists_allocations(&self) -> bool {
+        self.views.lists_allocations && self.allocations().is_some()
+    }
+
+    /// The allocated type whose call tree is shown.
+    pub(in crate::app) fn allocation_tree(&self) -> Option<&AllocatedType> {
+        match self.views.type_tree(Tab::Gc).filter(|_| self.lists_allocations())? {
+            TypeTree::Type(name) => self.allocations()?.top.iter().find(|kind| kind.name == *name),
+            TypeTree::All => None,
+        }
+    }
+
+    /// The events whose call tree a tab shows, by stack; `None` where it shows none.
+    pub(in crate::app) fn type_stacks(&self, tab: Tab) -> Option<Counts<'_>> {
+        if tab == Tab::Gc {
+            let name = &self.allocation_tree()?.full_name;
+            return Some(self.allocations()?.stacks.of(Some(name)));
+        }
+        let name = match self.views.type_tree(tab)? {
+            TypeTree::Type(name) => Some(name.as_str()),
+            TypeTree::All => None,
+        };
+        Some(self.analysis()?.snapshot.exceptions.stacks.of(name))
+    }
+
+    /// The nodes of the call tree, heaviest first.
+    pub(super) fn type_nodes(&self, tab: Tab) -> Vec<CallNode> {
+        self.type_stacks(tab).map(|stacks| stacks.call_tree(SampleCount::all_ns, NODES)).unwrap_or_default()
+    }
+
+    fn selected_type(&self, tab: Tab) -> Option<TypeTree> {
+        let view = self.view_of(tab).filter(|view| !view.list.is_empty())?;
+        Some(TypeTree::Type(view.list.id(view.cursor.at)))
+    }
+
+    fn show_type_tree(&mut self, tab: Tab, tree: Option<TypeTree>) {
+        self.views.type_trees[tab as usize] = tree;
+        self.views.expanded[tab as usize].clear();
+        self.views.first(tab);
+    }
+
+    /// Switches between collections and allocated types; from a call tree back to the types.
+    pub(in crate::app) fn toggle_allocations(&mut self) {
+        if !self.leave_allocation_tree() {
+            self.views.lists_allocations = !self.views.lists_allocations;
+            self.views.set_filter(Tab::Gc, Filter::default());
+            self.views.first(Tab::Gc);
+        }
+    }
+
+    /// Shows the call tree of the selected allocated type.
+    pub(in crate::app) fn open_allocation_tree(&mut self) {
+        if let Some(selected) = self.selected_type(Tab::Gc) {
+            self.show_type_tree(Tab::Gc, Some(selected));
+        }
+    }
+
+    /// Shows the allocated types again, the one whose call tree was shown selected; false where none was.
+    pub(in crate::app) fn leave_allocation_tree(&mut self) -> bool {
+        let shown = self.allocation_tree().map(|kind| kind.name.clone());
+        self.show_type_tree(Tab::Gc, None);
+        let Some(name) = shown else { return false };
+        self.views.select(Tab::Gc, name);
+        true
+    }
+
+    /// Exceptions by type, the call tree of the selected type, that of all, and types again.
+    pub(in crate::app) fn next_throw_tree(&mut self) {
+        let next = match self.views.type_tree(Tab::Exceptions) {
+            None => Some(self.selected_type(Tab::Exceptions).unwrap_or(TypeTree::All)),
+            Some(TypeTree::Type(_)) => Some(TypeTree::All),
+            Some(TypeTree::All) => None,
+        };
+        self.show_type_tree(Tab::Exceptions, next);
+    }
+}

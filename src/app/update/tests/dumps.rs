@@ -1,0 +1,119 @@
+//! Core dumps and perf maps, and actions that are not possible.
+
+use crate::app::test_app::{TestApp, process};
+use crate::app::{Effect, Msg, Overlay, Reply};
+use crate::ipc::{self, CommandCode, DumpFlags, DumpKind, DumpRequest, Failure, Hresult, PerfMapKind, RuntimeVersion, TargetPath};
+use crate::model::{Process, ProcessKey};
+
+#[test]
+fn a_dump_is_asked_about_and_no_is_the_default() {
+    let mut app = TestApp::populated(120, 40);
+    let key = ProcessKey { pid: 4242, started: 42_420 };
+    for harmless in ["d⏎", "dy", "dyyy", "d⎋", "dn", "dq", "d⇥⇥⏎⏎", "d→⇥→⏎⎋"] {
+        app.press(harmless);
+        assert_eq!(app.take_effects(), [], "{harmless}");
+        app.press("⎋⎋");
+    }
+    app.press("dy⏎");
+    let effects = app.take_effects();
+    let [Effect::Dump { key: asked, request, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    let path = TargetPath::new("/tmp/OrderService_4242_20261121_083021.dmp").unwrap();
+    let expected = DumpRequest { path, kind: DumpKind::Heap, flags: DumpFlags::default() };
+    assert_eq!((*asked, request), (key, &expected));
+    // One at a time.
+    app.press("d");
+    assert!(app.state.overlay.is_none());
+    assert!(app.said_last().contains("still busy with the heap dump"), "{:?}", app.said());
+}
+
+#[test]
+fn a_full_dump_needs_a_second_yes() {
+    let mut app = TestApp::populated(120, 40);
+    // To the types, to the last of them, to the buttons, to yes.
+    app.press("d⇥←←");
+    app.press("→⎋ d⇥→→ y⏎");
+    assert_eq!(app.take_effects(), []);
+    let Some(Overlay::Form(form)) = &app.state.overlay else { panic!("closed") };
+    assert!(form.armed && form.effects()[0].contains("Press again"));
+    // Anything else in between starts over.
+    app.press("⇤⇥y⏎");
+    assert_eq!(app.take_effects(), []);
+    app.press("⏎");
+    let effects = app.take_effects();
+    assert!(matches!(effects.as_slice(), [Effect::Dump { request, .. }] if request.kind == DumpKind::Full), "{effects:?}");
+}
+
+#[test]
+fn a_dump_path_is_whole_and_as_the_target_sees_it() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("d⇥⇥⌃u");
+    app.send(Msg::Paste("core\n.dmp\u{1b}[2J".to_owned()));
+    app.press("⏎⏎y⏎");
+    assert_eq!(app.take_effects(), []);
+    let Some(Overlay::Form(form)) = &app.state.overlay else { panic!("closed") };
+    assert_eq!(form.complaint.as_deref(), Some("Enter an absolute path, as the target sees it."));
+    let Reply::Text(path) = &form.questions[1].reply else { panic!("no text") };
+    assert_eq!(path.value(), "core .dmp [2J");
+    // To what else is written, a crash report, and the buttons.
+    app.press("⌃u/x/y⏎→⏎y⏎");
+    let effects = app.take_effects();
+    let [Effect::Dump { request, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!((request.path.as_str(), request.flags), ("/x/y", DumpFlags { crash_report: true, ..DumpFlags::default() }));
+}
+
+#[test]
+fn a_perf_map_is_turned_on_and_off() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("p⏎");
+    assert_eq!(app.take_effects(), []);
+    app.press("p⇥→→y⏎");
+    let effects = app.take_effects();
+    let [Effect::PerfMap { kind: Some(PerfMapKind::All), ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    app.send(Msg::JobDone { ticket: *ticket, result: Ok(crate::app::JobResult::default()) });
+    // What was turned on is offered to be turned off.
+    app.press("py⏎");
+    let effects = app.take_effects();
+    assert!(matches!(effects.as_slice(), [Effect::PerfMap { kind: None, .. }]), "{effects:?}");
+}
+
+#[test]
+fn what_cannot_be_done_says_why() {
+    for (filter, key, reason) in [
+        ("NodeAgent", "t", "it belongs to root"),
+        ("NodeAgent", "d", "it belongs to root"),
+        ("pwsh", "e", "diagnostics are switched off"),
+        ("ReportWorker", "p", "would crash it"),
+        ("no such process", "t", "No process is selected."),
+    ] {
+        let mut app = TestApp::populated(120, 40);
+        app.press("/");
+        app.send(Msg::Paste(filter.to_owned()));
+        app.press("⏎");
+        app.press(key);
+        assert_eq!(app.take_effects(), [], "{filter} {key}");
+        assert!(app.state.overlay.is_none());
+        assert!(app.said_last().contains(reason), "{filter} {key}: {:?}", app.said());
+    }
+}
+
+#[test]
+fn an_answer_counts_more_than_the_version() {
+    let opens = |process: Process, key: &str| {
+        let mut app = TestApp::new(120, 40);
+        app.send(Msg::Processes(vec![process]));
+        app.press(key);
+        if app.take_effects().is_empty() && app.state.overlay.is_none() { Err(app.said_last()) } else { Ok(()) }
+    };
+    let of = |version: Option<&str>| Process { runtime: version.map(RuntimeVersion::new), ..process(42, "Web") };
+    assert_eq!(opens(of(None), "p"), Ok(()), "only an answer can show it");
+    assert_eq!(opens(of(Some("3.1.32")), "e"), Err("This needs .NET 5; Web runs 3.1.32.".into()));
+    assert_eq!(opens(of(Some("3.1.32")), "p"), Err("This needs .NET 8; Web runs 3.1.32.".into()));
+    let answered = |version, hresult: Option<Hresult>| {
+        let mut process = of(Some(version));
+        let answer = hresult.map_or(Ok(ipc::Reply::Done), |hresult| Err(Failure::from(hresult).into()));
+        process.support.learn(CommandCode::EnablePerfMap, &answer);
+        opens(process, "p")
+    };
+    assert_eq!(answered("3.1.32", None), Ok(()));
+    assert_eq!(answered("9.0.7", Some(Hresult::UNKNOWN_COMMAND)), Err("This is not supported by this runtime; Web runs 9.0.7.".into()));
+}

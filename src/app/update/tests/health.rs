@@ -1,0 +1,228 @@
+//! What is wrong with watched processes.
+
+use std::time::Duration;
+
+use crate::analysis::{CollectionMarks, CountersSnapshot, GcMark, RequestDurations};
+
+use crate::app::test_app::{TestApp, published};
+use crate::app::{Column, Effect, HealthIssue, Msg, Tab, health_issues};
+use crate::diagnosis::Thresholds;
+use crate::model::{CpuLimit, CpuSupply, CpuUse};
+
+#[test]
+fn the_sick_one_of_several_is_seen_and_comes_first() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("W");
+    let well = || published(61.0, 4e6, 2.0, 3.0, 0.0);
+    app.publish(&[well(), published(700.0, 9e8, 41.0, 0.0, 0.0), well()]);
+    let sick: Vec<_> = app.state.list.rows().iter().filter(|row| row.word() == "GC time").map(|row| row.process.key).collect();
+    assert_eq!(sick.len(), 1);
+    app.press(">>>>");
+    assert_eq!(app.state.list.sort().column, Column::GcTime);
+    app.press("g");
+    assert_eq!(app.state.list.selected(), Some(sick[0]));
+    // A column that goes takes the order with it.
+    app.press("W");
+    assert_eq!(app.state.list.sort().column, Column::Cpu);
+}
+
+/// Who records the sick one to find out more sees why it is sick all the same, and finds it by either word.
+#[test]
+fn the_sick_one_stays_sick_while_it_is_recorded() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("w");
+    app.publish(&[published(700.0, 9e8, 41.0, 0.0, 0.0)]);
+    let sick = app.state.list.selected();
+    app.press("t");
+    let row = app.state.selected().unwrap();
+    assert_eq!((row.recording, row.word(), row.issue()), (true, "GC time", Some(HealthIssue::GcTime)));
+    for filter in ["/recording⏎", "/⌃uGC␣time⏎"] {
+        app.press(filter);
+        assert_eq!((app.state.list.len(), app.state.list.selected()), (1, sick), "{filter}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_found_in_the_figures_worst_first() {
+    use HealthIssue::{Exceptions, GcTime, Queue};
+    for (counters, expected) in [
+        (published(61.0, 4e6, 10.0, 50.0, 15.0), vec![]),
+        (published(61.0, 4e6, 10.1, 0.0, 0.0), vec![(GcTime, Tab::Gc, "10 % of the time in GC")]),
+        (
+            published(61.0, 4e6, 20.0, 900.0, 90.0),
+            vec![
+                (Exceptions, Tab::Exceptions, "900/s exceptions"),
+                (Queue, Tab::Threads, "90 work items wait"),
+                (GcTime, Tab::Gc, "20 % of the time in GC"),
+            ],
+        ),
+    ] {
+        let findings = health_issues(&counters, None, &Thresholds::default())
+            .into_iter()
+            .map(|issue| (issue, issue.finding(&counters, None, &Thresholds::default())));
+        let found: Vec<_> = findings.map(|(issue, finding)| (issue, finding.tab, finding.text)).collect();
+        assert!(found.iter().map(|(issue, tab, text)| (*issue, *tab, text.as_str())).eq(expected), "{found:?}");
+    }
+}
+
+#[test]
+fn induced_collections_and_compilation_are_found_where_they_go_on() {
+    let issues = |change: fn(&mut CountersSnapshot)| -> Vec<_> {
+        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+        change(&mut counters);
+        health_issues(&counters, None, &Thresholds::default())
+            .into_iter()
+            .map(|issue| (issue, issue.finding(&counters, None, &Thresholds::default()).text))
+            .collect()
+    };
+    let marks = |count: i64, is_induced| {
+        let mark = |number: i64| GcMark { at: 42_000_000_000 - number * 500_000_000, pause_ns: 1_000_000, generation: 2, is_induced };
+        CollectionMarks::Recorded((0..count).rev().map(mark).collect())
+    };
+    fn compiles(counters: &mut CountersSnapshot, seconds: usize) {
+        let mut counter = counters.counters[0].clone();
+        counter.name = "time-in-jit".to_owned();
+        let len = counter.history.len();
+        counter.history.iter_mut().enumerate().for_each(|(at, (_, value))| *value = if at + seconds < len { 0.0 } else { 300.0 });
+        counters.counters.push(counter);
+    }
+    assert_eq!(issues(|_| {}), []);
+    for (count, is_induced, found) in [(30, true, &["2/s induced GCs"][..]), (10, true, &[]), (30, false, &["2/s gen 2 collections"])] {
+        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+        counters.collections = marks(count, is_induced);
+        // Those that are induced are not found a second time.
+        counters.stats.collections[2] = Some(if count == 10 { 1.0 } else { 2.0 });
+        let issues: Vec<_> = health_issues(&counters, None, &Thresholds::default())
+            .into_iter()
+            .map(|issue| issue.finding(&counters, None, &Thresholds::default()).text)
+            .collect();
+        assert_eq!(issues, found);
+    }
+    assert_eq!(issues(|counters| compiles(counters, 4)), []);
+    assert_eq!(issues(|counters| compiles(counters, 5)), [(HealthIssue::JitTime, "30 % of a core is spent in JIT".to_owned())]);
+}
+
+#[test]
+fn requests_that_fail_or_take_long_are_found() {
+    // Failed requests and all of them, each second, and quantile 0.95 of their durations.
+    let issues = |failed: f64, all: f64, p95: [f64; 4]| -> Vec<String> {
+        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+        for (name, each) in [("failed-requests", failed), ("total-requests", all)] {
+            let mut counter = counters.counters[0].clone();
+            (counter.group, counter.name) = ("Microsoft.AspNetCore.Hosting".to_owned(), name.to_owned());
+            // What was before the watch counts for nothing.
+            counter.history = (0..12).map(|second| (second * 1_000_000_000, 1000.0 + second as f64 * each)).collect();
+            counters.counters.push(counter);
+        }
+        let interval = |p95| RequestDurations { at: 0, quantiles: Some([0.001, p95, 9.0]), count: 10, combinations: 1 };
+        counters.requests = p95.map(interval).to_vec();
+        health_issues(&counters, None, &Thresholds::default())
+            .into_iter()
+            .map(|issue| issue.finding(&counters, None, &Thresholds::default()).text)
+            .collect()
+    };
+    let fast = [0.5; 4];
+    assert_eq!(issues(0.0, 20.0, fast), [""; 0]);
+    assert_eq!(issues(1.0, 21.0, fast), [""; 0]);
+    assert_eq!(issues(0.4, 0.5, fast), [""; 0], "four of five are too few");
+    assert_eq!(issues(5.0, 20.0, fast), ["25 % of the requests fail"]);
+    assert_eq!(issues(0.0, 20.0, [0.1, 1.5, 2.0, 1.2]), ["p95 of requests 1.2 s"]);
+    assert_eq!(issues(0.0, 20.0, [5.0, 5.0, 0.9, 5.0]), [""; 0]);
+    // The usual recording has no requests: the profile that has them is named.
+    let finding = HealthIssue::FailedRequests.finding(&published(61.0, 4e6, 1.0, 0.0, 0.0), None, &Thresholds::default());
+    assert_eq!(TestApp::populated(120, 40).state.advice(&finding), "T, http: routes");
+}
+
+#[test]
+fn a_cpu_limit_that_throttles_and_a_machine_that_is_too_busy_are_found() {
+    // Milliseconds on a processor, without one, and of the whole machine, over 5 s; periods, and those that were throttled.
+    let found = |cpu_ms: u64, runnable_ms: Option<u64>, machine_ms, periods, throttled| {
+        let limit = CpuLimit { group: 1, cores: 0.2, periods, throttled };
+        let ms = Duration::from_millis;
+        let supply = CpuSupply { limit: (periods > 0).then_some(limit), machine: Some(ms(machine_ms)), ..CpuSupply::default() };
+        let cpu = Some(CpuUse { span: ms(5000), cpu: Some(ms(cpu_ms)), runnable: runnable_ms.map(ms), supply });
+        let (counters, thresholds) = (published(61.0, 4e6, 1.0, 0.0, 0.0), Thresholds::default());
+        let issues = health_issues(&counters, cpu, &thresholds).into_iter();
+        issues.map(|issue| (issue, issue.finding(&counters, cpu, &thresholds).text)).collect::<Vec<_>>()
+    };
+    let limited = |share| vec![(HealthIssue::CpuLimit, format!("throttled in {share} of periods, CPU limit 0.2 CPUs"))];
+    assert_eq!(found(1000, Some(3800), 1100, 50, 49), limited("98 %"));
+    assert_eq!(found(1000, None, 1100, 50, 13), limited("26 %"), "where times of threads are not measured");
+    assert_eq!(found(1000, Some(3800), 1100, 50, 6), limited("12 %"), "it is to blame for the waiting");
+    assert_eq!(found(1000, Some(100), 1100, 50, 12), [], "24 % of periods");
+    assert_eq!(found(1000, Some(3800), 1100, 9, 9), [], "too few periods, and no other process is to blame");
+    assert_eq!(found(20, Some(10), 900, 50, 49), [], "something else in its group is throttled");
+    let busy = "waits for CPU 75 % of the time; others use 1.8 CPUs".to_owned();
+    assert_eq!(found(1000, Some(3000), 10_000, 0, 0), [(HealthIssue::CpuWait, busy)]);
+    assert_eq!(found(9000, Some(27_000), 9_900, 0, 0), [], "it wants more CPUs than there are, and nothing else does");
+    assert_eq!(found(50, Some(300), 10_000, 0, 0), [], "it is rarely ready to run");
+    assert_eq!(found(20, None, 900, 50, 49), [], "it hardly runs, and whether it waits is not known");
+    let limit = CpuLimit { group: 1, cores: 0.2, periods: 50, throttled: 49 };
+    let unknown = CpuUse {
+        span: Duration::from_secs(5),
+        cpu: None,
+        runnable: Some(Duration::from_secs(9)),
+        supply: CpuSupply { limit: Some(limit), machine: Some(Duration::from_secs(20)), ..CpuSupply::default() },
+    };
+    assert_eq!((unknown.cores(), unknown.wait_share(), unknown.others()), (None, None, None));
+    let counters = published(61.0, 4e6, 1.0, 0.0, 0.0);
+    assert_eq!(health_issues(&counters, Some(unknown), &Thresholds::default()), [], "what it took is not known");
+}
+
+/// A limit is a fact also where it throttles nothing.
+#[test]
+fn a_cpu_limit_is_among_the_facts() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("w");
+    let effects = app.take_effects();
+    let [Effect::Watch { ticket, .. }] = effects[..] else { panic!("{effects:?}") };
+    let facts = |app: &TestApp| app.state.overview().unwrap().facts;
+    assert!(!facts(&app).iter().any(|fact| fact.label == "CPU limit"));
+    // Of nested groups the outer one has the higher limit, and what else is in it uses that up.
+    let outer = CpuLimit { group: 1, cores: 2.0, periods: 50, throttled: 9 };
+    let inner = CpuLimit { group: 2, cores: 0.5, periods: 50, throttled: 0 };
+    let supply = CpuSupply::of(&[inner, outer], None);
+    assert_eq!(supply.limit, Some(outer));
+    let cpu = CpuUse { supply, ..CpuUse::default() };
+    app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 1.0, 0.0, 0.0), cpu: Some(cpu) });
+    assert!(facts(&app).iter().any(|fact| (fact.label, fact.value.as_str()) == ("CPU limit", "0.5 CPUs")));
+}
+
+/// Few waits for locks may be long ones.
+#[test]
+fn threads_that_wait_for_locks_are_found_however_few_waits_there_are() {
+    let found = |contentions, lock_waiters| {
+        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+        (counters.stats.contentions, counters.lock_waiters) = (contentions, lock_waiters);
+        let issues = health_issues(&counters, None, &Thresholds::default()).into_iter();
+        issues.map(|issue| issue.finding(&counters, None, &Thresholds::default()).text).collect::<Vec<_>>()
+    };
+    let nothing: [&str; 0] = [];
+    assert_eq!(found(Some(20.0), Some(9.0)), ["9 threads at a time wait for locks"]);
+    assert_eq!(found(Some(20.0), Some(2.0)), nothing);
+    assert_eq!(found(Some(900.0), Some(2.0)), ["900/s lock contentions"]);
+    assert_eq!(found(Some(900.0), None), ["900/s lock contentions"]);
+    assert_eq!(found(None, None), nothing);
+}
+
+/// Slow requests end seldom.
+#[test]
+fn requests_that_are_sent_and_take_long_are_found() {
+    let found = |p95: &[Option<f64>]| {
+        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+        let interval = |(second, p95): (usize, &Option<f64>)| RequestDurations {
+            at: second as i64 * 1_000_000_000,
+            quantiles: p95.map(|p95| [0.1, p95, p95]),
+            count: 1,
+            combinations: 1,
+        };
+        counters.sent_requests = p95.iter().enumerate().map(interval).collect();
+        let issues = health_issues(&counters, None, &Thresholds::default()).into_iter();
+        issues.map(|issue| issue.finding(&counters, None, &Thresholds::default()).text).collect::<Vec<_>>()
+    };
+    let (slow, nothing): (_, [&str; 0]) = (Some(1.5), []);
+    assert_eq!(found(&[slow, None, slow, None, None, slow, None]), ["p95 of outgoing requests 1.5 s"]);
+    assert_eq!(found(&[slow, None, slow, None]), nothing);
+    assert_eq!(found(&[slow, slow, slow, Some(0.2)]), nothing);
+    assert_eq!(found(&[&[slow; 3][..], &[None; 15]].concat()), nothing, "long ago");
+}

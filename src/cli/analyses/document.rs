@@ -1,0 +1,49 @@
+//! What was found in a recording, with what is said of every recording.
+
+use std::io::Write;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::analysis::Snapshot;
+use crate::cli::args;
+use crate::cli::print;
+use crate::model::{Count, Stopwatch};
+
+/// The document of the command line contract, with the fields of what was found. Sizes are bytes where the name ends in `_bytes`, and times nanoseconds
+/// where it ends in `_ns`.
+#[derive(Serialize)]
+pub(in crate::cli) struct Document<T> {
+    duration_ms: u64,
+    dropped_events: u64,
+    /// Whether all of the recording could be read.
+    complete: bool,
+    #[serde(flatten)]
+    found: T,
+}
+
+impl<T: Serialize> Document<T> {
+    pub(in crate::cli) fn new(snapshot: &Snapshot, complete: bool, found: T) -> Self {
+        Self { duration_ms: snapshot.recorded_ns / 1_000_000, dropped_events: snapshot.totals.dropped, complete, found }
+    }
+
+    /// Prints it as JSON or as text, and a warning where events are missing.
+    pub(in crate::cli) fn print(
+        &self,
+        output: &args::Output,
+        write: impl FnOnce(&T, &mut dyn Write) -> std::io::Result<()>,
+    ) -> anyhow::Result<()> {
+        if output.json {
+            print::json(self)?;
+        } else {
+            print::text(|out| {
+                writeln!(out, "recorded {}", Stopwatch(Duration::from_millis(self.duration_ms)))?;
+                write(&self.found, out)
+            })?;
+        }
+        if self.dropped_events > 0 {
+            print::say(format_args!("the runtime dropped {} events: figures are too low", Count(self.dropped_events)));
+        }
+        Ok(())
+    }
+}

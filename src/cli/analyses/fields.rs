@@ -1,0 +1,98 @@
+//! Figures and texts by their names, as a JSON object or a row of a table.
+
+use std::io::Write;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::model::{Bytes, Count, Nanoseconds, SafeText};
+
+/// A figure or a text, by its name in JSON.
+pub(in crate::cli) type Field = (&'static str, Value);
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub(in crate::cli) enum Value {
+    Count(u64),
+    Bytes(u64),
+    Nanoseconds(u64),
+    Text(SafeText),
+    Counts(Counts),
+    /// Parts of what the row is of.
+    Rows(Vec<Fields>),
+    Missing,
+}
+
+impl Value {
+    pub(super) fn text(text: &str) -> Self {
+        Self::Text(SafeText::new(text))
+    }
+
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Self::Count(count) => Count(*count).to_string(),
+            Self::Bytes(bytes) => Bytes(*bytes).to_string(),
+            Self::Nanoseconds(ns) => Nanoseconds(*ns).to_string(),
+            Self::Text(text) => text.to_string(),
+            Self::Counts(Counts(counts)) => {
+                counts.iter().map(|(name, count)| format!("{name} ×{}", Count(*count))).collect::<Vec<_>>().join(", ")
+            }
+            // Method and bytes of the largest.
+            Self::Rows(rows) => {
+                let row = |row: &Fields| row.0.iter().take(2).map(|(_, value)| value.shown()).collect::<Vec<_>>().join(" ");
+                rows.iter().take(2).map(row).collect::<Vec<_>>().join(", ")
+            }
+            Self::Missing => "-".to_owned(),
+        }
+    }
+}
+
+/// How many of each.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::cli) struct Counts(pub(super) Vec<(String, u64)>);
+
+impl Serialize for Counts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, count)| (name, count)))
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::cli) struct Fields(pub(super) Vec<Field>);
+
+impl Serialize for Fields {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        self.0.iter().try_for_each(|(name, value)| map.serialize_entry(name, value))?;
+        map.end()
+    }
+}
+
+/// Writes rows of the same fields below a line of their names, with an empty line before; nothing where there are none.
+pub(in crate::cli) fn write_table(out: &mut dyn Write, rows: &[Fields]) -> std::io::Result<()> {
+    let Some(first) = rows.first() else { return Ok(()) };
+    let mut table = vec![first.0.iter().map(|(name, _)| title(name).to_uppercase()).collect::<Vec<_>>()];
+    table.extend(rows.iter().map(|row| row.0.iter().map(|(_, value)| value.shown()).collect()));
+    let is_text = |value: &Value| matches!(value, Value::Text(_) | Value::Counts(_) | Value::Rows(_));
+    let columns: Vec<(bool, usize)> = first
+        .0
+        .iter()
+        .enumerate()
+        .map(|(at, (_, value))| (is_text(value), table.iter().map(|row| row[at].chars().count()).max().unwrap_or(0)))
+        .collect();
+    writeln!(out)?;
+    for row in &table {
+        let cells = row
+            .iter()
+            .zip(&columns)
+            .map(|(cell, (is_text, width))| if *is_text { format!("{cell:<width$}") } else { format!("{cell:>width$}") });
+        writeln!(out, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
+    }
+    Ok(())
+}
+
+/// The title of a field: its name without its unit.
+pub(super) fn title(name: &str) -> String {
+    let name = name.strip_suffix("_ns").or_else(|| name.strip_suffix("_bytes")).unwrap_or(name);
+    name.replace('_', " ")
+}

@@ -1,0 +1,39 @@
+//! Exceptions by the stack that threw them.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use super::fields::{Counts, Value};
+use crate::analysis::TypeStacks;
+use crate::model::{Count, SafeText};
+
+/// Exceptions with the same stack.
+#[derive(Serialize)]
+pub(super) struct ThrownStack {
+    count: u64,
+    /// How many of each type.
+    types: Value,
+    /// Leaf first, from the method that throws.
+    frames: Vec<SafeText>,
+}
+
+/// The most frequent stacks, no more than `most`.
+pub(super) fn rows(stacks: &TypeStacks, most: usize) -> Vec<ThrownStack> {
+    let name = |number| SafeText::new(stacks.type_name(number).unwrap_or("other types")).to_string();
+    let groups = stacks.of(None).stacks(most).into_iter();
+    groups
+        .map(|group| ThrownStack {
+            count: group.samples.all(),
+            types: Value::Counts(Counts(group.threads.into_iter().map(|(number, count)| (name(number), count)).collect())),
+            frames: group.frames.iter().map(|frame| SafeText::new(frame)).collect(),
+        })
+        .collect()
+}
+
+impl ThrownStack {
+    pub(super) fn write_text(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        writeln!(out, "\n{} thrown: {}", Count(self.count), self.types.shown())?;
+        self.frames.iter().try_for_each(|frame| writeln!(out, "  at {frame}"))
+    }
+}

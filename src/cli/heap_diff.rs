@@ -1,0 +1,113 @@
+//! `diff BEFORE.gcdump AFTER.gcdump`: what changed on a heap, by type.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::args;
+use super::exit::{Exit, Failure};
+use super::heap::{known, read};
+use super::print;
+use crate::analysis::{HeapAmount, HeapChange, HeapSnapshot};
+use crate::model::{Bytes, Count, SafeText};
+
+#[derive(Serialize)]
+struct Document {
+    before: Heap,
+    after: Heap,
+    /// Types of which there are more or fewer objects, what grew most first.
+    types: Vec<Type>,
+    /// Types that changed as well.
+    other_types: usize,
+}
+
+#[derive(Serialize)]
+struct Heap {
+    file: SafeText,
+    objects: u64,
+    bytes: u64,
+    /// Why the figures may be wrong.
+    problems: Vec<String>,
+}
+
+/// Objects and bytes are null where a type is not among the 1000 that take most.
+#[derive(Serialize)]
+struct Type {
+    name: SafeText,
+    module: SafeText,
+    before: Amount,
+    after: Amount,
+    change_objects: Option<i64>,
+    /// At least so much where one of the amounts is not known.
+    change_bytes: i64,
+}
+
+#[derive(Serialize)]
+struct Amount {
+    objects: Option<u64>,
+    bytes: Option<u64>,
+}
+
+pub(super) fn run(before: &Path, after: &Path, arguments: &args::Diff) -> Result<Exit, Failure> {
+    if arguments.before_range.is_some() || arguments.after_range.is_some() {
+        return Err(Failure::usage("--before-range and --after-range are for nettrace files: a .gcdump file is of one moment"));
+    }
+    let (old, new) = (read(before)?.heap, read(after)?.heap);
+    let changes = new.changes_since(&old);
+    let document = Document {
+        before: heap(before, &old),
+        after: heap(after, &new),
+        types: changes.iter().take(arguments.count).map(changed).collect(),
+        other_types: changes.len().saturating_sub(arguments.count),
+    };
+    if arguments.output.json {
+        print::json(&document)?;
+    } else {
+        print::text(|out| write_text(out, &document))?;
+    }
+    for Heap { file, problems, .. } in [&document.before, &document.after] {
+        for problem in problems {
+            print::say(format_args!("{file}: {problem}"));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn heap(path: &Path, heap: &HeapSnapshot) -> Heap {
+    let problems = heap.problems.iter().map(ToString::to_string).collect();
+    Heap { file: SafeText::from_path(path), objects: heap.objects, bytes: heap.bytes, problems }
+}
+
+fn changed(change: &HeapChange<'_>) -> Type {
+    let amount = |amount: HeapAmount| match amount {
+        HeapAmount::Known { objects, bytes } => Amount { objects: Some(objects), bytes: Some(bytes) },
+        HeapAmount::AtMost(_) => Amount { objects: None, bytes: None },
+    };
+    Type {
+        name: SafeText::new(change.name),
+        module: SafeText::new(change.module),
+        before: amount(change.before),
+        after: amount(change.after),
+        change_objects: change.objects(),
+        change_bytes: change.bytes(),
+    }
+}
+
+fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
+    let Document { before, after, types, other_types } = document;
+    for (title, Heap { file, objects, bytes, .. }) in [("before", before), ("after", after)] {
+        writeln!(out, "{title:<8}{file}: {objects} objects, {} ({bytes} bytes)", Bytes(*bytes))?;
+    }
+    writeln!(out, "\n{:>12} {:>12} {:>12} {:>10}  TYPE", "CHANGE", "BEFORE", "AFTER", "OBJECTS")?;
+    for Type { name, module, before, after, change_objects, change_bytes } in types {
+        let bytes = |amount: &Amount| amount.bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
+        let objects = change_objects.map_or("-".to_owned(), |objects| format!("{objects:+}"));
+        let module = if module.is_empty() { String::new() } else { format!("  [{module}]") };
+        writeln!(out, "{change_bytes:>+12} {:>12} {:>12} {objects:>10}  {}{module}", bytes(before), bytes(after), known(name))?;
+    }
+    match *other_types {
+        0 => Ok(()),
+        more => writeln!(out, "{:>49}  and {} more (-n)", "", Count(more as u64)),
+    }
+}

@@ -1,0 +1,100 @@
+//! What the terminal can show, by the environment.
+
+use crate::tui::interprets_sequences;
+
+/// What a terminal can show, by the name in TERM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum TerminalKind {
+    /// ASCII without colors: a terminal of the 1970s, or one without capabilities. It takes the numbers of colors for other commands, such as blinking.
+    Plain,
+    /// ASCII and sixteen colors: the fonts of consoles have no braille. One of Windows that interprets no escape sequences is such a console.
+    Console,
+    /// Unicode and 256 colors.
+    Modern,
+}
+
+impl TerminalKind {
+    /// The kind of a name. Terminals of today have many names, so what is not known to be older is one of them; Windows has no names.
+    pub(super) fn of(term: Option<&str>) -> Self {
+        match term {
+            Some("" | "dumb") => Self::Plain,
+            Some(term) if term.strip_prefix("vt").is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit())) => Self::Plain,
+            Some("linux" | "ansi" | "cygwin") => Self::Console,
+            Some(term) if term.ends_with("-16color") => Self::Console,
+            _ => Self::Modern,
+        }
+    }
+
+    /// The same terminal where colors are required all the same: the sixteen that nearly every emulator of an old terminal has.
+    pub(super) fn with_colors(self) -> Self {
+        self.max(Self::Console)
+    }
+
+    /// The kind of this process's terminal.
+    pub(super) fn of_environment() -> Self {
+        let named = Self::of(term().as_deref());
+        if interprets_sequences() { named } else { named.min(Self::Console) }
+    }
+
+    /// In words, for a list of findings.
+    pub(super) fn describe(self) -> &'static str {
+        match self {
+            Self::Plain => "no colors, ASCII",
+            Self::Console => "16 colors, ASCII",
+            Self::Modern => "256 colors",
+        }
+    }
+}
+
+fn term() -> Option<String> {
+    std::env::var("TERM").ok()
+}
+
+/// Whether the terminal ignores a query that it does not support, rather than showing it as text.
+pub(super) fn answers_queries() -> bool {
+    term().is_some_and(|term| TerminalKind::of(Some(&term)) == TerminalKind::Modern)
+}
+
+/// Whether the background is light, by COLORFGBG: two or three of the sixteen colors, the background last.
+pub(super) fn has_light_background() -> Option<bool> {
+    let colors = std::env::var("COLORFGBG").ok()?;
+    let background: u8 = colors.rsplit(';').next()?.parse().ok()?;
+    Some(background == 7 || (9..16).contains(&background))
+}
+
+/// Whether the locale has more than ASCII. Without any locale the terminal is taken for a modern one.
+pub(super) fn speaks_utf8() -> bool {
+    let set = |name: &&str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set);
+    locale.is_none_or(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_terminals_have_kinds() {
+        let table = [
+            (TerminalKind::Plain, &["", "dumb", "vt52", "vt100", "vt220"][..]),
+            (TerminalKind::Console, &["linux", "ansi", "cygwin", "rxvt-16color"]),
+            (TerminalKind::Modern, &["xterm", "xterm-256color", "screen", "tmux-256color", "foot", "linux-256color", "vte-256color"]),
+        ];
+        for (kind, names) in table {
+            for name in names {
+                assert_eq!(TerminalKind::of(Some(name)), kind, "{name}");
+            }
+        }
+        assert_eq!(TerminalKind::of(None), TerminalKind::Modern);
+        for (kind, with_colors) in [
+            (TerminalKind::Plain, TerminalKind::Console),
+            (TerminalKind::Console, TerminalKind::Console),
+            (TerminalKind::Modern, TerminalKind::Modern),
+        ] {
+            assert_eq!(kind.with_colors(), with_colors);
+        }
+    }
+}

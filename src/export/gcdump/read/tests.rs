@@ -1,0 +1,209 @@
+//! Files of other writers, made after the specification; files of ours are in the tests of the parent.
+
+use super::*;
+use crate::analysis::{PathStep, RetainedType};
+use crate::wire::Put;
+use proptest::prelude::*;
+
+/// A node: type, size where it is not that of its type, address, targets.
+type Described<'a> = (i32, Option<i32>, u64, &'a [i32]);
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    out.put_u32(text.len() as u32);
+    out.put(text.as_bytes());
+}
+
+fn put_begin(out: &mut Vec<u8>, name: &str, version: u32, oldest_reader: u32) {
+    out.put(&[4, 4, 1]);
+    out.put_u32(version);
+    out.put_u32(oldest_reader);
+    put_text(out, name);
+    out.put_u8(6);
+}
+
+/// A number in five bytes, which is longer than it has to be.
+fn put_number(out: &mut Vec<u8>, value: i32) {
+    let byte = |bits: u32| (i64::from(value) >> bits) as u8 & 0x7f;
+    out.put(&[byte(28) | 0x80, byte(21) | 0x80, byte(14) | 0x80, byte(7) | 0x80, byte(0)]);
+}
+
+/// What PerfView writes: types with their sizes and modules, nodes, and how many objects one stands for.
+fn file(version: u32, oldest_reader: u32, types: &[(&str, i32, &str)], nodes: &[Described<'_>], multiplier: f32) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_text(&mut out, "!FastSerialization.1");
+    put_begin(&mut out, "GCHeapDump", version, 8);
+    put_begin(&mut out, "Graphs.MemoryGraph", 1, oldest_reader);
+    out.put_u64(0);
+    out.put_u32(0);
+    out.put_u32(types.len() as u32);
+    for (name, size, module) in types {
+        put_text(&mut out, name);
+        out.put_u32(*size as u32);
+        if module.is_empty() { out.put_u32(u32::MAX) } else { put_text(&mut out, module) }
+    }
+    let mut text = Vec::new();
+    out.put_u32(nodes.len() as u32);
+    for (number, (kind, size, _, targets)) in nodes.iter().enumerate() {
+        out.put_u32(text.len() as u32);
+        put_number(&mut text, kind << 1 | i32::from(size.is_some()));
+        size.iter().for_each(|size| put_number(&mut text, *size));
+        put_number(&mut text, targets.len() as i32);
+        targets.iter().for_each(|target| put_number(&mut text, target - number as i32));
+    }
+    out.put_u32(text.len() as u32);
+    out.put(&text);
+    out.put_u32(nodes.len() as u32);
+    nodes.iter().for_each(|(_, _, address, _)| out.put_u64(*address));
+    // Of 32 bits, as PerfView had it first; then the end of the graph and the same once more.
+    out.put(&[8, 0, 6, 0]);
+    out.put(&multiplier.to_le_bytes());
+    out.put(&1.0_f32.to_le_bytes());
+    out
+}
+
+const TYPES: [(&str, i32, &str); 10] = [
+    ("UNDEFINED", 0, ""),
+    ("[.NET Roots]", 0, ""),
+    ("[static vars]", 0, ""),
+    ("[static var Shop.Cache.s_all]", 0, ""),
+    ("[Pinned handles]", 0, ""),
+    ("Shop.Cache", 24, r"C:\shop\Shop.dll"),
+    ("Shop.Item[] (Ptrs,ElemSize=8)", -1, r"C:\shop\Shop.dll"),
+    ("Shop.Item[] (Bytes > 1K,Ptrs,ElemSize=8)", -1, r"C:\shop\Shop.dll"),
+    ("Shop.Item", 32, "/shop/Shop.dll"),
+    ("", 16, ""),
+];
+
+/// Roots; the cache, two arrays, an item; an object that was never described; one without a name of its type.
+const NODES: [Described<'static>; 10] = [
+    (1, None, 0, &[1, 3]),
+    (2, None, 0, &[2]),
+    (3, None, 0, &[4]),
+    (4, None, 0, &[9]),
+    (5, None, 0x100, &[5, 6]),
+    (6, Some(64), 0x200, &[7, 8]),
+    (7, Some(5000), 0x300, &[7]),
+    (8, None, 0x400, &[]),
+    (0, None, 0x500, &[]),
+    (9, None, 0x600, &[]),
+];
+
+fn words(of: &RetainedType) -> Vec<String> {
+    let step = |step: &PathStep| match step {
+        PathStep::Objects { name, .. } => name.clone(),
+        PathStep::Omitted(count) => count.to_string(),
+    };
+    of.paths.iter().map(|path| format!("{}: {}", path.root, path.steps.iter().map(step).collect::<Vec<_>>().join(" > "))).collect()
+}
+
+#[test]
+fn a_file_of_perfview_is_read() {
+    let dump = HeapDump::read(&file(10, 0, &TYPES, &NODES, 1.0)).unwrap();
+    let heap = &dump.heap;
+    assert_eq!((heap.objects, heap.bytes, heap.references), (5, 24 + 5064 + 32 + 16, 5));
+    let found: Vec<_> = heap.types.iter().map(|of| (of.name.as_str(), of.module.as_str(), of.objects, of.bytes)).collect();
+    let expected = [("Shop.Item[]", "Shop", 2, 5064), ("Shop.Item", "Shop", 1, 32), ("Shop.Cache", "Shop", 1, 24), ("", "", 1, 16)];
+    assert_eq!(found, expected, "types of one name are one, whatever is noted behind it");
+    assert_eq!((heap.problems.as_slice(), heap.is_whole()), (&[HeapProblem::TypesUnnamed(1)][..], true));
+    let retention = dump.retention().unwrap();
+    let of = |at: usize| retention.types[at].as_ref().unwrap();
+    assert_eq!([0, 1, 2, 3].map(|at| of(at).bytes), [5064, 32, 24 + 5064 + 32, 16]);
+    assert_eq!(words(of(1)), ["static variable Shop.Cache.s_all: Shop.Cache > Shop.Item[] > Shop.Item"]);
+    assert_eq!((words(of(3)), retention.unreached), (vec!["pinned handle: ".to_owned()], 0));
+}
+
+#[test]
+fn what_the_file_is_not_is_said() {
+    let refused = |bytes: &[u8]| HeapDump::read(bytes).unwrap_err();
+    for (bytes, words) in [
+        (b"Nettrace\x14\0\0\0!FastSerialization.1".to_vec(), "it is not a .gcdump file"),
+        (file(10, 0, &TYPES, &NODES, 1.0)[..99].to_vec(), "it is cut off or damaged: at byte 96: 4 bytes needed, 3 left"),
+        (file(7, 0, &TYPES, &NODES, 1.0), "it has version 7 of the format"),
+        (file(10, 1, &TYPES, &NODES, 1.0), ".NET Native"),
+        (file(10, 0, &TYPES[..9], &NODES, 1.0), "a type that is not in it"),
+        (file(10, 0, &TYPES, &NODES[..9], 1.0), "leads to no object"),
+        (file(10, 0, &TYPES, &[(5, None, 0x100, &[-1])], 1.0), "leads to no object"),
+    ] {
+        assert!(refused(&bytes).to_string().contains(words), "{words}: {}", refused(&bytes));
+    }
+    let mut other = Vec::new();
+    put_text(&mut other, "!FastSerialization.1");
+    put_begin(&mut other, "Trace", 4, 4);
+    assert_eq!(refused(&other), DumpError::NoDump);
+    assert_eq!((HeapDump::is_one(&other), HeapDump::is_one(&file(10, 0, &[], &[], 1.0)[..64])), (false, true));
+}
+
+#[test]
+fn a_sample_is_called_that() {
+    let dump = HeapDump::read(&file(10, 0, &TYPES, &NODES, 4.0)).unwrap();
+    assert_eq!(dump.heap.problems.last(), Some(&HeapProblem::Sampled(25)));
+    assert!(!dump.heap.is_exact() && dump.retention().is_some());
+    let dump = HeapDump::read(&file(10, 0, &TYPES, &NODES, 500.0)).unwrap();
+    assert!(dump.heap.problems.last().unwrap().to_string().contains(" less than 1 % "), "{:?}", dump.heap.problems);
+}
+
+/// A name of 3 KB for each of millions of roots would need more memory than there is.
+#[test]
+fn roots_of_one_type_share_their_name() {
+    let roots: Vec<Described<'_>> = (0..9).map(|_| (3, None, 0, &[9][..])).chain([(5, None, 0x100, &[][..])]).collect();
+    let dump = HeapDump::read(&file(10, 0, &TYPES, &roots, 1.0)).unwrap();
+    assert_eq!(words(dump.retention().unwrap().types[0].as_ref().unwrap()), ["static variable Shop.Cache.s_all: Shop.Cache"]);
+    let graph = format!("{:?}", dump.graph.unwrap());
+    assert_eq!(graph.matches("static variable Shop.Cache.s_all").count(), 1, "{graph}");
+}
+
+/// Descriptions that lie over one another would make a small file a large graph.
+#[test]
+fn references_take_bytes_of_the_file() {
+    let mut nodes: Vec<Described<'_>> = (1..=10).map(|address| (5, None, address, &[][..])).collect();
+    nodes[0].3 = &[0; 1000];
+    let mut bytes = file(10, 0, &TYPES, &nodes, 1.0);
+    assert_eq!(HeapDump::read(&bytes).unwrap().heap.references, 1000);
+    let second = [5010_u32, 5020].map(u32::to_le_bytes).concat();
+    let places = bytes.windows(8).position(|word| word == second).expect("where the second node is described");
+    // All are described as the first.
+    bytes[places..places + 9 * 4].fill(0);
+    assert!(HeapDump::read(&bytes).unwrap_err().to_string().contains("more references"));
+}
+
+/// dn-top's, dotnet-gcdump's and PerfView's, and one that is not known.
+#[test]
+fn groups_of_roots_are_called_the_same_whoever_wrote_them() {
+    for (groups, words) in [
+        (&["[StrongHandle]", "[strong Handles]", "[Strong handles]"][..], "strong handle"),
+        (&["[PinnedHandle]", "[pinning Handles]", "[Pinned handles]"], "pinned handle"),
+        (&["[FinalizerQueue]", "[finalizer Handles]"], "finalizer queue"),
+        (&["[local vars]"], "local variable"),
+        (&["[appdomain Shop]"], "appdomain Shop"),
+    ] {
+        assert!(groups.iter().all(|group| root(group, false).1 == words), "{words}");
+    }
+    assert_eq!(root("[static var A.b]", true), (0, "thread-static variable A.b".to_owned()));
+}
+
+proptest! {
+    #[test]
+    fn any_damage_is_an_error_or_a_graph(cut: prop::sample::Index, changes: Vec<(prop::sample::Index, u8)>) {
+        let whole = file(10, 0, &TYPES, &NODES, 1.0);
+        // All but the second multiplier is needed.
+        let cut = cut.index(whole.len());
+        prop_assert_eq!(HeapDump::read(&whole[..cut]).is_err(), cut < whole.len() - 4);
+        let mut bytes = whole;
+        changes.iter().take(8).for_each(|(at, byte)| *at.get_mut(&mut bytes) = *byte);
+        if let Ok(dump) = HeapDump::read(&bytes) {
+            let listed: u64 = dump.heap.types.iter().map(|of| of.objects).sum();
+            prop_assert!(listed + dump.heap.others.1 == dump.heap.objects && dump.heap.objects <= NODES.len() as u64);
+            dump.retention();
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_in_any_length(value: i32) {
+        for value in [value, value >> 8, value >> 16, value >> 24] {
+            let (mut short, mut long) = (Vec::new(), Vec::new());
+            super::super::put(&mut short, value);
+            put_number(&mut long, value);
+            prop_assert_eq!([short, long].map(|text| number(&mut Reader::new(&text)).unwrap()), [value; 2]);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! A recording and the CPU samples beside it in one stream of format 6, in the order of time: every event with everything that belongs to it.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use crate::analysis::MissingFrames;
+use crate::clr::EventKind;
+use crate::nettrace::{CollectorEncoder, Event, Loss, Metadata, Sink, Thread, ThreadId, TraceHeader};
+
+/// Most losses of a batch that are kept apart.
+const MOST_LOSSES: usize = 4096;
+
+/// CPU samples and what comes with them, in the order of time, as a stream of them gives them.
+pub trait Samples {
+    /// What the stream has in common.
+    fn header(&self) -> &TraceHeader;
+
+    /// Puts the next ones into a batch that is empty; `false` behind the last.
+    fn refill(&mut self, batch: &mut Batch) -> bool;
+
+    /// Whether what was read ended the way a whole stream does. To be asked behind the last.
+    fn is_complete(&self) -> bool;
+}
+
+/// Some events of a stream: a sink.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// Kinds of events that were not there before, in the order of their indexes.
+    kinds: Vec<Metadata>,
+    events: Vec<Entry>,
+    frames: Vec<u64>,
+    payloads: Vec<u8>,
+    /// Threads that lost events, and how many.
+    losses: Vec<(ThreadId, u32)>,
+}
+
+/// An event, and where its frames and its payload end.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    kind: u32,
+    thread: ThreadId,
+    timestamp: i64,
+    missing: Option<MissingFrames>,
+    frames: usize,
+    payload: usize,
+}
+
+/// How much was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Joined {
+    /// Events of the recording.
+    pub events: u64,
+    /// CPU samples beside it.
+    pub samples: u64,
+    /// Mappings, functions and times of threads that belong to these.
+    pub descriptions: u64,
+    /// Events that the recording and the samples lost. The stream has their numbers left out.
+    pub lost: u64,
+    /// Whether the samples end early.
+    pub samples_cut: bool,
+}
+
+impl fmt::Display for Joined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { events, samples, lost, samples_cut, .. } = self;
+        write!(f, "{events} events and {samples} CPU samples were written; the recording lost {lost} events")?;
+        if *samples_cut { f.write_str("; the file of the CPU samples ends early") } else { Ok(()) }
+    }
+}
+
+/// Writes both.
+pub(super) struct Join<'w> {
+    encoder: CollectorEncoder,
+    out: Box<dyn Write + 'w>,
+    error: Option<io::Error>,
+    is_v6: bool,
+    process: u32,
+    /// Ids by metadata index; that of what was not defined has none.
+    kinds: Vec<u32>,
+    samples: Option<Box<dyn Samples + 'w>>,
+    batch: Batch,
+    /// How many of the batch are written.
+    written: usize,
+    /// By metadata index of the samples' stream: the id, and whether it is of samples.
+    sample_kinds: Vec<(u32, bool)>,
+    /// The process that the samples are of, as they number it.
+    sampled: Option<u32>,
+    joined: Joined,
+}
+
+impl Batch {
+    /// Whether it has no event.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    fn clear(&mut self) {
+        self.kinds.clear();
+        self.events.clear();
+        self.frames.clear();
+        self.payloads.clear();
+        self.losses.clear();
+    }
+
+    fn frames(&self, at: usize) -> &[u64] {
+        let start = at.checked_sub(1).map_or(0, |before| self.events[before].frames);
+        &self.frames[start..self.events[at].frames]
+    }
+
+    fn payload(&self, at: usize) -> &[u8] {
+        let start = at.checked_sub(1).map_or(0, |before| self.events[before].payload);
+        &self.payloads[start..self.events[at].payload]
+    }
+}
+
+impl Sink for Batch {
+    fn metadata(&mut self, metadata: &Metadata) {
+        self.kinds.push(metadata.clone());
+    }
+
+    fn wants_order(&self, _metadata: &Metadata) -> bool {
+        true
+    }
+
+    fn ordered_event(&mut self, event: &Event<'_>) {
+        self.frames.extend(event.stack().into_iter().flat_map(|stack| stack.frames()));
+        self.payloads.extend_from_slice(event.payload);
+        let (frames, payload) = (self.frames.len(), self.payloads.len());
+        let (kind, thread, timestamp) = (event.metadata.index, event.thread(), event.timestamp());
+        let missing = event.labels().find_map(MissingFrames::of_label);
+        self.events.push(Entry { kind, thread, timestamp, missing, frames, payload });
+    }
+
+    fn ordered_loss(&mut self, loss: &Loss) {
+        let is_full = self.losses.len() >= MOST_LOSSES;
+        match self.losses.last_mut().filter(|_| is_full) {
+            // Of which thread they were does not matter that much.
+            Some((_, count)) => *count = count.saturating_add(loss.count),
+            None => self.losses.push((loss.capture_thread, loss.count)),
+        }
+    }
+}
+
+impl<'w> Join<'w> {
+    fn lose(&mut self, of: ThreadId, process: u32, count: u32) {
+        self.encoder.lose((if of.process == 0 { process } else { of.process }, of.thread), count);
+        self.joined.lost += u64::from(count);
+    }
+
+    /// Begins the stream of a recording with this header.
+    pub(super) fn new(header: &TraceHeader, out: Box<dyn Write + 'w>, samples: Option<Box<dyn Samples + 'w>>) -> Self {
+        // Readers take the time that a sample of the kernel stands for from there; that of the runtime's they measure.
+        let sampling_interval_ns = samples.as_ref().map_or(header.sampling_interval_ns, |samples| samples.header().sampling_interval_ns);
+        Self {
+            encoder: CollectorEncoder::new(&TraceHeader { sampling_interval_ns, ..*header }),
+            out,
+            error: None,
+            is_v6: header.format_version == 6,
+            process: header.process_id,
+            kinds: vec![0],
+            samples,
+            batch: Batch::default(),
+            written: 0,
+            sample_kinds: vec![(0, false)],
+            sampled: None,
+            joined: Joined::default(),
+        }
+    }
+
+    /// Writes all samples until a moment.
+    fn write_samples(&mut self, until: i64) {
+        loop {
+            while let Some(entry) = self.batch.events.get(self.written).copied() {
+                if entry.timestamp > until {
+                    return;
+                }
+                self.write_sample(entry);
+                self.written += 1;
+            }
+            self.batch.clear();
+            self.written = 0;
+            let Some(samples) = &mut self.samples else { return };
+            let has_more = samples.refill(&mut self.batch);
+            if !has_more {
+                self.joined.samples_cut = !samples.is_complete();
+                self.samples = None;
+            }
+            for (thread, count) in std::mem::take(&mut self.batch.losses) {
+                self.lose(thread, self.process, count);
+            }
+            if !has_more {
+                return;
+            }
+            for kind in &self.batch.kinds {
+                self.sample_kinds.push((self.encoder.metadata(kind, true), EventKind::of(kind) == EventKind::CpuSample));
+            }
+        }
+    }
+
+    fn write_sample(&mut self, Entry { kind, thread, timestamp, missing, .. }: Entry) {
+        let (kind, is_sample) = self.sample_kinds.get(kind as usize).copied().unwrap_or_default();
+        // In a container, the runtime has another number for its process than the kernel.
+        let of = *self.sampled.get_or_insert(thread.process);
+        let process = if thread.process == of && self.process != 0 { self.process } else { thread.process };
+        let (frames, payload) = (self.batch.frames(self.written), self.batch.payload(self.written));
+        let label = missing.map(|missing| (MissingFrames::LABEL, missing.word()));
+        self.encoder.event(kind, (process, thread.thread), timestamp, frames, label, payload);
+        let count = if is_sample { &mut self.joined.samples } else { &mut self.joined.descriptions };
+        *count += 1;
+        self.hand_over();
+    }
+
+    /// Gives away what there is enough of.
+    fn hand_over(&mut self) {
+        if !self.encoder.is_long() {
+            return;
+        }
+        // Stacks are held until then, by the encoder and by readers.
+        self.encoder.sequence_point();
+        let bytes = self.encoder.take();
+        self.put(&bytes);
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        if self.error.is_none() {
+            self.error = self.out.write_all(bytes).err();
+        }
+    }
+
+    /// Writes what is left.
+    pub(super) fn finish(mut self) -> io::Result<Joined> {
+        self.write_samples(i64::MAX);
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        self.out.write_all(&self.encoder.finish())?;
+        self.out.flush()?;
+        Ok(self.joined)
+    }
+}
+
+impl Sink for Join<'_> {
+    fn metadata(&mut self, metadata: &Metadata) {
+        self.kinds.push(self.encoder.metadata(metadata, self.is_v6));
+    }
+
+    fn wants_order(&self, _metadata: &Metadata) -> bool {
+        true
+    }
+
+    fn ordered_event(&mut self, event: &Event<'_>) {
+        self.write_samples(event.timestamp());
+        let kind = self.kinds.get(event.metadata.index as usize).copied().unwrap_or_default();
+        self.encoder.copy(kind, self.process, event);
+        self.joined.events += 1;
+        self.hand_over();
+    }
+
+    fn thread(&mut self, thread: &Thread) {
+        if !thread.name.is_empty() {
+            let process = if thread.id.process == 0 { self.process } else { thread.id.process };
+            self.encoder.name_thread((process, thread.id.thread), &thread.name);
+        }
+    }
+
+    fn ordered_loss(&mut self, loss: &Loss) {
+        self.lose(loss.capture_thread, self.process, loss.count);
+    }
+}

@@ -1,0 +1,98 @@
+//! CPU limits of control groups, which hold back whatever is in them.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path};
+
+use crate::model::CpuLimit;
+
+/// Most control groups that are looked at, from that of the process upwards.
+const DEEPEST: usize = 16;
+
+/// The limits of the control groups of a process, by the text of `/proc/PID/cgroup`, with the control groups mounted at `root`: the innermost first.
+/// Counts are since the groups were made (kernel, `Documentation/admin-guide/cgroup-v2.rst` and `scheduler/sched-bwc.rst`).
+pub(super) fn limits(root: &Path, cgroup: &[u8]) -> Vec<CpuLimit> {
+    let text = String::from_utf8_lossy(cgroup);
+    let lines = || text.lines().filter_map(|line| line.split_once(':').and_then(|(_, rest)| rest.split_once(':')));
+    // Of the first generation each controller has a tree of its own.
+    let first = lines().find(|(controllers, _)| controllers.split(',').any(|controller| controller == "cpu"));
+    let (mount, path) = match first.or_else(|| lines().find(|(controllers, _)| controllers.is_empty())) {
+        Some(("", path)) => (root.to_owned(), path),
+        Some((controllers, path)) => {
+            ([root.join("cpu"), root.join(controllers)].into_iter().find(|mount| mount.is_dir()).unwrap_or_default(), path)
+        }
+        None => return Vec::new(),
+    };
+    let below = Path::new(path.trim_start_matches('/'));
+    // A group outside of what is mounted here is shown with `..`.
+    // One that is not mounted here has other groups above it than those that are.
+    if !below.components().all(|part| matches!(part, Component::Normal(_))) || !mount.join(below).is_dir() {
+        return Vec::new();
+    }
+    below.ancestors().take(DEEPEST).filter_map(|path| limit(&mount.join(path))).collect()
+}
+
+fn limit(folder: &Path) -> Option<CpuLimit> {
+    let read = |name: &str| {
+        let mut text = String::new();
+        File::open(folder.join(name)).ok()?.take(4096).read_to_string(&mut text).ok()?;
+        Some(text)
+    };
+    let text = read("cpu.max").or_else(|| Some(format!("{} {}", read("cpu.cfs_quota_us")?.trim(), read("cpu.cfs_period_us")?)))?;
+    let (quota, period) = text.trim().split_once(' ')?;
+    // Without a limit: `max`, or -1.
+    let (quota, period) = (quota.parse::<u64>().ok()?, period.parse::<u64>().ok().filter(|period| *period > 0)?);
+    let stat = read("cpu.stat")?;
+    let of = |name: &str| stat.lines().filter_map(|line| line.split_once(' ')).find(|(key, _)| *key == name)?.1.parse().ok();
+    let group = folder.metadata().ok()?.ino();
+    Some(CpuLimit { group, cores: quota as f64 / period as f64, periods: of("nr_periods")?, throttled: of("nr_throttled")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn group(root: &Path, path: &str, files: &[(&str, &str)]) {
+        let folder = root.join(path);
+        fs::create_dir_all(&folder).unwrap();
+        files.iter().for_each(|(name, text)| fs::write(folder.join(name), text).unwrap());
+    }
+
+    #[test]
+    fn limits_of_both_generations_are_found() {
+        let place = tempfile::tempdir().unwrap();
+        let stat = ("cpu.stat", "usage_usec 9\nnr_periods 40\nnr_throttled 38\nthrottled_usec 9\n");
+        group(place.path(), "pod/app", &[("cpu.max", "50000 100000\n"), stat]);
+        group(place.path(), "pod", &[("cpu.max", "max 100000\n"), stat]);
+        let group_of = |path: &str| place.path().join(path).metadata().unwrap().ino();
+        let half = CpuLimit { group: group_of("pod/app"), cores: 0.5, periods: 40, throttled: 38 };
+        assert_eq!(limits(place.path(), b"0::/pod/app\n"), [half]);
+        group(place.path(), "pod", &[("cpu.max", "200000 100000\n"), ("cpu.stat", "nr_periods 7\nnr_throttled 0\n")]);
+        assert_eq!(
+            limits(place.path(), b"0::/pod/app\n"),
+            [half, CpuLimit { group: group_of("pod"), cores: 2.0, periods: 7, throttled: 0 }]
+        );
+        group(place.path(), "cpu/app", &[("cpu.cfs_quota_us", "50000\n"), ("cpu.cfs_period_us", "100000\n"), stat]);
+        group(place.path(), "cpu", &[("cpu.cfs_quota_us", "-1\n"), ("cpu.cfs_period_us", "100000\n"), stat]);
+        assert_eq!(limits(place.path(), b"3:memory:/x\n1:cpu,cpuacct:/app\n0::/pod\n"), [CpuLimit { group: group_of("cpu/app"), ..half }]);
+    }
+
+    #[test]
+    fn what_is_no_limit_is_none() {
+        let place = tempfile::tempdir().unwrap();
+        let limited = [("cpu.max", "50000 100000\n"), ("cpu.stat", "nr_periods 1\nnr_throttled 1\n")];
+        group(place.path(), "", &limited);
+        assert_eq!(limits(place.path(), b"0::/of/another/mount\n"), [], "the limit of the root is not its own");
+        assert_eq!(limits(place.path(), b"0::/\n").len(), 1);
+        limited.iter().for_each(|(name, _)| fs::remove_file(place.path().join(name)).unwrap());
+        group(place.path(), "app", &[("cpu.max", "50000 0\n"), ("cpu.stat", "nr_periods 1\nnr_throttled 1\n")]);
+        group(place.path(), "cut", &[("cpu.max", "50000 100000\n"), ("cpu.stat", "nr_periods\n")]);
+        for text in ["", "0::/app", "0::/cut", "0::/../app", "0::/none", "nonsense", "1:cpu:/app", "0::"] {
+            assert_eq!(limits(place.path(), text.as_bytes()), [], "{text}");
+        }
+        assert_eq!(limits(place.path(), &[b"0::/".as_slice(), &b"a/".repeat(5000)].concat()), []);
+    }
+}

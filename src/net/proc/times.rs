@@ -1,0 +1,76 @@
+//! How long threads ran, and how long they waited for a processor.
+
+use std::io;
+use std::time::Duration;
+
+use procfs::FromRead;
+use procfs::process::Stat;
+
+use super::{Identity, Proc, parse, words};
+use crate::model::{SafeText, ThreadUse};
+
+impl Proc {
+    /// What the threads of a process took of the processors so far, no more than `most`, by the number that they have in the innermost pid namespace.
+    pub(crate) fn thread_times(&self, pid: u32, most: usize) -> io::Result<Vec<ThreadUse>> {
+        let tasks = format!("{pid}/task");
+        let mut times = Vec::new();
+        self.each_thread(&tasks, |tid, folder| {
+            // Exact times first: where a thread that is still there has none, the kernel does not measure them.
+            let exact = self.scheduled(folder);
+            // A thread that has ended has no times any more.
+            if let Ok(comm) = self.read(&format!("{folder}/comm"), 64)
+                && let Ok(bytes) = self.read(&format!("{folder}/stat"), 8192)
+                && let Ok(Stat { utime, stime, state, .. }) = Stat::from_read(bytes.as_slice())
+                && let Ok(Identity { ns_pid, .. }) = self.identity_of(folder, tid)
+            {
+                let ticks = Duration::from_secs_f64((utime + stime) as f64 / procfs::ticks_per_second() as f64);
+                times.push(ThreadUse {
+                    thread: ns_pid.into(),
+                    name: SafeText::from_bytes(comm.trim_ascii_end()),
+                    cpu: exact.map_or(ticks, |(cpu, _)| cpu),
+                    runnable: exact.map(|(_, runnable)| runnable),
+                    state,
+                });
+            }
+            times.len() < most
+        })?;
+        Ok(times)
+    }
+
+    /// By thread: the time that it had on a processor, and the time that it waited for one; of no more than `most` threads. Those of which the kernel does
+    /// not measure that are left out.
+    pub(crate) fn scheduled_threads(&self, pid: u32, most: usize) -> io::Result<Vec<(u32, [Duration; 2])>> {
+        let mut times = Vec::new();
+        self.each_thread(&format!("{pid}/task"), |tid, folder| {
+            times.extend(self.scheduled(folder).map(|(cpu, runnable)| (tid, [cpu, runnable])));
+            times.len() < most
+        })?;
+        Ok(times)
+    }
+
+    /// The time that the thread of a folder had on a processor, and the time that it waited for one (kernel, `Documentation/scheduler/sched-stats.rst`).
+    /// `None` where the kernel does not measure them: it shows zeros then.
+    fn scheduled(&self, folder: &str) -> Option<(Duration, Duration)> {
+        let text = self.read(&format!("{folder}/schedstat"), 128).ok()?;
+        let mut values = words(&text).map_while(parse::<u64>);
+        let (cpu, runnable) = values.next().zip(values.next())?;
+        (cpu > 0).then(|| (Duration::from_nanos(cpu), Duration::from_nanos(runnable)))
+    }
+
+    /// Time of a process on processors so far, also that of its threads that have ended (`proc_pid_stat(5)`).
+    pub(crate) fn cpu_time(&self, pid: u32) -> io::Result<Duration> {
+        let Stat { utime, stime, .. } = self.stat(pid)?;
+        Ok(Duration::from_secs_f64(utime.saturating_add(stime) as f64 / procfs::ticks_per_second() as f64))
+    }
+
+    /// Time of all processors together that was not idle since boot, what a hypervisor took for others included (`proc_stat(5)`).
+    pub(crate) fn machine_busy(&self) -> io::Result<Duration> {
+        let bytes = self.read("stat", 2048)?;
+        let line = bytes.split(|byte| *byte == b'\n').next().and_then(|line| line.strip_prefix(b"cpu ")).unwrap_or_default();
+        let values: Vec<u64> = words(line).map_while(parse::<u64>).collect();
+        // user, nice, system, idle, waiting for devices, interrupts, soft interrupts, stolen.
+        let [user, nice, system, _, _, interrupts, soft, stolen, ..] = values[..] else { return Err(io::ErrorKind::InvalidData.into()) };
+        let ticks = [user, nice, system, interrupts, soft, stolen].into_iter().fold(0, u64::saturating_add);
+        Ok(Duration::from_secs_f64(ticks as f64 / procfs::ticks_per_second() as f64))
+    }
+}

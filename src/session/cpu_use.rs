@@ -1,0 +1,146 @@
+//! What a watched process takes of the processors, and what keeps it from taking more: over the latest seconds, from looks at /proc.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use foldhash::HashMap;
+use tokio::time::Instant;
+
+use super::threads::limits_since;
+use crate::model::{CpuLimit, CpuSupply, CpuUse};
+use crate::net::client::Client;
+
+/// What is told covers about this time, so that a burst is no finding.
+const SPAN: Duration = Duration::from_secs(5);
+/// From so many threads on, these are not looked at. A look reads one small file for each.
+const MOST: usize = 512;
+
+/// The latest looks at a process.
+#[derive(Debug, Default)]
+pub(super) struct CpuMonitor {
+    /// By thread, at the latest look: the time on a processor, and the time without one. `None` before the first look.
+    threads: Option<HashMap<u32, [Duration; 2]>>,
+    /// The time without a processor, of all threads together, since the first look.
+    runnable: Duration,
+    /// Oldest first.
+    looks: VecDeque<Look>,
+}
+
+#[derive(Debug)]
+struct Look {
+    at: Instant,
+    /// Time on processors since the process started.
+    cpu: Option<Duration>,
+    /// `None` where the kernel does not measure the times of threads, or where there are too many.
+    runnable: Option<Duration>,
+    limits: Vec<CpuLimit>,
+    machine: Option<Duration>,
+}
+
+impl CpuMonitor {
+    /// Looks once more; `None` where /proc does not show the process.
+    pub(super) fn look(&mut self, client: &Client) -> Option<CpuUse> {
+        self.take(Instant::now(), client.cpu_time(), client.scheduled_threads(MOST), client.cpu_limits(), client.machine_busy())
+    }
+
+    fn take(
+        &mut self,
+        at: Instant,
+        cpu: Option<Duration>,
+        threads: Vec<(u32, [Duration; 2])>,
+        limits: Vec<CpuLimit>,
+        machine: Option<Duration>,
+    ) -> Option<CpuUse> {
+        // Of a part of them it cannot be told which threads are new.
+        let runnable = (!threads.is_empty() && threads.len() < MOST).then(|| self.wait(&threads));
+        if runnable.is_none() {
+            self.threads = None;
+        }
+        while self.looks.get(1).is_some_and(|next| at.duration_since(next.at) >= SPAN) {
+            self.looks.pop_front();
+        }
+        self.looks.push_back(Look { at, cpu, runnable, limits, machine });
+        self.latest()
+    }
+
+    /// Adds how long each thread waited since the look before. How long one that has ended did since then is not known.
+    fn wait(&mut self, threads: &[(u32, [Duration; 2])]) -> Duration {
+        let before = self.threads.replace(threads.iter().copied().collect());
+        for (thread, now) in threads.iter().filter(|_| before.is_some()) {
+            let before = before.as_ref().and_then(|before| before.get(thread)).copied().unwrap_or_default();
+            // Another thread may have its number now.
+            let is_same = before[0] <= now[0] && before[1] <= now[1];
+            self.runnable += if is_same { now[1] - before[1] } else { now[1] };
+        }
+        self.runnable
+    }
+
+    /// From the oldest look to the latest.
+    fn latest(&self) -> Option<CpuUse> {
+        let (oldest, newest) = (self.looks.front()?, self.looks.back()?);
+        let is_known = newest.runnable.is_some() || !newest.limits.is_empty();
+        let difference = |(now, before): (Duration, Duration)| now.saturating_sub(before);
+        let cpu = newest.cpu.zip(oldest.cpu).map(difference);
+        let measured = self.looks.iter().all(|look| look.runnable.is_some());
+        let runnable = newest.runnable.zip(oldest.runnable).filter(|_| measured).map(difference);
+        let (mut first, mut limits) = (Vec::new(), Vec::new());
+        for look in &self.looks {
+            limits = limits_since(&mut first, look.limits.clone());
+        }
+        let machine = newest.machine.zip(oldest.machine).map(difference);
+        let span = newest.at.duration_since(oldest.at);
+        is_known.then(|| CpuUse { span, cpu, runnable, supply: CpuSupply::of(&limits, machine) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn what_it_took_over_the_latest_seconds_is_told() {
+        let (begin, mut monitor) = (Instant::now(), CpuMonitor::default());
+        // Milliseconds of the process, and of each thread with and without a processor.
+        let mut look = |second: u32, cpu: u32, threads: &[(u32, u32, u32)], throttled| {
+            let threads = threads.iter().map(|(thread, cpu, runnable)| (*thread, [*cpu * MS, *runnable * MS])).collect();
+            let limit = CpuLimit { group: 1, cores: 0.5, periods: u64::from(second) * 10, throttled };
+            monitor.take(begin + second * 1000 * MS, Some(cpu * MS), threads, vec![limit], Some(second * 1500 * MS))
+        };
+        let first = look(1, 20_000, &[(1, 9000, 100)], 7).unwrap();
+        assert_eq!(
+            (first.span, first.cpu, first.runnable),
+            (Duration::ZERO, Some(Duration::ZERO), Some(Duration::ZERO)),
+            "what was before the watch does not count"
+        );
+        // The second thread is new; the first ends, and others come and go unseen.
+        look(2, 20_300, &[(1, 9200, 400), (2, 100, 200)], 8);
+        let found = look(3, 21_500, &[(2, 200, 400)], 17).unwrap();
+        assert_eq!((found.span, found.cpu, found.runnable), (2000 * MS, Some(1500 * MS), Some(700 * MS)));
+        assert_eq!(found.supply.limit.map(|limit| (limit.periods, limit.throttled)), Some((20, 10)));
+        assert_eq!((found.supply.machine, found.others()), (Some(3000 * MS), Some(0.75)));
+        for second in 4..=20 {
+            look(second, 21_500, &[(2, 200, 400)], 17);
+        }
+        let later = look(21, 22_000, &[(2, 700, 400)], 17).unwrap();
+        assert_eq!(
+            (later.span, later.cpu, later.runnable),
+            (5000 * MS, Some(500 * MS), Some(Duration::ZERO)),
+            "only the latest seconds count"
+        );
+    }
+
+    #[test]
+    fn what_is_not_measured_is_not_told() {
+        let (begin, mut monitor) = (Instant::now(), CpuMonitor::default());
+        assert_eq!(monitor.take(begin, None, Vec::new(), Vec::new(), Some(MS)), None);
+        let limit = CpuLimit { group: 1, cores: 0.5, periods: 1, throttled: 1 };
+        let limited = monitor.take(begin + 1000 * MS, None, Vec::new(), vec![limit], None).unwrap();
+        assert_eq!((limited.cpu, limited.cores(), limited.runnable, limited.supply.machine), (None, None, None, None));
+        let many: Vec<_> = (0..MOST as u32).map(|thread| (thread, [MS, MS])).collect();
+        let many = monitor.take(begin + 2000 * MS, Some(MS), many, vec![limit], Some(MS)).unwrap();
+        assert_eq!((many.runnable, many.wait_share()), (None, None), "more threads than are looked at");
+        assert_eq!(limited.supply.limit, Some(limit.since(limit)), "it has just been moved to this group");
+    }
+}

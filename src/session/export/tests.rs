@@ -1,0 +1,151 @@
+//! Exports of recordings, of the CPU samples beside them, and those that are given up.
+
+use super::*;
+use crate::analysis::CpuStack;
+use crate::export::CpuTrace;
+use crate::nettrace::{Encoder, ThreadId, TraceHeader, UtcTime};
+
+struct Full;
+
+impl Write for Full {
+    fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::StorageFull.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A recording of some megabytes.
+fn capture(folder: &Path) -> PathBuf {
+    let packed = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/captures/net9-heavy-norundown.nettrace.xz");
+    let path = folder.join("a.nettrace");
+    let mut packed = xz2::read::XzDecoder::new(std::fs::File::open(packed).unwrap());
+    io::copy(&mut packed, &mut std::fs::File::create(&path).unwrap()).unwrap();
+    path
+}
+
+fn options(format: TraceFormat) -> Options {
+    Options { format, part: Part::default(), calls: false, tasks: false, number: 0 }
+}
+
+#[test]
+fn what_cannot_be_written_is_not_read_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = capture(folder.path());
+    let size = path.metadata().unwrap().len();
+    for format in [TraceFormat::Perfetto, TraceFormat::Csv, TraceFormat::Chromium] {
+        let mut bytes = 0;
+        let mut reported = |now| {
+            bytes = now;
+            true
+        };
+        let [source] = <[_; 1]>::try_from(Source::find(&path, &[], &options(format)).unwrap()).ok().unwrap();
+        let recording = source.read(0, &mut reported).unwrap();
+        let mut out = BufWriter::with_capacity(4096, Full);
+        let written = write(vec![recording], &options(format), &mut out, &mut reported).unwrap();
+        assert_eq!(written.unwrap_err().kind(), io::ErrorKind::StorageFull, "{format:?}");
+        // The first pass is whole.
+        assert!(bytes >= size && bytes < size + size / 2, "{format:?}: {bytes} of {size}");
+    }
+}
+
+#[test]
+fn what_is_given_up_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = capture(folder.path());
+    let size = path.metadata().unwrap().len();
+    for end in [0, size / 2, size + size / 2] {
+        let out = folder.path().join("out");
+        let given_up =
+            export(std::slice::from_ref(&path), &options(TraceFormat::Perfetto), &Destination::File(out.clone()), &mut |bytes, total| {
+                assert_eq!(total, 2 * size);
+                bytes < end
+            });
+        assert!(matches!(given_up, Err(ExportError::GivenUp)), "{given_up:?}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "the recording alone");
+    }
+}
+
+/// Also while only samples are left to be read.
+#[test]
+fn what_is_given_up_among_the_samples_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = with_samples(folder.path(), 0);
+    let calls = |most: u32| {
+        let mut calls = 0;
+        let mut go_on = |_, _| {
+            calls += 1;
+            calls <= most
+        };
+        let out = folder.path().join("out");
+        let result = export(std::slice::from_ref(&path), &options(TraceFormat::Nettrace), &Destination::File(out), &mut go_on);
+        (result, calls)
+    };
+    let (whole, all) = calls(u32::MAX);
+    let samples = whole.unwrap().into_iter().map(|exported| exported.samples).collect::<Vec<_>>();
+    assert_eq!(samples, [Some(folder.path().join("a.cpu.nettrace"))]);
+    std::fs::remove_file(folder.path().join("out")).unwrap();
+    for most in 0..all {
+        let (given_up, _) = calls(most);
+        assert!(matches!(given_up, Err(ExportError::GivenUp)), "{most} of {all}: {given_up:?}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "the recording and its samples");
+    }
+}
+
+const STARTED: i64 = 1_000_000_000;
+
+/// A recording without events, and beside it samples of one function, at 1, 2 and 3 s of the recording, whose file begins so much later.
+fn with_samples(folder: &Path, later: i64) -> PathBuf {
+    let path = folder.join("a.nettrace");
+    let mut encoder = Encoder::new(TraceHeader { sync_ticks: STARTED, process_id: 42, ..TraceHeader::default() });
+    encoder.end();
+    std::fs::write(&path, encoder.take()).unwrap();
+    let (sync_utc, sync_ticks) = (Some(UtcTime::from_unix_ms(0)), STARTED + later);
+    let header = TraceHeader { sync_utc, sync_ticks, ..TraceHeader::default() };
+    let mut trace = CpuTrace::new(&header, 42, "shop");
+    trace.mapping(0x1000..0x2000, 0, b"/lib/libz.so");
+    let sample = |at| CpuStack { thread: ThreadId::of(43), at, kernel: &[], user: &[0x1010], missing: None };
+    (1..=3).for_each(|second| trace.sample(&sample(STARTED + second * 1_000_000_000)));
+    let mut bytes = trace.write_until(i64::MAX);
+    trace.function(0x1000, 0x100, "inflate");
+    bytes.extend(trace.finish());
+    std::fs::write(folder.join("a.cpu.nettrace"), bytes).unwrap();
+    path
+}
+
+#[test]
+fn cpu_samples_beside_a_recording_are_exported_with_it() {
+    let read = |paths: &[&Path], options: &Options, out: &Path| {
+        let paths: Vec<_> = paths.iter().map(|path| path.to_path_buf()).collect();
+        let read = export(&paths, options, &Destination::File(out.to_owned()), &mut |_, _| true).unwrap();
+        let bytes = std::fs::read(out).unwrap();
+        std::fs::remove_file(out).unwrap();
+        (read.into_iter().map(|read| read.path).collect::<Vec<_>>(), bytes)
+    };
+    for later in [-300_000_000, 0, 300_000_000] {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, out) = (with_samples(folder.path(), later), folder.path().join("out"));
+        let samples = folder.path().join("a.cpu.nettrace");
+        let (files, folded) = read(&[&path], &options(TraceFormat::Folded), &out);
+        assert_eq!((files, String::from_utf8(folded).unwrap().trim()), (vec![samples.clone()], "thread 42/43;inflate 3"), "{later}");
+        // Times are those of the recording.
+        let window = 1_900_000_000..=2_100_000_000;
+        let part = Options { part: Part { window, ..Part::default() }, ..options(TraceFormat::Folded) };
+        assert_eq!(String::from_utf8(read(&[&path], &part, &out).1).unwrap().trim(), "thread 42/43;inflate 1", "{later}");
+        for format in [TraceFormat::Speedscope, TraceFormat::Pprof] {
+            assert_eq!(read(&[&path], &options(format), &out).0, std::slice::from_ref(&samples), "{format:?}");
+        }
+        let perfetto = options(TraceFormat::Perfetto);
+        let (files, trace) = read(&[&path], &perfetto, &out);
+        assert_eq!(files, [path.clone(), samples.clone()]);
+        // Once, where they are named as well.
+        assert_eq!(read(&[&path, &folder.path().join("./a.cpu.nettrace")], &perfetto, &out).1, trace);
+        assert_eq!(read(&[&path], &options(TraceFormat::Csv), &out).0, [path]);
+    }
+    // Those of another recording stay out.
+    let folder = tempfile::tempdir().unwrap();
+    let path = with_samples(folder.path(), 61_000_000_000);
+    assert_eq!(read(&[&path], &options(TraceFormat::Perfetto), &folder.path().join("out")).0, [path]);
+}

@@ -1,0 +1,146 @@
+//! Processes that are recorded, or were.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::app::Msg;
+use crate::app::test_app::{TestApp, fleet, recording};
+use crate::model::{Kept, KernelTrace, NoCpuTime, Outcome, Phase, Recording, RecordingAnalysis, StoppedBy, ThreadUse};
+use crate::ui::tests::analysis::{cpu_time, empty, scripted};
+
+use super::keyed;
+
+pub(super) fn tracing(width: u16, height: u16, seconds: u64, phase: Phase) -> TestApp {
+    let mut app = keyed(width, height, "⏎t");
+    app.wait(1000);
+    app.send(Msg::Recording(Box::new(recording(1, seconds, phase))));
+    app
+}
+
+/// Events of the selected process go to tracepoints.
+pub(super) fn into_kernel(width: u16, height: u16, keys: &str) -> TestApp {
+    let mut app = keyed(width, height, "⏎t");
+    let kernel = Some(KernelTrace { tracepoints: vec!["all".to_owned(), "gc".to_owned()], session: Some("0x7f12c0a5e010".to_owned()) });
+    let begun = Recording { kernel, file: PathBuf::new(), ..recording(1, 42, Phase::Recording) };
+    app.send(Msg::Recording(Box::new(Recording { bytes: 0, events: 0, dropped: 0, history: Vec::new(), ..begun })));
+    app.press(keys);
+    app
+}
+
+pub(super) fn flight(width: u16, height: u16) -> TestApp {
+    let mut app = tracing(width, height, 42, Phase::Recording);
+    let kept = Some(Kept { bytes: 38_000_000, span: Duration::from_secs(130) });
+    app.send(Msg::Recording(Box::new(Recording { kept, ..recording(1, 432, Phase::Recording) })));
+    app
+}
+
+pub(super) fn analysed(width: u16, height: u16, keys: &str) -> TestApp {
+    let mut app = tracing(width, height, 42, Phase::Recording);
+    let what = ["dotnet-common", "dotnet-sampled-thread-time", "gc-verbose", "contention"].map(str::to_owned).to_vec();
+    app.send(Msg::Recording(Box::new(Recording {
+        analysis: Some(scripted()),
+        what,
+        threads: threads(),
+        ..recording(1, 42, Phase::Recording)
+    })));
+    app.press(keys);
+    app
+}
+
+/// The kernel samples the process.
+pub(super) fn on_cpu(width: u16, height: u16, keys: &str) -> TestApp {
+    let mut app = tracing(width, height, 42, Phase::Recording);
+    let what = ["dotnet-common", "cpu"].map(str::to_owned).to_vec();
+    let analysis = Some(Arc::new(RecordingAnalysis { cpu: Some(cpu_time()), ..empty().as_ref().clone() }));
+    app.send(Msg::Recording(Box::new(Recording { analysis, what, ..recording(1, 42, Phase::Recording) })));
+    app.press(keys);
+    app
+}
+
+/// It should, and may not.
+pub(super) fn thread_time(width: u16, height: u16) -> TestApp {
+    let mut app = tracing(width, height, 42, Phase::Recording);
+    let what = ["dotnet-common", "cpu"].map(str::to_owned).to_vec();
+    let no_cpu = "process 4242 cannot be sampled: the kernel denies perf events to users without CAP_PERFMON (kernel.perf_event_paranoid is 3); run dn-top \
+                  with sudo, or `sudo sysctl kernel.perf_event_paranoid=2`";
+    let remedy = "`sudo sysctl kernel.perf_event_paranoid=2`, or run dn-top with sudo".into();
+    let no_cpu = Some(NoCpuTime { why: no_cpu.into(), remedy });
+    app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), what, no_cpu, ..recording(1, 42, Phase::Recording) })));
+    app.press("7");
+    app
+}
+
+/// Threads were sampled, and no wait for a lock was seen.
+pub(super) fn quiet(width: u16, height: u16) -> TestApp {
+    let mut app = tracing(width, height, 42, Phase::Recording);
+    let mut analysis = (*scripted()).clone();
+    analysis.snapshot.contention.count = 0;
+    analysis.snapshot.thread_pool.recent.clear();
+    let analysis = Some(Arc::new(analysis));
+    app.send(Msg::Recording(Box::new(Recording { analysis, threads: threads(), ..recording(1, 42, Phase::Recording) })));
+    app.press("6↓");
+    app
+}
+
+/// What /proc has of the threads of the made-up session.
+pub(super) fn threads() -> Arc<[ThreadUse]> {
+    let thread = |thread, name: &str, cpu| ThreadUse {
+        thread,
+        name: name.into(),
+        cpu: Duration::from_millis(cpu),
+        runnable: Some(Duration::from_millis(cpu / 20)),
+        state: 'S',
+    };
+    [
+        thread(11, ".NET TP Worker", 38_120),
+        thread(12, ".NET TP Worker", 140),
+        thread(13, "pricing", 40_900),
+        thread(77, ".NET Finalizer", 3),
+    ]
+    .into()
+}
+
+pub(super) fn not_recorded(width: u16, height: u16) -> TestApp {
+    let mut app = tracing(width, height, 5, Phase::Recording);
+    app.send(Msg::Recording(Box::new(Recording { analysis: Some(empty()), ..recording(1, 5, Phase::Recording) })));
+    app.press("6");
+    app
+}
+
+pub(super) fn nothing_yet(width: u16, height: u16) -> TestApp {
+    keyed(width, height, "⏎t4")
+}
+
+/// A recording that is over can still be looked at.
+pub(super) fn finished(width: u16, height: u16) -> TestApp {
+    let mut app = tracing(width, height, 42, Phase::Recording);
+    let file = Some(PathBuf::from("/srv/app/OrderService_4242_20261121_083021.nettrace"));
+    let phase = Phase::Done(Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file, trouble: None });
+    app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), ..recording(1, 43, phase) })));
+    app.press("4");
+    app
+}
+
+pub(super) fn done(width: u16, height: u16) -> TestApp {
+    let mut app = tracing(width, height, 42, Phase::Recording);
+    let file = PathBuf::from("/srv/app/OrderService_4242_20261121_083021.nettrace");
+    let outcome = Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some(file), trouble: None };
+    app.send(Msg::Recording(Box::new(recording(1, 43, Phase::Done(outcome)))));
+    app
+}
+
+pub(super) fn quit(width: u16, height: u16) -> TestApp {
+    let mut app = tracing(width, height, 42, Phase::Recording);
+    app.press("⌃c");
+    app
+}
+
+pub(super) fn finishing(width: u16, height: u16) -> TestApp {
+    let mut app = quit(width, height);
+    app.press("→⏎");
+    app.send(Msg::Recording(Box::new(recording(1, 44, Phase::Stopping { since: Duration::from_secs(2), bytes: 1_310_000 }))));
+    app.wait(1000);
+    app.send(Msg::Processes(fleet()));
+    app
+}

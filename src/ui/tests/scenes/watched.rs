@@ -1,0 +1,82 @@
+//! Processes that are watched.
+
+use std::sync::Arc;
+
+use crate::app::test_app::{TestApp, fleet, metered, published};
+use crate::app::{Effect, Msg};
+use crate::model::ThreadUse;
+
+use super::keyed;
+use super::recorded::threads;
+
+/// All are watched, and one of them stands for its collector.
+pub(super) fn watching(width: u16, height: u16, keys: &str) -> TestApp {
+    let mut app = keyed(width, height, "W");
+    let well = published(61.4, 4.2e6, 1.3, 3.0, 0.0);
+    app.publish(&[well.clone(), published(212.0, 31e6, 3.8, 120.0, 2.0), published(1_730.0, 912e6, 38.2, 0.0, 31.0), well]);
+    app.press(keys);
+    app
+}
+
+/// The selected process is watched, and sick in two ways.
+pub(super) fn sick_overview(width: u16, height: u16) -> TestApp {
+    let mut app = keyed(width, height, "w");
+    let mut counters = (*published(331.0, 212e6, 38.2, 120.0, 2.0)).clone();
+    let [rate, gauge] = ["exception-count", "gc-heap-size"].map(|name| {
+        let mut all = counters.counters.iter();
+        all.find(|counter| counter.name == name).cloned().unwrap()
+    });
+    for (name, value) in [("gen-0-size", 12e6), ("gen-1-size", 31e6), ("gen-2-size", 160e6), ("loh-size", 82e6), ("poh-size", 1e6)] {
+        let mut counter = gauge.clone();
+        (counter.name, counter.unit, counter.value) = (name.to_owned(), "B".to_owned(), Some(value));
+        for (second, (_, size)) in counter.history.iter_mut().enumerate() {
+            *size = value * (0.5 + second as f64 / 82.0);
+        }
+        counters.counters.push(counter);
+    }
+    for (name, value) in [("gen-0-gc-count", 9.0), ("gen-1-gc-count", 4.0), ("gen-2-gc-count", 1.0), ("monitor-lock-contention-count", 3.0)]
+    {
+        let mut counter = rate.clone();
+        (counter.name, counter.rate) = (name.to_owned(), Some(value));
+        counter.history.iter_mut().for_each(|(_, rate)| *rate = value);
+        counters.counters.push(counter);
+    }
+    let counters = Arc::new(counters);
+    for _ in 0..2 {
+        app.publish(std::slice::from_ref(&counters));
+        app.wait(21_000);
+    }
+    app
+}
+
+/// The same in a tab, of a process that is not recorded.
+pub(super) fn live(width: u16, height: u16, keys: &str) -> TestApp {
+    let mut app = sick_overview(width, height);
+    app.press(keys);
+    list_threads(&mut app);
+    app
+}
+
+/// /proc answers twice.
+pub(super) fn list_threads(app: &mut TestApp) {
+    for look in [1, 2] {
+        let threads = threads().iter().map(|thread| ThreadUse { cpu: thread.cpu * look / 2, ..thread.clone() }).collect::<Vec<_>>();
+        let asked = app.effects.iter().rev().find_map(|effect| match effect {
+            Effect::ListThreads { ticket, .. } => Some(*ticket),
+            _ => None,
+        });
+        if let Some(ticket) = asked {
+            app.wait(60_000);
+            app.send(Msg::Threads { ticket, threads });
+            app.send(Msg::Processes(fleet()));
+        }
+    }
+}
+
+/// The selected process is watched, with its meters.
+pub(super) fn counting(width: u16, height: u16, keys: &str) -> TestApp {
+    let mut app = keyed(width, height, "w⏎9");
+    app.publish(&[metered()]);
+    app.press(keys);
+    app
+}

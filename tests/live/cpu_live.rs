@@ -1,0 +1,82 @@
+//! `dn-top cpu --live` in a terminal.
+
+use serde_json::{Value, json};
+
+use crate::cpu::{number, profile, total};
+use crate::support::{Invocation, PATIENCE, Signal, folder, poll, runtimes};
+
+/// What is shown is written again in its place.
+#[test]
+fn the_picture_stays_where_it_is() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.command("spend 600000");
+        let pid = program.pid().to_string();
+        let probe = Invocation::new(["cpu", &pid, "--json", "--duration", "100ms"]).run();
+        if probe.code == 4 {
+            return runtimes::skip(&probe.stderr);
+        }
+        let mut screen = Invocation::new(["cpu", &pid, "--live"]).screen(100, 12);
+        let header = |shown: &str| shown.lines().find(|line| line.contains(" of one core now; ")).map(str::to_owned);
+        let first = header(&screen.wait_until("a moment", |shown| header(shown).is_some()));
+        let second = screen.wait_until("another moment", |shown| header(shown).is_some_and(|line| Some(line) != first));
+        assert_eq!(second.matches(" of one core now; ").count(), 1, "{runtime}: {second}");
+        assert!(second.matches("METHOD").count() <= 1, "{runtime}: {second}");
+        // All that was sampled comes below the last moment.
+        screen.signal(Signal::INT);
+        screen.wait_for("OFF CPU");
+        assert_eq!(screen.wait_exit().exit_code(), 130, "{runtime}");
+        assert!(program.is_alive(), "{runtime}");
+    });
+}
+
+#[test]
+fn the_live_view_shows_what_is_hot_now() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.command("spend 600000");
+        if profile(&program, &["--duration", "100ms"]).is_none() {
+            return;
+        }
+        let pid = program.pid().to_string();
+        let (place, samples) = (folder(), folder());
+        let (lines, file) = (place.path().join("lines"), samples.path().join("a.nettrace"));
+        let output = std::fs::File::create(&lines).unwrap();
+        let words = ["cpu", &pid, "--live", "--json", "-n", "5", "-o", file.to_str().unwrap()];
+        let mut running = std::process::Command::new(env!("CARGO_BIN_EXE_dn-top")).args(words).stdout(output).spawn().unwrap();
+        let read = || std::fs::read_to_string(&lines).unwrap();
+        assert!(poll(PATIENCE * 2, || (read().lines().count() >= 4).then_some(())).is_some(), "{runtime}: {}", read());
+        crate::support::send(running.id(), Signal::INT);
+        assert_eq!(running.wait().unwrap().code(), Some(130), "{runtime}");
+        let mut documents: Vec<Value> = read().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let summary = documents.pop().unwrap();
+        assert_eq!((&summary["type"], &summary["schema"]), (&json!("summary"), &json!(1)), "{runtime}: {summary}");
+        assert!(total(&summary, "Known.Burn(int)") > 500.0 && summary["complete"] == true && file.exists(), "{runtime}: {summary}");
+        let mut before = 0.0;
+        for moment in &documents {
+            assert_eq!((&moment["type"], &moment["schema"]), (&json!("interval"), &json!(1)), "{runtime}: {moment}");
+            let hottest = &moment["methods"][0];
+            assert_eq!((&hottest["name"], &hottest["kind"]), (&json!("Known.Burn(int)"), &json!("managed")), "{runtime}: {moment}");
+            let (now, rate) = (number(&hottest["now_percent"]), number(&hottest["now_ms_per_s"]));
+            assert!((now * 10.0 - rate).abs() < 0.01 && now > 5.0 && now < 110.0, "{runtime}: {moment}");
+            assert!(now <= number(&hottest["now_total_percent"]) && now <= number(&moment["now_percent"]) + 0.01, "{runtime}: {moment}");
+            let methods = moment["methods"].as_array().unwrap();
+            let of_caller = methods.iter().find(|method| method["name"] == "Known.Main()");
+            assert!(methods.len() <= 5 && of_caller.is_none_or(|main| number(&main["now_total_percent"]) >= now), "{runtime}: {moment}");
+            let (elapsed, window) = (number(&moment["elapsed_ms"]), number(&moment["window_ms"]));
+            assert!(elapsed > before && window <= elapsed.min(2100.0) + 1.0, "{runtime}: {moment}");
+            before = elapsed;
+        }
+        assert!(before > 900.0 * documents.len() as f64, "{runtime}: {} in {before} ms", documents.len());
+        let stopped = Invocation::new(["cpu", &pid, "--live", "--duration", "3500ms"]).run();
+        assert_eq!(stopped.code, 0, "{runtime}: {}", stopped.stderr);
+        let moments = stopped.stdout.matches(" % of one core now; ").count();
+        assert!((2..=4).contains(&moments) && stopped.stdout.contains("METHOD\n"), "{runtime}: {}", stopped.stdout);
+        // All that was sampled comes at the end, and nothing moves the cursor where there is none.
+        assert!(stopped.stdout.contains(" % of one core; ") && !stopped.stdout.contains('\x1b'), "{runtime}: {}", stopped.stdout);
+        // A reader that has seen enough ends it.
+        let head = Invocation::of("sh", ["-c", "\"$@\" | head -n 1", "sh", env!("CARGO_BIN_EXE_dn-top"), "cpu", &pid, "--live"]).run();
+        assert!(head.code == 0 && head.stdout.lines().count() == 1, "{runtime}: {} {}", head.stdout, head.stderr);
+        assert!(program.is_alive(), "{runtime}");
+    });
+}

@@ -1,0 +1,286 @@
+//! CPU time in recordings, and in reports of them.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use dn_top::analysis::{Origin, SampleFilter};
+use dn_top::clr::{DASHBOARD_PROFILES, select};
+use dn_top::model::{Outcome, OutputName, Phase, Recording, RecordingAnalysis, TraceOptions};
+use dn_top::net::client::Client;
+use dn_top::session::{Plan, Recorder, read_trace};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::cpu::{number, profile};
+use crate::cpu_sampler::{client, sampler};
+use crate::support::runtimes;
+use crate::support::{Invocation, PATIENCE, folder};
+use crate::trace_processor::Engine;
+
+/// The CPU time of a method in a recording, and of all code, nanoseconds; `None` before there are samples.
+fn cpu_time(analysis: Option<&RecordingAnalysis>, method: &str) -> Option<(u64, u64)> {
+    let methods = analysis?.cpu.as_ref()?.profile.methods(SampleFilter::ALL, usize::MAX);
+    let found = methods.methods.iter().find(|found| found.name == method)?;
+    Some((found.total.all_ns(), methods.samples.all_ns()))
+}
+
+/// What the dashboard records when nothing else was chosen, or another profile.
+fn plan(client: &Client, file: &Path, profiles: &[&str]) -> Plan {
+    let options = TraceOptions {
+        file: Some(file.to_owned()),
+        ..TraceOptions::of_profiles(&profiles.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    Plan { analysed: true, ..Plan::of(&options, client.endpoint().key, "known".into(), Path::new("/"), &OutputName::default()).unwrap() }
+}
+
+#[test]
+fn the_profile_cpu_shows_and_stores_samples_of_the_kernel() {
+    runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
+        let mut program = runtime.program("known").start();
+        program.spend(500);
+        program.command("spend 60000");
+        let client = client(&program).await;
+        if sampler(&client).is_none() {
+            return;
+        }
+        let folder = folder();
+        let file = folder.path().join("a.nettrace");
+        let began = Instant::now();
+        let recorder = Recorder::start(client.clone(), plan(&client, &file, &DASHBOARD_PROFILES)).await.unwrap();
+        let mut progress = recorder.progress();
+        let hottest = |recording: &Recording| {
+            Some(recording.analysis.as_ref()?.cpu.as_ref()?.profile.methods(SampleFilter::ALL, 1).methods.first()?.name.clone())
+        };
+        let is_named = |recording: &Recording| hottest(recording).as_deref() == Some("Known.Burn");
+        let shown = timeout(PATIENCE, progress.wait_for(is_named)).await.is_ok();
+        assert!(shown, "{runtime}: {:?}", hottest(&recorder.progress().borrow()));
+        eprintln!("{runtime}: the hottest method has its name after {:.2} s", began.elapsed().as_secs_f64());
+        // One thread keeps a core busy: now, on average, and in the times of the threads.
+        let is_busy = |recording: &Recording| {
+            let cpu = recording.analysis.as_ref().unwrap().cpu.as_ref().unwrap();
+            cpu.recent > Duration::from_millis(1900) && cpu.threads.iter().any(|thread| thread.cpu > Duration::from_secs(1))
+        };
+        let busy = timeout(PATIENCE * 2, progress.wait_for(is_busy)).await.unwrap().unwrap().clone();
+        let cpu = busy.analysis.as_ref().unwrap().cpu.as_ref().unwrap();
+        let methods = cpu.profile.methods(SampleFilter::ALL, usize::MAX);
+        let main = cpu.threads.iter().find(|thread| thread.thread == u64::from(program.pid())).unwrap();
+        let (on, now) = (main.cpu.as_secs_f64() / main.wall.as_secs_f64(), methods.samples.recent_ns as f64 / cpu.recent.as_nanos() as f64);
+        let average = methods.samples.all_ns() as f64 / cpu.elapsed.as_nanos() as f64;
+        eprintln!("{runtime}: {on:.2} of a core by the kernel's count, {now:.2} now and {average:.2} on average by samples");
+        // The last two seconds may be unlike the rest where others take the processors.
+        assert!((average - on).abs() < 0.25 && now > 0.0 && now < 1.25, "{runtime}: {on} {now} {average}");
+        let off = main.off_cpu().iter().map(|(_, share)| share).sum::<f64>();
+        assert!((on + off - 1.0).abs() < 0.05, "{runtime}: {main:?}");
+        assert_eq!((cpu.lost, busy.no_cpu.as_ref()), (0, None), "{runtime}");
+        assert!(busy.analysis.as_ref().unwrap().profile.is_empty(), "{runtime}: the runtime samples nothing");
+        recorder.stop();
+        let recording = recorder.finished().await;
+        assert!(matches!(&recording.phase, Phase::Done(Outcome { complete: true, trouble: None, .. })), "{runtime}: {:?}", recording.phase);
+        let samples = folder.path().join("a.cpu.nettrace");
+        assert_eq!(recording.cpu_file.as_ref(), Some(&samples), "{runtime}");
+        assert_eq!(std::fs::metadata(&samples).unwrap().permissions().mode() & 0o7777, 0o600);
+        // Both files are read together, and hold what was shown.
+        let live = recording.analysis.as_ref().unwrap().cpu.as_ref().unwrap();
+        let shown = live.profile.methods(SampleFilter::ALL, usize::MAX);
+        let contents = read_trace(&file, None, |_| true).unwrap().unwrap();
+        let stored = contents.analysis.cpu.as_ref().unwrap().profile.methods(SampleFilter::ALL, usize::MAX);
+        assert_eq!((stored.samples.all(), &*stored.methods[0].name), (shown.samples.all(), "Known.Burn(int)"), "{runtime}");
+        assert_eq!(
+            (stored.methods[0].own.all(), stored.methods[0].total.all()),
+            (shown.methods[0].own.all(), shown.methods[0].total.all())
+        );
+        let part = read_trace(&file, Some((0, 500_000_000)), |_| true).unwrap().unwrap();
+        let part = part.analysis.cpu.as_ref().unwrap().profile.count(SampleFilter::ALL).samples().all();
+        assert!(part > 0 && part < stored.samples.all() / 2, "{runtime}: {part} of {}", stored.samples.all());
+        let report = Invocation::new(["report", file.to_str().unwrap(), "--json"]).run().json();
+        assert_eq!((&report["source"], report["samples"].as_u64()), (&json!("cpu"), Some(stored.samples.all())), "{runtime}");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    });
+}
+
+#[test]
+fn trace_stores_cpu_samples_in_a_file_beside() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.command("spend 60000");
+        if profile(&program, &["--duration", "100ms"]).is_none() {
+            return;
+        }
+        let folder = folder();
+        let file = folder.path().join("a.nettrace");
+        let path = file.to_str().unwrap();
+        let pid = program.pid().to_string();
+        let trace = || Invocation::new(["trace", &pid, "--profile", "cpu", "--duration", "2s", "-o", path, "--json"]).run();
+        let output = trace();
+        let document = output.json();
+        let samples = folder.path().join("a.cpu.nettrace");
+        assert_eq!((&document["complete"], &document["cpu_file"]), (&json!(true), &json!(samples.to_str().unwrap())), "{}", output.stderr);
+        let report = Invocation::new(["report", path, "--json"]).run().json();
+        assert_eq!((&report["source"], &report["methods"][0]["name"]), (&json!("cpu"), &json!("Known.Burn(int)")), "{runtime}: {report:#}");
+        assert!(report["samples"].as_u64() > Some(50), "{runtime}: {report:#}");
+        // Exports have all of them, with native frames.
+        let export = |format: &str| {
+            let out = folder.path().join(format);
+            let said = Invocation::new(["export", path, "--format", format, "-o", out.to_str().unwrap(), "--json"]).run().json();
+            (said["files"].clone(), out)
+        };
+        let (files, folded) = export("folded");
+        assert_eq!(files, json!([samples.to_str().unwrap()]));
+        let folded = std::fs::read_to_string(folded).unwrap();
+        let counts = |part: &str| -> u64 {
+            folded.lines().filter(|line| line.contains(part)).map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
+        };
+        assert_eq!(counts(""), report["samples"].as_u64().unwrap() + report["waiting"].as_u64().unwrap(), "{runtime}: {folded}");
+        let is_below_native_code =
+            |line: &str| line.split(';').skip(1).position(|frame| frame.starts_with("Known.")).is_some_and(|at| at > 0);
+        assert!(counts("Known.Burn(int)") * 2 > counts("") && folded.lines().any(is_below_native_code), "{runtime}: {folded}");
+        let (files, perfetto) = export("perfetto");
+        assert_eq!(files, json!([path, samples.to_str().unwrap()]));
+        if let Some(engine) = Engine::newest() {
+            engine.assert_right(&perfetto, "");
+            assert_eq!(engine.query(&perfetto, "select count(*) n from perf_sample")[0]["n"], counts(""), "{runtime}");
+        }
+        // The stream of the runtime is as without.
+        let before = [std::fs::read(&file).unwrap(), std::fs::read(&samples).unwrap()];
+        let again = trace();
+        assert!(again.code != 0 && again.stderr.contains("exists already"), "{}", again.stderr);
+        std::fs::remove_file(&file).unwrap();
+        let again = trace();
+        assert!(again.code != 0 && again.stderr.contains("a.cpu.nettrace") && !file.exists(), "{}", again.stderr);
+        assert_eq!(std::fs::read(&samples).unwrap(), before[1], "{runtime}");
+        std::fs::remove_file(&samples).unwrap();
+        // Events of threads need as many open files.
+        let limit = "ulimit -n 40; exec \"$@\"";
+        let words =
+            ["-c", limit, "sh", env!("CARGO_BIN_EXE_dn-top"), "trace", &pid, "--profile", "cpu", "--duration", "2s", "-o", path, "--json"];
+        let limited = Invocation::of("sh", words).run();
+        let stderr = &limited.stderr;
+        assert!(stderr.contains("thread time (managed only, includes waiting)") && stderr.contains("ulimit -n"), "{runtime}: {stderr}");
+        assert_eq!((&limited.json()["complete"], limited.json().get("cpu_file"), samples.exists()), (&json!(true), None, false));
+        let report = Invocation::new(["report", path, "--json"]).run().json();
+        assert_eq!(report["source"], "threads", "{runtime}: {report:#}");
+        assert!(report["samples"].as_u64() > Some(50), "{runtime}: {report:#}");
+        assert!(program.is_alive(), "{runtime}");
+    });
+}
+
+#[test]
+fn a_recording_that_is_looked_at_shows_cpu_time() {
+    runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
+        let mut program = runtime.program("known").start();
+        program.spend(500);
+        let client = client(&program).await;
+        if sampler(&client).is_none() {
+            return;
+        }
+        let folder = folder();
+        let config = select(&["dotnet-common", "dotnet-sampled-thread-time"], &[] as &[&str], None).unwrap().config;
+        let plan = Plan { analysed: true, ..Plan::new(client.endpoint().key, "known".into(), config, folder.path().join("a.nettrace")) };
+        let recorder = Recorder::start(client, plan).await.unwrap();
+        program.command("spend 60000");
+        let mut progress = recorder.progress();
+        let is_shown = |recording: &Recording| {
+            cpu_time(recording.analysis.as_deref(), "Known.Burn").is_some_and(|(own, all)| own > 2_000_000_000 && own * 2 > all)
+        };
+        let shown = timeout(PATIENCE * 2, progress.wait_for(is_shown)).await;
+        assert!(shown.is_ok(), "{runtime}: {:?}", cpu_time(recorder.progress().borrow().analysis.as_deref(), "Known.Burn"));
+        drop(shown);
+        recorder.stop();
+        let recording = recorder.finished().await;
+        assert!(matches!(&recording.phase, Phase::Done(Outcome { complete: true, .. })), "{:?}", recording.phase);
+        assert!(recording.notes.iter().all(|note| !note.contains("CPU time")), "{:?}", recording.notes);
+        let analysis = recording.analysis.unwrap();
+        let cpu = analysis.cpu.as_ref().unwrap().profile.methods(SampleFilter::ALL, usize::MAX);
+        // Methods that were compiled again have got their names at the stop.
+        let times = ["Known.Seventy", "Known.Burn"].map(|method| cpu_time(Some(&analysis), method).unwrap().0 as f64);
+        assert!((times[0] / times[1] - 0.7).abs() < 0.1, "{runtime}: {times:?}");
+        // What has no name by then is no method.
+        assert!(cpu.unresolved * 50 < cpu.samples.all(), "{runtime}: {} of {}", cpu.unresolved, cpu.samples.all());
+        assert!(cpu.methods.iter().any(|method| method.origin == Origin::Native), "{runtime}");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    });
+}
+
+#[test]
+fn a_report_hides_frames_and_shows_waits() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.command("throw 10000000");
+        let folder = folder();
+        let file = folder.path().join("cpu.nettrace");
+        let path = file.to_str().unwrap();
+        let Some((profile, _)) = profile(&program, &["--duration", "2s", "-o", path]) else { return };
+        let report = |options: &[&str]| Invocation::new([&["report", path, "--json", "-n", "10000"], options].concat()).run();
+        let all = report(&[]).json();
+        let modules = |report: &Value, is: fn(&str) -> bool| {
+            let methods = report["methods"].as_array().unwrap().iter();
+            methods.filter(|method| is(method["module"].as_str().unwrap())).map(|method| method["self_ns"].as_u64().unwrap()).sum::<u64>()
+        };
+        let is_kernel = |module: &str| module == "kernel";
+        let is_native = |module: &str| module.contains(".so");
+        assert!(modules(&all, is_native) > 0 && all["hidden_ns"] == 0 && all.get("off_cpu").is_none(), "{runtime}: {all:#}");
+        let sees_kernel = modules(&all, is_kernel) > 0;
+        assert_eq!(sees_kernel, profile["kernel_visible"] == true, "{runtime}");
+        let without_kernel = report(&["--kernel", "hide"]).json();
+        assert!(modules(&without_kernel, is_kernel) == 0 && modules(&without_kernel, is_native) >= modules(&all, is_native), "{runtime}");
+        let output = report(&["--kernel", "hide", "--native", "hide"]);
+        let managed = output.json();
+        assert_eq!(modules(&managed, is_kernel) + modules(&managed, is_native), 0, "{runtime}: {managed:#}");
+        // All of the time is still there, in the methods that called what is hidden.
+        let sum = |report: &Value| modules(report, |_| true) + report["hidden_ns"].as_u64().unwrap();
+        assert_eq!((sum(&managed), sum(&without_kernel)), (sum(&all), sum(&all)), "{runtime}: {}", output.stderr);
+        assert_eq!((&managed["time_ns"], &managed["samples"]), (&all["time_ns"], &all["samples"]), "{runtime}");
+        let own = |report: &Value| modules(report, |module| module == "known");
+        assert!(own(&managed) > own(&all), "{runtime}: {} {}", own(&managed), own(&all));
+        assert_eq!(output.stderr.contains("hidden functions"), managed["hidden_ns"].as_u64() > Some(0), "{runtime}: {}", output.stderr);
+
+        // What threads wait for is that of the profile.
+        let off_cpu = report(&["--off-cpu"]).json()["off_cpu"].clone();
+        assert_eq!(off_cpu["source"], "states", "{runtime}");
+        let live = profile["threads"].as_array().unwrap();
+        let stored = off_cpu["threads"].as_array().unwrap();
+        assert_eq!(stored.len(), live.len(), "{runtime}: {off_cpu:#}");
+        for thread in stored {
+            let same = live.iter().find(|live| live["id"] == thread["id"]).unwrap();
+            assert!((number(&thread["wall_ns"]) / 1e6 - number(&same["wall_ms"])).abs() < 0.01, "{runtime}: {thread} {same}");
+            for wait in thread["off_cpu"].as_array().unwrap() {
+                let name = wait["reason"].as_str().unwrap();
+                let shown = if name == "runnable" { &same["runnable_percent"] } else { &same["waits_percent"][name] };
+                assert!((number(&wait["percent"]) - number(shown)).abs() < 0.01, "{runtime}: {wait} {same}");
+            }
+        }
+        let reasons = off_cpu["reasons"].as_array().unwrap();
+        let shares = reasons.iter().map(|reason| number(&reason["percent"])).sum::<f64>();
+        assert!((shares - 100.0).abs() < 0.01 && reasons[0]["reason"] == "futex", "{runtime}: {off_cpu:#}");
+        let text = Invocation::new(["report", path, "--off-cpu"]).run();
+        // Of libraries without frame pointers callers are missing.
+        let is_known = text.stderr.lines().all(|line| line.contains(" call chains"));
+        let is_shown = text.stdout.contains("THREAD STATE") && text.stdout.contains("  futex\n");
+        assert!(is_shown && is_known, "{runtime}: {}\n{}", text.stdout, text.stderr);
+        assert!(program.is_alive(), "{runtime}");
+    });
+}
+
+#[test]
+fn a_report_of_sampled_threads_shows_what_they_wait_in() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.carry_out("hold-lock 60000");
+        let folder = folder();
+        let file = folder.path().join("a.nettrace");
+        let (path, pid) = (file.to_str().unwrap(), program.pid().to_string());
+        let recorded =
+            Invocation::new(["trace", &pid, "--profile", "dotnet-sampled-thread-time", "--duration", "1s", "-o", path, "--json"]).run();
+        assert_eq!(recorded.code, 0, "{}", recorded.stderr);
+        let output = Invocation::new(["report", path, "--json", "--off-cpu", "--native", "hide"]).run();
+        assert!(output.stderr.contains("managed code alone"), "{runtime}: {}", output.stderr);
+        let off_cpu = &output.json()["off_cpu"];
+        let reasons = off_cpu["reasons"].as_array().unwrap();
+        let waits = reasons.iter().map(|reason| reason["reason"].as_str().unwrap()).collect::<Vec<_>>();
+        let shares = reasons.iter().map(|reason| number(&reason["percent"])).sum::<f64>();
+        eprintln!("{runtime}: {shares:.0} % in {waits:?}");
+        assert!(off_cpu["source"] == "methods" && shares > 50.0 && shares < 100.01, "{runtime}: {off_cpu:#}");
+        assert!(waits.iter().any(|wait| wait.contains("Sleep")), "{runtime}: {off_cpu:#}");
+    });
+}

@@ -1,0 +1,71 @@
+//! Samples of the runtime's own sampler, which looks at threads that wait as well: what of them is CPU time is estimated while a process is recorded, and not
+//! claimed of a file.
+
+use std::time::Duration;
+
+use dn_top::analysis::{Profile, SampleFilter};
+use dn_top::clr::select;
+use dn_top::model::{Outcome, Phase, Recording};
+use dn_top::net::Directory;
+use dn_top::net::discovery::Sources;
+use dn_top::session::{Plan, Recorder, read_trace};
+use tokio::time::timeout;
+
+use crate::support::runtimes;
+use crate::support::{Invocation, PATIENCE, folder};
+
+/// CPU time of all threads, as is estimated, nanoseconds.
+fn cpu_ns(profile: &Profile) -> u64 {
+    profile.count(SampleFilter::BUSY).samples().running_ns
+}
+
+/// Sixteen threads wait in a socket, which to the sampler looks like running native code, and one runs.
+#[test]
+fn threads_that_wait_in_a_socket_take_no_cpu_time() {
+    runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
+        let mut program = runtime.program("known").start();
+        program.carry_out("receive 16");
+        let mut directory = Directory::new(Sources::machine()).unwrap();
+        let process = directory.resolve(program.socket().to_str().unwrap(), PATIENCE).await.unwrap();
+        let client = directory.clients().of(&process).unwrap();
+        let (folder, sampler) = (folder(), "dotnet-sampled-thread-time");
+        let (file, config) = (folder.path().join("a.nettrace"), select(&[sampler], &[] as &[&str], None).unwrap().config);
+        let plan = Plan { analysed: true, ..Plan::new(client.endpoint().key, "known".into(), config, file.clone()) };
+        let recorder = Recorder::start(client, plan).await.unwrap();
+        program.command("spend 60000");
+        let mut progress = recorder.progress();
+        let is_weighed = |recording: &Recording| {
+            let profile = recording.analysis.as_deref().map(|analysis| &analysis.profile);
+            profile.is_some_and(|profile| profile.is_weighed && cpu_ns(profile) > 3_000_000_000)
+        };
+        assert!(timeout(PATIENCE * 2, progress.wait_for(is_weighed)).await.is_ok(), "{runtime}");
+        recorder.stop();
+        let recording = recorder.finished().await;
+        assert!(matches!(&recording.phase, Phase::Done(Outcome { complete: true, .. })), "{:?}", recording.phase);
+        let profile = &recording.analysis.as_ref().unwrap().profile;
+        let busy = profile.methods(SampleFilter::BUSY, usize::MAX);
+        let [main, others @ ..] = &busy.threads[..] else { panic!("{runtime}: no thread runs") };
+        assert_eq!(main.thread.thread, u64::from(program.pid()), "{runtime}");
+        let of_others: u64 = others.iter().map(|thread| thread.samples.running_ns).sum();
+        assert!(of_others * 20 < main.samples.running_ns, "{runtime}: {:?}", busy.threads);
+        assert_eq!(busy.methods[0].name, "Known.Burn", "{runtime}");
+        // The sampled threads' CPU time is nearly that of the process, whose compiler and collector are not sampled.
+        let used: Duration = recording.threads.iter().filter(|thread| thread.thread == main.thread.thread).map(|thread| thread.cpu).sum();
+        let share = main.samples.running_ns as f64 / used.as_nanos() as f64;
+        assert!((0.7..1.1).contains(&share), "{runtime}: {share}");
+        // Nothing is left out: they wait.
+        let all = profile.methods(SampleFilter::ALL, usize::MAX);
+        let received = all.methods.iter().filter(|method| method.name.contains(".Receive")).map(|method| method.total.waiting_ns).max();
+        assert!(received.unwrap() > 10 * main.samples.running_ns, "{runtime}: {received:?}");
+
+        // The file does not have the times of the threads.
+        let read = read_trace(&file, None, |_| true).unwrap().unwrap();
+        assert!(!read.analysis.profile.is_weighed, "{runtime}");
+        let path = file.to_str().unwrap();
+        let report = Invocation::new(["report", path, "--json"]).run().json();
+        assert_eq!((report["source"].as_str(), &report["may_be_waiting"]), (Some("threads"), &report["samples"]), "{runtime}");
+        let text = Invocation::new(["report", path]).run().stdout;
+        assert!(text.lines().next().unwrap().contains(" samples of threads that may be waiting"), "{runtime}: {text}");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    });
+}

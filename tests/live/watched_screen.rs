@@ -1,0 +1,335 @@
+//! What the dashboard shows of processes that are watched and not recorded.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::requests::serve;
+use crate::slowdown::shared_machine;
+use crate::support::runtimes;
+use crate::support::screen::{ENTER, Screen, ctrl};
+use crate::support::{Invocation, PATIENCE, Program, poll};
+use crate::watching::sessions;
+
+/// The dashboard with this program alone in it.
+fn dashboard(program: &Program, options: &[&str], columns: u16, rows: u16) -> Screen {
+    Invocation::new([options, &["--filter", &program.pid().to_string()]].concat()).screen(columns, rows)
+}
+
+/// The same, and the details of the program are open.
+fn details(program: &Program) -> Screen {
+    let screen = dashboard(program, &[], 120, 40);
+    screen.wait_for("GC heap ");
+    screen.keys(ENTER);
+    screen.wait_for("Esc back");
+    screen
+}
+
+/// No session stays, and the program noticed nothing.
+fn assert_left_alone(program: &mut Program) {
+    let gone = poll(PATIENCE, || (sessions(program) == 0).then_some(()));
+    assert!(gone.is_some(), "{} sessions stay", sessions(program));
+    assert!(program.is_alive() && program.answers());
+}
+
+#[test]
+fn the_dashboard_shows_them_and_leaves_nothing_behind() {
+    runtimes::each(runtimes::all(), |runtime| {
+        for leave in ["q", &ctrl('c')] {
+            let mut program = runtime.any().start();
+            let pid = program.pid().to_string();
+            let mut screen = dashboard(&program, &["--watch", "never"], 160, 40);
+            let row =
+                |shown: &str| shown.lines().find(|line| line.contains(&format!(" {pid} {} ", runtime.name_of("work")))).map(str::to_owned);
+            screen.wait_until("its row", |shown| row(shown).is_some_and(|row| row.contains(runtime.version) && row.contains("● running")));
+            screen.keys("w");
+            screen.wait_until("its figures", |shown| {
+                shown.contains("EXC/S")
+                    && row(shown).is_some_and(|row| row.contains("◎ watched") || row.contains("! "))
+                    && !row(shown).unwrap().contains('–')
+            });
+            screen.keys(leave);
+            assert!(screen.wait_exit().success());
+            screen.assert_restored();
+            assert_left_alone(&mut program);
+        }
+    });
+}
+
+/// The first screen has the figures of the selected process, of every runtime, and the program notices nothing of it afterwards.
+#[test]
+fn the_overview_has_figures_without_a_key() {
+    runtimes::each(runtimes::all(), |runtime| {
+        let mut program = runtime.any().start();
+        let (pid, home) = (program.pid().to_string(), shared_machine());
+        let mut screen = Invocation::new(["--filter", &pid]).env("XDG_CONFIG_HOME", home.path()).screen(120, 40);
+        // Titles with their newest values.
+        let graph =
+            |shown: &str, title: &str| shown.split_once(title).is_some_and(|(_, value)| value.starts_with(|c: char| c.is_ascii_digit()));
+        let graphs = ["CPU ", "GC heap ", "Time in GC ", "Allocation rate ", "Exceptions ", "Thread pool queue ", "Lock contention "];
+        for title in graphs {
+            screen.wait_until(title, |shown| graph(shown, title));
+        }
+        screen.wait_for("GC pauses ");
+        screen.wait_until("findings", |shown| shown.contains("no findings") || shown.contains("/s exceptions"));
+        // One session, and no row that says more than that it runs.
+        assert!(sessions(&program) <= 1, "{} sessions", sessions(&program));
+        assert!(!screen.contents().contains("◎ watched"));
+        screen.quit();
+        assert_left_alone(&mut program);
+    });
+}
+
+/// What the tabs show of a process that was not recorded, of every runtime.
+#[test]
+fn the_tabs_of_a_recording_have_figures_without_one() {
+    runtimes::each(runtimes::all(), |runtime| {
+        let mut program = runtime.any().start();
+        let pid = program.pid().to_string();
+        let mut screen = details(&program);
+        for (tab, shown) in [
+            ("4", &["Enter records pauses", "Time in GC ", "COLLECTIONS", "gen 2", "LOH"][..]),
+            ("5", &["Enter records types, messages and stacks", "Exceptions "]),
+            ("6", &["Enter records locks", "Thread pool queue ", "STATE", "sleeping", ".NET"]),
+        ] {
+            screen.keys(tab);
+            for text in shown {
+                // 3.1 does not name its threads.
+                if runtime.major() > 3 || *text != ".NET" {
+                    screen.wait_for(text);
+                }
+            }
+        }
+        // Of the main thread, which has the number of the process, two looks are known.
+        let main = |shown: &str| {
+            let line = shown.lines().find(|line| line.contains(&format!(" {pid} ")) && line.contains("ing "))?.to_owned();
+            line.trim_start_matches(['│', ' ']).split_whitespace().next()?.parse::<f64>().ok()
+        };
+        screen.wait_until("its share of a core", |shown| main(shown).is_some());
+        screen.keys("5");
+        screen.wait_for("Enter records types");
+        screen.keys(ENTER);
+        screen.wait_for("◉ recording");
+        screen.keys("q");
+        screen.wait_for("Enter details");
+        screen.keys("t");
+        screen.wait_for("✓ done");
+        screen.quit();
+        assert!(program.is_alive() && program.answers());
+    });
+}
+
+/// Sizes of generations are those after a collection, and unknown before the first, when the runtime publishes 0.
+#[test]
+fn sizes_of_generations_are_unknown_before_the_first_collection() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let mut screen = details(&program);
+        screen.keys("4");
+        let size = |shown: &str| {
+            let row = |line: &str| {
+                let mut words = line.split_whitespace().skip_while(|word| *word == "│");
+                (words.next() == Some("gen") && words.next() == Some("2")).then(|| words.next().unwrap_or_default().to_owned())
+            };
+            shown.lines().find_map(row)
+        };
+        let shown = screen.wait_until("no size", |shown| size(shown).as_deref() == Some("–"));
+        assert!(!shown.contains("committed") && !shown.contains("fragmentation"), "{runtime}: {shown}");
+        program.carry_out("collect 2 2");
+        screen.wait_until("a size", |shown| size(shown).is_some_and(|size| size.parse::<f64>().is_ok_and(|size| size > 0.0)));
+        screen.keys("q");
+        screen.quit();
+        assert!(program.answers(), "{runtime}");
+    });
+}
+
+/// Requests, those that failed, and how long they take: from every runtime what it can tell.
+#[test]
+fn requests_have_durations_where_the_runtime_publishes_them() {
+    runtimes::each(runtimes::with("web"), |runtime| {
+        let (server, url) = serve(runtime);
+        let address = url.strip_prefix("http://").unwrap().to_owned();
+        let mut screen = dashboard(&server, &[], 160, 50);
+        screen.wait_for("Requests ");
+        let over = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let client = std::thread::spawn({
+            let over = Arc::clone(&over);
+            move || {
+                for number in 0.. {
+                    let path = if number % 4 == 0 { "status/503" } else { "a" };
+                    let mut stream = std::net::TcpStream::connect(&address).unwrap();
+                    std::io::Write::write_all(&mut stream, format!("GET /{path} HTTP/1.0\r\n\r\n").as_bytes()).unwrap();
+                    std::io::read_to_string(stream).unwrap();
+                    if over.load(std::sync::atomic::Ordering::Relaxed) {
+                        return;
+                    }
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            }
+        });
+        let has = |shown: &str, title: &str, words: &[&str]| {
+            shown.split_once(title).is_some_and(|(_, rest)| {
+                let line = rest.lines().next().unwrap_or_default();
+                words.iter().all(|word| line.contains(word))
+            })
+        };
+        screen.wait_until("failures", |shown| has(shown, "Requests ", &[" failed"]));
+        if runtime.major() >= 8 {
+            let shown = screen.wait_until("durations", |shown| has(shown, "p50/p95/p99 ", &["≈ ", "s, "]));
+            assert!(!shown.contains("need .NET 8"), "{shown}");
+        } else {
+            let shown = screen.wait_until("why there are none", |shown| shown.contains("durations need .NET 8"));
+            assert!(!shown.contains("p50/p95/p99"), "{shown}");
+        }
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+        client.join().unwrap();
+        screen.quit();
+        assert!(server.answers(), "{runtime}");
+    });
+}
+
+/// The first screen names the cause, without a key. That log messages are the cause, only a recording shows.
+#[test]
+fn the_overview_names_what_a_program_suffers_from() {
+    runtimes::each(runtimes::before(10, runtimes::since(9, runtimes::with("known"))), |runtime| {
+        for (command, finding) in [
+            ("throw 100000000", "/s exceptions"),
+            ("convoy 10 60000", " threads at a time wait for locks"),
+            ("occupy 200 3000", " work items wait"),
+            // Tasks that are waited for by threads of the pool, which the tasks need themselves.
+            ("await 2000", " work items wait"),
+            ("churn 60000", "/s gen 2 collections"),
+            ("leak 100", "! gen 2 grew from "),
+            ("induce 100000 100", "/s induced GCs"),
+            ("compile 3600000", " of a core is spent in JIT"),
+        ] {
+            let mut program = runtime.program("known").start();
+            assert_eq!(program.line(), "ready");
+            program.command(command);
+            let mut screen = dashboard(&program, &[], 120, 40);
+            let began = Instant::now();
+            let line = |shown: &str| shown.lines().find(|line| line.contains("│ ! ") && line.contains(finding)).map(str::to_owned);
+            let shown = screen.wait_until(finding, |shown| line(shown).is_some());
+            let line = line(&shown).unwrap_or_default();
+            eprintln!("{runtime}: {command}: {:.1} s, no key: {}", began.elapsed().as_secs_f64(), line.trim_matches(['│', ' ', '┃']));
+            screen.quit();
+        }
+    });
+}
+
+/// Also that another service is what a program waits for, where the runtime publishes how long the requests take that it sends.
+#[test]
+fn the_overview_names_a_slow_dependency() {
+    runtimes::each(runtimes::since(8, runtimes::with("web")), |runtime| {
+        let (_server, url) = serve(runtime);
+        let mut program = runtime.program("fetch").start();
+        program.command(&format!("get 60 {url}/slow/1500"));
+        let pid = program.pid().to_string();
+        let mut screen = Invocation::new(["--filter", &pid]).screen(120, 40);
+        let began = Instant::now();
+        let shown = screen.wait_for("p95 of outgoing requests ");
+        let line = shown.lines().find(|line| line.contains("p95 of outgoing")).unwrap_or_default();
+        // A busy machine makes it longer.
+        let (_, p95) = line.split_once("requests ").unwrap_or_default();
+        let seconds = p95.split_once(" s").and_then(|(number, _)| number.parse::<f64>().ok());
+        assert!(seconds >= Some(1.5), "{line}");
+        eprintln!("{runtime}: {:.1} s, no key: {}", began.elapsed().as_secs_f64(), line.trim_matches(['│', ' ', '┃']));
+        screen.keys("q");
+        assert!(screen.wait_exit().success());
+    });
+}
+
+/// The dashboard goes on when the process that it watches ends.
+#[test]
+fn a_process_that_is_watched_without_a_key_may_end() {
+    runtimes::each(runtimes::all(), |runtime| {
+        let program = runtime.any().start();
+        let mut screen = dashboard(&program, &[], 120, 40);
+        screen.wait_for("GC heap ");
+        drop(program);
+        screen.wait_gone("GC heap ");
+        screen.quit();
+        screen.assert_restored();
+    });
+}
+
+#[test]
+fn an_older_runtime_has_no_meters_all_at_once() {
+    runtimes::each(runtimes::before(9, runtimes::all()), |runtime| {
+        let mut program = runtime.any().start();
+        let mut screen = dashboard(&program, &["--watch", "never"], 120, 40);
+        screen.wait_for(runtime.version);
+        screen.keys("w");
+        screen.wait_for("◎ watched");
+        screen.keys(ENTER);
+        screen.wait_for("Esc back");
+        screen.keys("9");
+        screen.wait_for("- System.Runtime (");
+        screen.keys("m");
+        screen.wait_for(&format!("Watching all meters needs .NET 9; {} runs an older version.", runtime.name_of("work")));
+        screen.keys("qq");
+        assert!(screen.wait_exit().success());
+        assert!(program.is_alive() && program.answers());
+    });
+}
+
+#[test]
+fn the_dashboard_shows_the_values_that_instruments_were_given() {
+    runtimes::each(runtimes::since(9, runtimes::with("meters")), |runtime| {
+        let mut program = runtime.program("meters").start();
+        let pid = program.pid().to_string();
+        let mut screen = dashboard(&program, &["--watch", "never"], 120, 40);
+        screen.wait_until("its row", |shown| {
+            shown.lines().any(|line| {
+                line.contains(&format!(" {pid} {} ", runtime.name_of("meters")))
+                    && line.contains(runtime.version)
+                    && line.contains("● running")
+            })
+        });
+        screen.keys("w");
+        screen.wait_for("◎ watched");
+        screen.keys(ENTER);
+        screen.wait_for("Esc back");
+        screen.keys("9");
+        screen.wait_for("- System.Runtime (");
+        screen.keys("m");
+        screen.wait_for("- DnTop.Told (");
+        screen.keys("/DnTop");
+        screen.keys(ENTER);
+        screen.wait_gone("System.Runtime");
+        // What stands behind the name, first the value.
+        let behind = |shown: &str, name: &str| {
+            let line = shown.lines().find(|line| line.trim_start_matches(['│', ' ']).starts_with(&format!("{name} ")))?.to_owned();
+            Some(line.split_once(name)?.1.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        };
+        let reaches = |name: &str, value: &str| {
+            screen.wait_until(&format!("{name} {value}"), |shown| behind(shown, name).is_some_and(|words| words[0] == value))
+        };
+        reaches("g", "42");
+        // The others are listened to by then.
+        reaches("level", "0");
+        for command in ["count 7", "change 5", "change -3", "record 40 25", "gauge 17"] {
+            program.carry_out(command);
+        }
+        for (name, value) in [("sold fruit=apple", "7"), ("sold fruit=pear", "14"), ("stock", "2"), ("level", "17")] {
+            reaches(name, value);
+        }
+        assert_eq!(behind(&screen.contents(), "sold fruit=pear").unwrap()[1], "piece");
+        // Of the histogram, all that was recorded: what came of it in the last second is over with that.
+        screen.keys("G");
+        for _ in 0..3 {
+            screen.keys("k");
+        }
+        screen.wait_until("the histogram", |shown| shown.contains("(40 in all)") && shown.contains("(1.0 kB in all)"));
+        // Its quantiles over time.
+        screen.wait_for("p50/p95/p99 25 B, 25 B, 25 B");
+        program.carry_out("count 3");
+        reaches("sold fruit=apple", "10");
+        screen.keys("m");
+        screen.wait_gone("fruit=apple");
+        screen.keys("q");
+        screen.wait_for("Enter details");
+        screen.quit();
+        screen.assert_restored();
+        assert!(program.is_alive() && program.answers());
+    });
+}
