@@ -153,6 +153,7 @@
 //! | [`nettrace`] | event stream format, sans-io: push decoder and encoder | |
 //! | [`ipc`] | Diagnostic IPC Protocol, sans-io | |
 //! | [`assembly`] | .NET assemblies, as far as a startup hook takes | |
+//! | `sorting` | sorting with one copy of the code for all types | |
 //! | [`wire`] | bounds-checked little-endian reader and writer, UTF-16 strings, varints | |
 //!
 //! `tests/layers.rs` holds the arrows between them, and keeps files, sockets and the like out of the pure rooms.
@@ -190,6 +191,7 @@ pub mod perfetto;
 pub mod session;
 #[cfg(feature = "cli")]
 pub mod sim;
+mod sorting;
 #[cfg(feature = "cli")]
 pub mod tui;
 #[cfg(feature = "cli")]

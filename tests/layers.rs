@@ -16,20 +16,21 @@ use rust_source::{paths, tokens, without_tests};
 /// Every room, and the rooms that it may use besides itself.
 const ARROWS: &[(&str, &[&str])] = &[
     ("wire", &[]),
+    ("sorting", &[]),
     ("assembly", &["wire"]),
     ("ipc", &["wire"]),
     // A macro that a room exports stands at the root.
     ("nettrace", &["wire", "forward_sink"]),
     ("clr", &["ipc", "nettrace", "wire"]),
-    ("analysis", &["clr", "nettrace", "wire"]),
+    ("analysis", &["sorting", "clr", "nettrace", "wire"]),
     ("perfetto", &["wire"]),
     ("export", &["model", "analysis", "perfetto", "clr", "nettrace", "wire"]),
-    ("model", &["analysis", "clr", "nettrace", "ipc"]),
-    ("diagnosis", &["model", "analysis", "clr", "ipc"]),
-    ("app", &["diagnosis", "model", "analysis", "clr", "ipc"]),
-    ("ui", &["app", "diagnosis", "model", "analysis", "clr", "ipc"]),
-    ("net", &["assembly", "model", "ipc", "perfetto", "wire"]),
-    ("session", &["net", "export", "perfetto", "model", "nettrace", "analysis", "clr", "ipc", "wire"]),
+    ("model", &["sorting", "analysis", "clr", "nettrace", "ipc"]),
+    ("diagnosis", &["sorting", "model", "analysis", "clr", "ipc"]),
+    ("app", &["sorting", "diagnosis", "model", "analysis", "clr", "ipc"]),
+    ("ui", &["sorting", "app", "diagnosis", "model", "analysis", "clr", "ipc"]),
+    ("net", &["sorting", "assembly", "model", "ipc", "perfetto", "wire"]),
+    ("session", &["sorting", "net", "export", "perfetto", "model", "nettrace", "analysis", "clr", "ipc", "wire"]),
     ("sim", &["net", "assembly", "model", "ipc", "perfetto", "nettrace", "clr", "wire"]),
     ("tui", &["ui", "app", "session", "net", "sim", "model", "analysis", "clr", "ipc"]),
     (
@@ -49,6 +50,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "clr",
             "nettrace",
             "ipc",
+            "sorting",
             "wire",
         ],
     ),
@@ -56,7 +58,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// The rooms that get bytes, time and sizes as arguments and reach for none of them.
-const PURE: &[&str] = &["wire", "assembly", "ipc", "nettrace", "clr", "analysis", "perfetto", "export", "model", "diagnosis", "app", "ui"];
+const PURE: &[&str] =
+    &["wire", "sorting", "assembly", "ipc", "nettrace", "clr", "analysis", "perfetto", "export", "model", "diagnosis", "app", "ui"];
 
 /// What a pure room may not name: the start of a path.
 const IMPURE: &[&str] = &[

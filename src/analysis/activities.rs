@@ -5,6 +5,7 @@
 use std::cmp::Reverse;
 
 use crate::nettrace::ThreadId;
+use crate::sorting::CompactSort;
 
 use super::activity_pairs::{ActivityPairs, ActivityStep, Operation};
 use super::distribution::Distribution;
@@ -65,7 +66,7 @@ impl Subject {
 
     fn snapshot(&self, text: &[u8], view: &View<'_>) -> ActivitySubject {
         let mut outcomes = self.outcomes.clone();
-        outcomes.sort_unstable_by_key(|(outcome, count)| (Reverse(*count), *outcome));
+        outcomes.compact_sort_by_key(|(outcome, count)| (Reverse(*count), *outcome));
         ActivitySubject {
             text: String::from_utf8_lossy(text).into_owned(),
             count: self.times.count(),
@@ -210,7 +211,7 @@ impl ActivitySnapshot {
     pub fn routes(&self) -> Vec<(&OperationSnapshot, &ActivitySubject)> {
         let requests = self.operations.iter().filter(|operation| operation.layer.request().is_some());
         let mut routes: Vec<_> = requests.flat_map(|operation| operation.subjects.iter().map(move |route| (operation, route))).collect();
-        routes.sort_by_key(|(_, route)| Reverse(route.total_ns));
+        routes.compact_sort_by_key(|(_, route)| Reverse(route.total_ns));
         routes
     }
 
@@ -339,7 +340,7 @@ impl Analysis for Activities {
         let operations: Vec<_> = all
             .map(|(index, ((counts, subjects), running))| counts.snapshot(self.pairs.operation(index), subjects, running, view))
             .collect();
-        running.sort_by(|a, b| (a.since, &a.subject, a.operation, a.thread).cmp(&(b.since, &b.subject, b.operation, b.thread)));
+        running.compact_sort_by(|a, b| (a.since, &a.subject, a.operation, a.thread).cmp(&(b.since, &b.subject, b.operation, b.thread)));
         running.truncate(RUNNING);
         ActivitySnapshot { operations, running }
     }

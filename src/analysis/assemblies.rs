@@ -6,6 +6,7 @@ use foldhash::HashMap;
 
 use crate::clr::EventKind;
 use crate::clr::payload::{AssemblyLoad, AssemblyLoadStop};
+use crate::sorting::CompactSort;
 
 use super::known::{Analysis, Known, View};
 
@@ -112,7 +113,7 @@ impl Analysis for Assemblies {
 
     fn snapshot(&self, _view: &View<'_>) -> AssemblySnapshot {
         let mut loaded: Vec<_> = self.loaded.values().cloned().collect();
-        loaded.sort_by(|a, b| (&a.full_name, a.at, a.is_dynamic).cmp(&(&b.full_name, b.at, b.is_dynamic)));
+        loaded.compact_sort_by(|a, b| (&a.full_name, a.at, a.is_dynamic).cmp(&(&b.full_name, b.at, b.is_dynamic)));
         AssemblySnapshot {
             loaded,
             loads: self.loads,

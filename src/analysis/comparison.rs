@@ -6,6 +6,8 @@ use std::collections::HashMap;
 
 use super::{Profile, SampleFilter, Snapshot, Timeline, without_duplicates};
 
+use crate::sorting::CompactSort;
+
 /// What is unresolved has addresses, which differ between two runs.
 const UNRESOLVED: &str = "(unresolved)";
 
@@ -239,7 +241,7 @@ impl Subject {
             let is_mixed = matches!(self, Self::Operations | Self::Counters);
             let weight = |figure: &ComparedFigure| if is_mixed { figure.relative() } else { figure.change().map(f64::abs) }.unwrap_or(-1.0);
             let order = |figure: &ComparedFigure| (weight(figure), figure.before.or(figure.after).unwrap_or_default());
-            figures.sort_by(|a, b| {
+            figures.compact_sort_by(|a, b| {
                 let ((change, value), (other_change, other_value)) = (order(a), order(b));
                 other_change.total_cmp(&change).then(other_value.total_cmp(&value)).then_with(|| a.name.cmp(&b.name))
             });

@@ -5,6 +5,7 @@ use foldhash::HashMap;
 use crate::clr::EventKind;
 use crate::clr::payload::{ContentionStart, ContentionStop};
 use crate::nettrace::ThreadId;
+use crate::sorting::CompactSort;
 
 use super::Symbols;
 use super::distribution::Distribution;
@@ -237,7 +238,7 @@ impl Contention {
         let site =
             |(method, Site { count, unfinished, wait_ns, longest_ns })| ContentionSite { method, count, unfinished, wait_ns, longest_ns };
         let mut sites: Vec<_> = by_method.into_iter().map(site).collect();
-        sites.sort_by(|a, b| b.wait_ns.cmp(&a.wait_ns).then_with(|| a.method.cmp(&b.method)));
+        sites.compact_sort_by(|a, b| b.wait_ns.cmp(&a.wait_ns).then_with(|| a.method.cmp(&b.method)));
         sites.truncate(TOP);
         sites
     }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use crate::clr::payload::ExceptionThrown;
 use crate::nettrace::ThreadId;
+use crate::sorting::CompactSort;
 use crate::wire::Utf16;
 
 use super::known::{Frames, Known, View};
@@ -192,7 +193,7 @@ impl Exceptions {
         };
         let types: Vec<_> = self.types.heaviest(TOP).into_iter().map(named).collect();
         let mut recent: Vec<_> = self.recent.iter().map(|thrown| thrown.snapshot(view)).collect();
-        recent.sort_by_key(|thrown| std::cmp::Reverse(thrown.at));
+        recent.compact_sort_by_key(|thrown| std::cmp::Reverse(thrown.at));
         ExceptionSnapshot {
             thrown: self.thrown,
             rethrown: self.rethrown,

@@ -10,6 +10,7 @@ use foldhash::HashMap;
 
 use crate::clr::payload::{BulkEdge, BulkNode, BulkType, GcEnd, GcStart, GcType};
 use crate::clr::{EventKind, TypeArguments, type_name};
+use crate::sorting::CompactSort;
 
 use super::known::{Analysis, Known, View};
 use super::names::{NameId, Names};
@@ -139,7 +140,7 @@ impl HeapSnapshot {
         let sum =
             |types: &[HeapType]| types.iter().fold((0, 0), |(objects, bytes), of| (objects + of.objects, of.bytes.saturating_add(bytes)));
         let (objects, bytes) = sum(&types);
-        types.sort_unstable_by(|a, b| (b.bytes, b.objects, &a.name, &a.module).cmp(&(a.bytes, a.objects, &b.name, &b.module)));
+        types.compact_sort_by(|a, b| (b.bytes, b.objects, &a.name, &a.module).cmp(&(a.bytes, a.objects, &b.name, &b.module)));
         let rest = types.split_off(types.len().min(TOP));
         let others = sum(&rest);
         let others = (rest.len() as u64, others.0, others.1);

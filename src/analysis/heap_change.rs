@@ -4,6 +4,8 @@ use foldhash::HashMap;
 
 use super::heap::{HeapSnapshot, HeapType};
 
+use crate::sorting::CompactSort;
+
 /// A type of which two walks found different objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeapChange<'a> {
@@ -83,7 +85,7 @@ impl HeapSnapshot {
             .collect();
         changes.extend(earlier.into_values().map(|named| change(named, HeapAmount::of(named), HeapAmount::unlisted(self))));
         changes.retain(|change| change.before != change.after);
-        changes.sort_by_key(|change| (std::cmp::Reverse(change.bytes()), change.name, change.module));
+        changes.compact_sort_by_key(|change| (std::cmp::Reverse(change.bytes()), change.name, change.module));
         changes
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::nettrace::{Field, FieldType, ThreadId, Value};
+use crate::sorting::CompactSort;
 use crate::wire::Utf16;
 
 use super::known::{Analysis, Known, View};
@@ -139,7 +140,7 @@ impl Analysis for Logs {
 
     fn snapshot(&self, view: &View<'_>) -> LogSnapshot {
         let mut recent: Vec<_> = self.recent.iter().cloned().collect();
-        recent.sort_by_key(|message| std::cmp::Reverse(message.at));
+        recent.compact_sort_by_key(|message| std::cmp::Reverse(message.at));
         LogSnapshot { by_level: self.by_level, rate: self.over_time.rate(view.now, 10), recent }
     }
 }

@@ -2,6 +2,8 @@
 
 use foldhash::HashMap;
 
+use crate::sorting::CompactSort;
+
 /// Bytes of a key that count.
 pub(super) const KEY: usize = 1024;
 
@@ -54,7 +56,7 @@ impl<R: Row> Ranking<R> {
     /// The heaviest rows and their keys, heaviest first; equal ones by key.
     pub(super) fn heaviest(&self, count: usize) -> Vec<(&[u8], &R)> {
         let mut rows: Vec<_> = self.rows().collect();
-        rows.sort_unstable_by(|(a_key, a), (b_key, b)| b.weight().cmp(&a.weight()).then(a_key.cmp(b_key)));
+        rows.compact_sort_by(|(a_key, a), (b_key, b)| b.weight().cmp(&a.weight()).then(a_key.cmp(b_key)));
         rows.truncate(count);
         rows
     }

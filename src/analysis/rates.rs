@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::nettrace::{Loss, LossKind, ThreadId};
+use crate::sorting::CompactSort;
 
 use super::timeline::{Merge, Timeline};
 
@@ -105,7 +106,7 @@ impl Rates {
             events.add(self.batch_begin, f64::from(self.batch));
         }
         let mut holes: Vec<_> = self.holes.iter().copied().collect();
-        holes.sort_by_key(|hole| std::cmp::Reverse(hole.at));
+        holes.compact_sort_by_key(|hole| std::cmp::Reverse(hole.at));
         RateSnapshot { rate: events.rate(now, 10), events, total_lost: self.total_lost, recent_lost: self.lost.sum(now, 30) as u64, holes }
     }
 }

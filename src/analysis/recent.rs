@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::clr::events;
 use crate::nettrace::{Event, Metadata, ThreadId};
+use crate::sorting::CompactSort;
 
 use super::Symbols;
 use super::event_text::{Described, describe};
@@ -192,7 +193,7 @@ impl Recent {
         };
         let mut events: Vec<_> = self.ring.iter_mut().rev().map(line).collect();
         // Threads write blocks of their own, so that what came later can be earlier.
-        events.sort_by_key(|(event, _)| std::cmp::Reverse(event.at));
+        events.compact_sort_by_key(|(event, _)| std::cmp::Reverse(event.at));
         RecentSnapshot { events, seen: self.seen, skipped: self.skipped }
     }
 }

@@ -7,6 +7,7 @@ use foldhash::{HashMap, HashSet};
 
 use crate::clr::{RUNTIME, SAMPLE_PROFILER, events};
 use crate::nettrace::{Counts, Event, Loss, LossKind, Metadata, Problem, ProblemKind, SequencePoint, Sink, Thread, ThreadId, TraceHeader};
+use crate::sorting::CompactSort;
 use crate::wire::Utf16;
 
 /// Most threads that are distinguished.
@@ -151,7 +152,7 @@ impl Throughput {
     pub fn problems(&self) -> Vec<ProblemCount> {
         let count = |(kind, (count, first)): (&ProblemKind, &(u64, u64))| ProblemCount { kind: *kind, count: *count, first: *first };
         let mut problems: Vec<_> = self.problems.iter().map(count).collect();
-        problems.sort_by_key(|problem| (problem.first, problem.kind));
+        problems.compact_sort_by_key(|problem| (problem.first, problem.kind));
         problems
     }
 

@@ -6,6 +6,7 @@ use super::jobs::Job;
 use super::recordings::Tracked;
 use super::{Now, State};
 use crate::model::{Bytes, Count, Outcome, Phase, ProcessKey, Recording, sanitise};
+use crate::sorting::CompactSort;
 
 /// Something that was or is being done.
 #[derive(Debug, Clone, Copy)]
@@ -139,7 +140,7 @@ impl State {
     pub fn activity(&self) -> Vec<Activity<'_>> {
         let recordings = self.recordings.shown().iter().map(Activity::Recording);
         let mut all: Vec<_> = recordings.chain(self.jobs.newest_first().map(Activity::Job)).collect();
-        all.sort_by_key(|activity| std::cmp::Reverse(activity.began()));
+        all.compact_sort_by_key(|activity| std::cmp::Reverse(activity.began()));
         all
     }
 }

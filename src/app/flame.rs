@@ -9,6 +9,7 @@ use super::cursor::{Neighbour, Step};
 use super::sampling::Shape;
 use super::state::State;
 use crate::analysis::{Counts, ProfileFrame};
+use crate::sorting::CompactSort;
 
 /// The node that all stacks hang on.
 const ROOT: u32 = 0;
@@ -84,7 +85,7 @@ impl<'a> FlameGraph<'a> {
         while let Some(parent) = boxes.get(at).copied() {
             at += 1;
             let mut children: Vec<_> = profile.children(parent.node).map(|child| (weight(child), child)).collect();
-            children.sort_unstable_by_key(|(weight, child)| (std::cmp::Reverse(*weight), *child));
+            children.compact_sort_by_key(|(weight, child)| (std::cmp::Reverse(*weight), *child));
             let all = weight(parent.node).max(1);
             let column = |sum: u64| (u128::from(sum) * u128::from(parent.width) / u128::from(all)) as u16;
             let mut sum = 0;

@@ -8,6 +8,7 @@ use super::pane::Tab;
 use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot};
 use crate::diagnosis::{GROWING_COLLECTIONS, RUNS, THROTTLED, Threshold, Thresholds};
 use crate::model::{Bytes, Count, CountRate, CpuUse, Nanoseconds, Percent};
+use crate::sorting::CompactSort;
 
 /// What shows where CPU time goes.
 const CPU: Option<KeyAdvice> = Some((Action::WhySlow, ": why"));
@@ -312,6 +313,6 @@ pub(super) fn named<'a>(counters: &'a CountersSnapshot, name: &str) -> Option<&'
 pub fn health_issues(counters: &CountersSnapshot, cpu: Option<CpuUse>, thresholds: &Thresholds) -> Vec<HealthIssue> {
     let mut found: Vec<_> =
         HealthIssue::ALL.into_iter().filter_map(|issue| Some((issue, issue.excess(counters, cpu, thresholds)?))).collect();
-    found.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    found.compact_sort_by(|(_, a), (_, b)| b.total_cmp(a));
     found.into_iter().map(|(issue, _)| issue).collect()
 }

@@ -5,6 +5,8 @@ use super::dialog::Overlay;
 use super::type_tree::TypeTree;
 use super::{Shape, State};
 
+use crate::sorting::CompactSort;
+
 /// A hint, and where it stands in the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
@@ -30,7 +32,7 @@ impl State {
             entry.hint > 0 && entry.places.contains(context) && is_of_use && entry.status(self) == Status::Ready
         };
         let mut entries: Vec<&Entry> = TABLE.iter().filter(is_hinted).collect();
-        entries.sort_by_key(|entry| std::cmp::Reverse(entry.hint));
+        entries.compact_sort_by_key(|entry| std::cmp::Reverse(entry.hint));
         let (help, others): (Vec<&Entry>, Vec<&Entry>) = entries.into_iter().partition(|entry| entry.action == Action::Help);
         let mut hints: Vec<Hint> = Vec::new();
         let mut x = 1;

@@ -4,7 +4,9 @@ use ratatui::layout::{Position, Rect};
 
 use super::list::{Column, Columns, Trend};
 use super::pane::{RowKind, Tab};
+
 pub use super::text::{width, wrap};
+use crate::sorting::CompactSort;
 
 /// The smallest terminal that the dashboard can be shown in.
 pub const MIN_WIDTH: u16 = 40;
@@ -268,7 +270,7 @@ fn slots(inner: Rect, input: LayoutInput) -> Vec<Slot> {
             chosen.push(column);
         }
     }
-    chosen.sort_unstable_by_key(|column| listed.iter().position(|other| other == column));
+    chosen.compact_sort_by_key(|column| listed.iter().position(|other| other == column));
     let trend = if free > Trend::WIDTH && chosen.contains(&Column::Cpu) { Trend::WIDTH + 1 } else { 0 };
     free -= trend;
     let has_command = chosen.contains(&Column::Command);

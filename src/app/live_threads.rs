@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Ticket;
 use crate::model::ThreadUse;
+use crate::sorting::CompactSort;
 
 /// A list of threads, and when it came.
 type List = (Duration, Vec<ThreadUse>);
@@ -56,7 +57,7 @@ impl LiveThreads {
             (time > 0.0).then(|| spent.as_secs_f64() / time)
         };
         let mut rows: Vec<_> = threads.iter().map(|thread| LiveThread { thread, cpu: share(thread) }).collect();
-        rows.sort_by(|a, b| {
+        rows.compact_sort_by(|a, b| {
             let cpu = |row: &LiveThread<'_>| row.cpu.unwrap_or(0.0);
             cpu(b).total_cmp(&cpu(a)).then_with(|| (Reverse(a.thread.cpu), a.thread.thread).cmp(&(Reverse(b.thread.cpu), b.thread.thread)))
         });

@@ -8,6 +8,7 @@ use super::pane::Tab;
 use super::state::State;
 use crate::analysis::{CallNode, Counts, Field, MethodCount, Profile, ProfileFrame, SampleCount, SampleFilter, ThreadId, ThreadSamples};
 use crate::model::{CpuThread, RecordingId, ThreadUse};
+use crate::sorting::CompactSort;
 
 /// How samples are looked at.
 #[derive(Debug, Default)]
@@ -147,7 +148,7 @@ impl State {
         let shown = |(method, frame): &(MethodCount, &ProfileFrame)| sampling.number(method.total) > 0 && self.finds(frame);
         let mut methods: Vec<_> = frames.filter(shown).collect();
         let column = self.views.sort(Tab::Methods).map_or("SELF", |sort| sort.column);
-        methods.sort_unstable_by(|(a, first), (b, second)| {
+        methods.compact_sort_by(|(a, first), (b, second)| {
             let weight = |method: &MethodCount| {
                 let (own, total) = (sampling.counted(method.own), sampling.counted(method.total));
                 Reverse(match column {
@@ -194,7 +195,7 @@ impl State {
         threads.extend(idle.map(|thread| ThreadSamples { thread: ThreadId::of(thread.thread), samples: SampleCount::default() }));
         let cpu: BTreeMap<_, _> = cpu.iter().map(|thread| (thread.thread, thread)).collect();
         // As they are shown: exact where the kernel counts it.
-        threads.sort_by_key(|ThreadSamples { thread, samples }| {
+        threads.compact_sort_by_key(|ThreadSamples { thread, samples }| {
             let counted = cpu.get(&thread.thread).and_then(|known| u64::try_from(known.cpu.as_nanos()).ok());
             (Reverse(counted.unwrap_or(samples.running_ns)), Reverse(samples.waiting_ns), *thread)
         });

@@ -12,6 +12,7 @@ use super::state::State;
 use crate::analysis::{CountersSnapshot, RuntimeStats};
 use crate::diagnosis::Thresholds;
 use crate::model::{CpuUse, ProcessKey};
+use crate::sorting::CompactSort;
 
 /// After how long a watch that failed begins again by itself: first, and at most.
 const FIRST_RETRY: Duration = Duration::from_secs(10);
@@ -213,7 +214,7 @@ impl State {
         }
         let usage = self.list.selected().map(|key| self.usage.cpu(key)).unwrap_or_default();
         found.extend(busy(&usage, &self.options.thresholds).map(|finding| CurrentFinding { finding, age: None }));
-        found.sort_by(|a, b| b.finding.severity.total_cmp(&a.finding.severity));
+        found.compact_sort_by(|a, b| b.finding.severity.total_cmp(&a.finding.severity));
         found
     }
 

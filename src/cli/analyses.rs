@@ -24,6 +24,7 @@ use super::target::connect_running;
 use crate::analysis::{CallSite, EventCount, LEVELS, Layer, Live, Snapshot};
 use crate::clr::select;
 use crate::session::Recorded;
+use crate::sorting::CompactSort;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Analysis {
@@ -244,7 +245,7 @@ pub(super) async fn run(host: &Host, analysis: Analysis, arguments: &args::Analy
     };
     let snapshot = live.snapshot(live.end());
     let mut events = live.throughput().counts();
-    events.sort_by_key(|event| std::cmp::Reverse(event.count));
+    events.compact_sort_by_key(|event| std::cmp::Reverse(event.count));
     let rows = analysis.rows(&snapshot, events, arguments.count);
     let found = Found {
         totals: Fields(analysis.totals(&snapshot)),

@@ -8,6 +8,7 @@ use super::print;
 use super::target::{connect, declined};
 use crate::ipc;
 use crate::model::Variable;
+use crate::sorting::CompactSort;
 
 #[derive(Serialize)]
 struct Row {
@@ -24,7 +25,7 @@ pub(super) async fn run(host: &Host, target: &str, reveal: bool, json: bool) -> 
         (variable.is_secret() && !reveal, variable, raw)
     };
     let mut rows: Vec<_> = variables.into_iter().map(row).collect();
-    rows.sort_by(|(.., a), (.., b)| a.name.cmp(&b.name));
+    rows.compact_sort_by(|(.., a), (.., b)| a.name.cmp(&b.name));
     if json {
         // Control characters are escaped in JSON: the text stays as it is.
         let row = |(masked, _, raw): (bool, Variable, ipc::Variable)| Row { masked, value: (!masked).then_some(raw.value), name: raw.name };

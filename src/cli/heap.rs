@@ -14,6 +14,7 @@ use crate::analysis::{self, HeapSnapshot, HeapType, PathStep, RetainedType, Rete
 use crate::export::HeapDump;
 use crate::model::{Bytes, Count, NativeAotGap, Process, SafeText};
 use crate::session::{HeapError, HeapFile, HeapFileError, HeapWalk, OutputError, Unfinished, default_file, read_heap, walk_heap};
+use crate::sorting::CompactSort;
 
 #[derive(Serialize)]
 struct Document {
@@ -184,7 +185,7 @@ fn document(heap: &HeapSnapshot, retention: Option<&Retention>, retained: bool, 
     let of = |at: usize| retention.and_then(|retention| retention.types.get(at)?.as_ref());
     let mut all: Vec<_> = heap.types.iter().enumerate().map(|(at, named)| (named, of(at))).collect();
     if retained {
-        all.sort_by_key(|(_, of)| std::cmp::Reverse(of.map(|of| of.bytes)));
+        all.compact_sort_by_key(|(_, of)| std::cmp::Reverse(of.map(|of| of.bytes)));
     }
     let (shown, more) = all.split_at(count.min(all.len()));
     let (types, objects, bytes) = heap.others;

@@ -19,6 +19,7 @@ use crate::clr::RUNTIME;
 use crate::diagnosis::Thresholds;
 use crate::model::{Count, FileContents, Percent, SafeText};
 use crate::session::{Recorded, cpu_beside, read_trace};
+use crate::sorting::CompactSort;
 
 /// Events that tell more than where time is spent: collections, changes of the thread pool, exceptions and lock contention.
 const TROUBLES: [u32; 5] = [1, 54, 55, 80, 81];
@@ -161,7 +162,7 @@ fn report(sampled: &SampledMethods, cpu: Option<RecordedCpuTime>, arguments: &ar
     // The analysis gives those first that are hot themselves.
     let mut found = profile.methods(filter, if arguments.inclusive { usize::MAX } else { arguments.count });
     if arguments.inclusive {
-        found.methods.sort_by_key(|method| Reverse((method.total.all_ns(), method.total.all())));
+        found.methods.compact_sort_by_key(|method| Reverse((method.total.all_ns(), method.total.all())));
         found.methods.truncate(arguments.count);
     }
     let method = |method: &MethodTime| Method {

@@ -11,6 +11,7 @@ use crate::analysis::{EventCount, ProblemCount, Throughput};
 use crate::model::{Bytes, Count, SafeText};
 use crate::nettrace::ThreadId;
 use crate::session::{Pass, Recorded};
+use crate::sorting::CompactSort;
 
 /// The document of the command line contract.
 #[derive(Serialize)]
@@ -150,7 +151,7 @@ fn write_text(out: &mut dyn Write, stats: &Stats) -> std::io::Result<()> {
     writeln!(out)?;
     writeln!(out, "{:>10} {:>9}  {:>5}  EVENT", "COUNT", "BYTES", "ID")?;
     let mut counts: Vec<_> = stats.counts.iter().collect();
-    counts.sort_by_key(|count| std::cmp::Reverse(count.count));
+    counts.compact_sort_by_key(|count| std::cmp::Reverse(count.count));
     for EventStats { provider, id, name, count, bytes } in counts {
         writeln!(out, "{:>10} {:>9}  {id:>5}  {provider}/{}", Count(*count), Bytes(*bytes), if name.is_empty() { "-" } else { name })?;
     }

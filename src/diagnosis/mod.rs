@@ -13,6 +13,7 @@ mod thresholds;
 use std::time::Duration;
 
 use crate::model::{CpuSupply, RecordingAnalysis, ThreadUse};
+use crate::sorting::CompactSort;
 
 pub use culprit::is_own;
 pub use source::Source;
@@ -119,6 +120,6 @@ pub struct Evidence<'a> {
 /// All causes, the worst first; what was not measured comes last.
 pub fn slowdowns(evidence: &Evidence<'_>) -> Vec<Slowdown> {
     let mut all: Vec<_> = Cause::ALL.into_iter().map(|cause| evidence.weigh(cause)).collect();
-    all.sort_by(|a, b| b.severity.unwrap_or(-1.0).total_cmp(&a.severity.unwrap_or(-1.0)));
+    all.compact_sort_by(|a, b| b.severity.unwrap_or(-1.0).total_cmp(&a.severity.unwrap_or(-1.0)));
     all
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::SafeText;
 use crate::analysis::Profile;
+use crate::sorting::CompactSort;
 
 /// CPU time of a process, as the kernel samples it.
 #[derive(Debug, Clone, Default)]
@@ -58,7 +59,7 @@ impl CpuThread {
         let mut parts: Vec<_> = self.waits.iter().map(|(wait, time)| (*wait, share(*time))).collect();
         parts.push(("runnable", share(self.runnable)));
         parts.retain(|(_, share)| *share >= 0.005);
-        parts.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        parts.compact_sort_by(|(_, a), (_, b)| b.total_cmp(a));
         parts
     }
 }

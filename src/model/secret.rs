@@ -6,6 +6,8 @@ use std::ops::Range;
 use super::SafeText;
 use super::text::sanitise;
 
+use crate::sorting::CompactSort;
+
 /// What stands in the place of a secret.
 const MASK: &str = "***";
 
@@ -111,7 +113,7 @@ fn secrets(text: &str) -> Vec<Range<usize>> {
         // What is found is in order, and nothing is looked for inside it: that would take quadratic time.
         find(text, &mut Found { all: &mut all, end: 0 });
     }
-    all.sort_by_key(|range: &Range<usize>| range.start);
+    all.compact_sort_by_key(|range: &Range<usize>| range.start);
     all.dedup_by(|next, before| {
         let touches = next.start <= before.end;
         if touches {

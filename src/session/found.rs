@@ -8,6 +8,7 @@ use super::heap_file::heap_facts;
 use super::recorded::Recorded;
 use crate::model::{FileKind, TraceFile};
 use crate::net::files;
+use crate::sorting::CompactSort;
 
 /// Entries of a folder that are looked at.
 const ENTRIES: usize = 20_000;
@@ -30,7 +31,7 @@ pub fn recorded_files(known: &[PathBuf], folder: &Path) -> Vec<TraceFile> {
             Some((facts.modified().ok(), files::real_path(&path).ok()?))
         })
         .collect();
-    found.sort_unstable_by(|a, b| (Reverse(a.0), &a.1).cmp(&(Reverse(b.0), &b.1)));
+    found.compact_sort_by(|a, b| (Reverse(a.0), &a.1).cmp(&(Reverse(b.0), &b.1)));
     found.dedup();
     found.truncate(FILES);
     let facts = |path: PathBuf| match FileKind::of(&path) {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::cpu::{Collector, MethodNames};
 use crate::analysis::{EventCount, Live};
 use crate::model::{EventRate, RecordingAnalysis};
+use crate::sorting::CompactSort;
 
 /// The shortest time between two looks.
 pub(super) const PACE: Duration = Duration::from_millis(500);
@@ -60,7 +61,7 @@ impl Observer {
         if counts.len() > RecordingAnalysis::EVENTS {
             // Those that stay keep their order.
             let mut most: Vec<u64> = counts.iter().map(|event| event.count).collect();
-            most.sort_unstable_by_key(|count| std::cmp::Reverse(*count));
+            most.compact_sort_by_key(|count| std::cmp::Reverse(*count));
             counts.retain(|event| event.count >= most[RecordingAnalysis::EVENTS - 1]);
             counts.truncate(RecordingAnalysis::EVENTS);
         }
@@ -75,7 +76,7 @@ impl Observer {
         let known = |event: &EventCount| before.binary_search_by(|other| order(other, event)).map_or(0, |at| before[at].count);
         let rate = |event: &EventCount| event.count.saturating_sub(known(event)) as f64 / seconds;
         let mut rates: Vec<_> = counts.iter().map(|event| EventRate { event: event.clone(), rate: rate(event) }).collect();
-        rates.sort_by_key(|rate| std::cmp::Reverse(rate.event.count));
+        rates.compact_sort_by_key(|rate| std::cmp::Reverse(rate.event.count));
         self.earlier.push_back((now, counts));
         rates
     }

@@ -11,6 +11,7 @@ use super::recorded::Recorded;
 use crate::analysis::{KernelSamples, Live, RecordedCpuTime, SampledMethods};
 use crate::model::{CpuTime, EventRate, FileContents, FileKind, RecordingAnalysis, SafeText, Span, TraceFile};
 use crate::net::files;
+use crate::sorting::CompactSort;
 
 /// The facts at the beginning of a file.
 ///
@@ -88,7 +89,7 @@ pub fn read_trace(path: &Path, span: Option<Span>, mut go_on: impl FnMut(u64) ->
 /// The most frequent events, with their rates over all of the time.
 fn events(live: &Live, duration: Duration) -> Vec<EventRate> {
     let mut counts = live.throughput().counts();
-    counts.sort_by_key(|event| Reverse(event.count));
+    counts.compact_sort_by_key(|event| Reverse(event.count));
     counts.truncate(RecordingAnalysis::EVENTS);
     let seconds = duration.as_secs_f64().max(0.001);
     counts.into_iter().map(|event| EventRate { rate: event.count as f64 / seconds, event }).collect()

@@ -6,6 +6,7 @@ use ratatui::style::Style;
 use crate::app::State;
 use crate::app::tabs::{Figure, Graph, LABELS, Overview, OverviewLayout};
 use crate::model::Age;
+use crate::sorting::CompactSort;
 
 use super::analysis::{draw_finding, figures};
 use super::canvas::{Canvas, width};
@@ -135,7 +136,7 @@ fn draw_graph(canvas: &mut Canvas<'_>, graph: &Graph, span: Span, area: Rect) {
     let mut used = canvas.pieces(area.x, area.y, area.width, &[(graph.title, theme.strong), (" ", theme.dim), (&graph.now, theme.text)]);
     let mut parts: Vec<_> = graph.layers.iter().collect();
     // The largest first.
-    parts.sort_by(|a, b| b.values.last().unwrap_or(&0.0).total_cmp(a.values.last().unwrap_or(&0.0)));
+    parts.compact_sort_by(|a, b| b.values.last().unwrap_or(&0.0).total_cmp(a.values.last().unwrap_or(&0.0)));
     let mut legend: Vec<(String, Style)> = parts.into_iter().map(|layer| (layer.label.clone(), theme.role(layer.role))).collect();
     if peak <= 0.0 {
         legend.clear();

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 
 use super::series::Reading;
 
+use crate::sorting::CompactSort;
+
 /// The meters and their histograms, of requests that are served and of those that are sent; the unit is seconds.
 const SERVED: (&str, &str) = ("Microsoft.AspNetCore.Hosting", "http.server.request.duration");
 const SENT: (&str, &str) = ("System.Net.Http", "http.client.request.duration");
@@ -92,7 +94,7 @@ fn merge(combinations: &[(u64, [f64; 3])]) -> Option<[f64; 3]> {
         [0, 1, 2].map(|step| (values[step], weights[step] * count))
     };
     let mut steps: Vec<(f64, f64)> = combinations.iter().flat_map(steps).collect();
-    steps.sort_by(|a, b| a.0.total_cmp(&b.0));
+    steps.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
     let total: f64 = steps.iter().map(|(_, weight)| weight).sum();
     let quantile = |share: f64| {
         let mut sum = 0.0;

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::nettrace::Value;
+use crate::sorting::CompactSort;
 use crate::wire::Utf16;
 
 use super::super::known::Known;
@@ -192,7 +193,7 @@ impl Meters {
         let Some(series) = self.series(known, fields, CounterKind::Histogram, store) else { return };
         let reading = &mut series.reading;
         pairs(fields.quantiles, &mut reading.quantiles);
-        reading.quantiles.sort_by(|a, b| a.0.total_cmp(&b.0));
+        reading.quantiles.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
         reading.count = fields.count.map(i64::unsigned_abs);
         reading.sum = fields.sum.filter(|sum| sum.is_finite());
         reading.total_count = reading.total_count.saturating_add(reading.count.unwrap_or(0));

@@ -12,6 +12,7 @@ mod tally;
 use foldhash::{HashMap, HashSet};
 
 use crate::clr::EventKind;
+use crate::sorting::CompactSort;
 
 use super::gc::GcMark;
 use super::known::{Analysis, Known, View};
@@ -164,7 +165,7 @@ impl Analysis for Counters {
 
     fn snapshot(&self, _view: &View<'_>) -> CountersSnapshot {
         let mut counters: Vec<_> = self.store.series.iter().filter_map(Series::snapshot).collect();
-        counters.sort_by(|a, b| (&a.group, &a.name, &a.tags).cmp(&(&b.group, &b.name, &b.tags)));
+        counters.compact_sort_by(|a, b| (&a.group, &a.name, &a.tags).cmp(&(&b.group, &b.name, &b.tags)));
         CountersSnapshot {
             stats: RuntimeStats::new(&counters),
             counters,

@@ -6,6 +6,7 @@ use foldhash::HashMap;
 
 use crate::clr::payload::{GcEnd, GcReason, GcStart, GcType};
 use crate::nettrace::ThreadId;
+use crate::sorting::CompactSort;
 
 use super::pauses::Pause;
 use super::{Heap, RECENT};
@@ -166,7 +167,7 @@ impl Collections {
     pub(super) fn causes(&self) -> Vec<CollectionCount> {
         let count = |(&(generation, reason, kind), &count): (&_, &u64)| CollectionCount { generation, reason, kind, count };
         let mut causes: Vec<_> = self.causes.iter().map(count).collect();
-        causes.sort_by_key(|cause| std::cmp::Reverse(cause.count));
+        causes.compact_sort_by_key(|cause| std::cmp::Reverse(cause.count));
         causes
     }
 
@@ -180,7 +181,7 @@ impl Collections {
     /// have no other collection within.
     pub(super) fn recent<'a>(&self, pauses: impl Iterator<Item = &'a Pause>) -> Vec<Collection> {
         let mut recent: Vec<_> = self.recent.iter().copied().collect();
-        recent.sort_by_key(|collection| std::cmp::Reverse((collection.start, collection.number)));
+        recent.compact_sort_by_key(|collection| std::cmp::Reverse((collection.start, collection.number)));
         for pause in pauses {
             let foreground = |collection: &Collection| {
                 collection.kind != GcType::BACKGROUND && pause.begin <= collection.start && collection.end <= pause.end

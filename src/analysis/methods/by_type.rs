@@ -10,6 +10,7 @@ use crate::analysis::Symbols;
 use crate::analysis::known::Known;
 use crate::analysis::ranking::{Ranking, Row};
 use crate::nettrace::ThreadId;
+use crate::sorting::CompactSort;
 use crate::wire::Utf16;
 
 /// Types that are distinguished.
@@ -127,7 +128,7 @@ impl EventStacks {
 
     pub(in crate::analysis) fn snapshot(&self, symbols: &Symbols) -> TypeStacks {
         let mut types: Vec<_> = self.types.rows().filter_map(|(name, row)| Some((Utf16::new(name).to_string(), row.number?))).collect();
-        types.sort_unstable_by_key(|(_, number)| *number);
+        types.compact_sort_by_key(|(_, number)| *number);
         TypeStacks { profile: Profile::new(&self.tree, &self.samples, symbols, 0), types }
     }
 }
@@ -171,7 +172,7 @@ impl TypeStacks {
             CallSite { method: method.name + &method.parameters, bytes, events }
         });
         let mut sites: Vec<_> = methods.chain(without).collect();
-        sites.sort_by_key(|site| std::cmp::Reverse(site.bytes));
+        sites.compact_sort_by_key(|site| std::cmp::Reverse(site.bytes));
         sites.truncate(limit);
         sites
     }

@@ -7,6 +7,8 @@ use foldhash::HashMap;
 use super::counts::{CallNode, Counts, SampleCount};
 use super::tree::StackTree;
 
+use crate::sorting::CompactSort;
+
 /// A caller, and whom it was called by on the way to the method.
 #[derive(Debug, Default)]
 struct Caller {
@@ -54,7 +56,7 @@ impl Counts<'_> {
             let Caller { frame, own, total, children } = &tree[at as usize];
             rows.push(self.call_node(*frame, depth, *own, *total));
             let mut below: Vec<_> = children.iter().map(|child| (*child, depth + 1)).collect();
-            below.sort_unstable_by_key(|(child, _)| (weight(tree[*child as usize].total), Reverse(*child)));
+            below.compact_sort_by_key(|(child, _)| (weight(tree[*child as usize].total), Reverse(*child)));
             walk.extend(below);
         }
         rows

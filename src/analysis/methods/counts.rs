@@ -6,6 +6,7 @@ use foldhash::HashMap;
 
 use crate::clr::payload::Tier;
 use crate::nettrace::ThreadId;
+use crate::sorting::CompactSort;
 
 use super::super::Origin;
 use super::profile::{Cell, FrameKind, Profile, ProfileFrame};
@@ -245,7 +246,7 @@ impl<'a> Counts<'a> {
         }
         let thread = |(index, samples): (u32, SampleCount)| ThreadSamples { thread: self.profile.threads[index as usize], samples };
         let mut threads: Vec<_> = by_thread.into_iter().map(thread).collect();
-        threads.sort_by_key(|thread| (Reverse(thread.samples.all_ns()), Reverse(thread.samples.all()), thread.thread));
+        threads.compact_sort_by_key(|thread| (Reverse(thread.samples.all_ns()), Reverse(thread.samples.all()), thread.thread));
         threads
     }
 
@@ -284,7 +285,7 @@ impl<'a> Counts<'a> {
     pub fn hottest(&self, limit: usize, weight: impl Fn(SampleCount) -> u64) -> Vec<MethodCount> {
         let mut methods = self.by_method();
         methods.retain(|method| weight(method.own) > 0);
-        methods.sort_unstable_by_key(|method| (Reverse(weight(method.own)), method.frame));
+        methods.compact_sort_by_key(|method| (Reverse(weight(method.own)), method.frame));
         methods.truncate(limit);
         methods
     }
@@ -293,7 +294,7 @@ impl<'a> Counts<'a> {
     pub(super) fn methods(&self, limit: usize) -> Vec<MethodTime> {
         let frame = |method: &MethodCount| &self.profile.frames[method.frame as usize];
         let mut methods = self.by_method();
-        methods.sort_unstable_by(|a, b| {
+        methods.compact_sort_by(|a, b| {
             let weight = |method: &MethodCount| Reverse((method.own.all_ns(), method.own.all(), method.total.all_ns()));
             (weight(a), &frame(a).name, a.frame).cmp(&(weight(b), &frame(b).name, b.frame))
         });
@@ -311,14 +312,14 @@ impl<'a> Counts<'a> {
         let weight = |index: u32| weight(self.total[index as usize]);
         let mut heaviest: Vec<u32> = (1..self.profile.nodes.len() as u32).filter(|index| weight(*index) > 0).collect();
         // Of equals the one nearer to the root comes first, so that no node is kept without its parent.
-        heaviest.sort_unstable_by_key(|index| (Reverse(weight(*index)), *index));
+        heaviest.compact_sort_by_key(|index| (Reverse(weight(*index)), *index));
         heaviest.truncate(limit);
         let mut kept = vec![false; self.profile.nodes.len()];
         heaviest.iter().for_each(|index| kept[*index as usize] = true);
         let heaviest_last = |index: u32, depth: usize| {
             let mut below: Vec<_> =
                 self.profile.children(index).filter(|child| kept[*child as usize]).map(|child| (child, depth)).collect();
-            below.sort_unstable_by_key(|(child, _)| (weight(*child), Reverse(*child)));
+            below.compact_sort_by_key(|(child, _)| (weight(*child), Reverse(*child)));
             below
         };
         let mut walk = heaviest_last(StackTree::ROOT, 0);
@@ -357,10 +358,10 @@ impl<'a> Counts<'a> {
             }
         }
         let mut groups: Vec<_> = groups.into_iter().collect();
-        groups.sort_unstable_by_key(|(node, (all, _))| (Reverse(all.all()), *node));
+        groups.compact_sort_by_key(|(node, (all, _))| (Reverse(all.all()), *node));
         groups.truncate(limit);
         let group = |(node, (samples, mut threads)): (u32, (SampleCount, Vec<(ThreadId, u64)>))| {
-            threads.sort_unstable_by_key(|(thread, count)| (Reverse(*count), *thread));
+            threads.compact_sort_by_key(|(thread, count)| (Reverse(*count), *thread));
             let above = std::iter::successors(Some(node), |index| Some(self.profile.parent(*index)));
             let frames = above.take_while(|index| *index != StackTree::ROOT).map(|index| self.frame(index).name.clone());
             StackGroup { frames: frames.collect(), samples, threads }

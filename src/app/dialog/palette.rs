@@ -9,6 +9,7 @@ use crate::app::state::State;
 use crate::app::tabs::{Cell, Role};
 use crate::clr::{Profile, profiles};
 use crate::model::{SafeText, TraceFile};
+use crate::sorting::CompactSort;
 use tui_input::Input;
 
 /// Whatever can be done or gone to, found by name.
@@ -53,7 +54,7 @@ impl State {
                 described.push(Found::Action(index));
             }
         }
-        named.sort_by_key(|(_, entry)| entry.status(self) != Status::Ready);
+        named.compact_sort_by_key(|(_, entry)| entry.status(self) != Status::Ready);
         let mut found: Vec<Found> = named.into_iter().map(|(index, _)| Found::Action(index)).collect();
         let tabs = Tab::ALL.into_iter().filter(|tab| tab.is_shown(self.row_kind()));
         found.extend(tabs.filter(|tab| passes(&[("TAB", tab.titles()[0])])).map(Found::Tab));

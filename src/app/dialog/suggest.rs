@@ -5,6 +5,7 @@ use tui_input::Input;
 use crate::analysis::name_rank;
 use crate::clr::{events, known_provider, known_providers, level_name, parse_level, profiles};
 use crate::ipc::Level;
+use crate::sorting::CompactSort;
 
 use super::{Form, Purpose, Reply, launch, trace};
 
@@ -102,7 +103,7 @@ fn before_cursor(input: &Input) -> &str {
 fn pick<'a>(start: usize, word: &str, items: impl Iterator<Item = (&'a str, &'a str)>) -> Suggestions {
     let letters = word.to_lowercase();
     let mut found: Vec<_> = items.filter(|(name, _)| name.to_lowercase().contains(&letters)).collect();
-    found.sort_by_key(|(name, _)| name_rank(word, name));
+    found.compact_sort_by_key(|(name, _)| name_rank(word, name));
     Suggestions { start, items: found.into_iter().map(|(name, about)| (name.to_owned(), about.to_owned())).collect() }
 }
 

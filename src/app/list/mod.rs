@@ -22,6 +22,7 @@ use super::cursor::Cursor;
 use super::watches::WatchStatus;
 use crate::analysis::Filter;
 use crate::model::{Process, ProcessKey};
+use crate::sorting::CompactSort;
 
 /// How long a new row is marked.
 const NEW: Duration = Duration::from_millis(1500);
@@ -339,7 +340,7 @@ impl ProcessList {
         order.clear();
         let mut scratch = String::new();
         order.extend(rows.iter().enumerate().filter_map(|(index, row)| row.passes(filter, &mut scratch).then_some(index)));
-        order.sort_unstable_by(|&a, &b| sort.compare(&rows[a], &rows[b]));
+        order.compact_sort_by(|&a, &b| sort.compare(&rows[a], &rows[b]));
         if self.is_tree {
             *order = tree::order(rows, order);
         } else {

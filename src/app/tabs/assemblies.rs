@@ -10,12 +10,13 @@ use crate::app::action::Action;
 use crate::app::pane::Tab;
 use crate::diagnosis::Source;
 use crate::model::Count;
+use crate::sorting::CompactSort;
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let snapshot = &look.analysis.snapshot.assemblies;
     // Those that were loaded during the recording first, the latest before the others.
     let mut assemblies: Vec<&Assembly> = snapshot.loaded.iter().collect();
-    assemblies.sort_by_key(|assembly| std::cmp::Reverse(assembly.at));
+    assemblies.compact_sort_by_key(|assembly| std::cmp::Reverse(assembly.at));
 
     let is_known = !snapshot.loaded.is_empty() || snapshot.searches > 0;
     let mut figures = Vec::new();

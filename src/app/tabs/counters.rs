@@ -14,6 +14,7 @@ use crate::app::text::width;
 use crate::app::views::TabSort;
 use crate::app::watches::Watch;
 use crate::model::{Bytes, Count, Nanoseconds, Number};
+use crate::sorting::CompactSort;
 
 /// Columns of tags that are shown with their keys in the list; of longer ones only the values are.
 const TAGS: u16 = 40;
@@ -274,7 +275,7 @@ impl State {
         };
         let sort = self.views.sort(Tab::Counters).unwrap_or(BY_NAME);
         let mut shown: Vec<_> = without_duplicates(all).filter(passes).collect();
-        shown.sort_by(|a, b| a.group.cmp(&b.group).then_with(|| compare(sort, a, b)));
+        shown.compact_sort_by(|a, b| a.group.cmp(&b.group).then_with(|| compare(sort, a, b)));
         let mut lines = Vec::with_capacity(shown.len());
         for counters in shown.chunk_by(|a, b| a.group == b.group) {
             let name = counters[0].group.as_str();

@@ -9,6 +9,7 @@ use crate::analysis::{ActivitySnapshot, ActivitySubject, Layer, OperationSnapsho
 use crate::app::pane::Tab;
 use crate::diagnosis::Source;
 use crate::model::{Count, CountRate, Nanoseconds, Percent};
+use crate::sorting::CompactSort;
 
 #[derive(Clone, Copy)]
 enum Row<'a> {
@@ -101,7 +102,7 @@ fn total_ns(operation: &OperationSnapshot) -> f64 {
 fn rows(activities: &ActivitySnapshot) -> Vec<Row<'_>> {
     let has_routes = |operation: &&OperationSnapshot| !operation.layer.direction().is_empty() && !operation.subjects.is_empty();
     let (requests, mut operations): (Vec<_>, Vec<_>) = activities.operations.iter().partition(has_routes);
-    operations.sort_by(|a, b| total_ns(b).total_cmp(&total_ns(a)).then(b.started.cmp(&a.started)));
+    operations.compact_sort_by(|a, b| total_ns(b).total_cmp(&total_ns(a)).then(b.started.cmp(&a.started)));
     let others = requests.iter().filter(|operation| operation.others.count > 0).map(|operation| Row::Others(operation));
     let routes = activities.routes().into_iter().map(|(operation, route)| Row::Route(operation, route));
     routes.chain(others).chain(operations.into_iter().map(Row::Operation)).collect()

@@ -9,6 +9,7 @@ use crate::app::cursor::Cursor;
 use crate::app::pane::Tab;
 use crate::app::state::State;
 use crate::app::views::TabSort;
+use crate::sorting::CompactSort;
 
 /// How text stands in a column, and what is left of it where it does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,7 +165,7 @@ impl<'a, T: 'a> Table<'a, T> {
         }
         let cell = &self.columns[by].1;
         let mut rows: Vec<_> = self.rows.drain(..).map(|row| (cell(&row).into_sort_key(), row)).collect();
-        rows.sort_by(|(a, _), (b, _)| a.compare(b, sort.direction));
+        rows.compact_sort_by(|(a, _), (b, _)| a.compare(b, sort.direction));
         self.rows.extend(rows.into_iter().map(|(_, row)| row));
     }
 

@@ -9,6 +9,7 @@ use crate::app::health::hosting;
 use crate::app::pane::Tab;
 use crate::app::state::State;
 use crate::model::{Count, CountRate, Nanoseconds};
+use crate::sorting::CompactSort;
 
 /// Graphs of the overview that are about requests.
 pub(super) const GRAPHS: [&str; 2] = ["Requests", "p50/p95/p99"];
@@ -80,7 +81,7 @@ pub(super) fn view<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>)
     figures.extend(failed.map(|count| Figure::new("failed", Count(count as u64), Role::Bad)));
 
     let mut rows: Vec<_> = counters.into_iter().flat_map(|counters| &counters.counters).filter_map(Served::of).collect();
-    rows.sort_by_key(|served| std::cmp::Reverse(served.count()));
+    rows.compact_sort_by_key(|served| std::cmp::Reverse(served.count()));
     let quantile = |share| move |served: &Served<'_>| Cell::known(served.quantile_ns(share), Role::Text);
     let empty = match (counters, rows.is_empty(), figures.is_empty()) {
         (None, _, _) => "No counters so far.",

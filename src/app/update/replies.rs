@@ -7,6 +7,7 @@ use crate::app::{Clipboard, Effect, JobKind, JobResult, State, Ticket};
 use crate::model::{
     Bytes, Count, Outcome, Phase, Process, ProcessKey, ProducerReport, Recording, RecordingId, SafeText, StoppedBy, Stopwatch, Variable,
 };
+use crate::sorting::CompactSort;
 
 use super::process::mark_recordings;
 
@@ -57,7 +58,7 @@ fn ages(process: &Process, unix_ms: u64) -> u64 {
 
 pub(super) fn environment(state: &mut State, ticket: Ticket, mut result: Result<Vec<Variable>, SafeText>) -> Vec<Effect> {
     if let Ok(variables) = &mut result {
-        variables.sort_by(|a, b| a.name.cmp(&b.name));
+        variables.compact_sort_by(|a, b| a.name.cmp(&b.name));
     }
     if state.details.environment.take(ticket, result) {
         state.dirty = true;

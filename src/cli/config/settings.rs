@@ -9,6 +9,7 @@ use super::{Mistake, meant};
 use crate::app::action::{self, Action, Key, KeyConflict, KeyMap};
 use crate::diagnosis::{Threshold, Thresholds};
 use crate::model::{OutputName, SecretPatterns};
+use crate::sorting::CompactSort;
 
 /// The names of its tables and keys.
 const KEYS: &str = "keys";
@@ -67,7 +68,7 @@ fn keys(table: &DeTable<'_>) -> Result<KeyMap, Mistake> {
     let all: Vec<(Action, String)> = Action::rebindable().into_iter().map(|action| (action, action.name())).collect();
     // In the order of the file: what comes later is what is in conflict.
     let mut written: Vec<_> = table.iter().collect();
-    written.sort_by_key(|(key, _)| key.span().start);
+    written.compact_sort_by_key(|(key, _)| key.span().start);
     let (mut changed, mut places) = (Vec::new(), Vec::new());
     for (name, value) in written {
         let at = value.span().start;

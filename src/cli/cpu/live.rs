@@ -11,6 +11,7 @@ use crate::analysis::{MethodTime, SampleFilter};
 use crate::cli::args;
 use crate::cli::print::{self, Safe};
 use crate::model::{Count, CpuTime, Process, SafeText};
+use crate::sorting::CompactSort;
 
 /// Puts the cursor into the first column of the first line.
 const HOME: &str = "\x1b[H";
@@ -135,7 +136,7 @@ fn moment(process: &Process, time: &CpuTime, arguments: &args::Cpu) -> Moment {
     let percent = |ns: u64| ns as f64 / 1e7 / window;
     let mut found = time.profile.methods(SampleFilter::ALL, usize::MAX);
     found.methods.retain(|method| method.total.recent_ns > 0);
-    found.methods.sort_by_key(|method| {
+    found.methods.compact_sort_by_key(|method| {
         let (own, total) = (method.own.recent_ns, method.total.recent_ns);
         Reverse(if arguments.inclusive { (total, own) } else { (own, total) })
     });

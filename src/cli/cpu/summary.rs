@@ -12,6 +12,7 @@ use crate::analysis::{MethodTime, Origin, SampleFilter};
 use crate::cli::args;
 use crate::model::{Count, CpuThread, Percent, Process, SafeText};
 use crate::session::CpuProfile;
+use crate::sorting::CompactSort;
 
 /// How many threads the text shows.
 const THREADS: usize = 10;
@@ -101,7 +102,7 @@ pub(super) fn document(process: &Process, profile: &CpuProfile, arguments: &args
     });
     let cpu_ms = time.threads.iter().map(|thread| thread.cpu.as_secs_f64() * 1e3).sum();
     if arguments.inclusive {
-        found.methods.sort_by_key(|method| Reverse((method.total.all_ns(), method.own.all_ns())));
+        found.methods.compact_sort_by_key(|method| Reverse((method.total.all_ns(), method.own.all_ns())));
     }
     found.methods.truncate(arguments.count);
     let method = |method: &MethodTime| {
@@ -137,7 +138,7 @@ pub(super) fn document(process: &Process, profile: &CpuProfile, arguments: &args
         }
     };
     let mut threads: Vec<_> = time.threads.iter().map(thread).collect();
-    threads.sort_by(|a, b| b.cpu_ms.total_cmp(&a.cpu_ms));
+    threads.compact_sort_by(|a, b| b.cpu_ms.total_cmp(&a.cpu_ms));
     Document {
         pid: process.key.pid,
         name: process.name.clone(),
@@ -213,7 +214,7 @@ fn off_cpu(thread: &Thread) -> String {
     let mut parts: Vec<_> = thread.waits_percent.iter().map(|(wait, percent)| (*wait, *percent)).collect();
     parts.push(("runnable", thread.runnable_percent));
     parts.retain(|(_, percent)| *percent >= 0.5);
-    parts.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    parts.compact_sort_by(|(_, a), (_, b)| b.total_cmp(a));
     parts.iter().map(|(part, percent)| format!("{part} {percent:.0} %")).collect::<Vec<_>>().join(", ")
 }
 

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::analysis::{Profile, SampleFilter, ThreadTimes};
 use crate::model::{Nanoseconds, SafeText};
+use crate::sorting::CompactSort;
 
 /// How many threads the text shows.
 const THREADS: usize = 10;
@@ -61,7 +62,7 @@ impl OffCpu {
             off_cpu: reasons(times.off_cpu_ns.iter().map(|(reason, ns)| (reason.as_str(), *ns)), times.wall_ns()),
         };
         let mut of_threads: Vec<_> = threads.iter().map(of_thread).collect();
-        of_threads.sort_by_key(|thread| (Reverse(thread.cpu_ns), thread.id));
+        of_threads.compact_sort_by_key(|thread| (Reverse(thread.cpu_ns), thread.id));
         let wall_ns = sums.values().fold(0_u64, |sum, ns| sum.saturating_add(*ns));
         (!threads.is_empty()).then(|| Self { source: "states", wall_ns, reasons: reasons(sums, wall_ns), threads: of_threads })
     }
@@ -105,7 +106,7 @@ fn reasons<'a>(times: impl IntoIterator<Item = (&'a str, u64)>, wall_ns: u64) ->
     let percent = |ns: u64| ns as f64 * 100.0 / wall_ns.max(1) as f64;
     let times = times.into_iter().filter(|(_, ns)| *ns > 0);
     let mut reasons: Vec<_> = times.map(|(reason, ns)| Reason { reason: SafeText::new(reason), ns, percent: percent(ns) }).collect();
-    reasons.sort_by_key(|reason| Reverse(reason.ns));
+    reasons.compact_sort_by_key(|reason| Reverse(reason.ns));
     reasons
 }
 

@@ -11,6 +11,7 @@ use crate::cli::print;
 use crate::model::{Bytes, Count, SafeText};
 use crate::nettrace::{Event, Pieces, Refusal, SegmentStore, Sink, TraceHeader};
 use crate::session::{ReadError, Recorded};
+use crate::sorting::CompactSort;
 
 /// What is longer is no segment: they have a fraction of this, and each is read at once.
 const LONGEST: u64 = 64 << 20;
@@ -69,7 +70,7 @@ pub(super) fn make_whole(paths: &[PathBuf], file: &mut File) -> Result<Made, Fai
     for path in paths {
         segments.extend(look_at(path)?);
     }
-    segments.sort_by_key(|segment| segment.range);
+    segments.compact_sort_by_key(|segment| segment.range);
     let Some(first) = segments.first() else { return Err(anyhow::anyhow!("these files contain no events").into()) };
     if let Some(other) = segments.iter().find(|segment| segment.header != first.header) {
         let (one, other) = (shown(first.path), shown(other.path));

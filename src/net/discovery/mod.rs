@@ -24,6 +24,7 @@ use self::sockets::{Candidate, Sockets};
 use crate::model::{Process, ProcessKey};
 use crate::net::endpoint::SocketName;
 use crate::net::proc::Proc;
+use crate::sorting::CompactSort;
 
 /// A runtime makes its socket within milliseconds of its start; a younger process without one is not cached_contact yet.
 const SETTLED: Duration = Duration::from_secs(2);
@@ -161,7 +162,7 @@ impl Scanner {
             }
         }
         rows.extend(self.stale_rows(strays, at));
-        rows.sort_unstable_by_key(|row| row.key);
+        rows.compact_sort_by_key(|row| row.key);
         self.process_cache.keep(&rows);
         Ok(rows)
     }
@@ -175,7 +176,7 @@ impl Scanner {
             stray.candidate.is_socket && (ours || our_uid == 0) && is_settled(stray.name, at.uptime)
         });
         if strays.len() > MOST_STALE {
-            strays.sort_unstable_by_key(|stray| (stray.candidate.uid != our_uid, Reverse(stray.candidate.made), stray.name.pid));
+            strays.compact_sort_by_key(|stray| (stray.candidate.uid != our_uid, Reverse(stray.candidate.made), stray.name.pid));
         }
         self.more_stale = strays.len().saturating_sub(MOST_STALE);
         strays.truncate(MOST_STALE);

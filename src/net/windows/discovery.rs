@@ -16,6 +16,7 @@ use super::proc::{Facts, Proc, entry_name};
 use super::stream::{PIPES, is_served, pipe_name, port_name};
 use super::user;
 use crate::model::{Contact, Process, ProcessKey, RunState, SafeText, Trouble, Usage, shown_command_line};
+use crate::sorting::CompactSort;
 
 /// A process younger than this may still make its pipe.
 const YOUNG: Duration = Duration::from_secs(30);
@@ -139,7 +140,7 @@ impl Scanner {
         let listed: HashSet<_> = processes.iter().filter_map(|facts| facts.key).collect();
         self.tried.retain(|key, _| listed.contains(key));
         self.cpu.retain(|key, _| listed.contains(key));
-        rows.sort_unstable_by_key(|row| row.key);
+        rows.compact_sort_by_key(|row| row.key);
         Ok(rows)
     }
 

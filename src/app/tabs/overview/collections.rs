@@ -5,6 +5,7 @@ use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot, GcMark
 use crate::app::health::named;
 use crate::app::tabs::view::Role;
 use crate::model::{ByteRate, Nanoseconds};
+use crate::sorting::CompactSort;
 
 /// Seconds that are shown at most.
 const SHOWN: usize = 300;
@@ -38,7 +39,7 @@ fn pauses(counters: &CountersSnapshot, marks: &[GcMark]) -> Option<Graph> {
         drawn.push(Mark { ago, value, sign: char::from(b'0' + generation as u8), role: ROLES[generation as usize] });
     }
     // Of marks in one place the oldest generation is seen.
-    drawn.sort_by_key(|mark| mark.sign);
+    drawn.compact_sort_by_key(|mark| mark.sign);
     let now = match marks.last() {
         None => "none yet".to_owned(),
         Some(last) => format!("{} last, gen {}", Nanoseconds(last.pause_ns), last.generation.min(2)),
