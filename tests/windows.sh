@@ -150,7 +150,7 @@ for _ in $(seq 30); do grep -q shop <<<"$(dn_top ps)" && break; sleep 1; done
 expect "diagnostics that are switched off" "Contact .*switched off by DOTNET_EnableDiagnostics=0" "$(dn_top info shop)"
 kill $off
 
-# A dump takes a program that a single file lacks; the runtime starts the one that lies beside it.
+# A dump takes a program that a single file lacks; the runtime starts the one that is beside it.
 refused 1 "published as a single file, copy createdump.exe" dump azmcp -o "Z:\\tmp\\a.dmp"
 
 # The dashboard, in a pseudo-terminal. What a console does with escape sequences is seen by a program that does nothing else.

@@ -94,7 +94,7 @@ impl Row for Subject {
 pub struct ActivitySnapshot {
     /// Operations, in the order in which they first came.
     pub operations: Vec<OperationSnapshot>,
-    /// What goes on, longest first: no more than 30.
+    /// What is in progress, longest first: no more than 30.
     pub running: Vec<RunningActivity>,
 }
 
@@ -113,7 +113,7 @@ pub struct OperationSnapshot {
     pub failed: u64,
     /// How many ended, of those whose begin was seen and that had an activity id.
     pub ended: u64,
-    /// How many go on.
+    /// How many are in progress.
     pub running: u64,
     /// Begins a second over the last ten seconds.
     pub rate: f64,
@@ -187,7 +187,7 @@ fn list<'a>(outcomes: impl Iterator<Item = &'a (Outcome, u64)>) -> String {
     outcomes.map(|(outcome, count)| format!("{outcome} ×{count}")).collect::<Vec<_>>().join(", ")
 }
 
-/// An activity that goes on.
+/// An activity that is in progress.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunningActivity {
     /// Index into the operations.

@@ -14,7 +14,7 @@ use super::http::{self, Layer, Outcome};
 
 /// Kinds of activity that are distinguished.
 const OPERATIONS: usize = 128;
-/// Activities that go on at the same time.
+/// Activities that are in progress at the same time.
 const RUNNING: usize = 4096;
 /// Bytes of a subject that are kept.
 const SUBJECT: usize = 200;
@@ -60,7 +60,7 @@ pub enum ActivityStep {
         /// The number of its operation.
         operation: usize,
         /// Where it is kept until it ends; `None` where it has no id by which its end would be found. A place is used again, also without an end:
-        /// the oldest activities are given up where too many go on.
+        /// the oldest activities are given up where too many continue.
         place: Option<usize>,
     },
     /// It ended.
@@ -114,7 +114,7 @@ impl ActivityPairs {
         &self.places[place]
     }
 
-    /// What goes on, with its place.
+    /// Activities in progress, with their places.
     pub fn running(&self) -> impl Iterator<Item = (usize, &RunningActivity)> {
         self.running.values().map(|place| (*place, &self.places[*place]))
     }
@@ -238,7 +238,7 @@ impl ActivityPairs {
         Some(ActivityStep::Ended { operation, place, outcome })
     }
 
-    /// Gives up the older half of what goes on: its end was lost, or never comes.
+    /// Gives up the older half of what is in progress: its end was lost, or never comes.
     fn abandon(&mut self) {
         let mut begins: Vec<i64> = self.running.values().map(|place| self.places[*place].since).collect();
         let half = begins.len() / 2;

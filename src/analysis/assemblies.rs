@@ -33,7 +33,7 @@ pub(super) struct Assemblies {
 pub struct AssemblySnapshot {
     /// Assemblies, by name: no more than 4096.
     pub loaded: Vec<Assembly>,
-    /// Loads while the session went on.
+    /// Loads during the session.
     pub loads: u64,
     /// Assemblies that were unloaded since.
     pub unloads: u64,

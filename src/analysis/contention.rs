@@ -202,7 +202,7 @@ impl Contention {
         self.sites.row(&self.key)
     }
 
-    /// The waits that go on, and how long each has taken.
+    /// The waits that are in progress, and how long each has taken.
     fn going_on(&self, now: i64) -> impl Iterator<Item = (&Waiting, u64)> {
         self.waiting.values().map(move |waiting| (waiting, u64::try_from(now.saturating_sub(waiting.since)).unwrap_or(0)))
     }
@@ -253,7 +253,7 @@ fn frames(known: &Known<'_>) -> [u64; DEPTH] {
     frames
 }
 
-/// Adds a wait that ended, or goes on, to the seconds of the session in which it was, as far back as these are looked at.
+/// Adds a wait that ended, or continues, to the seconds of the session in which it was, as far back as these are looked at.
 fn share_out(line: &mut Timeline, began: i64, end: i64, waited_ns: u64) {
     let longest = i64::from(LATELY + 1) * SECOND;
     let mut from = end.saturating_sub(i64::try_from(waited_ns).unwrap_or(longest).min(longest)).max(began);

@@ -21,7 +21,7 @@ const RAW: usize = 32;
 pub struct Described {
     /// Names and values; those of objects in objects have both names, with a dot between. Not sanitised.
     pub fields: Vec<(String, String)>,
-    /// Whether there is more in it, or something that makes no sense.
+    /// Whether there is more in it, or something that is malformed.
     pub is_cut: bool,
 }
 

@@ -166,7 +166,7 @@ impl Exceptions {
         (seconds >= 30).then(|| self.over_time.recent(before, seconds).into_iter().sum::<f64>() / seconds as f64)
     }
 
-    /// Takes an exception that was thrown. `None` where its payload makes no sense.
+    /// Takes an exception that was thrown. `None` where its payload is malformed.
     pub(super) fn feed(&mut self, known: &Known<'_>, symbols: &Symbols) -> Option<()> {
         let thrown: ExceptionThrown<'_> = known.payload()?;
         self.thrown += 1;

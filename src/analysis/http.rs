@@ -10,7 +10,7 @@ use crate::wire::Utf16;
 const CLIENT: &str = "System.Net.Http";
 const SERVER: &str = "Microsoft.AspNetCore.Hosting";
 const KESTREL: &str = "Microsoft-AspNetCore-Server-Kestrel";
-/// Providers of steps of requests, and of what lies beneath them.
+/// Providers of steps of requests, and of what is beneath them.
 const BENEATH: [&str; 3] = ["System.Net.Sockets", "System.Net.Security", "System.Net.NameResolution"];
 const REQUEST: &str = "Request";
 /// Fields that differ from request to request, or from connection to connection, and mean nothing for what these are about.

@@ -83,7 +83,7 @@ impl Default for Images {
 }
 
 impl Images {
-    /// Takes an event. `None` where its payload makes no sense, or there is no room for more.
+    /// Takes an event. `None` where its payload is malformed, or there is no room for more.
     pub fn feed(&mut self, kind: EventKind, event: &Event<'_>) -> Option<()> {
         let pid = event.thread().process;
         if self.processes.len() >= PROCESSES && !self.processes.contains_key(&pid) {

@@ -11,7 +11,7 @@ pub(super) trait Analysis {
     /// What it finds.
     type Snapshot;
 
-    /// Takes an event of a kind that is its business. `None` where the payload makes no sense.
+    /// Takes an event of a kind that it handles. `None` where the payload is malformed.
     fn feed(&mut self, known: &Known<'_>) -> Option<()>;
 
     /// A capture thread lost events: what began on it may have ended unseen.

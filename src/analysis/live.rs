@@ -24,7 +24,7 @@ use super::{EventFilter, Snapshot, Symbols, Throughput};
 
 /// Every analysis at once: feed it a stream, ask it for snapshots.
 ///
-/// What kind an event is was found out when its metadata came, so that an event that no analysis knows costs little.
+/// The kind of an event is determined when its metadata arrives, so that an event that no analysis handles costs little.
 #[derive(Debug)]
 pub struct Live {
     throughput: Throughput,
@@ -265,7 +265,7 @@ impl Live {
         }
     }
 
-    /// Hands an event to the analyses that it is for. `None` where its payload makes no sense.
+    /// Hands an event to the analyses that it is for. `None` where its payload is malformed.
     fn route(&mut self, known: &Known<'_>) -> Option<()> {
         use EventKind as Kind;
         match known.kind {
@@ -346,7 +346,7 @@ impl Sink for Live {
         if matches!(kind, EventKind::GcStart | EventKind::GcEnd) && self.window.contains(&at) {
             // One thread walks over the heap, so that its events are in order; until the end of the walk nothing else has to be put in order.
             let thread = event.thread();
-            // What makes no sense is counted when it is analysed.
+            // What is malformed is counted when it is analysed.
             let _ = self.heap.feed(&Known { kind, event, at, thread, pointer_size: self.pointer_size });
         }
         if kind.is_analysed() && !is_ordered {

@@ -94,7 +94,7 @@ impl SampledMethods {
         self.kinds.get(metadata.index as usize).copied().unwrap_or_default()
     }
 
-    /// Hands an event to the analysis that it is for; one whose payload makes no sense is in none.
+    /// Hands an event to the analysis that it is for; one whose payload is malformed is in none.
     fn analyse(&mut self, event: &Event<'_>) -> Option<()> {
         let (kind, at) = (self.kind(event.metadata), self.clock.nanoseconds(event.timestamp()));
         let known = &Known { kind, event, at, thread: event.thread(), pointer_size: self.pointer_size };
@@ -156,7 +156,7 @@ impl Sink for SampledMethods {
             | EventKind::ThreadTime) => {
                 let at = self.clock.nanoseconds(event.timestamp());
                 if kind != EventKind::CpuSample || self.window.contains(&at) {
-                    // What makes no sense is in no profile.
+                    // What is malformed is in no profile.
                     let _ = self.cpu.feed(kind, event, at, self.period_ns);
                 }
             }

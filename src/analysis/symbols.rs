@@ -231,7 +231,7 @@ impl Symbols {
         before.is_some_and(|(start, body)| start.saturating_add(u64::from(body.size) - 1) >= first)
     }
 
-    /// Forgets the bodies whose place is used again.
+    /// Drops the bodies whose place is used again.
     fn clear(&mut self, start: u64, size: u32) {
         let end = start.saturating_add(size.into());
         while let Some((old, body)) = self.bodies.range(..end).next_back() {

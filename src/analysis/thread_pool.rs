@@ -44,7 +44,7 @@ pub struct ThreadPoolSnapshot {
     pub workers_over_time: Timeline,
     /// Fewest and most workers, as the program set them.
     pub bounds: Option<(u16, u16)>,
-    /// Work items completed per second, as the pool last measured them over a time that lies in the session; `None` before that.
+    /// Work items completed per second, as the pool last measured them over a time that is in the session; `None` before that.
     pub throughput: Option<f64>,
     /// Changes of the wanted number of workers by reason, those that happened.
     pub adjustments: Vec<(AdjustmentReason, u64)>,
@@ -84,7 +84,7 @@ pub struct Adjustment {
 #[derive(Debug, Default)]
 struct Throughput {
     latest: Option<f64>,
-    /// A sample was seen: those after it span a time that lies in the session.
+    /// A sample was seen: those after it span a time that is in the session.
     sampled: bool,
     /// A sample was seen since the latest change.
     sampled_since_change: bool,

@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
     let from = arguments.from.map_or(i64::MIN, nanoseconds);
     let to = arguments.to.map_or(i64::MAX, nanoseconds);
     if from > to {
-        return Err(Failure::usage("--from is later than --to: nothing lies between them"));
+        return Err(Failure::usage("--from is later than --to: the range is empty"));
     }
     let Some((first, others)) = arguments.files.split_first() else { return Err(Failure::usage("no file is given")) };
     let only_perfetto = [(arguments.slices, "--slices"), (arguments.flows, "--flows"), (!others.is_empty(), "several files in one")];

@@ -25,7 +25,7 @@ const NO_ACTIVITIES: [&str; 2] = ["System.Buffers.ArrayPoolEventSource", "System
 /// is, and numbers mean other events at the rundown provider. One of an EventSource whose number is made up at run time is known by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum EventKind {
-    /// One that no analysis knows.
+    /// One that no analysis handles.
     #[default]
     Other,
     /// [`GcStart`](super::payload::GcStart).

@@ -14,7 +14,7 @@ pub enum TypeArguments {
 
 /// Writes the name of a type with its type arguments in angle brackets, behind the type that they belong to:
 /// ``System.Collections.Generic.Dictionary`2[System.String,System.Int32]`` becomes `System.Collections.Generic.Dictionary<string, int>`. Where a name has
-/// none of the arguments that it wants, their places are empty. A name that makes no sense stays as it is. Not sanitised.
+/// none of its arguments, their places are empty. A malformed name stays as it is. Not sanitised.
 pub fn write_type_name(name: &str, arguments: TypeArguments, out: &mut String) {
     if !name.contains('`') {
         return out.push_str(name);

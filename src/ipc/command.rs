@@ -97,7 +97,7 @@ commands! {
         /// What else is done.
         flags: DumpFlags,
     };
-    /// Ends a trace session. To be sent on a second connection while the stream goes on being read: otherwise the target's diagnostic server
+    /// Ends a trace session. To be sent on a second connection while the stream continues being read: otherwise the target's diagnostic server
     /// waits for the reader and answers no client. An id that no session has is answered with success.
     0x0201 StopTracing since 3 {
         /// Which session.
@@ -336,7 +336,7 @@ impl Command {
     /// The command that a client sent. Bytes behind the last field are ignored, as in the runtimes.
     ///
     /// # Errors
-    /// What a runtime answers to such a message. Where real ones crash, or make do with what makes no sense (an empty variable name, a stop with
+    /// What a runtime answers to such a message. Where real ones crash, or make do with what is malformed (an empty variable name, a stop with
     /// less than an id, NetPerf streams), it is what one would answer that checked.
     pub fn decode(message: &Message<'_>) -> Result<Self, Hresult> {
         let code = CommandCode::of(message.set, message.id).ok_or(Hresult::UNKNOWN_COMMAND)?;

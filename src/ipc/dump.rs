@@ -89,7 +89,7 @@ impl Field for DumpLog {
     }
 }
 
-/// A core dump, whichever generation of the command a runtime knows.
+/// A core dump, whichever generation of the command a runtime supports.
 ///
 /// The target stands still while it is written. A dump that succeeded need not exist (NativeAOT answers "done" without one): look.
 #[derive(Debug, Clone, PartialEq, Eq)]

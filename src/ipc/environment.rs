@@ -74,7 +74,7 @@ impl EnvironmentBlock {
     /// The variables, in the target's order.
     ///
     /// # Errors
-    /// [`EnvironmentError::CutOff`] while bytes are missing, [`EnvironmentError::TooMany`], [`EnvironmentError::Malformed`] where they make no sense.
+    /// [`EnvironmentError::CutOff`] while bytes are missing, [`EnvironmentError::TooMany`], [`EnvironmentError::Malformed`] where they are malformed.
     pub fn finish(self) -> Result<Vec<Variable>, EnvironmentError> {
         let missing = self.missing();
         if missing > 0 {

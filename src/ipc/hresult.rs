@@ -45,7 +45,7 @@ hresults! {
     UNKNOWN_COMMAND = 0x8013_1385, "DS_IPC_E_UNKNOWN_COMMAND",
         "this runtime is too old for the request";
     UNKNOWN_MAGIC = 0x8013_1386, "DS_IPC_E_UNKNOWN_MAGIC",
-        "the runtime speaks another version of the diagnostic protocol";
+        "the runtime uses another version of the diagnostic protocol";
     UNKNOWN_ERROR = 0x8013_1387, "DS_IPC_E_UNKNOWN_ERROR",
         "the runtime failed without saying why";
     NOT_SUPPORTED = 0x8013_1515, "DS_IPC_E_NOTSUPPORTED",

@@ -65,7 +65,7 @@ impl Reply {
     /// Reads the reply to a command. Bytes behind the last field are ignored: newer runtimes append.
     ///
     /// # Errors
-    /// [`ReplyError::Failure`] where the runtime refuses, the others where the answer makes no sense.
+    /// [`ReplyError::Failure`] where the runtime refuses, the others where the answer is malformed.
     pub fn decode(to: CommandCode, message: &Message<'_>) -> Result<Self, ReplyError> {
         let malformed = |source| ReplyError::Malformed { command: to, source };
         let mut reader = Reader::new(message.payload);

@@ -41,7 +41,7 @@ impl Rundown {
     }
 }
 
-/// A streaming trace session, whichever generation of the command a runtime knows.
+/// A streaming trace session, whichever generation of the command a runtime supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionConfig {
     /// What is turned on. Filters by event id need .NET 10.

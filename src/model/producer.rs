@@ -21,7 +21,7 @@ pub enum ProducerReport {
         /// Why it does not record others.
         troubles: Vec<SafeText>,
     },
-    /// A session goes on.
+    /// A session is running.
     Progress {
         /// Its number.
         instance: u64,

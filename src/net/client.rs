@@ -60,7 +60,7 @@ pub struct Client {
     meters: Arc<MeterSessions>,
     /// Which requests may be sent.
     access: Access,
-    /// Whether it speaks the protocol of the previews, and nothing else.
+    /// Whether it uses the protocol of the previews, and nothing else.
     legacy: bool,
 }
 
@@ -246,7 +246,7 @@ impl Client {
         self.within(code, LOAD_LIMIT, start).await
     }
 
-    /// Stops a trace session, on a connection of its own. Its stream must go on being read until it ends: the runtime writes its rundown into it before
+    /// Stops a trace session, on a connection of its own. Its stream must continue to be read until it ends: the runtime writes its rundown into it before
     /// it answers here. A session whose stream has ended must not be stopped: its id may be another session's by then. The stop of a session with meters
     /// may wait for up to three seconds, until their first collection is over.
     ///

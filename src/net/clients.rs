@@ -120,7 +120,7 @@ impl Clients {
         })
     }
 
-    /// Forgets processes that are not listed any more. A client that is held can still be used.
+    /// Drops processes that are not listed any more. A client that is held can still be used.
     pub(super) fn keep(&self, listed: &HashSet<ProcessKey>) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).retain(|key, _| listed.contains(key));
         self.support.lock().unwrap_or_else(PoisonError::into_inner).retain(|key, _| listed.contains(key));

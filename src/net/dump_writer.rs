@@ -1,7 +1,7 @@
 //! The child process that writes a dump of a runtime.
 //!
 //! It is createdump, or in a single-file program, which has createdump inside, a fork of the runtime itself. The diagnostic server waits for its end.
-//! In 8.0.30 the fork does not end. It goes on as another diagnostic server on the same socket, in a process of one thread in which nothing else runs,
+//! In 8.0.30 the fork does not end. It is running as another diagnostic server on the same socket, in a process of one thread in which nothing else runs,
 //! and answers in the place of the real one, which waits for good.
 
 use std::os::unix::fs::MetadataExt;

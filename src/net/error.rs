@@ -85,7 +85,7 @@ pub enum Cause {
     /// Not sent: it changes the target, and only looking is allowed.
     #[error("not sent, because it changes the process, which --readonly does not allow")]
     ReadOnly,
-    /// A resume was taken, and the runtime goes on waiting.
+    /// A resume was accepted, and the runtime is still suspended.
     #[error(
         "taken, and the process is still suspended: it waits for a resume on another diagnostic port, too (DOTNET_DiagnosticPorts in its \
          environment); resume it with the program that serves that port"

@@ -77,7 +77,7 @@ fn check_against_loaded(proc: &Proc, pid: u32, root: &Path, hook: &Assembly) -> 
     Ok(())
 }
 
-/// The assemblies that a process was asked to run, and its executable file: the assembly of its program is one of them, or lies beside it.
+/// The assemblies that a process was asked to run, and its executable file: the assembly of its program is one of them, or beside it.
 fn program_files(proc: &Proc, pid: u32) -> Vec<PathBuf> {
     let link = |name: &str| std::fs::read_link(proc.path_of(pid, name)).ok();
     let current = link("cwd").unwrap_or_default();

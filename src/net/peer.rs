@@ -37,7 +37,7 @@ const QUEUE_PAUSE: Duration = Duration::from_millis(50);
 pub enum PeerError {
     /// The path leads through a link that an untrusted user could have written.
     #[error(
-        "{} is a link that is not followed: it belongs to user {owner}, or lies where users other than root may put one",
+        "{} is a link that is not followed: it belongs to user {owner}, or is in a directory that users other than root can write to",
         sanitise(link)
     )]
     Link {
@@ -121,13 +121,13 @@ pub(super) struct SocketFile {
 }
 
 impl SocketFile {
-    /// What lies at a path.
+    /// The file at a path.
     pub(super) fn at(path: &Path, proc: &Proc) -> io::Result<Self> {
         let uid = path.symlink_metadata()?.uid();
         Ok(Self { id: open(path, Some(proc)).ok().map(|found| found.id()), uid })
     }
 
-    /// Whether it is what lies at that path.
+    /// Whether this is the file at that path.
     pub(super) fn is_at(self, path: &Path) -> bool {
         self.id.is_some_and(|id| path.symlink_metadata().is_ok_and(|at| (at.dev(), at.ino()) == id))
     }

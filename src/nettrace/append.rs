@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::recent::Writer;
 use super::{Encoder, Event, Metadata, Sink, TraceHeader};
 
-/// Threads whose numbers go on. A thread beyond that appears to have lost events, if it sends names.
+/// Threads whose numbers continue. A thread beyond that appears to have lost events, if it sends names.
 const THREADS: usize = 1 << 16;
 /// Different addresses that are kept.
 const CODE: usize = 1 << 16;
@@ -26,7 +26,7 @@ pub enum TailError {
     Other,
 }
 
-/// What has to be known of a stream to go on with it.
+/// What has to be known of a stream to continue with it.
 #[derive(Debug, Default)]
 pub struct Tail {
     header: Option<TraceHeader>,
@@ -64,7 +64,7 @@ impl Tail {
     /// `wanted` chooses.
     ///
     /// # Errors
-    /// Where the stream cannot go on.
+    /// Where the stream cannot continue.
     pub fn append(self, bytes: u64, largest_id: u32, wanted: fn(&Metadata) -> bool) -> Result<Appended, TailError> {
         let header = self.header.unwrap_or_default();
         if header.format_version >= 6 {

@@ -63,7 +63,7 @@ pub struct Cut {
     pub(super) counted: Vec<BlockCounts>,
 }
 
-/// Where an event block lies.
+/// Where an event block is.
 #[derive(Debug)]
 struct EventBlock {
     format: Format,
@@ -200,7 +200,7 @@ impl BlockCounts {
         while !reader.is_empty() {
             let number = header.sequence;
             let (flags, payload) = header.read_compressed::<V6>(&mut reader)?;
-            // Most events go on where the one before them was.
+            // Most events continue where the one before them was.
             if flags & CHANGES != 0 || run.is_none() {
                 if flags & flag::METADATA != 0 || kind.is_none() {
                     counts.add(kind, events, bytes);

@@ -103,7 +103,7 @@ impl Encoder {
         Self { out, ..Self::behind(0, header.pointer_size, 1, Vec::new()) }
     }
 
-    /// Goes on with a stream of so many bytes that lacks its end: kinds of events get ids from `next_metadata`, and threads the numbers behind those
+    /// Continues with a stream of so many bytes that lacks its end: kinds of events get ids from `next_metadata`, and threads the numbers behind those
     /// that are listed. Begin with a [`sequence_point`](Self::sequence_point), behind which stacks are numbered from 1 again.
     pub(super) fn behind(taken: u64, pointer_size: u8, next_metadata: u32, last: impl IntoIterator<Item = (u64, u32)>) -> Self {
         let sequences: Vec<_> = last.into_iter().map(|(thread, last)| Sequence { thread, last, is_active: false }).collect();
@@ -196,7 +196,7 @@ impl Encoder {
         }
     }
 
-    /// Writes a sequence point: lists the last number of every thread and forgets all stacks. Where there are very many threads, those without events since
+    /// Writes a sequence point: lists the last number of every thread and drops all stacks. Where there are very many threads, those without events since
     /// the one before are forgotten, too.
     pub fn sequence_point(&mut self, timestamp: i64) {
         self.flush();

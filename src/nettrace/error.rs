@@ -41,7 +41,7 @@ pub enum DecodeError {
     },
 }
 
-/// Something wrong with a part of a stream. Decoding goes on behind it.
+/// Something wrong with a part of a stream. Decoding continues behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{kind}, at byte {at}")]
 pub struct Problem {
@@ -54,8 +54,8 @@ pub struct Problem {
 /// What can be wrong with a part of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Error)]
 pub enum ProblemKind {
-    /// The content of a block makes no sense from some byte on; what stood before it in the block was delivered.
-    #[error("a damaged {0} block, whose content makes no sense")]
+    /// The content of a block is malformed from some byte on; what stood before it in the block was delivered.
+    #[error("a damaged {0} block: malformed content")]
     DamagedBlock(BlockKind),
     /// A block of a kind that is not known; it was left out.
     #[error("an unknown block, which was skipped")]

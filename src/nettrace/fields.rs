@@ -153,7 +153,7 @@ pub struct Elements<'a> {
 #[derive(Debug, Clone)]
 struct Payload<'a> {
     reader: Reader<'a>,
-    /// The whole payload, for what lies elsewhere in it.
+    /// The whole payload, for what is elsewhere in it.
     whole: &'a [u8],
     /// Where the reader's bytes begin in it.
     base: usize,
@@ -345,7 +345,7 @@ fn array<'a>(kind: &'a FieldType, count: usize, payload: Payload<'a>, fuel: Fuel
     }
 }
 
-/// The payload ends too early, or a field makes no sense.
+/// The payload ends too early, or a field is malformed.
 struct Cut;
 
 impl From<WireError> for Cut {

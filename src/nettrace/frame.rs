@@ -100,7 +100,7 @@ impl From<WireError> for Stop {
     fn from(error: WireError) -> Self {
         match error {
             WireError::Short { at, needed, .. } => Self::Short(at.saturating_add(needed)),
-            WireError::Varint { .. } | WireError::Unterminated { .. } => Self::Damaged("a block header that makes no sense"),
+            WireError::Varint { .. } | WireError::Unterminated { .. } => Self::Damaged("a malformed block header"),
         }
     }
 }

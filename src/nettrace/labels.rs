@@ -35,7 +35,7 @@ pub enum Label<'a> {
     Version(u8),
 }
 
-/// The labels of an event: the first 32. Ends early where one makes no sense.
+/// The labels of an event: the first 32. Ends early where one is malformed.
 #[derive(Debug, Clone)]
 pub struct Labels<'a> {
     list: Reader<'a>,

@@ -170,7 +170,7 @@ impl Table {
         self.define(id, 0);
     }
 
-    /// Forgets which id means which record.
+    /// Drops which id means which record.
     pub(super) fn forget_ids(&mut self) {
         self.dense.clear();
         // Clearing would cost the largest size that the table ever had.

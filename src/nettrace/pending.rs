@@ -51,7 +51,7 @@ struct Entry {
     capture_thread: ThreadId,
     /// Index of its metadata record, [`LOSS`] for a loss.
     record: u32,
-    /// Where its payload lies; of a loss, its index.
+    /// Where its payload is; of a loss, its index.
     start: u32,
 }
 

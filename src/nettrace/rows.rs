@@ -7,7 +7,7 @@ const RUN_LIMIT: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Rows {
     bytes: Vec<u8>,
-    /// Where each row lies in `bytes`.
+    /// Where each row is in `bytes`.
     spans: Vec<(u32, u32)>,
     runs: Vec<Run>,
     /// Most bytes that are kept, the spans included.

@@ -98,7 +98,7 @@ impl Sequences {
         missing
     }
 
-    /// Takes a thread's last number as a sequence point lists it and says how many events before it are missing.
+    /// Takes a thread's last number as a sequence point lists it, and returns how many events before it are missing.
     pub(super) fn listed(&mut self, thread: u64, number: u32) -> Option<u32> {
         let slot = self.slot(thread);
         let slot = self.slots.get_mut(slot.0 as usize)?;
@@ -113,7 +113,7 @@ impl Sequences {
         Some(missing)
     }
 
-    /// Forgets a thread.
+    /// Drops a thread.
     pub(super) fn remove(&mut self, thread: u64) {
         if let Some(slot) = self.by_thread.remove(&thread) {
             self.slots.swap_remove(slot as usize);
@@ -123,7 +123,7 @@ impl Sequences {
         }
     }
 
-    /// Forgets all threads.
+    /// Drops all threads.
     pub(super) fn clear(&mut self) {
         self.slots.clear();
         // Clearing would cost the largest size that the table ever had.

@@ -176,7 +176,7 @@ impl Threads {
         true
     }
 
-    /// From here on indexes mean others. The threads themselves go on.
+    /// From here on indexes mean others. The threads themselves continue.
     pub(super) fn clear(&mut self) {
         self.dense.clear();
         // Clearing would cost the largest size that the table ever had.

@@ -33,7 +33,7 @@ pub enum BindError {
     #[error("the tracing service has no {0} on this socket: is it the socket of the other port?")]
     Refused(&'static str),
     /// Something else came.
-    #[error("the answer to the first request makes no sense: no tracing service of Perfetto listens there")]
+    #[error("malformed answer to the first request: no Perfetto tracing service listens there")]
     NoService,
 }
 

@@ -19,9 +19,9 @@ const LENGTH: usize = 4;
 
 /// Flags of a chunk.
 pub mod flag {
-    /// The first fragment goes on from the previous chunk.
+    /// The first fragment continues from the previous chunk.
     pub const CONTINUES: u16 = 1;
-    /// The last fragment goes on in the next chunk.
+    /// The last fragment continues in the next chunk.
     pub const IS_CONTINUED: u16 = 2;
     /// The chunk must not be read before it is patched.
     pub const NEEDS_PATCHING: u16 = 4;
@@ -116,7 +116,7 @@ impl ChunkWriter {
 
     /// Bytes of a chunk that all packets fit.
     pub fn wanted(&self) -> usize {
-        // The length of a packet that goes on from another chunk is not among them.
+        // The length of a packet that continues from another chunk is not among them.
         CHUNK_HEADER + LENGTH + self.bytes
     }
 

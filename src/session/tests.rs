@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use super::count::Counting;
 use super::progress::Progress;
@@ -73,6 +73,11 @@ impl Bench {
     async fn start(&self, plan: Plan) -> Recorder {
         Recorder::start(self.client.clone(), plan).await.unwrap()
     }
+}
+
+async fn has_events(recorder: &Recorder) {
+    let mut progress = recorder.progress();
+    timeout(PATIENCE, progress.wait_for(|recording| recording.events > 0)).await.unwrap().unwrap();
 }
 
 fn outcome(recording: &Recording) -> &Outcome {
@@ -208,7 +213,7 @@ async fn a_target_that_dies_leaves_what_had_come() {
 async fn a_session_that_does_not_stop_can_be_abandoned() {
     let bench = bench(Spec { fault: Some(Fault::NeverStop), ..spec() });
     let recorder = bench.start(bench.plan()).await;
-    sleep(Duration::from_millis(400)).await;
+    has_events(&recorder).await;
     recorder.stop();
     let mut progress = recorder.progress();
     let stopping = progress.wait_for(|recording| matches!(recording.phase, Phase::Stopping { .. }));
@@ -235,7 +240,9 @@ async fn a_default_name_that_is_taken_by_then_gets_a_number() {
     let bench = bench(spec());
     let plan = || Plan { is_default_file: true, ..bench.plan() };
     let (first, second) = (bench.start(plan()).await, bench.start(plan()).await);
-    sleep(Duration::from_millis(300)).await;
+    for recorder in [&first, &second] {
+        has_events(recorder).await;
+    }
     for (recorder, name) in [(first, "a.nettrace"), (second, "a_2.nettrace")] {
         recorder.stop();
         let recording = recorder.finished().await;
@@ -269,10 +276,12 @@ async fn several_recordings_of_one_process_go_on_beside_each_other() {
     let bench = bench(spec());
     let first = bench.start(bench.plan()).await;
     let second = bench.start(Plan { file: bench.dir.path().join("b.nettrace"), ..bench.plan() }).await;
-    sleep(Duration::from_millis(300)).await;
+    has_events(&first).await;
     first.stop();
     assert!(outcome(&first.finished().await).complete);
-    sleep(Duration::from_millis(200)).await;
+    let so_far = second.progress().borrow().events;
+    let mut progress = second.progress();
+    timeout(PATIENCE, progress.wait_for(|recording| recording.events > so_far)).await.unwrap().unwrap();
     second.stop();
     let second = second.finished().await;
     assert!(outcome(&second).complete);

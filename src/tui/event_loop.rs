@@ -76,7 +76,7 @@ pub struct Machine {
     pub port: Option<Port>,
 }
 
-/// Shows the dashboard until the person leaves it, then finishes the recordings, or goes on with them where that was requested.
+/// Shows the dashboard until the person leaves it, then finishes the recordings, or continues with them where that was requested.
 ///
 /// To be called inside a tokio runtime.
 ///
@@ -151,7 +151,7 @@ async fn catch<T>(future: impl Future<Output = T>) -> std::thread::Result<T> {
     .await
 }
 
-/// Waits for recordings that were to go on without the dashboard, until they end or a signal finishes them.
+/// Waits for recordings that were to continue without the dashboard, until they end or a signal finishes them.
 async fn keep_recording(runner: &mut Runner, signals: &mut Signals) {
     let active = runner.recordings().active();
     if active == 0 {

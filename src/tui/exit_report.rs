@@ -39,7 +39,7 @@ pub(super) fn recordings(count: usize) -> String {
     format!("{count} recording{}", if count == 1 { "" } else { "s" })
 }
 
-/// `1 recording goes on`, `2 recordings go on`.
+/// `1 recording continues`, `2 recordings continue`.
 pub(super) fn go_on(count: usize) -> String {
     format!("{} {} on", recordings(count), if count == 1 { "goes" } else { "go" })
 }

@@ -47,7 +47,7 @@ fn export(wanted: ExportRequest, inbox: &mpsc::Sender<Msg>) -> Result<JobResult,
     let file = Destination::File(destination.clone());
     let passes = session::export(&[source], &options, &file, &mut go_on).map_err(|error| error.to_string())?;
     let bytes = destination.metadata().ok().map(|facts| facts.len());
-    // One that goes on has no end yet.
+    // One that is in progress has no end yet.
     let note = passes.iter().find_map(|exported| exported.pass.trouble()).filter(|_| !grows);
     let note = note.or_else(|| passes.iter().find_map(|exported| exported.joined.as_ref().map(ToString::to_string)));
     Ok(JobResult { files: vec![destination.to_string_lossy().into_owned().into()], bytes, note: note.map(Into::into) })

@@ -87,7 +87,7 @@ impl Heaps {
         });
     }
 
-    /// What says whether an answer is still awaited.
+    /// Tells apart answers that are still awaited.
     fn want(&mut self, ticket: Ticket) -> Arc<AtomicBool> {
         self.wanted.retain(|_, wanted| Arc::strong_count(wanted) > 1);
         let wanted = Arc::new(AtomicBool::new(true));

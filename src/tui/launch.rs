@@ -1,4 +1,4 @@
-//! A program that the dashboard starts: suspended, recorded, and let go on.
+//! A program that the dashboard starts: suspended, recorded, and resumed.
 
 use std::ffi::OsString;
 use std::fs::File;

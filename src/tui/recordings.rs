@@ -55,7 +55,7 @@ impl Recordings {
         });
     }
 
-    /// Forgets those that have ended and makes room for another.
+    /// Drops those that have ended and makes room for another.
     fn begin(&mut self, id: RecordingId) -> watch::Receiver<StopRequest> {
         self.active();
         self.requests.retain(|_, request| !request.is_closed());
@@ -141,7 +141,7 @@ async fn record(
     if let Some(launched) = &waiting
         && let Err(error) = launched.resume().await
     {
-        publish(Msg::Failed(format!("the program still waits at its start: {error}").into())).await;
+        publish(Msg::Failed(format!("the program is still suspended at startup: {error}").into())).await;
     }
     let recorder = match started {
         Ok(recorder) => recorder,

@@ -62,7 +62,7 @@ pub(super) fn suspend(prepare: impl FnOnce()) {
     // A shell gives each job a process group of its own. The session leader's group has no parent in the session.
     if getsid(None).is_ok_and(|session| session != getpgrp()) {
         prepare();
-        // To this thread, not to the process: another thread would take it, and this one go on for a moment. It does not fail.
+        // To this thread, not to the process: another thread would take it, and this one continue for a moment. It does not fail.
         let _ = raise(process::Signal::STOP.as_raw());
     }
 }

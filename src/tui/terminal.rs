@@ -151,7 +151,7 @@ impl Terminal {
         self.clear()
     }
 
-    /// Forgets what is on the screen, so that the next frame draws everything.
+    /// Drops what is on the screen, so that the next frame draws everything.
     pub(super) fn clear(&mut self) -> io::Result<()> {
         // The library's own `clear` queries the terminal for the cursor's position, and the answer would go to the thread that waits for keys.
         let size = self.inner.size()?;

@@ -1,6 +1,6 @@
 //! Bounds-checked little-endian reading and writing, UTF-16 strings and varints.
 //!
-//! Both formats that dn-top speaks (the Diagnostic IPC Protocol and nettrace) are built from these few
+//! Both formats that dn-top uses (the Diagnostic IPC Protocol and nettrace) are built from these few
 //! primitives. Nothing here allocates except where a `String` is requested, and no input makes it panic.
 
 mod put;

@@ -123,7 +123,7 @@ async fn rates_are_those_of_all_of_a_recording() {
         let analysis = recorded(&mut program, &["Microsoft-Windows-DotNETRuntime:0x8000:2"], |program, look| {
             let began = Instant::now();
             program.carry_out("throw 50");
-            // The clock of the recording goes on while nothing comes.
+            // The clock of the recording continues while nothing comes.
             assert!(poll(PATIENCE, || (look().elapsed.as_secs() >= 2).then_some(())).is_some());
             quiet = began.elapsed().as_nanos() as u64;
         })

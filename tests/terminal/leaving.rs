@@ -78,7 +78,7 @@ fn a_recording_can_be_kept_when_the_dashboard_goes() {
         press(&screen, "t", "◉ recording");
         press(&screen, "q", "Keep recording");
         screen.keys(&[RIGHT, RIGHT, ENTER].concat());
-        screen.wait_for("dn-top: 1 recording goes on until Ctrl-C");
+        screen.wait_for("dn-top: 1 recording continues until Ctrl-C");
         screen.assert_restored();
         match end {
             None => screen.keys(&ctrl('c')),

@@ -17,7 +17,7 @@ const HEADER: usize = 32;
 const LOCK_EVENTS: [u32; 3] = [81, 90, 91];
 
 /// Takes the counters of a stream and leaves the rest: much smaller than [`Live`](crate::analysis::Live), for many streams at once.
-/// A stream of the same process may follow: times go on from the start of the first one, counters and marks stay.
+/// A stream of the same process may follow: times continue from the start of the first one, counters and marks stay.
 #[derive(Debug)]
 pub struct CounterTally {
     clock: Clock,
@@ -107,7 +107,7 @@ impl Sink for CounterTally {
         let at = self.clock.nanoseconds(event.timestamp());
         let pointer_size = self.clock.header().map_or(8, |header| header.pointer_size);
         let known = Known { kind, event, at, thread: event.thread(), pointer_size };
-        // A value that makes no sense is none.
+        // An invalid value counts as none.
         let _ = match kind {
             EventKind::EventCounter | EventKind::Metrics => {
                 self.newest = self.newest.max(at);

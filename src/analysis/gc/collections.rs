@@ -11,7 +11,7 @@ use crate::sorting::CompactSort;
 use super::pauses::Pause;
 use super::{Heap, RECENT};
 
-/// Collections that go on at the same time: a background one and one in front of it.
+/// Collections that are in progress at the same time: a background one and one in front of it.
 const OPEN: usize = 64;
 /// Combinations of generation, reason and type that are distinguished: real ones are fewer.
 const CAUSES: usize = 256;
@@ -91,7 +91,7 @@ impl Collections {
         match self.ended.remove(&start.number) {
             Some(ended) => self.close(at, start, ended),
             None => {
-                // Where the end of one before was lost: only a background collection goes on while another begins.
+                // Where the end of one before was lost: only a background collection is in progress when another begins.
                 self.begun.retain(|number, (_, begun)| {
                     *number > start.number || (begun.kind == GcType::BACKGROUND && start.kind != GcType::BACKGROUND)
                 });
@@ -177,7 +177,7 @@ impl Collections {
 
     /// The latest collections, newest first, each with the pauses that it caused.
     ///
-    /// A collection that is not done in the background lies within one pause. The pauses of a background collection overlap with it and
+    /// A collection that is not done in the background is within one pause. The pauses of a background collection overlap with it and
     /// have no other collection within.
     pub(super) fn recent<'a>(&self, pauses: impl Iterator<Item = &'a Pause>) -> Vec<Collection> {
         let mut recent: Vec<_> = self.recent.iter().copied().collect();

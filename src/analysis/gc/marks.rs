@@ -36,13 +36,13 @@ pub(in crate::analysis) struct GcMarks {
     suspending: HashMap<ThreadId, i64>,
     /// What began since the latest suspension.
     started: Option<(u32, bool)>,
-    /// The background collection that goes on: it has more pauses than the one that it begins in.
+    /// The background collection that is in progress: it has more pauses than the one that it begins in.
     background: Option<u32>,
     marks: VecDeque<GcMark>,
 }
 
 impl GcMarks {
-    /// Takes an event. `None` where the payload makes no sense.
+    /// Takes an event. `None` where the payload is malformed.
     pub(in crate::analysis) fn feed(&mut self, known: &Known<'_>) -> Option<()> {
         let thread = known.event.capture_thread();
         match known.kind {
@@ -84,7 +84,7 @@ impl GcMarks {
         self.marks.push_back(GcMark { at: begin, pause_ns, generation, is_induced });
     }
 
-    /// Another stream begins: what goes on then is not known. The marks stay.
+    /// Another stream begins: what is in progress then is not known. The marks stay.
     pub(in crate::analysis) fn restart(&mut self) {
         *self = Self { marks: std::mem::take(&mut self.marks), ..Self::default() };
     }

@@ -34,7 +34,7 @@ pub enum MissingFrames {
 }
 
 impl MissingFrames {
-    /// What the label of a sample in a file is called that says so.
+    /// What the label of a sample in a file is called.
     pub const LABEL: &str = "DnTop.MissingFrames";
 
     /// The value of that label.

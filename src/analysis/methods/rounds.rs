@@ -12,7 +12,7 @@ const NOMINAL_NS: u64 = 1_000_000;
 /// Finds the rounds of the sampler and how long each was.
 #[derive(Debug)]
 pub struct Rounds {
-    /// Number of the round that goes on; the first has 1.
+    /// Number of the current round; the first has 1.
     number: u32,
     /// When it began, nanoseconds.
     start: i64,

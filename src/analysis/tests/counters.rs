@@ -323,7 +323,7 @@ fn more_counters_than_fit_are_left_out() {
     assert_eq!((found.counters.len(), found.dropped), (2000, 100));
 }
 
-/// A session of counters has the waits for locks, too. One whose end was lost does not go on for ever.
+/// A session of counters has the waits for locks, too. One whose end was lost does not continue for ever.
 #[test]
 fn threads_that_wait_for_locks_are_counted_beside_counters() {
     for (is_lost, expected) in [(false, 3.0), (true, 0.0)] {

@@ -32,7 +32,7 @@ fn waits_are_paired_by_thread() {
     script.stack(&[0x3008]);
     got(&mut script, 32 * MS, 5, 0, 1e6);
     let contention = script.snapshot().contention;
-    // One goes on, for two milliseconds by now; of one only the end is in the stream.
+    // One continues, for two milliseconds by now; of one only the end is in the stream.
     assert_eq!((contention.count, contention.start_lost, contention.ended, contention.waiting), (5, 1, 4, 1));
     assert_eq!((contention.native, contention.most_waiting), (1, 2));
     assert_eq!((contention.wait_ns, contention.longest_ns, contention.others_ns), (18_000_000, 10_000_000, 0));

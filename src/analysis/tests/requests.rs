@@ -114,7 +114,7 @@ fn reported(source: &str, arguments: &[(&str, &str)]) -> Bytes {
     arguments.iter().fold(head, |bytes, (key, value)| bytes.text(key).text(value))
 }
 
-/// Requests have the method, the route and the status that their libraries hand on while they go on.
+/// Requests have the method, the route and the status that their libraries hand on while they are in progress.
 #[test]
 fn requests_have_their_route_and_status() {
     const ASP_NET: &str = "Microsoft.AspNetCore";
@@ -134,7 +134,7 @@ fn requests_have_their_route_and_status() {
     serve(4, "/2024/sales", 5, &[("StatusCode", "200"), ("RouteValues", "[controller, sales]")]);
     serve(7, "/about/8", 3, &[("StatusCode", "404")]);
     serve(8, "/about/9", 1, &[("StatusCode", "404")]);
-    // Ended with an unhandled exception: before a response has started, after, because the request was wrong, and after a response that says so of another.
+    // Ended with an unhandled exception: before a response has started, after, because the request was wrong, and after a response of another that states so.
     for (id, status) in [(9, "500"), (10, "200"), (11, "413"), (12, "404")] {
         let (at, hosting) = (i64::from(id) * 1000 * MS, "Microsoft.AspNetCore.Hosting");
         script.activity(id).described(hosting, "RequestStart", &text(["method", "path"]), at, Bytes::default().text("GET").text("/throw"));
@@ -220,7 +220,7 @@ fn routes_beyond_the_limit_are_counted_together() {
     assert_eq!((served.others.count, served.others.failed, served.others.total_ns), (2900, 0, 2900));
 }
 
-/// Times of a stream that makes no sense are more than can be counted.
+/// Times of a malformed stream exceed what can be counted.
 #[test]
 fn times_that_are_too_long_are_counted_as_the_longest() {
     let fields = [("method", FieldType::String), ("path", FieldType::String)];

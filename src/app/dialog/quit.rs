@@ -15,7 +15,7 @@ pub(in crate::app) enum QuitAnswer {
     Stay,
     /// Stop the recordings, wait for the last of their data, then leave.
     Finish,
-    /// Leave the dashboard; recordings go on in this terminal.
+    /// Leave the dashboard; recordings continue in this terminal.
     Keep,
 }
 

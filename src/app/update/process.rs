@@ -14,7 +14,7 @@ use crate::model::{
     Process, ProcessKey, Recording, RecordingId, RunState, SafeText, Scheduling, TraceOptions, file_stem, shown_command_line,
 };
 
-/// Stops the recording of the selected process, or starts one. A tab that shows what is in a recording goes on showing it.
+/// Stops the recording of the selected process, or starts one. A tab that shows what is in a recording continues showing it.
 pub(in crate::app) fn toggle_trace(state: &mut State) -> Vec<Effect> {
     let tab = state.tab;
     let effects = start_or_stop(state);

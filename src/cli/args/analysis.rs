@@ -196,7 +196,7 @@ fn parse_range(text: &str) -> Result<Range, String> {
     };
     let range = Range { from: time(from)?, to: time(to)? };
     match range {
-        Range { from: Some(from), to: Some(to) } if from >= to => Err("nothing lies between these times".to_owned()),
+        Range { from: Some(from), to: Some(to) } if from >= to => Err("the range is empty".to_owned()),
         range => Ok(range),
     }
 }

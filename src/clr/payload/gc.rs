@@ -74,7 +74,7 @@ impl GcType {
     pub const BLOCKING: Self = Self(0);
     /// Threads run while most of it is done.
     pub const BACKGROUND: Self = Self(1);
-    /// Like blocking, while a background collection goes on.
+    /// Like blocking, during a background collection.
     pub const FOREGROUND: Self = Self(2);
 
     /// Its name.

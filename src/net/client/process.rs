@@ -83,7 +83,7 @@ impl Client {
         self.own_proc()?.peak_memory(self.endpoint.key.pid).ok()
     }
 
-    /// Looks whether the runtime goes on after its resume, which it does at once unless another diagnostic port holds it. What is not seen is taken to.
+    /// Checks whether the runtime runs after its resume, which it does at once unless another diagnostic port holds it. What is not seen is taken to.
     ///
     /// # Errors
     /// [`Cause::StillSuspended`].

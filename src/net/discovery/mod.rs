@@ -87,7 +87,7 @@ impl Sources {
     }
 }
 
-/// What lies about under the name of a process's socket.
+/// What is found under the name of a process's socket.
 #[derive(Debug)]
 enum Socket {
     /// A socket of the user of the process. Whether the process listens on it shows when it is connected to.

@@ -48,7 +48,7 @@ struct CachedProcess {
 /// Whether a process may be attached to.
 #[derive(Debug)]
 struct CachedContact {
-    /// By the path of its socket, and of what lies in its socket's place.
+    /// By the path of its socket, and the identity of the file there.
     of: (Option<PathBuf>, Option<PathBuf>),
     contact: Contact,
 }
@@ -126,7 +126,7 @@ impl ProcessCache {
         }
     }
 
-    /// Forgets processes that are not listed any more.
+    /// Drops processes that are not listed any more.
     pub(super) fn keep(&mut self, rows: &[Process]) {
         let listed: HashSet<_> = rows.iter().map(|row| row.key).collect();
         self.known.retain(|key, _| listed.contains(key));

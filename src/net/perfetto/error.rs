@@ -54,7 +54,7 @@ pub enum Cause {
     Peer(#[from] PeerError),
     /// Anybody could have made the socket.
     #[error(
-        "the socket belongs to user {owner} and lies where every user may put one: what is recorded is sent to root's or your own service only"
+        "the socket belongs to user {owner} and is in a directory that every user can write to: what is recorded is sent to root's or your own service only"
     )]
     Untrusted {
         /// Owner of the file.

@@ -1,4 +1,4 @@
-//! Files of ours: never over another, never through a link. Who may read them is what their folder says: no safe interface gives a new file rights of its
+//! Files of ours: never over another, never through a link. Who may read them depends on their folder: no safe interface gives a new file rights of its
 //! own, and the folder of a user is closed to others.
 
 use std::fs::{File, OpenOptions};

@@ -7,7 +7,7 @@ pub fn untraceable(pid: u32) -> Option<&'static str> {
     let (mut system, pid) = (System::new(), Pid::from_u32(pid));
     let program = ProcessRefreshKind::nothing().with_exe(UpdateKind::Always);
     system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), false, program);
-    // Seen of .NET 10: one that lies there is started.
+    // Seen with .NET 10: one that exists is started.
     let dump_program = system.process(pid)?.exe()?.with_file_name("createdump.exe");
     (!dump_program.exists()).then_some(
         "On Windows the runtime starts createdump.exe for a dump, which is not beside this program. If it was published as a single file, copy \

@@ -8,7 +8,7 @@ use super::Metadata;
 
 /// A record from the payload of a blob in a V4 metadata block.
 ///
-/// Tags are read in every stream: runtimes since 5.0 write them into a stream of version 4. Where fields make no sense, those before
+/// Tags are read in every stream: runtimes since 5.0 write them into a stream of version 4. Where fields are malformed, those before
 /// them are kept: the event itself is none the worse.
 pub(in super::super) fn parse_v4(payload: &[u8]) -> Result<Metadata, WireError> {
     let mut reader = Reader::new(payload);
@@ -29,7 +29,7 @@ pub(in super::super) fn parse_v4(payload: &[u8]) -> Result<Metadata, WireError> 
                 (1, [opcode, ..]) => record.opcode = Some(*opcode),
                 (2, _) => {
                     record.fields.clear();
-                    // What makes no sense ends the fields.
+                    // What is malformed ends the fields.
                     let _ = parse_v2(&mut Reader::new(tag), &mut record.fields);
                 }
                 _ => {}
@@ -51,7 +51,7 @@ pub(in super::super) fn parse_v6(reader: &mut Reader<'_>) -> Result<(Metadata, u
         ..Metadata::default()
     };
     if parse_v6_fields(&mut row, &mut record.fields).is_ok() {
-        // What makes no sense ends the options, as does a kind that a later version adds.
+        // What is malformed ends the options, as does a kind that a later version adds.
         let _ = options(&mut row, &mut record);
     }
     if record.provider.starts_with("Universal.") {

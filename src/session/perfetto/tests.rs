@@ -344,6 +344,6 @@ async fn sockets_are_checked_before_a_byte_is_sent() {
         // In a folder that only root may write to, root has put it there.
         assert!(open(&theirs).await.is_empty());
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o1777)).unwrap();
-        assert!(open(&theirs).await.contains("belongs to user 65533 and lies where every user may put one"));
+        assert!(open(&theirs).await.contains("belongs to user 65533 and is in a directory that every user can write to"));
     }
 }

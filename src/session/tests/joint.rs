@@ -167,7 +167,7 @@ async fn a_service_that_breaks_later_ends_the_recording_and_what_was_read_is_kep
         ("Flush", ConsumerFault::Closes, Some("the connection was closed")),
         ("Flush", ConsumerFault::Silent, Some("no answer to Flush")),
         ("Flush", ConsumerFault::Garbage, Some("cannot decode what it sends")),
-        // It was not done in time: the recording goes on to its end.
+        // It was not done in time: the recording continues to its end.
         ("Flush", ConsumerFault::Refuses, None),
         ("DisableTracing", ConsumerFault::Closes, Some("the connection was closed")),
         ("DisableTracing", ConsumerFault::Silent, Some("no answer to DisableTracing")),

@@ -4,6 +4,7 @@ use super::*;
 use crate::nettrace::{Encoder, Metadata, NewEvent, TraceHeader};
 use crate::session::Listener;
 use crate::session::trace_session::{Cut, Unfinished};
+use tokio::time::sleep;
 
 /// A program that sends some megabytes a second.
 pub(super) fn flood() -> Script {

@@ -91,7 +91,7 @@ struct Run {
 
 fn runs<'a>(cells: impl Iterator<Item = (u16, u16, &'a Cell)>, plain: u16) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    // Where the last run goes on.
+    // Continues the last run.
     let mut next = None;
     for (column, row, cell) in cells {
         let attributes = attributes(cell, plain);

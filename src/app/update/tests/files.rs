@@ -146,7 +146,7 @@ fn a_file_is_opened_from_the_dashboard_and_left_for_the_processes() {
     app.press("␣");
     assert_eq!(app.state.list.rows().iter().filter(|row| row.gone_at.is_none()).count(), rows - 1, "the newest processes are shown");
     assert!(app.state.recordings.all().is_empty());
-    // From the first time on, the numbers of recordings go on.
+    // From the first time on, the numbers of recordings continue.
     app.press("t");
     assert!(app.take_effects().iter().any(|effect| matches!(effect, Effect::StartTrace { .. })));
 }

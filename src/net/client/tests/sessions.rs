@@ -98,7 +98,7 @@ async fn a_preview_is_spoken_to_in_its_own_protocol_and_nobody_else() {
         assert!(matches!(error.cause, Cause::NotInLegacy(lack) if lack == what), "{error}");
     }
     assert!(matches!(client.process_info().await.unwrap_err().cause, Cause::NotInLegacy(_)));
-    // The preview closes the connection of a client that speaks the protocol of all others.
+    // The preview closes the connection of a client that uses the protocol of all others.
     let error = Client::new(endpoint(preview)).process_info().await.unwrap_err();
     assert!(matches!(error.cause, Cause::Closed), "{error}");
     let error = Client::new(endpoint(release)).legacy().start_session(&config()).await.unwrap_err();

@@ -10,7 +10,7 @@ const OPCODE: u8 = 1;
 const KEYWORDS: u8 = 3;
 const LEVEL: u8 = 8;
 const VERSION: u8 = 9;
-/// Longest text, bytes: a row says its size in two.
+/// Longest text, bytes: a row states its size in two.
 const LONGEST: usize = 4096;
 
 /// Writes the row of a record. Fields that a row has no room for are left out.
