@@ -2,7 +2,7 @@
 
 mod document;
 mod fields;
-mod record;
+mod observe;
 mod routes;
 mod stacks;
 
@@ -13,7 +13,7 @@ use serde::Serialize;
 
 pub(super) use self::document::Document;
 use self::fields::{Field, Fields, Value, title, write_table};
-pub(super) use self::record::{Look, record};
+pub(super) use self::observe::observe;
 pub(super) use self::routes::Routes;
 use self::stacks::ThrownStack;
 use super::args;
@@ -23,7 +23,7 @@ use super::print;
 use super::target::connect_running;
 use crate::analysis::{CallSite, EventCount, LEVELS, Layer, Live, Snapshot};
 use crate::clr::select;
-use crate::session::Recorded;
+use crate::session::{Observation, Recorded};
 use crate::sorting::CompactSort;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -239,8 +239,8 @@ pub(super) async fn run(host: &Host, analysis: Analysis, arguments: &args::Analy
         None => {
             let config = select(&[analysis.profile()], &[] as &[&str], None).map_err(Failure::usage)?.config;
             let (process, client) = connect_running(host, &arguments.source).await?;
-            let recorded = record(&process, client, &config, arguments.duration, |_, _, _| {}).await?;
-            (recorded.live, recorded.complete, recorded.exit)
+            let (observed, exit) = observe(&process, arguments.duration, Observation::start(client, &config)).await?;
+            (observed.live, observed.unfinished.is_none(), exit)
         }
     };
     let snapshot = live.snapshot(live.end());

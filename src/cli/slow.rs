@@ -1,24 +1,21 @@
 //! `slow FILE|TARGET`: why a process is slow, as the dashboard shows it.
 
 use std::io::Write;
-use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::analyses::{Document, Look, record};
+use super::analyses::{Document, observe};
 use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::record::no_cpu_time;
 use super::target::connect_running;
-use crate::analysis::{Live, RecentSnapshot};
 use crate::clr::{SLOW, select};
 use crate::diagnosis::{Evidence, Slowdown, Thresholds, slowdowns};
 use crate::ipc::RuntimeVersion;
-use crate::model::{CpuSupply, FileContents, NoCpuTime, Percent, RecordingAnalysis, SafeText};
-use crate::net::client::Client;
-use crate::session::{CpuSampling, Listener, Threads, read_trace};
+use crate::model::{CpuSupply, FileContents, NoCpuTime, Percent, SafeText};
+use crate::session::{Observation, SlowObserved, read_trace};
 
 /// The possible causes.
 #[derive(Serialize)]
@@ -92,33 +89,17 @@ pub(super) async fn run(host: &Host, arguments: &args::Slow) -> Result<Exit, Fai
         None => {
             let selected = select(&[SLOW], &[] as &[&str], None).map_err(Failure::usage)?;
             let (process, client) = connect_running(host, &arguments.source).await?;
-            let cpu = CpuSampling::start(&client).await.inspect_err(|NoCpuTime { why, .. }| print::say(no_cpu_time(why))).ok();
-            let (mut threads, mut used) = (Threads::default(), Arc::default());
-            let look = |client: &Client, listener: &Listener<Live>, look| {
-                if look == Look::Last {
-                    threads.hurry();
-                    cpu.iter().for_each(CpuSampling::stop);
-                }
-                if let Some(found) = threads.look(client) {
-                    let (at, times) = threads.cpu_times();
-                    listener.look(|live| live.weigh_samples(at, times));
-                    used = found;
-                }
+            let start = async {
+                let (observation, missing) = Observation::start_with_cpu(client, &selected.config).await?;
+                missing.iter().for_each(|NoCpuTime { why, .. }| print::say(no_cpu_time(why)));
+                Ok(observation)
             };
-            let mut observed = record(&process, client, &selected.config, arguments.duration, look).await?;
-            observed.live.weigh_all_samples();
-            let live = &observed.live;
-            let (events, recent) = (Vec::new(), RecentSnapshot::default());
-            let (snapshot, profile) = (live.snapshot(live.end()), live.profile());
-            let cpu = match cpu {
-                Some(cpu) => cpu.finish(live.symbols().clone(), observed.complete).await,
-                None => None,
-            };
-            let analysis = RecordingAnalysis { snapshot, events, recent, profile, cpu };
+            let (observed, exit) = observe(&process, arguments.duration, start).await?;
+            let (complete, elapsed, what) = (observed.unfinished.is_none(), observed.elapsed, &selected.what);
+            let SlowObserved { analysis, threads, cpu_supply } = observed.into_slow().await;
             let runtime = process.runtime.as_ref().map(RuntimeVersion::major);
-            let (analysis, elapsed, what) = (&analysis, observed.elapsed, &selected.what);
-            let evidence = Evidence { analysis, threads: &used, elapsed, what, runtime, cpu_supply: threads.cpu_supply(), thresholds };
-            (Document::new(&analysis.snapshot, observed.complete, Verdict::of(&evidence)), observed.exit)
+            let evidence = Evidence { analysis: &analysis, threads: &threads, elapsed, what, runtime, cpu_supply, thresholds };
+            (Document::new(&analysis.snapshot, complete, Verdict::of(&evidence)), exit)
         }
     };
     document.print(&arguments.output, Verdict::write_text)?;

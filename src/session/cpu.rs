@@ -192,7 +192,7 @@ async fn names(client: &Client) -> Result<Listener<Live>, String> {
 
 /// Samples that the kernel takes of a process beside a session of its runtime.
 #[derive(Debug)]
-pub struct CpuSampling {
+pub(super) struct CpuSampling {
     pub(super) collector: Arc<Collector>,
     /// Ends once the collector was stopped, or has no other owner.
     pub(super) task: JoinHandle<()>,
@@ -203,7 +203,7 @@ impl CpuSampling {
     ///
     /// # Errors
     /// Why the kernel does not.
-    pub async fn start(client: &Client) -> Result<Self, NoCpuTime> {
+    pub(super) async fn start(client: &Client) -> Result<Self, NoCpuTime> {
         let why = |error: OutputError| Err(NoCpuTime { why: error.to_string().into(), remedy: SafeText::default() });
         Self::start_with_file(client, String::new(), None).await.unwrap_or_else(why)
     }
@@ -229,12 +229,12 @@ impl CpuSampling {
     }
 
     /// Takes no more samples.
-    pub fn stop(&self) {
+    pub(super) fn stop(&self) {
         self.collector.stop();
     }
 
     /// All samples after the stop, with the names of these methods, which may not be all.
-    pub async fn finish(self, methods: Symbols, are_all: bool) -> Option<CpuTime> {
+    pub(super) async fn finish(self, methods: Symbols, are_all: bool) -> Option<CpuTime> {
         self.stop();
         // The panic hook reports a panic in either.
         self.task.await.ok()?;

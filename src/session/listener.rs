@@ -15,7 +15,7 @@ use crate::nettrace::{Decoder, Ending, Limits, Sink};
 ///
 /// Dropping it closes the connection; the runtime frees the session when it next writes to it. [`stop`](Self::stop) is better.
 #[derive(Debug)]
-pub struct Listener<S> {
+pub(super) struct Listener<S> {
     session: Arc<TraceSession>,
     sink: Arc<Mutex<S>>,
     reading: Option<JoinHandle<Ending>>,
@@ -26,7 +26,7 @@ impl<S: Sink + Send + 'static> Listener<S> {
     ///
     /// # Errors
     /// When the runtime does not open it.
-    pub async fn start(client: Client, config: &SessionConfig, sink: S, most: u64) -> Result<Self, StartError> {
+    pub(super) async fn start(client: Client, config: &SessionConfig, sink: S, most: u64) -> Result<Self, StartError> {
         let (session, stream) = TraceSession::open(client, config, most).await?;
         let stream = stream.into_blocking().map_err(StartError::Handle)?;
         let sink = Arc::new(Mutex::new(sink));
@@ -38,12 +38,12 @@ impl<S: Sink + Send + 'static> Listener<S> {
     }
 
     /// Looks at what has come. The stream is not read until it returns: be short.
-    pub fn look<T>(&self, look: impl FnOnce(&mut S) -> T) -> T {
+    pub(super) fn look<T>(&self, look: impl FnOnce(&mut S) -> T) -> T {
         look(&mut self.sink.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Takes what has come out of it.
-    pub fn take(&self) -> S
+    pub(super) fn take(&self) -> S
     where
         S: Default,
     {
@@ -51,7 +51,7 @@ impl<S: Sink + Send + 'static> Listener<S> {
     }
 
     /// Whether the stream has ended: the target did, the session was stopped, or what came was too much or could not be decoded.
-    pub fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.session.has_ended()
     }
 
@@ -59,7 +59,7 @@ impl<S: Sink + Send + 'static> Listener<S> {
     ///
     /// # Errors
     /// Why the stream did not come to its proper end.
-    pub async fn stop(&mut self, limit: StopLimit) -> Result<(), Unfinished> {
+    pub(super) async fn stop(&mut self, limit: StopLimit) -> Result<(), Unfinished> {
         let refusal = self.session.stop(limit).await;
         let ending = match self.reading.take() {
             Some(reading) => reading.await.ok(),
@@ -71,7 +71,7 @@ impl<S: Sink + Send + 'static> Listener<S> {
 
 impl<S> Listener<S> {
     /// What took everything in; `None` while the stream has not ended.
-    pub fn into_sink(self) -> Option<S> {
+    pub(super) fn into_sink(self) -> Option<S> {
         let sink = Arc::clone(&self.sink);
         drop(self);
         Some(Arc::into_inner(sink)?.into_inner().unwrap_or_else(PoisonError::into_inner))

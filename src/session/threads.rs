@@ -18,7 +18,7 @@ const MOST: (usize, usize) = (512, 4096);
 
 /// The threads of a process since a recording began.
 #[derive(Debug, Default)]
-pub struct Threads {
+pub(super) struct Threads {
     /// By number: the times on a processor and without one at the first look, and the latest. A thread that ended stays.
     known: BTreeMap<u64, ([Duration; 2], ThreadUse)>,
     due: Option<Instant>,
@@ -37,7 +37,7 @@ pub struct Threads {
 
 impl Threads {
     /// What is known after a look, where one is due.
-    pub fn look(&mut self, client: &Client) -> Option<Arc<[ThreadUse]>> {
+    pub(super) fn look(&mut self, client: &Client) -> Option<Arc<[ThreadUse]>> {
         let now = Instant::now();
         let is_due = self.due.is_none_or(|due| due <= now);
         is_due.then(|| {
@@ -53,17 +53,17 @@ impl Threads {
     }
 
     /// What else decided how much CPU it got since the recording began.
-    pub fn cpu_supply(&self) -> CpuSupply {
+    pub(super) fn cpu_supply(&self) -> CpuSupply {
         CpuSupply::of(&self.limits_since, self.machine.map(|(_, since)| since))
     }
 
     /// Makes another look due.
-    pub fn hurry(&mut self) {
+    pub(super) fn hurry(&mut self) {
         self.due = self.due.map(|_| Instant::now());
     }
 
     /// CPU times of the threads of the latest look, and now on the clock of the stream, CLOCK_MONOTONIC.
-    pub fn cpu_times(&self) -> (i64, ThreadCpu) {
+    pub(super) fn cpu_times(&self) -> (i64, ThreadCpu) {
         (i64::try_from(monotonic().as_nanos()).unwrap_or(i64::MAX), self.times.clone())
     }
 

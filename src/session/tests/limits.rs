@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::nettrace::{Encoder, Metadata, NewEvent, TraceHeader};
-use crate::session::Listener;
+use crate::session::listener::Listener;
 use crate::session::trace_session::{Cut, Unfinished};
 use tokio::time::sleep;
 

@@ -1,16 +1,14 @@
-//! `salvage FILE FILE.. -o OUT`: one whole file out of the segments that a flight recorder left when it was killed.
+//! One complete file out of the segments that a flight recorder left when it was killed.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Made, unwritten};
-use crate::cli::exit::Failure;
-use crate::cli::print;
+use super::SalvageError;
 use crate::model::{Bytes, Count, SafeText};
 use crate::nettrace::{Event, Pieces, Refusal, SegmentStore, Sink, TraceHeader};
-use crate::session::{ReadError, Recorded};
+use crate::session::recorded::{ReadError, Recorded};
 use crate::sorting::CompactSort;
 
 /// What is longer is no segment: they have a fraction of this, and each is read at once.
@@ -18,7 +16,7 @@ const LONGEST: u64 = 64 << 20;
 
 /// What is known of a segment.
 #[derive(Default)]
-struct Look {
+struct Contents {
     /// Oldest and newest timestamp.
     range: Option<(i64, i64)>,
     events: u64,
@@ -29,10 +27,10 @@ struct Segment<'a> {
     path: &'a Path,
     header: TraceHeader,
     range: (i64, i64),
-    look: Look,
+    contents: Contents,
 }
 
-impl Sink for Look {
+impl Sink for Contents {
     fn event(&mut self, event: &Event<'_>) {
         let at = event.timestamp();
         let (oldest, newest) = self.range.unwrap_or((at, at));
@@ -65,54 +63,53 @@ impl SegmentStore for Files {
     fn release(&mut self) {}
 }
 
-pub(super) fn make_whole(paths: &[PathBuf], file: &mut File) -> Result<Made, Failure> {
+pub(super) fn join(paths: &[PathBuf], file: &mut File, notes: &mut Vec<String>) -> Result<bool, SalvageError> {
     let mut segments = Vec::new();
     for path in paths {
-        segments.extend(look_at(path)?);
+        segments.extend(read(path, notes)?);
     }
     segments.compact_sort_by_key(|segment| segment.range);
-    let Some(first) = segments.first() else { return Err(anyhow::anyhow!("these files contain no events").into()) };
+    let Some(first) = segments.first() else { return Err(SalvageError::NoEvents) };
     if let Some(other) = segments.iter().find(|segment| segment.header != first.header) {
         let (one, other) = (shown(first.path), shown(other.path));
-        return Err(Failure::usage(format_args!("{one} and {other} are not of one recording")));
+        return Err(SalvageError::NotSegments(format!("{one} and {other} are not of one recording")));
     }
     if let Some(pair) = segments.windows(2).find(|pair| pair[0].path == pair[1].path) {
-        return Err(Failure::usage(format_args!("{} is given twice", shown(pair[0].path))));
+        return Err(SalvageError::NotSegments(format!("{} is given twice", shown(pair[0].path))));
     }
     let files = segments.iter().map(|segment| segment.path.to_owned()).collect();
     let mut pieces = Pieces::join(first.header, segments.iter().map(|segment| segment.range), Box::new(Files(files)));
     let written = write(&mut pieces, file).map_err(|error| error.to_string());
     if let Some(trouble) = written.err().or_else(|| pieces.trouble().map(str::to_owned)) {
-        return Err(unwritten(&trouble));
+        return Err(SalvageError::Write(trouble));
     }
-    let events = segments.iter().map(|segment| segment.look.events).sum();
-    let mut words =
-        vec![format!("{} events of {} segments; events before the first or after the last are lost", Count(events), segments.len())];
+    let events = segments.iter().map(|segment| segment.contents.events).sum();
+    notes.push(format!("{} events of {} segments; events before the first or after the last are lost", Count(events), segments.len()));
     let missing = gaps(segments.iter().filter_map(|segment| number(segment.path)));
-    words.extend(missing.into_iter().map(|(from, to)| format!("between {from:04} and {to:04} segments are missing")));
-    Ok(Made { words, rundown: segments.iter().any(|segment| segment.look.rundown) })
+    notes.extend(missing.into_iter().map(|(from, to)| format!("between {from:04} and {to:04} segments are missing")));
+    Ok(segments.iter().any(|segment| segment.contents.rundown))
 }
 
-/// What is in a file; `None` where it holds nothing, with a message.
-fn look_at(path: &Path) -> Result<Option<Segment<'_>>, Failure> {
-    let mut look = Look::default();
-    let read = Recorded::open(path).and_then(|mut recorded| recorded.read_while(&mut look, |bytes| bytes <= LONGEST));
+/// What is in a file; `None` where it holds nothing, with a note.
+fn read<'a>(path: &'a Path, notes: &mut Vec<String>) -> Result<Option<Segment<'a>>, SalvageError> {
+    let mut contents = Contents::default();
+    let read = Recorded::open(path).and_then(|mut recorded| recorded.read_while(&mut contents, |bytes| bytes <= LONGEST));
     let pass = match read {
         Ok(pass) => pass,
         // The newest may have been begun and no more.
         Err(error @ ReadError::NoHeader(_)) => {
-            print::say(format_args!("{error}; skipped"));
+            notes.push(format!("{error}; skipped"));
             return Ok(None);
         }
-        Err(error) => return Err(Failure::failed(error)),
+        Err(error) => return Err(error.into()),
     };
     if pass.bytes > LONGEST {
-        return Err(Failure::usage(format_args!("{} has more than {}: it is not a segment", shown(path), Bytes(LONGEST))));
+        return Err(SalvageError::NotSegments(format!("{} has more than {}: it is not a segment", shown(path), Bytes(LONGEST))));
     }
     if let Some(trouble) = pass.trouble() {
-        print::say(format_args!("{}: {trouble}", shown(path)));
+        notes.push(format!("{}: {trouble}", shown(path)));
     }
-    Ok(look.range.map(|range| Segment { path, header: pass.header, range, look }))
+    Ok(contents.range.map(|range| Segment { path, header: pass.header, range, contents }))
 }
 
 fn write(pieces: &mut Pieces, file: &mut File) -> io::Result<()> {

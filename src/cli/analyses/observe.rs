@@ -1,0 +1,32 @@
+//! A process that is observed for some time, with messages about it.
+
+use std::time::Duration;
+
+use anyhow::Context;
+
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::print;
+use crate::cli::target::{called, not_started};
+use crate::model::Process;
+use crate::net::interrupts::Interrupts;
+use crate::session::{Observation, Observed, StartError};
+
+/// Observes for so long, or until Ctrl-C. Start the observation after this is called: signals are caught from then on.
+pub(in crate::cli) async fn observe(
+    process: &Process,
+    duration: Duration,
+    start: impl Future<Output = Result<Observation, StartError>>,
+) -> Result<(Observed, Exit), Failure> {
+    let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
+    let observation = start.await.map_err(not_started)?;
+    let name = called(process);
+    print::say(format_args!("recording {name} for {}; Ctrl-C stops it", humantime::format_duration(duration)));
+    let Some(observed) = observation.finish(duration, &mut interrupts).await else {
+        return Err(Failure::new(Exit::Interrupted, anyhow::anyhow!("stopped before the rundown was complete")));
+    };
+    if let Some(why) = &observed.unfinished {
+        print::say(format_args!("{name}: {why}"));
+    }
+    let exit = if observed.interrupted { Exit::Interrupted } else { Exit::Done };
+    Ok((observed, exit))
+}

@@ -1,0 +1,148 @@
+//! A process whose events are analysed for some time and not kept.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::cpu::CpuSampling;
+use super::listener::Listener;
+use super::plan::StartError;
+use super::threads::Threads;
+use super::trace_session::{StopLimit, Unfinished};
+use crate::analysis::{Live, RecentSnapshot};
+use crate::ipc::SessionConfig;
+use crate::model::{CpuSupply, NoCpuTime, RecordingAnalysis, ThreadUse};
+use crate::net::client::Client;
+use crate::net::interrupts::Interrupts;
+
+/// Time between two readings of the threads.
+const PACE: Duration = Duration::from_millis(100);
+
+/// A running session whose events go into the analyses alone.
+#[derive(Debug)]
+pub struct Observation {
+    listener: Listener<Live>,
+    began: Instant,
+    cpu_use: Option<CpuUse>,
+}
+
+/// How much CPU time the threads of a process get.
+#[derive(Debug)]
+struct CpuUse {
+    client: Client,
+    sampling: Option<CpuSampling>,
+    threads: Threads,
+    used: Arc<[ThreadUse]>,
+}
+
+/// What was observed.
+#[derive(Debug)]
+pub struct Observed {
+    /// The events.
+    pub live: Live,
+    /// Why the stream did not come to its proper end.
+    pub unfinished: Option<Unfinished>,
+    /// Whether an interrupt ended it.
+    pub interrupted: bool,
+    /// How long it was observed, by our clock.
+    pub elapsed: Duration,
+    cpu_use: Option<CpuUse>,
+}
+
+/// What was observed to find out why a process is slow.
+#[derive(Debug)]
+pub struct SlowObserved {
+    /// All analyses, with the CPU time where the kernel sampled it.
+    pub analysis: RecordingAnalysis,
+    /// The threads.
+    pub threads: Arc<[ThreadUse]>,
+    /// What else decided how much CPU time they got.
+    pub cpu_supply: CpuSupply,
+}
+
+impl Observation {
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// When the runtime does not open it.
+    pub async fn start(client: Client, config: &SessionConfig) -> Result<Self, StartError> {
+        let listener = Listener::start(client, config, Live::default(), u64::MAX).await?;
+        Ok(Self { listener, began: Instant::now(), cpu_use: None })
+    }
+
+    /// Opens a session, and has the kernel sample the process where it does; else with the reason why not.
+    ///
+    /// # Errors
+    /// When the runtime does not open the session.
+    pub async fn start_with_cpu(client: Client, config: &SessionConfig) -> Result<(Self, Option<NoCpuTime>), StartError> {
+        let (sampling, missing) = match CpuSampling::start(&client).await {
+            Ok(sampling) => (Some(sampling), None),
+            Err(missing) => (None, Some(missing)),
+        };
+        let observation = Self::start(client.clone(), config).await?;
+        let cpu_use = CpuUse { client, sampling, threads: Threads::default(), used: Arc::default() };
+        Ok((Self { cpu_use: Some(cpu_use), ..observation }, missing))
+    }
+
+    /// Observes for so long since the start, until the process ends, or an interrupt. `None` where another interrupt comes before the rundown is
+    /// complete: the session ends with its connection then.
+    pub async fn finish(mut self, duration: Duration, interrupts: &mut Interrupts) -> Option<Observed> {
+        let end = self.began + duration;
+        let interrupted = tokio::select! {
+            () = sleep_until(end) => false,
+            () = self.observe() => false,
+            () = interrupts.next() => true,
+        };
+        let Self { mut listener, began, mut cpu_use } = self;
+        if let Some(cpu_use) = &mut cpu_use {
+            cpu_use.threads.hurry();
+            cpu_use.sampling.iter().for_each(CpuSampling::stop);
+            cpu_use.read(&listener);
+        }
+        let elapsed = began.elapsed();
+        let unfinished = tokio::select! {
+            stopped = listener.stop(StopLimit::RUNDOWN) => stopped.err(),
+            () = interrupts.next() => return None,
+        };
+        Some(Observed { live: listener.take(), unfinished, interrupted, elapsed, cpu_use })
+    }
+
+    async fn observe(&mut self) {
+        while !self.listener.is_over() {
+            if let Some(cpu_use) = &mut self.cpu_use {
+                cpu_use.read(&self.listener);
+            }
+            sleep(PACE).await;
+        }
+    }
+}
+
+impl CpuUse {
+    fn read(&mut self, listener: &Listener<Live>) {
+        if let Some(used) = self.threads.look(&self.client) {
+            let (at, times) = self.threads.cpu_times();
+            listener.look(|live| live.weigh_samples(at, times));
+            self.used = used;
+        }
+    }
+}
+
+impl Observed {
+    /// All analyses, and what the threads got.
+    pub async fn into_slow(mut self) -> SlowObserved {
+        self.live.weigh_all_samples();
+        let (live, cpu_use) = (&self.live, self.cpu_use);
+        let (threads, cpu_supply, sampling) = match cpu_use {
+            Some(CpuUse { sampling, threads, used, .. }) => (used, threads.cpu_supply(), sampling),
+            None => (Arc::default(), CpuSupply::default(), None),
+        };
+        let cpu = match sampling {
+            Some(sampling) => sampling.finish(live.symbols().clone(), self.unfinished.is_none()).await,
+            None => None,
+        };
+        let (snapshot, profile) = (live.snapshot(live.end()), live.profile());
+        let analysis = RecordingAnalysis { snapshot, events: Vec::new(), recent: RecentSnapshot::default(), profile, cpu };
+        SlowObserved { analysis, threads, cpu_supply }
+    }
+}

@@ -1,0 +1,87 @@
+//! A complete, readable file made out of a recording that was cut off, or out of the segments that a flight recorder left when it was killed.
+
+mod segments;
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use super::recorded::{ReadError, Recorded};
+use crate::analysis::Throughput;
+use crate::model::{Bytes, Count, SafeText};
+use crate::net::files;
+use crate::nettrace::{Ending, Repair};
+
+/// Why no complete file can be made.
+#[derive(Debug, Error)]
+pub enum SalvageError {
+    /// A file cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The operating system reports no size for a file.
+    #[error("cannot read {path}: {error}")]
+    Size {
+        /// The file.
+        path: SafeText,
+        /// The operating system's error.
+        error: io::Error,
+    },
+    /// No segment has an event.
+    #[error("these files contain no events")]
+    NoEvents,
+    /// The files are not the segments of one recording.
+    #[error("{0}")]
+    NotSegments(String),
+    /// The new file cannot be written.
+    #[error("cannot write the file, and what was written of it is removed: {0}")]
+    Write(String),
+}
+
+/// Writes the complete file. `notes` receives what a person should know of it. Returns whether the file has a rundown: the names
+/// of methods that were compiled before the recording.
+///
+/// # Errors
+/// When a file cannot be read, several are not segments of one recording, or the new one cannot be written.
+pub fn salvage(paths: &[PathBuf], file: &mut File, notes: &mut Vec<String>) -> Result<bool, SalvageError> {
+    match paths {
+        [path] => repair(path, file, notes),
+        paths => segments::join(paths, file, notes),
+    }
+}
+
+fn repair(path: &Path, file: &mut File, notes: &mut Vec<String>) -> Result<bool, SalvageError> {
+    let mut recorded = Recorded::open(path)?;
+    let mut tally = Throughput::default();
+    let pass = recorded.read(&mut tally)?;
+    let repair = match (&pass.ending, pass.repair) {
+        (Ending::Complete, _) | (_, None) => Repair { keep: pass.bytes, patch: None, append: &[] },
+        (_, Some(repair)) => repair,
+    };
+    let source = recorded.rewind()?;
+    let path = SafeText::from_path(path);
+    let size = source.metadata().map_err(|error| SalvageError::Size { path: path.clone(), error })?.len();
+    write(source, file, &repair).map_err(|error| SalvageError::Write(error.to_string()))?;
+    if pass.ending.is_complete() {
+        notes.push(format!("{path} is complete: the copy is the same"));
+        return Ok(true);
+    }
+    let events = tally.snapshot().events;
+    let lost = size.saturating_sub(repair.keep);
+    notes.push(format!("{} events are kept; the last {lost} bytes of {} contained no complete one", Count(events), Bytes(size)));
+    if let Ending::Broken { error, .. } = &pass.ending {
+        notes.push(format!("it cannot be decoded beyond that: {error}"));
+    }
+    Ok(tally.counts().iter().any(|count| count.provider.ends_with("Rundown")))
+}
+
+/// Copies what is kept and makes it complete.
+fn write(source: &mut File, file: &mut File, repair: &Repair) -> io::Result<()> {
+    io::copy(&mut source.take(repair.keep), file)?;
+    file.write_all(repair.append)?;
+    if let Some((at, bytes)) = repair.patch {
+        files::write_all_at(file, &bytes, at)?;
+    }
+    file.sync_all()
+}
