@@ -2,7 +2,7 @@
 # Builds dn-top for Windows, and runs it under Wine beside real .NET 8 and 10 for Windows.
 #
 #   tests/windows.sh setup    makes the folder that the rest takes: Debian sid with rustc and its library's source, mingw-w64 and Wine, and single-file
-#                             .NET 8 and 10 programs for Windows. It takes root, debootstrap, npm, 4 GB and some minutes, and changes nothing outside.
+#                             .NET 8 and 10 programs for Windows. It takes root, 4 GB and some minutes, and installs debootstrap and npm where they are missing.
 #   tests/windows.sh check    compiles
 #   tests/windows.sh units    compiles, and runs the unit tests of net, session, sim and the console, counted
 #   tests/windows.sh live     compiles, and runs the program beside the runtimes
@@ -37,9 +37,14 @@ skip() {
 
 setup() {
   local tool
+  if ! command -v debootstrap >/dev/null || ! command -v npm >/dev/null; then
+    apt-get -qq update
+    DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends debootstrap npm util-linux >/dev/null
+  fi
   for tool in debootstrap npm unshare; do command -v "$tool" >/dev/null || { echo "there is no $tool"; exit 1; }; done
   mkdir -p "$folder"
-  archive=$(apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' 'Component: main' | head -n 1)
+  # The archive of updates for security has no sid.
+  archive=$(apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' 'Component: main' | grep -v security | head -n 1)
   [[ -x $folder/usr/bin/apt-get ]] || debootstrap --variant=minbase sid "$folder" "$archive" >/dev/null
   cp /etc/apt/apt.conf.d/* "$folder/etc/apt/apt.conf.d/" 2>/dev/null || true
   cp /etc/resolv.conf /etc/hosts "$folder/etc/"

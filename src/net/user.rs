@@ -10,7 +10,7 @@ pub const SUPERUSER: &str = "root";
 pub const ELEVATE: &str = "with sudo";
 
 /// Whether this user may attach to the processes of all others.
-pub fn is_superuser() -> bool {
+fn is_superuser() -> bool {
     geteuid().is_root()
 }
 

@@ -13,11 +13,6 @@ pub const SUPERUSER: &str = "administrators";
 /// How to become one.
 pub const ELEVATE: &str = "in a terminal that was started as administrator";
 
-/// Whether this user may attach to the processes of all others. It is not known here: Windows answers each attempt.
-pub fn is_superuser() -> bool {
-    false
-}
-
 /// Whether a process of this user may be one that this program can look into: here users have no numbers.
 pub(super) fn may_look_into(_uid: u32) -> bool {
     true
