@@ -53,13 +53,14 @@ impl CpuFile {
         }
     }
 
-    /// Writes samples now and then; all that were taken before this moment have come.
-    pub(super) fn write(&mut self, until_ns: i64) {
+    /// Writes samples now and then, and what was mapped since; all samples that were taken before this moment have come.
+    pub(super) fn write(&mut self, until_ns: i64, code: &NativeCode) {
         if Instant::now() < self.next_write {
             return;
         }
         self.next_write = Instant::now() + PACE;
         if let Some(trace) = &mut self.trace {
+            add_mappings(trace, code);
             let bytes = trace.write_until(until_ns);
             self.put(&bytes);
         }
