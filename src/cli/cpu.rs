@@ -119,8 +119,18 @@ fn remarks(process: &Process, profile: &CpuProfile, document: &Document) -> Vec<
             document.missed_threads
         ));
     }
+    if document.short_threads > 0 {
+        remarks.push(short_threads(document.short_threads));
+    }
     remarks.extend(missing_callers(document.samples, document.cut_chains, document.broken_chains));
     remarks
+}
+
+fn short_threads(count: u64) -> String {
+    match count {
+        1 => "1 new thread ended before it could be sampled".to_owned(),
+        _ => format!("{count} new threads ended before they could be sampled"),
+    }
 }
 
 /// What the totals lack, where stacks were cut off or are broken.

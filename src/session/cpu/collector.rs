@@ -137,6 +137,7 @@ impl Collector {
             unreadable: loss.unreadable,
             throttled: loss.throttled,
             missed_threads: loss.threads,
+            short_threads: loss.short_threads,
             cut,
             broken,
             sees_kernel: *sees_kernel,
