@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::analysis::{CpuStack, MissingFrames};
+use crate::clr::payload::SampleLosses;
 use crate::nettrace::{CollectorEncoder, Field, FieldType, Metadata, TraceHeader};
 use crate::wire::Put;
 
@@ -13,6 +14,8 @@ const EVENTS: &str = "Universal.Events";
 const SYSTEM: &str = "Universal.System";
 /// The provider of events that the universal ones have no place for. Readers that do not know it pass them over.
 const THREADS: &str = "DnTop.Threads";
+/// The same, about the samples.
+const SAMPLES: &str = "DnTop.Samples";
 /// Types of fields: an integer of variable length, and a text, which these providers describe as one unit of it.
 const NUMBER: FieldType = FieldType::VarUInt;
 const TEXT: FieldType = FieldType::Utf8CodeUnit;
@@ -47,6 +50,7 @@ struct Kinds {
     mapping: u32,
     symbol: u32,
     thread_time: u32,
+    losses: u32,
 }
 
 /// A mapping, or what is left of it where others took a part of its place.
@@ -97,6 +101,12 @@ impl CpuTrace {
                 &[("Id", NUMBER), ("MappingId", NUMBER), ("StartAddress", NUMBER), ("EndAddress", NUMBER), ("Name", TEXT)],
             ),
             thread_time: define(THREADS, 1, "ThreadTime", &[("Name", TEXT), ("State", TEXT), ("DurationNs", NUMBER)]),
+            losses: define(
+                SAMPLES,
+                1,
+                "SampleLosses",
+                &["KernelVisible", "Lost", "Unreadable", "Throttled", "MissedThreads", "ShortThreads"].map(|name| (name, NUMBER)),
+            ),
         };
         let mut this = Self {
             encoder,
@@ -177,6 +187,16 @@ impl CpuTrace {
         self.payload.put_varint(duration_ns);
         self.encoder.event(self.kinds.thread_time, (self.pid, thread), self.now, &[], None, &self.payload);
         self.payload.clear();
+    }
+
+    /// Adds what there are no samples of.
+    pub fn losses(&mut self, losses: &SampleLosses) {
+        let SampleLosses { sees_kernel, lost, unreadable, throttled, missed_threads, short_threads } = *losses;
+        let payload = &mut self.payload;
+        [sees_kernel.into(), lost, unreadable, throttled, missed_threads, short_threads]
+            .iter()
+            .for_each(|number| payload.put_varint(*number));
+        self.system_event(self.kinds.losses);
     }
 
     /// Adds a sample.
@@ -297,6 +317,8 @@ mod tests {
         trace.thread_time(43, "worker", "cpu", 500);
         trace.thread_time(43, "worker", "futex", 1500);
         trace.thread_time(42, "", "io", 2000);
+        let written = SampleLosses { sees_kernel: true, lost: 1, unreadable: 2, throttled: 3, missed_threads: 4, short_threads: 500 };
+        trace.losses(&written);
         bytes.extend(trace.finish());
 
         let mut sampled = SampledMethods::default();
@@ -304,10 +326,10 @@ mod tests {
         decoder.feed(&bytes, &mut sampled).unwrap();
         assert!(decoder.finish(&mut sampled).is_complete());
         let snapshot = sampled.throughput().snapshot();
-        assert_eq!((snapshot.events, snapshot.dropped), (6 + 1 + 3 + 4 + 3, 0));
+        assert_eq!((snapshot.events, snapshot.dropped), (6 + 1 + 3 + 4 + 3 + 1, 0));
         assert!(sampled.throughput().problems().is_empty());
-        let RecordedCpuTime { profile, threads, cut, broken } = sampled.cpu().unwrap();
-        assert_eq!((cut, broken), (1, 1));
+        let RecordedCpuTime { profile, threads, cut, broken, losses } = sampled.cpu().unwrap();
+        assert_eq!((cut, broken, losses), (1, 1, Some(written)));
         let times: Vec<_> = threads.iter().map(|thread| (thread.thread, thread.name.as_str(), thread.cpu_ns, thread.wall_ns())).collect();
         assert_eq!(times, [(42, "", 0, 2000), (43, "worker", 500, 2000)]);
         assert_eq!(threads[1].off_cpu_ns.iter().map(|(state, ns)| (state.as_str(), *ns)).collect::<Vec<_>>(), [("futex", 1500)]);

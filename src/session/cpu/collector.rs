@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::file::{CpuFile, monotonic_ns};
 use crate::analysis::{CpuSamples, CpuStack, MissingFrames, NativeFunction, Origin, Symbols, ThreadId};
+use crate::clr::payload::SampleLosses;
 use crate::model::{CpuThread, CpuTime};
 use crate::net::perf::{self, CodeFunction, CodeKind, CpuSample, CpuSampler, NativeCode, NativeFunctions, SampleLoss};
 
@@ -159,7 +160,9 @@ impl Collector {
         let file = self.lock().file.take()?;
         let (symbols, code) = self.symbols(methods, names);
         let collected = self.lock();
-        Some(file.finish(&collected.samples.addresses(), &symbols, &code, &collected.threads))
+        let SampleLoss { lost, throttled, unreadable, threads: missed_threads, short_threads } = collected.loss;
+        let losses = SampleLosses { sees_kernel: collected.sees_kernel, lost, unreadable, throttled, missed_threads, short_threads };
+        Some(file.finish(&collected.samples.addresses(), &symbols, &code, &collected.threads, &losses))
     }
 
     /// These methods and whatever else is at an address of a sample, and the code that it is in.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::analysis::{CpuSamples, CpuStack, Origin, Symbols};
+use crate::clr::payload::SampleLosses;
 use crate::export::CpuTrace;
 use crate::model::CpuThread;
 use crate::net::clock::monotonic;
@@ -84,6 +85,7 @@ impl CpuFile {
         symbols: &Symbols,
         code: &NativeCode,
         threads: &[CpuThread],
+        losses: &SampleLosses,
     ) -> Result<PathBuf, String> {
         if let Some(mut trace) = self.trace.take() {
             let rest = trace.write_until(i64::MAX);
@@ -91,6 +93,7 @@ impl CpuFile {
             add_mappings(&mut trace, code);
             add_names(&mut trace, addresses, symbols);
             threads.iter().for_each(|thread| add_times(&mut trace, thread));
+            trace.losses(losses);
             self.put(&trace.finish());
         }
         let written = self.error.take().map_or_else(|| self.file.sync_all(), Err);
