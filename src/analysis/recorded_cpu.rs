@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::clr::EventKind;
-use crate::clr::payload::{Fields, Payload, ThreadTime};
+use crate::clr::payload::{Fields, Payload, SampleLosses, ThreadTime};
 use crate::nettrace::{Event, ThreadId};
 
 use super::images::NativeCode;
@@ -18,6 +18,7 @@ pub(super) struct RecordedCpu {
     is_of_several: bool,
     /// By number.
     threads: BTreeMap<u64, ThreadTimes>,
+    losses: Option<SampleLosses>,
     /// How many times they have.
     times: usize,
     /// The frames of a sample; kept for their memory.
@@ -40,6 +41,8 @@ pub struct RecordedCpuTime {
     pub cut: u64,
     /// The others of these.
     pub broken: u64,
+    /// What there are no samples of in all of the recording, where the file has that.
+    pub losses: Option<SampleLosses>,
 }
 
 /// How long a thread was on a processor and off it, nanoseconds.
@@ -72,6 +75,10 @@ impl RecordedCpu {
     pub(super) fn feed(&mut self, kind: EventKind, event: &Event<'_>, at: i64, period_ns: u32) -> Option<()> {
         if kind == EventKind::ThreadTime {
             return self.thread_time(event);
+        }
+        if kind == EventKind::SampleLosses {
+            self.losses = Some(SampleLosses::read(Fields::of(event, POINTER_SIZE))?);
+            return Some(());
         }
         if kind != EventKind::CpuSample {
             return self.images.feed(kind, event);
@@ -117,7 +124,8 @@ impl RecordedCpu {
     /// The samples by function, and the times of the threads; `None` where there are no samples, or such of several processes.
     pub(super) fn time(&self) -> Option<RecordedCpuTime> {
         let (cut, broken) = self.samples.as_ref().map(|(_, samples)| samples.missing()).unwrap_or_default();
-        Some(RecordedCpuTime { profile: self.profile()?, threads: self.threads.values().cloned().collect(), cut, broken })
+        let threads = self.threads.values().cloned().collect();
+        Some(RecordedCpuTime { profile: self.profile()?, threads, cut, broken, losses: self.losses })
     }
 
     fn profile(&self) -> Option<Profile> {

@@ -153,7 +153,8 @@ impl Sink for SampledMethods {
             | EventKind::ProcessName
             | EventKind::ProcessMapping
             | EventKind::ProcessSymbol
-            | EventKind::ThreadTime) => {
+            | EventKind::ThreadTime
+            | EventKind::SampleLosses) => {
                 let at = self.clock.nanoseconds(event.timestamp());
                 if kind != EventKind::CpuSample || self.window.contains(&at) {
                     // What is malformed is in no profile.

@@ -15,6 +15,7 @@ use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::target::{called, connect_running};
+use crate::clr::payload::SampleLosses;
 use crate::model::{CpuTime, Percent, Process};
 use crate::net::interrupts::Interrupts;
 use crate::session::{CpuError, CpuProfile, CpuRequest, profile_cpu};
@@ -100,7 +101,8 @@ fn remarks(process: &Process, profile: &CpuProfile, document: &Document) -> Vec<
     if profile.ended {
         remarks.push(format!("{} ended after {}", called(process), seconds(profile.time.elapsed)));
     }
-    if !document.kernel_visible {
+    let CpuTime { sees_kernel, lost, unreadable, throttled, missed_threads, short_threads, .. } = profile.time;
+    if !sees_kernel {
         remarks.push(
             "kernel code is not sampled, only its time is known: kernel functions need root, CAP_PERFMON or kernel.perf_event_paranoid below 2"
                 .to_owned(),
@@ -109,17 +111,26 @@ fn remarks(process: &Process, profile: &CpuProfile, document: &Document) -> Vec<
     if let Some(why) = &profile.names_missing {
         remarks.push(format!("method names may be missing: {why}"));
     }
-    let CpuTime { lost, unreadable, throttled, .. } = profile.time;
+    remarks.extend(missing_samples(&SampleLosses { sees_kernel, lost, unreadable, throttled, missed_threads, short_threads }));
+    remarks.extend(missing_callers(document.samples, document.cut_chains, document.broken_chains));
+    remarks
+}
+
+/// What there are no samples of.
+pub(super) fn missing_samples(losses: &SampleLosses) -> Vec<String> {
+    let SampleLosses { lost, unreadable, throttled, missed_threads, short_threads, .. } = *losses;
+    let mut remarks = Vec::new();
     if lost > 0 || throttled > 0 || unreadable > 0 {
         remarks.push(format!("{lost} samples were lost, {unreadable} could not be read, throttled {throttled} times"));
     }
-    if document.missed_threads > 0 {
-        remarks.push(format!(
-            "{} new threads could not be sampled: the limit of open files or of locked memory is reached",
-            document.missed_threads
-        ));
+    if missed_threads > 0 {
+        remarks.push(format!("{missed_threads} new threads could not be sampled: the limit of open files or of locked memory is reached"));
     }
-    remarks.extend(missing_callers(document.samples, document.cut_chains, document.broken_chains));
+    match short_threads {
+        0 => {}
+        1 => remarks.push("1 new thread ended before it could be sampled".to_owned()),
+        _ => remarks.push(format!("{short_threads} new threads ended before they could be sampled")),
+    }
     remarks
 }
 

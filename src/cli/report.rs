@@ -10,12 +10,13 @@ use serde::Serialize;
 use self::off_cpu::OffCpu;
 use super::analyses::Routes;
 use super::args::{self, Frames};
-use super::cpu::missing_callers;
+use super::cpu::{missing_callers, missing_samples};
 use super::exit::{Exit, Failure};
 use super::print;
 use super::slow::Verdict;
 use crate::analysis::{EventCount, KernelSamples, MethodTime, Origin, Profile, RecordedCpuTime, SampleFilter, SampledMethods};
 use crate::clr::RUNTIME;
+use crate::clr::payload::SampleLosses;
 use crate::diagnosis::Thresholds;
 use crate::model::{Count, FileContents, Percent, SafeText};
 use crate::session::{Recorded, cpu_beside, read_trace};
@@ -59,12 +60,32 @@ struct Report {
     /// Where that was requested and the file holds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     off_cpu: Option<OffCpu>,
+    /// Where the kernel sampled, and the file has it: whether it sampled its own code too, and what there are no samples of.
+    #[serde(flatten)]
+    losses: Option<Losses>,
     /// Where the file holds requests.
     #[serde(flatten)]
     routes: Option<Routes>,
     /// Why the process was slow, where the file holds more than samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     slow: Option<Verdict>,
+}
+
+#[derive(Serialize)]
+struct Losses {
+    kernel_visible: bool,
+    lost_samples: u64,
+    unreadable_samples: u64,
+    throttled: u64,
+    missed_threads: u64,
+    short_threads: u64,
+}
+
+impl From<SampleLosses> for Losses {
+    fn from(SampleLosses { sees_kernel, lost, unreadable, throttled, missed_threads, short_threads }: SampleLosses) -> Self {
+        let (lost_samples, unreadable_samples) = (lost, unreadable);
+        Self { kernel_visible: sees_kernel, lost_samples, unreadable_samples, throttled, missed_threads, short_threads }
+    }
 }
 
 #[derive(Serialize)]
@@ -83,6 +104,7 @@ pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<E
     let (sampled, pass) = recorded.read_methods().map_err(Failure::failed)?;
 
     let cpu = sampled.cpu().or_else(|| cpu_beside(&arguments.file, &pass.header, None));
+    let losses = cpu.as_ref().and_then(|cpu| cpu.losses);
     let tells_more = |event: &EventCount| match event.provider.as_str() {
         RUNTIME => TROUBLES.contains(&event.event_id),
         provider => REQUESTS.contains(&provider),
@@ -97,6 +119,7 @@ pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<E
             .as_ref()
             .map(|FileContents { analysis, .. }| Routes::new(&analysis.snapshot.activities, arguments.count))
             .filter(|routes| !routes.is_empty()),
+        losses: losses.map(Losses::from),
         ..report(&sampled, cpu, arguments)
     };
     if arguments.output.json {
@@ -116,6 +139,12 @@ pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<E
         }
     } else if report.unresolved > 0 {
         print::say(format_args!("{} samples are in methods whose names the file does not hold", Count(report.unresolved)));
+    }
+    if let Some(losses) = &losses {
+        if !losses.sees_kernel {
+            print::say("kernel code was not sampled: it is missing from all times");
+        }
+        missing_samples(losses).iter().for_each(print::say);
     }
     missing_callers(report.samples, report.cut_chains, report.broken_chains).iter().for_each(print::say);
     if report.cut_stacks > 0 && report.source != "cpu" {
@@ -145,7 +174,7 @@ fn report(sampled: &SampledMethods, cpu: Option<RecordedCpuTime>, arguments: &ar
     let source = if cpu.is_some() { "cpu" } else { "threads" };
     let own_of_none = |profile: &Profile| profile.count(SampleFilter::ALL).own_of(0).all_ns();
     let (profile, threads, hidden_ns, cut_chains, broken_chains) = match cpu {
-        Some(RecordedCpuTime { profile, threads, cut, broken }) => {
+        Some(RecordedCpuTime { profile, threads, cut, broken, .. }) => {
             let shown = profile.without(|origin| is_hidden(origin, arguments));
             let hidden_ns = own_of_none(&shown).saturating_sub(own_of_none(&profile));
             (shown, threads, hidden_ns, cut, broken)
@@ -190,6 +219,7 @@ fn report(sampled: &SampledMethods, cpu: Option<RecordedCpuTime>, arguments: &ar
         dropped_events: sampled.throughput().snapshot().dropped,
         hidden_ns,
         off_cpu,
+        losses: None,
         methods: found.methods.iter().map(method).collect(),
         routes: None,
         slow: None,

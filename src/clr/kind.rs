@@ -18,6 +18,7 @@ const UNIVERSAL_EVENTS: &str = "Universal.Events";
 const UNIVERSAL_SYSTEM: &str = "Universal.System";
 /// Of dn-top itself, in its files of processor time.
 const THREAD_TIMES: &str = "DnTop.Threads";
+const SAMPLES: &str = "DnTop.Samples";
 /// Their starts and stops are not of requests, and come by the thousand.
 const NO_ACTIVITIES: [&str; 2] = ["System.Buffers.ArrayPoolEventSource", "System.Diagnostics.Eventing.FrameworkEventSource"];
 
@@ -142,6 +143,8 @@ pub enum EventKind {
     ProcessSymbol,
     /// [`ThreadTime`](super::payload::ThreadTime).
     ThreadTime,
+    /// [`SampleLosses`](super::payload::SampleLosses).
+    SampleLosses,
 }
 
 impl EventKind {
@@ -149,7 +152,8 @@ impl EventKind {
     #[inline]
     pub fn is_analysed(self) -> bool {
         use EventKind::{
-            ContextSwitch, CpuSample, Other, ProcessMapping, ProcessName, ProcessSymbol, SuspendEnd, TaskScheduled, TaskStarted, ThreadTime,
+            ContextSwitch, CpuSample, Other, ProcessMapping, ProcessName, ProcessSymbol, SampleLosses, SuspendEnd, TaskScheduled,
+            TaskStarted, ThreadTime,
         };
         !matches!(
             self,
@@ -159,6 +163,7 @@ impl EventKind {
                 | ProcessMapping
                 | ProcessName
                 | ProcessSymbol
+                | SampleLosses
                 | SuspendEnd
                 | TaskScheduled
                 | TaskStarted
@@ -190,6 +195,7 @@ impl EventKind {
             UNIVERSAL_EVENTS => Self::of_kernel(&metadata.name),
             UNIVERSAL_SYSTEM => Self::of_system(metadata.event_id),
             THREAD_TIMES if metadata.event_id == 1 => Self::ThreadTime,
+            SAMPLES if metadata.event_id == 1 => Self::SampleLosses,
             _ if metadata.name == "EventCounters" => Self::EventCounter,
             // The same message comes as text, as text with its parts, and as JSON, as keywords ask for it.
             LOGGING if ["FormattedMessage", "MessageJson"].contains(&metadata.name.as_str()) => Self::LogMessage,
@@ -327,6 +333,7 @@ mod tests {
             (UNIVERSAL_EVENTS, 3, "cswitch", None, EventKind::ContextSwitch),
             (UNIVERSAL_SYSTEM, 4, "ProcessSymbol", None, EventKind::ProcessSymbol),
             (THREAD_TIMES, 1, "ThreadTime", None, EventKind::ThreadTime),
+            (SAMPLES, 1, "SampleLosses", None, EventKind::SampleLosses),
             ("", 0, "", None, EventKind::Other),
         ];
         for (provider, id, name, opcode, expected) in table {

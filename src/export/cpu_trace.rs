@@ -2,9 +2,11 @@
 //! `Universal.System` the files that are mapped, and the functions. Source: what `record-trace` of microsoft/one-collect writes, and the parsers of
 //! microsoft/perfview.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::analysis::{CpuStack, MissingFrames};
+use crate::clr::payload::SampleLosses;
 use crate::nettrace::{CollectorEncoder, Field, FieldType, Metadata, TraceHeader};
 use crate::wire::Put;
 
@@ -12,6 +14,8 @@ const EVENTS: &str = "Universal.Events";
 const SYSTEM: &str = "Universal.System";
 /// The provider of events that the universal ones have no place for. Readers that do not know it pass them over.
 const THREADS: &str = "DnTop.Threads";
+/// The same, about the samples.
+const SAMPLES: &str = "DnTop.Samples";
 /// Types of fields: an integer of variable length, and a text, which these providers describe as one unit of it.
 const NUMBER: FieldType = FieldType::VarUInt;
 const TEXT: FieldType = FieldType::Utf8CodeUnit;
@@ -31,8 +35,10 @@ pub struct CpuTrace {
     pid: u32,
     /// Samples that may not be the oldest that are still to come.
     pending: Vec<Pending>,
-    /// The last mapping of the process, which have numbers from 1 on; the kernel's has 0.
-    mappings: Vec<Range<u64>>,
+    /// What is mapped now, by its first address.
+    mappings: BTreeMap<u64, Mapping>,
+    /// How many mappings were written: they have numbers from 1 on; the kernel's has 0.
+    written: u64,
     payload: Vec<u8>,
     now: i64,
 }
@@ -44,6 +50,18 @@ struct Kinds {
     mapping: u32,
     symbol: u32,
     thread_time: u32,
+    losses: u32,
+}
+
+/// A mapping, or what is left of it where others took a part of its place.
+#[derive(Debug, Clone)]
+struct Mapping {
+    end: u64,
+    /// As it was written: its number, addresses and file.
+    id: u64,
+    whole: Range<u64>,
+    file_offset: u64,
+    path: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -83,8 +101,23 @@ impl CpuTrace {
                 &[("Id", NUMBER), ("MappingId", NUMBER), ("StartAddress", NUMBER), ("EndAddress", NUMBER), ("Name", TEXT)],
             ),
             thread_time: define(THREADS, 1, "ThreadTime", &[("Name", TEXT), ("State", TEXT), ("DurationNs", NUMBER)]),
+            losses: define(
+                SAMPLES,
+                1,
+                "SampleLosses",
+                &["KernelVisible", "Lost", "Unreadable", "Throttled", "MissedThreads", "ShortThreads"].map(|name| (name, NUMBER)),
+            ),
         };
-        let mut this = Self { encoder, kinds, pid, pending: Vec::new(), mappings: Vec::new(), payload: Vec::new(), now: header.sync_ticks };
+        let mut this = Self {
+            encoder,
+            kinds,
+            pid,
+            pending: Vec::new(),
+            mappings: BTreeMap::new(),
+            written: 0,
+            payload: Vec::new(),
+            now: header.sync_ticks,
+        };
         this.payload.put_varint(pid.into());
         this.put_text(name.as_bytes());
         this.put_text(b"");
@@ -94,21 +127,43 @@ impl CpuTrace {
         this
     }
 
-    /// Adds a mapping of code. Each is added once.
+    /// Adds a mapping of code from now on, unless it is there already. It takes the place of whatever was at its addresses.
     pub fn mapping(&mut self, range: Range<u64>, file_offset: u64, path: &[u8]) {
-        if self.mappings.contains(&range) {
+        let path = if path.is_empty() { GENERATED } else { path };
+        let is_same = |known: &Mapping| known.whole == range && known.file_offset == file_offset && known.path == path;
+        if range.is_empty() || self.mapping_at(range.start).is_some_and(is_same) {
             return;
         }
-        self.mappings.push(range.clone());
-        let path = if path.is_empty() { GENERATED } else { path };
-        self.put_mapping(self.mappings.len() as u64, range, file_offset, path);
+        if let Some(known) = self.mapping_at(range.start).cloned() {
+            // What is before it stays, and so does what is behind it.
+            if let Some((_, before)) = self.mappings.range_mut(..range.start).next_back() {
+                before.end = before.end.min(range.start);
+            }
+            if known.end > range.end {
+                self.mappings.insert(range.end, known);
+            }
+        }
+        while let Some((start, covered)) = self.mappings.range(range.clone()).next().map(|(start, covered)| (*start, covered.clone())) {
+            self.mappings.remove(&start);
+            if covered.end > range.end {
+                self.mappings.insert(range.end, covered);
+            }
+        }
+        self.written += 1;
+        let new = Mapping { end: range.end, id: self.written, whole: range.clone(), file_offset, path: path.to_vec() };
+        self.mappings.insert(range.start, new);
+        self.put_mapping(self.written, range, file_offset, path);
         self.system_event(self.kinds.mapping);
+    }
+
+    fn mapping_at(&self, address: u64) -> Option<&Mapping> {
+        self.mappings.range(..=address).next_back().map(|(_, mapping)| mapping).filter(|mapping| address < mapping.end)
     }
 
     /// Adds a function: its first address, its size in bytes, and its name. One that is in no mapping is left out.
     pub fn function(&mut self, start: u64, size: u32, name: &str) {
-        let mapping = match self.mappings.iter().rposition(|mapping| mapping.contains(&start)) {
-            Some(index) => index as u64 + 1,
+        let mapping = match self.mapping_at(start) {
+            Some(mapping) => mapping.id,
             None if KERNEL.0.contains(&start) => 0,
             None => return,
         };
@@ -132,6 +187,16 @@ impl CpuTrace {
         self.payload.put_varint(duration_ns);
         self.encoder.event(self.kinds.thread_time, (self.pid, thread), self.now, &[], None, &self.payload);
         self.payload.clear();
+    }
+
+    /// Adds what there are no samples of.
+    pub fn losses(&mut self, losses: &SampleLosses) {
+        let SampleLosses { sees_kernel, lost, unreadable, throttled, missed_threads, short_threads } = *losses;
+        let payload = &mut self.payload;
+        [sees_kernel.into(), lost, unreadable, throttled, missed_threads, short_threads]
+            .iter()
+            .for_each(|number| payload.put_varint(*number));
+        self.system_event(self.kinds.losses);
     }
 
     /// Adds a sample.
@@ -194,6 +259,29 @@ mod tests {
     use crate::nettrace::{Decoder, Limits, ThreadId, UtcTime};
 
     #[test]
+    fn a_mapping_takes_the_place_of_others() {
+        let mut trace = CpuTrace::new(&TraceHeader::default(), 42, "App");
+        let ids = |trace: &CpuTrace| [100, 120, 150, 199, 200, 250, 300].map(|address| trace.mapping_at(address).map(|mapping| mapping.id));
+        trace.mapping(100..200, 0, b"/a.so");
+        trace.mapping(240..260, 0, b"/b.so");
+        // The same again is not written.
+        trace.mapping(100..200, 0, b"/a.so");
+        assert_eq!((ids(&trace), trace.written), ([Some(1), Some(1), Some(1), Some(1), None, Some(2), None], 2));
+        // In the midst of one: both of its ends stay.
+        trace.mapping(120..150, 0, b"");
+        assert_eq!(ids(&trace), [Some(1), Some(3), Some(1), Some(1), None, Some(2), None]);
+        // Over the end of one, and all of another.
+        trace.mapping(199..300, 0, b"/c.so");
+        assert_eq!(ids(&trace), [Some(1), Some(3), Some(1), Some(4), Some(4), Some(4), None]);
+        // Another file at the same addresses.
+        trace.mapping(120..150, 0, b"/d.so");
+        assert_eq!((ids(&trace)[1], trace.written), (Some(5), 5));
+        // The whole one is back: its number is new.
+        trace.mapping(100..200, 7, b"/a.so");
+        assert_eq!((ids(&trace), trace.mappings.len()), ([Some(6), Some(6), Some(6), Some(6), Some(4), Some(4), None], 2));
+    }
+
+    #[test]
     fn what_is_written_is_read() {
         let header = TraceHeader {
             sync_utc: Some(UtcTime::from_unix_ms(0)),
@@ -229,6 +317,8 @@ mod tests {
         trace.thread_time(43, "worker", "cpu", 500);
         trace.thread_time(43, "worker", "futex", 1500);
         trace.thread_time(42, "", "io", 2000);
+        let written = SampleLosses { sees_kernel: true, lost: 1, unreadable: 2, throttled: 3, missed_threads: 4, short_threads: 500 };
+        trace.losses(&written);
         bytes.extend(trace.finish());
 
         let mut sampled = SampledMethods::default();
@@ -236,10 +326,10 @@ mod tests {
         decoder.feed(&bytes, &mut sampled).unwrap();
         assert!(decoder.finish(&mut sampled).is_complete());
         let snapshot = sampled.throughput().snapshot();
-        assert_eq!((snapshot.events, snapshot.dropped), (6 + 1 + 3 + 4 + 3, 0));
+        assert_eq!((snapshot.events, snapshot.dropped), (6 + 1 + 3 + 4 + 3 + 1, 0));
         assert!(sampled.throughput().problems().is_empty());
-        let RecordedCpuTime { profile, threads, cut, broken } = sampled.cpu().unwrap();
-        assert_eq!((cut, broken), (1, 1));
+        let RecordedCpuTime { profile, threads, cut, broken, losses } = sampled.cpu().unwrap();
+        assert_eq!((cut, broken, losses), (1, 1, Some(written)));
         let times: Vec<_> = threads.iter().map(|thread| (thread.thread, thread.name.as_str(), thread.cpu_ns, thread.wall_ns())).collect();
         assert_eq!(times, [(42, "", 0, 2000), (43, "worker", 500, 2000)]);
         assert_eq!(threads[1].off_cpu_ns.iter().map(|(state, ns)| (state.as_str(), *ns)).collect::<Vec<_>>(), [("futex", 1500)]);

@@ -27,6 +27,8 @@ pub struct CpuTime {
     pub throttled: u64,
     /// Threads that could not be sampled.
     pub missed_threads: u64,
+    /// Threads that ended before they could be sampled.
+    pub short_threads: u64,
     /// Samples of stacks that the kernel cut off.
     pub cut: u64,
     /// Samples of stacks whose callers are missing, because code in between does not keep the frame pointer.

@@ -1,6 +1,7 @@
 //! What is in a recorded file, to be looked at.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +9,11 @@ use std::time::Duration;
 use super::cpu_beside::cpu_beside;
 use super::heap_file::heap_facts;
 use super::recorded::Recorded;
-use crate::analysis::{KernelSamples, Live, RecordedCpuTime, SampledMethods};
-use crate::model::{CpuTime, EventRate, FileContents, FileKind, RecordingAnalysis, SafeText, Span, TraceFile};
+use crate::analysis::{KernelSamples, Live, RecordedCpuTime, SampledMethods, ThreadTimes};
+use crate::clr::payload::SampleLosses;
+use crate::model::{CpuThread, CpuTime, EventRate, FileContents, FileKind, RecordingAnalysis, SafeText, Span, TraceFile};
 use crate::net::files;
+use crate::net::perf::Wait;
 use crate::sorting::CompactSort;
 
 /// The facts at the beginning of a file.
@@ -64,13 +67,8 @@ pub fn read_trace(path: &Path, span: Option<Span>, mut go_on: impl FnMut(u64) ->
         events: events(&live, duration),
         recent: live.recent(),
         profile: live.profile(),
-        cpu: cpu.map(|RecordedCpuTime { profile, cut, broken, .. }| CpuTime {
-            profile,
-            elapsed: duration,
-            cut,
-            broken,
-            ..CpuTime::default()
-        }),
+        // Times of threads are of all of the recording.
+        cpu: cpu.map(|cpu| recorded_cpu_time(cpu, duration, span.is_none())),
     };
     let complete = pass.ending.is_complete() && !live.throughput().loses_content();
     let problems = live.throughput().problems();
@@ -86,6 +84,49 @@ pub fn read_trace(path: &Path, span: Option<Span>, mut go_on: impl FnMut(u64) ->
     }))
 }
 
+fn recorded_cpu_time(cpu: RecordedCpuTime, elapsed: Duration, with_threads: bool) -> CpuTime {
+    let RecordedCpuTime { profile, threads, cut, broken, losses } = cpu;
+    let SampleLosses { sees_kernel, lost, unreadable, throttled, missed_threads, short_threads } = losses.unwrap_or_default();
+    let threads = if with_threads { threads.iter().map(recorded_thread).collect() } else { Vec::new() };
+    CpuTime {
+        profile,
+        elapsed,
+        threads,
+        cut,
+        broken,
+        sees_kernel,
+        lost,
+        unreadable,
+        throttled,
+        missed_threads,
+        short_threads,
+        ..CpuTime::default()
+    }
+}
+
+fn recorded_thread(times: &ThreadTimes) -> CpuThread {
+    let (mut runnable, mut waits) = (Duration::ZERO, BTreeMap::<_, Duration>::new());
+    for (state, ns) in &times.off_cpu_ns {
+        let time = Duration::from_nanos(*ns);
+        let sum = match state.as_str() {
+            "runnable" => &mut runnable,
+            // Files of later versions may have others.
+            wait => waits.entry(Wait::of_word(wait).unwrap_or(Wait::Other)).or_default(),
+        };
+        *sum = sum.saturating_add(time);
+    }
+    let mut waits: Vec<_> = waits.into_iter().map(|(wait, time)| (wait.word(), time)).collect();
+    waits.compact_sort_by_key(|(_, time)| Reverse(*time));
+    CpuThread {
+        thread: times.thread,
+        name: SafeText::new(&times.name),
+        cpu: Duration::from_nanos(times.cpu_ns),
+        wall: Duration::from_nanos(times.wall_ns()),
+        runnable,
+        waits,
+    }
+}
+
 /// The most frequent events, with their rates over all of the time.
 fn events(live: &Live, duration: Duration) -> Vec<EventRate> {
     let mut counts = live.throughput().counts();
@@ -93,4 +134,20 @@ fn events(live: &Live, duration: Duration) -> Vec<EventRate> {
     counts.truncate(RecordingAnalysis::EVENTS);
     let seconds = duration.as_secs_f64().max(0.001);
     counts.into_iter().map(|event| EventRate { rate: event.count as f64 / seconds, event }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recorded_threads_have_their_times() {
+        let states = [("futex", 30), ("runnable", 5), ("io", 40), ("unheard-of", 1), ("other", 2)];
+        let off_cpu_ns = states.map(|(state, ns)| (state.to_owned(), ns)).into();
+        let thread = recorded_thread(&ThreadTimes { thread: 7, name: "a\x1bb".to_owned(), cpu_ns: 22, off_cpu_ns });
+        let ns = Duration::from_nanos;
+        assert_eq!((thread.thread, thread.cpu, thread.wall, thread.runnable), (7, ns(22), ns(100), ns(5)));
+        assert_eq!(thread.waits, [("io", ns(40)), ("futex", ns(30)), ("other", ns(3))]);
+        assert!(!thread.name.as_str().contains('\x1b'));
+    }
 }

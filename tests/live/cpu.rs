@@ -109,6 +109,9 @@ fn a_file_of_samples_shows_the_same() {
 
         let report = Invocation::new(["report", path, "--json", "-n", "10000"]).run().json();
         assert_eq!((&report["source"], &report["samples"]), (&json!("cpu"), &profile["samples"]), "{runtime}");
+        for losses in ["kernel_visible", "lost_samples", "missed_threads", "short_threads"] {
+            assert!(!report[losses].is_null() && report[losses] == profile[losses], "{runtime}: {losses}: {report:#}");
+        }
         assert_eq!(
             hottest(&report["methods"], "self", "total"),
             hottest(&profile["methods"], "self_samples", "total_samples"),
@@ -116,7 +119,13 @@ fn a_file_of_samples_shows_the_same() {
         );
         assert!(hottest(&report["methods"], "self", "total")[0].0 == "Known.Burn(int)", "{runtime}: {report:#}");
         let contents = read_trace(&file, None, |_| true).unwrap().unwrap();
-        let burnt = contents.analysis.cpu.as_ref().unwrap().profile.methods(SampleFilter::ALL, 1);
+        let cpu = contents.analysis.cpu.as_ref().unwrap();
+        let main = cpu.threads.iter().find(|thread| thread.thread == u64::from(program.pid())).unwrap();
+        let shown = profile["threads"].as_array().unwrap().iter().find(|thread| thread["id"] == program.pid()).unwrap();
+        // Milliseconds of whole nanoseconds.
+        assert!((main.cpu.as_secs_f64() * 1e3 - number(&shown["cpu_ms"])).abs() < 1e-6, "{runtime}: {main:?} {shown}");
+        assert_eq!(json!(cpu.sees_kernel), profile["kernel_visible"], "{runtime}");
+        let burnt = cpu.profile.methods(SampleFilter::ALL, 1);
         assert_eq!(
             (burnt.methods[0].name.as_str(), json!(burnt.samples.all())),
             ("Known.Burn(int)", profile["samples"].clone()),

@@ -88,7 +88,7 @@ fn samples_are_the_processor_time_of_each_thread() {
             let shown = sampled_ms(&sampler, seen.get(&thread.thread));
             assert!((shown - thread.cpu.as_secs_f64() * 1e3).abs() < 20.0, "{runtime}: {shown} ms of {thread:?}");
         }
-        assert_eq!(sampler.loss(), SampleLoss::default(), "{runtime}");
+        assert_eq!(SampleLoss { short_threads: 0, ..sampler.loss() }, SampleLoss::default(), "{runtime}");
         program.signal(Signal::KILL);
         program.wait();
         assert!(!sampler.is_alive());
@@ -118,7 +118,8 @@ fn threads_that_start_and_end_are_followed() {
             let shown: f64 = new.iter().map(|thread| sampled_ms(&sampler, seen.get(&thread.thread))).sum();
             eprintln!("{runtime}: {} new threads, {shown:.0} ms of {truth:.0} ms", new.len());
             assert!(shown < truth * 1.1, "{runtime}: {shown} ms sampled, {truth} ms by the kernel");
-            assert_eq!(sampler.loss(), SampleLoss::default(), "{runtime}");
+            // Threads of the runtime may be there for a moment only.
+            assert_eq!(SampleLoss { short_threads: 0, ..sampler.loss() }, SampleLoss::default(), "{runtime}");
             shown > truth * 0.9
         });
         assert!(exact, "{runtime}: more than a tenth of the time has no samples");

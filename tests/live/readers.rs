@@ -88,10 +88,17 @@ fn meters(runtime: &Runtime, place: &Path) -> PathBuf {
     file
 }
 
+/// The program over TraceEvent; `None` where it cannot be had.
+fn trace_event_program() -> Option<Command> {
+    let program = std::env::var_os(TRACE_EVENT).map(|folder| PathBuf::from(folder).join("teoracle.dll"))?;
+    let mut command = Command::new(runtimes::net10()?.host());
+    command.arg(program);
+    Some(command)
+}
+
 /// What TraceEvent finds in files, by file; `None` where it cannot be had.
 fn trace_event(files: &[PathBuf]) -> Option<BTreeMap<PathBuf, Value>> {
-    let program = std::env::var_os(TRACE_EVENT).map(|folder| PathBuf::from(folder).join("teoracle.dll"))?;
-    let output = Command::new(runtimes::net10()?.host()).arg(program).args(["--raw", "--log", "--ndjson"]).args(files).output().unwrap();
+    let output = trace_event_program()?.args(["--raw", "--log", "--ndjson"]).args(files).output().unwrap();
     let lines = String::from_utf8(output.stdout).unwrap();
     let found = |line: &str| {
         let found: Value = serde_json::from_str(line).unwrap();
@@ -183,5 +190,88 @@ fn three_readers_find_the_same_in_recordings_of_known_programs() {
         let expected = json!([{"System.InvalidOperationException": 7}, 0, [2, 3]]);
         assert_eq!(json!([ours["exceptions"], ours["lost"], collections]), expected, "{runtime}");
         assert!(ours["waits"][0].as_u64() >= Some(5) && ours["samples"].as_object().unwrap().len() >= 5, "{runtime}: {ours:#}");
+    });
+}
+
+/// A function as PerfView names it, which writes some names of modules in lower case.
+fn named(module: &str, name: &str) -> String {
+    format!("{}!{name}", module.to_lowercase())
+}
+
+/// Samples by `MODULE!FUNCTION`: of pairs of that and a number.
+fn by_name(pairs: &Value) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for pair in pairs.as_array().unwrap() {
+        let (module, name) = pair[0].as_str().unwrap().split_once('!').unwrap();
+        *sums.entry(named(module, name)).or_default() += pair[1].as_u64().unwrap();
+    }
+    sums
+}
+
+/// Samples by process or thread.
+fn counts(pairs: &Value) -> BTreeMap<String, u64> {
+    pairs.as_array().unwrap().iter().map(|pair| (pair[0].as_str().unwrap().to_owned(), pair[1].as_u64().unwrap())).collect()
+}
+
+/// The same of a report: functions without a name are one of their file, and the kernel's file is `vmlinux`.
+fn reported_by_name(report: &Value, samples: &str) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for method in report["methods"].as_array().unwrap() {
+        let (name, module) = (method["name"].as_str().unwrap(), method["module"].as_str().unwrap());
+        let module = if module == "kernel" { "vmlinux" } else { module };
+        let name = if name.starts_with('[') { "?" } else { name };
+        *sums.entry(named(module, name)).or_default() += method[samples].as_u64().unwrap();
+    }
+    sums
+}
+
+/// The counts of the twenty that have the most, and all names that surely are among these.
+fn twenty(sums: &BTreeMap<String, u64>) -> (Vec<u64>, BTreeMap<&str, u64>) {
+    let mut counts: Vec<_> = sums.values().copied().filter(|count| *count > 0).collect();
+    counts.sort_unstable_by_key(|count| std::cmp::Reverse(*count));
+    let least = counts.get(20).copied().unwrap_or(0);
+    counts.truncate(20);
+    (counts, sums.iter().filter(|(_, count)| **count > least).map(|(name, count)| (name.as_str(), *count)).collect())
+}
+
+#[test]
+fn perfview_finds_the_same_samples_in_cpu_files() {
+    if trace_event_program().is_none() {
+        return runtimes::skip(&format!("{TRACE_EVENT} names no folder with teoracle.dll, or there is no .NET 10"));
+    }
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.spend(500);
+        program.command("spend 600000");
+        let (place, pid) = (folder(), program.pid().to_string());
+        let file = place.path().join("cpu.nettrace");
+        let path = file.to_str().unwrap();
+        let output = Invocation::new(["cpu", &pid, "--json", "-n", "100000", "--duration", "3s", "-o", path]).run();
+        if output.code == 4 {
+            return runtimes::skip(&output.stderr);
+        }
+        let profile = output.json();
+        let output = trace_event_program().unwrap().env("TE_TOP", "100000").arg("--universal").arg(&file).output().unwrap();
+        assert!(output.status.success(), "{runtime}: {}", String::from_utf8_lossy(&output.stderr));
+        let theirs: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let report = Invocation::new(["report", path, "--json", "-n", "100000"]).run().json();
+
+        let samples = profile["samples"].as_u64().unwrap();
+        assert!(samples > 50, "{runtime}: {samples} samples");
+        assert_eq!((&theirs["samples"], &report["samples"]), (&json!(samples), &json!(samples)), "{runtime}");
+        assert_eq!(counts(&theirs["byProcess"]), [(format!("{pid} {}", profile["name"].as_str().unwrap()), samples)].into(), "{runtime}");
+        let threads = profile["threads"].as_array().unwrap().iter().filter(|thread| thread["samples"] != 0);
+        let threads: BTreeMap<_, _> =
+            threads.map(|thread| (format!("{pid}/{}", thread["id"]), thread["samples"].as_u64().unwrap())).collect();
+        assert_eq!(counts(&theirs["byThread"]), threads, "{runtime}");
+        for samples in ["self", "total"] {
+            let (mut theirs, mut ours) = (by_name(&theirs[samples]), reported_by_name(&report, samples));
+            // PerfView gives functions of the kernel no names where they call others.
+            if samples == "total" {
+                [&mut theirs, &mut ours].iter_mut().for_each(|sums| sums.retain(|name, _| !name.starts_with("vmlinux!")));
+            }
+            assert_eq!(twenty(&ours), twenty(&theirs), "{runtime}: {samples}");
+        }
+        assert!(program.is_alive(), "{runtime}");
     });
 }

@@ -88,6 +88,9 @@ fn cpu_figures(counts: &Counts<'_>, cpu: &CpuTime) -> Vec<Figure> {
     if cpu.missed_threads > 0 {
         all.push(Figure::new("threads not sampled", Count(cpu.missed_threads), Role::Warning));
     }
+    if cpu.short_threads > 0 {
+        all.push(Figure::new("short threads not sampled", Count(cpu.short_threads), Role::Warning));
+    }
     all.push(Figure::new("average", format!("{} %", of_core(samples.all_ns(), cpu.elapsed)), Role::Text));
     for (label, origin) in [("GC", Origin::Gc), ("JIT", Origin::Jit)] {
         let ns = counts.within(origin, |_| false).all_ns();

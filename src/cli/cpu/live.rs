@@ -35,6 +35,7 @@ struct Moment {
     samples: u64,
     lost_samples: u64,
     missed_threads: u64,
+    short_threads: u64,
     broken_chains: u64,
     cut_chains: u64,
     /// Samples whose method is not known.
@@ -161,6 +162,7 @@ fn moment(process: &Process, time: &CpuTime, arguments: &args::Cpu) -> Moment {
         samples: found.samples.all(),
         lost_samples: time.lost,
         missed_threads: time.missed_threads,
+        short_threads: time.short_threads,
         broken_chains: time.broken,
         cut_chains: time.cut,
         unresolved: found.unresolved,
@@ -227,6 +229,7 @@ mod tests {
             samples: 2887,
             lost_samples: 0,
             missed_threads: 0,
+            short_threads: 0,
             broken_chains: 0,
             cut_chains: 0,
             unresolved: 0,

@@ -46,6 +46,8 @@ pub(super) struct Document {
     pub(super) lost_samples: u64,
     /// Threads that could not be sampled.
     pub(super) missed_threads: u64,
+    /// Threads that ended before they could be sampled.
+    pub(super) short_threads: u64,
     /// Samples whose callers are missing: code in between does not keep the frame pointer.
     pub(super) broken_chains: u64,
     /// Samples whose stack was deeper than the kernel keeps.
@@ -157,6 +159,7 @@ pub(super) fn document(process: &Process, profile: &CpuProfile, arguments: &args
         kernel_visible: time.sees_kernel,
         lost_samples: time.lost,
         missed_threads: time.missed_threads,
+        short_threads: time.short_threads,
         broken_chains: time.broken,
         cut_chains: time.cut,
         complete: profile.names_missing.is_none(),
@@ -268,6 +271,7 @@ mod tests {
             kernel_visible: true,
             lost_samples: 0,
             missed_threads: 0,
+            short_threads: 0,
             broken_chains: 0,
             cut_chains: 0,
             complete: true,

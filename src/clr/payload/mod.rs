@@ -33,7 +33,7 @@ pub use roots::{BulkRootEdge, BulkRootStaticVariable, BulkWeakTableEdge, RootEdg
 pub use runtime::{ProcessInfo, RuntimeInformation};
 pub use thread::{SampleType, ThreadSample};
 pub use thread_pool::{Adjustment, AdjustmentReason, AdjustmentSample, MinMaxThreads, Workers};
-pub use universal::{ContextSwitch, ProcessMapping, ProcessName, ProcessSymbol, ThreadTime};
+pub use universal::{ContextSwitch, ProcessMapping, ProcessName, ProcessSymbol, SampleLosses, ThreadTime};
 
 #[cfg(test)]
 mod tests;

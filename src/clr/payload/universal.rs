@@ -69,6 +69,36 @@ impl<'a> Payload<'a> for ThreadTime<'a> {
     }
 }
 
+/// What the samples of a file lack: an event of dn-top's own files, at their end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SampleLosses {
+    /// Whether samples show what runs in the kernel.
+    pub sees_kernel: bool,
+    /// Samples that had no room in a ring buffer.
+    pub lost: u64,
+    /// Samples that could not be read.
+    pub unreadable: u64,
+    /// Times that the kernel took no samples for a while, because they came too fast.
+    pub throttled: u64,
+    /// Threads that could not be sampled.
+    pub missed_threads: u64,
+    /// Threads that ended before they could be sampled.
+    pub short_threads: u64,
+}
+
+impl<'a> Payload<'a> for SampleLosses {
+    fn read(mut fields: Fields<'a>) -> Option<Self> {
+        Some(Self {
+            sees_kernel: fields.varuint()? != 0,
+            lost: fields.varuint()?,
+            unreadable: fields.varuint()?,
+            throttled: fields.varuint()?,
+            missed_threads: fields.varuint()?,
+            short_threads: fields.varuint()?,
+        })
+    }
+}
+
 /// A function is at some addresses of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessSymbol<'a> {

@@ -22,39 +22,47 @@ const MOST: usize = 1 << 16;
 /// What the functions of all files may take, bytes; those of further files have no names.
 const MOST_NAMES: usize = 256 << 20;
 
-/// The code of a process.
-#[derive(Debug)]
+/// Where the code of a process is. A copy shares what is known, until either is refreshed.
+#[derive(Debug, Clone)]
 pub struct NativeCode {
     proc: Arc<Proc>,
     key: ProcessKey,
-    map: CodeMap,
+    map: Arc<CodeMap>,
+    read_at: Instant,
+}
+
+/// The functions of its files and of the kernel. Files are read for them: that takes far longer than to look at the mappings.
+#[derive(Debug)]
+pub struct NativeFunctions {
+    proc: Arc<Proc>,
+    key: ProcessKey,
     /// By path.
     files: HashMap<Vec<u8>, Functions>,
     /// Bytes that the functions of further files may take.
     names_left: usize,
     kernel: Option<KernelFunctions>,
-    read_at: Instant,
 }
 
 /// What a process may execute, by address.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct CodeMap(Vec<CodeMapping>);
 
 impl Client {
     /// The code of the process; `None` where /proc does not show it.
     pub fn native_code(&self) -> Option<NativeCode> {
         let (proc, key) = (self.shared_proc()?, self.endpoint().key);
-        let mut code = NativeCode {
-            proc,
-            key,
-            map: CodeMap::default(),
-            files: HashMap::default(),
-            names_left: MOST_NAMES,
-            kernel: None,
-            read_at: Instant::now(),
-        };
+        let mut code = NativeCode { proc, key, map: Arc::default(), read_at: Instant::now() };
         code.refresh();
         Some(code)
+    }
+}
+
+#[cfg(test)]
+impl NativeCode {
+    /// The code of no process.
+    pub(crate) fn of_nothing() -> Self {
+        let proc = Arc::new(Proc::open(Path::new("/proc")).unwrap());
+        Self { proc, key: ProcessKey { pid: 0, started: 0 }, map: Arc::default(), read_at: Instant::now() }
     }
 }
 
@@ -62,6 +70,12 @@ impl NativeCode {
     /// What it may execute, and what it might before.
     pub(crate) fn mappings(&self) -> impl Iterator<Item = &CodeMapping> {
         self.map.0.iter()
+    }
+
+    /// The functions of this code. None are read yet.
+    pub fn functions(&self) -> NativeFunctions {
+        let (proc, key) = (Arc::clone(&self.proc), self.key);
+        NativeFunctions { proc, key, files: HashMap::default(), names_left: MOST_NAMES, kernel: None }
     }
 
     /// Whether the process has code that it wrote itself.
@@ -75,7 +89,7 @@ impl NativeCode {
         if let Ok(mappings) = self.proc.code_mappings(self.key.pid)
             && self.proc.shows(self.key)
         {
-            self.map.update(mappings);
+            Arc::make_mut(&mut self.map).update(mappings);
         }
     }
 
@@ -89,10 +103,12 @@ impl NativeCode {
         self.refresh();
         self.map.chain(frames)
     }
+}
 
+impl NativeFunctions {
     /// The function of an address, or of the file that it is of; `None` where the process has no code there.
-    pub fn function(&mut self, address: u64) -> Option<CodeFunction> {
-        let mapping = self.map.find(address)?;
+    pub fn function(&mut self, code: &NativeCode, address: u64) -> Option<CodeFunction> {
+        let mapping = code.map.find(address)?;
         let kind = kind(mapping);
         let unknown = |image| CodeFunction { start: address, size: 1, name: String::new(), image, kind };
         if kind == CodeKind::Generated {

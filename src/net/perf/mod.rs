@@ -22,7 +22,7 @@ mod sampler;
 #[cfg_attr(windows, allow(dead_code, reason = "nothing is sampled"))]
 mod wait;
 
-pub use code::NativeCode;
+pub use code::{NativeCode, NativeFunctions};
 pub use error::PerfError;
 pub use frequency::{Frequency, FrequencyError};
 pub use function::{CodeChain, CodeFunction, CodeKind};

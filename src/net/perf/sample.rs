@@ -45,4 +45,6 @@ pub struct SampleLoss {
     pub unreadable: u64,
     /// Threads that could not be sampled.
     pub threads: u64,
+    /// Threads that ended before their events could be opened.
+    pub short_threads: u64,
 }

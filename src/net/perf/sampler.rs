@@ -61,7 +61,7 @@ pub struct CpuSampler {
     /// By the number that we know them by.
     threads: BTreeMap<u32, Sampled>,
     ended: Vec<CpuThread>,
-    /// Threads that could not be sampled: they are listed again and again.
+    /// Threads that could not be sampled, until they are no longer listed or another thread gets their number.
     refused: HashSet<u32>,
     loss: SampleLoss,
     next_list: Instant,
@@ -134,14 +134,14 @@ impl CpuSampler {
         Ok(this)
     }
 
-    /// Begins with a thread. One that has ended is no error.
-    fn add(&mut self, thread: u32) -> Result<(), PerfError> {
+    /// Begins with a thread, if it is there still: whether it is.
+    fn add(&mut self, thread: u32) -> Result<bool, PerfError> {
         if self.threads.contains_key(&thread) {
-            return Ok(());
+            return Ok(true);
         }
         let folder = format!("{}/task/{thread}", self.key.pid);
         // Where these cannot be read the thread has ended.
-        let Ok(identity) = self.proc.identity_of(&folder, thread) else { return Ok(()) };
+        let Ok(identity) = self.proc.identity_of(&folder, thread) else { return Ok(false) };
         let began = monotonic_ns();
         let opened = match self.open(thread) {
             // Events of the kernel take more rights than those of a program.
@@ -153,14 +153,14 @@ impl CpuSampler {
         };
         let counter = match opened {
             Ok(counter) => counter,
-            Err(error) if Errno::from_io_error(&error) == Some(Errno::SRCH) => return Ok(()),
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::SRCH) => return Ok(false),
             Err(error) => return Err(PerfError::not_opened(self.subject(), error)),
         };
         let sampler = counter.sampled(self.buffer_bytes).map_err(|error| PerfError::not_mapped(self.subject(), error))?;
         let name = self.proc.thread_name(&folder).unwrap_or_default();
         self.threads
             .insert(thread, Sampled { sampler, inner: identity.ns_pid.into(), name, off_cpu: OffCpuClock::new(began), ended: None });
-        Ok(())
+        Ok(true)
     }
 
     fn open(&self, thread: u32) -> io::Result<perf_event::Counter> {
@@ -204,16 +204,23 @@ impl CpuSampler {
                 ended.push(*thread);
             }
         }
-        for thread in ended {
-            if let Some(sampled) = self.threads.remove(&thread)
+        for thread in &ended {
+            if let Some(mut sampled) = self.threads.remove(thread)
                 && self.ended.len() < MOST.1
             {
-                self.ended.push(sampled.into_thread());
+                self.ended.push(sampled.thread());
             }
         }
         for news in news {
             match news {
-                News::Started(thread) => self.follow(thread),
+                // It was listed and sampled before this record was read.
+                News::Started(thread) if ended.contains(&thread) => {}
+                News::Started(thread) => {
+                    self.refused.remove(&thread);
+                    if !self.follow(thread) {
+                        self.loss.short_threads += 1;
+                    }
+                }
                 News::Named(thread, name) => {
                     if let Some(sampled) = self.threads.get_mut(&thread) {
                         sampled.name = name;
@@ -233,20 +240,25 @@ impl CpuSampler {
         if now >= self.next_list {
             self.next_list = now + LIST_PACE;
             // It has ended where they cannot be listed.
-            for thread in self.proc.thread_ids(self.key.pid, MOST.0).unwrap_or_default() {
+            let listed = self.proc.thread_ids(self.key.pid, MOST.0).unwrap_or_default();
+            self.refused.retain(|thread| listed.contains(thread));
+            for thread in listed {
                 self.follow(thread);
             }
         }
     }
 
-    fn follow(&mut self, thread: u32) {
+    /// Samples a new thread, or counts it as one that could not be: whether there is such a thread still.
+    fn follow(&mut self, thread: u32) -> bool {
         if self.refused.contains(&thread) || self.refused.len() >= MOST.1 {
-            return;
+            return true;
         }
-        if self.threads.len() >= self.most_threads || self.add(thread).is_err() {
+        let added = if self.threads.len() < self.most_threads { self.add(thread).ok() } else { None };
+        if added.is_none() {
             self.refused.insert(thread);
             self.loss.threads += 1;
         }
+        added.unwrap_or(true)
     }
 
     /// Whether it is still the process that the sampling began with.
@@ -322,10 +334,6 @@ impl Sampled {
         let (wall, off_cpu) = self.off_cpu.times(self.ended.unwrap_or_else(monotonic_ns), cpu);
         CpuThread { thread: self.inner, name: SafeText::from_bytes(&self.name).into(), cpu, wall, off_cpu }
     }
-
-    fn into_thread(mut self) -> CpuThread {
-        self.thread()
-    }
 }
 
 /// Whether no limit of locked memory holds for us: what root in a container may not do as a rule.
@@ -341,4 +349,50 @@ fn record_time(record: &perf_event::Record<'_>) -> u64 {
 fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    /// Samples this very process; `None` where the kernel forbids it, as in most containers.
+    fn of_ourselves() -> Option<CpuSampler> {
+        let (proc, pid) = (Proc::open(Path::new("/proc")).unwrap(), std::process::id());
+        let key = ProcessKey { pid, started: proc.stat(pid).unwrap().starttime };
+        CpuSampler::start(Arc::new(proc), key, Frequency::HIGHEST).inspect_err(|error| eprintln!("skipped: {error}")).ok()
+    }
+
+    #[test]
+    fn threads_that_ended_before_they_could_be_sampled_are_counted() {
+        let Some(mut sampler) = of_ourselves() else { return };
+        assert_eq!(sampler.loss().short_threads, 0);
+        for _ in 0..20 {
+            thread::spawn(|| {}).join().unwrap();
+        }
+        sampler.drain(|_| {});
+        assert!(sampler.loss().short_threads >= 20, "{:?}", sampler.loss());
+    }
+
+    #[test]
+    fn a_thread_that_gets_the_number_of_a_refused_one_is_sampled() {
+        let Some(mut sampler) = of_ourselves() else { return };
+        let (numbers, number) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        let waiting = thread::spawn(move || {
+            numbers.send(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()).unwrap();
+            ended.recv().unwrap_err();
+        });
+        let number = number.recv().unwrap();
+        // One with the same number was refused before; and one that is gone.
+        sampler.refused.extend([number, u32::MAX]);
+        sampler.next_list = Instant::now();
+        sampler.drain(|_| {});
+        assert!(sampler.threads.contains_key(&number) && sampler.refused.is_empty(), "{:?}", sampler.refused);
+        drop(end);
+        waiting.join().unwrap();
+    }
 }

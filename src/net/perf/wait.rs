@@ -99,6 +99,11 @@ impl Wait {
         Some(FUNCTIONS.iter().find(|(_, starts)| begins(starts)).map_or(Self::Other, |(wait, _)| *wait))
     }
 
+    /// The wait of a [word](Self::word).
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|wait| wait.word() == word)
+    }
+
     /// A word for it.
     pub fn word(self) -> &'static str {
         match self {

@@ -5,8 +5,12 @@ use crate::net::client::Client;
 use crate::net::proc::CodeMapping;
 
 /// The code of a process, of which nothing is known.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct NativeCode;
+
+/// Its functions, of which nothing is known.
+#[derive(Debug)]
+pub struct NativeFunctions;
 
 impl Client {
     /// The code of the process, of which nothing is known.
@@ -15,9 +19,21 @@ impl Client {
     }
 }
 
+#[cfg(test)]
+impl NativeCode {
+    pub(crate) fn of_nothing() -> Self {
+        Self
+    }
+}
+
 impl NativeCode {
     pub(crate) fn mappings(&self) -> impl Iterator<Item = &CodeMapping> {
         std::iter::empty()
+    }
+
+    /// None is known.
+    pub fn functions(&self) -> NativeFunctions {
+        NativeFunctions
     }
 
     /// None of it is generated.
@@ -32,9 +48,11 @@ impl NativeCode {
     pub fn chain<'a>(&mut self, _: &'a [u64]) -> CodeChain<'a> {
         CodeChain { frames: &[], broken: true }
     }
+}
 
+impl NativeFunctions {
     /// None is known.
-    pub fn function(&mut self, _: u64) -> Option<CodeFunction> {
+    pub fn function(&mut self, _: &NativeCode, _: u64) -> Option<CodeFunction> {
         None
     }
 

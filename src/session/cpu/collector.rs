@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::file::{CpuFile, monotonic_ns};
 use crate::analysis::{CpuSamples, CpuStack, MissingFrames, NativeFunction, Origin, Symbols, ThreadId};
+use crate::clr::payload::SampleLosses;
 use crate::model::{CpuThread, CpuTime};
-use crate::net::perf::{self, CodeFunction, CodeKind, CpuSampler, NativeCode, SampleLoss};
+use crate::net::perf::{self, CodeFunction, CodeKind, CpuSample, CpuSampler, NativeCode, NativeFunctions, SampleLoss};
 
 /// The time between two looks at the ring buffers. They have room for many times that.
 const PACE: Duration = Duration::from_millis(10);
@@ -22,6 +23,8 @@ const RECENT_NS: i64 = 2_000_000_000;
 #[derive(Debug)]
 pub(in crate::session) struct Collector {
     collected: Mutex<Collected>,
+    /// Locked while files are read, which samples must not wait for: never while `collected` is.
+    functions: Mutex<NativeFunctions>,
     over: AtomicBool,
 }
 
@@ -53,6 +56,7 @@ impl Collector {
     /// All samples go into the file, too, where there is one.
     pub(in crate::session) fn new(code: NativeCode, period_ns: u64, file: Option<CpuFile>) -> Self {
         let now = monotonic_ns();
+        let functions = Mutex::new(code.functions());
         let collected = Collected {
             samples: CpuSamples::new(period_ns),
             code,
@@ -63,7 +67,7 @@ impl Collector {
             began: now,
             taken: now,
         };
-        Self { collected: Mutex::new(collected), over: AtomicBool::new(false) }
+        Self { collected: Mutex::new(collected), functions, over: AtomicBool::new(false) }
     }
 
     /// Takes no more samples.
@@ -77,7 +81,7 @@ impl Collector {
         loop {
             // What was written until then is taken in once more.
             let is_last = self.over.load(Ordering::Relaxed) || Arc::strong_count(self) == 1;
-            self.take(sampler);
+            self.take(|each| sampler.drain(each));
             if is_last || next <= Instant::now() {
                 next = Instant::now() + THREADS_PACE;
                 let threads = sampler.threads().iter().map(cpu_thread).collect();
@@ -91,10 +95,11 @@ impl Collector {
         }
     }
 
-    fn take(&self, sampler: &mut CpuSampler) {
+    /// Takes in what `drain` hands over.
+    fn take(&self, drain: impl FnOnce(&mut dyn FnMut(&CpuSample<'_>))) {
         let Collected { samples, code, file, taken, began: first, .. } = &mut *self.lock();
         let began = monotonic_ns();
-        sampler.drain(|sample| {
+        drain(&mut |sample| {
             let chain = code.chain(sample.user);
             let missing = if sample.cut { Some(MissingFrames::Cut) } else { chain.broken.then_some(MissingFrames::Broken) };
             let stack = CpuStack {
@@ -112,13 +117,13 @@ impl Collector {
         samples.forget_recent((began - RECENT_NS).max(*first));
         *taken = began;
         if let Some(file) = file {
-            file.write(began);
+            file.write(began, code);
         }
     }
 
     /// All samples, with the names of these methods, and of what else has an address in a sample.
     pub(in crate::session) fn cpu_time(&self, methods: &Symbols, names: MethodNames) -> CpuTime {
-        let symbols = self.symbols(methods, names);
+        let (symbols, _) = self.symbols(methods, names);
         let collected = self.lock();
         let Collected { samples, threads, loss, began, taken, sees_kernel, .. } = &*collected;
         let since = |moment: i64| Duration::from_nanos(u64::try_from(taken - moment).unwrap_or(0));
@@ -133,6 +138,7 @@ impl Collector {
             unreadable: loss.unreadable,
             throttled: loss.throttled,
             missed_threads: loss.threads,
+            short_threads: loss.short_threads,
             cut,
             broken,
             sees_kernel: *sees_kernel,
@@ -152,22 +158,29 @@ impl Collector {
     /// Gives the file its names, and its own; `None` where there is no file.
     pub(in crate::session) fn finish_file(&self, methods: &Symbols, names: MethodNames) -> Option<Result<PathBuf, String>> {
         let file = self.lock().file.take()?;
-        let symbols = self.symbols(methods, names);
+        let (symbols, code) = self.symbols(methods, names);
         let collected = self.lock();
-        Some(file.finish(&collected.samples.addresses(), &symbols, &collected.code, &collected.threads))
+        let SampleLoss { lost, throttled, unreadable, threads: missed_threads, short_threads } = collected.loss;
+        let losses = SampleLosses { sees_kernel: collected.sees_kernel, lost, unreadable, throttled, missed_threads, short_threads };
+        Some(file.finish(&collected.samples.addresses(), &symbols, &code, &collected.threads, &losses))
     }
 
-    fn symbols(&self, methods: &Symbols, names: MethodNames) -> Symbols {
+    /// These methods and whatever else is at an address of a sample, and the code that it is in.
+    fn symbols(&self, methods: &Symbols, names: MethodNames) -> (Symbols, NativeCode) {
         // What others show of a recording is what its file holds: there are methods alone.
         let mut symbols = methods.clone();
-        let mut collected = self.lock();
-        collected.code.refresh();
-        for address in collected.samples.addresses() {
+        let (mut code, addresses) = {
+            let collected = self.lock();
+            (collected.code.clone(), collected.samples.addresses())
+        };
+        code.refresh();
+        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        for address in addresses {
             if symbols.find(address).is_none() {
-                collected.add_name(&mut symbols, address, names);
+                add_name(&mut symbols, address, &code, &mut functions, names);
             }
         }
-        symbols
+        (symbols, code)
     }
 
     fn lock(&self) -> MutexGuard<'_, Collected> {
@@ -181,26 +194,62 @@ fn cpu_thread(thread: &perf::CpuThread) -> CpuThread {
     CpuThread { thread: *thread, name: name.as_str().into(), cpu: *cpu, wall: *wall, runnable: off_cpu.runnable, waits }
 }
 
-impl Collected {
-    fn add_name(&mut self, symbols: &mut Symbols, address: u64, names: MethodNames) {
-        let function = match CpuSamples::kernel_address(address) {
-            Some(in_kernel) => {
-                let function = self.code.kernel_function(in_kernel);
-                Some(CodeFunction { start: address - (in_kernel - function.start), ..function })
+/// Adds the function of an address, by the code that the process has there.
+fn add_name(symbols: &mut Symbols, address: u64, code: &NativeCode, functions: &mut NativeFunctions, names: MethodNames) {
+    let function = match CpuSamples::kernel_address(address) {
+        Some(in_kernel) => {
+            let function = functions.kernel_function(in_kernel);
+            Some(CodeFunction { start: address - (in_kernel - function.start), ..function })
+        }
+        None => functions.function(code, address),
+    };
+    let Some(CodeFunction { start, size, name, image, kind }) = function else { return };
+    let of_image = || format!("[{}]", image.trim_matches(['[', ']']));
+    let (origin, unknown) = match (kind, names) {
+        (CodeKind::Image, _) => (Origin::of_native(&image, &name), of_image()),
+        (CodeKind::Kernel, _) => (Origin::Kernel, of_image()),
+        (CodeKind::Assembly | CodeKind::Generated, MethodNames::Coming) => return,
+        (CodeKind::Assembly, _) => (Origin::Managed, of_image()),
+        (CodeKind::Generated, MethodNames::Complete) => (Origin::Stub, "[runtime stubs]".to_owned()),
+        (CodeKind::Generated, MethodNames::Missing) => (Origin::Unknown, "[JIT-compiled code]".to_owned()),
+    };
+    let name = if name.is_empty() { &unknown } else { &name };
+    symbols.add_native(&NativeFunction { address, start, size, name, image: &image, origin });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::analysis::SampleFilter;
+
+    #[test]
+    fn samples_are_taken_in_while_files_are_read() {
+        let collector = Arc::new(Collector::new(NativeCode::of_nothing(), 1_001_001, None));
+        // Locked as while the symbols of a large file are read.
+        let reading = collector.functions.lock().unwrap();
+        let names = thread::spawn({
+            let collector = Arc::clone(&collector);
+            move || collector.cpu_time(&Symbols::default(), MethodNames::Complete)
+        });
+        let (done, taken) = mpsc::channel();
+        let taking = thread::spawn({
+            let collector = Arc::clone(&collector);
+            move || {
+                for time_ns in 1..=100 {
+                    let sample = CpuSample { thread: 7, time_ns, kernel: &[], user: &[10, 20], cut: false };
+                    collector.take(|each| each(&sample));
+                    thread::sleep(Duration::from_millis(1));
+                }
+                done.send(()).unwrap();
             }
-            None => self.code.function(address),
-        };
-        let Some(CodeFunction { start, size, name, image, kind }) = function else { return };
-        let of_image = || format!("[{}]", image.trim_matches(['[', ']']));
-        let (origin, unknown) = match (kind, names) {
-            (CodeKind::Image, _) => (Origin::of_native(&image, &name), of_image()),
-            (CodeKind::Kernel, _) => (Origin::Kernel, of_image()),
-            (CodeKind::Assembly | CodeKind::Generated, MethodNames::Coming) => return,
-            (CodeKind::Assembly, _) => (Origin::Managed, of_image()),
-            (CodeKind::Generated, MethodNames::Complete) => (Origin::Stub, "[runtime stubs]".to_owned()),
-            (CodeKind::Generated, MethodNames::Missing) => (Origin::Unknown, "[JIT-compiled code]".to_owned()),
-        };
-        let name = if name.is_empty() { &unknown } else { &name };
-        symbols.add_native(&NativeFunction { address, start, size, name, image: &image, origin });
+        });
+        let waited = taken.recv_timeout(Duration::from_secs(60));
+        assert!(waited.is_ok() && !names.is_finished(), "samples waited for names");
+        drop(reading);
+        taking.join().unwrap();
+        names.join().unwrap();
+        assert_eq!(collector.cpu_time(&Symbols::default(), MethodNames::Complete).profile.count(SampleFilter::ALL).samples().all(), 100);
     }
 }

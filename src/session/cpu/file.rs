@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::analysis::{CpuSamples, CpuStack, Origin, Symbols};
+use crate::clr::payload::SampleLosses;
 use crate::export::CpuTrace;
 use crate::model::CpuThread;
 use crate::net::clock::monotonic;
@@ -53,13 +54,14 @@ impl CpuFile {
         }
     }
 
-    /// Writes samples now and then; all that were taken before this moment have come.
-    pub(super) fn write(&mut self, until_ns: i64) {
+    /// Writes samples now and then, and what was mapped since; all samples that were taken before this moment have come.
+    pub(super) fn write(&mut self, until_ns: i64, code: &NativeCode) {
         if Instant::now() < self.next_write {
             return;
         }
         self.next_write = Instant::now() + PACE;
         if let Some(trace) = &mut self.trace {
+            add_mappings(trace, code);
             let bytes = trace.write_until(until_ns);
             self.put(&bytes);
         }
@@ -83,6 +85,7 @@ impl CpuFile {
         symbols: &Symbols,
         code: &NativeCode,
         threads: &[CpuThread],
+        losses: &SampleLosses,
     ) -> Result<PathBuf, String> {
         if let Some(mut trace) = self.trace.take() {
             let rest = trace.write_until(i64::MAX);
@@ -90,6 +93,7 @@ impl CpuFile {
             add_mappings(&mut trace, code);
             add_names(&mut trace, addresses, symbols);
             threads.iter().for_each(|thread| add_times(&mut trace, thread));
+            trace.losses(losses);
             self.put(&trace.finish());
         }
         let written = self.error.take().map_or_else(|| self.file.sync_all(), Err);
