@@ -12,7 +12,7 @@ use crate::watching::sessions;
 
 /// The dashboard with this program alone in it.
 fn dashboard(program: &Program, options: &[&str], columns: u16, rows: u16) -> Screen {
-    Invocation::new([options, &["--filter", &program.pid().to_string()]].concat()).screen(columns, rows)
+    Invocation::new([options, &["--filter", &format!("pid:{}", program.pid())]].concat()).screen(columns, rows)
 }
 
 /// The same, and the details of the program are open.
@@ -60,8 +60,9 @@ fn the_dashboard_shows_them_and_leaves_nothing_behind() {
 fn the_overview_has_figures_without_a_key() {
     runtimes::each(runtimes::all(), |runtime| {
         let mut program = runtime.any().start();
-        let (pid, home) = (program.pid().to_string(), shared_machine());
-        let mut screen = Invocation::new(["--filter", &pid]).env("XDG_CONFIG_HOME", home.path()).screen(120, 40);
+        let home = shared_machine();
+        let mut screen =
+            Invocation::new(["--filter", &format!("pid:{}", program.pid())]).env("XDG_CONFIG_HOME", home.path()).screen(120, 40);
         // Titles with their newest values.
         let graph =
             |shown: &str, title: &str| shown.split_once(title).is_some_and(|(_, value)| value.starts_with(|c: char| c.is_ascii_digit()));
@@ -194,7 +195,7 @@ fn the_overview_names_what_a_program_suffers_from() {
         for (command, finding) in [
             ("throw 100000000", "/s exceptions"),
             ("convoy 10 60000", " threads at a time wait for locks"),
-            ("occupy 200 3000", " work items wait"),
+            ("occupy 2000 3000", " work items wait"),
             // Tasks that are waited for by threads of the pool, which the tasks need themselves.
             ("await 2000", " work items wait"),
             ("churn 60000", "/s gen 2 collections"),
@@ -222,9 +223,11 @@ fn the_overview_names_a_slow_dependency() {
     runtimes::each(runtimes::since(8, runtimes::with("web")), |runtime| {
         let (_server, url) = serve(runtime);
         let mut program = runtime.program("fetch").start();
-        program.command(&format!("get 60 {url}/slow/1500"));
         let pid = program.pid().to_string();
-        let mut screen = Invocation::new(["--filter", &pid]).screen(120, 40);
+        let mut screen = Invocation::new(["--filter", &format!("pid:{pid}")]).screen(120, 40);
+        // The library of requests is loaded while the program is watched, and the requests go on until they are found.
+        screen.wait_for("GC heap ");
+        program.command(&format!("get 1000 {url}/slow/1500"));
         let began = Instant::now();
         let shown = screen.wait_for("p95 of outgoing requests ");
         let line = shown.lines().find(|line| line.contains("p95 of outgoing")).unwrap_or_default();

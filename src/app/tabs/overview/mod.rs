@@ -48,9 +48,12 @@ impl State {
         let process = &row.process;
         let watch = self.watches.of(process.key);
         let counters = watch.and_then(|watch| watch.counters.as_deref());
+        const STARTING: (&str, Role) =
+            ("Watched 10 s after its start: a session can hang a program that starts on .NET 8 or older.", Role::Dim);
         const WAITING: (&str, Role) = ("Waiting for the first values of its counters …", Role::Dim);
         let notice = match (process.contact.reason(), watch) {
             (Some(reason), _) => Some((reason.to_owned(), Role::Warning)),
+            (None, None) if self.is_watched_later() => Some((STARTING.0.to_owned(), STARTING.1)),
             (None, None) if self.is_to_be_watched() => Some((WAITING.0.to_owned(), WAITING.1)),
             (None, Some(_)) if counters.is_none() => Some((WAITING.0.to_owned(), WAITING.1)),
             (None, None) if row.gone_at.is_none() && Action::Watch.status(self) == Status::Ready => {
