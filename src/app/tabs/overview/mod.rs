@@ -25,6 +25,8 @@ pub struct Overview<'a> {
     pub row: &'a Row,
     /// The worst first.
     pub findings: Vec<CurrentFinding>,
+    /// Which of them is selected.
+    pub selected: usize,
     /// Whether its counters are known, so that no finding means that none of them is too high.
     pub is_watched: bool,
     /// What keeps figures from being shown, and what to do about it.
@@ -64,9 +66,12 @@ impl State {
         };
         let elapsed = self.pause.as_ref().map_or(self.now.unix_ms, |pause| pause.since.unix_ms);
         let uptime = Age(std::time::Duration::from_millis(elapsed.saturating_sub(process.started_unix_ms)));
+        let findings = self.findings_of_selected();
+        let selected = findings.iter().position(|found| Some(found.finding.kind()) == self.details.finding).unwrap_or(0);
         Some(Overview {
             row,
-            findings: self.findings_of_selected(),
+            findings,
+            selected,
             is_watched: counters.is_some(),
             notice,
             facts: facts(row, watch.and_then(|watch| watch.cpu), uptime),
