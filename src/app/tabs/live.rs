@@ -11,7 +11,7 @@ use crate::app::health::named;
 use crate::app::live_threads::LiveThread;
 use crate::app::pane::Tab;
 use crate::app::state::State;
-use crate::model::{Bytes, CountRate, Nanoseconds, Percent};
+use crate::model::{Bytes, CountRate, Nanoseconds, Percent, ThreadUse};
 
 /// Graphs of the overview that are about GC.
 pub(super) const GC_GRAPHS: [&str; 5] = ["GC heap", "Time in GC", "GC pauses", "Collections", "Allocation rate"];
@@ -125,9 +125,25 @@ fn threads<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View
     let Placed { list, cursor, .. } = listed(state, known.unwrap_or_default()).place(state, Tab::Threads);
     let mut head = vec![Head::Figures(figures)];
     if state.details.stacks.get().is_none() {
-        head.push(Head::text(format!("{} samples the top frame of each thread.", state.key(Action::Stacks)), Role::Dim));
+        head.push(Head::text(
+            format!("{} samples the top frame of each thread: where it runs or waits.", state.key(Action::Stacks)),
+            Role::Dim,
+        ));
     }
     View { head, ..View::new(list, cursor, empty) }
+}
+
+/// What a thread does, as the kernel has it.
+pub(super) fn state_of(thread: &ThreadUse) -> Cell {
+    let (word, role) = match thread.state {
+        'R' => ("running", Role::Good),
+        'S' | 'I' => ("sleeping", Role::Dim),
+        'D' => ("disk wait", Role::Warning),
+        'T' | 't' => ("stopped", Role::Warning),
+        'Z' | 'X' => ("exited", Role::Dim),
+        _ => ("", Role::Dim),
+    };
+    Cell::new(word, role)
 }
 
 /// The threads of a process as /proc has them.
@@ -142,17 +158,7 @@ pub(super) fn listed<'a>(state: &'a State, rows: Vec<LiveThread<'a>>) -> Table<'
         .column("CPU", 7, Fit::Right, |row| {
             Cell::new(Nanoseconds(u64::try_from(row.thread.cpu.as_nanos()).unwrap_or(u64::MAX)), Role::Bytes)
         })
-        .column("STATE", 9, Fit::Left, |row| {
-            let (word, role) = match row.thread.state {
-                'R' => ("running", Role::Good),
-                'S' | 'I' => ("sleeping", Role::Dim),
-                'D' => ("disk wait", Role::Warning),
-                'T' | 't' => ("stopped", Role::Warning),
-                'Z' | 'X' => ("exited", Role::Dim),
-                _ => ("", Role::Dim),
-            };
-            Cell::new(word, role)
-        })
+        .column("STATE", 9, Fit::Left, |row| state_of(row.thread))
         .column("THREAD", 8, Fit::Right, |row| Cell::new(row.thread.thread, Role::Dim))
         .column("NAME", 16, Fit::Left, |row| Cell::new(&row.thread.name, Role::Text))
         .shrinking_to(10)
