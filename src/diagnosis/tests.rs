@@ -219,7 +219,7 @@ fn time_in_jit_is_a_cause() {
         let jit = all.into_iter().find(|slowdown| slowdown.cause == Cause::Jit).unwrap();
         (jit.is_problem(), jit.text)
     };
-    let sampled = |analysis: &mut RecordingAnalysis| analysis.cpu = Some(crate::ui::tests::analysis::cpu_time().into());
+    let sampled = |analysis: &mut RecordingAnalysis| analysis.cpu = Some(crate::ui::tests::analysis::cpu_time());
     assert_eq!(found(sampled), (false, "3.0 % of one core is spent in JIT.".to_owned()));
     let background: fn(&mut RecordingAnalysis) = |analysis| analysis.snapshot.jit.background = Some((5_000_000_000, 0));
     assert_eq!(found(background), (true, "25 % of one core is spent recompiling methods; other JIT is not measured.".to_owned()));

@@ -11,7 +11,7 @@ use crate::app::health::named;
 use crate::app::live_threads::LiveThread;
 use crate::app::pane::Tab;
 use crate::app::state::State;
-use crate::model::{Bytes, CountRate, Nanoseconds, Percent, ThreadUse};
+use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent, ThreadUse};
 
 /// Graphs of the overview that are about GC.
 pub(super) const GC_GRAPHS: [&str; 5] = ["GC heap", "Time in GC", "GC pauses", "Collections", "Allocation rate"];
@@ -111,8 +111,9 @@ fn exceptions<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> V
 fn threads<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
     let value = |name| counters.and_then(|counters| named(counters, name)).and_then(|counter| counter.value);
     let mut figures = Vec::new();
-    figures.extend(value("threadpool-thread-count").map(|count| Figure::new("thread pool threads", count, Role::Strong)));
-    figures.extend(value("threadpool-queue-length").map(|count| Figure::new("queue", count, Role::Strong)));
+    let count = |name| value(name).map(|count: f64| Count(count.round().max(0.0) as u64));
+    figures.extend(count("threadpool-thread-count").map(|count| Figure::new("thread pool threads", count, Role::Strong)));
+    figures.extend(count("threadpool-queue-length").map(|count| Figure::new("queue", count, Role::Strong)));
     let rate = |name| counters.and_then(|counters| named(counters, name)).and_then(|counter| counter.rate).map(CountRate);
     figures.extend(rate("threadpool-completed-items-count").map(|rate| Figure::new("completed", rate, Role::Text)));
     figures.extend(rate("monitor-lock-contention-count").map(|rate| Figure::new("lock contention", rate, Role::Text)));
