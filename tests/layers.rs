@@ -169,7 +169,9 @@ fn forbidden(file: &Path, source: &str) -> Vec<String> {
     };
     let mut wrong = Vec::new();
     for path in paths(&module, &without_tests(tokens(source))) {
-        if path.starts_with("serde_json::") && module != ["cli", "print"] {
+        // The fields of log messages are read; what is shown of them is sanitised as any text of a target.
+        let is_read = module == ["app", "tabs", "logs"];
+        if path.starts_with("serde_json::") && module != ["cli", "print"] && !is_read {
             wrong.push(format!("JSON is written in cli::print, which escapes what a terminal obeys, and not with {path}"));
         }
         match path.strip_prefix("crate::") {

@@ -13,6 +13,8 @@ use super::timeline::{Merge, Timeline};
 const RECENT: usize = 500;
 /// Characters of a message that are kept.
 const MESSAGE: usize = 1000;
+/// Characters of the structured fields of a message that are kept.
+const ARGUMENTS: usize = 2000;
 /// The field that is missing in messages without a name, and how many texts from it on are read.
 const EVENT_NAME: &str = "EventName";
 const TEXTS: usize = 8;
@@ -56,6 +58,8 @@ pub struct LogMessage {
     pub text: String,
     /// The start of the exception, as JSON; empty where there is none. Not sanitised.
     pub exception: String,
+    /// The start of its structured fields, an object in JSON; empty where they were not recorded. Not sanitised.
+    pub arguments: String,
 }
 
 impl Default for Logs {
@@ -72,6 +76,7 @@ struct Parts<'a> {
     event_id: i64,
     text: Utf16<'a>,
     exception: Utf16<'a>,
+    arguments: Utf16<'a>,
     /// The texts from the event's name on, and how many there are.
     texts: [Utf16<'a>; TEXTS],
     count: usize,
@@ -89,6 +94,7 @@ impl<'a> Parts<'a> {
             match field.name.as_str() {
                 "FormattedMessage" => self.text = *text,
                 "ExceptionJson" if *text != *"{}" => self.exception = *text,
+                "ArgumentsJson" => self.arguments = *text,
                 _ => {}
             }
         }
@@ -119,6 +125,7 @@ impl Analysis for Logs {
                 ("EventId", Value::Int(id)) => parts.event_id = id,
                 ("FormattedMessage", Value::Text(text)) => parts.text = text,
                 ("ExceptionJson", Value::Text(text)) if text != *"{}" => parts.exception = text,
+                ("ArgumentsJson", Value::Text(text)) => parts.arguments = text,
                 _ => {}
             }
         }
@@ -134,6 +141,7 @@ impl Analysis for Logs {
         parts.logger.copy_start(&mut latest.logger, MESSAGE);
         parts.text.copy_start(&mut latest.text, MESSAGE);
         parts.exception.copy_start(&mut latest.exception, MESSAGE);
+        parts.arguments.copy_start(&mut latest.arguments, ARGUMENTS);
         self.recent.push_back(latest);
         Some(())
     }

@@ -7,6 +7,7 @@ use crate::model::{ProcessKey, SafeText, Variable};
 
 use super::Ticket;
 use super::live_threads::LiveThreads;
+use super::pane::Tab;
 use super::tabs::Stacks;
 
 /// How long a process must stay selected before requests are sent to it: moving through the table sends none.
@@ -58,6 +59,8 @@ pub struct Details {
     pub(super) revealed: Vec<bool>,
     /// How far the facts are scrolled.
     pub scroll: usize,
+    /// The kind of the selected finding; the worst where there is none of that kind.
+    pub(super) finding: Option<(Tab, &'static str)>,
     /// The stacks of its threads, when that was last asked.
     pub(super) stacks: Answer<Arc<Stacks>>,
     /// When they came.

@@ -1,8 +1,10 @@
 //! What in a recording deserves attention: what is seen, why it matters, and which key shows more.
 
 use super::action::Action;
+use super::effect::Effect;
 use super::pane::{Focus, Tab};
 use super::state::State;
+use super::update::keys;
 use crate::analysis::Snapshot;
 use crate::clr::payload::GcType;
 use crate::diagnosis::{GROWING_COLLECTIONS, Threshold, Thresholds};
@@ -15,7 +17,7 @@ const EXCEPTION_INCREASE: (f64, f64) = (5.0, 10.0);
 pub(super) const ALLOCATIONS: Option<KeyAdvice> = Some((Action::Profiles, ", gc-verbose: allocations by type"));
 
 /// What shows objects that are kept.
-pub(super) const DUMP: Option<KeyAdvice> = Some((Action::Dump, ": a dump shows what is retained"));
+pub(super) const HEAP: Option<KeyAdvice> = Some((Action::WalkHeap, ": objects by type"));
 
 /// An action to press the key of, and what that shows.
 pub(super) type KeyAdvice = (Action, &'static str);
@@ -123,7 +125,7 @@ pub fn findings(snapshot: &Snapshot, over: bool, thresholds: &Thresholds) -> Vec
     if let Some((from, to, span)) = growth(snapshot, thresholds) {
         let text = format!("heap grew from {} to {} in {}", Bytes(from), Bytes(to), Nanoseconds(span));
         let finding = finding(Tab::Gc, text, "more survives each full GC", "its history");
-        found.push(Finding { live: DUMP, ..finding });
+        found.push(Finding { live: HEAP, ..finding });
     }
     found
 }
@@ -141,9 +143,36 @@ fn growth(snapshot: &Snapshot, thresholds: &Thresholds) -> Option<(u64, u64, u64
     grows.then_some((from, to, end.abs_diff(begin)))
 }
 
+impl Finding {
+    /// What shows the most of it besides its tab: done at once where the finding is opened. Profiles are chosen, and a tab records its own with one key.
+    fn action(&self) -> Option<Action> {
+        self.live.map(|(action, _)| action).filter(|action| *action != Action::Profiles)
+    }
+
+    /// What kind of finding it is, whatever its figures are.
+    pub fn kind(&self) -> (Tab, &'static str) {
+        (self.tab, self.why)
+    }
+}
+
 impl State {
-    /// What to press, from where the keys go now, and what that shows. Empty where all of it is in sight.
-    pub fn advice(&self, finding: &Finding) -> String {
+    /// Shows what is behind a finding.
+    pub(super) fn follow(&mut self, finding: &Finding) -> Vec<Effect> {
+        match finding.action() {
+            Some(action) => {
+                let effects = keys::perform(self, action, None);
+                self.tab = if action == Action::WalkHeap { Tab::Heap } else { finding.tab };
+                effects
+            }
+            None => {
+                self.tab = finding.tab;
+                Vec::new()
+            }
+        }
+    }
+
+    /// What to press, from where the keys go now, and what that shows; the most helpful first. Empty where all of it is in sight.
+    pub fn advice(&self, finding: &Finding) -> Vec<String> {
         let is_recorded = finding.recorded || self.list.selected().is_some_and(|key| self.recordings.is_recording(key));
         let is_open = self.tab == finding.tab;
         let trace = self.key(Action::Trace);
@@ -151,20 +180,20 @@ impl State {
         let mut enter = if self.focus == Focus::List { "Enter, " } else { "" };
         let mut steps = Vec::new();
         if !finding.shows.is_empty() && (!is_open || !is_recorded) {
+            let before = if is_recorded || is_open { String::new() } else { format!("{trace}, then ") };
             steps.push(match is_open {
                 true => format!("{trace}: {}", finding.shows),
-                false => format!("{}{}: {}", std::mem::take(&mut enter), finding.tab.key(self.row_kind()), finding.shows),
+                false => format!("{before}{}{}: {}", std::mem::take(&mut enter), finding.tab.key(self.row_kind()), finding.shows),
             });
         }
         if let Some((action, shows)) = finding.further {
             steps.push(format!("{enter}{} and {}{shows}", Tab::Methods.key(self.row_kind()), self.key(action)));
         }
         if let Some((action, shows)) = finding.live.filter(|_| !self.shows_files()) {
-            steps.push(format!("{}{shows}", self.key(action)));
+            let at = if finding.action().is_some() { 0 } else { steps.len() };
+            steps.insert(at, format!("{}{shows}", self.key(action)));
         }
-        let needs_recording = !is_recorded && !is_open && !finding.shows.is_empty();
-        let before = if needs_recording { format!("{trace}, then ") } else { String::new() };
-        format!("{before}{}", steps.join("; "))
+        steps
     }
 }
 
@@ -231,14 +260,15 @@ mod tests {
 
     #[test]
     fn a_core_is_busy_where_it_is_so_for_some_scans() {
-        let scans = |percent: &[f64]| percent.iter().map(|percent| (0, *percent)).collect::<Vec<_>>();
-        for (percent, text) in [
+        let scans = |percent: &[f64]| (0..).map(|second| second * 1_000_000_000).zip(percent.iter().copied()).collect::<Vec<_>>();
+        for (percent, expected) in [
             (&[99.0; 4][..], None),
-            (&[0.0, 99.0, 95.0, 90.0, 180.0, 101.2], Some("CPU 101 % of a core")),
+            (&[0.0, 99.0, 95.0, 90.0, 180.0, 101.2], Some(("CPU 101 % of a core", 4))),
             (&[99.0, 95.0, 89.9, 180.0, 101.2], None),
-            (&[99.0, 95.0, f64::NAN, 180.0, 101.2], Some("CPU 101 % of a core")),
+            (&[1.0, 99.0, 95.0, f64::NAN, 180.0, 101.2], Some(("CPU 101 % of a core", 4))),
         ] {
-            assert_eq!(busy(&scans(percent), &Thresholds::default()).map(|finding| finding.text).as_deref(), text, "{percent:?}");
+            let found = busy(&scans(percent), &Thresholds::default()).map(|(finding, age)| (finding.text, age.as_secs()));
+            assert_eq!(found.as_ref().map(|(text, age)| (text.as_str(), *age)), expected, "{percent:?}");
         }
     }
 
@@ -266,7 +296,7 @@ mod tests {
         let all = findings(&snapshot, false, &Thresholds::default());
         assert!(all.iter().all(|finding| !finding.why.is_empty()));
         let mut app = TestApp::populated(120, 40);
-        let advice = |app: &TestApp| -> Vec<_> { all.iter().map(|finding| app.state.advice(finding)).collect() };
+        let advice = |app: &TestApp| -> Vec<_> { all.iter().map(|finding| app.state.advice(finding).join("; ")).collect() };
         assert_eq!(
             advice(&app),
             [
@@ -303,28 +333,31 @@ mod tests {
             stacks: TypeStacks::default(),
         });
         let app = TestApp::populated(120, 40);
-        assert_eq!(app.state.advice(&findings(&snapshot, false, &Thresholds::default())[0]), "Enter, 4: why");
+        assert_eq!(app.state.advice(&findings(&snapshot, false, &Thresholds::default())[0]).join("; "), "Enter, 4: why");
     }
 
     #[test]
     fn what_is_wrong_with_a_watched_process_takes_a_recording_to_look_at() {
         let mut app = TestApp::populated(120, 40);
         let finding = HealthIssue::Exceptions.finding(&published(61.0, 4e6, 2.0, 300.0, 0.0), None, &Thresholds::default());
-        assert_eq!(app.state.advice(&finding), "t, then Enter, 5: types and stacks");
+        assert_eq!(app.state.advice(&finding).join("; "), "t, then Enter, 5: types and stacks");
         app.press("⏎5");
-        assert_eq!(app.state.advice(&finding), "t: types and stacks");
+        assert_eq!(app.state.advice(&finding).join("; "), "t: types and stacks");
         app.press("6");
         let starved = behind("391 work items wait".to_owned(), "all workers are blocked");
         let starved = Finding { recorded: false, ..starved };
-        assert_eq!(app.state.advice(&starved), "t: its size; 7 and w: waiting methods");
+        assert_eq!(app.state.advice(&starved).join("; "), "t: its size; 7 and w: waiting methods");
         app.press("⎋");
-        assert_eq!((app.state.focus, app.state.advice(&starved).as_str()), (Focus::List, "t: its size; Enter, 7 and w: waiting methods"));
+        assert_eq!(
+            (app.state.focus, app.state.advice(&starved).join("; ").as_str()),
+            (Focus::List, "t: its size; Enter, 7 and w: waiting methods")
+        );
         app.press("⏎4");
-        assert_eq!(app.state.advice(&finding), "t, then 5: types and stacks");
+        assert_eq!(app.state.advice(&finding).join("; "), "t, then 5: types and stacks");
         app.press("t");
         app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
         // The key would stop it.
-        assert_eq!(app.state.advice(&finding), "5: types and stacks");
+        assert_eq!(app.state.advice(&finding).join("; "), "5: types and stacks");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::action::Action;
-use super::findings::{ALLOCATIONS, DUMP, Finding, KeyAdvice, behind, finding, lock_waiters, standing, thrown};
+use super::findings::{ALLOCATIONS, Finding, HEAP, KeyAdvice, behind, finding, lock_waiters, standing, thrown};
 use super::pane::Tab;
 use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot};
 use crate::diagnosis::{GROWING_COLLECTIONS, RUNS, THROTTLED, Threshold, Thresholds};
@@ -185,7 +185,7 @@ impl HealthIssue {
             Self::HeapGrowth => {
                 let (from, to, span) = gen2_growth(counters, thresholds).unwrap_or_default();
                 let text = format!("gen 2 grew from {} to {} in {}", Bytes(from as u64), Bytes(to as u64), Nanoseconds(span));
-                Finding { live: DUMP, ..finding(Tab::Gc, text, "more survives each GC", "its history") }
+                Finding { live: HEAP, ..finding(Tab::Gc, text, "more survives each full GC", "its history") }
             }
             Self::CpuLimit => {
                 let limit = cpu.and_then(|cpu| cpu.supply.limit);
@@ -237,11 +237,19 @@ fn locks(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, S
     found.into_iter().flatten().max_by(|(a, _), (b, _)| a.total_cmp(b))
 }
 
-/// Whether gen 2 was larger after each of its latest changes: its sizes in bytes before and now, and the time between, nanoseconds.
+/// Whether gen 2 was larger after each of its latest collections: its sizes in bytes before and now, and the time between, nanoseconds.
 fn gen2_growth(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, f64, u64)> {
-    let mut changes: Vec<(i64, f64)> = named(counters, "gen-2-size")?.history.clone();
-    changes.dedup_by_key(|(_, size)| *size);
-    let latest = changes.get(changes.len().checked_sub(GROWING_COLLECTIONS + 1)?..)?;
+    // GCs of younger generations make gen 2 grow as well, until it is collected.
+    let collected = &named(counters, "gen-2-gc-count")?.history;
+    // Counters of one moment are published one after the other.
+    let is_collected = |at: i64| {
+        let after = collected.partition_point(|(other, _)| *other < at);
+        let nearest = [after.checked_sub(1), Some(after)].into_iter().flatten().filter_map(|place| collected.get(place));
+        nearest.min_by_key(|(other, _)| other.abs_diff(at)).is_some_and(|(_, count)| *count > 0.0)
+    };
+    let mut sizes: Vec<(i64, f64)> = named(counters, "gen-2-size")?.history.clone();
+    sizes.retain(|(at, _)| is_collected(*at));
+    let latest = sizes.get(sizes.len().checked_sub(GROWING_COLLECTIONS + 1)?..)?;
     let ((begin, from), (end, to)) = (*latest.first()?, *latest.last()?);
     let grows = latest.is_sorted_by(|(_, before), (_, after)| before < after) && to - from > thresholds.heap_growth_bytes();
     grows.then_some((from, to, end.abs_diff(begin)))
@@ -288,14 +296,17 @@ fn induced(counters: &CountersSnapshot) -> Option<f64> {
     Some(recent.count() as f64 / INDUCED_SECONDS as f64)
 }
 
-/// A process that uses a core all the time, from its latest scans: per cent of one core, oldest first.
-pub(super) fn busy(cpu: &[(i64, f64)], thresholds: &Thresholds) -> Option<Finding> {
+/// A process that uses a core all the time, from its latest scans: per cent of one core, oldest first, each with its time in nanoseconds. And for how long it does.
+pub(super) fn busy(cpu: &[(i64, f64)], thresholds: &Thresholds) -> Option<(Finding, Duration)> {
     let (least, (_, now)) = (least(cpu, BUSY_SCANS)?, *cpu.last()?);
+    let is_busy = |percent: f64| percent.is_nan() || percent >= thresholds.of(Threshold::Cpu);
+    // The time between two scans has the value of the later one.
+    let since = cpu.iter().rev().take_while(|(_, percent)| is_busy(*percent)).last().map_or(0, |(at, _)| *at);
+    let until = cpu.last().map_or(0, |(at, _)| *at);
     // A process may be meant to work: everything else is worse.
-    (least >= thresholds.of(Threshold::Cpu)).then(|| Finding {
-        recorded: false,
-        severity: 1.0,
-        ..finding(Tab::Methods, format!("CPU {now:.0} % of a core"), "a thread is running all the time", "hot methods")
+    (least >= thresholds.of(Threshold::Cpu)).then(|| {
+        let finding = finding(Tab::Methods, format!("CPU {now:.0} % of a core"), "a thread is running all the time", "hot methods");
+        (Finding { recorded: false, severity: 1.0, ..finding }, Duration::from_nanos(until.abs_diff(since)))
     })
 }
 

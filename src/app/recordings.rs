@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use super::Ticket;
 use super::details::Answer;
+use super::findings::{Finding, findings};
+use super::pane::Tab;
+use crate::diagnosis::Thresholds;
 use crate::model::{FileContents, Outcome, Phase, ProcessKey, Recording, RecordingId, SafeText};
 
 /// How many recordings that ended are kept.
@@ -18,6 +21,8 @@ pub struct Tracked {
     pub limit: Option<Duration>,
     pub began: Duration,
     pub updated: Duration,
+    /// Since when which findings hold.
+    findings: Vec<((Tab, &'static str), Duration)>,
     /// The reading of its file: to be requested once its analysis was released, see `Recordings::release`.
     pub reading: Answer<()>,
 }
@@ -40,7 +45,12 @@ pub(super) enum Change {
 
 impl Tracked {
     fn new(value: Recording, limit: Option<Duration>, now: Duration) -> Self {
-        Self { value, limit, began: now, updated: now, reading: Answer::Received(()) }
+        Self { value, limit, began: now, updated: now, findings: Vec::new(), reading: Answer::Received(()) }
+    }
+
+    /// Since when a finding holds.
+    pub(super) fn found_since(&self, finding: &Finding) -> Option<Duration> {
+        self.findings.iter().find(|(kind, _)| *kind == finding.kind()).map(|(_, since)| *since)
     }
 
     /// The file that its analysis can be read from; `None` while it is not over, and where it has none.
@@ -157,7 +167,7 @@ impl Recordings {
     }
 
     /// Takes in a snapshot. A life goes only forward: what is older than what is known is dropped.
-    pub(super) fn apply(&mut self, mut value: Recording, now: Duration) -> Change {
+    pub(super) fn apply(&mut self, mut value: Recording, thresholds: &Thresholds, now: Duration) -> Change {
         let Some(at) = self.all.iter().position(|tracked| tracked.value.id == value.id) else { return Change::Nothing };
         let tracked = &mut self.all[at];
         if !tracked.is_active() {
@@ -175,6 +185,8 @@ impl Recordings {
                 _ => Change::Phase,
             },
         };
+        let found = value.analysis.as_ref().map(|analysis| findings(&analysis.snapshot, false, thresholds)).unwrap_or_default();
+        tracked.findings = found.iter().map(|finding| (finding.kind(), tracked.found_since(finding).unwrap_or(now))).collect();
         tracked.value = value;
         tracked.updated = now;
         if !matches!(change, Change::Numbers) {

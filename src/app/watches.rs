@@ -195,9 +195,10 @@ impl State {
         let recording = self.shown_recording().filter(|tracked| tracked.is_active());
         let recorded = recording.and_then(|tracked| tracked.value.analysis.as_ref());
         let mut found: Vec<CurrentFinding> = recorded.map_or_else(Vec::new, |analysis| {
+            let since = |finding: &Finding| recording.and_then(|tracked| tracked.found_since(finding));
             findings(&analysis.snapshot, false, &self.options.thresholds)
                 .into_iter()
-                .map(|finding| CurrentFinding { finding, age: None })
+                .map(|finding| CurrentFinding { age: since(&finding).map(|since| now.saturating_sub(since)), finding })
                 .collect()
         });
         if let Some((watch, counters)) =
@@ -213,7 +214,7 @@ impl State {
             }
         }
         let usage = self.list.selected().map(|key| self.usage.cpu(key)).unwrap_or_default();
-        found.extend(busy(&usage, &self.options.thresholds).map(|finding| CurrentFinding { finding, age: None }));
+        found.extend(busy(&usage, &self.options.thresholds).map(|(finding, age)| CurrentFinding { finding, age: Some(age) }));
         found.compact_sort_by(|a, b| b.finding.severity.total_cmp(&a.finding.severity));
         found
     }

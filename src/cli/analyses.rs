@@ -205,6 +205,8 @@ impl Analysis {
                     ("level", text(LEVELS.get(message.level).copied().unwrap_or_default())),
                     ("logger", text(&message.logger)),
                     ("message", text(&message.text)),
+                    ("arguments", if message.arguments.is_empty() { Value::Missing } else { text(&message.arguments) }),
+                    ("exception", if message.exception.is_empty() { Value::Missing } else { text(&message.exception) }),
                 ]
             }),
             Self::Events => take(&events, most, |event| {

@@ -20,7 +20,7 @@ impl Culprit {
     }
 
     /// Of stacks only that have a frame whose method is one of these; all of their time.
-    pub(super) fn beneath(counts: &Counts<'_>, is: impl Fn(&str) -> bool, time: impl Fn(SampleCount) -> u64) -> Self {
+    pub(super) fn beneath(counts: &Counts<'_>, is: impl Fn(&ProfileFrame) -> bool, time: impl Fn(SampleCount) -> u64) -> Self {
         let profile = counts.profile();
         let nodes = counts.totals().len();
         // The nearest own method of every node, and whether it is beneath; a parent has a smaller number than its children.
@@ -30,7 +30,7 @@ impl Culprit {
             let frame = profile.frame_of(node);
             let (above, inside) = nearest[profile.parent(node) as usize];
             let own = frame.filter(|frame| is_own_frame(frame)).map(|frame| frame.name.as_str());
-            let inside = inside || frame.is_some_and(|frame| is(&frame.name));
+            let inside = inside || frame.is_some_and(&is);
             nearest[node as usize] = (own.or(above), inside);
             if inside {
                 *by_method.entry(own.or(above)).or_default() += time(counts.own_of(node));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::culprit::{Culprit, dispatch_ns, is_logger};
 use super::{Cause, Evidence, GROWING_COLLECTIONS, RUNS, Slowdown, Source, THROTTLED, Threshold, Thresholds};
-use crate::analysis::{Collection, Layer, OperationSnapshot, SampleCount, SampleFilter};
+use crate::analysis::{Collection, Layer, OperationSnapshot, Origin, SampleCount, SampleFilter};
 use crate::clr::payload::GcType;
 use crate::model::{Bytes, Count, CountRate, CpuUse, Nanoseconds, Percent};
 
@@ -31,6 +31,7 @@ impl Evidence<'_> {
             Cause::CpuWait => self.cpu_wait(),
             Cause::Logging => self.logging(),
             Cause::Gc => self.gc(),
+            Cause::Jit => self.jit(),
             Cause::Locks => self.locks(),
             Cause::ThreadPool => self.thread_pool(),
             Cause::Exceptions => self.exceptions(),
@@ -105,7 +106,7 @@ impl Evidence<'_> {
             (_, 0) => return Ok((None, 0.0, "No sampled thread ran.".to_owned())),
             _ => {}
         }
-        let logging = Culprit::beneath(&counts, is_logger, |samples| samples.running_ns);
+        let logging = Culprit::beneath(&counts, |frame| is_logger(&frame.name), |samples| samples.running_ns);
         let share = logging.total as f64 / busy as f64;
         let place = logging.method.map(|method| format!("; most by {method}")).unwrap_or_default();
         let is_cpu = self.analysis.cpu.is_some() || self.analysis.profile.is_weighed;
@@ -136,6 +137,23 @@ impl Evidence<'_> {
             severity = severity.max(to as f64 / from.max(1) as f64 / self.thresholds.heap_growth()).max(1.0);
         }
         Ok((Some(share), severity, text + "."))
+    }
+
+    fn jit(&self) -> Result<Found, String> {
+        let jit = &self.analysis.snapshot.jit;
+        let of_core = |ns: u64| ns as f64 / self.duration();
+        let (share, text) = match (&jit.time, &self.analysis.cpu, jit.background) {
+            (Some(time), ..) => (of_core(time.total_ns), format!("of one core is spent in JIT: {} methods.", Count(time.count))),
+            (None, Some(cpu), _) => {
+                let counts = cpu.profile.count(SampleFilter::BUSY);
+                let compiled = Culprit::beneath(&counts, |frame| frame.origin == Origin::Jit, |samples| samples.running_ns);
+                let place = compiled.method.map(|method| format!("; most of it for {method}")).unwrap_or_default();
+                (of_core(compiled.total), format!("of one core is spent in JIT{place}."))
+            }
+            (None, None, Some((ns, _))) => (of_core(ns), "of one core is spent recompiling methods; other JIT is not measured.".to_owned()),
+            (None, None, None) => return Err("the kernel does not sample the process; profile startup records time in JIT".to_owned()),
+        };
+        Ok((Some(share), share / self.thresholds.share(Threshold::JitTime), format!("{} {text}", Percent(share))))
     }
 
     fn locks(&self) -> Result<Found, String> {

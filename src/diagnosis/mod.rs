@@ -30,6 +30,8 @@ pub enum Cause {
     Logging,
     /// Collections, and a heap that grows.
     Gc,
+    /// Methods are compiled.
+    Jit,
     /// Threads wait for locks.
     Locks,
     /// Work waits for a thread of the pool.
@@ -44,8 +46,18 @@ pub enum Cause {
 
 impl Cause {
     /// All, in the order in which they are listed where they weigh the same.
-    pub const ALL: [Self; 9] =
-        [Self::ThreadPool, Self::Locks, Self::Gc, Self::Exceptions, Self::Http, Self::Logging, Self::CpuWait, Self::Cpu, Self::Waiting];
+    pub const ALL: [Self; 10] = [
+        Self::ThreadPool,
+        Self::Locks,
+        Self::Gc,
+        Self::Jit,
+        Self::Exceptions,
+        Self::Http,
+        Self::Logging,
+        Self::CpuWait,
+        Self::Cpu,
+        Self::Waiting,
+    ];
 
     /// Its name.
     pub fn title(self) -> &'static str {
@@ -54,6 +66,7 @@ impl Cause {
             Self::CpuWait => "Waiting for CPU",
             Self::Logging => "Logging",
             Self::Gc => "GC and heap",
+            Self::Jit => "JIT",
             Self::Locks => "Lock contention",
             Self::ThreadPool => "Thread pool",
             Self::Exceptions => "Exceptions",
@@ -69,6 +82,7 @@ impl Cause {
             Self::CpuWait => "cpu-wait",
             Self::Logging => "logging",
             Self::Gc => "gc",
+            Self::Jit => "jit",
             Self::Locks => "locks",
             Self::ThreadPool => "thread-pool",
             Self::Exceptions => "exceptions",

@@ -56,7 +56,8 @@ impl Source {
             Self::Contention => (RUNTIME, 0x4000, 4),
             Self::ThreadPool => (RUNTIME, 0x1_0000, 4),
             Self::Samples => ("Microsoft-DotNETCore-SampleProfiler", 0, 4),
-            Self::Logs => ("Microsoft-Extensions-Logging", 0x4, 4),
+            // Messages as text, or with their fields.
+            Self::Logs => ("Microsoft-Extensions-Logging", 0xc, 4),
             Self::Activities => ("System.Net.Http", 0, 4),
             // EventPipe has methods at level verbose alone, whatever the manifest has (seen on 3.1, 8, 9 and 10).
             Self::Compilation => (RUNTIME, 0x10, 5),

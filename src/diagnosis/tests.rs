@@ -153,18 +153,18 @@ fn what_was_not_measured_is_not_claimed() {
         missing.map(|slowdown| (slowdown.cause, slowdown.text.clone())).collect()
     };
     let causes = |what: &[&str], runtime: u32| not_measured(what, runtime).into_iter().map(|(cause, _)| cause).collect::<Vec<_>>();
-    assert_eq!(causes(&[SLOW], 9), [Cause::Logging, Cause::CpuWait, Cause::Waiting]);
-    let (cause, text) = not_measured(&[SLOW], 3).remove(0);
+    assert_eq!(causes(&[SLOW], 9), [Cause::Jit, Cause::Logging, Cause::CpuWait, Cause::Waiting]);
+    let (cause, text) = not_measured(&[SLOW], 3).remove(1);
     assert_eq!(cause, Cause::Http);
     assert_eq!(text, "Not measured: outgoing requests are reported by .NET 5 and later, and none was served.");
     assert_eq!(
         causes(&["gc-collect"], 9),
-        [Cause::ThreadPool, Cause::Locks, Cause::Exceptions, Cause::Http, Cause::Logging, Cause::CpuWait, Cause::Waiting]
+        [Cause::ThreadPool, Cause::Locks, Cause::Jit, Cause::Exceptions, Cause::Http, Cause::Logging, Cause::CpuWait, Cause::Waiting]
     );
     let (_, text) = not_measured(&["gc-collect"], 9).remove(1);
     assert_eq!(text, "Not measured: this recording has no lock contention (recorded by profile slow).");
     // What a file holds beyond its events is not known.
-    assert_eq!(causes(&[], 9).len(), 8);
+    assert_eq!(causes(&[], 9).len(), 9);
     let (_, text) = not_measured(&[], 9).remove(1);
     assert_eq!(text, "Not measured: no lock contention in this recording: none occurred, or they were not recorded.");
     let file = analysis(|_| {});
@@ -199,6 +199,32 @@ fn the_code_of_the_program_is_named() {
     assert!(text(Cause::Exceptions).ends_with("most thrown in Shop.Pricing.Discounts.Apply."), "{}", text(Cause::Exceptions));
     assert!(text(Cause::Gc).contains("The heap grew from "), "{}", text(Cause::Gc));
     assert!(text(Cause::Http).contains("p95 ") && text(Cause::Http).contains("https://stock.local/"), "{}", text(Cause::Http));
+}
+
+/// From the most exact of what a recording has: its events, samples of the kernel, or the background compilation alone.
+#[test]
+fn time_in_jit_is_a_cause() {
+    let found = |change: fn(&mut RecordingAnalysis)| {
+        let mut analysis = analysis(|_| {});
+        change(&mut analysis);
+        let all = slowdowns(&Evidence {
+            analysis: &analysis,
+            threads: &[],
+            elapsed: Duration::from_secs(20),
+            what: &[SLOW.to_owned()],
+            runtime: Some(9),
+            cpu_supply: CpuSupply::default(),
+            thresholds: &Thresholds::default(),
+        });
+        let jit = all.into_iter().find(|slowdown| slowdown.cause == Cause::Jit).unwrap();
+        (jit.is_problem(), jit.text)
+    };
+    let sampled = |analysis: &mut RecordingAnalysis| analysis.cpu = Some(crate::ui::tests::analysis::cpu_time());
+    assert_eq!(found(sampled), (false, "3.0 % of one core is spent in JIT.".to_owned()));
+    let background: fn(&mut RecordingAnalysis) = |analysis| analysis.snapshot.jit.background = Some((5_000_000_000, 0));
+    assert_eq!(found(background), (true, "25 % of one core is spent recompiling methods; other JIT is not measured.".to_owned()));
+    let nothing = "Not measured: the kernel does not sample the process; profile startup records time in JIT.".to_owned();
+    assert_eq!(found(|_| {}), (false, nothing));
 }
 
 /// Only samples that lie in the runtime's own code for exceptions count, and those of handlers do not.

@@ -16,10 +16,8 @@ const BUFFER_MB: u32 = 1;
 
 /// The library of `HttpClient`.
 const HTTP_CLIENT: &str = "System.Net.Http.dll";
-/// The values between the first two looks for it: each look reads all that is mapped. Every pause is twice the one before.
-const FIRST_PAUSE: u32 = 10;
-/// The longest pause.
-const LONGEST_PAUSE: Duration = Duration::from_secs(600);
+/// Values between two looks for it: each look reads all that is mapped.
+const PAUSE: u32 = 5;
 
 /// What is watched.
 #[derive(Debug, Clone)]
@@ -32,32 +30,31 @@ pub struct Watch {
     pub meters: bool,
 }
 
-/// When it is looked for something that may never come, less and less often.
-#[derive(Debug)]
+/// When a library that may be loaded at any time is looked for: once the program has loaded something.
+#[derive(Debug, Default)]
 struct Search {
-    /// Values before the next look.
-    left: u32,
-    pause: u32,
-    longest: u32,
+    /// The number of assemblies at the last look.
+    seen: Option<f64>,
+    /// Values since the last look.
+    since: u32,
 }
 
 impl Search {
-    /// The first look is due at once; then come pauses of so many values, one in each `interval`.
-    fn new(interval: Duration) -> Self {
-        let longest = (LONGEST_PAUSE.as_secs_f64() / interval.as_secs_f64().max(1e-3)) as u32;
-        Self { left: 0, pause: FIRST_PAUSE, longest: longest.max(FIRST_PAUSE) }
-    }
-
-    /// Whether a look is due at this value. Each value asks once.
-    fn is_due(&mut self) -> bool {
-        let is_due = self.left == 0;
+    /// Whether a look is due at these values. Each asks once.
+    fn is_due(&mut self, assemblies: Option<f64>) -> bool {
+        self.since = self.since.saturating_add(1);
+        let is_due = assemblies.is_some() && assemblies != self.seen && (self.seen.is_none() || self.since >= PAUSE);
         if is_due {
-            self.left = self.pause;
-            self.pause = self.pause.saturating_mul(2).min(self.longest);
+            (self.seen, self.since) = (assemblies, 0);
         }
-        self.left -= 1;
         is_due
     }
+}
+
+/// How many assemblies a program has loaded.
+fn assemblies(counters: &CountersSnapshot) -> Option<f64> {
+    let counter = counters.counters.iter().find(|counter| counter.group == "System.Runtime" && counter.name == "assembly-count")?;
+    counter.history.last().map(|(_, count)| *count)
 }
 
 /// Watches until the process ends or `stop` is true, or gone, and ends the session before it returns. `publish` gets the counters whenever there are
@@ -76,7 +73,7 @@ pub async fn watch<F: Future<Output = ()>>(
     // Meters cost the target a thread: those of requests are collected only where there are requests, or the library that sends them.
     let has_durations = version.is_some_and(|version| CounterSelection::has_request_durations(version.major()));
     let mut durations = (false, false);
-    let mut search = Search::new(watch.interval);
+    let mut search = Search::default();
     let options = CounterOptions { collections: true, ..CounterOptions::new(selection.clone(), watch.interval, buffer) };
     let monitor = CounterMonitor::new(client.clone(), version, options);
     let mut monitor = monitor.map_err(|error| error.to_string())?;
@@ -90,7 +87,7 @@ pub async fn watch<F: Future<Output = ()>>(
         match event {
             CounterEvent::Values(counters) => {
                 let (served, sent) = durations;
-                let mut may_send = || search.is_due() && client.maps(HTTP_CLIENT);
+                let mut may_send = || search.is_due(assemblies(&counters)) && client.maps(HTTP_CLIENT);
                 let now = (served || CounterSelection::serves_requests(&counters), sent || has_durations && may_send());
                 if has_durations && std::mem::replace(&mut durations, now) != now {
                     monitor.select(selection.with_request_durations(now.0, now.1)).map_err(|error| error.to_string())?;
@@ -111,12 +108,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_library_that_never_comes_is_looked_for_less_and_less_often() {
-        let looks = |seconds| {
-            let mut search = Search::new(Duration::from_secs(seconds));
-            (0..3000).filter(|_| search.is_due()).collect::<Vec<u32>>()
+    fn a_library_is_looked_for_when_the_program_has_loaded_something() {
+        let looks = |counts: &[Option<f64>]| {
+            let mut search = Search::default();
+            counts.iter().map(|count| search.is_due(*count)).enumerate().filter_map(|(at, is_due)| is_due.then_some(at)).collect::<Vec<_>>()
         };
-        assert_eq!(looks(1), [0, 10, 30, 70, 150, 310, 630, 1230, 1830, 2430]);
-        assert_eq!(looks(60)[..4], [0, 10, 20, 30], "ten minutes are the longest pause");
+        let quiet = [vec![None; 2], vec![Some(20.0); 900]].concat();
+        assert_eq!(looks(&quiet), [2], "once, and never again");
+        assert_eq!(looks(&[quiet, vec![Some(31.0); 900]].concat()), [2, 902], "at once, however late");
+        let always: Vec<_> = (0..12).map(|count| Some(f64::from(count))).collect();
+        assert_eq!(looks(&always), [0, 5, 10]);
     }
 }

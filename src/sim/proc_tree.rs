@@ -12,6 +12,10 @@ use std::time::Duration;
 use super::facts::Facts;
 use crate::ipc::RuntimeVersion;
 
+/// The threads that are told apart, by their place among those of a process.
+const FINALIZER: u32 = 2;
+const WORKER: u32 = 4;
+
 #[derive(Debug)]
 pub(super) struct ProcTree(PathBuf);
 
@@ -53,36 +57,53 @@ impl ProcTree {
         symlink("/", dir.join("root"))?;
         // Runtimes before 6.0 name no threads, and a suspended one has no finalizer thread yet.
         let named = RuntimeVersion::new(&facts.version).major() >= 6;
-        for (tid, name, exists) in
-            [(*pid, comm.as_str(), true), (pid + 1, ".NET EventPipe", named), (pid + 2, ".NET Finalizer", named && facts.running)]
-        {
-            if exists {
-                let task = dir.join("task").join(tid.to_string());
-                fs::create_dir_all(&task)?;
-                fs::write(task.join("comm"), format!("{name}\n"))?;
-            }
+        for number in (0..(*threads).max(WORKER)).filter(|number| *number != FINALIZER || facts.running) {
+            let name = match number {
+                1 if named => ".NET EventPipe",
+                FINALIZER if named => ".NET Finalizer",
+                4.. if named => ".NET TP Worker",
+                _ => comm.as_str(),
+            };
+            thread(&dir, facts, number, name)?;
         }
         self.tick(facts, 0, 0)
     }
 
     /// Adds the thread that a runtime has once it runs managed code.
     pub(super) fn run(&self, facts: &Facts) -> io::Result<()> {
-        let task = self.0.join(facts.pid.to_string()).join("task").join((facts.pid + 2).to_string());
-        fs::create_dir_all(&task)?;
-        fs::write(task.join("comm"), ".NET Finalizer\n")
+        thread(&self.0.join(facts.pid.to_string()), facts, FINALIZER, ".NET Finalizer")
     }
 
-    /// Writes what changes: processor time in clock ticks and resident memory in bytes.
+    /// Writes what changes: processor time in clock ticks, all of it of the first worker, and resident memory in bytes.
     pub(super) fn tick(&self, facts: &Facts, cpu_ticks: u64, rss_bytes: u64) -> io::Result<()> {
         let dir = self.0.join(facts.pid.to_string());
         let (comm, pages) = (comm(facts), rss_bytes / 4096);
-        let Facts { pid, threads, started, .. } = facts;
-        let stat = format!(
-            "{pid} ({comm}) S 1 {pid} {pid} 0 -1 4194304 0 0 0 0 {cpu_ticks} 0 0 0 20 0 {threads} 0 {started} 0 {pages} 18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
-        );
-        replace(&dir, "stat", &stat)?;
+        replace(&dir, "stat", &stat(facts, facts.pid, &comm, cpu_ticks, pages))?;
+        let worker = facts.pid + WORKER.min(facts.threads.saturating_sub(1));
+        let task = dir.join("task").join(worker.to_string());
+        if task.is_dir() {
+            replace(&task, "stat", &stat(facts, worker, ".NET TP Worker", cpu_ticks, pages))?;
+        }
         replace(&dir, "statm", &format!("{pages} {pages} 0 0 0 0 0\n"))
     }
+}
+
+/// Makes a thread that has not run yet.
+fn thread(dir: &Path, facts: &Facts, number: u32, name: &str) -> io::Result<()> {
+    let tid = facts.pid + number;
+    let task = dir.join("task").join(tid.to_string());
+    fs::create_dir_all(&task)?;
+    fs::write(task.join("comm"), format!("{name}\n"))?;
+    fs::write(task.join("status"), format!("Name:\t{name}\nUid:\t{0}\t{0}\t{0}\t{0}\nNSpid:\t{tid}\n", facts.uid))?;
+    fs::write(task.join("stat"), stat(facts, tid, name, 0, 0))
+}
+
+/// The line of a process or of a thread.
+fn stat(facts: &Facts, id: u32, comm: &str, cpu_ticks: u64, pages: u64) -> String {
+    let Facts { pid, threads, started, .. } = facts;
+    format!(
+        "{id} ({comm}) S 1 {pid} {pid} 0 -1 4194304 0 0 0 0 {cpu_ticks} 0 0 0 20 0 {threads} 0 {started} 0 {pages} 18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+    )
 }
 
 /// Writes a file under another name and renames it, so that a reader never sees half of it.
@@ -96,4 +117,36 @@ fn replace(dir: &Path, name: &str, text: &str) -> io::Result<()> {
 fn comm(facts: &Facts) -> String {
     let program = facts.command.first().map_or("dotnet", String::as_str);
     program.rsplit('/').next().unwrap_or(program).chars().take(15).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_as_many_threads_as_it_states() {
+        let folder = tempfile::tempdir().unwrap();
+        let tree = ProcTree::create(folder.path().to_owned(), 0).unwrap();
+        let facts = Facts {
+            pid: 100,
+            ns_pid: 100,
+            uid: 1,
+            started: 1,
+            command: vec!["/usr/bin/dotnet".to_owned()],
+            version: "9.0.7".to_owned(),
+            threads: 9,
+            container: None,
+            running: false,
+        };
+        let tasks = || fs::read_dir(folder.path().join("100/task")).unwrap().count();
+        tree.add(&facts, folder.path(), folder.path()).unwrap();
+        assert_eq!(tasks(), 8, "managed code does not run yet");
+        tree.run(&facts).unwrap();
+        assert_eq!(tasks(), 9);
+        tree.tick(&facts, 77, 4096).unwrap();
+        for id in ["100", "100/task/104"] {
+            let stat = fs::read_to_string(folder.path().join(id).join("stat")).unwrap();
+            assert_eq!(stat.split(' ').rev().nth(38), Some("77"), "{stat}");
+        }
+    }
 }

@@ -54,6 +54,11 @@ pub(super) struct Program {
     happened: [u64; 7],
 }
 
+/// By how much figures are higher or lower than usual, so many seconds after the beginning.
+fn wave(seconds: f64) -> f64 {
+    1.0 + 0.2 * (seconds / 7.0).sin()
+}
+
 impl Program {
     pub(super) fn new(spec: &Spec, rates: Rates, requested: Requested) -> Self {
         let unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
@@ -188,15 +193,15 @@ impl Program {
 
     /// What the runtime publishes of itself every second.
     fn count(&mut self, count: u64, time: i64) {
-        let wave = 1.0 + 0.2 * (count as f64 / 7.0).sin();
+        let wave = wave(count as f64);
         let [(_, gc), (_, exception), ..] = self.rates;
         for (name, display, unit, mean) in methods::COUNTERS {
             let mean = match name {
                 "time-in-gc" => gc * MEAN_PAUSE_MS * self.strain() / 10.0,
-                "gc-heap-size" => mean + (self.pid % 7 * 23) as f64,
                 _ => mean,
             };
-            let payload = kind::counter_payload(name, display, unit, mean * wave);
+            let value = if name == "gc-heap-size" { self.heap(time) as f64 / 1e6 } else { mean * wave };
+            let payload = kind::counter_payload(name, display, unit, value);
             self.write(Kind::Counter, time, self.pid + 3, 0, &payload);
         }
         for (name, display, unit, increment) in [
@@ -207,6 +212,11 @@ impl Program {
             let payload = kind::sum_payload(name, display, unit, increment);
             self.write(Kind::CounterSum, time, self.pid + 3, 0, &payload);
         }
+    }
+
+    /// Bytes on the heap, for counters and collections alike.
+    fn heap(&self, time: i64) -> u64 {
+        ((61 + self.pid % 7 * 23) as f64 * 1e6 * wave((time - CLOCK) as f64 / 1e9)) as u64
     }
 
     /// How much longer collections take than in a program that seldom collects.
@@ -232,7 +242,7 @@ impl Program {
         start.put_u64(0);
         self.write(Kind::GcStart, time + 40_000, thread, 0, &start);
         self.write(Kind::GcEnd, time + pause - 60_000, thread, 0, &words(&[number, generation]));
-        let heap = kind::heap_stats(count);
+        let heap = kind::heap_stats(self.heap(time));
         self.write(Kind::HeapStats, time + pause - 50_000, thread, 0, &heap);
         self.write(Kind::RestartBegin, time + pause - 20_000, thread, 0, &[0, 0]);
         self.write(Kind::RestartEnd, time + pause, thread, 0, &[0, 0]);

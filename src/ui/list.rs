@@ -208,18 +208,26 @@ fn meter(canvas: &mut Canvas<'_>, x: u16, y: u16, room: u16, shares: &[(f64, Sty
     }
 }
 
+/// Share of the largest value that the heights of bars span at least: what hardly changes is a flat line.
+const LEAST_SPAN: f64 = 0.2;
+
 /// The latest values as bars, the newest at the right. None is as high as the line: it would touch the one above.
 fn bars(canvas: &mut Canvas<'_>, area: Rect, values: &[f64], style: Style) {
     let bars = canvas.theme.glyphs.bars;
     let shown = &values[values.len().saturating_sub(usize::from(area.width))..];
-    let known = || shown.iter().copied().filter(|value| value.is_finite());
-    let (low, high) = (known().fold(0.0, f64::min), known().fold(0.0, f64::max));
     let start = area.right() - shown.len() as u16;
-    for (value, x) in shown.iter().zip(start..).filter(|(value, _)| value.is_finite()) {
-        let share = if high > low { ((value - low) / (high - low)).clamp(0.0, 1.0) } else { 0.0 };
+    for ((value, share), x) in shown.iter().zip(heights(shown)).zip(start..).filter(|((value, _), _)| value.is_finite()) {
         let level = (share * (bars.len() - 2) as f64).round() as usize;
-        canvas.sign(x, area.y, bars[level], if share == 0.0 { canvas.theme.border } else { style });
+        canvas.sign(x, area.y, bars[level], if *value == 0.0 { canvas.theme.border } else { style });
     }
+}
+
+/// How high the bar of each value is, from 0 to 1.
+fn heights(values: &[f64]) -> impl Iterator<Item = f64> {
+    let known = || values.iter().copied().filter(|value| value.is_finite());
+    let (low, high) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
+    let span = (high - low).max(low.abs().max(high.abs()) * LEAST_SPAN);
+    values.iter().map(move |value| if span > 0.0 { ((value - low) / span).clamp(0.0, 1.0) } else { 0.0 })
 }
 
 /// Writes pieces of text. Returns how many columns they took.
@@ -277,6 +285,16 @@ fn name(canvas: &mut Canvas<'_>, x: u16, y: u16, room: u16, name: &str, style: S
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_hardly_changes_is_a_flat_line() {
+        let shown = |values: &[f64]| heights(values).map(|share| (share * 100.0).round()).collect::<Vec<_>>();
+        assert_eq!(shown(&[7.0, 7.0]), [0.0, 0.0]);
+        assert_eq!(shown(&[0.0, 0.0]), [0.0, 0.0]);
+        assert_eq!(shown(&[99.0, 100.0]), [0.0, 5.0]);
+        assert_eq!(shown(&[0.0, 5.0, 10.0]), [0.0, 50.0, 100.0]);
+        assert_eq!(shown(&[50.0, 100.0]), [0.0, 100.0]);
+    }
 
     #[test]
     fn names_lose_their_beginnings() {

@@ -3,8 +3,8 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::app::State;
 use crate::app::tabs::{Figure, Graph, LABELS, Overview, OverviewLayout};
+use crate::app::{Focus, State};
 use crate::model::Age;
 use crate::sorting::CompactSort;
 
@@ -56,11 +56,15 @@ fn findings(canvas: &mut Canvas<'_>, state: &State, overview: &Overview<'_>, are
     if overview.findings.is_empty() && area.height > 0 {
         canvas.pieces(area.x, area.y, area.width, &[(theme.glyphs.yes, theme.good), (" no findings", theme.dim)]);
     }
-    for (found, y) in overview.findings.iter().zip(area.y..area.bottom()) {
+    for (place, (found, y)) in overview.findings.iter().zip(area.y..area.bottom()).enumerate() {
         let age = found.age.filter(|age| age.as_secs() > 0).map(|age| format!(" for {}", Age(age))).unwrap_or_default();
         // Twice the threshold is bad.
         let style = if found.finding.severity >= 2.0 { theme.bad } else { theme.warn };
-        draw_finding(canvas, state, &found.finding, &age, style, Rect { y, height: 1, ..area });
+        let line = Rect { y, height: 1, ..area };
+        draw_finding(canvas, state, &found.finding, &age, style, line);
+        if place == overview.selected && state.focus == Focus::Detail {
+            canvas.style(Rect { x: line.x.saturating_sub(1), width: line.width + 2, ..line }, theme.selected);
+        }
     }
 }
 

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
+use crate::requests::serve;
 use crate::support::runtimes;
-use crate::support::{Invocation, PATIENCE, folder, poll};
+use crate::support::{Invocation, PATIENCE, Signal, folder, poll};
 
 #[test]
 fn a_file_and_its_process_have_the_same_figures() {
@@ -42,5 +43,28 @@ fn a_file_and_its_process_have_the_same_figures() {
             assert!(output.stdout.starts_with("recorded 0:0"), "{runtime}: {name}: {}", output.stdout);
         }
         assert!(program.is_alive() && program.answers());
+    });
+}
+
+/// A message has its text and its structured fields, from every version of the library.
+#[test]
+fn log_messages_have_their_fields() {
+    runtimes::each(runtimes::with("web"), |runtime| {
+        let (server, url) = serve(runtime);
+        let (mut client, place) = (runtime.program("fetch").start(), folder());
+        let (pid, file) = (server.pid().to_string(), place.path().join("a.nettrace"));
+        let recording = Invocation::new(["trace", &pid, "--profile", "logs", "-o", file.to_str().unwrap()]).start();
+        poll(PATIENCE, || recording.stderr().contains("recording ").then_some(())).unwrap_or_else(|| panic!("{}", recording.stderr()));
+        client.carry_out(&format!("get 1 {url}/log/1"));
+        recording.signal(Signal::INT);
+        recording.wait();
+        let logs = Invocation::new(["logs", file.to_str().unwrap(), "-n", "500", "--json"]).run().json();
+        let rows = logs["rows"].as_array().unwrap();
+        let order = rows.iter().find(|row| row["logger"] == "Orders").unwrap_or_else(|| panic!("{runtime}: {logs:#}"));
+        let fields: serde_json::Value = serde_json::from_str(order["arguments"].as_str().unwrap()).unwrap();
+        let number = fields["Number"].as_str().unwrap();
+        assert_eq!(order["message"], format!("Order {number} was not found"), "{runtime}: {order:#}");
+        assert_eq!(fields["{OriginalFormat}"], "Order {Number} was not found", "{runtime}: {order:#}");
+        assert!(server.answers());
     });
 }

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
+
 use crate::requests::serve;
 use crate::slowdown::shared_machine;
 use crate::support::runtimes;
 use crate::support::screen::{ENTER, Screen, ctrl};
-use crate::support::{Invocation, PATIENCE, Program, poll};
+use crate::support::{Invocation, PATIENCE, Program, folder, poll};
 use crate::watching::sessions;
 
 /// The dashboard with this program alone in it.
 fn dashboard(program: &Program, options: &[&str], columns: u16, rows: u16) -> Screen {
-    Invocation::new([options, &["--filter", &program.pid().to_string()]].concat()).screen(columns, rows)
+    Invocation::new([options, &["--filter", &format!("pid:{}", program.pid())]].concat()).screen(columns, rows)
 }
 
 /// The same, and the details of the program are open.
@@ -60,8 +62,9 @@ fn the_dashboard_shows_them_and_leaves_nothing_behind() {
 fn the_overview_has_figures_without_a_key() {
     runtimes::each(runtimes::all(), |runtime| {
         let mut program = runtime.any().start();
-        let (pid, home) = (program.pid().to_string(), shared_machine());
-        let mut screen = Invocation::new(["--filter", &pid]).env("XDG_CONFIG_HOME", home.path()).screen(120, 40);
+        let home = shared_machine();
+        let mut screen =
+            Invocation::new(["--filter", &format!("pid:{}", program.pid())]).env("XDG_CONFIG_HOME", home.path()).screen(120, 40);
         // Titles with their newest values.
         let graph =
             |shown: &str, title: &str| shown.split_once(title).is_some_and(|(_, value)| value.starts_with(|c: char| c.is_ascii_digit()));
@@ -187,14 +190,14 @@ fn requests_have_durations_where_the_runtime_publishes_them() {
     });
 }
 
-/// The first screen names the cause, without a key. That log messages are the cause, only a recording shows.
+/// The first screen names the cause, without a key.
 #[test]
 fn the_overview_names_what_a_program_suffers_from() {
     runtimes::each(runtimes::before(10, runtimes::since(9, runtimes::with("known"))), |runtime| {
         for (command, finding) in [
             ("throw 100000000", "/s exceptions"),
             ("convoy 10 60000", " threads at a time wait for locks"),
-            ("occupy 200 3000", " work items wait"),
+            ("occupy 2000 3000", " work items wait"),
             // Tasks that are waited for by threads of the pool, which the tasks need themselves.
             ("await 2000", " work items wait"),
             ("churn 60000", "/s gen 2 collections"),
@@ -216,15 +219,72 @@ fn the_overview_names_what_a_program_suffers_from() {
     });
 }
 
+/// On a machine that has much else to do, a thread that runs all the time gets little of a core: that is enough for a finding here, and waiting for CPU is none.
+fn busy_machine() -> TempDir {
+    let home = folder();
+    std::fs::create_dir(home.path().join("dn-top")).unwrap();
+    std::fs::write(home.path().join("dn-top/config.toml"), "[thresholds]\ncpu-wait = 100.0\ncpu = 5.0\n").unwrap();
+    home
+}
+
+/// A thread that runs all the time is on the first screen; what it runs is two keys away.
+#[test]
+fn the_overview_names_a_busy_thread() {
+    runtimes::each(runtimes::before(10, runtimes::since(9, runtimes::with("known"))), |runtime| {
+        let (mut program, home) = (runtime.program("known").start(), busy_machine());
+        program.command("spend 3600000");
+        let words = ["--filter", &format!("pid:{}", program.pid())];
+        let mut screen = Invocation::new(words).env("XDG_CONFIG_HOME", home.path()).screen(120, 40);
+        let began = Instant::now();
+        let is_named = |line: &&str| line.contains("│ ! CPU ") && line.contains(" of a core");
+        let shown = screen.wait_until("a busy thread", |shown| shown.lines().any(|line| is_named(&line)));
+        let line = shown.lines().find(is_named).unwrap_or_default();
+        eprintln!("{runtime}: spend: {:.1} s, no key: {}", began.elapsed().as_secs_f64(), line.trim_matches(['│', ' ', '┃']));
+        screen.keys(ENTER);
+        screen.wait_for("Esc back");
+        screen.keys(ENTER);
+        screen.wait_for("No recording of this process.");
+        screen.keys("q");
+        screen.quit();
+    });
+}
+
+/// A program that does little else than write log messages: it is busy on the first screen, and one key names what with.
+#[test]
+fn one_key_names_a_flood_of_log_messages() {
+    runtimes::each(runtimes::before(10, runtimes::since(9, runtimes::with("web"))), |runtime| {
+        let ((mut server, url), home) = (serve(runtime), busy_machine());
+        let mut client = runtime.program("fetch").start();
+        client.command(&format!("get 1 {url}/log/3600000"));
+        let words = ["--filter", &format!("pid:{}", server.pid())];
+        let mut screen = Invocation::new(words).env("XDG_CONFIG_HOME", home.path()).screen(120, 40);
+        let began = Instant::now();
+        screen.wait_until("a busy thread", |shown| shown.lines().any(|line| line.contains("│ ! CPU ") && line.contains(" of a core")));
+        let busy = began.elapsed().as_secs_f64();
+        screen.keys("F");
+        let shown = screen.wait_for("Slow because of: Logging");
+        let line = shown.lines().find(|line| line.contains("log messages")).unwrap_or_default();
+        let seconds = began.elapsed().as_secs_f64();
+        eprintln!("{runtime}: log: busy after {busy:.1} s, no key; {seconds:.1} s, F: {}", line.trim_matches(['│', ' ', '┃']));
+        screen.keys("t");
+        screen.wait_until("it is done", |shown| !shown.contains(" 1 recording "));
+        screen.keys("qq");
+        assert!(screen.wait_exit().success());
+        assert!(server.is_alive());
+    });
+}
+
 /// Also that another service is what a program waits for, where the runtime publishes how long the requests take that it sends.
 #[test]
 fn the_overview_names_a_slow_dependency() {
     runtimes::each(runtimes::since(8, runtimes::with("web")), |runtime| {
         let (_server, url) = serve(runtime);
         let mut program = runtime.program("fetch").start();
-        program.command(&format!("get 60 {url}/slow/1500"));
         let pid = program.pid().to_string();
-        let mut screen = Invocation::new(["--filter", &pid]).screen(120, 40);
+        let mut screen = Invocation::new(["--filter", &format!("pid:{pid}")]).screen(120, 40);
+        // The library of requests is loaded while the program is watched, and the requests go on until they are found.
+        screen.wait_for("GC heap ");
+        program.command(&format!("get 1000 {url}/slow/1500"));
         let began = Instant::now();
         let shown = screen.wait_for("p95 of outgoing requests ");
         let line = shown.lines().find(|line| line.contains("p95 of outgoing")).unwrap_or_default();

@@ -218,6 +218,8 @@ fn messages_without_a_name_have_their_text() {
     let reported: Vec<_> =
         logs.recent.iter().rev().map(|message| (message.text.as_str(), message.exception.as_str(), message.event_id)).collect();
     let oops = "{\"Type\":\"Oops\"}";
+    let arguments: Vec<_> = logs.recent.iter().rev().map(|message| message.arguments.as_str()).collect();
+    assert_eq!(arguments, ["", "", "", "{\"id\":7}", "{}", "{}"]);
     let expected =
         [("paid", "", 7), ("is paid", "", 7), ("was paid", "", 7), ("json paid", "", 7), ("not paid", oops, 7), ("never paid", oops, 7)];
     assert_eq!(reported, expected);

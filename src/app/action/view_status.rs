@@ -70,3 +70,7 @@ pub(super) fn choose(state: &State) -> Status {
 pub(super) fn copy_command(state: &State) -> Status {
     ready_if(matches!(&state.overlay, Some(Overlay::Form(form)) if form.command_line().is_some()))
 }
+
+pub(super) fn finding(state: &State) -> Status {
+    if state.findings_of_selected().is_empty() { Status::Idle } else { Status::Ready }
+}

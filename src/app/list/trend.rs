@@ -2,8 +2,8 @@
 
 /// How many scans are shown.
 const SCANS: usize = 6;
-/// Per cent of a core that is at least a whole bar: less is not drawn as if it were much.
-const SMALLEST_SCALE: f32 = 20.0;
+/// Per cent of a core that the heights of the bars span at least: what hardly changes is a flat line.
+const LEAST_SPAN: f32 = 20.0;
 
 /// The processor time of the last scans, oldest first, in per cent of one core; negative where it is not known.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,10 +29,12 @@ impl Trend {
         self.levels() != before
     }
 
-    /// The scans as levels, oldest first: 0 is not known, 1 to 8 are eighths of the highest of them.
+    /// The scans as levels, oldest first: 0 is not known, 1 is the lowest of them, up to 8 for the highest.
     pub fn levels(&self) -> [u8; SCANS] {
-        let scale = self.percent.iter().copied().fold(SMALLEST_SCALE, f32::max);
-        self.percent.map(|percent| if percent < 0.0 { 0 } else { 1 + (percent / scale * 7.99) as u8 })
+        let known = || self.percent.iter().copied().filter(|percent| *percent >= 0.0);
+        let (low, high) = (known().fold(f32::INFINITY, f32::min), known().fold(0.0, f32::max));
+        let span = (high - low).max(LEAST_SPAN);
+        self.percent.map(|percent| if percent < 0.0 { 0 } else { 1 + ((percent - low) / span * 7.99) as u8 })
     }
 }
 
@@ -54,6 +56,9 @@ mod tests {
         ] {
             assert_eq!((trend.push(percent), trend.levels()), (changed, levels));
         }
+        let mut steady = Trend::new(Some(96.0));
+        [95.0, 96.0, 97.0].into_iter().for_each(|percent| _ = steady.push(Some(percent)));
+        assert_eq!(steady.levels(), [0, 0, 1, 1, 1, 1]);
         let mut idle = Trend::new(None);
         (0..SCANS).for_each(|_| assert!(idle.push(Some(0.2))));
         assert!(!idle.push(Some(0.3)));

@@ -9,6 +9,7 @@ use crate::app::effect::Effect;
 use crate::app::pane::Tab;
 use crate::app::state::State;
 use crate::app::text::width;
+use crate::clr::SAMPLE_PROFILER;
 use crate::model::RecordingId;
 use crate::model::{Bytes, Count, CountRate, EventRate, Percent, Stopwatch};
 use std::sync::Arc;
@@ -58,7 +59,11 @@ fn figures(look: Look<'_>) -> Vec<Figure> {
 /// The kinds of events, the most frequent first.
 fn kinds(look: Look<'_>) -> View<'_> {
     let Placed { list, cursor, selected } = kind_table(look);
+    let left_out = look.analysis.events.iter().filter(|rate| rate.event.comes_of_sampling()).map(|rate| rate.event.count).sum();
+    let is_left_out = look.state.views.filter(Tab::Events).is_empty() && is_sampled(&look.analysis.events);
+    let words = format!("{} events of the sampler left out (/sample)", Count(left_out));
     View {
+        head: if is_left_out { vec![Head::text(words, Role::Dim)] } else { Vec::new() },
         copy: selected.map(|rate| ("event", format!("{}/{}", rate.event.provider, rate.event.name))),
         ..View::new(list, cursor, "No event matches the filter.")
     }
@@ -161,14 +166,21 @@ fn moment(at: i64) -> String {
     format!("{}:{:02}.{:03}", ms / 60_000, ms / 1000 % 60, ms % 1000)
 }
 
+/// Whether the runtime sampled threads, and suspended them for it.
+fn is_sampled(events: &[EventRate]) -> bool {
+    events.iter().any(|rate| rate.event.provider == SAMPLE_PROFILER)
+}
+
 impl State {
-    /// The kinds of events that the filter lets through, the most frequent first.
+    /// The kinds of events that the filter lets through, the most frequent first. Without a filter, events of the sampler are left out.
     pub fn events(&self) -> Vec<&EventRate> {
         let all = self.analysis().map(|analysis| analysis.events.as_slice()).unwrap_or_default();
         let [event, provider] = EventFilter::COLUMNS;
         let filter = self.views.filter(Tab::Events);
+        let leaves_out = filter.is_empty() && is_sampled(all);
         let passes = |EventRate { event: kind, .. }: &&EventRate| {
-            filter.passes(&[Field::text(event, &kind.name), Field::text(provider, &kind.provider)])
+            !(leaves_out && kind.comes_of_sampling())
+                && filter.passes(&[Field::text(event, &kind.name), Field::text(provider, &kind.provider)])
         };
         all.iter().filter(passes).collect()
     }

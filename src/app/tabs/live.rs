@@ -11,7 +11,7 @@ use crate::app::health::named;
 use crate::app::live_threads::LiveThread;
 use crate::app::pane::Tab;
 use crate::app::state::State;
-use crate::model::{Bytes, CountRate, Nanoseconds, Percent};
+use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent, ThreadUse};
 
 /// Graphs of the overview that are about GC.
 pub(super) const GC_GRAPHS: [&str; 5] = ["GC heap", "Time in GC", "GC pauses", "Collections", "Allocation rate"];
@@ -111,8 +111,9 @@ fn exceptions<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> V
 fn threads<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
     let value = |name| counters.and_then(|counters| named(counters, name)).and_then(|counter| counter.value);
     let mut figures = Vec::new();
-    figures.extend(value("threadpool-thread-count").map(|count| Figure::new("thread pool threads", count, Role::Strong)));
-    figures.extend(value("threadpool-queue-length").map(|count| Figure::new("queue", count, Role::Strong)));
+    let count = |name| value(name).map(|count: f64| Count(count.round().max(0.0) as u64));
+    figures.extend(count("threadpool-thread-count").map(|count| Figure::new("thread pool threads", count, Role::Strong)));
+    figures.extend(count("threadpool-queue-length").map(|count| Figure::new("queue", count, Role::Strong)));
     let rate = |name| counters.and_then(|counters| named(counters, name)).and_then(|counter| counter.rate).map(CountRate);
     figures.extend(rate("threadpool-completed-items-count").map(|rate| Figure::new("completed", rate, Role::Text)));
     figures.extend(rate("monitor-lock-contention-count").map(|rate| Figure::new("lock contention", rate, Role::Text)));
@@ -125,9 +126,25 @@ fn threads<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View
     let Placed { list, cursor, .. } = listed(state, known.unwrap_or_default()).place(state, Tab::Threads);
     let mut head = vec![Head::Figures(figures)];
     if state.details.stacks.get().is_none() {
-        head.push(Head::text(format!("{} samples the top frame of each thread.", state.key(Action::Stacks)), Role::Dim));
+        head.push(Head::text(
+            format!("{} samples the top frame of each thread: where it runs or waits.", state.key(Action::Stacks)),
+            Role::Dim,
+        ));
     }
     View { head, ..View::new(list, cursor, empty) }
+}
+
+/// What a thread does, as the kernel has it.
+pub(super) fn state_of(thread: &ThreadUse) -> Cell {
+    let (word, role) = match thread.state {
+        'R' => ("running", Role::Good),
+        'S' | 'I' => ("sleeping", Role::Dim),
+        'D' => ("disk wait", Role::Warning),
+        'T' | 't' => ("stopped", Role::Warning),
+        'Z' | 'X' => ("exited", Role::Dim),
+        _ => ("", Role::Dim),
+    };
+    Cell::new(word, role)
 }
 
 /// The threads of a process as /proc has them.
@@ -142,17 +159,7 @@ pub(super) fn listed<'a>(state: &'a State, rows: Vec<LiveThread<'a>>) -> Table<'
         .column("CPU", 7, Fit::Right, |row| {
             Cell::new(Nanoseconds(u64::try_from(row.thread.cpu.as_nanos()).unwrap_or(u64::MAX)), Role::Bytes)
         })
-        .column("STATE", 9, Fit::Left, |row| {
-            let (word, role) = match row.thread.state {
-                'R' => ("running", Role::Good),
-                'S' | 'I' => ("sleeping", Role::Dim),
-                'D' => ("disk wait", Role::Warning),
-                'T' | 't' => ("stopped", Role::Warning),
-                'Z' | 'X' => ("exited", Role::Dim),
-                _ => ("", Role::Dim),
-            };
-            Cell::new(word, role)
-        })
+        .column("STATE", 9, Fit::Left, |row| state_of(row.thread))
         .column("THREAD", 8, Fit::Right, |row| Cell::new(row.thread.thread, Role::Dim))
         .column("NAME", 16, Fit::Left, |row| Cell::new(&row.thread.name, Role::Text))
         .shrinking_to(10)

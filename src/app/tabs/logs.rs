@@ -47,7 +47,21 @@ fn whole(message: &LogMessage) -> Vec<Line> {
     if !message.exception.is_empty() && message.exception != "{}" {
         lines.push(vec![(message.exception.clone(), Role::Warning)]);
     }
+    lines.extend(arguments(&message.arguments));
     lines
+}
+
+/// The structured fields, a line each; as they were recorded where they were cut.
+fn arguments(json: &str) -> Vec<Line> {
+    use serde_json::Value;
+    match serde_json::from_str::<serde_json::Map<String, Value>>(json) {
+        Ok(fields) => {
+            let text = |value: Value| if let Value::String(text) = value { text } else { value.to_string() };
+            fields.into_iter().map(|(name, value)| vec![(format!("{name} "), Role::Dim), (text(value), Role::Text)]).collect()
+        }
+        Err(_) if json.is_empty() => Vec::new(),
+        Err(_) => vec![vec![("fields ".to_owned(), Role::Dim), (json.to_owned(), Role::Text)]],
+    }
 }
 
 fn role(level: usize) -> Role {
@@ -62,4 +76,21 @@ fn role(level: usize) -> Role {
 /// A time since the session started, from nanoseconds.
 pub(super) fn at(nanoseconds: i64) -> Stopwatch {
     Stopwatch(std::time::Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn structured_fields_have_a_line_each() {
+        let shown = |json: &str| -> Vec<String> {
+            arguments(json).into_iter().map(|line| line.into_iter().map(|(text, _)| text).collect()).collect()
+        };
+        let json = r#"{"Number":"17","Total":2.5,"{OriginalFormat}":"Order {Number}"}"#;
+        assert_eq!(shown(json), ["Number 17", "Total 2.5", "{OriginalFormat} Order {Number}"]);
+        assert_eq!(shown(""), [""; 0]);
+        assert_eq!(shown("{}"), [""; 0]);
+        assert_eq!(shown(r#"{"Number":"1"#), [r#"fields {"Number":"1"#]);
+    }
 }

@@ -1,5 +1,7 @@
 //! Why a process is slow: the possible causes, the worst first.
 
+use std::time::Duration;
+
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
 use super::look::Look;
@@ -10,12 +12,21 @@ use crate::diagnosis::{Cause, Evidence, Slowdown, slowdowns};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Percent, Stopwatch};
 
+/// Before, a burst or the start of the recording can look like a cause.
+const ENOUGH: Duration = Duration::from_secs(10);
+
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let (state, recording) = (look.state, &look.tracked.value);
     let all = causes(look);
-    let mut head: Line = match all.first().filter(|worst| worst.is_problem()) {
-        Some(worst) => vec![("Slow because of: ".to_owned(), Role::Text), (worst.cause.title().to_owned(), Role::Bad)],
-        None => vec![("No cause stands out: nothing is above its threshold.".to_owned(), Role::Good)],
+    let worst = all.first().filter(|worst| worst.is_problem()).map(|worst| worst.cause.title());
+    let is_provisional = recording.elapsed < ENOUGH && look.tracked.is_stoppable();
+    let mut head: Line = match (is_provisional, worst) {
+        (true, worst) => {
+            let so_far = format!("Provisional after {} s of {} s: ", recording.elapsed.as_secs(), ENOUGH.as_secs());
+            vec![(so_far, Role::Dim), (worst.unwrap_or("no cause stands out").to_owned(), Role::Text)]
+        }
+        (false, Some(worst)) => vec![("Slow because of: ".to_owned(), Role::Text), (worst.to_owned(), Role::Bad)],
+        (false, None) => vec![("No cause stands out: nothing is above its threshold.".to_owned(), Role::Good)],
     };
     if let Some(limit) = look.tracked.limit.filter(|_| look.tracked.is_stoppable()) {
         head.push((format!("   stops at {}", Stopwatch(limit)), Role::Dim));
@@ -61,6 +72,7 @@ fn tab(cause: Cause) -> Tab {
     match cause {
         Cause::Cpu | Cause::Logging | Cause::Waiting => Tab::Methods,
         Cause::Gc => Tab::Gc,
+        Cause::Jit => Tab::Jit,
         Cause::CpuWait | Cause::Locks | Cause::ThreadPool => Tab::Threads,
         Cause::Exceptions => Tab::Exceptions,
         Cause::Http => Tab::Http,
@@ -102,5 +114,31 @@ impl State {
         if let Some(slowdown) = cause {
             self.tab = tab(slowdown.cause);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::app::tabs::view::Head;
+    use crate::app::test_app::{TestApp, recording};
+    use crate::app::{Msg, Tab};
+    use crate::model::Phase;
+
+    #[test]
+    fn a_verdict_is_provisional_until_enough_was_recorded() {
+        let mut app = TestApp::populated(120, 40);
+        app.press("F");
+        let mut heading = |seconds: u64| {
+            let analysis = Some(crate::ui::tests::analysis::scripted());
+            let elapsed = Duration::from_secs(seconds);
+            app.send(Msg::Recording(Box::new(crate::model::Recording { analysis, elapsed, ..recording(1, 5, Phase::Recording) })));
+            let view = app.state.view_of(Tab::Slowdown).unwrap();
+            let Head::Text(pieces) = &view.head[0] else { panic!("no text") };
+            pieces.iter().map(|(text, _)| text.as_str()).collect::<String>()
+        };
+        assert!(heading(3).starts_with("Provisional after 3 s of 10 s: GC and heap"), "{}", heading(3));
+        assert!(heading(10).starts_with("Slow because of: GC and heap"), "{}", heading(10));
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Rows, Table};
-use super::live::listed;
+use super::live::{listed, state_of};
 use super::logs::at;
 use super::look::Look;
 use super::view::{Chart, Figure, Head, Role, Side, View};
@@ -32,7 +32,10 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     if !rows.is_empty() {
         let methods = Tab::Methods.key(look.state.row_kind());
         let key = look.state.key(Action::Threads);
-        head.push(Head::text(format!("{}.  {methods} and {key}: methods of one thread", times(look)), Role::Dim));
+        // The kernel's samples have CPU times of their own.
+        let is_unknown = look.analysis.cpu_time(true).is_none() && rows.iter().all(|row| row.usage.is_none());
+        let unknown = if is_unknown { ".  no thread states or CPU times recorded" } else { "" };
+        head.push(Head::text(format!("{}{unknown}.  {methods} and {key}: methods of one thread", times(look)), Role::Dim));
     }
     let live = look.state.details.threads.rows().filter(|_| rows.is_empty() && !look.over());
     let Placed { list, cursor, .. } = match live {
@@ -245,6 +248,7 @@ fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>, tops: TopFrames<'a>) ->
     let width = rows.iter().filter_map(|row| row.thread).map(|thread| thread.to_string().len()).max().unwrap_or(0).clamp(8, 18) as u16;
     let running = if look.analysis.profile(true).is_weighed { ("RUNNING", 7) } else { ("RUN/WAIT", 8) };
     let time = |samples: u64, ns: u64, role: Role| Cell::known((samples > 0).then_some(Nanoseconds(ns)), role);
+    let (has_usage, is_live) = (rows.iter().any(|row| row.usage.is_some()), !look.over());
     Table::new(rows, |row: &ThreadRow<'_>| format!("{:?}", row.thread))
         .column(running.0, running.1, Fit::Right, move |row| time(row.samples.running, row.samples.running_ns, Role::Strong))
         .column("WAITING", 7, Fit::Right, move |row| time(row.samples.waiting, row.samples.waiting_ns, Role::Text))
@@ -256,9 +260,10 @@ fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>, tops: TopFrames<'a>) ->
             let tops = tops.clone();
             move |row| top_frame(&tops, row.thread)
         })
-        .column("CPU", 7, Fit::Right, |row| {
+        .column_if(has_usage, "CPU", 7, Fit::Right, |row| {
             Cell::known(row.usage.map(|usage| Nanoseconds(u64::try_from(usage.cpu.as_nanos()).unwrap_or(u64::MAX))), Role::Bytes)
         })
+        .column_if(has_usage && is_live, "STATE", 9, Fit::Left, |row| row.usage.map_or(Cell::EMPTY, state_of))
         .column("SAMPLED", 9, Fit::Right, move |row| sampled_at(&tops, row.thread))
         .column("", 12, Fit::Left, move |row| match row.thread {
             Some(_) => {
@@ -267,4 +272,31 @@ fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>, tops: TopFrames<'a>) ->
             }
             None => Cell::EMPTY,
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::Msg;
+    use crate::app::test_app::{TestApp, recording};
+    use crate::model::{Phase, Recording, ThreadUse};
+
+    #[test]
+    fn states_and_cpu_times_are_shown_or_stated_to_be_missing() {
+        let shown = |threads: Vec<ThreadUse>| {
+            let mut app = TestApp::populated(120, 40);
+            app.press("t");
+            let analysis = Some(crate::ui::tests::analysis::scripted());
+            app.send(Msg::Recording(Box::new(Recording { analysis, threads: threads.into(), ..recording(1, 5, Phase::Recording) })));
+            app.press("⏎6");
+            let view = app.state.view_of(Tab::Threads).unwrap();
+            let texts = view.head.iter().filter_map(|head| if let Head::Text(pieces) = head { Some(pieces[0].0.clone()) } else { None });
+            let is_stated = texts.collect::<Vec<_>>().iter().any(|text| text.contains("no thread states or CPU times recorded"));
+            let titles: Vec<_> = view.list.columns().iter().map(|column| column.title).collect();
+            (is_stated, ["STATE", "CPU"].map(|title| titles.contains(&title)))
+        };
+        let thread = ThreadUse { thread: 11, name: "a".into(), cpu: Duration::from_secs(1), runnable: None, state: 'S' };
+        assert_eq!(shown(vec![thread]), (false, [true; 2]));
+        assert_eq!(shown(Vec::new()), (true, [false; 2]));
+    }
 }

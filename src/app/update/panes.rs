@@ -24,16 +24,35 @@ pub(in crate::app) fn step(state: &mut State, step: Step) {
         return state.list.move_by(step.lines(page));
     }
     match state.tab.content() {
-        Content::Overview => {
-            let Some(body) = state.layout().detail.map(|detail| detail.body) else { return };
-            let (page, lines) = (usize::from(body.height), state.overview().map_or(0, |overview| overview.layout(body).lines()));
-            let last = lines.saturating_sub(page);
-            state.details.scroll = state.details.scroll.saturating_add_signed(step.lines(page)).min(last);
-        }
+        Content::Overview => step_overview(state, step),
         Content::Recordings => choose_recording(state, step),
         Content::Recording if state.tab == Tab::Methods && state.is_flame() => state.step_flame(step),
         Content::Recording | Content::List => state.step_view(step),
     }
+}
+
+/// Selects the next finding, and from the last one on scrolls.
+fn step_overview(state: &mut State, step: Step) {
+    let Some(body) = state.layout().detail.map(|detail| detail.body) else { return };
+    let Some(overview) = state.overview() else { return };
+    let layout = overview.layout(body);
+    let (page, lines) = (usize::from(body.height), layout.lines());
+    let kinds: Vec<_> = overview.findings.iter().take(usize::from(layout.findings)).map(|found| found.finding.kind()).collect();
+    let next = overview.selected.checked_add_signed(step.lines(page)).and_then(|next| kinds.get(next));
+    let is_single = matches!(step, Step::By(-1 | 1));
+    match next.filter(|_| is_single && state.details.scroll == 0) {
+        Some(kind) => state.details.finding = Some(*kind),
+        None => state.details.scroll = state.details.scroll.saturating_add_signed(step.lines(page)).min(lines.saturating_sub(page)),
+    }
+}
+
+/// Shows what is behind the selected finding of the overview.
+pub(in crate::app) fn open_finding(state: &mut State) -> Vec<Effect> {
+    let finding = state.overview().and_then(|mut overview| {
+        let at = overview.selected;
+        (at < overview.findings.len()).then(|| overview.findings.swap_remove(at).finding)
+    });
+    finding.map_or_else(Vec::new, |finding| state.follow(&finding))
 }
 
 pub(in crate::app) fn focus_details(state: &mut State) {

@@ -73,7 +73,7 @@ pub(super) fn recording(state: &mut State, recording: Recording) -> Vec<Effect> 
     let (bytes, events, dropped) = (recording.bytes, recording.events, recording.dropped);
     let cpu_file = recording.cpu_file.clone();
     let kernel = recording.kernel.clone().map(|kernel| (kernel.to_string(), Stopwatch(recording.elapsed)));
-    match state.recordings.apply(recording, state.now.elapsed) {
+    match state.recordings.apply(recording, &state.options.thresholds, state.now.elapsed) {
         Change::Nothing => return Vec::new(),
         Change::Numbers if state.pause.is_some() => return Vec::new(),
         Change::Numbers | Change::Phase => {}

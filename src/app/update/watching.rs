@@ -8,12 +8,15 @@ use crate::app::action::attach;
 use crate::app::details::WATCHED;
 use crate::app::toast::Level;
 use crate::app::{AutoWatch, Effect, Row, State, Ticket, Watch};
-use crate::model::{Contact, CpuUse, ProcessKey, RunState, SafeText};
+use crate::model::{Contact, CpuUse, Process, ProcessKey, RunState, SafeText};
 
 /// How long a process that is no longer selected goes on being watched: moving back and forth begins no sessions.
 const LINGER: Duration = Duration::from_secs(5);
 /// Watches that follow the selection at most.
 const FOLLOWING: usize = 3;
+/// Before .NET 9, a session of counters that begins while the program first uses its thread pool can deadlock it
+/// (dotnet/runtime 93175, 105682; fixed by 105548). Programs do so at their start: without a key none is watched before this uptime.
+const SETTLED: Duration = Duration::from_secs(10);
 
 /// Watches the selected process, or no longer.
 pub(in crate::app) fn toggle(state: &mut State) -> Vec<Effect> {
@@ -88,14 +91,24 @@ fn due(state: &State) -> Vec<(ProcessKey, Duration)> {
     match state.options.watch {
         AutoWatch::Never => Vec::new(),
         AutoWatch::Selected => {
-            let at = |key| (state.details.since + WATCHED).max(state.watches.retry_at(key));
-            state.selected().filter(is_due).map(|row| (row.process.key, at(row.process.key))).into_iter().collect()
+            let at = |row: &Row| (state.details.since + WATCHED).max(begins_at(state, row));
+            state.selected().filter(is_due).map(|row| (row.process.key, at(row))).into_iter().collect()
         }
-        AutoWatch::All => {
-            let due = state.list.rows().iter().filter(is_due).map(|row| row.process.key);
-            due.map(|key| (key, state.watches.retry_at(key))).collect()
-        }
+        AutoWatch::All => state.list.rows().iter().filter(is_due).map(|row| (row.process.key, begins_at(state, row))).collect(),
     }
+}
+
+/// From when on a process may be watched without a key: not while it starts, nor too soon after a watch that failed.
+fn begins_at(state: &State, row: &Row) -> Duration {
+    let settles_at = state.now.elapsed + starts_for(state, &row.process);
+    settles_at.max(state.watches.retry_at(row.process.key))
+}
+
+/// For how long a session of counters could still hang a process that starts; zero where its runtime has no such fault.
+fn starts_for(state: &State, process: &Process) -> Duration {
+    let uptime = Duration::from_millis(state.now.unix_ms.saturating_sub(process.started_unix_ms));
+    let is_safe = process.runtime.as_ref().is_some_and(|version| version.major() >= 9);
+    if is_safe { Duration::ZERO } else { SETTLED.saturating_sub(uptime) }
 }
 
 impl State {
@@ -103,6 +116,12 @@ impl State {
     pub(in crate::app) fn is_to_be_watched(&self) -> bool {
         let soon = self.now.elapsed + WATCHED;
         self.list.selected().is_some_and(|selected| due(self).iter().any(|(key, at)| *key == selected && *at <= soon))
+    }
+
+    /// Whether the selected process is watched without a key only once it has run for a while.
+    pub(in crate::app) fn is_watched_later(&self) -> bool {
+        let Some(row) = self.selected() else { return false };
+        !starts_for(self, &row.process).is_zero() && due(self).iter().any(|(key, _)| *key == row.process.key)
     }
 }
 

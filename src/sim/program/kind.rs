@@ -162,11 +162,12 @@ pub(super) fn counter_payload(name: &str, display: &str, unit: &str, mean: f64) 
     payload
 }
 
-/// Sizes of the heap after a collection: `GCHeapStats` version 2.
-pub(super) fn heap_stats(count: u64) -> Vec<u8> {
+/// Sizes of a heap of so many bytes after a collection: `GCHeapStats` version 2.
+pub(super) fn heap_stats(heap: u64) -> Vec<u8> {
     let mut payload = Vec::new();
-    let grown = count % 64 * 500_000;
-    for (size, promoted) in [(256_000, 40_000), (1_200_000, 300_000), (48_000_000 + grown, 9_000_000), (12_000_000, 0)] {
+    let (gen0, gen1, large) = (256_000, 1_200_000, heap / 5);
+    let gen2 = heap.saturating_sub(gen0 + gen1 + large);
+    for (size, promoted) in [(gen0, 40_000), (gen1, 300_000), (gen2, 9_000_000), (large, 0)] {
         payload.put_u64(size);
         payload.put_u64(promoted);
     }

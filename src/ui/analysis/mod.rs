@@ -154,20 +154,22 @@ pub(super) fn warnings(canvas: &mut Canvas<'_>, state: &State, found: &[&Finding
     lines
 }
 
-/// Writes a finding into a line, with its age where that is known.
+/// Writes a finding into a line, with its age where that is known: as much of it as there is room for, what is seen and the first key in any case.
 pub(super) fn draw_finding(canvas: &mut Canvas<'_>, state: &State, finding: &Finding, age: &str, style: Style, area: Rect) {
     let theme = canvas.theme;
+    let mut advice = state.advice(finding);
     let start = [(theme.glyphs.trouble, style), (" ", style), (finding.text.as_str(), style), (age, theme.dim), (": ", theme.dim)];
-    let advice = state.advice(finding);
+    let room = area.width.saturating_sub(start.iter().map(|(text, _)| width(text)).sum());
     let why = [(finding.why, theme.text), (if advice.is_empty() { "" } else { ".  " }, theme.dim)];
-    let advice = [(advice.as_str(), theme.accent)];
+    let needed = |steps: &[String]| steps.iter().map(|step| width(step)).sum::<u16>() + 2 * (steps.len().saturating_sub(1)) as u16;
     // What to press matters more than why.
-    let columns = |pieces: &[(&str, Style)]| pieces.iter().map(|(text, _)| width(text)).sum::<u16>();
-    if advice[0].0.is_empty() || columns(&start) + columns(&why) + columns(&advice) <= area.width {
-        canvas.pieces(area.x, area.y, area.width, &[&start[..], &why, &advice].concat());
-    } else {
-        canvas.pieces(area.x, area.y, area.width, &[&start[..], &advice].concat());
+    let has_why = advice.is_empty() || width(finding.why) + 3 + needed(&advice) <= room;
+    while !has_why && advice.len() > 1 && needed(&advice) > room {
+        advice.pop();
     }
+    let advice = advice.join("; ");
+    let why = if has_why { &why[..] } else { &[] };
+    canvas.pieces(area.x, area.y, area.width, &[&start[..], why, &[(advice.as_str(), theme.accent)]].concat());
 }
 
 /// What is left of an area below some lines.

@@ -121,6 +121,9 @@ pub(super) const ENTRIES: &[Entry] = &[
         }),
     )
     .hint(83),
+    details(Action::Open, &[ENTER], "why", "Show what is behind the selected finding.", OVERVIEW, Ask(panes::open_finding))
+        .hint(86)
+        .when(view_status::finding),
     details(Action::Open, &[ENTER], "open", "Open the tab of the selected cause.", SLOWDOWN, Do(State::open_cause))
         .hint(84)
         .when(view_status::recorded),

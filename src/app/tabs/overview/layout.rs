@@ -101,7 +101,10 @@ impl Overview<'_> {
         let needed = count.div_ceil(columns);
         // Low graphs are better than few.
         let lowest = if room.saturating_sub(1) / LOWEST > 1 { LOWEST } else { LOWEST - 1 };
+        // One graph alone in the last row would leave most of it blank.
+        let is_alone = columns > 1 && needed > 1 && count % columns == 1;
         let (columns, rows, others) = match needed * lowest <= room {
+            true if is_alone => (columns, needed - 1, 1),
             true => (columns, needed, 0),
             false => (most, (room.saturating_sub(1) / lowest).min(needed), 1),
         };

@@ -25,6 +25,8 @@ pub struct Overview<'a> {
     pub row: &'a Row,
     /// The worst first.
     pub findings: Vec<CurrentFinding>,
+    /// Which of them is selected.
+    pub selected: usize,
     /// Whether its counters are known, so that no finding means that none of them is too high.
     pub is_watched: bool,
     /// What keeps figures from being shown, and what to do about it.
@@ -48,9 +50,12 @@ impl State {
         let process = &row.process;
         let watch = self.watches.of(process.key);
         let counters = watch.and_then(|watch| watch.counters.as_deref());
+        const STARTING: (&str, Role) =
+            ("Watched 10 s after its start: a session can hang a program that starts on .NET 8 or older.", Role::Dim);
         const WAITING: (&str, Role) = ("Waiting for the first values of its counters …", Role::Dim);
         let notice = match (process.contact.reason(), watch) {
             (Some(reason), _) => Some((reason.to_owned(), Role::Warning)),
+            (None, None) if self.is_watched_later() => Some((STARTING.0.to_owned(), STARTING.1)),
             (None, None) if self.is_to_be_watched() => Some((WAITING.0.to_owned(), WAITING.1)),
             (None, Some(_)) if counters.is_none() => Some((WAITING.0.to_owned(), WAITING.1)),
             (None, None) if row.gone_at.is_none() && Action::Watch.status(self) == Status::Ready => {
@@ -61,9 +66,12 @@ impl State {
         };
         let elapsed = self.pause.as_ref().map_or(self.now.unix_ms, |pause| pause.since.unix_ms);
         let uptime = Age(std::time::Duration::from_millis(elapsed.saturating_sub(process.started_unix_ms)));
+        let findings = self.findings_of_selected();
+        let selected = findings.iter().position(|found| Some(found.finding.kind()) == self.details.finding).unwrap_or(0);
         Some(Overview {
             row,
-            findings: self.findings_of_selected(),
+            findings,
+            selected,
             is_watched: counters.is_some(),
             notice,
             facts: facts(row, watch.and_then(|watch| watch.cpu), uptime),

@@ -80,3 +80,12 @@ fn an_event_is_copied_with_its_fields_and_stack() {
     assert!(text.starts_with("Microsoft-Windows-DotNETRuntime/ExceptionThrown\nExceptionType: System."), "{text}");
     assert!(text.contains("\nExceptionHRESULT: 0x80131509\n") && text.contains("\n   at Shop.Pricing.Discounts.Apply"), "{text}");
 }
+
+#[test]
+fn events_of_the_sampler_are_shown_where_they_are_asked_for() {
+    let mut app = recorded("8");
+    let kinds = |app: &TestApp| app.state.events().iter().map(|rate| rate.event.comes_of_sampling()).collect::<Vec<_>>();
+    assert!(kinds(&app).len() > 3 && !kinds(&app).contains(&true));
+    app.press("/sample⏎");
+    assert_eq!(kinds(&app), [true]);
+}

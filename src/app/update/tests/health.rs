@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::analysis::{CollectionMarks, CountersSnapshot, GcMark, RequestDurations};
+use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot, GcMark, RequestDurations};
 
 use crate::app::test_app::{TestApp, published};
 use crate::app::{Column, Effect, HealthIssue, Msg, Tab, health_issues};
@@ -130,7 +130,7 @@ fn requests_that_fail_or_take_long_are_found() {
     assert_eq!(issues(0.0, 20.0, [5.0, 5.0, 0.9, 5.0]), [""; 0]);
     // The usual recording has no requests: the profile that has them is named.
     let finding = HealthIssue::FailedRequests.finding(&published(61.0, 4e6, 1.0, 0.0, 0.0), None, &Thresholds::default());
-    assert_eq!(TestApp::populated(120, 40).state.advice(&finding), "T, http: routes");
+    assert_eq!(TestApp::populated(120, 40).state.advice(&finding), ["T, http: routes"]);
 }
 
 #[test]
@@ -225,4 +225,73 @@ fn requests_that_are_sent_and_take_long_are_found() {
     assert_eq!(found(&[slow, None, slow, None]), nothing);
     assert_eq!(found(&[slow, slow, slow, Some(0.2)]), nothing);
     assert_eq!(found(&[&[slow; 3][..], &[None; 15]].concat()), nothing, "long ago");
+}
+
+/// GCs of younger generations promote into gen 2 while a program warms up: only what its own collections leave is growth.
+#[test]
+fn gen_2_grows_where_its_own_collections_leave_more() {
+    let found = |sizes_mb: &[f64], collections: &[f64]| {
+        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+        let histories = [("gen-2-size", 1e6, sizes_mb, 0), ("gen-2-gc-count", 1.0, collections, 2_000_000)];
+        for (name, scale, values, late) in histories {
+            let history = (1..).map(|second| second * 1_000_000_000 + late).zip(values.iter().map(|value| value * scale)).collect();
+            counters.counters.push(CounterSnapshot { name: name.to_owned(), history, ..counters.counters[0].clone() });
+        }
+        let issues = health_issues(&counters, None, &Thresholds::default()).into_iter();
+        issues.map(|issue| issue.finding(&counters, None, &Thresholds::default()).text).collect::<Vec<_>>()
+    };
+    let nothing: [&str; 0] = [];
+    let grows = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0];
+    assert_eq!(found(&grows, &[0.0, 1.0, 1.0, 2.0, 1.0, 1.0]), ["gen 2 grew from 20.0 MB to 60.0 MB in 4.0 s"]);
+    assert_eq!(found(&grows, &[0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), nothing, "promoted by other collections");
+    assert_eq!(found(&[10.0, 20.0, 30.0, 40.0, 35.0, 60.0], &[1.0; 6]), nothing);
+}
+
+/// The worst finding is selected: Enter in the table, and again, shows what is behind it; an arrow selects the next.
+#[test]
+fn a_finding_is_opened_with_enter() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("w");
+    let effects = app.take_effects();
+    let [Effect::Watch { ticket, .. }] = effects[..] else { panic!("{effects:?}") };
+    app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 38.0, 400.0, 0.0), cpu: None });
+    let found = |app: &TestApp| app.state.findings_of_selected().into_iter().map(|found| found.finding.tab).collect::<Vec<_>>();
+    assert_eq!(found(&app), [Tab::Exceptions, Tab::Gc]);
+    app.press("⏎⏎");
+    assert_eq!(app.state.tab, Tab::Exceptions);
+    app.press("1↓⏎");
+    assert_eq!(app.state.tab, Tab::Gc);
+    // The selection stays with the finding, whatever becomes worse.
+    app.press("1");
+    app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 99.0, 51.0, 0.0), cpu: None });
+    assert_eq!(found(&app), [Tab::Gc, Tab::Exceptions]);
+    app.press("↓⏎");
+    assert_eq!(app.state.tab, Tab::Exceptions);
+    app.press("1↑⏎");
+    assert_eq!(app.state.tab, Tab::Gc);
+    // From the last one on, an arrow scrolls.
+    app.press("1↓↓↓");
+    assert!(app.state.details.scroll > 0);
+}
+
+/// A heap that grows is walked, once that is confirmed.
+#[test]
+fn growth_of_the_heap_leads_to_its_types() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("w");
+    let effects = app.take_effects();
+    let [Effect::Watch { ticket, .. }] = effects[..] else { panic!("{effects:?}") };
+    let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+    for (name, scale) in [("gen-2-size", 10e6), ("gen-2-gc-count", 1.0)] {
+        let history = (1..=6).map(|second| (second * 1_000_000_000, second as f64 * scale)).collect();
+        counters.counters.push(CounterSnapshot { name: name.to_owned(), history, ..counters.counters[0].clone() });
+    }
+    app.send(Msg::Watched { ticket, counters: counters.into(), cpu: None });
+    let finding = app.state.findings_of_selected().remove(0).finding;
+    assert!(app.state.advice(&finding)[0].starts_with("M: objects by type"), "{:?}", app.state.advice(&finding));
+    app.take_effects();
+    app.press("⏎⏎");
+    assert!(app.state.tab == Tab::Heap && app.state.overlay.is_some());
+    app.press("y⏎");
+    assert!(matches!(app.take_effects()[..], [Effect::WalkHeap { .. }]));
 }

@@ -3,6 +3,7 @@ use std::time::Duration;
 use crate::app::action::Status;
 use crate::app::test_app::{TestApp, fleet, options, published};
 use crate::app::{AutoWatch, Column, Effect, Msg, Options, Ticket};
+use crate::ipc::RuntimeVersion;
 use crate::model::{Contact, Process, ProcessKey, RunState};
 
 /// Processes of the fleet that can be talked to.
@@ -309,6 +310,35 @@ fn an_automatic_watch_that_failed_begins_again_after_a_while_and_says_so_once() 
     }
     assert_eq!(app.said().len(), said);
     // A key does not wait for it.
+    app.press("w");
+    assert_eq!(watched(&app.take_effects()).len(), 1);
+}
+
+/// Before .NET 9, a session that begins while a program starts can deadlock it.
+#[test]
+fn an_older_runtime_that_starts_is_watched_later() {
+    for (runtime, delay_ms) in [(Some("8.0.33"), 7_000), (None, 7_000), (Some("9.0.7"), 1_000)] {
+        let mut app = TestApp::populated(120, 40);
+        app.state.options.watch = AutoWatch::Selected;
+        let mut young = fleet().into_iter().next().unwrap();
+        (young.key.pid, young.started_unix_ms) = (77, app.now.unix_ms - 3_000);
+        young.runtime = runtime.map(RuntimeVersion::new);
+        app.send(Msg::Processes(vec![young]));
+        let starts = |app: &TestApp| app.state.overview().unwrap().notice.is_some_and(|(text, _)| text.starts_with("Watched 10 s after"));
+        app.wait(delay_ms - 1);
+        assert_eq!((watched(&app.take_effects()).len(), starts(&app)), (0, delay_ms == 7_000), "{runtime:?}");
+        app.wait(1);
+        assert_eq!((watched(&app.take_effects()).len(), starts(&app)), (1, false), "{runtime:?}");
+    }
+}
+
+/// A key is obeyed at once.
+#[test]
+fn a_key_watches_an_older_runtime_that_starts() {
+    let mut app = TestApp::populated(120, 40);
+    let mut young = fleet().into_iter().next().unwrap();
+    (young.key.pid, young.started_unix_ms, young.runtime) = (77, app.now.unix_ms, Some(RuntimeVersion::new("8.0.33")));
+    app.send(Msg::Processes(vec![young]));
     app.press("w");
     assert_eq!(watched(&app.take_effects()).len(), 1);
 }
