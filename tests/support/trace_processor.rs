@@ -58,6 +58,10 @@ pub(crate) struct Counted {
     kinds: Vec<EventKind>,
     clock: TraceHeader,
     pub(crate) lost: u64,
+    /// Gaps by capture thread, when they begin and end, and how many events are missing. A gap begins with the sequence point before it or with the end of
+    /// the thread's gap before it.
+    gaps: Vec<(u64, i64, i64, u64)>,
+    sequence_point: i64,
     /// By process and thread.
     pub(crate) samples: BTreeMap<(u64, u64), u64>,
     pub(crate) exceptions: u64,
@@ -112,6 +116,7 @@ pub(crate) fn read(bytes: &[u8], mut sink: &mut dyn Sink) {
 impl Sink for Counted {
     fn trace(&mut self, header: &TraceHeader) {
         self.clock = *header;
+        self.sequence_point = header.nanoseconds_between(0, header.sync_ticks);
     }
 
     fn metadata(&mut self, metadata: &Metadata) {
@@ -148,11 +153,16 @@ impl Sink for Counted {
 
     fn loss(&mut self, loss: &Loss) {
         self.lost += u64::from(loss.count);
+        let (thread, end) = (loss.capture_thread.thread, self.clock.nanoseconds_between(0, loss.timestamp));
+        let before = self.gaps.iter().filter(|gap| gap.0 == thread).map(|gap| gap.2).max().unwrap_or(0);
+        self.gaps.push((thread, before.max(self.sequence_point).min(end), end, loss.count.into()));
     }
 
     fn thread(&mut self, _thread: &Thread) {}
 
-    fn sequence_point(&mut self, _point: &SequencePoint) {}
+    fn sequence_point(&mut self, point: &SequencePoint) {
+        self.sequence_point = self.clock.nanoseconds_between(0, point.timestamp);
+    }
 }
 
 /// Fails where the trace processor finds something else in a Perfetto trace than what the recording holds that it is made of.
@@ -189,7 +199,6 @@ pub(crate) fn assert_agrees(engine: &Engine, trace: &Path, recording: &Path) {
         "select (select count(*) from slice where category = 'exception') as exceptions,
                 (select count(*) from slice where category = 'lock') as contentions,
                 (select count(*) from slice where category = 'sched') as switches,
-                (select count(*) from slice where category = 'lost') as lost,
                 (select sum(count) from heap_profile_allocation) as allocations,
                 (select min(ts) from perf_sample) as first,
                 (select max(ts) from perf_sample) as last,
@@ -202,7 +211,20 @@ pub(crate) fn assert_agrees(engine: &Engine, trace: &Path, recording: &Path) {
     assert_eq!(number("switches"), counted.switches, "{name}: context switches");
     assert_eq!(number("allocations"), counted.allocations, "{name}: allocations");
     assert_eq!((fact("first"), number("last") as i64), (counted.first, counted.last), "{name}: first and last sample");
-    assert_eq!(number("lost") > 0, counted.lost > 0, "{name}: lost events");
+    let gaps =
+        "select extract_arg(arg_set_id, 'debug.thread') as thread, ts, ts + dur as end, extract_arg(arg_set_id, 'debug.events') as events
+        from slice join track on slice.track_id = track.id where category = 'lost' and track.name like 'Thread %'";
+    let number_of = |row: &Value, column: &str| row[column].as_i64().unwrap();
+    let mut shown: Vec<_> = engine
+        .query(trace, gaps)
+        .iter()
+        .map(|row| (number_of(row, "thread") as u64, number_of(row, "ts"), number_of(row, "end"), number_of(row, "events") as u64))
+        .collect();
+    let mut expected = counted.gaps.clone();
+    shown.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(shown, expected, "{name}: gaps by thread, start, end and lost events");
+    assert_eq!(shown.iter().map(|gap| gap.3).sum::<u64>(), counted.lost, "{name}: lost events");
     if counted.lost == 0 {
         assert_eq!(number("contentions"), counted.contentions, "{name}: waits for locks");
         assert_eq!((number("pauses"), number("pause_ns")), (counted.pauses, counted.pause_ns), "{name}: pauses");

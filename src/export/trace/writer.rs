@@ -158,7 +158,10 @@ pub(super) enum Fact<'a> {
 pub(super) enum Track<'a> {
     /// That of the thread that it happened in.
     Thread,
+    /// That of the capture thread whose events are missing: such gaps of two threads overlap, and slices of one track must not.
     LostEvents,
+    /// What a tracing service did not take.
+    LostPackets,
     GcPauses,
     BackgroundGc,
     ThreadPool,

@@ -149,7 +149,12 @@ impl Tracks {
         let process = event.thread.process;
         match event.track {
             Track::Thread => self.uuid(("thread", event.thread)),
-            Track::LostEvents => self.of_runtime(process, "Lost events", 0, packets),
+            Track::LostEvents => {
+                let lost = self.of_runtime(process, "Lost events", 0, packets);
+                let uuid = self.uuid(("lost", event.thread));
+                self.described(uuid, lost, packets, |descriptor| descriptor.text(track::NAME, &format!("Thread {}", event.thread)))
+            }
+            Track::LostPackets => self.of_runtime(process, "Lost packets", 0, packets),
             Track::GcPauses => self.of_collector(process, "Pauses", 0, packets),
             Track::BackgroundGc => self.of_collector(process, "Background", 1, packets),
             Track::ThreadPool => {
