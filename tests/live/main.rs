@@ -40,6 +40,7 @@ mod numbers;
 mod options;
 mod perf;
 mod perfetto;
+mod perfetto_files;
 mod ports;
 mod ps;
 mod readers;

@@ -67,6 +67,8 @@ pub(super) struct Subject {
     pub(super) runtime: String,
     /// Names of processes, where the stream is of several.
     pub(super) processes: HashMap<u32, String>,
+    /// What distinguishes processes from others of their number; nothing for those that only this stream has.
+    pub(super) incarnations: HashMap<u32, i64>,
 }
 
 impl Subject {
