@@ -4,6 +4,8 @@
 
 #[path = "../support/figures.rs"]
 mod figures;
+#[path = "../support/protobuf.rs"]
+mod protobuf;
 #[path = "../support/reader.rs"]
 mod reader;
 #[path = "../support/mod.rs"]
@@ -41,6 +43,7 @@ mod options;
 mod perf;
 mod perfetto;
 mod perfetto_files;
+mod perfetto_protocol;
 mod ports;
 mod ps;
 mod readers;
