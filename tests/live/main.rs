@@ -10,6 +10,8 @@ mod protobuf;
 mod reader;
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../support/trace_contents.rs"]
+mod trace_contents;
 #[path = "../support/trace_processor.rs"]
 mod trace_processor;
 
@@ -42,6 +44,7 @@ mod numbers;
 mod options;
 mod perf;
 mod perfetto;
+mod perfetto_contents;
 mod perfetto_files;
 mod perfetto_protocol;
 mod ports;

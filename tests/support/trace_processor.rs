@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dn_top::analysis::Live;
+use dn_top::analysis::{Images, Live};
 use dn_top::clr::EventKind;
 use dn_top::nettrace::{Decoder, Event, Limits, Loss, Metadata, SequencePoint, Sink, Thread, TraceHeader};
 use serde_json::Value;
@@ -52,6 +52,17 @@ impl Engine {
     }
 }
 
+/// Fails where Perfetto's published messages do not know a field of a trace. The fields of `left_out`, such as `ftrace_events`, are those of others, and are
+/// not looked into.
+pub(crate) fn assert_known_fields(trace: &Path, left_out: &[&str]) {
+    let Some(schema) = crate::support::cache("perfetto-schema", "perfetto") else { return };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/perfetto_schema.py");
+    let output = Command::new("python3").arg(script).arg(trace).args(left_out).env("PYTHONPATH", &schema).output().unwrap();
+    let (said, name) = (String::from_utf8_lossy(&output.stdout).into_owned(), trace.display());
+    assert!(output.status.success() && said.ends_with(" packets\n"), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(!said.contains("unknown") && !said.starts_with("0 "), "{name}: {said}");
+}
+
 /// What a recording holds, counted event by event.
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
@@ -73,8 +84,9 @@ pub(crate) struct Counted {
     pub(crate) last: i64,
     pub(crate) pauses: u64,
     pub(crate) pause_ns: u64,
-    /// Some samples: when, of which thread, addresses leaf first, and whether it was in native code.
-    some: Vec<(i64, u64, Vec<u64>, bool)>,
+    /// Some samples: when, of which thread and process, addresses leaf first, and whether it was in native code.
+    some: Vec<(i64, u64, u32, Vec<u64>, bool)>,
+    images: Images,
     /// The same with names for addresses, root first.
     stacks: BTreeMap<(i64, u64), Vec<String>>,
 }
@@ -89,13 +101,16 @@ impl Counted {
         read(&bytes, &mut counted);
         let mut live = Live::default();
         read(&bytes, &mut live);
-        for (at, thread, addresses, is_native) in &counted.some {
+        for (at, thread, process, addresses, is_native) in &counted.some {
             let symbols = live.symbols();
             let frames = addresses.iter().enumerate().map(|(depth, address)| address - u64::from(depth > 0)).rev();
             let names = frames.map(|address| match symbols.find(address) {
                 Some(method) if symbols.is_stub(method) => String::new(),
                 Some(method) => format!("{}{}", symbols.full_name(method), symbols.parameters(method)),
-                None => format!("{address:#x}"),
+                None => match counted.images.find(*process, address) {
+                    Some(place) => counted.images.function(place),
+                    None => format!("{address:#x}"),
+                },
             });
             let native = is_native.then(|| "(native code)".to_owned());
             counted.stacks.insert((*at, *thread), names.filter(|name| !name.is_empty()).chain(native).collect());
@@ -103,6 +118,13 @@ impl Counted {
         let pauses = live.snapshot(live.end()).gc.pauses;
         (counted.pauses, counted.pause_ns) = (pauses.count, pauses.total_ns);
         counted
+    }
+}
+
+impl Counted {
+    /// Stacks of some samples by moment and thread: names, root first.
+    pub(crate) fn stacks(&self) -> &BTreeMap<(i64, u64), Vec<String>> {
+        &self.stacks
     }
 }
 
@@ -124,7 +146,11 @@ impl Sink for Counted {
     }
 
     fn event(&mut self, event: &Event<'_>) {
-        match self.kinds[event.metadata.index as usize] {
+        let kind = self.kinds[event.metadata.index as usize];
+        match kind {
+            EventKind::ProcessName | EventKind::ProcessMapping | EventKind::ProcessSymbol => {
+                self.images.feed(kind, event);
+            }
             EventKind::ThreadSample | EventKind::CpuSample => {
                 let thread = event.thread();
                 let process = if thread.process == 0 { self.clock.process_id } else { thread.process };
@@ -135,10 +161,11 @@ impl Sink for Counted {
                 self.first = Some(self.first.map_or(at, |first| first.min(at)));
                 self.last = self.last.max(at);
                 let number = self.samples.values().sum::<u64>();
-                if thread.process == 0 && number % EACH == 1 {
+                if number % EACH == 1 {
                     let addresses = event.stack().into_iter().flat_map(|stack| stack.frames()).collect();
                     // 2 is managed code.
-                    self.some.push((at, tid, addresses, event.payload.first() != Some(&2)));
+                    let is_native = kind == EventKind::ThreadSample && event.payload.first() != Some(&2);
+                    self.some.push((at, tid, thread.process, addresses, is_native));
                 }
             }
             EventKind::ExceptionThrown => self.exceptions += 1,
