@@ -10,6 +10,8 @@ mod protobuf;
 mod readers;
 #[path = "support/mod.rs"]
 mod support;
+#[path = "support/trace_contents.rs"]
+mod trace_contents;
 #[path = "support/trace_processor.rs"]
 mod trace_processor;
 #[path = "support/v6.rs"]
@@ -24,6 +26,7 @@ use std::path::{Path, PathBuf};
 
 use protobuf::{Value, all, field, varint};
 use support::{Invocation, Output, folder};
+use trace_contents::{assert_calls, assert_contents};
 use trace_processor::{Engine, assert_agrees};
 
 const CAPTURES: [&str; 4] = ["net31-heavy", "net9-heavy-drops", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"];
@@ -167,6 +170,7 @@ fn perfettos_own_trace_processor_finds_what_the_recording_holds() {
         captures.sort();
         captures.dedup();
     }
+    let mut background = 0;
     for file in captures {
         let written = |format: &str, more: &[&str]| {
             let path = file.with_extension(format!("{format}{}.trace", more.concat()));
@@ -175,6 +179,11 @@ fn perfettos_own_trace_processor_finds_what_the_recording_holds() {
         };
         let trace = written("perfetto", &[]);
         assert_agrees(&engine, &trace, &file);
+        background += assert_contents(&engine, &trace, &file)["background GC"];
+        let calls = assert_calls(&engine, &written("perfetto", &["--slices"]), &file);
+        // Some have no samples; those of the last are of native code, too.
+        let has_samples = ["net31-heavy.nettrace", "v6-record-trace-oncpu-offcpu.nettrace"].iter().any(|name| file.ends_with(name));
+        assert!(calls == 10 || !has_samples, "{}: {calls}", file.display());
         for trace in [written("chromium", &[]), written("perfetto", &["--slices", "--flows"])] {
             engine.assert_right(&trace, "");
         }
@@ -183,6 +192,7 @@ fn perfettos_own_trace_processor_finds_what_the_recording_holds() {
             oldest.assert_right(&trace, "unknown_extension_fields");
         }
     }
+    assert!(background > 0, "no capture has a background collection");
 }
 
 #[test]

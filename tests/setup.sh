@@ -17,7 +17,7 @@
 #   trace-processor/         Perfetto's trace processor 55.3 as WebAssembly: node tests/tools/trace_processor.mjs FOLDER TRACE SQL..
 #   perfetto-52/             the same of version 52.0, the oldest that is supported
 #   perfetto-schema/         Perfetto's published messages of version 59 as Python classes: PYTHONPATH=FOLDER python3 tests/tools/perfetto_schema.py TRACE
-#   speedscope/              the page of speedscope 1.25.0, for Debian's chromium
+#   speedscope/              the page of speedscope 1.25.0, for Debian's chromium, which is installed where that is possible
 #   pprof/                   the pprof program of Go 1.19, where Debian has it: pprof/pprof -top FILE
 #   perfetto-56.0/           Debian's Perfetto service, with the libraries that it needs: bin/traced, bin/traced_probes, bin/perfetto
 #   programs/                the programs of tests/programs, compiled: net31/NAME.dll, net8/NAME.dll, net9/NAME.dll, net10/NAME.dll;
@@ -40,6 +40,7 @@ give_up() { say "$*"; exit 1; }
 declare -A packages=(
   [cc]="gcc libc6-dev" [/etc/ssl/certs/ca-certificates.crt]=ca-certificates [flock]=util-linux [unshare]=util-linux
   [perf]=linux-perf [python3]=python3 [pip]=python3-pip [npm]=npm [node]=nodejs [mcs]=mono-mcs [xz]=xz-utils
+  [chromium]=chromium
 )
 is_there() {
   case $1 in
@@ -307,6 +308,8 @@ assemble trace-processor
 assemble perfetto-52
 assemble perfetto-schema
 assemble speedscope
+# The page of speedscope is looked at in it, where apt-get can install it.
+if ((!EUID)) && apt-cache show chromium >/dev/null 2>&1; then install chromium; fi
 # The comparison with perf is skipped where it cannot be had.
 if ((!EUID)) && apt-cache show linux-perf >/dev/null 2>&1; then install perf; fi
 if apt-cache show golang-1.19-go=1.19.8-2 >/dev/null 2>&1; then assemble pprof; fi

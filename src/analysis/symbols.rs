@@ -248,6 +248,11 @@ impl Symbols {
         self.body(address).map(|body| body.method)
     }
 
+    /// First addresses of all code, in their order.
+    pub fn starts(&self) -> impl Iterator<Item = u64> {
+        self.bodies.keys().copied()
+    }
+
     /// Where the code is that an address is in: its first address and its size in bytes.
     pub fn code_at(&self, address: u64) -> Option<(u64, u32)> {
         self.bodies

@@ -71,10 +71,16 @@ impl Tracked {
         matches!(self.value.phase, Phase::Starting | Phase::Recording)
     }
 
-    /// The file that its stream is in, and whether it still grows. `None` without a file, before the first byte, and for a Perfetto trace, which has no stream.
+    /// Whether a flight recorder goes on: what it keeps is in segments, and its file is empty until it is saved.
+    pub fn is_unsaved(&self) -> bool {
+        self.is_active() && self.value.kept.is_some()
+    }
+
+    /// The file that its stream is in, and whether it still grows. `None` without a file, before the first byte, for a flight recorder that is not saved, and
+    /// for a Perfetto trace, which has no stream.
     pub fn written(&self) -> Option<(PathBuf, bool)> {
         let Recording { file, phase, bytes, scheduling, .. } = &self.value;
-        if scheduling.is_some() {
+        if scheduling.is_some() || self.is_unsaved() {
             return None;
         }
         if let Phase::Done(outcome) = phase {

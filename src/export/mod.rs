@@ -12,4 +12,4 @@ mod trace;
 pub use cpu_trace::CpuTrace;
 pub use gcdump::{DumpError, Facts, GraphError, HeapDump};
 pub use graph::HeapGraph;
-pub use trace::{Batch, Export, Joined, LiveProcess, LiveTrace, Options, Overview, Part, Samples, Scratch, notices};
+pub use trace::{Batch, Export, Joined, LiveProcess, LiveTrace, Options, Overview, Part, Processes, Samples, Scratch, notices};

@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::cpu_beside::{CpuBeside, SampleReader};
 use super::output::{OutputError, OutputFile};
 use super::recorded::{Pass, ReadError, Recorded};
-use crate::export::{Export, Joined, Options, Overview, Part};
+use crate::export::{Export, Joined, Options, Overview, Part, Processes};
 use crate::model::TraceFormat;
 
 /// How far apart the starts of the machine may be that two recordings tell, milliseconds: the calendar is adjusted now and then.
@@ -208,10 +208,11 @@ fn write(
     out: &mut dyn Write,
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<io::Result<Vec<Exported>>, ExportError> {
-    let mut passes = Vec::new();
+    let (mut passes, mut processes) = (Vec::new(), Processes::default());
     let mut before: u64 = recordings.iter().map(|recording| recording.bytes).sum();
     let go_on = RefCell::new(go_on);
-    for (number, Recording { source: Source { path, mut recorded, part, mut beside }, overview, bytes }) in (0..).zip(recordings) {
+    for (number, Recording { source: Source { path, mut recorded, part, mut beside }, mut overview, bytes }) in (0..).zip(recordings) {
+        processes.add(&mut overview);
         let scratch = tempfile::tempfile().map_err(ExportError::Scratch)?;
         let options = Options { number, part, ..options.clone() };
         let (failed, is_wanted, done) = (Cell::new(false), Cell::new(true), Cell::new(before));

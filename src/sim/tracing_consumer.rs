@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
@@ -48,6 +49,8 @@ pub enum ConsumerFault {
     Silent,
     /// It answers that it did not do it.
     Refuses,
+    /// It announces one more reply with each.
+    Endless,
 }
 
 /// What the port was sent.
@@ -158,6 +161,10 @@ impl Consumer {
             Some((_, ConsumerFault::Closes)) => return Err(io::ErrorKind::ConnectionAborted.into()),
             Some((_, ConsumerFault::Silent)) => return Ok(()),
             Some((_, ConsumerFault::Refuses)) => return self.reply(request, false, false, Vec::new()).await,
+            Some((_, ConsumerFault::Endless)) => loop {
+                self.reply(request, true, true, Vec::new()).await?;
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            },
         }
         match name {
             "QueryServiceState" => {

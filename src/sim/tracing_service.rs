@@ -58,6 +58,8 @@ pub enum TracingFault {
     Silent,
     /// It reads nothing more once a recording has begun.
     StopsReading,
+    /// It answers no commit once a recording has begun.
+    StopsAnswering,
     KeepsChunks,
     /// It writes into the memory all the time.
     Scribbles,
@@ -247,7 +249,12 @@ impl Producer<'_> {
                 Message::new(&mut reply).uint(3, 1);
                 return self.reply(frame.request, in_order, false, reply, &[]).await;
             }
-            "CommitData" => self.commit(&arguments),
+            "CommitData" => {
+                self.commit(&arguments);
+                if self.behaviour.fault == TracingFault::StopsAnswering && !self.seen.borrow().started.is_empty() {
+                    return Ok(());
+                }
+            }
             "NotifyDataSourceStarted" => self.seen.send_modify(|seen| seen.started.extend(number())),
             "NotifyDataSourceStopped" => self.seen.send_modify(|seen| seen.stopped.extend(number())),
             _ => {}

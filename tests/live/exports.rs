@@ -11,7 +11,8 @@ use dn_top::session::{Recorded, read_trace};
 use serde_json::json;
 
 use crate::support::{Invocation, folder, runtimes};
-use crate::trace_processor::{Engine, assert_agrees};
+use crate::trace_contents::assert_contents;
+use crate::trace_processor::{Engine, assert_agrees, assert_known_fields};
 
 /// Everything that is drawn: samples, collections, allocations, exceptions, waits, compilation, loading.
 const RECORD: [&str; 8] =
@@ -35,6 +36,7 @@ fn a_trace_holds_what_its_recording_holds() {
         let trace = file.with_extension("perfetto-trace");
         done(&["export", file.to_str().unwrap(), "--format", "perfetto", "--flows"]);
         assert_agrees(&engine, &trace, &file);
+        assert_contents(&engine, &trace, &file);
         let main =
             engine.query(&trace, "select thread.name as name, pid from thread join process using (upid) where tid = pid and pid > 0");
         assert_eq!((main[0]["name"].as_str(), main[0]["pid"].as_u64()), (Some(".NET Main"), Some(program.pid().into())), "{runtime}");
@@ -139,6 +141,7 @@ fn a_heap_in_perfetto_is_that_of_the_walk() {
         let (pid, path) = (program.pid().to_string(), file.to_str().unwrap());
         let heap = Invocation::new(["heap", &pid, "--yes", "--json", "-n", "1000", "-o", path]).run().json();
         engine.assert_right(&file, "");
+        assert_known_fields(&file, &[]);
         let all = engine.query(&file, "select count(*) as objects, sum(self_size) as bytes from heap_graph_object");
         assert_eq!((&all[0]["objects"], &all[0]["bytes"]), (&heap["objects"], &heap["bytes"]), "{runtime}");
         let types = "select c.name as name, count(*) as objects, sum(o.self_size) as bytes

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::support::runtimes;
 use crate::support::screen::{BACK_TAB, ENTER, RIGHT};
 use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll};
+use crate::trace_processor::assert_known_fields;
 use crate::tracing_service::{EXCEPTIONS, NAMED_SAMPLES, Traced, each, on_sockets};
 
 fn trace(traced: &Traced, program: &Program, file: &Path, arguments: &[&str]) -> Running {
@@ -61,6 +62,7 @@ fn scheduling_and_events_are_in_one_file() {
         assert_eq!((&said["complete"], &said["kernel"]["recorded"], &said["dropped"]), (&true.into(), &true.into(), &0.into()), "{said}");
         assert_eq!(said["bytes"].as_u64().unwrap(), file.metadata().unwrap().len());
         traced.assert_no_errors(&file);
+        assert_known_fields(&file, &["ftrace_events"]);
         traced.assert_pauses_and_exceptions(&file, pid, true);
         assert!(traced.number(&file, "select count(*) n from sched") > 100.0);
         assert_eq!(sessions(&traced), 0);

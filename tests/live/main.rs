@@ -4,10 +4,14 @@
 
 #[path = "../support/figures.rs"]
 mod figures;
+#[path = "../support/protobuf.rs"]
+mod protobuf;
 #[path = "../support/reader.rs"]
 mod reader;
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../support/trace_contents.rs"]
+mod trace_contents;
 #[path = "../support/trace_processor.rs"]
 mod trace_processor;
 
@@ -40,6 +44,9 @@ mod numbers;
 mod options;
 mod perf;
 mod perfetto;
+mod perfetto_contents;
+mod perfetto_files;
+mod perfetto_protocol;
 mod ports;
 mod ps;
 mod readers;

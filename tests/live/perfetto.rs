@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::support::runtimes;
 use crate::support::screen::{ENTER, ESC};
 use crate::support::{PATIENCE, Program, Running, Signal, poll, send};
+use crate::trace_processor::assert_known_fields;
 use crate::tracing_service::{EXCEPTIONS, NAMED_SAMPLES, Traced, began, buffer, each, ended, sockets, source};
 
 #[test]
@@ -51,6 +52,7 @@ fn kernel_and_runtime_are_in_one_trace() {
         program.carry_out("spend 500");
         traced.finish(recording, &file);
         assert!(traced.number(&file, NAMED_SAMPLES) > 20.0, "methods have no names");
+        assert_known_fields(&file, &[]);
         drop(running);
     });
 }

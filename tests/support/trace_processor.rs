@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dn_top::analysis::Live;
+use dn_top::analysis::{Images, Live};
 use dn_top::clr::EventKind;
 use dn_top::nettrace::{Decoder, Event, Limits, Loss, Metadata, SequencePoint, Sink, Thread, TraceHeader};
 use serde_json::Value;
@@ -52,12 +52,27 @@ impl Engine {
     }
 }
 
+/// Fails where Perfetto's published messages do not know a field of a trace. The fields of `left_out`, such as `ftrace_events`, are those of others, and are
+/// not looked into.
+pub(crate) fn assert_known_fields(trace: &Path, left_out: &[&str]) {
+    let Some(schema) = crate::support::cache("perfetto-schema", "perfetto") else { return };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/perfetto_schema.py");
+    let output = Command::new("python3").arg(script).arg(trace).args(left_out).env("PYTHONPATH", &schema).output().unwrap();
+    let (said, name) = (String::from_utf8_lossy(&output.stdout).into_owned(), trace.display());
+    assert!(output.status.success() && said.ends_with(" packets\n"), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(!said.contains("unknown") && !said.starts_with("0 "), "{name}: {said}");
+}
+
 /// What a recording holds, counted event by event.
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
     kinds: Vec<EventKind>,
     clock: TraceHeader,
     pub(crate) lost: u64,
+    /// Gaps by capture thread, when they begin and end, and how many events are missing. A gap begins with the sequence point before it or with the end of
+    /// the thread's gap before it.
+    gaps: Vec<(u64, i64, i64, u64)>,
+    sequence_point: i64,
     /// By process and thread.
     pub(crate) samples: BTreeMap<(u64, u64), u64>,
     pub(crate) exceptions: u64,
@@ -69,8 +84,9 @@ pub(crate) struct Counted {
     pub(crate) last: i64,
     pub(crate) pauses: u64,
     pub(crate) pause_ns: u64,
-    /// Some samples: when, of which thread, addresses leaf first, and whether it was in native code.
-    some: Vec<(i64, u64, Vec<u64>, bool)>,
+    /// Some samples: when, of which thread and process, addresses leaf first, and whether it was in native code.
+    some: Vec<(i64, u64, u32, Vec<u64>, bool)>,
+    images: Images,
     /// The same with names for addresses, root first.
     stacks: BTreeMap<(i64, u64), Vec<String>>,
 }
@@ -85,13 +101,16 @@ impl Counted {
         read(&bytes, &mut counted);
         let mut live = Live::default();
         read(&bytes, &mut live);
-        for (at, thread, addresses, is_native) in &counted.some {
+        for (at, thread, process, addresses, is_native) in &counted.some {
             let symbols = live.symbols();
             let frames = addresses.iter().enumerate().map(|(depth, address)| address - u64::from(depth > 0)).rev();
             let names = frames.map(|address| match symbols.find(address) {
                 Some(method) if symbols.is_stub(method) => String::new(),
                 Some(method) => format!("{}{}", symbols.full_name(method), symbols.parameters(method)),
-                None => format!("{address:#x}"),
+                None => match counted.images.find(*process, address) {
+                    Some(place) => counted.images.function(place),
+                    None => format!("{address:#x}"),
+                },
             });
             let native = is_native.then(|| "(native code)".to_owned());
             counted.stacks.insert((*at, *thread), names.filter(|name| !name.is_empty()).chain(native).collect());
@@ -99,6 +118,13 @@ impl Counted {
         let pauses = live.snapshot(live.end()).gc.pauses;
         (counted.pauses, counted.pause_ns) = (pauses.count, pauses.total_ns);
         counted
+    }
+}
+
+impl Counted {
+    /// Stacks of some samples by moment and thread: names, root first.
+    pub(crate) fn stacks(&self) -> &BTreeMap<(i64, u64), Vec<String>> {
+        &self.stacks
     }
 }
 
@@ -112,6 +138,7 @@ pub(crate) fn read(bytes: &[u8], mut sink: &mut dyn Sink) {
 impl Sink for Counted {
     fn trace(&mut self, header: &TraceHeader) {
         self.clock = *header;
+        self.sequence_point = header.nanoseconds_between(0, header.sync_ticks);
     }
 
     fn metadata(&mut self, metadata: &Metadata) {
@@ -119,7 +146,11 @@ impl Sink for Counted {
     }
 
     fn event(&mut self, event: &Event<'_>) {
-        match self.kinds[event.metadata.index as usize] {
+        let kind = self.kinds[event.metadata.index as usize];
+        match kind {
+            EventKind::ProcessName | EventKind::ProcessMapping | EventKind::ProcessSymbol => {
+                self.images.feed(kind, event);
+            }
             EventKind::ThreadSample | EventKind::CpuSample => {
                 let thread = event.thread();
                 let process = if thread.process == 0 { self.clock.process_id } else { thread.process };
@@ -130,10 +161,11 @@ impl Sink for Counted {
                 self.first = Some(self.first.map_or(at, |first| first.min(at)));
                 self.last = self.last.max(at);
                 let number = self.samples.values().sum::<u64>();
-                if thread.process == 0 && number % EACH == 1 {
+                if number % EACH == 1 {
                     let addresses = event.stack().into_iter().flat_map(|stack| stack.frames()).collect();
                     // 2 is managed code.
-                    self.some.push((at, tid, addresses, event.payload.first() != Some(&2)));
+                    let is_native = kind == EventKind::ThreadSample && event.payload.first() != Some(&2);
+                    self.some.push((at, tid, thread.process, addresses, is_native));
                 }
             }
             EventKind::ExceptionThrown => self.exceptions += 1,
@@ -148,11 +180,16 @@ impl Sink for Counted {
 
     fn loss(&mut self, loss: &Loss) {
         self.lost += u64::from(loss.count);
+        let (thread, end) = (loss.capture_thread.thread, self.clock.nanoseconds_between(0, loss.timestamp));
+        let before = self.gaps.iter().filter(|gap| gap.0 == thread).map(|gap| gap.2).max().unwrap_or(0);
+        self.gaps.push((thread, before.max(self.sequence_point).min(end), end, loss.count.into()));
     }
 
     fn thread(&mut self, _thread: &Thread) {}
 
-    fn sequence_point(&mut self, _point: &SequencePoint) {}
+    fn sequence_point(&mut self, point: &SequencePoint) {
+        self.sequence_point = self.clock.nanoseconds_between(0, point.timestamp);
+    }
 }
 
 /// Fails where the trace processor finds something else in a Perfetto trace than what the recording holds that it is made of.
@@ -189,7 +226,6 @@ pub(crate) fn assert_agrees(engine: &Engine, trace: &Path, recording: &Path) {
         "select (select count(*) from slice where category = 'exception') as exceptions,
                 (select count(*) from slice where category = 'lock') as contentions,
                 (select count(*) from slice where category = 'sched') as switches,
-                (select count(*) from slice where category = 'lost') as lost,
                 (select sum(count) from heap_profile_allocation) as allocations,
                 (select min(ts) from perf_sample) as first,
                 (select max(ts) from perf_sample) as last,
@@ -202,7 +238,20 @@ pub(crate) fn assert_agrees(engine: &Engine, trace: &Path, recording: &Path) {
     assert_eq!(number("switches"), counted.switches, "{name}: context switches");
     assert_eq!(number("allocations"), counted.allocations, "{name}: allocations");
     assert_eq!((fact("first"), number("last") as i64), (counted.first, counted.last), "{name}: first and last sample");
-    assert_eq!(number("lost") > 0, counted.lost > 0, "{name}: lost events");
+    let gaps =
+        "select extract_arg(arg_set_id, 'debug.thread') as thread, ts, ts + dur as end, extract_arg(arg_set_id, 'debug.events') as events
+        from slice join track on slice.track_id = track.id where category = 'lost' and track.name like 'Thread %'";
+    let number_of = |row: &Value, column: &str| row[column].as_i64().unwrap();
+    let mut shown: Vec<_> = engine
+        .query(trace, gaps)
+        .iter()
+        .map(|row| (number_of(row, "thread") as u64, number_of(row, "ts"), number_of(row, "end"), number_of(row, "events") as u64))
+        .collect();
+    let mut expected = counted.gaps.clone();
+    shown.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(shown, expected, "{name}: gaps by thread, start, end and lost events");
+    assert_eq!(shown.iter().map(|gap| gap.3).sum::<u64>(), counted.lost, "{name}: lost events");
     if counted.lost == 0 {
         assert_eq!(number("contentions"), counted.contentions, "{name}: waits for locks");
         assert_eq!((number("pauses"), number("pause_ns")), (counted.pauses, counted.pause_ns), "{name}: pauses");

@@ -5,7 +5,7 @@ use crate::app::dialog::{Change, Overlay};
 use crate::app::heaps::ProcessHeap;
 use crate::app::list::Row;
 use crate::app::toast::Level;
-use crate::app::{RowKind, Shape, State};
+use crate::app::{RowKind, Shape, State, Tracked};
 use crate::ipc::CommandCode;
 use crate::model::{Capability, Contact, FileKind, NativeAotGap, Process, RunState};
 
@@ -178,6 +178,9 @@ pub(super) fn abandon(state: &State) -> Status {
 pub(super) fn export(state: &State) -> Status {
     if state.row_kind() == RowKind::File(FileKind::Heap) {
         return refused(HEAP);
+    }
+    if state.open_file().is_none() && state.shown_recording().is_some_and(Tracked::is_unsaved) {
+        return refused(format!("A flight recording has no file before it is saved: save it first ({}).", state.key(Action::Save)));
     }
     let is_there = state.open_file().is_some() || state.shown_recording().is_some_and(|tracked| tracked.written().is_some());
     if is_there { Status::Ready } else { refused(format!("No recording to export: start one with {}.", state.key(Action::Trace))) }

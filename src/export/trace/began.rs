@@ -16,6 +16,8 @@ use super::writer::{Counter, Fact, Track, TrackEvent};
 
 /// Most of a kind that go on at the same time. What begins then is not shown.
 const OPEN: usize = 4096;
+/// Most compilations that go on in a thread at the same time, as in the analysis of compilation.
+const NESTED: usize = 32;
 
 /// What has begun and not ended.
 #[derive(Debug, Default)]
@@ -26,7 +28,8 @@ pub(super) struct Began {
     paused: HashMap<u32, i64>,
     background: HashMap<(u32, u32), Background>,
     waits: HashMap<ThreadId, Wait>,
-    compilations: HashMap<ThreadId, Compilation>,
+    /// Innermost last: what a method needs can be compiled while it is.
+    compilations: HashMap<ThreadId, Vec<Compilation>>,
     activities: Activities,
     text: String,
 }
@@ -133,12 +136,21 @@ impl Began {
                 set(&mut self.text, namespace, 500);
                 let mut full = format!("JIT {}.", self.text);
                 full.extend(name.chars().take(500));
-                open(&mut self.compilations, thread, Compilation { since: at, method, il_size, name: full });
+                if self.compilations.len() < OPEN || self.compilations.contains_key(&thread) {
+                    let nested = self.compilations.entry(thread).or_default();
+                    if nested.len() >= NESTED {
+                        nested.clear();
+                    }
+                    nested.push(Compilation { since: at, method, il_size, name: full });
+                }
             }
             Kind::MethodLoad | Kind::MethodLoadVerbose => {
                 let body: MethodBody = read(event, pointer_size)?;
-                if let Some(compilation) = self.compilations.remove(&thread).filter(|compilation| compilation.method == body.method) {
-                    compilation.show(thread, &body, at, output);
+                if let Some(nested) = self.compilations.get_mut(&thread)
+                    && let Some(depth) = nested.iter().rposition(|compilation| compilation.method == body.method)
+                {
+                    // What began later on this thread and did not end never will.
+                    nested.drain(depth..).take(1).for_each(|compilation| compilation.show(thread, &body, at, output));
                 }
             }
             Kind::ActivityStart | Kind::ActivityStop | Kind::ActivityFailure | Kind::ActivityDetail => {

@@ -82,7 +82,8 @@ impl<W: Write> Chromium<W> {
             Track::Thread if matches!(thread.life, 0 | u32::MAX) => return Ok((pid, thread.thread)),
             // Another thread had its number before.
             Track::Thread => format!("Thread {thread}"),
-            Track::LostEvents => "Lost events".to_owned(),
+            Track::LostEvents => format!("Lost events of thread {thread}"),
+            Track::LostPackets => "Lost packets".to_owned(),
             Track::GcPauses => "GC pauses".to_owned(),
             Track::BackgroundGc => "Background GC".to_owned(),
             Track::ThreadPool => "Thread pool".to_owned(),

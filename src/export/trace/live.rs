@@ -122,7 +122,7 @@ impl Sink for LiveTrace {
         let LiveProcess { pid, started, name, command_line, runtime } = self.process.clone();
         // In its own namespace the process may have another number.
         let header = TraceHeader { process_id: pid, ..*header };
-        let subject = Subject { header, command_line, runtime, processes: Default::default() };
+        let subject = Subject { header, command_line, runtime, ..Subject::default() };
         let writer = Perfetto::live(self.packets.clone(), subject, started as i64, &name);
         let stacks = Stacks::new(Symbols::default(), Images::default());
         let mut walk = Walk::new(Output::new(Box::new(writer), stacks, Part::default(), pid), false, false);

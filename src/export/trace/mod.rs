@@ -8,6 +8,7 @@ mod began;
 mod chromium;
 mod csv;
 mod folded;
+mod identity;
 mod joined;
 mod json;
 mod live;
@@ -39,6 +40,7 @@ use speedscope::Speedscope;
 use walk::Walk;
 use writer::Writer;
 
+pub use identity::Processes;
 pub use joined::{Batch, Joined, Samples};
 pub use live::{LiveProcess, LiveTrace, notices};
 pub use output::Part;

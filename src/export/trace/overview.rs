@@ -1,5 +1,7 @@
 //! The first look at a recording: the names of its methods, and what it is of.
 
+use foldhash::HashMap;
+
 use crate::analysis::{Images, Live};
 use crate::clr::EventKind;
 use crate::clr::payload::{Fields, Payload, ProcessInfo, RuntimeInformation};
@@ -31,6 +33,26 @@ impl Overview {
     /// What the stream has in common.
     pub fn header(&self) -> &TraceHeader {
         &self.subject.header
+    }
+
+    /// The processes that the stream names, where it is of several.
+    pub(super) fn process_ids(&self) -> impl Iterator<Item = u32> {
+        self.images.process_names().map(|(pid, _)| pid)
+    }
+
+    /// First addresses of the methods that are known, in their order.
+    pub(super) fn method_starts(&self) -> impl Iterator<Item = u64> {
+        self.symbols.symbols().starts()
+    }
+
+    /// The command line of the process, empty where it is not known.
+    pub(super) fn command_line(&self) -> &str {
+        &self.subject.command_line
+    }
+
+    /// Sets by what processes are distinguished from others of their number.
+    pub(super) fn set_incarnations(&mut self, incarnations: HashMap<u32, i64>) {
+        self.subject.incarnations = incarnations;
     }
 
     /// Whether there are samples of the kernel.

@@ -7,7 +7,8 @@ use std::io::{self, Cursor, Write};
 use proptest::prelude::*;
 
 use super::*;
-use crate::nettrace::{Decoder, Event, Limits, Loss, ThreadId, TraceHeader};
+use crate::nettrace::{Decoder, Encoder, Event, Limits, Loss, NewEvent, ThreadId, TraceHeader};
+use crate::wire::Put;
 
 /// Exports a stream, and gives what was written.
 fn export(bytes: &[u8], format: TraceFormat) -> Vec<u8> {
@@ -53,6 +54,40 @@ fn what_holds_nothing_is_exported_as_nothing() {
             TraceFormat::Perfetto | TraceFormat::Pprof | TraceFormat::Nettrace => assert!(!out.is_empty()),
         }
     }
+}
+
+/// What a method needs is compiled while it is: both are shown, the inner one within the outer.
+#[test]
+fn compilations_within_each_other_are_both_shown() {
+    let mut encoder = Encoder::new(TraceHeader { process_id: 7, ..TraceHeader::default() });
+    let mut kind = |event_id| {
+        let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
+        encoder.metadata(&Metadata { provider, event_id, version: 1, ..Metadata::default() })
+    };
+    let (begin, end) = (kind(145), kind(143));
+    let payload = |method: u64, numbers: &[u32]| {
+        let mut payload = Vec::new();
+        [method, 1].iter().for_each(|number| payload.put_u64(*number));
+        numbers.iter().for_each(|number| payload.put_u32(*number));
+        // Namespace, name, signature.
+        for text in ["T", if method == 1 { "Outer" } else { "Inner" }, "void  ()"] {
+            text.encode_utf16().chain([0]).for_each(|unit| payload.put_u16(unit));
+        }
+        payload.put_u16(0);
+        payload
+    };
+    let (began, ended) = (|method| payload(method, &[1, 10]), |method: u32| payload(method.into(), &[0x1000 * method, 0, 16, 1, 1]));
+    // The third never ends.
+    for (timestamp, (metadata, payload)) in
+        (1000..).step_by(1000).zip([(begin, began(1)), (begin, began(2)), (end, ended(2)), (begin, began(3)), (end, ended(1))])
+    {
+        encoder.event(&NewEvent { metadata, timestamp, thread: 70, capture_thread: 70, payload: &payload, ..NewEvent::default() });
+    }
+    encoder.end();
+    let json: serde_json::Value = serde_json::from_slice(&export(&encoder.take(), TraceFormat::Chromium)).unwrap();
+    let edges = json["traceEvents"].as_array().unwrap().iter().filter(|event| event["cat"] == "jit");
+    let edges: Vec<_> = edges.map(|edge| (edge["name"].as_str().unwrap(), edge["ts"].as_f64().unwrap())).collect();
+    assert_eq!(edges, [("JIT T.Inner", 2.0), ("JIT T.Inner", 3.0), ("JIT T.Outer", 1.0), ("JIT T.Outer", 5.0)]);
 }
 
 #[test]

@@ -23,8 +23,8 @@ const TEXT: usize = 1000;
 const MESSAGE: usize = 200;
 /// How often the allocation rate has a value, nanoseconds.
 const ALLOCATION_STEP: i64 = 100_000_000;
-/// Most threads whose round of the sampler is remembered.
-const SAMPLED: usize = 65_536;
+/// Most threads of which is remembered in which round the sampler saw them, or until when they lost events.
+const THREADS: usize = 65_536;
 
 /// Walks through a recording.
 pub(super) struct Walk<'w> {
@@ -40,6 +40,8 @@ pub(super) struct Walk<'w> {
     /// Bytes allocated in the step that ends at this moment.
     allocated: (u64, i64),
     sequence_point: i64,
+    /// Until when events of each capture thread are known to be missing: what is missing next is missing after that.
+    lost_until: HashMap<ThreadId, i64>,
     newest: i64,
     /// Whether tasks are followed from thread to thread.
     with_tasks: bool,
@@ -60,6 +62,7 @@ impl<'w> Walk<'w> {
             seen: HashMap::default(),
             allocated: (0, i64::MIN),
             sequence_point: 0,
+            lost_until: HashMap::default(),
             newest: 0,
             with_tasks,
             without_samples,
@@ -90,7 +93,7 @@ impl<'w> Walk<'w> {
     /// Shows that something is missing between a moment and now.
     pub(super) fn note_loss(&mut self, name: &str, since: i64, facts: &[(&'static str, Fact<'_>)]) {
         let slice = TrackEvent::slice(ThreadId::default(), "lost", name, since.min(self.newest), self.newest, facts);
-        self.output.event(TrackEvent { track: Track::LostEvents, ..slice });
+        self.output.event(TrackEvent { track: Track::LostPackets, ..slice });
     }
 
     /// The time of the newest event.
@@ -114,7 +117,7 @@ impl<'w> Walk<'w> {
     fn sample(&mut self, event: &Event<'_>, at: i64) {
         let Some(ThreadSample { kind }) = self.read(event) else { return };
         let thread = event.thread();
-        if self.seen.len() >= SAMPLED {
+        if self.seen.len() >= THREADS {
             self.seen.clear();
         }
         let seen = self.seen.entry(thread).or_insert(Rounds::NEVER);
@@ -367,7 +370,13 @@ impl Sink for Walk<'_> {
         let (thread, end) = (loss.capture_thread, self.at(loss.timestamp));
         let name = format!("{} events lost", loss.count);
         let facts = [("events", Fact::Count(loss.count.into())), ("thread", Fact::Count(thread.thread))];
-        let slice = TrackEvent::slice(thread, "lost", &name, self.sequence_point.min(end), end, &facts);
+        if self.lost_until.len() >= THREADS {
+            self.lost_until.clear();
+        }
+        let lost_until = self.lost_until.entry(thread).or_insert(self.sequence_point);
+        let since = self.sequence_point.max(*lost_until).min(end);
+        *lost_until = end.max(*lost_until);
+        let slice = TrackEvent::slice(thread, "lost", &name, since, end, &facts);
         self.output.event(TrackEvent { track: Track::LostEvents, ..slice });
     }
 

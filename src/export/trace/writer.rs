@@ -67,6 +67,8 @@ pub(super) struct Subject {
     pub(super) runtime: String,
     /// Names of processes, where the stream is of several.
     pub(super) processes: HashMap<u32, String>,
+    /// What distinguishes processes from others of their number; nothing for those that only this stream has.
+    pub(super) incarnations: HashMap<u32, i64>,
 }
 
 impl Subject {
@@ -158,7 +160,10 @@ pub(super) enum Fact<'a> {
 pub(super) enum Track<'a> {
     /// That of the thread that it happened in.
     Thread,
+    /// That of the capture thread whose events are missing: such gaps of two threads overlap, and slices of one track must not.
     LostEvents,
+    /// What a tracing service did not take.
+    LostPackets,
     GcPauses,
     BackgroundGc,
     ThreadPool,

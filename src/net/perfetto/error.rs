@@ -82,6 +82,14 @@ pub enum Cause {
         /// How long was waited.
         limit: Duration,
     },
+    /// Its answer has no end.
+    #[error("the answer to {what} was not complete within {} s", limit.as_secs())]
+    Endless {
+        /// What was requested.
+        what: &'static str,
+        /// How long was waited.
+        limit: Duration,
+    },
     /// It refuses.
     #[error("{0} was refused")]
     Refused(&'static str),

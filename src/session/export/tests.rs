@@ -149,3 +149,38 @@ fn cpu_samples_beside_a_recording_are_exported_with_it() {
     let path = with_samples(folder.path(), 61_000_000_000);
     assert_eq!(read(&[&path], &options(TraceFormat::Perfetto), &folder.path().join("out")).0, [path]);
 }
+
+/// The clocks of recordings count from the start of the machine, whose moment follows from the calendar.
+#[test]
+fn recordings_from_before_and_after_a_restart_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = |name: &str, seconds: i64, unix_ms: Option<i64>| {
+        let path = folder.path().join(name);
+        let header = TraceHeader {
+            sync_ticks: seconds * 1_000_000_000,
+            sync_utc: unix_ms.map(UtcTime::from_unix_ms),
+            process_id: 42,
+            ..TraceHeader::default()
+        };
+        let mut encoder = Encoder::new(header);
+        encoder.end();
+        std::fs::write(&path, encoder.take()).unwrap();
+        path
+    };
+    let first = recording("1", 100, Some(1_000_000));
+    let export = |paths: &[PathBuf]| {
+        let out = folder.path().join("out");
+        let result = export(paths, &options(TraceFormat::Perfetto), &Destination::File(out.clone()), &mut |_, _| true);
+        let is_made = std::fs::remove_file(out).is_ok();
+        assert_eq!(is_made, result.is_ok());
+        result
+    };
+    // Half a second of difference is that of the calendar, which is set now and then.
+    for other in [recording("2", 160, Some(1_060_000)), recording("3", 160, Some(1_060_500)), recording("4", 5, None)] {
+        assert_eq!(export(&[first.clone(), other]).unwrap().len(), 2);
+    }
+    let later = recording("5", 50, Some(1_060_000));
+    let refused = export(&[first.clone(), later.clone()]).unwrap_err();
+    assert!(matches!(&refused, ExportError::OtherStart { first: one, other } if *one == first && *other == later), "{refused:?}");
+    assert!(refused.to_string().contains("were not recorded since the same start of the machine"), "{refused}");
+}

@@ -83,6 +83,8 @@ pub(super) struct Commits {
     work: VecDeque<Work>,
     writers: HashMap<WriterId, ChunkWriter>,
     unanswered: usize,
+    /// Since when an answer is waited for: from the last one, or from the first commit that has none.
+    waits_since: Option<Instant>,
     /// Since when the memory is full and no commit under way.
     full_since: Option<Instant>,
 }
@@ -100,6 +102,12 @@ impl Commits {
     /// A commit was answered.
     pub(super) fn answered(&mut self) {
         self.unanswered = self.unanswered.saturating_sub(1);
+        self.waits_since = (self.unanswered > 0).then(Instant::now);
+    }
+
+    /// Since when the service answers no commit; `None` where it owes no answer.
+    pub(super) fn waits_since(&self) -> Option<Instant> {
+        self.waits_since
     }
 
     /// Whether something waits for memory and nothing that comes would tell when there is some.
@@ -154,6 +162,7 @@ impl Commits {
             return self.next();
         }
         self.unanswered += 1;
+        self.waits_since.get_or_insert_with(Instant::now);
         (Some(Next::Commit(commit.into_bytes())), trouble)
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::producer::{Producer, Supply};
 use super::{Inlet, service_state};
@@ -29,6 +29,8 @@ const PERIOD: Duration = Duration::from_millis(500);
 const FLUSH: (u64, Duration) = (10_000, Duration::from_secs(12));
 /// How long the service may take to end a recording: it waits 5 s for its data sources.
 const END: Duration = Duration::from_secs(10);
+/// How long one reading of the service's buffers may take, which hold 64 MB at most, and how much longer once the recording is to end.
+const READING: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(10));
 /// When the kernel's events should have come: data sources hand over what they have every second.
 const KERNEL: Duration = Duration::from_secs(5);
 /// Most times without events of the kernel that are reported.
@@ -117,6 +119,7 @@ impl Joint {
             began: Instant::now(),
             kernel_at: None,
             silences: Vec::new(),
+            ended,
             packets: Packets::default(),
             trace: Vec::new(),
             file: Arc::new(file),
@@ -125,7 +128,7 @@ impl Joint {
         };
         reader.show();
         let mut reading = JoinSet::new();
-        reading.spawn(reader.run(ended));
+        reading.spawn(reader.run());
         Ok((Self { end, reading }, inlet))
     }
 
@@ -154,6 +157,19 @@ fn why_ended(success: bool, reply: &[u8]) -> Cause {
     }
 }
 
+/// Until when all replies to a request have to be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Deadline {
+    at: Instant,
+    limit: Duration,
+}
+
+impl Deadline {
+    fn after(limit: Duration) -> Self {
+        Self { at: Instant::now() + limit, limit }
+    }
+}
+
 /// The consumer of a recording.
 struct Reader {
     connection: Connection<Method, Token>,
@@ -168,6 +184,8 @@ struct Reader {
     kernel_at: Option<Instant>,
     /// When none came for a while although some came later, a sentence each.
     silences: Vec<String>,
+    /// Whether the recording is to end.
+    ended: watch::Receiver<bool>,
     packets: Packets,
     trace: Vec<u8>,
     file: Arc<File>,
@@ -176,8 +194,8 @@ struct Reader {
 }
 
 impl Reader {
-    async fn run(mut self, mut end: watch::Receiver<bool>) -> Result<Vec<String>, JointError> {
-        let finished = match self.gather(&mut end).await {
+    async fn run(mut self) -> Result<Vec<String>, JointError> {
+        let finished = match self.gather().await {
             Ok(()) => self.finish().await,
             Err(error) => Err(error),
         };
@@ -188,10 +206,11 @@ impl Reader {
     }
 
     /// Reads what the service has from time to time, until the recording is to end.
-    async fn gather(&mut self, end: &mut watch::Receiver<bool>) -> Result<(), JointError> {
+    async fn gather(&mut self) -> Result<(), JointError> {
+        let mut ended = self.ended.clone();
         loop {
             tokio::select! {
-                _ = end.wait_for(|end| *end) => return Ok(()),
+                _ = ended.wait_for(|ended| *ended) => return Ok(()),
                 () = sleep(PERIOD) => {}
                 came = self.connection.next() => {
                     let came = came?;
@@ -217,8 +236,12 @@ impl Reader {
     /// Takes all that the service's buffers have.
     async fn read(&mut self) -> Result<(), JointError> {
         self.connection.call(Method::ReadBuffers, Vec::new(), Token::Read)?;
+        let (mut deadline, mut is_last) = (Deadline::after(READING.0), *self.ended.borrow());
         loop {
-            let came = self.next(Method::ReadBuffers, ANSWER_LIMIT).await?;
+            if !is_last && *self.ended.borrow() {
+                (is_last, deadline) = (true, deadline.min(Deadline::after(READING.1)));
+            }
+            let came = self.next(Method::ReadBuffers, ANSWER_LIMIT, deadline).await?;
             if came.token != Token::Read {
                 self.check_goes_on(&came)?;
                 continue;
@@ -249,11 +272,19 @@ impl Reader {
         }
     }
 
-    /// The next reply, unless it takes too long.
-    async fn next(&mut self, method: Method, limit: Duration) -> Result<Incoming<Token>, PerfettoError> {
-        match timeout(limit, self.connection.next()).await {
+    /// The next reply, unless it or all replies together take too long.
+    async fn next(&mut self, method: Method, silence: Duration, deadline: Deadline) -> Result<Incoming<Token>, PerfettoError> {
+        let (what, now) = (method.name(), Instant::now());
+        let silent = now + silence;
+        let endless = || Cause::Endless { what, limit: deadline.limit };
+        // Replies that are there already are no reason to go on.
+        if now >= deadline.at {
+            return Err(self.connection.error(endless()));
+        }
+        match timeout_at(silent.min(deadline.at), self.connection.next()).await {
             Ok(came) => came,
-            Err(_) => Err(self.connection.error(Cause::Silent { what: method.name(), limit })),
+            Err(_) if silent < deadline.at => Err(self.connection.error(Cause::Silent { what, limit: silence })),
+            Err(_) => Err(self.connection.error(endless())),
         }
     }
 
@@ -309,8 +340,9 @@ impl Reader {
             Err(error) => return Err(error.into()),
         }
         self.connection.ask(Method::DisableTracing, Vec::new(), Token::Disabled, ANSWER_LIMIT).await?;
+        let deadline = Deadline::after(END);
         let ended = loop {
-            let came = self.next(Method::DisableTracing, END).await?;
+            let came = self.next(Method::DisableTracing, END, deadline).await?;
             if came.token == Token::Ended {
                 break came;
             }

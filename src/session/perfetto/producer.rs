@@ -14,7 +14,8 @@ use super::settings::Settings;
 use super::stream::{Inlet, Outlet, Tally};
 use crate::model::{PacketCounts, ProducerReport};
 use crate::net::Directory;
-use crate::net::perfetto::{ANSWER_LIMIT, Address, Connection, Handle, Incoming, PerfettoError, Port, SharedMemory};
+use crate::net::perfetto::{ANSWER_LIMIT, Address, Cause, Connection, Handle, Incoming, PerfettoError, Port, SharedMemory};
+use crate::perfetto::call::Method as _;
 use crate::perfetto::chunk::WriterId;
 use crate::perfetto::page::PageSize;
 use crate::perfetto::producer::{Command, DataSource, Initialize, Initialized, ProducerMethod as Method, notify};
@@ -126,6 +127,8 @@ pub(super) struct Producer {
     work: Channel<Work>,
     events: Channel<(u64, Event)>,
     troubles: Vec<String>,
+    /// The moment since when the service has not answered, once that was reported.
+    silent_since: Option<Instant>,
     /// When it is next reported how many packets there are.
     progress: Instant,
 }
@@ -162,6 +165,7 @@ impl Producer {
             work: mpsc::unbounded_channel(),
             events: mpsc::unbounded_channel(),
             troubles: Vec::new(),
+            silent_since: None,
             progress: Instant::now(),
         };
         // A file that comes already here is that of the memory, whose pages have the requested size.
@@ -215,14 +219,24 @@ impl Producer {
     async fn turn(&mut self, report: &impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
         self.commit()?;
         self.troubles.drain(..).for_each(|trouble| report(ProducerReport::Trouble(trouble.into())));
+        let waits_since = self.commits.waits_since().filter(|since| self.silent_since != Some(*since));
+        let limit = waits_since.map_or_else(Instant::now, |since| since + ANSWER_LIMIT);
         tokio::select! {
             came = self.connection.next() => self.receive(came?)?,
             Some(work) = self.work.1.recv() => self.commits.push(work),
             Some((instance, event)) = self.events.1.recv() => self.note(instance, event, report)?,
             () = sleep(MEMORY_PAUSE), if self.commits.waits_for_memory() => {}
+            () = sleep_until(limit), if waits_since.is_some() => self.note_silence(waits_since),
             () = sleep_until(self.progress), if !self.recordings.is_empty() => self.report_progress(report),
         }
         Ok(())
+    }
+
+    /// The service has not answered for too long. The connection stays: one that was stopped for a while goes on with what it is sent then.
+    fn note_silence(&mut self, since: Option<Instant>) {
+        self.silent_since = since;
+        let silent = self.connection.error(Cause::Silent { what: Method::CommitData.name(), limit: ANSWER_LIMIT });
+        self.troubles.push(format!("{silent}; what it does not take is dropped and counted"));
     }
 
     fn report_progress(&mut self, report: &impl Fn(ProducerReport)) {

@@ -263,6 +263,31 @@ async fn p15_m8_a_service_that_does_not_read_stalls_nothing() {
     assert!(begun.elapsed() < Duration::from_secs(30));
 }
 
+/// It may be stopped by somebody, and go on later: the connection stays.
+#[tokio::test]
+async fn a_service_that_stops_answering_is_named_and_stays_connected() {
+    for fault in [TracingFault::StopsAnswering, TracingFault::StopsReading] {
+        let bench = Bench::new(TracingBehaviour { fault, ..TracingBehaviour::default() });
+        bench.service().record(1, "");
+        bench.until(|seen| seen.started == [1]).await;
+        let words = bench.words("no answer to CommitData within 5 s").await;
+        assert!(words.starts_with("Perfetto's tracing service at ") && words.ends_with("; what it does not take is dropped and counted"));
+        // Named once, and packets are made on.
+        let packets = |report: &ProducerReport| match report {
+            ProducerReport::Progress { packets, .. } => packets.packets + packets.dropped,
+            _ => 0,
+        };
+        let count = bench.reports.lock().unwrap().iter().map(packets).max().unwrap();
+        bench.report(|report| packets(report) > count).await;
+        let reports = bench.reports.lock().unwrap().clone();
+        let count = |is_it: fn(&ProducerReport) -> bool| reports.iter().filter(|report| is_it(report)).count();
+        assert_eq!(count(|report| matches!(report, ProducerReport::Trouble(_))), 1, "{reports:?}");
+        assert_eq!(count(|report| matches!(report, ProducerReport::Connected(_))), 1, "{reports:?}");
+        assert_eq!(count(|report| matches!(report, ProducerReport::Waiting(_))), 0, "{reports:?}");
+        bench.end().await;
+    }
+}
+
 #[tokio::test]
 async fn flushes_are_acknowledged_and_states_described_again() {
     let bench = Bench::new(TracingBehaviour::default());

@@ -234,6 +234,29 @@ async fn the_service_or_its_producers_port_may_go_while_it_records() {
     drop(producer);
 }
 
+/// Each reply comes in time, and there is always one more.
+#[tokio::test]
+async fn answers_without_end_have_a_limit() {
+    let ended = async |method: &'static str, part| {
+        let service = service(ConsumerBehaviour { fault: Some((method, ConsumerFault::Endless)), ..right() });
+        let recorder = service.start().await;
+        match method {
+            "ReadBuffers" => drop(service.consumer.until(|seen| seen.calls.contains(&method)).await),
+            _ => drop(until(&recorder, goes).await),
+        }
+        recorder.stop();
+        let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
+        let outcome = outcome(&recording);
+        assert!(outcome.trouble.as_deref().is_some_and(|trouble| trouble.contains(part)), "{outcome:?}");
+        assert!(!outcome.complete && service.bench.runtime.is_alive(), "{outcome:?}");
+        timeout(PATIENCE, service.consumer.until(|seen| seen.recordings == 0)).await.unwrap();
+    };
+    tokio::join!(
+        ended("ReadBuffers", "the answer to ReadBuffers was not complete within 10 s"),
+        ended("DisableTracing", "the answer to DisableTracing was not complete within 10 s"),
+    );
+}
+
 #[tokio::test]
 async fn nobody_need_wait_for_a_service_that_does_not_end() {
     let service = service(ConsumerBehaviour { fault: Some(("Flush", ConsumerFault::Silent)), ..right() });

@@ -85,3 +85,27 @@ fn what_goes_into_the_kernel_or_left_no_file_is_not_exported() {
     app.press("E");
     assert!(app.state.overlay.is_none() && app.said_last().contains("No recording to export"), "{:?}", app.said());
 }
+
+/// Until it is saved its file is empty.
+#[test]
+fn a_flight_recorder_that_runs_is_to_be_saved_first() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("⏎t");
+    let kept = Some(crate::model::Kept { bytes: 1, span: std::time::Duration::from_secs(1) });
+    app.take_effects();
+    for phase in [Phase::Recording, Phase::Stopping { since: std::time::Duration::ZERO, bytes: 0 }] {
+        app.send(Msg::Recording(Box::new(Recording { kept, ..recording(1, 42, phase) })));
+        app.press("E");
+        assert!(app.state.overlay.is_none() && app.said_last().contains("save it first (S)"), "{:?}", app.said());
+        assert_eq!(app.take_effects(), []);
+    }
+    let outcome = crate::model::Outcome {
+        stopped_by: crate::model::StoppedBy::Interrupt,
+        complete: true,
+        file: Some("a.nettrace".into()),
+        trouble: None,
+    };
+    app.send(Msg::Recording(Box::new(Recording { kept, ..recording(1, 42, Phase::Done(outcome)) })));
+    app.press("E⏎");
+    assert_eq!(wanted(&mut app).0, "a.nettrace");
+}

@@ -20,8 +20,10 @@ const TRACKS: usize = 1 << 16;
 #[derive(Debug)]
 pub(super) struct Tracks {
     pub(super) subject: Subject,
-    /// Distinguishes processes of one number.
+    /// Distinguishes processes of one number, where the subject has nothing else that does.
     incarnation: i64,
+    /// Distinguishes what each of several recordings of a process has for itself.
+    recording: i64,
     /// Shown beside the name of the process, which the kernel may know better.
     label: String,
     described: HashSet<u64>,
@@ -34,7 +36,8 @@ pub(super) fn tid(thread: ThreadId) -> u64 {
 
 impl Tracks {
     pub(super) fn new(subject: Subject) -> Self {
-        Self { incarnation: subject.header.sync_ticks, subject, label: String::new(), described: HashSet::default() }
+        let recording = subject.header.sync_ticks;
+        Self { incarnation: recording, recording, subject, label: String::new(), described: HashSet::default() }
     }
 
     /// Of a process that was started then.
@@ -48,9 +51,19 @@ impl Tracks {
     }
 
     /// An id for what nothing else in the trace is. It has 56 bits: more take two more bytes in each packet.
-    fn uuid(&self, what: impl Hash) -> u64 {
-        let header = &self.subject.header;
-        FixedState::with_seed(0).hash_one((header.process_id, self.incarnation, what)) >> 8 | 1
+    fn uuid(&self, process: u32, what: impl Hash) -> u64 {
+        let pid = if process == 0 { self.subject.header.process_id } else { process };
+        let incarnation = self.subject.incarnations.get(&pid).unwrap_or(&self.incarnation);
+        FixedState::with_seed(0).hash_one((pid, incarnation, what)) >> 8 | 1
+    }
+
+    fn of_thread(&self, what: &str, thread: ThreadId) -> u64 {
+        let life = match thread.life {
+            0 | u32::MAX => None,
+            // Each recording counts them for itself.
+            life => Some((life, self.recording)),
+        };
+        self.uuid(thread.process, (what, thread.thread, life))
     }
 
     /// Marks a track as described, and returns whether it was not.
@@ -67,8 +80,10 @@ impl Tracks {
         if pid == 0 {
             return 0;
         }
-        let uuid = self.uuid(("process", pid));
-        if self.is_new(uuid) {
+        let uuid = self.uuid(pid, "process");
+        // One of several processes has less to describe it than the recording that it is the subject of.
+        let is_described = process != 0 && self.subject.incarnations.get(&pid).is_some_and(|first| *first != self.recording);
+        if self.is_new(uuid) && !is_described {
             let (Subject { command_line, runtime, processes, .. }, label) = (&self.subject, &self.label);
             let is_subject = process == 0;
             let name = if is_subject { self.subject.name() } else { processes.get(&pid).map_or("", String::as_str) };
@@ -95,7 +110,7 @@ impl Tracks {
     /// Describes a thread, again where its name is known now.
     pub(super) fn thread(&mut self, thread: ThreadId, name: &str, packets: &mut Packets) {
         self.process(thread.process, packets);
-        let (uuid, pid) = (self.uuid(("thread", thread)), self.subject.pid(thread));
+        let (uuid, pid) = (self.of_thread("thread", thread), self.subject.pid(thread));
         if self.is_new(uuid) || !name.is_empty() {
             packets.descriptor(uuid, 0, |descriptor| {
                 descriptor.message(track::THREAD, |descriptor| {
@@ -111,7 +126,7 @@ impl Tracks {
 
     /// The track of a thread's sampled calls.
     pub(super) fn calls(&mut self, thread: ThreadId, packets: &mut Packets) -> u64 {
-        let (parent, uuid) = (self.uuid(("thread", thread)), self.uuid(("calls", thread)));
+        let (parent, uuid) = (self.of_thread("thread", thread), self.of_thread("calls", thread));
         self.described(uuid, parent, packets, |descriptor| descriptor.text(track::NAME, "Calls (sampled)"))
     }
 
@@ -124,7 +139,8 @@ impl Tracks {
 
     /// A track that holds others, or slices, at a place among those beside it.
     fn group(&mut self, name: &str, parent: u64, rank: u64, packets: &mut Packets) -> u64 {
-        let uuid = self.uuid(("group", parent, name));
+        let of = if parent == 0 { self.recording } else { 0 };
+        let uuid = FixedState::with_seed(0).hash_one(("group", parent, name, of)) >> 8 | 1;
         self.described(uuid, parent, packets, |descriptor| {
             descriptor.text(track::NAME, start_of(name));
             descriptor.uint(track::CHILD_ORDERING, track::EXPLICIT);
@@ -148,8 +164,13 @@ impl Tracks {
     pub(super) fn of_event(&mut self, event: &TrackEvent<'_>, packets: &mut Packets) -> u64 {
         let process = event.thread.process;
         match event.track {
-            Track::Thread => self.uuid(("thread", event.thread)),
-            Track::LostEvents => self.of_runtime(process, "Lost events", 0, packets),
+            Track::Thread => self.of_thread("thread", event.thread),
+            Track::LostEvents => {
+                let lost = self.of_runtime(process, "Lost events", 0, packets);
+                let uuid = self.uuid(process, ("lost", event.thread, self.recording));
+                self.described(uuid, lost, packets, |descriptor| descriptor.text(track::NAME, &format!("Thread {}", event.thread)))
+            }
+            Track::LostPackets => self.of_runtime(process, "Lost packets", 0, packets),
             Track::GcPauses => self.of_collector(process, "Pauses", 0, packets),
             Track::BackgroundGc => self.of_collector(process, "Background", 1, packets),
             Track::ThreadPool => {
@@ -158,7 +179,7 @@ impl Tracks {
             }
             Track::Operation { name, lane } => {
                 let operations = self.of_runtime(process, "Requests", 2, packets);
-                let uuid = self.uuid(("operation", process, name, lane));
+                let uuid = self.uuid(process, ("operation", name, lane, self.recording));
                 // Tracks of one name beside each other are drawn as lanes of one.
                 self.described(uuid, operations, packets, |descriptor| descriptor.text(track::NAME, start_of(name)))
             }
@@ -167,7 +188,7 @@ impl Tracks {
 
     /// The track of a counter.
     pub(super) fn of_counter(&mut self, process: u32, counter: &Counter<'_>, packets: &mut Packets) -> u64 {
-        let uuid = self.uuid(("counter", process, counter));
+        let uuid = self.uuid(process, ("counter", counter));
         if self.described.contains(&uuid) {
             return uuid;
         }

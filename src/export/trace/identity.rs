@@ -1,0 +1,98 @@
+//! Which recordings of one trace are of the same process: it has one row then, and each of its threads one.
+
+use std::collections::HashSet;
+
+use foldhash::HashMap;
+
+use super::overview::Overview;
+
+/// Most methods of a recording that are compared.
+const METHODS: usize = 1 << 16;
+/// Fewer methods need not overlap: without a rundown a recording has those only that were compiled while it ran.
+const RUNDOWN: usize = 100;
+
+/// The processes of the recordings that go into one trace. Their times are of the same start of the machine.
+#[derive(Debug, Default)]
+pub struct Processes(HashMap<u32, Vec<Known>>);
+
+/// What recordings have of a process.
+#[derive(Debug)]
+struct Known {
+    /// Distinguishes it from others of its number.
+    incarnation: i64,
+    command_line: String,
+    /// First addresses of its methods.
+    methods: HashSet<u64>,
+}
+
+impl Processes {
+    /// Finds out which processes of a recording earlier ones have as well: give it each recording before it is exported.
+    pub fn add(&mut self, overview: &mut Overview) {
+        let header = *overview.header();
+        let of_others: Vec<u32> = overview.process_ids().filter(|pid| *pid != header.process_id).collect();
+        let methods: HashSet<u64> = overview.method_starts().take(METHODS).collect();
+        let own = Known { incarnation: header.sync_ticks, command_line: overview.command_line().to_owned(), methods };
+        let mut found = HashMap::default();
+        if header.process_id != 0 {
+            found.insert(header.process_id, self.incarnation(header.process_id, own));
+        }
+        for pid in of_others {
+            let named = Known { incarnation: header.sync_ticks, command_line: String::new(), methods: HashSet::new() };
+            found.insert(pid, self.incarnation(pid, named));
+        }
+        overview.set_incarnations(found);
+    }
+
+    fn incarnation(&mut self, pid: u32, process: Known) -> i64 {
+        let known = self.0.entry(pid).or_default();
+        match known.iter_mut().find(|known| known.may_be(&process)) {
+            Some(known) => {
+                if known.command_line.is_empty() {
+                    known.command_line = process.command_line;
+                }
+                known.methods.extend(process.methods);
+                known.incarnation
+            }
+            None => {
+                let incarnation = process.incarnation;
+                known.push(process);
+                incarnation
+            }
+        }
+    }
+}
+
+impl Known {
+    /// Whether nothing shows that a process of the same number is another one. Numbers are used again, and those of two containers can be the same.
+    fn may_be(&self, other: &Self) -> bool {
+        let has_other_program = !self.command_line.is_empty() && !other.command_line.is_empty() && self.command_line != other.command_line;
+        // Code is loaded at random addresses.
+        let has_other_code = self.methods.len().min(other.methods.len()) >= RUNDOWN && self.methods.is_disjoint(&other.methods);
+        !has_other_program && !has_other_code
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(command_line: &str, methods: std::ops::Range<u64>) -> Known {
+        Known { incarnation: 1, command_line: command_line.to_owned(), methods: methods.collect() }
+    }
+
+    #[test]
+    fn processes_of_one_number_are_told_apart_by_program_and_code() {
+        let table = [
+            (known("dotnet a.dll", 0..200), known("dotnet a.dll", 100..300), true),
+            (known("dotnet a.dll", 0..200), known("dotnet b.dll", 0..200), false),
+            // Two containers of one image.
+            (known("dotnet a.dll", 0..200), known("dotnet a.dll", 1000..1200), false),
+            // Without a rundown, and the samples of the kernel.
+            (known("dotnet a.dll", 0..200), known("dotnet a.dll", 1000..1010), true),
+            (known("dotnet a.dll", 0..200), known("", 0..0), true),
+        ];
+        for (one, other, is_same) in table {
+            assert!(one.may_be(&other) == is_same && other.may_be(&one) == is_same, "{one:?} {other:?}");
+        }
+    }
+}

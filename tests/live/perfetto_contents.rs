@@ -1,0 +1,137 @@
+//! What stands on the tracks of exports, beside what known programs did and what the analyses of the same recording count.
+
+use std::path::{Path, PathBuf};
+
+use dn_top::analysis::Layer;
+
+use crate::requests::serve;
+use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll, runtimes};
+use crate::trace_contents::{analysed, assert_calls, assert_contents};
+use crate::trace_processor::Engine;
+
+fn record(program: &Program, file: &Path, options: &[&str]) -> Running {
+    let pid = program.pid().to_string();
+    let recording = Invocation::new([&["trace", &pid, "-o", file.to_str().unwrap()][..], options].concat()).start();
+    assert!(poll(PATIENCE, || recording.stderr().contains("recording process").then_some(())).is_some(), "{}", recording.stderr());
+    assert!(program.answers());
+    recording
+}
+
+fn stop(recording: Running) {
+    recording.signal(Signal::INT);
+    assert_eq!(recording.wait().code, 130);
+}
+
+fn export(file: &Path, options: &[&str]) -> PathBuf {
+    let trace = file.with_extension(format!("{}trace", options.concat()));
+    let words = ["export", file.to_str().unwrap(), "--format", "perfetto", "-o", trace.to_str().unwrap()];
+    let output = Invocation::new([&words[..], options].concat()).run();
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    trace
+}
+
+#[test]
+fn requests_have_lanes_and_are_connected_with_what_happened_in_them() {
+    let Some(engine) = Engine::newest() else { return };
+    let place = folder();
+    runtimes::each_in_turn(runtimes::with("web"), |runtime| {
+        let (server, url) = serve(runtime);
+        let mut clients = [0; 3].map(|_| runtime.program("fetch").start());
+        clients.iter_mut().for_each(|client| drop(client.carry_out(&format!("get 1 {url}/warm"))));
+        let file = place.path().join(format!("{}.nettrace", runtime.version));
+        let recording = record(&server, &file, &["--profile", "http", "--profile", "exceptions"]);
+        // All three at once.
+        clients.iter_mut().for_each(|client| client.command(&format!("get 1 {url}/slow/2000")));
+        for client in &clients {
+            std::iter::from_fn(|| Some(client.line())).find(|line| line.starts_with("done ")).unwrap();
+        }
+        clients[0].carry_out(&format!("get 4 {url}/throw"));
+        clients[0].carry_out(&format!("get 20 {url}/a"));
+        stop(recording);
+        let trace = export(&file, &["--flows"]);
+        engine.assert_right(&trace, "");
+        assert_contents(&engine, &trace, &file);
+        let snapshot = analysed(&file);
+        let requests =
+            snapshot.activities.operations.iter().find(|operation| operation.layer == Layer::Server && operation.started > 0).unwrap();
+        assert_eq!(requests.started, 3 + 4 + 20, "{runtime}");
+        let name = format!("{} {}", requests.provider, requests.name);
+        let number = |sql: &str| engine.query(&trace, sql)[0]["n"].as_u64().unwrap();
+        let of_requests = format!("from slice s join track t on s.track_id = t.id where t.name = '{name}'");
+        assert_eq!(number(&format!("select count(*) as n {of_requests}")), 27, "{runtime}");
+        let lanes = number(&format!("select count(distinct track_id) as n {of_requests} and s.name like '%/slow/%'"));
+        assert_eq!(lanes, 3, "{runtime}: requests that overlap");
+        // Hosting's request causes Kestrel's, in which the handler runs. Both ends of a flow may come first.
+        let connected = |track: &str, with: &str| {
+            number(&format!(
+                "with ends as (select slice_out as one, slice_in as other from flow union select slice_in, slice_out from flow)
+                 select count(distinct s.id) as n from slice s join track t on s.track_id = t.id join ends on one = s.id
+                 join slice o on o.id = other join track u on o.track_id = u.id where t.name = '{track}' and {with}"
+            ))
+        };
+        let kestrel = "Microsoft-AspNetCore-Server-Kestrel Request";
+        assert_eq!(connected("Microsoft.AspNetCore.Hosting Request", &format!("u.name = '{kestrel}'")), 27, "{runtime}");
+        assert_eq!(connected(kestrel, "o.category = 'exception'"), 4, "{runtime}: requests and the exceptions thrown in them");
+        // Messages would stand between what is connected.
+        let file = file.with_extension("logs.nettrace");
+        let recording = record(&server, &file, &["--profile", "logs"]);
+        clients[0].carry_out(&format!("get 3 {url}/log/20"));
+        stop(recording);
+        let found = assert_contents(&engine, &export(&file, &[]), &file);
+        assert!(found["log messages"] > 3, "{runtime}: {found:?}");
+    });
+}
+
+#[test]
+fn what_the_runtime_does_is_on_its_tracks() {
+    let Some(engine) = Engine::newest() else { return };
+    let place = folder();
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let file = place.path().join(format!("{}.nettrace", runtime.version));
+        let profiles = ["dotnet-common", "dotnet-sampled-thread-time", "gc-verbose", "threadpool", "startup"];
+        let options = profiles.iter().flat_map(|profile| ["--profile", profile]).collect::<Vec<_>>();
+        let recording = record(&program, &file, &options);
+        for command in ["induce 5 10", "compile 200", "occupy 4 700", "spend 500"] {
+            program.carry_out(command);
+        }
+        stop(recording);
+        let found = assert_contents(&engine, &export(&file, &[]), &file);
+        for kind in ["compilations", "heap sizes", "worker counts", "starvation"] {
+            assert!(found[kind] > 0, "{runtime}: no {kind}: {found:?}");
+        }
+        let slices = export(&file, &["--slices"]);
+        engine.assert_right(&slices, "");
+        assert!(assert_calls(&engine, &slices, &file) > 3, "{runtime}");
+    });
+}
+
+#[test]
+fn counters_and_meters_have_their_values() {
+    let Some(engine) = Engine::newest() else { return };
+    let place = folder();
+    runtimes::each_in_turn(runtimes::with("meters"), |runtime| {
+        let mut program = runtime.program("meters").start();
+        let file = place.path().join(format!("{}.nettrace", runtime.version));
+        let meters = "System.Diagnostics.Metrics:2:4:SessionId=a;Metrics=DnTop.Told,DnTop.Meter;RefreshInterval=1;MaxTimeSeries=100;MaxHistograms=10";
+        let recording = record(&program, &file, &["--provider", "System.Runtime:0:4:EventCounterIntervalSec=1", "--provider", meters]);
+        for (number, command) in ["gauge 17", "change 5", "count 3", "record 4 10", "gauge 23"].into_iter().enumerate() {
+            program.carry_out(command);
+            // In the file once the interval is over.
+            let size = || file.with_extension("nettrace.partial").metadata().unwrap().len();
+            let before = size();
+            poll(PATIENCE, || (size() > before + 500).then_some(()))
+                .unwrap_or_else(|| panic!("{runtime}: nothing came behind command {number}"));
+        }
+        stop(recording);
+        let trace = export(&file, &[]);
+        let found = assert_contents(&engine, &trace, &file);
+        assert!(found["counter values"] > 20, "{runtime}: {found:?}");
+        let values = |meter: &str| {
+            let sql = format!("select distinct value from counter c join track t on c.track_id = t.id where t.name = '{meter}' order by 1");
+            engine.query(&trace, &sql).iter().map(|row| row["value"].as_f64().unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(values("g"), [42.0], "{runtime}");
+        assert!(values("level").contains(&17.0) && values("level").ends_with(&[23.0]), "{runtime}: {:?}", values("level"));
+    });
+}
