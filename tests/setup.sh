@@ -71,11 +71,11 @@ install() { # COMMAND..
 # Whether Debian has a package. A fresh machine may have no lists yet.
 has_package() { # NAME[=VERSION]
   if ! command -v apt-cache >/dev/null; then return 1; fi
-  if apt-cache show "$1" 2>/dev/null | grep -q .; then return 0; fi
+  if [[ -n $(apt-cache show "$1" 2>/dev/null) ]]; then return 0; fi
   if ((EUID)) || [[ -n ${updated-} ]]; then return 1; fi
   apt-get -qq update >/dev/null 2>&1 || return 1
   updated=yes
-  apt-cache show "$1" 2>/dev/null | grep -q .
+  [[ -n $(apt-cache show "$1" 2>/dev/null) ]]
 }
 
 # Downloads one package into $partial/download with the registry's own client, and checks it.
