@@ -265,11 +265,7 @@ fn perfview_finds_the_same_samples_in_cpu_files() {
             threads.map(|thread| (format!("{pid}/{}", thread["id"]), thread["samples"].as_u64().unwrap())).collect();
         assert_eq!(counts(&theirs["byThread"]), threads, "{runtime}");
         for samples in ["self", "total"] {
-            let (mut theirs, mut ours) = (by_name(&theirs[samples]), reported_by_name(&report, samples));
-            // PerfView gives functions of the kernel no names where they call others.
-            if samples == "total" {
-                [&mut theirs, &mut ours].iter_mut().for_each(|sums| sums.retain(|name, _| !name.starts_with("vmlinux!")));
-            }
+            let (theirs, ours) = (by_name(&theirs[samples]), reported_by_name(&report, samples));
             assert_eq!(twenty(&ours), twenty(&theirs), "{runtime}: {samples}");
         }
         assert!(program.is_alive(), "{runtime}");

@@ -144,8 +144,7 @@ impl NativeFunctions {
     /// The function of the kernel at an address; without a name where the kernel does not tell us.
     pub fn kernel_function(&mut self, address: u64) -> CodeFunction {
         let kernel = self.kernel.get_or_insert_with(|| KernelFunctions::read(&self.proc));
-        let (start, name) = kernel.find(address).unwrap_or((address, String::new()));
-        let size = u32::try_from(address - start).unwrap_or(u32::MAX).saturating_add(1);
+        let (start, size, name) = kernel.find(address).unwrap_or((address, 1, String::new()));
         CodeFunction { start, size, name, image: "kernel".to_owned(), kind: CodeKind::Kernel }
     }
 }

@@ -4,6 +4,8 @@ use crate::net::proc::Proc;
 
 /// The most that is read of the list. That of a kernel with many modules has 20 MB.
 const LONGEST: u64 = 64 << 20;
+/// What follows a function may be no code: its size is at most this, bytes, unless an address further behind is known to be in it.
+const LARGEST: u64 = 1 << 20;
 
 /// The functions by address; none where the kernel does not tell us where they are (`kernel.kptr_restrict`).
 #[derive(Debug, Default)]
@@ -36,13 +38,15 @@ impl KernelFunctions {
         Self { list, functions }
     }
 
-    /// The function of an address: where it begins, and its name.
-    pub(super) fn find(&self, address: u64) -> Option<(u64, String)> {
+    /// The function of an address: where it begins, its size in bytes, and its name. The list has no sizes: it ends where the next one begins.
+    pub(super) fn find(&self, address: u64) -> Option<(u64, u32, String)> {
         let next = self.functions.partition_point(|(start, _)| *start <= address);
         let (start, name) = *self.functions.get(next.checked_sub(1)?)?;
         let name = &self.list[name as usize..];
         let end = name.iter().position(|byte| byte.is_ascii_whitespace()).unwrap_or(name.len());
-        Some((start, String::from_utf8_lossy(&name[..end]).into_owned()))
+        let until_next = self.functions.get(next).map_or(LARGEST, |(next, _)| (next - start).min(LARGEST));
+        let size = u32::try_from(until_next.max((address - start).saturating_add(1))).unwrap_or(u32::MAX);
+        Some((start, size, String::from_utf8_lossy(&name[..end]).into_owned()))
     }
 }
 
@@ -54,9 +58,11 @@ mod tests {
     fn functions_are_found_by_address() {
         let list = b"ffffffff81000200 T second\nffffffff81000000 T first\nnonsense\n0000000000000000 T hidden\nffffffff81000100 d data\nffffffffc0000000 t of_module\t[module]";
         let functions = KernelFunctions::new(list.to_vec());
-        let name = |address: u64| functions.find(address).map(|(_, name)| name);
+        let name = |address: u64| functions.find(address).map(|(.., name)| name);
         assert_eq!(name(0xffff_ffff_8100_0150).as_deref(), Some("first"));
-        assert_eq!(functions.find(0xffff_ffff_8100_0200), Some((0xffff_ffff_8100_0200, "second".to_owned())));
+        assert_eq!(functions.find(0xffff_ffff_8100_0200), Some((0xffff_ffff_8100_0200, 1 << 20, "second".to_owned())));
+        // All of a function has its name, wherever in it the first sample is.
+        assert_eq!(functions.find(0xffff_ffff_8100_0001), Some((0xffff_ffff_8100_0000, 0x200, "first".to_owned())));
         assert_eq!(name(u64::MAX).as_deref(), Some("of_module"));
         assert_eq!(name(5), None);
         assert_eq!(KernelFunctions::default().find(5), None);
