@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::jobs::Job;
 use super::recordings::Tracked;
 use super::{Now, State};
-use crate::model::{Bytes, Count, Outcome, Phase, ProcessKey, Recording, sanitise};
+use crate::model::{Bytes, Count, Counted, Outcome, Phase, ProcessKey, Recording, sanitise};
 use crate::sorting::CompactSort;
 
 /// Something that was or is being done.
@@ -80,7 +80,7 @@ impl Activity<'_> {
             Self::Recording(tracked) => {
                 let recording = &tracked.value;
                 let numbers =
-                    format!("{}, {} events, {} dropped", Bytes(recording.bytes), Count(recording.events), Count(recording.dropped));
+                    format!("{}, {}, {} dropped", Bytes(recording.bytes), Counted(recording.events, "event"), Count(recording.dropped));
                 match &recording.phase {
                     Phase::Done(Outcome { stopped_by, complete, file, trouble }) => {
                         let whole = if *complete { "complete" } else { "not complete" };

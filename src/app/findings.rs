@@ -8,7 +8,7 @@ use super::update::keys;
 use crate::analysis::Snapshot;
 use crate::clr::payload::GcType;
 use crate::diagnosis::{GROWING_COLLECTIONS, Threshold, Thresholds};
-use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent};
+use crate::model::{Bytes, CountRate, Counted, Nanoseconds, Percent};
 
 /// Times the usual rate of exceptions, and exceptions a second at least.
 const EXCEPTION_INCREASE: (f64, f64) = (5.0, 10.0);
@@ -85,7 +85,7 @@ pub fn findings(snapshot: &Snapshot, over: bool, thresholds: &Thresholds) -> Vec
 
     let lost = if over { snapshot.rates.total_lost } else { snapshot.rates.recent_lost };
     if lost > 0 {
-        let text = format!("{} events lost", Count(lost));
+        let text = format!("{} lost", Counted(lost, "event"));
         found.push(Finding {
             live: Some((Action::Profiles, ": record less")),
             ..finding(Tab::Trace, text, "the figures are incomplete", "")
@@ -101,7 +101,7 @@ pub fn findings(snapshot: &Snapshot, over: bool, thresholds: &Thresholds) -> Vec
     let pool = &snapshot.thread_pool;
     let starved = if over { pool.starvations } else { pool.recent_starvations };
     if starved > 0 {
-        found.push(behind(format!("thread pool starved {starved} times"), "work items wait: all workers are blocked"));
+        found.push(behind(format!("thread pool starved {}", Counted(starved, "time")), "work items wait: all workers are blocked"));
     }
     let blocked = if over { pool.blocked } else { pool.recent_blocked };
     if blocked >= thresholds.blocked_threads() {
@@ -244,9 +244,9 @@ mod tests {
         };
         // Just below, just above, and the text then.
         for (set, below, above, tab, says) in [
-            (loss, 0.0, 1.0, Tab::Trace, "1 events lost"),
+            (loss, 0.0, 1.0, Tab::Trace, "1 event lost"),
             (share, 0.1, 0.101, Tab::Gc, "10 % of the time in GC"),
-            (starved, 0.0, 1.0, Tab::Threads, "thread pool starved 1 times"),
+            (starved, 0.0, 1.0, Tab::Threads, "thread pool starved 1 time"),
             (blocked, 4.0, 5.0, Tab::Threads, "5 pool threads wait for tasks"),
             (thrown, 50.0, 50.1, Tab::Exceptions, "50/s exceptions"),
             (waiting, 2.0, 2.1, Tab::Threads, "2 threads at a time wait for locks"),

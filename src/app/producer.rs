@@ -1,7 +1,7 @@
 //! What is known of the producer for Perfetto's tracing service while dn-top serves it.
 
 use super::Ticket;
-use crate::model::{Count, PacketCounts, ProducerReport, SafeText};
+use crate::model::{Counted, PacketCounts, ProducerReport, SafeText};
 
 #[derive(Debug)]
 pub struct Producer {
@@ -91,7 +91,7 @@ impl Producer {
 }
 
 fn counted(sessions: u64) -> String {
-    format!("{} session{}", Count(sessions), if sessions == 1 { "" } else { "s" })
+    Counted(sessions, "session").to_string()
 }
 
 fn end((sessions, sum): &mut (u64, PacketCounts), packets: PacketCounts) {

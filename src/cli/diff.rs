@@ -10,7 +10,7 @@ use super::args;
 use super::exit::{Exit, Failure};
 use super::{heap_diff, print};
 use crate::analysis::{ComparedFigure, Section, Subject, Unit};
-use crate::model::{Amount, Change, Count, FileContents, FileKind, SafeText, Stopwatch};
+use crate::model::{Amount, Change, Count, Counted, FileContents, FileKind, SafeText, Stopwatch};
 use crate::session;
 
 /// The document of the command line contract.
@@ -79,7 +79,7 @@ pub(super) fn run(arguments: &args::Diff) -> Result<Exit, Failure> {
         }
         let dropped = contents.analysis.snapshot.totals.dropped;
         if dropped > 0 {
-            print::say(format_args!("{}: the runtime dropped {} events: the figures are too low", path.display(), Count(dropped)));
+            print::say(format_args!("{}: the runtime dropped {}: the figures are too low", path.display(), Counted(dropped, "event")));
         }
     }
     if sections.is_empty() {

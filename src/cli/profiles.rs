@@ -35,9 +35,9 @@ pub(super) fn run(json: bool) -> Result<Exit, Failure> {
     }
     print::text(|out| {
         for Row { name, about, cost, warning, providers } in rows {
-            writeln!(out, "{name}\n    {about}\n    Cost: {cost}.")?;
+            writeln!(out, "{name}\n    {about}\n    Overhead: {cost}.")?;
             if let Some(warning) = warning {
-                writeln!(out, "    Mind: {warning}")?;
+                writeln!(out, "    Privacy: {warning}")?;
             }
             for provider in providers {
                 writeln!(out, "    {provider}")?;

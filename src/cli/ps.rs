@@ -9,7 +9,7 @@ use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::target::{Found, called, find};
-use crate::model::{Age, Bytes, Capability, Contact, CpuLimit, Process, SafeText, Trouble, Usage};
+use crate::model::{Age, Bytes, Capability, Contact, Counted, CpuLimit, Process, SafeText, Trouble, Usage};
 
 /// Between the two looks that a figure for processor time takes.
 const LOOK: Duration = Duration::from_millis(100);
@@ -151,13 +151,13 @@ fn facts(process: &Process) -> [(&'static str, String); 14] {
 fn memory(process: &Process) -> Option<String> {
     let Usage { rss_bytes, threads, .. } = process.usage;
     let resident = (rss_bytes > 0).then(|| format!("{} resident", Bytes(rss_bytes)));
-    let threads = (threads > 0).then(|| format!("{threads} threads"));
+    let threads = (threads > 0).then(|| Counted(threads.into(), "thread").to_string());
     let known: Vec<_> = resident.into_iter().chain(threads).collect();
     (!known.is_empty()).then(|| known.join(", "))
 }
 
 fn stale_sockets(count: usize) -> String {
-    if count == 1 { "1 stale socket".to_owned() } else { format!("{count} stale sockets") }
+    Counted(count as u64, "stale socket").to_string()
 }
 
 fn age(process: &Process) -> String {

@@ -18,7 +18,7 @@ use crate::analysis::{EventCount, KernelSamples, MethodTime, Origin, Profile, Re
 use crate::clr::RUNTIME;
 use crate::clr::payload::SampleLosses;
 use crate::diagnosis::Thresholds;
-use crate::model::{Count, FileContents, Percent, SafeText};
+use crate::model::{Count, Counted, FileContents, Percent, SafeText};
 use crate::session::{Recorded, cpu_beside, read_trace};
 use crate::sorting::CompactSort;
 
@@ -165,7 +165,7 @@ pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<E
         print::say(format_args!("{share} of the time is in hidden functions that no method called"));
     }
     if report.dropped_events > 0 {
-        print::say(format_args!("the runtime dropped {} events, samples perhaps among them", Count(report.dropped_events)));
+        print::say(format_args!("the runtime dropped {}, samples perhaps among them", Counted(report.dropped_events, "event")));
     }
     Ok(Exit::Done)
 }
@@ -240,7 +240,7 @@ fn write_text(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
     let share = |ns: u64| if report.time_ns == 0 { 0.0 } else { ns as f64 * 100.0 / report.time_ns as f64 };
     let interval = report.interval_ns.map_or(String::new(), |ns| format!(", one each {:.1} ms", ns as f64 / 1e6));
     match report.source {
-        "cpu" => writeln!(out, "CPU time: {} samples{interval}", Count(*samples))?,
+        "cpu" => writeln!(out, "CPU time: {}{interval}", Counted(*samples, "sample"))?,
         _ => {
             let [may_be_waiting, waiting] = [report.may_be_waiting, *waiting].map(Count);
             writeln!(

@@ -6,7 +6,7 @@ use super::culprit::{Culprit, dispatch_ns, is_logger};
 use super::{Cause, Evidence, GROWING_COLLECTIONS, RUNS, Slowdown, Source, THROTTLED, Threshold, Thresholds};
 use crate::analysis::{Collection, Layer, OperationSnapshot, Origin, SampleCount, SampleFilter};
 use crate::clr::payload::GcType;
-use crate::model::{Bytes, Count, CountRate, CpuUse, Nanoseconds, Percent};
+use crate::model::{Bytes, Count, CountRate, Counted, CpuUse, Nanoseconds, Percent};
 
 /// Share of the CPU time for throwing exceptions that is high.
 const DISPATCH_SHARE: f64 = 0.2;
@@ -191,8 +191,9 @@ impl Evidence<'_> {
             }
             (0, _) => "No work waited for a thread.".to_owned(),
             (times, _) => format!(
-                "Work waited for a thread in at least {} of the time: the pool was starved {times} times{}.",
+                "Work waited for a thread in at least {} of the time: the pool was starved {}{}.",
                 Percent(starved),
+                Counted(times, "time"),
                 place().unwrap_or_default()
             ),
         };

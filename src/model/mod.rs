@@ -50,5 +50,5 @@ pub use text::{escape_json, safe, sanitise};
 pub use trace_file::{FileContents, FileKind, Span, TraceFile};
 pub use trace_format::{TraceFormat, export_stem};
 pub use trace_options::{TraceOptions, parse_keep};
-pub use units::{Age, ByteRate, Bytes, Count, CountRate, Nanoseconds, Number, Percent, Stopwatch};
+pub use units::{Age, ByteRate, Bytes, Count, CountRate, Counted, Nanoseconds, Number, Percent, Stopwatch};
 pub use variable::Variable;

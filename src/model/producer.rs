@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::AddAssign;
 
-use super::{Bytes, Count, SafeText};
+use super::{Bytes, Count, Counted, SafeText};
 
 /// What there is to report of a producer of the tracing service.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl AddAssign for PacketCounts {
 
 impl fmt::Display for PacketCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} packets, {}", Count(self.packets), Bytes(self.bytes))?;
+        write!(f, "{}, {}", Counted(self.packets, "packet"), Bytes(self.bytes))?;
         if self.dropped > 0 {
             write!(f, "; {} more DROPPED: the service did not take them in time", Count(self.dropped))?;
         }

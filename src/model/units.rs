@@ -15,6 +15,10 @@ pub struct ByteRate(pub f64);
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Count(pub u64);
 
+/// How many of something: `1 event`, `12.3k events`, `2 processes`. The noun is in the singular.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counted<'a>(pub u64, pub &'a str);
+
 /// How many a second: `12.3k/s`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CountRate(pub f64);
@@ -75,6 +79,18 @@ impl fmt::Display for ByteRate {
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_scaled(f, self.0 as f64, COUNTS, "")
+    }
+}
+
+impl fmt::Display for Counted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(count, noun) = *self;
+        let ending = match count {
+            1 => "",
+            _ if noun.ends_with('s') => "es",
+            _ => "s",
+        };
+        write!(f, "{} {noun}{ending}", Count(count))
     }
 }
 
@@ -174,6 +190,11 @@ mod tests {
             assert_eq!(Bytes(value).to_string(), text);
         }
         assert_eq!(Count(12_345).to_string(), "12.3k");
+        for (count, noun, text) in
+            [(1, "event", "1 event"), (0, "event", "0 events"), (2, "process", "2 processes"), (12_345, "CPU sample", "12.3k CPU samples")]
+        {
+            assert_eq!(Counted(count, noun).to_string(), text);
+        }
         assert_eq!(CountRate(12_345.0).to_string(), "12.3k/s");
         assert_eq!(ByteRate(340_000.0).to_string(), "340 kB/s");
         assert_eq!(ByteRate(f64::NAN).to_string(), "0 B/s");

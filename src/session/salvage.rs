@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::recorded::{ReadError, Recorded};
 use crate::analysis::Throughput;
-use crate::model::{Bytes, Count, SafeText};
+use crate::model::{Bytes, Counted, SafeText};
 use crate::net::files;
 use crate::nettrace::{Ending, Repair};
 
@@ -69,7 +69,12 @@ fn repair(path: &Path, file: &mut File, notes: &mut Vec<String>) -> Result<bool,
     }
     let events = tally.snapshot().events;
     let lost = size.saturating_sub(repair.keep);
-    notes.push(format!("{} events are kept; the last {lost} bytes of {} contained no complete one", Count(events), Bytes(size)));
+    notes.push(format!(
+        "kept {}; the last {} of {} contained no complete one",
+        Counted(events, "event"),
+        Counted(lost, "byte"),
+        Bytes(size)
+    ));
     if let Ending::Broken { error, .. } = &pass.ending {
         notes.push(format!("it cannot be decoded beyond that: {error}"));
     }

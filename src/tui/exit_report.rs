@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use super::tty;
-use crate::model::{Bytes, Count, Outcome, Phase, Recording, Stopwatch, sanitise};
+use crate::model::{Bytes, Counted, Outcome, Phase, Recording, Stopwatch, sanitise};
 
 /// How long a message waits for a terminal that reads nothing.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -31,15 +31,15 @@ pub(super) fn print(recording: &Recording) {
     }
     let Some(file) = file else { return };
     let samples = recording.cpu_file.as_ref().map(|file| format!("; CPU samples in {}", file.display())).unwrap_or_default();
-    say(format_args!("{}: {}, {} events{samples}{trouble}", file.display(), Bytes(recording.bytes), Count(recording.events)));
+    say(format_args!("{}: {}, {}{samples}{trouble}", file.display(), Bytes(recording.bytes), Counted(recording.events, "event")));
 }
 
 /// `1 recording`, `2 recordings`.
 pub(super) fn recordings(count: usize) -> String {
-    format!("{count} recording{}", if count == 1 { "" } else { "s" })
+    Counted(count as u64, "recording").to_string()
 }
 
 /// `1 recording continues`, `2 recordings continue`.
 pub(super) fn go_on(count: usize) -> String {
-    format!("{} {} on", recordings(count), if count == 1 { "goes" } else { "go" })
+    format!("{} {}", recordings(count), if count == 1 { "continues" } else { "continue" })
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::app::JobResult;
 use crate::app::tabs::Stacks;
 use crate::ipc::Command;
-use crate::model::Process;
+use crate::model::{Counted, Process};
 use crate::net::client::Client;
 use crate::net::{Clients, RemovedSockets, remove_stale_sockets};
 use crate::session;
@@ -49,7 +49,7 @@ pub(super) fn clean_up(folders: &BTreeSet<PathBuf>) -> Result<JobResult, String>
         all.removed += found.removed;
         all.kept += found.kept;
     }
-    let sockets = |count: usize| if count == 1 { "1 socket".to_owned() } else { format!("{count} sockets") };
+    let sockets = |count: usize| Counted(count as u64, "socket");
     let note = (all.kept > 0).then(|| format!("{} kept: of other users, or less than a minute old", sockets(all.kept)).into());
     Ok(JobResult { files: vec![format!("{} removed", sockets(all.removed)).into()], note, ..JobResult::default() })
 }

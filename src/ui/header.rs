@@ -2,7 +2,7 @@
 
 use crate::app::layout::Layout;
 use crate::app::{FrameStats, State};
-use crate::model::{Age, Bytes, Count};
+use crate::model::{Age, Bytes, Count, Counted};
 
 use super::canvas::{Canvas, width};
 
@@ -61,8 +61,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
         pieces.extend([(dot.as_str(), theme.dim), (watching.as_str(), theme.strong), (" watched", theme.dim)]);
     }
     let producer = state.producer.as_ref().map(|producer| (format!("perfetto {}", producer.summary()), producer.packets()));
-    let packets =
-        producer.as_ref().map(|(_, counts)| (format!(" {} packets", Count(counts.packets)), format!(" {} DROPPED", Count(counts.dropped))));
+    let packets = producer
+        .as_ref()
+        .map(|(_, counts)| (format!(" {}", Counted(counts.packets, "packet")), format!(" {} DROPPED", Count(counts.dropped))));
     if let (Some((summary, counts)), Some((sent, dropped))) = (&producer, &packets) {
         pieces.extend([(dot.as_str(), theme.dim), (summary.as_str(), theme.text)]);
         if area.width >= 100 {

@@ -8,7 +8,7 @@ use crate::app::tabs::phase_badge;
 use crate::app::{State, Tracked, findings};
 use crate::clr::SAMPLE_PROFILER;
 use crate::model::{
-    ByteRate, Bytes, Count, CountRate, EventRate, Kept, KernelTrace, NameSearch, Nanoseconds, Outcome, Percent, Phase, Rate,
+    ByteRate, Bytes, Count, CountRate, Counted, EventRate, Kept, KernelTrace, NameSearch, Nanoseconds, Outcome, Percent, Phase, Rate,
     RecordingAnalysis, RunState, Scheduling, StoppedBy, Stopwatch,
 };
 
@@ -212,8 +212,8 @@ fn names(search: &NameSearch) -> Option<(String, bool)> {
         NameSearch::Requested => Some(("Resolving method names in a short rundown session …".to_owned(), false)),
         NameSearch::Found { methods, at, took } => {
             let (methods, at, took) =
-                (Count(*methods as u64), Stopwatch(*at), Nanoseconds(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)));
-            Some((format!("{methods} method names resolved at {at} (rundown session, {took})."), false))
+                (Counted(*methods as u64, "method name"), Stopwatch(*at), Nanoseconds(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)));
+            Some((format!("{methods} resolved at {at} (rundown session, {took})."), false))
         }
         NameSearch::Failed(reason) => Some((format!("Method names are resolved at the stop: the rundown session failed, {reason}"), true)),
     }

@@ -137,7 +137,9 @@ fn what_is_recorded_is_looked_at_from_every_side() {
     screen.keys(BACKSPACE);
     screen.wait_gone("Backspace: all");
     // Single events, those of one kind, and what is in one.
-    press(&screen, "8", "ThreadSample");
+    // Those of the sampler are left out.
+    press(&screen, "8", "of the sampler left out (/sample)");
+    assert!(!screen.contents().contains("ThreadSample"));
     press(&screen, "f", "the latest");
     press(&screen, "/exception", "/exception");
     screen.keys(ENTER);

@@ -7,7 +7,7 @@ use super::type_tree;
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{AllocatedType, AllocationSnapshot, CallSite};
 use crate::app::pane::Tab;
-use crate::model::{ByteRate, Bytes, Count, Percent};
+use crate::model::{ByteRate, Bytes, Count, Counted, Percent};
 
 /// Methods that are listed for a type.
 const SITES: usize = 30;
@@ -18,7 +18,7 @@ pub(super) fn view(look: Look<'_>) -> Option<View<'_>> {
     let Some(kind) = look.state.allocation_tree() else { return Some(types(look, allocations)) };
     let heading = vec![
         (format!(" {} ", kind.name), Role::Chip),
-        (format!("  {} in {} events   Backspace: all types", Bytes(kind.bytes), Count(kind.ticks)), Role::Dim),
+        (format!("  {} in {}   Backspace: all types", Bytes(kind.bytes), Counted(kind.ticks, "event")), Role::Dim),
     ];
     let stacks = look.state.type_stacks(Tab::Gc)?;
     Some(type_tree::view(look, Tab::Gc, &stacks, |bytes, role| Cell::new(Bytes(bytes), role), vec![Head::Text(heading)]))

@@ -13,7 +13,7 @@ use crate::app::state::State;
 use crate::app::text::width;
 use crate::app::views::TabSort;
 use crate::app::watches::Watch;
-use crate::model::{Bytes, Count, Nanoseconds, Number};
+use crate::model::{Bytes, Count, Counted, Nanoseconds, Number};
 use crate::sorting::CompactSort;
 
 /// Columns of tags that are shown with their keys in the list; of longer ones only the values are.
@@ -74,7 +74,7 @@ fn heading(watch: &Watch) -> Vec<Line> {
     if let Some(CountersSnapshot { notices, dropped, .. }) = watch.counters.as_deref() {
         lines.extend(notices.iter().map(|notice| vec![(format!("! {notice}"), Role::Warning)]));
         if *dropped > 0 {
-            lines.push(vec![(format!("! {} values left out: there are too many counters", Count(*dropped)), Role::Warning)]);
+            lines.push(vec![(format!("! {} left out: there are too many counters", Counted(*dropped, "value")), Role::Warning)]);
         }
     }
     lines
@@ -180,7 +180,7 @@ fn spread(counter: &CounterSnapshot) -> String {
     }
     counter.spread.map_or_else(String::new, |Spread { min, max, standard_deviation, count }| {
         let [min, max, deviation] = [min, max, standard_deviation].map(|value| quantity(value, unit));
-        format!("from {min} to {max}   standard deviation {deviation}   of {} values", Count(count))
+        format!("from {min} to {max}   standard deviation {deviation}   of {}", Counted(count, "value"))
     })
 }
 

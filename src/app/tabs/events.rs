@@ -10,8 +10,8 @@ use crate::app::pane::Tab;
 use crate::app::state::State;
 use crate::app::text::width;
 use crate::clr::SAMPLE_PROFILER;
-use crate::model::RecordingId;
 use crate::model::{Bytes, Count, CountRate, EventRate, Percent, Stopwatch};
+use crate::model::{Counted, RecordingId};
 use std::sync::Arc;
 
 /// How events are looked at.
@@ -61,7 +61,7 @@ fn kinds(look: Look<'_>) -> View<'_> {
     let Placed { list, cursor, selected } = kind_table(look);
     let left_out = look.analysis.events.iter().filter(|rate| rate.event.comes_of_sampling()).map(|rate| rate.event.count).sum();
     let is_left_out = look.state.views.filter(Tab::Events).is_empty() && is_sampled(&look.analysis.events);
-    let words = format!("{} events of the sampler left out (/sample)", Count(left_out));
+    let words = format!("{} of the sampler left out (/sample)", Counted(left_out, "event"));
     View {
         head: if is_left_out { vec![Head::text(words, Role::Dim)] } else { Vec::new() },
         copy: selected.map(|rate| ("event", format!("{}/{}", rate.event.provider, rate.event.name))),

@@ -9,7 +9,7 @@ use crate::app::action::{Action, Status};
 use crate::app::heaps::{HeapWalk, ProcessHeap, WalkedHeap};
 use crate::app::pane::Tab;
 use crate::app::state::State;
-use crate::model::{Bytes, Count, Percent, Stopwatch};
+use crate::model::{Bytes, Count, Counted, Percent, Stopwatch};
 
 /// The view of the heap: which list is shown.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ fn heading(state: &State, heap: Option<&ProcessHeap>) -> Line {
     let key = |key: &str| (format!("   {key}"), Role::Accent);
     match heap {
         Some(ProcessHeap { walking: Some(walking), .. }) => {
-            let so_far = format!("{} objects, {}", Count(walking.objects), Bytes(walking.bytes));
+            let so_far = format!("{}, {}", Counted(walking.objects, "object"), Bytes(walking.bytes));
             vec![("Walking the heap … ".to_owned(), Role::Accent), (so_far, Role::Strong), key("M"), dim(" cancels".to_owned())]
         }
         Some(ProcessHeap { last: Some(last), failed, .. }) => {
@@ -201,7 +201,7 @@ fn side<'a>(state: &State, found: &WalkedHeap, (named, of): Row<'_>) -> Side<'a>
     let mut text: Vec<Line> = vec![vec![(shown(&named.name), Role::Strong), dim(module)]];
     match of {
         Some(of) => {
-            let retained = format!("at least {} would be freed with its {} objects", Bytes(of.bytes), Count(named.objects));
+            let retained = format!("at least {} would be freed with its {}", Bytes(of.bytes), Counted(named.objects, "object"));
             text.push(vec![(retained, Role::Text)]);
             for path in &of.paths {
                 text.push(vec![dim("held by ".to_owned()), (path.root.clone(), Role::Accent)]);
@@ -210,7 +210,7 @@ fn side<'a>(state: &State, found: &WalkedHeap, (named, of): Row<'_>) -> Side<'a>
                     PathStep::Objects { name, count } => {
                         vec![dim("  → ".to_owned()), (shown(name), Role::Text), dim(format!("   {} in a row", Count(u64::from(*count))))]
                     }
-                    PathStep::Omitted(count) => vec![dim(format!("  → … {} objects", Count(u64::from(*count))))],
+                    PathStep::Omitted(count) => vec![dim(format!("  → … {}", Counted(u64::from(*count), "object")))],
                 }));
             }
             if of.paths.is_empty() {

@@ -8,7 +8,7 @@ use crate::app::jobs::{Job, JobKind};
 use crate::app::pane::Tab;
 use crate::app::recordings::Tracked;
 use crate::app::state::State;
-use crate::model::{Bytes, Count, Outcome, Phase, Recording, StoppedBy, Stopwatch};
+use crate::model::{Bytes, Counted, Outcome, Phase, Recording, StoppedBy, Stopwatch};
 
 pub(super) fn view(state: &State) -> View<'_> {
     let Placed { list, cursor, selected } = placed(state);
@@ -68,7 +68,7 @@ fn state_of(activity: &Activity<'_>) -> (Sign, Role, String, Role) {
 fn recording(tracked: &Tracked) -> (Sign, Role, String, Role) {
     let recording = &tracked.value;
     let (sign, word, role) = phase_badge(recording);
-    let numbers = format!("{}, {} events", Bytes(recording.bytes), Count(recording.events));
+    let numbers = format!("{}, {}", Bytes(recording.bytes), Counted(recording.events, "event"));
     let (outcome, outcome_role) = match &recording.phase {
         Phase::Done(Outcome { trouble: Some(trouble), file, .. }) => {
             let file = file.as_ref().map(|file| format!(" {}", file.to_string_lossy())).unwrap_or_default();

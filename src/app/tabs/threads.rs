@@ -15,7 +15,7 @@ use crate::app::sampling::ThreadRow;
 use crate::app::top_frames::TopFrames;
 use crate::clr::payload::AdjustmentReason;
 use crate::diagnosis::Source;
-use crate::model::{Count, CountRate, CpuThread, Nanoseconds, Percent, Stopwatch};
+use crate::model::{Count, CountRate, Counted, CpuThread, Nanoseconds, Percent, Stopwatch};
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let (pool, locks) = (&look.analysis.snapshot.thread_pool, &look.analysis.snapshot.contention);
@@ -85,7 +85,7 @@ pub(super) const ESTIMATED: &str = "CPU time, from samples and CPU times of thre
 
 /// What is known of samples where the CPU times of their threads are not.
 pub(super) fn may_be_waiting(counts: &Counts<'_>) -> String {
-    format!("{} samples may be of waiting threads", Count(counts.samples().running))
+    format!("{} may be of waiting threads", Counted(counts.samples().running, "sample"))
 }
 
 fn missing(look: Look<'_>, what: &str, source: Source) -> Head {

@@ -5,7 +5,8 @@ use crate::app::recordings::Change;
 use crate::app::toast::Level;
 use crate::app::{Clipboard, Effect, JobKind, JobResult, State, Ticket};
 use crate::model::{
-    Bytes, Count, Outcome, Phase, Process, ProcessKey, ProducerReport, Recording, RecordingId, SafeText, StoppedBy, Stopwatch, Variable,
+    Bytes, Count, Counted, Outcome, Phase, Process, ProcessKey, ProducerReport, Recording, RecordingId, SafeText, StoppedBy, Stopwatch,
+    Variable,
 };
 use crate::sorting::CompactSort;
 
@@ -114,7 +115,7 @@ fn ended(subject: &Subject, outcome: &Outcome, bytes: u64, events: u64, dropped:
         return (Level::Error, format!("{subject}: nothing was recorded.{trouble}"));
     };
     let loss = if dropped > 0 { format!(", {} dropped", Count(dropped)) } else { String::new() };
-    let what = format!("{}, {} events{loss}, in {}", Bytes(bytes), Count(events), file.display());
+    let what = format!("{}, {}{loss}, in {}", Bytes(bytes), Counted(events, "event"), file.display());
     match (outcome.stopped_by, outcome.complete) {
         (StoppedBy::Error, _) => (Level::Error, format!("{subject}: the recording failed.{trouble} Kept: {what}")),
         (StoppedBy::TargetExit, _) => (Level::Warning, format!("{subject} ended while it was recorded.{trouble} Kept: {what}")),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::analysis::Snapshot;
 use crate::cli::args;
 use crate::cli::print;
-use crate::model::{Count, Stopwatch};
+use crate::model::{Counted, Stopwatch};
 
 /// The document of the command line contract, with the fields of what was found. Sizes are bytes where the name ends in `_bytes`, and times nanoseconds
 /// where it ends in `_ns`.
@@ -42,7 +42,7 @@ impl<T: Serialize> Document<T> {
             })?;
         }
         if self.dropped_events > 0 {
-            print::say(format_args!("the runtime dropped {} events: figures are too low", Count(self.dropped_events)));
+            print::say(format_args!("the runtime dropped {}: figures are too low", Counted(self.dropped_events, "event")));
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::fields::{Counts, Fields, Value, write_table};
 use crate::analysis::{ActivitySnapshot, ActivitySubject, OperationSnapshot};
-use crate::model::Count;
+use crate::model::{Count, Counted};
 
 /// The part of a document that is about requests.
 #[derive(Debug, Serialize)]
@@ -56,7 +56,7 @@ impl Routes {
     pub(in crate::cli) fn write_text(&self, out: &mut dyn Write) -> std::io::Result<()> {
         write_table(out, &self.routes)?;
         for Others { direction, count, failed, .. } in self.other_routes.iter().filter(|others| others.count > 0) {
-            writeln!(out, "other routes, {direction}: {} requests, {} failed", Count(*count), Count(*failed))?;
+            writeln!(out, "other routes, {direction}: {}, {} failed", Counted(*count, "request"), Count(*failed))?;
         }
         Ok(())
     }

@@ -123,10 +123,11 @@ impl Slow {
     }
 }
 
-/// The file that is named, where it is not a process.
+/// The file that is named, where it is not a process: also one that is missing, where it is named as traces are.
 fn file(source: &str) -> Option<&Path> {
     let path = Path::new(source);
-    (source.parse::<u32>().is_err() && path.is_file()).then_some(path)
+    let is_trace = path.is_file() || source.ends_with(".nettrace") || source.contains(".nettrace.partial");
+    (source.parse::<u32>().is_err() && is_trace).then_some(path)
 }
 
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::host::Host;
 use crate::cli::target::{called, connect_running};
-use crate::model::{Count, Process, SafeText};
+use crate::model::{Counted, Process, SafeText};
 use crate::net::{RecordedError, RecordedProcess};
 use crate::nettrace::{Tail, TraceHeader};
 use crate::session::{Recorded, append_names};
@@ -52,7 +52,7 @@ pub(super) async fn append(host: &Host, path: &Path, file: &mut File) -> Result<
     }
     let methods = append_names(client, file, subject.tail, subject.largest_id).await;
     let methods = methods.map_err(|why| anyhow::anyhow!("{}: cannot resolve method names: {why}; {WITHOUT}", called(&found)))?;
-    Ok(format!("{} names of methods were appended, as {} has them now", Count(methods), called(&found)))
+    Ok(format!("appended {}, as {} has them now", Counted(methods, "method name"), called(&found)))
 }
 
 /// How names can be had, where that is certain.

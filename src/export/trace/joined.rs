@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use crate::analysis::MissingFrames;
 use crate::clr::EventKind;
+use crate::model::Counted;
 use crate::nettrace::{CollectorEncoder, Event, Loss, Metadata, Sink, Thread, ThreadId, TraceHeader};
 
 /// Most losses of a batch that are kept apart.
@@ -63,7 +64,13 @@ pub struct Joined {
 impl fmt::Display for Joined {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { events, samples, lost, samples_cut, .. } = self;
-        write!(f, "{events} events and {samples} CPU samples were written; the recording lost {lost} events")?;
+        write!(
+            f,
+            "wrote {} and {}; the recording lost {}",
+            Counted(*events, "event"),
+            Counted(*samples, "CPU sample"),
+            Counted(*lost, "event")
+        )?;
         if *samples_cut { f.write_str("; the file of the CPU samples ends early") } else { Ok(()) }
     }
 }

@@ -10,6 +10,7 @@ use crate::clr::payload::{
     Adjustment, AdjustmentReason, AllocationSampled, AllocationTick, AssemblyLoad, ContextSwitch, ExceptionThrown, Fields, HeapStats,
     Payload, SampleType, ThreadSample, Workers,
 };
+use crate::model::Counted;
 use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, Thread, ThreadId, TraceHeader, Value};
 use crate::wire::Utf16;
 
@@ -85,7 +86,7 @@ impl<'w> Walk<'w> {
     pub(super) fn restart(&mut self, lost: Option<(i64, u64)>) {
         self.output.restart(lost.is_some());
         if let Some((since, packets)) = lost {
-            let name = format!("{packets} packets lost: the tracing service did not take them in time");
+            let name = format!("{} lost: the tracing service did not take them in time", Counted(packets, "packet"));
             self.note_loss(&name, since, &[("packets", Fact::Count(packets))]);
         }
     }
@@ -368,7 +369,7 @@ impl Sink for Walk<'_> {
 
     fn loss(&mut self, loss: &Loss) {
         let (thread, end) = (loss.capture_thread, self.at(loss.timestamp));
-        let name = format!("{} events lost", loss.count);
+        let name = format!("{} lost", Counted(loss.count.into(), "event"));
         let facts = [("events", Fact::Count(loss.count.into())), ("thread", Fact::Count(thread.thread))];
         if self.lost_until.len() >= THREADS {
             self.lost_until.clear();

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::SalvageError;
-use crate::model::{Bytes, Count, SafeText};
+use crate::model::{Bytes, Counted, SafeText};
 use crate::nettrace::{Event, Pieces, Refusal, SegmentStore, Sink, TraceHeader};
 use crate::session::recorded::{ReadError, Recorded};
 use crate::sorting::CompactSort;
@@ -84,7 +84,11 @@ pub(super) fn join(paths: &[PathBuf], file: &mut File, notes: &mut Vec<String>) 
         return Err(SalvageError::Write(trouble));
     }
     let events = segments.iter().map(|segment| segment.contents.events).sum();
-    notes.push(format!("{} events of {} segments; events before the first or after the last are lost", Count(events), segments.len()));
+    notes.push(format!(
+        "{} of {}; events before the first or after the last are lost",
+        Counted(events, "event"),
+        Counted(segments.len() as u64, "segment")
+    ));
     let missing = gaps(segments.iter().filter_map(|segment| number(segment.path)));
     notes.extend(missing.into_iter().map(|(from, to)| format!("between {from:04} and {to:04} segments are missing")));
     Ok(segments.iter().any(|segment| segment.contents.rundown))

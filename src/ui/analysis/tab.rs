@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use crate::analysis::Filter;
 use crate::app::tabs::{Chart, Figure, Geometry, Head, Line, List, Look, Plot, Rows, Side, View, last_piece};
 use crate::app::{Focus, State, Tab};
-use crate::model::sanitise;
+use crate::model::{Counted, sanitise};
 
 use super::super::canvas::{Canvas, width};
 use super::super::chart::{Curve, Span, curve, time_axis};
@@ -115,7 +115,13 @@ pub(in crate::ui) fn text(canvas: &mut Canvas<'_>, lines: &[Line], area: Rect) -
     for (index, line) in lines.iter().enumerate() {
         let left = lines.len() - index;
         if rest.height == 0 || rest.height == 1 && left > 1 {
-            canvas.value(rest.x, rest.y, rest.width * rest.height, format_args!("… {left} more lines"), canvas.theme.dim);
+            canvas.value(
+                rest.x,
+                rest.y,
+                rest.width * rest.height,
+                format_args!("… {}", Counted(left as u64, "more line")),
+                canvas.theme.dim,
+            );
             return area.height;
         }
         rest = below(rest, wrapped(canvas, line, rest));
