@@ -69,12 +69,7 @@ fn repair(path: &Path, file: &mut File, notes: &mut Vec<String>) -> Result<bool,
     }
     let events = tally.snapshot().events;
     let lost = size.saturating_sub(repair.keep);
-    notes.push(format!(
-        "kept {}; the last {} of {} contained no complete one",
-        Counted(events, "event"),
-        Counted(lost, "byte"),
-        Bytes(size)
-    ));
+    notes.push(format!("kept {}; the last {lost} bytes of {} contained no complete one", Counted(events, "event"), Bytes(size)));
     if let Ending::Broken { error, .. } = &pass.ending {
         notes.push(format!("it cannot be decoded beyond that: {error}"));
     }
