@@ -58,7 +58,7 @@ impl<S: Sink + Send + 'static> Listener<S> {
     /// Stops the session, if it has not ended, and takes in what the runtime still sends: its rundown, where one was requested.
     ///
     /// # Errors
-    /// Why the stream did not come to its proper end.
+    /// Why the stream is incomplete.
     pub(super) async fn stop(&mut self, limit: StopLimit) -> Result<(), Unfinished> {
         let refusal = self.session.stop(limit).await;
         let ending = match self.reading.take() {

@@ -41,7 +41,7 @@ struct CpuUse {
 pub struct Observed {
     /// The events.
     pub live: Live,
-    /// Why the stream did not come to its proper end.
+    /// Why the stream is incomplete; `None` where it is complete.
     pub unfinished: Option<Unfinished>,
     /// Whether an interrupt ended it.
     pub interrupted: bool,
