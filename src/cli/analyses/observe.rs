@@ -11,7 +11,7 @@ use crate::model::Process;
 use crate::net::interrupts::Interrupts;
 use crate::session::{Observation, Observed, StartError};
 
-/// Observes for so long, or until Ctrl-C. Start the observation after this is called: signals are caught from then on.
+/// Observes for so long, or until Ctrl-C. `start` runs once signals are caught: none of them ends the program while a session is open.
 pub(in crate::cli) async fn observe(
     process: &Process,
     duration: Duration,
