@@ -157,7 +157,7 @@ fn memory(process: &Process) -> Option<String> {
 }
 
 fn stale_sockets(count: usize) -> String {
-    Counted(count as u64, "stale socket").to_string()
+    format!("{:#}", Counted(count as u64, "stale socket"))
 }
 
 fn age(process: &Process) -> String {

@@ -15,7 +15,7 @@ pub struct ByteRate(pub f64);
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Count(pub u64);
 
-/// How many of something: `1 event`, `12.3k events`, `2 processes`. The noun is in the singular.
+/// How many of something: `1 event`, `12.3k events`, `2 processes`; with `{:#}` in full, `12345 events`. The noun is in the singular.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted<'a>(pub u64, pub &'a str);
 
@@ -90,7 +90,7 @@ impl fmt::Display for Counted<'_> {
             _ if noun.ends_with('s') => "es",
             _ => "s",
         };
-        write!(f, "{} {noun}{ending}", Count(count))
+        if f.alternate() { write!(f, "{count} {noun}{ending}") } else { write!(f, "{} {noun}{ending}", Count(count)) }
     }
 }
 
@@ -195,6 +195,7 @@ mod tests {
         {
             assert_eq!(Counted(count, noun).to_string(), text);
         }
+        assert_eq!(format!("{:#}", Counted(12_345, "process")), "12345 processes");
         assert_eq!(CountRate(12_345.0).to_string(), "12.3k/s");
         assert_eq!(ByteRate(340_000.0).to_string(), "340 kB/s");
         assert_eq!(ByteRate(f64::NAN).to_string(), "0 B/s");

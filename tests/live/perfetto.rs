@@ -149,7 +149,7 @@ fn what_is_left_in_a_ring_buffer_can_be_read() {
         let (recording, file) = traced.record("ring", &config);
         began(&running, 1);
         program.carry_out("spend 1000");
-        program.carry_out("throw 3000");
+        program.carry_out("throw 10000");
         program.carry_out("spend 1000");
         traced.finish(recording, &file);
         let overwritten = "select sum(value) n from stats where name = 'traced_buf_bytes_overwritten'";

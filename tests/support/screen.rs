@@ -58,6 +58,9 @@ struct Terminal {
 /// How long what a program wrote last may take to arrive once it has ended, where it left a child behind that holds the terminal.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
+/// The mode in which a terminal holds back what it is sent, until the mode ends: a program that uses it is never seen with half a frame.
+const SYNCHRONIZED_UPDATE: u16 = 2026;
+
 struct State {
     parser: vt100::Parser<Extras>,
     bytes: u64,
@@ -179,7 +182,9 @@ impl Screen {
         let mut state = self.state();
         loop {
             let shown = state.parser.screen().contents();
-            if is_so(&shown) {
+            // A terminal shows a frame when all of it has arrived.
+            let whole = !state.parser.callbacks().modes.contains(&SYNCHRONIZED_UPDATE);
+            if whole && is_so(&shown) {
                 return Ok(shown);
             }
             let Some(left) = deadline.checked_duration_since(Instant::now()) else { return Err(shown) };

@@ -86,7 +86,7 @@ impl<'w> Walk<'w> {
     pub(super) fn restart(&mut self, lost: Option<(i64, u64)>) {
         self.output.restart(lost.is_some());
         if let Some((since, packets)) = lost {
-            let name = format!("{} lost: the tracing service did not take them in time", Counted(packets, "packet"));
+            let name = format!("{:#} lost: the tracing service did not take them in time", Counted(packets, "packet"));
             self.note_loss(&name, since, &[("packets", Fact::Count(packets))]);
         }
     }
@@ -369,7 +369,7 @@ impl Sink for Walk<'_> {
 
     fn loss(&mut self, loss: &Loss) {
         let (thread, end) = (loss.capture_thread, self.at(loss.timestamp));
-        let name = format!("{} lost", Counted(loss.count.into(), "event"));
+        let name = format!("{:#} lost", Counted(loss.count.into(), "event"));
         let facts = [("events", Fact::Count(loss.count.into())), ("thread", Fact::Count(thread.thread))];
         if self.lost_until.len() >= THREADS {
             self.lost_until.clear();
