@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::pane::Tab;
 use super::sampling::Shape;
 use super::state::State;
+use super::tabs::Tab;
 use crate::analysis::{CallNode, Origin};
 
 /// The rows that a key has expanded (true) or collapsed.

@@ -7,8 +7,8 @@ use crate::model::{ProcessKey, SafeText, Variable};
 
 use super::Ticket;
 use super::live_threads::LiveThreads;
-use super::pane::Tab;
 use super::tabs::Stacks;
+use super::tabs::Tab;
 
 /// How long a process must stay selected before requests are sent to it: moving through the table sends none.
 pub(super) const SETTLED: Duration = Duration::from_millis(250);

@@ -2,8 +2,9 @@
 
 use super::action::Action;
 use super::effect::Effect;
-use super::pane::{Focus, Tab};
+use super::pane::Focus;
 use super::state::State;
+use super::tabs::Tab;
 use super::update::keys;
 use crate::analysis::Snapshot;
 use crate::clr::payload::GcType;

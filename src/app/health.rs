@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::action::Action;
 use super::findings::{ALLOCATIONS, Finding, HEAP, KeyAdvice, behind, finding, lock_waiters, standing, thrown};
-use super::pane::Tab;
+use super::tabs::Tab;
 use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot};
 use crate::diagnosis::{GROWING_COLLECTIONS, RUNS, THROTTLED, Threshold, Thresholds};
 use crate::model::{Bytes, Count, CountRate, CpuUse, Nanoseconds, Percent};

@@ -1,9 +1,7 @@
 //! The hint line: what is possible now, the most useful first, as much as there is room for.
 
-use super::action::{Action, Context, Entry, Status, TABLE};
-use super::dialog::Overlay;
-use super::type_tree::TypeTree;
-use super::{Shape, State};
+use super::State;
+use super::action::{Action, Entry, Status, TABLE};
 
 use crate::sorting::CompactSort;
 
@@ -49,37 +47,9 @@ impl State {
     }
 }
 
-/// What is shown next.
-fn shape(state: &State, entry: &Entry) -> &'static str {
-    match (state.context(), state.views.sampling.shape) {
-        (Context::Events, _) if state.views.events.single => "by type",
-        (Context::ThrowTree, _) if state.views.type_tree(state.tab) == Some(&TypeTree::All) => "types",
-        (Context::ThrowTree, _) => "all types",
-        (Context::Heap, _) if state.views.heap.difference => "histogram",
-        (Context::Heap, _) => entry.label,
-        (Context::Allocations, _) => "collections",
-        (Context::AllocationTree, _) => "types",
-        (Context::Methods, Shape::List) => "tree",
-        (Context::CallTree, Shape::Tree) => "flame graph",
-        (Context::Methods, Shape::Threads) => "back",
-        (Context::Flame, _) => "list",
-        _ => entry.label,
-    }
-}
-
 fn hint(state: &State, entry: &Entry, x: u16) -> Hint {
     let key = state.options.keys.of_in(entry, state.context()).first().map(|key| key.name(true).into_owned()).unwrap_or_default();
-    let label = match entry.action {
-        Action::Trace if state.list.selected().is_some_and(|key| state.recordings.is_recording(key)) => "stop",
-        Action::Watch if state.list.selected().is_some_and(|key| state.watches.of(key).is_some()) => "unwatch",
-        Action::WatchAll if state.unwatched().next().is_none() => "watch none",
-        Action::Accept if matches!(state.overlay, Some(Overlay::Profiles(_))) => "record",
-        Action::Pause if state.pause.is_some() => "continue",
-        Action::Reveal if state.variable().is_some_and(|(index, _)| state.details.is_readable(index)) => "hide",
-        Action::Back if state.context() == Context::List && state.behind.is_some() && state.list.filter().is_empty() => "processes",
-        Action::Shape => shape(state, entry),
-        _ => entry.label,
-    };
+    let label = entry.hint_label(state);
     let width = (key.chars().count() + 1 + label.chars().count()) as u16;
     Hint { action: entry.action, key, label, x, width }
 }

@@ -3,7 +3,8 @@
 use ratatui::layout::{Position, Rect};
 
 use super::list::{Column, Columns, Trend};
-use super::pane::{RowKind, Tab};
+use super::pane::RowKind;
+use super::tabs::Tab;
 
 pub use super::text::{width, wrap};
 use crate::sorting::CompactSort;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::Ticket;
 use super::details::Answer;
 use super::findings::{Finding, findings};
-use super::pane::Tab;
+use super::tabs::Tab;
 use crate::diagnosis::Thresholds;
 use crate::model::{FileContents, Outcome, Phase, ProcessKey, Recording, RecordingId, SafeText};
 

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::flame::Flame;
-use super::pane::Tab;
 use super::state::State;
+use super::tabs::Tab;
 use crate::analysis::{CallNode, Counts, Field, MethodCount, Profile, ProfileFrame, SampleCount, SampleFilter, ThreadId, ThreadSamples};
 use crate::model::{CpuThread, RecordingId, ThreadUse};
 use crate::sorting::CompactSort;

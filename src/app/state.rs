@@ -15,9 +15,10 @@ use super::layout::{Layout, LayoutInput};
 use super::list::{Column, ProcessList, Row};
 use super::mode::{Ending, Line, Pause};
 use super::options::{AutoWatch, Options};
-use super::pane::{Focus, RowKind, Tab};
+use super::pane::{Focus, RowKind};
 use super::producer::Producer;
 use super::recordings::{Recordings, Tracked};
+use super::tabs::Tab;
 use super::toast::{Level, Toasts};
 use super::usage::UsageHistory;
 use super::views::Views;
@@ -268,25 +269,9 @@ impl State {
             Some(Overlay::Copy(_) | Overlay::Act(_) | Overlay::Choose(_) | Overlay::Files(_)) => Context::Pick,
             Some(Overlay::Form(form)) if form.is_typing() => Context::FormText,
             Some(Overlay::Form(_)) => Context::Form,
-            None => match (self.focus, self.tab) {
-                (Focus::List, _) => Context::List,
-                (Focus::Detail, Tab::Overview) => Context::Overview,
-                (Focus::Detail, Tab::Environment) => Context::Environment,
-                (Focus::Detail, Tab::Trace) => Context::Trace,
-                (Focus::Detail, Tab::Methods) if self.is_flame() => Context::Flame,
-                (Focus::Detail, Tab::Methods) if self.is_tree() => Context::CallTree,
-                (Focus::Detail, Tab::Methods) => Context::Methods,
-                (Focus::Detail, Tab::Gc) if self.allocation_tree().is_some() => Context::AllocationTree,
-                (Focus::Detail, Tab::Gc) if self.lists_allocations() => Context::Allocations,
-                (Focus::Detail, Tab::Events) => Context::Events,
-                (Focus::Detail, Tab::Counters) => Context::Counters,
-                (Focus::Detail, Tab::Gc | Tab::Threads | Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies | Tab::Stacks) => Context::Rows,
-                (Focus::Detail, Tab::Exceptions) if self.type_stacks(Tab::Exceptions).is_some() => Context::ThrowTree,
-                (Focus::Detail, Tab::Exceptions) => Context::Exceptions,
-                (Focus::Detail, Tab::Slowdown) => Context::Slowdown,
-                (Focus::Detail, Tab::Compare) => Context::Compare,
-                (Focus::Detail, Tab::Heap) => Context::Heap,
-                (Focus::Detail, Tab::Jobs) => Context::Jobs,
+            None => match self.focus {
+                Focus::List => Context::List,
+                Focus::Detail => (self.tab.descriptor().context)(self),
             },
         }
     }

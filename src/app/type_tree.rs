@@ -1,7 +1,7 @@
 //! Call trees of what allocates objects of a type, or throws exceptions of one: a tab shows them in place of its list of types.
 
-use super::pane::Tab;
 use super::state::State;
+use super::tabs::Tab;
 use crate::analysis::{AllocatedType, AllocationSnapshot, CallNode, Counts, Filter, SampleCount};
 
 /// How many nodes of a call tree are listed.

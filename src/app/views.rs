@@ -3,9 +3,9 @@
 use super::call_tree::Expanded;
 use super::counters::CounterView;
 use super::cursor::{Cursor, Neighbour, Step};
-use super::pane::Tab;
 use super::sampling::Sampling;
 use super::state::State;
+use super::tabs::Tab;
 use super::tabs::{Column, Direction};
 use super::tabs::{EventsView, HeapView, View};
 use super::type_tree::TypeTree;

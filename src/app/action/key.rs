@@ -14,9 +14,24 @@ pub enum Key {
     Digit,
 }
 
-pub(super) const fn char(c: char) -> Key {
+pub(in crate::app) const fn char(c: char) -> Key {
     Key::Plain(KeyCode::Char(c))
 }
+
+pub(in crate::app) const ENTER: Key = Key::Plain(KeyCode::Enter);
+pub(in crate::app) const BACKSPACE: Key = Key::Plain(KeyCode::Backspace);
+pub(super) const ESC: Key = Key::Plain(KeyCode::Esc);
+pub(super) const TAB: Key = Key::Plain(KeyCode::Tab);
+pub(super) const BACK_TAB: Key = Key::Plain(KeyCode::BackTab);
+pub(super) const F1: Key = Key::Plain(KeyCode::F(1));
+pub(super) const UP: Key = Key::Plain(KeyCode::Up);
+pub(super) const DOWN: Key = Key::Plain(KeyCode::Down);
+pub(super) const LEFT: Key = Key::Plain(KeyCode::Left);
+pub(super) const RIGHT: Key = Key::Plain(KeyCode::Right);
+pub(super) const PAGE_UP: Key = Key::Plain(KeyCode::PageUp);
+pub(super) const PAGE_DOWN: Key = Key::Plain(KeyCode::PageDown);
+pub(super) const HOME: Key = Key::Plain(KeyCode::Home);
+pub(super) const END: Key = Key::Plain(KeyCode::End);
 
 /// The character that a name is, where one takes one column.
 fn single(name: &str) -> Option<char> {

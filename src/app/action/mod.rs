@@ -2,22 +2,27 @@
 
 mod key;
 mod keymap;
-mod places;
+pub(in crate::app) mod places;
 pub(in crate::app) mod status;
 mod table;
 mod view_status;
 
 use self::places::PANES;
 use super::effect::Effect;
+use super::listed::listed;
 use super::state::State;
 
 pub use key::Key;
+use key::{BACK_TAB, DOWN, END, ESC, F1, HOME, LEFT, PAGE_DOWN, PAGE_UP, RIGHT, TAB, UP};
+pub(super) use key::{BACKSPACE, ENTER, char};
 pub use keymap::{KeyConflict, KeyMap};
 pub use places::{Context, Places};
-pub(super) use status::attach;
 pub use status::{Status, capabilities};
-pub use table::TABLE;
+pub(super) use status::{attach, ready_if};
+pub use table::{TABLE, entry};
+pub(super) use view_status::recorded;
 
+listed! {
 /// Something that a person can do. The help of each in the table says what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
@@ -108,6 +113,7 @@ pub enum Action {
     Yes,
     No,
 }
+}
 
 /// Under which heading an action stands in the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,6 +160,8 @@ pub struct Entry {
     /// Where its keys work.
     pub places: Places,
     pub group: Group,
+    /// The words for the hint line where they depend on the state.
+    label_now: Option<fn(&State) -> &'static str>,
     /// How much it belongs into the hint line; 0 is never.
     pub hint: u8,
     /// Whether it changes the process it is done to: not with `--readonly`.
@@ -164,7 +172,7 @@ pub struct Entry {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Run {
+pub(super) enum Run {
     /// It changes the state.
     Do(fn(&mut State)),
     /// It has effects, too.
@@ -181,6 +189,11 @@ impl Entry {
         (self.valid)(state)
     }
 
+    /// One or two words for the hint line, as they are now.
+    pub fn hint_label(&self, state: &State) -> &'static str {
+        self.label_now.map_or(self.label, |label| label(state))
+    }
+
     pub(super) fn run(&self, state: &mut State, digit: Option<u32>) -> Vec<Effect> {
         match (self.run, digit) {
             (Run::Do(run), _) => run(state),
@@ -192,10 +205,8 @@ impl Entry {
     }
 }
 
-/// The first line of the table for an action.
-pub fn entry(action: Action) -> Option<&'static Entry> {
-    TABLE.iter().find(|entry| entry.action == action)
-}
+/// The grammar of every filter.
+const FILTER: &str = "Filter rows: words, !excluded words, column:word.";
 
 const fn new(
     action: Action,
@@ -206,13 +217,13 @@ const fn new(
     group: Group,
     run: Run,
 ) -> Entry {
-    Entry { action, keys, label, help, places, group, hint: 0, changes: false, valid: status::always, run }
+    Entry { action, keys, label, help, places, group, label_now: None, hint: 0, changes: false, valid: status::always, run }
 }
 
 /// Entries of a group each.
 macro_rules! groups {
     ($($name:ident: $group:ident),*) => {
-        $(const fn $name(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
+        $(pub(super) const fn $name(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
             new(action, keys, label, help, places, Group::$group, run)
         })*
     };
@@ -236,17 +247,22 @@ const fn moves(
 }
 
 impl Entry {
-    const fn hint(mut self, hint: u8) -> Self {
+    pub(super) const fn hint(mut self, hint: u8) -> Self {
         self.hint = hint;
         self
     }
 
-    const fn changing(mut self) -> Self {
+    pub(super) const fn label_now(mut self, label: fn(&State) -> &'static str) -> Self {
+        self.label_now = Some(label);
+        self
+    }
+
+    pub(super) const fn changing(mut self) -> Self {
         self.changes = true;
         self
     }
 
-    const fn when(mut self, valid: fn(&State) -> Status) -> Self {
+    pub(super) const fn when(mut self, valid: fn(&State) -> Status) -> Self {
         self.valid = valid;
         self
     }

@@ -1,5 +1,8 @@
 //! What the keys go to, and sets of such places.
 
+use crate::app::listed::listed;
+
+listed! {
 /// What the keys go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Context {
@@ -43,63 +46,12 @@ pub enum Context {
     /// The program ends: recordings are being finished.
     Ending,
 }
+}
 
 impl Context {
-    pub const ALL: [Self; 26] = [
-        Self::List,
-        Self::Overview,
-        Self::Environment,
-        Self::Trace,
-        Self::Methods,
-        Self::Flame,
-        Self::CallTree,
-        Self::Allocations,
-        Self::AllocationTree,
-        Self::Events,
-        Self::Counters,
-        Self::Exceptions,
-        Self::ThrowTree,
-        Self::Rows,
-        Self::Slowdown,
-        Self::Compare,
-        Self::Heap,
-        Self::Jobs,
-        Self::Line,
-        Self::Pick,
-        Self::PickMany,
-        Self::Form,
-        Self::FormText,
-        Self::Palette,
-        Self::Reader,
-        Self::Ending,
-    ];
-
     /// Whether the keys go to one of the two panes.
     pub fn is_pane(self) -> bool {
-        use Context::{
-            AllocationTree, Allocations, CallTree, Compare, Counters, Environment, Events, Exceptions, Flame, Heap, Jobs, List, Methods,
-            Overview, Rows, Slowdown, ThrowTree, Trace,
-        };
-        matches!(
-            self,
-            List | Overview
-                | Environment
-                | Trace
-                | Methods
-                | Flame
-                | CallTree
-                | Allocations
-                | AllocationTree
-                | Events
-                | Counters
-                | Exceptions
-                | ThrowTree
-                | Rows
-                | Slowdown
-                | Compare
-                | Heap
-                | Jobs
-        )
+        PANES.contains(self)
     }
 
     /// Whether letters are text here, not keys.
@@ -110,19 +62,19 @@ impl Context {
 
 /// A set of contexts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Places(u32);
+pub struct Places(u64);
 
 impl Places {
     const fn of(contexts: &[Context]) -> Self {
         let (mut bits, mut at) = (0, 0);
         while at < contexts.len() {
-            bits |= 1 << contexts[at] as u32;
+            bits |= 1 << contexts[at] as u64;
             at += 1;
         }
         Self(bits)
     }
 
-    pub(super) const fn and(self, other: Self) -> Self {
+    pub(in crate::app) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
@@ -132,47 +84,47 @@ impl Places {
     }
 
     pub fn contains(self, context: Context) -> bool {
-        self.0 & 1 << context as u32 != 0
+        self.0 & 1 << context as u64 != 0
     }
 }
 
-pub(super) const LIST: Places = Places::of(&[Context::List]);
-pub(super) const OVERVIEW: Places = Places::of(&[Context::Overview]);
-pub(super) const ENVIRONMENT: Places = Places::of(&[Context::Environment]);
-pub(super) const TRACE: Places = Places::of(&[Context::Trace]);
-pub(super) const JOBS: Places = Places::of(&[Context::Jobs]);
-pub(super) const FLAME: Places = Places::of(&[Context::Flame]);
-pub(super) const CALL_TREE: Places = Places::of(&[Context::CallTree]);
-pub(super) const ALLOCATED_TYPES: Places = Places::of(&[Context::Allocations]);
-pub(super) const ALLOCATION_TREE: Places = Places::of(&[Context::AllocationTree]);
-pub(super) const ALLOCATIONS: Places = ALLOCATED_TYPES.and(ALLOCATION_TREE);
+pub(in crate::app) const LIST: Places = Places::of(&[Context::List]);
+pub(in crate::app) const OVERVIEW: Places = Places::of(&[Context::Overview]);
+pub(in crate::app) const ENVIRONMENT: Places = Places::of(&[Context::Environment]);
+pub(in crate::app) const TRACE: Places = Places::of(&[Context::Trace]);
+pub(in crate::app) const JOBS: Places = Places::of(&[Context::Jobs]);
+pub(in crate::app) const FLAME: Places = Places::of(&[Context::Flame]);
+pub(in crate::app) const CALL_TREE: Places = Places::of(&[Context::CallTree]);
+pub(in crate::app) const ALLOCATED_TYPES: Places = Places::of(&[Context::Allocations]);
+pub(in crate::app) const ALLOCATION_TREE: Places = Places::of(&[Context::AllocationTree]);
+pub(in crate::app) const ALLOCATIONS: Places = ALLOCATED_TYPES.and(ALLOCATION_TREE);
 /// The GC tab in all its forms, with the lists of other tabs.
-pub(super) const COLLECTIONS: Places = Places::of(&[Context::Rows]).and(ALLOCATIONS);
-pub(super) const THROW_TREE: Places = Places::of(&[Context::ThrowTree]);
+pub(in crate::app) const COLLECTIONS: Places = Places::of(&[Context::Rows]).and(ALLOCATIONS);
+pub(in crate::app) const THROW_TREE: Places = Places::of(&[Context::ThrowTree]);
 /// Exceptions in both forms.
-pub(super) const EXCEPTIONS: Places = Places::of(&[Context::Exceptions]).and(THROW_TREE);
+pub(in crate::app) const EXCEPTIONS: Places = Places::of(&[Context::Exceptions]).and(THROW_TREE);
 /// Lists whose rows have rows below them.
-pub(super) const TREES: Places = CALL_TREE.and(ALLOCATION_TREE).and(THROW_TREE);
+pub(in crate::app) const TREES: Places = CALL_TREE.and(ALLOCATION_TREE).and(THROW_TREE);
 /// Samples as anything but a call tree.
-pub(super) const FLAT_METHODS: Places = Places::of(&[Context::Methods]).and(FLAME);
-pub(super) const METHODS: Places = FLAT_METHODS.and(CALL_TREE);
+pub(in crate::app) const FLAT_METHODS: Places = Places::of(&[Context::Methods]).and(FLAME);
+pub(in crate::app) const METHODS: Places = FLAT_METHODS.and(CALL_TREE);
 /// Where arrows to the sides move.
-pub(super) const SIDEWAYS: Places = FLAME.and(TREES);
-pub(super) const EVENTS: Places = Places::of(&[Context::Events]);
-pub(super) const COUNTERS: Places = Places::of(&[Context::Counters]);
-pub(super) const ROWS: Places = Places::of(&[Context::Rows, Context::Exceptions]);
-pub(super) const SLOWDOWN: Places = Places::of(&[Context::Slowdown]);
-pub(super) const COMPARE: Places = Places::of(&[Context::Compare]);
-pub(super) const HEAP: Places = Places::of(&[Context::Heap]);
-pub(super) const ANALYSES: Places =
+pub(in crate::app) const SIDEWAYS: Places = FLAME.and(TREES);
+pub(in crate::app) const EVENTS: Places = Places::of(&[Context::Events]);
+pub(in crate::app) const COUNTERS: Places = Places::of(&[Context::Counters]);
+pub(in crate::app) const ROWS: Places = Places::of(&[Context::Rows, Context::Exceptions]);
+pub(in crate::app) const SLOWDOWN: Places = Places::of(&[Context::Slowdown]);
+pub(in crate::app) const COMPARE: Places = Places::of(&[Context::Compare]);
+pub(in crate::app) const HEAP: Places = Places::of(&[Context::Heap]);
+pub(in crate::app) const ANALYSES: Places =
     Places::of(&[Context::Methods]).and(ALLOCATED_TYPES).and(EVENTS).and(COUNTERS).and(ROWS).and(SLOWDOWN).and(COMPARE).and(HEAP);
 /// Where arrows to the sides are for nothing else.
-pub(super) const PLAIN_DETAIL: Places = OVERVIEW.and(ENVIRONMENT).and(TRACE).and(ANALYSES).and(JOBS);
-pub(super) const DETAIL: Places = PLAIN_DETAIL.and(SIDEWAYS);
-pub(super) const PLAIN_PANES: Places = LIST.and(PLAIN_DETAIL);
-pub(super) const PANES: Places = LIST.and(DETAIL);
+pub(in crate::app) const PLAIN_DETAIL: Places = OVERVIEW.and(ENVIRONMENT).and(TRACE).and(ANALYSES).and(JOBS);
+pub(in crate::app) const DETAIL: Places = PLAIN_DETAIL.and(SIDEWAYS);
+pub(in crate::app) const PLAIN_PANES: Places = LIST.and(PLAIN_DETAIL);
+pub(in crate::app) const PANES: Places = LIST.and(DETAIL);
 /// Methods have another use for its key.
-pub(super) const WATCH: Places = LIST
+pub(in crate::app) const WATCH: Places = LIST
     .and(OVERVIEW)
     .and(ENVIRONMENT)
     .and(TRACE)
@@ -185,17 +137,17 @@ pub(super) const WATCH: Places = LIST
     .and(COMPARE)
     .and(HEAP)
     .and(JOBS);
-pub(super) const LINE: Places = Places::of(&[Context::Line]);
-pub(super) const PICK: Places = Places::of(&[Context::Pick, Context::PickMany]);
-pub(super) const PICK_MANY: Places = Places::of(&[Context::PickMany]);
-pub(super) const FORM: Places = Places::of(&[Context::Form]);
-pub(super) const FORM_TEXT: Places = Places::of(&[Context::FormText]);
-pub(super) const PALETTE: Places = Places::of(&[Context::Palette]);
-pub(super) const READER: Places = Places::of(&[Context::Reader]);
-pub(super) const ENDING: Places = Places::of(&[Context::Ending]);
-pub(super) const LISTS: Places = PICK.and(PALETTE);
+pub(in crate::app) const LINE: Places = Places::of(&[Context::Line]);
+pub(in crate::app) const PICK: Places = Places::of(&[Context::Pick, Context::PickMany]);
+pub(in crate::app) const PICK_MANY: Places = Places::of(&[Context::PickMany]);
+pub(in crate::app) const FORM: Places = Places::of(&[Context::Form]);
+pub(in crate::app) const FORM_TEXT: Places = Places::of(&[Context::FormText]);
+pub(in crate::app) const PALETTE: Places = Places::of(&[Context::Palette]);
+pub(in crate::app) const READER: Places = Places::of(&[Context::Reader]);
+pub(in crate::app) const ENDING: Places = Places::of(&[Context::Ending]);
+pub(in crate::app) const LISTS: Places = PICK.and(PALETTE);
 /// Tabs whose lists have a filter.
-pub(super) const LISTED: Places =
+pub(in crate::app) const LISTED: Places =
     ENVIRONMENT.and(METHODS).and(ALLOCATED_TYPES).and(EVENTS).and(COUNTERS).and(ROWS).and(SLOWDOWN).and(COMPARE).and(HEAP).and(JOBS);
-pub(super) const PAGED: Places = PANES.and(LISTS).and(READER).and(LINE);
-pub(super) const EVERYWHERE: Places = PANES.and(LINE).and(PICK).and(FORM).and(FORM_TEXT).and(PALETTE).and(READER).and(ENDING);
+pub(in crate::app) const PAGED: Places = PANES.and(LISTS).and(READER).and(LINE);
+pub(in crate::app) const EVERYWHERE: Places = PANES.and(LINE).and(PICK).and(FORM).and(FORM_TEXT).and(PALETTE).and(READER).and(ENDING);

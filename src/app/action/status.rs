@@ -31,7 +31,7 @@ fn refused(reason: impl Into<String>) -> Status {
     Status::Refused(reason.into())
 }
 
-pub(super) fn ready_if(possible: bool) -> Status {
+pub(in crate::app) fn ready_if(possible: bool) -> Status {
     if possible { Status::Ready } else { Status::Idle }
 }
 
@@ -128,15 +128,15 @@ fn selected_heap(state: &State) -> Option<&ProcessHeap> {
     state.heaps.of(state.list.selected()?)
 }
 
-pub(super) fn walked_heap(state: &State) -> Status {
+pub(in crate::app) fn walked_heap(state: &State) -> Status {
     ready_if(selected_heap(state).is_some_and(|heap| heap.last.is_some()))
 }
 
-pub(super) fn walked_twice(state: &State) -> Status {
+pub(in crate::app) fn walked_twice(state: &State) -> Status {
     ready_if(selected_heap(state).is_some_and(|heap| heap.before.is_some()))
 }
 
-pub(super) fn write_heap(state: &State) -> Status {
+pub(in crate::app) fn write_heap(state: &State) -> Status {
     let Some(last) = selected_heap(state).and_then(|heap| heap.last.as_ref()).filter(|last| last.file.is_none()) else {
         return Status::Idle;
     };
@@ -207,7 +207,7 @@ pub(super) fn watch_all(state: &State) -> Status {
     }
 }
 
-pub(super) fn meters(state: &State) -> Status {
+pub(in crate::app) fn meters(state: &State) -> Status {
     of_process(state, |row| {
         let is_new = row.process.runtime.as_ref().is_some_and(|version| version.major() >= METERS);
         (!is_new).then(|| refused(format!("Watching all meters needs .NET {METERS}; {} runs an older version.", row.process.name)))
@@ -259,7 +259,7 @@ pub(super) fn copy(state: &State) -> Status {
     if state.context() == Context::Jobs { jobs(state) } else { selected(state) }
 }
 
-pub(super) fn jobs(state: &State) -> Status {
+pub(in crate::app) fn jobs(state: &State) -> Status {
     ready_if(state.activities() > 0)
 }
 
@@ -279,7 +279,7 @@ pub(super) fn pause(state: &State) -> Status {
 impl Action {
     /// Whether this is possible now.
     pub fn status(self, state: &State) -> Status {
-        super::entry(self).map_or(Status::Idle, |entry| entry.status(state))
+        super::entry(self).status(state)
     }
 }
 

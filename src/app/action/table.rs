@@ -6,31 +6,64 @@ mod process;
 mod processes;
 mod program;
 
-use std::sync::LazyLock;
+use super::{Action, Entry};
+use crate::app::tabs::Tab;
 
-use crossterm::event::KeyCode;
+/// What works in more than one tab, in front of what is for one tab alone.
+const SHARED: [&[Entry]; 3] = [process::ENTRIES, processes::ENTRIES, details::ENTRIES];
+const REST: [&[Entry]; 2] = [program::ENTRIES, dialogs::ENTRIES];
+const PARTS: usize = SHARED.len() + Tab::ALL.len() + REST.len();
 
-use super::{Entry, Key};
+const fn part(at: usize) -> &'static [Entry] {
+    match at {
+        at if at < SHARED.len() => SHARED[at],
+        at if at < SHARED.len() + Tab::ALL.len() => Tab::ALL[at - SHARED.len()].descriptor().actions,
+        at => REST[at - SHARED.len() - Tab::ALL.len()],
+    }
+}
+
+const COUNT: usize = {
+    let (mut count, mut at) = (0, 0);
+    while at < PARTS {
+        count += part(at).len();
+        at += 1;
+    }
+    count
+};
 
 /// Every action: its keys, its words, where and when it is valid, and what it does. An action may be in it more than once, with other words and
 /// another handler in another place.
-pub static TABLE: LazyLock<Vec<Entry>> =
-    LazyLock::new(|| [process::ENTRIES, processes::ENTRIES, details::ENTRIES, program::ENTRIES, dialogs::ENTRIES].concat());
+pub static TABLE: [Entry; COUNT] = ENTRIES;
 
-const ENTER: Key = Key::Plain(KeyCode::Enter);
-const BACKSPACE: Key = Key::Plain(KeyCode::Backspace);
-const ESC: Key = Key::Plain(KeyCode::Esc);
-const TAB: Key = Key::Plain(KeyCode::Tab);
-const BACK_TAB: Key = Key::Plain(KeyCode::BackTab);
-const F1: Key = Key::Plain(KeyCode::F(1));
-const UP: Key = Key::Plain(KeyCode::Up);
-const DOWN: Key = Key::Plain(KeyCode::Down);
-const LEFT: Key = Key::Plain(KeyCode::Left);
-const RIGHT: Key = Key::Plain(KeyCode::Right);
-const PAGE_UP: Key = Key::Plain(KeyCode::PageUp);
-const PAGE_DOWN: Key = Key::Plain(KeyCode::PageDown);
-const HOME: Key = Key::Plain(KeyCode::Home);
-const END: Key = Key::Plain(KeyCode::End);
+const ENTRIES: [Entry; COUNT] = {
+    let mut table = [SHARED[0][0]; COUNT];
+    let (mut row, mut at) = (0, 0);
+    while at < PARTS {
+        let (entries, mut index) = (part(at), 0);
+        while index < entries.len() {
+            table[row] = entries[index];
+            (row, index) = (row + 1, index + 1);
+        }
+        at += 1;
+    }
+    table
+};
 
-/// The grammar of every filter.
-const FILTER: &str = "Filter rows: words, !excluded words, column:word.";
+/// The first line of the table for each action. An action without a line does not compile.
+static FIRST: [usize; Action::ALL.len()] = {
+    let mut first = [0; Action::ALL.len()];
+    let mut action = 0;
+    while action < first.len() {
+        while ENTRIES[first[action]].action as usize != action {
+            first[action] += 1;
+            assert!(first[action] < COUNT, "an action has no line in the table");
+        }
+        action += 1;
+    }
+    first
+};
+
+/// The first line of the table for an action.
+pub fn entry(action: Action) -> &'static Entry {
+    &TABLE[FIRST[action as usize]]
+}

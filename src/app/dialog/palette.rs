@@ -4,8 +4,8 @@ use super::{ListState, Subject};
 use crate::analysis::{Field, Filter, name_rank};
 use crate::app::Ticket;
 use crate::app::action::{Action, Entry, Status, TABLE};
-use crate::app::pane::Tab;
 use crate::app::state::State;
+use crate::app::tabs::Tab;
 use crate::app::tabs::{Cell, Role};
 use crate::clr::{Profile, profiles};
 use crate::model::{SafeText, TraceFile};
@@ -104,8 +104,8 @@ impl State {
         let (kind, key) = match found {
             Found::Action(index) => {
                 let entry = &TABLE[*index];
-                let (label, help) = self.action_cells(Some(entry));
-                return [label, help, self.key_cell(Some(entry))];
+                let (label, help) = self.action_cells(entry);
+                return [label, help, self.key_cell(entry)];
             }
             Found::Tab(tab) => ("tab", Cell::new(tab.key(self.row_kind()), Role::Key)),
             Found::Profile(_) => ("profile", Cell::EMPTY),

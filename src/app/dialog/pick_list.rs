@@ -230,7 +230,7 @@ impl State {
                     .column("KEY", 7, Fit::Right, move |item| cell(*item, 2));
                 let about = |state: &State, item: usize| match &state.overlay {
                     Some(Overlay::Palette(palette)) => match &palette.found[item] {
-                        Found::Action(index) => state.about_action(Some(&TABLE[*index])),
+                        Found::Action(index) => state.about_action(&TABLE[*index]),
                         Found::Profile(profile) => vec![vec![(profile.about.clone(), Role::Text)]],
                         Found::File(file) => vec![vec![(file.path.display().to_string(), Role::Text)]],
                         Found::Tab(_) | Found::Theme(_) | Found::Process(_) => Vec::new(),
@@ -244,21 +244,19 @@ impl State {
     }
 
     /// Label and help of an action; where it is not possible now, why.
-    pub(super) fn action_cells(&self, entry: Option<&Entry>) -> (Cell, Cell) {
-        let Some(entry) = entry else { return (Cell::EMPTY, Cell::EMPTY) };
+    pub(super) fn action_cells(&self, entry: &Entry) -> (Cell, Cell) {
         match entry.status(self) {
             Status::Refused(reason) => (Cell::new(entry.label, Role::Dim), Cell::new(reason, Role::Warning)),
             Status::Ready | Status::Idle => (Cell::new(entry.label, Role::Strong), Cell::new(entry.help, Role::Dim)),
         }
     }
 
-    pub(super) fn key_cell(&self, entry: Option<&Entry>) -> Cell {
-        entry.and_then(|entry| self.options.keys.of(entry).first().copied()).map_or(Cell::EMPTY, Cell::Key)
+    pub(super) fn key_cell(&self, entry: &Entry) -> Cell {
+        self.options.keys.of(entry).first().copied().map_or(Cell::EMPTY, Cell::Key)
     }
 
     /// All that its row may have no room for.
-    fn about_action(&self, entry: Option<&Entry>) -> Vec<Line> {
-        let Some(entry) = entry else { return Vec::new() };
+    fn about_action(&self, entry: &Entry) -> Vec<Line> {
         match entry.status(self) {
             Status::Refused(reason) => vec![vec![(reason, Role::Warning)]],
             Status::Ready | Status::Idle => vec![vec![(entry.help.to_owned(), Role::Text)]],

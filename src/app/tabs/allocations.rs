@@ -6,11 +6,51 @@ use super::look::Look;
 use super::type_tree;
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{AllocatedType, AllocationSnapshot, CallSite};
-use crate::app::pane::Tab;
+use crate::app::action::{Action, BACKSPACE, ENTER, Entry, Run::Do, char, details, places, ready_if};
+use crate::app::state::State;
+use crate::app::tabs::Tab;
 use crate::model::{ByteRate, Bytes, Count, Counted, Percent};
 
 /// Methods that are listed for a type.
 const SITES: usize = 30;
+
+pub(super) const ACTIONS: &[Entry] = &[
+    details(
+        Action::Shape,
+        &[char('f')],
+        "allocations",
+        "Switch between collections and allocated types.",
+        places::COLLECTIONS,
+        Do(State::toggle_allocations),
+    )
+    .hint(83)
+    .when(|state| ready_if(state.tab == Tab::Gc && state.allocations().is_some()))
+    .label_now(|state| match (state.allocation_tree().is_some(), state.lists_allocations()) {
+        (true, _) => "types",
+        (false, true) => "collections",
+        (false, false) => "allocations",
+    }),
+    details(
+        Action::Open,
+        &[ENTER],
+        "call tree",
+        "Show where the type is allocated.",
+        places::ALLOCATED_TYPES,
+        Do(State::open_allocation_tree),
+    )
+    .hint(84),
+    details(
+        Action::Widen,
+        &[BACKSPACE],
+        "types",
+        "Back to the allocated types.",
+        places::ALLOCATION_TREE,
+        Do(|state| {
+            state.leave_allocation_tree();
+        }),
+    )
+    .hint(83),
+];
 
 /// The allocated types, or the call tree of one, where these are chosen.
 pub(super) fn view(look: Look<'_>) -> Option<View<'_>> {

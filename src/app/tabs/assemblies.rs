@@ -4,13 +4,24 @@ use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
 use super::logs::at;
 use super::look::Look;
+use super::registry::{Descriptor, Recorded, Shows};
 use super::view::{Figure, Head, Role, Side, View};
 use crate::analysis::Assembly;
 use crate::app::action::Action;
-use crate::app::pane::Tab;
+use crate::app::action::Context;
+use crate::app::pane::RowKind;
+use crate::app::tabs::Tab;
 use crate::diagnosis::Source;
 use crate::model::Count;
 use crate::sorting::CompactSort;
+
+pub(super) const TAB: Descriptor = Descriptor {
+    titles: ["Assemblies", "Asm", "Asm"],
+    is_shown: RowKind::is_traced,
+    context: |_| Context::Rows,
+    actions: &[],
+    shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[Source::Assemblies], live: None }),
+};
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let snapshot = &look.analysis.snapshot.assemblies;

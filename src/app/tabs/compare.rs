@@ -1,5 +1,9 @@
 //! What changed between two recorded files, or between two ranges of one.
 
+use super::registry::{Descriptor, Shows};
+use crate::app::pane::RowKind;
+use crate::app::update::comparison;
+use crate::model::FileKind;
 use std::sync::Arc;
 
 use super::cell::Cell;
@@ -7,11 +11,11 @@ use super::counters::plain;
 use super::list::{Fit, Placed, Table};
 use super::view::{Head, Line, Role, View};
 use crate::analysis::{ComparedFigure, Subject, Unit};
-use crate::app::action::Action;
+use crate::app::action::{Action, Context, Entry, Run::Do, Status, char, details, places, ready_if};
 use crate::app::comparison::{ComparedRange, Comparison};
 use crate::app::details::Answer;
-use crate::app::pane::Tab;
 use crate::app::state::State;
+use crate::app::tabs::Tab;
 use crate::app::text::width;
 use crate::model::{Amount, Change, Count, Percent, SafeText};
 
@@ -19,6 +23,32 @@ use crate::model::{Amount, Change, Count, Percent, SafeText};
 const LEAST_NAME: usize = 8;
 
 type Row<'a> = (Subject, &'a ComparedFigure);
+
+pub(super) const TAB: Descriptor = Descriptor {
+    titles: ["Compare", "Comp", "Cmp"],
+    is_shown: |of| of == RowKind::File(FileKind::Trace),
+    context: |_| Context::Compare,
+    actions: ACTIONS,
+    shows: Shows::List(view),
+};
+
+const ACTIONS: &[Entry] = &[
+    details(
+        Action::Shape,
+        &[char('f')],
+        "next subject",
+        "Show the figures of the next subject only, or all.",
+        places::COMPARE,
+        Do(comparison::next_subject),
+    )
+    .hint(83)
+    .when(compared),
+    details(Action::Swap, &[char('X')], "swap", "Swap before and after.", places::COMPARE, Do(comparison::swap)).hint(82).when(compared),
+];
+
+fn compared(state: &State) -> Status {
+    ready_if(state.comparison.as_ref().is_some_and(|comparison| !comparison.sections().is_empty()))
+}
 
 pub(super) fn view(state: &State) -> View<'_> {
     let comparison = state.comparison.as_ref();

@@ -1,5 +1,14 @@
 //! Counters and meters: what the process and its libraries publish, from a watch or a recording.
 
+use super::registry::{Descriptor, Recorded, Shows};
+use crate::app::action::Context;
+use crate::app::action::{
+    Action, ENTER, Entry,
+    Run::{Ask, Do},
+    char, details, places, ready_if, status,
+};
+use crate::app::pane::RowKind;
+use crate::app::update::watching;
 use std::cmp::Ordering;
 
 use super::cell::Cell;
@@ -8,8 +17,8 @@ use super::overview::{Graph, histogram};
 use super::view::{Line, Plot, Role, Side, View};
 use crate::analysis::{CounterKind, CounterSnapshot, CountersSnapshot, Field, HistogramReading, Spread, without_duplicates};
 use crate::app::counters::{CounterLine, CounterOrigin, change};
-use crate::app::pane::Tab;
 use crate::app::state::State;
+use crate::app::tabs::Tab;
 use crate::app::text::width;
 use crate::app::views::TabSort;
 use crate::app::watches::Watch;
@@ -35,6 +44,31 @@ fn compare(sort: TabSort, a: &CounterSnapshot, b: &CounterSnapshot) -> Ordering 
     };
     key(a).compare(&key(b), sort.direction)
 }
+
+pub(super) const TAB: Descriptor = Descriptor {
+    titles: ["Counters", "Count", "Ctr"],
+    is_shown: RowKind::is_traced,
+    context: |_| Context::Counters,
+    actions: ACTIONS,
+    shows: Shows::Recording(Recorded { view, sources: &[], live: None }),
+};
+
+const ACTIONS: &[Entry] = &[
+    details(Action::Open, &[ENTER], "collapse", "Collapse or expand a provider.", places::COUNTERS, Do(State::fold_counters))
+        .hint(83)
+        .when(|state| ready_if(state.counter_line().is_some())),
+    details(
+        Action::Meters,
+        &[char('m')],
+        "meters",
+        "Watch or unwatch all meters (.NET 9).",
+        places::COUNTERS,
+        Ask(watching::toggle_meters),
+    )
+    .hint(82)
+    .changing()
+    .when(status::meters),
+];
 
 /// `None` where there is neither a watch nor a recording with counters.
 pub(super) fn view(state: &State) -> Option<View<'_>> {

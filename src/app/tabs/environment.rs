@@ -2,17 +2,35 @@
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
+use super::registry::{Descriptor, Shows};
 use super::view::{Head, Role, View};
-use crate::app::action::{Action, Status};
+use crate::app::action::Context;
+use crate::app::action::{Action, Entry, Run::Do, Status, char, details, places, ready_if};
 use crate::app::details::Answer;
-use crate::app::pane::Tab;
+use crate::app::pane::RowKind;
 use crate::app::state::State;
+use crate::app::tabs::Tab;
 use crate::app::text::width;
+use crate::app::update::panes;
 use crate::model::Variable;
 
 /// The widest that names are, and what they shrink to.
 const NAMES: u16 = 40;
 const SHORT_NAMES: u16 = 16;
+
+pub(super) const TAB: Descriptor = Descriptor {
+    titles: ["Environment", "Env", "Env"],
+    is_shown: RowKind::is_process,
+    context: |_| Context::Environment,
+    actions: ACTIONS,
+    shows: Shows::List(view),
+};
+
+const ACTIONS: &[Entry] =
+    &[details(Action::Reveal, &[char('v')], "reveal", "Show or hide the selected secret value.", places::ENVIRONMENT, Do(panes::reveal))
+        .hint(82)
+        .when(|state| ready_if(state.variable().is_some_and(|(_, variable)| variable.is_secret())))
+        .label_now(|state| if state.variable().is_some_and(|(index, _)| state.details.is_readable(index)) { "hide" } else { "reveal" })];
 
 pub(super) fn view(state: &State) -> View<'_> {
     let Placed { list, cursor, .. } = placed(state);

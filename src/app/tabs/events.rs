@@ -3,11 +3,15 @@
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
 use super::look::Look;
+use super::registry::{Descriptor, Recorded, Shows};
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{EventFilter, Field, Filter, SingleEvent};
+use crate::app::action::Context;
+use crate::app::action::{Action, ENTER, Entry, Run::Do, char, details, places, recorded};
 use crate::app::effect::Effect;
-use crate::app::pane::Tab;
+use crate::app::pane::RowKind;
 use crate::app::state::State;
+use crate::app::tabs::Tab;
 use crate::app::text::width;
 use crate::clr::SAMPLE_PROFILER;
 use crate::model::{Bytes, Count, CountRate, EventRate, Percent, Stopwatch};
@@ -27,6 +31,31 @@ pub struct EventsView {
 
 /// An event with its stack.
 type Traced = (Arc<SingleEvent>, Arc<[String]>);
+
+pub(super) const TAB: Descriptor = Descriptor {
+    titles: ["Events", "Events", "Evt"],
+    is_shown: RowKind::is_traced,
+    context: |_| Context::Events,
+    actions: ACTIONS,
+    shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[], live: None }),
+};
+
+const ACTIONS: &[Entry] = &[
+    details(
+        Action::Shape,
+        &[char('f')],
+        "single events",
+        "Switch between event types and single events.",
+        places::EVENTS,
+        Do(State::toggle_single_events),
+    )
+    .hint(83)
+    .when(recorded)
+    .label_now(|state| if state.views.events.single { "by type" } else { "single events" }),
+    details(Action::Open, &[ENTER], "open", "Show the event's fields, or the events of the type.", places::EVENTS, Do(State::enter_event))
+        .hint(84)
+        .when(recorded),
+];
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let view = if look.state.views.events.single { single(look) } else { kinds(look) };

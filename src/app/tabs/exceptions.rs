@@ -2,15 +2,52 @@
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
+use super::live;
 use super::logs::at;
 use super::look::Look;
+use super::registry::{Descriptor, Live, Recorded, Shows};
 use super::type_tree;
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{ExceptionType, ThrownException};
-use crate::app::pane::Tab;
+use crate::app::action::Context;
+use crate::app::action::{Action, Entry, Run::Do, char, details, places, ready_if};
+use crate::app::pane::RowKind;
+use crate::app::state::State;
+use crate::app::tabs::Tab;
 use crate::app::type_tree::TypeTree;
 use crate::diagnosis::Source;
 use crate::model::{Count, CountRate};
+
+pub(super) const TAB: Descriptor = Descriptor {
+    titles: ["Exceptions", "Exc", "Exc"],
+    is_shown: RowKind::is_traced,
+    context: |state| match state.type_stacks(Tab::Exceptions) {
+        Some(_) => Context::ThrowTree,
+        None => Context::Exceptions,
+    },
+    actions: ACTIONS,
+    shows: Shows::Recording(Recorded {
+        view: |state| Look::new(state).map(view),
+        sources: &[Source::Exceptions],
+        live: Some(Live { view: live::exceptions, graphs: &["Exceptions"], rest: "types, messages and stacks" }),
+    }),
+};
+
+const ACTIONS: &[Entry] = &[details(
+    Action::Shape,
+    &[char('f')],
+    "call tree",
+    "Switch between types, what throws the selected type, and what throws all.",
+    places::EXCEPTIONS,
+    Do(State::next_throw_tree),
+)
+.hint(83)
+.when(|state| ready_if(state.analysis().is_some_and(|analysis| !analysis.snapshot.exceptions.stacks.is_empty())))
+.label_now(|state| match (state.type_stacks(Tab::Exceptions), state.views.type_tree(Tab::Exceptions)) {
+    (None, _) => "call tree",
+    (Some(_), Some(TypeTree::All)) => "types",
+    (Some(_), _) => "all types",
+})];
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let exceptions = &look.analysis.snapshot.exceptions;

@@ -6,14 +6,33 @@ use super::list::{Fit, Placed, Rows, Table};
 use super::live;
 use super::logs::at;
 use super::look::Look;
+use super::registry::{Descriptor, Live, Recorded, Shows};
 use super::view::{Chart, Figure, Head, Role, Side, View};
 use crate::analysis::{AllocatedType, Collection, CollectionCount, GcSnapshot};
-use crate::app::pane::Tab;
+use crate::app::action::Context;
+use crate::app::pane::RowKind;
+use crate::app::tabs::Tab;
 use crate::diagnosis::Source;
 use crate::model::{ByteRate, Bytes, Count, Nanoseconds, Percent};
 
 /// Share of the time in GC pauses that is shown as a warning.
 const HIGH_SHARE: f64 = 0.1;
+
+pub(super) const TAB: Descriptor = Descriptor {
+    titles: ["GC"; 3],
+    is_shown: RowKind::is_traced,
+    context: |state| match (state.allocation_tree().is_some(), state.lists_allocations()) {
+        (true, _) => Context::AllocationTree,
+        (false, true) => Context::Allocations,
+        (false, false) => Context::Rows,
+    },
+    actions: allocations::ACTIONS,
+    shows: Shows::Recording(Recorded {
+        view: |state| Look::new(state).map(view),
+        sources: &[Source::Allocations],
+        live: Some(Live { view: live::gc, graphs: &live::GC_GRAPHS, rest: "pauses and allocated types" }),
+    }),
+};
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     if let Some(view) = allocations::view(look) {

@@ -4,8 +4,8 @@ use ratatui::layout::Rect;
 
 use super::list::Column;
 use super::view::{Figure, Head, Line, View};
-use crate::app::pane::Tab;
 use crate::app::state::State;
+use crate::app::tabs::Tab;
 use crate::app::text::{width, wrap};
 
 /// Where the parts of a tab are. A part that has no room has no height or no width.

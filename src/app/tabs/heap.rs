@@ -2,13 +2,21 @@
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
+use super::registry::{Descriptor, Shows};
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{HeapAmount, HeapChange, HeapType, PathStep, RetainedType};
 use crate::app::Now;
-use crate::app::action::{Action, Status};
+use crate::app::action::{
+    Action, Context, ENTER, Entry,
+    Run::{Ask, Do},
+    Status, char, details, places, status,
+};
 use crate::app::heaps::{HeapWalk, ProcessHeap, WalkedHeap};
-use crate::app::pane::Tab;
+use crate::app::pane::RowKind;
 use crate::app::state::State;
+use crate::app::tabs::Tab;
+use crate::app::update;
+use crate::model::FileKind;
 use crate::model::{Bytes, Count, Counted, Percent, Stopwatch};
 
 /// The view of the heap: which list is shown.
@@ -22,6 +30,41 @@ pub struct HeapView {
 
 /// A type, and what it keeps alive.
 type Row<'a> = (&'a HeapType, Option<&'a RetainedType>);
+
+pub(super) const TAB: Descriptor = Descriptor {
+    titles: ["Heap"; 3],
+    is_shown: |of| of != RowKind::File(FileKind::Trace),
+    context: |_| Context::Heap,
+    actions: ACTIONS,
+    shows: Shows::List(view),
+};
+
+const ACTIONS: &[Entry] = &[
+    details(Action::Open, &[ENTER], "paths", "Show or hide what keeps the type alive.", places::HEAP, Do(State::toggle_heap_paths))
+        .hint(84)
+        .when(status::walked_heap),
+    details(
+        Action::Shape,
+        &[char('f')],
+        "difference",
+        "Switch between the last walk and its difference to the one before.",
+        places::HEAP,
+        Do(State::toggle_heap_difference),
+    )
+    .hint(83)
+    .when(status::walked_twice)
+    .label_now(|state| if state.views.heap.difference { "histogram" } else { "difference" }),
+    details(
+        Action::WriteHeap,
+        &[char('o')],
+        "write file",
+        "Write the objects of the last walk to a .gcdump file.",
+        places::HEAP,
+        Ask(update::heap::file_form),
+    )
+    .hint(82)
+    .when(status::write_heap),
+];
 
 pub(super) fn view(state: &State) -> View<'_> {
     let heap = state.list.selected().and_then(|key| state.heaps.of(key));

@@ -4,9 +4,12 @@ use super::cell::Cell;
 use super::list::{Fit, Placed, Rows, Table};
 use super::live_http;
 use super::look::Look;
+use super::registry::{Descriptor, Live, Recorded, Shows};
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{ActivitySnapshot, ActivitySubject, Layer, OperationSnapshot, RunningActivity};
-use crate::app::pane::Tab;
+use crate::app::action::Context;
+use crate::app::pane::RowKind;
+use crate::app::tabs::Tab;
 use crate::diagnosis::Source;
 use crate::model::{Count, CountRate, Nanoseconds, Percent};
 use crate::sorting::CompactSort;
@@ -107,6 +110,18 @@ fn rows(activities: &ActivitySnapshot) -> Vec<Row<'_>> {
     let routes = activities.routes().into_iter().map(|(operation, route)| Row::Route(operation, route));
     routes.chain(others).chain(operations.into_iter().map(Row::Operation)).collect()
 }
+
+pub(super) const TAB: Descriptor = Descriptor {
+    titles: ["HTTP"; 3],
+    is_shown: RowKind::is_traced,
+    context: |_| Context::Rows,
+    actions: &[],
+    shows: Shows::Recording(Recorded {
+        view: |state| Look::new(state).map(view),
+        sources: &[Source::Activities],
+        live: Some(Live { view: live_http::view, graphs: &live_http::GRAPHS, rest: "each path, requests sent" }),
+    }),
+};
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let activities = &look.analysis.snapshot.activities;

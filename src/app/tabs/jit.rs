@@ -4,11 +4,22 @@ use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
 use super::logs::at;
 use super::look::Look;
+use super::registry::{Descriptor, Recorded, Shows};
 use super::view::{Chart, Figure, Head, Role, Side, View};
 use crate::analysis::SlowMethod;
-use crate::app::pane::Tab;
+use crate::app::action::Context;
+use crate::app::pane::RowKind;
+use crate::app::tabs::Tab;
 use crate::diagnosis::Source;
 use crate::model::{Bytes, Count, CountRate, Nanoseconds};
+
+pub(super) const TAB: Descriptor = Descriptor {
+    titles: ["JIT"; 3],
+    is_shown: RowKind::is_traced,
+    context: |_| Context::Rows,
+    actions: &[],
+    shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[Source::Compilation], live: None }),
+};
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let jit = &look.analysis.snapshot.jit;

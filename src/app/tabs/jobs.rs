@@ -2,13 +2,31 @@
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
+use super::registry::{Descriptor, Shows};
 use super::view::{Role, Side, Sign, View};
+use crate::app::action::Context;
+use crate::app::action::{Action, ENTER, Entry, Run::Do, details, places, status};
 use crate::app::activity::Activity;
 use crate::app::jobs::{Job, JobKind};
-use crate::app::pane::Tab;
+use crate::app::pane::RowKind;
 use crate::app::recordings::Tracked;
 use crate::app::state::State;
+use crate::app::tabs::Tab;
+use crate::app::update::panes;
 use crate::model::{Bytes, Counted, Outcome, Phase, Recording, StoppedBy, Stopwatch};
+
+pub(super) const TAB: Descriptor = Descriptor {
+    titles: ["Jobs"; 3],
+    is_shown: RowKind::is_process,
+    context: |_| Context::Jobs,
+    actions: ACTIONS,
+    shows: Shows::List(view),
+};
+
+const ACTIONS: &[Entry] =
+    &[details(Action::Open, &[ENTER], "go to", "Go to the process, or show the output of a program.", places::JOBS, Do(panes::open_job))
+        .hint(80)
+        .when(status::jobs)];
 
 pub(super) fn view(state: &State) -> View<'_> {
     let Placed { list, cursor, selected } = placed(state);

@@ -6,8 +6,8 @@ use super::cell::Cell;
 use super::geometry::column_slots;
 use crate::analysis::{Field, Filter, name_rank};
 use crate::app::cursor::Cursor;
-use crate::app::pane::Tab;
 use crate::app::state::State;
+use crate::app::tabs::Tab;
 use crate::app::views::TabSort;
 use crate::sorting::CompactSort;
 

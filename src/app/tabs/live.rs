@@ -2,62 +2,47 @@
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
-use super::live_http;
+use super::registry::Live;
 use super::threads::{sampled_at, top_frame};
 use super::view::{Figure, Head, Line, Role, View};
 use crate::analysis::{CounterSnapshot, CountersSnapshot, ThreadId};
 use crate::app::action::{Action, attach};
 use crate::app::health::named;
 use crate::app::live_threads::LiveThread;
-use crate::app::pane::Tab;
 use crate::app::state::State;
+use crate::app::tabs::Tab;
 use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent, ThreadUse};
 
 /// Graphs of the overview that are about GC.
 pub(super) const GC_GRAPHS: [&str; 5] = ["GC heap", "Time in GC", "GC pauses", "Collections", "Allocation rate"];
 
-/// `None` for a tab that has nothing to show without a recording, and for a process that cannot be attached to.
-pub(super) fn view(state: &State, tab: Tab) -> Option<View<'_>> {
+/// `None` for a process that cannot be attached to.
+pub(super) fn view<'a>(state: &'a State, tab: Tab, live: &Live) -> Option<View<'a>> {
     let row = state.selected().filter(|_| !state.shows_files())?;
     if attach(state, row).is_some() {
         return None;
     }
-    let counters = state.watches.of(row.process.key).and_then(|watch| watch.counters.as_deref());
-    let (view, graphs): (View<'_>, &[&str]) = match tab {
-        Tab::Gc => (gc(state, counters), &GC_GRAPHS),
-        Tab::Exceptions => (exceptions(state, counters), &["Exceptions"]),
-        Tab::Threads => {
-            (threads(state, counters), &["Thread pool queue", "Lock contention", "Thread pool threads", "Completed work items"])
-        }
-        Tab::Http => (live_http::view(state, counters), &live_http::GRAPHS),
-        _ => return None,
-    };
-    let key = row.process.key;
-    let watch = state.watches.of(key);
+    let watch = state.watches.of(row.process.key);
+    let counters = watch.and_then(|watch| watch.counters.as_deref());
     let findings = watch
         .map(|watch| watch.findings(&state.options.thresholds).into_iter().filter(|finding| finding.tab == tab).collect())
         .unwrap_or_default();
-    Some(View { heading: Some(vec![heading(state, tab, counters.is_some())]), findings, graphs: state.graphs_of(graphs), ..view })
+    let heading = Some(vec![heading(state, tab, live, counters.is_some())]);
+    Some(View { heading, findings, graphs: state.graphs_of(live.graphs), ..(live.view)(state, counters) })
 }
 
 /// Where the figures are from, and the key that records the rest.
-fn heading(state: &State, tab: Tab, is_watched: bool) -> Line {
+fn heading(state: &State, tab: Tab, live: &Live, is_watched: bool) -> Line {
     let from = match (is_watched, state.is_to_be_watched() || state.list.selected().is_some_and(|key| state.watches.of(key).is_some())) {
         (true, _) => "live counters".to_owned(),
         (false, true) => "waiting …".to_owned(),
         (false, false) => format!("not watched ({})", state.key(Action::Watch)),
     };
-    let rest = match tab {
-        Tab::Gc => "pauses and allocated types",
-        Tab::Exceptions => "types, messages and stacks",
-        Tab::Http => "each path, requests sent",
-        _ => "locks, thread pool",
-    };
     let role = if is_watched { Role::Good } else { Role::Dim };
     vec![
         (from, role),
         ("   Enter ".to_owned(), Role::Accent),
-        (format!("records {rest} ({})", state.profiles_of_tab(tab).join(" + ")), Role::Dim),
+        (format!("records {} ({})", live.rest, state.profiles_of_tab(tab).join(" + ")), Role::Dim),
     ]
 }
 
@@ -96,7 +81,7 @@ pub(super) fn gc<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -
     View { head: vec![Head::Figures(figures)], ..View::new(list, cursor, "") }
 }
 
-fn exceptions<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
+pub(super) fn exceptions<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
     let counter = counters.and_then(|counters| named(counters, "exception-count"));
     let mut figures = Vec::new();
     if let Some(counter) = counter {
@@ -108,7 +93,7 @@ fn exceptions<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> V
     View { head: vec![Head::Figures(figures)], ..View::new(list, cursor, "Counters have no types.") }
 }
 
-fn threads<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
+pub(super) fn threads<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
     let value = |name| counters.and_then(|counters| named(counters, name)).and_then(|counter| counter.value);
     let mut figures = Vec::new();
     let count = |name| value(name).map(|count: f64| Count(count.round().max(0.0) as u64));

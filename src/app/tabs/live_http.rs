@@ -6,8 +6,8 @@ use super::list::{Fit, Placed, Table};
 use super::view::{Figure, Head, Role, View};
 use crate::analysis::{CounterSnapshot, CountersSnapshot, MeterNotice};
 use crate::app::health::hosting;
-use crate::app::pane::Tab;
 use crate::app::state::State;
+use crate::app::tabs::Tab;
 use crate::model::{Count, CountRate, Nanoseconds};
 use crate::sorting::CompactSort;
 

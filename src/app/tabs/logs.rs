@@ -3,12 +3,23 @@
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
 use super::look::Look;
+use super::registry::{Descriptor, Recorded, Shows};
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{LEVELS, LogMessage};
-use crate::app::pane::Tab;
+use crate::app::action::Context;
+use crate::app::pane::RowKind;
+use crate::app::tabs::Tab;
 use crate::app::text::width;
 use crate::diagnosis::Source;
 use crate::model::{Count, CountRate, Stopwatch};
+
+pub(super) const TAB: Descriptor = Descriptor {
+    titles: ["Logs", "Logs", "Log"],
+    is_shown: RowKind::is_traced,
+    context: |_| Context::Rows,
+    actions: &[],
+    shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[Source::Logs], live: None }),
+};
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let logs = &look.analysis.snapshot.logs;

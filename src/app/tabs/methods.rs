@@ -1,5 +1,8 @@
 //! Where threads spend their time: methods as a list, a call tree or a flame graph, of all threads or of one.
 
+use super::registry::{Descriptor, Recorded, Shows};
+use crate::app::pane::RowKind;
+use crate::app::state::State;
 use std::time::Duration;
 
 use super::cell::Cell;
@@ -8,12 +11,92 @@ use super::look::Look;
 use super::threads::{ESTIMATED, core_share, may_be_waiting, threads, times};
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{Counts, MethodCount, Origin, ProfileFrame, SampleCount};
-use crate::app::action::Action;
+use crate::app::action::{Action, BACKSPACE, Context, ENTER, Entry, Run::Do, Status, char, details, places, ready_if};
 use crate::app::call_tree::{TreeRow, short_label, short_name};
-use crate::app::pane::Tab;
 use crate::app::sampling::{Sampling, Shape};
+use crate::app::tabs::Tab;
 use crate::diagnosis::Source;
 use crate::model::{Count, CpuTime, Nanoseconds, NoCpuTime, Percent};
+
+pub(super) const TAB: Descriptor = Descriptor {
+    titles: ["Methods", "Methods", "Mth"],
+    is_shown: RowKind::is_traced,
+    context: |state| {
+        if state.is_flame() {
+            Context::Flame
+        } else if state.is_tree() {
+            Context::CallTree
+        } else {
+            Context::Methods
+        }
+    },
+    actions: ACTIONS,
+    shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[], live: None }),
+};
+
+const ACTIONS: &[Entry] = &[
+    details(
+        Action::Waiting,
+        &[char('w')],
+        "waiting",
+        "Include or exclude waiting threads.",
+        places::METHODS,
+        Do(|state| state.views.sampling.toggle_waiting()),
+    )
+    .hint(82)
+    .when(|state| {
+        // Samples of the kernel are of threads that run.
+        let has_waiting = state.analysis().is_some_and(|analysis| !analysis.profile.is_empty());
+        ready_if(has_waiting && state.views.sampling.shape != Shape::Threads)
+    }),
+    details(
+        Action::Shape,
+        &[char('f')],
+        "tree/flame",
+        "Switch between list, call tree and flame graph.",
+        places::METHODS,
+        Do(State::next_shape),
+    )
+    .hint(83)
+    .when(has_samples)
+    .label_now(|state| match state.views.sampling.shape {
+        Shape::List => "tree",
+        Shape::Tree => "flame graph",
+        Shape::Flame => "list",
+        Shape::Threads => "back",
+        Shape::Callers => "tree/flame",
+    }),
+    details(Action::Threads, &[char('s')], "threads", "Choose a thread.", places::METHODS, Do(State::toggle_threads))
+        .hint(81)
+        .when(has_samples),
+    details(
+        Action::Open,
+        &[ENTER],
+        "zoom in",
+        "Zoom in, or show the methods of the thread.",
+        places::FLAT_METHODS,
+        Do(State::enter_sampling),
+    )
+    .hint(84)
+    .when(|state| ready_if(state.has_samples() && matches!(state.views.sampling.shape, Shape::Flame | Shape::Threads))),
+    details(
+        Action::Callers,
+        &[char('c')],
+        "callers",
+        "Show the callers of the selected method, or go back.",
+        places::METHODS,
+        Do(State::toggle_callers),
+    )
+    .hint(79)
+    .when(|state| ready_if(state.has_samples() && state.views.sampling.shape != Shape::Threads)),
+    details(Action::Widen, &[BACKSPACE], "zoom out", "Zoom out, back from callers, or to all threads.", places::METHODS, Do(State::widen))
+        .hint(83)
+        .when(|state| ready_if(state.can_widen())),
+];
+
+fn has_samples(state: &State) -> Status {
+    ready_if(state.has_samples())
+}
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let sampling = &look.state.views.sampling;

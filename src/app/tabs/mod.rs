@@ -1,6 +1,6 @@
 //! The tabs: each is one module with all that it shows, for the view, the mouse, the paging and the copy menu.
 //!
-//! To add a tab: a variant of [`Tab`] with its title, and a module whose `view` builds a [`View`].
+//! To add a tab: a module whose `TAB` says what it is and whose `view` builds a [`View`], and a line in [`registry`].
 
 mod allocations;
 mod assemblies;
@@ -23,9 +23,11 @@ mod logs;
 mod look;
 mod methods;
 mod overview;
+mod registry;
 mod slowdown;
 mod stacks;
 mod threads;
+mod trace;
 mod type_tree;
 mod view;
 
@@ -38,11 +40,12 @@ pub(in crate::app) use list::Table;
 pub use list::{Column, Direction, Fit, List, Rows};
 pub use look::Look;
 pub use overview::{Graph, LABELS, Layer, Mark, Overview, OverviewLayout};
+pub use registry::{Content, Tab};
 pub use stacks::Stacks;
 pub use view::{Chart, Figure, Head, Line, Plot, Role, Side, Sign, View};
 
+use self::registry::Shows;
 use super::findings::findings;
-use super::pane::Tab;
 use super::state::State;
 
 impl State {
@@ -56,32 +59,22 @@ impl State {
     }
 
     fn described(&self, tab: Tab) -> Option<View<'_>> {
-        let look = || Look::new(self);
-        if self.shown_recording().is_none()
-            && let Some(view) = live::view(self, tab)
+        let recorded = match &tab.descriptor().shows {
+            Shows::Overview | Shows::Recordings => return None,
+            Shows::List(view) => return Some(view(self)),
+            Shows::Recording(recorded) => recorded,
+        };
+        if let Some(live) = &recorded.live
+            && self.shown_recording().is_none()
+            && let Some(view) = live::view(self, tab, live)
         {
             return Some(view);
         }
-        let view = match tab {
-            Tab::Overview | Tab::Trace => return None,
-            Tab::Environment => return Some(environment::view(self)),
-            Tab::Jobs => return Some(jobs::view(self)),
-            Tab::Compare => return Some(compare::view(self)),
-            Tab::Stacks => return Some(stacks::view(self)),
-            Tab::Heap => return Some(heap::view(self)),
-            Tab::Counters => return counters::view(self),
-            Tab::Gc => gc::view(look()?),
-            Tab::Exceptions => exceptions::view(look()?),
-            Tab::Threads => threads::view(look()?),
-            Tab::Methods => methods::view(look()?),
-            Tab::Events => events::view(look()?),
-            Tab::Http => http::view(look()?),
-            Tab::Logs => logs::view(look()?),
-            Tab::Jit => jit::view(look()?),
-            Tab::Assemblies => assemblies::view(look()?),
-            Tab::Slowdown => slowdown::view(look()?),
-        };
-        let found = look().map(|look| findings(&look.analysis.snapshot, look.over(), &self.options.thresholds)).unwrap_or_default();
-        Some(View { findings: found.into_iter().filter(|finding| finding.tab == tab).collect(), ..view })
+        let mut view = (recorded.view)(self)?;
+        if let Some(look) = Look::new(self) {
+            let found = findings(&look.analysis.snapshot, look.over(), &self.options.thresholds);
+            view.findings.extend(found.into_iter().filter(|finding| finding.tab == tab));
+        }
+        Some(view)
     }
 }

@@ -1,19 +1,36 @@
 //! Why a process is slow: the possible causes, the worst first.
 
+use super::registry::{Descriptor, Recorded, Shows};
+use crate::app::action::Context;
+use crate::app::action::{Action, ENTER, Entry, Run::Do, details, places, recorded};
 use std::time::Duration;
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
 use super::look::Look;
 use super::view::{Head, Line, Role, Side, Sign, View};
-use crate::app::pane::{RowKind, Tab};
+use crate::app::pane::RowKind;
 use crate::app::state::State;
+use crate::app::tabs::Tab;
 use crate::diagnosis::{Cause, Evidence, Slowdown, slowdowns};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Percent, Stopwatch};
 
 /// Before, a burst or the start of the recording can look like a cause.
 const ENOUGH: Duration = Duration::from_secs(10);
+
+pub(super) const TAB: Descriptor = Descriptor {
+    titles: ["Slow?", "Slow?", "Why"],
+    is_shown: RowKind::is_traced,
+    context: |_| Context::Slowdown,
+    actions: ACTIONS,
+    shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[], live: None }),
+};
+
+const ACTIONS: &[Entry] =
+    &[details(Action::Open, &[ENTER], "open", "Open the tab of the selected cause.", places::SLOWDOWN, Do(State::open_cause))
+        .hint(84)
+        .when(recorded)];
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let (state, recording) = (look.state, &look.tracked.value);

@@ -2,12 +2,14 @@
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
+use super::registry::{Descriptor, Shows};
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{StackGroup, ThreadId};
-use crate::app::action::{Action, Status};
+use crate::app::action::{Action, Context, Status};
 use crate::app::details::Answer;
-use crate::app::pane::Tab;
+use crate::app::pane::RowKind;
 use crate::app::state::State;
+use crate::app::tabs::Tab;
 use crate::diagnosis::is_own;
 use crate::model::{Count, SafeText};
 
@@ -21,6 +23,14 @@ pub struct Stacks {
     /// Why names of methods may be missing.
     pub trouble: Option<SafeText>,
 }
+
+pub(super) const TAB: Descriptor = Descriptor {
+    titles: ["Stacks", "Stacks", "Stk"],
+    is_shown: RowKind::is_process,
+    context: |_| Context::Rows,
+    actions: &[],
+    shows: Shows::List(view),
+};
 
 pub(super) fn view(state: &State) -> View<'_> {
     let stacks = state.details.stacks.get();

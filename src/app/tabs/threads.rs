@@ -1,5 +1,9 @@
 //! The threads, and beside them lock contention and the thread pool.
 
+use super::live;
+use super::registry::{Descriptor, Live, Recorded, Shows};
+use crate::app::action::Context;
+use crate::app::pane::RowKind;
 use std::time::Duration;
 
 use super::cell::Cell;
@@ -10,12 +14,28 @@ use super::look::Look;
 use super::view::{Chart, Figure, Head, Role, Side, View};
 use crate::analysis::{Adjustment, ContentionSite, ContentionSnapshot, Counts, SampleCount, SampleFilter, ThreadId, ThreadPoolSnapshot};
 use crate::app::action::Action;
-use crate::app::pane::Tab;
 use crate::app::sampling::ThreadRow;
+use crate::app::tabs::Tab;
 use crate::app::top_frames::TopFrames;
 use crate::clr::payload::AdjustmentReason;
 use crate::diagnosis::Source;
 use crate::model::{Count, CountRate, Counted, CpuThread, Nanoseconds, Percent, Stopwatch};
+
+pub(super) const TAB: Descriptor = Descriptor {
+    titles: ["Threads", "Thr", "Thr"],
+    is_shown: RowKind::is_traced,
+    context: |_| Context::Rows,
+    actions: &[],
+    shows: Shows::Recording(Recorded {
+        view: |state| Look::new(state).map(view),
+        sources: &[Source::Contention, Source::ThreadPool],
+        live: Some(Live {
+            view: live::threads,
+            graphs: &["Thread pool queue", "Lock contention", "Thread pool threads", "Completed work items"],
+            rest: "locks, thread pool",
+        }),
+    }),
+};
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let (pool, locks) = (&look.analysis.snapshot.thread_pool, &look.analysis.snapshot.contention);

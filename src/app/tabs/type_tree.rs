@@ -6,7 +6,7 @@ use super::look::Look;
 use super::view::{Head, Role, Side, View};
 use crate::analysis::{Counts, SampleCount};
 use crate::app::call_tree::{TreeRow, short_name};
-use crate::app::pane::Tab;
+use crate::app::tabs::Tab;
 use crate::app::type_tree::TypeTree;
 use crate::model::Percent;
 

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use crate::app::action::{Action, Status};
-use crate::app::{Answer, Effect, Now, RowKind, State, Tab};
-use crate::model::FileKind;
+use crate::app::{Answer, Effect, Now, State, Tab};
 
 use super::{files, leaving, watching};
 
@@ -57,10 +56,11 @@ pub(super) fn settle(state: &mut State) -> Vec<Effect> {
         state.chosen = None;
         state.dirty = true;
     }
-    match (state.row_kind(), state.tab) {
-        (RowKind::File(FileKind::Heap), tab) if tab != Tab::Heap => (state.tab_of_traces, state.tab) = (tab, Tab::Heap),
-        (RowKind::File(FileKind::Trace), Tab::Heap) => state.tab = state.tab_of_traces,
-        _ => {}
+    let kind = state.row_kind();
+    if !state.tab.is_shown(kind) {
+        // A heap file has one tab. The tab that was left for it is open again with the next trace.
+        let next = if state.tab_of_traces.is_shown(kind) { state.tab_of_traces } else { Tab::Heap };
+        state.tab_of_traces = std::mem::replace(&mut state.tab, next);
     }
     let mut effects = leaving::settle(state);
     effects.extend(watching::follow(state));

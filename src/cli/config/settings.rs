@@ -124,7 +124,7 @@ pub(super) fn describe_tables() -> String {
     let keys: String = Action::rebindable()
         .into_iter()
         .map(|action| {
-            let help = action::entry(action).map_or("", |entry| entry.help);
+            let help = action::entry(action).help;
             let names: Vec<_> = action.default_keys().iter().map(|key| format!("{:?}", key.name(true))).collect();
             let value = if let [name] = &names[..] { name.clone() } else { format!("[{}]", names.join(", ")) };
             format!("\n# {help}\n# {} = {value}\n", action.name())

@@ -84,7 +84,7 @@ pub(in crate::ui) fn no_recording(canvas: &mut Canvas<'_>, state: &State, area: 
 }
 
 fn refusal(state: &State) -> Option<String> {
-    let entry = entry(Action::Trace)?;
+    let entry = entry(Action::Trace);
     match entry.status(state) {
         Status::Refused(reason) => Some(reason),
         Status::Ready | Status::Idle => None,

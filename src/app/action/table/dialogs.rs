@@ -1,15 +1,18 @@
 //! Dialogs, lists and lines of text.
 
-use super::{BACK_TAB, DOWN, ENTER, ESC, F1, FILTER, LEFT, RIGHT, TAB, UP};
 use crate::app::action::Run::{Ask, Do};
-use crate::app::action::key::char;
+use crate::app::action::char;
 use crate::app::action::places::{ENDING, FORM, FORM_TEXT, LINE, LISTS, PALETTE, PICK, PICK_MANY, READER};
 use crate::app::action::{Action, Entry, Key, dialogs, status, view_status};
+use crate::app::action::{BACK_TAB, DOWN, ENTER, ESC, F1, FILTER, LEFT, RIGHT, TAB, UP};
 use crate::app::cursor::Neighbour::{Next, Previous};
+use crate::app::dialog::Overlay;
 use crate::app::update::{keys, leaving, overlays};
 
 pub(super) const ENTRIES: &[Entry] = &[
-    dialogs(Action::Accept, &[ENTER], "choose", "Choose the selected row.", LISTS, Ask(overlays::accept)).hint(90),
+    dialogs(Action::Accept, &[ENTER], "choose", "Choose the selected row.", LISTS, Ask(overlays::accept))
+        .hint(90)
+        .label_now(|state| if matches!(state.overlay, Some(Overlay::Profiles(_))) { "record" } else { "choose" }),
     dialogs(Action::Accept, &[ENTER], "choose", "Next field, or press the button.", FORM.and(FORM_TEXT), Ask(overlays::accept_form))
         .hint(90),
     dialogs(Action::Accept, &[ENTER], "keep", "Keep the filter.", LINE, Do(|state| state.line = None)).hint(90),

@@ -1,7 +1,7 @@
 //! What is done to or with a process.
 
 use crate::app::action::Run::{Ask, Do};
-use crate::app::action::key::char;
+use crate::app::action::char;
 use crate::app::action::places::{DETAIL, LIST, PANES, WATCH};
 use crate::app::action::{Action, Entry, acts, status};
 use crate::app::dialog::Change;
@@ -24,7 +24,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     acts(Action::Trace, &[char('t')], "trace", "Start or stop recording with the last profiles.", PANES, Ask(tagged::toggle_trace))
         .hint(90)
         .changing()
-        .when(status::trace_tagged),
+        .when(status::trace_tagged)
+        .label_now(|state| {
+            let is_recording = state.list.selected().is_some_and(|key| state.recordings.is_recording(key));
+            if is_recording { "stop" } else { "trace" }
+        }),
     acts(Action::Profiles, &[char('T')], "profiles", "Choose profiles and record.", PANES, Do(panes::profiles))
         .hint(60)
         .changing()
@@ -51,11 +55,16 @@ pub(super) const ENTRIES: &[Entry] = &[
     acts(Action::Watch, &[char('w')], "watch", "Watch or unwatch the process: counters, 6 kB/s.", WATCH, Ask(tagged::toggle_watch))
         .hint(78)
         .changing()
-        .when(status::watch_tagged),
+        .when(status::watch_tagged)
+        .label_now(|state| {
+            let is_watched = state.list.selected().is_some_and(|key| state.watches.of(key).is_some());
+            if is_watched { "unwatch" } else { "watch" }
+        }),
     acts(Action::WatchAll, &[char('W')], "watch all", "Watch or unwatch all listed processes.", PANES, Ask(watching::toggle_all))
         .hint(66)
         .changing()
-        .when(status::watch_all),
+        .when(status::watch_all)
+        .label_now(|state| if state.unwatched().next().is_none() { "watch none" } else { "watch all" }),
     acts(Action::Dump, &[char('d')], "dump", "Write a core dump.", PANES, Ask(panes::dump)).hint(68).changing().when(status::dump),
     acts(Action::PerfMap, &[char('p')], "perf map", "Turn the perf map on or off.", PANES, Do(panes::perf_map))
         .hint(70)

@@ -2,11 +2,11 @@
 
 use crossterm::event::KeyCode;
 
-use super::{ENTER, ESC, FILTER};
 use crate::app::action::Run::{Ask, Digit, Do};
-use crate::app::action::key::char;
+use crate::app::action::char;
 use crate::app::action::places::{LIST, PANES};
 use crate::app::action::{Action, Entry, Key, status, table};
+use crate::app::action::{ENTER, ESC, FILTER};
 use crate::app::cursor::Neighbour::{Next, Previous};
 use crate::app::update::panes;
 
@@ -15,7 +15,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     table(Action::Filter, &[char('/')], "filter", FILTER, LIST, Do(panes::filter_processes)).hint(75),
     table(Action::Back, &[ESC], "clear", "Clear the filter, dismiss an error, or go back to the processes.", LIST, Ask(panes::back))
         .hint(70)
-        .when(status::clear),
+        .when(status::clear)
+        .label_now(|state| if state.behind.is_some() && state.list.filter().is_empty() { "processes" } else { "clear" }),
     table(Action::SortRight, &[char('>')], "sort", "Sort by the next column.", LIST, Do(|state| panes::sort_beside(state, Next))).hint(40),
     table(Action::SortLeft, &[char('<')], "sort", "Sort by the previous column.", LIST, Do(|state| panes::sort_beside(state, Previous))),
     table(Action::Reverse, &[char('r')], "reverse", "Reverse the sort order.", LIST, Do(|state| state.list.reverse())),

@@ -2,11 +2,11 @@
 
 use crossterm::event::KeyCode;
 
-use super::{DOWN, END, F1, HOME, LEFT, PAGE_DOWN, PAGE_UP, RIGHT, UP};
 use crate::app::action::Run::{Ask, Do};
-use crate::app::action::key::char;
+use crate::app::action::char;
 use crate::app::action::places::{EVERYWHERE, FLAME, FORM, FORM_TEXT, LINE, LIST, PAGED, PALETTE, PANES, PICK, READER, TREES};
 use crate::app::action::{Action, Entry, Key, files, moves, program, status, view_status};
+use crate::app::action::{DOWN, END, F1, HOME, LEFT, PAGE_DOWN, PAGE_UP, RIGHT, UP};
 use crate::app::cursor::Neighbour::{Next, Previous};
 use crate::app::cursor::Step;
 use crate::app::dialog::FileUse;
@@ -56,7 +56,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     // The program.
     program(Action::Pause, &[char(' ')], "pause", "Pause the display; recordings continue.", PANES, Ask(panes::pause))
         .hint(35)
-        .when(status::pause),
+        .when(status::pause)
+        .label_now(|state| if state.pause.is_some() { "continue" } else { "pause" }),
     program(Action::Zoom, &[char('z')], "zoom", "Maximize or restore the pane.", PANES, Do(|state| state.zoomed = !state.zoomed)).hint(20),
     program(
         Action::Palette,

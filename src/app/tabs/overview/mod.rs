@@ -11,13 +11,29 @@ pub use graphs::{Graph, Layer, Mark};
 pub use layout::{LABELS, OverviewLayout};
 pub(super) use requests::histogram;
 
+use super::registry::{Descriptor, Shows};
 use super::view::{Figure, Role};
-use crate::app::action::{Action, Status, capabilities};
+use crate::app::action::{Action, Context, ENTER, Entry, Run::Ask, Status, capabilities, details, places, ready_if};
 use crate::app::list::Row;
-use crate::app::pane::Tab;
+use crate::app::pane::RowKind;
 use crate::app::state::State;
+use crate::app::tabs::Tab;
+use crate::app::update::panes;
 use crate::app::watches::CurrentFinding;
 use crate::model::{Age, Bytes, Capability, CpuUse, Process, is_elsewhere, seen_here, temporary_folder};
+
+pub(super) const TAB: Descriptor = Descriptor {
+    titles: ["Overview", "Over", "Ovw"],
+    is_shown: RowKind::is_process,
+    context: |_| Context::Overview,
+    actions: ACTIONS,
+    shows: Shows::Overview,
+};
+
+const ACTIONS: &[Entry] =
+    &[details(Action::Open, &[ENTER], "why", "Show what is behind the selected finding.", places::OVERVIEW, Ask(panes::open_finding))
+        .hint(86)
+        .when(|state| ready_if(!state.findings_of_selected().is_empty()))];
 
 /// All of it.
 pub struct Overview<'a> {
@@ -77,7 +93,7 @@ impl State {
             facts: facts(row, watch.and_then(|watch| watch.cpu), uptime),
             command: &process.command_line,
             graphs: self.graphs(process, counters),
-            details: details(process),
+            details: further_facts(process),
             capabilities: capabilities(process),
         })
     }
@@ -156,7 +172,7 @@ fn facts(row: &Row, cpu: Option<CpuUse>, uptime: Age) -> Vec<Figure> {
 /// A label of a detail, which is above the graphs where there is room.
 const COMMAND: &str = "Command";
 
-fn details(process: &Process) -> Vec<(&'static str, String)> {
+fn further_facts(process: &Process) -> Vec<(&'static str, String)> {
     let mut details = Vec::new();
     if is_elsewhere(process) {
         // What it writes is where it sees it, and we get at it on another way.

@@ -270,7 +270,7 @@ fn what_cannot_be_talked_to_is_not_watched() {
     assert!(app.state.watches.all().is_empty() && !app.said_last().is_empty());
     app.send(Msg::Processes(Vec::new()));
     app.wait(4000);
-    let entry = crate::app::action::entry(crate::app::action::Action::WatchAll).unwrap();
+    let entry = crate::app::action::entry(crate::app::action::Action::WatchAll);
     assert!(matches!(entry.status(&app.state), Status::Refused(_)));
 }
 

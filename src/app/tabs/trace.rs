@@ -1,0 +1,13 @@
+//! The recordings of a process, live. The view draws them itself.
+
+use super::registry::{Descriptor, Shows};
+use crate::app::action::Context;
+use crate::app::pane::RowKind;
+
+pub(super) const TAB: Descriptor = Descriptor {
+    titles: ["Trace", "Trace", "Trc"],
+    is_shown: RowKind::is_traced,
+    context: |_| Context::Trace,
+    actions: &[],
+    shows: Shows::Recordings,
+};
