@@ -63,7 +63,7 @@ fn keys_match_as_terminals_send_them() {
 
 #[test]
 fn every_line_of_the_table_is_fit_to_be_read() {
-    for entry in TABLE.iter() {
+    for entry in &TABLE {
         assert!(entry.help.ends_with('.') && entry.help.chars().next().is_some_and(char::is_uppercase), "{}", entry.help);
         assert!(entry.label.len() <= 14, "{}", entry.label);
         // What has no key is reached by the menu of what can be done, and by name.
