@@ -118,7 +118,7 @@ async fn nothing_that_a_target_says_of_itself_reaches_the_terminal_raw() {
         assert!(!output.stdout.contains('\u{202e}'), "{words:?} turns the text around");
     }
     // In JSON, what could harm is escaped.
-    let name = bench.run(&["env", "--json"]).json()[0]["name"].clone();
+    let name = bench.run(&["env", "--json"]).json()["variables"][0]["name"].clone();
     assert_eq!(name, "A\u{1b}]0;owned\u{7}");
     let files: Vec<_> = fs::read_dir(bench.place.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     assert!(files.len() == 1 && files[0].starts_with(&format!("Web0owned31m_{}_2", std::process::id())), "{files:?}");

@@ -40,7 +40,7 @@ pub(super) async fn run(host: &Host, json: bool) -> Result<Exit, Failure> {
             finding: check.finding,
             advice: check.advice,
         };
-        print::json_list(&checks.into_iter().map(document).collect::<Vec<_>>())?;
+        print::json_list("checks", checks.into_iter().map(document))?;
         return Ok(Exit::Done);
     }
     print::text(|out| {

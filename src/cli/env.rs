@@ -29,7 +29,7 @@ pub(super) async fn run(host: &Host, target: &str, reveal: bool, json: bool) -> 
     if json {
         // Control characters are escaped in JSON: the text stays as it is.
         let row = |(masked, _, raw): (bool, Variable, ipc::Variable)| Row { masked, value: (!masked).then_some(raw.value), name: raw.name };
-        print::json_list(&rows.into_iter().map(row).collect::<Vec<_>>())?;
+        print::json_list("variables", rows.into_iter().map(row))?;
     } else {
         print::text(|out| {
             rows.iter().try_for_each(|(masked, Variable { name, value, .. }, _)| {

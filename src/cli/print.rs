@@ -1,5 +1,6 @@
 //! Writing: results to stdout, words for a person to stderr.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::time::Duration;
@@ -24,13 +25,13 @@ struct Versioned<'a, T> {
 
 /// Prints one JSON object with its schema.
 pub(super) fn json(document: &impl Serialize) -> anyhow::Result<()> {
-    json_list(&Versioned { schema: SCHEMA, document })
+    let text = serde_json::to_string_pretty(&Versioned { schema: SCHEMA, document }).context("the result cannot be written as JSON")?;
+    more(|out| writeln!(out, "{}", escape_json(&text))).map(drop)
 }
 
-/// Prints one JSON document and a line end.
-pub(super) fn json_list(document: &impl Serialize) -> anyhow::Result<()> {
-    let text = serde_json::to_string_pretty(document).context("the result cannot be written as JSON")?;
-    more(|out| writeln!(out, "{}", escape_json(&text))).map(drop)
+/// Prints one JSON object with its schema and a list, which has this name in it.
+pub(super) fn json_list(name: &str, rows: impl IntoIterator<Item = impl Serialize>) -> anyhow::Result<()> {
+    json(&BTreeMap::from([(name, rows.into_iter().collect::<Vec<_>>())]))
 }
 
 pub(super) fn json_line(out: &mut dyn Write, document: &impl Serialize) -> io::Result<()> {

@@ -30,7 +30,7 @@ impl From<&'static Profile> for Row {
 pub(super) fn run(json: bool) -> Result<Exit, Failure> {
     let rows: Vec<Row> = profiles().iter().map(Row::from).collect();
     if json {
-        print::json_list(&rows)?;
+        print::json_list("profiles", rows)?;
         return Ok(Exit::Done);
     }
     print::text(|out| {

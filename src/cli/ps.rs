@@ -25,7 +25,7 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
     let rows = directory.refresh(Duration::ZERO).await.map_err(anyhow::Error::from)?;
     let more_stale = directory.more_stale_sockets();
     if json {
-        print::json_list(&rows.iter().map(ProcessDocument::new).collect::<Vec<_>>())?;
+        print::json_list("processes", rows.iter().map(ProcessDocument::new))?;
         if more_stale > 0 {
             print::say(format_args!("{} more are not listed", stale_sockets(more_stale)));
         }

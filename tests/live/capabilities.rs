@@ -133,7 +133,7 @@ fn native_aot_does_what_it_can_and_is_said_to_be_it() {
     assert_counters(&program);
     assert_eq!(run(&program, "set-env", &["A=1"]).code, 0);
     let environment = run(&program, "env", &["--json"]).json();
-    assert!(environment.as_array().unwrap().contains(&json!({"name": "A", "value": "1", "masked": false})));
+    assert!(environment["variables"].as_array().unwrap().contains(&json!({"name": "A", "value": "1", "masked": false})));
     let place = folder();
     let file = place.path().join("a.nettrace").to_str().unwrap().to_owned();
     assert_eq!(run(&program, "trace", &["--duration", "1s", "-o", &file, "--json"]).json()["complete"], true);

@@ -204,7 +204,7 @@ fn a_variable_is_set_from_the_dashboard() {
         screen.keys(&format!("{TAB}DN_TOP_PROOF{TAB}from the form{TAB}y{ENTER}"));
         screen.wait_for("set variable done");
         let environment = Invocation::new(["env", &program.pid().to_string(), "--json"]).run().json();
-        let found = environment.as_array().unwrap().iter().find(|variable| variable["name"] == "DN_TOP_PROOF");
+        let found = environment["variables"].as_array().unwrap().iter().find(|variable| variable["name"] == "DN_TOP_PROOF");
         assert_eq!(found.unwrap()["value"], "from the form");
         assert!(program.answers());
     });

@@ -155,16 +155,19 @@ fn what_means_something_before_a_command_is_not_refused() {
 fn the_demo_is_what_commands_work_on() {
     let demo = |words: &[&str]| run(&[&["--demo"], words].concat());
     let rows = demo(&["ps", "--json"]).json();
-    let names: BTreeSet<_> = rows.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect();
+    let names: BTreeSet<_> = rows["processes"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect();
     assert!(names.contains("OrderService"), "{names:?}");
     // A real process of this machine is not among them.
     let program = runtimes::net9().map(|runtime| runtime.any().start());
     let known = program.as_ref().map(|program| demo(&["info", &program.pid().to_string()]));
     assert!(known.is_none_or(|output| output.code == 3), "a process of this machine is in the demo");
     assert_eq!(demo(&["info", "OrderService", "--json"]).json()["contact"], "ok");
-    assert!(!demo(&["env", "OrderService", "--json"]).json().as_array().unwrap().is_empty());
+    assert!(!demo(&["env", "OrderService", "--json"]).json()["variables"].as_array().unwrap().is_empty());
     assert_eq!(demo(&["trace", "OrderService", "-o", "a.nettrace", "--duration", "200ms", "--json"]).json()["complete"], true);
-    assert_eq!(run(&["--demo", "--readonly", "ps", "--json"]).json().as_array().unwrap().len(), rows.as_array().unwrap().len());
+    assert_eq!(
+        run(&["--demo", "--readonly", "ps", "--json"]).json()["processes"].as_array().unwrap().len(),
+        rows["processes"].as_array().unwrap().len()
+    );
 }
 
 #[test]
@@ -175,11 +178,11 @@ fn a_process_is_looked_at_and_not_changed() {
         let info = run(&["--readonly", "info", &pid, "--json"]).json();
         assert_eq!(json!([info["pid"], info["contact"]]), json!([program.pid(), "ok"]), "{runtime}");
         let rows = run(&["--readonly", "ps", "--json"]).json();
-        assert!(rows.as_array().unwrap().iter().any(|row| row["pid"] == program.pid()), "{runtime}");
+        assert!(rows["processes"].as_array().unwrap().iter().any(|row| row["pid"] == program.pid()), "{runtime}");
         run(&["--readonly", "set-env", &pid, "READONLY=1"]).assert_refused(2, "which --readonly does not allow");
         if runtime.major() >= 5 {
             let variables = run(&["--readonly", "env", &pid, "--json"]).json();
-            assert!(variables.as_array().unwrap().iter().all(|variable| variable["name"] != "READONLY"), "{runtime}");
+            assert!(variables["variables"].as_array().unwrap().iter().all(|variable| variable["name"] != "READONLY"), "{runtime}");
         }
         assert!(program.is_alive() && program.answers());
     });
@@ -194,7 +197,7 @@ fn the_configuration_file_gives_other_defaults_and_its_mistakes_are_one_line() {
     assert_eq!(run(&["profiles", "--json"]).code, 0, "no file is no mistake");
 
     fs::write(&file, "demo = true\n[profiles]\njson = true\n").unwrap();
-    assert!(run(&["profiles"]).json().is_array());
+    assert!(run(&["profiles"]).json()["profiles"].is_array());
     assert!(run(&["ps"]).stdout.contains("OrderService"), "options before a command have defaults as well");
     fs::write(&file, "readonly = true\n").unwrap();
     run(&["--demo", "set-env", "OrderService", "A=1"]).assert_refused(1, "which --readonly does not allow");
@@ -226,7 +229,7 @@ fn the_configuration_file_gives_other_defaults_and_its_mistakes_are_one_line() {
 fn the_doctor_says_what_can_be_seen_here() {
     let programs: Vec<_> = runtimes::all().iter().map(|runtime| runtime.any().start()).collect();
     let checks = run(&["doctor", "--json"]).json();
-    let of = |subject: &str| checks.as_array().unwrap().iter().find(|check| check["subject"] == subject).unwrap().clone();
+    let of = |subject: &str| checks["checks"].as_array().unwrap().iter().find(|check| check["subject"] == subject).unwrap().clone();
     for subject in
         ["sockets", "user", "/proc", "namespace", "CPU samples", "core dumps", "user_events", "Perfetto", "terminal", "clipboard"]
     {

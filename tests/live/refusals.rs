@@ -59,7 +59,7 @@ fn a_killed_program_leaves_a_stale_socket() {
     let beside = |words: &[&str]| Invocation::new(words).env("TMPDIR", program.folder()).run();
     let listed = || {
         let rows = beside(&["ps", "--json"]).json();
-        rows.as_array().unwrap().iter().find(|row| row["socket"] == socket.to_str().unwrap()).cloned()
+        rows["processes"].as_array().unwrap().iter().find(|row| row["socket"] == socket.to_str().unwrap()).cloned()
     };
     let row = poll(PATIENCE, listed).unwrap();
     assert_eq!(json!([row["pid"].to_string(), row["contact"]]), json!([pid, "stale"]));

@@ -82,7 +82,7 @@ fn root_runs(words: &[&str], tmpdir: &Path) -> Output {
 }
 
 fn rows(tmpdir: &Path) -> Vec<Value> {
-    root_runs(&["ps", "--json"], tmpdir).json().as_array().unwrap().clone()
+    root_runs(&["ps", "--json"], tmpdir).json()["processes"].as_array().unwrap().clone()
 }
 
 /// Does all that can be done to a process, to one that the second user wants to be taken for another. None of it may be done.

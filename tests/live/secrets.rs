@@ -72,7 +72,7 @@ fn nothing_printed_has_a_secret_or_is_obeyed_by_a_terminal() {
             if words.contains(&"--reveal") {
                 assert!((4..=8).all(|number| all.contains(&format!("{SECRET}-{number}"))), "{said} {all}");
                 let variables = output.json();
-                let note = &variables.as_array().unwrap().iter().find(|row| row["name"] == "NOTE").unwrap()["value"];
+                let note = &variables["variables"].as_array().unwrap().iter().find(|row| row["name"] == "NOTE").unwrap()["value"];
                 assert_eq!(note, HOSTILE, "{said}: JSON says what is there");
             } else {
                 assert!(!all.contains(SECRET), "{said} {all}");

@@ -88,7 +88,9 @@ impl Subject<'_> {
 
 fn listed(subject: &Subject<'_>) {
     let rows = Invocation::new(["ps", "--json"]).run().json();
-    let row = rows.as_array().unwrap().iter().find(|row| row["pid"] == subject.program.pid() && row["contact"] != "stale").unwrap();
+    assert_eq!(rows["schema"], 1);
+    let row =
+        rows["processes"].as_array().unwrap().iter().find(|row| row["pid"] == subject.program.pid() && row["contact"] != "stale").unwrap();
     let socket = subject.program.socket();
     for (field, value) in [
         ("ns_pid", json!(subject.program.pid())),
@@ -146,7 +148,8 @@ fn environment(subject: &Subject<'_>) {
     if subject.is(3) {
         return subject.refused("env", &[], "reading the environment needs .NET 5");
     }
-    let value = |variables: &Value, name: &str| variables.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
+    let value =
+        |variables: &Value, name: &str| variables["variables"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
     let masked = subject.run("env", &["--json"]).json();
     let home = json!({"name": "TMPDIR", "value": subject.program.folder().to_str().unwrap(), "masked": false});
     assert_eq!(value(&masked, "TMPDIR"), home);
