@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a missing part of the README is what these tests are to find")]
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
@@ -92,8 +93,33 @@ fn the_manual_page_has_every_command() {
     for [name, _] in commands() {
         assert!(page.contains(&format!(".SS {name}\n")), "no section for {name}");
     }
+    for heading in ["EXAMPLES", "FILES", "ENVIRONMENT", "EXIT STATUS"] {
+        assert!(page.contains(&format!(".SH {heading}\n")) || page.contains(&format!(".SH \"{heading}\"\n")), "no section {heading}");
+    }
+    let variables = variables(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    assert!(variables.len() >= 10, "{variables:?}");
+    for name in variables {
+        assert!(page.contains(&name), "the manual page does not have the variable {name}");
+    }
     // A line that begins with a dot is a request to the formatter.
     let requests = [".SH", ".SS", ".TP", ".TH", ".PP", ".nf", ".fi", ".br", ".RS", ".RE", ".IP", ".ie", ".el", ".ds", ".if"];
     let stray = page.lines().find(|line| line.starts_with('.') && !requests.iter().any(|request| line.starts_with(request)));
     assert_eq!(stray, None);
+}
+
+/// The variables of the environment that the program reads, but for those of Windows and of the completions of shells.
+fn variables(folder: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() && !entry.ends_with("windows") {
+            found.append(&mut variables(&entry));
+        } else if entry.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&entry).unwrap();
+            for call in ["var(\"", "var_os(\"", "variable(\""] {
+                let names = text.split(call).skip(1).filter_map(|rest| rest.split('"').next());
+                found.extend(names.filter(|name| !name.is_empty() && !name.starts_with('_')).map(str::to_owned));
+            }
+        }
+    }
+    found
 }

@@ -13,6 +13,45 @@ use crate::analysis::Filter;
 use crate::app::action::KeyMap;
 use crate::app::help::{HelpLine, help};
 
+const EXAMPLES: [(&str, &str); 9] = [
+    ("dn-top", "the dashboard of all processes; F asks why the selected one is slow"),
+    ("dn-top slow OrderService", "record 30 s and list the causes, the worst first"),
+    ("dn-top cpu 4242", "the hottest methods, live"),
+    ("dn-top counters 4242 --counters System.Runtime --duration 10s", "what the runtime publishes, for 10 s"),
+    ("dn-top trace 4242 --profile gc --duration 30s -o gc.nettrace", "a recording of the collections of 30 s"),
+    ("dn-top open gc.nettrace", "the dashboard of that recording"),
+    ("dn-top export gc.nettrace --format perfetto", "the same for https://ui.perfetto.dev"),
+    ("dn-top dump 4242 --type heap", "a core dump with the managed heap"),
+    ("dn-top ps --json", "all processes, for a program"),
+];
+
+const FILES: [(&str, &str); 3] = [
+    (
+        "$XDG_CONFIG_HOME/dn-top/config.toml, ~/.config/dn-top/config.toml",
+        "Defaults for the options of the command line, keys, thresholds and names; `dn-top config` prints one with every option. \
+         It must belong to the user who runs dn-top, or to root, and nobody else may write to it.",
+    ),
+    ("NAME.toml beside config.toml", "A theme of one's own: styles by role, for --theme NAME."),
+    (
+        "NAME_PID_date_time.nettrace, .gcdump, .perfetto-trace",
+        "Recordings and heap files, in the current folder unless -o or output-name names another. They are for their owner only (mode 0600), and never \
+         replace a file. One that is being written is NAME.partial; `dn-top salvage` repairs what was cut off.",
+    ),
+];
+
+const ENVIRONMENT: [(&str, &str); 10] = [
+    ("TMPDIR", "The folder with the diagnostic sockets of runtimes that were started with it, beside /tmp."),
+    ("XDG_CONFIG_HOME, HOME", "The folder of the configuration file."),
+    ("NO_COLOR", "If not empty, no colors."),
+    ("TERM, COLORFGBG", "What the terminal can show, and whether its background is light where it does not answer."),
+    ("LC_ALL, LC_CTYPE, LANG", "Whether more than ASCII is shown."),
+    ("DISPLAY, WAYLAND_DISPLAY, SSH_TTY, SSH_CONNECTION", "Which clipboard texts are copied to."),
+    ("USER", "The name in the header."),
+    ("DOTNET_DiagnosticPorts", "With `run`, ports that the program connects to beside that of dn-top."),
+    ("PERFETTO_PRODUCER_SOCK_NAME", "Where Perfetto's tracing service takes producers."),
+    ("PERFETTO_CONSUMER_SOCK_NAME", "Where Perfetto's tracing service takes consumers."),
+];
+
 const EXIT_CODES: [(&str, &str); 6] = [
     ("0", "done"),
     ("1", "the operation failed"),
@@ -35,8 +74,10 @@ pub(super) fn page() -> Result<Exit, Failure> {
         man.render_options_section(&mut out)?;
         keys(out)?;
         commands(&command, out)?;
-        files(out)?;
-        exit_codes(out)
+        section(out, "EXAMPLES", &EXAMPLES)?;
+        section(out, "FILES", &FILES)?;
+        section(out, "ENVIRONMENT", &ENVIRONMENT)?;
+        section(out, "EXIT STATUS", &EXIT_CODES)
     })?;
     Ok(Exit::Done)
 }
@@ -73,20 +114,12 @@ fn commands(command: &clap::Command, out: &mut dyn Write) -> io::Result<()> {
     page.to_writer(&mut &mut *out)
 }
 
-fn files(out: &mut dyn Write) -> io::Result<()> {
+/// A heading, and a list of words with what they mean.
+fn section(out: &mut dyn Write, heading: &str, rows: &[(&str, &str)]) -> io::Result<()> {
     let mut page = Roff::new();
-    page.control("SH", ["FILES"]);
-    page.control("TP", []).text([bold("$XDG_CONFIG_HOME/dn-top/config.toml, ~/.config/dn-top/config.toml")]).text([roman(
-        "Defaults for the options of the command line; `dn-top config` prints one with every option. It must belong to the user who runs dn-top, or to root.",
-    )]);
-    page.to_writer(&mut &mut *out)
-}
-
-fn exit_codes(out: &mut dyn Write) -> io::Result<()> {
-    let mut page = Roff::new();
-    page.control("SH", ["EXIT CODES"]);
-    for (code, meaning) in EXIT_CODES {
-        page.control("TP", []).text([bold(code)]).text([roman(meaning)]);
+    page.control("SH", [heading]);
+    for (word, meaning) in rows {
+        page.control("TP", []).text([bold(*word)]).text([roman(*meaning)]);
     }
     page.to_writer(&mut &mut *out)
 }

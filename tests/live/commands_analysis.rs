@@ -254,6 +254,8 @@ fn a_counter_that_nobody_publishes_is_said() {
         running.signal(Signal::INT);
         let output = running.wait();
         assert_eq!((output.code, output.stdout.as_str()), (130, ""));
+        let output = start(&["counters"], &program, &["--counters", "No.Such", "--duration", "1s"]).wait();
+        output.assert_refused(1, "published nothing within 1s that \"No.Such\" selects");
         start(&["counters"], &program, &["--counters", "A[x"]).wait().assert_refused(2, "the '[' has no ']'");
     });
 }

@@ -232,6 +232,15 @@ impl Form {
         matches!(self.purpose, Purpose::Trace(_) | Purpose::Export(_) | Purpose::HeapFile(_))
     }
 
+    /// What Enter does, in a word or two.
+    pub(in crate::app) fn enter_label(&self) -> &'static str {
+        match self.focus {
+            Field::Button(_) => "press",
+            Field::Question(_) if self.is_quick() => "start",
+            Field::Question(_) => "next field",
+        }
+    }
+
     /// Whether it is about leaving.
     pub(in crate::app) fn is_quit(&self) -> bool {
         matches!(self.purpose, Purpose::Quit(_))

@@ -79,7 +79,7 @@ impl Form {
                 "full, none, or a keyword such as 0x38 (.NET 9); what the profiles need if empty",
             ),
             Question::choice("Stacks", STACK_OPTIONS, usize::from(order.no_stacks)),
-            Question::choice("When full", FULL_OPTIONS, 0).refused(needs(CommandCode::CollectTracing6)),
+            Question::choice("Buffer full", FULL_OPTIONS, 0).refused(needs(CommandCode::CollectTracing6)),
             Question::text("Stop after", shown(order.duration.map(time)), "a time such as 30s"),
             Question::text("Stop at", shown(order.max_size.map(format_size)), "a size of the file such as 64MB"),
             Question::text(
@@ -88,7 +88,7 @@ impl Form {
                 "PROVIDER/EVENT, or PROVIDER/EVENT:TEXT to search its payload",
             ),
             Question::text(
-                "Keep only",
+                "Keep last",
                 shown(order.flight.map(|keep| keep.span.map_or_else(|| format_size(keep.bytes), time))),
                 "flight recorder: keep the last 64MB or 5m; everything if empty",
             ),

@@ -41,7 +41,7 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
         opened = monitor.open() => opened.map_err(|error| failed(&process, error))?,
     }
     let deadline = arguments.duration.map(|duration| Instant::now() + duration);
-    let mut output = Output { printer: Printer::new(arguments.format, file), selection };
+    let mut output = Output { printer: Printer::new(arguments.format, file), selection, printed: false };
     // The first values come after an interval, and meters begin at the next whole one.
     let patience = Instant::now() + (interval * 3).max(Duration::from_secs(5));
     let over = tokio::select! {
@@ -59,6 +59,7 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
         _ if exit == Exit::Interrupted => {}
         Err(Unfinished::Closed) => print::say(format_args!("{} ended, or closed the session", called(&process))),
         Err(why) => return Err(anyhow::anyhow!("{}: {why}", called(&process)).into()),
+        Ok(()) if !output.printed => return Err(nothing(&process, &arguments.counters, arguments.duration)),
         Ok(()) => {}
     }
     Ok(exit)
@@ -72,11 +73,11 @@ async fn follow(
     deadline: Option<Instant>,
     patience: Instant,
 ) -> Result<Exit, Failure> {
-    let (mut printed, mut complained) = (false, false);
+    let mut complained = false;
     loop {
         let event = tokio::select! {
             () = sleep_until(deadline.unwrap_or(patience)), if deadline.is_some() => return Ok(Exit::Done),
-            () = sleep_until(patience), if !printed && !complained => {
+            () = sleep_until(patience), if !output.printed && !complained => {
                 complained = true;
                 print::say(format_args!("{} has published no such counter yet", called(process)));
                 continue;
@@ -85,9 +86,7 @@ async fn follow(
         };
         match event {
             CounterEvent::Values(counters) => {
-                let (any, is_read) = output.print(&counters)?;
-                printed |= any;
-                if !is_read {
+                if !output.print(&counters)? {
                     return Ok(Exit::Done);
                 }
             }
@@ -99,6 +98,13 @@ async fn follow(
             CounterEvent::Ended => return Ok(Exit::Done),
         }
     }
+}
+
+/// The time is over, and no value came.
+fn nothing(process: &Process, counters: &str, duration: Option<Duration>) -> Failure {
+    let within = duration.map(|duration| format!(" within {}", humantime::format_duration(duration))).unwrap_or_default();
+    let all = format!("`dn-top counters {}` shows those of the runtime, `--counters NAME` those of a provider or meter", process.key.pid);
+    anyhow::anyhow!("{} published nothing{within} that {counters:?} selects: {all}", called(process)).into()
 }
 
 fn failed(process: &Process, error: CounterError) -> Failure {
@@ -120,12 +126,16 @@ fn create(path: &Path) -> Result<File, Failure> {
 struct Output {
     printer: Printer,
     selection: CounterSelection,
+    /// Whether there were any.
+    printed: bool,
 }
 
 impl Output {
-    /// Prints what is new, and remarks on it; returns whether there was anything, and whether the output is still open.
-    fn print(&mut self, snapshot: &CountersSnapshot) -> anyhow::Result<(bool, bool)> {
+    /// Prints what is new, and remarks on it; returns whether the output is still open.
+    fn print(&mut self, snapshot: &CountersSnapshot) -> anyhow::Result<bool> {
         snapshot.notices.iter().for_each(|notice| self.printer.say(notice));
-        self.printer.counters(&snapshot.counters, &self.selection)
+        let (any, is_open) = self.printer.counters(&snapshot.counters, &self.selection)?;
+        self.printed |= any;
+        Ok(is_open)
     }
 }

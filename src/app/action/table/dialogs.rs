@@ -13,8 +13,19 @@ pub(super) const ENTRIES: &[Entry] = &[
     dialogs(Action::Accept, &[ENTER], "choose", "Choose the selected row.", LISTS, Ask(overlays::accept))
         .hint(90)
         .label_now(|state| if matches!(state.overlay, Some(Overlay::Profiles(_))) { "record" } else { "choose" }),
-    dialogs(Action::Accept, &[ENTER], "choose", "Next field, or press the button.", FORM.and(FORM_TEXT), Ask(overlays::accept_form))
-        .hint(90),
+    dialogs(
+        Action::Accept,
+        &[ENTER],
+        "next field",
+        "Press the button; in a field: the next, or the button of forms for traces, exports and heap files.",
+        FORM.and(FORM_TEXT),
+        Ask(overlays::accept_form),
+    )
+    .hint(90)
+    .label_now(|state| match &state.overlay {
+        Some(Overlay::Form(form)) => form.enter_label(),
+        _ => "next field",
+    }),
     dialogs(Action::Accept, &[ENTER], "keep", "Keep the filter.", LINE, Do(|state| state.line = None)).hint(90),
     dialogs(Action::Cancel, &[ESC], "clear", "Clear the filter.", LINE, Do(keys::clear_line)).hint(85),
     dialogs(Action::Cancel, &[ESC, char('q')], "cancel", "Cancel.", PICK.and(FORM), Do(overlays::cancel)).hint(85),
