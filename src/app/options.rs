@@ -41,9 +41,11 @@ pub struct Options {
     pub themes: Vec<SafeText>,
     /// From which values on a figure is a finding.
     pub thresholds: Thresholds,
-    /// What files of walked heaps are called.
+    /// What files of walked heaps are called, and where they are.
     pub output_name: OutputName,
     pub keys: KeyMap,
+    /// The profiles that are recorded when nothing else is chosen; `None` for the usual ones.
+    pub profiles: Option<Vec<String>>,
     /// How many processors there are; 0 where that is not known.
     pub processors: usize,
 }

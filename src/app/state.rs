@@ -126,12 +126,13 @@ impl State {
     /// The state before anything happened, for a terminal of this size in columns and rows.
     pub fn new(mut options: Options, size: (u16, u16), now: Now) -> Self {
         let files = std::mem::take(&mut options.files);
+        let profiles = options.profiles.take().unwrap_or_else(|| DASHBOARD_PROFILES.map(str::to_owned).to_vec());
         let mut state = Self {
             list: ProcessList::new(&options.filter, options.sort),
             stale_sockets: StaleSockets::default(),
-            last_profiles: DASHBOARD_PROFILES.map(str::to_owned).to_vec(),
+            last_order: TraceOptions::of_profiles(&profiles),
+            last_profiles: profiles,
             flights: Vec::new(),
-            last_order: TraceOptions::of_profiles(&DASHBOARD_PROFILES.map(str::to_owned)),
             port: options.port.take(),
             producer: None,
             options,

@@ -322,6 +322,9 @@ mod tests {
             ("output-name = '../{name}'", "14: a name does not begin with '.' or '-'"),
             ("output-name = 'a/{name}'", "14: a name has letters, digits, '.', '-', '_' and placeholders such as {name} only"),
             ("output-name = '{host}'", "14: there is no {host}: it is {name}, {pid}, {time} or {kind}"),
+            ("output-folder = 'traces'", "16: output-folder must be the absolute path of a folder"),
+            ("default-profiles = 'cpu'", "19: default-profiles must be a list of strings"),
+            ("default-profiles = ['cpu', 'cpuu']", "27: unknown profile 'cpuu'; did you mean 'cpu'?"),
             ("output-name = '{name'", "14: a '{' has no '}'"),
         ];
         for (text, said) in table.into_iter().chain(of_settings) {
@@ -335,11 +338,12 @@ mod tests {
 
     #[test]
     fn settings_are_read() {
-        let text = "secret-patterns = ['*_DSN']\noutput-name = '{kind}-{pid}'\n[keys]\ntrace = ['F9', 'N']\n[thresholds]\ngc-time = 2.5\nexceptions = 7\n";
-        let (_, Settings { keys, thresholds, secrets, output_name }) = with_settings(text).unwrap();
+        let text = "secret-patterns = ['*_DSN']\noutput-folder = '/var/traces'\noutput-name = '{kind}-{pid}'\ndefault-profiles = ['cpu']\n[keys]\ntrace = ['F9', 'N']\n[thresholds]\ngc-time = 2.5\nexceptions = 7\n";
+        let (_, Settings { keys, thresholds, secrets, output_name, profiles }) = with_settings(text).unwrap();
         assert_eq!(keys.name(crate::app::action::Action::Trace), "F9");
         assert!(secrets.matches("SENTRY_DSN") && !secrets.matches("PATH"));
-        assert_eq!(output_name.to_string(), "{kind}-{pid}");
+        assert_eq!((output_name.to_string().as_str(), output_name.folder()), ("{kind}-{pid}", Path::new("/var/traces")));
+        assert_eq!(profiles, Some(vec!["cpu".to_owned()]));
         let mut wanted = crate::diagnosis::Thresholds::default();
         wanted.set(crate::diagnosis::Threshold::GcTime, 2.5).unwrap();
         wanted.set(crate::diagnosis::Threshold::Exceptions, 7.0).unwrap();
@@ -353,12 +357,17 @@ mod tests {
         let uncommented: String = printed
             .lines()
             .map(|line| {
-                line.strip_prefix("# ").filter(|line| line.contains(" = ") && !line.ends_with("= []")).unwrap_or(line).to_owned() + "\n"
+                line.strip_prefix("# ")
+                    .filter(|line| line.contains(" = ") && !line.ends_with("= []") && !line.ends_with("= \"\""))
+                    .unwrap_or(line)
+                    .to_owned()
+                    + "\n"
             })
             .collect();
         let (_, settings) = with_settings(&uncommented).unwrap();
         assert_eq!(settings.thresholds, crate::diagnosis::Thresholds::default());
         assert_eq!(settings.output_name, OutputName::default());
+        assert_eq!(settings.profiles, Some(crate::clr::DASHBOARD_PROFILES.map(str::to_owned).to_vec()));
         for action in crate::app::action::Action::rebindable() {
             assert_eq!(settings.keys.name(action), KeyMap::default().name(action), "{action:?}");
         }

@@ -159,6 +159,7 @@ fn app_options(options: &Dashboard, sources: &Sources, look: &tui::Look) -> Opti
         thresholds: options.settings.thresholds.clone(),
         output_name: options.settings.output_name.clone(),
         keys: options.settings.keys.clone(),
+        profiles: options.settings.profiles.clone(),
         processors: std::thread::available_parallelism().map_or(0, usize::from),
     }
 }

@@ -18,7 +18,7 @@ const EXAMPLES: [(&str, &str); 9] = [
     ("dn-top slow OrderService", "record 30 s and list the causes, the worst first"),
     ("dn-top cpu 4242", "the hottest methods, live"),
     ("dn-top counters 4242 --counters System.Runtime --duration 10s", "what the runtime publishes, for 10 s"),
-    ("dn-top trace 4242 --profile gc --duration 30s -o gc.nettrace", "a recording of the collections of 30 s"),
+    ("dn-top trace 4242 --profile gc-collect --duration 30s -o gc.nettrace", "a recording of the collections of 30 s"),
     ("dn-top open gc.nettrace", "the dashboard of that recording"),
     ("dn-top export gc.nettrace --format perfetto", "the same for https://ui.perfetto.dev"),
     ("dn-top dump 4242 --type heap", "a core dump with the managed heap"),
@@ -122,4 +122,18 @@ fn section(out: &mut dyn Write, heading: &str, rows: &[(&str, &str)]) -> io::Res
         page.control("TP", []).text([bold(*word)]).text([roman(*meaning)]);
     }
     page.to_writer(&mut &mut *out)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[test]
+    fn every_example_is_a_command_line() {
+        for (line, _) in EXAMPLES {
+            assert!(Arguments::try_parse_from(line.split(' ')).is_ok(), "{line}");
+        }
+    }
 }

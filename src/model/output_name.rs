@@ -1,6 +1,7 @@
-//! What the file of a recording, a heap or a dump is called when no name is given.
+//! What the file of a recording, a heap or a dump is called when no name is given, and where it is.
 
 use std::fmt::{self, Display};
+use std::path::{Path, PathBuf};
 
 use super::place::file_stem;
 
@@ -11,7 +12,11 @@ const LONGEST_NAME: usize = 200;
 
 /// A pattern for the names of files, without their extension. One that could name anything but a plain file in its folder cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OutputName(Vec<Piece>);
+pub struct OutputName {
+    /// Empty for the current folder.
+    folder: PathBuf,
+    pieces: Vec<Piece>,
+}
 
 /// A part of the pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +35,7 @@ impl Piece {
 impl Default for OutputName {
     fn default() -> Self {
         let line = || Piece::Text("_".to_owned());
-        Self(vec![Piece::Name, line(), Piece::Pid, line(), Piece::Time])
+        Self { folder: PathBuf::new(), pieces: vec![Piece::Name, line(), Piece::Pid, line(), Piece::Time] }
     }
 }
 
@@ -65,18 +70,34 @@ impl OutputName {
                 return Err("a name has letters, digits, '.', '-', '_' and placeholders such as {name} only".to_owned());
             }
         }
-        Ok(Self(pieces))
+        Ok(Self { folder: PathBuf::new(), pieces })
+    }
+
+    /// The same in another folder.
+    #[must_use]
+    pub fn in_folder(self, folder: PathBuf) -> Self {
+        Self { folder, ..self }
+    }
+
+    /// The folder of recordings and heap files; empty for the current one. A core dump is written by the process itself, where that can.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The path of a file about a process, with its extension.
+    pub fn path(&self, name: &str, pid: u32, stamp: impl Display, extension: &str) -> PathBuf {
+        self.folder.join(self.file(name, pid, stamp, extension))
     }
 
     /// Whether names differ from one second to the next.
     pub fn has_time(&self) -> bool {
-        self.0.contains(&Piece::Time)
+        self.pieces.contains(&Piece::Time)
     }
 
     /// The name of a file about a process, with its extension.
     pub fn file(&self, name: &str, pid: u32, stamp: impl Display, extension: &str) -> String {
         let mut file = String::new();
-        for piece in &self.0 {
+        for piece in &self.pieces {
             match piece {
                 Piece::Text(text) => file.push_str(text),
                 Piece::Name => file.push_str(&file_stem(name)),
@@ -98,7 +119,7 @@ impl OutputName {
 
 impl Display for OutputName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|piece| match piece {
+        self.pieces.iter().try_for_each(|piece| match piece {
             Piece::Text(text) => f.write_str(text),
             placeholder => {
                 let known = Piece::PLACEHOLDERS.iter().find(|(_, other)| other == placeholder);

@@ -140,7 +140,7 @@ impl OutputFile {
 /// The file about a process in `folder` where none is given, named by the pattern, with a number behind that where it is taken: two recordings of a
 /// process may begin in one second.
 pub fn default_file(folder: &Path, pattern: &OutputName, name: &str, pid: u32, extension: &str) -> PathBuf {
-    free_name(&folder.join(pattern.file(name, pid, file_stamp(), extension)))
+    free_name(&folder.join(pattern.path(name, pid, file_stamp(), extension)))
 }
 
 /// Local date and time as in names of files.

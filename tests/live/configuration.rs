@@ -18,7 +18,9 @@ fn keys_thresholds_secrets_and_names_are_those_of_the_file() {
         let program = runtime.any().env("ACME_MAIN_DSN", "hush").start();
         let (home, pid) = (folder(), program.pid().to_string());
         fs::create_dir(home.path().join("dn-top")).unwrap();
-        fs::write(home.path().join("dn-top/config.toml"), TEXT).unwrap();
+        let traces = home.path().join("traces");
+        fs::create_dir(&traces).unwrap();
+        fs::write(home.path().join("dn-top/config.toml"), format!("output-folder = '{}'\n{TEXT}", traces.display())).unwrap();
         let home = home.path().to_str().unwrap();
         if runtime.major() >= 5 {
             let shown = Invocation::new(["env", &pid]).env("XDG_CONFIG_HOME", home).run();
@@ -47,7 +49,7 @@ fn keys_thresholds_secrets_and_names_are_those_of_the_file() {
         screen.keys(&format!("{ENTER}1"));
         screen.wait_until("a finding of CPU above 1 %", findings);
         screen.keys("N");
-        let file = screen.folder().join(format!("of-trace-{pid}.nettrace"));
+        let file = traces.join(format!("of-trace-{pid}.nettrace"));
         assert!(poll(PATIENCE, || file.exists().then_some(())).is_some(), "{runtime}: {}", screen.contents());
         screen.wait_for("N trace");
         screen.keys("qq");

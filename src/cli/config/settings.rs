@@ -1,12 +1,14 @@
 //! Settings of the configuration file that are not options: keys, thresholds, names of secrets and of files.
 
 use std::ops::Range;
+use std::path::PathBuf;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{Mistake, meant};
 use crate::app::action::{self, Action, Key, KeyConflict, KeyMap};
+use crate::clr;
 use crate::diagnosis::{Threshold, Thresholds};
 use crate::model::{OutputName, SecretPatterns};
 use crate::sorting::CompactSort;
@@ -16,7 +18,9 @@ const KEYS: &str = "keys";
 const THRESHOLDS: &str = "thresholds";
 const SECRETS: &str = "secret-patterns";
 const OUTPUT: &str = "output-name";
-pub(super) const VALUES: [&str; 2] = [SECRETS, OUTPUT];
+const FOLDER: &str = "output-folder";
+const PROFILES: &str = "default-profiles";
+pub(super) const VALUES: [&str; 4] = [SECRETS, OUTPUT, FOLDER, PROFILES];
 pub(super) const TABLES: [&str; 2] = [KEYS, THRESHOLDS];
 
 /// Settings of the configuration file that are not options.
@@ -26,6 +30,8 @@ pub(in crate::cli) struct Settings {
     pub(in crate::cli) thresholds: Thresholds,
     pub(in crate::cli) secrets: SecretPatterns,
     pub(in crate::cli) output_name: OutputName,
+    /// What the dashboard records when nothing else is chosen.
+    pub(in crate::cli) profiles: Option<Vec<String>>,
 }
 
 impl Settings {
@@ -55,7 +61,25 @@ impl Settings {
             }
             OUTPUT => {
                 let pattern = value.get_ref().as_str().ok_or_else(|| mistake(format!("{OUTPUT} must be a string")))?;
-                self.output_name = OutputName::parse(pattern).map_err(mistake)?;
+                let name = OutputName::parse(pattern).map_err(mistake)?;
+                self.output_name = name.in_folder(self.output_name.folder().to_owned());
+            }
+            FOLDER => {
+                let folder = value.get_ref().as_str().map(PathBuf::from).filter(|folder| folder.is_absolute());
+                let folder = folder.ok_or_else(|| mistake(format!("{FOLDER} must be the absolute path of a folder")))?;
+                self.output_name = std::mem::take(&mut self.output_name).in_folder(folder);
+            }
+            PROFILES => {
+                let DeValue::Array(items) = value.get_ref() else { return Err(mistake(format!("{PROFILES} must be a list of strings"))) };
+                let known = || clr::profiles().iter().map(|profile| (profile.name.clone(), profile.name.as_str()));
+                let named = |item: &Spanned<DeValue<'_>>| {
+                    let at = item.span().start;
+                    let what = format!("{PROFILES} must be a list of strings");
+                    let name = item.get_ref().as_str().ok_or(Mistake { at, what })?;
+                    find(known(), &Spanned::new(item.span(), name), "profile")
+                };
+                let profiles = items.iter().map(named).collect::<Result<Vec<_>, _>>()?;
+                self.profiles = Some(profiles).filter(|profiles| !profiles.is_empty());
             }
             _ if TABLES.contains(&name) => return Err(mistake(format!("{name} must be a table: [{name}]"))),
             _ => return Ok(false),
@@ -114,8 +138,13 @@ pub(super) fn describe_values() -> String {
         "\n# Names of environment variables to mask, besides those that look like secrets: a part of the name, or with * and ? all of it\n\
          # {SECRETS} = []\n\
          \n# Names of recordings, heap files and core dumps: {{name}}, {{pid}}, {{time}}, {{kind}} (trace, heap or dump)\n\
-         # {OUTPUT} = \"{}\"\n",
-        OutputName::default()
+         # {OUTPUT} = \"{}\"\n\
+         \n# The folder of recordings and heap files, as an absolute path; by default the current one\n\
+         # {FOLDER} = \"\"\n\
+         \n# What the dashboard records when nothing else is chosen (`dn-top profiles` lists them)\n\
+         # {PROFILES} = {:?}\n",
+        OutputName::default(),
+        clr::DASHBOARD_PROFILES
     )
 }
 

@@ -81,6 +81,13 @@ fn a_recording_that_tells_why_it_is_slow_stops_by_itself() {
         // What is recorded otherwise stays what it was.
         assert_eq!(app.state.profiles(), crate::clr::DASHBOARD_PROFILES);
     }
+    // Others may be configured.
+    let profiles = Some(vec!["exceptions".to_owned()]);
+    let mut app = TestApp::with(Options { profiles, ..options() }, 120, 40);
+    app.send(Msg::Processes(fleet()));
+    app.press("t");
+    let order = TraceOptions::of_profiles(&["exceptions".to_owned()]);
+    assert!(matches!(&app.take_effects()[..], [Effect::StartTrace { order: started, .. }] if **started == order));
     let mut app = TestApp::with(Options { readonly: true, ..options() }, 120, 40);
     app.send(Msg::Processes(fleet()));
     app.press("F");
