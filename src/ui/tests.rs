@@ -259,6 +259,11 @@ fn every_tab_has_its_styles() {
         ("filtered", ""),
         ("profiles", "/gc⏎"),
         ("dump", ""),
+        ("slow", ""),
+        ("stacks", ""),
+        ("heap-paths", ""),
+        ("heap-difference", ""),
+        ("compare", ""),
     ] {
         let mut app = scene(name, 80, 24);
         app.press(keys);
