@@ -258,7 +258,7 @@ fn share_out(line: &mut Timeline, began: i64, end: i64, waited_ns: u64) {
     let longest = i64::from(LATELY + 1) * SECOND;
     let mut from = end.saturating_sub(i64::try_from(waited_ns).unwrap_or(longest).min(longest)).max(began);
     while from < end {
-        let to = ((from / SECOND + 1) * SECOND).min(end);
+        let to = (from / SECOND + 1).saturating_mul(SECOND).min(end);
         line.add(from, (to - from) as f64);
         from = to;
     }
@@ -316,5 +316,18 @@ impl Analysis for Contention {
             others_ns: sites.iter().fold(wait_ns, |left, site| left.saturating_sub(site.wait_ns)),
             sites,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A damaged timestamp is as far away as a number can be.
+    #[test]
+    fn a_wait_until_the_end_of_time_is_shared_out() {
+        let mut line = Timeline::new(Merge::Sum);
+        share_out(&mut line, i64::MIN, i64::MAX, u64::MAX);
+        share_out(&mut line, i64::MIN, i64::MIN + 1, u64::MAX);
     }
 }

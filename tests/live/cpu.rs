@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use dn_top::analysis::SampleFilter;
 use dn_top::session::read_trace;
@@ -43,13 +44,16 @@ fn methods_have_the_processor_time_that_they_took() {
         // The methods get their last tier.
         program.spend(1000);
         program.command("spend 600000");
-        let (mut times, mut spend) = ([0.0; 3], 0.0);
+        let (mut times, mut spend, began, mut windows) = ([0.0; 3], 0.0, Instant::now(), Vec::new());
         // How much processor time there is in a second is the machine's affair.
         while spend < EXACT_MS {
             let Some((profile, output)) = profile(&program, &["--duration", "5s"]) else { return };
             let of = ["Known.Seventy()", "Known.Twenty()", "Known.Ten()"].map(|name| total(&profile, name));
             times.iter_mut().zip(of).for_each(|(sum, time)| *sum += time);
-            spend += total(&profile, "Known.Main()");
+            let caller = total(&profile, "Known.Main()");
+            assert!(caller > 0.8 * of.iter().sum::<f64>(), "{runtime}: {caller} ms in the caller of {of:?} ms: {}", output.stdout);
+            spend += caller;
+            windows.push((began.elapsed(), caller));
             let main = profile["threads"].as_array().unwrap().iter().find(|thread| thread["id"] == program.pid()).unwrap();
             // A virtual machine that is not run for a while has processor time without samples: shares are those of samples.
             let (sampled, managed) = (number(&main["samples"]) * number(&profile["period_ns"]) / 1e6, number(&profile["managed_ms"]));
@@ -57,7 +61,7 @@ fn methods_have_the_processor_time_that_they_took() {
             let explained = managed + number(&profile["kernel_ms"]);
             assert!(
                 explained > sampled * 0.9 && managed > sampled * 0.7 && managed < sampled * 1.05,
-                "{runtime}: {managed} ms managed, {explained} ms with the kernel, {sampled} ms of samples, {main}: {}",
+                "{runtime}: {managed} ms managed, {explained} ms with the kernel, {sampled} ms of samples, {main}, after {windows:?}: {}",
                 output.stderr
             );
             assert_eq!(
@@ -173,6 +177,66 @@ fn threads_that_wait_take_no_processor_time() {
         let main = threads.iter().find(|thread| thread["id"] == program.pid()).unwrap();
         assert!(number(&main["waits_percent"]["io"]) > 95.0, "{runtime}: {main}");
         assert!(program.is_alive(), "{runtime}");
+    });
+}
+
+#[test]
+fn no_way_to_wait_takes_processor_time() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.carry_out("wait-in 2");
+        let Some((profile, _)) = profile(&program, &["--duration", "3s"]) else { return };
+        let waiting = |thread: &&Value| thread["waits_percent"].as_object().unwrap().values().map(number).sum::<f64>() > 99.0;
+        let threads = profile["threads"].as_array().unwrap();
+        // Eight ways to wait, and what the runtime has.
+        assert!(threads.iter().filter(waiting).count() >= 16, "{runtime}: {profile:#}");
+        let mut shares: Vec<_> = threads.iter().map(|thread| number(&thread["cpu_percent"])).collect();
+        shares.sort_by(|a, b| b.total_cmp(a));
+        // The runtime sends its methods, compiles some again, and looks after its own timers and sockets.
+        let idle = &shares[5..];
+        eprintln!("{runtime}: {shares:.2?} % of a core");
+        assert!(idle.len() >= 16 && idle.iter().all(|share| *share <= 0.5), "{runtime}: {shares:.2?}");
+    });
+}
+
+#[test]
+fn methods_are_named_as_in_the_source() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.command("shapes 600000");
+        let names = || {
+            let (profile, _) = profile(&program, &["--duration", "2s"])?;
+            let methods = profile["methods"].as_array().unwrap().iter().filter(|method| method["module"] == "known");
+            Some(methods.map(|method| (method["name"].as_str().unwrap().to_owned(), number(&method["total_ms"]))).collect::<Vec<_>>())
+        };
+        let Some(names) = names() else { return };
+        eprintln!("{runtime}: {names:?}");
+        for part in ["Box<int>.Work(int)", "Box<", "Known.InnerAsync", "Known.Recursive(int, int)", "lambda"] {
+            assert!(names.iter().any(|(name, time)| name.contains(part) && *time > 20.0), "{runtime}: {part}: {names:#?}");
+        }
+        let made_up = names.iter().find(|(name, _)| ["MoveNext", "g__", "b__", "`", "DisplayClass"].iter().any(|part| name.contains(part)));
+        assert_eq!(made_up, None, "{runtime}");
+    });
+}
+
+#[test]
+fn native_work_is_of_the_library_that_does_it() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.command("native 600000");
+        let Some((profile, _)) = profile(&program, &["--duration", "3s"]) else { return };
+        let of = |modules: &[&str]| {
+            let module = |method: &&Value| modules.iter().any(|of| method["module"].as_str().unwrap().contains(of));
+            let methods = profile["methods"].as_array().unwrap().iter().filter(module);
+            methods.map(|method| number(&method["self_ms"])).sum::<f64>()
+        };
+        // Which of the two compresses is the version's affair. The collector is in the runtime's own library, where not all versions have names.
+        let found = [of(&["libz.so", "IO.Compression.Native"]), of(&["libcoreclr.so"]), of(&["libclrjit.so"])];
+        let native = number(&profile["native_ms"]);
+        eprintln!("{runtime}: {found:.0?} ms of {native:.0} ms");
+        assert!(found.iter().all(|time| *time > 0.05 * native), "{runtime}: {found:.0?} of {native:.0}: {}", profile["methods"]);
+        assert!(number(&profile["jit_ms"]) >= found[2], "{runtime}: {}", profile["jit_ms"]);
+        assert!(number(&profile["unknown_ms"]) < 0.02 * native, "{runtime}: {}", profile["unknown_ms"]);
     });
 }
 

@@ -18,12 +18,18 @@
 //   deep N MS        a method that calls itself N times, and then works for MS milliseconds
 //   slow N MS        for MS milliseconds, Alone; and then as long, Crowded: while N other threads work, too. Before "done" it says "spent" and how many
 //                    milliseconds each of the two took by the clock
+//   wait-in N        N threads for each way to wait, which wait for good; does not wait for them
+//   shapes MS        for MS milliseconds, work in what compilers make methods of: a generic type, an async method, a recursion, a lambda
+//   native MS        for MS milliseconds, in turn compression, full collections and generated methods: work of native libraries
 //   hold N           from now on keeps N objects of type Held, each with a Grain[25]; a collection before the answer
 using System;
 using System.Collections.Generic;
 using System.Diagnostics;
 using System.Diagnostics.Tracing;
 using System.Globalization;
+using System.IO;
+using System.IO.Compression;
+using System.IO.Pipes;
 using System.Net;
 using System.Net.Sockets;
 using System.Reflection.Emit;
@@ -77,6 +83,24 @@ public static class Known {
       taken.Wait();
       waiter.Start();
     }
+  }
+
+  static void WaitIn(int count) {
+    var ways = new Action[] {
+      () => { var gate = new object(); lock (gate) Monitor.Wait(gate); },
+      () => new SemaphoreSlim(0).Wait(),
+      () => new Semaphore(0, 1).WaitOne(),
+      () => new ManualResetEventSlim().Wait(),
+      () => Thread.Sleep(Timeout.Infinite),
+      () => new AnonymousPipeServerStream(PipeDirection.In).ReadByte(),
+      () => Task.Delay(Timeout.Infinite).Wait(),
+    };
+    foreach (var way in ways) {
+      for (int i = 0; i < count; i++) new Thread(() => way()) { IsBackground = true }.Start();
+    }
+    Receive(count);
+    // They spin before they wait.
+    Thread.Sleep(500);
   }
 
   static void Receive(int count) {
@@ -170,6 +194,45 @@ public static class Known {
     Console.WriteLine(string.Format(CultureInfo.InvariantCulture, "spent {0} {1}", (middle - began) * scale, (end - crowded) * scale));
   }
 
+  class Box<T> {
+    [MethodImpl(MethodImplOptions.NoInlining)] public double Work(int milliseconds) { return BurnFor(milliseconds) + 1; }
+  }
+
+  static async Task<double> InnerAsync(int milliseconds) {
+    await Task.Yield();
+    return BurnFor(milliseconds) + 1;
+  }
+
+  [MethodImpl(MethodImplOptions.NoInlining)] static double Recursive(int left, int milliseconds) {
+    return left > 0 ? Recursive(left - 1, milliseconds) + 1 : BurnFor(milliseconds) + 1;
+  }
+
+  // Methods with loops are not inlined.
+  static void Shapes(int milliseconds) {
+    Func<int, double> lambda = time => {
+      double sum = 0;
+      for (var watch = Stopwatch.StartNew(); watch.ElapsedMilliseconds < time;) sum += BurnFor(1);
+      return sum;
+    };
+    for (var watch = Stopwatch.StartNew(); watch.ElapsedMilliseconds < milliseconds;) {
+      new Box<int>().Work(20);
+      new Box<Held>().Work(20);
+      InnerAsync(20).Wait();
+      Recursive(5, 20);
+      lambda(20);
+    }
+  }
+
+  static void Native(int milliseconds) {
+    var text = new byte[1000000];
+    new Random(1).NextBytes(text);
+    for (var watch = Stopwatch.StartNew(); watch.ElapsedMilliseconds < milliseconds;) {
+      using (var compressed = new DeflateStream(Stream.Null, CompressionLevel.Optimal)) compressed.Write(text, 0, text.Length);
+      for (var collecting = Stopwatch.StartNew(); collecting.ElapsedMilliseconds < 20;) GC.Collect();
+      Compile(20);
+    }
+  }
+
   // Large objects that nothing holds.
   static void Churn(int milliseconds) {
     for (var watch = Stopwatch.StartNew(); watch.ElapsedMilliseconds < milliseconds;) {
@@ -228,6 +291,9 @@ public static class Known {
         case "collect": Collect(number, int.Parse(words[2])); break;
         case "contend": Contend(number); break;
         case "hold-lock": HoldLock(number); break;
+        case "wait-in": WaitIn(number); break;
+        case "shapes": Shapes(number); break;
+        case "native": Native(number); break;
         case "receive": Receive(number); break;
         case "convoy": Convoy(number, int.Parse(words[2])); break;
         case "occupy": Queue(number, () => Thread.Sleep(int.Parse(words[2]))); break;
