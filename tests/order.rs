@@ -26,7 +26,7 @@ struct Ordered {
 }
 
 impl Sink for Ordered {
-    fn wants_order(&self, metadata: &Metadata) -> bool {
+    fn needs_order(&self, metadata: &Metadata) -> bool {
         metadata.name != "Unordered"
     }
 
@@ -160,7 +160,7 @@ struct Count {
 }
 
 impl Sink for Count {
-    fn wants_order(&self, _metadata: &Metadata) -> bool {
+    fn needs_order(&self, _metadata: &Metadata) -> bool {
         true
     }
     fn event(&mut self, _event: &Event<'_>) {

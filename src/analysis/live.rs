@@ -355,7 +355,7 @@ impl Sink for Live {
     }
 
     /// What pairs events of several threads needs them in time order.
-    fn wants_order(&self, metadata: &Metadata) -> bool {
+    fn needs_order(&self, metadata: &Metadata) -> bool {
         self.kind(metadata).is_ordered
     }
 

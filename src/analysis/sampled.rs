@@ -131,7 +131,7 @@ impl Sink for SampledMethods {
     }
 
     /// What a rundown describes does not depend on time, and there is much of it.
-    fn wants_order(&self, metadata: &Metadata) -> bool {
+    fn needs_order(&self, metadata: &Metadata) -> bool {
         matches!(
             self.kind(metadata),
             EventKind::ThreadSample

@@ -64,7 +64,7 @@ pub struct ThreadPoolSnapshot {
     pub threads_created: u64,
 }
 
-/// A change of the number of workers that the pool wants.
+/// A change of the pool's target number of workers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adjustment {
     /// Nanoseconds since the start of the session.

@@ -1,4 +1,4 @@
-//! What the program wants done. The runner does it and answers with a message.
+//! What is to be done outside of the state. The runner does it and answers with a message.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

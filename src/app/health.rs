@@ -209,7 +209,7 @@ impl HealthIssue {
 /// How many times its threshold the share of periods is in which a CPU limit throttles a process, or else the share of the time in which it waits for that.
 fn throttled(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
     let limit = cpu.supply.limit.filter(|limit| limit.periods >= THROTTLED_PERIODS)?;
-    // Something else in its group is, where it hardly wants to run itself.
+    // Something else in its group is, where it is hardly runnable itself.
     let wants = cpu.cores()? + cpu.waiting().unwrap_or(0.0) >= RUNS.min(limit.cores / 2.0);
     let wait = waits(cpu, thresholds).filter(|_| limit.throttled_share() >= THROTTLED);
     let excess = (limit.throttled_share() / thresholds.share(Threshold::CpuThrottling)).max(wait.unwrap_or(0.0));

@@ -139,7 +139,7 @@ impl Jobs {
         self.all.iter().filter(|job| job.is_running() && job.what.keeps_busy()).count()
     }
 
-    /// Which perf map this program turned on in a process, as far as it knows.
+    /// Which perf map this program turned on in a process.
     pub fn perf_map(&self, key: ProcessKey) -> Option<PerfMapKind> {
         self.newest_first().find_map(|job| match (&job.what, &job.ended) {
             (JobKind::PerfMap(kind), Some((_, Ok(_)))) if job.subject.key == key => Some(*kind),

@@ -44,7 +44,7 @@ pub(super) fn answer() -> clap::error::Result<bool> {
     asked.try_complete(std::env::args_os(), folder.as_deref())
 }
 
-/// The command with what its arguments can be, where only the program knows.
+/// The command with what its arguments can be, where that depends on the machine.
 fn with_values(command: Command) -> Command {
     let with_values_of = |arg: clap::Arg| match arg.get_id().as_str() {
         "target" => arg.add(ArgValueCompleter::new(targets)),

@@ -9,6 +9,7 @@ use crate::clr::{Profile, format_provider, profiles};
 #[derive(Serialize)]
 struct Row {
     name: &'static str,
+    question: &'static str,
     about: &'static str,
     cost: &'static str,
     warning: Option<&'static str>,
@@ -19,6 +20,7 @@ impl From<&'static Profile> for Row {
     fn from(profile: &'static Profile) -> Self {
         Self {
             name: &profile.name,
+            question: &profile.question,
             about: &profile.about,
             cost: &profile.cost,
             warning: profile.warning.as_deref(),
@@ -34,8 +36,8 @@ pub(super) fn run(json: bool) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     print::text(|out| {
-        for Row { name, about, cost, warning, providers } in rows {
-            writeln!(out, "{name}\n    {about}\n    Overhead: {cost}.")?;
+        for Row { name, question, about, cost, warning, providers } in rows {
+            writeln!(out, "{name}: {question}\n    {about}\n    Overhead: {cost}.")?;
             if let Some(warning) = warning {
                 writeln!(out, "    Privacy: {warning}")?;
             }

@@ -14,6 +14,8 @@ use crate::ipc::Provider;
 pub struct Profile {
     /// Its name, to be matched without regard to case.
     pub name: String,
+    /// The question that it answers, in a few words.
+    pub question: String,
     /// What it shows, in a sentence.
     pub about: String,
     /// What it costs the target, in words.
@@ -54,6 +56,7 @@ const SIMILAR: f64 = 0.85;
 #[serde(deny_unknown_fields)]
 struct Written {
     name: String,
+    question: String,
     about: String,
     cost: String,
     warning: Option<String>,
@@ -65,12 +68,19 @@ struct Written {
     rundown: Option<u64>,
 }
 
+impl Profile {
+    /// How much it costs the target, without the reasons: `moderate`.
+    pub fn overhead(&self) -> &str {
+        self.cost.split([':', ',']).next().unwrap_or_default()
+    }
+}
+
 impl Written {
     fn read(self) -> Result<Profile, SpecError> {
-        let Self { name, about, cost, warning, providers, fallback, besides, rundown } = self;
+        let Self { name, question, about, cost, warning, providers, fallback, besides, rundown } = self;
         let parse = |specs: &[String]| specs.iter().map(|spec| parse_provider(spec)).collect::<Result<_, _>>();
         let (providers, fallback, besides) = (parse(&providers)?, parse(&fallback)?, parse(&besides)?);
-        Ok(Profile { name, about, cost, warning, providers, fallback, besides, rundown })
+        Ok(Profile { name, question, about, cost, warning, providers, fallback, besides, rundown })
     }
 }
 
@@ -123,6 +133,8 @@ mod tests {
         let mut names = Vec::new();
         for profile in profiles() {
             assert!(profile.about.ends_with('.') && !profile.cost.is_empty(), "{}", profile.name);
+            assert!(["moderate", "low to high", "low", "very low"].contains(&profile.overhead()), "{}", profile.cost);
+            assert!((8..=30).contains(&profile.question.len()), "{}", profile.question);
             assert!(!names.contains(&&profile.name), "{} twice", profile.name);
             names.push(&profile.name);
         }

@@ -130,7 +130,7 @@ impl<'a> Parser<'a> {
         self.suffixes(out)
     }
 
-    /// How many type arguments a type wants, which stands behind its name.
+    /// How many type arguments a type has, which stands behind its name.
     fn arity(&mut self) -> Option<usize> {
         let Some(rest) = self.rest.strip_prefix('`') else { return Some(0) };
         let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());

@@ -288,7 +288,7 @@ fn count(count: usize) -> Result<i32, GraphError> {
     i32::try_from(count).map_err(|_| GraphError::TooLarge)
 }
 
-/// Writes, and knows how much.
+/// Writes, and counts the bytes.
 struct Out<'a, W> {
     inner: &'a mut W,
     at: u64,

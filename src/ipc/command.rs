@@ -37,7 +37,7 @@ macro_rules! commands {
                 }
             }
 
-            /// The first major version of .NET that knows it. Older ones answer [`Hresult::UNKNOWN_COMMAND`].
+            /// The first major version of .NET that has it. Older ones answer [`Hresult::UNKNOWN_COMMAND`].
             pub fn since(self) -> u32 {
                 match self {
                     $(Self::$name => $since,)+

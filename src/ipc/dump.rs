@@ -103,7 +103,7 @@ pub struct DumpRequest {
 }
 
 impl DumpRequest {
-    /// The commands to try. Only the first reports in words why it failed; the last knows no flag but `log` and is left out where another is set.
+    /// The commands to try. Only the first reports in words why it failed; the last has no flag but `log` and is left out where another is set.
     pub fn attempts(&self) -> Vec<Attempt> {
         let Self { kind, flags, .. } = *self;
         let path = self.path.escaped();

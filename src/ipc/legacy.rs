@@ -28,7 +28,7 @@ pub enum LegacyRequest {
 }
 
 impl LegacyRequest {
-    /// The bytes to send in one write, to a process that knows itself by this pid.
+    /// The bytes to send in one write, to a process with this pid in its own namespace.
     pub fn encode(&self, pid: u32) -> Vec<u8> {
         let mut out = Vec::new();
         match self {

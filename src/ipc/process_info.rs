@@ -17,9 +17,9 @@ pub struct ProcessInfo {
     pub os: String,
     /// `x64`, `x86`, `arm64` or `arm32`.
     pub arch: String,
-    /// Name of the entry assembly; may be empty. `None` from a runtime that knows only `ProcessInfo`.
+    /// Name of the entry assembly; may be empty. `None` from a runtime that has only `ProcessInfo`.
     pub entry_assembly: Option<String>,
-    /// Version of the runtime. `None` from a runtime that knows only `ProcessInfo`.
+    /// Version of the runtime. `None` from a runtime that has only `ProcessInfo`.
     pub clr_version: Option<RuntimeVersion>,
     /// Portable runtime identifier, such as `linux-x64`. `None` from a runtime that does not know `ProcessInfo3`.
     pub rid: Option<String>,
@@ -29,12 +29,12 @@ pub struct ProcessInfo {
 const PAYLOAD_VERSION: u32 = 1;
 
 impl ProcessInfo {
-    /// The commands to try, the one with the most facts first. A 3.x runtime knows none of them.
+    /// The commands to try, the one with the most facts first. A 3.x runtime has none of them.
     pub fn attempts() -> Vec<Attempt> {
         [Command::ProcessInfo3, Command::ProcessInfo2, Command::ProcessInfo].map(Attempt::exact).into()
     }
 
-    /// The version that it reports, or that follows from its not reporting one: of the runtimes that answer at all, only .NET 5 knows no more than the last
+    /// The version that it reports, or that follows from its not reporting one: of the runtimes that answer at all, only .NET 5 has none but the last
     /// of these commands, which has no field for the version.
     pub fn runtime_version(&self) -> RuntimeVersion {
         self.clr_version.clone().unwrap_or_else(|| RuntimeVersion::new("5.0"))

@@ -9,7 +9,7 @@ pub enum Support {
     Yes,
     /// The runtime does not know it: [`Hresult::UNKNOWN_COMMAND`].
     Unknown,
-    /// The runtime knows it and is of a kind that cannot execute it: [`Hresult::NOT_SUPPORTED`].
+    /// The runtime has it and is of a kind that cannot execute it: [`Hresult::NOT_SUPPORTED`].
     Unsupported,
 }
 

@@ -40,7 +40,7 @@ pub struct CpuTime {
 /// The time of a thread on a processor and off it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CpuThread {
-    /// Its number, as the process itself knows it.
+    /// Its number in the PID namespace of the process.
     pub thread: u64,
     /// Its latest name.
     pub name: SafeText,

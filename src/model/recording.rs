@@ -128,7 +128,7 @@ pub enum NameSearch {
 /// What a thread took of the processors while it was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadUse {
-    /// Its number, as the process itself knows it.
+    /// Its number in the PID namespace of the process.
     pub thread: u64,
     /// Its name.
     pub name: SafeText,

@@ -1,7 +1,7 @@
 //! Events counted by the block, without the rest of the stream: in any order of the blocks, and on any thread.
 //!
 //! What a block holds is counted by itself. Whether what it refers to is known, and whether anything is missing before it, is looked at where the decoder
-//! gets to it; a block that is damaged, refers to what is not known, or has events that a sink wants to see, is decoded there.
+//! gets to it; a block that is damaged, refers to what is not known, or has events that a sink needs, is decoded there.
 
 use std::ops::Range;
 

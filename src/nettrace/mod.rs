@@ -5,7 +5,7 @@
 //! Resident memory is bounded by [`Limits`] whatever arrives. What the format means is in the reference of the format itself
 //! (`NetTraceFormat.md` of PerfView); where runtimes differ from it, the runtimes are right, with a comment.
 //!
-//! This room knows no provider and no event: meaning is the business of `clr` and `analysis`. No input or output, no clock.
+//! No provider and no event is named here: what they mean is in `clr` and `analysis`. No input or output, no clock.
 
 mod append;
 mod counts;

@@ -86,7 +86,7 @@ impl Recent {
         (bytes, Duration::from_nanos(span.max(0).unsigned_abs()))
     }
 
-    /// One stream of all that is kept, in pieces of a few megabytes; with its proper end where the whole stream had one.
+    /// One stream of all that is kept, in pieces of a few megabytes; complete where the whole stream was.
     pub fn pieces(mut self, whole: bool) -> Pieces {
         self.close();
         let writer = self.header.map(|header| Writer::new(beginning(header, &self.segments)));

@@ -6,7 +6,7 @@ use super::{Counts, Event, Metadata, Problem, Thread, ThreadId, TraceHeader};
 ///
 /// Events of one capture thread come in the order of time. Across threads they do not: an event may be older than the one before it,
 /// by about the 100 ms in which a runtime gathers a batch. A sink that pairs events of several threads requests them in the order of time
-/// ([`wants_order`](Self::wants_order)) and gets them a second time, later.
+/// ([`needs_order`](Self::needs_order)) and gets them a second time, later.
 pub trait Sink {
     /// The start of the stream: comes once, before everything else.
     fn trace(&mut self, _header: &TraceHeader) {}
@@ -15,7 +15,7 @@ pub trait Sink {
     fn metadata(&mut self, _metadata: &Metadata) {}
 
     /// Whether events of this kind are also to come to [`ordered_event`](Self::ordered_event). Called once, behind [`metadata`](Self::metadata).
-    fn wants_order(&self, _metadata: &Metadata) -> bool {
+    fn needs_order(&self, _metadata: &Metadata) -> bool {
         false
     }
 
@@ -70,9 +70,9 @@ macro_rules! forward_sink {
     (@metadata $this:ident $to:tt) => {
         $crate::nettrace::forward_sink!(@call $this $to metadata(metadata: &$crate::nettrace::Metadata));
     };
-    (@wants_order $this:ident [$($to:expr),+]) => {
-        fn wants_order(&$this, metadata: &$crate::nettrace::Metadata) -> bool {
-            false $(| $crate::nettrace::Sink::wants_order(&$to, metadata))+
+    (@needs_order $this:ident [$($to:expr),+]) => {
+        fn needs_order(&$this, metadata: &$crate::nettrace::Metadata) -> bool {
+            false $(| $crate::nettrace::Sink::needs_order(&$to, metadata))+
         }
     };
     (@event $this:ident $to:tt) => {
@@ -118,12 +118,12 @@ macro_rules! forward_sink {
 }
 
 impl<S: Sink + ?Sized> Sink for &mut S {
-    forward_sink!(self => [**self]: trace metadata wants_order event ordered_event takes_counts counted stacks thread loss ordered_loss sequence_point problem);
+    forward_sink!(self => [**self]: trace metadata needs_order event ordered_event takes_counts counted stacks thread loss ordered_loss sequence_point problem);
 }
 
 /// Both get everything, the first one first.
 impl<A: Sink, B: Sink> Sink for (A, B) {
-    forward_sink!(self => [self.0, self.1]: trace metadata wants_order event ordered_event stacks thread loss ordered_loss sequence_point problem);
+    forward_sink!(self => [self.0, self.1]: trace metadata needs_order event ordered_event stacks thread loss ordered_loss sequence_point problem);
 }
 
 /// Events that the runtime dropped: it numbers the events of each capture thread, and numbers are missing.

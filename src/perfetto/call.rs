@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use super::ipc::{Body, Frame, TooLong};
 
-/// The methods of a port that this program knows. Their numbers are the service's own: only names are fixed.
+/// The methods of a port that are used. Their numbers are the service's own: only names are fixed.
 pub trait Method: Copy + Eq + 'static {
     /// The port's name when it is bound.
     const PORT: &'static str;

@@ -131,7 +131,7 @@ impl DataSource {
 pub struct Configuration {
     /// The data source.
     pub name: String,
-    /// Where the service wants its chunks.
+    /// The buffer of the service that its chunks go to.
     pub target_buffer: u32,
     /// Milliseconds until the service stops to wait for the data source to stop; 0 where it is not given.
     pub stop_timeout_ms: u32,

@@ -192,7 +192,7 @@ impl Source {
         Self { backlog, file, at: 0, progress }
     }
 
-    /// Feeds a decoder until there is no more, and returns whether the stream came to its proper end. `look` is called after each chunk, while none
+    /// Feeds a decoder until there is no more, and returns whether the stream was complete. `look` is called after each chunk, while none
     /// come, and when it is over.
     pub(super) fn drain<S: Sink>(
         mut self,

@@ -128,13 +128,13 @@ impl Sink for Analysed {
         }
     }
 
-    forward_sink!(self => [self.live]: trace metadata wants_order stacks thread loss ordered_loss sequence_point problem);
+    forward_sink!(self => [self.live]: trace metadata needs_order stacks thread loss ordered_loss sequence_point problem);
 }
 
 /// What is left of a stream that has ended.
 #[derive(Debug)]
 pub(super) struct Counted {
-    /// Whether that was its proper end.
+    /// Whether the stream was complete then.
     pub(super) complete: bool,
     /// Why that is not known, in words.
     pub(super) trouble: Option<String>,

@@ -13,7 +13,7 @@ use crate::nettrace::{Decoder, Limits, TraceHeader};
 /// How far apart the beginnings of the two may be, nanoseconds: what is farther is of another recording.
 const APART_NS: u64 = 60_000_000_000;
 
-/// The path of the file with the samples of a recording, which may not have come to its proper end.
+/// The path of the file with the samples of a recording, which may be incomplete.
 pub(super) fn cpu_file(recording: &Path) -> PathBuf {
     let whole = recording.extension().filter(|extension| *extension == "partial").map(|_| recording.with_extension(""));
     whole.as_deref().unwrap_or(recording).with_extension("cpu.nettrace")

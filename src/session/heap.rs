@@ -36,7 +36,7 @@ pub struct HeapWalk {
     pub heap: HeapSnapshot,
     /// Every object and reference, where that was requested.
     pub graph: HeapGraph,
-    /// Whether the session came to its proper end.
+    /// Whether the stream of the session was complete.
     pub ended: Result<(), Unfinished>,
 }
 

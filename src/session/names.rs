@@ -1,6 +1,6 @@
 //! Names of methods that were compiled before a recording began, while it goes on.
 //!
-//! A runtime sends them only when a session ends (reference: dotnet/runtime, "EventPipe rundown"). So a second session is opened that wants nothing
+//! A runtime sends them only when a session ends (reference: dotnet/runtime, "EventPipe rundown"). So a second session is opened that requests nothing
 //! but that, and is stopped at once. What it sends is taken in and goes into no file. It costs the target what its rundown costs, so it is done only
 //! where samples or allocations come whose methods have no names.
 
@@ -30,7 +30,7 @@ const RECOUNT: Duration = Duration::from_secs(2);
 const MANY: u64 = 20;
 /// What all of it may take.
 const LIMIT: StopLimit = StopLimit { time: Duration::from_secs(20), ..StopLimit::RUNDOWN };
-/// The session wants no events, but runtimes want a provider. None of that name is anywhere.
+/// The session requests no events, but runtimes require a provider. No provider has this name.
 const UNUSED_PROVIDER: &str = "DnTop-Unused";
 /// The end of a stream of a runtime, bytes.
 const END: i64 = 1;
@@ -119,7 +119,7 @@ impl Names {
     }
 }
 
-/// Has a runtime send the names of its methods, by a session that wants nothing but its rundown.
+/// Has a runtime send the names of its methods, by a session that requests nothing but its rundown.
 ///
 /// # Errors
 /// When it sends no name.

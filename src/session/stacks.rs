@@ -94,7 +94,7 @@ impl FirstLook {
 }
 
 impl Sink for FirstLook {
-    forward_sink!(self => [self.live]: trace wants_order event stacks thread loss ordered_loss sequence_point problem);
+    forward_sink!(self => [self.live]: trace needs_order event stacks thread loss ordered_loss sequence_point problem);
 
     fn metadata(&mut self, metadata: &Metadata) {
         let index = metadata.index as usize;

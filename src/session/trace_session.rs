@@ -73,7 +73,7 @@ pub enum Cut {
     Abandoned,
 }
 
-/// Why a stream did not come to its proper end.
+/// Why a stream is incomplete.
 #[derive(Debug, Error)]
 pub enum Unfinished {
     /// It was closed from our side.
@@ -213,7 +213,7 @@ impl TraceSession {
         self.close();
     }
 
-    /// Why the stream has no proper end, where that is so.
+    /// Why the stream is incomplete, where it is.
     pub(super) fn unfinished(&self, refusal: Option<ExchangeError>) -> Unfinished {
         match (self.cut.get(), refusal) {
             // A process that has ended needs no stop.

@@ -58,7 +58,7 @@ fn assemblies(counters: &CountersSnapshot) -> Option<f64> {
 }
 
 /// Watches until the process ends or `stop` is true, or gone, and ends the session before it returns. `publish` gets the counters whenever there are
-/// new values, and what the process took of the processors meanwhile.
+/// new values, and the CPU time of the process since the last.
 ///
 /// # Errors
 /// A sentence: why there is no session, or why it ended.

@@ -1,6 +1,6 @@
 //! A `/proc` tree for simulated processes.
 //!
-//! Simulated runtimes share one process, so the kernel knows nothing of them. This writes the few files that discovery reads, in the
+//! Simulated runtimes share one process, so the kernel has no entries for them. This writes the few files that discovery reads, in the
 //! kernel's own format, into a folder of the caller's; discovery is then pointed at that folder instead of `/proc`.
 
 use std::fs;

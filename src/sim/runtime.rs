@@ -1,4 +1,4 @@
-//! What a simulated runtime knows and does: commands in, answers out.
+//! A simulated runtime: commands in, answers out.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -132,7 +132,7 @@ impl Runtime {
         self.suspended.subscribe()
     }
 
-    /// Does a command that this runtime knows. Blocks the server for as long as the real one does.
+    /// Executes a command of this version. Blocks the server for as long as the real one does.
     pub(super) async fn answer(&mut self, command: Command, way: Way) -> Answer {
         let code = command.code();
         let done = Answer::Yes(code, Reply::Done, Vec::new());

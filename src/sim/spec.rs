@@ -13,7 +13,7 @@ pub struct Spec {
     pub pid: u32,
     /// Entry assembly.
     pub name: String,
-    /// Runtime version; decides which commands it knows and what it tolerates.
+    /// Runtime version; decides which commands it has and what it tolerates.
     pub version: String,
     pub command: Vec<String>,
     /// Its environment, `NAME=value`.

@@ -5,7 +5,7 @@
 use super::runtime::Answer;
 use crate::ipc::{Command, CommandCode, Failure, HEADER_BYTES, Hresult, Message, SessionId};
 
-/// What a runtime makes of a request that it knows.
+/// What a runtime does with a request of a command that it has.
 pub(super) enum Reading {
     Command(Command),
     /// Nothing, and it answers that all is done.

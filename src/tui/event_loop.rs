@@ -270,7 +270,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Lets the state machine decide, and begins what it wants done.
+    /// Updates the state, and starts the effects of that.
     fn take(&mut self, msg: Msg) -> anyhow::Result<ControlFlow<Leave>> {
         self.runner.note(&msg);
         for effect in update(&mut self.state, msg, self.clock.now()) {

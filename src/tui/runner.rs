@@ -1,4 +1,4 @@
-//! The one runner of effects: does what `update` wants done, on the task pool, and answers with messages.
+//! Runs the effects that `update` returns, on the task pool, and answers with messages.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -76,7 +76,7 @@ const fn bold(style: Style) -> Style {
 }
 
 impl Theme {
-    /// The names that [`Self::named`] knows; the first is the default.
+    /// The names for [`Self::named`]; the first is the default.
     pub const NAMES: [&'static str; 4] = ["dark", "light", "high-contrast", "mono"];
 
     pub fn named(name: &str) -> Option<Self> {

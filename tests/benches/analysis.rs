@@ -76,7 +76,7 @@ impl Sink for FileOrder {
     fn metadata(&mut self, metadata: &Metadata) {
         self.live.metadata(metadata);
         self.ordered.resize(metadata.index as usize + 1, false);
-        self.ordered[metadata.index as usize] = self.live.wants_order(metadata);
+        self.ordered[metadata.index as usize] = self.live.needs_order(metadata);
     }
 
     fn event(&mut self, event: &Event<'_>) {

@@ -63,7 +63,7 @@ fn a_dump_has_the_name_that_was_asked_for() {
         fs::write(&expanded, "mine").unwrap();
         for name in ["%p_1", "100%", "%%", "%d%s%e%h%t%x"] {
             let file = place.path().join(name);
-            let output = Invocation::new(["dump", &program.pid().to_string(), "--type", "full", "-o", file.to_str().unwrap()]).run();
+            let output = Invocation::new(["dump", &program.pid().to_string(), "--type", "mini", "-o", file.to_str().unwrap()]).run();
             assert_eq!((output.code, output.stdout), (0, format!("{}\n", file.display())), "{runtime}: {}", output.stderr);
             fs::remove_file(&file).unwrap();
         }

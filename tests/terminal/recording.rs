@@ -97,10 +97,10 @@ fn dialogs_say_what_will_happen_and_do_nothing_by_default() {
 fn profiles_are_picked_and_several_processes_recorded_at_once() {
     let mut screen = sorted(&[]);
     // Only collections: without the two that are picked already.
-    press(&screen, "T", "[✓]  dotnet-common");
-    press(&screen, " ", "[ ]  dotnet-common");
-    press(&screen, "jj ", "[ ]  cpu");
-    press(&screen, "j ", "[✓]  gc-collect");
+    press(&screen, "T", "[✓]  What happens in general?");
+    press(&screen, " ", "[ ]  What happens in general?");
+    press(&screen, "jj ", "[ ]  What uses the CPU?");
+    press(&screen, "j ", "[✓]  How long does GC pause it?");
     press(&screen, ENTER, "1 recording");
     press(&screen, "jt", "2 recording");
     screen.wait_until("both to have begun", |shown| shown.matches("◉ recording").count() >= 2);

@@ -23,7 +23,7 @@ pub use table::{TABLE, entry};
 pub(super) use view_status::recorded;
 
 listed! {
-/// Something that a person can do. The help of each in the table says what it does.
+/// Something that a person can do. What it does is the help text in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
     Up,

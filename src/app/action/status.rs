@@ -57,7 +57,7 @@ fn of_process(state: &State, check: impl Fn(&Row) -> Option<Status>) -> Status {
     }
 }
 
-/// Needs a runtime that knows a command, and is not busy with a job.
+/// Needs a runtime that has a command, and is not busy with a job.
 fn of_command(state: &State, command: CommandCode, check: impl Fn(&Process) -> Option<Status>) -> Status {
     of_process(state, |row| {
         let process = &row.process;

@@ -40,7 +40,7 @@ impl Change {
     }
 }
 
-/// What the dialog knows of the target.
+/// The target of the dialog.
 #[derive(Debug)]
 pub struct Control {
     change: Change,

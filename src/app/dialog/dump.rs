@@ -8,7 +8,7 @@ use crate::model::{Age, Bytes, OutputName, Process, SafeText, default_dump_path,
 
 use super::{Form, Purpose, Question, Subject};
 
-/// What the dump dialog knows of the target.
+/// The target of the dump dialog.
 #[derive(Debug)]
 pub struct Dump {
     /// The larger of what is resident and what is writable: a dump holds writable memory that was never touched, too.

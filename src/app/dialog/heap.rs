@@ -11,7 +11,7 @@ use super::{Field, Form, Purpose, Question, Subject};
 /// Bytes of a heap that are walked in a second, by a cautious guess.
 const WALK_RATE: u64 = 100_000_000;
 
-/// What the dialog before a walk knows of the heap.
+/// The heap that a walk would be of.
 #[derive(Debug)]
 pub struct HeapWalkCost {
     /// Bytes of the GC heap, where the process is watched.

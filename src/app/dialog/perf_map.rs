@@ -7,7 +7,7 @@ use crate::model::{Process, is_elsewhere, seen_here};
 
 use super::{Form, Purpose, Question, Subject};
 
-/// What the perf map dialog knows of the target.
+/// The target of the perf map dialog.
 #[derive(Debug)]
 pub struct PerfMap {
     ns_pid: u32,

@@ -142,16 +142,16 @@ impl State {
         let dim = |text: &str| Cell::new(text, Role::Dim);
         Some(match overlay {
             Overlay::Profiles(picker) => {
-                let names = profiles().iter().map(|profile| width(&profile.name)).max().unwrap_or(0);
+                let questions = profiles().iter().map(|profile| width(&profile.question)).max().unwrap_or(0);
                 let chosen = |item: usize| picker.chosen.get(item).copied().unwrap_or(false);
                 let table = table(profiles().len())
                     .column("", 3, Fit::Left, move |item| Cell::Check(chosen(*item)))
-                    .column("PROFILE", names, Fit::Left, move |item| {
-                        Cell::new(&profiles()[*item].name, if chosen(*item) { Role::Strong } else { Role::Text })
+                    .column("QUESTION", questions, Fit::Left, move |item| {
+                        Cell::new(&profiles()[*item].question, if chosen(*item) { Role::Strong } else { Role::Text })
                     })
-                    .column("ABOUT", 0, Fit::Left, move |item| dim(&profiles()[*item].about));
+                    .column("PROFILE", 0, Fit::Left, move |item| dim(&profiles()[*item].name));
                 let title = format!("Record {}", picker.subject);
-                Draft { title, width: 104, lines: 6, detail: about_profile, table, names: "PROFILE" }
+                Draft { title, width: 104, lines: 7, detail: about_profile, table, names: "QUESTION" }
             }
             Overlay::Choose(chooser) => {
                 let Chooser { items, chosen, .. } = chooser;
@@ -264,11 +264,14 @@ impl State {
     }
 }
 
-fn about_profile(_: &State, item: usize) -> Vec<Line> {
+fn about_profile(state: &State, item: usize) -> Vec<Line> {
     let Some(profile) = profiles().get(item) else { return Vec::new() };
     let labelled = |label: &str, text: &str, role| vec![(format!("{label}: "), Role::Dim), (text.to_owned(), role)];
     let mut lines = vec![vec![(profile.about.clone(), Role::Text)], labelled("Overhead", &profile.cost, Role::Text)];
     lines.extend(profile.warning.as_ref().map(|warning| labelled("Privacy", warning, Role::Warning)));
+    if let Some(Overlay::Profiles(picker)) = &state.overlay {
+        lines.extend(picker.overhead().map(|sum| labelled("Overhead of all picked", &sum, Role::Text)));
+    }
     lines
 }
 

@@ -27,6 +27,18 @@ impl Picker {
         }
     }
 
+    /// The overhead of the chosen profiles together: how many of each kind, the heaviest kind first. `None` where there are not several.
+    pub(super) fn overhead(&self) -> Option<String> {
+        let chosen: Vec<_> =
+            profiles().iter().zip(&self.chosen).filter(|(_, chosen)| **chosen).map(|(profile, _)| profile.overhead()).collect();
+        let weight = |kind: &&str| ["moderate", "low to high", "low", "very low"].iter().position(|known| known == kind);
+        let mut kinds = chosen.clone();
+        kinds.sort_unstable_by_key(weight);
+        kinds.dedup();
+        let count = |kind: &str| format!("{} {kind}", chosen.iter().filter(|other| **other == kind).count());
+        (chosen.len() > 1).then(|| kinds.into_iter().map(count).collect::<Vec<_>>().join(" + "))
+    }
+
     /// The chosen profiles; the selected one where none is, and where it answers a question by itself.
     pub(in crate::app) fn names(&self, selected: usize) -> Vec<String> {
         let named = |index: usize| profiles().get(index).map(|profile| profile.name.clone());
@@ -36,5 +48,21 @@ impl Picker {
         } else {
             chosen
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ProcessKey, SafeText};
+
+    #[test]
+    fn the_overhead_of_several_is_summed_by_kind() {
+        let of = |names: &[&str]| {
+            let subject = Subject { key: ProcessKey { pid: 7, started: 1 }, name: SafeText::new("Web") };
+            Picker::new(subject, &names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).overhead()
+        };
+        assert_eq!(of(&["cpu"]), None);
+        assert_eq!(of(&["cpu", "gc-verbose", "http", "exceptions"]).as_deref(), Some("2 moderate + 1 low + 1 very low"));
     }
 }

@@ -9,7 +9,7 @@ pub struct Quit {
     jobs: usize,
 }
 
-/// What a person wants.
+/// The choice of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::app) enum QuitAnswer {
     Stay,

@@ -4,7 +4,7 @@ use crate::model::{Process, SafeText};
 
 use super::{Form, Purpose, Question, Subject};
 
-/// What the resume dialog knows.
+/// The target of the resume dialog.
 #[derive(Debug)]
 pub struct Resume {
     name: SafeText,

@@ -1,6 +1,6 @@
 //! The tabs: each is one module with all that it shows, for the view, the mouse, the paging and the copy menu.
 //!
-//! To add a tab: a module whose `TAB` says what it is and whose `view` builds a [`View`], and a line in `registry.rs`.
+//! To add a tab: a module whose `TAB` describes it and whose `view` builds a [`View`], and a line in `registry.rs`.
 
 mod allocations;
 mod assemblies;

@@ -13,7 +13,7 @@ const HURRIED: Duration = Duration::from_secs(8);
 /// How long an abandoned recording may take to close its file.
 const CLOSING: Duration = Duration::from_secs(3);
 
-/// A person wants to leave.
+/// Quits, after a question where something is unfinished.
 pub(in crate::app) fn quit(state: &mut State) -> Vec<Effect> {
     let (recordings, jobs) = (state.recordings.active(), state.jobs.active());
     if recordings + jobs == 0 {

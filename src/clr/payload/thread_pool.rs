@@ -30,7 +30,7 @@ impl Payload<'_> for AdjustmentSample {
     }
 }
 
-/// The pool changed how many workers it wants (event 55).
+/// The pool changed its target number of workers (event 55).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adjustment {
     /// Work items completed per second since the change before; 0 where that was not measured.
@@ -41,7 +41,7 @@ pub struct Adjustment {
     pub reason: AdjustmentReason,
 }
 
-/// Why the pool changed how many workers it wants.
+/// Why the pool changed its target number of workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AdjustmentReason(pub u32);
 

@@ -125,7 +125,7 @@ impl Sink for Batch {
         self.kinds.push(metadata.clone());
     }
 
-    fn wants_order(&self, _metadata: &Metadata) -> bool {
+    fn needs_order(&self, _metadata: &Metadata) -> bool {
         true
     }
 
@@ -251,7 +251,7 @@ impl Sink for Join<'_> {
         self.kinds.push(self.encoder.metadata(metadata, self.is_v6));
     }
 
-    fn wants_order(&self, _metadata: &Metadata) -> bool {
+    fn needs_order(&self, _metadata: &Metadata) -> bool {
         true
     }
 

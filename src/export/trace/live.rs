@@ -140,8 +140,8 @@ impl Sink for LiveTrace {
         }
     }
 
-    fn wants_order(&self, metadata: &Metadata) -> bool {
-        self.walk.as_ref().is_some_and(|walk| walk.wants_order(metadata))
+    fn needs_order(&self, metadata: &Metadata) -> bool {
+        self.walk.as_ref().is_some_and(|walk| walk.needs_order(metadata))
     }
 
     #[inline]

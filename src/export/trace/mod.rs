@@ -75,7 +75,7 @@ impl<'w> Export<'w> {
     /// Begins to write. `scratch` is an empty private file in which some formats gather what comes first.
     ///
     /// # Errors
-    /// What the output says.
+    /// The output cannot be written.
     pub fn new(options: Options, overview: Overview, out: Box<dyn Write + 'w>, scratch: Box<dyn Scratch + 'w>) -> io::Result<Self> {
         let Options { format, part, calls, tasks, number } = options;
         // They are as good as those of the runtime, and better: each would be counted twice.
@@ -103,7 +103,7 @@ impl<'w> Export<'w> {
     /// Writes what is left. Gives how much was written in all where the format is nettrace.
     ///
     /// # Errors
-    /// What the output said first.
+    /// The first error of the output.
     pub fn finish(self) -> io::Result<Option<Joined>> {
         match self.0 {
             Pass::Walk(walk) => walk.finish().map(|()| None),
@@ -124,11 +124,11 @@ impl<'w> Export<'w> {
 impl Sink for Export<'_> {
     forward_sink!(self => [*self.sink()]: trace metadata event ordered_event thread loss ordered_loss sequence_point);
 
-    fn wants_order(&self, metadata: &Metadata) -> bool {
+    fn needs_order(&self, metadata: &Metadata) -> bool {
         match &self.0 {
-            Pass::Walk(walk) => walk.wants_order(metadata),
-            Pass::Events(csv) => csv.wants_order(metadata),
-            Pass::Joined(join) => join.wants_order(metadata),
+            Pass::Walk(walk) => walk.needs_order(metadata),
+            Pass::Events(csv) => csv.needs_order(metadata),
+            Pass::Joined(join) => join.needs_order(metadata),
         }
     }
 }

@@ -70,7 +70,7 @@ pub(super) struct Output<'w> {
 struct Known {
     /// As the stream has it.
     name: String,
-    /// The format knows the thread.
+    /// The thread was written to the format.
     is_described: bool,
     /// A stack was looked at for a name, or none is needed.
     is_named: bool,

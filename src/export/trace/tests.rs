@@ -158,7 +158,7 @@ impl Sink for Content {
         self.process = header.process_id;
     }
 
-    fn wants_order(&self, _metadata: &Metadata) -> bool {
+    fn needs_order(&self, _metadata: &Metadata) -> bool {
         true
     }
 

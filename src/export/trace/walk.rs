@@ -328,7 +328,7 @@ impl Sink for Walk<'_> {
         self.kinds.push(EventKind::of(metadata));
     }
 
-    fn wants_order(&self, metadata: &Metadata) -> bool {
+    fn needs_order(&self, metadata: &Metadata) -> bool {
         match self.kind(metadata) {
             EventKind::TaskScheduled | EventKind::TaskStarted => self.with_tasks,
             EventKind::SuspendEnd => true,

@@ -41,7 +41,7 @@ impl Client {
         }
     }
 
-    /// Names of the threads of the process, by the number that the process itself knows them by. Empty where /proc does not show them.
+    /// Names of the threads of the process, by their numbers in its PID namespace. Empty where /proc does not show them.
     pub fn thread_names(&self) -> HashMap<u64, SafeText> {
         let names = self.own_proc().and_then(|proc| proc.thread_names(self.endpoint.key.pid).ok()).unwrap_or_default();
         names.into_iter().map(|(thread, name)| (thread, SafeText::from_bytes(&name))).collect()

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::model::SafeText;
 
-/// Names by user id, from a file of the form of `/etc/passwd`. Users that only a directory service knows have no name here.
+/// Names by user id, from a file of the form of `/etc/passwd`. Users of a directory service alone have no name here.
 #[derive(Debug, Default)]
 pub(super) struct Users(HashMap<u32, SafeText>);
 

@@ -78,7 +78,7 @@ struct Sampled {
     ended: Option<u64>,
 }
 
-/// What a thread's buffer says of threads.
+/// What a thread's buffer contains about threads.
 enum News {
     Started(u32),
     Ended,
@@ -89,7 +89,7 @@ impl Client {
     /// Samples the threads of the process from now on.
     ///
     /// # Errors
-    /// [`PerfError`] says why the kernel does not allow it, and what to do.
+    /// [`PerfError`] states why the kernel does not allow it, and what to do.
     pub fn sample_cpu(&self, frequency: Frequency) -> Result<CpuSampler, PerfError> {
         let key = self.endpoint().key;
         let proc = self.shared_proc().filter(|proc| proc.is_of_kernel()).ok_or(PerfError::NotShown(key.pid))?;

@@ -127,7 +127,7 @@ impl Proc {
         pages.map(|pages| pages.saturating_mul(procfs::page_size())).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// The identity of a process. Parsed here: the `procfs` crate wants every line there and valid UTF-8, which a process's name need not be.
+    /// The identity of a process. Parsed here: the `procfs` crate requires every line and valid UTF-8, which a process's name need not be.
     pub(crate) fn identity(&self, pid: u32) -> io::Result<Identity> {
         self.identity_of(&pid.to_string(), pid)
     }

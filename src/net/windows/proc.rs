@@ -191,7 +191,7 @@ impl Proc {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Whether a file is mapped: no safe interface tells.
+    /// Whether a file is mapped: no safe interface shows that.
     pub(crate) fn maps_file(&self, _: u32, _: &str) -> bool {
         false
     }

@@ -246,7 +246,7 @@ impl Blocks {
         match added {
             Added::New(record) => {
                 sink.metadata(record);
-                if sink.wants_order(record) {
+                if sink.needs_order(record) {
                     self.context.metadata.set_ordered();
                     self.orders = true;
                 }

@@ -282,7 +282,7 @@ impl CounterMonitor {
         Ok(CounterEvent::OtherLimits(limits))
     }
 
-    /// Stops the session. Gives the values that came last, and whether it came to its proper end.
+    /// Stops the session. Gives the values that came last, and whether its stream was complete.
     pub async fn stop(&mut self) -> (Option<CountersSnapshot>, Result<(), Unfinished>) {
         match self.open.take() {
             Some(open) => {
@@ -352,7 +352,7 @@ impl Open {
         Ok(())
     }
 
-    /// All that was counted, whether that has values which were not published, and whether the session came to its proper end.
+    /// All that was counted, whether that has values which were not published, and whether the stream of the session was complete.
     async fn stop(self) -> (CounterTally, bool, Result<(), Unfinished>) {
         let Self { session, mut stream, mut decoder, mut tally, mut buffer, seen, due, .. } = self;
         let rest = async {

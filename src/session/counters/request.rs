@@ -24,7 +24,7 @@ pub(super) struct RuntimeEvents {
     pub(super) lock_waits: bool,
 }
 
-/// A session of counters: how often it wants values, and what distinguishes its meters from those of other sessions.
+/// A session of counters: its interval, and what distinguishes its meters from those of other sessions.
 #[derive(Debug, Clone)]
 pub(super) struct CounterRequest {
     interval: Duration,

@@ -263,7 +263,7 @@ async fn p15_m8_a_service_that_does_not_read_stalls_nothing() {
     assert!(begun.elapsed() < Duration::from_secs(30));
 }
 
-/// It may be stopped by somebody, and go on later: the connection stays.
+/// It may be stopped and continued: the connection stays.
 #[tokio::test]
 async fn a_service_that_stops_answering_is_named_and_stays_connected() {
     for fault in [TracingFault::StopsAnswering, TracingFault::StopsReading] {
