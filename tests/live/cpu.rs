@@ -204,17 +204,17 @@ fn methods_are_named_as_in_the_source() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.command("shapes 600000");
+        let shapes = ["Box<int>.Work(int)", "Box<__Canon>.Work(int)", "Known.InnerAsync", "Known.Recursive(int, int)", "lambda"];
+        // How much processor time there is in a second is the machine's affair.
         let names = || {
-            let (profile, _) = profile(&program, &["--duration", "2s"])?;
+            let Some((profile, _)) = profile(&program, &["--duration", "2s"]) else { return Some(None) };
             let methods = profile["methods"].as_array().unwrap().iter().filter(|method| method["module"] == "known");
-            Some(methods.map(|method| (method["name"].as_str().unwrap().to_owned(), number(&method["total_ms"]))).collect::<Vec<_>>())
+            let names: Vec<_> = methods.map(|method| method["name"].as_str().unwrap().to_owned()).collect();
+            eprintln!("{runtime}: {names:?}");
+            shapes.iter().all(|shape| names.iter().any(|name| name.contains(shape))).then_some(Some(names))
         };
-        let Some(names) = names() else { return };
-        eprintln!("{runtime}: {names:?}");
-        for part in ["Box<int>.Work(int)", "Box<", "Known.InnerAsync", "Known.Recursive(int, int)", "lambda"] {
-            assert!(names.iter().any(|(name, time)| name.contains(part) && *time > 20.0), "{runtime}: {part}: {names:#?}");
-        }
-        let made_up = names.iter().find(|(name, _)| ["MoveNext", "g__", "b__", "`", "DisplayClass"].iter().any(|part| name.contains(part)));
+        let Some(names) = poll(PATIENCE, names).unwrap_or_else(|| panic!("{runtime}: a shape of {shapes:?} has no method")) else { return };
+        let made_up = names.iter().find(|name| ["MoveNext", "g__", "b__", "`", "DisplayClass"].iter().any(|part| name.contains(part)));
         assert_eq!(made_up, None, "{runtime}");
     });
 }
@@ -224,7 +224,7 @@ fn native_work_is_of_the_library_that_does_it() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.command("native 600000");
-        let Some((profile, _)) = profile(&program, &["--duration", "3s"]) else { return };
+        let Some((profile, _)) = profile(&program, &["--duration", "5s"]) else { return };
         let of = |modules: &[&str]| {
             let module = |method: &&Value| modules.iter().any(|of| method["module"].as_str().unwrap().contains(of));
             let methods = profile["methods"].as_array().unwrap().iter().filter(module);
