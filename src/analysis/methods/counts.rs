@@ -296,7 +296,9 @@ impl<'a> Counts<'a> {
         let mut methods = self.by_method();
         methods.compact_sort_by(|a, b| {
             let weight = |method: &MethodCount| Reverse((method.own.all_ns(), method.own.all(), method.total.all_ns()));
-            (weight(a), &frame(a).name, a.frame).cmp(&(weight(b), &frame(b).name, b.frame))
+            // Numbers of frames depend on which was seen first: the same samples in another file have others.
+            let text = |method: &MethodCount| [&frame(method).name, &frame(method).parameters, &frame(method).module];
+            (weight(a), text(a), a.frame).cmp(&(weight(b), text(b), b.frame))
         });
         methods.truncate(limit);
         let time = |method: &MethodCount| {
