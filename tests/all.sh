@@ -31,4 +31,24 @@ awk '
     if (!seen[word[2]]++) skipped++
   }
   END { printf "total: %d passed, %d failed, %d skipped\n", passed - skipped, failed, skipped + ignored }' "$log"
+
+# What depends on other programs may fail because the machine stood still: a few such tests have one more chance, each alone. That is never silent.
+if ((outcome != 0)); then
+  failed=$(awk '
+    /^ +Running / { name = $0; sub(/^ +Running (unittests )?/, "", name); sub(/ \(.*/, "", name) }
+    /^test .* FAILED$/ { print name, $2 }
+    /^error: could not compile/ { print "nothing compiled" }' "$log")
+  allowed='^tests/(live|hostile|terminal)/main.rs '
+  if [[ -n $failed && $(wc -l <<<"$failed") -le 3 ]] && ! grep -qvE "$allowed" <<<"$failed"; then
+    outcome=0
+    while read -r program test; do
+      program=${program#tests/}
+      if cargo test --test "${program%/main.rs}" -- --exact "$test" --test-threads 1; then
+        echo "PASSED ALONE: $test, which had failed beside other tests"
+      else
+        outcome=1
+      fi
+    done <<<"$failed"
+  fi
+fi
 exit "$outcome"

@@ -25,15 +25,38 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Asks every 10 ms until there is an answer, or `patience` has run out.
 pub(crate) fn poll<T>(patience: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
-    let start = Instant::now();
+    let mut patience = Patience::new(patience);
     loop {
         if let Some(answer) = ask() {
             return Some(answer);
         }
-        if start.elapsed() >= patience {
+        if patience.is_out() {
             return None;
         }
         std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// How long is waited, not counting what a machine stands still in between: a virtual machine may be frozen for a minute, and its clock goes on.
+pub(crate) struct Patience {
+    left: Duration,
+    asked: Instant,
+}
+
+impl Patience {
+    /// The longest that counts between two questions.
+    pub(crate) const STEP: Duration = Duration::from_millis(500);
+
+    pub(crate) fn new(left: Duration) -> Self {
+        Self { left, asked: Instant::now() }
+    }
+
+    /// To be asked at least once in each [`Self::STEP`].
+    pub(crate) fn is_out(&mut self) -> bool {
+        let now = Instant::now();
+        self.left = self.left.saturating_sub((now - self.asked).min(Self::STEP));
+        self.asked = now;
+        self.left.is_zero()
     }
 }
 

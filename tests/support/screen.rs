@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll as poll_fds};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use super::{PATIENCE, poll, send};
+use super::{PATIENCE, Patience, poll, send};
 
 pub(crate) const ENTER: &str = "\r";
 pub(crate) const ESC: &str = "\x1b";
@@ -178,7 +178,7 @@ impl Screen {
 
     /// The same with a deadline of one's own and no panic: `Err` has what the screen shows instead.
     pub(crate) fn try_wait_until(&self, patience: Duration, is_so: impl Fn(&str) -> bool) -> Result<String, String> {
-        let deadline = Instant::now() + patience;
+        let mut patience = Patience::new(patience);
         let mut state = self.state();
         loop {
             let shown = state.parser.screen().contents();
@@ -187,8 +187,10 @@ impl Screen {
             if whole && is_so(&shown) {
                 return Ok(shown);
             }
-            let Some(left) = deadline.checked_duration_since(Instant::now()) else { return Err(shown) };
-            state = self.terminal.changed.wait_timeout(state, left).unwrap().0;
+            if patience.is_out() {
+                return Err(shown);
+            }
+            state = self.terminal.changed.wait_timeout(state, Patience::STEP / 5).unwrap().0;
         }
     }
 
