@@ -38,12 +38,13 @@ if ((outcome != 0)); then
     /^ +Running / { name = $0; sub(/^ +Running (unittests )?/, "", name); sub(/ \(.*/, "", name) }
     /^test .* FAILED$/ { print name, $2 }
     /^error: could not compile/ { print "nothing compiled" }' "$log")
-  allowed='^tests/(live|hostile|terminal)/main.rs '
+  allowed='^(src/lib|tests/(live|hostile|terminal)/main).rs '
   if [[ -n $failed && $(wc -l <<<"$failed") -le 3 ]] && ! grep -qvE "$allowed" <<<"$failed"; then
     outcome=0
     while read -r program test; do
       program=${program#tests/}
-      if cargo test --test "${program%/main.rs}" -- --exact "$test" --test-threads 1; then
+      if [[ $program == src/lib.rs ]]; then which=(--lib); else which=(--test "${program%/main.rs}"); fi
+      if cargo test "${which[@]}" -- --exact "$test" --test-threads 1; then
         echo "PASSED ALONE: $test, which had failed beside other tests"
       else
         outcome=1
