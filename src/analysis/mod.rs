@@ -69,7 +69,7 @@ pub use live::Live;
 pub use logs::{LEVELS, LogMessage, LogSnapshot};
 pub use methods::{
     CallNode, CallSite, Counts, CpuSamples, CpuStack, MethodCount, MethodTime, Methods, MethodsSnapshot, MissingFrames, Profile,
-    ProfileFrame, Rounds, SampleCount, SampleFilter, StackGroup, ThreadCpu, ThreadSamples, TypeStacks,
+    ProfileFrame, Rounds, SampleCount, SampleFilter, StackGroup, ThreadCpu, ThreadSamples, TypeStacks, WaitReason, Waits,
 };
 pub use rates::{Hole, RateSnapshot};
 pub use recent::{EventName, RecentSnapshot, SingleEvent};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::clr::EventKind;
-use crate::clr::payload::{Fields, Payload, SampleLosses, ThreadTime};
+use crate::clr::payload::{ContextSwitch, Fields, Payload, SampleLosses, ThreadTime};
 use crate::nettrace::{Event, ThreadId};
 
 use super::images::NativeCode;
@@ -15,6 +15,7 @@ use super::{Images, NativeFunction, Symbols};
 pub(super) struct RecordedCpu {
     images: Images,
     samples: Option<(u32, CpuSamples)>,
+    waits: Option<CpuSamples>,
     is_of_several: bool,
     /// By number.
     threads: BTreeMap<u64, ThreadTimes>,
@@ -35,6 +36,8 @@ const LONGEST: usize = 64;
 pub struct RecordedCpuTime {
     /// The samples.
     pub profile: Profile,
+    /// Where threads were blocked, where the file has that: the time of a sample is that of a wait.
+    pub waits: Option<Profile>,
     /// The times of the threads on a processor and off it, where the file has them.
     pub threads: Vec<ThreadTimes>,
     /// Samples whose stack was cut off, and such whose stack is broken: see [`MissingFrames`].
@@ -80,9 +83,11 @@ impl RecordedCpu {
             self.losses = Some(SampleLosses::read(Fields::of(event, POINTER_SIZE))?);
             return Some(());
         }
-        if kind != EventKind::CpuSample {
-            return self.images.feed(kind, event);
-        }
+        let waited = match kind {
+            EventKind::CpuSample => None,
+            EventKind::ContextSwitch => Some(ContextSwitch::read(Fields::of(event, POINTER_SIZE))?),
+            _ => return self.images.feed(kind, event),
+        };
         let ThreadId { process, thread, .. } = event.thread();
         let (of, samples) = self.samples.get_or_insert_with(|| (process, CpuSamples::new(period_ns.into())));
         self.is_of_several |= *of != process;
@@ -94,7 +99,11 @@ impl RecordedCpu {
         let kernel = self.frames.iter().take_while(|frame| **frame >= KERNEL).count();
         let (kernel, user) = self.frames.split_at(kernel);
         let missing = event.labels().find_map(MissingFrames::of_label);
-        samples.add(&CpuStack { thread: ThreadId::of(thread), at, kernel, user, missing });
+        let stack = CpuStack { thread: ThreadId::of(thread), at, kernel, user, missing };
+        match waited {
+            None => samples.add(&stack),
+            Some(ContextSwitch { duration_ns }) => self.waits.get_or_insert_with(CpuSamples::of_waits).add_time(&stack, duration_ns),
+        }
         Some(())
     }
 
@@ -125,11 +134,12 @@ impl RecordedCpu {
     pub(super) fn time(&self) -> Option<RecordedCpuTime> {
         let (cut, broken) = self.samples.as_ref().map(|(_, samples)| samples.missing()).unwrap_or_default();
         let threads = self.threads.values().cloned().collect();
-        Some(RecordedCpuTime { profile: self.profile()?, threads, cut, broken, losses: self.losses })
+        let (process, samples) = self.samples.as_ref().filter(|_| !self.is_of_several)?;
+        let waits = self.waits.as_ref().map(|waits| self.profile(*process, waits));
+        Some(RecordedCpuTime { profile: self.profile(*process, samples), waits, threads, cut, broken, losses: self.losses })
     }
 
-    fn profile(&self) -> Option<Profile> {
-        let (process, samples) = self.samples.as_ref().filter(|_| !self.is_of_several)?;
+    fn profile(&self, process: u32, samples: &CpuSamples) -> Profile {
         let mut symbols = Symbols::default();
         for address in samples.addresses() {
             // Another address of the function was before.
@@ -137,11 +147,11 @@ impl RecordedCpu {
                 continue;
             }
             let in_kernel = CpuSamples::kernel_address(address);
-            let Some(code) = self.images.function_at(*process, in_kernel.unwrap_or(address)) else { continue };
+            let Some(code) = self.images.function_at(process, in_kernel.unwrap_or(address)) else { continue };
             let NativeCode { start, size, name, image, origin } = &code;
             let start = if in_kernel.is_some() { *start & !KERNEL } else { *start };
             symbols.add_native(&NativeFunction { address, start, size: *size, name, image, origin: *origin });
         }
-        Some(samples.profile(&symbols))
+        samples.profile(&symbols)
     }
 }

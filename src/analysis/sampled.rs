@@ -150,13 +150,14 @@ impl Sink for SampledMethods {
                 self.analyse(event);
             }
             kind @ (EventKind::CpuSample
+            | EventKind::ContextSwitch
             | EventKind::ProcessName
             | EventKind::ProcessMapping
             | EventKind::ProcessSymbol
             | EventKind::ThreadTime
             | EventKind::SampleLosses) => {
                 let at = self.clock.nanoseconds(event.timestamp());
-                if kind != EventKind::CpuSample || self.window.contains(&at) {
+                if !matches!(kind, EventKind::CpuSample | EventKind::ContextSwitch) || self.window.contains(&at) {
                     // What is malformed is in no profile.
                     let _ = self.cpu.feed(kind, event, at, self.period_ns);
                 }

@@ -121,12 +121,14 @@ impl State {
     }
 
     fn profile(&self) -> Option<&Profile> {
-        Some(self.analysis()?.profile(self.views.sampling.waiting))
+        Some(self.analysis()?.time_or_waits(self.views.sampling.waiting))
     }
 
     /// Whether there is anything to look at.
     pub(in crate::app) fn has_samples(&self) -> bool {
-        self.analysis().is_some_and(|analysis| [false, true].iter().any(|waiting| !analysis.profile(*waiting).is_empty()))
+        self.analysis().is_some_and(|analysis| {
+            [false, true].iter().any(|waiting| !analysis.profile(*waiting).is_empty()) || analysis.waits().is_some()
+        })
     }
 
     /// The thread whose samples are shown; `None` for all.

@@ -173,17 +173,20 @@ pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<E
 fn report(sampled: &SampledMethods, cpu: Option<RecordedCpuTime>, arguments: &args::Report) -> Report {
     let source = if cpu.is_some() { "cpu" } else { "threads" };
     let own_of_none = |profile: &Profile| profile.count(SampleFilter::ALL).own_of(0).all_ns();
-    let (profile, threads, hidden_ns, cut_chains, broken_chains) = match cpu {
-        Some(RecordedCpuTime { profile, threads, cut, broken, .. }) => {
+    let (profile, waits, threads, hidden_ns, cut_chains, broken_chains) = match cpu {
+        Some(RecordedCpuTime { profile, waits, threads, cut, broken, .. }) => {
             let shown = profile.without(|origin| is_hidden(origin, arguments));
             let hidden_ns = own_of_none(&shown).saturating_sub(own_of_none(&profile));
-            (shown, threads, hidden_ns, cut, broken)
+            (shown, waits, threads, hidden_ns, cut, broken)
         }
-        None => (sampled.profile(), Vec::new(), 0, 0, 0),
+        None => (sampled.profile(), None, Vec::new(), 0, 0, 0),
     };
     let off_cpu = match (arguments.off_cpu, source) {
         (false, _) => None,
-        (true, "cpu") => OffCpu::of_threads(&threads),
+        (true, "cpu") => OffCpu::of_threads(&threads).map(|off_cpu| match waits {
+            Some(waits) => off_cpu.with_waits(&waits.without(|origin| is_hidden(origin, arguments)), arguments.count),
+            None => off_cpu,
+        }),
         (true, _) => OffCpu::of_samples(&profile),
     };
     let all = profile.count(SampleFilter::ALL).samples();

@@ -46,6 +46,7 @@ pub struct CpuTrace {
 #[derive(Debug, Clone, Copy)]
 struct Kinds {
     sample: u32,
+    switch: u32,
     process: u32,
     mapping: u32,
     symbol: u32,
@@ -70,6 +71,8 @@ struct Pending {
     thread: u64,
     stack: Vec<u64>,
     missing: Option<MissingFrames>,
+    /// How long it waited from then on, nanoseconds; `None` where it ran.
+    waited_ns: Option<u64>,
 }
 
 impl CpuTrace {
@@ -80,6 +83,7 @@ impl CpuTrace {
             |provider, event_id, name, fields: &[(&str, FieldType)]| encoder.metadata(&kind(provider, event_id, name, fields), true);
         let kinds = Kinds {
             sample: define(EVENTS, 1, "cpu", &[("Value", NUMBER)]),
+            switch: define(EVENTS, 3, "cswitch", &[("Value", NUMBER)]),
             process: define(SYSTEM, 0, "ExistingProcess", &[("NamespaceId", NUMBER), ("Name", TEXT), ("NamespaceName", TEXT)]),
             mapping: define(
                 SYSTEM,
@@ -200,20 +204,30 @@ impl CpuTrace {
     }
 
     /// Adds a sample.
-    pub fn sample(&mut self, &CpuStack { thread, at, kernel, user, missing }: &CpuStack<'_>) {
-        self.pending.push(Pending { at, thread: thread.thread, stack: [kernel, user].concat(), missing });
+    pub fn sample(&mut self, stack: &CpuStack<'_>) {
+        self.add(stack, stack.at, None);
+    }
+
+    /// Adds a wait of so many nanoseconds, which ended at the moment of the stack. The event is of the moment that it began.
+    pub fn wait(&mut self, stack: &CpuStack<'_>, ns: u64) {
+        self.add(stack, stack.at.saturating_sub_unsigned(ns), Some(ns));
+    }
+
+    fn add(&mut self, &CpuStack { thread, kernel, user, missing, .. }: &CpuStack<'_>, at: i64, waited_ns: Option<u64>) {
+        self.pending.push(Pending { at, thread: thread.thread, stack: [kernel, user].concat(), missing, waited_ns });
     }
 
     /// Writes all samples until a moment, after which no older ones come, and gives the bytes to be written to the file.
     pub fn write_until(&mut self, until: i64) -> Vec<u8> {
         self.pending.sort_by_key(|sample| sample.at);
         let whole = self.pending.partition_point(|sample| sample.at <= until);
-        self.payload.clear();
-        self.payload.put_varint(1);
-        for Pending { at, thread, stack, missing } in self.pending.drain(..whole) {
+        for Pending { at, thread, stack, missing, waited_ns } in self.pending.drain(..whole) {
             self.now = self.now.max(at);
             let label = missing.map(|missing| (MissingFrames::LABEL, missing.word()));
-            self.encoder.event(self.kinds.sample, (self.pid, thread), self.now, &stack, label, &self.payload);
+            let kind = if waited_ns.is_some() { self.kinds.switch } else { self.kinds.sample };
+            self.payload.clear();
+            self.payload.put_varint(waited_ns.unwrap_or(1));
+            self.encoder.event(kind, (self.pid, thread), self.now, &stack, label, &self.payload);
         }
         self.payload.clear();
         self.encoder.sequence_point();
@@ -308,6 +322,8 @@ mod tests {
         }
         trace.sample(&CpuStack { missing: Some(MissingFrames::Broken), ..stack(44, 9000, &[], &[390]) });
         trace.sample(&CpuStack { missing: Some(MissingFrames::Cut), ..stack(44, 9500, &[], &[315, 350, 150]) });
+        // It ended at 9800, and began before the others.
+        trace.wait(&stack(43, 9800, &[kernel + 5], &[310, 350, 150]), 1800);
         bytes.extend(trace.write_until(i64::MAX));
         trace.function(300, 20, &CpuTrace::method_name("App", "Work.Inner(int[])"));
         trace.function(340, 20, &CpuTrace::method_name("", "Outer()"));
@@ -326,14 +342,17 @@ mod tests {
         decoder.feed(&bytes, &mut sampled).unwrap();
         assert!(decoder.finish(&mut sampled).is_complete());
         let snapshot = sampled.throughput().snapshot();
-        assert_eq!((snapshot.events, snapshot.dropped), (6 + 1 + 3 + 4 + 3 + 1, 0));
+        assert_eq!((snapshot.events, snapshot.dropped), (7 + 1 + 3 + 4 + 3 + 1, 0));
         assert!(sampled.throughput().problems().is_empty());
-        let RecordedCpuTime { profile, threads, cut, broken, losses } = sampled.cpu().unwrap();
+        let RecordedCpuTime { profile, waits, threads, cut, broken, losses } = sampled.cpu().unwrap();
         assert_eq!((cut, broken, losses), (1, 1, Some(written)));
         let times: Vec<_> = threads.iter().map(|thread| (thread.thread, thread.name.as_str(), thread.cpu_ns, thread.wall_ns())).collect();
         assert_eq!(times, [(42, "", 0, 2000), (43, "worker", 500, 2000)]);
         assert_eq!(threads[1].off_cpu_ns.iter().map(|(state, ns)| (state.as_str(), *ns)).collect::<Vec<_>>(), [("futex", 1500)]);
         assert_eq!(profile.interval_ns, Some(1_001_001));
+        let waits = waits.unwrap();
+        let waiting = waits.methods(SampleFilter::ALL, 1).methods;
+        assert_eq!((waiting[0].name.as_str(), waiting[0].own.all_ns(), waits.interval_ns), ("do_syscall_64", 1800, None));
         let found = profile.methods(SampleFilter::BUSY, 10);
         let mut methods: Vec<_> = found
             .methods

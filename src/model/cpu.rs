@@ -11,6 +11,8 @@ use crate::sorting::CompactSort;
 pub struct CpuTime {
     /// The samples. All are of threads that ran.
     pub profile: Profile,
+    /// Where threads were blocked, in managed code as far as there is any: the time of a sample is that of a wait. `None` where the kernel does not show it.
+    pub waits: Option<Profile>,
     /// The moment up to which they were taken, nanoseconds on their clock; `None` where that is not known, of a file.
     pub now: Option<i64>,
     /// How long samples were taken.
@@ -29,6 +31,10 @@ pub struct CpuTime {
     pub missed_threads: u64,
     /// Threads that ended before they could be sampled.
     pub short_threads: u64,
+    /// Threads whose waits have no stacks (any more), because there were too many.
+    pub unfollowed: u64,
+    /// Stacks of waits that had no room in a ring buffer.
+    pub lost_waits: u64,
     /// Samples of stacks that the kernel cut off.
     pub cut: u64,
     /// Samples of stacks whose callers are missing, because code in between does not keep the frame pointer.
@@ -50,7 +56,7 @@ pub struct CpuThread {
     pub wall: Duration,
     /// Runnable, while other threads had the processor.
     pub runnable: Duration,
-    /// Blocked, by what it waited for, such as `futex`; most first.
+    /// Blocked, by what it waited for, such as `lock` or `futex`; most first.
     pub waits: Vec<(&'static str, Duration)>,
 }
 

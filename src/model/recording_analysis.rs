@@ -29,6 +29,16 @@ impl RecordingAnalysis {
         self.cpu.as_ref().filter(|_| !waiting || self.profile.is_empty())
     }
 
+    /// The same, of threads that wait alone where the kernel shows where they do.
+    pub fn time_or_waits(&self, waiting: bool) -> &Profile {
+        self.waits().filter(|_| waiting).unwrap_or_else(|| self.profile(waiting))
+    }
+
+    /// Where threads were blocked, as the kernel shows it.
+    pub fn waits(&self) -> Option<&Profile> {
+        self.cpu.as_ref()?.waits.as_ref()
+    }
+
     /// How many kinds of events are distinguished.
     pub const EVENTS: usize = 500;
 

@@ -32,8 +32,10 @@ const NATIVE_AOT: &[u8] = b"DotNetRuntimeDebugHeader";
 const CORE_CLR: &[u8] = b"g_dacTable";
 
 mod functions;
+mod unwind;
 
 pub(super) use functions::Functions;
+pub(super) use unwind::{UnwindRow, UnwindTable};
 
 /// Whether a program file holds the NativeAOT runtime, and not CoreCLR.
 pub(super) fn is_native_aot(file: &File) -> bool {

@@ -2,6 +2,7 @@
 
 mod collector;
 mod file;
+mod waits;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use crate::net::perf::{Frequency, PerfError};
 
 pub(super) use collector::{Collector, MethodNames};
 use file::CpuFile;
+pub(super) use waits::{known_wait, of_methods};
 
 /// Methods that the runtime loads, JIT-compiled or not, and its modules: `Loader`, `Jit` and `NGen` of its provider, and of its rundown.
 const NAMES: (&str, u64) = ("Microsoft-Windows-DotNETRuntime:0x38:5", 0x38);

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::cpu::{known_wait, of_methods};
 use super::cpu_beside::cpu_beside;
 use super::heap_file::heap_facts;
 use super::recorded::Recorded;
@@ -13,7 +14,6 @@ use crate::analysis::{KernelSamples, Live, RecordedCpuTime, SampledMethods, Thre
 use crate::clr::payload::SampleLosses;
 use crate::model::{CpuThread, CpuTime, EventRate, FileContents, FileKind, RecordingAnalysis, SafeText, Span, TraceFile};
 use crate::net::files;
-use crate::net::perf::Wait;
 use crate::sorting::CompactSort;
 
 /// The facts at the beginning of a file.
@@ -85,11 +85,12 @@ pub fn read_trace(path: &Path, span: Option<Span>, mut go_on: impl FnMut(u64) ->
 }
 
 fn recorded_cpu_time(cpu: RecordedCpuTime, elapsed: Duration, with_threads: bool) -> CpuTime {
-    let RecordedCpuTime { profile, threads, cut, broken, losses } = cpu;
+    let RecordedCpuTime { profile, waits, threads, cut, broken, losses } = cpu;
     let SampleLosses { sees_kernel, lost, unreadable, throttled, missed_threads, short_threads } = losses.unwrap_or_default();
     let threads = if with_threads { threads.iter().map(recorded_thread).collect() } else { Vec::new() };
     CpuTime {
         profile,
+        waits: waits.as_ref().map(of_methods),
         elapsed,
         threads,
         cut,
@@ -111,11 +112,11 @@ fn recorded_thread(times: &ThreadTimes) -> CpuThread {
         let sum = match state.as_str() {
             "runnable" => &mut runnable,
             // Files of later versions may have others.
-            wait => waits.entry(Wait::of_word(wait).unwrap_or(Wait::Other)).or_default(),
+            wait => waits.entry(known_wait(wait)).or_default(),
         };
         *sum = sum.saturating_add(time);
     }
-    let mut waits: Vec<_> = waits.into_iter().map(|(wait, time)| (wait.word(), time)).collect();
+    let mut waits: Vec<_> = waits.into_iter().collect();
     waits.compact_sort_by_key(|(_, time)| Reverse(*time));
     CpuThread {
         thread: times.thread,

@@ -354,3 +354,56 @@ fn what_was_sampled_is_shown_however_it_ends() {
         assert!(output.stderr.contains("ended after") && number(&output.json()["samples"]) > 10.0, "{runtime}: {}", output.stderr);
     });
 }
+
+/// Threads that fight for a lock while they are sampled: those that want it wait for it, and the one that has it sleeps.
+#[test]
+fn stacks_show_what_threads_wait_for() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let pid = program.pid().to_string();
+        let folder = folder();
+        let file = folder.path().join("cpu.nettrace");
+        let path = file.to_str().unwrap();
+        let sampling = Invocation::new(["cpu", &pid, "--duration", "8s", "--json", "-n", "10000", "-o", path]).start();
+        // A thread that waits before it is sampled has no stack of that wait.
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        program.command("convoy 5 4000");
+        let output = sampling.wait();
+        if output.code != 0 {
+            return runtimes::skip(&output.stderr);
+        }
+        let profile = output.json();
+        if profile["kernel_visible"] == false {
+            return runtimes::skip("the kernel shows no stacks of its own");
+        }
+        assert_eq!((&profile["lost_waits"], &profile["unfollowed_threads"]), (&json!(0), &json!(0)), "{runtime}");
+        // The lock is taken by a helper of the runtime itself before .NET 10, and so is a sleep in .NET Core 3.1.
+        let (locks, sleeps) = match runtime.major() {
+            3 => ("runtime", "runtime"),
+            8 | 9 => ("runtime", "sleep"),
+            _ => ("lock", "sleep"),
+        };
+        let threads = profile["threads"].as_array().unwrap();
+        let share = |thread: &Value, wait: &str| thread["waits_percent"][wait].as_f64().unwrap_or_default();
+        // The main thread waits for them.
+        let others = threads.iter().filter(|thread| thread["id"] != program.pid());
+        let fighting: Vec<_> = others.filter(|thread| share(thread, locks) > 50.0 && share(thread, "futex") < 20.0).collect();
+        assert_eq!(fighting.len(), 5, "{runtime}: {threads:#?}");
+        let slept: f64 = fighting.iter().map(|thread| share(thread, sleeps)).sum();
+        assert!(slept > 40.0, "{runtime}: {slept}");
+        let methods = profile["waiting_methods"].as_array().unwrap();
+        let convoy = methods.iter().filter(|method| method["name"].as_str().is_some_and(|name| name.contains("Convoy")));
+        let waited: f64 = convoy.map(|method| number(&method["total_ms"])).fold(0.0, f64::max);
+        assert!(waited > 5.0 * 4000.0 * 0.7, "{runtime}: {waited} ms in {methods:#?}");
+        // The file has the same.
+        let report =
+            Invocation::new(["report", path, "--off-cpu", "--json", "-n", "10000", "--native", "hide", "--kernel", "hide"]).run().json();
+        let stored = report["off_cpu"]["methods"].as_array().unwrap();
+        for method in methods {
+            let same = stored.iter().find(|stored| stored["name"] == method["name"] && stored["module"] == method["module"]);
+            let same = same.unwrap_or_else(|| panic!("{runtime}: no {method} in {stored:#?}"));
+            assert!((number(&same["total_ns"]) / 1e6 - number(&method["total_ms"])).abs() < 0.01, "{runtime}: {same} {method}");
+        }
+        assert!(program.is_alive(), "{runtime}");
+    });
+}

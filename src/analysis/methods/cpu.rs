@@ -63,8 +63,8 @@ pub struct CpuSamples {
     frames: Vec<u64>,
     cut: u64,
     broken: u64,
-    /// The cells of the latest samples, oldest first, and when they were taken.
-    recent: VecDeque<(i64, u32)>,
+    /// The latest samples, oldest first: when they were taken, their cells, and the nanoseconds that they stand for.
+    recent: VecDeque<(i64, u32, u64)>,
     /// When that began, where it is not as long ago as it should be.
     recent_since: Option<i64>,
 }
@@ -90,8 +90,18 @@ impl CpuSamples {
         }
     }
 
+    /// Samples that stand for the time that each of them has.
+    pub fn of_waits() -> Self {
+        Self::new(0)
+    }
+
     /// Counts a sample.
     pub fn add(&mut self, stack: &CpuStack<'_>) {
+        self.add_time(stack, self.period_ns);
+    }
+
+    /// Counts a sample that stands for so many nanoseconds.
+    pub fn add_time(&mut self, stack: &CpuStack<'_>, ns: u64) {
         self.frames.clear();
         self.frames.extend(stack.kernel.iter().map(|address| address & !KERNEL));
         self.frames.extend(stack.user);
@@ -108,8 +118,8 @@ impl CpuSamples {
         };
         // Names come at the end.
         let node = self.tree.add(self.frames.iter().copied(), missing, &Symbols::default());
-        let cell = self.samples.add_recent(node, stack.thread, stack.at, Doing::Managed, self.period_ns);
-        self.recent.push_back((stack.at, cell));
+        let cell = self.samples.add_recent(node, stack.thread, stack.at, Doing::Managed, ns);
+        self.recent.push_back((stack.at, cell, ns));
         if self.recent.len() > RECENT {
             self.forget_recent(self.recent[RECENT / 2].0);
         }
@@ -126,11 +136,11 @@ impl CpuSamples {
 
     /// Samples that were taken before this moment are not recent any more.
     pub fn forget_recent(&mut self, before: i64) {
-        while let Some((at, cell)) = self.recent.front().copied()
+        while let Some((at, cell, ns)) = self.recent.front().copied()
             && at < before
         {
             self.recent.pop_front();
-            self.samples.forget_recent(cell, self.period_ns);
+            self.samples.forget_recent(cell, ns);
         }
         self.recent_since = self.recent_since.max(Some(before));
     }
@@ -158,7 +168,7 @@ impl CpuSamples {
 
     /// All samples, with these names.
     pub fn profile(&self, symbols: &Symbols) -> Profile {
-        Profile { interval_ns: Some(self.period_ns), ..Profile::new(&self.tree, &self.samples, symbols, 0) }
+        Profile { interval_ns: Some(self.period_ns).filter(|ns| *ns > 0), ..Profile::new(&self.tree, &self.samples, symbols, 0) }
     }
 }
 

@@ -12,6 +12,7 @@ mod rounds;
 mod samples;
 mod stack_cache;
 mod tree;
+mod waits;
 
 use std::collections::VecDeque;
 
@@ -31,6 +32,7 @@ pub use counts::{CallNode, Counts, MethodCount, MethodTime, SampleCount, StackGr
 pub use cpu::{CpuSamples, CpuStack, MissingFrames};
 pub use profile::{Profile, ProfileFrame};
 pub use rounds::Rounds;
+pub use waits::{WaitReason, Waits};
 
 /// Frames after which the runtime cuts stacks off (reference: nettrace, stacks). What has as many has more, as a rule.
 const CUT: usize = 100;

@@ -201,6 +201,11 @@ impl Profile {
         index
     }
 
+    /// Whose code its frames are.
+    pub fn origins(&self) -> impl Iterator<Item = Origin> {
+        self.frames.iter().filter(|frame| frame.kind == FrameKind::Method).map(|frame| frame.origin)
+    }
+
     /// The same without the frames of some origins: their time is that of the nearest caller that is left, and of none where there is none.
     #[must_use]
     pub fn without(&self, is_hidden: impl Fn(Origin) -> bool) -> Self {

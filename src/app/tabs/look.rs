@@ -52,7 +52,7 @@ impl<'a> Look<'a> {
     /// The samples that are shown: those of the chosen thread, or all.
     pub(super) fn counts(&self) -> Counts<'a> {
         self.analysis
-            .profile(self.state.views.sampling.waiting)
+            .time_or_waits(self.state.views.sampling.waiting)
             .count(SampleFilter { thread: self.state.shown_thread(), ..SampleFilter::ALL })
     }
 

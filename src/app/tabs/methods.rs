@@ -45,8 +45,8 @@ const ACTIONS: &[Entry] = &[
     )
     .hint(82)
     .when(|state| {
-        // Samples of the kernel are of threads that run.
-        let has_waiting = state.analysis().is_some_and(|analysis| !analysis.profile.is_empty());
+        // Samples of the kernel are of threads that run, and of such that wait where it shows their stacks.
+        let has_waiting = state.analysis().is_some_and(|analysis| !analysis.profile.is_empty() || analysis.waits().is_some());
         ready_if(has_waiting && state.views.sampling.shape != Shape::Threads)
     }),
     details(
@@ -106,8 +106,12 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         let Placed { list, cursor, .. } = methods(look, Vec::new());
         return View { empty: look.missing(Source::Samples), ..View::new(list, cursor, "") };
     }
-    let mut head =
-        vec![Head::Figures(cpu.map_or_else(|| figures(&counts), |cpu| cpu_figures(&counts, cpu))), Head::Text(what(look, &counts))];
+    let of_figures = match cpu {
+        Some(cpu) if shows_waits(look) => wait_figures(&counts, cpu),
+        Some(cpu) => cpu_figures(&counts, cpu),
+        None => figures(&counts),
+    };
+    let mut head = vec![Head::Figures(of_figures), Head::Text(what(look, &counts))];
     if let Some(NoCpuTime { why, remedy }) = &look.tracked.value.no_cpu {
         let text = if remedy.is_empty() { why.to_string() } else { format!("for CPU time of all code: {remedy}") };
         head.push(Head::text(text, Role::Warning));
@@ -135,6 +139,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     };
     let empty = match (look.state.views.filter(Tab::Methods).is_empty(), counts.samples().all()) {
         (false, _) => "No method matches the filter.".to_owned(),
+        (true, _) if shows_waits(look) => "No wait in managed code so far.".to_owned(),
         (true, 0) if cpu.is_some() => format!("No CPU time so far: all threads wait. {} shows for what.", look.state.key(Action::Threads)),
         (true, 0) => "This thread has no sample here. Backspace: all threads.".to_owned(),
         (true, _) => format!("All threads wait: {} shows where.", look.state.key(Action::Waiting)),
@@ -151,7 +156,36 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
 /// The CPU time, where the samples are those of the kernel.
 fn cpu(look: Look<'_>) -> Option<&CpuTime> {
     let sampling = &look.state.views.sampling;
-    look.analysis.cpu_time(sampling.waiting || sampling.shape == Shape::Threads)
+    let is_of_runtime = (sampling.waiting || sampling.shape == Shape::Threads) && !shows_waits(look);
+    look.analysis.cpu_time(is_of_runtime)
+}
+
+/// Whether the samples are those of threads that the kernel saw wait.
+fn shows_waits(look: Look<'_>) -> bool {
+    let sampling = &look.state.views.sampling;
+    sampling.waiting && sampling.shape != Shape::Threads && look.analysis.waits().is_some()
+}
+
+fn wait_figures(counts: &Counts<'_>, cpu: &CpuTime) -> Vec<Figure> {
+    let samples = counts.samples();
+    let share = |ns: u64| Percent(ns as f64 / samples.all_ns().max(1) as f64);
+    let mut all = vec![Figure::new("blocked", Nanoseconds(samples.all_ns()), Role::Strong)];
+    let nowhere = counts.own_of(0).all_ns();
+    if nowhere > 0 {
+        all.push(Figure::new("of it outside managed code", share(nowhere), Role::Text));
+    }
+    if counts.unresolved() > 0 {
+        all.push(Figure::new("waits unresolved", Count(counts.unresolved()), Role::Warning));
+    }
+    if cpu.lost_waits > 0 {
+        all.push(Figure::new("stacks lost", Count(cpu.lost_waits), Role::Warning));
+    }
+    if cpu.unfollowed > 0 {
+        all.push(Figure::new("threads not followed", Count(cpu.unfollowed), Role::Warning));
+    }
+    all.push(Figure::new("waits", Count(samples.all()), Role::Text));
+    all.push(Figure::new("threads", counts.threads().len(), Role::Text));
+    all
 }
 
 /// A share of one core.
@@ -230,10 +264,16 @@ fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
         line.push((format!(" thread {thread} {name}{}", if name.is_empty() { "" } else { " " }), Role::Chip));
         line.push(("  Backspace: all   ".to_owned(), Role::Dim));
     }
+    if shows_waits(look) {
+        let key = look.state.key(Action::Waiting);
+        line.push((format!("blocked time by the method that waits, as the kernel shows it ({key}: CPU time)"), Role::Dim));
+        return line;
+    }
     if let Some(cpu) = cpu(look) {
-        let (action, other) = match look.analysis.profile.is_empty() {
-            true => (Action::Threads, "threads"),
-            false => (Action::Waiting, "thread time, managed only"),
+        let (action, other) = match (look.analysis.waits(), look.analysis.profile.is_empty()) {
+            (Some(_), _) => (Action::Waiting, "where threads wait"),
+            (None, true) => (Action::Threads, "threads"),
+            (None, false) => (Action::Waiting, "thread time, managed only"),
         };
         let key = look.state.key(action);
         let blind = if cpu.sees_kernel || look.over() { "" } else { "; kernel code not visible without root or CAP_PERFMON" };
@@ -262,7 +302,7 @@ fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
 fn methods<'a>(look: Look<'a>, rows: Vec<(MethodCount, &'a ProfileFrame)>) -> Placed<'a, (MethodCount, &'a ProfileFrame)> {
     if let Some(cpu) = cpu(look) {
         let table = Table::new(rows, |(_, frame): &(MethodCount, &ProfileFrame)| frame.full_name());
-        return cpu_times(table, cpu, ["SELF", "TOTAL"], |(method, _)| [method.own, method.total])
+        return cpu_times(look, table, cpu, ["SELF", "TOTAL"], |(method, _)| [method.own, method.total])
             .column(Sampling::COLUMNS[0], 0, Fit::Name, move |(_, frame)| match frame.is_unresolved() {
                 false => Cell::new(&frame.name, role(frame.origin)),
                 true => Cell::new(format!("{} {}", frame.name, look.unresolved()), Role::Dim),
@@ -308,8 +348,9 @@ fn role(origin: Origin) -> Role {
     }
 }
 
-/// CPU time, what that is of one core now and on average, and the other time.
+/// CPU time, or that of waits, what that is of one core or thread now and on average, and the other time.
 fn cpu_times<'a, T: 'a>(
+    look: Look<'a>,
     table: Table<'a, T>,
     cpu: &'a CpuTime,
     [first, second]: [&'static str; 2],
@@ -322,7 +363,9 @@ fn cpu_times<'a, T: 'a>(
     table
         .column(first, 7, Fit::Right, move |row| time(of(row)[0], Role::Strong))
         .column_if(!cpu.recent.is_zero(), "NOW%", 6, Fit::Right, move |row| core_share(of(row)[0].recent_ns, cpu.recent, Role::Events))
-        .column("CPU%", 6, Fit::Right, move |row| core_share(of(row)[0].all_ns(), cpu.elapsed, Role::Text))
+        .column(if shows_waits(look) { "WAIT%" } else { "CPU%" }, 6, Fit::Right, move |row| {
+            core_share(of(row)[0].all_ns(), cpu.elapsed, Role::Text)
+        })
         .column(second, 7, Fit::Right, move |row| time(of(row)[1], Role::Text))
 }
 
@@ -334,7 +377,7 @@ fn tree(look: Look<'_>) -> Placed<'_, TreeRow> {
     let rows = if look.state.is_tree() { look.state.tree_rows(Tab::Methods) } else { Vec::new() };
     let table = Table::new(rows, |row: &TreeRow| row.path.clone());
     if let Some(cpu) = cpu(look) {
-        return cpu_times(table, cpu, ["TOTAL", "SELF"], |row| [row.node.total, row.node.own])
+        return cpu_times(look, table, cpu, ["TOTAL", "SELF"], |row| [row.node.total, row.node.own])
             .column(title, 0, Fit::Name, |TreeRow { node, branch, .. }| {
                 Cell::Node(branch.clone(), short_label(node.origin, &node.name), role(node.origin))
             })

@@ -16,6 +16,8 @@ use crate::sorting::CompactSort;
 
 /// How many threads the text shows.
 const THREADS: usize = 10;
+/// How many methods it shows in which threads waited.
+const WAITS: usize = 5;
 
 /// How the names of the threads begin that do nothing but collect garbage (.NET 6 and later; the kernel keeps 15 characters).
 const GC_THREADS: &[&str] = &[".NET Server GC", ".NET BGC"];
@@ -56,6 +58,22 @@ pub(super) struct Document {
     pub(super) complete: bool,
     methods: Vec<Method>,
     threads: Vec<Thread>,
+    /// Where threads were blocked; none where the kernel does not show it.
+    waiting_methods: Vec<WaitingMethod>,
+    /// Waits whose stack had no room in a ring buffer.
+    lost_waits: u64,
+    /// Threads whose waits have no stacks (any more), because there were too many.
+    unfollowed_threads: u64,
+}
+
+#[derive(Serialize)]
+struct WaitingMethod {
+    name: SafeText,
+    module: SafeText,
+    self_ms: f64,
+    total_ms: f64,
+    /// Of itself; those longer than a second in parts of a second.
+    waits: u64,
 }
 
 #[derive(Serialize)]
@@ -83,7 +101,8 @@ struct Thread {
     on_cpu_percent: f64,
     /// Runnable, while other threads had the processor.
     runnable_percent: f64,
-    /// Blocked, by what it waited for: `futex` is a lock, Monitor.Wait, a semaphore, Thread.Sleep or an idle thread of the thread pool.
+    /// Blocked, by what it waited for. Where stacks show it, another thread was waited for as `lock`, `signal`, `sleep`, `idle` (a thread of the thread pool
+    /// without work) or `runtime`; else all of these are `futex`.
     waits_percent: BTreeMap<&'static str, f64>,
 }
 
@@ -121,6 +140,14 @@ pub(super) fn document(process: &Process, profile: &CpuProfile, arguments: &args
             total_samples: method.total.all(),
         }
     };
+    let waiting_method = |method: &MethodTime| WaitingMethod {
+        name: SafeText::new(&format!("{}{}", method.name, method.parameters)),
+        module: SafeText::new(&method.module),
+        self_ms: ms(method.own.all_ns()),
+        total_ms: ms(method.total.all_ns()),
+        waits: method.own.all(),
+    };
+    let waits = time.waits.as_ref().map(|waits| waits.methods(SampleFilter::ALL, arguments.count).methods).unwrap_or_default();
     let samples: HashMap<_, _> = found.threads.iter().map(|thread| (thread.thread.thread, thread.samples.all())).collect();
     let thread = |thread: &CpuThread| {
         let cpu_ms = thread.cpu.as_secs_f64() * 1e3;
@@ -165,6 +192,9 @@ pub(super) fn document(process: &Process, profile: &CpuProfile, arguments: &args
         complete: profile.names_missing.is_none(),
         methods: found.methods.iter().map(method).collect(),
         threads,
+        waiting_methods: waits.iter().map(waiting_method).collect(),
+        lost_waits: time.lost_waits,
+        unfollowed_threads: time.unfollowed,
     }
 }
 
@@ -197,6 +227,14 @@ pub(super) fn write_text(out: &mut dyn Write, document: &Document) -> std::io::R
     for Method { name, module, kind, self_ms, total_ms, self_percent, total_percent, .. } in methods {
         let module = if module.is_empty() || name.starts_with('[') { String::new() } else { format!("  [{module}]") };
         writeln!(out, "{self_ms:>9.1} {self_percent:>6.1}% {total_ms:>9.1} {total_percent:>6.1}%  {kind:<9}  {name}{module}")?;
+    }
+    let mut waits = document.waiting_methods.iter().filter(|method| method.self_ms > 0.0).take(WAITS).peekable();
+    if waits.peek().is_some() {
+        writeln!(out, "\n{:>9} {:>7}  WAITING METHOD", "SELF ms", "WAITS")?;
+    }
+    for WaitingMethod { name, module, self_ms, waits, .. } in waits {
+        let module = if module.is_empty() { String::new() } else { format!("  [{module}]") };
+        writeln!(out, "{self_ms:>9.1} {:>7}  {name}{module}", Count(*waits).to_string())?;
     }
     writeln!(out, "\n{:>9} {:>7} {:>9}  {:<15}  OFF CPU", "CPU ms", "CPU%", "THREAD", "NAME")?;
     let ran = |thread: &&Thread| thread.cpu_ms >= 0.05;
@@ -277,6 +315,11 @@ mod tests {
             complete: true,
             methods: vec![method("App.Work()", "managed", 600.0, 900.0), method("[libcoreclr.so]", "native", 300.0, 300.0)],
             threads: vec![thread(8, 1000.0), thread(9, 0.0)],
+            waiting_methods: [("App.Wait()", 790.0), ("App.Main()", 0.0)]
+                .map(|(name, self_ms)| WaitingMethod { name: name.into(), module: "App".into(), self_ms, total_ms: 790.0, waits: 12 })
+                .into(),
+            lost_waits: 0,
+            unfollowed_threads: 0,
         };
         let mut text = Vec::new();
         write_text(&mut text, &document).unwrap();
@@ -287,6 +330,9 @@ mod tests {
             "  SELF ms   SELF%  TOTAL ms  TOTAL%  KIND       METHOD",
             "    600.0   30.0%     900.0   45.0%  managed    App.Work()  [App]",
             "    300.0   15.0%     300.0   15.0%  native     [libcoreclr.so]",
+            "",
+            "  SELF ms   WAITS  WAITING METHOD",
+            "    790.0      12  App.Wait()  [App]",
             "",
             "   CPU ms    CPU%    THREAD  NAME             OFF CPU",
             "   1000.0   50.0%         8  worker           futex 40 %, runnable 10 %",

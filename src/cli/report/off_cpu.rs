@@ -6,8 +6,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::analysis::{Profile, SampleFilter, ThreadTimes};
-use crate::model::{Nanoseconds, SafeText};
+use crate::analysis::{MethodTime, Profile, SampleFilter, ThreadTimes};
+use crate::model::{Count, Nanoseconds, SafeText};
 use crate::sorting::CompactSort;
 
 /// How many threads the text shows.
@@ -24,6 +24,18 @@ pub(super) struct OffCpu {
     reasons: Vec<Reason>,
     /// Those that waited least first; none where the runtime sampled.
     threads: Vec<Thread>,
+    /// Where threads were blocked, as the kernel saw their stacks: methods with the most time first.
+    methods: Vec<Method>,
+}
+
+#[derive(Debug, PartialEq, Serialize)]
+struct Method {
+    name: SafeText,
+    module: SafeText,
+    self_ns: u64,
+    total_ns: u64,
+    /// How many waits, those longer than a second in parts of a second.
+    waits: u64,
 }
 
 #[derive(Debug, PartialEq, Serialize)]
@@ -64,7 +76,26 @@ impl OffCpu {
         let mut of_threads: Vec<_> = threads.iter().map(of_thread).collect();
         of_threads.compact_sort_by_key(|thread| (Reverse(thread.cpu_ns), thread.id));
         let wall_ns = sums.values().fold(0_u64, |sum, ns| sum.saturating_add(*ns));
-        (!threads.is_empty()).then(|| Self { source: "states", wall_ns, reasons: reasons(sums, wall_ns), threads: of_threads })
+        (!threads.is_empty()).then(|| Self {
+            source: "states",
+            wall_ns,
+            reasons: reasons(sums, wall_ns),
+            threads: of_threads,
+            methods: Vec::new(),
+        })
+    }
+
+    /// Adds where threads were blocked.
+    pub(super) fn with_waits(mut self, waits: &Profile, count: usize) -> Self {
+        let method = |method: MethodTime| Method {
+            name: SafeText::new(&format!("{}{}", method.name, method.parameters)),
+            module: SafeText::new(&method.module),
+            self_ns: method.own.all_ns(),
+            total_ns: method.total.all_ns(),
+            waits: method.own.all(),
+        };
+        self.methods = waits.methods(SampleFilter::ALL, count).methods.into_iter().map(method).collect();
+        self
     }
 
     /// `None` where there are no samples.
@@ -73,7 +104,7 @@ impl OffCpu {
         let found = profile.methods(SampleFilter { running: false, ..SampleFilter::ALL }, usize::MAX);
         let waits = found.methods.iter().filter(|method| method.own.all() > 0);
         let reasons = reasons(waits.map(|method| (method.name.as_str(), method.own.all_ns())), wall_ns);
-        (!profile.is_empty()).then_some(Self { source: "methods", wall_ns, reasons, threads: Vec::new() })
+        (!profile.is_empty()).then_some(Self { source: "methods", wall_ns, reasons, threads: Vec::new(), methods: Vec::new() })
     }
 
     pub(super) fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -85,6 +116,14 @@ impl OffCpu {
         writeln!(out, "\n{:>7} {:>9}  {title}", "SHARE", "TIME")?;
         for Reason { reason, ns, percent } in &self.reasons {
             writeln!(out, "{percent:>6.1}% {:>9}  {reason}", Nanoseconds(*ns).to_string())?;
+        }
+        if !self.methods.is_empty() {
+            writeln!(out, "\n{:>9} {:>9} {:>9}  WAITING METHOD", "SELF", "TOTAL", "WAITS")?;
+        }
+        for Method { name, module, self_ns, total_ns, waits } in &self.methods {
+            let module = if module.is_empty() { String::new() } else { format!("  [{module}]") };
+            let [own, total] = [*self_ns, *total_ns].map(|ns| Nanoseconds(ns).to_string());
+            writeln!(out, "{own:>9} {total:>9} {:>9}  {name}{module}", Count(*waits).to_string())?;
         }
         if self.threads.is_empty() {
             return Ok(());

@@ -9,7 +9,8 @@ use foldhash::HashMap;
 
 use super::demangle::readable;
 use super::kernel::KernelFunctions;
-use super::{CodeChain, CodeFunction, CodeKind};
+use super::unwind::Unwinder;
+use super::{CodeChain, CodeFunction, CodeKind, CpuSample};
 use crate::model::ProcessKey;
 use crate::net::client::Client;
 use crate::net::elf::Functions;
@@ -29,6 +30,7 @@ pub struct NativeCode {
     key: ProcessKey,
     map: Arc<CodeMap>,
     read_at: Instant,
+    unwinder: Unwinder,
 }
 
 /// The functions of its files and of the kernel. Files are read for them: that takes far longer than to look at the mappings.
@@ -51,7 +53,7 @@ impl Client {
     /// The code of the process; `None` where /proc does not show it.
     pub fn native_code(&self) -> Option<NativeCode> {
         let (proc, key) = (self.shared_proc()?, self.endpoint().key);
-        let mut code = NativeCode { proc, key, map: Arc::default(), read_at: Instant::now() };
+        let mut code = NativeCode { proc, key, map: Arc::default(), read_at: Instant::now(), unwinder: Unwinder::default() };
         code.refresh();
         Some(code)
     }
@@ -62,7 +64,8 @@ impl NativeCode {
     /// The code of no process.
     pub(crate) fn of_nothing() -> Self {
         let proc = Arc::new(Proc::open(Path::new("/proc")).unwrap());
-        Self { proc, key: ProcessKey { pid: 0, started: 0 }, map: Arc::default(), read_at: Instant::now() }
+        let key = ProcessKey { pid: 0, started: 0 };
+        Self { proc, key, map: Arc::default(), read_at: Instant::now(), unwinder: Unwinder::default() }
     }
 }
 
@@ -93,8 +96,18 @@ impl NativeCode {
         }
     }
 
+    /// The frames of the program in a sample.
+    pub fn chain_of<'a>(&'a mut self, sample: &CpuSample<'a>) -> CodeChain<'a> {
+        let chain = self.chain(sample.user);
+        let Some(stack) = sample.stack.filter(|_| chain.broken) else { return chain };
+        let Self { proc, key, map, unwinder, .. } = self;
+        let is_native = |mapping: &&CodeMapping| kind(mapping) == CodeKind::Image;
+        let unwound = map.chain(unwinder.unwind((proc, *key), &stack, |address| map.find(address).filter(is_native)));
+        if unwound.frames.len() > chain.frames.len() { unwound } else { chain }
+    }
+
     /// Leaves out what is no code: where a function does not keep the frame pointer, the kernel takes whatever is in its place for a frame.
-    pub fn chain<'a>(&mut self, frames: &'a [u64]) -> CodeChain<'a> {
+    fn chain<'a>(&mut self, frames: &'a [u64]) -> CodeChain<'a> {
         let chain = self.map.chain(frames);
         if chain.frames.len() == frames.len() || self.read_at.elapsed() < PACE {
             return chain;

@@ -19,13 +19,17 @@ mod kernel;
 mod sample;
 #[cfg_attr(windows, path = "../windows/perf_sampler.rs")]
 mod sampler;
+#[cfg(unix)]
+mod unwind;
 #[cfg_attr(windows, allow(dead_code, reason = "nothing is sampled"))]
 mod wait;
+#[cfg(unix)]
+mod wait_stacks;
 
 pub use code::{NativeCode, NativeFunctions};
 pub use error::PerfError;
 pub use frequency::{Frequency, FrequencyError};
 pub use function::{CodeChain, CodeFunction, CodeKind};
-pub use sample::{CpuSample, CpuThread, SampleLoss};
+pub use sample::{CpuSample, CpuThread, SampleLoss, UserStack};
 pub use sampler::CpuSampler;
 pub use wait::{OffCpu, Wait};

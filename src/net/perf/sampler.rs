@@ -20,6 +20,7 @@ use super::buffer::{bytes_for_each, lockable};
 use super::chain::Chain;
 use super::error::Subject;
 use super::wait::{OffCpuClock, Wait};
+use super::wait_stacks::{WaitStacks, most_of_a_thread};
 use super::{CpuSample, CpuThread, Frequency, PerfError, SampleLoss};
 use crate::model::{ProcessKey, SafeText};
 use crate::net::client::Client;
@@ -29,6 +30,8 @@ use crate::net::proc::Proc;
 const LIST_PACE: Duration = Duration::from_millis(100);
 /// How often threads that are blocked are looked at.
 const LOOK_PACE: Duration = Duration::from_millis(20);
+/// How often waits that are not over are reported.
+const REPORT_PACE: Duration = Duration::from_secs(1);
 /// The type of a record of a switch, `PERF_RECORD_SWITCH`.
 const SWITCH: u32 = 14;
 /// The thread leaves the processor, `PERF_RECORD_MISC_SWITCH_OUT`.
@@ -55,6 +58,10 @@ pub struct CpuSampler {
     frequency: Frequency,
     sees_kernel: bool,
     buffer_bytes: usize,
+    /// Whether waits have stacks: these take as much room again.
+    follows_waits: bool,
+    /// How many threads there were in the beginning.
+    first_threads: usize,
     depth: usize,
     /// Most threads that are sampled at a time: each is an open file.
     most_threads: usize,
@@ -66,10 +73,12 @@ pub struct CpuSampler {
     loss: SampleLoss,
     next_list: Instant,
     next_look: Instant,
+    next_report: Instant,
 }
 
 struct Sampled {
     sampler: Sampler,
+    waits: Option<WaitStacks>,
     /// As its process numbers it.
     inner: u64,
     name: Vec<u8>,
@@ -115,6 +124,8 @@ impl CpuSampler {
             frequency,
             sees_kernel: true,
             buffer_bytes: bytes_for_each(room, threads.len()),
+            first_threads: threads.len(),
+            follows_waits: room == lockable(u64::MAX, 1, None),
             depth: setting("max_stack").and_then(|depth| usize::try_from(depth).ok()).unwrap_or(DEFAULT_DEPTH),
             threads: BTreeMap::new(),
             ended: Vec::new(),
@@ -122,6 +133,7 @@ impl CpuSampler {
             loss: SampleLoss::default(),
             next_list: Instant::now() + LIST_PACE,
             next_look: Instant::now() + LOOK_PACE,
+            next_report: Instant::now() + REPORT_PACE,
             proc,
         };
         for thread in threads {
@@ -158,28 +170,40 @@ impl CpuSampler {
         };
         let sampler = counter.sampled(self.buffer_bytes).map_err(|error| PerfError::not_mapped(self.subject(), error))?;
         let name = self.proc.thread_name(&folder).unwrap_or_default();
-        self.threads
-            .insert(thread, Sampled { sampler, inner: identity.ns_pid.into(), name, off_cpu: OffCpuClock::new(began), ended: None });
+        let waits = if self.sees_kernel && self.follows_waits { self.follow_waits(thread).ok() } else { None };
+        self.loss.unfollowed += u64::from(self.sees_kernel && waits.is_none());
+        let sampled = Sampled { sampler, waits, inner: identity.ns_pid.into(), name, off_cpu: OffCpuClock::new(began), ended: None };
+        self.threads.insert(thread, sampled);
         Ok(true)
     }
 
     fn open(&self, thread: u32) -> io::Result<perf_event::Counter> {
+        let mut builder = self.event(Software::CPU_CLOCK, thread)?;
+        builder.sample_period(self.frequency.period_ns()).sample_id_all(true).context_switch(true).task(true).comm(true);
+        builder.build()
+    }
+
+    fn follow_waits(&self, thread: u32) -> io::Result<WaitStacks> {
+        // With one more for each, no more threads could be sampled.
+        if 2 * (self.threads.len() + 1) > self.most_threads {
+            return Err(Errno::MFILE.into());
+        }
+        WaitStacks::start(self.event(Software::CONTEXT_SWITCHES, thread)?, self.first_threads)
+    }
+
+    /// An event of a thread whose samples have a stack.
+    fn event(&self, event: Software, thread: u32) -> io::Result<Builder<'static>> {
         let thread = i32::try_from(thread).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let mut builder = Builder::new(Software::CPU_CLOCK);
+        let mut builder = Builder::new(event);
         builder
             .observe_pid(thread)
             .any_cpu()
             .enabled(true)
             .exclude_kernel(!self.sees_kernel)
-            .sample_period(self.frequency.period_ns())
             .sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN)
             .read_format(ReadFormat::empty())
-            .clockid(Clock::MONOTONIC)
-            .sample_id_all(true)
-            .context_switch(true)
-            .task(true)
-            .comm(true);
-        builder.build()
+            .clockid(Clock::MONOTONIC);
+        Ok(builder)
     }
 
     fn subject(&self) -> Subject {
@@ -230,6 +254,10 @@ impl CpuSampler {
             }
         }
         let now = Instant::now();
+        if now >= self.next_report {
+            self.next_report = now + REPORT_PACE;
+            self.report_waits(&mut each);
+        }
         if now >= self.next_look {
             self.next_look = now + LOOK_PACE;
             let at = monotonic_ns();
@@ -246,6 +274,30 @@ impl CpuSampler {
                 self.follow(thread);
             }
         }
+    }
+
+    /// Hands over waits that are not over, and gives up those of threads that wait too often.
+    fn report_waits(&mut self, each: &mut impl FnMut(&CpuSample<'_>)) {
+        let at = monotonic_ns();
+        let mut taken = Vec::with_capacity(self.threads.len());
+        for Sampled { waits, inner, .. } in self.threads.values_mut() {
+            if let Some(sample) = waits.as_mut().and_then(|waits| waits.so_far(at, *inner, self.depth)) {
+                each(&sample);
+            }
+            let (of_thread, lost) = waits.as_mut().map_or((0, 0), WaitStacks::taken);
+            taken.push(of_thread);
+            self.loss.lost_waits += lost;
+        }
+        let most = most_of_a_thread(taken.iter().sum(), taken.len());
+        for (sampled, _) in self.threads.values_mut().zip(taken).filter(|(_, taken)| *taken > most) {
+            sampled.waits = None;
+            self.loss.unfollowed += 1;
+        }
+    }
+
+    /// Hands over the waits that are not over, before the sampling ends.
+    pub fn finish(&mut self, mut each: impl FnMut(&CpuSample<'_>)) {
+        self.report_waits(&mut each);
     }
 
     /// Samples a new thread, or counts it as one that could not be: whether there is such a thread still.
@@ -301,9 +353,17 @@ impl Sampled {
             // The parser does not know these.
             if record.ty() == SWITCH {
                 let (at, misc) = (record_time(&record), record.misc());
-                match misc & SWITCH_OUT {
-                    0 => self.off_cpu.switched_in(at),
-                    _ => self.off_cpu.switched_out(at, misc & SWITCH_OUT_PREEMPT != 0),
+                if misc & SWITCH_OUT == 0 {
+                    self.off_cpu.switched_in(at);
+                    if let Some(sample) = self.waits.as_mut().and_then(|waits| waits.switched_in(at, self.inner, depth)) {
+                        each(&sample);
+                    }
+                } else {
+                    let is_runnable = misc & SWITCH_OUT_PREEMPT != 0;
+                    self.off_cpu.switched_out(at, is_runnable);
+                    if let Some(waits) = &mut self.waits {
+                        waits.switched_out(at, is_runnable, pid);
+                    }
                 }
                 continue;
             }
@@ -311,7 +371,8 @@ impl Sampled {
                 Ok(Record::Sample(sample)) if sample.pid() == Some(pid) => {
                     let Chain { kernel, user } = Chain::new(sample.callchain().unwrap_or_default());
                     let cut = kernel.len() + user.len() >= depth;
-                    each(&CpuSample { thread: self.inner, time_ns: sample.time().unwrap_or_default(), kernel, user, cut });
+                    let time_ns = sample.time().unwrap_or_default();
+                    each(&CpuSample { thread: self.inner, time_ns, waited_ns: None, kernel, user, cut, stack: None });
                 }
                 Ok(Record::Fork(fork)) if fork.pid == pid => news.push(News::Started(fork.tid)),
                 Ok(Record::Exit(exit)) if exit.pid == pid => {

@@ -99,6 +99,12 @@ impl Wait {
         Some(FUNCTIONS.iter().find(|(_, starts)| begins(starts)).map_or(Self::Other, |(wait, _)| *wait))
     }
 
+    /// What a thread waits for whose innermost functions in the kernel are these.
+    pub fn of_functions(innermost_first: &[&str]) -> Option<Self> {
+        // How the kernel sleeps, whatever for, is of no kind.
+        innermost_first.iter().find_map(|function| Self::of(function.as_bytes()).filter(|wait| *wait != Self::Other))
+    }
+
     /// The wait of a [word](Self::word).
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|wait| wait.word() == word)

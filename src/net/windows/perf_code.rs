@@ -1,6 +1,6 @@
 //! The code of a process: nothing is known of it.
 
-use super::{CodeChain, CodeFunction, CodeKind};
+use super::{CodeChain, CodeFunction, CodeKind, CpuSample};
 use crate::net::client::Client;
 use crate::net::proc::CodeMapping;
 
@@ -45,7 +45,7 @@ impl NativeCode {
     pub fn refresh(&mut self) {}
 
     /// None of it is known to be code.
-    pub fn chain<'a>(&mut self, _: &'a [u64]) -> CodeChain<'a> {
+    pub fn chain_of<'a>(&'a mut self, _: &CpuSample<'a>) -> CodeChain<'a> {
         CodeChain { frames: &[], broken: true }
     }
 }

@@ -7,10 +7,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::file::{CpuFile, monotonic_ns};
-use crate::analysis::{CpuSamples, CpuStack, MissingFrames, NativeFunction, Origin, Symbols, ThreadId};
+use super::waits::{of_methods, refined};
+use crate::analysis::{CpuSamples, CpuStack, MissingFrames, NativeFunction, Origin, Profile, Symbols, ThreadId};
 use crate::clr::payload::SampleLosses;
 use crate::model::{CpuThread, CpuTime};
-use crate::net::perf::{self, CodeFunction, CodeKind, CpuSample, CpuSampler, NativeCode, NativeFunctions, SampleLoss};
+use crate::net::perf::{self, CodeFunction, CodeKind, CpuSample, CpuSampler, NativeCode, NativeFunctions, SampleLoss, Wait};
 
 /// The time between two looks at the ring buffers. They have room for many times that.
 const PACE: Duration = Duration::from_millis(10);
@@ -31,6 +32,8 @@ pub(in crate::session) struct Collector {
 #[derive(Debug)]
 struct Collected {
     samples: CpuSamples,
+    /// Samples of threads that were blocked.
+    waits: CpuSamples,
     code: NativeCode,
     file: Option<CpuFile>,
     threads: Vec<CpuThread>,
@@ -59,6 +62,7 @@ impl Collector {
         let functions = Mutex::new(code.functions());
         let collected = Collected {
             samples: CpuSamples::new(period_ns),
+            waits: CpuSamples::of_waits(),
             code,
             file,
             threads: Vec::new(),
@@ -81,7 +85,12 @@ impl Collector {
         loop {
             // What was written until then is taken in once more.
             let is_last = self.over.load(Ordering::Relaxed) || Arc::strong_count(self) == 1;
-            self.take(|each| sampler.drain(each));
+            self.take(|each| {
+                sampler.drain(&mut *each);
+                if is_last {
+                    sampler.finish(each);
+                }
+            });
             if is_last || next <= Instant::now() {
                 next = Instant::now() + THREADS_PACE;
                 let threads = sampler.threads().iter().map(cpu_thread).collect();
@@ -97,10 +106,10 @@ impl Collector {
 
     /// Takes in what `drain` hands over.
     fn take(&self, drain: impl FnOnce(&mut dyn FnMut(&CpuSample<'_>))) {
-        let Collected { samples, code, file, taken, began: first, .. } = &mut *self.lock();
+        let Collected { samples, waits, code, file, taken, began: first, .. } = &mut *self.lock();
         let began = monotonic_ns();
         drain(&mut |sample| {
-            let chain = code.chain(sample.user);
+            let chain = code.chain_of(sample);
             let missing = if sample.cut { Some(MissingFrames::Cut) } else { chain.broken.then_some(MissingFrames::Broken) };
             let stack = CpuStack {
                 thread: ThreadId::of(sample.thread),
@@ -109,12 +118,17 @@ impl Collector {
                 user: chain.frames,
                 missing,
             };
-            samples.add(&stack);
+            match sample.waited_ns {
+                None => samples.add(&stack),
+                Some(ns) => waits.add_time(&stack, ns),
+            }
             if let Some(file) = file {
-                file.sample(&stack);
+                file.sample(&stack, sample.waited_ns);
             }
         });
-        samples.forget_recent((began - RECENT_NS).max(*first));
+        for samples in [samples, waits] {
+            samples.forget_recent((began - RECENT_NS).max(*first));
+        }
         *taken = began;
         if let Some(file) = file {
             file.write(began, code);
@@ -125,20 +139,24 @@ impl Collector {
     pub(in crate::session) fn cpu_time(&self, methods: &Symbols, names: MethodNames) -> CpuTime {
         let (symbols, _) = self.symbols(methods, names);
         let collected = self.lock();
-        let Collected { samples, threads, loss, began, taken, sees_kernel, .. } = &*collected;
+        let Collected { samples, waits, loss, began, taken, sees_kernel, .. } = &*collected;
+        let waits = waits.profile(&symbols);
         let since = |moment: i64| Duration::from_nanos(u64::try_from(taken - moment).unwrap_or(0));
         let (cut, broken) = samples.missing();
         CpuTime {
             profile: samples.profile(&symbols),
+            waits: (!waits.is_empty()).then(|| of_methods(&waits)),
             now: Some(*taken),
             elapsed: since(*began),
             recent: if self.over.load(Ordering::Relaxed) { Duration::ZERO } else { since(samples.recent_since().unwrap_or(*taken)) },
-            threads: threads.clone(),
+            threads: collected.threads(&waits),
             lost: loss.lost,
             unreadable: loss.unreadable,
             throttled: loss.throttled,
             missed_threads: loss.threads,
             short_threads: loss.short_threads,
+            unfollowed: loss.unfollowed,
+            lost_waits: loss.lost_waits,
             cut,
             broken,
             sees_kernel: *sees_kernel,
@@ -160,9 +178,13 @@ impl Collector {
         let file = self.lock().file.take()?;
         let (symbols, code) = self.symbols(methods, names);
         let collected = self.lock();
-        let SampleLoss { lost, throttled, unreadable, threads: missed_threads, short_threads } = collected.loss;
+        let SampleLoss { lost, throttled, unreadable, threads: missed_threads, short_threads, .. } = collected.loss;
         let losses = SampleLosses { sees_kernel: collected.sees_kernel, lost, unreadable, throttled, missed_threads, short_threads };
-        Some(file.finish(&collected.samples.addresses(), &symbols, &code, &collected.threads, &losses))
+        let mut addresses = collected.samples.addresses();
+        addresses.extend(collected.waits.addresses());
+        addresses.sort_unstable();
+        let threads = collected.threads(&collected.waits.profile(&symbols));
+        Some(file.finish(&addresses, &symbols, &code, &threads, &losses))
     }
 
     /// These methods and whatever else is at an address of a sample, and the code that it is in.
@@ -171,7 +193,7 @@ impl Collector {
         let mut symbols = methods.clone();
         let (mut code, addresses) = {
             let collected = self.lock();
-            (collected.code.clone(), collected.samples.addresses())
+            (collected.code.clone(), [&collected.samples, &collected.waits].map(CpuSamples::addresses).concat())
         };
         code.refresh();
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -185,6 +207,18 @@ impl Collector {
 
     fn lock(&self) -> MutexGuard<'_, Collected> {
         self.collected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Collected {
+    /// The threads, with what they waited for as far as the stacks of their waits show it.
+    fn threads(&self, waits: &Profile) -> Vec<CpuThread> {
+        let known = waits.waits(Wait::of_functions);
+        let thread = |thread: &CpuThread| match known.get(&ThreadId::of(thread.thread)) {
+            Some(known) => CpuThread { waits: refined(&thread.waits, known), ..thread.clone() },
+            None => thread.clone(),
+        };
+        self.threads.iter().map(thread).collect()
     }
 }
 
@@ -238,7 +272,7 @@ mod tests {
             let collector = Arc::clone(&collector);
             move || {
                 for time_ns in 1..=100 {
-                    let sample = CpuSample { thread: 7, time_ns, kernel: &[], user: &[10, 20], cut: false };
+                    let sample = CpuSample { thread: 7, time_ns, waited_ns: None, kernel: &[], user: &[10, 20], cut: false, stack: None };
                     collector.take(|each| each(&sample));
                     thread::sleep(Duration::from_millis(1));
                 }

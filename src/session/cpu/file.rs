@@ -16,6 +16,8 @@ use crate::session::{OutputError, OutputFile};
 
 /// How often samples are written.
 const PACE: Duration = Duration::from_secs(1);
+/// The longest wait that is one event: it comes when it is over, and belongs where it began. Longer ones are several.
+const LONGEST_WAIT_NS: i64 = 2_000_000_000;
 
 /// A file that is being written. Nothing is left of it where it does not get whole.
 #[derive(Debug)]
@@ -48,9 +50,12 @@ impl CpuFile {
         Ok(Self { output: Some(output), file, trace: Some(trace), next_write: Instant::now() + PACE, error: None })
     }
 
-    pub(super) fn sample(&mut self, sample: &CpuStack<'_>) {
-        if let Some(trace) = self.trace.as_mut().filter(|_| self.error.is_none()) {
-            trace.sample(sample);
+    /// Takes a sample of a thread that ran, or that waited so many nanoseconds until then.
+    pub(super) fn sample(&mut self, sample: &CpuStack<'_>, waited_ns: Option<u64>) {
+        let Some(trace) = self.trace.as_mut().filter(|_| self.error.is_none()) else { return };
+        match waited_ns {
+            None => trace.sample(sample),
+            Some(ns) => trace.wait(sample, ns),
         }
     }
 
@@ -62,7 +67,7 @@ impl CpuFile {
         self.next_write = Instant::now() + PACE;
         if let Some(trace) = &mut self.trace {
             add_mappings(trace, code);
-            let bytes = trace.write_until(until_ns);
+            let bytes = trace.write_until(until_ns - LONGEST_WAIT_NS);
             self.put(&bytes);
         }
     }

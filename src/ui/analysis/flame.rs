@@ -141,9 +141,12 @@ fn legend(canvas: &mut Canvas<'_>, look: &Look<'_>, line: Rect) {
     let theme = canvas.theme;
     let flames = &theme.flames;
     let mut signs = vec![(" program ", flames.own[0]), (" framework ", flames.library[0])];
-    if look.analysis.cpu_time(look.state.views.sampling.waiting).is_some() {
+    let waiting = look.state.views.sampling.waiting;
+    // Where the kernel shows waits, there is nothing else.
+    let is_of_waits = waiting && look.analysis.waits().is_some();
+    if look.analysis.cpu_time(waiting).is_some() && !is_of_waits {
         signs.extend([(" native ", flames.native), (" GC ", flames.gc), (" JIT ", flames.jit), (" kernel ", flames.kernel)]);
-    } else if look.state.views.sampling.waiting {
+    } else if waiting && !is_of_waits {
         signs.push((" waits ", flames.waits));
     }
     if !look.state.views.filter(Tab::Methods).is_empty() {

@@ -265,24 +265,40 @@ pub(crate) fn cpu_time() -> CpuTime {
             samples.add(&CpuStack { thread: ThreadId::of(thread), at: at * LENGTH * MS / count, kernel: &[], user: &user, missing: None });
         }
     }
+    let mut waits = CpuSamples::of_waits();
+    for at in (0..LENGTH).step_by(1000) {
+        for (thread, stack) in [(11, &[6, 2, 1][..]), (13, &[7, 4, 3, 2, 1]), (17, &[])] {
+            let user: Vec<_> = stack.iter().map(|place| place * 0x1000 + 8).collect();
+            let stack = CpuStack { thread: ThreadId::of(thread), at: at * MS, kernel: &[], user: &user, missing: None };
+            waits.add_time(&stack, (100 * thread - 600) * MS as u64);
+        }
+    }
     let recent = Duration::from_secs(2);
-    samples.forget_recent((LENGTH - 2000) * MS);
+    for samples in [&mut samples, &mut waits] {
+        samples.forget_recent((LENGTH - 2000) * MS);
+    }
     let elapsed = Duration::from_millis(LENGTH as u64);
-    let waits = |wait| vec![(wait, Duration::from_secs(20)), ("sleep", Duration::from_secs(8))];
+    let times = |wait| vec![(wait, Duration::from_secs(20)), ("sleep", Duration::from_secs(8))];
     let thread = |thread, name: &str, cpu, wait| CpuThread {
         thread,
         name: name.into(),
         cpu: Duration::from_millis(cpu),
         wall: elapsed,
         runnable: Duration::from_secs(1),
-        waits: waits(wait),
+        waits: times(wait),
     };
     let threads = vec![
-        thread(11, "OrderService", 7421, "futex"),
-        thread(13, ".NET TP Worker", 1103, "poll"),
+        thread(11, "OrderService", 7421, "lock"),
+        thread(13, ".NET TP Worker", 1103, "signal"),
         thread(17, ".NET Finalizer", 0, "futex"),
     ];
-    CpuTime { profile: samples.profile(&symbols), elapsed, recent, threads, lost: 12, sees_kernel: true, ..CpuTime::default() }
+    let mut managed = Symbols::default();
+    for ((namespace, name), place) in METHODS.into_iter().zip(1_u64..) {
+        let (address, name) = (place * 0x1000 + 8, format!("{namespace}.{name}"));
+        managed.add_native(&NativeFunction { address, start: address - 8, size: 64, name: &name, image: "Shop", origin: Origin::Managed });
+    }
+    let waits = Some(waits.profile(&managed));
+    CpuTime { profile: samples.profile(&symbols), waits, elapsed, recent, threads, lost: 12, sees_kernel: true, ..CpuTime::default() }
 }
 
 fn play() -> RecordingAnalysis {

@@ -22,7 +22,7 @@ use web::{live_requests, web_overview};
 /// A scene's name, and how to get there in a terminal of some size.
 type Scene = (&'static str, fn(u16, u16) -> TestApp);
 
-pub(crate) const SCENES: [Scene; 107] = [
+pub(crate) const SCENES: [Scene; 108] = [
     ("first", |w, h| TestApp::new(w, h)),
     ("none", none),
     ("table", TestApp::populated),
@@ -85,6 +85,7 @@ pub(crate) const SCENES: [Scene; 107] = [
     ("cpu-trace", |w, h| on_cpu(w, h, "3")),
     ("cpu-methods", |w, h| on_cpu(w, h, "7↓")),
     ("cpu-tree", |w, h| on_cpu(w, h, "7f")),
+    ("cpu-waits", |w, h| on_cpu(w, h, "7w↓")),
     ("cpu-flame", |w, h| on_cpu(w, h, "7ff↓↓")),
     ("cpu-threads", |w, h| on_cpu(w, h, "7s↓")),
     ("thread-time", thread_time),

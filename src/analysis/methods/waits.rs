@@ -1,0 +1,203 @@
+//! What threads wait for, as the stacks show that they wait in.
+
+use std::collections::BTreeMap;
+
+use foldhash::HashMap;
+
+use super::super::Origin;
+use super::Profile;
+use super::profile::ProfileFrame;
+use super::tree::StackTree;
+use crate::nettrace::ThreadId;
+
+/// Why a thread waits for another one (on Linux: in a futex, which the runtime uses for all of these).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WaitReason {
+    /// A lock that another thread holds: `Monitor.Enter`, `Lock.Enter`, a reader-writer lock.
+    Lock,
+    /// A signal of another thread: `Monitor.Wait`, a wait handle, a semaphore, a task, the end of a thread.
+    Signal,
+    /// Time: `Thread.Sleep`.
+    Sleep,
+    /// Work: a thread of the thread pool, or one of the library's own, that has none.
+    Idle,
+    /// Something in the runtime that its code does not show: before .NET 10 a contended `Monitor.Enter`, or a garbage collection.
+    Runtime,
+}
+
+impl WaitReason {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Lock, Self::Signal, Self::Sleep, Self::Idle, Self::Runtime];
+
+    /// A word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Lock => "lock",
+            Self::Signal => "signal",
+            Self::Sleep => "sleep",
+            Self::Idle => "idle",
+            Self::Runtime => "runtime",
+        }
+    }
+
+    /// The reason of a [word](Self::word).
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.word() == word)
+    }
+}
+
+/// How the names of methods begin that wait for a reason. The first line that fits a method counts.
+const METHODS: &[(WaitReason, &[&str])] = &[
+    (
+        WaitReason::Idle,
+        &[
+            "System.Threading.LowLevelLifoSemaphore.",
+            "System.Threading.PortableThreadPool.GateThread.",
+            "System.Threading.PortableThreadPool.WorkerThread.",
+            "System.Threading.PortableThreadPool.WaitThread.",
+            "System.Threading.TimerQueue.TimerThread",
+        ],
+    ),
+    (
+        WaitReason::Lock,
+        &[
+            "System.Threading.Monitor.Enter",
+            "System.Threading.Monitor.TryEnter",
+            "System.Threading.Monitor.ReliableEnter",
+            "System.Threading.Lock.",
+            "System.Threading.ReaderWriterLock",
+            "System.Threading.SpinLock.",
+        ],
+    ),
+    (WaitReason::Sleep, &["System.Threading.Thread.Sleep", "System.Threading.Thread.UninterruptibleSleep"]),
+    (
+        WaitReason::Signal,
+        &[
+            "System.Threading.Monitor.",
+            "System.Threading.Condition.",
+            "System.Threading.WaitHandle.",
+            "System.Threading.ManualResetEvent",
+            "System.Threading.AutoResetEvent.",
+            "System.Threading.SemaphoreSlim.",
+            "System.Threading.CountdownEvent.",
+            "System.Threading.Barrier.",
+            "System.Threading.Thread.Join",
+            "System.Threading.Tasks.Task.",
+        ],
+    ),
+];
+
+/// Callers of a method that waits which are looked at: what waits in the library has a few layers.
+const CALLERS: usize = 12;
+
+/// The waits of one thread, nanoseconds: by the kind that the functions of the kernel show, and the reason that the methods show.
+pub type Waits<K> = BTreeMap<(Option<K>, Option<WaitReason>), u64>;
+
+impl Profile {
+    /// The time of each thread by what it waits for, where the samples are of waits. `kind` gets the functions of the kernel, innermost first.
+    pub fn waits<K: Copy + Ord>(&self, kind: impl Fn(&[&str]) -> Option<K>) -> HashMap<ThreadId, Waits<K>> {
+        let mut by_node = vec![None; self.nodes.len()];
+        let mut found = HashMap::<ThreadId, Waits<K>>::default();
+        for cell in &self.cells {
+            let why = *by_node[cell.node as usize].get_or_insert_with(|| self.why(cell.node, &kind));
+            let sum = found.entry(self.threads[cell.thread as usize]).or_default().entry(why).or_default();
+            *sum = sum.saturating_add(cell.count.all_ns());
+        }
+        found
+    }
+
+    fn why<K>(&self, node: u32, kind: impl Fn(&[&str]) -> Option<K>) -> (Option<K>, Option<WaitReason>) {
+        let nodes = std::iter::successors(Some(node), |node| Some(self.parent(*node))).take_while(|node| *node != StackTree::ROOT);
+        let frames = nodes.filter_map(|node| self.frame_of(node));
+        let (mut kernel, mut managed) = (Vec::new(), Vec::new());
+        for frame in frames {
+            match frame.origin {
+                Origin::Kernel => kernel.push(frame.name.as_str()),
+                Origin::Managed if managed.len() < CALLERS => managed.push(frame),
+                _ => {}
+            }
+        }
+        (kind(&kernel), reason(&managed))
+    }
+}
+
+/// Why a thread with these methods, innermost first, waits; `None` where there is none.
+fn reason(managed: &[&ProfileFrame]) -> Option<WaitReason> {
+    let of = |name: &str| METHODS.iter().find(|(_, starts)| starts.iter().any(|start| name.starts_with(start))).map(|(reason, _)| *reason);
+    let mut reasons = managed.iter().map_while(|frame| of(&frame.name.replace('+', ".")));
+    // A thread that has no work waits for a signal of its own library: its callers tell.
+    let Some(first) = reasons.next() else { return (!managed.is_empty()).then_some(WaitReason::Runtime) };
+    Some(reasons.fold(first, |reason, of_caller| match (reason, of_caller) {
+        (WaitReason::Signal | WaitReason::Sleep, WaitReason::Idle | WaitReason::Lock) => of_caller,
+        _ => reason,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CpuSamples, CpuStack};
+    use super::*;
+    use crate::analysis::{NativeFunction, Symbols};
+
+    /// The waits of a thread with this stack: functions and whose code they are, innermost first.
+    fn waits(stack: &[(&str, Origin)]) -> Waits<&'static str> {
+        let mut samples = CpuSamples::of_waits();
+        let user: Vec<_> = (1..=stack.len() as u64).map(|place| place * 100 + 1).collect();
+        samples.add_time(&CpuStack { thread: ThreadId::of(7), at: 0, kernel: &[], user: &user, missing: None }, 500);
+        let mut symbols = Symbols::default();
+        // The root has none.
+        let addresses: Vec<_> = samples.addresses().into_iter().filter(|address| *address > 0).collect();
+        assert_eq!(addresses.len(), stack.len());
+        for (address, (name, origin)) in addresses.into_iter().zip(stack) {
+            symbols.add_native(&NativeFunction { address, start: address, size: 1, name, image: "", origin: *origin });
+        }
+        let found = samples.profile(&symbols).waits(|functions| functions.contains(&"futex_wait").then_some("futex"));
+        assert_eq!(found.len(), 1);
+        found[&ThreadId::of(7)].clone()
+    }
+
+    #[test]
+    fn methods_show_why_a_thread_waits() {
+        use WaitReason::{Idle, Lock, Runtime, Signal, Sleep};
+        let (kernel, native) = (("futex_wait", Origin::Kernel), ("[libcoreclr.so]", Origin::Native));
+        for (methods, reason) in [
+            (&["System.Threading.Thread.SleepInternal", "System.Threading.Thread.Sleep", "App.Run"][..], Some(Sleep)),
+            (&["System.Threading.Monitor.Enter_Slowpath(Object)", "App.Run"], Some(Lock)),
+            (&["System.Threading.Monitor.Wait(object, int)", "App.Run"], Some(Signal)),
+            (&["System.Threading.WaitHandle.WaitOneNoCheck", "System.Threading.Lock.TryEnterSlow", "App.Run"], Some(Lock)),
+            (
+                &[
+                    "System.Threading.LowLevelLifoSemaphore.WaitNative",
+                    "System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart",
+                ],
+                Some(Idle),
+            ),
+            (&["System.Threading.WaitHandle.WaitOneNoCheck", "System.Threading.PortableThreadPool+GateThread.GateThreadStart"], Some(Idle)),
+            // A work item that waits is no idle thread.
+            (
+                &[
+                    "System.Threading.Monitor.Wait",
+                    "System.Threading.Tasks.Task.SpinThenBlockingWait",
+                    "App.Run",
+                    "System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart",
+                ],
+                Some(Signal),
+            ),
+            (&["App.Run"], Some(Runtime)),
+            (&[], None),
+        ] {
+            let managed = methods.iter().map(|name| (*name, Origin::Managed));
+            let stack: Vec<_> = [kernel, native].into_iter().chain(managed).collect();
+            assert_eq!(waits(&stack), Waits::from([((Some("futex"), reason), 500)]), "{methods:?}");
+        }
+        assert_eq!(waits(&[("App.Run", Origin::Managed)]), Waits::from([((None, Some(Runtime)), 500)]));
+    }
+
+    #[test]
+    fn words_are_read_as_they_are_written() {
+        for reason in WaitReason::ALL {
+            assert_eq!(WaitReason::of_word(reason.word()), Some(reason));
+        }
+        assert_eq!(WaitReason::of_word("futex"), None);
+    }
+}

@@ -1,0 +1,134 @@
+//! How to get from a function to its caller, as the call frame information of an ELF file tells (`.eh_frame`: System V ABI, DWARF 5 section 6.4).
+
+use std::fs::File;
+use std::io;
+
+use gimli::{
+    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, LittleEndian, Pointer, Register, RegisterRule, UnwindContext, UnwindSection, X86_64,
+};
+
+use super::{LOAD, Segment, read, segments};
+
+/// `PT_GNU_EH_FRAME`: the index of the call frame information.
+const INDEX: u32 = 0x6474_e550;
+/// The most that is read of the index, and of what it is of. Large libraries have 10 MB.
+const LONGEST: u64 = 32 << 20;
+const ADDRESS_SIZE: u8 = 8;
+
+/// The call frame information of a file for x86-64.
+#[derive(Debug)]
+pub(in crate::net) struct UnwindTable {
+    segments: Vec<Segment>,
+    index: Vec<u8>,
+    frames: Vec<u8>,
+    bases: BaseAddresses,
+}
+
+/// Where a function at a moment has what its caller needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::net) struct UnwindRow {
+    /// The canonical frame address, which is the caller's stack pointer: so many bytes from the frame pointer, or else the stack pointer.
+    pub(in crate::net) is_from_frame_pointer: bool,
+    pub(in crate::net) offset: i64,
+    /// Where the caller's frame pointer is, from the canonical frame address; `None` where it is unchanged.
+    pub(in crate::net) frame_pointer: Option<i64>,
+    /// Where the return address is, from there.
+    pub(in crate::net) return_address: i64,
+}
+
+impl UnwindTable {
+    /// That of a file; `None` where it has none.
+    pub(in crate::net) fn read(file: &File) -> io::Result<Option<Self>> {
+        let mut segments = segments(file)?;
+        let Some(Segment { offset, address, size, .. }) = segments.iter().find(|segment| segment.kind == INDEX) else { return Ok(None) };
+        let index = read(file, *offset, (*size).min(LONGEST))?;
+        let bases = BaseAddresses::default().set_eh_frame_hdr(*address);
+        let frames_at = match EhFrameHdr::new(&index, LittleEndian).parse(&bases, ADDRESS_SIZE).map(|index| index.eh_frame_ptr()) {
+            Ok(Pointer::Direct(at)) => at,
+            _ => return Ok(None),
+        };
+        segments.retain(|segment| segment.kind == LOAD);
+        let Some((place, rest)) = segments.iter().find_map(|segment| {
+            let place = segment.place_of(frames_at)?;
+            Some((place, segment.size - (place - segment.offset)))
+        }) else {
+            return Ok(None);
+        };
+        let frames = read(file, place, rest.min(LONGEST))?;
+        Ok(Some(Self { segments, index, frames, bases: bases.set_eh_frame(frames_at) }))
+    }
+
+    /// How much memory it takes, bytes.
+    pub(in crate::net) fn size(&self) -> usize {
+        self.index.len() + self.frames.len()
+    }
+
+    /// The row of the instruction at a place in the file.
+    pub(in crate::net) fn row(&self, place: u64) -> Option<UnwindRow> {
+        let address = self.segments.iter().find_map(|segment| segment.address_of(place))?;
+        let index = EhFrameHdr::new(&self.index, LittleEndian).parse(&self.bases, ADDRESS_SIZE).ok()?;
+        let frames = EhFrame::new(&self.frames, LittleEndian);
+        let function = index.table()?.fde_for_address(&frames, &self.bases, address, EhFrame::cie_from_offset).ok()?;
+        let mut context = UnwindContext::new();
+        let row = function.unwind_info_for_address(&frames, &self.bases, &mut context, address).ok()?;
+        let (is_from_frame_pointer, offset) = match row.cfa() {
+            CfaRule::RegisterAndOffset { register: X86_64::RBP, offset } => (true, *offset),
+            CfaRule::RegisterAndOffset { register: X86_64::RSP, offset } => (false, *offset),
+            _ => return None,
+        };
+        let at = |register: Register| match row.register(register) {
+            Some(RegisterRule::Offset(at)) => Some(Some(at)),
+            None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => Some(None),
+            _ => None,
+        };
+        Some(UnwindRow { is_from_frame_pointer, offset, frame_pointer: at(X86_64::RBP)?, return_address: at(X86_64::RA)?? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+
+    use super::*;
+
+    /// The C library of this very process, and the places in it that may be executed.
+    fn library() -> Option<(UnwindTable, std::ops::Range<u64>)> {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let line = maps.lines().find(|line| line.contains(" r-xp ") && line.contains("/libc"))?;
+        let words: Vec<_> = line.split_whitespace().collect();
+        let number = |text: &str| u64::from_str_radix(text, 16).unwrap();
+        let (start, end) = words[0].split_once('-').unwrap();
+        let place = number(words[2]);
+        let table = UnwindTable::read(&File::open(words[5]).unwrap()).unwrap()?;
+        Some((table, place..place + number(end) - number(start)))
+    }
+
+    #[test]
+    fn functions_of_the_c_library_lead_to_their_callers() {
+        let Some((table, places)) = library() else { return };
+        let rows: Vec<_> = places.clone().step_by(64).filter_map(|place| table.row(place)).collect();
+        assert!(rows.len() as u64 > (places.end - places.start) / 128, "{} rows", rows.len());
+        // Where it has just been called, the return address is on top of the stack.
+        let entry = UnwindRow { is_from_frame_pointer: false, offset: 8, frame_pointer: None, return_address: -8 };
+        assert!(rows.contains(&entry) && rows.iter().all(|row| row.return_address == -8));
+        // Some use the frame pointer for something else.
+        assert!(rows.iter().any(|row| !row.is_from_frame_pointer && row.frame_pointer.is_some()));
+        assert_eq!(table.row(u64::MAX), None);
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_tables_do_no_harm(changes in prop::collection::vec((any::<bool>(), any::<Index>(), any::<u8>()), 1..40), places in prop::collection::vec(any::<Index>(), 8)) {
+            let Some((mut table, all)) = library() else { return Ok(()) };
+            for (is_index, at, byte) in changes {
+                let part = if is_index { &mut table.index } else { &mut table.frames };
+                let at = at.index(part.len());
+                part[at] = byte;
+            }
+            for place in places {
+                let _ = table.row(all.start + place.index((all.end - all.start) as usize) as u64);
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What threads wait for: what was seen of all their waits, and what the stacks of most show.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::analysis::{Origin, Profile, WaitReason, Waits};
+use crate::net::perf::Wait;
+use crate::sorting::CompactSort;
+
+/// The word for a wait that a file has; files of later versions may have others.
+pub(in crate::session) fn known_wait(word: &str) -> &'static str {
+    WaitReason::of_word(word).map(WaitReason::word).or(Wait::of_word(word).map(Wait::word)).unwrap_or(Wait::Other.word())
+}
+
+/// The same waits without the frames below the methods of the program, which are the same in all of them. Where there is no managed code, what is in the
+/// kernel is left out.
+pub(in crate::session) fn of_methods(waits: &Profile) -> Profile {
+    let is_managed = |origin| matches!(origin, Origin::Managed | Origin::Unknown);
+    let has_managed = waits.origins().any(is_managed);
+    waits.without(|origin| if has_managed { !is_managed(origin) } else { origin == Origin::Kernel })
+}
+
+/// The waits of a thread, whose sum is exact, with the reasons of those that are known. What else there is of a kind has no reason.
+pub(super) fn refined(all: &[(&'static str, Duration)], known: &Waits<Wait>) -> Vec<(&'static str, Duration)> {
+    let ns = |time: &Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let blocked: u64 = all.iter().map(|(_, time)| ns(time)).sum();
+    let mut of_kinds = BTreeMap::<&str, u64>::new();
+    let mut waits = BTreeMap::<&str, u64>::new();
+    for ((kind, reason), ns) in known {
+        let kind = kind.unwrap_or(Wait::Other);
+        *of_kinds.entry(kind.word()).or_default() += ns;
+        let word = reason.filter(|_| kind == Wait::Futex).map_or(kind.word(), WaitReason::word);
+        *waits.entry(word).or_default() += ns;
+    }
+    let known: u64 = waits.values().sum();
+    let left: Vec<_> = all.iter().map(|(kind, time)| (*kind, ns(time).saturating_sub(of_kinds.get(kind).copied().unwrap_or(0)))).collect();
+    let left_sum: u64 = left.iter().map(|(_, ns)| ns).sum();
+    // Each is measured in its own way: the sums of both differ by a little.
+    let share = |ns: u64, of: u64, is: u64| (u128::from(ns) * u128::from(is) / u128::from(of.max(1))) as u64;
+    let known_is = if left_sum == 0 { blocked } else { known.min(blocked) };
+    waits.values_mut().for_each(|ns| *ns = share(*ns, known, known_is));
+    for (kind, ns) in left {
+        *waits.entry(kind).or_default() += share(ns, left_sum, blocked - known_is);
+    }
+    let mut waits: Vec<_> = waits.into_iter().filter(|(_, ns)| *ns > 0).map(|(wait, ns)| (wait, Duration::from_nanos(ns))).collect();
+    waits.compact_sort_by_key(|(_, time)| Reverse(*time));
+    waits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_waits_have_reasons_and_the_sum_stays() {
+        let ms = Duration::from_millis;
+        let known = |waits: &[(Wait, Option<WaitReason>, u64)]| -> Waits<Wait> {
+            waits.iter().map(|(wait, reason, ms)| ((Some(*wait), *reason), ms * 1_000_000)).collect()
+        };
+        let all = [("futex", ms(60)), ("io", ms(40))];
+        for (waits, expected) in [
+            (known(&[]), vec![("futex", ms(60)), ("io", ms(40))]),
+            (
+                known(&[(Wait::Futex, Some(WaitReason::Lock), 30), (Wait::Futex, None, 10), (Wait::Io, Some(WaitReason::Runtime), 40)]),
+                vec![("io", ms(40)), ("futex", ms(30)), ("lock", ms(30))],
+            ),
+            // What was seen every now and then is less exact than the stacks are.
+            (known(&[(Wait::Futex, Some(WaitReason::Sleep), 80)]), vec![("sleep", ms(80)), ("io", ms(20))]),
+            (known(&[(Wait::Futex, Some(WaitReason::Idle), 150), (Wait::Io, None, 50)]), vec![("idle", ms(75)), ("io", ms(25))]),
+            // All that was seen is known, and a little of the time is not.
+            (known(&[(Wait::Futex, Some(WaitReason::Signal), 60), (Wait::Io, None, 40)]), vec![("signal", ms(60)), ("io", ms(40))]),
+        ] {
+            assert_eq!(refined(&all, &waits), expected, "{waits:?}");
+        }
+        let less = known(&[(Wait::Poll, None, 30), (Wait::Futex, Some(WaitReason::Signal), 30)]);
+        assert_eq!(refined(&[("poll", ms(50))], &less), [("poll", ms(25)), ("signal", ms(25))]);
+        assert_eq!(refined(&[], &less), []);
+    }
+
+    #[test]
+    fn words_of_files_are_those_that_are_known() {
+        for (word, known) in [("lock", "lock"), ("futex", "futex"), ("sleep", "sleep"), ("\x1b", "other"), ("", "other")] {
+            assert_eq!(known_wait(word), known);
+        }
+    }
+}
