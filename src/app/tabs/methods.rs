@@ -39,7 +39,7 @@ const ACTIONS: &[Entry] = &[
         Action::Waiting,
         &[char('w')],
         "waiting",
-        "Include or exclude waiting threads.",
+        "Show waiting threads, or CPU time again.",
         places::METHODS,
         Do(|state| state.views.sampling.toggle_waiting()),
     )

@@ -43,10 +43,8 @@ impl UnwindTable {
         let Some(Segment { offset, address, size, .. }) = segments.iter().find(|segment| segment.kind == INDEX) else { return Ok(None) };
         let index = read(file, *offset, (*size).min(LONGEST))?;
         let bases = BaseAddresses::default().set_eh_frame_hdr(*address);
-        let frames_at = match EhFrameHdr::new(&index, LittleEndian).parse(&bases, ADDRESS_SIZE).map(|index| index.eh_frame_ptr()) {
-            Ok(Pointer::Direct(at)) => at,
-            _ => return Ok(None),
-        };
+        let found = EhFrameHdr::new(&index, LittleEndian).parse(&bases, ADDRESS_SIZE).map(|index| index.eh_frame_ptr());
+        let Ok(Pointer::Direct(frames_at)) = found else { return Ok(None) };
         segments.retain(|segment| segment.kind == LOAD);
         let Some((place, rest)) = segments.iter().find_map(|segment| {
             let place = segment.place_of(frames_at)?;

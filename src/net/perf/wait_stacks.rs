@@ -13,7 +13,7 @@ use super::{CpuSample, UserStack};
 
 /// The longest time between a stack and the record of its switch, nanoseconds.
 const APART: u64 = 1_000_000;
-/// Most stacks of all threads that are taken in a second. Each costs the process a microsecond or two.
+/// Most stacks of all threads that are taken in a second. Each costs the process a few microseconds.
 const MOST: u64 = 10_000;
 /// What is kept of the stack itself, bytes: most are shorter. It takes as much of the buffer, however short it is.
 const STACK: u32 = 4 << 10;
