@@ -184,7 +184,10 @@ fn report(sampled: &SampledMethods, cpu: Option<RecordedCpuTime>, arguments: &ar
     let off_cpu = match (arguments.off_cpu, source) {
         (false, _) => None,
         (true, "cpu") => OffCpu::of_threads(&threads).map(|off_cpu| match waits {
-            Some(waits) => off_cpu.with_waits(&waits.without(|origin| is_hidden(origin, arguments)), arguments.count),
+            Some(waits) => {
+                let (busy, idle_ns) = waits.without_idle();
+                off_cpu.with_waits(&busy.without(|origin| is_hidden(origin, arguments)), idle_ns, arguments.count)
+            }
             None => off_cpu,
         }),
         (true, _) => OffCpu::of_samples(&profile),

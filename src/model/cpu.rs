@@ -11,8 +11,11 @@ use crate::sorting::CompactSort;
 pub struct CpuTime {
     /// The samples. All are of threads that ran.
     pub profile: Profile,
-    /// Where threads were blocked, in managed code as far as there is any: the time of a sample is that of a wait. `None` where the kernel does not show it.
+    /// Where threads that had work were blocked, in managed code as far as there is any: the time of a sample is that of a wait. `None` where the kernel does
+    /// not show it.
     pub waits: Option<Profile>,
+    /// How long threads were blocked that had no work.
+    pub idle: Duration,
     /// The moment up to which they were taken, nanoseconds on their clock; `None` where that is not known, of a file.
     pub now: Option<i64>,
     /// How long samples were taken.

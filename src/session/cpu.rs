@@ -25,7 +25,7 @@ use crate::net::perf::{Frequency, PerfError};
 
 pub(super) use collector::{Collector, MethodNames};
 use file::CpuFile;
-pub(super) use waits::{known_wait, of_methods};
+pub(super) use waits::{known_wait, shown};
 
 /// Methods that the runtime loads, JIT-compiled or not, and its modules: `Loader`, `Jit` and `NGen` of its provider, and of its rundown.
 const NAMES: (&str, u64) = ("Microsoft-Windows-DotNETRuntime:0x38:5", 0x38);

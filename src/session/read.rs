@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cpu::{known_wait, of_methods};
+use super::cpu::{known_wait, shown};
 use super::cpu_beside::cpu_beside;
 use super::heap_file::heap_facts;
 use super::recorded::Recorded;
@@ -87,10 +87,12 @@ pub fn read_trace(path: &Path, span: Option<Span>, mut go_on: impl FnMut(u64) ->
 fn recorded_cpu_time(cpu: RecordedCpuTime, elapsed: Duration, with_threads: bool) -> CpuTime {
     let RecordedCpuTime { profile, waits, threads, cut, broken, losses } = cpu;
     let SampleLosses { sees_kernel, lost, unreadable, throttled, missed_threads, short_threads } = losses.unwrap_or_default();
+    let (waits, idle) = shown(waits.as_ref());
     let threads = if with_threads { threads.iter().map(recorded_thread).collect() } else { Vec::new() };
     CpuTime {
         profile,
-        waits: waits.as_ref().map(of_methods),
+        waits,
+        idle,
         elapsed,
         threads,
         cut,

@@ -251,14 +251,21 @@ pub(super) fn short_name(name: &str, room: u16) -> &str {
     rest
 }
 
-/// What comes behind the first dot that parts names: not one in the arguments of a generic type, and not that of `.ctor`.
+/// How the parts of names begin that compilers add to those of functions of which they make several.
+const ADDED: [&str; 5] = ["isra.", "constprop.", "part.", "cold", "llvm."];
+
+/// What comes behind the first dot that parts names: not one in the arguments of a generic type, not that of `.ctor`, and not one in front of what a compiler
+/// added.
 fn after_first_dot(name: &str) -> Option<&str> {
     let mut depth = 0_usize;
     for (at, c) in name.char_indices() {
         match c {
             '[' | '<' | '(' => depth += 1,
             ']' | '>' | ')' => depth = depth.saturating_sub(1),
-            '.' if depth == 0 && at > 0 && !name[at + 1..].is_empty() => return Some(&name[at + 1..]),
+            '.' if depth == 0 && at > 0 && !name[at + 1..].is_empty() => {
+                let rest = &name[at + 1..];
+                return Some(rest).filter(|rest| !ADDED.iter().any(|added| rest.starts_with(added)));
+            }
             _ => {}
         }
     }
@@ -313,6 +320,7 @@ mod tests {
         assert_eq!(short_name("A.Box`1[B.C,D.E].Get", 4), "Get");
         assert_eq!(short_name("A.Box..ctor", 6), ".ctor");
         assert_eq!(short_name("A.<Main>b__0.x", 2), "x");
+        assert_eq!(short_name("finish_task_switch.isra.0", 8), "finish_task_switch.isra.0");
         for odd in ["", ".", "..", "a.", ".a", "[", "]..", "日本.語"] {
             assert!(odd.ends_with(short_name(odd, 0)), "{odd}");
         }

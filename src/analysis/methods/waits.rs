@@ -6,7 +6,7 @@ use foldhash::HashMap;
 
 use super::super::Origin;
 use super::Profile;
-use super::profile::ProfileFrame;
+use super::profile::{Cell, ProfileFrame};
 use super::tree::StackTree;
 use crate::nettrace::ThreadId;
 
@@ -106,6 +106,16 @@ impl Profile {
         found
     }
 
+    /// The same without the waits of threads that have no work, and the time of those, nanoseconds.
+    #[must_use]
+    pub fn without_idle(&self) -> (Self, u64) {
+        let mut busy = self.clone();
+        let is_idle = |cell: &Cell| matches!(self.why(cell.node, |_| None::<()>), (_, Some(WaitReason::Idle)));
+        let idle_ns = self.cells.iter().filter(|cell| is_idle(cell)).fold(0_u64, |sum, cell| sum.saturating_add(cell.count.all_ns()));
+        busy.cells.retain(|cell| !is_idle(cell));
+        (busy, idle_ns)
+    }
+
     fn why<K>(&self, node: u32, kind: impl Fn(&[&str]) -> Option<K>) -> (Option<K>, Option<WaitReason>) {
         let nodes = std::iter::successors(Some(node), |node| Some(self.parent(*node))).take_while(|node| *node != StackTree::ROOT);
         let frames = nodes.filter_map(|node| self.frame_of(node));
@@ -191,6 +201,22 @@ mod tests {
             assert_eq!(waits(&stack), Waits::from([((Some("futex"), reason), 500)]), "{methods:?}");
         }
         assert_eq!(waits(&[("App.Run", Origin::Managed)]), Waits::from([((None, Some(Runtime)), 500)]));
+    }
+
+    #[test]
+    fn threads_without_work_are_left_out() {
+        let mut samples = CpuSamples::of_waits();
+        for (thread, user, ns) in [(7, &[101, 201][..], 500), (8, &[101, 301], 20)] {
+            samples.add_time(&CpuStack { thread: ThreadId::of(thread), at: 0, kernel: &[], user, missing: None }, ns);
+        }
+        let mut symbols = Symbols::default();
+        let names = ["", "System.Threading.WaitHandle.WaitOneNoCheck", "System.Threading.TimerQueue.TimerThread", "App.Run"];
+        for address in samples.addresses() {
+            let name = names[(address / 100) as usize];
+            symbols.add_native(&NativeFunction { address, start: address, size: 1, name, image: "", origin: Origin::Managed });
+        }
+        let (busy, idle_ns) = samples.profile(&symbols).without_idle();
+        assert_eq!((busy.count(crate::analysis::SampleFilter::ALL).samples().all_ns(), idle_ns), (20, 500));
     }
 
     #[test]

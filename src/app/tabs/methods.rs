@@ -107,7 +107,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         return View { empty: look.missing(Source::Samples), ..View::new(list, cursor, "") };
     }
     let of_figures = match cpu {
-        Some(cpu) if shows_waits(look) => wait_figures(&counts, cpu),
+        Some(cpu) if shows_waits(look) => wait_figures(look, &counts, cpu),
         Some(cpu) => cpu_figures(&counts, cpu),
         None => figures(&counts),
     };
@@ -166,10 +166,13 @@ fn shows_waits(look: Look<'_>) -> bool {
     sampling.waiting && sampling.shape != Shape::Threads && look.analysis.waits().is_some()
 }
 
-fn wait_figures(counts: &Counts<'_>, cpu: &CpuTime) -> Vec<Figure> {
+fn wait_figures(look: Look<'_>, counts: &Counts<'_>, cpu: &CpuTime) -> Vec<Figure> {
     let samples = counts.samples();
     let share = |ns: u64| Percent(ns as f64 / samples.all_ns().max(1) as f64);
     let mut all = vec![Figure::new("blocked", Nanoseconds(samples.all_ns()), Role::Strong)];
+    if !cpu.idle.is_zero() && look.state.shown_thread().is_none() {
+        all.push(Figure::new("idle threads left out", Nanoseconds(u64::try_from(cpu.idle.as_nanos()).unwrap_or(u64::MAX)), Role::Text));
+    }
     let nowhere = counts.own_of(0).all_ns();
     if nowhere > 0 {
         all.push(Figure::new("of it outside managed code", share(nowhere), Role::Text));

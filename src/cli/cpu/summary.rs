@@ -58,8 +58,10 @@ pub(super) struct Document {
     pub(super) complete: bool,
     methods: Vec<Method>,
     threads: Vec<Thread>,
-    /// Where threads were blocked; none where the kernel does not show it.
+    /// Where threads that had work were blocked; none where the kernel does not show it.
     waiting_methods: Vec<WaitingMethod>,
+    /// How long others were.
+    idle_ms: f64,
     /// Waits whose stack had no room in a ring buffer.
     lost_waits: u64,
     /// Threads whose waits have no stacks (any more), because there were too many.
@@ -193,6 +195,7 @@ pub(super) fn document(process: &Process, profile: &CpuProfile, arguments: &args
         methods: found.methods.iter().map(method).collect(),
         threads,
         waiting_methods: waits.iter().map(waiting_method).collect(),
+        idle_ms: time.idle.as_secs_f64() * 1e3,
         lost_waits: time.lost_waits,
         unfollowed_threads: time.unfollowed,
     }
@@ -230,7 +233,7 @@ pub(super) fn write_text(out: &mut dyn Write, document: &Document) -> std::io::R
     }
     let mut waits = document.waiting_methods.iter().filter(|method| method.self_ms > 0.0).take(WAITS).peekable();
     if waits.peek().is_some() {
-        writeln!(out, "\n{:>9} {:>7}  WAITING METHOD", "SELF ms", "WAITS")?;
+        writeln!(out, "\n{:>9} {:>7}  WAITING METHOD (without {:.0} ms of idle threads)", "SELF ms", "WAITS", document.idle_ms)?;
     }
     for WaitingMethod { name, module, self_ms, waits, .. } in waits {
         let module = if module.is_empty() { String::new() } else { format!("  [{module}]") };
@@ -318,6 +321,7 @@ mod tests {
             waiting_methods: [("App.Wait()", 790.0), ("App.Main()", 0.0)]
                 .map(|(name, self_ms)| WaitingMethod { name: name.into(), module: "App".into(), self_ms, total_ms: 790.0, waits: 12 })
                 .into(),
+            idle_ms: 60.0,
             lost_waits: 0,
             unfollowed_threads: 0,
         };
@@ -331,7 +335,7 @@ mod tests {
             "    600.0   30.0%     900.0   45.0%  managed    App.Work()  [App]",
             "    300.0   15.0%     300.0   15.0%  native     [libcoreclr.so]",
             "",
-            "  SELF ms   WAITS  WAITING METHOD",
+            "  SELF ms   WAITS  WAITING METHOD (without 60 ms of idle threads)",
             "    790.0      12  App.Wait()  [App]",
             "",
             "   CPU ms    CPU%    THREAD  NAME             OFF CPU",

@@ -24,8 +24,10 @@ pub(super) struct OffCpu {
     reasons: Vec<Reason>,
     /// Those that waited least first; none where the runtime sampled.
     threads: Vec<Thread>,
-    /// Where threads were blocked, as the kernel saw their stacks: methods with the most time first.
+    /// Where threads that had work were blocked, as the kernel saw their stacks: methods with the most time first.
     methods: Vec<Method>,
+    /// How long others were.
+    idle_ns: u64,
 }
 
 #[derive(Debug, PartialEq, Serialize)]
@@ -82,11 +84,13 @@ impl OffCpu {
             reasons: reasons(sums, wall_ns),
             threads: of_threads,
             methods: Vec::new(),
+            idle_ns: 0,
         })
     }
 
     /// Adds where threads were blocked.
-    pub(super) fn with_waits(mut self, waits: &Profile, count: usize) -> Self {
+    pub(super) fn with_waits(mut self, waits: &Profile, idle_ns: u64, count: usize) -> Self {
+        self.idle_ns = idle_ns;
         let method = |method: MethodTime| Method {
             name: SafeText::new(&format!("{}{}", method.name, method.parameters)),
             module: SafeText::new(&method.module),
@@ -104,7 +108,7 @@ impl OffCpu {
         let found = profile.methods(SampleFilter { running: false, ..SampleFilter::ALL }, usize::MAX);
         let waits = found.methods.iter().filter(|method| method.own.all() > 0);
         let reasons = reasons(waits.map(|method| (method.name.as_str(), method.own.all_ns())), wall_ns);
-        (!profile.is_empty()).then_some(Self { source: "methods", wall_ns, reasons, threads: Vec::new(), methods: Vec::new() })
+        (!profile.is_empty()).then_some(Self { source: "methods", wall_ns, reasons, threads: Vec::new(), methods: Vec::new(), idle_ns: 0 })
     }
 
     pub(super) fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -118,7 +122,8 @@ impl OffCpu {
             writeln!(out, "{percent:>6.1}% {:>9}  {reason}", Nanoseconds(*ns).to_string())?;
         }
         if !self.methods.is_empty() {
-            writeln!(out, "\n{:>9} {:>9} {:>9}  WAITING METHOD", "SELF", "TOTAL", "WAITS")?;
+            let idle = Nanoseconds(self.idle_ns);
+            writeln!(out, "\n{:>9} {:>9} {:>9}  WAITING METHOD (without {idle} of idle threads)", "SELF", "TOTAL", "WAITS")?;
         }
         for Method { name, module, self_ns, total_ns, waits } in &self.methods {
             let module = if module.is_empty() { String::new() } else { format!("  [{module}]") };

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::file::{CpuFile, monotonic_ns};
-use super::waits::{of_methods, refined};
+use super::waits::{refined, shown};
 use crate::analysis::{CpuSamples, CpuStack, MissingFrames, NativeFunction, Origin, Profile, Symbols, ThreadId};
 use crate::clr::payload::SampleLosses;
 use crate::model::{CpuThread, CpuTime};
@@ -141,11 +141,13 @@ impl Collector {
         let collected = self.lock();
         let Collected { samples, waits, loss, began, taken, sees_kernel, .. } = &*collected;
         let waits = waits.profile(&symbols);
+        let (busy, idle) = shown(Some(&waits).filter(|waits| !waits.is_empty()));
         let since = |moment: i64| Duration::from_nanos(u64::try_from(taken - moment).unwrap_or(0));
         let (cut, broken) = samples.missing();
         CpuTime {
             profile: samples.profile(&symbols),
-            waits: (!waits.is_empty()).then(|| of_methods(&waits)),
+            waits: busy,
+            idle,
             now: Some(*taken),
             elapsed: since(*began),
             recent: if self.over.load(Ordering::Relaxed) { Duration::ZERO } else { since(samples.recent_since().unwrap_or(*taken)) },

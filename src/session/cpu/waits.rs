@@ -13,9 +13,15 @@ pub(in crate::session) fn known_wait(word: &str) -> &'static str {
     WaitReason::of_word(word).map(WaitReason::word).or(Wait::of_word(word).map(Wait::word)).unwrap_or(Wait::Other.word())
 }
 
+/// The waits of threads that had work, by method, and how long others were blocked; `None` where nothing is known of waits.
+pub(in crate::session) fn shown(waits: Option<&Profile>) -> (Option<Profile>, Duration) {
+    let (busy, idle_ns) = waits.map(|waits| of_methods(waits).without_idle()).unzip();
+    (busy, Duration::from_nanos(idle_ns.unwrap_or(0)))
+}
+
 /// The same waits without the frames below the methods of the program, which are the same in all of them. Where there is no managed code, what is in the
 /// kernel is left out.
-pub(in crate::session) fn of_methods(waits: &Profile) -> Profile {
+fn of_methods(waits: &Profile) -> Profile {
     let is_managed = |origin| matches!(origin, Origin::Managed | Origin::Unknown);
     let has_managed = waits.origins().any(is_managed);
     waits.without(|origin| if has_managed { !is_managed(origin) } else { origin == Origin::Kernel })
