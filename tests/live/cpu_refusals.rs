@@ -130,6 +130,18 @@ fn a_process_of_another_user_is_sampled_by_root_alone() {
         }
         assert_eq!((owner, output.code), (65533, 0), "{runtime}: {}", output.stderr);
         assert_eq!(output.json()["methods"][0]["name"], "Known.Burn(int)", "{runtime}: {}", output.stdout);
+        // And its own user does, with less to be seen.
+        let own = Invocation::of(SECOND_USER[0], [&SECOND_USER[1..], &[DN_TOP, "cpu", &pid, "--duration", "1s", "--json"]].concat()).run();
+        if own.stderr.contains("perf events") && own.code == 4 {
+            return runtimes::skip(&own.stderr);
+        }
+        assert_eq!(own.code, 0, "{runtime}: {}", own.stderr);
+        let profile = own.json();
+        assert_eq!((&profile["methods"][0]["name"], &profile["lost_samples"]), (&json!("Known.Burn(int)"), &json!(0)), "{runtime}");
+        if profile["kernel_visible"] == false {
+            let waits = (&profile["waiting_methods"], &profile["lost_waits"], &profile["unfollowed_threads"]);
+            assert_eq!(waits, (&json!([]), &json!(0), &json!(0)), "{runtime}");
+        }
         assert!(program.is_alive() && program.answers(), "{runtime}");
     });
 }
