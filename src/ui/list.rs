@@ -121,6 +121,7 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
             match column.fit {
                 Fit::Name => name(canvas, x, y, room, &text, style, &marks),
                 Fit::Left => _ = canvas.filtered(x, y, room, &text, style, &marks),
+                Fit::Parts => _ = canvas.filtered(x, y, room, first_parts(&text, room), style, &marks),
                 Fit::Right | Fit::Id => {
                     let blank = room.saturating_sub(width(&text));
                     canvas.filtered(x + blank, y, room - blank, &text, style, &marks);
@@ -129,7 +130,7 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
         }
         Cell::Unknown => match column.fit {
             Fit::Right | Fit::Id => canvas.right(x, y, room, theme.glyphs.none, theme.dim),
-            Fit::Left | Fit::Name => _ = canvas.text(x, y, room, theme.glyphs.none, theme.dim),
+            Fit::Left | Fit::Name | Fit::Parts => _ = canvas.text(x, y, room, theme.glyphs.none, theme.dim),
         },
         Cell::Signed(signs, word, role) => {
             let mut used = 0;
@@ -167,7 +168,7 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
             let name = key.name(theme.glyphs.ascii);
             match column.fit {
                 Fit::Right | Fit::Id => canvas.right(x, y, room, &name, theme.key),
-                Fit::Left | Fit::Name => _ = canvas.text(x, y, room, &name, theme.key),
+                Fit::Left | Fit::Name | Fit::Parts => _ = canvas.text(x, y, room, &name, theme.key),
             }
         }
         Cell::Masked => _ = canvas.text(x, y, room, theme.glyphs.mask, theme.dim),
@@ -251,6 +252,17 @@ pub(super) fn short_name(name: &str, room: u16) -> &str {
     rest
 }
 
+/// The parts of a text that there is room for, and at least the first.
+fn first_parts(text: &str, room: u16) -> &str {
+    let mut rest = text;
+    while width(rest) > room
+        && let Some((shorter, _)) = rest.rsplit_once(", ")
+    {
+        rest = shorter;
+    }
+    rest
+}
+
 /// How the parts of names begin that compilers add to those of functions of which they make several.
 const ADDED: [&str; 5] = ["isra.", "constprop.", "part.", "cold", "llvm."];
 
@@ -301,6 +313,14 @@ mod tests {
         assert_eq!(shown(&[99.0, 100.0]), [0.0, 5.0]);
         assert_eq!(shown(&[0.0, 5.0, 10.0]), [0.0, 50.0, 100.0]);
         assert_eq!(shown(&[50.0, 100.0]), [0.0, 100.0]);
+    }
+
+    #[test]
+    fn parts_are_left_out_from_the_end() {
+        for (room, shown) in [(20, "a 9 %, bb 1 %, c 1 %"), (19, "a 9 %, bb 1 %"), (12, "a 9 %"), (3, "a 9 %"), (0, "a 9 %")] {
+            assert_eq!(first_parts("a 9 %, bb 1 %, c 1 %", room), shown, "{room}");
+        }
+        assert_eq!(first_parts("", 0), "");
     }
 
     #[test]

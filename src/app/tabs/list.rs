@@ -22,6 +22,8 @@ pub enum Fit {
     Id,
     /// From the left, without its first namespaces: names of types and methods.
     Name,
+    /// From the left, without its last parts: parts with commas in between, the most important first.
+    Parts,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

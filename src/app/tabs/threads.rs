@@ -208,7 +208,7 @@ pub(super) fn threads<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a,
         .shrinking_to(10)
         .column_if(!cpu.recent.is_zero(), "NOW%", 6, Fit::Right, move |row| core_share(row.samples.recent_ns, cpu.recent, Role::Events))
         .column("CPU%", 6, Fit::Right, move |row| core_share(of(row), cpu.elapsed, Role::Text))
-        .column("OFF CPU", 0, Fit::Left, |row| {
+        .column("OFF CPU", 0, Fit::Parts, |row| {
             let parts = row.cpu.map(CpuThread::off_cpu).unwrap_or_default();
             let words = parts.iter().map(|(wait, share)| format!("{wait} {}", Percent(*share)));
             Cell::new(words.collect::<Vec<_>>().join(", "), Role::Dim)
