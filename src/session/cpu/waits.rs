@@ -34,9 +34,14 @@ pub(super) fn refined(all: &[(&'static str, Duration)], known: &Waits<Wait>) -> 
     let mut of_kinds = BTreeMap::<&str, u64>::new();
     let mut waits = BTreeMap::<&str, u64>::new();
     for ((kind, reason), ns) in known {
-        let kind = kind.unwrap_or(Wait::Other);
+        let (kind, word) = match (kind, reason) {
+            (Some(Wait::Futex), Some(reason)) => (Wait::Futex, reason.word()),
+            (Some(kind), _) => (*kind, kind.word()),
+            // Without the names of the kernel's functions, methods that wait in no other way are known all the same.
+            (None, Some(reason)) if *reason != WaitReason::Runtime => (Wait::Futex, reason.word()),
+            (None, _) => continue,
+        };
         *of_kinds.entry(kind.word()).or_default() += ns;
-        let word = reason.filter(|_| kind == Wait::Futex).map_or(kind.word(), WaitReason::word);
         *waits.entry(word).or_default() += ns;
     }
     let known: u64 = waits.values().sum();
@@ -79,6 +84,8 @@ mod tests {
         ] {
             assert_eq!(refined(&all, &waits), expected, "{waits:?}");
         }
+        let unnamed = Waits::from([((None, Some(WaitReason::Lock)), 30_000_000), ((None, Some(WaitReason::Runtime)), 70_000_000)]);
+        assert_eq!(refined(&all, &unnamed), [("io", ms(40)), ("futex", ms(30)), ("lock", ms(30))]);
         let less = known(&[(Wait::Poll, None, 30), (Wait::Futex, Some(WaitReason::Signal), 30)]);
         assert_eq!(refined(&[("poll", ms(50))], &less), [("poll", ms(25)), ("signal", ms(25))]);
         assert_eq!(refined(&[], &less), []);
