@@ -9,7 +9,7 @@ use foldhash::HashMap;
 
 use super::demangle::readable;
 use super::kernel::KernelFunctions;
-use super::unwind::Unwinder;
+pub use super::unwind::Unwinder;
 use super::{CodeChain, CodeFunction, CodeKind, CpuSample};
 use crate::model::ProcessKey;
 use crate::net::client::Client;
@@ -30,7 +30,6 @@ pub struct NativeCode {
     key: ProcessKey,
     map: Arc<CodeMap>,
     read_at: Instant,
-    unwinder: Unwinder,
 }
 
 /// The functions of its files and of the kernel. Files are read for them: that takes far longer than to look at the mappings.
@@ -53,7 +52,7 @@ impl Client {
     /// The code of the process; `None` where /proc does not show it.
     pub fn native_code(&self) -> Option<NativeCode> {
         let (proc, key) = (self.shared_proc()?, self.endpoint().key);
-        let mut code = NativeCode { proc, key, map: Arc::default(), read_at: Instant::now(), unwinder: Unwinder::default() };
+        let mut code = NativeCode { proc, key, map: Arc::default(), read_at: Instant::now() };
         code.refresh();
         Some(code)
     }
@@ -65,7 +64,7 @@ impl NativeCode {
     pub(crate) fn of_nothing() -> Self {
         let proc = Arc::new(Proc::open(Path::new("/proc")).unwrap());
         let key = ProcessKey { pid: 0, started: 0 };
-        Self { proc, key, map: Arc::default(), read_at: Instant::now(), unwinder: Unwinder::default() }
+        Self { proc, key, map: Arc::default(), read_at: Instant::now() }
     }
 }
 
@@ -79,6 +78,11 @@ impl NativeCode {
     pub fn functions(&self) -> NativeFunctions {
         let (proc, key) = (Arc::clone(&self.proc), self.key);
         NativeFunctions { proc, key, files: HashMap::default(), names_left: MOST_NAMES, kernel: None }
+    }
+
+    /// What walks the stacks that are kept with samples.
+    pub fn unwinder(&self) -> Unwinder {
+        Unwinder::new(Arc::clone(&self.proc), self.key)
     }
 
     /// Whether the process has code that it wrote itself.
@@ -96,13 +100,12 @@ impl NativeCode {
         }
     }
 
-    /// The frames of the program in a sample.
-    pub fn chain_of<'a>(&'a mut self, sample: &CpuSample<'a>) -> CodeChain<'a> {
+    /// The frames of the program in a sample: by its frame pointers, or those of its stack where that leads further.
+    pub fn chain_of<'a>(&'a mut self, sample: &CpuSample<'a>, unwinder: &'a mut Unwinder) -> CodeChain<'a> {
         let chain = self.chain(sample.user);
         let Some(stack) = sample.stack.filter(|_| chain.broken) else { return chain };
-        let Self { proc, key, map, unwinder, .. } = self;
         let is_native = |mapping: &&CodeMapping| kind(mapping) == CodeKind::Image;
-        let unwound = map.chain(unwinder.unwind((proc, *key), &stack, |address| map.find(address).filter(is_native)));
+        let unwound = self.map.chain(unwinder.unwind(&stack, |address| self.map.find(address).filter(is_native)));
         if unwound.frames.len() > chain.frames.len() { unwound } else { chain }
     }
 

@@ -26,7 +26,7 @@ mod wait;
 #[cfg(unix)]
 mod wait_stacks;
 
-pub use code::{NativeCode, NativeFunctions};
+pub use code::{NativeCode, NativeFunctions, Unwinder};
 pub use error::PerfError;
 pub use frequency::{Frequency, FrequencyError};
 pub use function::{CodeChain, CodeFunction, CodeKind};

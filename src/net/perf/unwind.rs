@@ -3,6 +3,9 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
 
 use foldhash::HashMap;
 
@@ -15,26 +18,28 @@ use crate::net::proc::{CodeMapping, Proc};
 const MOST: usize = 127;
 /// What the tables of all files may take, bytes; those of further files are not read.
 const MOST_TABLES: usize = 128 << 20;
-/// Rows that are remembered.
-const MOST_ROWS: usize = 1 << 16;
+/// Rows of a file that are remembered: there are few places in which threads wait.
+const MOST_ROWS: usize = 1 << 12;
 
-/// What is known of the code of one process. A copy begins anew.
-#[derive(Debug, Default)]
-pub(super) struct Unwinder {
+/// Walks the stacks of one process.
+///
+/// Files are read by a thread of its own, which ends with this: until the table of a file is there, its code is taken to keep the frame pointer.
+#[derive(Debug)]
+pub struct Unwinder {
+    wanted: Sender<Vec<u8>>,
+    read: Receiver<(Vec<u8>, UnwindTable)>,
     /// By path.
-    files: HashMap<Vec<u8>, usize>,
-    tables: Vec<Option<UnwindTable>>,
-    /// What the tables take, bytes.
-    size: usize,
-    /// By table and place in the file: there are few in which threads wait.
-    rows: HashMap<(usize, u64), Option<UnwindRow>>,
+    files: HashMap<Vec<u8>, FileRows>,
     frames: Vec<u64>,
 }
 
-impl Clone for Unwinder {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
+/// What is known of the code of a file.
+#[derive(Debug, Default)]
+struct FileRows {
+    /// `None` until it is read, and where the file has none.
+    table: Option<UnwindTable>,
+    /// By place in the file.
+    rows: HashMap<u64, Option<UnwindRow>>,
 }
 
 /// The registers of a function.
@@ -46,20 +51,25 @@ struct Registers {
 }
 
 impl Unwinder {
+    pub(super) fn new(proc: Arc<Proc>, key: ProcessKey) -> Self {
+        let ((wanted, paths), (tables, read)) = (channel(), channel());
+        // Where it cannot be started there are no tables.
+        let _ = thread::Builder::new().name("unwind-tables".to_owned()).spawn(move || read_tables(&proc, key, paths, &tables));
+        Self { wanted, read, files: HashMap::default(), frames: Vec::new() }
+    }
+
     /// The frames of a stack, innermost first. `find` gives the file of an address, if it is one of native code.
-    pub(super) fn unwind<'a>(
-        &mut self,
-        (proc, key): (&Proc, ProcessKey),
-        stack: &UserStack<'_>,
-        find: impl Fn(u64) -> Option<&'a CodeMapping>,
-    ) -> &[u64] {
+    pub(super) fn unwind<'a>(&mut self, stack: &UserStack<'_>, find: impl Fn(u64) -> Option<&'a CodeMapping>) -> &[u64] {
+        for (path, table) in self.read.try_iter() {
+            self.files.entry(path).or_default().table = Some(table);
+        }
         self.frames.clear();
         let mut registers = Registers { instruction: stack.instruction_pointer, stack: stack.stack_pointer, frame: stack.frame_pointer };
         while self.frames.len() < MOST {
             self.frames.push(registers.instruction);
             // A return address may be that of the function behind.
             let within = registers.instruction - u64::from(self.frames.len() > 1);
-            let row = find(within).and_then(|mapping| self.row(proc, key, mapping, within));
+            let row = find(within).and_then(|mapping| self.row(mapping, within));
             match step(stack, registers, row) {
                 Some(caller) if caller.instruction > 0 => registers = caller,
                 _ => break,
@@ -68,24 +78,36 @@ impl Unwinder {
         &self.frames
     }
 
-    fn row(&mut self, proc: &Proc, key: ProcessKey, mapping: &CodeMapping, address: u64) -> Option<UnwindRow> {
-        let table = match self.files.get(&mapping.path) {
-            Some(table) => *table,
-            None => {
-                let open = || proc.mapped_file(key.pid, Path::new(std::ffi::OsStr::from_bytes(&mapping.path)));
-                let is_readable = self.size < MOST_TABLES && !mapping.is_deleted && mapping.path.starts_with(b"/");
-                let table = is_readable.then(|| open().and_then(|file| UnwindTable::read(&file)).ok().flatten()).flatten();
-                self.size += table.as_ref().map_or(0, UnwindTable::size);
-                self.tables.push(table);
-                self.files.insert(mapping.path.clone(), self.tables.len() - 1);
-                self.tables.len() - 1
-            }
-        };
-        let place = (address - mapping.range.start).saturating_add(mapping.file_offset);
-        if self.rows.len() >= MOST_ROWS {
-            self.rows.clear();
+    fn row(&mut self, mapping: &CodeMapping, address: u64) -> Option<UnwindRow> {
+        // Another file may have its path by now, with other functions.
+        if mapping.is_deleted || !mapping.path.starts_with(b"/") {
+            return None;
         }
-        *self.rows.entry((table, place)).or_insert_with(|| self.tables[table].as_ref()?.row(place))
+        let Some(FileRows { table, rows }) = self.files.get_mut(&mapping.path) else {
+            self.files.insert(mapping.path.clone(), FileRows::default());
+            // It has ended where it could not be started, or has read enough.
+            let _ = self.wanted.send(mapping.path.clone());
+            return None;
+        };
+        let table = table.as_ref()?;
+        let place = (address - mapping.range.start).saturating_add(mapping.file_offset);
+        if rows.len() >= MOST_ROWS {
+            rows.clear();
+        }
+        *rows.entry(place).or_insert_with(|| table.row(place))
+    }
+}
+
+/// Reads the tables of files until no one wants them.
+fn read_tables(proc: &Proc, key: ProcessKey, paths: Receiver<Vec<u8>>, tables: &Sender<(Vec<u8>, UnwindTable)>) {
+    let mut size = 0;
+    for path in paths {
+        let file = proc.mapped_file(key.pid, Path::new(std::ffi::OsStr::from_bytes(&path)));
+        let Ok(Some(table)) = file.and_then(|file| UnwindTable::read(&file)) else { continue };
+        size += table.size();
+        if size > MOST_TABLES || tables.send((path, table)).is_err() {
+            return;
+        }
     }
 }
 
@@ -147,15 +169,14 @@ mod tests {
 
     #[test]
     fn a_stack_that_leads_nowhere_ends() {
-        let proc = Proc::open(Path::new("/proc")).unwrap();
-        let key = ProcessKey { pid: 0, started: 0 };
+        let proc = Arc::new(Proc::open(Path::new("/proc")).unwrap());
+        let mut unwinder = Unwinder::new(proc, ProcessKey { pid: 0, started: 0 });
         // Each frame leads to the next one, without an end.
         let words: Vec<u64> = (0..1000_u64).flat_map(|frame| [1000 + (frame + 1) * 16, 5]).collect();
         let (bytes, frame_pointer) = stack(&words, 1000);
         let endless = UserStack { instruction_pointer: 7, stack_pointer: 1000, frame_pointer, bytes: &bytes };
-        let mut unwinder = Unwinder::default();
-        assert_eq!(unwinder.unwind((&proc, key), &endless, |_| None).len(), MOST);
+        assert_eq!(unwinder.unwind(&endless, |_| None).len(), MOST);
         let empty = UserStack { bytes: &[], ..endless };
-        assert_eq!(unwinder.unwind((&proc, key), &empty, |_| None), [7]);
+        assert_eq!(unwinder.unwind(&empty, |_| None), [7]);
     }
 }

@@ -12,6 +12,10 @@ pub struct NativeCode;
 #[derive(Debug)]
 pub struct NativeFunctions;
 
+/// No stack is kept with a sample.
+#[derive(Debug)]
+pub struct Unwinder;
+
 impl Client {
     /// The code of the process, of which nothing is known.
     pub fn native_code(&self) -> Option<NativeCode> {
@@ -36,6 +40,11 @@ impl NativeCode {
         NativeFunctions
     }
 
+    /// There are no stacks to walk.
+    pub fn unwinder(&self) -> Unwinder {
+        Unwinder
+    }
+
     /// None of it is generated.
     pub fn has_generated(&self) -> bool {
         false
@@ -45,7 +54,7 @@ impl NativeCode {
     pub fn refresh(&mut self) {}
 
     /// None of it is known to be code.
-    pub fn chain_of<'a>(&'a mut self, _: &CpuSample<'a>) -> CodeChain<'a> {
+    pub fn chain_of<'a>(&'a mut self, _: &CpuSample<'a>, _: &'a mut Unwinder) -> CodeChain<'a> {
         CodeChain { frames: &[], broken: true }
     }
 }

@@ -11,7 +11,7 @@ use super::waits::{refined, shown};
 use crate::analysis::{CpuSamples, CpuStack, MissingFrames, NativeFunction, Origin, Profile, Symbols, ThreadId};
 use crate::clr::payload::SampleLosses;
 use crate::model::{CpuThread, CpuTime};
-use crate::net::perf::{self, CodeFunction, CodeKind, CpuSample, CpuSampler, NativeCode, NativeFunctions, SampleLoss, Wait};
+use crate::net::perf::{self, CodeFunction, CodeKind, CpuSample, CpuSampler, NativeCode, NativeFunctions, SampleLoss, Unwinder, Wait};
 
 /// The time between two looks at the ring buffers. They have room for many times that.
 const PACE: Duration = Duration::from_millis(10);
@@ -35,6 +35,7 @@ struct Collected {
     /// Samples of threads that were blocked.
     waits: CpuSamples,
     code: NativeCode,
+    unwinder: Unwinder,
     file: Option<CpuFile>,
     threads: Vec<CpuThread>,
     loss: SampleLoss,
@@ -63,6 +64,7 @@ impl Collector {
         let collected = Collected {
             samples: CpuSamples::new(period_ns),
             waits: CpuSamples::of_waits(),
+            unwinder: code.unwinder(),
             code,
             file,
             threads: Vec::new(),
@@ -106,10 +108,10 @@ impl Collector {
 
     /// Takes in what `drain` hands over.
     fn take(&self, drain: impl FnOnce(&mut dyn FnMut(&CpuSample<'_>))) {
-        let Collected { samples, waits, code, file, taken, began: first, .. } = &mut *self.lock();
+        let Collected { samples, waits, code, unwinder, file, taken, began: first, .. } = &mut *self.lock();
         let began = monotonic_ns();
         drain(&mut |sample| {
-            let chain = code.chain_of(sample);
+            let chain = code.chain_of(sample, unwinder);
             let missing = if sample.cut { Some(MissingFrames::Cut) } else { chain.broken.then_some(MissingFrames::Broken) };
             let stack = CpuStack {
                 thread: ThreadId::of(sample.thread),
