@@ -263,8 +263,14 @@ fn first_parts(text: &str, room: u16) -> &str {
     rest
 }
 
-/// How the parts of names begin that compilers add to those of functions of which they make several.
-const ADDED: [&str; 5] = ["isra.", "constprop.", "part.", "cold", "llvm."];
+/// What compilers add to names of functions of which they make several: `.cold`, `.isra.0`.
+const ADDED: [&str; 5] = ["isra", "constprop", "part", "cold", "llvm"];
+
+fn is_added(part: &str) -> bool {
+    let mut words = part.split('.');
+    words.next().is_some_and(|first| ADDED.contains(&first))
+        && words.next().is_none_or(|next| next.starts_with(|c: char| c.is_ascii_digit()))
+}
 
 /// What comes behind the first dot that parts names: not one in the arguments of a generic type, not that of `.ctor`, and not one in front of what a compiler
 /// added.
@@ -276,7 +282,7 @@ fn after_first_dot(name: &str) -> Option<&str> {
             ']' | '>' | ')' => depth = depth.saturating_sub(1),
             '.' if depth == 0 && at > 0 && !name[at + 1..].is_empty() => {
                 let rest = &name[at + 1..];
-                return Some(rest).filter(|rest| !ADDED.iter().any(|added| rest.starts_with(added)));
+                return Some(rest).filter(|rest| !is_added(rest));
             }
             _ => {}
         }
@@ -340,7 +346,12 @@ mod tests {
         assert_eq!(short_name("A.Box`1[B.C,D.E].Get", 4), "Get");
         assert_eq!(short_name("A.Box..ctor", 6), ".ctor");
         assert_eq!(short_name("A.<Main>b__0.x", 2), "x");
-        assert_eq!(short_name("finish_task_switch.isra.0", 8), "finish_task_switch.isra.0");
+        for whole in ["finish_task_switch.isra.0", "do_sys_poll.part.0.constprop.1", "schedule.cold", "foo.llvm.1234567"] {
+            assert_eq!(short_name(whole, 8), whole);
+        }
+        for (name, short) in [("Freezer.coldStart", "coldStart"), ("shop.part.Price", "part.Price")] {
+            assert_eq!(short_name(name, 10), short);
+        }
         for odd in ["", ".", "..", "a.", ".a", "[", "]..", "日本.語"] {
             assert!(odd.ends_with(short_name(odd, 0)), "{odd}");
         }

@@ -109,10 +109,10 @@ impl Profile {
     /// The same without the waits of threads that have no work, and the time of those, nanoseconds.
     #[must_use]
     pub fn without_idle(&self) -> (Self, u64) {
-        let mut busy = self.clone();
         let is_idle = |cell: &Cell| matches!(self.why(cell.node, |_| None::<()>), (_, Some(WaitReason::Idle)));
-        let idle_ns = self.cells.iter().filter(|cell| is_idle(cell)).fold(0_u64, |sum, cell| sum.saturating_add(cell.count.all_ns()));
-        busy.cells.retain(|cell| !is_idle(cell));
+        let mut busy = self.clone();
+        let idle = busy.cells.extract_if(.., |cell| is_idle(cell));
+        let idle_ns = idle.fold(0_u64, |sum, cell| sum.saturating_add(cell.count.all_ns()));
         (busy, idle_ns)
     }
 

@@ -1,22 +1,22 @@
 //! Where threads spend their time: methods as a list, a call tree or a flame graph, of all threads or of one.
 
-use super::registry::{Descriptor, Recorded, Shows};
-use crate::app::pane::RowKind;
-use crate::app::state::State;
-use std::time::Duration;
+mod figures;
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
 use super::look::Look;
+use super::registry::{Descriptor, Recorded, Shows};
 use super::threads::{ESTIMATED, core_share, may_be_waiting, threads, times};
-use super::view::{Figure, Head, Line, Role, Side, View};
+use super::view::{Head, Line, Role, Side, View};
 use crate::analysis::{Counts, MethodCount, Origin, ProfileFrame, SampleCount};
 use crate::app::action::{Action, BACKSPACE, Context, ENTER, Entry, Run::Do, Status, char, details, places, ready_if};
 use crate::app::call_tree::{TreeRow, short_label, short_name};
+use crate::app::pane::RowKind;
 use crate::app::sampling::{Sampling, Shape};
+use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::diagnosis::Source;
-use crate::model::{Count, CpuTime, Nanoseconds, NoCpuTime, Percent};
+use crate::model::{CpuTime, Nanoseconds, NoCpuTime, Percent};
 
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["Methods", "Methods", "Mth"],
@@ -107,9 +107,9 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         return View { empty: look.missing(Source::Samples), ..View::new(list, cursor, "") };
     }
     let of_figures = match cpu {
-        Some(cpu) if shows_waits(look) => wait_figures(look, &counts, cpu),
-        Some(cpu) => cpu_figures(&counts, cpu),
-        None => figures(&counts),
+        Some(cpu) if shows_waits(look) => figures::of_waits(look, &counts, cpu),
+        Some(cpu) => figures::of_cpu(&counts, cpu),
+        None => figures::of_thread_time(&counts),
     };
     let mut head = vec![Head::Figures(of_figures), Head::Text(what(look, &counts))];
     if let Some(NoCpuTime { why, remedy }) = &look.tracked.value.no_cpu {
@@ -164,97 +164,6 @@ fn cpu(look: Look<'_>) -> Option<&CpuTime> {
 fn shows_waits(look: Look<'_>) -> bool {
     let sampling = &look.state.views.sampling;
     sampling.waiting && sampling.shape != Shape::Threads && look.analysis.waits().is_some()
-}
-
-fn wait_figures(look: Look<'_>, counts: &Counts<'_>, cpu: &CpuTime) -> Vec<Figure> {
-    let samples = counts.samples();
-    let share = |ns: u64| Percent(ns as f64 / samples.all_ns().max(1) as f64);
-    let mut all = vec![Figure::new("blocked", Nanoseconds(samples.all_ns()), Role::Strong)];
-    if !cpu.idle.is_zero() && look.state.shown_thread().is_none() {
-        all.push(Figure::new("idle threads left out", Nanoseconds(u64::try_from(cpu.idle.as_nanos()).unwrap_or(u64::MAX)), Role::Text));
-    }
-    let nowhere = counts.own_of(0).all_ns();
-    if nowhere > 0 {
-        all.push(Figure::new("of it outside managed code", share(nowhere), Role::Text));
-    }
-    if counts.unresolved() > 0 {
-        all.push(Figure::new("waits unresolved", Count(counts.unresolved()), Role::Warning));
-    }
-    if cpu.lost_waits > 0 {
-        all.push(Figure::new("stacks lost", Count(cpu.lost_waits), Role::Warning));
-    }
-    if cpu.unfollowed > 0 {
-        all.push(Figure::new("threads not followed", Count(cpu.unfollowed), Role::Warning));
-    }
-    all.push(Figure::new("waits", Count(samples.all()), Role::Text));
-    all.push(Figure::new("threads", counts.threads().len(), Role::Text));
-    all
-}
-
-/// A share of one core.
-fn of_core(ns: u64, time: Duration) -> String {
-    core_share(ns, time, Role::Text).into_text()
-}
-
-fn cpu_figures(counts: &Counts<'_>, cpu: &CpuTime) -> Vec<Figure> {
-    let samples = counts.samples();
-    let mut all = vec![Figure::new("CPU", Nanoseconds(samples.all_ns()), Role::Strong)];
-    if !cpu.recent.is_zero() {
-        all.push(Figure::new("now", format!("{} % of a core", of_core(samples.recent_ns, cpu.recent)), Role::Strong));
-    }
-    if cpu.lost > 0 {
-        all.push(Figure::new("samples lost", Count(cpu.lost), Role::Warning));
-    }
-    if cpu.missed_threads > 0 {
-        all.push(Figure::new("threads not sampled", Count(cpu.missed_threads), Role::Warning));
-    }
-    if cpu.short_threads > 0 {
-        all.push(Figure::new("short threads not sampled", Count(cpu.short_threads), Role::Warning));
-    }
-    all.push(Figure::new("average", format!("{} %", of_core(samples.all_ns(), cpu.elapsed)), Role::Text));
-    for (label, origin) in [("GC", Origin::Gc), ("JIT", Origin::Jit)] {
-        let ns = counts.within(origin, |_| false).all_ns();
-        if ns > 0 {
-            all.push(Figure::new(label, Percent(ns as f64 / samples.all_ns().max(1) as f64), role(origin)));
-        }
-    }
-    if counts.unresolved() > 0 {
-        all.push(Figure::new("unresolved", Percent(counts.unresolved() as f64 / samples.all().max(1) as f64), Role::Warning));
-    }
-    if cpu.broken * 20 > samples.all() {
-        all.push(Figure::new("broken stacks", Percent(cpu.broken as f64 / samples.all().max(1) as f64), Role::Warning));
-    }
-    if cpu.cut > 0 {
-        all.push(Figure::new("stacks cut off", Percent(cpu.cut as f64 / samples.all().max(1) as f64), Role::Warning));
-    }
-    all.push(Figure::new("samples", Count(samples.all()), Role::Text));
-    all.push(Figure::new("threads", counts.threads().len(), Role::Text));
-    all
-}
-
-fn figures(counts: &Counts<'_>) -> Vec<Figure> {
-    let (samples, profile) = (counts.samples(), counts.profile());
-    let share = |part: u64, all: u64| Percent(part as f64 / all.max(1) as f64);
-    let mut all = vec![Figure::new("samples", Count(samples.all()), Role::Strong)];
-    if counts.tell_waiting() {
-        all.push(Figure::new(
-            if profile.is_weighed { "running" } else { "may be waiting" },
-            share(samples.running_ns, samples.all_ns()),
-            Role::Strong,
-        ));
-        all.push(Figure::new("waiting", share(samples.waiting_ns, samples.all_ns()), Role::Text));
-    }
-    if counts.unresolved() > 0 {
-        all.push(Figure::new("unresolved", share(counts.unresolved(), samples.all()), Role::Warning));
-    }
-    if counts.cut().all() > 0 {
-        all.push(Figure::new("cut at 100 frames", share(counts.cut().all_ns(), samples.all_ns()), Role::Warning));
-    }
-    all.push(Figure::new("threads", counts.threads().len(), Role::Text));
-    if let Some(interval) = profile.interval_ns {
-        all.push(Figure::new("interval", Nanoseconds(interval), Role::Text));
-    }
-    all
 }
 
 /// The thread that was chosen, and what the numbers are of.

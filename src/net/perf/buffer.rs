@@ -15,6 +15,11 @@ pub(super) fn lockable(mlock_kb: u64, processors: u64, locked_limit: Option<u64>
     locked_limit.map_or(MOST, |more| limit.saturating_add(more)).min(MOST)
 }
 
+/// Whether so much is all that is ever taken: more of it is no use.
+pub(super) fn is_ample(lockable: u64) -> bool {
+    lockable >= MOST
+}
+
 /// Bytes for the ring buffer of each thread, where so much may be locked. Half is kept for threads that come later.
 pub(super) fn bytes_for_each(lockable: u64, threads: usize) -> usize {
     // Each has a page of control data besides.
@@ -36,6 +41,7 @@ mod tests {
             assert!(bytes.is_power_of_two() && (bytes + page_size()) * threads as u64 <= lockable, "{threads}: {bytes}");
         }
         assert_eq!((bytes_for_each(lockable, 0), bytes_for_each(lockable, 5000)), (128 << 10, 8 << 10));
+        assert!(!is_ample(lockable) && is_ample(super::lockable(u64::MAX, 1, None)));
         assert_eq!(super::lockable(u64::MAX, 2, None), MOST);
         assert_eq!(super::lockable(u64::MAX, 2, Some(u64::MAX)), MOST);
     }

@@ -20,6 +20,8 @@ mod sample;
 #[cfg_attr(windows, path = "../windows/perf_sampler.rs")]
 mod sampler;
 #[cfg(unix)]
+mod thread;
+#[cfg(unix)]
 mod unwind;
 #[cfg_attr(windows, allow(dead_code, reason = "nothing is sampled"))]
 mod wait;

@@ -8,21 +8,19 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use perf_event::data::Record;
 use perf_event::events::Software;
-use perf_event::{Builder, Clock, ReadFormat, SampleFlag, Sampler};
+use perf_event::{Builder, Clock, ReadFormat, SampleFlag};
 use rustix::io::Errno;
 use rustix::process::{Resource, geteuid, getrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
-use rustix::time::{ClockId, clock_gettime};
 
-use super::buffer::{bytes_for_each, lockable};
-use super::chain::Chain;
+use super::buffer::{bytes_for_each, is_ample, lockable};
 use super::error::Subject;
+use super::thread::{News, Sampled, monotonic_ns};
 use super::wait::{OffCpuClock, Wait};
 use super::wait_stacks::{WaitStacks, most_of_a_thread};
 use super::{CpuSample, CpuThread, Frequency, PerfError, SampleLoss};
-use crate::model::{ProcessKey, SafeText};
+use crate::model::ProcessKey;
 use crate::net::client::Client;
 use crate::net::proc::Proc;
 
@@ -32,18 +30,10 @@ const LIST_PACE: Duration = Duration::from_millis(100);
 const LOOK_PACE: Duration = Duration::from_millis(20);
 /// How often waits that are not over are reported.
 const REPORT_PACE: Duration = Duration::from_secs(1);
-/// The type of a record of a switch, `PERF_RECORD_SWITCH`.
-const SWITCH: u32 = 14;
-/// The thread leaves the processor, `PERF_RECORD_MISC_SWITCH_OUT`.
-const SWITCH_OUT: u16 = 1 << 13;
-/// It would go on if it could, `PERF_RECORD_MISC_SWITCH_OUT_PREEMPT`.
-const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 /// Most threads that are sampled at a time, and that are remembered.
 const MOST: (usize, usize) = (8192, 65_536);
 /// Open files that are left for everything else.
 const OTHER_FILES: u64 = 64;
-/// Most records that are read of a thread before the others have their turn.
-const TURN: usize = 4096;
 /// Frames after which the kernel cuts chains off, where it does not say it (`kernel.perf_event_max_stack`).
 const DEFAULT_DEPTH: usize = 127;
 /// Where the kernel has its settings of perf events.
@@ -74,24 +64,6 @@ pub struct CpuSampler {
     next_list: Instant,
     next_look: Instant,
     next_report: Instant,
-}
-
-struct Sampled {
-    sampler: Sampler,
-    waits: Option<WaitStacks>,
-    /// As its process numbers it.
-    inner: u64,
-    name: Vec<u8>,
-    off_cpu: OffCpuClock,
-    /// When it ended, nanoseconds on the clock of the samples.
-    ended: Option<u64>,
-}
-
-/// What a thread's buffer contains about threads.
-enum News {
-    Started(u32),
-    Ended,
-    Named(u32, Vec<u8>),
 }
 
 impl Client {
@@ -125,7 +97,7 @@ impl CpuSampler {
             sees_kernel: true,
             buffer_bytes: bytes_for_each(room, threads.len()),
             first_threads: threads.len(),
-            follows_waits: room == lockable(u64::MAX, 1, None),
+            follows_waits: is_ample(room),
             depth: setting("max_stack").and_then(|depth| usize::try_from(depth).ok()).unwrap_or(DEFAULT_DEPTH),
             threads: BTreeMap::new(),
             ended: Vec::new(),
@@ -346,70 +318,9 @@ impl std::fmt::Debug for CpuSampler {
     }
 }
 
-impl Sampled {
-    fn drain(&mut self, pid: u32, depth: usize, loss: &mut SampleLoss, news: &mut Vec<News>, each: &mut impl FnMut(&CpuSample<'_>)) {
-        for _ in 0..TURN {
-            let Some(record) = self.sampler.next_record() else { return };
-            // The parser does not know these.
-            if record.ty() == SWITCH {
-                let (at, misc) = (record_time(&record), record.misc());
-                if misc & SWITCH_OUT == 0 {
-                    self.off_cpu.switched_in(at);
-                    if let Some(sample) = self.waits.as_mut().and_then(|waits| waits.switched_in(at, self.inner, depth)) {
-                        each(&sample);
-                    }
-                } else {
-                    let is_runnable = misc & SWITCH_OUT_PREEMPT != 0;
-                    self.off_cpu.switched_out(at, is_runnable);
-                    if let Some(waits) = &mut self.waits {
-                        waits.switched_out(at, is_runnable, pid);
-                    }
-                }
-                continue;
-            }
-            match record.parse_record() {
-                Ok(Record::Sample(sample)) if sample.pid() == Some(pid) => {
-                    let Chain { kernel, user } = Chain::new(sample.callchain().unwrap_or_default());
-                    let cut = kernel.len() + user.len() >= depth;
-                    let time_ns = sample.time().unwrap_or_default();
-                    each(&CpuSample { thread: self.inner, time_ns, waited_ns: None, kernel, user, cut, stack: None });
-                }
-                Ok(Record::Fork(fork)) if fork.pid == pid => news.push(News::Started(fork.tid)),
-                Ok(Record::Exit(exit)) if exit.pid == pid => {
-                    self.ended = Some(exit.time);
-                    news.push(News::Ended);
-                }
-                Ok(Record::Comm(comm)) if comm.pid == pid => news.push(News::Named(comm.tid, comm.comm.to_vec())),
-                Ok(Record::Lost(lost)) => loss.lost = loss.lost.saturating_add(lost.lost),
-                Ok(Record::LostSamples(lost)) => loss.lost = loss.lost.saturating_add(lost.lost),
-                Ok(Record::Throttle(_)) => loss.throttled += 1,
-                Ok(_) => {}
-                Err(_) => loss.unreadable += 1,
-            }
-        }
-    }
-
-    fn thread(&mut self) -> CpuThread {
-        // The count of this event is the time that the thread ran, in nanoseconds.
-        let cpu = Duration::from_nanos(self.sampler.read().unwrap_or_default());
-        let (wall, off_cpu) = self.off_cpu.times(self.ended.unwrap_or_else(monotonic_ns), cpu);
-        CpuThread { thread: self.inner, name: SafeText::from_bytes(&self.name).into(), cpu, wall, off_cpu }
-    }
-}
-
 /// Whether no limit of locked memory holds for us: what root in a container may not do as a rule.
 fn may_lock() -> bool {
     capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::IPC_LOCK))
-}
-
-/// When a record that is no sample was written: its last field, as `sample_id_all` puts it there.
-fn record_time(record: &perf_event::Record<'_>) -> u64 {
-    record.to_contiguous().last_chunk().map_or(0, |time| u64::from_ne_bytes(*time))
-}
-
-fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
 #[cfg(test)]

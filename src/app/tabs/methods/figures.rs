@@ -1,0 +1,106 @@
+//! The figures over the methods.
+
+use std::time::Duration;
+
+use super::super::look::Look;
+use super::super::threads::core_share;
+use super::super::view::{Figure, Role};
+use super::role;
+use crate::analysis::{Counts, Origin};
+use crate::model::{Count, CpuTime, Nanoseconds, Percent};
+
+/// Those of waits that the kernel shows.
+pub(super) fn of_waits(look: Look<'_>, counts: &Counts<'_>, cpu: &CpuTime) -> Vec<Figure> {
+    let samples = counts.samples();
+    let mut all = vec![Figure::new("blocked", Nanoseconds(samples.all_ns()), Role::Strong)];
+    if !cpu.idle.is_zero() && look.state.shown_thread().is_none() {
+        all.push(Figure::new("idle threads left out", Nanoseconds(u64::try_from(cpu.idle.as_nanos()).unwrap_or(u64::MAX)), Role::Text));
+    }
+    let nowhere = counts.own_of(0).all_ns();
+    if nowhere > 0 {
+        all.push(Figure::new("of it outside managed code", share(nowhere, samples.all_ns()), Role::Text));
+    }
+    if counts.unresolved() > 0 {
+        all.push(Figure::new("waits unresolved", Count(counts.unresolved()), Role::Warning));
+    }
+    if cpu.lost_waits > 0 {
+        all.push(Figure::new("stacks lost", Count(cpu.lost_waits), Role::Warning));
+    }
+    if cpu.unfollowed > 0 {
+        all.push(Figure::new("threads not followed", Count(cpu.unfollowed), Role::Warning));
+    }
+    all.push(Figure::new("waits", Count(samples.all()), Role::Text));
+    all.push(Figure::new("threads", counts.threads().len(), Role::Text));
+    all
+}
+
+/// Those of CPU time that the kernel sampled.
+pub(super) fn of_cpu(counts: &Counts<'_>, cpu: &CpuTime) -> Vec<Figure> {
+    let samples = counts.samples();
+    let mut all = vec![Figure::new("CPU", Nanoseconds(samples.all_ns()), Role::Strong)];
+    if !cpu.recent.is_zero() {
+        all.push(Figure::new("now", format!("{} % of a core", of_core(samples.recent_ns, cpu.recent)), Role::Strong));
+    }
+    if cpu.lost > 0 {
+        all.push(Figure::new("samples lost", Count(cpu.lost), Role::Warning));
+    }
+    if cpu.missed_threads > 0 {
+        all.push(Figure::new("threads not sampled", Count(cpu.missed_threads), Role::Warning));
+    }
+    if cpu.short_threads > 0 {
+        all.push(Figure::new("short threads not sampled", Count(cpu.short_threads), Role::Warning));
+    }
+    all.push(Figure::new("average", format!("{} %", of_core(samples.all_ns(), cpu.elapsed)), Role::Text));
+    for (label, origin) in [("GC", Origin::Gc), ("JIT", Origin::Jit)] {
+        let ns = counts.within(origin, |_| false).all_ns();
+        if ns > 0 {
+            all.push(Figure::new(label, share(ns, samples.all_ns()), role(origin)));
+        }
+    }
+    if counts.unresolved() > 0 {
+        all.push(Figure::new("unresolved", share(counts.unresolved(), samples.all()), Role::Warning));
+    }
+    if cpu.broken * 20 > samples.all() {
+        all.push(Figure::new("broken stacks", share(cpu.broken, samples.all()), Role::Warning));
+    }
+    if cpu.cut > 0 {
+        all.push(Figure::new("stacks cut off", share(cpu.cut, samples.all()), Role::Warning));
+    }
+    all.push(Figure::new("samples", Count(samples.all()), Role::Text));
+    all.push(Figure::new("threads", counts.threads().len(), Role::Text));
+    all
+}
+
+/// Those of the samples of the runtime.
+pub(super) fn of_thread_time(counts: &Counts<'_>) -> Vec<Figure> {
+    let (samples, profile) = (counts.samples(), counts.profile());
+    let mut all = vec![Figure::new("samples", Count(samples.all()), Role::Strong)];
+    if counts.tell_waiting() {
+        all.push(Figure::new(
+            if profile.is_weighed { "running" } else { "may be waiting" },
+            share(samples.running_ns, samples.all_ns()),
+            Role::Strong,
+        ));
+        all.push(Figure::new("waiting", share(samples.waiting_ns, samples.all_ns()), Role::Text));
+    }
+    if counts.unresolved() > 0 {
+        all.push(Figure::new("unresolved", share(counts.unresolved(), samples.all()), Role::Warning));
+    }
+    if counts.cut().all() > 0 {
+        all.push(Figure::new("cut at 100 frames", share(counts.cut().all_ns(), samples.all_ns()), Role::Warning));
+    }
+    all.push(Figure::new("threads", counts.threads().len(), Role::Text));
+    if let Some(interval) = profile.interval_ns {
+        all.push(Figure::new("interval", Nanoseconds(interval), Role::Text));
+    }
+    all
+}
+
+/// A share of one core.
+fn of_core(ns: u64, time: Duration) -> String {
+    core_share(ns, time, Role::Text).into_text()
+}
+
+fn share(part: u64, all: u64) -> Percent {
+    Percent(part as f64 / all.max(1) as f64)
+}

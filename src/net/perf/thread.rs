@@ -1,0 +1,111 @@
+//! What the kernel writes of a thread.
+
+use std::time::Duration;
+
+use perf_event::Sampler;
+use perf_event::data::Record;
+
+use super::chain::Chain;
+use super::wait::OffCpuClock;
+use super::wait_stacks::WaitStacks;
+use super::{CpuSample, CpuThread, SampleLoss};
+use crate::model::SafeText;
+use crate::net::clock::monotonic;
+
+/// The type of a record of a switch, `PERF_RECORD_SWITCH`.
+const SWITCH: u32 = 14;
+/// The thread leaves the processor, `PERF_RECORD_MISC_SWITCH_OUT`.
+const SWITCH_OUT: u16 = 1 << 13;
+/// It would go on if it could, `PERF_RECORD_MISC_SWITCH_OUT_PREEMPT`.
+const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
+/// Most records that are read of a thread before the others have their turn.
+const TURN: usize = 4096;
+
+/// A thread, with its events.
+pub(super) struct Sampled {
+    pub(super) sampler: Sampler,
+    pub(super) waits: Option<WaitStacks>,
+    /// As its process numbers it.
+    pub(super) inner: u64,
+    pub(super) name: Vec<u8>,
+    pub(super) off_cpu: OffCpuClock,
+    /// When it ended, nanoseconds on the clock of the samples.
+    pub(super) ended: Option<u64>,
+}
+
+/// What a thread's buffer contains about threads.
+pub(super) enum News {
+    Started(u32),
+    Ended,
+    Named(u32, Vec<u8>),
+}
+
+impl Sampled {
+    /// Hands over what the kernel has written of it.
+    pub(super) fn drain(
+        &mut self,
+        pid: u32,
+        depth: usize,
+        loss: &mut SampleLoss,
+        news: &mut Vec<News>,
+        each: &mut impl FnMut(&CpuSample<'_>),
+    ) {
+        for _ in 0..TURN {
+            let Some(record) = self.sampler.next_record() else { return };
+            // The parser does not know these.
+            if record.ty() == SWITCH {
+                let (at, misc) = (record_time(&record), record.misc());
+                if misc & SWITCH_OUT == 0 {
+                    self.off_cpu.switched_in(at);
+                    if let Some(sample) = self.waits.as_mut().and_then(|waits| waits.switched_in(at, self.inner, depth)) {
+                        each(&sample);
+                    }
+                } else {
+                    let is_runnable = misc & SWITCH_OUT_PREEMPT != 0;
+                    self.off_cpu.switched_out(at, is_runnable);
+                    if let Some(waits) = &mut self.waits {
+                        waits.switched_out(at, is_runnable, pid);
+                    }
+                }
+                continue;
+            }
+            match record.parse_record() {
+                Ok(Record::Sample(sample)) if sample.pid() == Some(pid) => {
+                    let Chain { kernel, user } = Chain::new(sample.callchain().unwrap_or_default());
+                    let cut = kernel.len() + user.len() >= depth;
+                    let time_ns = sample.time().unwrap_or_default();
+                    each(&CpuSample { thread: self.inner, time_ns, waited_ns: None, kernel, user, cut, stack: None });
+                }
+                Ok(Record::Fork(fork)) if fork.pid == pid => news.push(News::Started(fork.tid)),
+                Ok(Record::Exit(exit)) if exit.pid == pid => {
+                    self.ended = Some(exit.time);
+                    news.push(News::Ended);
+                }
+                Ok(Record::Comm(comm)) if comm.pid == pid => news.push(News::Named(comm.tid, comm.comm.to_vec())),
+                Ok(Record::Lost(lost)) => loss.lost = loss.lost.saturating_add(lost.lost),
+                Ok(Record::LostSamples(lost)) => loss.lost = loss.lost.saturating_add(lost.lost),
+                Ok(Record::Throttle(_)) => loss.throttled += 1,
+                Ok(_) => {}
+                Err(_) => loss.unreadable += 1,
+            }
+        }
+    }
+
+    /// What it has done so far.
+    pub(super) fn thread(&mut self) -> CpuThread {
+        // The count of this event is the time that the thread ran, in nanoseconds.
+        let cpu = Duration::from_nanos(self.sampler.read().unwrap_or_default());
+        let (wall, off_cpu) = self.off_cpu.times(self.ended.unwrap_or_else(monotonic_ns), cpu);
+        CpuThread { thread: self.inner, name: SafeText::from_bytes(&self.name).into(), cpu, wall, off_cpu }
+    }
+}
+
+/// When a record that is no sample was written: its last field, as `sample_id_all` puts it there.
+fn record_time(record: &perf_event::Record<'_>) -> u64 {
+    record.to_contiguous().last_chunk().map_or(0, |time| u64::from_ne_bytes(*time))
+}
+
+/// Nanoseconds on the clock of the samples.
+pub(super) fn monotonic_ns() -> u64 {
+    u64::try_from(monotonic().as_nanos()).unwrap_or(u64::MAX)
+}
