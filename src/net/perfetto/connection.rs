@@ -167,3 +167,7 @@ async fn receive_all(mut incomings: Incomings, frames: mpsc::Sender<Result<(Fram
         }
     }
 }
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;

@@ -263,6 +263,18 @@ async fn p15_m8_a_service_that_does_not_read_stalls_nothing() {
     assert!(begun.elapsed() < Duration::from_secs(30));
 }
 
+/// Each stop of an unknown recording has an answer that waits for no other: these fill the socket, then what may wait to be sent.
+#[tokio::test]
+async fn a_service_that_sends_commands_and_reads_no_answer_is_left() {
+    let bench = Bench::new(TracingBehaviour { fault: TracingFault::StopsReading, ..TracingBehaviour::default() });
+    bench.service().record(1, "");
+    bench.until(|seen| seen.started == [1]).await;
+    (0..100_000).for_each(|_| bench.service().stop(99));
+    let words = bench.words("it does not read").await;
+    assert_eq!(words, format!("Perfetto's tracing service at {}: it does not read what is sent to it", bench.service().path().display()));
+    bench.end().await;
+}
+
 /// It may be stopped and continued: the connection stays.
 #[tokio::test]
 async fn a_service_that_stops_answering_is_named_and_stays_connected() {

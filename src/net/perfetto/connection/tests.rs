@@ -1,0 +1,53 @@
+//! A connection to a service that does not read.
+
+use tokio::io::AsyncReadExt;
+use tokio::net::{UnixListener, UnixStream};
+
+use super::*;
+use crate::perfetto::ipc::Body;
+use crate::perfetto::producer::ProducerMethod;
+
+/// More frames than fit the channel and the buffer of the socket.
+const MANY: usize = 64 * OUTGOING;
+
+/// A service that answers the first request. It reads nothing more.
+async fn answer_first(listener: UnixListener) -> UnixStream {
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let mut request = bind::<ProducerMethod>().unwrap();
+    stream.read_exact(&mut request).await.unwrap();
+    let methods = vec![(7, ProducerMethod::CommitData.name().to_owned())];
+    let reply = Frame { request: 1, body: Body::BindReply { success: true, service: 1, methods } };
+    stream.write_all(&reply.encode().unwrap()).await.unwrap();
+    stream
+}
+
+#[tokio::test]
+async fn a_service_that_does_not_read_is_an_error_and_not_a_wait() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("producer");
+    let service = tokio::spawn(answer_first(UnixListener::bind(&path).unwrap()));
+    let mut connection = Connection::<_, ()>::open(Address::Path(path.clone())).await.unwrap();
+    let stream = service.await.unwrap();
+    let mut accepted = 0;
+    let error = loop {
+        match connection.send(ProducerMethod::CommitData, vec![0; 4096]) {
+            Ok(()) => accepted += 1,
+            Err(error) => break error,
+        }
+        assert!(accepted < MANY, "nothing limits what waits to be sent");
+        // Lets the task that writes fill the buffer of the socket.
+        tokio::task::yield_now().await;
+    };
+    assert!(accepted > OUTGOING, "the socket took none of {accepted} frames");
+    assert!(matches!(error.cause, Cause::Stuck), "{error}");
+    let words = format!("Perfetto's tracing service at {}: it does not read what is sent to it", path.display());
+    assert_eq!(error.to_string(), words);
+    // A call whose reply would be waited for fails at once, too.
+    let asked = connection.ask(ProducerMethod::CommitData, Vec::new(), (), Duration::MAX).await;
+    assert!(matches!(asked.unwrap_err().cause, Cause::Stuck));
+    // A service that has gone is something else.
+    drop(stream);
+    connection.out.closed().await;
+    let closed = connection.send(ProducerMethod::CommitData, Vec::new()).unwrap_err();
+    assert!(matches!(closed.cause, Cause::Closed), "{closed}");
+}
