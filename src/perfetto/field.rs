@@ -14,7 +14,7 @@ pub mod packet {
     pub const SEQUENCE_FLAGS: u32 = 13;
     pub const PROFILE_PACKET: u32 = 37;
     pub const PREVIOUS_PACKET_DROPPED: u32 = 42;
-    /// Since version 59 an extension of the message, with the same number.
+    /// In the published messages of version 59 it is an extension, with the same number.
     pub const HEAP_GRAPH: u32 = 56;
     pub const TRACE_PACKET_DEFAULTS: u32 = 59;
     pub const TRACK_DESCRIPTOR: u32 = 60;

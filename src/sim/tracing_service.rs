@@ -207,6 +207,7 @@ impl Producer<'_> {
                 },
                 Some(order) = orders.recv(), if self.commands.is_some() => self.reply(self.commands.unwrap_or(0), true, true, order, &[]).await?,
                 () = tokio::time::sleep(std::time::Duration::from_micros(100)), if scribbles => self.scribble()?,
+                else => std::future::pending().await,
             }
         }
     }

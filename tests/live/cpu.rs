@@ -356,6 +356,11 @@ fn what_was_sampled_is_shown_however_it_ends() {
 }
 
 /// Threads that fight for a lock while they are sampled: those that want it wait for it, and the one that has it sleeps.
+fn has_perf_event(pid: u32) -> bool {
+    let Ok(files) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    files.flatten().filter_map(|file| std::fs::read_link(file.path()).ok()).any(|file| file.as_os_str() == "anon_inode:[perf_event]")
+}
+
 #[test]
 fn stacks_show_what_threads_wait_for() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
@@ -364,9 +369,9 @@ fn stacks_show_what_threads_wait_for() {
         let folder = folder();
         let file = folder.path().join("cpu.nettrace");
         let path = file.to_str().unwrap();
-        let sampling = Invocation::new(["cpu", &pid, "--duration", "8s", "--json", "-n", "10000", "-o", path]).start();
+        let mut sampling = Invocation::new(["cpu", &pid, "--duration", "8s", "--json", "-n", "10000", "-o", path]).start();
         // A thread that waits before it is sampled has no stack of that wait.
-        std::thread::sleep(std::time::Duration::from_secs(2));
+        poll(PATIENCE, || (has_perf_event(sampling.pid()) || !sampling.is_alive()).then_some(())).unwrap();
         program.command("convoy 5 4000");
         let output = sampling.wait();
         if output.code != 0 {

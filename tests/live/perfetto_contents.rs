@@ -88,15 +88,26 @@ fn what_the_runtime_does_is_on_its_tracks() {
     let place = folder();
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
-        let file = place.path().join(format!("{}.nettrace", runtime.version));
         let profiles = ["dotnet-common", "dotnet-sampled-thread-time", "gc-verbose", "threadpool", "startup"];
         let options = profiles.iter().flat_map(|profile| ["--profile", profile]).collect::<Vec<_>>();
-        let recording = record(&program, &file, &options);
-        for command in ["induce 5 10", "compile 200", "occupy 4 700", "spend 500"] {
-            program.carry_out(command);
+        let mut of_attempt = |attempt: u32| {
+            let file = place.path().join(format!("{}-{attempt}.nettrace", runtime.version));
+            let recording = record(&program, &file, &options);
+            for command in ["induce 5 10", "compile 200", "occupy 4 700", "spend 500"] {
+                program.carry_out(command);
+            }
+            stop(recording);
+            let found = assert_contents(&engine, &export(&file, &[]), &file);
+            (file, found)
+        };
+        let (mut file, mut found) = of_attempt(0);
+        // On a machine without a free processor the thread pool may not notice that it is starved.
+        for attempt in 1..4 {
+            if found["starvation"] > 0 {
+                break;
+            }
+            (file, found) = of_attempt(attempt);
         }
-        stop(recording);
-        let found = assert_contents(&engine, &export(&file, &[]), &file);
         for kind in ["compilations", "heap sizes", "worker counts", "starvation"] {
             assert!(found[kind] > 0, "{runtime}: no {kind}: {found:?}");
         }

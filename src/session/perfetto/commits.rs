@@ -96,7 +96,12 @@ impl Commits {
     }
 
     pub(super) fn push(&mut self, work: Work) {
-        self.work.push_back(work);
+        // An answer is one to all flushes before it (Perfetto's `NotifyFlushDoneForProducer`): a service that asks without end takes no memory.
+        if let (Work::Flushed(later), Some(Work::Flushed(request))) = (&work, self.work.back_mut()) {
+            *request = (*request).max(*later);
+        } else {
+            self.work.push_back(work);
+        }
     }
 
     /// A commit was answered.
@@ -176,5 +181,28 @@ impl Commits {
             Work::Stopped(instance) => Some(Next::Stopped(instance)),
             Work::Packets(_) => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flushes_that_nothing_is_between_have_one_answer() {
+        let mut commits = Commits::default();
+        for work in [Work::Flushed(1), Work::Flushed(3), Work::Flushed(2), Work::Stopped(9), Work::Flushed(4)] {
+            commits.push(work);
+        }
+        let acknowledged = |request| {
+            let mut commit = Commit::default();
+            commit.acknowledge(request);
+            commit.into_bytes()
+        };
+        let mut next = || commits.next().0;
+        assert!(matches!(next(), Some(Next::Acknowledge(commit)) if commit == acknowledged(3)));
+        assert!(matches!(next(), Some(Next::Stopped(9))));
+        assert!(matches!(next(), Some(Next::Acknowledge(commit)) if commit == acknowledged(4)));
+        assert!(next().is_none());
     }
 }
