@@ -207,6 +207,7 @@ impl State {
         let (code, modifiers) = match byte {
             ESC => return Self::Escape,
             b'\r' => (KeyCode::Enter, held),
+            b'\n' => (KeyCode::Enter, held | KeyModifiers::CONTROL),
             b'\t' => (KeyCode::Tab, held),
             0x7f => (KeyCode::Backspace, held),
             0 => (KeyCode::Char(' '), held | KeyModifiers::CONTROL),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::support::runtimes::{self, Runtime};
-use crate::support::screen::{BACK_TAB, DOWN, END, ENTER, ESC, TAB, ctrl};
+use crate::support::screen::{BACK_TAB, CTRL_ENTER, DOWN, END, ENTER, ESC, TAB, ctrl};
 use crate::support::{Invocation, PATIENCE, Program, Running, Screen, Signal, folder, is_recording, poll};
 use crate::trace::assert_whole;
 
@@ -50,7 +50,7 @@ fn the_form_records_what_its_command_line_does() {
         screen.keys(&format!("{}{TAB}{provider}", ctrl('u')));
         let shown = screen.wait_for(":exception:error");
         assert!(shown.contains(&format!("dn-top trace {} --provider", program.pid())), "{shown}");
-        screen.keys(ENTER);
+        screen.keys(CTRL_ENTER);
         // The session lets events through once its header has come and the next question is answered.
         let began = |file: PathBuf| {
             file.extension().is_some_and(|extension| extension == "partial") && file.metadata().is_ok_and(|file| file.len() > 0)
@@ -230,7 +230,7 @@ fn events_go_to_tracepoints_or_the_form_says_what_is_missing() {
         if !Path::new("/proc/sys/kernel/user_events_max").exists() {
             screen.wait_for("Tracepoints: the kernel has none: it takes Linux 6.4 or newer");
         }
-        screen.keys(ENTER);
+        screen.keys(CTRL_ENTER);
         if old || !possible {
             screen.wait_for("It cannot write to tracepoints without that.");
             screen.keys(ESC);

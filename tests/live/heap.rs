@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::json;
 
 use crate::support::runtimes;
-use crate::support::screen::{ENTER, ESC};
+use crate::support::screen::{CTRL_ENTER, ENTER, ESC};
 use crate::support::{Invocation, PATIENCE, Program, Screen, folder, gcdump, poll};
 
 /// The dashboard with this process selected.
@@ -51,7 +51,7 @@ fn the_heap_is_walked_compared_and_written_from_the_dashboard() {
         assert!(row(&shown, &["+248 kB", "124 kB", "372 kB", "Grain[]"]), "{runtime}:\n{shown}");
         screen.keys("o");
         screen.wait_for("Write the heap");
-        screen.keys(ENTER);
+        screen.keys(CTRL_ENTER);
         screen.wait_for("heap file done");
         let files = std::fs::read_dir(screen.folder()).unwrap().map(|entry| entry.unwrap().path());
         let file = files.filter(|path| path.extension().is_some_and(|extension| extension == "gcdump")).last().unwrap();

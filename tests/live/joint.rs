@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::support::runtimes;
-use crate::support::screen::{BACK_TAB, ENTER, RIGHT};
+use crate::support::screen::{BACK_TAB, CTRL_ENTER, RIGHT};
 use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll};
 use crate::trace_processor::assert_known_fields;
 use crate::tracing_service::{EXCEPTIONS, NAMED_SAMPLES, Traced, each, on_sockets};
@@ -249,7 +249,7 @@ fn the_dashboard_records_both_from_its_form() {
         screen.wait_for("events of .NET alone, in a .nettrace file");
         screen.keys(RIGHT);
         screen.wait_for("--kernel");
-        screen.keys(ENTER);
+        screen.keys(CTRL_ENTER);
         screen.wait_for(if with_kernel { RECORDED } else { "events of .NET are recorded alone" });
         program.carry_out("throw 3");
         program.carry_out("spend 500");

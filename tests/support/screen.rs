@@ -14,6 +14,8 @@ use tempfile::TempDir;
 use super::{PATIENCE, Patience, poll, send};
 
 pub(crate) const ENTER: &str = "\r";
+/// What many terminals send for it, and all for Ctrl-J.
+pub(crate) const CTRL_ENTER: &str = "\n";
 pub(crate) const ESC: &str = "\x1b";
 pub(crate) const TAB: &str = "\t";
 pub(crate) const BACK_TAB: &str = "\x1b[Z";

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::screen::{BACKSPACE, DOWN, END, ENTER, ESC, HOME, RIGHT, TAB, ctrl};
+use crate::support::screen::{BACKSPACE, CTRL_ENTER, DOWN, END, ENTER, ESC, HOME, RIGHT, TAB, ctrl};
 use crate::support::{PATIENCE, poll};
 use crate::{BACK_TAB, assert_left, assert_only_whole, press, recordings, sorted};
 
@@ -34,13 +34,13 @@ fn a_recording_is_exported_while_it_goes_on_and_when_it_is_over() {
     let figures = |shown: &str| shown.lines().find(|line| line.contains(" events · ")).map(str::to_owned);
     screen.wait_until("events", |shown| figures(shown).is_some());
     press(&screen, "E", "recorded so far");
-    press(&screen, ENTER, "export done");
+    press(&screen, CTRL_ENTER, "export done");
     press(&screen, "t", "✓ done");
     press(&screen, "E", "All of the recording");
     // The second format.
     screen.keys(RIGHT);
     screen.wait_for(".speedscope.json");
-    press(&screen, ENTER, ".speedscope.json, ");
+    press(&screen, CTRL_ENTER, ".speedscope.json, ");
     let exports = |ending: &str| {
         let files = fs::read_dir(screen.folder()).unwrap().map(|entry| entry.unwrap().path());
         files.filter(|file| file.to_string_lossy().ends_with(ending)).collect::<Vec<_>>()
@@ -195,7 +195,7 @@ fn the_trace_form_records_and_copies_its_command_line() {
     press(&screen, &ctrl('y'), "terminal's clipboard");
     // base64 of "dn-top trace 1200 --profile gc-verbose"
     assert_eq!(screen.clipboard(), ["ZG4tdG9wIHRyYWNlIDEyMDAgLS1wcm9maWxlIGdjLXZlcmJvc2U="]);
-    press(&screen, ENTER, "1 recording");
+    press(&screen, CTRL_ENTER, "1 recording");
     press(&screen, &format!("{ENTER}3"), "◉ recording");
     screen.wait_for("gc-verbose");
     press(&screen, "t", "✓ done");
@@ -214,7 +214,7 @@ fn an_event_ends_a_recording_and_a_flight_recorder_keeps_the_end() {
     press(&screen, "64MB", "--flight 64MB");
     press(&screen, BACK_TAB, "PROVIDER/EVENT");
     press(&screen, "Microsoft-Windows-DotNETRuntime/ExceptionThrown", "--stop-on");
-    screen.keys(ENTER);
+    screen.keys(CTRL_ENTER);
     screen.wait_for("Stop event received.");
     screen.wait_for("✓ done");
     assert_only_whole(&screen, 1);
@@ -223,7 +223,8 @@ fn an_event_ends_a_recording_and_a_flight_recorder_keeps_the_end() {
     screen.keys(&BACK_TAB.repeat(6));
     screen.keys(&ctrl('u'));
     screen.wait_gone("--stop-on");
-    screen.keys(ENTER);
+    // Enter goes through the fields to the button.
+    screen.keys(&ENTER.repeat(6));
     screen.wait_for("Flight recorder: last");
     // It is saved, and another goes on.
     press(&screen, "S", "saving the flight recording");

@@ -11,6 +11,8 @@ pub enum Key {
     /// A key by itself. Capital letters are keys of their own.
     Plain(KeyCode),
     Ctrl(char),
+    /// Where a terminal does not tell it from Enter, Ctrl-J is it.
+    CtrlEnter,
     Digit,
 }
 
@@ -48,6 +50,7 @@ impl Key {
             (Self::Ctrl(c), KeyCode::Char(pressed)) => {
                 held.contains(KeyModifiers::CONTROL) && !held.contains(KeyModifiers::ALT) && pressed.eq_ignore_ascii_case(&c)
             }
+            (Self::CtrlEnter, KeyCode::Enter) => held == KeyModifiers::CONTROL,
             _ if held.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SUPER) => false,
             (Self::Digit, KeyCode::Char(c)) => c.is_ascii_digit(),
             (Self::Plain(code), pressed) => code == pressed,
@@ -58,7 +61,7 @@ impl Key {
     /// Whether no action can have or lose it: a key to get about with, or the one to leave with.
     pub fn is_fixed(self) -> bool {
         match self {
-            Self::Digit | Self::Ctrl('c') => true,
+            Self::Digit | Self::CtrlEnter | Self::Ctrl('c') => true,
             Self::Plain(code) => !matches!(code, KeyCode::Char(_) | KeyCode::F(_)),
             Self::Ctrl(_) => false,
         }
@@ -80,9 +83,10 @@ impl Key {
     /// # Errors
     /// Why there is no such key, or why it cannot be given, in words.
     pub fn parse(name: &str) -> Result<Self, String> {
-        const FIXED: [&str; 16] = [
+        const FIXED: [&str; 17] = [
             "Esc",
             "Enter",
+            "Ctrl-Enter",
             "Tab",
             "Shift-Tab",
             "Backspace",
@@ -113,7 +117,7 @@ impl Key {
         match (control.unwrap_or(name).as_bytes(), control.is_some()) {
             ([letter], true) if letter.is_ascii_alphabetic() => {
                 let letter: char = letter.to_ascii_lowercase().into();
-                let sent_as = [('h', "Backspace"), ('i', "Tab"), ('j', "Enter"), ('m', "Enter")];
+                let sent_as = [('h', "Backspace"), ('i', "Tab"), ('j', "Ctrl-Enter"), ('m', "Enter")];
                 match sent_as.iter().find(|(other, _)| *other == letter) {
                     Some((_, key)) => Err(format!("Ctrl-{} is {key} in a terminal", letter.to_ascii_uppercase())),
                     None => Ok(Self::Ctrl(letter)),
@@ -134,6 +138,7 @@ impl Key {
     pub fn name(self, ascii: bool) -> Cow<'static, str> {
         let code = match self {
             Self::Ctrl(c) => return Cow::Owned(format!("Ctrl-{}", c.to_ascii_uppercase())),
+            Self::CtrlEnter => return Cow::Borrowed("Ctrl-Enter"),
             Self::Digit => return Cow::Borrowed("0-9"),
             Self::Plain(code) => code,
         };

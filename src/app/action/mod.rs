@@ -111,6 +111,7 @@ pub enum Action {
     Choose,
     CopyCommand,
     Yes,
+    Start,
     No,
 }
 }

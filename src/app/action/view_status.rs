@@ -25,6 +25,11 @@ pub(super) fn choose(state: &State) -> Status {
     ready_if(matches!(&state.overlay, Some(Overlay::Form(form)) if form.can_choose()))
 }
 
+/// Where there is no field, Enter presses the button.
+pub(super) fn start(state: &State) -> Status {
+    ready_if(matches!(&state.overlay, Some(Overlay::Form(form)) if !form.questions.is_empty()))
+}
+
 pub(super) fn copy_command(state: &State) -> Status {
     ready_if(matches!(&state.overlay, Some(Overlay::Form(form)) if form.command_line().is_some()))
 }

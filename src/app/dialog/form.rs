@@ -227,16 +227,10 @@ impl Form {
         !is_harmless || self.armed
     }
 
-    /// Whether Enter in a field does it, instead of going to the next.
-    pub(in crate::app) fn is_quick(&self) -> bool {
-        matches!(self.purpose, Purpose::Trace(_) | Purpose::Export(_) | Purpose::HeapFile(_))
-    }
-
     /// What Enter does, in a word or two.
     pub(in crate::app) fn enter_label(&self) -> &'static str {
         match self.focus {
             Field::Button(_) => "press",
-            Field::Question(_) if self.is_quick() => "start",
             Field::Question(_) => "next field",
         }
     }
@@ -297,11 +291,12 @@ impl Form {
         self.focus = Field::Question(question);
     }
 
-    /// Goes to the next field, or the previous one, round the ends. The row of buttons is one field.
+    /// Goes to the next field, or the previous one, round the ends. The row of buttons is one field: first the one that does it, or the harmless one
+    /// where it is dangerous.
     pub(in crate::app) fn step(&mut self, to: Neighbour) {
         let button = match self.focus {
             Field::Button(at) => at,
-            Field::Question(_) => 0,
+            Field::Question(_) => usize::from(!self.is_dangerous()),
         };
         let possible = (0..self.questions.len()).filter(|&at| self.questions[at].refused.is_none());
         let fields: Vec<Field> = possible.map(Field::Question).chain([Field::Button(button)]).collect();

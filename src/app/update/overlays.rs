@@ -202,12 +202,11 @@ pub(in crate::app) fn confirm(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Enter goes through the fields to the buttons, and never past the harmless one by itself.
+/// Enter goes through the fields to the buttons.
 pub(in crate::app) fn accept_form(state: &mut State) -> Vec<Effect> {
     let Some(mut form) = take_form(state) else { return Vec::new() };
     match form.focus {
         Field::Button(button) => return press(state, form, button),
-        Field::Question(_) if form.is_quick() => return press(state, form, 1),
         Field::Question(_) => form.step(Neighbour::Next),
     }
     state.overlay = Some(Overlay::Form(form));

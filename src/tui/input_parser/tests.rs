@@ -33,6 +33,10 @@ fn keys_mouse_and_paste() {
         (b"Q", &[held(KeyCode::Char('Q'), SHIFT)]),
         ("ü日".as_bytes(), &[held(KeyCode::Char('ü'), NONE), held(KeyCode::Char('日'), NONE)]),
         (b"\r\t\x7f", &[key(KeyCode::Enter), key(KeyCode::Tab), key(KeyCode::Backspace)]),
+        (
+            b"\n\x1b[13;5u\x1b[27;5;13~\x1b[27;5;14~\x1b[14;5u",
+            &[held(KeyCode::Enter, CTRL), held(KeyCode::Enter, CTRL), held(KeyCode::Enter, CTRL)],
+        ),
         (b"\x03\0\x1c", &[held(KeyCode::Char('c'), CTRL), held(KeyCode::Char(' '), CTRL), held(KeyCode::Char('4'), CTRL)]),
         (b"\x1b", &[key(KeyCode::Esc)]),
         (b"\x1b\x1b", &[key(KeyCode::Esc), key(KeyCode::Esc)]),

@@ -17,7 +17,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         Action::Accept,
         &[ENTER],
         "next field",
-        "Press the button; in a field: the next, or the button of forms for traces, exports and heap files.",
+        "Press the button; in a field: go to the next.",
         FORM.and(FORM_TEXT),
         Ask(overlays::accept_form),
     )
@@ -83,6 +83,20 @@ pub(super) const ENTRIES: &[Entry] = &[
         Do(|state| overlays::in_form(state, |form| form.change(Next))),
     ),
     dialogs(Action::Yes, &[char('y')], "yes", "Confirm. Changes to a process also need Enter.", FORM, Ask(overlays::confirm)).hint(80),
+    dialogs(
+        Action::Start,
+        &[Key::CtrlEnter],
+        "start",
+        "Do it from any field (Ctrl-J, too); where that changes a process, go to the button.",
+        FORM.and(FORM_TEXT),
+        Ask(overlays::confirm),
+    )
+    .hint(89)
+    .when(view_status::start)
+    .label_now(|state| match &state.overlay {
+        Some(Overlay::Form(form)) if form.is_dangerous() => "to the button",
+        _ => "start",
+    }),
     dialogs(Action::No, &[char('n')], "no", "Cancel.", FORM, Do(overlays::cancel)),
     dialogs(Action::Search, &[char('/')], "filter", FILTER, READER.and(PICK), Do(overlays::filter)).hint(80),
     dialogs(Action::Abandon, &[char('x')], "quit now", "Quit without waiting for the rundown.", ENDING, Ask(leaving::abandon_all))

@@ -33,7 +33,7 @@ fn a_recording_is_exported_while_it_goes_on() {
     app.press("E");
     assert_eq!((app.state.context(), form(&app).focus), (Context::Form, Field::Question(0)));
     assert!(form(&app).effects()[0].contains("recorded so far"), "{:?}", form(&app).effects());
-    app.press("⏎");
+    app.press("⌃⏎");
     let ticket = app.last_ticket().unwrap();
     let (source, destination, format) = wanted(&mut app);
     assert_eq!((source, format), (format!("{}.partial", file.display()), TraceFormat::Perfetto));
@@ -56,21 +56,22 @@ fn the_path_goes_with_the_format_until_another_is_typed() {
     let mut app = opened(120, 40);
     let source = app.state.open_file().unwrap().facts.path.to_string_lossy().into_owned();
     let stem = source.strip_suffix(".nettrace.partial").unwrap_or(source.strip_suffix(".nettrace").unwrap_or(&source)).to_owned();
-    for (keys, extension, format) in [("E⏎", "perfetto-trace", TraceFormat::Perfetto), ("E→→→→⏎", "pb", TraceFormat::Pprof)] {
+    for (keys, extension, format) in [("E⌃⏎", "perfetto-trace", TraceFormat::Perfetto), ("E→→→→⌃⏎", "pb", TraceFormat::Pprof)]
+    {
         app.press(keys);
         assert_eq!(wanted(&mut app), (source.clone(), format!("{stem}.{extension}"), format));
     }
-    app.press("E⇥⌃u/tmp/mine⇤←←⏎");
+    app.press("E⇥⌃u/tmp/mine⇤←←⌃⏎");
     assert_eq!(wanted(&mut app), (source.clone(), "/tmp/mine".to_owned(), TraceFormat::Csv));
-    app.press("E⇥⌃u⏎");
+    app.press("E⇥⌃u⌃⏎");
     assert!(form(&app).complaint.as_ref().unwrap().contains("file name"));
     app.press("⎋");
     // The part that is shown; one format has none.
-    app.press("[E←⏎");
+    app.press("[E←⌃⏎");
     assert!(form(&app).complaint.as_ref().unwrap().contains("a whole file"));
     app.press("→");
     assert!(form(&app).effects()[0].contains("selected range"), "{:?}", form(&app).effects());
-    app.press("⏎");
+    app.press("⌃⏎");
     let effects = app.take_effects();
     assert!(matches!(effects.last(), Some(Effect::Export { span: Some((i64::MIN, 49_000_000_000)), .. })), "{effects:?}");
 }
@@ -106,6 +107,6 @@ fn a_flight_recorder_that_runs_is_to_be_saved_first() {
         trouble: None,
     };
     app.send(Msg::Recording(Box::new(Recording { kept, ..recording(1, 42, Phase::Done(outcome)) })));
-    app.press("E⏎");
+    app.press("E⌃⏎");
     assert_eq!(wanted(&mut app).0, "a.nettrace");
 }

@@ -101,7 +101,7 @@ fn what_was_walked_last_can_be_written_once_it_is_there() {
     assert!(app.state.overlay.is_none());
     let mut app = TestApp::populated(120, 40);
     let walk = answered(&mut app, 1);
-    app.press("o⏎");
+    app.press("o⌃⏎");
     let effects = app.take_effects();
     let [Effect::WriteHeap { walk: of, destination, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!((*of, destination.to_str()), (walk, Some("OrderService_4242_20261121_083021.gcdump")));

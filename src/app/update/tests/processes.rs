@@ -141,7 +141,7 @@ fn live_and_end(app: &mut TestApp, pids: std::ops::Range<u32>) {
         app.wait(500);
         app.answer();
         // A flight recorder, and a dump.
-        app.press("wO⇤⇤⇤⇤⌃u64MB⏎");
+        app.press("wO⇤⇤⇤⇤⌃u64MB⌃⏎");
         app.press("dy⏎");
         let effects = app.take_effects();
         let process = process(pid, "ShortLived");

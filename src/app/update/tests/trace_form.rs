@@ -24,6 +24,24 @@ fn open(app: &mut TestApp) {
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
 #[test]
+fn enter_goes_through_the_fields_to_the_button_and_ctrl_enter_starts_from_any() {
+    let mut app = alone("11.0.0");
+    open(&mut app);
+    for field in 1..form(&app).questions.len() {
+        app.press("⏎");
+        assert_eq!(form(&app).focus, Field::Question(field));
+    }
+    app.press("⏎");
+    assert_eq!((form(&app).focus, form(&app).buttons()[1]), (Field::Button(1), "Record"));
+    app.press("⏎");
+    let by_button = ordered(&mut app);
+    let mut app = alone("11.0.0");
+    open(&mut app);
+    app.press("⇥⇥⇥⌃⏎");
+    assert_eq!(ordered(&mut app), by_button);
+}
+
+#[test]
 fn everything_of_the_trace_form_is_ordered_and_shown_as_a_command() {
     let mut app = alone("11.0.0");
     open(&mut app);
@@ -42,7 +60,7 @@ fn everything_of_the_trace_form_is_ordered_and_shown_as_a_command() {
     app.press("⌃y");
     assert_eq!(app.take_effects(), [Effect::Copy { text: line, label: "command line".to_owned() }]);
     assert!(app.state.overlay.is_some());
-    app.press("⇤⇤⏎");
+    app.press("⇤⇤⌃⏎");
     let expected = TraceOptions {
         profiles: vec!["exceptions".to_owned(), "gc-collect".to_owned()],
         providers: vec!["My-Source:1:verbose".to_owned()],
@@ -88,10 +106,10 @@ fn what_is_wrong_is_said_where_it_stands_and_not_recorded() {
         type_text(&mut app, answer);
         let said = form(&app).questions[question].complaint.clone().unwrap_or_default();
         assert!(said.contains(complaint), "{answer}: {said:?}");
-        app.press("⇥⏎");
+        app.press("⇥⌃⏎");
         assert_eq!(app.take_effects(), [], "{answer}");
         assert_eq!(form(&app).focus, Field::Question(question), "{answer}");
-        app.press("⌃u⏎");
+        app.press("⌃u⌃⏎");
         assert_eq!(app.take_effects().len(), 1, "{answer}");
     }
     // What does not go together is an error of the whole form.
@@ -100,7 +118,7 @@ fn what_is_wrong_is_said_where_it_stands_and_not_recorded() {
     app.press("⇥⇥⇥");
     type_text(&mut app, "0x38");
     assert_eq!(form(&app).effects()[0], "Not on 8.0.0: a choice of the rundown needs .NET 9.");
-    app.press("⏎");
+    app.press("⌃⏎");
     assert_eq!(app.take_effects(), []);
 }
 
@@ -126,7 +144,7 @@ fn what_the_runtime_cannot_leave_out_is_said_before_it_is_recorded() {
         app.press("⇥⇥⇥⇥→");
         let warned = form(&app).effects().iter().any(|effect| effect.starts_with("On 8.0.33 events carry their stacks"));
         assert_eq!(warned, said, "{version}: {:?}", form(&app).effects());
-        app.press("⏎");
+        app.press("⌃⏎");
         assert!(ordered(&mut app).no_stacks, "{version}");
     }
 }
@@ -148,14 +166,14 @@ fn events_go_to_tracepoints_instead_of_a_file() {
     type_text(&mut app, " more");
     let complaint = form(&app).questions[13].complaint.clone().unwrap_or_default();
     assert!(complaint.starts_with("tracepoint 'more': there is one for all events already"), "{complaint}");
-    app.press("⏎");
+    app.press("⌃⏎");
     assert_eq!((app.take_effects(), form(&app).focus), (Vec::new(), Field::Question(13)));
     // Without tracepoints it counts again.
     app.press("⌃u");
     assert!(refused(&app).is_empty());
     assert!(form(&app).command_line().unwrap().contains("--flight 5m"));
     type_text(&mut app, "all gc=1,2");
-    app.press("⏎");
+    app.press("⌃⏎");
     let tracepoints = vec!["all".to_owned(), "gc=1,2".to_owned()];
     let duration = Some(std::time::Duration::from_secs(90));
     let profiles = crate::clr::DASHBOARD_PROFILES.map(str::to_owned).to_vec();
@@ -173,7 +191,7 @@ fn the_kernels_scheduling_is_ordered_and_excludes_a_flight_recorder_and_tracepoi
     let refused = |app: &TestApp| (0..14).filter(|&at| form(app).questions[at].refused.is_some()).collect::<Vec<_>>();
     assert_eq!(refused(&app), [10, 13]);
     assert_eq!(form(&app).command_line(), Some("dn-top trace 42 --profile dotnet-common --profile cpu --kernel"));
-    app.press("⏎");
+    app.press("⌃⏎");
     assert!(ordered(&mut app).scheduling);
     let begun = &app.state.recordings.all()[0].value;
     assert_eq!(begun.scheduling, Some(Scheduling::Waiting));
@@ -206,13 +224,13 @@ fn what_is_missing_for_tracepoints_is_said_before_anything_is_sent() {
     let said = ["Tracepoints: tracefs is not mounted.", "Tracepoints: this user may not register events\u{fffd}."];
     assert_eq!(form(&app).effects(), said);
     type_text(&mut app, "all");
-    app.press("⇤⏎");
+    app.press("⇤⌃⏎");
     assert_eq!((form(&app).effects(), form(&app).focus), (said.map(str::to_owned).to_vec(), Field::Question(13)));
     assert_eq!(form(&app).complaint.as_deref(), Some("It cannot write to tracepoints without that."));
     assert_eq!(app.take_effects(), []);
     // Once it is there, it goes on.
     app.send(Msg::TracepointsMissing { key, missing: Vec::new() });
-    app.press("⏎");
+    app.press("⌃⏎");
     assert_eq!(ordered(&mut app).tracepoints, ["all"]);
 }
 
@@ -222,7 +240,7 @@ fn stalling_the_target_needs_a_second_yes() {
     open(&mut app);
     app.press("⇥⇥⇥⇥⇥⇥→");
     assert!(form(&app).effects()[0].contains("is paused"));
-    app.press("⏎");
+    app.press("⌃⏎");
     assert_eq!(app.take_effects(), []);
     assert!(form(&app).armed && form(&app).effects()[0].contains("Press again"));
     app.press("⏎");
@@ -254,7 +272,7 @@ fn a_flight_recorder_is_saved_and_goes_on() {
     app.press("O⇤⇤⇤⇤⇤");
     app.take_effects();
     type_text(&mut app, "64MB");
-    app.press("⏎");
+    app.press("⌃⏎");
     let first = ordered(&mut app);
     // Not before it runs.
     app.press("S");
@@ -302,7 +320,7 @@ fn a_provider_is_chosen_from_lists_by_who_does_not_know_how_it_is_written() {
         let line = form.command_line().unwrap();
         assert!(text.split(' ').all(|word| line.contains(word)), "{keys}: {line}");
         assert!(text.is_empty() || form.questions[at].complaint.is_none(), "{keys}: {:?}", form.questions[at].complaint);
-        app.press("⏎");
+        app.press("⌃⏎");
         assert!(matches!(app.take_effects().as_slice(), [.., Effect::StartTrace { .. }]), "{keys}");
     }
     // Where there is nothing to choose from nothing happens.
