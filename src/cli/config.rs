@@ -145,6 +145,8 @@ fn with_default(command: Command, key: &str, span: Range<usize>, value: &Spanned
         (DeValue::Boolean(false), true) => return Ok(command),
         (DeValue::Boolean(true), true) => vec!["true".into()],
         (_, true) => return mistake(value.span().start, format!("{key} must be true or false")),
+        // As it is printed where there is no default.
+        (DeValue::String(text), false) if text.is_empty() && option.get_default_values().is_empty() => return Ok(command),
         (DeValue::String(text), false) => vec![text.as_ref().to_owned()],
         (DeValue::Integer(number), false) => vec![number.as_str().to_owned()],
         (DeValue::Array(items), false) if matches!(option.get_action(), ArgAction::Append) => {
@@ -216,13 +218,13 @@ fn describe(command: &Command) -> String {
     options(command)
         .map(|option| {
             let help = option.get_help().map(ToString::to_string).unwrap_or_default();
-            let value = match option.get_default_values() {
-                _ if matches!(option.get_action(), ArgAction::SetTrue) => "false".to_owned(),
-                [default] => toml_text(&default.to_string_lossy()),
-                _ => {
-                    let names = option.get_value_names().unwrap_or_default();
-                    let example = toml_text(names.first().map_or("VALUE", |name| name.as_str()));
-                    if matches!(option.get_action(), ArgAction::Append) { format!("[{example}]") } else { example }
+            let (help, value) = match (option.get_action(), option.get_default_values()) {
+                (ArgAction::SetTrue, _) => (help, "false".to_owned()),
+                (_, [default]) => (help, toml_text(&default.to_string_lossy())),
+                (action, _) => {
+                    let name = option.get_value_names().unwrap_or_default().first().map_or("VALUE", |name| name.as_str());
+                    let nothing = if matches!(action, ArgAction::Append) { "[]" } else { "\"\"" };
+                    (format!("{help} <{name}>"), nothing.to_owned())
                 }
             };
             format!("\n# {help}\n# {} = {value}\n", option.get_long().unwrap_or_default())
@@ -356,13 +358,7 @@ mod tests {
         let printed = settings::describe_values() + &settings::describe_tables();
         let uncommented: String = printed
             .lines()
-            .map(|line| {
-                line.strip_prefix("# ")
-                    .filter(|line| line.contains(" = ") && !line.ends_with("= []") && !line.ends_with("= \"\""))
-                    .unwrap_or(line)
-                    .to_owned()
-                    + "\n"
-            })
+            .map(|line| line.strip_prefix("# ").filter(|line| line.contains(" = ")).unwrap_or(line).to_owned() + "\n")
             .collect();
         let (_, settings) = with_settings(&uncommented).unwrap();
         assert_eq!(settings.thresholds, crate::diagnosis::Thresholds::default());
@@ -378,9 +374,11 @@ mod tests {
         let text = defaults(&Arguments::command());
         let command = configured(&text).unwrap();
         assert_eq!(command.clone().render_long_help().to_string(), Arguments::command().render_long_help().to_string());
-        // With the signs of the comments taken away, every default is accepted as it stands.
-        let keys = text.lines().filter_map(|line| line.strip_prefix("# ")).filter(|line| line.contains(" = "));
-        assert!(keys.clone().count() > 40);
+        // With the signs of the comments taken away, every line is accepted as it stands.
+        let lines = text.lines().map(|line| line.strip_prefix("# ").filter(|line| line.contains(" = ")).unwrap_or(line));
+        assert!(lines.clone().filter(|line| line.contains(" = ") && !line.starts_with('#')).count() > 200, "{text}");
+        let command = configured(&lines.collect::<Vec<_>>().join("\n")).unwrap();
+        assert_eq!(command.clone().render_long_help().to_string(), Arguments::command().render_long_help().to_string());
         assert!(text.contains("# refresh = \"1s\"\n") && text.contains("\n[trace]\n"), "{text}");
     }
 }

@@ -68,7 +68,8 @@ impl KeyMap {
         let map = Self { changed };
         for (at, (action, keys)) in map.changed.iter().enumerate() {
             let conflict = |why: String| Err(KeyConflict { at, why });
-            if keys.is_empty() || keys.len() > MOST_KEYS {
+            let least = usize::from(!action.default_keys().is_empty());
+            if !(least..=MOST_KEYS).contains(&keys.len()) {
                 return conflict(format!("{} has 1 to {MOST_KEYS} keys", action.name()));
             }
             if let Some(key) = keys.iter().find(|key| key.is_fixed()) {
@@ -76,7 +77,7 @@ impl KeyMap {
             }
             for entry in TABLE.iter().filter(|entry| entry.action == *action) {
                 let here = || Context::ALL.into_iter().filter(|context| entry.places.contains(*context));
-                if here().all(|context| map.of_in(entry, context).is_empty()) {
+                if !keys.is_empty() && here().all(|context| map.of_in(entry, context).is_empty()) {
                     return conflict(format!("{} works where text is typed: Ctrl with a letter, or F1 to F12", action.name()));
                 }
                 for context in here() {

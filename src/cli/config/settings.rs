@@ -64,6 +64,8 @@ impl Settings {
                 let name = OutputName::parse(pattern).map_err(mistake)?;
                 self.output_name = name.in_folder(self.output_name.folder().to_owned());
             }
+            // As it is printed where there is no default.
+            FOLDER if value.get_ref().as_str() == Some("") => {}
             FOLDER => {
                 let folder = value.get_ref().as_str().map(PathBuf::from).filter(|folder| folder.is_absolute());
                 let folder = folder.ok_or_else(|| mistake(format!("{FOLDER} must be the absolute path of a folder")))?;
