@@ -2,6 +2,7 @@ use super::options::{providers, time_span};
 use super::*;
 use crate::cli::args::Arguments;
 use clap::Parser;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 fn ours(line: &str) -> Result<String, String> {
@@ -133,4 +134,69 @@ fn values_are_read_as_the_tools_read_them() {
         assert!(time_span(wrong).is_err(), "{wrong}");
     }
     assert_eq!(providers("A,B:1:5:k=\"a,b\",C"), ["A", "B:1:5:k=\"a,b\"", "C"]);
+}
+
+/// An option as the tools document it: its names, and a value where it has one.
+type Documented = (Vec<&'static str>, Option<&'static str>);
+
+/// The options of each tool and command.
+fn documented() -> BTreeMap<(&'static str, &'static str), Vec<Documented>> {
+    let mut found = BTreeMap::<_, Vec<Documented>>::new();
+    for line in include_str!("documented.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let mut words = line.split_whitespace();
+        let option = |word: &'static str| {
+            let (names, value) = word.split_once('=').map_or((word, None), |(names, value)| (names, Some(value)));
+            (names.split('|').collect(), value)
+        };
+        let (tool, command) = (words.next().unwrap(), words.next().unwrap());
+        found.entry((tool, command)).or_default().extend(words.map(option));
+    }
+    found
+}
+
+#[test]
+fn the_documented_options_are_those_that_are_known() {
+    let documented = documented();
+    for Tool { tool, command, options, .. } in TOOLS.iter().filter(|tool| tool.command != "collect-linux") {
+        let ours: BTreeSet<_> =
+            options.iter().copied().flatten().map(|option| (option.names.to_vec(), option.takes == Takes::Value)).collect();
+        let theirs: BTreeSet<_> = documented[&(*tool, *command)]
+            .iter()
+            .map(|(names, value)| (names.clone(), value.is_some_and(|value| value != "true")))
+            .collect();
+        assert_eq!(ours, theirs, "{tool} {command}");
+    }
+    assert_eq!(documented.len(), TOOLS.len() - 1);
+}
+
+#[test]
+fn no_documented_option_is_ignored_or_misread() {
+    for ((tool, command), options) in documented() {
+        let has_target = options.iter().any(|(names, _)| names.contains(&"-p"));
+        for (names, value) in options {
+            for name in &names {
+                let mut words = vec!["dn-top", tool, command];
+                match (tool, command) {
+                    (_, "convert" | "report" | "symbolicate" | "analyze") if !has_target => words.push("a.nettrace"),
+                    _ if has_target && !["-p", "-n", "--dport"].iter().any(|target| names.contains(target)) => words.extend(["-p", "12"]),
+                    _ => {}
+                }
+                if (tool, command) == ("trace", "convert") && *name != "--format" {
+                    words.extend(["--format", "Speedscope"]);
+                }
+                words.push(name);
+                words.extend(value);
+                let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+                match translate(&words) {
+                    Err(why) => assert!(why.contains("not supported") || why.contains("needs"), "{words:?}: {why}"),
+                    Ok(translated) => {
+                        let arguments = translated.unwrap().arguments;
+                        let parsed = Arguments::try_parse_from(&arguments).map(drop);
+                        let is_help = parsed.as_ref().is_err_and(|error| error.kind() == clap::error::ErrorKind::DisplayHelp);
+                        assert!(parsed.is_ok() || is_help && names.contains(&"-h"), "{words:?}: {arguments:?} {parsed:?}");
+                    }
+                }
+            }
+        }
+    }
 }
