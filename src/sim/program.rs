@@ -2,6 +2,7 @@
 //!
 //! It is deterministic: the same rates and the same elapsed times give the same events. Layouts are those of the runtime's own manifest.
 
+mod heap;
 mod kind;
 mod methods;
 
@@ -17,6 +18,11 @@ use crate::wire::Put;
 
 /// Where the clock of the events stands when a session begins, in nanoseconds.
 const CLOCK: i64 = 777_000_000_000_000;
+
+/// Keyword of the runtime's provider that makes it collect when the session starts (GCHeapCollect).
+const COLLECT_AT_ONCE: u64 = 0x80_0000;
+/// The cache of the program begins anew after so many seconds.
+const CACHE_LIFE: u64 = 600;
 
 /// What a collection takes on average in a program that seldom collects, milliseconds.
 const MEAN_PAUSE_MS: f64 = 1.25;
@@ -40,6 +46,10 @@ pub(super) struct Program {
     encoder: Encoder,
     bytes: Vec<u8>,
     requested: Requested,
+    /// Whether a walk over the heap was requested and has not begun.
+    walks_heap: bool,
+    /// When the session began, seconds since 1970.
+    unix_s: u64,
     own_provider: String,
     command_line: String,
     pid: u64,
@@ -59,6 +69,14 @@ fn wave(seconds: f64) -> f64 {
     1.0 + 0.2 * (seconds / 7.0).sin()
 }
 
+/// Numbers, and that of the runtime in its process.
+fn words(words: &[u32]) -> Vec<u8> {
+    let mut payload = Vec::new();
+    words.iter().for_each(|word| payload.put_u32(*word));
+    payload.put_u16(0);
+    payload
+}
+
 impl Program {
     pub(super) fn new(spec: &Spec, rates: Rates, requested: Requested) -> Self {
         let unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
@@ -73,6 +91,8 @@ impl Program {
         Self {
             encoder: Encoder::new(header),
             bytes: Vec::new(),
+            walks_heap: requested.provider(kind::RUNTIME).is_some_and(|provider| provider.keywords() & COLLECT_AT_ONCE != 0),
+            unix_s: (unix_ms / 1000) as u64,
             requested,
             own_provider: format!("Demo-{}", spec.name),
             command_line: spec.command.join(" "),
@@ -111,6 +131,9 @@ impl Program {
             }
         }
         moments.sort_by_key(|(time, ..)| *time);
+        if self.walks_heap {
+            self.walk_heap();
+        }
         for (time, happening, i) in moments {
             let count = self.happened[i];
             self.happened[i] += 1;
@@ -224,18 +247,26 @@ impl Program {
         1.0 + self.rates[0].1 / 6.0
     }
 
+    /// A full collection that reports what is on the heap.
+    fn walk_heap(&mut self) {
+        self.walks_heap = false;
+        // Induced, and blocking.
+        let mut start = words(&[1, 2, 1, 0]);
+        start.put_u64(0);
+        self.write(Kind::GcStart, CLOCK, self.pid + 4, 0, &start);
+        let age = self.unix_s % CACHE_LIFE;
+        for (kind, payload) in heap::walk(self.heap(CLOCK), 1000 + 10 * age as usize) {
+            self.write(kind, CLOCK, self.pid + 4, 0, &payload);
+        }
+        self.write(Kind::GcEnd, CLOCK, self.pid + 4, 0, &words(&[1, 2]));
+    }
+
     /// A collection, in the order in which runtimes send its events. Every eighth is of generation 2.
     fn collect(&mut self, count: u64, time: i64) {
         let generation = if count % 8 == 7 { 2 } else { u32::from(count % 3 == 2) };
         let pause = ([4e5, 9e5, 6e6][generation as usize] * self.strain()) as i64;
         let number = count as u32 + 1;
         let thread = self.pid + 4;
-        let words = |words: &[u32]| {
-            let mut payload = Vec::new();
-            words.iter().for_each(|word| payload.put_u32(*word));
-            payload.put_u16(0);
-            payload
-        };
         self.write(Kind::SuspendBegin, time, thread, 0, &words(&[1, number]));
         self.write(Kind::SuspendEnd, time + 30_000, thread, 0, &[0, 0]);
         let mut start = words(&[number, generation, 0, 0]);

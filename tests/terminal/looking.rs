@@ -310,3 +310,16 @@ fn the_title_names_the_selected_process_and_the_bell_rings_when_asked() {
         assert_left(&mut screen);
     }
 }
+
+#[test]
+fn the_heap_of_a_demo_is_held_by_a_static_variable() {
+    let mut screen = sorted(&[]);
+    press(&screen, ENTER, "Esc back");
+    press(&screen, "M", "Walk the heap");
+    press(&screen, &format!("y{ENTER}"), "RETAINED");
+    press(&screen, "/type:Demo.Order[]", "type:Demo.Order[]");
+    screen.keys(ENTER);
+    press(&screen, ENTER, "static variable s_recent");
+    screen.keys("qq");
+    assert_left(&mut screen);
+}

@@ -3,9 +3,11 @@
 use crate::nettrace::{Field, FieldType, Metadata};
 use crate::wire::Put;
 
-const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+pub(super) const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 const COLLECTIONS: u64 = 0x1;
+const TYPES: u64 = 0x8_0000;
+const HEAP_DUMP: u64 = 0x10_0000;
 const JIT: u64 = 0x10;
 const CONTENTION: u64 = 0x4000;
 const EXCEPTION: u64 = 0x8000;
@@ -21,6 +23,11 @@ pub(super) enum Kind {
     HeapStats,
     RestartBegin,
     RestartEnd,
+    HeapTypes,
+    HeapRoots,
+    HeapStaticVariables,
+    HeapNodes,
+    HeapEdges,
     Exception,
     ContentionStart,
     ContentionStop,
@@ -53,6 +60,11 @@ impl Kind {
             Self::HeapStats => (RUNTIME, 4, 2, 4, COLLECTIONS),
             Self::RestartBegin => (RUNTIME, 7, 1, 4, COLLECTIONS),
             Self::RestartEnd => (RUNTIME, 3, 1, 4, COLLECTIONS),
+            Self::HeapTypes => (RUNTIME, 15, 0, 4, TYPES),
+            Self::HeapRoots => (RUNTIME, 16, 0, 4, HEAP_DUMP),
+            Self::HeapStaticVariables => (RUNTIME, 38, 0, 4, HEAP_DUMP),
+            Self::HeapNodes => (RUNTIME, 18, 0, 4, HEAP_DUMP),
+            Self::HeapEdges => (RUNTIME, 19, 0, 4, HEAP_DUMP),
             Self::Exception => (RUNTIME, 80, 1, 2, EXCEPTION),
             Self::ContentionStart => (RUNTIME, 81, 1, 4, CONTENTION),
             Self::ContentionStop => (RUNTIME, 91, 1, 4, CONTENTION),

@@ -44,7 +44,7 @@ pub(super) const COUNTERS: [(&str, &str, &str, f64); 6] = [
     ("threadpool-queue-length", "ThreadPool Queue Length", "", 3.0),
 ];
 
-const MODULE: u64 = 0x7f3a_0000_4000;
+pub(super) const MODULE: u64 = 0x7f3a_0000_4000;
 
 /// `MethodLoadVerbose` and `MethodDCEndVerbose`, version 2.
 pub(super) fn payload(index: usize) -> Vec<u8> {
