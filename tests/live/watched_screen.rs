@@ -1,5 +1,6 @@
 //! What the dashboard shows of processes that are watched and not recorded.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -391,5 +392,31 @@ fn the_dashboard_shows_the_values_that_instruments_were_given() {
         screen.quit();
         screen.assert_restored();
         assert!(program.is_alive() && program.answers());
+    });
+}
+
+#[test]
+fn counters_have_one_name_everywhere() {
+    runtimes::each(runtimes::all(), |runtime| {
+        let program = runtime.any().start();
+        let pid = program.pid().to_string();
+        let printed = |format: &str| {
+            let words = ["counters", &pid, "--counters", r"EventCounters\System.Runtime", "--duration", "3s", "--format", format];
+            let output = Invocation::new(words).run();
+            assert_eq!(output.code, 0, "{runtime}: {}", output.stderr);
+            output.stdout
+        };
+        // Without its unit, which is in brackets.
+        let name = |text: &str| text.rsplit_once(" (").filter(|(_, unit)| unit.ends_with(')')).map_or(text, |(name, _)| name).to_owned();
+        let text = printed("text");
+        let listed: BTreeSet<_> =
+            text.lines().filter_map(|line| line.trim_start().split_once("  ")).map(|(_, counter)| name(counter)).collect();
+        let csv = printed("csv");
+        let in_csv: BTreeSet<_> = csv.lines().skip(1).map(|line| name(line.split(',').nth(2).unwrap())).collect();
+        assert!(listed.len() > 10 && listed == in_csv, "{runtime}: {listed:?} {in_csv:?}");
+        let screen = dashboard(&program, &["--watch", "all"], 200, 60);
+        screen.wait_for("GC heap ");
+        screen.keys(&format!("{ENTER}9"));
+        screen.wait_until("all counters", |shown| listed.iter().all(|name| shown.contains(name.as_str())));
     });
 }
