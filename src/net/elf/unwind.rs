@@ -88,7 +88,8 @@ impl UnwindTable {
     }
 }
 
-#[cfg(all(test, target_arch = "x86_64", target_env = "gnu"))]
+#[cfg(test)]
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 mod tests {
     use proptest::prelude::*;
     use proptest::sample::Index;
