@@ -68,7 +68,13 @@ impl UnwindTable {
         let address = self.segments.iter().find_map(|segment| segment.address_of(place))?;
         let index = EhFrameHdr::new(&self.index, LittleEndian).parse(&self.bases, ADDRESS_SIZE).ok()?;
         let frames = EhFrame::new(&self.frames, LittleEndian);
-        let function = index.table()?.fde_for_address(&frames, &self.bases, address, EhFrame::cie_from_offset).ok()?;
+        let (found, begin) = (index.table()?.lookup(address, &self.bases).ok()?.direct().ok()?, index.eh_frame_ptr().direct().ok()?);
+        // The library's own way from the index to the function overflows where the index is damaged.
+        let offset = usize::try_from(found.checked_sub(begin)?).ok()?;
+        let function = frames.fde_from_offset(&self.bases, offset.into(), EhFrame::cie_from_offset).ok()?;
+        if !function.contains(address) {
+            return None;
+        }
         if function.entry_len().max(function.cie().entry_len()) > LONGEST_ENTRY {
             return None;
         }
