@@ -6,7 +6,7 @@ use super::action::Action;
 use super::findings::{ALLOCATIONS, Finding, HEAP, KeyAdvice, behind, finding, lock_waiters, standing, thrown};
 use super::tabs::Tab;
 use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot};
-use crate::diagnosis::{GROWING_COLLECTIONS, RUNS, THROTTLED, Threshold, Thresholds};
+use crate::diagnosis::{GROWING_COLLECTIONS, RUNS, STARVES, THROTTLED, Threshold, Thresholds};
 use crate::model::{Bytes, Count, CountRate, CpuUse, Nanoseconds, Percent};
 use crate::sorting::CompactSort;
 
@@ -199,7 +199,7 @@ impl HealthIssue {
                 let share = cpu.and_then(|cpu| cpu.wait_share()).unwrap_or_default();
                 let others = cpu.and_then(|cpu| cpu.others()).map(|others| format!("; others use {others:.1} CPUs"));
                 let text = format!("waits for CPU {} of the time{}", Percent(share), others.unwrap_or_default());
-                Finding { live: CPU, ..finding(Tab::Slowdown, text, "the machine is too busy", "") }
+                Finding { live: CPU, ..finding(Tab::Slowdown, text, "its threads are ready to run and get no processor", "") }
             }
         };
         Finding { recorded: false, severity: self.excess(counters, cpu, thresholds).unwrap_or(1.0), ..finding }
@@ -220,7 +220,8 @@ fn throttled(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
 fn starved(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
     let is_throttled = cpu.supply.limit.is_some_and(|limit| limit.throttled_share() >= THROTTLED);
     let excess = waits(cpu, thresholds)?;
-    (!is_throttled && cpu.others() > cpu.cores() && excess >= 1.0).then_some(excess)
+    let is_machine = cpu.others() > cpu.cores() && cpu.waiting()? >= STARVES;
+    (!is_throttled && is_machine && excess >= 1.0).then_some(excess)
 }
 
 /// How many times its threshold the share of the time is in which threads wait for a processor; `None` where they are rarely ready to run.

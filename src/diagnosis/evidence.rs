@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::culprit::{Culprit, dispatch_ns, is_logger};
-use super::{Cause, Evidence, GROWING_COLLECTIONS, RUNS, Slowdown, Source, THROTTLED, Threshold, Thresholds};
+use super::{Cause, Evidence, GROWING_COLLECTIONS, RUNS, STARVES, Slowdown, Source, THROTTLED, Threshold, Thresholds};
 use crate::analysis::{Collection, Layer, OperationSnapshot, Origin, SampleCount, SampleFilter};
 use crate::clr::payload::GcType;
 use crate::model::{Bytes, Count, CountRate, Counted, CpuUse, Nanoseconds, Percent};
@@ -93,7 +93,8 @@ impl Evidence<'_> {
             return Ok((Some(share), severity, format!("{text}: {what}.")));
         }
         // More threads than CPUs are no defect of the machine: what they run is what is to be looked at.
-        let severity = if cpu.others() > Some(cores) { severity } else { severity.min(HARMLESS) };
+        let is_machine = cpu.others() > Some(cores) && waiting >= STARVES;
+        let severity = if is_machine { severity } else { severity.min(HARMLESS) };
         let others = cpu.others().map(|others| format!(", all others {others:.1}")).unwrap_or_default();
         Ok((Some(share), severity, format!("{text}; the process uses {cores:.1} CPUs{others}.")))
     }

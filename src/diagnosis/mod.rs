@@ -17,7 +17,7 @@ use crate::sorting::CompactSort;
 
 pub use culprit::is_own;
 pub use source::Source;
-pub use thresholds::{GROWING_COLLECTIONS, RUNS, THROTTLED, Threshold, Thresholds};
+pub use thresholds::{GROWING_COLLECTIONS, RUNS, STARVES, THROTTLED, Threshold, Thresholds};
 
 /// A possible cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -156,6 +156,9 @@ impl Thresholds {
 pub const GROWING_COLLECTIONS: usize = 4;
 /// CPU time per time below which a process hardly runs: cores.
 pub const RUNS: f64 = 0.1;
+/// Threads that wait for a processor at a time, on average, from which on the machine may be to blame: whoever runs for moments alone waits about as long for
+/// a turn where nothing else runs.
+pub const STARVES: f64 = 0.25;
 /// Share of the periods from which on a CPU limit is to blame for waiting.
 pub const THROTTLED: f64 = 0.1;
 

@@ -156,6 +156,7 @@ fn a_cpu_limit_that_throttles_and_a_machine_that_is_too_busy_are_found() {
     assert_eq!(found(1000, Some(3000), 10_000, 0, 0), [(HealthIssue::CpuWait, busy)]);
     assert_eq!(found(9000, Some(27_000), 9_900, 0, 0), [], "it wants more CPUs than there are, and nothing else does");
     assert_eq!(found(50, Some(300), 10_000, 0, 0), [], "it is rarely ready to run");
+    assert_eq!(found(450, Some(850), 2_000, 0, 0), [], "it runs for moments, and the machine is idle");
     assert_eq!(found(20, None, 900, 50, 49), [], "it hardly runs, and whether it waits is not known");
     let limit = CpuLimit { group: 1, cores: 0.2, periods: 50, throttled: 49 };
     let unknown = CpuUse {
