@@ -1,16 +1,17 @@
 //! Waiting for one event.
 
-use crate::clr::Trigger;
-use crate::nettrace::{Event, Metadata, Sink};
+use super::event_text::describe;
+use crate::clr::{Condition, Trigger};
+use crate::nettrace::{Event, Metadata, Sink, TraceHeader};
 
 /// Notices when the event comes that is waited for.
 ///
-/// A text is looked for as it is, in the bytes of the payload: as UTF-16, which is how runtimes write text, and as UTF-8. The layouts of the
-/// runtime's own payloads are not in the stream, so that this holds for every event.
+/// A text is looked for as it is, in the bytes of the payload: as UTF-16, which is how runtimes write text, and as UTF-8.
 #[derive(Debug)]
 pub struct Watch {
     trigger: Option<Trigger>,
     needles: Option<[Vec<u8>; 2]>,
+    pointer_size: u8,
     /// By metadata index: whether events of this kind are looked at.
     wanted: Vec<bool>,
     came: bool,
@@ -19,18 +20,44 @@ pub struct Watch {
 impl Watch {
     /// Waits for this event, or for none.
     pub fn new(trigger: Option<Trigger>) -> Self {
-        let text = trigger.as_ref().and_then(Trigger::text);
-        let needles = text.map(|text| [text.encode_utf16().flat_map(u16::to_le_bytes).collect(), text.as_bytes().to_vec()]);
-        Self { trigger, needles, wanted: vec![false], came: false }
+        let needles = match trigger.as_ref().map(Trigger::condition) {
+            Some(Condition::Text(text)) => Some([text.encode_utf16().flat_map(u16::to_le_bytes).collect(), text.as_bytes().to_vec()]),
+            _ => None,
+        };
+        Self { trigger, needles, pointer_size: TraceHeader::default().pointer_size, wanted: vec![false], came: false }
     }
 
     /// Whether it has come.
     pub fn has_come(&self) -> bool {
         self.came
     }
+
+    fn is_meant(&self, event: &Event<'_>) -> bool {
+        if let Some(Condition::Fields(wanted)) = self.trigger.as_ref().map(Trigger::condition) {
+            let fields = describe(event, self.pointer_size).fields;
+            let has = |(name, value): &(String, String)| {
+                fields.iter().any(|(found, text)| found.eq_ignore_ascii_case(name) && is_value(text, value))
+            };
+            return wanted.iter().all(has);
+        }
+        let holds = |needle: &Vec<u8>| event.payload.windows(needle.len()).any(|window| window == needle);
+        self.needles.as_ref().is_none_or(|needles| needles.iter().any(holds))
+    }
+}
+
+/// Whether a field that is described by this text has this value: as it stands, its number in decimal or hexadecimal, or what the number stands for.
+fn is_value(text: &str, value: &str) -> bool {
+    let (number, word) = text.strip_suffix(')').and_then(|text| text.split_once(" (")).unwrap_or((text, text));
+    let parsed = |text: &str| text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok());
+    let is_same_number = parsed(number).is_some_and(|number| parsed(value) == Some(number));
+    text == value || is_same_number || word.eq_ignore_ascii_case(value)
 }
 
 impl Sink for Watch {
+    fn trace(&mut self, header: &TraceHeader) {
+        self.pointer_size = header.pointer_size;
+    }
+
     fn metadata(&mut self, metadata: &Metadata) {
         let Metadata { provider, event_id, name, .. } = metadata;
         self.wanted.push(self.trigger.as_ref().is_some_and(|trigger| trigger.is_kind(provider, *event_id, name)));
@@ -39,8 +66,7 @@ impl Sink for Watch {
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         if self.wanted.get(event.metadata.index as usize) == Some(&true) {
-            let holds = |needle: &Vec<u8>| event.payload.windows(needle.len()).any(|window| window == needle);
-            self.came |= self.needles.as_ref().is_none_or(|needles| needles.iter().any(holds));
+            self.came |= self.is_meant(event);
         }
     }
 }
@@ -48,7 +74,41 @@ impl Sink for Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nettrace::{Decoder, Encoder, Limits, NewEvent, TraceHeader};
+    use crate::nettrace::{Decoder, Encoder, Limits, NewEvent};
+    use crate::wire::Put;
+
+    /// Whether the event comes in this stream.
+    fn comes(trigger: Option<&str>, bytes: &[u8]) -> bool {
+        let mut watch = Watch::new(trigger.map(|trigger| Trigger::parse(trigger).unwrap()));
+        Decoder::new(Limits::default()).feed(bytes, &mut watch).unwrap();
+        watch.has_come()
+    }
+
+    #[test]
+    fn fields_of_the_event_have_values() {
+        let runtime = "Microsoft-Windows-DotNETRuntime";
+        let mut encoder = Encoder::new(TraceHeader { ticks_per_second: 1_000, ..TraceHeader::default() });
+        let id = encoder.metadata(&Metadata { provider: runtime.to_owned(), event_id: 1, version: 2, ..Metadata::default() });
+        for (count, depth) in [(7_u32, 0_u32), (8, 2)] {
+            let mut payload = Vec::new();
+            // Induced.
+            [count, depth, 1, 0].into_iter().for_each(|word| payload.put_u32(word));
+            encoder.event(&NewEvent { metadata: id, thread: 1, capture_thread: 1, sorted: true, payload: &payload, ..NewEvent::default() });
+        }
+        encoder.end();
+        let bytes = encoder.take();
+        for (fields, expected) in [
+            ("Depth=2", true),
+            ("depth=0x2,Reason=induced", true),
+            ("Depth=2,Count=7", false),
+            ("Depth=1", false),
+            ("Depth=", false),
+            ("Other=2", false),
+            ("Reason=1", true),
+        ] {
+            assert_eq!(comes(Some(&format!("{runtime}/GCStart[{fields}]")), &bytes), expected, "{fields}");
+        }
+    }
 
     #[test]
     fn the_event_and_its_text() {
@@ -73,12 +133,8 @@ mod tests {
         encoder.end();
         let bytes = encoder.take();
         for (trigger, expected) in table {
-            let mut watch = Watch::new(Some(Trigger::parse(trigger).unwrap()));
-            Decoder::new(Limits::default()).feed(&bytes, &mut watch).unwrap();
-            assert_eq!(watch.has_come(), expected, "{trigger}");
+            assert_eq!(comes(Some(trigger), &bytes), expected, "{trigger}");
         }
-        let mut nothing = Watch::new(None);
-        Decoder::new(Limits::default()).feed(&bytes, &mut nothing).unwrap();
-        assert!(!nothing.has_come());
+        assert!(!comes(None, &bytes));
     }
 }

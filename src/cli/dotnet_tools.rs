@@ -49,7 +49,8 @@ struct Line {
     output: Option<String>,
     format: Option<String>,
     clr_events: [Option<String>; 2],
-    stopping_event: [Option<String>; 2],
+    /// Its provider, its name, and its fields.
+    stopping_event: [Option<String>; 3],
     keeps_suspended: bool,
     dump_type: Option<String>,
     number: Option<String>,

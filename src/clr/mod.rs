@@ -39,5 +39,5 @@ pub use select::{DASHBOARD_PROFILES, DEFAULT_PROFILES, SLOW, SelectError, Select
 pub use signature::write_parameters;
 pub use spec::{format_keywords, format_provider, parse_provider, parse_runtime_keywords};
 pub use tracepoints::parse_tracepoints;
-pub use trigger::Trigger;
+pub use trigger::{Condition, Trigger};
 pub use type_name::{TypeArguments, type_name, write_type_name};

@@ -1,4 +1,4 @@
-//! The event that ends a recording: `PROVIDER/EVENT[:TEXT]`.
+//! The event that ends a recording: `PROVIDER/EVENT`, `PROVIDER/EVENT:TEXT` or `PROVIDER/EVENT[FIELD=VALUE,..]`.
 
 use std::fmt;
 
@@ -9,7 +9,18 @@ use super::events;
 pub struct Trigger {
     provider: String,
     event: EventSelector,
-    text: Option<String>,
+    condition: Condition,
+}
+
+/// What an event must hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// Whatever it is.
+    Anything,
+    /// A text, anywhere in the payload.
+    Text(String),
+    /// Fields with these values.
+    Fields(Vec<(String, String)>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,24 +31,32 @@ enum EventSelector {
 }
 
 impl Trigger {
-    /// Reads `PROVIDER/EVENT`, where the event is a number, a name or `*` for any, and `PROVIDER/EVENT:TEXT`, where the event's payload must hold the text.
+    /// Reads `PROVIDER/EVENT`, where the event is a number, a name or `*` for any; `PROVIDER/EVENT:TEXT`, where the event's payload must hold the text; and
+    /// `PROVIDER/EVENT[FIELD=VALUE,..]`, where all these fields must have these values.
     ///
     /// # Errors
     /// A sentence with what was expected.
     pub fn parse(text: &str) -> Result<Self, String> {
-        const EXPECTED: &str =
-            "expected PROVIDER/EVENT or PROVIDER/EVENT:TEXT, such as Microsoft-Windows-DotNETRuntime/ExceptionThrown:Timeout";
+        const EXPECTED: &str = "expected PROVIDER/EVENT, PROVIDER/EVENT:TEXT or PROVIDER/EVENT[FIELD=VALUE,..], such as \
+             Microsoft-Windows-DotNETRuntime/ExceptionThrown:Timeout";
         let (provider, rest) = text.split_once('/').ok_or(EXPECTED)?;
-        let (event, payload) = rest.split_once(':').map_or((rest, None), |(event, payload)| (event, Some(payload)));
+        let (event, condition) = match (rest.find(['[', ':']), rest.strip_suffix(']')) {
+            (Some(at), Some(whole)) if rest[at..].starts_with('[') => (&rest[..at], Condition::fields(&whole[at + 1..]).ok_or(EXPECTED)?),
+            (Some(at), _) if rest[at..].starts_with(':') && at + 1 < rest.len() => {
+                (&rest[..at], Condition::Text(rest[at + 1..].to_owned()))
+            }
+            (Some(_), _) => return Err(EXPECTED.to_owned()),
+            (None, _) => (rest, Condition::Anything),
+        };
         let (provider, event) = (provider.trim(), event.trim());
-        if provider.is_empty() || event.is_empty() || payload == Some("") {
+        if provider.is_empty() || event.is_empty() {
             return Err(EXPECTED.to_owned());
         }
         let event = match event {
             "*" => EventSelector::Any,
             _ => event.parse().map_or_else(|_| EventSelector::Name(event.to_owned()), EventSelector::Id),
         };
-        Ok(Self { provider: provider.to_owned(), event, text: payload.map(str::to_owned) })
+        Ok(Self { provider: provider.to_owned(), event, condition })
     }
 
     /// The provider whose event it is.
@@ -45,9 +64,9 @@ impl Trigger {
         &self.provider
     }
 
-    /// The text that the payload must hold.
-    pub fn text(&self) -> Option<&str> {
-        self.text.as_deref()
+    /// What the event must hold.
+    pub fn condition(&self) -> &Condition {
+        &self.condition
     }
 
     /// Whether events of this kind are meant, whatever they hold. Names count without regard to case; the name may be empty where the stream gives none.
@@ -62,6 +81,14 @@ impl Trigger {
     }
 }
 
+impl Condition {
+    fn fields(text: &str) -> Option<Self> {
+        let field = |part: &str| part.split_once('=').map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
+        let fields: Vec<_> = text.split(',').map(field).collect::<Option<_>>()?;
+        fields.iter().all(|(name, _)| !name.is_empty()).then_some(Self::Fields(fields))
+    }
+}
+
 /// As it is typed.
 impl fmt::Display for Trigger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -71,7 +98,14 @@ impl fmt::Display for Trigger {
             EventSelector::Id(id) => write!(f, "{id}")?,
             EventSelector::Name(name) => f.write_str(name)?,
         }
-        self.text.as_ref().map_or(Ok(()), |text| write!(f, ":{text}"))
+        match &self.condition {
+            Condition::Anything => Ok(()),
+            Condition::Text(text) => write!(f, ":{text}"),
+            Condition::Fields(fields) => {
+                let fields: Vec<_> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                write!(f, "[{}]", fields.join(","))
+            }
+        }
     }
 }
 
@@ -81,10 +115,18 @@ mod tests {
 
     #[test]
     fn what_is_typed_comes_back() {
-        for text in ["P/80", "Microsoft-Windows-DotNETRuntime/ExceptionThrown:a: b", "P/Request/Start", "P/Stop:x", "P/*"] {
+        for text in [
+            "P/80",
+            "Microsoft-Windows-DotNETRuntime/ExceptionThrown:a: b",
+            "P/Request/Start",
+            "P/Stop:x",
+            "P/Stop:[a]",
+            "P/GCEnd[Depth=2,Count=]",
+            "P/*",
+        ] {
             assert_eq!(Trigger::parse(text).unwrap().to_string(), text);
         }
-        for wrong in ["", "P", "P/", "/80", "P/80:", " / "] {
+        for wrong in ["", "P", "P/", "/80", "P/80:", " / ", "P/80[", "P/80[]", "P/80[a]", "P/80[=1]", "P/80[a=1]b", "P/[a=1]"] {
             assert!(Trigger::parse(wrong).unwrap_err().starts_with("expected PROVIDER/EVENT"), "{wrong}");
         }
     }

@@ -48,6 +48,7 @@ pub(super) struct Side {
 
 impl Sink for Side {
     fn trace(&mut self, header: &TraceHeader) {
+        self.watch.trace(header);
         if let Some(recent) = &mut self.recent {
             recent.trace(header);
         }

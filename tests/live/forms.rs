@@ -114,6 +114,26 @@ fn an_event_with_a_text_in_it_ends_a_recording() {
 }
 
 #[test]
+fn an_event_whose_fields_have_these_values_ends_a_recording() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let place = folder();
+        let (pid, stop_on) = (program.pid().to_string(), format!("{RUNTIME}/GCEnd[Depth=2]"));
+        let file = place.path().join("a.nettrace");
+        let arguments = ["trace", &pid, "-o", file.to_str().unwrap(), "--clr-events", "gc", "--stop-on", &stop_on, "--json"];
+        let mut running = Invocation::new(arguments).start();
+        wait_for_session(&running, &program);
+        program.carry_out("collect 3 0");
+        assert!(running.is_alive(), "{runtime}");
+        program.carry_out("collect 1 2");
+        let output = running.wait();
+        assert_eq!(output.code, 0, "{runtime}: {}", output.stderr);
+        let result: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(result["stopped_by"], "event", "{runtime}");
+    });
+}
+
+#[test]
 fn a_flight_recorder_keeps_the_end() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();

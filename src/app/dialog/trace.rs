@@ -85,7 +85,7 @@ impl Form {
             Question::text(
                 "Stop on",
                 shown(order.stop_on.as_ref().map(Trigger::to_string)),
-                "PROVIDER/EVENT, or PROVIDER/EVENT:TEXT to search its payload",
+                "PROVIDER/EVENT, with :TEXT in it, or with [FIELD=VALUE]",
             ),
             Question::text(
                 "Keep last",

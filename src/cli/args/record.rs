@@ -75,8 +75,8 @@ pub(in crate::cli) struct Record {
     /// Only these events of a provider, or, with ^, all except these (.NET 10)
     #[arg(long, value_name = "PROVIDER/[^]ID,ID")]
     pub(in crate::cli) event_ids: Vec<String>,
-    /// Stop at this event, by its id or name, or * for any; with TEXT, only if its payload contains it
-    #[arg(long, value_name = "PROVIDER/EVENT[:TEXT]", value_parser = Trigger::parse)]
+    /// Stop at this event, by its id or name, or * for any; with :TEXT, only if its payload contains it; with [FIELD=VALUE,..], only if fields have these values
+    #[arg(long, value_name = "PROVIDER/EVENT", value_parser = Trigger::parse)]
     pub(in crate::cli) stop_on: Option<Trigger>,
     /// Flight recorder: keep only the newest part, a size such as 64MB or a time such as 5m
     #[arg(long, value_name = "SIZE|TIME", value_parser = parse_keep, conflicts_with = "max_size")]

@@ -91,9 +91,9 @@ const TRACE: &[ToolOption] = &[
         line.stopping_event[1] = Some(event.to_owned());
         Ok(())
     }),
-    value(&["--stopping-event-payload-filter"], |_, _| {
-        let instead = "--stop-on PROVIDER/EVENT:TEXT, which searches the whole payload for a text";
-        Err(format!("--stopping-event-payload-filter is not supported: fields of a payload are not compared. Use {instead}"))
+    value(&["--stopping-event-payload-filter"], |line, filter| {
+        line.stopping_event[2] = Some(filter.to_owned());
+        Ok(())
     }),
     switch(&["--rundown"], |line, on| {
         line.add(&["--rundown", if on == "true" { "full" } else { "none" }]);
@@ -258,9 +258,17 @@ fn trace_collect(line: &mut Line) -> Result<(), String> {
         [None, None] => {}
     }
     match std::mem::take(&mut line.stopping_event) {
-        [Some(provider), event] => line.add(&["--stop-on", &format!("{provider}/{}", event.as_deref().unwrap_or("*"))]),
-        [None, Some(_)] => return Err("--stopping-event-event-name needs --stopping-event-provider-name".to_owned()),
-        [None, None] => {}
+        [Some(provider), Some(event), Some(filter)] => {
+            // Names and values have a colon between them there.
+            let fields: Option<Vec<_>> =
+                filter.split(',').map(|part| part.split_once(':').map(|(name, value)| format!("{name}={value}"))).collect();
+            let fields = fields.ok_or("--stopping-event-payload-filter is FIELD:VALUE,FIELD:VALUE")?;
+            line.add(&["--stop-on", &format!("{provider}/{event}[{}]", fields.join(","))]);
+        }
+        [Some(provider), event, None] => line.add(&["--stop-on", &format!("{provider}/{}", event.as_deref().unwrap_or("*"))]),
+        [None, Some(_), None] => return Err("--stopping-event-event-name needs --stopping-event-provider-name".to_owned()),
+        [_, _, Some(_)] => return Err("--stopping-event-payload-filter needs the names of the provider and the event".to_owned()),
+        [None, None, None] => {}
     }
     match line.format.take().as_deref() {
         None | Some("nettrace") => {}

@@ -41,6 +41,10 @@ fn every_documented_option_does_the_same_or_is_refused() {
         ("trace collect -p 12 --resume-runtime false", "trace 12"),
         ("trace collect -p 12 --stopping-event-provider-name P --stopping-event-event-name Done", "trace --stop-on P/Done --resume 12"),
         ("trace collect -p 12 --stopping-event-provider-name P", "trace --stop-on P/* --resume 12"),
+        (
+            "trace collect -p 12 --stopping-event-provider-name P --stopping-event-event-name Done --stopping-event-payload-filter a:1,b:x:y",
+            "trace --stop-on P/Done[a=1,b=x:y] --resume 12",
+        ),
         ("trace collect -p 12 --rundown false", "trace --rundown none --resume 12"),
         ("trace collect -p 12 --rundown true", "trace --rundown full --resume 12"),
         ("trace collect -p 12 --buffering-mode Block", "trace --block --resume 12"),
@@ -84,7 +88,11 @@ fn every_documented_option_does_the_same_or_is_refused() {
         ("trace collect -p", "-p needs a value"),
         ("trace collect -p 1 --dsrouter ios", "--dsrouter is not supported"),
         ("trace collect --dport /run/p", "dn-top --port PATH"),
-        ("trace collect -p 1 --stopping-event-payload-filter a:b", "is not supported"),
+        ("trace collect -p 1 --stopping-event-payload-filter a:b", "needs the names"),
+        (
+            "trace collect -p 1 --stopping-event-provider-name P --stopping-event-event-name E --stopping-event-payload-filter a",
+            "is FIELD:VALUE",
+        ),
         ("trace collect -p 1 --clreventlevel 5", "needs --clrevents"),
         ("trace collect -p 1 --format Folded", "--format is NetTrace, Speedscope or Chromium"),
         ("trace collect -p 1 --duration soon", "a duration is dd:hh:mm:ss"),
