@@ -49,7 +49,7 @@ pub use process_info::ProcessInfo;
 pub use provider::{Level, Provider, Providers};
 pub use reply::{Failure, Reply, ReplyError};
 pub use request::{ClientData, EnvironmentName, EnvironmentValue, PerfMapKind, TargetPath};
-pub use session_config::{Rundown, SessionConfig};
+pub use session_config::{HEAP_COLLECT, Rundown, SessionConfig};
 pub use stream::{BufferMb, BufferMode, Destination, FilteredProvider, FilteredStream};
 pub use support::{CommandSupport, Support};
 pub use user_events::{TracepointProvider, TracepointSet, Tracepoints, UserEvents};

@@ -57,7 +57,7 @@ pub struct SessionConfig {
 }
 
 /// Keyword of the runtime's provider that makes it collect when the session starts (GCHeapCollect).
-const HEAP_COLLECT: u64 = 0x80_0000;
+pub const HEAP_COLLECT: u64 = 0x80_0000;
 /// The provider of the runtime's samples.
 const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
 

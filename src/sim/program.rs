@@ -13,15 +13,14 @@ use self::kind::Kind;
 use self::methods::METHODS;
 use super::requested::Requested;
 use super::spec::{Rates, Spec};
+use crate::ipc::HEAP_COLLECT;
 use crate::nettrace::{Encoder, NewEvent, TraceHeader, UtcTime};
 use crate::wire::Put;
 
 /// Where the clock of the events stands when a session begins, in nanoseconds.
 const CLOCK: i64 = 777_000_000_000_000;
 
-/// Keyword of the runtime's provider that makes it collect when the session starts (GCHeapCollect).
-const COLLECT_AT_ONCE: u64 = 0x80_0000;
-/// The cache of the program begins anew after so many seconds.
+/// The cache of the program is emptied after so many seconds.
 const CACHE_LIFE: u64 = 600;
 
 /// What a collection takes on average in a program that seldom collects, milliseconds.
@@ -91,7 +90,7 @@ impl Program {
         Self {
             encoder: Encoder::new(header),
             bytes: Vec::new(),
-            walks_heap: requested.provider(kind::RUNTIME).is_some_and(|provider| provider.keywords() & COLLECT_AT_ONCE != 0),
+            walks_heap: requested.provider(kind::RUNTIME).is_some_and(|provider| provider.keywords() & HEAP_COLLECT != 0),
             unix_s: (unix_ms / 1000) as u64,
             requested,
             own_provider: format!("Demo-{}", spec.name),

@@ -30,7 +30,8 @@ pub(super) fn ran(width: u16, height: u16) -> TestApp {
 /// A recording is exported while it goes on.
 pub(super) fn exporting(width: u16, height: u16) -> TestApp {
     let mut app = tracing(width, height, 42, Phase::Recording);
-    app.press("E→⏎");
+    app.press("E→⌃⏎");
+    // Where the screen is too small, no key does anything.
     if let Some(ticket) = app.last_ticket() {
         app.send(Msg::JobProgress { ticket, percent: 45 });
     }
