@@ -36,7 +36,7 @@ pub struct LayoutInput {
     /// Whether some process is watched.
     pub watching: bool,
     pub of: RowKind,
-    /// How many rows there are, those that a filter hides included.
+    /// How many rows there are to be shown.
     pub rows: usize,
     /// Which columns are shown where they have room.
     pub columns: Columns,
@@ -112,7 +112,7 @@ pub enum Spot {
 }
 
 impl LayoutInput {
-    /// Lines of a table with all rows: titles and border, too.
+    /// Lines of a table with its rows: titles and border, too.
     fn needs(self) -> u16 {
         u16::try_from(self.rows).unwrap_or(u16::MAX).saturating_add(3)
     }

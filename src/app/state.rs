@@ -13,7 +13,7 @@ use super::heaps::Heaps;
 use super::jobs::Jobs;
 use super::layout::{Layout, LayoutInput};
 use super::list::{Column, ProcessList, Row};
-use super::mode::{Ending, Line, Pause};
+use super::mode::{Ending, Line, Pause, Typing};
 use super::options::{AutoWatch, Options};
 use super::pane::{Focus, RowKind};
 use super::producer::Producer;
@@ -234,6 +234,10 @@ impl State {
         self.selected_subject().map_or_else(|| "dn-top".to_owned(), |subject| format!("{subject} - dn-top"))
     }
 
+    fn is_typing_filter(&self) -> bool {
+        self.line.as_ref().is_some_and(|line| line.purpose == Typing::Filter)
+    }
+
     /// Where everything is on the screen.
     pub fn layout(&self) -> Layout {
         let containers = self.list.rows().iter().any(|row| row.process.container.is_some());
@@ -244,7 +248,8 @@ impl State {
             // A watch that follows the selection does not move the columns.
             watching: self.options.watch == AutoWatch::All || self.watches.all().iter().any(|watch| !watch.automatic),
             of: self.row_kind(),
-            rows: self.list.rows().len(),
+            // While a filter is typed, the panes do not move with each letter.
+            rows: if self.is_typing_filter() { self.list.rows().len() } else { self.list.len().max(1) },
             columns: self.options.columns,
         };
         Layout::new(self.size.0, self.size.1, input)

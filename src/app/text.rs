@@ -9,7 +9,7 @@ pub fn width(text: &str) -> u16 {
     u16::try_from(columns).unwrap_or(u16::MAX)
 }
 
-/// Breaks text between words into lines of at most so many columns; a word that is too long is broken, too. It counts columns by [`width`], as they are drawn
+/// Breaks text between words into lines of at most so many columns; a word that is too long is broken, too, between its parts where it has some. It counts columns by [`width`], as they are drawn
 /// and clicked on, which `textwrap` does in its own way.
 pub fn wrap(text: &str, room: u16) -> Vec<String> {
     let mut lines = Vec::new();
@@ -35,8 +35,9 @@ pub fn wrap(text: &str, room: u16) -> Vec<String> {
         for grapheme in Span::raw(word).styled_graphemes(Style::new()) {
             let columns = width(grapheme.symbol);
             if columns.saturating_add(used) > room && used > 0 {
-                lines.push(std::mem::take(&mut line));
-                used = 0;
+                let rest = line.split_off(if grapheme.symbol == "." { line.len() } else { part_end(&line) });
+                used = width(&rest);
+                lines.push(std::mem::replace(&mut line, rest));
             }
             line.push_str(grapheme.symbol);
             used = used.saturating_add(columns);
@@ -46,6 +47,13 @@ pub fn wrap(text: &str, room: u16) -> Vec<String> {
         lines.push(line);
     }
     lines
+}
+
+/// Where to break the beginning of a long word: between the parts of a path or of a name, unless little of it is left by that.
+fn part_end(text: &str) -> usize {
+    let is_end = |at: &usize| text[..*at].ends_with('/') || text[*at..].starts_with('.');
+    let ends = (text.len() / 3 + 1..=text.len()).rev();
+    ends.filter(|at| text.is_char_boundary(*at)).find(is_end).unwrap_or(text.len())
 }
 
 /// Breaks a line wherever it is full, and keeps its blanks.
@@ -73,7 +81,9 @@ mod tests {
     #[test]
     fn text_is_broken_between_words_and_fits() {
         assert_eq!(wrap("the quick brown fox", 9), ["the quick", "brown fox"]);
-        assert_eq!(wrap("/a/very/long/path ok", 8), ["/a/very/", "long/pat", "h ok"]);
+        assert_eq!(wrap("/a/very/long/path ok", 8), ["/a/very/", "long/", "path ok"]);
+        assert_eq!(wrap("Shop.Orders.Invoice", 8), ["Shop", ".Orders", ".Invoice"]);
+        assert_eq!(wrap("a.Invoices.B", 10), ["a.Invoices", ".B"]);
         assert_eq!(wrap("日本語", 4), ["日本", "語"]);
         assert_eq!(wrap("", 4), Vec::<String>::new());
         assert_eq!(wrap("a", 0), Vec::<String>::new());

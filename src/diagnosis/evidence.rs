@@ -96,7 +96,13 @@ impl Evidence<'_> {
         let is_machine = cpu.others() > Some(cores) && waiting >= STARVES;
         let severity = if is_machine { severity } else { severity.min(HARMLESS) };
         let others = cpu.others().map(|others| format!(", all others {others:.1}")).unwrap_or_default();
-        Ok((Some(share), severity, format!("{text}; the process uses {cores:.1} CPUs{others}.")))
+        let uses = format!("the process uses {cores:.1} CPUs{others}");
+        if waiting < share.min(STARVES) {
+            // Short runs can wait as long as they run: what counts is how long anything waits.
+            let text = format!("Runnable threads wait for a CPU for at most {} of the time; {uses}.", Percent(waiting));
+            return Ok((Some(waiting), severity * waiting / STARVES, text));
+        }
+        Ok((Some(share), severity, format!("{text}; {uses}.")))
     }
 
     fn logging(&self) -> Result<Found, String> {
@@ -265,7 +271,7 @@ impl Evidence<'_> {
     }
 
     fn waiting(&self) -> Result<Found, String> {
-        let time = self.thread_time().ok_or("no thread was sampled")?;
+        let time = self.thread_time().ok_or("this recording has no thread time (recorded by profile slow)")?;
         let counts = self.analysis.profile.count(SampleFilter { running: false, ..SampleFilter::ALL });
         let locks = self.analysis.snapshot.contention.wait_ns;
         let own = Culprit::of(&counts, |samples| samples.waiting_ns);

@@ -92,6 +92,17 @@ impl Process {
         }
     }
 
+    /// The command line with the program, and the assembly that it runs, without their folders.
+    pub fn short_command_line(&self) -> String {
+        let file = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+        let mut words: Vec<_> = self.command_line.split(' ').map(str::to_owned).collect();
+        let assembly = words.iter().skip(1).position(|word| word.ends_with(".dll")).map(|place| place + 1);
+        for place in std::iter::once(0).chain(assembly) {
+            words[place] = file(&words[place]);
+        }
+        words.join(" ")
+    }
+
     /// What its runtime can be asked.
     pub fn capabilities(&self) -> Capabilities {
         Capabilities::new(self.runtime.as_ref(), self.native_aot, self.support)
@@ -112,7 +123,6 @@ pub struct Usage {
     pub rss_bytes: u64,
     /// Writable memory of its own, resident or not, bytes. 0 where it is not known.
     pub data_bytes: u64,
-    /// Operating system threads.
     /// Operating system threads. 0 where it is not known.
     pub threads: u32,
 }
@@ -201,5 +211,23 @@ impl Contact {
             Self::Trouble { reason, .. } => Some(reason),
             Self::Unknown | Self::Ok => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_command_line_has_no_folders_of_the_program() {
+        let short = |text: &str| {
+            let mut process = Process::new(ProcessKey { pid: 1, started: 1 });
+            process.command_line = text.into();
+            process.short_command_line()
+        };
+        assert_eq!(short("/usr/bin/dotnet exec /srv/shop.dll /etc/shop.json /x/y.dll"), "dotnet exec shop.dll /etc/shop.json /x/y.dll");
+        assert_eq!(short(r"C:\srv\Shop.exe --urls http://*:8080"), "Shop.exe --urls http://*:8080");
+        assert_eq!(short("/srv/a.dll"), "a.dll");
+        assert_eq!(short(""), "");
     }
 }

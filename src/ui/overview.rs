@@ -26,7 +26,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
         canvas.wrapped(page.take(layout.notice), text, canvas.theme.role(*role));
     }
     facts(canvas, &overview, page.take(layout.facts));
-    canvas.wrapped(page.take(layout.command), overview.command, canvas.theme.dim);
+    canvas.wrapped(page.take(layout.command), &overview.command_in(body), canvas.theme.dim);
     graphs(canvas, &overview, &layout, &mut page);
     details(canvas, &overview, &layout, body, &mut page);
     let track = Rect { x: body.right(), width: 1, ..body };

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ratatui::layout::Rect;
 
 use super::{Column, Row, Trend};
+use crate::analysis::Field;
 use crate::app::health::HealthIssue;
 use crate::app::layout::{ListLayout, Slot};
 use crate::app::state::State;
@@ -133,9 +134,21 @@ impl ProcessTable<'_> {
             Column::Command => match process.contact.reason() {
                 // The reason stands where it can be seen, not only in a log.
                 Some(reason) => Cell::new(reason, Role::Warning),
-                None => Cell::new(&process.command_line, Role::Dim),
+                None => Cell::new(self.command(process), Role::Dim),
             },
         }
+    }
+}
+
+impl ProcessTable<'_> {
+    /// The command line without folders, unless it is one of these that the filter matches.
+    fn command(&self, process: &Process) -> String {
+        if self.state.shows_files() {
+            return process.command_line.to_string();
+        }
+        let short = process.short_command_line();
+        let matches = |text: &str| !self.state.list.filter().marks(Field::text(Column::Command.title(), text)).is_empty();
+        if !matches(&short) && matches(&process.command_line) { process.command_line.to_string() } else { short }
     }
 }
 

@@ -35,6 +35,12 @@ impl<'a> Served<'a> {
         self.status.starts_with('5')
     }
 
+    /// The exception that it failed with, where that is known.
+    fn error(&self) -> String {
+        let error = tag(&self.counter.tags, "error.type");
+        if error.is_empty() || error == self.status { String::new() } else { format!(" · {error}") }
+    }
+
     /// Since the watch began.
     fn count(&self) -> u64 {
         self.counter.histogram.as_ref().map_or(0, |histogram| histogram.total_count)
@@ -93,8 +99,8 @@ pub(super) fn view<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>)
     head.extend(counters.and_then(missing).map(|text| Head::text(text, Role::Warning)));
     let Placed { list, cursor, selected } = Table::new(rows, |served| served.counter.tags.clone())
         .column("REQUEST", 0, Fit::Left, |served| match served.route {
-            "" => Cell::new(format!("{} (no route)", served.method), Role::Dim),
-            route => Cell::new(format!("{} {route}", served.method), Role::Text),
+            "" => Cell::new(format!("{} (no route){}", served.method, served.error()), Role::Dim),
+            route => Cell::new(format!("{} {route}{}", served.method, served.error()), Role::Text),
         })
         .column("STATUS", 6, Fit::Right, |served| Cell::new(served.status, if served.has_failed() { Role::Bad } else { Role::Text }))
         .column("COUNT", 7, Fit::Right, |served| Cell::new(Count(served.count()), Role::Strong))

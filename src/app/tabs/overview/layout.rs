@@ -1,5 +1,7 @@
 //! Where the parts of the overview are.
 
+use std::borrow::Cow;
+
 use ratatui::layout::Rect;
 
 use super::{COMMAND, Overview};
@@ -83,6 +85,12 @@ impl Overview<'_> {
         })
     }
 
+    /// The command line, without folders where there is little room.
+    pub fn command_in(&self, body: Rect) -> Cow<'_, str> {
+        let process = &self.row.process;
+        if body.height >= TALL { Cow::Borrowed(&process.command_line) } else { Cow::Owned(process.short_command_line()) }
+    }
+
     /// Lays it out in the body of the details.
     pub fn layout(&self, body: Rect) -> OverviewLayout {
         let width = body.width.saturating_sub(2);
@@ -91,7 +99,7 @@ impl Overview<'_> {
         let findings = (self.findings.len() as u16).min((body.height / 4).max(1)).max(u16::from(self.is_watched));
         let notice = self.notice.as_ref().map_or(0, |(text, _)| wrapped(text, LONG));
         let facts = figure_lines(&self.facts, Rect { width, height: 24, ..body });
-        let command = wrapped(self.command, if body.height >= TALL { LONG } else { SHORT });
+        let command = wrapped(&self.command_in(body), if body.height >= TALL { LONG } else { SHORT });
         // The time axis has a line.
         let room = body.height.saturating_sub(findings + notice + facts + command + 1);
         let count = self.graphs.len() as u16;

@@ -49,8 +49,6 @@ pub struct Overview<'a> {
     pub notice: Option<(String, Role)>,
     /// Figures and short facts.
     pub facts: Vec<Figure>,
-    /// The command line.
-    pub command: &'a str,
     /// The most important first.
     pub graphs: Vec<Graph>,
     /// Facts that are seldom needed, below everything else.
@@ -91,7 +89,6 @@ impl State {
             is_watched: counters.is_some(),
             notice,
             facts: facts(row, watch.and_then(|watch| watch.cpu), uptime),
-            command: &process.command_line,
             graphs: self.graphs(process, counters),
             details: further_facts(process),
             capabilities: capabilities(process),
