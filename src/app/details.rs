@@ -7,6 +7,7 @@ use crate::model::{ProcessKey, SafeText, Variable};
 
 use super::Ticket;
 use super::live_threads::LiveThreads;
+use super::refresh::Refresh;
 use super::tabs::Stacks;
 use super::tabs::Tab;
 
@@ -46,6 +47,14 @@ impl<T> Answer<T> {
     }
 }
 
+/// The assemblies of the selected process that are mapped from files.
+#[derive(Debug, Default)]
+pub(super) struct LiveAssemblies {
+    pub(super) refresh: Refresh,
+    /// Paths as the process sees them; `None` before the first answer.
+    pub(super) paths: Option<Vec<SafeText>>,
+}
+
 /// What is known of the selected process beyond its row.
 #[derive(Debug, Default)]
 pub struct Details {
@@ -66,6 +75,7 @@ pub struct Details {
     /// When they came.
     pub(super) stacks_at: Duration,
     pub(super) threads: LiveThreads,
+    pub(super) assemblies: LiveAssemblies,
 }
 
 impl Details {

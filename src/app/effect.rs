@@ -23,6 +23,11 @@ pub enum Effect {
         key: ProcessKey,
         ticket: Ticket,
     },
+    /// List the assemblies that a process has mapped, as /proc has them. Answer: `Msg::Assemblies`.
+    ListAssemblies {
+        key: ProcessKey,
+        ticket: Ticket,
+    },
     /// Sample all threads of a process once. Answer: `Msg::Stacks`.
     SampleStacks {
         key: ProcessKey,

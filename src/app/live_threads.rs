@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use super::Ticket;
+use super::refresh::Refresh;
 use crate::model::ThreadUse;
 use crate::sorting::CompactSort;
 
@@ -13,9 +14,7 @@ type List = (Duration, Vec<ThreadUse>);
 /// The open request, and what was answered.
 #[derive(Debug, Default)]
 pub(super) struct LiveThreads {
-    request: Option<Ticket>,
-    /// Whether the latest answer is as new as the table of processes.
-    pub(super) is_current: bool,
+    pub(super) refresh: Refresh,
     latest: Option<List>,
     before: Option<List>,
 }
@@ -28,20 +27,10 @@ pub(super) struct LiveThread<'a> {
 }
 
 impl LiveThreads {
-    /// Whether a list is to be requested.
-    pub(super) fn is_due(&self) -> bool {
-        self.request.is_none() && !self.is_current
-    }
-
-    pub(super) fn requested(&mut self, ticket: Ticket) {
-        (self.request, self.is_current) = (Some(ticket), true);
-    }
-
     /// Takes in an answer. Returns whether it is the one that was waited for.
     pub(super) fn take(&mut self, ticket: Ticket, threads: Vec<ThreadUse>, now: Duration) -> bool {
-        let is_expected = self.request == Some(ticket);
+        let is_expected = self.refresh.take(ticket);
         if is_expected {
-            self.request = None;
             self.before = self.latest.replace((now, threads));
         }
         is_expected
@@ -80,16 +69,16 @@ mod tests {
             state: 'S',
         };
         let mut threads = LiveThreads::default();
-        assert!(threads.is_due() && threads.rows().is_none());
-        threads.requested(Ticket(1));
-        assert!(!threads.is_due());
+        assert!(threads.refresh.is_due() && threads.rows().is_none());
+        threads.refresh.requested(Ticket(1));
+        assert!(!threads.refresh.is_due());
         assert!(!threads.take(Ticket(7), Vec::new(), Duration::ZERO), "of another question");
         assert!(threads.take(Ticket(1), vec![thread(1, 5000), thread(2, 100)], Duration::from_secs(10)));
         let rows = |threads: &LiveThreads| threads.rows().unwrap().iter().map(|row| (row.thread.thread, row.cpu)).collect::<Vec<_>>();
         assert_eq!(rows(&threads), [(1, None), (2, None)]);
-        assert!(!threads.is_due(), "until the processes are listed again");
-        threads.is_current = false;
-        threads.requested(Ticket(2));
+        assert!(!threads.refresh.is_due(), "until the processes are listed again");
+        threads.refresh.age();
+        threads.refresh.requested(Ticket(2));
         threads.take(Ticket(2), vec![thread(1, 5000), thread(2, 1100), thread(3, 9000)], Duration::from_secs(12));
         assert_eq!(rows(&threads), [(2, Some(0.5)), (3, None), (1, Some(0.0))]);
     }

@@ -62,6 +62,11 @@ pub enum Msg {
         ticket: Ticket,
         threads: Vec<ThreadUse>,
     },
+    /// The paths of the assemblies that a process has mapped; none where /proc does not show them.
+    Assemblies {
+        ticket: Ticket,
+        paths: Vec<SafeText>,
+    },
     /// What every thread of a process does.
     Stacks {
         ticket: Ticket,

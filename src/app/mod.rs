@@ -35,6 +35,7 @@ mod output;
 mod pane;
 mod producer;
 mod recordings;
+mod refresh;
 mod sampling;
 mod state;
 pub mod tabs;

@@ -67,6 +67,8 @@ pub(super) struct Runner {
 
 /// Threads of a process that are listed: each takes four small files.
 const MOST_THREADS: usize = 512;
+/// Most assemblies that are listed.
+const MOST_ASSEMBLIES: usize = 10_000;
 
 impl Drop for Runner {
     /// Removes the socket of a port that is served: tasks that are cut off at the end hold clients as well, and would leave it.
@@ -144,6 +146,10 @@ impl Runner {
             Effect::ListThreads { key, ticket } => self.ask(key, move |asked| async move {
                 let list = move || asked.map(|(client, _)| client.thread_times(MOST_THREADS)).unwrap_or_default();
                 Msg::Threads { ticket, threads: tokio::task::spawn_blocking(list).await.unwrap_or_default() }
+            }),
+            Effect::ListAssemblies { key, ticket } => self.ask(key, move |asked| async move {
+                let list = move || asked.map(|(client, _)| client.assemblies(MOST_ASSEMBLIES)).unwrap_or_default();
+                Msg::Assemblies { ticket, paths: tokio::task::spawn_blocking(list).await.unwrap_or_default() }
             }),
             Effect::SampleStacks { key, ticket } => self.ask(key, move |asked| async move {
                 let result = match asked {

@@ -90,6 +90,8 @@ fn every_size_has_its_picture() {
         ("unwatched-requests", 80, 24),
         ("live-exceptions", 120, 40),
         ("live-threads", 120, 40),
+        ("live-compilation", 120, 40),
+        ("live-assemblies", 120, 40),
         ("live-threads", 200, 60),
         ("sick-overview", 200, 60),
         ("sick-overview", 40, 10),

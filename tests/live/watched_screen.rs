@@ -109,6 +109,18 @@ fn the_tabs_of_a_recording_have_figures_without_one() {
             line.trim_start_matches(['│', ' ']).split_whitespace().next()?.parse::<f64>().ok()
         };
         screen.wait_until("its share of a core", |shown| main(shown).is_some());
+        // HTTP, Logs, JIT, Assemblies.
+        screen.keys("9\t\t\t");
+        screen.wait_for("Enter records methods and tiers");
+        if runtime.major() > 5 {
+            screen.wait_for("methods compiled ");
+            screen.wait_for("Time in JIT ");
+        } else {
+            screen.wait_for("Counters of compilation need .NET 5.");
+        }
+        screen.keys("\t");
+        screen.wait_for(" System.Private.CoreLib.dll ");
+        screen.wait_for(" work.dll ");
         screen.keys("5");
         screen.wait_for("Enter records types");
         screen.keys(ENTER);

@@ -4,15 +4,16 @@ use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
 use super::logs::at;
 use super::look::Look;
-use super::registry::{Descriptor, Recorded, Shows};
+use super::registry::{Descriptor, Live, Recorded, Shows};
 use super::view::{Figure, Head, Role, Side, View};
-use crate::analysis::Assembly;
+use crate::analysis::{Assembly, CountersSnapshot};
 use crate::app::action::Action;
 use crate::app::action::Context;
 use crate::app::pane::RowKind;
+use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::diagnosis::Source;
-use crate::model::Count;
+use crate::model::{Count, SafeText};
 use crate::sorting::CompactSort;
 
 pub(super) const TAB: Descriptor = Descriptor {
@@ -20,8 +21,28 @@ pub(super) const TAB: Descriptor = Descriptor {
     is_shown: RowKind::is_traced,
     context: |_| Context::Rows,
     actions: &[],
-    shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[Source::Assemblies], live: None }),
+    shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[Source::Assemblies], live: Some(LIVE) }),
 };
+
+const LIVE: Live = Live { view: live, is_watched: false, graphs: &[], rest: "versions, and what is loaded or not found" };
+
+/// The assemblies that a process has mapped.
+fn live<'a>(state: &'a State, _: Option<&'a CountersSnapshot>) -> View<'a> {
+    let paths = state.details.assemblies.paths.as_deref();
+    let figures = paths.filter(|paths| !paths.is_empty()).map(|paths| Figure::new("mapped", Count(paths.len() as u64), Role::Strong));
+    let empty = match paths {
+        None => "Listing its assemblies …",
+        Some([]) => "/proc does not show assemblies that it has mapped: in a single file, for instance, they are not.",
+        Some(_) => "Nothing matches the filter.",
+    };
+    let split = |path: &'a SafeText| path.rsplit_once('/').unwrap_or(("", path));
+    let Placed { list, cursor, selected } = Table::new(paths.unwrap_or_default().iter().collect(), |path: &&SafeText| path.to_string())
+        .column("ASSEMBLY", 44, Fit::Left, move |path| Cell::new(split(path).1, Role::Text))
+        .column("FOLDER", 0, Fit::Left, move |path| Cell::new(split(path).0, Role::Dim))
+        .place(state, Tab::Assemblies);
+    let copy = selected.map(|path| ("path", path.to_string()));
+    View { head: vec![Head::Figures(figures.into_iter().collect())], copy, ..View::new(list, cursor, empty) }
+}
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let snapshot = &look.analysis.snapshot.assemblies;

@@ -29,7 +29,7 @@ pub(super) const TAB: Descriptor = Descriptor {
     shows: Shows::Recording(Recorded {
         view: |state| Look::new(state).map(view),
         sources: &[Source::Exceptions],
-        live: Some(Live { view: live::exceptions, graphs: &["Exceptions"], rest: "types, messages and stacks" }),
+        live: Some(Live { view: live::exceptions, is_watched: true, graphs: &["Exceptions"], rest: "types, messages and stacks" }),
     }),
 };
 

@@ -30,7 +30,7 @@ pub(super) const TAB: Descriptor = Descriptor {
     shows: Shows::Recording(Recorded {
         view: |state| Look::new(state).map(view),
         sources: &[Source::Allocations],
-        live: Some(Live { view: live::gc, graphs: &live::GC_GRAPHS, rest: "pauses and allocated types" }),
+        live: Some(Live { view: live::gc, is_watched: true, graphs: &live::GC_GRAPHS, rest: "pauses and allocated types" }),
     }),
 };
 

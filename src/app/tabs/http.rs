@@ -119,7 +119,7 @@ pub(super) const TAB: Descriptor = Descriptor {
     shows: Shows::Recording(Recorded {
         view: |state| Look::new(state).map(view),
         sources: &[Source::Activities],
-        live: Some(Live { view: live_http::view, graphs: &live_http::GRAPHS, rest: "each path, requests sent" }),
+        live: Some(Live { view: live_http::view, is_watched: true, graphs: &live_http::GRAPHS, rest: "each path, requests sent" }),
     }),
 };
 

@@ -4,11 +4,13 @@ use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
 use super::logs::at;
 use super::look::Look;
-use super::registry::{Descriptor, Recorded, Shows};
+use super::registry::{Descriptor, Live, Recorded, Shows};
 use super::view::{Chart, Figure, Head, Role, Side, View};
-use crate::analysis::SlowMethod;
+use crate::analysis::{CountersSnapshot, SlowMethod};
 use crate::app::action::Context;
+use crate::app::health::named;
 use crate::app::pane::RowKind;
+use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::diagnosis::Source;
 use crate::model::{Bytes, Count, CountRate, Nanoseconds};
@@ -18,8 +20,22 @@ pub(super) const TAB: Descriptor = Descriptor {
     is_shown: RowKind::is_traced,
     context: |_| Context::Rows,
     actions: &[],
-    shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[Source::Compilation], live: None }),
+    shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[Source::Compilation], live: Some(LIVE) }),
 };
+
+const LIVE: Live = Live { view: live, is_watched: true, graphs: &["Time in JIT"], rest: "methods and tiers" };
+
+/// What its counters tell of compilation.
+fn live<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
+    let value = |name| counters.and_then(|counters| named(counters, name)).and_then(|counter| counter.value);
+    let mut figures = Vec::new();
+    figures.extend(value("methods-jitted-count").map(|count| Figure::new("methods compiled", Count(count as u64), Role::Strong)));
+    figures.extend(value("il-bytes-jitted").map(|bytes| Figure::new("IL", Bytes(bytes as u64), Role::Text)));
+    let is_told = counters.is_none() || !figures.is_empty();
+    let Placed { list, cursor, .. } = Table::new(Vec::new(), |(): &()| String::new()).place(state, Tab::Jit);
+    let empty = if is_told { "Counters have no methods." } else { "Counters of compilation need .NET 5." };
+    View { head: vec![Head::Figures(figures)], ..View::new(list, cursor, empty) }
+}
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let jit = &look.analysis.snapshot.jit;

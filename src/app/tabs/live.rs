@@ -33,12 +33,16 @@ pub(super) fn view<'a>(state: &'a State, tab: Tab, live: &Live) -> Option<View<'
 
 /// Where the figures are from, and the key that records the rest.
 fn heading(state: &State, tab: Tab, live: &Live, is_watched: bool) -> Line {
-    let from = match (is_watched, state.is_to_be_watched() || state.list.selected().is_some_and(|key| state.watches.of(key).is_some())) {
-        (true, _) => "live counters".to_owned(),
+    let from = match (
+        is_watched || !live.is_watched,
+        state.is_to_be_watched() || state.list.selected().is_some_and(|key| state.watches.of(key).is_some()),
+    ) {
+        (true, _) if live.is_watched => "live counters".to_owned(),
+        (true, _) => "from /proc".to_owned(),
         (false, true) => "waiting …".to_owned(),
         (false, false) => format!("not watched ({})", state.key(Action::Watch)),
     };
-    let role = if is_watched { Role::Good } else { Role::Dim };
+    let role = if is_watched && live.is_watched { Role::Good } else { Role::Dim };
     vec![
         (from, role),
         ("   Enter ".to_owned(), Role::Accent),

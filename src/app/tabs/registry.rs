@@ -48,6 +48,8 @@ pub(super) struct Recorded {
 pub(super) struct Live {
     /// A view of the counters of the process, where it is watched.
     pub(super) view: for<'a> fn(&'a State, Option<&'a CountersSnapshot>) -> View<'a>,
+    /// Whether it needs them.
+    pub(super) is_watched: bool,
     /// Graphs of the overview that belong to it.
     pub(super) graphs: &'static [&'static str],
     /// What a recording adds.

@@ -31,6 +31,7 @@ pub(super) const TAB: Descriptor = Descriptor {
         sources: &[Source::Contention, Source::ThreadPool],
         live: Some(Live {
             view: live::threads,
+            is_watched: true,
             graphs: &["Thread pool queue", "Lock contention", "Thread pool threads", "Completed work items"],
             rest: "locks, thread pool",
         }),

@@ -54,6 +54,12 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
             state.dirty |= state.details.threads.take(ticket, threads, state.now.elapsed);
             Vec::new()
         }
+        Msg::Assemblies { ticket, paths } => {
+            if state.details.assemblies.refresh.take(ticket) {
+                (state.details.assemblies.paths, state.dirty) = (Some(paths), true);
+            }
+            Vec::new()
+        }
         Msg::Stacks { ticket, result } => {
             if state.details.stacks.take(ticket, result) {
                 (state.details.stacks_at, state.dirty) = (state.now.elapsed, true);

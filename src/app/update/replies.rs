@@ -35,7 +35,8 @@ pub(super) fn processes(state: &mut State, mut processes: Vec<Process>) -> Vec<E
         return Vec::new();
     }
     let before = state.selected().map(|row| (row.process.key, row.process.contact.clone(), row.process.runtime.clone()));
-    state.details.threads.is_current = false;
+    state.details.threads.refresh.age();
+    state.details.assemblies.refresh.age();
     state.usage.push(&processes, state.now.elapsed);
     let aged = state.list.rows().iter().any(|row| ages(&row.process, state.listed_unix_ms) != ages(&row.process, state.now.unix_ms));
     state.listed_unix_ms = state.now.unix_ms;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::app::action::{Action, Status};
 use crate::app::{Answer, Effect, Now, State, Tab};
+use crate::model::ProcessKey;
 
 use super::{files, leaving, watching};
 
@@ -77,6 +78,7 @@ pub(super) fn settle(state: &mut State) -> Vec<Effect> {
     if state.details.settles.is_none() && layout.detail.is_some() {
         effects.extend(request_environment(state));
         effects.extend(list_threads(state));
+        effects.extend(list_assemblies(state));
         if state.tab.shows_recordings() {
             effects.extend(files::request_again(state));
         }
@@ -87,13 +89,28 @@ pub(super) fn settle(state: &mut State) -> Vec<Effect> {
 /// Lists the threads of the selected process where they are shown, as often as the processes are listed.
 fn list_threads(state: &mut State) -> Option<Effect> {
     let key = state.list.selected()?;
-    if state.tab != Tab::Threads || state.shows_files() || state.pause.is_some() || !state.details.threads.is_due() || !state.is_alive(key)
-    {
+    if !shows_now(state, Tab::Threads, key) || !state.details.threads.refresh.is_due() {
         return None;
     }
     let ticket = state.ticket();
-    state.details.threads.requested(ticket);
+    state.details.threads.refresh.requested(ticket);
     Some(Effect::ListThreads { key, ticket })
+}
+
+/// Lists the assemblies of the selected process where they are shown, as often as the processes are listed.
+fn list_assemblies(state: &mut State) -> Option<Effect> {
+    let key = state.list.selected()?;
+    if !shows_now(state, Tab::Assemblies, key) || !state.details.assemblies.refresh.is_due() {
+        return None;
+    }
+    let ticket = state.ticket();
+    state.details.assemblies.refresh.requested(ticket);
+    Some(Effect::ListAssemblies { key, ticket })
+}
+
+/// Whether this tab shows what a process that runs is doing now.
+fn shows_now(state: &State, tab: Tab, key: ProcessKey) -> bool {
+    state.tab == tab && !state.shows_files() && state.pause.is_none() && state.is_alive(key)
 }
 
 /// Requests the environment of the selected process, where the open tab shows it.

@@ -47,6 +47,13 @@ impl Client {
         names.into_iter().map(|(thread, name)| (thread, SafeText::from_bytes(&name))).collect()
     }
 
+    /// The paths, as the process sees them, of the assemblies that it has mapped, in order and no more than `most`. Empty where /proc does not show them;
+    /// those that were loaded from memory, or are part of a single file, are in no list.
+    pub fn assemblies(&self, most: usize) -> Vec<SafeText> {
+        let paths = self.own_proc().and_then(|proc| proc.assemblies(self.endpoint.key.pid).ok()).unwrap_or_default();
+        paths.iter().take(most).map(|path| SafeText::new(&path.to_string_lossy())).collect()
+    }
+
     /// The threads of the process with what each took of the processors so far, no more than `most`. Empty where /proc does not show them.
     pub fn thread_times(&self, most: usize) -> Vec<ThreadUse> {
         self.own_proc().and_then(|proc| proc.thread_times(self.endpoint.key.pid, most).ok()).unwrap_or_default()

@@ -12,6 +12,7 @@ mod threads;
 mod times;
 mod version_text;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
@@ -290,6 +291,12 @@ impl Proc {
     pub(crate) fn maps_file(&self, pid: u32, name: &str) -> bool {
         let is_it = |file: &MappedFile| file.path.file_name().is_some_and(|mapped| mapped == name);
         self.mapped_files(pid).is_ok_and(|files| files.iter().any(is_it))
+    }
+
+    /// The assemblies that are mapped, as the process sees paths, in their order.
+    pub(crate) fn assemblies(&self, pid: u32) -> io::Result<BTreeSet<PathBuf>> {
+        let paths = self.mapped_files(pid)?.into_iter().map(|file| file.path);
+        Ok(paths.filter(|path| path.extension().is_some_and(|extension| extension == "dll")).collect())
     }
 
     /// The files that are mapped, as the process sees paths, each once for every part that is.

@@ -11,6 +11,7 @@ mod simulated;
 #[path = "../proc/threads.rs"]
 mod threads;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::ops::Range;
@@ -169,6 +170,11 @@ impl Proc {
     /// CPU limits of control groups, which are not here.
     pub(crate) fn cpu_limits(&self, _: u32) -> Vec<CpuLimit> {
         Vec::new()
+    }
+
+    /// The assemblies that are mapped: no safe interface gives them.
+    pub(crate) fn assemblies(&self, _: u32) -> io::Result<BTreeSet<PathBuf>> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Times of threads: no safe interface gives them.

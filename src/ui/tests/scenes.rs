@@ -22,7 +22,7 @@ use web::{live_requests, web_overview};
 /// A scene's name, and how to get there in a terminal of some size.
 type Scene = (&'static str, fn(u16, u16) -> TestApp);
 
-pub(crate) const SCENES: [Scene; 108] = [
+pub(crate) const SCENES: [Scene; 110] = [
     ("first", |w, h| TestApp::new(w, h)),
     ("none", none),
     ("table", TestApp::populated),
@@ -123,6 +123,8 @@ pub(crate) const SCENES: [Scene; 108] = [
     ("unwatched-requests", |w, h| keyed(w, h, "⏎9⇥")),
     ("live-exceptions", |w, h| live(w, h, "⏎5")),
     ("live-threads", |w, h| live(w, h, "⏎6↓")),
+    ("live-compilation", |w, h| live(w, h, "⏎9⇥⇥⇥")),
+    ("live-assemblies", mapped),
     ("live-top-frames", |w, h| {
         let mut app = stacks(w, h);
         app.press("6");

@@ -86,6 +86,11 @@ impl State {
             }),
             figure("Thread pool threads", count, Role::Bytes, either("threadpool-thread-count", "dotnet.thread_pool.thread.count")),
             figure("Completed work items", rate, Role::Events, of("threadpool-completed-items-count")),
+            of("time-in-jit").and_then(|counter| {
+                // Milliseconds in each second.
+                let shares: History = history(counter).into_iter().map(|(at, ms)| (at, ms / 10.0)).collect();
+                single("Time in JIT", percent, Role::Events, &shares, " of a core".to_owned())
+            }),
             single("Memory (RSS)", bytes, Role::Bytes, &usage.rss(process.key), String::new()),
             single("Threads", count, Role::Bytes, &usage.threads(process.key), String::new()),
         ]

@@ -73,7 +73,13 @@ fn a_filter_is_typed_in_every_tab_even_where_nothing_is_to_be_filtered() {
             let mut effects = app.take_effects();
             // What the tabs themselves ask for.
             effects.retain(|effect| {
-                !matches!(effect, Effect::ReadEnvironment { .. } | Effect::ListThreads { .. } | Effect::FilterEvents { .. })
+                !matches!(
+                    effect,
+                    Effect::ReadEnvironment { .. }
+                        | Effect::ListThreads { .. }
+                        | Effect::ListAssemblies { .. }
+                        | Effect::FilterEvents { .. }
+                )
             });
             assert_eq!(effects, [], "{name}: {tab:?}");
             assert_eq!(app.state.line.as_ref().unwrap().input.value(), "qdxW", "{name}: {tab:?}");

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::app::action::Status;
 use crate::app::test_app::{TestApp, fleet, options, published};
-use crate::app::{AutoWatch, Column, Effect, Msg, Options, Ticket};
+use crate::app::{AutoWatch, Column, Effect, Msg, Options, Tab, Ticket};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Contact, Process, ProcessKey, RunState};
 
@@ -168,6 +168,28 @@ fn threads_are_listed_in_their_tab_alone() {
     app.press("␣");
     app.send(Msg::Processes(fleet()));
     assert_eq!(asked(&mut app), [], "the display is frozen");
+}
+
+#[test]
+fn assemblies_are_listed_in_their_tab_alone() {
+    let mut app = TestApp::populated(120, 40);
+    let asked = |app: &mut TestApp| {
+        let of = |effect| if let Effect::ListAssemblies { ticket, .. } = effect { Some(ticket) } else { None };
+        app.take_effects().into_iter().filter_map(of).collect::<Vec<_>>()
+    };
+    app.press("⏎6");
+    assert_eq!(asked(&mut app), []);
+    app.press("9⇥⇥⇥⇥");
+    let [ticket] = asked(&mut app)[..] else { panic!() };
+    let empty = |app: &TestApp| app.state.view_of(Tab::Assemblies).unwrap().empty.0;
+    assert_eq!(empty(&app), "Listing its assemblies …");
+    app.send(Msg::Assemblies { ticket, paths: vec!["/srv/Shop.dll".into()] });
+    let copied = |app: &TestApp| app.state.view_of(Tab::Assemblies).unwrap().copy;
+    assert_eq!(copied(&app), Some(("path", "/srv/Shop.dll".to_owned())));
+    app.send(Msg::Processes(fleet()));
+    let [ticket] = asked(&mut app)[..] else { panic!() };
+    app.send(Msg::Assemblies { ticket, paths: Vec::new() });
+    assert!(empty(&app).starts_with("/proc does not show assemblies"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::analysis::CounterSnapshot;
 use crate::app::test_app::{TestApp, fleet, metered, published};
 use crate::app::{Effect, Msg};
 use crate::model::ThreadUse;
@@ -34,8 +35,20 @@ pub(super) fn sick_overview(width: u16, height: u16) -> TestApp {
         }
         counters.counters.push(counter);
     }
-    for (name, value) in [("gen-0-gc-count", 9.0), ("gen-1-gc-count", 4.0), ("gen-2-gc-count", 1.0), ("monitor-lock-contention-count", 3.0)]
-    {
+    let jit = [("methods-jitted-count", 4_511.0), ("il-bytes-jitted", 476_000.0)];
+    counters.counters.extend(jit.map(|(name, value)| CounterSnapshot {
+        unit: String::new(),
+        name: name.to_owned(),
+        value: Some(value),
+        ..gauge.clone()
+    }));
+    for (name, value) in [
+        ("time-in-jit", 45.0),
+        ("gen-0-gc-count", 9.0),
+        ("gen-1-gc-count", 4.0),
+        ("gen-2-gc-count", 1.0),
+        ("monitor-lock-contention-count", 3.0),
+    ] {
         let mut counter = rate.clone();
         (counter.name, counter.rate) = (name.to_owned(), Some(value));
         counter.history.iter_mut().for_each(|(_, rate)| *rate = value);
@@ -54,6 +67,20 @@ pub(super) fn live(width: u16, height: u16, keys: &str) -> TestApp {
     let mut app = sick_overview(width, height);
     app.press(keys);
     list_threads(&mut app);
+    app
+}
+
+/// Its assemblies, as /proc has them.
+pub(super) fn mapped(width: u16, height: u16) -> TestApp {
+    let mut app = live(width, height, "⏎9⇥⇥⇥⇥");
+    let ticket = app.effects.iter().rev().find_map(|effect| match effect {
+        Effect::ListAssemblies { ticket, .. } => Some(*ticket),
+        _ => None,
+    });
+    let paths = ["/srv/OrderService/OrderService.dll", "/usr/share/dotnet/shared/Microsoft.NETCore.App/9.0.7/System.Private.CoreLib.dll"];
+    if let Some(ticket) = ticket {
+        app.send(Msg::Assemblies { ticket, paths: paths.map(Into::into).to_vec() });
+    }
     app
 }
 
