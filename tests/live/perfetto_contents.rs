@@ -93,7 +93,7 @@ fn what_the_runtime_does_is_on_its_tracks() {
         let mut of_attempt = |attempt: u32| {
             let file = place.path().join(format!("{}-{attempt}.nettrace", runtime.version));
             let recording = record(&program, &file, &options);
-            for command in ["induce 5 10", "compile 200", "occupy 4 700", "spend 500"] {
+            for command in ["induce 5 10", "hold 100000", "background 3", "compile 200", "occupy 4 700", "spend 500"] {
                 program.carry_out(command);
             }
             stop(recording);
@@ -108,7 +108,7 @@ fn what_the_runtime_does_is_on_its_tracks() {
             }
             (file, found) = of_attempt(attempt);
         }
-        for kind in ["compilations", "heap sizes", "worker counts", "starvation"] {
+        for kind in ["compilations", "background GC", "heap sizes", "worker counts", "starvation"] {
             assert!(found[kind] > 0, "{runtime}: no {kind}: {found:?}");
         }
         let slices = export(&file, &["--slices"]);

@@ -2,6 +2,7 @@
 // is answered with "done" and the command when it is over.
 //   throw N          N exceptions thrown and caught
 //   collect N G      N blocking collections of generation G
+//   background N     N collections in the background, 50 milliseconds apart; the runtime blocks instead for the first, and where the heap is small
 //   contend N        N waits for a lock that another thread holds
 //   hold-lock MS     has a thread wait for a lock that another holds for MS milliseconds; does not wait for either
 //   receive N        N threads wait in a socket for what never comes; does not wait for them
@@ -58,6 +59,13 @@ public static class Known {
 
   static void Collect(int count, int generation) {
     for (int i = 0; i < count; i++) GC.Collect(generation, GCCollectionMode.Forced, true);
+  }
+
+  static void Background(int count) {
+    for (int i = 0; i < count; i++) {
+      GC.Collect(2, GCCollectionMode.Forced, false, false);
+      Thread.Sleep(50);
+    }
   }
 
   // The lock is let go only once the other thread was seen waiting for it for a while: it has stopped spinning by then.
@@ -289,6 +297,7 @@ public static class Known {
       switch (words[0]) {
         case "throw": Throw(number); break;
         case "collect": Collect(number, int.Parse(words[2])); break;
+        case "background": Background(number); break;
         case "contend": Contend(number); break;
         case "hold-lock": HoldLock(number); break;
         case "wait-in": WaitIn(number); break;
