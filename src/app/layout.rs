@@ -36,6 +36,8 @@ pub struct LayoutInput {
     /// Whether some process is watched.
     pub watching: bool,
     pub of: RowKind,
+    /// The open tab.
+    pub tab: Tab,
     /// How many rows there are to be shown.
     pub rows: usize,
     /// Which columns are shown where they have room.
@@ -92,8 +94,10 @@ pub struct DetailLayout {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TabSlot {
     pub tab: Tab,
-    /// Where: its title, with a blank on each side where there is room.
+    /// Where: its key and its title, with blanks around them where there is room. Empty for a tab that is not shown.
     pub place: Rect,
+    /// The digit that opens it, where there is room for it; else empty.
+    pub key: &'static str,
     /// Its title, as long as there is room for.
     pub title: &'static str,
 }
@@ -133,7 +137,7 @@ impl Layout {
             header,
             hints,
             list: list.map(|frame| ListLayout::new(frame, input)),
-            detail: detail.map(|frame| DetailLayout::new(frame, input.of)),
+            detail: detail.map(|frame| DetailLayout::new(frame, input)),
         }
     }
 
@@ -294,45 +298,77 @@ fn slots(inner: Rect, input: LayoutInput) -> Vec<Slot> {
 }
 
 impl DetailLayout {
-    fn new(frame: Rect, of: RowKind) -> Self {
-        let shown = || Tab::ALL.into_iter().filter(|tab| tab.is_shown(of));
-        let mut lengths = [0; Tab::ALL.len()];
-        let needs =
-            |lengths: &[usize], blanks: u16| shown().map(|tab| width(title(tab, lengths[tab as usize])) + 2 * blanks + 1).sum::<u16>() + 2;
-        let blanks = u16::from(needs(&lengths, 1) <= frame.width);
-        // Where not all titles have room, the longest become shorter.
-        while needs(&lengths, blanks) > frame.width {
-            let shorter = shown().filter(|tab| lengths[*tab as usize] < LETTERS);
-            let length = |tab: &Tab| (title(*tab, lengths[*tab as usize]).len(), LETTERS - lengths[*tab as usize]);
-            let Some(longest) = shorter.max_by_key(length) else { break };
-            lengths[longest as usize] += 1;
+    fn new(frame: Rect, input: LayoutInput) -> Self {
+        let shown: Vec<Tab> = Tab::ALL.into_iter().filter(|tab| tab.is_shown(input.of)).collect();
+        let mut bar = TabBar { lengths: [0; Tab::ALL.len()], blanks: 1, with_keys: true, of: input.of };
+        // A line in front of each tab, and behind the last; and the corners.
+        let fits = |bar: &TabBar| shown.iter().map(|tab| bar.width(*tab) + 1).sum::<u16>() + 2 <= frame.width;
+        if !fits(&bar) {
+            bar.blanks = 0;
         }
-        let mut x = frame.x + 1 + blanks;
-        let right = frame.right().saturating_sub(1);
-        let tabs = Tab::ALL.map(|tab| {
-            if !tab.is_shown(of) {
-                return TabSlot { tab, place: Rect::new(x.min(right), frame.y, 0, 0), title: "" };
+        // Where not all titles have room, the longest become shorter; where they would be letters, it is better to do without keys.
+        while !fits(&bar) {
+            let least = if bar.with_keys { LETTERS - 1 } else { LETTERS };
+            let shorter = shown.iter().filter(|tab| bar.lengths[**tab as usize] < least);
+            let length = |tab: &&Tab| (bar.title(**tab).len(), LETTERS - bar.lengths[**tab as usize]);
+            match shorter.max_by_key(length) {
+                Some(longest) => bar.lengths[*longest as usize] += 1,
+                None if bar.with_keys => bar = TabBar { lengths: [0; Tab::ALL.len()], with_keys: false, ..bar },
+                None => break,
             }
-            let title = title(tab, lengths[tab as usize]);
-            let width = title.len() as u16 + 2 * blanks;
+        }
+        let (left, right) = (frame.x + 1 + bar.blanks, frame.right().saturating_sub(1));
+        // The open tab is always seen.
+        let open = shown.iter().position(|tab| *tab == input.tab).unwrap_or(0);
+        let is_seen = |first: &usize| left + shown[*first..=open].iter().map(|tab| bar.width(*tab) + 1).sum::<u16>() <= right + 1;
+        let first = (0..open).find(is_seen).unwrap_or(open);
+        let mut x = left;
+        let tabs = Tab::ALL.map(|tab| {
+            let key = if bar.with_keys { bar.key(tab) } else { "" };
+            if !shown[first..].contains(&tab) {
+                return TabSlot { tab, place: Rect::new(x.min(right), frame.y, 0, 0), key: "", title: "" };
+            }
+            let width = bar.width(tab);
             let place = Rect::new(x.min(right), frame.y, width.min(right.saturating_sub(x)), 1);
-            // A line between two tabs.
             x += width + 1;
-            TabSlot { tab, place, title }
+            TabSlot { tab, place, key, title: bar.title(tab) }
         });
         Self { frame, body: inside(frame), tabs }
     }
 }
 
-/// In place of a title of a tab, its first two letters.
-const LETTERS: usize = 3;
+/// How the tabs are written.
+struct TabBar {
+    /// Which title of each tab.
+    lengths: [usize; Tab::ALL.len()],
+    /// Blanks around each.
+    blanks: u16,
+    /// Whether those that have a digit show it.
+    with_keys: bool,
+    of: RowKind,
+}
 
-fn title(tab: Tab, length: usize) -> &'static str {
-    match tab.titles() {
-        [.., short] if length == LETTERS => &short[..2],
-        titles => titles[length],
+impl TabBar {
+    fn title(&self, tab: Tab) -> &'static str {
+        match (tab.titles(), self.lengths[tab as usize]) {
+            ([.., short], LETTERS) => &short[..2],
+            (titles, length) => titles[length],
+        }
+    }
+
+    /// The digit of a tab; empty where it has none.
+    fn key(&self, tab: Tab) -> &'static str {
+        Some(tab.key(self.of)).filter(|key| key.len() == 1).unwrap_or_default()
+    }
+
+    fn width(&self, tab: Tab) -> u16 {
+        let key = if self.with_keys && !self.key(tab).is_empty() { 1 + self.blanks } else { 0 };
+        width(self.title(tab)) + key + 2 * self.blanks
     }
 }
+
+/// In place of a title of a tab, its first two letters.
+const LETTERS: usize = 3;
 
 #[cfg(test)]
 pub(super) mod tests;

@@ -248,6 +248,7 @@ impl State {
             // A watch that follows the selection does not move the columns.
             watching: self.options.watch == AutoWatch::All || self.watches.all().iter().any(|watch| !watch.automatic),
             of: self.row_kind(),
+            tab: self.tab,
             // While a filter is typed, the panes do not move with each letter.
             rows: if self.is_typing_filter() { self.list.rows().len() } else { self.list.len().max(1) },
             columns: self.options.columns,

@@ -17,14 +17,16 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout
     let focused = state.focus == Focus::Detail;
     let style = if focused { theme.focus } else { theme.border };
     canvas.frame(layout.frame, style);
-    for TabSlot { tab, place, title } in layout.tabs {
-        let style = match (tab == state.tab, focused) {
-            (true, true) => theme.chip,
-            (true, false) => theme.strong,
-            (false, _) => theme.dim,
+    for TabSlot { tab, place, key, title } in layout.tabs {
+        let (style, key_style) = match (tab == state.tab, focused) {
+            (true, true) => (theme.chip, theme.chip),
+            (true, false) => (theme.strong, theme.strong),
+            (false, _) => (theme.dim, theme.accent),
         };
-        let blank = if place.width > width(title) { " " } else { "" };
-        canvas.pieces(place.x, place.y, place.width, &[(blank, style), (title, style), (blank, style)]);
+        let blank = if place.width > width(key) + width(title) { " " } else { "" };
+        let behind = if key.is_empty() { "" } else { blank };
+        let pieces = [(blank, style), (key, key_style), (behind, style), (title, style), (blank, style)];
+        canvas.pieces(place.x, place.y, place.width, &pieces);
     }
     subject(canvas, state, layout);
     let cursor = tab(canvas, state, layout);

@@ -10,6 +10,7 @@ pub(in crate::app) const INPUT: LayoutInput = LayoutInput {
     containers: false,
     watching: false,
     of: RowKind::Process,
+    tab: Tab::Overview,
     rows: 0,
     columns: Columns::ALL,
 };
@@ -55,5 +56,30 @@ fn every_tab_has_its_place_in_a_usual_terminal() {
         let layout = Layout::new(width, 24, LayoutInput { detail_focused: true, ..INPUT });
         let detail = layout.detail.unwrap();
         assert!(detail.tabs.iter().all(|slot| usize::from(slot.place.width) >= slot.title.len()), "{width}: {:?}", detail.tabs);
+    }
+}
+
+#[test]
+fn tabs_show_their_keys_where_there_is_room() {
+    let keys = |width, of| {
+        let detail = Layout::new(width, 24, LayoutInput { detail_focused: true, of, ..INPUT }).detail.unwrap();
+        detail.tabs.map(|slot| slot.key).concat()
+    };
+    assert_eq!([80, 100, 160, 240].map(|width| keys(width, PROCESS)), ["", "1234567890", "1234567890", "1234567890"]);
+    assert_eq!(keys(120, FILE), "1234567890");
+}
+
+#[test]
+fn the_open_tab_is_seen_in_a_narrow_terminal() {
+    for (width, tab) in [40, 47, 60, 80].into_iter().flat_map(|width| Tab::ALL.map(|tab| (width, tab))) {
+        let detail = Layout::new(width, 24, LayoutInput { detail_focused: true, tab, ..INPUT }).detail.unwrap();
+        let seen = detail.tabs.iter().filter(|slot| slot.place.width > 0);
+        let mut end = 0;
+        for slot in seen.clone() {
+            assert!(slot.place.x >= end && slot.place.right() < width, "{width} {tab:?}: {:?}", detail.tabs);
+            end = slot.place.right() + 1;
+        }
+        let whole = |slot: &&TabSlot| slot.tab == tab && usize::from(slot.place.width) == slot.title.len();
+        assert!(!tab.is_shown(PROCESS) || seen.clone().any(|slot| whole(&slot)), "{width} {tab:?}: {:?}", detail.tabs);
     }
 }
