@@ -9,3 +9,8 @@ pub fn monotonic() -> Duration {
     let now = clock_gettime(ClockId::Monotonic);
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32)
 }
+
+/// The same in nanoseconds, as the times of events have it.
+pub fn monotonic_ns() -> i64 {
+    i64::try_from(monotonic().as_nanos()).unwrap_or(i64::MAX)
+}

@@ -135,6 +135,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::net::clock::monotonic_ns;
 
     #[test]
     fn only_the_process_that_was_recorded_is_found() {
@@ -142,7 +143,7 @@ mod tests {
         let pid = std::process::id();
         let key = ProcessKey { pid, started: proc.stat(pid).unwrap().starttime };
         let us = Process { ns_pid: 7, name: "us".into(), ..Process::new(key) };
-        let now_ns = i64::try_from(monotonic().as_nanos()).unwrap();
+        let now_ns = monotonic_ns();
         let here = HashSet::from_iter([only_the_process_that_was_recorded_is_found as fn() as usize as u64]);
         let elsewhere = HashSet::from_iter([0x1000, 0x2000]);
         let none = HashSet::default();

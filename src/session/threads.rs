@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::analysis::ThreadCpu;
 use crate::model::{CpuLimit, CpuSupply, ThreadUse};
 use crate::net::client::Client;
-use crate::net::clock::monotonic;
+use crate::net::clock::monotonic_ns;
 
 /// The time between two looks. A look reads four small files for each thread.
 const PACE: Duration = Duration::from_secs(2);
@@ -64,7 +64,7 @@ impl Threads {
 
     /// CPU times of the threads of the latest look, and now on the clock of the stream, CLOCK_MONOTONIC.
     pub(super) fn cpu_times(&self) -> (i64, ThreadCpu) {
-        (i64::try_from(monotonic().as_nanos()).unwrap_or(i64::MAX), self.times.clone())
+        (monotonic_ns(), self.times.clone())
     }
 
     fn take_limits(&mut self, now: Vec<CpuLimit>) {

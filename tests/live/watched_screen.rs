@@ -125,6 +125,9 @@ fn the_tabs_of_a_recording_have_figures_without_one() {
         screen.wait_for("Enter records types");
         screen.keys(ENTER);
         screen.wait_for("◉ recording");
+        screen.keys("9\t\t\t\t");
+        screen.wait_for("Not in this recording: T, then profile dotnet-common, records it.");
+        screen.wait_for(" System.Private.CoreLib.dll ");
         screen.keys("q");
         screen.wait_for("Enter details");
         screen.keys("t");

@@ -46,6 +46,18 @@ fn live<'a>(state: &'a State, _: Option<&'a CountersSnapshot>) -> View<'a> {
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let snapshot = &look.analysis.snapshot.assemblies;
+    let empty = look.empty(snapshot.loaded.is_empty(), Source::Assemblies, "No assembly matches the filter.");
+    // What was loaded before a recording comes at its end.
+    let is_awaited = snapshot.loaded.is_empty() && !look.over();
+    if is_awaited && look.state.details.assemblies.paths.as_ref().is_some_and(|paths| !paths.is_empty()) {
+        let (text, role) = match empty {
+            (_, Role::Dim) => (format!("Versions are known once the recording stops ({}).", look.state.key(Action::Trace)), Role::Dim),
+            missing => missing,
+        };
+        let mut mapped = live(look.state, None);
+        mapped.head.insert(0, Head::text(text, role));
+        return mapped;
+    }
     // Those that were loaded during the recording first, the latest before the others.
     let mut assemblies: Vec<&Assembly> = snapshot.loaded.iter().collect();
     assemblies.compact_sort_by_key(|assembly| std::cmp::Reverse(assembly.at));
@@ -84,12 +96,11 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
 
     View {
         head: vec![Head::Figures(figures)],
-        empty: match look.empty(snapshot.loaded.is_empty(), Source::Assemblies, "No assembly matches the filter.") {
-            (_, Role::Dim) if snapshot.loaded.is_empty() && !look.over() => {
-                let key = look.state.key(Action::Trace);
-                (format!("Assemblies that were loaded before are listed once the recording stops ({key})."), Role::Dim)
-            }
-            other => other,
+        empty: if is_awaited && empty.1 == Role::Dim {
+            let key = look.state.key(Action::Trace);
+            (format!("Assemblies that were loaded before are listed once the recording stops ({key})."), Role::Dim)
+        } else {
+            empty
         },
         side: (!snapshot.missing.is_empty()).then_some(Side::list(missing)),
         copy: selected.map(|assembly| ("assembly", assembly.full_name.clone())),

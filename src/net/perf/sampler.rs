@@ -16,7 +16,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use super::buffer::{bytes_for_each, is_ample, lockable};
 use super::error::Subject;
-use super::thread::{News, Sampled, monotonic_ns};
+use super::thread::{News, Sampled, now_ns};
 use super::wait::{OffCpuClock, Wait};
 use super::wait_stacks::{WaitStacks, most_of_a_thread};
 use super::{CpuSample, CpuThread, Frequency, PerfError, SampleLoss};
@@ -126,7 +126,7 @@ impl CpuSampler {
         let folder = format!("{}/task/{thread}", self.key.pid);
         // Where these cannot be read the thread has ended.
         let Ok(identity) = self.proc.identity_of(&folder, thread) else { return Ok(false) };
-        let began = monotonic_ns();
+        let began = now_ns();
         let opened = match self.open(thread) {
             // Events of the kernel take more rights than those of a program.
             Err(error) if self.sees_kernel && matches!(Errno::from_io_error(&error), Some(Errno::ACCESS | Errno::PERM)) => {
@@ -232,7 +232,7 @@ impl CpuSampler {
         }
         if now >= self.next_look {
             self.next_look = now + LOOK_PACE;
-            let at = monotonic_ns();
+            let at = now_ns();
             for (thread, sampled) in &mut self.threads {
                 sampled.off_cpu.look(at, || Wait::of(&self.proc.wait_channel(self.key.pid, *thread).ok()?));
             }
@@ -250,7 +250,7 @@ impl CpuSampler {
 
     /// Hands over waits that are not over, and gives up those of threads that wait too often.
     fn report_waits(&mut self, each: &mut impl FnMut(&CpuSample<'_>)) {
-        let at = monotonic_ns();
+        let at = now_ns();
         let mut taken = Vec::with_capacity(self.threads.len());
         for Sampled { waits, inner, .. } in self.threads.values_mut() {
             if let Some(sample) = waits.as_mut().and_then(|waits| waits.so_far(at, *inner, self.depth)) {

@@ -10,7 +10,7 @@ use super::wait::OffCpuClock;
 use super::wait_stacks::WaitStacks;
 use super::{CpuSample, CpuThread, SampleLoss};
 use crate::model::SafeText;
-use crate::net::clock::monotonic;
+use crate::net::clock::monotonic_ns;
 
 /// The type of a record of a switch, `PERF_RECORD_SWITCH`.
 const SWITCH: u32 = 14;
@@ -95,7 +95,7 @@ impl Sampled {
     pub(super) fn thread(&mut self) -> CpuThread {
         // The count of this event is the time that the thread ran, in nanoseconds.
         let cpu = Duration::from_nanos(self.sampler.read().unwrap_or_default());
-        let (wall, off_cpu) = self.off_cpu.times(self.ended.unwrap_or_else(monotonic_ns), cpu);
+        let (wall, off_cpu) = self.off_cpu.times(self.ended.unwrap_or_else(now_ns), cpu);
         CpuThread { thread: self.inner, name: SafeText::from_bytes(&self.name).into(), cpu, wall, off_cpu }
     }
 }
@@ -105,7 +105,7 @@ fn record_time(record: &perf_event::Record<'_>) -> u64 {
     record.to_contiguous().last_chunk().map_or(0, |time| u64::from_ne_bytes(*time))
 }
 
-/// Nanoseconds on the clock of the samples.
-pub(super) fn monotonic_ns() -> u64 {
-    u64::try_from(monotonic().as_nanos()).unwrap_or(u64::MAX)
+/// Nanoseconds on the clock of the samples, as records have them.
+pub(super) fn now_ns() -> u64 {
+    monotonic_ns().unsigned_abs()
 }

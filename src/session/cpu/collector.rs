@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::file::{CpuFile, monotonic_ns};
+use super::file::CpuFile;
 use super::waits::{refined, shown};
 use crate::analysis::{CpuSamples, CpuStack, MissingFrames, NativeFunction, Origin, Profile, Symbols, ThreadId};
 use crate::clr::payload::SampleLosses;
 use crate::model::{CpuThread, CpuTime};
+use crate::net::clock::monotonic_ns;
 use crate::net::perf::{self, CodeFunction, CodeKind, CpuSample, CpuSampler, NativeCode, NativeFunctions, SampleLoss, Unwinder, Wait};
 
 /// The time between two looks at the ring buffers. They have room for many times that.

@@ -9,7 +9,7 @@ use crate::analysis::{CpuSamples, CpuStack, Origin, Symbols};
 use crate::clr::payload::SampleLosses;
 use crate::export::CpuTrace;
 use crate::model::CpuThread;
-use crate::net::clock::monotonic;
+use crate::net::clock::monotonic_ns;
 use crate::net::perf::NativeCode;
 use crate::nettrace::{TraceHeader, UtcTime};
 use crate::session::{OutputError, OutputFile};
@@ -149,8 +149,4 @@ fn add_times(trace: &mut CpuTrace, CpuThread { thread, name, cpu, runnable, wait
     for (state, time) in times.filter(|(_, time)| !time.is_zero()) {
         trace.thread_time(*thread, name.as_str(), state, u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
-}
-
-pub(super) fn monotonic_ns() -> i64 {
-    monotonic().as_nanos() as i64
 }
