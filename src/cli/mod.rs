@@ -41,6 +41,7 @@ mod terminal;
 mod user_events;
 
 use std::ffi::OsString;
+use std::pin::Pin;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -172,7 +173,9 @@ fn options_before_command(words: impl Iterator<Item = OsString>) -> Result<Dashb
 
 /// Runs a command on the processes that the options before it mean.
 fn on_processes(options: &Dashboard, command: impl AsyncFnOnce(&Host) -> Result<Exit, Failure>) -> Result<Exit, Failure> {
-    runtime()?.block_on(async { command(&Host::new(options)?).await })
+    // One type of future for all commands makes the program smaller.
+    let command: Pin<Box<dyn Future<Output = Result<Exit, Failure>> + '_>> = Box::pin(async { command(&Host::new(options)?).await });
+    runtime()?.block_on(command)
 }
 
 /// Two threads for tasks, so that the dashboard answers keys on one while the other looks at the processes. What reads a stream or the disk at length has

@@ -1,6 +1,7 @@
 //! Runs the effects that `update` returns, on the task pool, and answers with messages.
 
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -353,7 +354,9 @@ impl Runner {
     where
         F: Future<Output = Msg> + Send + 'static,
     {
-        let (talk, inbox) = (talk(self.reach(key)), self.inbox.clone());
+        // One type of task for all questions makes the program smaller.
+        let talk: Pin<Box<dyn Future<Output = Msg> + Send>> = Box::pin(talk(self.reach(key)));
+        let inbox = self.inbox.clone();
         // The answer to a question of a dashboard that has gone is of no use.
         tokio::spawn(async move { drop(inbox.send(talk.await).await) });
     }
