@@ -6,9 +6,8 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::analysis::Filter;
-use crate::app::tabs::{Cell, Column, Direction, Fit, List, Role, Sign};
+use crate::app::tabs::{Cell, Column, Direction, Fit, List, Role, Sign, joined};
 use crate::app::{Branch, Cursor};
-use crate::model::sanitise;
 
 use super::canvas::{Canvas, width};
 use super::theme::Theme;
@@ -116,7 +115,7 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
     let Rect { x, y, width: room, .. } = place;
     match cell {
         Cell::Text(text, role) | Cell::Number(_, text, role) => {
-            let (text, style) = (sanitise(&text), theme.role(role));
+            let style = theme.role(role);
             let marks = filter.marks(column.field(&text));
             match column.fit {
                 Fit::Name => name(canvas, x, y, room, &text, style, &marks),
@@ -138,7 +137,6 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
                 used += canvas.text(x + used, y, room.saturating_sub(used), theme.sign(sign), theme.role(role));
             }
             used += 1;
-            let word = sanitise(&word);
             canvas.filtered(x + used, y, room.saturating_sub(used), &word, theme.role(role), &filter.marks(column.field(&word)));
         }
         Cell::Levels(levels, role) => {
@@ -150,7 +148,7 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
         }
         Cell::Pieces(line) => {
             let used = pieces(canvas, place, &line);
-            let text: String = line.iter().map(|(text, _)| sanitise(text)).collect();
+            let text = joined(&line);
             canvas.mark(x, y, used, &text, &filter.marks(column.field(&text)));
         }
         Cell::Meter(shares) => {
@@ -158,7 +156,6 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
             meter(canvas, x, y, room, &shares);
         }
         Cell::Node(branch, text, role) => {
-            let text = sanitise(&text);
             let indent = branches(canvas, Rect { width: room / 2, ..place }, &branch);
             name(canvas, x + indent, y, room - indent, &text, theme.role(role), &filter.marks(column.field(&text)));
         }
@@ -232,10 +229,10 @@ fn heights(values: &[f64]) -> impl Iterator<Item = f64> {
 }
 
 /// Writes pieces of text. Returns how many columns they took.
-pub(super) fn pieces(canvas: &mut Canvas<'_>, area: Rect, line: &[(String, Role)]) -> u16 {
+pub(super) fn pieces(canvas: &mut Canvas<'_>, area: Rect, line: &[(impl AsRef<str>, Role)]) -> u16 {
     let mut x = area.x;
     for (text, role) in line {
-        x += canvas.text(x, area.y, area.right().saturating_sub(x), text, canvas.theme.role(*role));
+        x += canvas.text(x, area.y, area.right().saturating_sub(x), text.as_ref(), canvas.theme.role(*role));
     }
     x - area.x
 }

@@ -113,7 +113,7 @@ impl State {
             Found::Process(_) => ("process", Cell::EMPTY),
             Found::File(_) => ("file", Cell::EMPTY),
         };
-        [Cell::new(kind, Role::Dim), Cell::Text(found.name(), Role::Strong), key]
+        [Cell::new(kind, Role::Dim), Cell::new(found.name(), Role::Strong), key]
     }
 }
 

@@ -103,8 +103,8 @@ impl ProcessTable<'_> {
                 let role = if role == Role::Text { Role::Strong } else { role };
                 let name = format!("{:1$}{2}", "", 2 * row.depth.min(DEEPEST), process.name);
                 match self.state.list.is_tagged(process.key) {
-                    true => Cell::Signed(vec![(Sign::Yes, Role::Accent)], name, Role::Accent),
-                    false => Cell::Text(name, role),
+                    true => Cell::Signed(vec![(Sign::Yes, Role::Accent)], name.into(), Role::Accent),
+                    false => Cell::new(name, role),
                 }
             }
             Column::Runtime => match runtime(process) {
@@ -112,7 +112,9 @@ impl ProcessTable<'_> {
                 None => Cell::Unknown,
             },
             Column::Cpu => match process.usage.cpu_percent {
-                Some(percent) => Cell::Number(percent.into(), format!("{percent:.1}"), if percent < 0.05 { Role::Dim } else { role }),
+                Some(percent) => {
+                    Cell::Number(percent.into(), format!("{percent:.1}").into(), if percent < 0.05 { Role::Dim } else { role })
+                }
                 None => Cell::Unknown,
             },
             Column::Memory if process.usage.rss_bytes == 0 => Cell::Unknown,
@@ -124,11 +126,11 @@ impl ProcessTable<'_> {
                 Some(user) => Cell::new(user, role),
                 None => Cell::new(process.uid, role),
             },
-            Column::Uptime => Cell::Text(Age(self.state.uptime(process)).to_string(), role),
+            Column::Uptime => Cell::new(Age(self.state.uptime(process)).to_string(), role),
             Column::State => {
                 let (signs, word) = self.state.file_condition(row).unwrap_or_else(|| condition(row));
                 let role = signs.last().map_or(Role::Dim, |(_, role)| *role);
-                Cell::Signed(signs, if is_narrow(slot) { String::new() } else { word.to_owned() }, role)
+                Cell::Signed(signs, if is_narrow(slot) { "" } else { word }.into(), role)
             }
             Column::Container => Cell::new(process.container.as_deref().unwrap_or_default(), role),
             Column::Command => match process.contact.reason() {
@@ -189,7 +191,7 @@ fn figure(row: &Row, column: Column, role: Role) -> Cell {
     let whole = value.max(0.0) as u64;
     match column {
         Column::Heap | Column::Allocation => Cell::new(Bytes(whole), role),
-        Column::GcTime => Cell::Number(value, format!("{value:.*}", usize::from(value < 9.95)), role),
+        Column::GcTime => Cell::Number(value, format!("{value:.*}", usize::from(value < 9.95)).into(), role),
         _ => Cell::new(Count(whole), role),
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt::Display;
 
 use super::list::Direction;
-use super::view::{Line, Role, Sign};
+use super::view::{Role, Sign};
 use crate::analysis::ThreadId;
 use crate::app::action::Key;
 use crate::app::call_tree::Branch;
@@ -13,15 +13,14 @@ use crate::model::{ByteRate, Bytes, Count, CountRate, Nanoseconds, Percent, Safe
 /// A value in a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// Text; not sanitised.
-    Text(String, Role),
+    Text(SafeText, Role),
     /// A quantity, and the text that shows it.
-    Number(f64, String, Role),
-    /// Text in pieces; not sanitised.
-    Pieces(Line),
+    Number(f64, SafeText, Role),
+    /// Text in pieces.
+    Pieces(Vec<(SafeText, Role)>),
     /// A value that is not known.
     Unknown,
-    Signed(Vec<(Sign, Role)>, String, Role),
+    Signed(Vec<(Sign, Role)>, SafeText, Role),
     /// Values over time as eighths, the newest at the right; 0 where there is none.
     Levels([u8; 6], Role),
     /// Parts of a whole, from the left.
@@ -34,7 +33,7 @@ pub enum Cell {
     Key(Key),
     /// Text that is not shown, nor found.
     Masked,
-    Node(Branch, String, Role),
+    Node(Branch, SafeText, Role),
 }
 
 /// A value that a cell shows. A column of quantities is sorted by them, any other by its text.
@@ -44,19 +43,20 @@ pub trait CellValue: Display {
 }
 
 impl Cell {
-    pub const EMPTY: Self = Self::Text(String::new(), Role::Dim);
+    pub const EMPTY: Self = Self::Pieces(Vec::new());
 
     pub(in crate::app) fn new(value: impl CellValue, role: Role) -> Self {
+        let text = SafeText::from(value.to_string());
         match value.quantity() {
-            Some(quantity) => Self::Number(quantity, value.to_string(), role),
-            None => Self::Text(value.to_string(), role),
+            Some(quantity) => Self::Number(quantity, text, role),
+            None => Self::Text(text, role),
         }
     }
 
-    pub fn into_text(self) -> String {
+    pub fn into_text(self) -> SafeText {
         match self {
             Self::Text(text, _) | Self::Number(_, text, _) | Self::Node(_, text, _) | Self::Signed(_, text, _) => text,
-            Self::Pieces(pieces) => pieces.into_iter().map(|(text, _)| text).collect(),
+            Self::Pieces(pieces) => joined(&pieces),
             Self::Unknown
             | Self::Levels(..)
             | Self::Meter(_)
@@ -64,7 +64,7 @@ impl Cell {
             | Self::Sign(..)
             | Self::Check(_)
             | Self::Key(_)
-            | Self::Masked => String::new(),
+            | Self::Masked => SafeText::default(),
         }
     }
 
@@ -82,6 +82,11 @@ impl Cell {
             },
         }
     }
+}
+
+/// The text of pieces.
+pub fn joined(pieces: &[(SafeText, Role)]) -> SafeText {
+    pieces.iter().map(|(text, _)| text.as_str()).collect::<String>().into()
 }
 
 #[derive(Debug, PartialEq, PartialOrd)]

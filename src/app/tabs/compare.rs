@@ -145,7 +145,7 @@ fn name(figure: &ComparedFigure) -> &str {
 fn value(value: Option<f64>, unit: Unit) -> Cell {
     value.map_or(Cell::Unknown, |value| {
         let text = if unit == Unit::Plain { plain(value) } else { Amount(value, unit).to_string() };
-        Cell::Number(value, text, Role::Text)
+        Cell::Number(value, text.into(), Role::Text)
     })
 }
 
@@ -156,19 +156,19 @@ fn changed(figure: &ComparedFigure) -> Cell {
             Unit::Plain => plain(change),
             unit => Change(change, unit).to_string(),
         };
-        Cell::Number(change, text, if change == 0.0 { Role::Dim } else { Role::Strong })
+        Cell::Number(change, text.into(), if change == 0.0 { Role::Dim } else { Role::Strong })
     })
 }
 
 /// The change as a share of what was before.
 fn relative(figure: &ComparedFigure) -> Cell {
     match (figure.before, figure.change()) {
-        (_, Some(0.0)) => Cell::Number(0.0, "0 %".to_owned(), Role::Dim),
-        (Some(0.0), Some(change)) => Cell::Number(f64::INFINITY * change.signum(), "new".to_owned(), Role::Text),
+        (_, Some(0.0)) => Cell::Number(0.0, "0 %".into(), Role::Dim),
+        (Some(0.0), Some(change)) => Cell::Number(f64::INFINITY * change.signum(), "new".into(), Role::Text),
         (Some(before), Some(change)) => {
             let percent = change / before.abs() * 100.0;
             let text = if percent >= 10_000.0 { ">9999 %".to_owned() } else { format!("{percent:+.0} %") };
-            Cell::Number(percent, text, Role::Text)
+            Cell::Number(percent, text.into(), Role::Text)
         }
         _ => Cell::Unknown,
     }

@@ -122,7 +122,7 @@ fn rows(lines: Vec<CounterLine<'_>>, sort: Option<TabSort>) -> Rows<'_> {
             }
             CounterLine::Counter(counter) => {
                 let more = if counter.tags.is_empty() { format!(" {}", display_name(counter)) } else { short_tags(&counter.tags) };
-                Cell::Pieces(vec![(format!("  {} ", counter.name), Role::Text), (more, Role::Dim)])
+                Cell::Pieces(vec![(format!("  {} ", counter.name).into(), Role::Text), (more.into(), Role::Dim)])
             }
         })
         .column("VALUE", 9, Fit::Right, of(|counter| Cell::known(counter.value.map(|value| quantity(value, &counter.unit)), Role::Strong)))

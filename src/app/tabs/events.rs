@@ -143,14 +143,18 @@ fn rows<'a>(events: &[&'a Traced]) -> Table<'a, &'a Traced> {
     let longest = events.iter().map(|(event, _)| width(&event.title())).max().unwrap_or(0).clamp(12, 28);
     let thread = events.iter().map(|(event, _)| event.thread.to_string().len()).max().unwrap_or(0).clamp(8, 18) as u16;
     Table::new(events.to_vec(), |(event, _)| event.number.to_string())
-        .column("AT", 9, Fit::Right, |(event, _)| Cell::Number(event.at as f64, moment(event.at), Role::Dim))
+        .column("AT", 9, Fit::Right, |(event, _)| Cell::Number(event.at as f64, moment(event.at).into(), Role::Dim))
         .column("EVENT", longest, Fit::Left, |(event, _)| {
             Cell::new(event.title(), if event.kind.name.contains("Exception") { Role::Warning } else { Role::Text })
         })
         .column("FIELDS", 0, Fit::Left, |(event, _)| {
             // More is on no screen.
             let fields = event.payload.fields.iter().take(40);
-            Cell::Pieces(fields.flat_map(|(name, value)| [(format!("{name}="), Role::Dim), (format!("{value}  "), Role::Text)]).collect())
+            Cell::Pieces(
+                fields
+                    .flat_map(|(name, value)| [(format!("{name}=").into(), Role::Dim), (format!("{value}  ").into(), Role::Text)])
+                    .collect(),
+            )
         })
         .column("THREAD", thread, Fit::Right, |(event, _)| Cell::new(event.thread, Role::Dim))
 }

@@ -183,7 +183,7 @@ fn difference<'a>(state: &'a State, before: &'a HeapWalk, last: &'a HeapWalk) ->
     let (old, new) = (&before.found.heap, &last.found.heap);
     let amount = |amount: HeapAmount| match amount {
         HeapAmount::Known { bytes, .. } => Cell::new(Bytes(bytes), Role::Bytes),
-        HeapAmount::AtMost(bytes) => Cell::Number(bytes as f64, format!("≤ {}", Bytes(bytes)), Role::Dim),
+        HeapAmount::AtMost(bytes) => Cell::Number(bytes as f64, format!("≤ {}", Bytes(bytes)).into(), Role::Dim),
     };
     let Placed { list, cursor, selected } = Table::new(new.changes_since(old), |change: &HeapChange<'_>| id(change.name, change.module))
         .column("CHANGE", 9, Fit::Right, |change| changed(change.bytes(), |bytes| Bytes(bytes).to_string()))
@@ -233,7 +233,7 @@ fn signed(change: i64, text: impl Fn(u64) -> String) -> (String, Role) {
 
 fn changed(change: i64, text: impl Fn(u64) -> String) -> Cell {
     let (text, role) = signed(change, text);
-    Cell::Number(change as f64, text, role)
+    Cell::Number(change as f64, text.into(), role)
 }
 
 /// What keeps the objects of a type alive, and what they keep alive.

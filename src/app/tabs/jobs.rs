@@ -56,7 +56,7 @@ fn placed(state: &State) -> Placed<'_, Activity<'_>> {
         })
         .column("OUTCOME", 0, Fit::Left, |activity| {
             let (_, _, outcome, role) = state_of(activity);
-            Cell::Text(outcome, role)
+            Cell::new(outcome, role)
         })
         .column("WHEN", 9, Fit::Right, |activity| Cell::new(activity.clock(state.now), Role::Dim))
         .place(state, Tab::Jobs)

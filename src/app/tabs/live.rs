@@ -143,7 +143,7 @@ pub(super) fn listed<'a>(state: &'a State, rows: Vec<LiveThread<'a>>) -> Table<'
     Table::new(rows, |row: &LiveThread<'_>| row.thread.thread.to_string())
         .column("CPU%", 6, Fit::Right, |row| {
             let role = if row.cpu.is_some_and(|share| share >= 0.005) { Role::Strong } else { Role::Dim };
-            row.cpu.map_or(Cell::EMPTY, |share| Cell::Number(share, format!("{:.1}", share * 100.0), role))
+            row.cpu.map_or(Cell::EMPTY, |share| Cell::Number(share, format!("{:.1}", share * 100.0).into(), role))
         })
         .column("CPU", 7, Fit::Right, |row| {
             Cell::new(Nanoseconds(u64::try_from(row.thread.cpu.as_nanos()).unwrap_or(u64::MAX)), Role::Bytes)

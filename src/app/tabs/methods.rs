@@ -291,14 +291,12 @@ fn tree(look: Look<'_>) -> Placed<'_, TreeRow> {
     if let Some(cpu) = cpu(look) {
         return cpu_times(look, table, cpu, ["TOTAL", "SELF"], |row| [row.node.total, row.node.own])
             .column(title, 0, Fit::Name, |TreeRow { node, branch, .. }| {
-                Cell::Node(branch.clone(), short_label(node.origin, &node.name), role(node.origin))
+                Cell::Node(branch.clone(), short_label(node.origin, &node.name).into(), role(node.origin))
             })
             .in_order(look.state, Tab::Methods);
     }
     shares(look, table, |row| (row.node.own, row.node.total))
-        .column(title, 0, Fit::Name, |TreeRow { node, branch, .. }| {
-            Cell::Node(branch.clone(), short_name(&node.name).to_owned(), Role::Text)
-        })
+        .column(title, 0, Fit::Name, |TreeRow { node, branch, .. }| Cell::Node(branch.clone(), short_name(&node.name).into(), Role::Text))
         .in_order(look.state, Tab::Methods)
 }
 

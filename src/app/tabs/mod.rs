@@ -31,7 +31,7 @@ mod trace;
 mod type_tree;
 mod view;
 
-pub use cell::{Cell, CellValue};
+pub use cell::{Cell, CellValue, joined};
 pub use events::EventsView;
 pub use geometry::{Geometry, last_piece};
 pub use heap::HeapView;

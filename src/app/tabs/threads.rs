@@ -236,13 +236,13 @@ pub(super) fn top_frame(tops: &TopFrames<'_>, thread: Option<ThreadId>) -> Cell 
 pub(super) fn sampled_at(tops: &TopFrames<'_>, thread: Option<ThreadId>) -> Cell {
     let Some(frame) = thread.and_then(|thread| tops.get(&thread)) else { return Cell::EMPTY };
     let text = if frame.is_current() { "now".to_owned() } else { format!("{} ago", Stopwatch(frame.age)) };
-    Cell::Number(frame.age.as_secs_f64(), text, Role::Dim)
+    Cell::Number(frame.age.as_secs_f64(), text.into(), Role::Dim)
 }
 
 /// CPU time as a share of one core, in percent.
 pub(super) fn core_share(ns: u64, time: Duration, role: Role) -> Cell {
     let percent = ns as f64 * 100.0 / time.as_nanos().max(1) as f64;
-    Cell::Number(percent, format!("{percent:.1}"), role)
+    Cell::Number(percent, format!("{percent:.1}").into(), role)
 }
 
 fn thread_number(row: &ThreadRow<'_>, shown: Option<ThreadId>) -> Cell {

@@ -27,7 +27,7 @@ pub(super) fn view<'a>(look: Look<'a>, tab: Tab, stacks: &Counts<'_>, show: fn(u
             Cell::Meter(vec![(own, Role::Events), ((total - own).max(0.0), Role::Bytes)])
         })
         .column("METHOD (CALL TREE)", 0, Fit::Name, |TreeRow { node, branch, .. }| {
-            Cell::Node(branch.clone(), short_name(&node.name).to_owned(), Role::Text)
+            Cell::Node(branch.clone(), short_name(&node.name).into(), Role::Text)
         })
         .in_order(look.state, tab);
     let selected = selected.map(|row| row.node.name);

@@ -7,7 +7,7 @@ use super::super::threads::core_share;
 use super::super::view::{Figure, Role};
 use super::role;
 use crate::analysis::{Counts, Origin};
-use crate::model::{Count, CpuTime, Nanoseconds, Percent};
+use crate::model::{Count, CpuTime, Nanoseconds, Percent, SafeText};
 
 /// Those of waits that the kernel shows.
 pub(super) fn of_waits(look: Look<'_>, counts: &Counts<'_>, cpu: &CpuTime) -> Vec<Figure> {
@@ -97,7 +97,7 @@ pub(super) fn of_thread_time(counts: &Counts<'_>) -> Vec<Figure> {
 }
 
 /// A share of one core.
-fn of_core(ns: u64, time: Duration) -> String {
+fn of_core(ns: u64, time: Duration) -> SafeText {
     core_share(ns, time, Role::Text).into_text()
 }
 

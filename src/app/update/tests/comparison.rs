@@ -12,7 +12,7 @@ use crate::ui::tests::scenes::{compared, comparing, opened};
 fn shown(app: &TestApp) -> (Vec<String>, Vec<Vec<String>>) {
     let view = app.state.view_of(Tab::Compare).unwrap();
     let heading = view.heading.iter().flatten().map(|line| line.iter().map(|(text, _)| text.as_str()).collect()).collect();
-    let cells = |row| (0..view.list.columns().len()).map(|column| view.list.cell(row, column).into_text()).collect();
+    let cells = |row| (0..view.list.columns().len()).map(|column| view.list.cell(row, column).into_text().to_string()).collect();
     (heading, (0..view.list.len()).map(cells).collect())
 }
 

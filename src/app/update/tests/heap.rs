@@ -24,7 +24,7 @@ fn answered(app: &mut TestApp, walk_number: u64) -> Ticket {
 /// The rows of the list, as they are.
 fn rows(app: &TestApp) -> Vec<Vec<String>> {
     let list = app.state.view_of(Tab::Heap).unwrap().list;
-    (0..list.len()).map(|row| (0..list.columns().len()).map(|column| list.cell(row, column).into_text()).collect()).collect()
+    (0..list.len()).map(|row| (0..list.columns().len()).map(|column| list.cell(row, column).into_text().to_string()).collect()).collect()
 }
 
 fn heading(app: &TestApp) -> String {

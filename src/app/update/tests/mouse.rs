@@ -19,7 +19,7 @@ fn titles(app: &TestApp) -> (u16, Vec<(&'static str, u16)>) {
 fn column(app: &TestApp, title: &str) -> Vec<String> {
     let view = app.state.view_of(app.state.tab).unwrap();
     let at = view.list.columns().iter().position(|column| column.title == title).unwrap();
-    (0..view.list.len()).map(|row| view.list.cell(row, at).into_text()).collect()
+    (0..view.list.len()).map(|row| view.list.cell(row, at).into_text().to_string()).collect()
 }
 
 #[test]

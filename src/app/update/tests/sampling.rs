@@ -188,7 +188,7 @@ fn a_thread_of_one_recording_is_nobody_in_another() {
 fn tree(app: &TestApp) -> (Vec<String>, String) {
     let view = app.state.view_of(Tab::Methods).unwrap();
     let column = view.list.columns().len() - 1;
-    let rows: Vec<_> = (0..view.list.len()).map(|row| view.list.cell(row, column).into_text()).collect();
+    let rows: Vec<_> = (0..view.list.len()).map(|row| view.list.cell(row, column).into_text().to_string()).collect();
     let selected = rows[view.cursor.at].clone();
     (rows, selected)
 }
@@ -282,7 +282,7 @@ fn exceptions_have_a_call_tree() {
     assert_eq!(app.state.context(), Context::Exceptions);
     let named = |app: &TestApp| {
         let view = app.state.view_of(Tab::Exceptions).unwrap();
-        (0..view.list.len()).map(|row| view.list.cell(row, view.list.columns().len() - 1).into_text()).collect::<Vec<_>>()
+        (0..view.list.len()).map(|row| view.list.cell(row, view.list.columns().len() - 1).into_text().to_string()).collect::<Vec<_>>()
     };
     let selected = app.state.view_of(Tab::Exceptions).unwrap().list.id(1);
     app.press("f");
