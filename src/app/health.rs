@@ -1,5 +1,6 @@
 //! What is wrong with a watched process, by the counters of its runtime and the processors that it gets.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::action::Action;
@@ -17,8 +18,8 @@ const ROUTES: Option<KeyAdvice> = Some((Action::Profiles, ", http: routes"));
 
 /// Values of the thread pool's queue in a row: one burst of work is no finding.
 const QUEUE_VALUES: usize = 3;
-/// The seconds over which induced collections are counted.
-const INDUCED_SECONDS: i64 = 10;
+/// The seconds over which induced collections are counted: at least, where a process has not been watched for longer, and at most.
+const INDUCED_SECONDS: RangeInclusive<i64> = 3..=10;
 /// Values of the time spent compiling in a row: the start of a program is no finding.
 const JIT_VALUES: usize = 5;
 /// The seconds over which failed requests are counted, and failed requests at least.
@@ -292,9 +293,9 @@ fn slow_sent_requests(counters: &CountersSnapshot) -> Option<f64> {
 fn induced(counters: &CountersSnapshot) -> Option<f64> {
     let CollectionMarks::Recorded(marks) = &counters.collections else { return None };
     let newest = counters.counters.iter().map(|counter| counter.at).max()?;
-    let since = newest - INDUCED_SECONDS * 1_000_000_000;
-    let recent = marks.iter().filter(|mark| mark.is_induced && mark.at > since);
-    Some(recent.count() as f64 / INDUCED_SECONDS as f64)
+    let seconds = (newest / 1_000_000_000).clamp(*INDUCED_SECONDS.start(), *INDUCED_SECONDS.end());
+    let recent = marks.iter().filter(|mark| mark.is_induced && mark.at > newest - seconds * 1_000_000_000);
+    Some(recent.count() as f64 / seconds as f64)
 }
 
 /// A process that uses a core all the time, from its latest scans: per cent of one core, oldest first, each with its time in nanoseconds. And for how long it does.

@@ -75,10 +75,10 @@ fn induced_collections_and_compilation_are_found_where_they_go_on() {
             .map(|issue| (issue, issue.finding(&counters, None, &Thresholds::default()).text))
             .collect()
     };
-    let marks = |count: i64, is_induced| {
-        let mark = |number: i64| GcMark { at: 42_000_000_000 - number * 500_000_000, pause_ns: 1_000_000, generation: 2, is_induced };
+    fn marks(count: i64, until: i64, is_induced: bool) -> CollectionMarks {
+        let mark = |number| GcMark { at: until - number * 500_000_000, pause_ns: 1_000_000, generation: 2, is_induced };
         CollectionMarks::Recorded((0..count).rev().map(mark).collect())
-    };
+    }
     fn compiles(counters: &mut CountersSnapshot, seconds: usize) {
         let mut counter = counters.counters[0].clone();
         counter.name = "time-in-jit".to_owned();
@@ -89,7 +89,7 @@ fn induced_collections_and_compilation_are_found_where_they_go_on() {
     assert_eq!(issues(|_| {}), []);
     for (count, is_induced, found) in [(30, true, &["2/s induced GCs"][..]), (10, true, &[]), (30, false, &["2/s gen 2 collections"])] {
         let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
-        counters.collections = marks(count, is_induced);
+        counters.collections = marks(count, 42_000_000_000, is_induced);
         // Those that are induced are not found a second time.
         counters.stats.collections[2] = Some(if count == 10 { 1.0 } else { 2.0 });
         let issues: Vec<_> = health_issues(&counters, None, &Thresholds::default())
@@ -98,6 +98,11 @@ fn induced_collections_and_compilation_are_found_where_they_go_on() {
             .collect();
         assert_eq!(issues, found);
     }
+    let young = issues(|counters| {
+        counters.counters.iter_mut().for_each(|counter| counter.at = 4_000_000_000);
+        counters.collections = marks(8, 4_000_000_000, true);
+    });
+    assert_eq!(young, [(HealthIssue::InducedCollections, "2/s induced GCs".to_owned())], "over the time that it has been watched");
     assert_eq!(issues(|counters| compiles(counters, 4)), []);
     assert_eq!(issues(|counters| compiles(counters, 5)), [(HealthIssue::JitTime, "30 % of a core is spent in JIT".to_owned())]);
 }
