@@ -98,7 +98,7 @@ mkfifo input
 wine /mcp/azmcp.exe server start <input >/dev/null 2>&1 & runtime=$!
 exec 3>input
 trap "exec 3>&-; kill $runtime 2>/dev/null || true; wine wineboot --kill || true" EXIT
-for _ in $(seq 60); do list=$(dn_top ps); grep -q azmcp <<<"$list" && break; sleep 1; done
+for _ in $(seq 60); do list=$(dn_top ps); grep -q "azmcp  *10" <<<"$list" && break; sleep 1; done
 expect ps "azmcp  *10\\." "$list"
 target=$(newest)
 expect info "Platform  *win-x64" "$(dn_top info azmcp)"
