@@ -102,6 +102,7 @@ for _ in $(seq 60); do list=$(dn_top ps); grep -q "azmcp  *10" <<<"$list" && bre
 expect ps "azmcp  *10\\." "$list"
 target=$(newest)
 expect info "Platform  *win-x64" "$(dn_top info azmcp)"
+expect "the command line" "azmcp.exe\"* server start" "$(dn_top info azmcp)"
 expect env "APPDATA=" "$(dn_top env azmcp)"
 dn_top set-env azmcp DN_TOP_SET=value 2>/dev/null
 expect set-env "^DN_TOP_SET=value" "$(dn_top env azmcp)"
@@ -114,6 +115,10 @@ events=$(sed -n "s/.*\"events\": \\([0-9]*\\),/\\1/p" <<<"$made")
 expect stats "^$events events, 0 dropped" "$(dn_top stats five.nettrace)"
 expect run "\"complete\": true" "$(dn_top run -o run.nettrace --json -- "Z:\\mcp\\azmcp.exe" --version 2>/dev/null)"
 expect "an exit code" "^7$" "$(dn_top run -- cmd /c exit 7 >/dev/null 2>&1; echo $?)"
+
+# Simulated runtimes.
+expect "--demo" "OrderService  *9\." "$(dn_top --demo ps)"
+expect "--demo trace" "\"complete\": true" "$(dn_top --demo trace OrderService --duration 2s -o demo.nettrace --json)"
 
 # Two sessions of one process.
 dn_top trace azmcp --duration 4s -o first.nettrace --json >first.json 2>/dev/null & first=$!
@@ -169,6 +174,17 @@ case $(cat console.txt) in
 esac
 in_terminal "$program doctor" doctor.txt </dev/null >/dev/null || true
 expect "the kind of the terminal" "terminal .*$colors colors" "$(cat doctor.txt)"
+mkfifo interrupt
+in_terminal "$program trace azmcp -o interrupted.nettrace" interrupted.txt <interrupt >/dev/null & recorder=$!
+exec 5>interrupt
+for _ in $(seq 30); do grep -q "Ctrl-C stops it" interrupted.txt 2>/dev/null && break; sleep 1; done
+sleep 2
+printf "\003" >&5
+code=0
+wait $recorder || code=$?
+[[ $code == 130 ]] || fail "a recording ended by Ctrl-C: $code: $(cat interrupted.txt)"
+exec 5>&-
+expect "a recording ended by Ctrl-C" " 0 dropped" "$(dn_top stats interrupted.nettrace)"
 mkfifo keys
 in_terminal "$program" screen.txt <keys >/dev/null & dashboard=$!
 exec 4>keys
