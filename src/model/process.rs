@@ -94,13 +94,15 @@ impl Process {
 
     /// The command line with the program, and the assembly that it runs, without their folders.
     pub fn short_command_line(&self) -> String {
-        let file = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
-        let mut words: Vec<_> = self.command_line.split(' ').map(str::to_owned).collect();
-        let assembly = words.iter().skip(1).position(|word| word.ends_with(".dll")).map(|place| place + 1);
-        for place in std::iter::once(0).chain(assembly) {
-            words[place] = file(&words[place]);
+        let mut short = String::with_capacity(self.command_line.len());
+        let mut has_assembly = false;
+        for (place, word) in self.command_line.split(' ').enumerate() {
+            let is_assembly = place > 0 && !has_assembly && word.ends_with(".dll");
+            has_assembly |= is_assembly;
+            let file = if place == 0 || is_assembly { word.rfind(['/', '\\']).map_or(0, |at| at + 1) } else { 0 };
+            short.extend([if place > 0 { " " } else { "" }, &word[file..]]);
         }
-        words.join(" ")
+        short
     }
 
     /// What its runtime can be asked.

@@ -148,8 +148,8 @@ impl ProcessTable<'_> {
         if self.state.shows_files() {
             return process.command_line.to_string();
         }
-        let short = process.short_command_line();
-        let matches = |text: &str| !self.state.list.filter().marks(Field::text(Column::Command.title(), text)).is_empty();
+        let (short, filter) = (process.short_command_line(), self.state.list.filter());
+        let matches = |text: &str| !filter.is_empty() && !filter.marks(Field::text(Column::Command.title(), text)).is_empty();
         if !matches(&short) && matches(&process.command_line) { process.command_line.to_string() } else { short }
     }
 }
