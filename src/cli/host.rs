@@ -21,7 +21,7 @@ pub(super) struct Host {
     _demo: Option<Demo>,
 }
 
-/// The demo's fleet of simulated runtimes, and the folder that it lives in.
+/// The demo's fleet of simulated runtimes, and the folder that it is in.
 struct Demo {
     _fleet: Fleet,
     dir: TempDir,

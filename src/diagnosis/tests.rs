@@ -311,7 +311,7 @@ fn threads_without_a_processor_are_told_from_threads_that_wait() {
     assert_eq!(starved.text, "Runnable threads wait for a CPU 75 % of the time; the process uses 0.2 CPUs, all others 1.8.");
     let content = found(19_000, 1_000, 40_000);
     assert_eq!((content.share, content.is_problem()), (Some(0.05), false));
-    // It wants more CPUs than there are, all the time or in bursts, and nothing else does.
+    // It could use more CPUs than there are, all the time or in bursts, and nothing else does.
     let own = found(36_000, 100_000, 39_000);
     assert!(!own.is_problem() && own.text.ends_with("; the process uses 1.8 CPUs, all others 0.1."), "{own:?}");
     // It runs for moments, and waits about as long for each.

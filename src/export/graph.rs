@@ -172,7 +172,7 @@ impl HeapGraph {
     }
 
     /// Each object with its address, and what it refers to: its references that are not null, and what [dependent handles](Self::sorted_dependents) keep alive
-    /// as long as it lives.
+    /// as long as it exists.
     pub(super) fn objects<'g>(
         &'g self,
         dependents: &'g [(u64, u64)],

@@ -19,7 +19,7 @@ pub struct Guid(pub [u8; 16]);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cookie(pub [u8; 16]);
 
-/// A trace session's id: the address of a session object in the target. Unique only while the session lives; later sessions get the same
+/// A trace session's id: the address of a session object in the target. Unique only while the session exists; later sessions get the same
 /// values, so an id whose stream has ended must not be stopped any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SessionId(pub u64);

@@ -24,7 +24,7 @@ impl Support {
     }
 }
 
-/// What one runtime instance supports, as far as its answers have shown. It does not change while the process lives.
+/// What one runtime instance supports, as far as its answers have shown. It does not change while the process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandSupport([Option<Support>; CommandCode::ALL.len()]);
 

@@ -192,7 +192,7 @@ mod tests {
         for name in ["a", "_", "dn_top_Test1", &longest] {
             assert_eq!(taken(name), Ok(()), "{name:?}");
         }
-        // Of 437 characters and more a runtime dies; a slash hides all tracepoints; a blank and a colon are the kernel's.
+        // Of 437 characters and more a runtime crashes; a slash hides all tracepoints; a blank and a colon are the kernel's.
         let longer = "x".repeat(NAME_LENGTH + 1);
         for name in [&longer, "a/b", "a b", "a:b", "a;b", "..", "x.y", "x-y", "1x", "a,b", "a*", "n\nl", "a\0b", "\u{e9}"] {
             assert_eq!(taken(name), Err(Invalid::TracepointName(name.to_owned())), "{name:?}");

@@ -123,7 +123,7 @@ impl Client {
         *self.support.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whom it talks to.
+    /// The process at the other end.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }

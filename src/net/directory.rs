@@ -37,7 +37,7 @@ struct Subject {
     leftover: bool,
 }
 
-/// Keeps the list of .NET processes: scans, requests the ProcessInfo of each new one once, and keeps the answer for as long as the process lives.
+/// Keeps the list of .NET processes: scans, requests the ProcessInfo of each new one once, and keeps the answer for as long as the process runs.
 #[derive(Debug)]
 pub struct Directory {
     scanner: Scanner,

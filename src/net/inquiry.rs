@@ -1,7 +1,7 @@
 //! The answers of one process, and when to query it again.
 //!
 //! A runtime's only server thread is not to be kept busy by a dashboard: one that has answered is not asked again, unless nothing but an answer shows that
-//! it lives, and none more than once in five seconds.
+//! it runs, and none more than once in five seconds.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ impl Inquiry {
             (Some(_), _) => (PAUSE * 2_u32.saturating_pow(self.failures - 1)).min(LONGEST_PAUSE),
             // It learns its arguments when it is resumed.
             (None, Some(Some(info))) if is_early(info, row) && row.run_state == RunState::Running => PAUSE,
-            // Nothing else shows whether it still lives.
+            // Nothing else shows whether it still runs.
             (None, Some(_)) if self.leftover => UNSEEN_PAUSE,
             (None, Some(_)) => return false,
         };

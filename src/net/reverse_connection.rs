@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use super::peer::VerifiedStream;
 use super::stream;
 
-/// How often to look whether the process lives while it has no open connection that would show it: during a command.
+/// How often to look whether the process runs while it has no open connection that would show it: during a command.
 const LOOK: Duration = Duration::from_secs(1);
 /// Connections that may wait to be parked. A runtime offers one at a time; what floods us is turned away.
 const MOST_OFFERED: usize = 4;

@@ -117,7 +117,7 @@ impl Recorder {
         Ok(Self { session: session.id(), request, progress: published, task })
     }
 
-    /// The runtime's id of the session, unique while it lives.
+    /// The runtime's id of the session, unique while it exists.
     pub fn session(&self) -> SessionId {
         self.session
     }

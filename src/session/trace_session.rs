@@ -150,7 +150,7 @@ impl TraceSession {
         Ok((this, EventStream { stream: session.stream, end }))
     }
 
-    /// What the runtime calls it, unique while it lives.
+    /// The runtime's id of it, unique while it exists.
     pub(super) fn id(&self) -> SessionId {
         self.id
     }
@@ -162,7 +162,7 @@ impl TraceSession {
 
     /// Waits for the end of the stream, on whichever side it is closed.
     pub(super) async fn ended(&self) {
-        // The sender lives as long as this.
+        // The sender exists as long as this.
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
     }
 
@@ -247,7 +247,7 @@ impl TraceSession {
         false
     }
 
-    /// Counts what was read. A target that dies with bytes of ours unread resets the stream: an end like any other.
+    /// Counts what was read. A target that exits with bytes of ours unread resets the stream: an end like any other.
     fn take(&self, read: io::Result<usize>) -> io::Result<usize> {
         match read {
             Ok(count) => {

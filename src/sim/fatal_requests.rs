@@ -1,11 +1,11 @@
 //! Requests that kill the process they are sent to.
 //!
-//! A simulated runtime dies of what a real one dies of, so that a test in which it survives is evidence about the client. The list
+//! A simulated runtime crashes on what crashes a real one, so that a test in which it survives is evidence about the client. The list
 //! is what was seen on real runtimes 3.1, 8, 9 and 10; versions between behave as the next one that was seen.
 
 use crate::ipc::{CommandCode, Message};
 
-/// Whether a runtime of this major version dies of this message.
+/// Whether a runtime of this major version crashes on this message.
 pub(super) fn is_fatal(message: &Message<'_>, major: u32, suspended: bool) -> bool {
     use CommandCode as Code;
     let Some(code) = CommandCode::of(message.set, message.id).filter(|code| code.since() <= major) else { return false };

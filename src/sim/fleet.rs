@@ -20,7 +20,7 @@ use crate::net::stream::address_in;
 
 const DEMO: &str = include_str!("../../assets/demo.toml");
 
-/// The machine that the fleet lives on has been up this long when the fleet starts.
+/// The machine of the fleet has been up this long when the fleet starts.
 const UP: Duration = Duration::from_secs(9 * 86_400);
 
 /// Simulated processes below one folder: `proc` has their facts as `/proc` has those of real ones, `tmp` their sockets, `passwd` the names of their

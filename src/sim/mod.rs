@@ -1,8 +1,8 @@
 //! Simulated runtimes: the diagnostic server of a .NET process on a real socket, with a made-up program behind it.
 //!
-//! They serve `--demo` and the tests. A simulated runtime answers what a real one of its version answers, blocks where it blocks, and dies of
-//! the requests that a real one dies of; faults can be added. The ordinary program talks to it over the ordinary socket: nothing else in dn-top
-//! knows that it is not real.
+//! They serve `--demo` and the tests. A simulated runtime answers what a real one of its version answers, blocks where it blocks, and crashes on
+//! the requests that crash a real one; faults can be added. The ordinary program connects to it over the ordinary socket: nothing else in dn-top
+//! depends on that it is not real.
 
 #[cfg_attr(windows, allow(dead_code, reason = "the version is in the path of a library on Linux alone"))]
 mod facts;

@@ -61,7 +61,7 @@ impl Simulated {
         self.suspended.clone()
     }
 
-    /// Whether it lives: a request that kills a real runtime kills this one.
+    /// Whether it runs: a request that crashes a real runtime crashes this one.
     pub fn is_alive(&self) -> bool {
         !self.server.is_finished()
     }

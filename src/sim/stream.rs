@@ -23,7 +23,7 @@ pub(super) struct Stream {
     stop: oneshot::Receiver<()>,
     /// Taken once it was sent.
     drained: Option<oneshot::Sender<()>>,
-    /// Bytes after which the runtime dies.
+    /// Bytes after which the runtime crashes.
     cut: Option<u64>,
     /// Whether the stop is answered and nothing else comes of it.
     goes_on: bool,
@@ -81,7 +81,7 @@ impl Stream {
     }
 
     async fn play(&mut self, writer: &mut Writer) -> io::Result<()> {
-        // Not even the header comes before the resume. The sender lives as long as the server, which ends this task too.
+        // Not even the header comes before the resume. The sender exists as long as the server, which ends this task too.
         tokio::select! {
             _ = self.suspended.wait_for(|suspended| !suspended) => {}
             _ = &mut self.stop => return Ok(()),
@@ -121,7 +121,7 @@ fn answer(drained: &mut Option<oneshot::Sender<()>>) {
     }
 }
 
-/// The connection, and how much of it is left before the runtime dies.
+/// The connection, and how much of it is left before the runtime crashes.
 struct Writer {
     connection: Connection,
     left: Option<u64>,

@@ -28,7 +28,7 @@ pub(super) fn control_sequence(parameters: &[u8], last: u8) -> Option<Event> {
     let held = [KeyModifiers::SHIFT, KeyModifiers::ALT, KeyModifiers::CONTROL].into_iter().enumerate();
     let modifiers = held.filter(|(bit, _)| bits & 1 << bit != 0).map(|(_, modifier)| modifier).collect();
     let code = match (last, first) {
-        // Enter with a modifier, where the terminal tells them apart (kitty's "CSI u", xterm's modifyOtherKeys).
+        // Enter with a modifier, where the terminal distinguishes them (kitty's "CSI u", xterm's modifyOtherKeys).
         (b'u', Some(13)) => KeyCode::Enter,
         (b'~', Some(27)) if numbers.next() == Some(Some(13)) => KeyCode::Enter,
         (b'Z', _) => KeyCode::BackTab,

@@ -166,7 +166,7 @@ async fn record(
                     break;
                 }
             }
-            // The sender lives as long as the runner.
+            // The sender exists as long as the runner.
             Ok(()) = requests.changed() => {}
         }
     }

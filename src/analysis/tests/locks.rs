@@ -107,7 +107,7 @@ fn what_goes_on_at_the_stop_ends_there() {
     assert_eq!((site.count, site.unfinished, site.wait_ns, site.longest_ns), (2, 1, 600_000_000, 500_000_000));
 }
 
-/// Since .NET 6 the pool makes up for threads that wait for tasks before it starves. How many wait is how many more than its fewest it wants.
+/// Since .NET 6 the pool makes up for threads that wait for tasks before it starves. How many wait is by how many its goal exceeds its minimum.
 #[test]
 fn threads_of_the_pool_that_wait_for_tasks_are_counted() {
     let pool = |bounds: bool, wanted: &[(i64, u32, u32)]| {

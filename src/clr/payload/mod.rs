@@ -1,7 +1,7 @@
 //! Typed views of the payloads of the runtime's own events, which the stream does not describe. They borrow and never allocate.
 //!
 //! A later version of an event only adds fields at the end of its payload. So a view reads the fields that every version has and those that were
-//! added up to the version it is given; of a version newer than it knows, the ones it knows. A payload may be longer than its fields, and never
+//! added up to the version it is given; of a version newer than what is described here, the described ones. A payload may be longer than its fields, and never
 //! shorter: then there is no view of it.
 //!
 //! Source: the runtime's manifest `ClrEtwAll.man`, checked byte by byte against what runtimes 3.1, 9 and 10 write.

@@ -110,7 +110,7 @@ fn a_graph_is_read_again() {
         (18, rows(true, &[&[0x100, 24, 1, 2], &[0x200, 32, 1, 0], &[0x300, 8000, 2, 2]], 0)),
         // To itself, to what was not reported, to none, and back. An edge has a field's number of four bytes behind it.
         (19, rows(true, &[&[0x100, 0], &[0x999, 0], &[0, 0], &[0x100, 0]], 4)),
-        // One that lives as long as another.
+        // One that exists as long as another.
         (17, rows(true, &[&[0x100, 0x300, 7]], 0)),
         (152, module),
     ]);

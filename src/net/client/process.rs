@@ -1,4 +1,4 @@
-//! What /proc shows of the process that a client talks to.
+//! What /proc shows of the process of a client.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -132,7 +132,7 @@ fn a_socket_without_its_process_is_stale() {
     fake_proc.add(&Fake { state: 'Z', ..fake(42) });
     assert_eq!(only_trouble(&scan(&fake_proc)).0, Trouble::Stale);
 
-    // Too young to tell from one that is being born; and left over from an earlier boot.
+    // Too young to distinguish from one that is being created; and left over from an earlier boot.
     let fake_proc = FakeProc::new();
     let ticks = procfs::ticks_per_second();
     fake_proc.socket("tmp", 42, UPTIME * ticks - 10);

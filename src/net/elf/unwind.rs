@@ -1,4 +1,4 @@
-//! How to get from a function to its caller, as the call frame information of an ELF file tells (`.eh_frame`: System V ABI, DWARF 5 section 6.4).
+//! How to get from a function to its caller, as the call frame information of an ELF file has it (`.eh_frame`: System V ABI, DWARF 5 section 6.4).
 
 use std::fs::File;
 use std::io;

@@ -98,7 +98,7 @@ impl Unwinder {
     }
 }
 
-/// Reads the tables of files until no one wants them.
+/// Reads the tables of files until they are not needed any more.
 fn read_tables(proc: &Proc, key: ProcessKey, paths: Receiver<Vec<u8>>, tables: &Sender<(Vec<u8>, UnwindTable)>) {
     let mut size = 0;
     for path in paths {

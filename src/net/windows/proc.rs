@@ -44,7 +44,7 @@ pub(crate) struct Identity {
     pub(crate) ns_pid: u32,
 }
 
-/// When a process was started, and whether it lives.
+/// When a process was started, and whether it runs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stat {
     /// Seconds since the Unix epoch.
