@@ -176,7 +176,7 @@ fn collections_are_marked_one_by_one() {
         assert!(marks.len() == 9 && marks.iter().zip(asked).all(|(mark, asked)| mark.generation >= asked), "{runtime}: {marks:?}");
         assert!(marks.iter().all(|mark| (1_000..1_000_000_000).contains(&mark.pause_ns)), "{runtime}: {marks:?}");
         // A program that does nothing but collect is marked as long as that is cheap, and then its counters go on without.
-        program.command("collect 1000000 0");
+        program.command("collect 100000000 0");
         // .NET 10 leaves out most of the events.
         if process.runtime.as_ref().is_none_or(|version| version.major() < 10) {
             let rate = |counters: &CountersSnapshot| match counters.collections {
