@@ -39,7 +39,7 @@ fn the_profile_cpu_shows_and_stores_samples_of_the_kernel() {
     runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
         let mut program = runtime.program("known").start();
         program.spend(500);
-        program.command("spend 60000");
+        program.command("spend 600000");
         let client = client(&program).await;
         if sampler(&client).is_none() {
             return;
@@ -103,7 +103,7 @@ fn the_profile_cpu_shows_and_stores_samples_of_the_kernel() {
 fn trace_stores_cpu_samples_in_a_file_beside() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
-        program.command("spend 60000");
+        program.command("spend 600000");
         if profile(&program, &["--duration", "100ms"]).is_none() {
             return;
         }
@@ -178,7 +178,7 @@ fn a_recording_that_is_looked_at_shows_cpu_time() {
         let config = select(&["dotnet-common", "dotnet-sampled-thread-time"], &[] as &[&str], None).unwrap().config;
         let plan = Plan { analysed: true, ..Plan::new(client.endpoint().key, "known".into(), config, folder.path().join("a.nettrace")) };
         let recorder = Recorder::start(client, plan).await.unwrap();
-        program.command("spend 60000");
+        program.command("spend 600000");
         let mut progress = recorder.progress();
         let is_shown = |recording: &Recording| {
             cpu_time(recording.analysis.as_deref(), "Known.Burn").is_some_and(|(own, all)| own > 2_000_000_000 && own * 2 > all)

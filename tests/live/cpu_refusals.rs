@@ -58,7 +58,7 @@ fn a_recording_falls_back_to_the_runtimes_samples() {
     let Some(refuse) = refuse_perf(place.path()) else { return };
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
-        program.command("spend 60000");
+        program.command("spend 600000");
         let file = place.path().join(format!("{}.nettrace", program.pid()));
         let (path, pid, errno) = (file.to_str().unwrap(), program.pid().to_string(), Errno::PERM.raw_os_error().to_string());
         let words = [&errno, DN_TOP, "trace", &pid, "--profile", "cpu", "--duration", "1s", "-o", path, "--json"];
@@ -100,7 +100,7 @@ fn a_process_of_another_user_is_sampled_by_root_alone() {
     }
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
-        program.command("spend 60000");
+        program.command("spend 600000");
         let socket = program.socket().to_str().unwrap().to_owned();
         let pid = (program.pid().to_string(), "belongs to another user (uid 0): permission denied");
         for (target, words) in [pid, (socket, "only the owner of its socket and root may attach")] {
@@ -121,7 +121,7 @@ fn a_process_of_another_user_is_sampled_by_root_alone() {
         let words = words.chain(SECOND_USER.map(PathBuf::from)).chain(seen);
         let launch = words.fold(Launch::new(Path::new("unshare")), Launch::arg);
         let mut program = known.variables().iter().fold(launch, |launch, (name, value)| launch.env(name, value)).start();
-        program.command("spend 60000");
+        program.command("spend 600000");
         let owner = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(format!("/proc/{}/task", program.pid())).unwrap());
         let pid = program.pid().to_string();
         let output = Invocation::new(["cpu", &pid, "--duration", "1s", "--json"]).run();

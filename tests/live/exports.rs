@@ -82,7 +82,7 @@ fn a_recording_and_its_cpu_samples_become_one_file() {
     let place = folder();
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
-        program.command("spend 60000");
+        program.command("spend 600000");
         let pid = program.pid().to_string();
         let file = place.path().join(format!("{}.nettrace", runtime.version));
         let path = file.to_str().unwrap();

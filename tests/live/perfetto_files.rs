@@ -39,7 +39,7 @@ fn two_recordings_of_a_process_have_one_row_and_those_of_two_have_two() {
         let [first, second, other, trace] =
             ["1", "2", "3", "4"].map(|name| place.path().join(format!("{}-{name}.nettrace", runtime.version)));
         let [mut program, mut another] = [0; 2].map(|_| runtime.program("known").start());
-        program.command("spend 60000");
+        program.command("spend 600000");
         record(&mut program, &first, &RECORD);
         record(&mut program, &second, &RECORD);
         record(&mut another, &other, &RECORD);
@@ -84,7 +84,7 @@ fn a_recording_and_its_cpu_samples_have_one_row() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let file = place.path().join(format!("{}.nettrace", runtime.version));
         let mut program = runtime.program("known").start();
-        program.command("spend 60000");
+        program.command("spend 600000");
         record(&mut program, &file, &["--profile", "cpu", "--profile", "dotnet-common", "--duration", "1s"]);
         let samples = file.with_extension("cpu.nettrace");
         if !samples.exists() {

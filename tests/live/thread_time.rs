@@ -32,7 +32,7 @@ fn threads_that_wait_in_a_socket_take_no_cpu_time() {
         let (file, config) = (folder.path().join("a.nettrace"), select(&[sampler], &[] as &[&str], None).unwrap().config);
         let plan = Plan { analysed: true, ..Plan::new(client.endpoint().key, "known".into(), config, file.clone()) };
         let recorder = Recorder::start(client, plan).await.unwrap();
-        program.command("spend 60000");
+        program.command("spend 600000");
         let mut progress = recorder.progress();
         let is_weighed = |recording: &Recording| {
             let profile = recording.analysis.as_deref().map(|analysis| &analysis.profile);
