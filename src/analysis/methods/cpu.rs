@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 
-use crate::analysis::Symbols;
+use foldhash::HashMap;
+
+use crate::analysis::{MethodId, Symbols};
 use crate::nettrace::{Label, ThreadId};
 
 use super::Profile;
 use super::samples::{Doing, Samples};
-use super::tree::{Frame, StackTree};
+use super::tree::{Frame, Meaning, StackTree};
 
 /// What a thread executed.
 #[derive(Debug, Clone, Copy)]
@@ -126,12 +128,27 @@ impl CpuSamples {
         if self.tree.is_full() || self.samples.is_full() {
             let weights = self.samples.by_node(self.tree.len());
             let moved = self.tree.make_room(&Symbols::default(), weights);
-            self.samples.make_room(&moved);
-            // Cells have other numbers now.
-            self.samples.forget_all_recent();
-            self.recent.clear();
-            self.recent_since = Some(stack.at);
+            let cells = self.samples.make_room(&moved);
+            self.renumber(&cells);
         }
+    }
+
+    /// Puts together what is the same native function, of which one address is kept: there are some hundred functions where there are many thousand
+    /// addresses. Methods stay apart, since others may come in their place.
+    pub fn merge_functions(&mut self, symbols: &Symbols) {
+        let mut kept = HashMap::<MethodId, Frame>::default();
+        let moved = self.tree.rename(|frame| {
+            let Meaning::Address(address) = frame.meaning() else { return frame };
+            let function = symbols.find(address).filter(|function| symbols.origin(*function).is_native());
+            function.map_or(frame, |function| *kept.entry(function).or_insert(frame))
+        });
+        let cells = self.samples.follow(&moved);
+        self.renumber(&cells);
+    }
+
+    /// Follows the recent samples to where their cells moved.
+    fn renumber(&mut self, cells: &[u32]) {
+        self.recent.iter_mut().for_each(|(_, cell, _)| *cell = cells[*cell as usize]);
     }
 
     /// Samples that were taken before this moment are not recent any more.
@@ -238,6 +255,37 @@ mod tests {
         let tree = profile.count(SampleFilter::ALL).call_tree(|samples| samples.all(), 10);
         let nodes: Vec<_> = tree.iter().map(|node| (node.depth, node.name.as_str(), node.own.all(), node.total.all())).collect();
         assert_eq!(nodes, [(0, "Main", 0, 3), (1, "[lib.so]", 2, 3), (2, "Main", 1, 1)]);
+    }
+
+    #[test]
+    fn addresses_of_one_function_are_put_together() {
+        let mut cpu = CpuSamples::new(1000);
+        let stack = |at, user| CpuStack { thread: ThreadId::of(7), at, kernel: &[], user, missing: None };
+        for (at, user) in (0..).zip([&[10, 101, 201][..], &[20, 102, 202], &[30, 301], &[110, 203], &[15, 103, 401]]) {
+            cpu.add(&stack(at, user));
+        }
+        cpu.forget_recent(1);
+        let mut symbols = Symbols::default();
+        for (start, origin) in [(1, Origin::Native), (100, Origin::Jit), (200, Origin::Managed), (300, Origin::Stub)] {
+            let name = format!("f{start}");
+            symbols.add_native(&NativeFunction { address: start, start, size: 99, name: &name, image: "a.so", origin });
+        }
+        let looks = |cpu: &CpuSamples| {
+            let profile = cpu.profile(&symbols);
+            let tree = profile.count(SampleFilter::ALL).call_tree(|samples| samples.all_ns(), 20);
+            let node = |node: &crate::analysis::CallNode| (node.depth, node.name.clone(), node.own.all_ns(), node.total.recent_ns);
+            tree.iter().map(node).collect::<Vec<_>>()
+        };
+        let before = looks(&cpu);
+        assert_eq!(cpu.addresses(), [10, 15, 20, 30, 100, 101, 102, 110, 200, 201, 202, 300, 400]);
+        for _ in 0..2 {
+            cpu.merge_functions(&symbols);
+            // Methods, stubs and what has no name are left as they are.
+            assert_eq!((looks(&cpu), cpu.addresses()), (before.clone(), vec![10, 100, 200, 201, 202, 300, 400]));
+        }
+        cpu.add(&stack(9, &[40, 104, 201]));
+        cpu.forget_recent(9);
+        assert_eq!(cpu.profile(&symbols).count(SampleFilter::ALL).samples().recent_ns, 1000, "what is recent is still known");
     }
 
     #[test]

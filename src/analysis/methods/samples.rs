@@ -172,11 +172,6 @@ impl Samples {
         *recent = recent.saturating_sub(ns);
     }
 
-    /// Nothing is recent any more.
-    pub(super) fn forget_all_recent(&mut self) {
-        self.cells.iter_mut().for_each(|cell| cell.recent_ns = 0);
-    }
-
     fn cell_of(&mut self, node: u32, thread: ThreadId) -> u32 {
         let next = self.threads.len() as u32;
         let thread = match self.thread_index.get(&thread) {
@@ -280,28 +275,34 @@ impl Samples {
         weights
     }
 
-    /// Follows nodes to where they moved, and where that is not enough no longer distinguishes the threads of the lightest cells.
-    pub(super) fn make_room(&mut self, moved: &[u32]) {
+    /// Follows nodes to where they moved. Gives the new cell of every old one.
+    pub(super) fn follow(&mut self, moved: &[u32]) -> Vec<u32> {
         self.threads.iter_mut().for_each(|thread| thread.node = moved[thread.node as usize]);
         let old = std::mem::take(&mut self.cells);
         self.index.clear();
-        old.iter().for_each(|cell| self.merge(moved[cell.node as usize], cell.thread, cell));
+        old.iter().map(|cell| self.merge(moved[cell.node as usize], cell.thread, cell)).collect()
+    }
+
+    /// The same, and where that is not enough it no longer distinguishes the threads of the lightest cells.
+    pub(super) fn make_room(&mut self, moved: &[u32]) -> Vec<u32> {
+        let followed = self.follow(moved);
         if self.cells.len() <= CELLS / 2 {
-            return;
+            return followed;
         }
         let mut weights: Vec<u64> = self.cells.iter().map(Cell::samples).collect();
         let threshold = *weights.select_nth_unstable_by(CELLS / 4, |a, b| b.cmp(a)).1;
         let old = std::mem::take(&mut self.cells);
         self.index.clear();
-        for cell in &old {
+        let place = |cell: &Cell| {
             if cell.samples() > threshold {
-                self.merge(cell.node, cell.thread, cell);
-            } else {
-                let moved_ns = &mut self.threads[cell.thread as usize].moved_ns;
-                *moved_ns = moved_ns.saturating_add(cell.cpu_ns);
-                self.merge(cell.node, OTHERS, cell);
+                return self.merge(cell.node, cell.thread, cell);
             }
-        }
+            let moved_ns = &mut self.threads[cell.thread as usize].moved_ns;
+            *moved_ns = moved_ns.saturating_add(cell.cpu_ns);
+            self.merge(cell.node, OTHERS, cell)
+        };
+        let places: Vec<_> = old.iter().map(place).collect();
+        followed.into_iter().map(|cell| places[cell as usize]).collect()
     }
 
     /// No longer distinguishes some threads: their samples count as those of others.
@@ -314,7 +315,7 @@ impl Samples {
         }
     }
 
-    fn merge(&mut self, node: u32, thread: u32, cell: &Cell) {
+    fn merge(&mut self, node: u32, thread: u32, cell: &Cell) -> u32 {
         let index = self.cell(node, thread);
         let merged = &mut self.cells[index as usize];
         merged.managed.add(cell.managed);
@@ -323,5 +324,6 @@ impl Samples {
         merged.recent_ns += cell.recent_ns;
         merged.open_ns = merged.open_ns.saturating_add(cell.open_ns);
         merged.cpu_ns = merged.cpu_ns.saturating_add(cell.cpu_ns);
+        index
     }
 }

@@ -87,7 +87,7 @@ impl StackTree {
     /// The addresses whose methods are not known yet, sorted.
     pub(super) fn addresses(&self) -> Vec<u64> {
         let address = |node: &Node| if let Meaning::Address(address) = node.frame.meaning() { Some(address) } else { None };
-        let mut addresses: Vec<_> = self.nodes.iter().filter_map(address).collect();
+        let mut addresses: Vec<_> = self.nodes.iter().skip(1).filter_map(address).collect();
         addresses.sort_unstable();
         addresses.dedup();
         addresses
@@ -165,8 +165,16 @@ impl StackTree {
         moved.into_iter().map(|node| places[node as usize]).collect()
     }
 
+    /// Gives frames other names, and puts together what then is the same. Gives the new node of every old one.
+    pub(super) fn rename(&mut self, mut name: impl FnMut(Frame) -> Frame) -> Vec<u32> {
+        let mut renamed = Self::default();
+        let moved = self.move_to(&mut renamed, |node| name(node.frame));
+        *self = renamed;
+        moved
+    }
+
     /// Adds every node to another tree under the name it has there, and gives its number there.
-    fn move_to(&self, other: &mut Self, name: impl Fn(&Node) -> Frame) -> Vec<u32> {
+    fn move_to(&self, other: &mut Self, mut name: impl FnMut(&Node) -> Frame) -> Vec<u32> {
         let mut moved = vec![Self::ROOT; self.nodes.len()];
         for (index, node) in self.nodes.iter().enumerate().skip(1) {
             moved[index] = other.child(moved[node.parent as usize], name(node));

@@ -40,6 +40,14 @@ impl Origin {
         NATIVE.iter().find(is_of).map_or(Self::Native, |(.., origin)| *origin)
     }
 
+    /// Whether it is code of a file, or of the kernel, that is no .NET method.
+    pub(in crate::analysis) fn is_native(self) -> bool {
+        match self {
+            Self::Native | Self::Gc | Self::Jit | Self::Allocation | Self::Exception | Self::Kernel => true,
+            Self::Managed | Self::Stub | Self::Unknown => false,
+        }
+    }
+
     /// A name with a sign before it that shows what it is, as perf has them: `[k] do_syscall_64`. .NET methods have none.
     pub fn label(self, name: &str) -> String {
         let sign = match self {

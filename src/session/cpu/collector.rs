@@ -20,6 +20,8 @@ const PACE: Duration = Duration::from_millis(10);
 const THREADS_PACE: Duration = Duration::from_millis(500);
 /// Samples are recent for so long, nanoseconds.
 const RECENT_NS: i64 = 2_000_000_000;
+/// How many addresses of a file get names.
+const MOST_KEPT: usize = 1 << 20;
 
 /// The samples so far.
 #[derive(Debug)]
@@ -38,6 +40,8 @@ struct Collected {
     code: NativeCode,
     unwinder: Unwinder,
     file: Option<CpuFile>,
+    /// The addresses of the samples in the file, sorted, as of when functions were last put together.
+    kept: Vec<u64>,
     threads: Vec<CpuThread>,
     loss: SampleLoss,
     sees_kernel: bool,
@@ -68,6 +72,7 @@ impl Collector {
             unwinder: code.unwinder(),
             code,
             file,
+            kept: Vec::new(),
             threads: Vec::new(),
             loss: SampleLoss::default(),
             sees_kernel: true,
@@ -140,8 +145,10 @@ impl Collector {
 
     /// All samples, with the names of these methods, and of what else has an address in a sample.
     pub(in crate::session) fn cpu_time(&self, methods: &Symbols, names: MethodNames) -> CpuTime {
-        let (symbols, _) = self.symbols(methods, names);
-        let collected = self.lock();
+        let addresses = self.lock().addresses();
+        let (symbols, _) = self.symbols(methods, names, &addresses);
+        let mut collected = self.lock();
+        collected.merge_functions(&symbols);
         let Collected { samples, waits, loss, began, taken, sees_kernel, .. } = &*collected;
         let waits = waits.profile(&symbols);
         let (busy, idle) = shown(Some(&waits).filter(|waits| !waits.is_empty()));
@@ -180,29 +187,27 @@ impl Collector {
 
     /// Gives the file its names, and its own; `None` where there is no file.
     pub(in crate::session) fn finish_file(&self, methods: &Symbols, names: MethodNames) -> Option<Result<PathBuf, String>> {
-        let file = self.lock().file.take()?;
-        let (symbols, code) = self.symbols(methods, names);
+        let (file, addresses) = {
+            let mut collected = self.lock();
+            collected.keep_addresses();
+            (collected.file.take()?, std::mem::take(&mut collected.kept))
+        };
+        let (symbols, code) = self.symbols(methods, names, &addresses);
         let collected = self.lock();
         let SampleLoss { lost, throttled, unreadable, threads: missed_threads, short_threads, .. } = collected.loss;
         let losses = SampleLosses { sees_kernel: collected.sees_kernel, lost, unreadable, throttled, missed_threads, short_threads };
-        let mut addresses = collected.samples.addresses();
-        addresses.extend(collected.waits.addresses());
-        addresses.sort_unstable();
         let threads = collected.threads(&collected.waits.profile(&symbols));
         Some(file.finish(&addresses, &symbols, &code, &threads, &losses))
     }
 
-    /// These methods and whatever else is at an address of a sample, and the code that it is in.
-    fn symbols(&self, methods: &Symbols, names: MethodNames) -> (Symbols, NativeCode) {
+    /// These methods and whatever else is at one of the addresses, and the code that it is in.
+    fn symbols(&self, methods: &Symbols, names: MethodNames, addresses: &[u64]) -> (Symbols, NativeCode) {
         // What others show of a recording is what its file holds: there are methods alone.
         let mut symbols = methods.clone();
-        let (mut code, addresses) = {
-            let collected = self.lock();
-            (collected.code.clone(), [&collected.samples, &collected.waits].map(CpuSamples::addresses).concat())
-        };
+        let mut code = self.lock().code.clone();
         code.refresh();
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
-        for address in addresses {
+        for &address in addresses {
             if symbols.find(address).is_none() {
                 add_name(&mut symbols, address, &code, &mut functions, names);
             }
@@ -216,6 +221,31 @@ impl Collector {
 }
 
 impl Collected {
+    /// Puts together what is the same native function.
+    fn merge_functions(&mut self, symbols: &Symbols) {
+        if self.file.is_some() {
+            self.keep_addresses();
+        }
+        for samples in [&mut self.samples, &mut self.waits] {
+            samples.merge_functions(symbols);
+        }
+    }
+
+    /// The addresses of the samples, without those that another stands for.
+    fn addresses(&self) -> Vec<u64> {
+        [&self.samples, &self.waits].map(CpuSamples::addresses).concat()
+    }
+
+    /// Adds them to those that are kept.
+    fn keep_addresses(&mut self) {
+        if self.kept.len() >= MOST_KEPT {
+            return;
+        }
+        self.kept.extend(self.addresses());
+        self.kept.sort_unstable();
+        self.kept.dedup();
+    }
+
     /// The threads, with what they waited for as far as the stacks of their waits show it.
     fn threads(&self, waits: &Profile) -> Vec<CpuThread> {
         let known = waits.waits(Wait::of_functions);
