@@ -12,6 +12,7 @@ use crate::app::action::Context;
 use crate::app::pane::RowKind;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
+use crate::app::text;
 use crate::diagnosis::Source;
 use crate::model::{Count, SafeText};
 use crate::sorting::CompactSort;
@@ -24,6 +25,9 @@ pub(super) const TAB: Descriptor = Descriptor {
     shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[Source::Assemblies], live: Some(LIVE) }),
 };
 
+/// The folder has the rest of the line, and some of each line is its.
+const LONGEST_NAME: u16 = 70;
+
 const LIVE: Live = Live { view: live, is_watched: false, graphs: &[], rest: "versions, and what is loaded or not found" };
 
 /// The assemblies that a process has mapped.
@@ -32,12 +36,13 @@ fn live<'a>(state: &'a State, _: Option<&'a CountersSnapshot>) -> View<'a> {
     let figures = paths.filter(|paths| !paths.is_empty()).map(|paths| Figure::new("mapped", Count(paths.len() as u64), Role::Strong));
     let empty = match paths {
         None => "Listing its assemblies …",
-        Some([]) => "/proc does not show assemblies that it has mapped: in a single file, for instance, they are not.",
+        Some([]) => "No assembly is seen to be mapped: those of a single file are not, and Windows does not show them.",
         Some(_) => "Nothing matches the filter.",
     };
     let split = |path: &'a SafeText| path.rsplit_once('/').unwrap_or(("", path));
+    let longest = paths.unwrap_or_default().iter().map(|path| text::width(split(path).1)).max().unwrap_or_default();
     let Placed { list, cursor, selected } = Table::new(paths.unwrap_or_default().iter().collect(), |path: &&SafeText| path.to_string())
-        .column("ASSEMBLY", 44, Fit::Left, move |path| Cell::new(split(path).1, Role::Text))
+        .column("ASSEMBLY", longest.clamp(20, LONGEST_NAME), Fit::Left, move |path| Cell::new(split(path).1, Role::Text))
         .column("FOLDER", 0, Fit::Left, move |path| Cell::new(split(path).0, Role::Dim))
         .place(state, Tab::Assemblies);
     let copy = selected.map(|path| ("path", path.to_string()));

@@ -33,7 +33,7 @@ fn live<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a
     figures.extend(value("il-bytes-jitted").map(|bytes| Figure::new("IL", Bytes(bytes as u64), Role::Text)));
     let is_told = counters.is_none() || !figures.is_empty();
     let Placed { list, cursor, .. } = Table::new(Vec::new(), |(): &()| String::new()).place(state, Tab::Jit);
-    let empty = if is_told { "Counters have no methods." } else { "Counters of compilation need .NET 5." };
+    let empty = if is_told { "Counters have no methods." } else { ".NET Core 3.1 and NativeAOT have no counters of compilation." };
     View { head: vec![Head::Figures(figures)], ..View::new(list, cursor, empty) }
 }
 

@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use crate::app::action::{Action, Status};
+use crate::app::details::Details;
+use crate::app::message::Ticket;
+use crate::app::refresh::Refresh;
 use crate::app::{Answer, Effect, Now, State, Tab};
 use crate::model::ProcessKey;
 
@@ -77,8 +80,8 @@ pub(super) fn settle(state: &mut State) -> Vec<Effect> {
     }
     if state.details.settles.is_none() && layout.detail.is_some() {
         effects.extend(request_environment(state));
-        effects.extend(list_threads(state));
-        effects.extend(list_assemblies(state));
+        effects.extend(list(state, Tab::Threads, |of| &mut of.threads.refresh, |key, ticket| Effect::ListThreads { key, ticket }));
+        effects.extend(list(state, Tab::Assemblies, |of| &mut of.assemblies.refresh, |key, ticket| Effect::ListAssemblies { key, ticket }));
         if state.tab.shows_recordings() {
             effects.extend(files::request_again(state));
         }
@@ -86,26 +89,20 @@ pub(super) fn settle(state: &mut State) -> Vec<Effect> {
     effects
 }
 
-/// Lists the threads of the selected process where they are shown, as often as the processes are listed.
-fn list_threads(state: &mut State) -> Option<Effect> {
+/// Lists what a tab shows of the selected process, as often as the processes are listed.
+fn list(
+    state: &mut State,
+    tab: Tab,
+    refresh: fn(&mut Details) -> &mut Refresh,
+    effect: fn(ProcessKey, Ticket) -> Effect,
+) -> Option<Effect> {
     let key = state.list.selected()?;
-    if !shows_now(state, Tab::Threads, key) || !state.details.threads.refresh.is_due() {
+    if !shows_now(state, tab, key) || !refresh(&mut state.details).is_due() {
         return None;
     }
     let ticket = state.ticket();
-    state.details.threads.refresh.requested(ticket);
-    Some(Effect::ListThreads { key, ticket })
-}
-
-/// Lists the assemblies of the selected process where they are shown, as often as the processes are listed.
-fn list_assemblies(state: &mut State) -> Option<Effect> {
-    let key = state.list.selected()?;
-    if !shows_now(state, Tab::Assemblies, key) || !state.details.assemblies.refresh.is_due() {
-        return None;
-    }
-    let ticket = state.ticket();
-    state.details.assemblies.refresh.requested(ticket);
-    Some(Effect::ListAssemblies { key, ticket })
+    refresh(&mut state.details).requested(ticket);
+    Some(effect(key, ticket))
 }
 
 /// Whether this tab shows what a process that runs is doing now.
