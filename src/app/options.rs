@@ -37,6 +37,8 @@ pub struct Options {
     /// Whether the bell rings when a recording or another job has finished.
     pub bell: bool,
     pub user: String,
+    /// How to reach the processes of other users; `None` where they are within reach.
+    pub elevate: Option<&'static str>,
     /// The names of the themes that can be chosen: built-in ones, and theme files.
     pub themes: Vec<SafeText>,
     /// From which values on a figure is a finding.

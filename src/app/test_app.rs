@@ -28,6 +28,7 @@ pub(crate) fn options() -> Options {
     Options {
         searched: vec!["/tmp".to_owned(), "/run/user/1000".to_owned()],
         user: "app".to_owned(),
+        elevate: Some("with sudo"),
         watch: AutoWatch::Never,
         ..Options::default()
     }

@@ -155,6 +155,7 @@ fn app_options(options: &Dashboard, sources: &Sources, look: &tui::Look) -> Opti
         files: Vec::new(),
         bell: options.bell,
         user: user::name(),
+        elevate: user::elevate(),
         themes: themes(options, look),
         thresholds: options.settings.thresholds.clone(),
         output_name: options.settings.output_name.clone(),

@@ -10,6 +10,7 @@ use super::host::Host;
 use super::print;
 use super::target::{Found, called, find};
 use crate::model::{Age, Bytes, Capability, Contact, Counted, CpuLimit, Process, SafeText, Trouble, Usage};
+use crate::net::user;
 
 /// Between the two looks that a figure for processor time takes.
 const LOOK: Duration = Duration::from_millis(100);
@@ -34,7 +35,12 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
     let (stale, rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(Process::is_stale_socket);
     let stale = stale.len() + more_stale;
     if rows.is_empty() && stale == 0 {
-        print::say("no .NET process can be seen by this user; `sudo dn-top ps` sees those of others and of containers");
+        match user::elevate() {
+            Some(elevate) => print::say(format_args!(
+                "no .NET process can be seen by this user; for those of others and of containers, run dn-top {elevate}"
+            )),
+            None => print::say("no .NET process can be seen"),
+        }
         return Ok(Exit::Done);
     }
     print::text(|out| {

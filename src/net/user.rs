@@ -14,6 +14,11 @@ fn is_superuser() -> bool {
     geteuid().is_root()
 }
 
+/// How to reach the processes of other users; `None` where they are within reach.
+pub fn elevate() -> Option<&'static str> {
+    (!is_superuser()).then_some(ELEVATE)
+}
+
 /// Whether a process of this user may be one that this program can look into.
 pub(super) fn may_look_into(uid: u32) -> bool {
     is_superuser() || geteuid().as_raw() == uid

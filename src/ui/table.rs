@@ -93,8 +93,8 @@ fn empty(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) {
         if !state.options.searched.is_empty() {
             lines.push((format!("Looked for diagnostic sockets in {}.", state.options.searched.join(", ")), theme.text));
         }
-        if state.options.user != "root" {
-            lines.push(("Other users' processes: try sudo dn-top.".to_owned(), theme.dim));
+        if let Some(elevate) = state.options.elevate {
+            lines.push((format!("Other users' processes: run dn-top {elevate}."), theme.dim));
         }
         lines.push(("A program with another TMPDIR: start dn-top with the same one.".to_owned(), theme.dim));
         lines.push(("A program in a container: run dn-top as root on its host.".to_owned(), theme.dim));

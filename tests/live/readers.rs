@@ -193,6 +193,18 @@ fn three_readers_find_the_same_in_recordings_of_known_programs() {
     });
 }
 
+/// A recording of another system, by its path.
+const RECORDING: &str = "DN_TOP_RECORDING";
+
+#[test]
+#[ignore = "tests/windows.sh makes the recording, and runs it"]
+fn a_recording_that_is_given() {
+    let file = PathBuf::from(std::env::var_os(RECORDING).unwrap());
+    let events = figures::of(&fs::read(&file).unwrap())["events"].as_u64().unwrap();
+    assert!(events > 100, "{events} events");
+    assert_same(&runtimes::net10().unwrap(), &[file]);
+}
+
 /// A function as PerfView names it, which writes some names of modules in lower case.
 fn named(module: &str, name: &str) -> String {
     format!("{}!{name}", module.to_lowercase())

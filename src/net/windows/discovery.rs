@@ -12,7 +12,7 @@ use foldhash::{HashMap, HashSet};
 use sysinfo::System;
 
 use super::peer::{PREFIX, default_pipe};
-use super::proc::{Facts, Proc, entry_name};
+use super::proc::{Facts, Proc, entry_name, is_elevated};
 use super::stream::{PIPES, is_served, pipe_name, port_name};
 use super::user;
 use crate::model::{Contact, Process, ProcessKey, RunState, SafeText, Trouble, Usage, shown_command_line};
@@ -75,6 +75,12 @@ pub struct Scanner {
     proc: Arc<Proc>,
     /// Our own security identifier.
     our_sid: Option<String>,
+    /// How processes that are out of reach would not be.
+    elevate: Option<&'static str>,
+    /// Names of users, by security identifier.
+    users: HashMap<String, SafeText>,
+    /// Which processes are elevated, as far as that is ours to know.
+    elevated: HashMap<ProcessKey, bool>,
     /// What was tried, where pipes cannot be listed.
     tried: HashMap<ProcessKey, Tried>,
     cpu: HashMap<ProcessKey, Cpu>,
@@ -101,7 +107,15 @@ impl Scanner {
     pub fn new(sources: Sources) -> io::Result<Self> {
         let name = |error: io::Error| io::Error::new(error.kind(), format!("cannot read {}: {error}", sources.proc.display()));
         let proc = Arc::new(Proc::open(&sources.proc).map_err(name)?);
-        Ok(Self { proc, our_sid: user::sid().ok(), tried: HashMap::default(), cpu: HashMap::default() })
+        Ok(Self {
+            proc,
+            our_sid: user::sid().ok(),
+            elevate: user::elevate(),
+            users: HashMap::default(),
+            elevated: HashMap::default(),
+            tried: HashMap::default(),
+            cpu: HashMap::default(),
+        })
     }
 
     /// The processes that it looks at.
@@ -133,12 +147,15 @@ impl Scanner {
             };
             let off = if socket.is_none() { facts.diagnostics_off() } else { None };
             if socket.is_some() || off.is_some() {
-                let contact = off.map_or(Contact::Unknown, switched_off);
-                rows.push(Process { contact, parent: parent(key, facts.parent, &started), ..self.row(key, facts, socket, now) });
+                let off = off.map(switched_off);
+                let row = self.row(key, facts, socket, now);
+                let contact = off.or_else(|| self.out_of_reach(key, facts)).unwrap_or(Contact::Unknown);
+                rows.push(Process { contact, parent: parent(key, facts.parent, &started), ..row });
             }
         }
         let listed: HashSet<_> = processes.iter().filter_map(|facts| facts.key).collect();
         self.tried.retain(|key, _| listed.contains(key));
+        self.elevated.retain(|key, _| listed.contains(key));
         self.cpu.retain(|key, _| listed.contains(key));
         rows.compact_sort_by_key(|row| row.key);
         Ok(rows)
@@ -161,20 +178,39 @@ impl Scanner {
         found.then_some(path)
     }
 
+    /// Whose a process is, and whether it runs with more rights than that user's others.
+    fn user(&mut self, key: ProcessKey, sid: &str) -> SafeText {
+        if !self.users.contains_key(sid) {
+            let name = user::account_name(sid).unwrap_or_else(|| sid.to_owned());
+            self.users.insert(sid.to_owned(), name.into());
+        }
+        let name = &self.users[sid];
+        let is_elevated = *self.elevated.entry(key).or_insert_with(|| is_elevated(key.pid) == Some(true));
+        if is_elevated { SafeText::from(format!("{name} (elevated)")) } else { name.clone() }
+    }
+
+    /// Why the pipe of a process would refuse us: its rights are those of the user that made it, and of administrators.
+    fn out_of_reach(&self, key: ProcessKey, facts: &Facts) -> Option<Contact> {
+        let is_elevated = self.elevated.get(&key).copied().unwrap_or(false);
+        let ours = self.our_sid.as_deref().filter(|_| self.proc.is_of_kernel())?;
+        let user = |sid| self.users.get(sid).map_or(sid, SafeText::as_str);
+        denied(self.elevate?, ours, facts.sid.as_deref()?, is_elevated, user)
+    }
+
     fn row(&mut self, key: ProcessKey, facts: &Facts, socket: Option<PathBuf>, now: Instant) -> Process {
         let arguments = facts.arguments();
-        let user = facts.user.clone().or_else(|| {
-            let sid = facts.sid.as_ref()?;
-            let ours = (self.our_sid.as_ref() == Some(sid)).then(user::name);
-            ours.or_else(|| user::well_known(sid).map(str::to_owned)).or_else(|| Some(sid.clone()))
-        });
+        let user = match (&facts.user, &facts.sid) {
+            (Some(user), _) => Some(user.as_str().into()),
+            (None, Some(sid)) => Some(self.user(key, sid)),
+            (None, None) => None,
+        };
         let cpu = self.cpu.entry(key).or_insert_with(|| Cpu { time: facts.cpu, at: now, percent: None });
         Process {
             ns_pid: facts.ns_pid.unwrap_or(key.pid),
             name: SafeText::from_bytes(entry_name(&arguments).unwrap_or_default()),
             command_line: shown_command_line(&String::from_utf8_lossy(&arguments.join(&b' '))),
             uid: facts.uid(),
-            user: user.map(SafeText::from),
+            user,
             container: facts.container.as_deref().map(SafeText::from),
             socket,
             temporary_folder: Some(facts.temporary_folder()),
@@ -194,6 +230,18 @@ impl Scanner {
 /// The parent of a process, unless a later process has its pid by now. `started` has when each pid was started.
 fn parent(key: ProcessKey, pid: Option<u32>, started: &HashMap<u32, u64>) -> Option<u32> {
     pid.filter(|pid| started.get(pid).is_none_or(|started| *started <= key.started))
+}
+
+/// `elevate` is how we would reach it, `ours` and `theirs` are security identifiers, `user` gives their names.
+fn denied<'a>(elevate: &str, ours: &str, theirs: &'a str, is_elevated: bool, user: impl Fn(&'a str) -> &'a str) -> Option<Contact> {
+    let reason = if ours != theirs {
+        format!("it belongs to {}, and only that user and administrators may attach: run dn-top as that user, or {elevate}", user(theirs))
+    } else if is_elevated {
+        format!("it is elevated, and dn-top is not: run dn-top {elevate}")
+    } else {
+        return None;
+    };
+    Some(Contact::Trouble { kind: Trouble::Denied, reason: reason.into() })
 }
 
 fn switched_off(switch: &str) -> Contact {
@@ -237,6 +285,23 @@ pub(super) fn since_boot(key: ProcessKey) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_out_of_reach_says_why() {
+        for (theirs, is_elevated, reason) in [
+            ("S-1-5-21-1", false, None),
+            ("S-1-5-21-1", true, Some("it is elevated, and dn-top is not: run dn-top as X")),
+            (
+                "S-1-5-18",
+                true,
+                Some("it belongs to SYSTEM, and only that user and administrators may attach: run dn-top as that user, or as X"),
+            ),
+        ] {
+            let found = denied("as X", "S-1-5-21-1", theirs, is_elevated, |_| "SYSTEM");
+            let expected = reason.map(|reason| Contact::Trouble { kind: Trouble::Denied, reason: reason.into() });
+            assert_eq!(found, expected, "{theirs}");
+        }
+    }
 
     #[test]
     fn a_process_that_is_younger_than_its_child_is_not_its_parent() {

@@ -16,7 +16,14 @@ pub fn machine_checks(_: &Sources) -> Vec<Check> {
     let name = user::name();
     vec![
         pipes,
-        Check::good("user", format!("{name}: its own processes can be attached to; those of others only as an administrator")),
+        match user::elevate() {
+            Some(_) => Check::bad(
+                "user",
+                format!("{name}: processes of other users, and elevated ones, cannot be attached to"),
+                "start dn-top in a terminal that was started as administrator",
+            ),
+            None => Check::good("user", format!("{name}: processes of all users can be attached to")),
+        },
         Check::optional("CPU samples", "of the Linux kernel only; `dn-top report` and traces use the runtime's own sampler".to_owned()),
         Check::optional("user_events", "of the Linux kernel only".to_owned()),
     ]

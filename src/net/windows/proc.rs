@@ -7,6 +7,7 @@
 #[path = "../proc/entry.rs"]
 mod entry;
 mod simulated;
+mod system;
 #[allow(dead_code, reason = "no names of threads are known here")]
 #[path = "../proc/threads.rs"]
 mod threads;
@@ -24,6 +25,7 @@ use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
 use crate::model::{CpuLimit, ProcessKey, ThreadUse};
 
 pub(crate) use entry::entry_name;
+pub(super) use system::is_elevated;
 pub(crate) use threads::Threads;
 
 /// The processes of the machine, or simulated ones.
@@ -107,7 +109,9 @@ impl Proc {
             Self::Machine(system) => {
                 let mut system = system.lock().unwrap_or_else(PoisonError::into_inner);
                 system.refresh_processes_specifics(ProcessesToUpdate::All, true, wanted());
-                Ok(system.processes().values().map(Facts::of).collect())
+                let threads = system::thread_counts();
+                let threads = |process: &sysinfo::Process| threads.get(&process.pid().as_u32()).copied().unwrap_or_default();
+                Ok(system.processes().values().map(|process| Facts { threads: threads(process), ..Facts::of(process) }).collect())
             }
             Self::Simulated(folder) => simulated::list(folder),
         }
@@ -162,9 +166,9 @@ impl Proc {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// How busy the machine is, which is not read here.
+    /// Time of all processors together that was not idle since boot.
     pub(crate) fn machine_busy(&self) -> io::Result<Duration> {
-        Err(io::ErrorKind::Unsupported.into())
+        if self.is_of_kernel() { system::machine_busy() } else { Err(io::ErrorKind::Unsupported.into()) }
     }
 
     /// CPU limits of control groups, which are not here.
@@ -182,9 +186,9 @@ impl Proc {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Time on processors, which is not read here.
-    pub(crate) fn cpu_time(&self, _: u32) -> io::Result<Duration> {
-        Err(io::ErrorKind::Unsupported.into())
+    /// Time of a process on processors so far, also that of its threads that have ended.
+    pub(crate) fn cpu_time(&self, pid: u32) -> io::Result<Duration> {
+        self.facts(pid).map(|facts| facts.cpu)
     }
 
     /// Times of threads: no safe interface gives them.
@@ -192,14 +196,14 @@ impl Proc {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// The most memory that a process ever had resident: no safe interface gives it.
-    pub(crate) fn peak_memory(&self, _: u32) -> io::Result<u64> {
-        Err(io::ErrorKind::Unsupported.into())
+    /// The most memory that a process ever had resident, bytes.
+    pub(crate) fn peak_memory(&self, pid: u32) -> io::Result<u64> {
+        if self.is_of_kernel() { system::peak_memory(pid) } else { Err(io::ErrorKind::Unsupported.into()) }
     }
 
-    /// Whether a file is mapped: no safe interface shows that.
-    pub(crate) fn maps_file(&self, _: u32, _: &str) -> bool {
-        false
+    /// Whether a library of this name is loaded, be it one of .NET that holds native code.
+    pub(crate) fn maps_file(&self, pid: u32, name: &str) -> bool {
+        self.is_of_kernel() && system::has_module(pid, name)
     }
 
     /// Whether a process has ended.

@@ -4,14 +4,19 @@ use std::io;
 use std::path::PathBuf;
 
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind, get_current_pid};
+use winsafe::{ConvertStringSidToSid, LookupAccountSid};
 
-/// Accounts of the system (Windows, "Well-known SIDs").
-const WELL_KNOWN: [(&str, &str); 3] = [("S-1-5-18", "SYSTEM"), ("S-1-5-19", "LOCAL SERVICE"), ("S-1-5-20", "NETWORK SERVICE")];
+use super::proc::is_elevated;
 
 /// Users that may attach to the processes of all others.
 pub const SUPERUSER: &str = "administrators";
 /// How to become one.
 pub const ELEVATE: &str = "in a terminal that was started as administrator";
+
+/// How to reach the processes of other users; `None` where they are within reach.
+pub fn elevate() -> Option<&'static str> {
+    (is_elevated(std::process::id()) != Some(true)).then_some(ELEVATE)
+}
 
 /// Whether a process of this user may be one that this program can look into: here users have no numbers.
 pub(super) fn may_look_into(_uid: u32) -> bool {
@@ -28,9 +33,10 @@ pub fn name() -> String {
     std::env::var("USERNAME").ok().filter(|user| !user.is_empty()).unwrap_or_else(|| "user".to_owned())
 }
 
-/// The name of an account of the system. No safe interface gives those of other users.
-pub(super) fn well_known(sid: &str) -> Option<&'static str> {
-    WELL_KNOWN.iter().find(|(known, _)| *known == sid).map(|(_, name)| *name)
+/// The name of an account, without its domain. Blocks, for seconds where a domain does not answer.
+pub(super) fn account_name(sid: &str) -> Option<String> {
+    let sid = ConvertStringSidToSid(sid).ok()?;
+    LookupAccountSid(None, &sid).ok().map(|(name, _, _)| name)
 }
 
 /// The security identifier of the user, such as `S-1-5-21-1-2-3-1001`.
@@ -48,9 +54,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accounts_of_the_system_have_names() {
-        assert_eq!(well_known("S-1-5-18"), Some("SYSTEM"));
+    fn accounts_have_names() {
+        assert_eq!(account_name("S-1-5-18").as_deref(), Some("SYSTEM"));
         let ours = sid().unwrap();
-        assert!(ours.starts_with("S-1-5-") && well_known(&ours).is_none(), "{ours}");
+        assert!(ours.starts_with("S-1-5-") && account_name(&ours) == Some(name()), "{ours}");
+        assert_eq!((account_name("S-1-5-21-1-2-3-4"), account_name("nobody")), (None, None));
     }
 }

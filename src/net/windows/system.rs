@@ -1,0 +1,69 @@
+//! What Windows itself has of processes, beyond what the list of processes shows.
+
+use std::io;
+use std::time::Duration;
+
+use foldhash::HashMap;
+use winsafe::{FILETIME, GetSystemTimes, HPROCESS, HPROCESSLIST, TokenInfo, co};
+
+/// File times are counted in units of this many nanoseconds.
+const FILE_TIME_NS: u64 = 100;
+
+fn failed(error: co::ERROR) -> io::Error {
+    io::Error::from_raw_os_error(error.raw().cast_signed())
+}
+
+/// How many threads each process has (Tool Help Library, `PROCESSENTRY32`).
+pub(super) fn thread_counts() -> HashMap<u32, u32> {
+    let Ok(mut list) = HPROCESSLIST::CreateToolhelp32Snapshot(co::TH32CS::SNAPPROCESS, None) else { return HashMap::default() };
+    list.iter_processes().map_while(Result::ok).map(|entry| (entry.th32ProcessID, entry.cntThreads)).collect()
+}
+
+/// Whether a library is loaded into a process, by the name of its file (Tool Help Library, `MODULEENTRY32`).
+pub(super) fn has_module(pid: u32, name: &str) -> bool {
+    let modules = co::TH32CS::SNAPMODULE | co::TH32CS::SNAPMODULE32;
+    let Ok(mut list) = HPROCESSLIST::CreateToolhelp32Snapshot(modules, Some(pid)) else { return false };
+    list.iter_modules().map_while(Result::ok).any(|module| module.szModule().eq_ignore_ascii_case(name))
+}
+
+/// Whether a process runs with the rights of an administrator (`TOKEN_ELEVATION`); `None` where that is not ours to know.
+pub(in super::super) fn is_elevated(pid: u32) -> Option<bool> {
+    let process = HPROCESS::OpenProcess(co::PROCESS::QUERY_LIMITED_INFORMATION, false, pid).ok()?;
+    let token = process.OpenProcessToken(co::TOKEN::QUERY).ok()?;
+    match token.GetTokenInformation(co::TOKEN_INFORMATION_CLASS::Elevation).ok()? {
+        TokenInfo::Elevation(elevation) => Some(elevation.TokenIsElevated()),
+        _ => None,
+    }
+}
+
+/// The most memory that a process ever had resident, bytes (`PROCESS_MEMORY_COUNTERS`).
+pub(super) fn peak_memory(pid: u32) -> io::Result<u64> {
+    let rights = co::PROCESS::QUERY_INFORMATION | co::PROCESS::VM_READ;
+    let process = HPROCESS::OpenProcess(rights, false, pid).map_err(failed)?;
+    process.GetProcessMemoryInfo().map(|memory| memory.PeakWorkingSetSize as u64).map_err(failed)
+}
+
+/// Time of all processors together that was not idle since boot (`GetSystemTimes`).
+pub(super) fn machine_busy() -> io::Result<Duration> {
+    let (idle, kernel, user) = GetSystemTimes().map_err(failed)?;
+    let nanoseconds = |time: FILETIME| u64::from(time).saturating_mul(FILE_TIME_NS);
+    // The time of the kernel has the idle time in it.
+    let busy = nanoseconds(kernel).saturating_add(nanoseconds(user)).saturating_sub(nanoseconds(idle));
+    Ok(Duration::from_nanos(busy))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_of_our_own_process() {
+        let pid = std::process::id();
+        assert!(thread_counts()[&pid] >= 1);
+        assert!(has_module(pid, "KERNEL32.DLL") && !has_module(pid, "none.dll"));
+        assert!(is_elevated(pid).is_some() && is_elevated(u32::MAX - 3).is_none());
+        assert!(peak_memory(pid).unwrap() > 1 << 20 && peak_memory(u32::MAX - 3).is_err());
+        let before = machine_busy().unwrap();
+        assert!(before > Duration::ZERO && machine_busy().unwrap() >= before);
+    }
+}
