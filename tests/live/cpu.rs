@@ -188,14 +188,14 @@ fn no_way_to_wait_takes_processor_time() {
         let Some((profile, _)) = profile(&program, &["--duration", "3s"]) else { return };
         let waiting = |thread: &&Value| thread["waits_percent"].as_object().unwrap().values().map(number).sum::<f64>() > 99.0;
         let threads = profile["threads"].as_array().unwrap();
-        // Eight ways to wait, and what the runtime has.
-        assert!(threads.iter().filter(waiting).count() >= 16, "{runtime}: {profile:#}");
+        // Ten ways to wait, those that hold the locks, and what the runtime has.
+        assert!(threads.iter().filter(waiting).count() >= 22, "{runtime}: {profile:#}");
         let mut shares: Vec<_> = threads.iter().map(|thread| number(&thread["cpu_percent"])).collect();
         shares.sort_by(|a, b| b.total_cmp(a));
         // The runtime sends its methods, compiles some again, and looks after its own timers and sockets.
         let idle = &shares[5..];
         eprintln!("{runtime}: {shares:.2?} % of a core");
-        assert!(idle.len() >= 16 && idle.iter().all(|share| *share <= 0.5), "{runtime}: {shares:.2?}");
+        assert!(idle.len() >= 22 && idle.iter().all(|share| *share <= 0.5), "{runtime}: {shares:.2?}");
     });
 }
 

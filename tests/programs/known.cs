@@ -101,6 +101,8 @@ public static class Known {
       () => new ManualResetEventSlim().Wait(),
       () => Thread.Sleep(Timeout.Infinite),
       () => new AnonymousPipeServerStream(PipeDirection.In).ReadByte(),
+      ReadFile,
+      WaitForLock,
       () => Task.Delay(Timeout.Infinite).Wait(),
     };
     foreach (var way in ways) {
@@ -109,6 +111,20 @@ public static class Known {
     Receive(count);
     // They spin before they wait.
     Thread.Sleep(500);
+  }
+
+  static void ReadFile() {
+    var pipe = new AnonymousPipeServerStream(PipeDirection.Out);
+    File.OpenRead("/proc/self/fd/" + pipe.ClientSafePipeHandle.DangerousGetHandle()).ReadByte();
+    GC.KeepAlive(pipe);
+  }
+
+  static void WaitForLock() {
+    var gate = new object();
+    var isHeld = new ManualResetEventSlim();
+    new Thread(() => { lock (gate) { isHeld.Set(); Thread.Sleep(Timeout.Infinite); } }) { IsBackground = true }.Start();
+    isHeld.Wait();
+    lock (gate) { }
   }
 
   static void Receive(int count) {
