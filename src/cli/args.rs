@@ -73,7 +73,7 @@ pub(super) struct Dashboard {
     /// Column that the process list is sorted by, and a direction where it is not the usual one: name:desc
     #[arg(long, value_name = "COLUMN[:asc|desc]", default_value = "cpu", value_parser = Sort::parse)]
     pub(super) sort: Sort,
-    /// Color theme: auto (dark or light, by the background of the terminal), dark, light, high-contrast, mono, or a TOML file
+    /// Color theme: auto (by the background), dark, light, neutral, high-contrast, mono, or a TOML file
     #[arg(long, value_name = "NAME|FILE", default_value = AUTO_THEME, value_parser = parse_theme)]
     pub(super) theme: String,
     /// When to use colors; NO_COLOR in the environment means never

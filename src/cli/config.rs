@@ -283,7 +283,7 @@ mod tests {
             ("color = 'sometimes'", "8: invalid value 'sometimes' for '--color <WHEN>' [possible values: auto, always, never]"),
             (
                 "theme = 'drak'",
-                "8: invalid value 'drak' for '--theme <NAME|FILE>': expected auto, dark, light, high-contrast, mono or a file that ends in .toml",
+                "8: invalid value 'drak' for '--theme <NAME|FILE>': expected auto, dark, light, neutral, high-contrast, mono or a file that ends in .toml",
             ),
             ("[trace]\nprofile = [1]", "18: profile must be a list of strings"),
             (

@@ -93,21 +93,21 @@ fn look(options: &Dashboard) -> Result<tui::Look, Failure> {
         }
         (kind, Color::Never | Color::Auto) => kind,
     };
-    let (theme, on_light) = match options.theme.as_str() {
+    let (theme, on_ground) = match options.theme.as_str() {
         _ if is_plain(options.color) => (Theme::mono(), None),
         AUTO_THEME => match (kind, has_light_background()) {
             (TerminalKind::Plain, _) => (Theme::mono(), None),
             (TerminalKind::Console, _) => (Theme::high_contrast(), None),
             (TerminalKind::Modern, Some(true)) => (Theme::light(), None),
             (TerminalKind::Modern, Some(false)) => (Theme::dark(), None),
-            (TerminalKind::Modern, None) => (Theme::dark(), answers_queries().then(Theme::light)),
+            (TerminalKind::Modern, None) => (Theme::neutral(), answers_queries().then(|| [Theme::dark(), Theme::light()])),
         },
         name => (Theme::named(name).map_or_else(|| config::theme(name), Ok)?, None),
     };
     let ascii = options.ascii || !speaks_utf8() || kind < TerminalKind::Modern;
     let signs = |theme: Theme| if ascii { theme.ascii() } else { theme };
     let own = if is_plain(options.color) { Vec::new() } else { config::own_themes() };
-    Ok(tui::Look { theme: signs(theme), own, on_light: on_light.map(signs), ascii })
+    Ok(tui::Look { theme: signs(theme), own, on_ground: on_ground.map(|themes| themes.map(signs)), ascii })
 }
 
 /// Whether there are to be no colors.

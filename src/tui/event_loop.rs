@@ -61,8 +61,8 @@ pub struct Look {
     pub theme: Theme,
     /// Theme files, by name; where one cannot be used, why.
     pub own: Vec<(SafeText, Result<Theme, SafeText>)>,
-    /// The one for a terminal that turns out to have a light background; `None` does not ask for it.
-    pub on_light: Option<Theme>,
+    /// Those for a terminal that turns out to have a dark background, and a light one; `None` does not ask for it.
+    pub on_ground: Option<[Theme; 2]>,
     /// Whether it is drawn with ASCII characters only.
     pub ascii: bool,
 }
@@ -101,7 +101,7 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     let device = Arc::new(Device::open().context("the terminal cannot be opened")?);
     panic::guard(inbox.clone(), Arc::clone(&device));
     signals::restore_before_core_dump(Arc::clone(&device)).context("cannot install signal handlers")?;
-    let terminal = Terminal::enter(device, terminal, look.on_light.is_some()).context("cannot set up the terminal")?;
+    let terminal = Terminal::enter(device, terminal, look.on_ground.is_some()).context("cannot set up the terminal")?;
     let input = input::listen().context("cannot read the keyboard")?;
     let watcher = match directory {
         Some(directory) => {
@@ -264,8 +264,8 @@ impl Screen<'_> {
 
     /// Takes the theme for the background of the terminal.
     fn adapt(&mut self, IsLight(is_light): IsLight) {
-        if let Some(theme) = self.look.on_light.take_if(|_| is_light) {
-            self.look.theme = theme;
+        if let Some([dark, light]) = self.look.on_ground.take() {
+            self.look.theme = if is_light { light } else { dark };
             self.dirty = true;
         }
     }
@@ -307,7 +307,7 @@ impl Screen<'_> {
         let own = || self.look.own.iter().find(|(other, _)| other.as_str() == name).map(|(_, theme)| theme.clone());
         let Some(theme) = Theme::named(name).map(Ok).or_else(own).transpose()? else { return Ok(()) };
         self.look.theme = if self.look.ascii { theme.ascii() } else { theme };
-        self.look.on_light = None;
+        self.look.on_ground = None;
         self.dirty = true;
         Ok(())
     }

@@ -77,12 +77,13 @@ const fn bold(style: Style) -> Style {
 
 impl Theme {
     /// The names for [`Self::named`]; the first is the default.
-    pub const NAMES: [&'static str; 4] = ["dark", "light", "high-contrast", "mono"];
+    pub const NAMES: [&'static str; 5] = ["dark", "light", "neutral", "high-contrast", "mono"];
 
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "dark" => Self::dark(),
             "light" => Self::light(),
+            "neutral" => Self::neutral(),
             "high-contrast" => Self::high_contrast(),
             "mono" => Self::mono(),
             _ => return None,
@@ -160,6 +161,32 @@ impl Theme {
                 chosen: bold(fg(231)).bg(Color::Indexed(55)),
             },
             glyphs: &UNICODE,
+        }
+    }
+
+    /// For terminals whose ground is not known: it can be read on a dark one and on a light one.
+    pub fn neutral() -> Self {
+        Self {
+            text: PLAIN,
+            dim: fg(243),
+            strong: bold(PLAIN),
+            accent: fg(98),
+            key: bold(fg(98)),
+            border: fg(243),
+            focus: fg(98),
+            selected: bold(fg(231)).bg(Color::Indexed(61)),
+            shadowed: fg(231).bg(Color::Indexed(243)),
+            matched: bold(fg(130)),
+            chip: bold(fg(231)).bg(Color::Indexed(98)),
+            alarm: bold(fg(231)).bg(Color::Indexed(130)),
+            good: fg(28),
+            warn: fg(130),
+            bad: fg(196),
+            recording: fg(161),
+            bytes: fg(31),
+            events: fg(28),
+            parts: [fg(31), fg(130), fg(133), fg(28), fg(66), fg(243)],
+            ..Self::dark()
         }
     }
 
@@ -245,5 +272,57 @@ impl Theme {
     pub fn ascii(mut self) -> Self {
         self.glyphs = &ASCII;
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Relative luminance (WCAG 2.1, "relative luminance") of one of the 240 colours that are the same in every terminal.
+    fn luminance(color: Color) -> f64 {
+        let Color::Indexed(index @ 16..) = color else { panic!("{color:?} differs between terminals") };
+        let level = |step: u8| if step == 0 { 0 } else { 55 + 40 * step };
+        let [red, green, blue] = match index {
+            232.. => [8 + 10 * (index - 232); 3],
+            _ => [(index - 16) / 36, (index - 16) / 6 % 6, (index - 16) % 6].map(level),
+        };
+        let linear = |value: u8| {
+            let share = f64::from(value) / 255.0;
+            if share <= 0.03928 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+    }
+
+    fn contrast(one: f64, other: f64) -> f64 {
+        (one.max(other) + 0.05) / (one.min(other) + 0.05)
+    }
+
+    #[test]
+    fn everything_can_be_read() {
+        const LEAST: f64 = 3.5;
+        let (black, white) = (0.0, 1.0);
+        for (name, theme, grounds) in
+            [("dark", Theme::dark(), &[black][..]), ("light", Theme::light(), &[white]), ("neutral", Theme::neutral(), &[black, white])]
+        {
+            let Theme { dim, strong, accent, key, matched, good, warn, bad, recording, bytes, events, parts, .. } = theme;
+            for style in [dim, strong, accent, key, matched, good, warn, bad, recording, bytes, events].into_iter().chain(parts) {
+                for ground in style.fg.map_or(&[][..], |_| grounds) {
+                    let found = contrast(luminance(style.fg.unwrap()), *ground);
+                    assert!(found >= LEAST, "{name}: {style:?} has {found:.1} on {ground}");
+                }
+            }
+            let Flames { own, library, native, gc, jit, kernel, found, chosen, .. } = theme.flames;
+            let on_own_ground = [theme.chip, theme.alarm, native, gc, jit, kernel, found, chosen];
+            for style in on_own_ground.into_iter().chain(own).chain(library) {
+                let found = contrast(luminance(style.fg.unwrap()), luminance(style.bg.unwrap()));
+                assert!(found >= LEAST, "{name}: {style:?} has {found:.1}");
+            }
+        }
+        let Theme { selected, shadowed, .. } = Theme::neutral();
+        assert!(
+            [selected, shadowed].iter().all(|style| style.fg.is_some()),
+            "the terminal's own text may be of the same colour as a ground"
+        );
     }
 }

@@ -168,7 +168,7 @@ fn every_size_has_its_picture() {
 }
 
 #[test]
-fn a_light_background_gets_the_light_theme() {
+fn the_theme_is_that_for_the_background() {
     let name_is = |screen: &Screen, color: u8| {
         let styled = screen.styled();
         let (rows, columns) = styled.size();
@@ -177,9 +177,13 @@ fn a_light_background_gets_the_light_theme() {
     };
     let screen = demo(&[]).env("TERM", "xterm-256color").screen(80, 24);
     screen.wait_for("OrderService");
-    assert!(name_is(&screen, 147) && !name_is(&screen, 55), "nothing was answered");
+    assert!(name_is(&screen, 98) && !name_is(&screen, 147) && !name_is(&screen, 55), "nothing was answered");
     screen.keys("\x1b]11;rgb:ffff/ffff/ffff\x1b\\");
-    assert!(poll(PATIENCE, || (name_is(&screen, 55) && !name_is(&screen, 147)).then_some(())).is_some());
+    assert!(poll(PATIENCE, || (name_is(&screen, 55) && !name_is(&screen, 98)).then_some(())).is_some());
+    let screen = demo(&[]).env("TERM", "xterm-256color").screen(80, 24);
+    screen.wait_for("OrderService");
+    screen.keys("\x1b]11;rgb:0000/0000/0000\x1b\\");
+    assert!(poll(PATIENCE, || (name_is(&screen, 147) && !name_is(&screen, 98)).then_some(())).is_some());
     // It decides without being asked, and so does the environment.
     let dark = demo(&["--theme", "dark"]).env("TERM", "xterm-256color").screen(80, 24);
     dark.wait_for("OrderService");
