@@ -91,6 +91,7 @@ refused() { # CODE WORDS COMMAND..
 }
 pids() { dn_top ps --json | sed -n "s/.*\"pid\": \([0-9]*\),*\r*$/\1/p" | sort -n; }
 newest() { pids | tail -n 1; }
+threads() { dn_top ps --json | grep -A 30 "\"pid\": $1," | sed -n "s/.*\"threads\": \([0-9]*\),*\r*$/\1/p" | head -n 1; }
 cd "$(mktemp -d)"
 # The first .NET process of a new session of Wine may miss its pipe.
 wine cmd /c ver >/dev/null
@@ -238,11 +239,14 @@ in_terminal "$program --port dn-top-port --filter pid:$waiting" port.txt <keys >
 exec 4>keys
 seen=1
 screen_file=port.txt
-shows suspended
+# It takes the place of "connecting".
+shows "nded?"
+[[ $(threads "$waiting") -le 3 ]] || fail "a process that is to wait has threads: $(dn_top ps --json)"
 printf R >&4
-shows "runs its first instructions"
+shows instructions
 printf "\033[C\r" >&4
-shows running
+for _ in $(seq 30); do (($(threads "$waiting") > 5)) && break; sleep 1; done
+[[ $(threads "$waiting") -gt 5 ]] || fail "a process that was resumed has no threads: $(dn_top ps --json)"
 printf q >&4
 exec 4>&-
 wait $dashboard || fail "the dashboard with a port ended with $?"

@@ -9,20 +9,21 @@ use super::print;
 use super::target::{absolute, called, connect, declined, possible, refused};
 use crate::ipc::{ClientData, Command, EnvironmentName, EnvironmentValue, TargetPath};
 use crate::model::{Process, RunState};
-use crate::net::discovery::SHOWS_SUSPENDED;
 use crate::session::{ClientDataError, client_data};
 
 pub(super) async fn resume(host: &Host, target: &str) -> Result<Exit, Failure> {
     let (process, client) = connect(host, target).await?;
     client.run(&Command::ResumeRuntime).await.map_err(refused)?;
     let name = called(&process);
-    if process.run_state == RunState::Running {
-        let done = if SHOWS_SUSPENDED { "was not suspended; nothing changed" } else { "was resumed, if it was suspended" };
-        print::say(format_args!("{name} {done}"));
-        return Ok(Exit::Done);
-    }
-    client.await_start().await.map_err(refused)?;
-    print::say(format_args!("{name} was resumed"));
+    let done = match process.run_state {
+        RunState::Running => "was not suspended; nothing changed",
+        RunState::Unknown => "was resumed, if it was suspended",
+        RunState::Suspended => {
+            client.await_start().await.map_err(refused)?;
+            "was resumed"
+        }
+    };
+    print::say(format_args!("{name} {done}"));
     Ok(Exit::Done)
 }
 
@@ -45,7 +46,7 @@ pub(super) async fn set_env(host: &Host, target: &str, assignment: Option<&str>,
         |_| Ok(command),
         |process| match process.run_state {
             RunState::Suspended => done,
-            RunState::Running => format!("{done}; values the program has already read do not change"),
+            RunState::Running | RunState::Unknown => format!("{done}; values the program has already read do not change"),
         },
     )
     .await
@@ -56,7 +57,9 @@ pub(super) async fn startup_hook(host: &Host, target: &str, path: &Path) -> Resu
     change(host, target, command, |process| match process.run_state {
         RunState::Suspended => "startup hook set; it runs when the process is resumed".to_owned(),
         // A program may be published without support for hooks, and its runtime answers the same.
-        RunState::Running => "startup hook accepted; a program built with StartupHookSupport=false ignores it".to_owned(),
+        RunState::Running | RunState::Unknown => {
+            "startup hook accepted; a program built with StartupHookSupport=false ignores it".to_owned()
+        }
     })
     .await
 }

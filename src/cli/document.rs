@@ -96,6 +96,7 @@ pub(super) fn state(process: &Process) -> &'static str {
         _ if process.is_stale_socket() => "ended",
         RunState::Running => "running",
         RunState::Suspended => "suspended",
+        RunState::Unknown => "unknown",
     }
 }
 

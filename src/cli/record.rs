@@ -182,7 +182,7 @@ pub(super) async fn trace(host: &Host, arguments: args::Trace) -> Result<Exit, F
     let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
     let resume = client.clone();
     let recorder = order.begin(client, process.key, &process.name, Vec::new()).await?;
-    if arguments.resume && process.run_state == RunState::Suspended {
+    if arguments.resume && process.run_state != RunState::Running {
         resume.run(&Command::ResumeRuntime).await.map_err(refused)?;
     }
     print::say(format_args!("recording {}; Ctrl-C stops it", called(&process)));

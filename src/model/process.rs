@@ -145,6 +145,8 @@ pub enum RunState {
     Running,
     /// The runtime waits at startup for a `ResumeRuntime` command.
     Suspended,
+    /// Either: it was started to wait, and nothing shows whether it was resumed (Windows).
+    Unknown,
 }
 
 /// Whether a runtime can be talked to.

@@ -19,11 +19,11 @@ use super::error::{Cause, ExchangeError};
 use super::inquiry::Inquiry;
 use super::peer::{self, SocketFile};
 use super::port::Port;
-use super::proc::{Threads, entry_name};
+use super::proc::entry_name;
 use super::target::{self, TargetError};
 use super::user;
 use crate::ipc::{CommandCode, ProcessInfo};
-use crate::model::{Contact, Process, ProcessKey, RunState, SafeText, shown_command_line};
+use crate::model::{Contact, Process, ProcessKey, SafeText, shown_command_line};
 
 /// How many processes are asked at the same time. Those that do not answer keep a connection open for seconds, and must not keep others waiting.
 const ASKED_AT_ONCE: usize = 256;
@@ -233,14 +233,13 @@ impl Directory {
         }
         let identity = proc.identity(key.pid).ok();
         let arguments = proc.arguments(key.pid).unwrap_or_default();
-        let waits = proc.threads(key.pid).is_ok_and(Threads::waits);
         Process {
             ns_pid: identity.map_or(ns_pid, |identity| identity.ns_pid),
             name: SafeText::from_bytes(entry_name(&arguments).unwrap_or_default()),
             command_line: shown_command_line(&String::from_utf8_lossy(&arguments.join(&b' '))),
             uid: identity.map_or(owner, |identity| identity.uid),
             native_aot: proc.is_native_aot(key.pid),
-            run_state: if waits { RunState::Suspended } else { RunState::Running },
+            run_state: proc.run_state(key.pid),
             ..Process::new(key)
         }
     }

@@ -56,7 +56,7 @@ impl Inquiry {
             (Some(_), None) if self.leftover => return false,
             (Some(_), _) => (PAUSE * 2_u32.saturating_pow(self.failures - 1)).min(LONGEST_PAUSE),
             // It learns its arguments when it is resumed.
-            (None, Some(Some(info))) if is_early(info, row) && row.run_state == RunState::Running => PAUSE,
+            (None, Some(Some(info))) if is_early(info, row) && row.run_state != RunState::Suspended => PAUSE,
             // Nothing else shows whether it still runs.
             (None, Some(_)) if self.leftover => UNSEEN_PAUSE,
             (None, Some(_)) => return false,

@@ -30,7 +30,7 @@ pub struct Row {
 impl Row {
     /// What is wrong with it, where it is watched and nothing else is worse.
     pub fn issue(&self) -> Option<HealthIssue> {
-        let is_well_met = self.gone_at.is_none() && self.process.contact == Contact::Ok && self.process.run_state == RunState::Running;
+        let is_well_met = self.gone_at.is_none() && self.process.contact == Contact::Ok && self.process.run_state != RunState::Suspended;
         self.watch.filter(|_| is_well_met)?.issue
     }
 
@@ -59,7 +59,8 @@ impl Row {
             (Contact::Trouble { kind, .. }, _) => kind.word(),
             (_, RunState::Suspended) => "suspended",
             (Contact::Unknown, _) => "connecting",
-            (Contact::Ok, RunState::Running) if self.watch.is_some_and(|watch| !watch.automatic) => "watched",
+            (Contact::Ok, _) if self.watch.is_some_and(|watch| !watch.automatic) => "watched",
+            (Contact::Ok, RunState::Unknown) => "suspended?",
             (Contact::Ok, RunState::Running) => "running",
         }
     }

@@ -221,7 +221,8 @@ fn condition(row: &Row) -> (Vec<(Sign, Role)>, &'static str) {
         (Contact::Trouble { .. }, _) => (Sign::Trouble, Role::Warning),
         (_, RunState::Suspended) => (Sign::Stopping, Role::Accent),
         (Contact::Unknown, _) => (Sign::Waiting, Role::Dim),
-        (Contact::Ok, RunState::Running) if row.watch.is_some_and(|watch| !watch.automatic) => (Sign::Watched, Role::Good),
+        (Contact::Ok, _) if row.watch.is_some_and(|watch| !watch.automatic) => (Sign::Watched, Role::Good),
+        (Contact::Ok, RunState::Unknown) => (Sign::Stopping, Role::Dim),
         (Contact::Ok, RunState::Running) => (Sign::Running, Role::Good),
     };
     (vec![sign], row.word())

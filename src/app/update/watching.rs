@@ -81,7 +81,7 @@ fn due(state: &State) -> Vec<(ProcessKey, Duration)> {
     let is_due = |row: &&Row| {
         let process = &row.process;
         process.contact == Contact::Ok
-            && process.run_state == RunState::Running
+            && process.run_state != RunState::Suspended
             && state.watches.may_begin(process.key)
             && attach(state, row).is_none()
     };

@@ -33,9 +33,6 @@ const MAPS_TIME: Duration = Duration::from_millis(10);
 /// The most sockets of dead processes that are listed; the others are counted. Our own user's go first, then the newest.
 const MOST_STALE: usize = 64;
 
-/// Whether a scan shows which runtimes wait at startup.
-pub const SHOWS_SUSPENDED: bool = true;
-
 /// Where to look for processes. [`Sources::machine`] is the real thing; tests and the demo give trees that look like it.
 #[derive(Debug, Clone)]
 pub struct Sources {

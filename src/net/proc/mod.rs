@@ -28,7 +28,7 @@ use procfs::process::Stat;
 use rustix::fs::{CWD, Mode, OFlags, PROC_SUPER_MAGIC, RawDir, fstatfs, openat, readlinkat};
 use rustix::process::geteuid;
 
-use crate::model::{CpuLimit, ProcessKey};
+use crate::model::{CpuLimit, ProcessKey, RunState};
 
 use super::elf;
 use super::file::{open_link, open_unasked};
@@ -185,6 +185,12 @@ impl Proc {
     pub(crate) fn cpu_limits(&self, pid: u32) -> Vec<CpuLimit> {
         let text = self.read(&format!("{pid}/cgroup"), 1 << 16).unwrap_or_default();
         cpu_limit::limits(Path::new("/sys/fs/cgroup"), &text)
+    }
+
+    /// Whether its runtime waits at startup.
+    pub(crate) fn run_state(&self, pid: u32) -> RunState {
+        let waits = self.threads(pid).is_ok_and(Threads::waits);
+        if waits { RunState::Suspended } else { RunState::Running }
     }
 
     /// What the names of its threads show of the runtime inside.

@@ -15,7 +15,7 @@ use super::peer::{PREFIX, default_pipe};
 use super::proc::{Facts, Proc, entry_name, is_elevated};
 use super::stream::{PIPES, is_served, pipe_name, port_name};
 use super::user;
-use crate::model::{Contact, Process, ProcessKey, RunState, SafeText, Trouble, Usage, shown_command_line};
+use crate::model::{Contact, Process, ProcessKey, SafeText, Trouble, Usage, shown_command_line};
 use crate::sorting::CompactSort;
 
 /// A process younger than this may still make its pipe.
@@ -26,9 +26,6 @@ const ROUND: Duration = Duration::from_secs(60);
 const SHORTEST_SPAN: Duration = Duration::from_millis(400);
 /// The first percentage may be a rough one: a list that is printed once does not wait for more.
 const FIRST_SPAN: Duration = Duration::from_millis(90);
-
-/// Whether a scan shows which runtimes wait at startup. No safe interface gives the names of their threads.
-pub const SHOWS_SUSPENDED: bool = false;
 
 /// Where to look for processes. [`Sources::machine`] is the real thing; tests and the demo give folders with facts of simulated ones.
 #[derive(Debug, Clone)]
@@ -221,7 +218,7 @@ impl Scanner {
                 data_bytes: facts.private,
                 threads: facts.threads,
             },
-            run_state: if facts.threads().waits() { RunState::Suspended } else { RunState::Running },
+            run_state: facts.run_state(),
             ..Process::new(key)
         }
     }

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
 
-use crate::model::{CpuLimit, ProcessKey, ThreadUse};
+use crate::model::{CpuLimit, ProcessKey, RunState, ThreadUse};
 
 pub(crate) use entry::entry_name;
 pub(super) use system::is_elevated;
@@ -151,6 +151,11 @@ impl Proc {
         Ok(self.facts(pid)?.threads())
     }
 
+    /// Whether its runtime waits at startup, as far as that is known.
+    pub(crate) fn run_state(&self, pid: u32) -> RunState {
+        self.facts(pid).map(|facts| facts.run_state()).unwrap_or_default()
+    }
+
     /// Time since boot.
     pub(crate) fn uptime(&self) -> io::Result<Duration> {
         Ok(Duration::from_secs(System::uptime()))
@@ -265,6 +270,16 @@ impl Facts {
         }
     }
 
+    /// Whether its runtime waits at startup: of one that was asked to, it is not known whether it was resumed.
+    pub(super) fn run_state(&self) -> RunState {
+        match self.is_running {
+            Some(true) => RunState::Running,
+            Some(false) => RunState::Suspended,
+            None if self.asks_to_suspend() => RunState::Unknown,
+            None => RunState::Running,
+        }
+    }
+
     /// Where it puts temporary files; ours where its environment is not shown.
     pub(super) fn temporary_folder(&self) -> PathBuf {
         let variable = |name: &str| {
@@ -335,7 +350,8 @@ mod tests {
             (&["DOTNET_DiagnosticPorts="], false),
             (&["DOTNET_DiagnosticPorts=mine,nosuspend"], true),
         ] {
-            assert_eq!(facts(entries).asks_to_suspend(), asks, "{entries:?}");
+            let state = if asks { RunState::Unknown } else { RunState::Running };
+            assert_eq!((facts(entries).asks_to_suspend(), facts(entries).run_state()), (asks, state), "{entries:?}");
             assert_eq!(facts(entries).threads().started, !asks, "{entries:?}");
         }
         assert!(facts(&["A=1", "DOTNET_DiagnosticPorts=other;Mine,suspend,connect"]).has_port("mine"));

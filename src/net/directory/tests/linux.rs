@@ -3,6 +3,7 @@
 use tokio::net::UnixListener;
 
 use super::*;
+use crate::model::RunState;
 use crate::net::endpoint::SocketName;
 use crate::net::fake_proc::{Fake, OLD, SUSPENDED};
 use crate::sim::ConnectPort;
