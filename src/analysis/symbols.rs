@@ -173,17 +173,41 @@ impl Symbols {
             }
         }
         for (start, body) in &other.bodies {
-            let Method { module, token, namespace, name } = other.methods[body.method.0 as usize];
-            let method = Method { module, token, namespace: copy(&mut self.names, namespace), name: copy(&mut self.names, name) };
-            let parameters = other.parameters[body.method.0 as usize];
-            let origin = other.origin(body.method);
-            let Some(id) = self.method(method, origin, |symbols| copy(&mut symbols.names, parameters)) else { return };
-            self.tiers[id.0 as usize] |= other.tiers[body.method.0 as usize];
+            let Some(id) = self.copy(other, body.method, &mut copy) else { return };
             let last = start.saturating_add(u64::from(body.size) - 1);
             if !self.covers(*start, last) {
                 self.insert(*start, Body { size: body.size, method: id });
             }
         }
+    }
+
+    /// The number that a method of another table has here; `None` where there is no room for it.
+    fn copy(&mut self, other: &Self, of: MethodId, copy: &mut impl FnMut(&mut Names, NameId) -> NameId) -> Option<MethodId> {
+        let Method { module, token, namespace, name } = other.methods[of.0 as usize];
+        let method = Method { module, token, namespace: copy(&mut self.names, namespace), name: copy(&mut self.names, name) };
+        let parameters = other.parameters[of.0 as usize];
+        let id = self.method(method, other.origin(of), |symbols| copy(&mut symbols.names, parameters))?;
+        self.tiers[id.0 as usize] |= other.tiers[of.0 as usize];
+        Some(id)
+    }
+
+    /// Takes in the .NET method that another table has at an address; whether there is one.
+    pub fn add_method_at(&mut self, address: u64, other: &Self) -> bool {
+        let Some((start, Body { size, method })) = other.body_at(address) else { return false };
+        let module = other.methods[method.0 as usize].module;
+        if let Some(path) = other.modules.get(&module).filter(|_| self.has_room_for(module)) {
+            let path = self.names.add_str(other.names.get(*path));
+            self.modules.insert(module, path);
+        }
+        let mut copy = |names: &mut Names, id| names.add_str(other.names.get(id));
+        let Some(method) = self.copy(other, method, &mut copy) else { return false };
+        self.insert(start, Body { size, method });
+        true
+    }
+
+    /// Forgets where code is, and keeps the methods and functions with their numbers.
+    pub fn forget_code(&mut self) {
+        self.bodies.clear();
     }
 
     fn parameters_of(&mut self, signature: Utf16<'_>) -> NameId {
@@ -245,7 +269,7 @@ impl Symbols {
 
     /// The method that an address is in. For a return address, ask for the byte before it: a call can be the last instruction.
     pub fn find(&self, address: u64) -> Option<MethodId> {
-        self.body(address).map(|body| body.method)
+        self.body_at(address).map(|(_, body)| body.method)
     }
 
     /// First addresses of all code, in their order.
@@ -255,16 +279,12 @@ impl Symbols {
 
     /// Where the code is that an address is in: its first address and its size in bytes.
     pub fn code_at(&self, address: u64) -> Option<(u64, u32)> {
-        self.bodies
-            .range(..=address)
-            .next_back()
-            .map(|(start, body)| (*start, body.size))
-            .filter(|(start, size)| address - start < (*size).into())
+        self.body_at(address).map(|(start, body)| (start, body.size))
     }
 
-    fn body(&self, address: u64) -> Option<&Body> {
+    fn body_at(&self, address: u64) -> Option<(u64, Body)> {
         let (start, body) = self.bodies.range(..=address).next_back()?;
-        (address - start < body.size.into()).then_some(body)
+        (address - start < body.size.into()).then_some((*start, *body))
     }
 
     /// Full name of a method's type, and its own name.

@@ -2,9 +2,7 @@
 
 use std::collections::VecDeque;
 
-use foldhash::HashMap;
-
-use crate::analysis::{MethodId, Symbols};
+use crate::analysis::Symbols;
 use crate::nettrace::{Label, ThreadId};
 
 use super::Profile;
@@ -133,14 +131,12 @@ impl CpuSamples {
         }
     }
 
-    /// Puts together what is the same native function, of which one address is kept: there are some hundred functions where there are many thousand
-    /// addresses. Methods stay apart, since others may come in their place.
-    pub fn merge_functions(&mut self, symbols: &Symbols) {
-        let mut kept = HashMap::<MethodId, Frame>::default();
+    /// Names what has a name by now, for good: other code may come in its place, and there are some hundred functions where there are many thousand
+    /// addresses. From here on, all names are to be of this table or of one that was made of it.
+    pub fn name(&mut self, symbols: &Symbols) {
         let moved = self.tree.rename(|frame| {
             let Meaning::Address(address) = frame.meaning() else { return frame };
-            let function = symbols.find(address).filter(|function| symbols.origin(*function).is_native());
-            function.map_or(frame, |function| *kept.entry(function).or_insert(frame))
+            if symbols.find(address).is_some_and(|method| symbols.is_final(method)) { frame.resolved(symbols) } else { frame }
         });
         let cells = self.samples.follow(&moved);
         self.renumber(&cells);
@@ -258,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_one_function_are_put_together() {
+    fn names_stay_where_other_code_comes() {
         let mut cpu = CpuSamples::new(1000);
         let stack = |at, user| CpuStack { thread: ThreadId::of(7), at, kernel: &[], user, missing: None };
         for (at, user) in (0..).zip([&[10, 101, 201][..], &[20, 102, 202], &[30, 301], &[110, 203], &[15, 103, 401]]) {
@@ -266,24 +262,34 @@ mod tests {
         }
         cpu.forget_recent(1);
         let mut symbols = Symbols::default();
+        let add = |symbols: &mut Symbols, start, name: &str, origin| {
+            symbols.add_native(&NativeFunction { address: start, start, size: 99, name, image: "a.so", origin });
+        };
         for (start, origin) in [(1, Origin::Native), (100, Origin::Jit), (200, Origin::Managed), (300, Origin::Stub)] {
-            let name = format!("f{start}");
-            symbols.add_native(&NativeFunction { address: start, start, size: 99, name: &name, image: "a.so", origin });
+            add(&mut symbols, start, &format!("f{start}"), origin);
         }
-        let looks = |cpu: &CpuSamples| {
-            let profile = cpu.profile(&symbols);
+        let looks = |cpu: &CpuSamples, symbols: &Symbols| {
+            let profile = cpu.profile(symbols);
             let tree = profile.count(SampleFilter::ALL).call_tree(|samples| samples.all_ns(), 20);
             let node = |node: &crate::analysis::CallNode| (node.depth, node.name.clone(), node.own.all_ns(), node.total.recent_ns);
             tree.iter().map(node).collect::<Vec<_>>()
         };
-        let before = looks(&cpu);
+        let before = looks(&cpu, &symbols);
         assert_eq!(cpu.addresses(), [10, 15, 20, 30, 100, 101, 102, 110, 200, 201, 202, 300, 400]);
         for _ in 0..2 {
-            cpu.merge_functions(&symbols);
-            // Methods, stubs and what has no name are left as they are.
-            assert_eq!((looks(&cpu), cpu.addresses()), (before.clone(), vec![10, 100, 200, 201, 202, 300, 400]));
+            cpu.name(&symbols);
+            // A stub may get a name, as may what has none.
+            assert_eq!((looks(&cpu, &symbols), cpu.addresses()), (before.clone(), vec![300, 400]));
         }
-        cpu.add(&stack(9, &[40, 104, 201]));
+        symbols.forget_code();
+        add(&mut symbols, 200, "another", Origin::Managed);
+        add(&mut symbols, 300, "named", Origin::Managed);
+        cpu.add(&stack(9, &[210]));
+        cpu.name(&symbols);
+        let names: Vec<_> = looks(&cpu, &symbols).into_iter().map(|(depth, name, own, _)| (depth, name, own)).collect();
+        let expected = [(0, "f200", 0), (1, "f100", 1000), (2, "f1", 2000), (0, "named", 0), (1, "f1", 1000), (0, "0x190", 0)];
+        assert!(expected.iter().all(|(depth, name, own)| names.contains(&(*depth, (*name).to_owned(), *own))), "{names:?}");
+        assert!(names.contains(&(0, "another".to_owned(), 1000)), "{names:?}");
         cpu.forget_recent(9);
         assert_eq!(cpu.profile(&symbols).count(SampleFilter::ALL).samples().recent_ns, 1000, "what is recent is still known");
     }

@@ -40,14 +40,6 @@ impl Origin {
         NATIVE.iter().find(is_of).map_or(Self::Native, |(.., origin)| *origin)
     }
 
-    /// Whether it is code of a file, or of the kernel, that is no .NET method.
-    pub(in crate::analysis) fn is_native(self) -> bool {
-        match self {
-            Self::Native | Self::Gc | Self::Jit | Self::Allocation | Self::Exception | Self::Kernel => true,
-            Self::Managed | Self::Stub | Self::Unknown => false,
-        }
-    }
-
     /// A name with a sign before it that shows what it is, as perf has them: `[k] do_syscall_64`. .NET methods have none.
     pub fn label(self, name: &str) -> String {
         let sign = match self {
@@ -149,6 +141,15 @@ impl Symbols {
     /// Whether it stands for all code of a file whose functions have no names: such a name is in brackets, and no other is.
     pub(in crate::analysis) fn is_nameless(&self, method: MethodId) -> bool {
         self.names(method).1.starts_with('[')
+    }
+
+    /// Whether its name is the last: that of a .NET method, and of code that the runtime generated, may still come.
+    pub(in crate::analysis) fn is_final(&self, method: MethodId) -> bool {
+        match self.origin(method) {
+            Origin::Managed => !self.is_nameless(method),
+            Origin::Native | Origin::Gc | Origin::Jit | Origin::Allocation | Origin::Exception | Origin::Kernel => true,
+            Origin::Stub | Origin::Unknown => false,
+        }
     }
 
     /// Whose code a method is.

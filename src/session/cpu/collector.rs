@@ -28,8 +28,15 @@ const MOST_KEPT: usize = 1 << 20;
 pub(in crate::session) struct Collector {
     collected: Mutex<Collected>,
     /// Locked while files are read, which samples must not wait for: never while `collected` is.
-    functions: Mutex<NativeFunctions>,
+    names: Mutex<Names>,
     over: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Names {
+    functions: NativeFunctions,
+    /// What samples are named by. Where its code is, it knows only during a look.
+    symbols: Symbols,
 }
 
 #[derive(Debug)]
@@ -40,7 +47,7 @@ struct Collected {
     code: NativeCode,
     unwinder: Unwinder,
     file: Option<CpuFile>,
-    /// The addresses of the samples in the file, sorted, as of when functions were last put together.
+    /// The addresses of the samples in the file, sorted, as of when they last got names.
     kept: Vec<u64>,
     threads: Vec<CpuThread>,
     loss: SampleLoss,
@@ -65,7 +72,7 @@ impl Collector {
     /// All samples go into the file, too, where there is one.
     pub(in crate::session) fn new(code: NativeCode, period_ns: u64, file: Option<CpuFile>) -> Self {
         let now = monotonic_ns();
-        let functions = Mutex::new(code.functions());
+        let names = Mutex::new(Names { functions: code.functions(), symbols: Symbols::default() });
         let collected = Collected {
             samples: CpuSamples::new(period_ns),
             waits: CpuSamples::of_waits(),
@@ -79,7 +86,7 @@ impl Collector {
             began: now,
             taken: now,
         };
-        Self { collected: Mutex::new(collected), functions, over: AtomicBool::new(false) }
+        Self { collected: Mutex::new(collected), names, over: AtomicBool::new(false) }
     }
 
     /// Takes no more samples.
@@ -144,35 +151,17 @@ impl Collector {
     }
 
     /// All samples, with the names of these methods, and of what else has an address in a sample.
-    pub(in crate::session) fn cpu_time(&self, methods: &Symbols, names: MethodNames) -> CpuTime {
-        let addresses = self.lock().addresses();
-        let (symbols, _) = self.symbols(methods, names, &addresses);
-        let mut collected = self.lock();
-        collected.merge_functions(&symbols);
-        let Collected { samples, waits, loss, began, taken, sees_kernel, .. } = &*collected;
-        let waits = waits.profile(&symbols);
-        let (busy, idle) = shown(Some(&waits).filter(|waits| !waits.is_empty()));
-        let since = |moment: i64| Duration::from_nanos(u64::try_from(taken - moment).unwrap_or(0));
-        let (cut, broken) = samples.missing();
-        CpuTime {
-            profile: samples.profile(&symbols),
-            waits: busy,
-            idle,
-            now: Some(*taken),
-            elapsed: since(*began),
-            recent: if self.over.load(Ordering::Relaxed) { Duration::ZERO } else { since(samples.recent_since().unwrap_or(*taken)) },
-            threads: collected.threads(&waits),
-            lost: loss.lost,
-            unreadable: loss.unreadable,
-            throttled: loss.throttled,
-            missed_threads: loss.threads,
-            short_threads: loss.short_threads,
-            unfollowed: loss.unfollowed,
-            lost_waits: loss.lost_waits,
-            cut,
-            broken,
-            sees_kernel: *sees_kernel,
+    pub(in crate::session) fn cpu_time(&self, methods: &Symbols, known: MethodNames) -> CpuTime {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let code = self.code();
+        // Files are read for names, and more samples come meanwhile: few come during the second look.
+        for _ in 0..2 {
+            let addresses = self.lock().addresses();
+            names.find(&code, methods, known, &addresses);
         }
+        let time = self.lock().cpu_time(&names.symbols, self.over.load(Ordering::Relaxed));
+        names.symbols.forget_code();
+        time
     }
 
     /// Whether there is code to which the runtime has names.
@@ -186,33 +175,30 @@ impl Collector {
     }
 
     /// Gives the file its names, and its own; `None` where there is no file.
-    pub(in crate::session) fn finish_file(&self, methods: &Symbols, names: MethodNames) -> Option<Result<PathBuf, String>> {
+    pub(in crate::session) fn finish_file(&self, methods: &Symbols, known: MethodNames) -> Option<Result<PathBuf, String>> {
         let (file, addresses) = {
             let mut collected = self.lock();
             collected.keep_addresses();
             (collected.file.take()?, std::mem::take(&mut collected.kept))
         };
-        let (symbols, code) = self.symbols(methods, names, &addresses);
+        let code = self.code();
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.find(&code, methods, known, &addresses);
+        let symbols = &names.symbols;
         let collected = self.lock();
         let SampleLoss { lost, throttled, unreadable, threads: missed_threads, short_threads, .. } = collected.loss;
         let losses = SampleLosses { sees_kernel: collected.sees_kernel, lost, unreadable, throttled, missed_threads, short_threads };
-        let threads = collected.threads(&collected.waits.profile(&symbols));
-        Some(file.finish(&addresses, &symbols, &code, &threads, &losses))
+        let threads = collected.threads(&collected.waits.profile(symbols));
+        let finished = file.finish(&addresses, symbols, &code, &threads, &losses);
+        names.symbols.forget_code();
+        Some(finished)
     }
 
-    /// These methods and whatever else is at one of the addresses, and the code that it is in.
-    fn symbols(&self, methods: &Symbols, names: MethodNames, addresses: &[u64]) -> (Symbols, NativeCode) {
-        // What others show of a recording is what its file holds: there are methods alone.
-        let mut symbols = methods.clone();
+    /// The code that the process has.
+    fn code(&self) -> NativeCode {
         let mut code = self.lock().code.clone();
         code.refresh();
-        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
-        for &address in addresses {
-            if symbols.find(address).is_none() {
-                add_name(&mut symbols, address, &code, &mut functions, names);
-            }
-        }
-        (symbols, code)
+        code
     }
 
     fn lock(&self) -> MutexGuard<'_, Collected> {
@@ -220,18 +206,53 @@ impl Collector {
     }
 }
 
+impl Names {
+    /// Finds what is at each of these addresses.
+    fn find(&mut self, code: &NativeCode, methods: &Symbols, known: MethodNames, addresses: &[u64]) {
+        for &address in addresses {
+            if self.symbols.find(address).is_none() && !self.symbols.add_method_at(address, methods) {
+                add_name(&mut self.symbols, address, code, &mut self.functions, known);
+            }
+        }
+    }
+}
+
 impl Collected {
-    /// Puts together what is the same native function.
-    fn merge_functions(&mut self, symbols: &Symbols) {
+    /// All samples, with these names.
+    fn cpu_time(&mut self, symbols: &Symbols, is_over: bool) -> CpuTime {
         if self.file.is_some() {
             self.keep_addresses();
         }
         for samples in [&mut self.samples, &mut self.waits] {
-            samples.merge_functions(symbols);
+            samples.name(symbols);
+        }
+        let Collected { samples, waits, loss, began, taken, sees_kernel, .. } = &*self;
+        let waits = waits.profile(symbols);
+        let (busy, idle) = shown(Some(&waits).filter(|waits| !waits.is_empty()));
+        let since = |moment: i64| Duration::from_nanos(u64::try_from(taken - moment).unwrap_or(0));
+        let (cut, broken) = samples.missing();
+        CpuTime {
+            profile: samples.profile(symbols),
+            waits: busy,
+            idle,
+            now: Some(*taken),
+            elapsed: since(*began),
+            recent: if is_over { Duration::ZERO } else { since(samples.recent_since().unwrap_or(*taken)) },
+            threads: self.threads(&waits),
+            lost: loss.lost,
+            unreadable: loss.unreadable,
+            throttled: loss.throttled,
+            missed_threads: loss.threads,
+            short_threads: loss.short_threads,
+            unfollowed: loss.unfollowed,
+            lost_waits: loss.lost_waits,
+            cut,
+            broken,
+            sees_kernel: *sees_kernel,
         }
     }
 
-    /// The addresses of the samples, without those that another stands for.
+    /// The addresses of the samples that have no name yet.
     fn addresses(&self) -> Vec<u64> {
         [&self.samples, &self.waits].map(CpuSamples::addresses).concat()
     }
@@ -297,7 +318,7 @@ mod tests {
     fn samples_are_taken_in_while_files_are_read() {
         let collector = Arc::new(Collector::new(NativeCode::of_nothing(), 1_001_001, None));
         // Locked as while the symbols of a large file are read.
-        let reading = collector.functions.lock().unwrap();
+        let reading = collector.names.lock().unwrap();
         let names = thread::spawn({
             let collector = Arc::clone(&collector);
             move || collector.cpu_time(&Symbols::default(), MethodNames::Complete)
