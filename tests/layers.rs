@@ -101,6 +101,7 @@ const SYSTEM: &[&str] = &[
     "sysinfo",
     "interprocess",
     "crossterm_winapi",
+    "winsafe",
     "std::os",
     "tokio::signal::unix",
     "tokio::signal::windows",

@@ -117,6 +117,8 @@ expect trace "\"complete\": true" "$made"
 events=$(sed -n "s/.*\"events\": \\([0-9]*\\),/\\1/p" <<<"$made")
 expect stats "^$events events, 0 dropped" "$(dn_top stats five.nettrace)"
 cp five.nettrace /recording.nettrace
+# Wine gives the group of a user what its user has.
+[[ $(stat -c %a five.nettrace) == *0 ]] || fail "others may open a recording: $(stat -c %a five.nettrace)"
 expect run "\"complete\": true" "$(dn_top run -o run.nettrace --json -- "Z:\\mcp\\azmcp.exe" --version 2>/dev/null)"
 expect "an exit code" "^7$" "$(dn_top run -- cmd /c exit 7 >/dev/null 2>&1; echo $?)"
 

@@ -1,5 +1,6 @@
-//! Files of ours: never over another, never through a link. Who may read them depends on their folder: no safe interface gives a new file rights of its
-//! own, and the folder of a user is closed to others.
+//! Files of ours: for our user alone, never over another, never through a link.
+
+mod access_list;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -8,6 +9,9 @@ use std::path::{Component, Path, PathBuf, Prefix};
 
 use tempfile::TempPath;
 use winapi_util::file::information;
+use winsafe::{HFILE, InitializeSecurityDescriptor, SECURITY_ATTRIBUTES, co};
+
+use super::user;
 
 /// `FILE_FLAG_OPEN_REPARSE_POINT` (`CreateFile`).
 const OPEN_REPARSE_POINT: u32 = 0x0020_0000;
@@ -16,13 +20,39 @@ const REPARSE_POINT: u32 = 0x400;
 /// Names that are devices in every folder (Windows, "Naming Files, Paths, and Namespaces").
 const DEVICES: [&str; 6] = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"];
 
-/// Makes a file that is not there, for reading and writing. No link is followed in the last place.
+/// Makes a file that is not there, for reading and writing by our user alone. No link is followed in the last place.
 ///
 /// # Errors
 /// Those of the system; `AlreadyExists` for anything of that name, `InvalidInput` for a name that is not one of a file on a drive.
 pub fn create(path: &Path) -> io::Result<File> {
     on_a_drive(path)?;
-    OpenOptions::new().read(true).write(true).create_new(true).custom_flags(OPEN_REPARSE_POINT).open(path)
+    let name = path.to_str().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "its name is not Unicode"))?;
+    let sid = user::sid()?;
+    let mut rights = access_list::for_user_alone(&sid).ok_or_else(|| io::Error::other(format!("{sid} is no security identifier")))?;
+    let mut descriptor = InitializeSecurityDescriptor().map_err(failed)?;
+    descriptor.Control |= co::SE::DACL_PRESENT | co::SE::DACL_PROTECTED;
+    descriptor.Dacl = rights.as_mut_ptr().cast();
+    let mut attributes = SECURITY_ATTRIBUTES::default();
+    attributes.set_lpSecurityDescriptor(Some(&mut descriptor));
+    // The standard library gives files no rights of their own, and takes no handle that others made. So it opens the file once more: until it has, no other
+    // file can take that name.
+    let (_made, _) = HFILE::CreateFile(
+        name,
+        co::GENERIC::READ,
+        Some(co::FILE_SHARE::READ | co::FILE_SHARE::WRITE),
+        Some(&attributes),
+        co::DISPOSITION::CREATE_NEW,
+        co::FILE_ATTRIBUTE::NORMAL,
+        None,
+        None,
+        None,
+    )
+    .map_err(failed)?;
+    OpenOptions::new().read(true).write(true).custom_flags(OPEN_REPARSE_POINT).open(path)
+}
+
+fn failed(error: co::ERROR) -> io::Error {
+    io::Error::from_raw_os_error(error.raw().cast_signed())
 }
 
 /// Looks whether anything has a name.
