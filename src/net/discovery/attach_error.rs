@@ -68,6 +68,11 @@ pub(super) fn without_socket(proc: &Proc, known: &ScannedProcess, our_uid: u32, 
         }
     };
     let shown = directory.display();
+    if proc.is_under_wine(known.key.pid) {
+        let reason =
+            "it is a program for Windows, whose runtime serves a pipe in place of a socket: run dn-top for Windows under the same Wine";
+        return trouble(Trouble::Unsupported, reason.to_owned());
+    }
     if let Some(switch) = proc.environ(known.key.pid).ok().and_then(|environ| environ.diagnostics_off()) {
         return trouble(Trouble::Disabled, format!("diagnostics are switched off by {switch} in its environment: restart it without"));
     }

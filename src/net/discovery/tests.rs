@@ -170,6 +170,10 @@ fn a_runtime_without_a_socket_says_why() {
         let (is, reason) = only_trouble(&rows);
         assert!(is == kind && reason.contains(words), "{kind:?} {words}: {reason}");
     }
+    let fake_proc = FakeProc::new();
+    fake_proc.add(&fake(5));
+    std::os::unix::fs::symlink("/usr/lib/wine/wine64-preloader", fake_proc.path("proc/5/exe")).unwrap();
+    assert!(matches!(only_trouble(&scan(&fake_proc)), (Trouble::Unsupported, reason) if reason.contains("under the same Wine")));
     // Not cached_contact while it may still be starting; not .NET at all.
     let fake_proc = FakeProc::new();
     fake_proc.add(&Fake { started: (UPTIME - 1) * procfs::ticks_per_second(), threads: off, ..fake(5) });

@@ -340,6 +340,12 @@ impl Proc {
             && self.runtime_library(pid).is_ok_and(|library| library.is_none())
     }
 
+    /// Whether it is a program for Windows that Wine runs.
+    pub(crate) fn is_under_wine(&self, pid: u32) -> bool {
+        let program = readlinkat(&self.directory, format!("{pid}/exe"), Vec::new());
+        program.is_ok_and(|path| path.as_bytes().rsplit(|byte| *byte == b'/').next().is_some_and(|name| name.starts_with(b"wine")))
+    }
+
     /// Opens a file that is mapped into a process for reading, if it is a regular one.
     pub(crate) fn mapped_file(&self, pid: u32, path: &Path) -> io::Result<File> {
         open_unasked(&self.path_of(pid, "root"), path)
