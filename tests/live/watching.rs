@@ -60,9 +60,16 @@ impl Watched {
             if let Some(found) = self.reported.lock().unwrap().as_ref().and_then(&is) {
                 return found;
             }
-            assert!(!self.task.is_finished() && began.elapsed() < PATIENCE, "timed out waiting for {what}: {:?}", self.reported);
+            assert!(!self.task.is_finished() && began.elapsed() < PATIENCE, "timed out waiting for {what}: {:?}", self.figures());
             sleep(Duration::from_millis(20)).await;
         }
+    }
+
+    /// What was reported last, without its history.
+    fn figures(&self) -> Vec<(String, Option<f64>, Option<f64>)> {
+        let reported = self.reported.lock().unwrap();
+        let counters = reported.iter().flat_map(|reported| &reported.counters);
+        counters.map(|counter| (counter.name.clone(), counter.value, counter.rate)).collect()
     }
 
     async fn end(self) -> Result<(), String> {
