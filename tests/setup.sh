@@ -14,7 +14,7 @@
 #   10.0.14/dotnet           .NET 10 with ASP.NET Core and createdump, from an archive
 #   10.0.9/azmcp             a single-file, self-contained .NET 10 program; runs as `azmcp server start` while its standard input is open
 #   aot8/aot8                a NativeAOT program of .NET 8 with event sources, from an archive
-#   trace-processor/         Perfetto's trace processor 55.3 as WebAssembly: node tests/tools/trace_processor.mjs FOLDER TRACE SQL..
+#   trace-processor/         Perfetto's trace processor 55.3 as WebAssembly: node tests/tools/trace_processor.mjs FOLDER TRACE
 #   perfetto-52/             the same of version 52.0, the oldest that is supported
 #   perfetto-schema/         Perfetto's published messages of version 59 as Python classes: PYTHONPATH=FOLDER python3 tests/tools/perfetto_schema.py TRACE
 #   speedscope/              the page of speedscope 1.25.0, for Debian's chromium, which is installed where that is possible

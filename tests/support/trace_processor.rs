@@ -2,10 +2,13 @@
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::SystemTime;
 
 use dn_top::analysis::{Images, Live};
 use dn_top::clr::EventKind;
@@ -35,13 +38,16 @@ impl Engine {
         Some(Self(engine))
     }
 
-    /// The rows that a query gives.
+    /// The rows that a query gives. A trace stays loaded for the next query of the thread.
     pub(crate) fn query(&self, trace: &Path, sql: &str) -> Vec<Value> {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/trace_processor.mjs");
-        // Optimising the engine takes longer than all that it is asked.
-        let output = Command::new("node").args(["--liftoff-only", script]).arg(&self.0).arg(trace).arg(sql).output().unwrap();
-        assert!(output.status.success(), "{}: {}", trace.display(), String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        LOADED.with_borrow_mut(|loaded| {
+            let written = fs::metadata(trace).unwrap().modified().unwrap();
+            let mut engine =
+                loaded.take().filter(|engine| engine.is_of(self, trace, written)).unwrap_or_else(|| Loaded::new(self, trace, written));
+            let rows = engine.query(sql);
+            *loaded = Some(engine);
+            rows
+        })
     }
 
     /// Fails where it finds anything wrong with a trace but what is named so.
@@ -49,6 +55,59 @@ impl Engine {
         let mut wrong = self.query(trace, WRONG);
         wrong.retain(|row| row["name"] != but);
         assert_eq!(wrong, [] as [Value; 0], "{}", trace.display());
+    }
+}
+
+thread_local! {
+    static LOADED: RefCell<Option<Loaded>> = const { RefCell::new(None) };
+}
+
+/// A trace processor that has loaded a trace.
+#[derive(Debug)]
+struct Loaded {
+    of: (PathBuf, PathBuf, SystemTime),
+    process: Child,
+    rows: BufReader<ChildStdout>,
+}
+
+impl Loaded {
+    fn new(Engine(engine): &Engine, trace: &Path, written: SystemTime) -> Self {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/trace_processor.mjs");
+        // Optimising the engine takes longer than all that it is asked.
+        let mut command = Command::new("node");
+        command.args(["--liftoff-only", script]).arg(engine).arg(trace);
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let rows = BufReader::new(process.stdout.take().unwrap());
+        Self { of: (engine.clone(), trace.to_owned(), written), process, rows }
+    }
+
+    fn is_of(&self, Engine(engine): &Engine, trace: &Path, written: SystemTime) -> bool {
+        (self.of.0.as_path(), self.of.1.as_path(), self.of.2) == (engine, trace, written)
+    }
+
+    fn query(&mut self, sql: &str) -> Vec<Value> {
+        // Where it has ended already, it has said why.
+        let _ = writeln!(self.process.stdin.as_ref().unwrap(), "{}", Value::from(sql));
+        let mut rows = Vec::new();
+        loop {
+            let mut line = String::new();
+            if self.rows.read_line(&mut line).unwrap() == 0 {
+                let mut said = String::new();
+                self.process.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+                panic!("{}: {said}", self.of.1.display());
+            }
+            match line.trim_end() {
+                "" => return rows,
+                row => rows.push(serde_json::from_str(row).unwrap()),
+            }
+        }
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 

@@ -1,8 +1,8 @@
 // Runs Perfetto's own trace processor, as its page does, over a trace.
-//   node trace_processor.mjs ENGINE_FOLDER TRACE SQL..     one JSON object per row and line
+//   node trace_processor.mjs ENGINE_FOLDER TRACE     for each line of standard input, SQL as a JSON text: one JSON object per row and line, and an empty line
 // ENGINE_FOLDER holds engine_bundle.node.js and trace_processor.wasm (see tests/setup.sh).
-import fs from 'node:fs'; import path from 'node:path'; import vm from 'node:vm';
-const [dir, trace, ...queries] = process.argv.slice(2);
+import fs from 'node:fs'; import path from 'node:path'; import readline from 'node:readline'; import vm from 'node:vm';
+const [dir, trace] = process.argv.slice(2);
 const glue = ['engine_bundle.js', 'engine_bundle.node.js'].map(n => path.join(dir, n)).find(fs.existsSync);
 const errors = []; console.warn = (...a) => errors.push(a.join(' '));
 // A web worker's world, as far as the bundle looks at it. memory64 is switched off: one engine, whatever Node it is.
@@ -51,4 +51,9 @@ const fd = fs.openSync(trace), chunk = Buffer.alloc(8 << 20); let total = 0;
 for (let n; (n = fs.readSync(fd, chunk)) > 0; total += n) for (const m of call(1, len(101, chunk.subarray(0, n)))) { fatal(m); for (const [f, v] of fields(m)) if (f === 201) for (const [g, w] of fields(v)) if (g === 2) { console.error('load: ' + w); process.exitCode = 1; } }
 for (const m of call(2)) { fatal(m); for (const [f, v] of fields(m)) if (f === 212) for (const [g, w] of fields(v)) if (g === 1) { console.error('finalize: ' + w); process.exitCode = 1; } }
 console.error(`loaded ${total} bytes in ${(performance.now() - t0).toFixed(0)} ms`);
-for (const sql of queries) for (const row of query(sql)) console.log(JSON.stringify(row));
+if (process.exitCode) process.exit();
+for await (const line of readline.createInterface({ input: process.stdin })) {
+  const rows = query(JSON.parse(line));
+  if (process.exitCode) process.exit();
+  console.log(rows.map(row => JSON.stringify(row) + '\n').join(''));
+}
