@@ -92,15 +92,22 @@ impl Process {
         }
     }
 
-    /// The command line with the program, and the assembly that it runs, without their folders.
+    /// The command line with the program, and the assembly that it runs, without their folders. On Windows the program is in quotes.
     pub fn short_command_line(&self) -> String {
-        let mut short = String::with_capacity(self.command_line.len());
+        fn file(path: &str) -> &str {
+            &path[path.rfind(['/', '\\']).map_or(0, |at| at + 1)..]
+        }
+        let line = self.command_line.as_str();
+        let quoted = line.strip_prefix('"').and_then(|line| line.split_once('"'));
+        let (program, rest) = quoted.unwrap_or_else(|| line.split_at(line.find(' ').unwrap_or(line.len())));
+        let mut words = rest.split(' ');
+        let mut short = String::with_capacity(line.len());
+        short.extend([file(program), words.next().unwrap_or_default()]);
         let mut has_assembly = false;
-        for (place, word) in self.command_line.split(' ').enumerate() {
-            let is_assembly = place > 0 && !has_assembly && word.ends_with(".dll");
+        for word in words {
+            let is_assembly = !has_assembly && word.ends_with(".dll");
             has_assembly |= is_assembly;
-            let file = if place == 0 || is_assembly { word.rfind(['/', '\\']).map_or(0, |at| at + 1) } else { 0 };
-            short.extend([if place > 0 { " " } else { "" }, &word[file..]]);
+            short.extend([" ", if is_assembly { file(word) } else { word }]);
         }
         short
     }
@@ -231,6 +238,8 @@ mod tests {
         };
         assert_eq!(short("/usr/bin/dotnet exec /srv/shop.dll /etc/shop.json /x/y.dll"), "dotnet exec shop.dll /etc/shop.json /x/y.dll");
         assert_eq!(short(r"C:\srv\Shop.exe --urls http://*:8080"), "Shop.exe --urls http://*:8080");
+        assert_eq!(short(r#""C:\Program Files\dotnet\dotnet.exe" C:\srv\Shop.dll --x"#), "dotnet.exe Shop.dll --x");
+        assert_eq!((short(r#""Z:\a.exe""#), short(r#""Z:\a.exe"#)), ("a.exe".to_owned(), "a.exe".to_owned()));
         assert_eq!(short("/srv/a.dll"), "a.dll");
         assert_eq!(short(""), "");
     }
