@@ -1,5 +1,6 @@
 //! Which method an address is in.
 
+mod copy;
 mod native;
 
 use std::collections::BTreeMap;
@@ -159,50 +160,6 @@ impl Symbols {
         self.tiers[id.0 as usize] |= 1 << body.tier() as u16;
         self.clear(body.start, body.size);
         self.insert(body.start, Body { size: body.size, method: id });
-    }
-
-    /// Takes in what another table has and this one has not. Where both know a place, what was reported here counts.
-    pub(super) fn absorb(&mut self, other: &Self) {
-        // Each text is added once, however many methods have it.
-        let mut copies = HashMap::default();
-        let mut copy = |names: &mut Names, id| *copies.entry(id).or_insert_with(|| names.add_str(other.names.get(id)));
-        for (module, path) in &other.modules {
-            if self.has_room_for(*module) {
-                let path = copy(&mut self.names, *path);
-                self.modules.insert(*module, path);
-            }
-        }
-        for (start, body) in &other.bodies {
-            let Some(id) = self.copy(other, body.method, &mut copy) else { return };
-            let last = start.saturating_add(u64::from(body.size) - 1);
-            if !self.covers(*start, last) {
-                self.insert(*start, Body { size: body.size, method: id });
-            }
-        }
-    }
-
-    /// The number that a method of another table has here; `None` where there is no room for it.
-    fn copy(&mut self, other: &Self, of: MethodId, copy: &mut impl FnMut(&mut Names, NameId) -> NameId) -> Option<MethodId> {
-        let Method { module, token, namespace, name } = other.methods[of.0 as usize];
-        let method = Method { module, token, namespace: copy(&mut self.names, namespace), name: copy(&mut self.names, name) };
-        let parameters = other.parameters[of.0 as usize];
-        let id = self.method(method, other.origin(of), |symbols| copy(&mut symbols.names, parameters))?;
-        self.tiers[id.0 as usize] |= other.tiers[of.0 as usize];
-        Some(id)
-    }
-
-    /// Takes in the .NET method that another table has at an address; whether there is one.
-    pub fn add_method_at(&mut self, address: u64, other: &Self) -> bool {
-        let Some((start, Body { size, method })) = other.body_at(address) else { return false };
-        let module = other.methods[method.0 as usize].module;
-        if let Some(path) = other.modules.get(&module).filter(|_| self.has_room_for(module)) {
-            let path = self.names.add_str(other.names.get(*path));
-            self.modules.insert(module, path);
-        }
-        let mut copy = |names: &mut Names, id| names.add_str(other.names.get(id));
-        let Some(method) = self.copy(other, method, &mut copy) else { return false };
-        self.insert(start, Body { size, method });
-        true
     }
 
     /// Forgets where code is, and keeps the methods and functions with their numbers.

@@ -166,7 +166,7 @@ impl StackTree {
     }
 
     /// Gives frames other names, and puts together what then is the same. Gives the new node of every old one.
-    pub(super) fn rename(&mut self, mut name: impl FnMut(Frame) -> Frame) -> Vec<u32> {
+    pub(super) fn rename(&mut self, name: impl Fn(Frame) -> Frame) -> Vec<u32> {
         let mut renamed = Self::default();
         let moved = self.move_to(&mut renamed, |node| name(node.frame));
         *self = renamed;
@@ -174,7 +174,7 @@ impl StackTree {
     }
 
     /// Adds every node to another tree under the name it has there, and gives its number there.
-    fn move_to(&self, other: &mut Self, mut name: impl FnMut(&Node) -> Frame) -> Vec<u32> {
+    fn move_to(&self, other: &mut Self, name: impl Fn(&Node) -> Frame) -> Vec<u32> {
         let mut moved = vec![Self::ROOT; self.nodes.len()];
         for (index, node) in self.nodes.iter().enumerate().skip(1) {
             moved[index] = other.child(moved[node.parent as usize], name(node));

@@ -11,6 +11,7 @@ use tempfile::TempPath;
 use winapi_util::file::information;
 use winsafe::{HFILE, InitializeSecurityDescriptor, SECURITY_ATTRIBUTES, co};
 
+use super::proc::failed;
 use super::user;
 
 /// `FILE_FLAG_OPEN_REPARSE_POINT` (`CreateFile`).
@@ -49,10 +50,6 @@ pub fn create(path: &Path) -> io::Result<File> {
     )
     .map_err(failed)?;
     OpenOptions::new().read(true).write(true).custom_flags(OPEN_REPARSE_POINT).open(path)
-}
-
-fn failed(error: co::ERROR) -> io::Error {
-    io::Error::from_raw_os_error(error.raw().cast_signed())
 }
 
 /// Looks whether anything has a name.

@@ -25,7 +25,7 @@ use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
 use crate::model::{CpuLimit, ProcessKey, RunState, ThreadUse};
 
 pub(crate) use entry::entry_name;
-pub(super) use system::is_elevated;
+pub(super) use system::{failed, is_elevated};
 pub(crate) use threads::Threads;
 
 /// The processes of the machine, or simulated ones.

@@ -9,7 +9,8 @@ use winsafe::{FILETIME, GetSystemTimes, HPROCESS, HPROCESSLIST, TokenInfo, co};
 /// File times are counted in units of this many nanoseconds.
 const FILE_TIME_NS: u64 = 100;
 
-fn failed(error: co::ERROR) -> io::Error {
+/// An error of Windows as the standard library has it.
+pub(in super::super) fn failed(error: co::ERROR) -> io::Error {
     io::Error::from_raw_os_error(error.raw().cast_signed())
 }
 

@@ -154,7 +154,7 @@ impl Collector {
     pub(in crate::session) fn cpu_time(&self, methods: &Symbols, known: MethodNames) -> CpuTime {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let code = self.code();
-        // Files are read for names, and more samples come meanwhile: few come during the second look.
+        // Reading files for names takes time: samples that came meanwhile are named in the second round.
         for _ in 0..2 {
             let addresses = self.lock().addresses();
             names.find(&code, methods, known, &addresses);
