@@ -36,10 +36,11 @@ skip() {
 }
 
 setup() {
-  local tool
-  if ! command -v debootstrap >/dev/null || ! command -v npm >/dev/null; then
+  local tool missing=()
+  for tool in debootstrap npm; do command -v "$tool" >/dev/null || missing+=("$tool"); done
+  if ((${#missing[@]})); then
     apt-get -qq update
-    DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends debootstrap npm util-linux >/dev/null
+    DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
   fi
   for tool in debootstrap npm unshare; do command -v "$tool" >/dev/null || { echo "there is no $tool"; exit 1; }; done
   mkdir -p "$folder"
