@@ -5,7 +5,7 @@
 //! | features | what there is |
 //! |---|---|
 //! | none | decoders, encoders and analyses: no input or output, no threads, no clock |
-//! | `client` | besides: finding processes, sending them commands, recording, reading files (Linux, tokio) |
+//! | `client` | besides: finding processes, sending them commands, recording, reading files (tokio) |
 //! | `cli` (default) | besides: the program, with its dashboard, commands and simulated runtimes |
 //!
 //! Until version 1.0, names and signatures may change in each minor version.

@@ -91,7 +91,7 @@ fn rooms_use_only_what_is_below_them() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The front doors of what differs between systems: a module of Linux, and one of Windows with the same name and the same items.
+/// The front doors of what differs between systems: modules of one name with the same items.
 const OF_SYSTEMS: &[&str] = &["net/mod.rs", "net/perf/mod.rs", "net/perfetto/mod.rs", "net/port/mod.rs", "sim/mod.rs", "tui/mod.rs"];
 /// What belongs to one system, and may be named by the rooms that have such modules.
 const SYSTEM: &[&str] = &[
@@ -136,6 +136,8 @@ fn only_the_choice_of_a_module_depends_on_the_system() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(conditions(&tokens("#[cfg(windows)] pub mod x; fn f() { cfg!(target_os = \"linux\") }")).count() == 2);
+    let source = tokens("#[cfg(windows)] #[path = \"[x].rs\"] #[cfg(test)] mod x;");
+    assert!(conditions(&source).all(|(_, item)| item[0] == "mod"));
 }
 
 /// What each `cfg` depends on, and what follows it.
@@ -149,8 +151,20 @@ fn conditions(tokens: &[String]) -> impl Iterator<Item = (&[String], &[String])>
             depth == 0 && token == ")"
         });
         let (condition, behind) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
-        (condition, behind.strip_prefix(&["]".to_owned()]).unwrap_or(behind))
+        (condition, without_attributes(behind.strip_prefix(&["]".to_owned()]).unwrap_or(behind)))
     })
+}
+
+fn without_attributes(mut tokens: &[String]) -> &[String] {
+    while tokens.first().is_some_and(|token| token == "#") {
+        let mut depth = 0;
+        let end = tokens.iter().position(|token| {
+            depth += i32::from(token == "[") - i32::from(token == "]");
+            depth == 0 && token == "]"
+        });
+        tokens = &tokens[end.map_or(tokens.len(), |end| end + 1)..];
+    }
+    tokens
 }
 
 #[test]

@@ -4,6 +4,7 @@
 #   tests/windows.sh setup    makes the folder that the rest takes: Debian sid with rustc and its library's source, mingw-w64 and Wine, and single-file
 #                             .NET 8 and 10 programs for Windows. It takes root, 4 GB and some minutes, and installs debootstrap and npm where they are missing.
 #   tests/windows.sh check    compiles
+#   tests/windows.sh macos    compiles for macOS, with its unit tests: that takes no more than the library's source. Nothing is linked, and nothing runs
 #   tests/windows.sh units    compiles, and runs the unit tests of net, session, sim and the console, counted
 #   tests/windows.sh live     compiles, and runs the program beside the runtimes
 #   tests/windows.sh          both
@@ -68,6 +69,14 @@ ready() {
 }
 
 cargo_inside() { inside "cd /src; cargo $1 -Z build-std=std,panic_unwind --target $target ${*:2}"; }
+
+# The C library of a tool of the tests is not compiled.
+macos() {
+  target=aarch64-apple-darwin
+  inside "cd /src; export CC_aarch64_apple_darwin=true AR_aarch64_apple_darwin=true RUSTFLAGS='-D warnings'
+    cargo check -Z build-std=std,panic_unwind --target $target --bin dn-top
+    cargo check -Z build-std=std,panic_unwind --target $target --lib --profile test"
+}
 
 # Unit tests of the rooms that differ between systems. Those of what only Linux has are not among them. Two give 40 and 100 processes parts of a second to
 # answer in, which Wine on a busy machine does not keep.
@@ -292,8 +301,9 @@ live() {
 case ${1-} in
 setup) setup ;;
 check) ready; cargo_inside check --bin dn-top ;;
+macos) ready; macos ;;
 units) ready; units ;;
 live) ready; live ;;
 '') ready; units; live ;;
-*) sed -n '2,13p' "$0"; exit 2 ;;
+*) sed -n '2,14p' "$0"; exit 2 ;;
 esac

@@ -8,6 +8,8 @@ use std::process::{ExitStatus, Stdio};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 
+use super::own_program::own_program;
+
 /// Has a program run in a process group of its own: signals of the terminal do not reach it.
 pub fn in_own_group(command: &mut Command) -> &mut Command {
     command.process_group(0)
@@ -15,7 +17,7 @@ pub fn in_own_group(command: &mut Command) -> &mut Command {
 
 /// This program once more, even if its file was replaced since: away from the signals of the terminal, and with no environment.
 pub fn this_program() -> Command {
-    let mut command = Command::new("/proc/self/exe");
+    let mut command = Command::new(own_program());
     in_own_group(command.arg0("dn-top").env_clear().current_dir("/"));
     command
 }

@@ -5,7 +5,8 @@
 //! connections that `peer` has checked. It never holds a connection to a runtime without a message to send, because a silent connection blocks a
 //! runtime's only server thread.
 //!
-//! What differs between systems is in modules of one name with the same items: those of Linux, and those of Windows in the folder `windows`.
+//! What differs between systems is in modules of one name with the same items: those of Linux or of all Unix systems, in the folder `windows` those of
+//! Windows, in `macos` those of macOS, and in `portable` those of both, which have no `/proc`.
 
 mod access;
 mod answer;
@@ -16,58 +17,74 @@ mod clients;
 #[cfg_attr(windows, path = "windows/clock.rs")]
 pub mod clock;
 mod directory;
-#[cfg_attr(windows, path = "windows/discovery.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "portable/discovery.rs")]
 pub mod discovery;
-#[cfg_attr(windows, path = "windows/dump_writer.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "portable/dump_writer.rs")]
 mod dump_writer;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod elf;
 pub mod endpoint;
 mod error;
 #[cfg(test)]
-#[cfg_attr(windows, path = "windows/fake_proc.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "portable/fake_proc.rs")]
 mod fake_proc;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod file;
 #[cfg_attr(windows, path = "windows/files.rs")]
 pub mod files;
 mod gate;
-#[cfg_attr(windows, path = "windows/hook.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "portable/hook.rs")]
 mod hook;
 mod inquiry;
 #[cfg_attr(windows, path = "windows/interrupts.rs")]
 pub mod interrupts;
 mod legacy;
+#[cfg(unix)]
+#[cfg_attr(target_os = "macos", path = "macos/listening.rs")]
+mod listening;
 pub mod log;
 #[cfg_attr(windows, path = "windows/machine.rs")]
+#[cfg_attr(target_os = "macos", path = "macos/machine.rs")]
 mod machine;
 mod meters;
+#[cfg_attr(not(target_os = "linux"), path = "portable/own_program.rs")]
+mod own_program;
 #[cfg_attr(windows, path = "windows/peer.rs")]
+#[cfg_attr(target_os = "macos", path = "macos/peer.rs")]
 mod peer;
 pub mod perf;
 pub mod perfetto;
 pub mod port;
-#[cfg_attr(windows, path = "windows/proc.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "portable/proc.rs")]
 mod proc;
-#[cfg_attr(windows, path = "windows/process_exit.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "portable/process_exit.rs")]
 mod process_exit;
 mod recorded;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod resolve;
 mod reverse_connection;
-#[cfg_attr(windows, path = "windows/stale_sockets.rs")]
+#[cfg(not(target_os = "linux"))]
+#[cfg_attr(windows, path = "windows/served.rs")]
+#[cfg_attr(target_os = "macos", path = "macos/served.rs")]
+mod served;
+#[cfg_attr(not(target_os = "linux"), path = "portable/stale_sockets.rs")]
 mod stale_sockets;
 #[cfg_attr(windows, path = "windows/stream.rs")]
 pub mod stream;
+#[cfg(not(target_os = "linux"))]
+#[cfg_attr(windows, path = "windows/system.rs")]
+#[cfg_attr(target_os = "macos", path = "macos/system.rs")]
+mod system;
 mod target;
 #[cfg(test)]
 #[cfg_attr(windows, path = "windows/test_stream.rs")]
 pub(crate) mod test_stream;
 #[cfg_attr(windows, path = "windows/tracing.rs")]
+#[cfg_attr(target_os = "macos", path = "macos/tracing.rs")]
 mod tracing;
 #[cfg_attr(windows, path = "windows/user.rs")]
 pub mod user;
-#[cfg_attr(windows, path = "windows/user_events.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "portable/user_events.rs")]
 pub mod user_events;
 
 pub use access::Access;

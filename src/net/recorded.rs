@@ -130,7 +130,7 @@ fn check(recorded: &RecordedProcess<'_>, row: &Process, proc: &Proc) -> Result<(
 }
 
 #[cfg(test)]
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::path::Path;
 

@@ -6,8 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, fchmod};
-use rustix::net::{AddressFamily, RecvFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, bind, listen, recv, shutdown, socket_with};
+use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 use tokio::io::Interest;
 use tokio::net::UnixListener;
 
@@ -15,13 +14,11 @@ use tokio::net::UnixListener;
 pub use std::os::unix::net::UnixStream as BlockingStream;
 pub use tokio::net::UnixStream as Stream;
 
-/// The longest path that fits a Unix socket address: 108 bytes with the NUL.
-pub(super) const LONGEST_PATH: usize = 107;
+pub(super) use super::listening::LONGEST_PATH;
+use super::listening::listen_alone;
+
 /// Of what it is the number.
 pub(super) const PATH_UNIT: &str = "bytes";
-
-/// How many runtimes may connect at the same moment. They wait 100 ms and then try again.
-const BACKLOG: i32 = 1024;
 
 /// The address of this name that belongs to a folder.
 pub fn address_in(folder: &Path, name: &str) -> PathBuf {
@@ -93,14 +90,9 @@ impl Closer {
 pub struct Listener(UnixListener);
 
 impl Listener {
-    /// A socket with mode 0600 whatever the umask: Linux gives the file the mode that the socket has.
+    /// A socket with mode 0600 from its first moment, whatever the umask.
     pub(super) fn bind(path: &Path) -> io::Result<Self> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket: OwnedFd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
-        bind(&socket, &SocketAddrUnix::new(path)?)?;
-        listen(&socket, BACKLOG)?;
-        UnixListener::from_std(socket.into()).map(Self)
+        UnixListener::from_std(listen_alone(path)?.into()).map(Self)
     }
 
     /// The socket of a simulated runtime, made as a runtime makes it.

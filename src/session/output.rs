@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     mod linux;
 
     #[test]

@@ -109,7 +109,7 @@ fn refusal(error: &io::Error, words: String) -> Refusal {
 mod tests {
     use super::*;
 
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     mod linux;
 
     fn names(folder: &Path) -> Vec<String> {

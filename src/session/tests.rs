@@ -26,10 +26,10 @@ use crate::net::test_stream::{self, Peer};
 use crate::nettrace::{Decoder, Ending, Keep, Limits};
 use crate::sim::{Fault, Rates, Script, Simulated, Spec};
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod joint;
 mod limits;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod linux;
 
 /// How long anything may take on a busy machine.

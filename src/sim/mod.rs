@@ -4,14 +4,14 @@
 //! the requests that crash a real one; faults can be added. The ordinary program connects to it over the ordinary socket: nothing else in dn-top
 //! depends on that it is not real.
 
-#[cfg_attr(windows, allow(dead_code, reason = "the version is in the path of a library on Linux alone"))]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the version is in the path of a library on Linux alone"))]
 mod facts;
 mod fatal_requests;
 mod fleet;
-#[cfg_attr(windows, path = "windows/handle.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "portable/handle.rs")]
 mod handle;
 mod port;
-#[cfg_attr(windows, path = "windows/proc_tree.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "portable/proc_tree.rs")]
 mod proc_tree;
 mod program;
 mod requested;
@@ -20,17 +20,17 @@ mod server;
 mod spec;
 mod stream;
 mod tolerated;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod tracing_consumer;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod tracing_service;
 
 pub use fleet::Fleet;
 pub use server::Simulated;
 pub use spec::{ConnectPort, Fault, Rates, Script, Spec};
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 pub use tracing_consumer::{ConsumerBehaviour, ConsumerFault, ConsumerPort, ConsumerSeen};
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 pub use tracing_service::{TracingBehaviour, TracingFault, TracingSeen, TracingService};
 
 #[cfg(test)]

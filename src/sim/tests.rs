@@ -1,6 +1,6 @@
 //! A simulated runtime over its socket, by the codec alone: no client stands between that could hide a fault.
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod linux;
 
 use std::path::PathBuf;

@@ -71,7 +71,7 @@ pub(super) async fn hold(
 }
 
 #[cfg(test)]
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
     use crate::model::{KernelTrace, ProcessKey, RecordingId, TraceOptions};

@@ -31,7 +31,7 @@ mod runner;
 mod signals;
 mod tail;
 mod terminal;
-#[cfg_attr(windows, path = "windows/ticks.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "portable/ticks.rs")]
 mod ticks;
 #[cfg_attr(windows, path = "windows/tty.rs")]
 mod tty;

@@ -1,4 +1,4 @@
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod linux;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

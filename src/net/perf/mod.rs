@@ -2,30 +2,30 @@
 //!
 //! Nothing is done to the process: the kernel interrupts the processor that a thread runs on, notes its call chain by frame pointers, and goes on.
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod buffer;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod chain;
-#[cfg_attr(windows, path = "../windows/perf_code.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "../portable/perf_code.rs")]
 mod code;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod demangle;
-#[cfg_attr(windows, path = "../windows/perf_error.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "../portable/perf_error.rs")]
 mod error;
 mod frequency;
 mod function;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod kernel;
 mod sample;
-#[cfg_attr(windows, path = "../windows/perf_sampler.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "../portable/perf_sampler.rs")]
 mod sampler;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod thread;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod unwind;
-#[cfg_attr(windows, allow(dead_code, reason = "nothing is sampled"))]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is sampled"))]
 mod wait;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod wait_stacks;
 
 pub use code::{NativeCode, NativeFunctions, Unwinder};

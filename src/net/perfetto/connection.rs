@@ -169,5 +169,5 @@ async fn receive_all(mut incomings: Incomings, frames: mpsc::Sender<Result<(Fram
 }
 
 #[cfg(test)]
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod tests;

@@ -7,9 +7,9 @@
 mod address;
 mod connection;
 mod error;
-#[cfg_attr(windows, path = "../windows/perfetto_memory.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "../portable/perfetto_memory.rs")]
 mod memory;
-#[cfg_attr(windows, path = "../windows/perfetto_socket.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "../portable/perfetto_socket.rs")]
 mod socket;
 
 pub use address::{Address, Port, Sockets};

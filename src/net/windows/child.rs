@@ -7,6 +7,8 @@ use std::process::{ExitStatus, Stdio};
 
 use tokio::process::{Child, Command};
 
+use super::own_program::own_program;
+
 /// `CREATE_NEW_PROCESS_GROUP` (`CreateProcess`).
 const NEW_PROCESS_GROUP: u32 = 0x200;
 /// `CREATE_NO_WINDOW` (`CreateProcess`).
@@ -19,7 +21,7 @@ pub fn in_own_group(command: &mut Command) -> &mut Command {
 
 /// This program once more, away from the console.
 pub fn this_program() -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| PathBuf::from("dn-top.exe")));
+    let mut command = Command::new(own_program());
     command.creation_flags(NEW_PROCESS_GROUP | NO_WINDOW);
     command
 }

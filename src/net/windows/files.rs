@@ -11,8 +11,7 @@ use tempfile::TempPath;
 use winapi_util::file::information;
 use winsafe::{HFILE, InitializeSecurityDescriptor, SECURITY_ATTRIBUTES, co};
 
-use super::proc::failed;
-use super::user;
+use super::system::{account, failed};
 
 /// `FILE_FLAG_OPEN_REPARSE_POINT` (`CreateFile`).
 const OPEN_REPARSE_POINT: u32 = 0x0020_0000;
@@ -28,7 +27,7 @@ const DEVICES: [&str; 6] = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"];
 pub fn create(path: &Path) -> io::Result<File> {
     on_a_drive(path)?;
     let name = path.to_str().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "its name is not Unicode"))?;
-    let sid = user::sid()?;
+    let sid = account()?;
     let mut rights = access_list::for_user_alone(&sid).ok_or_else(|| io::Error::other(format!("{sid} is no security identifier")))?;
     let mut descriptor = InitializeSecurityDescriptor().map_err(failed)?;
     descriptor.Control |= co::SE::DACL_PRESENT | co::SE::DACL_PROTECTED;

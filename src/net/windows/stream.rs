@@ -21,7 +21,7 @@ use tokio::runtime::Handle;
 use tokio::time::sleep;
 use widestring::U16CString;
 
-use super::user;
+use super::system::account;
 
 /// Where named pipes of this machine are.
 pub(super) const PIPES: &str = r"\\.\pipe\";
@@ -246,7 +246,7 @@ pub struct Listener(PipeListener<Bytes, Bytes>);
 impl Listener {
     /// A pipe for our own user alone.
     pub(in crate::net) fn bind(path: &Path) -> io::Result<Self> {
-        let rights = format!("D:P(A;;GA;;;{})", user::sid()?);
+        let rights = format!("D:P(A;;GA;;;{})", account()?);
         let rights = U16CString::from_str(rights).map_err(io::Error::other)?;
         let options = PipeListenerOptions::new()
             .path(path)

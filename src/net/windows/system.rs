@@ -1,16 +1,17 @@
-//! What Windows itself has of processes, beyond what the list of processes shows.
+//! What Windows itself has of processes and their users, beyond what the list of processes shows.
 
 use std::io;
 use std::time::Duration;
 
 use foldhash::HashMap;
-use winsafe::{FILETIME, GetSystemTimes, HPROCESS, HPROCESSLIST, TokenInfo, co};
+use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind, get_current_pid};
+use winsafe::{ConvertStringSidToSid, FILETIME, GetSystemTimes, HPROCESS, HPROCESSLIST, LookupAccountSid, TokenInfo, co};
 
 /// File times are counted in units of this many nanoseconds.
 const FILE_TIME_NS: u64 = 100;
 
 /// An error of Windows as the standard library has it.
-pub(in super::super) fn failed(error: co::ERROR) -> io::Error {
+pub(super) fn failed(error: co::ERROR) -> io::Error {
     io::Error::from_raw_os_error(error.raw().cast_signed())
 }
 
@@ -28,7 +29,7 @@ pub(super) fn has_module(pid: u32, name: &str) -> bool {
 }
 
 /// Whether a process runs with the rights of an administrator (`TOKEN_ELEVATION`); `None` where that is not ours to know.
-pub(in super::super) fn is_elevated(pid: u32) -> Option<bool> {
+pub(super) fn is_elevated(pid: u32) -> Option<bool> {
     let process = HPROCESS::OpenProcess(co::PROCESS::QUERY_LIMITED_INFORMATION, false, pid).ok()?;
     let token = process.OpenProcessToken(co::TOKEN::QUERY).ok()?;
     match token.GetTokenInformation(co::TOKEN_INFORMATION_CLASS::Elevation).ok()? {
@@ -53,9 +54,31 @@ pub(super) fn machine_busy() -> io::Result<Duration> {
     Ok(Duration::from_nanos(busy))
 }
 
+/// The user of a process, by the security identifier.
+pub(super) fn account_of(process: &sysinfo::Process) -> Option<String> {
+    process.user_id().map(|sid| sid.to_string())
+}
+
+/// The name of an account, without its domain. Blocks, for seconds where a domain does not answer.
+pub(super) fn account_name(sid: &str) -> Option<String> {
+    let sid = ConvertStringSidToSid(sid).ok()?;
+    LookupAccountSid(None, &sid).ok().map(|(name, _, _)| name)
+}
+
+/// The security identifier of the user, such as `S-1-5-21-1-2-3-1001`.
+pub(super) fn account() -> io::Result<String> {
+    let pid = get_current_pid().map_err(io::Error::other)?;
+    let mut system = System::new();
+    let user = ProcessRefreshKind::nothing().with_user(UpdateKind::Always);
+    system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), false, user);
+    let sid = system.process(pid).and_then(|process| process.user_id()).map(|sid| sid.to_string());
+    sid.ok_or_else(|| io::Error::other("the user that this program runs as cannot be determined"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::user;
 
     #[test]
     fn what_is_known_of_our_own_process() {
@@ -66,5 +89,13 @@ mod tests {
         assert!(peak_memory(pid).unwrap() > 1 << 20 && peak_memory(u32::MAX - 3).is_err());
         let before = machine_busy().unwrap();
         assert!(before > Duration::ZERO && machine_busy().unwrap() >= before);
+    }
+
+    #[test]
+    fn accounts_have_names() {
+        assert_eq!(account_name("S-1-5-18").as_deref(), Some("SYSTEM"));
+        let ours = account().unwrap();
+        assert!(ours.starts_with("S-1-5-") && account_name(&ours) == Some(user::name()), "{ours}");
+        assert_eq!((account_name("S-1-5-21-1-2-3-4"), account_name("x")), (None, None));
     }
 }

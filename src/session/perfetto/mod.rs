@@ -14,7 +14,7 @@ mod settings;
 mod state;
 mod stream;
 #[cfg(test)]
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod tests;
 
 pub(super) use joint::{Joint, Target};

@@ -7,7 +7,7 @@ use thiserror::Error;
 pub enum PerfError {
     /// Not on this system.
     #[error(
-        "process {0} cannot be sampled: CPU samples are taken by the Linux kernel (perf_event_open), and Windows has no such interface; \
+        "process {0} cannot be sampled: CPU samples are taken by the Linux kernel (perf_event_open), and this system has no such interface; \
          `dn-top report` and traces use the runtime's own sampler"
     )]
     Unsupported(u32),

@@ -5,12 +5,13 @@ use std::io;
 use std::path::Path;
 
 use super::proc::Proc;
+use super::served::SEPARATOR;
 use crate::assembly::{Assembly, AssemblyError, StartupHook};
 
 /// Looks at the assembly of a startup hook; `Err` has what is wrong with it, as the end of a sentence.
 pub(super) fn check(_: &Proc, _: u32, path: &str) -> Result<(), String> {
-    if path.contains(';') {
-        return Err("has a ';' in its path, where the runtime divides its list of startup hooks".to_owned());
+    if path.contains(SEPARATOR) {
+        return Err(format!("has a '{SEPARATOR}' in its path, where the runtime divides its list of startup hooks"));
     }
     if !Path::new(path).is_absolute() {
         return Err("is not an absolute path".to_owned());

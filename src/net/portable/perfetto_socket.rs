@@ -1,4 +1,4 @@
-//! Perfetto's tracing service has no socket on Windows that this program uses.
+//! Perfetto's tracing service has no socket on other systems than Linux that this program uses.
 
 use tokio::io::Empty;
 

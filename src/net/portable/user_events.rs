@@ -18,7 +18,7 @@ impl Kernel {
 
     /// What they lack here.
     pub fn missing(&self) -> Vec<String> {
-        vec!["Windows has none: they are of the Linux kernel".to_owned()]
+        vec!["this system has none: they are of the Linux kernel".to_owned()]
     }
 
     /// There is no file to open.
@@ -32,7 +32,7 @@ impl Kernel {
 
 /// Why there is no file to hand over.
 #[derive(Debug, Error)]
-#[error("Windows has no user_events: they are of the Linux kernel")]
+#[error("this system has no user_events: they are of the Linux kernel")]
 pub struct UserEventsError;
 
 /// A handle to the kernel's `user_events_data`. There is none.

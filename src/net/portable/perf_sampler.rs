@@ -1,4 +1,4 @@
-//! Samples of what the threads of a process execute: Windows gives them to administrators only, over other interfaces.
+//! Samples of what the threads of a process execute: other systems than Linux give them to privileged users only, over other interfaces.
 
 use super::{CpuSample, CpuThread, Frequency, PerfError, SampleLoss};
 use crate::net::client::Client;
@@ -7,7 +7,7 @@ use crate::net::client::Client;
 pub enum CpuSampler {}
 
 impl Client {
-    /// Nothing is sampled on Windows.
+    /// Nothing is sampled on this system.
     ///
     /// # Errors
     /// Always.

@@ -40,7 +40,7 @@ pub(super) fn read(folder: &Path, pid: u32) -> io::Result<Facts> {
         ns_pid: Some(process.ns_pid),
         name: process.command.first().cloned().unwrap_or_default(),
         arguments: process.command,
-        sid: Some(format!("S-1-5-21-{}", process.uid)),
+        account: Some(format!("S-1-5-21-{}", process.uid)),
         cpu: Duration::from_millis(cpu),
         memory,
         private: memory,

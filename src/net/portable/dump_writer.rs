@@ -1,4 +1,4 @@
-//! The child process that writes a dump of a runtime: there is none on Windows, where the runtime writes it itself.
+//! The child process that writes a dump of a runtime: none is looked for on other systems than Linux.
 
 use super::proc::Proc;
 

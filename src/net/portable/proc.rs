@@ -7,12 +7,12 @@
 #[path = "../proc/entry.rs"]
 mod entry;
 mod simulated;
-mod system;
 #[allow(dead_code, reason = "no names of threads are known here")]
 #[path = "../proc/threads.rs"]
 mod threads;
 
 use std::collections::BTreeSet;
+use std::env::consts::EXE_SUFFIX;
 use std::ffi::OsString;
 use std::io;
 use std::ops::Range;
@@ -22,10 +22,10 @@ use std::time::Duration;
 
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
 
+use super::{served, system};
 use crate::model::{CpuLimit, ProcessKey, RunState, ThreadUse};
 
 pub(crate) use entry::entry_name;
-pub(super) use system::{failed, is_elevated};
 pub(crate) use threads::Threads;
 
 /// The processes of the machine, or simulated ones.
@@ -40,7 +40,7 @@ pub(crate) enum Proc {
 /// Who a process is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// The last number of its user's security identifier.
+    /// The last number of what identifies its user.
     pub(crate) uid: u32,
     /// Its process id: the machine has but one namespace of them.
     pub(crate) ns_pid: u32,
@@ -75,8 +75,8 @@ pub(super) struct Facts {
     pub(super) parent: Option<u32>,
     pub(super) arguments: Vec<String>,
     pub(super) environment: Vec<String>,
-    /// The security identifier of its user; `None` where the process is not ours to look at.
-    pub(super) sid: Option<String>,
+    /// What identifies its user: a number, on Windows a security identifier; `None` where the process is not ours to look at.
+    pub(super) account: Option<String>,
     pub(super) cpu: Duration,
     /// Resident, bytes.
     pub(super) memory: u64,
@@ -218,7 +218,7 @@ impl Proc {
 
     /// Addresses of its code: no safe interface gives them.
     pub(crate) fn code(&self, _: u32) -> io::Result<Vec<Range<u64>>> {
-        Err(io::Error::other("where a process has its code is not known on Windows"))
+        Err(io::Error::other("where a process has its code is known on Linux only"))
     }
 
     /// Whether its program was compiled to native code: not known here, its answers show it.
@@ -243,7 +243,7 @@ impl Facts {
             parent: process.parent().map(Pid::as_u32),
             arguments: text(process.cmd()),
             environment: text(process.environ()),
-            sid: process.user_id().map(|sid| sid.to_string()),
+            account: system::account_of(process),
             cpu: Duration::from_millis(process.accumulated_cpu_time()),
             memory: process.memory(),
             private: process.virtual_memory(),
@@ -252,7 +252,7 @@ impl Facts {
     }
 
     pub(super) fn uid(&self) -> u32 {
-        self.sid.as_deref().and_then(|sid| sid.rsplit('-').next()?.parse().ok()).unwrap_or(0)
+        self.account.as_deref().and_then(|account| account.rsplit('-').next()?.parse().ok()).unwrap_or(0)
     }
 
     pub(super) fn arguments(&self) -> Vec<Vec<u8>> {
@@ -287,7 +287,7 @@ impl Facts {
                 |entry: &&String| entry.split_once('=').is_some_and(|(key, value)| key.eq_ignore_ascii_case(name) && !value.is_empty());
             self.environment.iter().find(is_it)?.split_once('=').map(|(_, value)| PathBuf::from(value))
         };
-        variable("TMP").or_else(|| variable("TEMP")).unwrap_or_else(std::env::temp_dir)
+        served::TEMPORARY.iter().find_map(|name| variable(name)).unwrap_or_else(std::env::temp_dir)
     }
 
     /// An assignment that the runtime reads, by the variable's name behind `DOTNET_` or `COMPlus_`, with its value. Upper and lower case are the same.
@@ -318,8 +318,9 @@ impl Facts {
     /// program in the same folder.
     fn is_dotnet(&self) -> bool {
         let Some(program) = &self.program else { return false };
-        let is_host = program.file_name().is_some_and(|name| name.eq_ignore_ascii_case("dotnet.exe"));
-        is_host || program.with_extension("runtimeconfig.json").is_file()
+        let Some(name) = program.file_name().and_then(|name| name.to_str()) else { return false };
+        let name = name.strip_suffix(EXE_SUFFIX).unwrap_or(name);
+        name.eq_ignore_ascii_case("dotnet") || program.with_file_name(format!("{name}.runtimeconfig.json")).is_file()
     }
 
     fn asks_to_suspend(&self) -> bool {

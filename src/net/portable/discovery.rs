@@ -1,28 +1,24 @@
-//! Discovery: every process that serves a diagnostic pipe.
+//! Discovery: every process that serves a diagnostic socket.
 //!
-//! A scan lists processes and pipes, and pairs the two by the pid in the name of the pipe. Which process serves a pipe shows when it is connected to.
-//! Where pipes cannot be listed (Wine), that of each process is tried instead: often while it is young, and never again once it was there.
+//! A scan lists processes, and pairs them with sockets by the names of these. Which process serves a socket shows when it is connected to.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use foldhash::{HashMap, HashSet};
 use sysinfo::System;
 
-use super::peer::{PREFIX, default_pipe};
-use super::proc::{Facts, Proc, entry_name, is_elevated};
-use super::stream::{PIPES, is_served, pipe_name, port_name};
-use super::user;
+use super::proc::{Facts, Proc, entry_name};
+use super::served::{self, Served};
+use super::stream::port_name;
+use super::system::{account, account_name, is_elevated};
+use super::user::{self, SUPERUSER};
 use crate::model::{Contact, Process, ProcessKey, SafeText, Trouble, Usage, shown_command_line};
 use crate::sorting::CompactSort;
 
-/// A process younger than this may still make its pipe.
-const YOUNG: Duration = Duration::from_secs(30);
-/// An older one is tried again after this long.
-const ROUND: Duration = Duration::from_secs(60);
-/// Processor time is counted in ticks of 16 ms: over a shorter span than this a percentage would be noise.
+/// Windows counts processor time in ticks of 16 ms: over a shorter span than this a percentage would be noise.
 const SHORTEST_SPAN: Duration = Duration::from_millis(400);
 /// The first percentage may be a rough one: a list that is printed once does not wait for more.
 const FIRST_SPAN: Duration = Duration::from_millis(90);
@@ -32,24 +28,24 @@ const FIRST_SPAN: Duration = Duration::from_millis(90);
 pub struct Sources {
     /// Empty for the machine's own processes, or a folder with facts.
     pub proc: PathBuf,
-    /// The folder of pipes.
+    /// The folder of sockets.
     pub tmp: PathBuf,
 }
 
 impl Sources {
     /// The machine that we run on.
     pub fn machine() -> Self {
-        Self { proc: PathBuf::new(), tmp: PIPES.into() }
+        Self { proc: PathBuf::new(), tmp: served::folder() }
     }
 
     /// Simulated processes, whose facts are in `proc` below `dir`.
     pub fn below(dir: &Path) -> Self {
-        Self { proc: dir.join("proc"), tmp: PIPES.into() }
+        Self { proc: dir.join("proc"), tmp: served::folder() }
     }
 
-    /// The pipe of a process's runtime.
+    /// The socket of a process's runtime.
     pub fn usual_socket(&self, pid: u32) -> Option<PathBuf> {
-        Some(default_pipe(pid))
+        served::usual_socket(&Proc::open(&self.proc).ok()?, pid)
     }
 
     /// Whether a process was started with this diagnostic port in its environment, as far as we may read it: that process, or what it starts, may
@@ -70,23 +66,16 @@ impl Sources {
 #[derive(Debug)]
 pub struct Scanner {
     proc: Arc<Proc>,
-    /// Our own security identifier.
-    our_sid: Option<String>,
+    /// What identifies our own user.
+    our_account: Option<String>,
     /// How processes that are out of reach would not be.
     elevate: Option<&'static str>,
-    /// Names of users, by security identifier.
+    /// Names of users, by what identifies them.
     users: HashMap<String, SafeText>,
     /// Which processes are elevated, as far as that is ours to know.
     elevated: HashMap<ProcessKey, bool>,
-    /// What was tried, where pipes cannot be listed.
-    tried: HashMap<ProcessKey, Tried>,
+    served: Served,
     cpu: HashMap<ProcessKey, Cpu>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Tried {
-    Found,
-    NotBefore(Instant),
 }
 
 #[derive(Debug)]
@@ -106,11 +95,11 @@ impl Scanner {
         let proc = Arc::new(Proc::open(&sources.proc).map_err(name)?);
         Ok(Self {
             proc,
-            our_sid: user::sid().ok(),
+            our_account: account().ok(),
             elevate: user::elevate(),
             users: HashMap::default(),
             elevated: HashMap::default(),
-            tried: HashMap::default(),
+            served: Served::default(),
             cpu: HashMap::default(),
         })
     }
@@ -120,7 +109,7 @@ impl Scanner {
         Arc::clone(&self.proc)
     }
 
-    /// No pipe is left behind.
+    /// None is listed: on Windows a pipe goes with its process.
     pub(super) fn more_stale_sockets(&self) -> usize {
         0
     }
@@ -131,17 +120,12 @@ impl Scanner {
     /// When the processes cannot be listed. A single process that cannot be looked at is no error.
     pub fn scan(&mut self, now: Instant) -> io::Result<Vec<Process>> {
         let processes = self.proc.list()?;
-        let pipes = if self.proc.is_of_kernel() { pipes() } else { None };
+        let mut sockets = if self.proc.is_of_kernel() { self.served.find(&processes, now) } else { HashMap::default() };
         let started: HashMap<_, _> = processes.iter().filter_map(|facts| facts.key).map(|key| (key.pid, key.started)).collect();
         let mut rows = Vec::new();
         for facts in &processes {
             let Some(key) = facts.key else { continue };
-            let socket = match (&facts.socket, &pipes) {
-                (Some(socket), _) => Some(socket.clone()),
-                (None, Some(pipes)) => pipes.contains(&key.pid).then(|| default_pipe(key.pid)),
-                (None, None) if self.proc.is_of_kernel() => self.try_pipe(key, now),
-                (None, None) => None,
-            };
+            let socket = facts.socket.clone().or_else(|| sockets.remove(&key));
             let off = if socket.is_none() { facts.diagnostics_off() } else { None };
             if socket.is_some() || off.is_some() {
                 let off = off.map(switched_off);
@@ -151,54 +135,36 @@ impl Scanner {
             }
         }
         let listed: HashSet<_> = processes.iter().filter_map(|facts| facts.key).collect();
-        self.tried.retain(|key, _| listed.contains(key));
         self.elevated.retain(|key, _| listed.contains(key));
         self.cpu.retain(|key, _| listed.contains(key));
         rows.compact_sort_by_key(|row| row.key);
         Ok(rows)
     }
 
-    fn try_pipe(&mut self, key: ProcessKey, now: Instant) -> Option<PathBuf> {
-        if key.pid == std::process::id() {
-            return None;
-        }
-        let path = default_pipe(key.pid);
-        match self.tried.get(&key) {
-            Some(Tried::Found) => return Some(path),
-            Some(Tried::NotBefore(time)) if *time > now => return None,
-            _ => {}
-        }
-        let found = is_served(&path);
-        let age = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(Duration::from_secs(key.started));
-        let next = if age < YOUNG { Tried::NotBefore(now) } else { Tried::NotBefore(now + ROUND) };
-        self.tried.insert(key, if found { Tried::Found } else { next });
-        found.then_some(path)
-    }
-
     /// Whose a process is, and whether it runs with more rights than that user's others.
-    fn user(&mut self, key: ProcessKey, sid: &str) -> SafeText {
-        if !self.users.contains_key(sid) {
-            let name = user::account_name(sid).unwrap_or_else(|| sid.to_owned());
-            self.users.insert(sid.to_owned(), name.into());
+    fn user(&mut self, key: ProcessKey, account: &str) -> SafeText {
+        if !self.users.contains_key(account) {
+            let name = account_name(account).unwrap_or_else(|| account.to_owned());
+            self.users.insert(account.to_owned(), name.into());
         }
-        let name = &self.users[sid];
+        let name = &self.users[account];
         let is_elevated = *self.elevated.entry(key).or_insert_with(|| is_elevated(key.pid) == Some(true));
         if is_elevated { SafeText::from(format!("{name} (elevated)")) } else { name.clone() }
     }
 
-    /// Why the pipe of a process would refuse us: its rights are those of the user that made it, and of administrators.
+    /// Why the socket of a process would refuse us: its rights are those of the user that made it, and of the superuser.
     fn out_of_reach(&self, key: ProcessKey, facts: &Facts) -> Option<Contact> {
         let is_elevated = self.elevated.get(&key).copied().unwrap_or(false);
-        let ours = self.our_sid.as_deref().filter(|_| self.proc.is_of_kernel())?;
-        let user = |sid| self.users.get(sid).map_or(sid, SafeText::as_str);
-        denied(self.elevate?, ours, facts.sid.as_deref()?, is_elevated, user)
+        let ours = self.our_account.as_deref().filter(|_| self.proc.is_of_kernel())?;
+        let user = |account| self.users.get(account).map_or(account, SafeText::as_str);
+        denied(self.elevate?, ours, facts.account.as_deref()?, is_elevated, user)
     }
 
     fn row(&mut self, key: ProcessKey, facts: &Facts, socket: Option<PathBuf>, now: Instant) -> Process {
         let arguments = facts.arguments();
-        let user = match (&facts.user, &facts.sid) {
+        let user = match (&facts.user, &facts.account) {
             (Some(user), _) => Some(user.as_str().into()),
-            (None, Some(sid)) => Some(self.user(key, sid)),
+            (None, Some(account)) => Some(self.user(key, account)),
             (None, None) => None,
         };
         let cpu = self.cpu.entry(key).or_insert_with(|| Cpu { time: facts.cpu, at: now, percent: None });
@@ -229,10 +195,10 @@ fn parent(key: ProcessKey, pid: Option<u32>, started: &HashMap<u32, u64>) -> Opt
     pid.filter(|pid| started.get(pid).is_none_or(|started| *started <= key.started))
 }
 
-/// `elevate` is how we would reach it, `ours` and `theirs` are security identifiers, `user` gives their names.
+/// `elevate` is how we would reach it, `ours` and `theirs` identify users, `user` gives their names.
 fn denied<'a>(elevate: &str, ours: &str, theirs: &'a str, is_elevated: bool, user: impl Fn(&'a str) -> &'a str) -> Option<Contact> {
     let reason = if ours != theirs {
-        format!("it belongs to {}, and only that user and administrators may attach: run dn-top as that user, or {elevate}", user(theirs))
+        format!("it belongs to {}, and only that user and {SUPERUSER} may attach: run dn-top as that user, or {elevate}", user(theirs))
     } else if is_elevated {
         format!("it is elevated, and dn-top is not: run dn-top {elevate}")
     } else {
@@ -244,22 +210,6 @@ fn denied<'a>(elevate: &str, ours: &str, theirs: &'a str, is_elevated: bool, use
 fn switched_off(switch: &str) -> Contact {
     let reason = format!("diagnostics are switched off by {switch} in its environment: restart it without");
     Contact::Trouble { kind: Trouble::Disabled, reason: reason.into() }
-}
-
-/// The processes that have a diagnostic pipe by its name; `None` where pipes cannot be listed.
-fn pipes() -> Option<HashSet<u32>> {
-    let mut any = false;
-    let mut pids = HashSet::default();
-    for entry in std::fs::read_dir(PIPES).ok()? {
-        // A name that is no file's name ends the listing of some systems.
-        let Ok(entry) = entry else { break };
-        any = true;
-        let name = entry.file_name();
-        let name = pipe_name(Path::new(&name)).map_or_else(|| name.to_string_lossy().into_owned(), str::to_owned);
-        pids.extend(name.strip_prefix(PREFIX).and_then(|pid| pid.parse::<u32>().ok()));
-    }
-    // Every Windows has pipes of its own.
-    any.then_some(pids)
 }
 
 impl Cpu {

@@ -1,4 +1,4 @@
-//! The memory that Perfetto's tracing service shares with a producer. There is none on Windows.
+//! The memory that Perfetto's tracing service shares with a producer. There is none on other systems than Linux.
 
 use thiserror::Error;
 

@@ -1,4 +1,4 @@
-//! The sockets that killed processes left behind: a named pipe ends with its process.
+//! The sockets that killed processes left behind. On Windows there are none: a named pipe ends with its process. On macOS they are not looked for.
 
 use std::io;
 use std::path::Path;

@@ -1,0 +1,24 @@
+//! A socket that no other user can connect to.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{Mode, fchmod};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
+
+/// The longest path that fits a Unix socket address: 108 bytes with the NUL.
+pub(super) const LONGEST_PATH: usize = 107;
+
+/// How many runtimes may connect at the same moment. They wait 100 ms and then try again.
+const BACKLOG: i32 = 1024;
+
+/// Listens on a socket with mode 0600: Linux gives the file the mode that the socket has.
+pub(super) fn listen_alone(path: &Path) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    bind(&socket, &SocketAddrUnix::new(path)?)?;
+    listen(&socket, BACKLOG)?;
+    Ok(socket)
+}

@@ -1,0 +1,37 @@
+//! What of this machine decides which processes can be seen and what can be asked of them.
+
+use std::fs;
+
+use super::discovery::Sources;
+use super::user;
+use crate::model::{Check, SafeText};
+
+/// Looks at the folders of sockets and the user.
+pub fn machine_checks(sources: &Sources) -> Vec<Check> {
+    let mut checks: Vec<_> = sources
+        .usual_directories()
+        .map(|folder| {
+            let shown = SafeText::from_path(folder);
+            match fs::read_dir(folder) {
+                Ok(_) => Check::good("sockets", format!("{shown} is searched, and what processes have as TMPDIR")),
+                Err(error) => {
+                    Check::bad("sockets", format!("{shown} cannot be listed: {error}"), "check TMPDIR, and the rights of the folder")
+                }
+            }
+        })
+        .collect();
+    checks.push(match user::elevate() {
+        Some(_) => Check::bad(
+            "user",
+            format!("{}: processes of other users are listed as far as they can be seen, and cannot be attached to", user::name()),
+            "`sudo dn-top` reaches them",
+        ),
+        None => Check::good("user", "root: processes of all users can be attached to".to_owned()),
+    });
+    checks.push(Check::optional(
+        "CPU samples",
+        "of the Linux kernel only; `dn-top report` and traces use the runtime's own sampler".to_owned(),
+    ));
+    checks.push(Check::optional("user_events", "of the Linux kernel only".to_owned()));
+    checks
+}

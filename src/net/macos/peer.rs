@@ -1,0 +1,177 @@
+//! Which process is at the other end of a diagnostic socket, checked before a byte is sent.
+//!
+//! The name of a socket is only a claim: whoever can write to a directory can put a socket, or a link to another, under any name. What counts is the
+//! answer of the system: the owner of the file, and the process and the user that listen, or connected (`LOCAL_PEERPID`, `getpeereid(3)`). Both must be
+//! those of the process.
+
+#[path = "../peer/verified.rs"]
+mod verified;
+
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+
+use rustix::process::geteuid;
+use thiserror::Error;
+use tokio::net::UnixStream;
+
+use super::endpoint::{Endpoint, SocketName};
+use super::error::Cause;
+use super::proc::Proc;
+use crate::ipc::Advertise;
+use crate::model::ProcessKey;
+
+pub(super) use self::verified::VerifiedStream;
+
+/// Why a socket, or a connection, is not taken for that of its process.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PeerError {
+    /// The file is something else.
+    #[error("the file is not a socket")]
+    NotASocket,
+    /// The file belongs to one user, and the process to another.
+    #[error("the socket is not owned by its process: the file belongs to user {file}, the process to user {process}")]
+    File {
+        /// Owner of the file.
+        file: u32,
+        /// Effective user of the process.
+        process: u32,
+    },
+    /// Another process listens, or connected.
+    #[error("the socket is not owned by its process: process {pid} of user {uid} is at the other end")]
+    Process {
+        /// Its id.
+        pid: u32,
+        /// Its effective user.
+        uid: u32,
+    },
+    /// The runtime reports another process.
+    #[error("the socket is not owned by its process: the runtime reports process id {said}, and its process is {is}")]
+    Pid {
+        /// What the runtime reports.
+        said: u64,
+        /// What the system reports.
+        is: u64,
+    },
+}
+
+/// The other end of a connection.
+#[derive(Debug, Clone, Copy)]
+struct Credentials {
+    pid: u32,
+    uid: u32,
+}
+
+impl Credentials {
+    fn of(stream: &UnixStream) -> Result<Self, Cause> {
+        let peer = stream.peer_cred().map_err(Cause::Io)?;
+        let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok());
+        let pid = pid.ok_or_else(|| Cause::Io(io::Error::other("the system does not name the process at the other end")))?;
+        Ok(Self { pid, uid: peer.uid() })
+    }
+
+    /// The other end is another one than it should be.
+    fn wrong(self) -> PeerError {
+        PeerError::Process { pid: self.pid, uid: self.uid }
+    }
+
+    /// Simulated runtimes have pids that no system has, and are all served by our own user.
+    fn check_simulated(self) -> Result<(), PeerError> {
+        if self.uid == geteuid().as_raw() { Ok(()) } else { Err(self.wrong()) }
+    }
+}
+
+/// The file of a socket, to find it again under another path.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SocketFile {
+    id: (u64, u64),
+    /// Its owner.
+    pub(super) uid: u32,
+}
+
+impl SocketFile {
+    /// The file at a path.
+    pub(super) fn at(path: &Path, _: &Proc) -> io::Result<Self> {
+        let facts = path.symlink_metadata()?;
+        Ok(Self { id: (facts.dev(), facts.ino()), uid: facts.uid() })
+    }
+
+    /// Whether this is the file at that path.
+    pub(super) fn is_at(self, path: &Path) -> bool {
+        path.symlink_metadata().is_ok_and(|facts| (facts.dev(), facts.ino()) == self.id)
+    }
+}
+
+/// The process that the name of a socket claims.
+pub(super) fn named(socket: &Path, _: &Proc) -> Option<ProcessKey> {
+    let name = SocketName::parse(socket.file_name()?.as_encoded_bytes())?;
+    Some(ProcessKey { pid: name.pid, started: name.key })
+}
+
+fn key_of(pid: u32, proc: &Proc) -> Option<ProcessKey> {
+    proc.stat(pid).ok().map(|stat| ProcessKey { pid, started: stat.starttime })
+}
+
+/// Connects to a socket, and gives the owner of its file.
+async fn connect_to(path: &Path) -> Result<(UnixStream, u32), Cause> {
+    let facts = path.symlink_metadata().map_err(Cause::of_connect)?;
+    if !facts.file_type().is_socket() {
+        return Err(PeerError::NotASocket.into());
+    }
+    Ok((UnixStream::connect(path).await.map_err(Cause::of_connect)?, facts.uid()))
+}
+
+/// Connects to the socket of a process, and checks that the process is at its other end. Without a `proc`, or with one that is not the machine's, the
+/// process is a simulated one.
+pub(super) async fn connect(to: &Endpoint, proc: Option<&Proc>) -> Result<VerifiedStream, Cause> {
+    let (stream, owner) = connect_to(&to.socket).await?;
+    let credentials = Credentials::of(&stream)?;
+    match proc.filter(|proc| proc.is_of_kernel()) {
+        Some(proc) => check(to.key, owner, credentials, proc)?,
+        None => credentials.check_simulated()?,
+    }
+    Ok(VerifiedStream(stream))
+}
+
+/// Whether the process owns the file, and is at the other end.
+fn check(key: ProcessKey, file: u32, credentials: Credentials, proc: &Proc) -> Result<(), Cause> {
+    let identity = proc.identity(key.pid).map_err(|_| Cause::Gone)?;
+    if !proc.shows(key) {
+        return Err(Cause::Gone);
+    }
+    if identity.uid != file {
+        return Err(PeerError::File { file, process: identity.uid }.into());
+    }
+    if (credentials.pid, credentials.uid) == (key.pid, identity.uid) { Ok(()) } else { Err(credentials.wrong().into()) }
+}
+
+/// The process that listens on the socket at a path, when nothing else is known of it.
+pub(super) async fn identify(path: &Path, named: Option<ProcessKey>, proc: &Proc) -> Result<ProcessKey, Cause> {
+    let (stream, owner) = connect_to(path).await?;
+    if !proc.is_of_kernel() {
+        return Ok(named.unwrap_or(ProcessKey { pid: 0, started: 0 }));
+    }
+    let credentials = Credentials::of(&stream)?;
+    let key = key_of(credentials.pid, proc).ok_or(Cause::Gone)?;
+    check(key, owner, credentials, proc)?;
+    Ok(key)
+}
+
+/// Checks which process connected to a port of ours and what it claims to be.
+pub(super) fn accept(stream: UnixStream, said: &Advertise, proc: &Proc) -> Result<(ProcessKey, VerifiedStream), Cause> {
+    let credentials = Credentials::of(&stream)?;
+    let said_pid = u32::try_from(said.pid).map_err(|_| PeerError::Pid { said: said.pid, is: 0 })?;
+    if !proc.is_of_kernel() {
+        credentials.check_simulated()?;
+        let key = key_of(said_pid, proc).unwrap_or(ProcessKey { pid: said_pid, started: 0 });
+        return Ok((key, VerifiedStream(stream)));
+    }
+    let identity = proc.identity(credentials.pid).map_err(|_| Cause::Gone)?;
+    if identity.uid != credentials.uid {
+        return Err(credentials.wrong().into());
+    }
+    if said_pid != credentials.pid {
+        return Err(PeerError::Pid { said: said.pid, is: credentials.pid.into() }.into());
+    }
+    Ok((key_of(credentials.pid, proc).ok_or(Cause::Gone)?, VerifiedStream(stream)))
+}

@@ -1,0 +1,94 @@
+//! Which processes serve a diagnostic pipe.
+//!
+//! Pipes are paired with processes by the pid in their name; which process serves a pipe shows when it is connected to. Where pipes cannot be listed (Wine),
+//! that of each process is tried instead: often while it is young, and never again once it was there.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use foldhash::{HashMap, HashSet};
+
+use super::peer::{PREFIX, default_pipe};
+use super::proc::{Facts, Proc};
+use super::stream::{PIPES, is_served, pipe_name};
+use crate::model::ProcessKey;
+
+/// What stands between the paths of a list.
+pub(super) const SEPARATOR: char = ';';
+/// Variables that name the folder of temporary files.
+pub(super) const TEMPORARY: &[&str] = &["TMP", "TEMP"];
+
+/// A process younger than this may still make its pipe.
+const YOUNG: Duration = Duration::from_secs(30);
+/// An older one is tried again after this long.
+const ROUND: Duration = Duration::from_secs(60);
+
+/// Where pipes are.
+pub(super) fn folder() -> PathBuf {
+    PIPES.into()
+}
+
+/// The pipe of a process's runtime.
+pub(super) fn usual_socket(_: &Proc, pid: u32) -> Option<PathBuf> {
+    Some(default_pipe(pid))
+}
+
+/// Finds the pipes of processes.
+#[derive(Debug, Default)]
+pub(super) struct Served {
+    /// What was tried, where pipes cannot be listed.
+    tried: HashMap<ProcessKey, Tried>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Tried {
+    Found,
+    NotBefore(Instant),
+}
+
+impl Served {
+    /// The pipe of each process that has one.
+    pub(super) fn find(&mut self, processes: &[Facts], now: Instant) -> HashMap<ProcessKey, PathBuf> {
+        let keys = || processes.iter().filter_map(|facts| facts.key);
+        if let Some(pipes) = pipes() {
+            return keys().filter(|key| pipes.contains(&key.pid)).map(|key| (key, default_pipe(key.pid))).collect();
+        }
+        let found = keys().filter_map(|key| Some((key, self.try_pipe(key, now)?))).collect();
+        let listed: HashSet<_> = keys().collect();
+        self.tried.retain(|key, _| listed.contains(key));
+        found
+    }
+
+    fn try_pipe(&mut self, key: ProcessKey, now: Instant) -> Option<PathBuf> {
+        if key.pid == std::process::id() {
+            return None;
+        }
+        let path = default_pipe(key.pid);
+        match self.tried.get(&key) {
+            Some(Tried::Found) => return Some(path),
+            Some(Tried::NotBefore(time)) if *time > now => return None,
+            _ => {}
+        }
+        let found = is_served(&path);
+        let age = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(Duration::from_secs(key.started));
+        let next = if age < YOUNG { Tried::NotBefore(now) } else { Tried::NotBefore(now + ROUND) };
+        self.tried.insert(key, if found { Tried::Found } else { next });
+        found.then_some(path)
+    }
+}
+
+/// The processes that have a diagnostic pipe by its name; `None` where pipes cannot be listed.
+fn pipes() -> Option<HashSet<u32>> {
+    let mut any = false;
+    let mut pids = HashSet::default();
+    for entry in std::fs::read_dir(PIPES).ok()? {
+        // A name that is no file's name ends the listing of some systems.
+        let Ok(entry) = entry else { break };
+        any = true;
+        let name = entry.file_name();
+        let name = pipe_name(Path::new(&name)).map_or_else(|| name.to_string_lossy().into_owned(), str::to_owned);
+        pids.extend(name.strip_prefix(PREFIX).and_then(|pid| pid.parse::<u32>().ok()));
+    }
+    // Every Windows has pipes of its own.
+    any.then_some(pids)
+}
