@@ -16,8 +16,8 @@ use super::user_events;
 use super::{args, export};
 use crate::ipc::Command;
 use crate::model::{
-    ByteRate, Bytes, Count, CountRate, Kept, NoCpuTime, Outcome, OutputName, Phase, ProcessKey, Recording, RunState, SafeText, Scheduling,
-    StoppedBy, Stopwatch, TraceFormat, TraceOptions,
+    ByteRate, Bytes, Count, CountRate, Counted, Kept, NoCpuTime, Outcome, OutputName, Phase, ProcessKey, Recording, RunState, SafeText,
+    Scheduling, StoppedBy, Stopwatch, TraceFormat, TraceOptions,
 };
 use crate::net::client::Client;
 use crate::net::interrupts::Interrupts;
@@ -42,7 +42,10 @@ struct Document {
     /// With `--kernel`: whether the kernel's events are in the file, and if not, why.
     #[serde(skip_serializing_if = "Option::is_none")]
     kernel: Option<KernelDocument>,
-    /// With profile `cpu` or `slow`: the file of the kernel's samples.
+    /// With profile `cpu` or `slow`: how many samples of the kernel are in the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu_samples: Option<u64>,
+    /// With `--separate` as well: the file of the kernel's samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     cpu_file: Option<String>,
     /// With `--export`: the converted file.
@@ -123,6 +126,10 @@ impl RecordCommand {
     /// Converts the finished file where that was requested.
     fn export(&self, recording: &Recording) -> Result<Option<PathBuf>, Failure> {
         let (Some(format), Phase::Done(Outcome { file: Some(file), .. })) = (self.export, &recording.phase) else { return Ok(None) };
+        if format == TraceFormat::Nettrace && recording.cpu_samples.is_some() {
+            // It is in that format.
+            return Ok(None);
+        }
         tokio::task::block_in_place(|| export::beside(file, format)).map(Some)
     }
 }
@@ -164,6 +171,7 @@ pub(super) fn trace_options(options: &args::Record) -> TraceOptions {
         tracepoints: Vec::new(),
         stop_on: options.stop_on.clone(),
         scheduling: options.kernel,
+        separate: options.separate,
         flight: options.flight,
         duration: events.duration,
         max_size: *max_size,
@@ -283,6 +291,7 @@ fn report(recording: &Recording, exported: Option<PathBuf>, session_id: String, 
             stopped_by: outcome.stopped_by.word(),
             notes: recording.notes.clone(),
             kernel: recording.scheduling.as_ref().map(KernelDocument::new),
+            cpu_samples: recording.cpu_samples,
             cpu_file,
             exported,
         });
@@ -290,6 +299,9 @@ fn report(recording: &Recording, exported: Option<PathBuf>, session_id: String, 
     let whole = if outcome.complete { "complete" } else { "NOT complete" };
     let (elapsed, bytes) = (Stopwatch(recording.elapsed), Bytes(recording.bytes));
     print::say(format_args!("{bytes}, {} events, {} dropped in {elapsed}; {whole}", recording.events, recording.dropped));
+    if let Some(samples) = recording.cpu_samples {
+        print::say(format_args!("{:#} of the kernel as well", Counted(samples, "CPU sample")));
+    }
     if let Some(cpu_file) = cpu_file {
         print::say(format_args!("{cpu_file} has the CPU samples; `dn-top report`, `export` and `open` read both files"));
     }

@@ -54,8 +54,10 @@ pub struct Recording {
     pub scheduling: Option<Scheduling>,
     /// Why the kernel does not sample its CPU time, where it should.
     pub no_cpu: Option<NoCpuTime>,
-    /// The file of the kernel's samples, once it is whole.
+    /// The file of the kernel's samples, once it is whole, where it is one of its own.
     pub cpu_file: Option<PathBuf>,
+    /// How many samples of the kernel are in the file of the recording, once it is whole.
+    pub cpu_samples: Option<u64>,
     /// What is in it so far; `None` before anything is known, and where it is not analysed.
     pub analysis: Option<Arc<RecordingAnalysis>>,
 }
@@ -90,6 +92,7 @@ impl Recording {
             scheduling: None,
             no_cpu: None,
             cpu_file: None,
+            cpu_samples: None,
             analysis: None,
         }
     }

@@ -37,6 +37,8 @@ pub struct TraceOptions {
     pub scheduling: bool,
     /// Keep only the newest part.
     pub flight: Option<Keep>,
+    /// CPU samples stay in a file of their own.
+    pub separate: bool,
     /// Stop after this time.
     pub duration: Option<Duration>,
     /// Stop once the file has this many bytes.
@@ -153,7 +155,7 @@ impl TraceOptions {
         self.max_size.iter().for_each(|size| add("--max-size", &format_size(*size)));
         self.file.iter().for_each(|file| add("-o", &file.to_string_lossy()));
         words.extend(
-            [(self.no_stacks, "--no-stacks"), (self.block, "--block"), (self.scheduling, "--kernel")]
+            [(self.no_stacks, "--no-stacks"), (self.block, "--block"), (self.scheduling, "--kernel"), (self.separate, "--separate")]
                 .into_iter()
                 .filter(|(on, _)| *on)
                 .map(|(_, word)| word.to_owned()),
@@ -343,6 +345,7 @@ mod tests {
             no_stacks: true,
             block: true,
             scheduling: true,
+            separate: true,
             tracepoints: vec!["all".to_owned(), "gc=1,2".to_owned()],
             stop_on: trigger("P/Boom:it's"),
             flight: parse_keep("5m").ok(),
@@ -354,7 +357,7 @@ mod tests {
             order.command_line("Web App"),
             "dn-top trace 'Web App' --profile exceptions --provider 'My Co:1:verbose:a=\"b;c\"' --clr-events gc+jit \
              --event-ids Microsoft-Windows-DotNETRuntime/^80,81 --user-events all --user-events gc=1,2 --buffer-mb 64 --rundown 0x38 --stop-on 'P/Boom:it'\\''s' --flight 5m \
-             --duration 1m30s --max-size 64MB -o '/tmp/a b.nettrace' --no-stacks --block --kernel"
+             --duration 1m30s --max-size 64MB -o '/tmp/a b.nettrace' --no-stacks --block --kernel --separate"
         );
     }
 }

@@ -1,6 +1,7 @@
 //! Exporting a recorded file.
 
 use std::cell::{Cell, RefCell};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -120,6 +121,24 @@ pub fn export(paths: &[PathBuf], options: &Options, destination: &Destination, g
             }
         }
     }
+}
+
+/// Writes a recording and the CPU samples beside it into one stream, as [`export`] does; `None` where there are no samples.
+///
+/// # Errors
+/// See [`ExportError`].
+pub(super) fn write_joined(recording: &Path, out: &File, go_on: GoOn<'_>) -> Result<Option<Joined>, ExportError> {
+    let options = Options { format: TraceFormat::Nettrace, part: Part::default(), calls: false, tasks: false, number: 0 };
+    let path = recording.to_owned();
+    let source = Source::find(&path, &[], &options)?.into_iter().next().filter(|source| source.beside.is_some());
+    let Some(source) = source else { return Ok(None) };
+    let total = 2 * source.recorded.size();
+    let go_on: &mut dyn FnMut(u64) -> bool = &mut |bytes| go_on(bytes, total);
+    let recordings = vec![source.read(0, go_on)?];
+    let mut buffered = BufWriter::with_capacity(256 * 1024, out);
+    let written = write(recordings, &options, &mut buffered, go_on)?;
+    let written = written.map_err(|error| ExportError::Write { path: path.clone(), partial: path, error })?;
+    Ok(written.into_iter().next().and_then(|exported| exported.joined))
 }
 
 /// A file that is exported, and which part of it.

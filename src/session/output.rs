@@ -128,6 +128,13 @@ impl OutputFile {
         Ok(self.path)
     }
 
+    /// Has this file get the name of another one, which it holds all of, and which goes away.
+    pub(super) fn in_place_of(self, other: Self) -> Self {
+        let path = other.path.clone();
+        other.discard();
+        Self { path, ..self }
+    }
+
     /// Takes the file away again: nothing came that would be worth keeping.
     pub fn discard(self) {
         if self.id.is_at(&self.partial) {

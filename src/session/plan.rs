@@ -30,8 +30,10 @@ pub struct Plan {
     pub what: Vec<String>,
     /// The session to ask for.
     pub config: SessionConfig,
-    /// Samples of the kernel are wanted, in a file of their own; the session that is opened where there are none.
+    /// Samples of the kernel are wanted; the session that is opened where there are none.
     pub fallback: Option<SessionConfig>,
+    /// They stay in a file of their own, and the recording is as the runtime wrote it.
+    pub separate: bool,
     /// What is known not to be in it, a sentence each.
     pub notes: Vec<String>,
     /// The file, as it is called when it is whole.
@@ -66,6 +68,7 @@ impl Plan {
             what: Vec::new(),
             config,
             fallback: None,
+            separate: false,
             notes: Vec::new(),
             file,
             is_default_file: false,
@@ -91,6 +94,7 @@ impl Plan {
         Ok(Self {
             what,
             fallback,
+            separate: order.separate,
             is_default_file: order.file.is_none(),
             duration: order.duration,
             max_bytes: order.max_size,

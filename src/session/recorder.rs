@@ -1,6 +1,7 @@
 //! One recording, from the request to the finished file: a thread takes its stream into the file, and a task drives it to its end.
 
 mod driver;
+mod one_file;
 
 use std::fs::File;
 use std::sync::Arc;
@@ -108,6 +109,7 @@ impl Recorder {
             ticks,
             joint,
             cpu,
+            separate: plan.separate,
             threads: plan.analysed.then(Threads::default),
             names: plan.analysed.then(|| Names::new(begun)),
             last: (begun, Totals::default()),

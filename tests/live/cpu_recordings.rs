@@ -77,15 +77,16 @@ fn the_profile_cpu_shows_and_stores_samples_of_the_kernel() {
         recorder.stop();
         let recording = recorder.finished().await;
         assert!(matches!(&recording.phase, Phase::Done(Outcome { complete: true, trouble: None, .. })), "{runtime}: {:?}", recording.phase);
-        let samples = folder.path().join("a.cpu.nettrace");
-        assert_eq!(recording.cpu_file.as_ref(), Some(&samples), "{runtime}");
-        assert_eq!(std::fs::metadata(&samples).unwrap().permissions().mode() & 0o7777, 0o600);
-        // Both files are read together, and hold what was shown.
+        // All of it is in one file, which holds what was shown.
+        let facts = std::fs::metadata(&file).unwrap();
+        assert_eq!((facts.len(), facts.permissions().mode() & 0o7777), (recording.bytes, 0o600), "{runtime}");
+        assert_eq!((&recording.cpu_file, std::fs::read_dir(folder.path()).unwrap().count()), (&None, 1), "{runtime}");
         let live = recording.analysis.as_ref().unwrap().cpu.as_ref().unwrap();
         let shown = live.profile.methods(SampleFilter::ALL, usize::MAX);
         let contents = read_trace(&file, None, |_| true).unwrap().unwrap();
         let stored = contents.analysis.cpu.as_ref().unwrap().profile.methods(SampleFilter::ALL, usize::MAX);
         assert_eq!((stored.samples.all(), &*stored.methods[0].name), (shown.samples.all(), "Known.Burn(int)"), "{runtime}");
+        assert!(recording.cpu_samples >= Some(stored.samples.all()), "{runtime}: {:?}", recording.cpu_samples);
         assert_eq!(
             (stored.methods[0].own.all(), stored.methods[0].total.all()),
             (shown.methods[0].own.all(), shown.methods[0].total.all())
@@ -100,7 +101,7 @@ fn the_profile_cpu_shows_and_stores_samples_of_the_kernel() {
 }
 
 #[test]
-fn trace_stores_cpu_samples_in_a_file_beside() {
+fn trace_stores_cpu_samples_in_a_file_beside_where_that_is_wanted() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.command("spend 600000");
@@ -111,11 +112,12 @@ fn trace_stores_cpu_samples_in_a_file_beside() {
         let file = folder.path().join("a.nettrace");
         let path = file.to_str().unwrap();
         let pid = program.pid().to_string();
-        let trace = || Invocation::new(["trace", &pid, "--profile", "cpu", "--duration", "2s", "-o", path, "--json"]).run();
+        let trace = || Invocation::new(["trace", &pid, "--profile", "cpu", "--separate", "--duration", "2s", "-o", path, "--json"]).run();
         let output = trace();
         let document = output.json();
         let samples = folder.path().join("a.cpu.nettrace");
         assert_eq!((&document["complete"], &document["cpu_file"]), (&json!(true), &json!(samples.to_str().unwrap())), "{}", output.stderr);
+        assert_eq!(document.get("cpu_samples"), None);
         let report = Invocation::new(["report", path, "--json"]).run().json();
         assert_eq!((&report["source"], &report["methods"][0]["name"]), (&json!("cpu"), &json!("Known.Burn(int)")), "{runtime}: {report:#}");
         assert!(report["samples"].as_u64() > Some(50), "{runtime}: {report:#}");
@@ -161,6 +163,40 @@ fn trace_stores_cpu_samples_in_a_file_beside() {
         let report = Invocation::new(["report", path, "--json"]).run().json();
         assert_eq!(report["source"], "threads", "{runtime}: {report:#}");
         assert!(report["samples"].as_u64() > Some(50), "{runtime}: {report:#}");
+        assert!(program.is_alive(), "{runtime}");
+    });
+}
+
+/// What is in the way of the one file stays as it is, and nothing is lost.
+#[test]
+fn what_cannot_be_one_file_is_two() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.command("spend 600000");
+        if profile(&program, &["--duration", "100ms"]).is_none() {
+            return;
+        }
+        let folder = folder();
+        let [file, samples, taken] = ["a.nettrace", "a.cpu.nettrace", "a.cpu.joined"].map(|name| folder.path().join(name));
+        std::fs::write(&taken, "another's").unwrap();
+        let (pid, path) = (program.pid().to_string(), file.to_str().unwrap());
+        let trace = |path: &str| Invocation::new(["trace", &pid, "--profile", "cpu", "--duration", "1s", "-o", path, "--json"]).run();
+        let output = trace(path);
+        assert!(output.stderr.contains("a.cpu.joined exists already"), "{runtime}: {}", output.stderr);
+        let document = output.json();
+        assert_eq!((&document["complete"], &document["cpu_file"]), (&json!(true), &json!(samples.to_str().unwrap())), "{runtime}");
+        assert_eq!((output.code, std::fs::read_to_string(&taken).unwrap().as_str()), (0, "another's"), "{runtime}");
+        let report = Invocation::new(["report", path, "--json"]).run().json();
+        assert_eq!(report["source"], "cpu", "{runtime}: {report:#}");
+        // One file, of which the command line reports what is in it.
+        let one = folder.path().join("b.nettrace");
+        let document = trace(one.to_str().unwrap()).json();
+        let stats = Invocation::new(["stats", one.to_str().unwrap(), "--json"]).run().json();
+        let counts = stats["counts"].as_array().unwrap();
+        let kept = counts.iter().filter(|row| row["provider"] == "Universal.Events").map(|row| row["count"].as_u64().unwrap());
+        assert_eq!((document.get("cpu_file"), document["bytes"].as_u64()), (None, Some(one.metadata().unwrap().len())), "{runtime}");
+        assert!(document["cpu_samples"].as_u64().is_some_and(|samples| samples > 50), "{runtime}: {document:#}");
+        assert!(kept.sum::<u64>() >= document["cpu_samples"].as_u64().unwrap(), "{runtime}: {stats:#}");
         assert!(program.is_alive(), "{runtime}");
     });
 }

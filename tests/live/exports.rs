@@ -86,7 +86,7 @@ fn a_recording_and_its_cpu_samples_become_one_file() {
         let pid = program.pid().to_string();
         let file = place.path().join(format!("{}.nettrace", runtime.version));
         let path = file.to_str().unwrap();
-        done(&["trace", &pid, "--profile", "cpu", "--profile", "dotnet-common", "--duration", "2s", "-o", path]);
+        done(&["trace", &pid, "--profile", "cpu", "--profile", "dotnet-common", "--separate", "--duration", "2s", "-o", path]);
         let samples = file.with_extension("cpu.nettrace");
         if !samples.exists() {
             return runtimes::skip("the kernel does not sample");

@@ -85,7 +85,7 @@ fn a_recording_and_its_cpu_samples_have_one_row() {
         let file = place.path().join(format!("{}.nettrace", runtime.version));
         let mut program = runtime.program("known").start();
         program.command("spend 600000");
-        record(&mut program, &file, &["--profile", "cpu", "--profile", "dotnet-common", "--duration", "1s"]);
+        record(&mut program, &file, &["--profile", "cpu", "--profile", "dotnet-common", "--separate", "--duration", "1s"]);
         let samples = file.with_extension("cpu.nettrace");
         if !samples.exists() {
             return runtimes::skip("the kernel does not sample");

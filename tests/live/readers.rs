@@ -263,10 +263,7 @@ fn perfview_finds_the_same_samples_in_cpu_files() {
             return runtimes::skip(&output.stderr);
         }
         let profile = output.json();
-        let output = trace_event_program().unwrap().env("TE_TOP", "100000").arg("--universal").arg(&file).output().unwrap();
-        assert!(output.status.success(), "{runtime}: {}", String::from_utf8_lossy(&output.stderr));
-        let theirs: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let report = Invocation::new(["report", path, "--json", "-n", "100000"]).run().json();
+        let (theirs, report) = (theirs(&file), reported(&file));
 
         let samples = profile["samples"].as_u64().unwrap();
         assert!(samples > 50, "{runtime}: {samples} samples");
@@ -276,10 +273,62 @@ fn perfview_finds_the_same_samples_in_cpu_files() {
         let threads: BTreeMap<_, _> =
             threads.map(|thread| (format!("{pid}/{}", thread["id"]), thread["samples"].as_u64().unwrap())).collect();
         assert_eq!(counts(&theirs["byThread"]), threads, "{runtime}");
-        for samples in ["self", "total"] {
-            let (theirs, ours) = (by_name(&theirs[samples]), reported_by_name(&report, samples));
-            assert_eq!(twenty(&ours), twenty(&theirs), "{runtime}: {samples}");
-        }
+        assert_same_methods(&theirs, &report, runtime, |names| names);
         assert!(program.is_alive(), "{runtime}");
     });
+}
+
+#[test]
+fn perfview_finds_the_same_samples_in_recordings() {
+    if trace_event_program().is_none() {
+        return runtimes::skip(&format!("{TRACE_EVENT} names no folder with teoracle.dll, or there is no .NET 10"));
+    }
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.spend(500);
+        program.command("spend 600000");
+        let (place, pid) = (folder(), program.pid().to_string());
+        let file = place.path().join("a.nettrace");
+        let path = file.to_str().unwrap();
+        let words = ["trace", &pid, "--profile", "cpu", "--profile", "dotnet-common", "--duration", "3s", "--json", "-o", path];
+        let document = Invocation::new(words).run().json();
+        let Some(kept) = document["cpu_samples"].as_u64() else { return runtimes::skip("the kernel does not sample") };
+        let (theirs, report) = (theirs(&file), reported(&file));
+        let samples = report["samples"].as_u64().unwrap();
+        assert!(samples > 50 && kept >= samples, "{runtime}: {kept} in the file, {samples} in the report");
+        assert_eq!((&theirs["samples"], &report["source"]), (&json!(samples), &json!("cpu")), "{runtime}");
+        assert_same_methods(&theirs, &report, runtime, without_parameters);
+        // The events of the runtime are there as well, each once.
+        let counted = Invocation::new(["stats", path, "--json"]).run().json();
+        let of_runtime = |row: &&Value| !["Universal.", "DnTop."].iter().any(|own| row["provider"].as_str().unwrap().starts_with(own));
+        let counts = counted["counts"].as_array().unwrap().iter().filter(of_runtime);
+        assert_eq!(counts.map(|row| row["count"].as_u64().unwrap()).sum::<u64>(), document["events"].as_u64().unwrap(), "{runtime}");
+        assert!(program.is_alive(), "{runtime}");
+    });
+}
+
+/// What TraceEvent finds in a file with samples.
+fn theirs(file: &Path) -> Value {
+    let output = trace_event_program().unwrap().env("TE_TOP", "100000").arg("--universal").arg(file).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn reported(file: &Path) -> Value {
+    Invocation::new(["report", file.to_str().unwrap(), "--json", "-n", "100000"]).run().json()
+}
+
+fn assert_same_methods(theirs: &Value, report: &Value, runtime: &Runtime, named: impl Fn(BTreeMap<String, u64>) -> BTreeMap<String, u64>) {
+    for samples in ["self", "total"] {
+        let (theirs, ours) = (named(by_name(&theirs[samples])), named(reported_by_name(report, samples)));
+        assert_eq!(twenty(&ours), twenty(&theirs), "{runtime}: {samples}");
+    }
+}
+
+/// The runtime and we write the types of parameters differently.
+fn without_parameters(sums: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    sums.into_iter().fold(BTreeMap::new(), |mut sums, (name, count)| {
+        *sums.entry(name.split_once('(').map_or(name.as_str(), |(name, _)| name).to_owned()).or_default() += count;
+        sums
+    })
 }

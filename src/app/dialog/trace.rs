@@ -149,6 +149,7 @@ impl Form {
             no_stacks: self.chooses_second(STACKS),
             block: self.chooses_second(FULL),
             scheduling: self.chooses_second(SCHEDULING),
+            separate: false,
             tracepoints,
             stop_on: optional(self, STOP_ON, &mut wrong, Trigger::parse),
             flight: optional(self, KEEP, &mut wrong, parse_keep),

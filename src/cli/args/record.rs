@@ -84,6 +84,9 @@ pub(in crate::cli) struct Record {
     /// Also record the kernel's scheduling, both in one trace for ui.perfetto.dev. Needs Perfetto's tracing service (`apt install perfetto`) with traced_probes, and access to it
     #[arg(long, conflicts_with = "flight")]
     pub(in crate::cli) kernel: bool,
+    /// Keep CPU samples (profiles cpu and slow) in a second file, NAME.cpu.nettrace, for programs that do not read format 6
+    #[arg(long, conflicts_with_all = ["kernel", "flight"])]
+    pub(in crate::cli) separate: bool,
     /// Also convert the finished file to this format, next to it
     #[arg(long, value_name = "FORMAT", value_enum, conflicts_with = "kernel")]
     pub(in crate::cli) export: Option<TraceFormat>,

@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval, sleep_until};
 
 use super::StopRequest;
+use super::one_file::{OneFile, TwoFiles};
 use crate::analysis::Live;
 use crate::model::{Outcome, Phase, Rate, Recording, SafeText, StoppedBy};
 use crate::net::ExchangeError;
@@ -49,6 +50,8 @@ pub(super) struct Driver {
     pub(super) ticks: Interval,
     /// The thread that takes samples of the kernel in.
     pub(super) cpu: Option<JoinHandle<()>>,
+    /// The samples of the kernel stay in a file of their own.
+    pub(super) separate: bool,
     /// Threads of the process, where what comes is analysed.
     pub(super) threads: Option<Threads>,
     pub(super) names: Option<Names>,
@@ -80,8 +83,9 @@ impl Driver {
         if let Some(names) = self.names.take() {
             names.finish(self.is_abandoned()).await;
         }
-        let pumped = self.finish_cpu(pumped, output.partial()).await;
-        self.finish(pumped, refusal, output);
+        let mut pumped = self.finish_cpu(pumped, output.partial()).await;
+        let (output, bytes) = self.make_one_file(&mut pumped, output).await;
+        self.finish(pumped, refusal, output, bytes);
     }
 
     /// Gives the file of the kernel's samples its names, which are in the recording, and then its own.
@@ -102,6 +106,33 @@ impl Driver {
             None => pumped.trouble = pumped.trouble.or_else(|| Some("the CPU samples were not written to a file".to_owned())),
         }
         pumped
+    }
+
+    /// Makes one file of the recording and the kernel's samples, unless that is not wanted: the file, and how many bytes it has where it was made.
+    async fn make_one_file(&mut self, pumped: &mut Pumped, output: OutputFile) -> (OutputFile, Option<u64>) {
+        let Some(samples) = self.recording.cpu_file.clone().filter(|_| pumped.complete && !self.separate) else { return (output, None) };
+        let (progress, events, file) = (self.progress.clone(), self.progress.totals().events, samples.clone());
+        let go_on = move || !progress.abandoned.load(Ordering::Relaxed);
+        let mut task = tokio::task::spawn_blocking(move || OneFile::join(output, &file, events, go_on));
+        let joined = loop {
+            tokio::select! {
+                joined = &mut task => break joined,
+                _ = self.ticks.tick() => self.step(),
+                Ok(()) = self.requests.changed() => self.handle_request(),
+            }
+        };
+        match joined {
+            Ok(Ok(OneFile { output, bytes, samples })) => {
+                (self.recording.cpu_file, self.recording.cpu_samples) = (None, Some(samples));
+                (output, Some(bytes))
+            }
+            Ok(Err(TwoFiles { output, trouble })) => {
+                pumped.trouble = pumped.trouble.take().or(trouble);
+                (output, None)
+            }
+            // The runtime of tasks does not cancel what blocks.
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        }
     }
 
     /// Until the stream ends by itself (`None`) or there is a reason to stop it.
@@ -258,8 +289,9 @@ impl Driver {
         let _ = self.publish.send(self.recording.clone());
     }
 
-    fn finish(mut self, pumped: Pumped, refusal: Option<ExchangeError>, output: OutputFile) {
+    fn finish(mut self, pumped: Pumped, refusal: Option<ExchangeError>, output: OutputFile, bytes: Option<u64>) {
         let totals = self.progress.totals();
+        let totals = Totals { bytes: bytes.unwrap_or(totals.bytes), ..totals };
         let mut trouble = pumped.trouble;
         if !pumped.complete && trouble.is_none() {
             trouble = Some(match self.session.unfinished(refusal) {
