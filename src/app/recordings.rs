@@ -93,7 +93,7 @@ impl Tracked {
 
     /// Whether it waits for the last of its data.
     pub fn is_stopping(&self) -> bool {
-        matches!(self.value.phase, Phase::Stopping { .. })
+        matches!(self.value.phase, Phase::Stopping { .. } | Phase::Joining { .. })
     }
 
     /// Its running time, counting on since it was last reported.
@@ -107,7 +107,8 @@ fn rank(phase: &Phase) -> u8 {
         Phase::Starting => 0,
         Phase::Recording => 1,
         Phase::Stopping { .. } => 2,
-        Phase::Done(_) => 3,
+        Phase::Joining { .. } => 3,
+        Phase::Done(_) => 4,
     }
 }
 

@@ -220,7 +220,7 @@ async fn watch(recorder: &Recorder, duration: Option<Duration>, interrupts: &mut
         tokio::select! {
             () = interrupts.next() => {
                 // Whatever began the stop: a signal does not wait for the rundown.
-                if asked || matches!(progress.borrow().phase, Phase::Stopping { .. }) {
+                if asked || matches!(progress.borrow().phase, Phase::Stopping { .. } | Phase::Joining { .. }) {
                     recorder.abandon();
                 } else {
                     recorder.stop();
@@ -253,6 +253,7 @@ fn show(recording: &Recording, duration: Option<Duration>) {
     let state = match &recording.phase {
         Phase::Starting => "waiting for the first event".to_owned(),
         Phase::Stopping { since, bytes } => format!("stopping: {} of rundown in {}", Bytes(*bytes), Stopwatch(*since)),
+        Phase::Joining { percent } => format!("writing CPU samples into the file: {percent} %"),
         _ => format!("{}, {}", ByteRate(rate.bytes), CountRate(rate.events)),
     };
     let dropped = if recording.dropped > 0 { format!(", {} DROPPED", Count(recording.dropped)) } else { String::new() };

@@ -110,6 +110,7 @@ impl Recorder {
             joint,
             cpu,
             separate: plan.separate,
+            joined_percent: None,
             threads: plan.analysed.then(Threads::default),
             names: plan.analysed.then(|| Names::new(begun)),
             last: (begun, Totals::default()),

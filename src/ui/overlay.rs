@@ -62,6 +62,7 @@ pub(super) fn finishing(canvas: &mut Canvas<'_>, state: &State, layout: &Layout)
             crate::model::Phase::Stopping { bytes, .. } if tracked.value.kernel.is_none() => {
                 format!("  {} of rundown", crate::model::Bytes(bytes))
             }
+            crate::model::Phase::Joining { percent } => format!("  {percent} % of its CPU samples are in its file"),
             _ => String::new(),
         };
         let name = format!("{} ({})", tracked.value.name, tracked.value.key.pid);

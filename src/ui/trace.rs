@@ -242,6 +242,10 @@ fn note(state: &State, tracked: &Tracked, now: std::time::Duration) -> Option<(S
             }
             Some((format!("Rundown: {} in {} …  {key} abandons; the file stays readable.", Bytes(*bytes), Stopwatch(since)), false))
         }
+        Phase::Joining { percent } => {
+            let key = state.key(Action::Abandon);
+            Some((format!("Recorded. Writing the CPU samples into the file: {percent} % …  {key} keeps two files."), false))
+        }
         Phase::Done(Outcome { trouble: Some(trouble), .. }) => Some((trouble.to_string(), true)),
         Phase::Done(Outcome { stopped_by: StoppedBy::TargetExit, .. }) => Some(("The process ended.".to_owned(), true)),
         Phase::Done(Outcome { stopped_by: StoppedBy::Event, .. }) => Some(("Stop event received.".to_owned(), false)),

@@ -68,7 +68,7 @@ pub fn phase_badge(recording: &Recording) -> (Sign, &'static str, Role) {
         Phase::Starting => (Sign::Waiting, "starting", Role::Accent),
         Phase::Recording if recording.kernel.is_some() => (Sign::Recording, "into the kernel", Role::Recording),
         Phase::Recording => (Sign::Recording, "recording", Role::Recording),
-        Phase::Stopping { .. } => (Sign::Stopping, "stopping", Role::Accent),
+        Phase::Stopping { .. } | Phase::Joining { .. } => (Sign::Stopping, "stopping", Role::Accent),
         Phase::Done(Outcome { file: None, .. }) if recording.kernel.is_none() => (Sign::No, "failed", Role::Bad),
         Phase::Done(Outcome { stopped_by: StoppedBy::Error, .. }) => (Sign::No, "failed", Role::Bad),
         Phase::Done(Outcome { complete: true, .. }) => (Sign::Yes, "done", Role::Good),

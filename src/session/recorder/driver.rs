@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -52,6 +52,8 @@ pub(super) struct Driver {
     pub(super) cpu: Option<JoinHandle<()>>,
     /// The samples of the kernel stay in a file of their own.
     pub(super) separate: bool,
+    /// How much of both is in one file, once that is being made.
+    pub(super) joined_percent: Option<Arc<AtomicU8>>,
     /// Threads of the process, where what comes is analysed.
     pub(super) threads: Option<Threads>,
     pub(super) names: Option<Names>,
@@ -111,9 +113,14 @@ impl Driver {
     /// Makes one file of the recording and the kernel's samples, unless that is not wanted: the file, and how many bytes it has where it was made.
     async fn make_one_file(&mut self, pumped: &mut Pumped, output: OutputFile) -> (OutputFile, Option<u64>) {
         let Some(samples) = self.recording.cpu_file.clone().filter(|_| pumped.complete && !self.separate) else { return (output, None) };
-        let (progress, events, file) = (self.progress.clone(), self.progress.totals().events, samples.clone());
-        let go_on = move || !progress.abandoned.load(Ordering::Relaxed);
-        let mut task = tokio::task::spawn_blocking(move || OneFile::join(output, &file, events, go_on));
+        let (progress, events) = (self.progress.clone(), self.progress.totals().events);
+        let percent = self.joined_percent.insert(Arc::default()).clone();
+        let mut task = tokio::task::spawn_blocking(move || {
+            OneFile::join(output, &samples, events, &mut |done, of| {
+                percent.store((done * 100 / of.max(1)).min(100) as u8, Ordering::Relaxed);
+                !progress.abandoned.load(Ordering::Relaxed)
+            })
+        });
         let joined = loop {
             tokio::select! {
                 joined = &mut task => break joined,
@@ -243,6 +250,9 @@ impl Driver {
         if let Some(stopping) = self.stopping {
             let bytes = totals.bytes.saturating_sub(stopping.bytes);
             self.recording.phase = Phase::Stopping { since: now.duration_since(stopping.at), bytes };
+        }
+        if let Some(percent) = &self.joined_percent {
+            self.recording.phase = Phase::Joining { percent: percent.load(Ordering::Relaxed) };
         }
         if seconds > 0.0 {
             // What a flight recorder does not keep is not counted in the end.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::export::Joined;
 use crate::net::files::{FileId, open};
-use crate::session::export::{ExportError, write_joined};
+use crate::session::export::{ExportError, GoOn, write_joined};
 use crate::session::output::OutputFile;
 
 /// One file of both.
@@ -28,11 +28,11 @@ pub(super) struct TwoFiles {
 }
 
 impl OneFile {
-    /// Makes it of a recording with so many events and a file of samples, which both go away once everything of them is in it.
+    /// Makes it of a recording with so many events and a file of samples, which both go away once everything of them is in it, as long as `go_on` returns true.
     ///
     /// # Errors
     /// Both are as they were.
-    pub(super) fn join(recording: OutputFile, samples: &Path, events: u64, go_on: impl Fn() -> bool) -> Result<Self, TwoFiles> {
+    pub(super) fn join(recording: OutputFile, samples: &Path, events: u64, go_on: GoOn<'_>) -> Result<Self, TwoFiles> {
         // Made now, so that no file of another is taken for it later.
         let id = open(samples).and_then(|file| FileId::of(&file));
         let written = id.map_err(|error| error.to_string()).and_then(|id| Ok((id, write(&recording, samples, events, go_on)?)));
@@ -54,16 +54,11 @@ impl OneFile {
 }
 
 /// The new file, what is in it, and how many bytes; `None` where it was given up.
-fn write(
-    recording: &OutputFile,
-    samples: &Path,
-    events: u64,
-    go_on: impl Fn() -> bool,
-) -> Result<Option<(OutputFile, Joined, u64)>, String> {
+fn write(recording: &OutputFile, samples: &Path, events: u64, go_on: GoOn<'_>) -> Result<Option<(OutputFile, Joined, u64)>, String> {
     // Samples are in NAME.cpu.nettrace.
     let (output, file) = OutputFile::create(&samples.with_extension("joined")).map_err(|error| error.to_string())?;
     let failed = |error: io::Error| format!("{}: {error}", output.partial().display());
-    let written = match write_joined(recording.partial(), &file, &mut |_, _| go_on()) {
+    let written = match write_joined(recording.partial(), &file, go_on) {
         Err(ExportError::GivenUp) => Ok(None),
         Err(error) => Err(error.to_string()),
         Ok(Some(joined)) if joined.events == events && !joined.samples_cut => {
@@ -119,7 +114,7 @@ mod tests {
     fn both_become_one() {
         let folder = tempfile::tempdir().unwrap();
         let (output, samples) = files(folder.path());
-        let OneFile { output, bytes, samples } = OneFile::join(output, &samples, 0, || true).unwrap();
+        let OneFile { output, bytes, samples } = OneFile::join(output, &samples, 0, &mut |_, _| true).unwrap();
         let file = output.keep().unwrap();
         assert_eq!((samples, file.metadata().unwrap().len(), names(folder.path())), (3, bytes, vec!["a.nettrace".to_owned()]));
     }
@@ -132,7 +127,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let (output, samples) = files(folder.path());
             let before = std::fs::read(&samples).unwrap();
-            let TwoFiles { output, trouble } = OneFile::join(output, &samples, events, || wanted).unwrap_err();
+            let TwoFiles { output, trouble } = OneFile::join(output, &samples, events, &mut |_, _| wanted).unwrap_err();
             assert_eq!(trouble.is_some(), words.is_some());
             assert!(trouble.is_none_or(|trouble| trouble.contains(words.unwrap())));
             output.keep().unwrap();

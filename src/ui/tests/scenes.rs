@@ -22,7 +22,7 @@ use web::{live_requests, web_overview};
 /// A scene's name, and how to get there in a terminal of some size.
 type Scene = (&'static str, fn(u16, u16) -> TestApp);
 
-pub(crate) const SCENES: [Scene; 110] = [
+pub(crate) const SCENES: [Scene; 111] = [
     ("first", |w, h| TestApp::new(w, h)),
     ("none", none),
     ("table", TestApp::populated),
@@ -34,6 +34,7 @@ pub(crate) const SCENES: [Scene; 110] = [
     ("starting", |w, h| keyed(w, h, "⏎t")),
     ("recording", |w, h| tracing(w, h, 42, Phase::Recording)),
     ("stopping", |w, h| tracing(w, h, 97, Phase::Stopping { since: Duration::from_secs(3), bytes: 1_310_000 })),
+    ("joining", |w, h| tracing(w, h, 97, Phase::Joining { percent: 43 })),
     ("done", done),
     ("operations", operations),
     ("export", |w, h| {
