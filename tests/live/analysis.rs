@@ -194,7 +194,8 @@ fn methods_are_known_by_a_short_second_session() {
         let program = runtime.any().start();
         let providers = vec![provider(SAMPLER, 0, Level::Informational), provider(RUNTIME, 0x38, Level::Informational)];
         let watch = Watch::start(&program, providers, Rundown::None, Live::default()).await;
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        let samples = || watch.live.lock().unwrap().methods(SampleFilter::ALL, 0).samples.all();
+        assert!(poll(PATIENCE, || (samples() > 1000).then_some(())).is_some(), "{runtime}: {} samples", samples());
         let nothing = vec![provider("X", 0, Level::LogAlways)];
         let rundown = Watch::start(&program, nothing, Rundown::Default, Live::only_symbols()).await.stop().await;
         let mut live = watch.stop().await;
@@ -227,7 +228,7 @@ fn counters_and_meters_have_the_values_that_the_program_set() {
         let mut refused = Live::default();
         refused.set_counter_session(session("second"));
         let second = Watch::start(&program, vec![meters("second")], Rundown::None, refused).await;
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert!(poll(PATIENCE, || (!second.look().counters.notices.is_empty()).then_some(())).is_some());
         let refused = second.stop().await;
         // An interval with all values from 0 to 99 in it. The last one is cut short when the session stops.
         let is_full = |counter: &CounterSnapshot| counter.histogram.as_ref().is_some_and(|latency| latency.count >= Some(100));

@@ -86,12 +86,15 @@ fn sessions_start_and_stop_and_leave_the_target_well() {
         let provider = Provider::new("Microsoft-Windows-DotNETRuntime", 0x1_0000_801d, Level::Informational).unwrap();
         for _ in 0..2 {
             let mut session = client.start_session(&SessionConfig::new(provider.clone().into())).await.unwrap();
+            let (begun, has_begun) = tokio::sync::oneshot::channel();
             let drain = tokio::spawn(async move {
-                let mut bytes = Vec::new();
+                let mut bytes = vec![0; 1000];
+                session.stream.read_exact(&mut bytes).await.unwrap();
+                begun.send(()).unwrap();
                 session.stream.read_to_end(&mut bytes).await.unwrap();
                 bytes
             });
-            tokio::time::sleep(Duration::from_millis(300)).await;
+            has_begun.await.unwrap();
             client.stop_session(session.id).await.unwrap();
             let bytes = drain.await.unwrap();
             assert!(bytes.starts_with(b"Nettrace") && bytes.ends_with(&[6, 1]), "{runtime}: {} bytes", bytes.len());

@@ -96,7 +96,8 @@ fn ctrl_c_ends_recording_and_program() {
         let (_held, stdin) = Held::open(100);
         let running = run(&["-o", "a.nettrace"], &runtime.any()).current_dir(folder.path()).stdin(stdin).start();
         poll(PATIENCE, || running.stderr().contains("from its start").then_some(())).unwrap();
-        std::thread::sleep(Duration::from_millis(500));
+        let partial = folder.path().join("a.nettrace.partial");
+        poll(PATIENCE, || partial.metadata().is_ok_and(|file| file.len() > 1000).then_some(())).unwrap();
         running.signal(Signal::INT);
         let output = running.wait();
         assert_eq!(output.code, 0, "{output:?}");
@@ -191,8 +192,9 @@ fn what_is_no_net_program_just_runs() {
     let output = run(&[], &Launch::new(&PathBuf::from("/no/such/program"))).run();
     assert!(output.code == 1 && output.stderr.contains("/no/such/program cannot be started: No such file"), "{output:?}");
 
-    let running = run(&[], &shell("sleep 100")).start();
-    std::thread::sleep(Duration::from_millis(500));
+    let folder = folder();
+    let running = run(&[], &shell("touch started; exec sleep 100")).current_dir(folder.path()).start();
+    poll(PATIENCE, || folder.path().join("started").exists().then_some(())).unwrap();
     running.signal(Signal::INT);
     let output = running.wait();
     assert!(output.code == 130 && output.stderr.contains("was terminated, and nothing was recorded"), "{output:?}");

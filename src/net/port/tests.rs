@@ -144,12 +144,15 @@ async fn a_stream_keeps_its_connection_and_the_stop_takes_the_next() {
     let mut session = client.start_session(&SessionConfig::new(provider.into())).await.unwrap();
     client.run(&Command::ResumeRuntime).await.unwrap();
     assert!(client.process_info().await.unwrap().is_some());
+    let (begun, has_begun) = tokio::sync::oneshot::channel();
     let drain = tokio::spawn(async move {
-        let mut bytes = Vec::new();
+        let mut bytes = vec![0; 100];
+        session.stream.read_exact(&mut bytes).await.unwrap();
+        begun.send(()).unwrap();
         session.stream.read_to_end(&mut bytes).await.unwrap();
         bytes
     });
-    sleep(Duration::from_millis(150)).await;
+    has_begun.await.unwrap();
     client.stop_session(session.id).await.unwrap();
     let bytes = drain.await.unwrap();
     assert!(bytes.starts_with(b"Nettrace") && bytes.ends_with(&[6, 1]));
