@@ -5,7 +5,7 @@ use std::fmt;
 
 use foldhash::{HashMap, HashSet};
 
-use crate::clr::{RUNTIME, SAMPLE_PROFILER, events};
+use crate::clr::{RUNTIME, SAMPLE_PROFILER, UNIVERSAL_EVENTS, events};
 use crate::nettrace::{Counts, Event, Loss, LossKind, Metadata, Problem, ProblemKind, SequencePoint, Sink, Thread, ThreadId, TraceHeader};
 use crate::sorting::CompactSort;
 use crate::wire::Utf16;
@@ -118,10 +118,15 @@ impl EventCount {
         if self.name.is_empty() { format!("event {}", self.event_id) } else { self.name.clone() }
     }
 
-    /// Whether it is a sample of the runtime, or of a suspension of all threads: each round of samples needs one, and so does each collection.
+    /// Whether it is a sample.
+    pub fn is_sample(&self) -> bool {
+        [SAMPLE_PROFILER, UNIVERSAL_EVENTS].contains(&self.provider.as_str())
+    }
+
+    /// Whether it is a sample, or of a suspension of all threads: each round of samples of the runtime needs one, and so does each collection.
     pub fn comes_of_sampling(&self) -> bool {
         const SUSPENSIONS: [u32; 4] = [3, 7, 8, 9];
-        self.provider == SAMPLE_PROFILER || self.provider == RUNTIME && SUSPENSIONS.contains(&self.event_id)
+        self.is_sample() || self.provider == RUNTIME && SUSPENSIONS.contains(&self.event_id)
     }
 }
 

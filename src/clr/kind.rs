@@ -14,7 +14,7 @@ const LOGGING: &str = "Microsoft-Extensions-Logging";
 const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
 const TASKS: &str = "System.Threading.Tasks.TplEventSource";
 /// What collectors outside the runtime record: samples and context switches of the kernel, and what is mapped into processes.
-const UNIVERSAL_EVENTS: &str = "Universal.Events";
+pub const UNIVERSAL_EVENTS: &str = "Universal.Events";
 const UNIVERSAL_SYSTEM: &str = "Universal.System";
 /// Of dn-top itself, in its files of processor time.
 const THREAD_TIMES: &str = "DnTop.Threads";
@@ -181,6 +181,11 @@ impl EventKind {
     /// recorded.
     pub fn comes_after_the_stop(metadata: &Metadata) -> bool {
         matches!(metadata.provider.as_str(), RUNDOWN | EVENT_PIPE)
+    }
+
+    /// Whether the events of a provider only describe the process and the recording: rundowns, mappings, names of functions, times of threads.
+    pub fn only_describes(provider: &str) -> bool {
+        matches!(provider, RUNDOWN | EVENT_PIPE | UNIVERSAL_SYSTEM | THREAD_TIMES | SAMPLES)
     }
 
     /// The kind of the events of a metadata record.

@@ -29,7 +29,7 @@ mod trigger;
 mod type_name;
 
 pub use event_ids::parse_event_ids;
-pub use kind::{EventKind, SAMPLE_PROFILER};
+pub use kind::{EventKind, SAMPLE_PROFILER, UNIVERSAL_EVENTS};
 pub use known::{Keyword, KnownProvider, RUNTIME, known_provider, known_providers};
 pub use level::{level_name, parse_level};
 pub use method_name::write_method_name;

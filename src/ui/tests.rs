@@ -221,6 +221,28 @@ fn samples_of_the_kernel_are_no_reason_to_record_again() {
 }
 
 #[test]
+fn what_describes_the_process_is_no_top_event() {
+    let of = |provider: &str, name: &str, count| {
+        let event = EventCount { provider: provider.to_owned(), event_id: 1, name: name.to_owned(), count, bytes: 7 };
+        EventRate { event, rate: 0.0 }
+    };
+    let events = vec![
+        of("Microsoft-Windows-DotNETRuntimeRundown", "MethodDCEndVerbose", 900),
+        of("Universal.System", "ProcessSymbol", 800),
+        of("Universal.Events", "cpu", 700),
+        of("Orders", "OrderShipped", 600),
+    ];
+    let analysis = RecordingAnalysis { events, ..analysis::empty().as_ref().clone() };
+    let mut app = TestApp::populated(120, 40);
+    app.press("⏎t");
+    app.send(Msg::Recording(Box::new(Recording { analysis: Some(Arc::new(analysis)), ..recording(1, 42, Phase::Recording) })));
+    app.press("3");
+    let shown = text(&picture(&app, &Theme::dark(), 120, 40));
+    let seen = ["OrderShipped", "samples: see tab Events", "MethodDCEndVerbose", "ProcessSymbol"].map(|name| shown.contains(name));
+    assert_eq!(seen, [true, true, false, false], "{shown}");
+}
+
+#[test]
 fn ascii_has_its_pictures() {
     for name in ["table", "recording", "dump", "environment", "flame"] {
         insta::assert_snapshot!(format!("{name}-ascii"), text(&picture(&scene(name, 80, 24), &Theme::dark().ascii(), 80, 24)));

@@ -6,7 +6,7 @@ use crate::analysis::{MethodCount, SampleCount, SampleFilter};
 use crate::app::action::Action;
 use crate::app::tabs::phase_badge;
 use crate::app::{State, Tracked, findings};
-use crate::clr::SAMPLE_PROFILER;
+use crate::clr::EventKind;
 use crate::model::{
     ByteRate, Bytes, Count, CountRate, Counted, EventRate, Kept, KernelTrace, NameSearch, Nanoseconds, Outcome, Percent, Phase, Rate,
     RecordingAnalysis, RunState, Scheduling, StoppedBy, Stopwatch,
@@ -86,8 +86,9 @@ fn most_frequent(canvas: &mut Canvas<'_>, tracked: &Tracked, analysis: &Recordin
     let over = !tracked.is_active();
     canvas.text(area.x, area.y, area.width, "top events", theme.dim);
     let lines = Rect { y: area.y + 1, height: area.height - 1, ..area };
-    let is_sampled = analysis.events.iter().any(|rate| rate.event.provider == SAMPLE_PROFILER);
-    let (samplers, others): (Vec<_>, Vec<_>) = analysis.events.iter().partition(|rate| is_sampled && rate.event.comes_of_sampling());
+    let recorded: Vec<_> = analysis.events.iter().filter(|rate| !EventKind::only_describes(&rate.event.provider)).collect();
+    let is_sampled = recorded.iter().any(|rate| rate.event.is_sample());
+    let (samplers, others): (Vec<_>, Vec<_>) = recorded.into_iter().partition(|rate| is_sampled && rate.event.comes_of_sampling());
     let rate_of = |EventRate { event, rate }: &EventRate| analysis.rate(over, event.count, *rate);
     let most = others.first().map_or(1, |rate| rate.event.count.max(1)) as f64;
     for (all, y) in others.iter().zip(lines.y..lines.bottom()) {
@@ -103,7 +104,7 @@ fn most_frequent(canvas: &mut Canvas<'_>, tracked: &Tracked, analysis: &Recordin
         let y = lines.y + others.len() as u16;
         let rate: f64 = samplers.into_iter().map(rate_of).sum();
         canvas.number(area.x, y, 7, CountRate(rate), theme.dim);
-        canvas.text(area.x + 18, y, area.width.saturating_sub(18), "samples and suspensions: tab Events", theme.dim);
+        canvas.text(area.x + 18, y, area.width.saturating_sub(18), "samples: see tab Events", theme.dim);
     }
 }
 
