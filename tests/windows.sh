@@ -178,6 +178,31 @@ kill $off
 
 # A dump takes a program that a single file lacks; the runtime starts the one that is beside it.
 refused 1 "published as a single file, copy createdump.exe" dump azmcp -o "Z:\\tmp\\a.dmp"
+mkdir dumped
+ln -s /mcp/azmcp.exe dumped/azmcp.exe
+x86_64-w64-mingw32-gcc -O1 -o dumped/createdump.exe /src/tests/programs/createdump.c -ldbghelp
+wine dumped/azmcp.exe server start <input >/dev/null 2>&1 & dumped=$!
+for _ in $(seq 30); do [[ $(newest) != "$target" ]] && break; sleep 1; done
+[[ $(newest) != "$target" ]] || fail "a process to dump is not listed"
+for type in mini heap full; do
+  expect "a dump" "\"type\": \"$type\"" "$(dn_top dump "$(newest)" --type $type -o $type.dmp --json 2>/dev/null)"
+  expect "a dump of Windows" "^MDMP" "$(head -c 4 $type.dmp)"
+done
+(($(stat -c %s full.dmp) > $(stat -c %s mini.dmp) * 100)) || fail "a full dump is no larger than a small one"
+refused 1 "exists already" dump "$(newest)" -o mini.dmp
+expect "after dumps" "Runtime  *10\\." "$(dn_top info "$(newest)")"
+kill $dumped
+
+# A profiler.
+x86_64-w64-mingw32-gcc -shared -O1 -o profiler.dll /src/tests/programs/profiler.c
+class="{123e4567-e89b-12d3-a456-426614174000}"
+printf "Z:\\\\tmp\\\\attached" >data
+rm -f /tmp/attached
+refused 1 ERROR_MOD_NOT_FOUND profiler attach azmcp --guid "$class" --path "Z:\\none.dll" --data data
+expect "a profiler" "profiler loaded" "$(dn_top profiler attach azmcp --guid "$class" --path "Z:$(pwd | tr / "\\\\")\\profiler.dll" --data data 2>&1)"
+for _ in $(seq 10); do [[ -s /tmp/attached ]] && break; sleep 1; done
+expect "an attached profiler" "^attached" "$(cat /tmp/attached)"
+refused 1 "a profiler is in this process already" profiler attach azmcp --guid "$class" --path "Z:$(pwd | tr / "\\\\")\\profiler.dll" --data data
 
 # The dashboard, in a pseudo-terminal. What a console does with escape sequences is seen by a program that does nothing else.
 in_terminal() { script -qfec "stty rows 40 cols 120; exec wine $1" "$2"; }
