@@ -152,7 +152,7 @@ pub enum RunState {
     Running,
     /// The runtime waits at startup for a `ResumeRuntime` command.
     Suspended,
-    /// Either: it was started to wait, and nothing shows whether it was resumed (Windows).
+    /// Either: it was started to wait, and nothing shows whether it was resumed (Windows, macOS).
     Unknown,
 }
 

@@ -364,21 +364,21 @@ mod tests {
     fn a_program_of_net_that_is_not_to_be_looked_at_says_why() {
         let folder = tempfile::tempdir().unwrap();
         let facts = |program: &str, entry: &str| {
-            let program = Some(folder.path().join(program));
+            let program = Some(folder.path().join(format!("{program}{EXE_SUFFIX}")));
             Facts { program, environment: vec![entry.to_owned()], ..Facts::default() }
         };
         let off = |program: &str, entry: &str| facts(program, entry).diagnostics_off().map(str::to_owned);
         for entry in ["DOTNET_EnableDiagnostics=0", "complus_enablediagnostics=0x0", "DOTNET_EnableDiagnostics_IPC=00"] {
-            assert_eq!(off("dotnet.exe", entry).as_deref(), Some(entry));
-            assert_eq!(off("shop.exe", entry), None, "it need not be a program of .NET");
+            assert_eq!(off("dotnet", entry).as_deref(), Some(entry));
+            assert_eq!(off("shop", entry), None, "it need not be a program of .NET");
         }
         for entry in ["DOTNET_EnableDiagnostics=1", "DOTNET_EnableDiagnostics=", "DOTNET_EnableDiagnostics=0x", "EnableDiagnostics=0"] {
-            assert_eq!(off("dotnet.exe", entry), None, "{entry}");
+            assert_eq!(off("dotnet", entry), None, "{entry}");
         }
         std::fs::write(folder.path().join("coreclr.dll"), "").unwrap();
-        assert_eq!(off("shop.exe", "DOTNET_EnableDiagnostics=0"), None, "the runtime may be that of another program");
+        assert_eq!(off("shop", "DOTNET_EnableDiagnostics=0"), None, "the runtime may be that of another program");
         std::fs::write(folder.path().join("shop.runtimeconfig.json"), "{}").unwrap();
-        assert!(off("shop.exe", "DOTNET_EnableDiagnostics=0").is_some());
+        assert!(off("shop", "DOTNET_EnableDiagnostics=0").is_some());
     }
 
     #[test]
