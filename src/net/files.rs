@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with, statvfs};
 use rustix::io::Errno;
 
 /// Makes a file that is not there, for reading and writing, with mode 0600. No link is followed in the last place.
@@ -100,6 +100,15 @@ pub fn read_exact_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
 /// Those of the system.
 pub fn write_all_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
     file.write_all_at(bytes, at)
+}
+
+/// How many bytes the file system of a path has left for us.
+///
+/// # Errors
+/// Those of the system.
+pub fn free_space(path: &Path) -> io::Result<u64> {
+    let system = statvfs(path)?;
+    Ok(system.f_bavail.saturating_mul(system.f_frsize))
 }
 
 /// The path that bytes are.

@@ -157,6 +157,14 @@ pub fn write_all_at(mut file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
     file.write_all(bytes)
 }
 
+/// How many bytes the file system of a path has left for us: nothing here is as large as to ask.
+///
+/// # Errors
+/// Always.
+pub fn free_space(_: &Path) -> io::Result<u64> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// The path that bytes are.
 pub(in crate::net) fn path_of(bytes: &[u8]) -> PathBuf {
     String::from_utf8_lossy(bytes).into_owned().into()

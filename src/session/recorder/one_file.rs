@@ -4,7 +4,8 @@ use std::io;
 use std::path::Path;
 
 use crate::export::Joined;
-use crate::net::files::{FileId, open};
+use crate::model::Bytes;
+use crate::net::files::{FileId, free_space, open};
 use crate::session::export::{ExportError, GoOn, write_joined};
 use crate::session::output::OutputFile;
 
@@ -34,8 +35,11 @@ impl OneFile {
     /// Both are as they were.
     pub(super) fn join(recording: OutputFile, samples: &Path, events: u64, go_on: GoOn<'_>) -> Result<Self, TwoFiles> {
         // Made now, so that no file of another is taken for it later.
-        let id = open(samples).and_then(|file| FileId::of(&file));
-        let written = id.map_err(|error| error.to_string()).and_then(|id| Ok((id, write(&recording, samples, events, go_on)?)));
+        let facts = open(samples).and_then(|file| Ok((FileId::of(&file)?, file.metadata()?.len() + recording.partial().metadata()?.len())));
+        let written = facts.map_err(|error| error.to_string()).and_then(|(id, needed)| {
+            check_space(free_space(recording.partial()).ok(), needed)?;
+            Ok((id, write(&recording, samples, events, go_on)?))
+        });
         match written {
             Ok((id, Some((output, joined, bytes)))) => {
                 if id.is_at(samples) {
@@ -50,6 +54,16 @@ impl OneFile {
                 Err(TwoFiles { output: recording, trouble: Some(trouble) })
             }
         }
+    }
+}
+
+/// Others write to the disk as well: half of what it has left stays free.
+fn check_space(free: Option<u64>, needed: u64) -> Result<(), String> {
+    match free {
+        Some(free) if free / 2 < needed => {
+            Err(format!("one file takes {} more for a moment, and the disk has {} left", Bytes(needed), Bytes(free)))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -108,6 +122,15 @@ mod tests {
         let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn the_disk_is_not_filled() {
+        for (free, needed, fits) in [(None, u64::MAX, true), (Some(200), 100, true), (Some(199), 100, false), (Some(0), 0, true)] {
+            assert_eq!(check_space(free, needed).is_ok(), fits, "{free:?} {needed}");
+        }
+        let words = "one file takes 5.0 GB more for a moment, and the disk has 6.0 GB left";
+        assert_eq!(check_space(Some(6_000_000_000), 5_000_000_000).unwrap_err(), words);
     }
 
     #[test]
