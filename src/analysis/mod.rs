@@ -16,6 +16,7 @@ mod counters;
 mod diagnostic_source;
 mod distribution;
 mod dominators;
+mod event_count;
 mod event_text;
 mod exceptions;
 mod filter;
@@ -55,6 +56,7 @@ pub use counters::{
     CountersSnapshot, HistogramReading, MeterLimits, MeterNotice, RequestDurations, RuntimeStats, Spread, without_duplicates,
 };
 pub use distribution::Distribution;
+pub use event_count::EventCount;
 pub use event_text::{Described, describe};
 pub use exceptions::{ExceptionSnapshot, ExceptionType, ThrownException};
 pub use filter::{EventFilter, Field, Filter, name_rank};
@@ -79,7 +81,7 @@ pub use sampled::SampledMethods;
 pub use snapshot::Snapshot;
 pub use symbols::{MethodId, NativeFunction, Origin, Symbols, module_name};
 pub use thread_pool::{Adjustment, ThreadPoolSnapshot};
-pub use throughput::{EventCount, ProblemCount, Throughput, Totals};
+pub use throughput::{ProblemCount, Throughput, Totals};
 pub use timeline::Timeline;
 pub use watch::Watch;
 

@@ -227,7 +227,7 @@ pub enum Phase {
         /// Bytes that have come since then.
         bytes: u64,
     },
-    /// All has come; the recording and its CPU samples are being written into one file.
+    /// The stream has ended; the recording and its CPU samples are being written into one file.
     Joining {
         /// How much of that is done.
         percent: u8,

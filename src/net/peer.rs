@@ -4,6 +4,7 @@
 //! name. What counts is the kernel's answer: the owner of the file, and the process that called `listen` (or `connect`, where a runtime connects to
 //! us), by `SO_PEERCRED`, which the kernel translates into our pid and user namespaces. Both must be those of the process that /proc shows.
 
+mod error;
 mod verified;
 
 use std::io;
@@ -13,7 +14,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::geteuid;
-use thiserror::Error;
 use tokio::net::UnixStream;
 use tokio::time::sleep;
 
@@ -22,8 +22,9 @@ use super::error::Cause;
 use super::proc::Proc;
 use super::resolve::{self, Found, OpenError};
 use crate::ipc::Advertise;
-use crate::model::{ProcessKey, sanitise};
+use crate::model::ProcessKey;
 
+pub use self::error::PeerError;
 pub(super) use self::verified::VerifiedStream;
 
 /// What the kernel shows instead of a user id that our user namespace does not have (`/proc/sys/kernel/overflowuid`).
@@ -31,58 +32,6 @@ const OVERFLOW_UID: u32 = 65_534;
 
 /// How long to wait before another attempt at a server whose queue of 255 clients is full.
 const QUEUE_PAUSE: Duration = Duration::from_millis(50);
-
-/// Why a socket, or a connection, is not taken for that of its process.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum PeerError {
-    /// The path leads through a link that an untrusted user could have written.
-    #[error(
-        "{} is a link that is not followed: it belongs to user {owner}, or is in a directory that users other than root can write to",
-        sanitise(link)
-    )]
-    Link {
-        /// The link, as the process sees files.
-        link: String,
-        /// Whose link it is.
-        owner: u32,
-    },
-    /// The file is something else.
-    #[error("the file is not a socket")]
-    NotASocket,
-    /// The file belongs to one user, and the process to another.
-    #[error("the socket is not owned by its process: the file belongs to user {file}, the process to user {process}")]
-    File {
-        /// Owner of the file.
-        file: u32,
-        /// Effective user of the process.
-        process: u32,
-    },
-    /// Another process listens, or connected.
-    #[error("the socket is not owned by its process: process {pid} of user {uid} is at the other end")]
-    Process {
-        /// Its id, as we see it.
-        pid: u32,
-        /// Its effective user when it began to listen, or connected.
-        uid: u32,
-    },
-    /// What is there is in a pid namespace that is not seen from here.
-    #[error(
-        "the socket is not owned by its process: a process of user {uid} is at the other end, in a pid namespace that cannot be seen from here; \
-         run dn-top on the host, or share the pid namespace (`docker run --pid container:..`, Kubernetes `shareProcessNamespace: true`)"
-    )]
-    Unseen {
-        /// Its effective user when it began to listen, or connected.
-        uid: u32,
-    },
-    /// The runtime reports another process.
-    #[error("the socket is not owned by its process: the runtime reports process id {said}, and its process is {is} in its pid namespace")]
-    Pid {
-        /// What the runtime reports.
-        said: u64,
-        /// What the kernel reports, in the pid namespace of the process.
-        is: u64,
-    },
-}
 
 /// The other end of a connection, by `SO_PEERCRED`.
 #[derive(Debug, Clone, Copy)]

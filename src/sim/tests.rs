@@ -127,7 +127,7 @@ fn counted(tally: &Throughput, provider: &str, id: u32) -> u64 {
     counts.iter().find(|count| count.provider == provider && count.event_id == id).map_or(0, |count| count.count)
 }
 
-/// It goes on until what was asked for has come, then it is stopped.
+/// The session is stopped once the requested events have been received.
 #[tokio::test]
 async fn a_session_streams_what_was_asked_for_and_ends_whole() {
     for (version, answer_first) in [("3.1.23", true), ("9.0.7", false)] {

@@ -1,9 +1,8 @@
 //! Pictures of the main states, looked at and kept.
 
 pub(crate) mod analysis;
+mod events;
 pub(crate) mod scenes;
-
-use std::sync::Arc;
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -11,11 +10,10 @@ use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
 
 use super::{Theme, view};
-use crate::analysis::EventCount;
 use crate::app::Msg;
 use crate::app::test_app::{TestApp, process, recording};
 use crate::ipc::RuntimeVersion;
-use crate::model::{EventRate, Phase, Process, Recording, RecordingAnalysis};
+use crate::model::{Phase, Process, Recording};
 use scenes::SCENES;
 
 fn scene(name: &str, width: u16, height: u16) -> TestApp {
@@ -206,40 +204,6 @@ fn a_native_aot_program_differs_from_others() {
     app.press("7");
     let shown = text(&picture(&app, &Theme::dark(), 120, 40));
     assert!(shown.contains("a NativeAOT program sends no samples of its threads; `perf record -g -p 4242`"), "{shown}");
-}
-
-#[test]
-fn samples_of_the_kernel_are_no_reason_to_record_again() {
-    let event = EventCount { provider: "Universal.Events".to_owned(), event_id: 1, name: "cpu".to_owned(), count: 7, bytes: 7 };
-    let analysis = RecordingAnalysis { events: vec![EventRate { event, rate: 0.0 }], ..analysis::empty().as_ref().clone() };
-    let mut app = TestApp::populated(120, 40);
-    app.press("⏎t");
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(Arc::new(analysis)), ..recording(1, 42, Phase::Recording) })));
-    app.press("7");
-    let shown = text(&picture(&app, &Theme::dark(), 120, 40));
-    assert!(shown.contains("No samples of the runtime, but 7 CPU samples and 0 context switches of the kernel"), "{shown}");
-}
-
-#[test]
-fn what_describes_the_process_is_no_top_event() {
-    let of = |provider: &str, name: &str, count| {
-        let event = EventCount { provider: provider.to_owned(), event_id: 1, name: name.to_owned(), count, bytes: 7 };
-        EventRate { event, rate: 0.0 }
-    };
-    let events = vec![
-        of("Microsoft-Windows-DotNETRuntimeRundown", "MethodDCEndVerbose", 900),
-        of("Universal.System", "ProcessSymbol", 800),
-        of("Universal.Events", "cpu", 700),
-        of("Orders", "OrderShipped", 600),
-    ];
-    let analysis = RecordingAnalysis { events, ..analysis::empty().as_ref().clone() };
-    let mut app = TestApp::populated(120, 40);
-    app.press("⏎t");
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(Arc::new(analysis)), ..recording(1, 42, Phase::Recording) })));
-    app.press("3");
-    let shown = text(&picture(&app, &Theme::dark(), 120, 40));
-    let seen = ["OrderShipped", "samples: see tab Events", "MethodDCEndVerbose", "ProcessSymbol"].map(|name| shown.contains(name));
-    assert_eq!(seen, [true, true, false, false], "{shown}");
 }
 
 #[test]

@@ -4,6 +4,8 @@
 //! answer of the system: the owner of the file, and the process and the user that listen, or connected (`LOCAL_PEERPID`, `getpeereid(3)`). Both must be
 //! those of the process.
 
+#[path = "../peer/error.rs"]
+mod error;
 #[path = "../peer/verified.rs"]
 mod verified;
 
@@ -12,7 +14,6 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use rustix::process::geteuid;
-use thiserror::Error;
 use tokio::net::UnixStream;
 
 use super::endpoint::{Endpoint, SocketName};
@@ -21,39 +22,8 @@ use super::proc::Proc;
 use crate::ipc::Advertise;
 use crate::model::ProcessKey;
 
+pub use self::error::PeerError;
 pub(super) use self::verified::VerifiedStream;
-
-/// Why a socket, or a connection, is not taken for that of its process.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum PeerError {
-    /// The file is something else.
-    #[error("the file is not a socket")]
-    NotASocket,
-    /// The file belongs to one user, and the process to another.
-    #[error("the socket is not owned by its process: the file belongs to user {file}, the process to user {process}")]
-    File {
-        /// Owner of the file.
-        file: u32,
-        /// Effective user of the process.
-        process: u32,
-    },
-    /// Another process listens, or connected.
-    #[error("the socket is not owned by its process: process {pid} of user {uid} is at the other end")]
-    Process {
-        /// Its id.
-        pid: u32,
-        /// Its effective user.
-        uid: u32,
-    },
-    /// The runtime reports another process.
-    #[error("the socket is not owned by its process: the runtime reports process id {said}, and its process is {is}")]
-    Pid {
-        /// What the runtime reports.
-        said: u64,
-        /// What the system reports.
-        is: u64,
-    },
-}
 
 /// The other end of a connection.
 #[derive(Debug, Clone, Copy)]

@@ -1,0 +1,57 @@
+//! Why a connection is refused, on Unix systems.
+
+use thiserror::Error;
+
+use crate::model::sanitise;
+
+/// Why a socket, or a connection, is not taken for that of its process.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PeerError {
+    /// The path leads through a link that an untrusted user could have written.
+    #[error(
+        "{} is a link that is not followed: it belongs to user {owner}, or is in a directory that users other than root can write to",
+        sanitise(link)
+    )]
+    Link {
+        /// The link, as the process sees files.
+        link: String,
+        /// Whose link it is.
+        owner: u32,
+    },
+    /// The file is something else.
+    #[error("the file is not a socket")]
+    NotASocket,
+    /// The file belongs to one user, and the process to another.
+    #[error("the socket is not owned by its process: the file belongs to user {file}, the process to user {process}")]
+    File {
+        /// Owner of the file.
+        file: u32,
+        /// Effective user of the process.
+        process: u32,
+    },
+    /// Another process listens, or connected.
+    #[error("the socket is not owned by its process: process {pid} of user {uid} is at the other end")]
+    Process {
+        /// Its id, as we see it.
+        pid: u32,
+        /// Its effective user when it began to listen, or connected.
+        uid: u32,
+    },
+    /// What is there is in a pid namespace that is not seen from here.
+    #[error(
+        "the socket is not owned by its process: a process of user {uid} is at the other end, in a pid namespace that cannot be seen from here; \
+         run dn-top on the host, or share the pid namespace (`docker run --pid container:..`, Kubernetes `shareProcessNamespace: true`)"
+    )]
+    Unseen {
+        /// Its effective user when it began to listen, or connected.
+        uid: u32,
+    },
+    /// The runtime reports another process.
+    #[error("the socket is not owned by its process: the runtime reports process id {said}, and its process is {is} in its pid namespace")]
+    Pid {
+        /// What the runtime reports.
+        said: u64,
+        /// What the kernel reports, in the pid namespace of the process.
+        is: u64,
+    },
+}

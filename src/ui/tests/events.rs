@@ -1,0 +1,46 @@
+//! What the events of a recording are shown as.
+
+use std::sync::Arc;
+
+use super::{analysis, picture, text};
+use crate::analysis::EventCount;
+use crate::app::Msg;
+use crate::app::test_app::{TestApp, recording};
+use crate::model::{EventRate, Phase, Recording, RecordingAnalysis};
+use crate::ui::Theme;
+
+/// A recording that is running and holds these events.
+fn with(events: Vec<EventRate>) -> TestApp {
+    let analysis = RecordingAnalysis { events, ..analysis::empty().as_ref().clone() };
+    let mut app = TestApp::populated(120, 40);
+    app.press("⏎t");
+    app.send(Msg::Recording(Box::new(Recording { analysis: Some(Arc::new(analysis)), ..recording(1, 42, Phase::Recording) })));
+    app
+}
+
+fn of(provider: &str, name: &str, count: u64) -> EventRate {
+    let event = EventCount { provider: provider.to_owned(), event_id: 1, name: name.to_owned(), count, bytes: 7 };
+    EventRate { event, rate: 0.0 }
+}
+
+#[test]
+fn samples_of_the_kernel_are_no_reason_to_record_again() {
+    let mut app = with(vec![of("Universal.Events", "cpu", 7)]);
+    app.press("7");
+    let shown = text(&picture(&app, &Theme::dark(), 120, 40));
+    assert!(shown.contains("No samples of the runtime, but 7 CPU samples and 0 context switches of the kernel"), "{shown}");
+}
+
+#[test]
+fn what_describes_the_process_is_no_top_event() {
+    let mut app = with(vec![
+        of("Microsoft-Windows-DotNETRuntimeRundown", "MethodDCEndVerbose", 900),
+        of("Universal.System", "ProcessSymbol", 800),
+        of("Universal.Events", "cpu", 700),
+        of("Orders", "OrderShipped", 600),
+    ]);
+    app.press("3");
+    let shown = text(&picture(&app, &Theme::dark(), 120, 40));
+    let seen = ["OrderShipped", "samples: see tab Events", "MethodDCEndVerbose", "ProcessSymbol"].map(|name| shown.contains(name));
+    assert_eq!(seen, [true, true, false, false], "{shown}");
+}
