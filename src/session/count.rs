@@ -15,7 +15,7 @@ use super::cpu::MethodNames;
 use super::observe::Observer;
 use super::progress::Progress;
 use super::segments::Segments;
-use crate::analysis::{EventFilter, Live, Throughput, Watch};
+use crate::analysis::{EventFilter, Live, RuntimeWaits, Throughput, Watch};
 use crate::clr::Trigger;
 use crate::model::Kept;
 use crate::nettrace::{DecodeError, Event, Keep, Loss, Metadata, Recent, Sink, TraceHeader, forward_sink};
@@ -41,6 +41,8 @@ pub(super) struct Counting {
 pub(super) struct Side {
     watch: Watch,
     pub(super) recent: Option<Recent>,
+    /// Waits that its events show, for the samples of the kernel.
+    waits: Option<RuntimeWaits>,
     /// By metadata index: whether it is of the rundown, which comes when a session is stopped, and of which nothing may go.
     rundown: Vec<bool>,
     progress: Arc<Progress>,
@@ -49,6 +51,9 @@ pub(super) struct Side {
 impl Sink for Side {
     fn trace(&mut self, header: &TraceHeader) {
         self.watch.trace(header);
+        if let Some(waits) = &mut self.waits {
+            waits.trace(header);
+        }
         if let Some(recent) = &mut self.recent {
             recent.trace(header);
         }
@@ -56,12 +61,18 @@ impl Sink for Side {
 
     fn metadata(&mut self, metadata: &Metadata) {
         self.watch.metadata(metadata);
+        if let Some(waits) = &mut self.waits {
+            waits.metadata(metadata);
+        }
         self.rundown.push(metadata.provider.ends_with("Rundown"));
     }
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         self.watch.event(event);
+        if let Some(waits) = &mut self.waits {
+            waits.event(event);
+        }
         if let Some(recent) = &mut self.recent {
             if self.rundown.get(event.metadata.index as usize) == Some(&true) && self.progress.stopping.load(Ordering::Relaxed) {
                 recent.freeze();
@@ -71,6 +82,9 @@ impl Sink for Side {
     }
 
     fn loss(&mut self, loss: &Loss) {
+        if let Some(waits) = &mut self.waits {
+            waits.loss(loss);
+        }
         if let Some(recent) = &mut self.recent {
             recent.loss(loss);
         }
@@ -79,8 +93,11 @@ impl Sink for Side {
 
 impl Side {
     /// Gives what is due.
-    fn look(&self) {
+    fn look(&mut self) {
         let progress = &self.progress;
+        if let (Some(cpu), Some(waits)) = (progress.cpu.get(), &mut self.waits) {
+            cpu.tell(waits);
+        }
         if self.watch.has_come() {
             progress.came.notify_one();
         }
@@ -174,7 +191,13 @@ impl Counter {
         let has_file = file.is_some();
         let watch = Watch::new(counting.stop_on);
         let recent = counting.keep.map(|(keep, file)| Recent::new(keep, Box::new(Segments::beside(&file))));
-        let side = Side { watch, recent, rundown: vec![false], progress: progress.clone() };
+        let side = Side {
+            watch,
+            recent,
+            waits: progress.cpu.get().map(|_| RuntimeWaits::default()),
+            rundown: vec![false],
+            progress: progress.clone(),
+        };
         let source = Source::new(backlog.clone(), file, progress.clone());
         let waiting = backlog.clone();
         let count = move || {

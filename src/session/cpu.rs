@@ -1,5 +1,6 @@
 //! A profile of processor time: samples of the kernel, with the names that the runtime, the files of the process and the kernel give.
 
+mod blocked;
 mod collector;
 mod file;
 mod waits;
@@ -16,7 +17,7 @@ use super::listener::Listener;
 use super::names::ask;
 use super::output::OutputError;
 use super::trace_session::StopLimit;
-use crate::analysis::{Live, Symbols};
+use crate::analysis::{Live, RuntimeWaits, Symbols};
 use crate::clr::select;
 use crate::ipc::{Rundown, SessionConfig};
 use crate::model::{CpuTime, NoCpuTime, SafeText};
@@ -29,6 +30,10 @@ pub(super) use waits::{known_wait, shown};
 
 /// Methods that the runtime loads, JIT-compiled or not, and its modules: `Loader`, `Jit` and `NGen` of its provider, and of its rundown.
 const NAMES: (&str, u64) = ("Microsoft-Windows-DotNETRuntime:0x38:5", 0x38);
+/// What shows which waits are for locks and collections: `GC` and `Contention` of the runtime's provider.
+const WAITS: &str = "Microsoft-Windows-DotNETRuntime:0x4001:4";
+/// How often waits are looked at.
+const WAITS_PACE: Duration = Duration::from_millis(500);
 /// What the session of names may send before it is stopped.
 const NAMES_BYTES: u64 = 1 << 30;
 
@@ -124,6 +129,11 @@ pub async fn profile_cpu(
             }
         }
     };
+    // Without it, what threads wait for in the runtime is not told apart.
+    let mut waits = match &names {
+        Some(Ok(_)) => waits(&client).await.ok(),
+        _ => None,
+    };
     let mut sampler = client.sample_cpu(request.frequency)?;
     let collector = Arc::new(Collector::new(code, period_ns, file));
     let collecting = Arc::clone(&collector);
@@ -134,11 +144,17 @@ pub async fn profile_cpu(
         () = &mut stop => false,
         () = client.process_exit() => true,
         () = tokio::time::sleep(request.duration.unwrap_or(Duration::MAX)) => false,
+        () = tell_each(&collector, waits.as_ref()) => false,
         () = show_each(request.interval, &collector, (names.as_ref().and_then(|names| names.as_ref().ok()), known), show) => false,
     };
     collector.stop();
     // It does not panic; and without its samples there is nothing.
     sampling.await.map_err(|_| gone())?;
+    if let Some(waits) = &mut waits {
+        // What came until then counts, however it ends.
+        let _ = waits.stop(StopLimit::NO_RUNDOWN).await;
+        waits.look(|waits| collector.tell(waits));
+    }
     let (symbols, names_missing) = match names {
         None => (Symbols::default(), None),
         Some(Err(why)) => (Symbols::default(), Some(why)),
@@ -183,6 +199,22 @@ async fn show_each(
             return;
         }
     }
+}
+
+/// Has the collector take note of waits as they come; for ever.
+async fn tell_each(collector: &Collector, waits: Option<&Listener<RuntimeWaits>>) {
+    let Some(waits) = waits else { return std::future::pending().await };
+    loop {
+        tokio::time::sleep(WAITS_PACE).await;
+        waits.look(|waits| collector.tell(waits));
+    }
+}
+
+/// Opens a session that shows waits. Names take all details of methods, and here those of all collections would come with them.
+async fn waits(client: &Client) -> Result<Listener<RuntimeWaits>, String> {
+    let selected = select(&[] as &[&str], &[WAITS], None).map_err(|error| error.to_string())?;
+    let config = SessionConfig { rundown: Rundown::None, stacks: false, ..selected.config };
+    Listener::start(client.clone(), &config, RuntimeWaits::default(), NAMES_BYTES).await.map_err(|error| error.to_string())
 }
 
 /// Opens a session that gives names of methods.

@@ -10,7 +10,7 @@ use super::listener::Listener;
 use super::plan::StartError;
 use super::threads::Threads;
 use super::trace_session::{StopLimit, Unfinished};
-use crate::analysis::{Live, RecentSnapshot};
+use crate::analysis::{Live, RecentSnapshot, RuntimeWaits};
 use crate::ipc::SessionConfig;
 use crate::model::{CpuSupply, NoCpuTime, RecordingAnalysis, ThreadUse};
 use crate::net::client::Client;
@@ -22,7 +22,7 @@ const PACE: Duration = Duration::from_millis(100);
 /// A running session whose events go into the analyses alone.
 #[derive(Debug)]
 pub struct Observation {
-    listener: Listener<Live>,
+    listener: Listener<(Live, RuntimeWaits)>,
     began: Instant,
     cpu_use: Option<CpuUse>,
 }
@@ -67,7 +67,7 @@ impl Observation {
     /// # Errors
     /// When the runtime does not open it.
     pub async fn start(client: Client, config: &SessionConfig) -> Result<Self, StartError> {
-        let listener = Listener::start(client, config, Live::default(), u64::MAX).await?;
+        let listener = Listener::start(client, config, Default::default(), u64::MAX).await?;
         Ok(Self { listener, began: Instant::now(), cpu_use: None })
     }
 
@@ -105,7 +105,11 @@ impl Observation {
             stopped = listener.stop(StopLimit::RUNDOWN) => stopped.err(),
             () = interrupts.next() => return None,
         };
-        Some(Observed { live: listener.take(), unfinished, interrupted, elapsed, cpu_use })
+        let (live, mut waits) = listener.take();
+        if let Some(cpu_use) = &cpu_use {
+            cpu_use.tell(&mut waits);
+        }
+        Some(Observed { live, unfinished, interrupted, elapsed, cpu_use })
     }
 
     async fn observe(&mut self) {
@@ -119,10 +123,17 @@ impl Observation {
 }
 
 impl CpuUse {
-    fn read(&mut self, listener: &Listener<Live>) {
+    fn tell(&self, waits: &mut RuntimeWaits) {
+        if let Some(sampling) = &self.sampling {
+            sampling.collector.tell(waits);
+        }
+    }
+
+    fn read(&mut self, listener: &Listener<(Live, RuntimeWaits)>) {
+        listener.look(|(_, waits)| self.tell(waits));
         if let Some(used) = self.threads.look(&self.client) {
             let (at, times) = self.threads.cpu_times();
-            listener.look(|live| live.weigh_samples(at, times));
+            listener.look(|(live, _)| live.weigh_samples(at, times));
             self.used = used;
         }
     }

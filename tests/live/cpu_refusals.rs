@@ -76,7 +76,7 @@ fn a_recording_falls_back_to_the_runtimes_samples() {
 }
 
 /// A program, or dn-top, as root without a single capability: to the kernel it is any other user.
-fn without_capabilities() -> Option<[&'static str; 3]> {
+pub(crate) fn without_capabilities() -> Option<[&'static str; 3]> {
     let is_root = rustix::process::geteuid().is_root();
     let can = is_root && Command::new("setpriv").args(["--bounding-set=-all", "true"]).status().is_ok_and(|status| status.success());
     if !can {

@@ -29,6 +29,7 @@ mod cpu_live;
 mod cpu_recordings;
 mod cpu_refusals;
 mod cpu_sampler;
+mod cpu_waits;
 mod dashboard;
 mod exports;
 mod fatal_hooks;

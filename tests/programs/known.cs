@@ -19,6 +19,7 @@
 //   deep N MS        a method that calls itself N times, and then works for MS milliseconds
 //   slow N MS        for MS milliseconds, Alone; and then as long, Crowded: while N other threads work, too. Before "done" it says "spent" and how many
 //                    milliseconds each of the two took by the clock
+//   pause N MS       for MS milliseconds, N threads that work while this one collects
 //   wait-in N        N threads for each way to wait, which wait for good; does not wait for them
 //   shapes MS        for MS milliseconds, work in what compilers make methods of: a generic type, an async method, a recursion, a lambda
 //   native MS        for MS milliseconds, in turn compression, full collections and generated methods: work of native libraries
@@ -218,6 +219,16 @@ public static class Known {
     Console.WriteLine(string.Format(CultureInfo.InvariantCulture, "spent {0} {1}", (middle - began) * scale, (end - crowded) * scale));
   }
 
+  static void Pause(int count, int milliseconds) {
+    var others = new Thread[count];
+    for (int i = 0; i < count; i++) {
+      others[i] = new Thread(() => BurnFor(milliseconds));
+      others[i].Start();
+    }
+    for (var watch = Stopwatch.StartNew(); watch.ElapsedMilliseconds < milliseconds;) GC.Collect();
+    foreach (var other in others) other.Join();
+  }
+
   class Box<T> {
     [MethodImpl(MethodImplOptions.NoInlining)] public double Work(int milliseconds) { return BurnFor(milliseconds) + 1; }
   }
@@ -331,6 +342,7 @@ public static class Known {
         case "leak": Leak(number); break;
         case "hold": Hold(number); break;
         case "deep": Deep(number, int.Parse(words[2])); break;
+        case "pause": Pause(number, int.Parse(words[2])); break;
         case "slow": Slow(number, int.Parse(words[2])); break;
         default: throw new ArgumentException(line);
       }

@@ -21,13 +21,15 @@ pub enum WaitReason {
     Sleep,
     /// Work: a thread of the thread pool, or one of the library's own, that has none.
     Idle,
-    /// Something in the runtime that its code does not show: before .NET 10 a contended `Monitor.Enter`, or a garbage collection.
+    /// A garbage collection to be over. Events of the runtime show it, and no stack does.
+    Gc,
+    /// Something in the runtime that neither the stack nor an event shows: before .NET 10 a contended `Monitor.Enter` looks like this, too.
     Runtime,
 }
 
 impl WaitReason {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Lock, Self::Signal, Self::Sleep, Self::Idle, Self::Runtime];
+    pub const ALL: [Self; 6] = [Self::Lock, Self::Signal, Self::Sleep, Self::Idle, Self::Gc, Self::Runtime];
 
     /// A word for it.
     pub fn word(self) -> &'static str {
@@ -36,6 +38,7 @@ impl WaitReason {
             Self::Signal => "signal",
             Self::Sleep => "sleep",
             Self::Idle => "idle",
+            Self::Gc => "gc",
             Self::Runtime => "runtime",
         }
     }

@@ -11,6 +11,7 @@ mod methods;
 mod recent;
 mod requests;
 mod retention;
+mod runtime_waits;
 mod script;
 mod thread_times;
 

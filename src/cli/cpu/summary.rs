@@ -103,8 +103,8 @@ struct Thread {
     on_cpu_percent: f64,
     /// Runnable, while other threads had the processor.
     runnable_percent: f64,
-    /// Blocked, by what it waited for. Where stacks show it, another thread was waited for as `lock`, `signal`, `sleep`, `idle` (a thread of the thread pool
-    /// without work) or `runtime`; else all of these are `futex`.
+    /// Blocked, by what it waited for. Events of the runtime show waits for a `lock` and for a collection (`gc`). Where stacks show it, there are also
+    /// `signal`, `sleep`, `idle` (a thread of the thread pool without work) and `runtime`; else all of these are `futex`.
     waits_percent: BTreeMap<&'static str, f64>,
 }
 

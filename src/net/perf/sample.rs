@@ -36,6 +36,17 @@ pub struct UserStack<'a> {
     pub bytes: &'a [u8],
 }
 
+/// A time in which a thread was blocked, nanoseconds on the clock CLOCK_MONOTONIC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockedTime {
+    /// The thread, as its process numbers it.
+    pub thread: u64,
+    /// Since when.
+    pub since: u64,
+    /// Until when.
+    pub until: u64,
+}
+
 /// A thread that is sampled, or was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuThread {

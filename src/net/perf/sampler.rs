@@ -19,7 +19,7 @@ use super::error::Subject;
 use super::thread::{News, Sampled, now_ns};
 use super::wait::{OffCpuClock, Wait};
 use super::wait_stacks::{WaitStacks, most_of_a_thread};
-use super::{CpuSample, CpuThread, Frequency, PerfError, SampleLoss};
+use super::{BlockedTime, CpuSample, CpuThread, Frequency, PerfError, SampleLoss};
 use crate::model::ProcessKey;
 use crate::net::client::Client;
 use crate::net::proc::Proc;
@@ -58,6 +58,8 @@ pub struct CpuSampler {
     /// By the number that we know them by.
     threads: BTreeMap<u32, Sampled>,
     ended: Vec<CpuThread>,
+    /// When threads were blocked, until that is taken.
+    blocked: Vec<BlockedTime>,
     /// Threads that could not be sampled, until they are no longer listed or another thread gets their number.
     refused: HashSet<u32>,
     loss: SampleLoss,
@@ -101,6 +103,7 @@ impl CpuSampler {
             depth: setting("max_stack").and_then(|depth| usize::try_from(depth).ok()).unwrap_or(DEFAULT_DEPTH),
             threads: BTreeMap::new(),
             ended: Vec::new(),
+            blocked: Vec::new(),
             refused: HashSet::new(),
             loss: SampleLoss::default(),
             next_list: Instant::now() + LIST_PACE,
@@ -222,6 +225,7 @@ impl CpuSampler {
                         sampled.name = name;
                     }
                 }
+                News::Blocked(time) => self.blocked.push(time),
                 News::Ended => {}
             }
         }
@@ -265,6 +269,11 @@ impl CpuSampler {
             sampled.waits = None;
             self.loss.unfollowed += 1;
         }
+    }
+
+    /// When threads were blocked, of what was drained since this was last called: those of one thread in their order.
+    pub fn take_blocked(&mut self) -> std::vec::Drain<'_, BlockedTime> {
+        self.blocked.drain(..)
     }
 
     /// Hands over the waits that are not over, before the sampling ends.

@@ -8,7 +8,7 @@ use perf_event::data::Record;
 use super::chain::Chain;
 use super::wait::OffCpuClock;
 use super::wait_stacks::WaitStacks;
-use super::{CpuSample, CpuThread, SampleLoss};
+use super::{BlockedTime, CpuSample, CpuThread, SampleLoss};
 use crate::model::SafeText;
 use crate::net::clock::monotonic_ns;
 
@@ -38,6 +38,8 @@ pub(super) enum News {
     Started(u32),
     Ended,
     Named(u32, Vec<u8>),
+    /// It was blocked.
+    Blocked(BlockedTime),
 }
 
 impl Sampled {
@@ -56,7 +58,9 @@ impl Sampled {
             if record.ty() == SWITCH {
                 let (at, misc) = (record_time(&record), record.misc());
                 if misc & SWITCH_OUT == 0 {
-                    self.off_cpu.switched_in(at);
+                    if let Some(since) = self.off_cpu.switched_in(at) {
+                        news.push(News::Blocked(BlockedTime { thread: self.inner, since, until: at }));
+                    }
                     if let Some(sample) = self.waits.as_mut().and_then(|waits| waits.switched_in(at, self.inner, depth)) {
                         each(&sample);
                     }

@@ -140,6 +140,8 @@ pub struct OffCpu {
 #[derive(Debug)]
 pub(super) struct OffCpuClock {
     began: u64,
+    /// When it was last switched out.
+    left: u64,
     state: State,
     runnable_ns: u64,
     /// Time between two looks in which it was seen in a wait.
@@ -162,17 +164,25 @@ enum State {
 
 impl OffCpuClock {
     pub(super) fn new(now: u64) -> Self {
-        Self { began: now, state: State::New, runnable_ns: 0, seen_ns: [0; _], awake_ns: 0, looked: now }
+        Self { began: now, left: now, state: State::New, runnable_ns: 0, seen_ns: [0; _], awake_ns: 0, looked: now }
     }
 
-    pub(super) fn switched_in(&mut self, at: u64) {
-        if let State::Runnable(since) = self.state {
-            self.runnable_ns += at.saturating_sub(since);
-        }
+    /// It is back on a processor; gives since when it was blocked, where it was.
+    pub(super) fn switched_in(&mut self, at: u64) -> Option<u64> {
+        let since = match self.state {
+            State::Runnable(since) => {
+                self.runnable_ns += at.saturating_sub(since);
+                None
+            }
+            State::Running => None,
+            State::New | State::Blocked(_) => Some(self.left).filter(|since| *since < at),
+        };
         self.state = State::Running;
+        since
     }
 
     pub(super) fn switched_out(&mut self, at: u64, is_runnable: bool) {
+        self.left = at;
         self.state = if is_runnable { State::Runnable(at) } else { State::Blocked(None) };
     }
 

@@ -6,13 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::blocked::Blocked;
 use super::file::CpuFile;
 use super::waits::{refined, shown};
-use crate::analysis::{CpuSamples, CpuStack, MissingFrames, NativeFunction, Origin, Profile, Symbols, ThreadId};
+use crate::analysis::{CpuSamples, CpuStack, MissingFrames, NativeFunction, Origin, Profile, RuntimeWaits, Symbols, ThreadId, Waits};
 use crate::clr::payload::SampleLosses;
 use crate::model::{CpuThread, CpuTime};
 use crate::net::clock::monotonic_ns;
-use crate::net::perf::{self, CodeFunction, CodeKind, CpuSample, CpuSampler, NativeCode, NativeFunctions, SampleLoss, Unwinder, Wait};
+use crate::net::perf::{
+    self, BlockedTime, CodeFunction, CodeKind, CpuSample, CpuSampler, NativeCode, NativeFunctions, SampleLoss, Unwinder, Wait,
+};
 
 /// The time between two looks at the ring buffers. They have room for many times that.
 const PACE: Duration = Duration::from_millis(10);
@@ -44,6 +47,7 @@ struct Collected {
     samples: CpuSamples,
     /// Samples of threads that were blocked.
     waits: CpuSamples,
+    blocked: Blocked,
     code: NativeCode,
     unwinder: Unwinder,
     file: Option<CpuFile>,
@@ -76,6 +80,7 @@ impl Collector {
         let collected = Collected {
             samples: CpuSamples::new(period_ns),
             waits: CpuSamples::of_waits(),
+            blocked: Blocked::default(),
             unwinder: code.unwinder(),
             code,
             file,
@@ -106,6 +111,7 @@ impl Collector {
                     sampler.finish(each);
                 }
             });
+            self.take_blocked(sampler.take_blocked());
             if is_last || next <= Instant::now() {
                 next = Instant::now() + THREADS_PACE;
                 let threads = sampler.threads().iter().map(cpu_thread).collect();
@@ -117,6 +123,19 @@ impl Collector {
             }
             thread::sleep(PACE);
         }
+    }
+
+    /// Takes note of the waits that events of the runtime show.
+    pub(in crate::session) fn tell(&self, waits: &mut RuntimeWaits) {
+        let Collected { blocked, taken, .. } = &mut *self.lock();
+        blocked.tell(&waits.take(), &waits.waiting());
+        blocked.settle(taken.unsigned_abs());
+    }
+
+    fn take_blocked(&self, times: impl Iterator<Item = BlockedTime>) {
+        let Collected { blocked, taken, .. } = &mut *self.lock();
+        times.for_each(|time| blocked.add(time.thread, time.since, time.until));
+        blocked.settle(taken.unsigned_abs());
     }
 
     /// Takes in what `drain` hands over.
@@ -267,12 +286,14 @@ impl Collected {
         self.kept.dedup();
     }
 
-    /// The threads, with what they waited for as far as the stacks of their waits show it.
+    /// The threads, with what they waited for as far as the stacks of their waits show it, and events of the runtime.
     fn threads(&self, waits: &Profile) -> Vec<CpuThread> {
         let known = waits.waits(Wait::of_functions);
-        let thread = |thread: &CpuThread| match known.get(&ThreadId::of(thread.thread)) {
-            Some(known) => CpuThread { waits: refined(&thread.waits, known), ..thread.clone() },
-            None => thread.clone(),
+        let nothing = Waits::new();
+        let thread = |thread: &CpuThread| {
+            let known = known.get(&ThreadId::of(thread.thread)).unwrap_or(&nothing);
+            let told = self.blocked.of(thread.thread, self.began.unsigned_abs(), self.taken.unsigned_abs());
+            CpuThread { waits: refined(&thread.waits, known, told), ..thread.clone() }
         };
         self.threads.iter().map(thread).collect()
     }

@@ -27,8 +27,13 @@ fn of_methods(waits: &Profile) -> Profile {
     waits.without(|origin| if has_managed { !is_managed(origin) } else { origin == Origin::Kernel })
 }
 
-/// The waits of a thread, whose sum is exact, with the reasons of those that are known. What else there is of a kind has no reason.
-pub(super) fn refined(all: &[(&'static str, Duration)], known: &Waits<Wait>) -> Vec<(&'static str, Duration)> {
+/// The waits of a thread, whose sum is exact, with the reasons of those that are known: by their stacks, and as events of the runtime tell, nanoseconds.
+/// What else there is of a kind has no reason.
+pub(super) fn refined(
+    all: &[(&'static str, Duration)],
+    known: &Waits<Wait>,
+    told: [(WaitReason, u64); 2],
+) -> Vec<(&'static str, Duration)> {
     let ns = |time: &Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let blocked: u64 = all.iter().map(|(_, time)| ns(time)).sum();
     let mut of_kinds = BTreeMap::<&str, u64>::new();
@@ -54,6 +59,17 @@ pub(super) fn refined(all: &[(&'static str, Duration)], known: &Waits<Wait>) -> 
     for (kind, ns) in left {
         *waits.entry(kind).or_default() += share(ns, left_sum, blocked - known_is);
     }
+    for (reason, ns) in told {
+        let mut more = ns.saturating_sub(waits.get(reason.word()).copied().unwrap_or(0));
+        // What the stacks do not show is there as one of these.
+        for unknown in [WaitReason::Runtime.word(), Wait::Futex.word()] {
+            let Some(left) = waits.get_mut(unknown) else { continue };
+            let of_reason = more.min(*left);
+            *left -= of_reason;
+            more -= of_reason;
+            *waits.entry(reason.word()).or_default() += of_reason;
+        }
+    }
     let mut waits: Vec<_> = waits.into_iter().filter(|(_, ns)| *ns > 0).map(|(wait, ns)| (wait, Duration::from_nanos(ns))).collect();
     waits.compact_sort_by_key(|(_, time)| Reverse(*time));
     waits
@@ -62,6 +78,8 @@ pub(super) fn refined(all: &[(&'static str, Duration)], known: &Waits<Wait>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const NOTHING: [(WaitReason, u64); 2] = [(WaitReason::Lock, 0), (WaitReason::Gc, 0)];
 
     #[test]
     fn known_waits_have_reasons_and_the_sum_stays() {
@@ -82,13 +100,33 @@ mod tests {
             // All that was seen is known, and a little of the time is not.
             (known(&[(Wait::Futex, Some(WaitReason::Signal), 60), (Wait::Io, None, 40)]), vec![("signal", ms(60)), ("io", ms(40))]),
         ] {
-            assert_eq!(refined(&all, &waits), expected, "{waits:?}");
+            assert_eq!(refined(&all, &waits, NOTHING), expected, "{waits:?}");
         }
         let unnamed = Waits::from([((None, Some(WaitReason::Lock)), 30_000_000), ((None, Some(WaitReason::Runtime)), 70_000_000)]);
-        assert_eq!(refined(&all, &unnamed), [("io", ms(40)), ("futex", ms(30)), ("lock", ms(30))]);
+        assert_eq!(refined(&all, &unnamed, NOTHING), [("io", ms(40)), ("futex", ms(30)), ("lock", ms(30))]);
         let less = known(&[(Wait::Poll, None, 30), (Wait::Futex, Some(WaitReason::Signal), 30)]);
-        assert_eq!(refined(&[("poll", ms(50))], &less), [("poll", ms(25)), ("signal", ms(25))]);
-        assert_eq!(refined(&[], &less), []);
+        assert_eq!(refined(&[("poll", ms(50))], &less, NOTHING), [("poll", ms(25)), ("signal", ms(25))]);
+        assert_eq!(refined(&[], &less, NOTHING), []);
+    }
+
+    #[test]
+    fn events_tell_what_stacks_do_not_show() {
+        let ms = Duration::from_millis;
+        let all = [("futex", ms(60)), ("io", ms(40))];
+        let told = |lock: u64, gc: u64| [(WaitReason::Lock, lock * 1_000_000), (WaitReason::Gc, gc * 1_000_000)];
+        let known = |reason, ns: u64| Waits::from([((Some(Wait::Futex), Some(reason)), ns * 1_000_000)]);
+        for (known, told, expected) in [
+            (Waits::new(), told(50, 6), vec![("lock", ms(50)), ("io", ms(40)), ("gc", ms(6)), ("futex", ms(4))]),
+            // A thread is blocked no longer than it is.
+            (Waits::new(), told(50, 600), vec![("lock", ms(50)), ("io", ms(40)), ("gc", ms(10))]),
+            (known(WaitReason::Runtime, 30), told(25, 0), vec![("io", ms(40)), ("futex", ms(30)), ("lock", ms(25)), ("runtime", ms(5))]),
+            (known(WaitReason::Runtime, 30), told(20, 20), vec![("io", ms(40)), ("futex", ms(20)), ("gc", ms(20)), ("lock", ms(20))]),
+            // The stacks show it as well.
+            (known(WaitReason::Lock, 30), told(31, 0), vec![("io", ms(40)), ("lock", ms(31)), ("futex", ms(29))]),
+            (known(WaitReason::Sleep, 60), told(30, 30), vec![("sleep", ms(60)), ("io", ms(40))]),
+        ] {
+            assert_eq!(refined(&all, &known, told), expected, "{known:?} {told:?}");
+        }
     }
 
     #[test]

@@ -1,0 +1,53 @@
+//! Waits that events of the runtime show.
+
+use super::script::MS;
+use super::{Bytes, Script};
+use crate::analysis::{RuntimeWait, RuntimeWaits, WaitReason};
+
+/// When the session began, nanoseconds.
+const BEGAN: u64 = 5_000_000_000;
+
+#[test]
+fn locks_and_collections_that_threads_wait_for() {
+    let mut script = Script::new();
+    let wait = |script: &mut Script, at, thread, flags| {
+        script.runtime(81, 1, at * MS, thread, Bytes::default().u8(flags).u16(0));
+    };
+    let got = |script: &mut Script, at, thread, flags, ms: f64| {
+        script.runtime(91, 1, at * MS, thread, Bytes::default().u8(flags).u16(0).f64(ms * 1e6));
+    };
+    let suspend = |script: &mut Script, at, thread, reason| {
+        script.runtime(9, 1, at * MS, thread, Bytes::default().u32(reason).u32(0).u16(0));
+    };
+    let restart = |script: &mut Script, at, thread| {
+        script.runtime(3, 1, at * MS, thread, Bytes::default().u16(0));
+    };
+    wait(&mut script, 1, 7, 0);
+    // A lock of the runtime itself.
+    wait(&mut script, 1, 8, 1);
+    suspend(&mut script, 2, 9, 1);
+    // The sampler of the runtime.
+    suspend(&mut script, 2, 10, 0);
+    restart(&mut script, 3, 10);
+    restart(&mut script, 4, 9);
+    got(&mut script, 5, 8, 1, 4.0);
+    got(&mut script, 6, 7, 0, 5.0);
+    // One that began before the session, as far as it was in it.
+    got(&mut script, 8, 11, 0, 7.0);
+    // What began before events of its thread were lost is not known to last.
+    wait(&mut script, 9, 12, 0);
+    script.lose(12, 3);
+    restart(&mut script, 10, 12);
+    wait(&mut script, 11, 7, 0);
+    script.runtime(91, 1, 12 * MS, 7, Bytes::default().u8(0));
+    let mut waits = RuntimeWaits::default();
+    script.play_to(&mut waits);
+    let over = |reason, thread, begin: u64, end: u64| {
+        let at = |ms: u64| BEGAN + ms * MS.unsigned_abs();
+        RuntimeWait { reason, thread, begin: at(begin), end: at(end) }
+    };
+    let (lock, gc) = (WaitReason::Lock, WaitReason::Gc);
+    assert_eq!(waits.take(), [over(gc, None, 2, 4), over(lock, Some(7), 1, 6), over(lock, Some(11), 1, 8)]);
+    assert_eq!(waits.waiting(), [(7, BEGAN + 11 * MS.unsigned_abs())]);
+    assert_eq!(waits.take(), []);
+}
