@@ -225,7 +225,7 @@ public static class Known {
       others[i] = new Thread(() => BurnFor(milliseconds));
       others[i].Start();
     }
-    for (var watch = Stopwatch.StartNew(); watch.ElapsedMilliseconds < milliseconds;) GC.Collect();
+    for (var watch = Stopwatch.StartNew(); watch.ElapsedMilliseconds < milliseconds; Thread.Sleep(2)) GC.Collect();
     foreach (var other in others) other.Join();
   }
 

@@ -30,6 +30,8 @@ const LIST_PACE: Duration = Duration::from_millis(100);
 const LOOK_PACE: Duration = Duration::from_millis(20);
 /// How often waits that are not over are reported.
 const REPORT_PACE: Duration = Duration::from_secs(1);
+/// What is read of the stacks of threads that are blocked already, bytes.
+const BLOCKED_STACK: usize = 32 << 10;
 /// Most threads that are sampled at a time, and that are remembered.
 const MOST: (usize, usize) = (8192, 65_536);
 /// Open files that are left for everything else.
@@ -108,17 +110,32 @@ impl CpuSampler {
             loss: SampleLoss::default(),
             next_list: Instant::now() + LIST_PACE,
             next_look: Instant::now() + LOOK_PACE,
-            next_report: Instant::now() + REPORT_PACE,
+            next_report: Instant::now(),
             proc,
         };
         for thread in threads {
             this.add(thread)?;
         }
+        this.look_at_blocked();
         // A number that another process has got by now gives no samples: those tell their process.
         if this.threads.is_empty() || !this.proc.shows(key) {
             return Err(PerfError::Ended(key.pid));
         }
         Ok(this)
+    }
+
+    /// Finds out where the threads wait that are blocked already.
+    fn look_at_blocked(&mut self) {
+        let Self { proc, key, threads, .. } = self;
+        for (thread, sampled) in threads.iter_mut().filter(|_| cfg!(target_arch = "x86_64")) {
+            let at = now_ns();
+            // Where it may not be looked at, it has no stack until it waits again.
+            if let Some(waits) = &mut sampled.waits
+                && let Ok(Some(stack)) = proc.blocked_stack(key.pid, *thread, BLOCKED_STACK)
+            {
+                waits.blocked_at(at, stack);
+            }
+        }
     }
 
     /// Begins with a thread, if it is there still: whether it is.

@@ -10,6 +10,7 @@ use perf_event::{Builder, SampleFlag, Sampler};
 
 use super::chain::Chain;
 use super::{CpuSample, UserStack};
+use crate::net::proc::BlockedStack;
 
 /// The longest time between a stack and the record of its switch, nanoseconds.
 const APART: u64 = 1_000_000;
@@ -72,6 +73,14 @@ impl WaitStacks {
         let sampler = event.build()?.sampled(buffer_bytes(threads))?;
         let [latest, ahead, waiting] = Default::default();
         Ok(Self { sampler, latest, ahead, waiting, taken: 0, lost: 0 })
+    }
+
+    /// The thread is blocked, and was before there were stacks of it.
+    pub(super) fn blocked_at(&mut self, at: u64, stack: BlockedStack) {
+        let BlockedStack { instruction_pointer, stack_pointer, bytes } = stack;
+        // The frame pointer is not known: the first functions are those of the C library, which keep none and save that of their callers.
+        let registers = Some([0, stack_pointer, instruction_pointer]);
+        self.waiting = Stack { at: Some(at), kernel: Vec::new(), user: vec![instruction_pointer], registers, bytes };
     }
 
     /// The thread leaves the processor: because it is blocked, or because another one has its turn.

@@ -8,6 +8,7 @@ mod cpu_limit;
 mod entry;
 mod environ;
 mod mapping;
+mod stack;
 mod threads;
 mod times;
 mod version_text;
@@ -37,6 +38,7 @@ use crate::ipc::RuntimeVersion;
 pub(crate) use entry::{entry_name, version_of};
 pub(crate) use environ::Environ;
 pub(crate) use mapping::{CodeMapping, MappedFile};
+pub(crate) use stack::BlockedStack;
 pub(crate) use threads::Threads;
 
 /// The most that is read of a file whose length its owner decides.
@@ -400,7 +402,7 @@ fn parse<T: std::str::FromStr>(bytes: &[u8]) -> Option<T> {
     std::str::from_utf8(bytes).ok()?.parse().ok()
 }
 
-fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn words(line: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
 

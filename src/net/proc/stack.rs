@@ -1,0 +1,102 @@
+//! The stack of a thread that is blocked.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use super::{Proc, words};
+
+/// Where a thread is blocked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BlockedStack {
+    /// Where the program goes on.
+    pub(crate) instruction_pointer: u64,
+    /// The end of the stack.
+    pub(crate) stack_pointer: u64,
+    /// What is at the stack pointer and behind.
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Proc {
+    /// Where a thread of a process is blocked, with no more than so many bytes of its stack; `None` where it is not (`/proc/PID/syscall` in `proc(5)`).
+    ///
+    /// # Errors
+    /// When it is no more, or we may not look at its memory: that takes the rights of a debugger.
+    pub(crate) fn blocked_stack(&self, pid: u32, thread: u32, most: usize) -> io::Result<Option<BlockedStack>> {
+        let file = format!("{pid}/task/{thread}/syscall");
+        let before = self.read(&file, 256)?;
+        let Some([stack_pointer, instruction_pointer]) = pointers(&before) else { return Ok(None) };
+        let memory = File::from(self.open_file(&format!("{pid}/mem"))?);
+        let mut bytes = vec![0; most];
+        let mut read = 0;
+        while read < most {
+            match memory.read_at(&mut bytes[read..], stack_pointer.saturating_add(read as u64)) {
+                Ok(count @ 1..) => read += count,
+                // Behind the stack nothing is mapped.
+                Ok(0) | Err(_) => break,
+            }
+        }
+        bytes.truncate(read);
+        // Meanwhile it may have moved on.
+        let is_there = self.read(&file, 256)? == before;
+        Ok(is_there.then_some(BlockedStack { instruction_pointer, stack_pointer, bytes }))
+    }
+}
+
+/// Stack pointer and instruction pointer, the last two words of a line; `None` for a thread that runs.
+fn pointers(line: &[u8]) -> Option<[u64; 2]> {
+    let hexadecimal = |word: &[u8]| u64::from_str_radix(std::str::from_utf8(word).ok()?.strip_prefix("0x")?, 16).ok();
+    let mut last = words(line).rev().map_while(hexadecimal);
+    let (instruction, stack) = last.next().zip(last.next())?;
+    Some([stack, instruction])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_writes_of_threads() {
+        let poll = b"7 0x7ffd0 0x2 0xffffffff 0x0 0x0 0x7ffd8 0x7ffd1b 0x7f58c5\n";
+        for (line, found) in [
+            (&poll[..], Some([0x7f_fd1b, 0x7f_58c5])),
+            (b"-1 0x7ffd1b 0x7f58c5\n", Some([0x7f_fd1b, 0x7f_58c5])),
+            (b"running\n", None),
+            (b"0x1\n", None),
+            (b"7 1 2\n", None),
+            (b"0xfffffffffffffffff 0x1\n", None),
+            (b"\xff 0x\n", None),
+            (b"", None),
+        ] {
+            assert_eq!(pointers(line), found, "{}", String::from_utf8_lossy(line));
+        }
+    }
+
+    #[test]
+    fn a_thread_that_is_blocked_has_a_stack() {
+        let (thread, number) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        let waiting = std::thread::spawn(move || {
+            thread.send(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()).unwrap();
+            ended.recv().unwrap_err();
+        });
+        let (proc, pid, thread) = (Proc::open(Path::new("/proc")).unwrap(), std::process::id(), number.recv().unwrap());
+        let stack = loop {
+            match proc.blocked_stack(pid, thread, 64 << 10) {
+                Ok(Some(stack)) => break stack,
+                Ok(None) => std::thread::yield_now(),
+                // Some containers forbid it.
+                Err(error) => return eprintln!("skipped: {error}"),
+            }
+        };
+        // It is in the memory of this very program.
+        let local = 0_u8;
+        assert!(stack.bytes.len() > 100 && stack.stack_pointer != std::ptr::from_ref(&local) as u64, "{}", stack.bytes.len());
+        drop(end);
+        waiting.join().unwrap();
+        assert!(proc.blocked_stack(pid, thread, 64).is_err());
+    }
+}
