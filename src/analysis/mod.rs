@@ -71,7 +71,7 @@ pub use kernel_samples::KernelSamples;
 pub use live::Live;
 pub use logs::{LEVELS, LogMessage, LogSnapshot};
 pub use methods::{
-    CallNode, CallSite, Counts, CpuSamples, CpuStack, MethodCount, MethodTime, Methods, MethodsSnapshot, MissingFrames, Profile,
+    Blockage, CallNode, CallSite, Counts, CpuSamples, CpuStack, MethodCount, MethodTime, Methods, MethodsSnapshot, MissingFrames, Profile,
     ProfileFrame, Rounds, SampleCount, SampleFilter, StackGroup, ThreadCpu, ThreadSamples, TypeStacks, WaitReason, Waits,
 };
 pub use rates::{Hole, RateSnapshot};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::culprit::{Culprit, dispatch_ns, is_logger};
+use super::culprit::{Culprit, dispatch_ns, is_logger, is_own};
 use super::{Cause, Evidence, GROWING_COLLECTIONS, RUNS, STARVES, Slowdown, Source, THROTTLED, Threshold, Thresholds};
-use crate::analysis::{Collection, Layer, OperationSnapshot, Origin, SampleCount, SampleFilter};
+use crate::analysis::{Blockage, Collection, Layer, OperationSnapshot, Origin, SampleCount, SampleFilter};
 use crate::clr::payload::GcType;
 use crate::model::{Bytes, Count, CountRate, Counted, CpuUse, Nanoseconds, Percent};
 
@@ -18,6 +18,8 @@ const LOGGING_SHARE: f64 = 0.3;
 const STARVED_SHARE: f64 = 0.05;
 /// The pool is checked for starvation this often (.NET runtime, `GateActivitiesPeriodMs`), nanoseconds.
 const STARVED: f64 = 0.5e9;
+/// The share of the time in which a thread was blocked that it was blocked all the time: the first samples come late.
+const ALL_THE_TIME: f64 = 0.7;
 /// The most that a cause weighs that is no defect by itself, whatever its share.
 const HARMLESS: f64 = 0.95;
 
@@ -166,10 +168,21 @@ impl Evidence<'_> {
     fn locks(&self) -> Result<Found, String> {
         let locks = &self.analysis.snapshot.contention;
         self.measured(Source::Contention, locks.count > 0)?;
-        let waiters = locks.wait_ns as f64 / self.duration();
-        let share = self.thread_time().map(|time| (locks.wait_ns as f64 / time).min(1.0));
+        let blockages = self.blockages();
+        let (of_locks, others): (Vec<_>, Vec<_>) = blockages.iter().partition(|blockage| blockage.is_lock);
+        let wait_ns = self.lock_wait_ns(&blockages);
+        let threads = |places: &[&Blockage]| Counted(places.iter().map(|place| place.threads as u64).sum(), "thread");
+        let waiters = wait_ns / self.duration();
+        let share = self.thread_time().map(|time| (wait_ns / time).min(1.0));
         let text = match (share, locks.sites.first()) {
-            (_, None) => "No thread waited for a lock.".to_owned(),
+            (_, None) => match (&of_locks[..], &others[..]) {
+                (places @ [first, ..], _) => format!("{} waited for locks all the time; most in {}.", threads(places), first.method),
+                (_, places @ [first, ..]) => {
+                    let waited = format!("{} waited all the time, for a lock or in native code", threads(places));
+                    return Ok((None, HARMLESS, format!("No wait for a lock began; {waited}; most in {}.", first.method)));
+                }
+                _ => "No wait for a lock began.".to_owned(),
+            },
             (share, Some(site)) => {
                 let what = match share {
                     Some(share) => format!("{} of thread time is spent in lock waits", Percent(share)),
@@ -273,13 +286,13 @@ impl Evidence<'_> {
     fn waiting(&self) -> Result<Found, String> {
         let time = self.thread_time().ok_or("this recording has no thread time (recorded by profile slow)")?;
         let counts = self.analysis.profile.count(SampleFilter { running: false, ..SampleFilter::ALL });
-        let locks = self.analysis.snapshot.contention.wait_ns;
+        let locks = self.lock_wait_ns(&self.blockages());
         let own = Culprit::of(&counts, |samples| samples.waiting_ns);
         // Samples do not tell a thread that waits for a processor from one that waits for anything else.
         let sampled: Vec<_> = counts.threads().iter().filter_map(|sampled| sampled.thread.in_process()).collect();
         let of_sampled = self.threads.iter().filter(|thread| sampled.contains(&thread.thread));
         let ready = of_sampled.filter_map(|thread| thread.runnable).sum::<Duration>().as_nanos() as f64;
-        let share = (own.total.saturating_sub(locks) as f64 - ready).max(0.0) / time;
+        let share = (own.total as f64 - locks - ready).max(0.0) / time;
         let site = self.analysis.snapshot.contention.sites.first().map(|site| site.method.as_str());
         let is_most = share * time > ready;
         let place = own.method.filter(|method| is_most && site != Some(method.as_str())).map(|method| format!("; most in {method}"));
@@ -297,6 +310,20 @@ impl Evidence<'_> {
             runnable: self.threads.iter().any(|thread| thread.runnable.is_some()).then(|| times.sum()),
             supply: self.cpu_supply,
         }
+    }
+
+    /// Where threads of the program are blocked all the time. A wait that began before the recording, and is not over, has no event.
+    fn blockages(&self) -> Vec<Blockage> {
+        let mut blockages = self.analysis.profile.blockages((self.duration() * ALL_THE_TIME) as u64);
+        blockages.retain(|blockage| blockage.is_lock || is_own(&blockage.method));
+        blockages
+    }
+
+    /// Nanoseconds that threads waited for locks, by events and by samples.
+    fn lock_wait_ns(&self, blockages: &[Blockage]) -> f64 {
+        let locks = &self.analysis.snapshot.contention;
+        let blocked: usize = blockages.iter().filter(|blockage| blockage.is_lock).map(|blockage| blockage.threads).sum();
+        locks.wait_ns as f64 + blocked.saturating_sub(locks.waiting) as f64 * self.duration()
     }
 
     /// Threads that ran at a time, on average, as sampled.

@@ -96,7 +96,7 @@ impl Side {
     fn look(&mut self) {
         let progress = &self.progress;
         if let (Some(cpu), Some(waits)) = (progress.cpu.get(), &mut self.waits) {
-            cpu.tell(waits);
+            cpu.add_runtime_waits(waits);
         }
         if self.watch.has_come() {
             progress.came.notify_one();

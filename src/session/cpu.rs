@@ -144,7 +144,7 @@ pub async fn profile_cpu(
         () = &mut stop => false,
         () = client.process_exit() => true,
         () = tokio::time::sleep(request.duration.unwrap_or(Duration::MAX)) => false,
-        () = tell_each(&collector, waits.as_ref()) => false,
+        () = pass_on_waits(&collector, waits.as_ref()) => false,
         () = show_each(request.interval, &collector, (names.as_ref().and_then(|names| names.as_ref().ok()), known), show) => false,
     };
     collector.stop();
@@ -153,7 +153,7 @@ pub async fn profile_cpu(
     if let Some(waits) = &mut waits {
         // What came until then counts, however it ends.
         let _ = waits.stop(StopLimit::NO_RUNDOWN).await;
-        waits.look(|waits| collector.tell(waits));
+        waits.look(|waits| collector.add_runtime_waits(waits));
     }
     let (symbols, names_missing) = match names {
         None => (Symbols::default(), None),
@@ -201,12 +201,12 @@ async fn show_each(
     }
 }
 
-/// Has the collector take note of waits as they come; for ever.
-async fn tell_each(collector: &Collector, waits: Option<&Listener<RuntimeWaits>>) {
+/// Gives the collector the waits as they come; for ever.
+async fn pass_on_waits(collector: &Collector, waits: Option<&Listener<RuntimeWaits>>) {
     let Some(waits) = waits else { return std::future::pending().await };
     loop {
         tokio::time::sleep(WAITS_PACE).await;
-        waits.look(|waits| collector.tell(waits));
+        waits.look(|waits| collector.add_runtime_waits(waits));
     }
 }
 

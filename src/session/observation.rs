@@ -107,7 +107,7 @@ impl Observation {
         };
         let (live, mut waits) = listener.take();
         if let Some(cpu_use) = &cpu_use {
-            cpu_use.tell(&mut waits);
+            cpu_use.pass_on(&mut waits);
         }
         Some(Observed { live, unfinished, interrupted, elapsed, cpu_use })
     }
@@ -123,14 +123,14 @@ impl Observation {
 }
 
 impl CpuUse {
-    fn tell(&self, waits: &mut RuntimeWaits) {
+    fn pass_on(&self, waits: &mut RuntimeWaits) {
         if let Some(sampling) = &self.sampling {
-            sampling.collector.tell(waits);
+            sampling.collector.add_runtime_waits(waits);
         }
     }
 
     fn read(&mut self, listener: &Listener<(Live, RuntimeWaits)>) {
-        listener.look(|(_, waits)| self.tell(waits));
+        listener.look(|(_, waits)| self.pass_on(waits));
         if let Some(used) = self.threads.look(&self.client) {
             let (at, times) = self.threads.cpu_times();
             listener.look(|(live, _)| live.weigh_samples(at, times));

@@ -173,6 +173,29 @@ fn a_command_names_the_cause() {
 }
 
 /// A thread that is ready to run and has no processor is not said to wait for something, and its code is not said to be hot.
+/// Threads that were stuck before anybody looked: no event shows them. Before .NET 10 a lock need not be in the stack.
+#[test]
+fn threads_that_are_stuck_are_found() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let pid = program.pid().to_string();
+        let slow = || Invocation::new(["slow", &pid, "--duration", "3s", "--json"]).run().json();
+        let locks = |document: &serde_json::Value| {
+            let causes = document["causes"].as_array().unwrap();
+            let locks = causes.iter().find(|cause| cause["cause"] == "locks").unwrap();
+            (causes[0]["cause"] == "locks", locks["text"].as_str().unwrap().to_owned())
+        };
+        assert_eq!(locks(&slow()), (false, "No wait for a lock began.".to_owned()), "{runtime}");
+        program.carry_out("wait-in 2");
+        let expected = match runtime.major() {
+            8 | 9 => "No wait for a lock began; 2 threads waited all the time, for a lock or in native code; most in Known.WaitForLock.",
+            _ => "2 threads waited for locks all the time; most in Known.WaitForLock.",
+        };
+        assert_eq!(locks(&slow()), (true, expected.to_owned()), "{runtime}");
+        assert!(program.is_alive(), "{runtime}");
+    });
+}
+
 #[test]
 fn a_process_that_waits_for_cpu_is_told() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {

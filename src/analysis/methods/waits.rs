@@ -1,5 +1,6 @@
 //! What threads wait for, as the stacks show that they wait in.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use foldhash::HashMap;
@@ -96,7 +97,39 @@ const CALLERS: usize = 12;
 /// The waits of one thread, nanoseconds: by the kind that the functions of the kernel show, and the reason that the methods show.
 pub type Waits<K> = BTreeMap<(Option<K>, Option<WaitReason>), u64>;
 
+/// Threads that are blocked in one place for as long as they were looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blockage {
+    /// The method that waits, without those of the lock itself. Not sanitised.
+    pub method: String,
+    /// How many threads.
+    pub threads: usize,
+    /// Whether the stack shows that it is a lock. Before .NET 10 it need not: then it is a lock, or native code that the method calls.
+    pub is_lock: bool,
+}
+
 impl Profile {
+    /// Where threads are blocked by locks, as far as is known, for at least so many nanoseconds: the place of most threads first.
+    pub fn blockages(&self, least_ns: u64) -> Vec<Blockage> {
+        let mut places = BTreeMap::<(bool, &str), usize>::new();
+        for cell in self.cells.iter().filter(|cell| cell.count.waiting_ns >= least_ns) {
+            let is_lock = match self.why(cell.node, |_| None::<()>) {
+                (_, Some(WaitReason::Lock)) => true,
+                (_, Some(WaitReason::Runtime)) => false,
+                _ => continue,
+            };
+            let frames = self.frames_from(cell.node).filter(|frame| frame.origin == Origin::Managed);
+            let mut takers = frames.skip_while(|frame| is_lock && reason_of(&frame.name).is_some());
+            if let Some(taker) = takers.next() {
+                *places.entry((is_lock, &taker.name)).or_default() += 1;
+            }
+        }
+        let blockage = |((is_lock, method), threads): ((bool, &str), usize)| Blockage { method: method.to_owned(), threads, is_lock };
+        let mut blockages: Vec<_> = places.into_iter().map(blockage).collect();
+        blockages.sort_by_key(|blockage| Reverse(blockage.threads));
+        blockages
+    }
+
     /// The time of each thread by what it waits for, where the samples are of waits. `kind` gets the functions of the kernel, innermost first.
     pub fn waits<K: Copy + Ord>(&self, kind: impl Fn(&[&str]) -> Option<K>) -> HashMap<ThreadId, Waits<K>> {
         let mut by_node = vec![None; self.nodes.len()];
@@ -119,9 +152,14 @@ impl Profile {
         (busy, idle_ns)
     }
 
-    fn why<K>(&self, node: u32, kind: impl Fn(&[&str]) -> Option<K>) -> (Option<K>, Option<WaitReason>) {
+    /// The frames of a stack, innermost first.
+    fn frames_from(&self, node: u32) -> impl Iterator<Item = &ProfileFrame> {
         let nodes = std::iter::successors(Some(node), |node| Some(self.parent(*node))).take_while(|node| *node != StackTree::ROOT);
-        let frames = nodes.filter_map(|node| self.frame_of(node));
+        nodes.filter_map(|node| self.frame_of(node))
+    }
+
+    fn why<K>(&self, node: u32, kind: impl Fn(&[&str]) -> Option<K>) -> (Option<K>, Option<WaitReason>) {
+        let frames = self.frames_from(node);
         let (mut kernel, mut managed) = (Vec::new(), Vec::new());
         for frame in frames {
             match frame.origin {
@@ -134,10 +172,15 @@ impl Profile {
     }
 }
 
+/// Why a method waits; `None` where it does something else.
+fn reason_of(method: &str) -> Option<WaitReason> {
+    let name = method.replace('+', ".");
+    METHODS.iter().find(|(_, starts)| starts.iter().any(|start| name.starts_with(start))).map(|(reason, _)| *reason)
+}
+
 /// Why a thread with these methods, innermost first, waits; `None` where there is none.
 fn reason(managed: &[&ProfileFrame]) -> Option<WaitReason> {
-    let of = |name: &str| METHODS.iter().find(|(_, starts)| starts.iter().any(|start| name.starts_with(start))).map(|(reason, _)| *reason);
-    let mut reasons = managed.iter().map_while(|frame| of(&frame.name.replace('+', ".")));
+    let mut reasons = managed.iter().map_while(|frame| reason_of(&frame.name));
     // A thread that has no work waits for a signal of its own library: its callers tell.
     let Some(first) = reasons.next() else { return (!managed.is_empty()).then_some(WaitReason::Runtime) };
     Some(reasons.fold(first, |reason, of_caller| match (reason, of_caller) {

@@ -120,6 +120,33 @@ fn methods_may_be_told_before_or_after_or_elsewhere() {
     check(&live);
 }
 
+/// Before .NET 10 the method that takes a lock is the last of the stack; then as later, the thread takes no CPU time.
+#[test]
+fn threads_that_never_go_on_are_found() {
+    let mut script = Script::new();
+    program(&mut script);
+    script.method(0x6000, 0x100, "System.Threading.Monitor", "Enter").method(0x7000, 0x100, "System.Threading.Monitor", "Enter_Slowpath");
+    for tick in 0..100 {
+        for thread in [1, 2] {
+            sample(&mut script, tick * MS, thread, EXTERNAL, &[0x7001, 0x6010, 0x2010, 0x1010]);
+        }
+        sample(&mut script, tick * MS, 3, EXTERNAL, &[0x2020, 0x1010]);
+        sample(&mut script, tick * MS, 4, EXTERNAL, &[0x4001, 0x3010, 0x1010]);
+        // It waits in one place after another.
+        sample(&mut script, tick * MS, 5, EXTERNAL, &[0x2001 + (tick as u64 % 2) * 0x1000, 0x1010]);
+        // It runs.
+        sample(&mut script, tick * MS, 6, MANAGED, &[0x2030, 0x1010]);
+    }
+    let mut live = script.play();
+    let begin = live.trace().unwrap().sync_ticks;
+    live.weigh_samples(begin + 100 * MS, (1..=6).map(|thread| (thread, if thread == 6 { 100_000_000 } else { 0 })).collect());
+    live.weigh_all_samples();
+    let blockages: Vec<_> =
+        live.profile().blockages(70_000_000).into_iter().map(|blockage| (blockage.method, blockage.threads, blockage.is_lock)).collect();
+    assert_eq!(blockages, [("App.Work".to_owned(), 2, true), ("App.Work".to_owned(), 1, false)]);
+    assert_eq!(live.profile().blockages(1_000_000_000), []);
+}
+
 fn samples_only() -> Script {
     let mut script = Script::new();
     samples(&mut script);

@@ -42,15 +42,15 @@ impl Blocked {
         times.push_back((since, until));
     }
 
-    /// Takes what events show: waits that are over, and those for locks that are not.
-    pub(super) fn tell(&mut self, waits: &[RuntimeWait], waiting: &[(u64, u64)]) {
+    /// Takes the waits that events show: those that are over, and those for locks that are not.
+    pub(super) fn add_waits(&mut self, waits: &[RuntimeWait], waiting: &[(u64, u64)]) {
         let room = MOST_WAITS.saturating_sub(self.waits.len());
         self.waits.extend(waits.iter().take(room));
         self.waiting = waiting.iter().copied().collect();
     }
 
-    /// Finds out what was waited for before a moment up to which all times have come.
-    pub(super) fn settle(&mut self, until: u64) {
+    /// Matches blocked times and waits before a moment up to which all times have come.
+    pub(super) fn match_until(&mut self, until: u64) {
         let Self { times, waits, known, .. } = self;
         waits.retain(|wait| {
             let is_due = wait.end <= until;
@@ -124,17 +124,17 @@ mod tests {
             blocked.add(thread, since * MS, until * MS);
         }
         let waits = [wait(WaitReason::Lock, Some(7), 99, 121), wait(WaitReason::Gc, None, 103, 108), wait(WaitReason::Lock, Some(5), 1, 9)];
-        blocked.tell(&waits, &[(9, 950 * MS), (8, 5 * MS)]);
-        blocked.settle(105 * MS);
+        blocked.add_waits(&waits, &[(9, 950 * MS), (8, 5 * MS)]);
+        blocked.match_until(105 * MS);
         assert_eq!(of(&blocked, 7), [0, 0], "more of it may come");
-        blocked.settle(150 * MS);
+        blocked.match_until(150 * MS);
         // What was blocked before the collection, or longer than it, waits for something else.
         assert_eq!([7, 8, 9, 10].map(|thread| of(&blocked, thread)), [[19, 0], [990, 5], [50, 0], [0, 0]]);
         // Each time is of one wait.
-        blocked.tell(&waits, &[]);
-        blocked.settle(150 * MS);
+        blocked.add_waits(&waits, &[]);
+        blocked.match_until(150 * MS);
         assert_eq!([7, 8, 9].map(|thread| of(&blocked, thread)), [[19, 0], [0, 5], [0, 0]]);
-        blocked.settle(150 * MS + KEPT_NS);
+        blocked.match_until(150 * MS + KEPT_NS);
         assert_eq!(blocked.times.keys().copied().collect::<Vec<_>>(), [9, 10], "older times are of no use");
     }
 
@@ -146,12 +146,12 @@ mod tests {
         }
         assert_eq!(blocked.times[&7].len(), MOST);
         let waits = vec![wait(WaitReason::Lock, Some(7), 1, 2); MOST_WAITS + 1];
-        blocked.tell(&waits, &[]);
-        blocked.tell(&waits, &[]);
+        blocked.add_waits(&waits, &[]);
+        blocked.add_waits(&waits, &[]);
         assert_eq!(blocked.waits.len(), MOST_WAITS);
         // A damaged one does no harm.
-        blocked.tell(&[], &[(7, u64::MAX)]);
-        blocked.settle(u64::MAX);
+        blocked.add_waits(&[], &[(7, u64::MAX)]);
+        blocked.match_until(u64::MAX);
         assert!(blocked.times.is_empty() && blocked.of(7, u64::MAX, 5) == [(WaitReason::Lock, 0), (WaitReason::Gc, 0)]);
     }
 }

@@ -126,16 +126,16 @@ impl Collector {
     }
 
     /// Takes note of the waits that events of the runtime show.
-    pub(in crate::session) fn tell(&self, waits: &mut RuntimeWaits) {
+    pub(in crate::session) fn add_runtime_waits(&self, waits: &mut RuntimeWaits) {
         let Collected { blocked, taken, .. } = &mut *self.lock();
-        blocked.tell(&waits.take(), &waits.waiting());
-        blocked.settle(taken.unsigned_abs());
+        blocked.add_waits(&waits.take(), &waits.waiting());
+        blocked.match_until(taken.unsigned_abs());
     }
 
     fn take_blocked(&self, times: impl Iterator<Item = BlockedTime>) {
         let Collected { blocked, taken, .. } = &mut *self.lock();
         times.for_each(|time| blocked.add(time.thread, time.since, time.until));
-        blocked.settle(taken.unsigned_abs());
+        blocked.match_until(taken.unsigned_abs());
     }
 
     /// Takes in what `drain` hands over.
@@ -292,8 +292,8 @@ impl Collected {
         let nothing = Waits::new();
         let thread = |thread: &CpuThread| {
             let known = known.get(&ThreadId::of(thread.thread)).unwrap_or(&nothing);
-            let told = self.blocked.of(thread.thread, self.began.unsigned_abs(), self.taken.unsigned_abs());
-            CpuThread { waits: refined(&thread.waits, known, told), ..thread.clone() }
+            let by_events = self.blocked.of(thread.thread, self.began.unsigned_abs(), self.taken.unsigned_abs());
+            CpuThread { waits: refined(&thread.waits, known, by_events), ..thread.clone() }
         };
         self.threads.iter().map(thread).collect()
     }

@@ -27,12 +27,12 @@ fn of_methods(waits: &Profile) -> Profile {
     waits.without(|origin| if has_managed { !is_managed(origin) } else { origin == Origin::Kernel })
 }
 
-/// The waits of a thread, whose sum is exact, with the reasons of those that are known: by their stacks, and as events of the runtime tell, nanoseconds.
+/// The waits of a thread, whose sum is exact, with the reasons of those that are known: by their stacks, and by events of the runtime, nanoseconds.
 /// What else there is of a kind has no reason.
 pub(super) fn refined(
     all: &[(&'static str, Duration)],
     known: &Waits<Wait>,
-    told: [(WaitReason, u64); 2],
+    by_events: [(WaitReason, u64); 2],
 ) -> Vec<(&'static str, Duration)> {
     let ns = |time: &Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let blocked: u64 = all.iter().map(|(_, time)| ns(time)).sum();
@@ -59,7 +59,7 @@ pub(super) fn refined(
     for (kind, ns) in left {
         *waits.entry(kind).or_default() += share(ns, left_sum, blocked - known_is);
     }
-    for (reason, ns) in told {
+    for (reason, ns) in by_events {
         let mut more = ns.saturating_sub(waits.get(reason.word()).copied().unwrap_or(0));
         // What the stacks do not show is there as one of these.
         for unknown in [WaitReason::Runtime.word(), Wait::Futex.word()] {
@@ -110,22 +110,26 @@ mod tests {
     }
 
     #[test]
-    fn events_tell_what_stacks_do_not_show() {
+    fn events_show_what_stacks_do_not() {
         let ms = Duration::from_millis;
         let all = [("futex", ms(60)), ("io", ms(40))];
-        let told = |lock: u64, gc: u64| [(WaitReason::Lock, lock * 1_000_000), (WaitReason::Gc, gc * 1_000_000)];
+        let by_events = |lock: u64, gc: u64| [(WaitReason::Lock, lock * 1_000_000), (WaitReason::Gc, gc * 1_000_000)];
         let known = |reason, ns: u64| Waits::from([((Some(Wait::Futex), Some(reason)), ns * 1_000_000)]);
-        for (known, told, expected) in [
-            (Waits::new(), told(50, 6), vec![("lock", ms(50)), ("io", ms(40)), ("gc", ms(6)), ("futex", ms(4))]),
+        for (known, by_events, expected) in [
+            (Waits::new(), by_events(50, 6), vec![("lock", ms(50)), ("io", ms(40)), ("gc", ms(6)), ("futex", ms(4))]),
             // A thread is blocked no longer than it is.
-            (Waits::new(), told(50, 600), vec![("lock", ms(50)), ("io", ms(40)), ("gc", ms(10))]),
-            (known(WaitReason::Runtime, 30), told(25, 0), vec![("io", ms(40)), ("futex", ms(30)), ("lock", ms(25)), ("runtime", ms(5))]),
-            (known(WaitReason::Runtime, 30), told(20, 20), vec![("io", ms(40)), ("futex", ms(20)), ("gc", ms(20)), ("lock", ms(20))]),
+            (Waits::new(), by_events(50, 600), vec![("lock", ms(50)), ("io", ms(40)), ("gc", ms(10))]),
+            (
+                known(WaitReason::Runtime, 30),
+                by_events(25, 0),
+                vec![("io", ms(40)), ("futex", ms(30)), ("lock", ms(25)), ("runtime", ms(5))],
+            ),
+            (known(WaitReason::Runtime, 30), by_events(20, 20), vec![("io", ms(40)), ("futex", ms(20)), ("gc", ms(20)), ("lock", ms(20))]),
             // The stacks show it as well.
-            (known(WaitReason::Lock, 30), told(31, 0), vec![("io", ms(40)), ("lock", ms(31)), ("futex", ms(29))]),
-            (known(WaitReason::Sleep, 60), told(30, 30), vec![("sleep", ms(60)), ("io", ms(40))]),
+            (known(WaitReason::Lock, 30), by_events(31, 0), vec![("io", ms(40)), ("lock", ms(31)), ("futex", ms(29))]),
+            (known(WaitReason::Sleep, 60), by_events(30, 30), vec![("sleep", ms(60)), ("io", ms(40))]),
         ] {
-            assert_eq!(refined(&all, &known, told), expected, "{known:?} {told:?}");
+            assert_eq!(refined(&all, &known, by_events), expected, "{known:?} {by_events:?}");
         }
     }
 
