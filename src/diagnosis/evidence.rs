@@ -171,29 +171,35 @@ impl Evidence<'_> {
         let blockages = self.blockages();
         let (of_locks, others): (Vec<_>, Vec<_>) = blockages.iter().partition(|blockage| blockage.is_lock);
         let wait_ns = self.lock_wait_ns(&blockages);
-        let threads = |places: &[&Blockage]| Counted(places.iter().map(|place| place.threads as u64).sum(), "thread");
         let waiters = wait_ns / self.duration();
         let share = self.thread_time().map(|time| (wait_ns / time).min(1.0));
-        let text = match (share, locks.sites.first()) {
-            (_, None) => match (&of_locks[..], &others[..]) {
-                (places @ [first, ..], _) => format!("{} waited for locks all the time; most in {}.", threads(places), first.method),
-                (_, places @ [first, ..]) => {
-                    let waited = format!("{} waited all the time, for a lock or in native code", threads(places));
-                    return Ok((None, HARMLESS, format!("No wait for a lock began; {waited}; most in {}.", first.method)));
-                }
-                _ => "No wait for a lock began.".to_owned(),
-            },
-            (share, Some(site)) => {
-                let what = match share {
-                    Some(share) => format!("{} of thread time is spent in lock waits", Percent(share)),
-                    None => "Threads wait for locks".to_owned(),
-                };
-                let place = if site.method.is_empty() { String::new() } else { format!("; most in {}", site.method) };
-                let at_a_time = if waiters >= 1.0 { format!(", {waiters:.1} threads at a time") } else { String::new() };
-                format!("{what}{at_a_time}{place}.")
+        let severity = waiters / self.thresholds.of(Threshold::LockWaiters);
+        let began = locks.sites.first().map(|site| {
+            let what = match share {
+                Some(share) => format!("{} of thread time is spent in lock waits", Percent(share)),
+                None => "Threads wait for locks".to_owned(),
+            };
+            let place = if site.method.is_empty() { String::new() } else { format!("; most in {}", site.method) };
+            let at_a_time = if waiters >= 1.0 { format!(", {waiters:.1} threads at a time") } else { String::new() };
+            format!("{what}{at_a_time}{place}")
+        });
+        let threads = |places: &[&Blockage]| Counted(places.iter().map(|place| place.threads as u64).sum(), "thread");
+        let stuck = match (&of_locks[..], &others[..]) {
+            (places @ [first, ..], _) => Some(format!("{} waited for locks all the time; most in {}", threads(places), first.method)),
+            (_, places @ [first, ..]) => {
+                Some(format!("{} waited all the time, for a lock or in native code; most in {}", threads(places), first.method))
             }
+            _ => None,
         };
-        Ok((share, waiters / self.thresholds.of(Threshold::LockWaiters), text))
+        let severity = if others.is_empty() { severity } else { severity.max(HARMLESS) };
+        let text = match (began, stuck) {
+            (Some(began), Some(stuck)) => format!("{began}. {stuck}."),
+            (Some(began), None) => format!("{began}."),
+            (None, Some(stuck)) if !of_locks.is_empty() => format!("{stuck}."),
+            (None, Some(stuck)) => return Ok((None, severity, format!("No wait for a lock began; {stuck}."))),
+            (None, None) => "No wait for a lock began.".to_owned(),
+        };
+        Ok((share, severity, text))
     }
 
     fn thread_pool(&self) -> Result<Found, String> {
