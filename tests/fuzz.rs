@@ -86,12 +86,12 @@ fn run_damaged(which: &Index, damages: &[Damage]) {
     }
 }
 
-/// The same for as many seconds as `DN_TOP_FUZZ_SECONDS` says; for a minute where `CI` is true.
+/// The same for as many seconds as `DN_TOP_FUZZ_SECONDS` says; for half a minute where `CI` is true.
 #[test]
 fn damaged_seeds_are_survived_for_long() {
     let set = |name: &str| std::env::var(name).ok();
-    let minute = if set("CI").as_deref() == Some("true") { 60 } else { 0 };
-    let seconds = set("DN_TOP_FUZZ_SECONDS").map_or(minute, |text| text.parse().expect("DN_TOP_FUZZ_SECONDS: a number of seconds"));
+    let usual = if set("CI").as_deref() == Some("true") { 30 } else { 0 };
+    let seconds = set("DN_TOP_FUZZ_SECONDS").map_or(usual, |text| text.parse().expect("DN_TOP_FUZZ_SECONDS: a number of seconds"));
     let begun = Instant::now();
     let config = ProptestConfig { cases: 64, max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = TestRunner::new(config);

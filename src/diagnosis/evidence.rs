@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::culprit::{Culprit, dispatch_ns, is_logger, is_own};
 use super::{Cause, Evidence, GROWING_COLLECTIONS, RUNS, STARVES, Slowdown, Source, THROTTLED, Threshold, Thresholds};
-use crate::analysis::{Blockage, Collection, Layer, OperationSnapshot, Origin, SampleCount, SampleFilter};
+use crate::analysis::{Collection, Layer, OperationSnapshot, Origin, SampleCount, SampleFilter, StuckThreads};
 use crate::clr::payload::GcType;
 use crate::model::{Bytes, Count, CountRate, Counted, CpuUse, Nanoseconds, Percent};
 
@@ -12,6 +12,8 @@ use crate::model::{Bytes, Count, CountRate, Counted, CpuUse, Nanoseconds, Percen
 const DISPATCH_SHARE: f64 = 0.2;
 /// The first runtime that throws exceptions in managed code, which its own samples show.
 const MANAGED_DISPATCH: u32 = 9;
+/// Runtimes in whose stacks a lock that is waited for has no method (seen in .NET 8 and 9; in .NET Core 3.1 and .NET 10 it has).
+const HIDES_LOCKS: std::ops::Range<u32> = 5..10;
 /// Share of the CPU time for log messages that is high.
 const LOGGING_SHARE: f64 = 0.3;
 /// Share of the time in which the pool is starved that is high.
@@ -20,6 +22,8 @@ const STARVED_SHARE: f64 = 0.05;
 const STARVED: f64 = 0.5e9;
 /// The share of the time in which a thread was blocked that it was blocked all the time: the first samples come late.
 const ALL_THE_TIME: f64 = 0.7;
+/// A thread that waits for less is not stuck, nanoseconds.
+const LONG_NS: f64 = 1e9;
 /// The most that a cause weighs that is no defect by itself, whatever its share.
 const HARMLESS: f64 = 0.95;
 
@@ -168,9 +172,9 @@ impl Evidence<'_> {
     fn locks(&self) -> Result<Found, String> {
         let locks = &self.analysis.snapshot.contention;
         self.measured(Source::Contention, locks.count > 0)?;
-        let blockages = self.blockages();
-        let (of_locks, others): (Vec<_>, Vec<_>) = blockages.iter().partition(|blockage| blockage.is_lock);
-        let wait_ns = self.lock_wait_ns(&blockages);
+        let stuck_threads = self.stuck_threads();
+        let (of_locks, others): (Vec<_>, Vec<_>) = stuck_threads.iter().partition(|stuck| stuck.is_lock);
+        let wait_ns = self.lock_wait_ns(&stuck_threads);
         let waiters = wait_ns / self.duration();
         let share = self.thread_time().map(|time| (wait_ns / time).min(1.0));
         let severity = waiters / self.thresholds.of(Threshold::LockWaiters);
@@ -183,7 +187,7 @@ impl Evidence<'_> {
             let at_a_time = if waiters >= 1.0 { format!(", {waiters:.1} threads at a time") } else { String::new() };
             format!("{what}{at_a_time}{place}")
         });
-        let threads = |places: &[&Blockage]| Counted(places.iter().map(|place| place.threads as u64).sum(), "thread");
+        let threads = |places: &[&StuckThreads]| Counted(places.iter().map(|place| place.threads as u64).sum(), "thread");
         let stuck = match (&of_locks[..], &others[..]) {
             (places @ [first, ..], _) => Some(format!("{} waited for locks all the time; most in {}", threads(places), first.method)),
             (_, places @ [first, ..]) => {
@@ -292,7 +296,7 @@ impl Evidence<'_> {
     fn waiting(&self) -> Result<Found, String> {
         let time = self.thread_time().ok_or("this recording has no thread time (recorded by profile slow)")?;
         let counts = self.analysis.profile.count(SampleFilter { running: false, ..SampleFilter::ALL });
-        let locks = self.lock_wait_ns(&self.blockages());
+        let locks = self.lock_wait_ns(&self.stuck_threads());
         let own = Culprit::of(&counts, |samples| samples.waiting_ns);
         // Samples do not tell a thread that waits for a processor from one that waits for anything else.
         let sampled: Vec<_> = counts.threads().iter().filter_map(|sampled| sampled.thread.in_process()).collect();
@@ -319,16 +323,18 @@ impl Evidence<'_> {
     }
 
     /// Where threads of the program are blocked all the time. A wait that began before the recording, and is not over, has no event.
-    fn blockages(&self) -> Vec<Blockage> {
-        let mut blockages = self.analysis.profile.blockages((self.duration() * ALL_THE_TIME) as u64);
-        blockages.retain(|blockage| blockage.is_lock || is_own(&blockage.method));
-        blockages
+    fn stuck_threads(&self) -> Vec<StuckThreads> {
+        let least_ns = (self.duration() * ALL_THE_TIME).max(LONG_NS);
+        let mut stuck_threads = self.analysis.profile.stuck_threads(least_ns as u64);
+        let hides_locks = self.runtime.is_none_or(|major| HIDES_LOCKS.contains(&major));
+        stuck_threads.retain(|stuck| stuck.is_lock || hides_locks && is_own(&stuck.method));
+        stuck_threads
     }
 
     /// Nanoseconds that threads waited for locks, by events and by samples.
-    fn lock_wait_ns(&self, blockages: &[Blockage]) -> f64 {
+    fn lock_wait_ns(&self, stuck_threads: &[StuckThreads]) -> f64 {
         let locks = &self.analysis.snapshot.contention;
-        let blocked: usize = blockages.iter().filter(|blockage| blockage.is_lock).map(|blockage| blockage.threads).sum();
+        let blocked: usize = stuck_threads.iter().filter(|stuck| stuck.is_lock).map(|stuck| stuck.threads).sum();
         locks.wait_ns as f64 + blocked.saturating_sub(locks.waiting) as f64 * self.duration()
     }
 

@@ -88,7 +88,7 @@ fn sessions_start_and_stop_and_leave_the_target_well() {
             let mut session = client.start_session(&SessionConfig::new(provider.clone().into())).await.unwrap();
             let (begun, has_begun) = tokio::sync::oneshot::channel();
             let drain = tokio::spawn(async move {
-                let mut bytes = vec![0; 1000];
+                let mut bytes = vec![0; 32];
                 session.stream.read_exact(&mut bytes).await.unwrap();
                 begun.send(()).unwrap();
                 session.stream.read_to_end(&mut bytes).await.unwrap();

@@ -178,8 +178,8 @@ fn a_command_names_the_cause() {
 fn threads_that_are_stuck_are_found() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
-        let pid = program.pid().to_string();
-        let slow = || Invocation::new(["slow", &pid, "--duration", "3s", "--json"]).run().json();
+        let (home, pid) = (shared_machine(), program.pid().to_string());
+        let slow = || Invocation::new(["slow", &pid, "--duration", "3s", "--json"]).env("XDG_CONFIG_HOME", home.path()).run().json();
         let locks = |document: &serde_json::Value| {
             let causes = document["causes"].as_array().unwrap();
             let locks = causes.iter().find(|cause| cause["cause"] == "locks").unwrap();

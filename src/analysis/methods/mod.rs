@@ -32,7 +32,7 @@ pub use counts::{CallNode, Counts, MethodCount, MethodTime, SampleCount, StackGr
 pub use cpu::{CpuSamples, CpuStack, MissingFrames};
 pub use profile::{Profile, ProfileFrame};
 pub use rounds::Rounds;
-pub use waits::{Blockage, WaitReason, Waits};
+pub use waits::{StuckThreads, WaitReason, Waits};
 
 /// Frames after which the runtime cuts stacks off (reference: nettrace, stacks). What has as many has more, as a rule.
 const CUT: usize = 100;

@@ -99,7 +99,7 @@ pub type Waits<K> = BTreeMap<(Option<K>, Option<WaitReason>), u64>;
 
 /// Threads that are blocked in one place for as long as they were looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blockage {
+pub struct StuckThreads {
     /// The method that waits, without those of the lock itself. Not sanitised.
     pub method: String,
     /// How many threads.
@@ -110,7 +110,7 @@ pub struct Blockage {
 
 impl Profile {
     /// Where threads are blocked by locks, as far as is known, for at least so many nanoseconds: the place of most threads first.
-    pub fn blockages(&self, least_ns: u64) -> Vec<Blockage> {
+    pub fn stuck_threads(&self, least_ns: u64) -> Vec<StuckThreads> {
         let mut places = BTreeMap::<(bool, &str), usize>::new();
         for cell in self.cells.iter().filter(|cell| cell.count.waiting_ns >= least_ns) {
             let is_lock = match self.why(cell.node, |_| None::<()>) {
@@ -124,10 +124,10 @@ impl Profile {
                 *places.entry((is_lock, &taker.name)).or_default() += 1;
             }
         }
-        let blockage = |((is_lock, method), threads): ((bool, &str), usize)| Blockage { method: method.to_owned(), threads, is_lock };
-        let mut blockages: Vec<_> = places.into_iter().map(blockage).collect();
-        blockages.sort_by_key(|blockage| Reverse(blockage.threads));
-        blockages
+        let stuck = |((is_lock, method), threads): ((bool, &str), usize)| StuckThreads { method: method.to_owned(), threads, is_lock };
+        let mut stuck_threads: Vec<_> = places.into_iter().map(stuck).collect();
+        stuck_threads.sort_by_key(|stuck| Reverse(stuck.threads));
+        stuck_threads
     }
 
     /// The time of each thread by what it waits for, where the samples are of waits. `kind` gets the functions of the kernel, innermost first.

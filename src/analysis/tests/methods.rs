@@ -141,10 +141,10 @@ fn threads_that_never_go_on_are_found() {
     let begin = live.trace().unwrap().sync_ticks;
     live.weigh_samples(begin + 100 * MS, (1..=6).map(|thread| (thread, if thread == 6 { 100_000_000 } else { 0 })).collect());
     live.weigh_all_samples();
-    let blockages: Vec<_> =
-        live.profile().blockages(70_000_000).into_iter().map(|blockage| (blockage.method, blockage.threads, blockage.is_lock)).collect();
-    assert_eq!(blockages, [("App.Work".to_owned(), 2, true), ("App.Work".to_owned(), 1, false)]);
-    assert_eq!(live.profile().blockages(1_000_000_000), []);
+    let stuck_threads: Vec<_> =
+        live.profile().stuck_threads(70_000_000).into_iter().map(|stuck| (stuck.method, stuck.threads, stuck.is_lock)).collect();
+    assert_eq!(stuck_threads, [("App.Work".to_owned(), 2, true), ("App.Work".to_owned(), 1, false)]);
+    assert_eq!(live.profile().stuck_threads(1_000_000_000), []);
 }
 
 fn samples_only() -> Script {
