@@ -60,6 +60,8 @@ const METHODS: &[(WaitReason, &[&str])] = &[
             "System.Threading.PortableThreadPool.WorkerThread.",
             "System.Threading.PortableThreadPool.WaitThread.",
             "System.Threading.TimerQueue.TimerThread",
+            "System.Diagnostics.Tracing.CounterGroup.PollForValues",
+            "System.Diagnostics.Metrics.AggregationManager.CollectWorker",
         ],
     ),
     (
