@@ -33,6 +33,8 @@ pub struct RuntimeWaits {
     /// By metadata index.
     kinds: Vec<EventKind>,
     pointer_size: u8,
+    /// Whether its clock counts nanoseconds, as on Linux; waits of others are not found.
+    is_in_ns: bool,
     /// Since when they wait for a lock.
     waiting: HashMap<ThreadId, u64>,
     /// Since when they suspend all threads for a collection.
@@ -93,12 +95,12 @@ impl RuntimeWaits {
 
 impl Sink for RuntimeWaits {
     fn trace(&mut self, header: &TraceHeader) {
-        self.pointer_size = header.pointer_size;
+        (self.pointer_size, self.is_in_ns) = (header.pointer_size, header.ticks_per_second == 1_000_000_000);
         self.kinds = vec![EventKind::Other];
     }
 
     fn metadata(&mut self, metadata: &Metadata) {
-        self.kinds.push(EventKind::of(metadata));
+        self.kinds.push(if self.is_in_ns { EventKind::of(metadata) } else { EventKind::Other });
     }
 
     /// What is paired is of one thread, whose events come in their order.

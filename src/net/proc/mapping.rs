@@ -1,9 +1,17 @@
-//! Lines of `/proc/PID/maps`.
+//! What is mapped into a process: `/proc/PID/maps`.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
 use std::ops::Range;
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use super::words;
+use super::{Proc, words};
+
+/// The most that is read of memory maps.
+const LONGEST_MAPS: u64 = 16 << 20;
 
 /// A file that is mapped into a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +31,49 @@ pub(crate) struct CodeMapping {
     pub(crate) path: Vec<u8>,
     /// Whether the path has another file by now, or none.
     pub(crate) is_deleted: bool,
+}
+
+impl Proc {
+    /// Whether a file of this name is mapped.
+    pub(crate) fn maps_file(&self, pid: u32, name: &str) -> bool {
+        let is_it = |file: &MappedFile| file.path.file_name().is_some_and(|mapped| mapped == name);
+        self.mapped_files(pid).is_ok_and(|files| files.iter().any(is_it))
+    }
+
+    /// The assemblies that are mapped, as the process sees paths, in their order.
+    pub(crate) fn assemblies(&self, pid: u32) -> io::Result<BTreeSet<PathBuf>> {
+        let paths = self.mapped_files(pid)?.into_iter().map(|file| file.path);
+        Ok(paths.filter(|path| path.extension().is_some_and(|extension| extension == "dll")).collect())
+    }
+
+    /// The files that are mapped, as the process sees paths, each once for every part that is.
+    pub(crate) fn mapped_files(&self, pid: u32) -> io::Result<Vec<MappedFile>> {
+        // The path is the rest of a line, after the fifth column; a file that was replaced while it is in use has " (deleted)" behind it.
+        let maps = self.maps(pid)?;
+        let paths = maps.split(|byte| *byte == b'\n').filter_map(|line| line.iter().position(|byte| *byte == b'/').map(|at| &line[at..]));
+        let file = |path: &[u8]| {
+            let kept = path.strip_suffix(b" (deleted)");
+            MappedFile { path: PathBuf::from(OsString::from_vec(kept.unwrap_or(path).to_vec())), is_deleted: kept.is_some() }
+        };
+        Ok(paths.map(file).collect())
+    }
+
+    /// The addresses that the process may execute, in ascending order.
+    pub(crate) fn code(&self, pid: u32) -> io::Result<Vec<Range<u64>>> {
+        Ok(self.code_mappings(pid)?.into_iter().map(|mapping| mapping.range).collect())
+    }
+
+    /// What the process may execute, by ascending address.
+    pub(crate) fn code_mappings(&self, pid: u32) -> io::Result<Vec<CodeMapping>> {
+        let maps = self.maps(pid)?;
+        Ok(maps.split(|byte| *byte == b'\n').filter_map(CodeMapping::parse).collect())
+    }
+
+    fn maps(&self, pid: u32) -> io::Result<Vec<u8>> {
+        let mut maps = Vec::new();
+        File::from(self.open_file(&format!("{pid}/maps"))?).take(LONGEST_MAPS).read_to_end(&mut maps)?;
+        Ok(maps)
+    }
 }
 
 impl CodeMapping {

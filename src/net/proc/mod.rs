@@ -13,12 +13,10 @@ mod threads;
 mod times;
 mod version_text;
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
-use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -45,8 +43,6 @@ pub(crate) use threads::Threads;
 const LONGEST_FILE: usize = 1 << 20;
 /// The most threads whose names are read.
 const MOST_THREADS: usize = 65_536;
-/// The most that is read of memory maps.
-const LONGEST_MAPS: u64 = 16 << 20;
 
 /// A proc file system: the machine's own, or a tree that looks like one.
 #[derive(Debug)]
@@ -295,41 +291,6 @@ impl Proc {
         Ok(self.mapped_files(pid)?.into_iter().map(|file| file.path).find(is_library))
     }
 
-    /// Whether a file of this name is mapped.
-    pub(crate) fn maps_file(&self, pid: u32, name: &str) -> bool {
-        let is_it = |file: &MappedFile| file.path.file_name().is_some_and(|mapped| mapped == name);
-        self.mapped_files(pid).is_ok_and(|files| files.iter().any(is_it))
-    }
-
-    /// The assemblies that are mapped, as the process sees paths, in their order.
-    pub(crate) fn assemblies(&self, pid: u32) -> io::Result<BTreeSet<PathBuf>> {
-        let paths = self.mapped_files(pid)?.into_iter().map(|file| file.path);
-        Ok(paths.filter(|path| path.extension().is_some_and(|extension| extension == "dll")).collect())
-    }
-
-    /// The files that are mapped, as the process sees paths, each once for every part that is.
-    pub(crate) fn mapped_files(&self, pid: u32) -> io::Result<Vec<MappedFile>> {
-        // The path is the rest of a line, after the fifth column; a file that was replaced while it is in use has " (deleted)" behind it.
-        let maps = self.maps(pid)?;
-        let paths = maps.split(|byte| *byte == b'\n').filter_map(|line| line.iter().position(|byte| *byte == b'/').map(|at| &line[at..]));
-        let file = |path: &[u8]| {
-            let kept = path.strip_suffix(b" (deleted)");
-            MappedFile { path: PathBuf::from(OsString::from_vec(kept.unwrap_or(path).to_vec())), is_deleted: kept.is_some() }
-        };
-        Ok(paths.map(file).collect())
-    }
-
-    /// The addresses that the process may execute, in ascending order.
-    pub(crate) fn code(&self, pid: u32) -> io::Result<Vec<Range<u64>>> {
-        Ok(self.code_mappings(pid)?.into_iter().map(|mapping| mapping.range).collect())
-    }
-
-    /// What the process may execute, by ascending address.
-    pub(crate) fn code_mappings(&self, pid: u32) -> io::Result<Vec<CodeMapping>> {
-        let maps = self.maps(pid)?;
-        Ok(maps.split(|byte| *byte == b'\n').filter_map(CodeMapping::parse).collect())
-    }
-
     /// The version in the text of a library of the process, where its path has none.
     pub(crate) fn version_in(&self, pid: u32, library: &Path) -> Option<RuntimeVersion> {
         let file = open_unasked(&self.path_of(pid, "root"), library).ok()?;
@@ -358,12 +319,6 @@ impl Proc {
         let mut list = Vec::new();
         File::from(self.open_file("kallsyms")?).take(most).read_to_end(&mut list)?;
         Ok(list)
-    }
-
-    fn maps(&self, pid: u32) -> io::Result<Vec<u8>> {
-        let mut maps = Vec::new();
-        File::from(self.open_file(&format!("{pid}/maps"))?).take(LONGEST_MAPS).read_to_end(&mut maps)?;
-        Ok(maps)
     }
 
     /// Reads a file that the kernel hands out whole: less than requested is the end.

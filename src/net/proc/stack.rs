@@ -37,7 +37,7 @@ impl Proc {
             }
         }
         bytes.truncate(read);
-        // Meanwhile it may have moved on.
+        // It may have run since, and what was read is no stack then.
         let is_there = self.read(&file, 256)? == before;
         Ok(is_there.then_some(BlockedStack { instruction_pointer, stack_pointer, bytes }))
     }

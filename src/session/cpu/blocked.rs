@@ -8,7 +8,7 @@ use crate::analysis::{RuntimeWait, WaitReason};
 const KEPT_NS: u64 = 5_000_000_000;
 /// Most of these of one thread.
 const MOST: usize = 1 << 13;
-/// Most waits that are kept until all that was before them has come.
+/// Most waits that are kept until all blocked times before their end are known.
 const MOST_WAITS: usize = 1 << 17;
 /// How much later than a collection is over a thread runs again that waited for it, nanoseconds, at most: others may have the processors.
 const LATE_NS: u64 = 50_000_000;
