@@ -3,14 +3,13 @@
 use foldhash::HashMap;
 
 use super::WaitReason;
+use super::gc::Suspensions;
 use crate::clr::EventKind;
 use crate::clr::payload::{ContentionStart, ContentionStop, Fields, Payload, SuspendBegin};
 use crate::nettrace::{Event, Loss, Metadata, Sink, ThreadId, TraceHeader};
 
 /// Threads that wait for locks at the same time.
 const WAITING: usize = 4096;
-/// Threads that suspend others at the same time: there are two or three.
-const SUSPENDERS: usize = 64;
 /// Waits that are kept until they are taken.
 const KEPT: usize = 1 << 16;
 
@@ -37,8 +36,7 @@ pub struct RuntimeWaits {
     is_in_ns: bool,
     /// Since when they wait for a lock.
     waiting: HashMap<ThreadId, u64>,
-    /// Since when they suspend all threads for a collection.
-    suspending: HashMap<ThreadId, u64>,
+    suspensions: Suspensions,
     over: Vec<RuntimeWait>,
 }
 
@@ -71,15 +69,11 @@ impl RuntimeWaits {
                 self.ended(WaitReason::Lock, Some(thread.thread), began?, at);
             }
             EventKind::SuspendBegin => {
-                let is_known = self.suspending.len() < SUSPENDERS || self.suspending.contains_key(&thread);
-                if SuspendBegin::read(fields)?.is_for_gc() && is_known {
-                    self.suspending.insert(thread, at);
-                }
+                self.suspensions.begin(event.timestamp(), event.capture_thread(), SuspendBegin::read(fields)?);
             }
-            // The thread that suspends also restarts.
             EventKind::RestartEnd => {
-                let begin = self.suspending.remove(&thread)?;
-                self.ended(WaitReason::Gc, None, begin, at);
+                let pause = self.suspensions.end(event.timestamp(), event.capture_thread())?;
+                self.ended(WaitReason::Gc, None, u64::try_from(pause.begin).ok()?, at);
             }
             _ => {}
         }
@@ -113,6 +107,6 @@ impl Sink for RuntimeWaits {
 
     fn loss(&mut self, loss: &Loss) {
         self.waiting.remove(&loss.capture_thread);
-        self.suspending.remove(&loss.capture_thread);
+        self.suspensions.lost(loss.capture_thread);
     }
 }

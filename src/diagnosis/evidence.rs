@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::culprit::{Culprit, dispatch_ns, is_logger, is_own};
+use super::culprit::{Culprit, dispatch_ns, is_logger};
 use super::{Cause, Evidence, GROWING_COLLECTIONS, RUNS, STARVES, Slowdown, Source, THROTTLED, Threshold, Thresholds};
-use crate::analysis::{Collection, Layer, OperationSnapshot, Origin, SampleCount, SampleFilter, StuckThreads};
+use crate::analysis::{Collection, Layer, OperationSnapshot, Origin, SampleCount, SampleFilter};
 use crate::clr::payload::GcType;
 use crate::model::{Bytes, Count, CountRate, Counted, CpuUse, Nanoseconds, Percent};
 
@@ -12,23 +12,17 @@ use crate::model::{Bytes, Count, CountRate, Counted, CpuUse, Nanoseconds, Percen
 const DISPATCH_SHARE: f64 = 0.2;
 /// The first runtime that throws exceptions in managed code, which its own samples show.
 const MANAGED_DISPATCH: u32 = 9;
-/// Runtimes in whose stacks a lock that is waited for has no method (seen in .NET 8 and 9; in .NET Core 3.1 and .NET 10 it has).
-const HIDES_LOCKS: std::ops::Range<u32> = 5..10;
 /// Share of the CPU time for log messages that is high.
 const LOGGING_SHARE: f64 = 0.3;
 /// Share of the time in which the pool is starved that is high.
 const STARVED_SHARE: f64 = 0.05;
 /// The pool is checked for starvation this often (.NET runtime, `GateActivitiesPeriodMs`), nanoseconds.
 const STARVED: f64 = 0.5e9;
-/// The share of the time in which a thread was blocked that it was blocked all the time: the first samples come late.
-const ALL_THE_TIME: f64 = 0.7;
-/// A thread that waits for less is not stuck, nanoseconds.
-const LONG_NS: f64 = 1e9;
 /// The most that a cause weighs that is no defect by itself, whatever its share.
-const HARMLESS: f64 = 0.95;
+pub(super) const HARMLESS: f64 = 0.95;
 
 /// Share, severity and sentence of a cause that was measured.
-type Found = (Option<f64>, f64, String);
+pub(super) type Found = (Option<f64>, f64, String);
 
 impl Evidence<'_> {
     pub(super) fn weigh(&self, cause: Cause) -> Slowdown {
@@ -51,12 +45,12 @@ impl Evidence<'_> {
     }
 
     /// Nanoseconds that were recorded.
-    fn duration(&self) -> f64 {
+    pub(super) fn duration(&self) -> f64 {
         self.analysis.snapshot.recorded_ns.max(1) as f64
     }
 
     /// Why there can be no events of a source. Where none came and it is not known whether they were recorded, nothing is claimed.
-    fn measured(&self, source: Source, seen: bool) -> Result<(), String> {
+    pub(super) fn measured(&self, source: Source, seen: bool) -> Result<(), String> {
         match source.is_in(self.what, self.analysis.cpu.is_none()) {
             _ if seen => Ok(()),
             Some(true) => Ok(()),
@@ -169,43 +163,6 @@ impl Evidence<'_> {
         Ok((Some(share), share / self.thresholds.share(Threshold::JitTime), format!("{} {text}", Percent(share))))
     }
 
-    fn locks(&self) -> Result<Found, String> {
-        let locks = &self.analysis.snapshot.contention;
-        self.measured(Source::Contention, locks.count > 0)?;
-        let stuck_threads = self.stuck_threads();
-        let (of_locks, others): (Vec<_>, Vec<_>) = stuck_threads.iter().partition(|stuck| stuck.is_lock);
-        let wait_ns = self.lock_wait_ns(&stuck_threads);
-        let waiters = wait_ns / self.duration();
-        let share = self.thread_time().map(|time| (wait_ns / time).min(1.0));
-        let severity = waiters / self.thresholds.of(Threshold::LockWaiters);
-        let began = locks.sites.first().map(|site| {
-            let what = match share {
-                Some(share) => format!("{} of thread time is spent in lock waits", Percent(share)),
-                None => "Threads wait for locks".to_owned(),
-            };
-            let place = if site.method.is_empty() { String::new() } else { format!("; most in {}", site.method) };
-            let at_a_time = if waiters >= 1.0 { format!(", {waiters:.1} threads at a time") } else { String::new() };
-            format!("{what}{at_a_time}{place}")
-        });
-        let threads = |places: &[&StuckThreads]| Counted(places.iter().map(|place| place.threads as u64).sum(), "thread");
-        let stuck = match (&of_locks[..], &others[..]) {
-            (places @ [first, ..], _) => Some(format!("{} waited for locks all the time; most in {}", threads(places), first.method)),
-            (_, places @ [first, ..]) => {
-                Some(format!("{} waited all the time, for a lock or in native code; most in {}", threads(places), first.method))
-            }
-            _ => None,
-        };
-        let severity = if others.is_empty() { severity } else { severity.max(HARMLESS) };
-        let text = match (began, stuck) {
-            (Some(began), Some(stuck)) => format!("{began}. {stuck}."),
-            (Some(began), None) => format!("{began}."),
-            (None, Some(stuck)) if !of_locks.is_empty() => format!("{stuck}."),
-            (None, Some(stuck)) => return Ok((None, severity, format!("No wait for a lock began; {stuck}."))),
-            (None, None) => "No wait for a lock began.".to_owned(),
-        };
-        Ok((share, severity, text))
-    }
-
     fn thread_pool(&self) -> Result<Found, String> {
         let pool = &self.analysis.snapshot.thread_pool;
         let seen = pool.workers.is_some() || !pool.adjustments.is_empty() || pool.throughput.is_some();
@@ -296,7 +253,7 @@ impl Evidence<'_> {
     fn waiting(&self) -> Result<Found, String> {
         let time = self.thread_time().ok_or("this recording has no thread time (recorded by profile slow)")?;
         let counts = self.analysis.profile.count(SampleFilter { running: false, ..SampleFilter::ALL });
-        let locks = self.lock_wait_ns(&self.stuck_threads());
+        let locks = self.locked_ns();
         let own = Culprit::of(&counts, |samples| samples.waiting_ns);
         // Samples do not tell a thread that waits for a processor from one that waits for anything else.
         let sampled: Vec<_> = counts.threads().iter().filter_map(|sampled| sampled.thread.in_process()).collect();
@@ -322,29 +279,13 @@ impl Evidence<'_> {
         }
     }
 
-    /// Where threads of the program are blocked all the time. A wait that began before the recording, and is not over, has no event.
-    fn stuck_threads(&self) -> Vec<StuckThreads> {
-        let least_ns = (self.duration() * ALL_THE_TIME).max(LONG_NS);
-        let mut stuck_threads = self.analysis.profile.stuck_threads(least_ns as u64);
-        let hides_locks = self.runtime.is_none_or(|major| HIDES_LOCKS.contains(&major));
-        stuck_threads.retain(|stuck| stuck.is_lock || hides_locks && is_own(&stuck.method));
-        stuck_threads
-    }
-
-    /// Nanoseconds that threads waited for locks, by events and by samples.
-    fn lock_wait_ns(&self, stuck_threads: &[StuckThreads]) -> f64 {
-        let locks = &self.analysis.snapshot.contention;
-        let blocked: usize = stuck_threads.iter().filter(|stuck| stuck.is_lock).map(|stuck| stuck.threads).sum();
-        locks.wait_ns as f64 + blocked.saturating_sub(locks.waiting) as f64 * self.duration()
-    }
-
     /// Threads that ran at a time, on average, as sampled.
     fn busy_cores(&self) -> f64 {
         self.analysis.profile(false).count(SampleFilter::BUSY).samples().running_ns as f64 / self.duration()
     }
 
     /// Nanoseconds of all managed threads together, as sampled.
-    fn thread_time(&self) -> Option<f64> {
+    pub(super) fn thread_time(&self) -> Option<f64> {
         let time = self.analysis.profile.count(SampleFilter::ALL).samples().all_ns();
         (time > 0).then_some(time as f64)
     }

@@ -5,6 +5,7 @@
 
 mod culprit;
 mod evidence;
+mod locks;
 mod source;
 #[cfg(test)]
 mod tests;

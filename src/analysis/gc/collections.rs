@@ -8,7 +8,7 @@ use crate::clr::payload::{GcEnd, GcReason, GcStart, GcType};
 use crate::nettrace::ThreadId;
 use crate::sorting::CompactSort;
 
-use super::pauses::Pause;
+use super::suspensions::Pause;
 use super::{Heap, RECENT};
 
 /// Collections that are in progress at the same time: a background one and one in front of it.

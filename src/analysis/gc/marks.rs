@@ -2,18 +2,15 @@
 
 use std::collections::VecDeque;
 
-use foldhash::HashMap;
-
 use crate::clr::EventKind;
-use crate::clr::payload::{GcEnd, GcStart, GcType, SuspendBegin};
+use crate::clr::payload::{GcEnd, GcStart, GcType};
 use crate::nettrace::ThreadId;
 
 use super::super::known::Known;
+use super::suspensions::Suspensions;
 
 /// Marks that are kept.
 const MARKS: usize = 4096;
-/// Threads that suspend others at the same time: there are two or three.
-const SUSPENDERS: usize = 64;
 /// The generation that a background collection collects.
 const BACKGROUND_GENERATION: u32 = 2;
 
@@ -33,7 +30,7 @@ pub struct GcMark {
 /// Marks the pauses of a session that has nothing of the collector but its informational events.
 #[derive(Debug, Default)]
 pub(in crate::analysis) struct GcMarks {
-    suspending: HashMap<ThreadId, i64>,
+    suspensions: Suspensions,
     /// What began since the latest suspension.
     started: Option<(u32, bool)>,
     /// The background collection that is in progress: it has more pauses than the one that it begins in.
@@ -47,11 +44,8 @@ impl GcMarks {
         let thread = known.event.capture_thread();
         match known.kind {
             EventKind::SuspendBegin => {
-                if self.suspending.len() >= SUSPENDERS {
-                    self.suspending.clear();
-                }
-                if known.payload::<SuspendBegin>()?.is_for_gc() {
-                    self.suspending.insert(thread, known.at);
+                let is_for_gc = self.suspensions.begin(known.at, thread, known.payload()?);
+                if is_for_gc {
                     self.started = None;
                 }
             }
@@ -73,15 +67,14 @@ impl GcMarks {
     }
 
     fn restarted(&mut self, at: i64, thread: ThreadId) {
-        let Some(begin) = self.suspending.remove(&thread) else { return };
+        let Some(pause) = self.suspensions.end(at, thread) else { return };
         // A pause in which no collection begins belongs to the one in the background; else its begin was lost.
         let background = self.background.map(|_| (BACKGROUND_GENERATION, false));
         let Some((generation, is_induced)) = self.started.take().or(background) else { return };
         if self.marks.len() >= MARKS {
             self.marks.pop_front();
         }
-        let pause_ns = u64::try_from(at.saturating_sub(begin)).unwrap_or(0);
-        self.marks.push_back(GcMark { at: begin, pause_ns, generation, is_induced });
+        self.marks.push_back(GcMark { at: pause.begin, pause_ns: pause.nanoseconds(), generation, is_induced });
     }
 
     /// Another stream begins: what is in progress then is not known. The marks stay.

@@ -4,6 +4,7 @@ mod allocations;
 mod collections;
 mod marks;
 mod pauses;
+mod suspensions;
 
 use crate::clr::EventKind;
 use crate::clr::payload::{HeapStats, PerHeapHistory};
@@ -22,6 +23,7 @@ pub use collections::{Collection, CollectionCount};
 pub use marks::GcMark;
 pub(in crate::analysis) use marks::GcMarks;
 pub use pauses::PauseSnapshot;
+pub(in crate::analysis) use suspensions::Suspensions;
 
 /// Collections that are kept one by one.
 const RECENT: usize = 256;

@@ -2,49 +2,24 @@
 
 use std::collections::VecDeque;
 
-use foldhash::HashMap;
-
 use crate::clr::payload::SuspendBegin;
 use crate::nettrace::ThreadId;
 
 use super::super::distribution::Distribution;
 use super::super::timeline::{Merge, Timeline};
+use super::suspensions::{Pause, Suspensions};
 
-/// Threads that suspend others at the same time: there are two or three.
-const SUSPENDERS: usize = 64;
 /// Pauses that are kept one by one.
 const RECENT: usize = 1024;
 
-/// Pairs the begin of a suspension with the end of the restart.
-///
-/// The sampling profiler suspends a thousand times a second, and its events stand between those of the collector. But the thread that suspends also restarts,
-/// and the events of one thread come in their order: so they are paired by thread.
+/// Counts and measures them.
 #[derive(Debug)]
 pub(super) struct Pauses {
-    suspending: HashMap<ThreadId, Suspension>,
+    suspensions: Suspensions,
     times: Distribution,
     total: Timeline,
     longest: Timeline,
     recent: VecDeque<Pause>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Suspension {
-    begin: i64,
-    for_gc: bool,
-}
-
-/// A time that all threads stood for the collector.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Pause {
-    pub(super) begin: i64,
-    pub(super) end: i64,
-}
-
-impl Pause {
-    pub(super) fn nanoseconds(self) -> u64 {
-        u64::try_from(self.end.saturating_sub(self.begin)).unwrap_or(0)
-    }
 }
 
 /// How long the program stood for the collector. From the begin of a suspension until all threads run again; times in nanoseconds.
@@ -67,7 +42,7 @@ pub struct PauseSnapshot {
 impl Default for Pauses {
     fn default() -> Self {
         Self {
-            suspending: HashMap::default(),
+            suspensions: Suspensions::default(),
             times: Distribution::default(),
             total: Timeline::new(Merge::Sum),
             longest: Timeline::new(Merge::Max),
@@ -78,16 +53,12 @@ impl Default for Pauses {
 
 impl Pauses {
     pub(super) fn suspend(&mut self, at: i64, thread: ThreadId, begin: SuspendBegin) {
-        if self.suspending.len() >= SUSPENDERS && !self.suspending.contains_key(&thread) {
-            self.suspending.clear();
-        }
-        self.suspending.insert(thread, Suspension { begin: at, for_gc: begin.is_for_gc() });
+        self.suspensions.begin(at, thread, begin);
     }
 
     /// All threads run again.
     pub(super) fn restarted(&mut self, at: i64, thread: ThreadId) {
-        let Some(Suspension { begin, for_gc: true }) = self.suspending.remove(&thread) else { return };
-        let pause = Pause { begin, end: at };
+        let Some(pause) = self.suspensions.end(at, thread) else { return };
         self.times.add(pause.nanoseconds());
         self.total.add(at, pause.nanoseconds() as f64);
         self.longest.add(at, pause.nanoseconds() as f64);
@@ -103,7 +74,7 @@ impl Pauses {
     }
 
     pub(super) fn lost(&mut self, thread: ThreadId) {
-        self.suspending.remove(&thread);
+        self.suspensions.lost(thread);
     }
 
     pub(super) fn snapshot(&self, now: i64) -> PauseSnapshot {

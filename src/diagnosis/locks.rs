@@ -1,0 +1,87 @@
+//! What a recording shows of waits for locks: by their events, and by threads that wait all the time.
+
+use std::ops::Range;
+
+use super::culprit::is_own;
+use super::evidence::{Found, HARMLESS};
+use super::{Evidence, Source, Threshold};
+use crate::analysis::StuckThreads;
+use crate::model::{Counted, Percent};
+
+/// Runtimes in whose stacks a lock that is waited for has no method (seen in .NET 8 and 9; in .NET Core 3.1 and .NET 10 it has).
+const HIDES_LOCKS: Range<u32> = 5..10;
+/// The share of the time in which a thread was blocked that it was blocked all the time: the first samples come late.
+const ALL_THE_TIME: f64 = 0.7;
+/// A thread that waits for less is not stuck, nanoseconds.
+const LONG_NS: f64 = 1e9;
+
+impl Evidence<'_> {
+    pub(super) fn locks(&self) -> Result<Found, String> {
+        let locks = &self.analysis.snapshot.contention;
+        self.measured(Source::Contention, locks.count > 0)?;
+        let stuck_threads = self.stuck_threads();
+        let wait_ns = self.lock_wait_ns(&stuck_threads);
+        let at_a_time = wait_ns / self.duration();
+        let share = self.thread_time().map(|time| (wait_ns / time).min(1.0));
+        let severity = at_a_time / self.thresholds.of(Threshold::LockWaiters);
+        let (of_locks, others): (Vec<_>, Vec<_>) = stuck_threads.into_iter().partition(|stuck| stuck.is_lock);
+        // What may be no lock is no defect by itself.
+        let severity = if others.is_empty() { severity } else { severity.max(HARMLESS) };
+        let began = self.waits_that_began(share, at_a_time);
+        // Nothing but a guess has no share.
+        let share = share.filter(|_| began.is_some() || !of_locks.is_empty() || others.is_empty());
+        let text = match (began, stuck(&of_locks, &others)) {
+            (Some(began), Some(stuck)) => format!("{began}. {stuck}."),
+            (Some(began), None) => format!("{began}."),
+            (None, Some(stuck)) if of_locks.is_empty() => format!("No wait for a lock began; {stuck}."),
+            (None, Some(stuck)) => format!("{stuck}."),
+            (None, None) => "No wait for a lock began.".to_owned(),
+        };
+        Ok((share, severity, text))
+    }
+
+    /// The waits that have events, as a sentence without its end.
+    fn waits_that_began(&self, share: Option<f64>, at_a_time: f64) -> Option<String> {
+        let site = self.analysis.snapshot.contention.sites.first()?;
+        let what = match share {
+            Some(share) => format!("{} of thread time is spent in lock waits", Percent(share)),
+            None => "Threads wait for locks".to_owned(),
+        };
+        let at_a_time = if at_a_time >= 1.0 { format!(", {at_a_time:.1} threads at a time") } else { String::new() };
+        let place = if site.method.is_empty() { String::new() } else { format!("; most in {}", site.method) };
+        Some(format!("{what}{at_a_time}{place}"))
+    }
+
+    /// Where threads of the program are blocked all the time. A wait that began before the recording, and is not over, has no event.
+    fn stuck_threads(&self) -> Vec<StuckThreads> {
+        let least_ns = (self.duration() * ALL_THE_TIME).max(LONG_NS);
+        let mut stuck_threads = self.analysis.profile.stuck_threads(least_ns as u64);
+        let hides_locks = self.runtime.is_none_or(|major| HIDES_LOCKS.contains(&major));
+        stuck_threads.retain(|stuck| stuck.is_lock || hides_locks && is_own(&stuck.method));
+        stuck_threads
+    }
+
+    /// Nanoseconds that threads waited for locks.
+    pub(super) fn locked_ns(&self) -> f64 {
+        self.lock_wait_ns(&self.stuck_threads())
+    }
+
+    /// The same: by events, and by the samples of threads whose wait has none.
+    fn lock_wait_ns(&self, stuck_threads: &[StuckThreads]) -> f64 {
+        let locks = &self.analysis.snapshot.contention;
+        let blocked: usize = stuck_threads.iter().filter(|stuck| stuck.is_lock).map(|stuck| stuck.threads).sum();
+        locks.wait_ns as f64 + blocked.saturating_sub(locks.waiting) as f64 * self.duration()
+    }
+}
+
+/// Threads that waited all the time, as a sentence without its end.
+fn stuck(of_locks: &[StuckThreads], others: &[StuckThreads]) -> Option<String> {
+    let threads = |places: &[StuckThreads]| Counted(places.iter().map(|place| place.threads as u64).sum(), "thread");
+    match (of_locks, others) {
+        ([first, ..], _) => Some(format!("{} waited for locks all the time; most in {}", threads(of_locks), first.method)),
+        ([], [first, ..]) => {
+            Some(format!("{} waited all the time, for a lock or in native code; most in {}", threads(others), first.method))
+        }
+        ([], []) => None,
+    }
+}
