@@ -1,17 +1,17 @@
-//! Keys, as the action table names them.
+//! Keys of the action table.
 
 use std::borrow::Cow;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_width::UnicodeWidthChar;
 
-/// A key, or a set of keys, that an action answers to.
+/// A key or set of keys that triggers an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
-    /// A key by itself. Capital letters are keys of their own.
+    /// A key without modifiers. A capital letter is a key distinct from its lowercase form.
     Plain(KeyCode),
     Ctrl(char),
-    /// Where a terminal does not tell it from Enter, Ctrl-J is it.
+    /// Sent as Ctrl-J by terminals that do not distinguish it from Enter.
     CtrlEnter,
     Digit,
 }
@@ -35,7 +35,7 @@ pub(super) const PAGE_DOWN: Key = Key::Plain(KeyCode::PageDown);
 pub(super) const HOME: Key = Key::Plain(KeyCode::Home);
 pub(super) const END: Key = Key::Plain(KeyCode::End);
 
-/// The character that a name is, where one takes one column.
+/// Returns the only character of `name` if it is printable and one column wide.
 fn single(name: &str) -> Option<char> {
     let mut chars = name.chars();
     let first = chars.next().filter(|c| c.width() == Some(1) && !c.is_control() && !c.is_whitespace());
@@ -43,7 +43,7 @@ fn single(name: &str) -> Option<char> {
 }
 
 impl Key {
-    /// Whether this is the key that was pressed.
+    /// Returns whether `event` is a press of this key.
     pub fn matches(self, event: &KeyEvent) -> bool {
         let held = event.modifiers;
         match (self, event.code) {
@@ -58,7 +58,7 @@ impl Key {
         }
     }
 
-    /// Whether no action can have or lose it: a key to get about with, or the one to leave with.
+    /// Returns whether the key cannot be reassigned: navigation keys, digits and Ctrl-C.
     pub fn is_fixed(self) -> bool {
         match self {
             Self::Digit | Self::CtrlEnter | Self::Ctrl('c') => true,
@@ -67,21 +67,21 @@ impl Key {
         }
     }
 
-    /// Whether it is text where text is typed.
+    /// Returns whether the key types a character in a text field.
     pub(super) fn is_text(self) -> bool {
         matches!(self, Self::Digit | Self::Plain(KeyCode::Char(_)))
     }
 
-    /// Whether one key press can be both.
+    /// Returns whether a single key press can match both.
     pub(super) fn overlaps(self, other: Self) -> bool {
         let is_digit = |key| matches!(key, Self::Digit) || matches!(key, Self::Plain(KeyCode::Char(c)) if c.is_ascii_digit());
         self == other || is_digit(self) && is_digit(other)
     }
 
-    /// The key with this [name](Self::name) that can be given to an action.
+    /// Parses a key that can be assigned to an action from its [name](Self::name).
     ///
     /// # Errors
-    /// Why there is no such key, or why it cannot be given, in words.
+    /// The reason as text: there is no such key, or it cannot be reassigned.
     pub fn parse(name: &str) -> Result<Self, String> {
         const FIXED: [&str; 17] = [
             "Esc",
@@ -134,7 +134,7 @@ impl Key {
         }
     }
 
-    /// How it is written for a person; `ascii` leaves out arrows.
+    /// Returns the display name; with `ascii`, without arrow symbols.
     pub fn name(self, ascii: bool) -> Cow<'static, str> {
         let code = match self {
             Self::Ctrl(c) => return Cow::Owned(format!("Ctrl-{}", c.to_ascii_uppercase())),
@@ -202,7 +202,7 @@ mod tests {
             ("Ctrl-", "unknown key 'Ctrl-'"),
             ("Ctr-X", "unknown key 'Ctr-X'"),
             ("\u{1b}", "unknown key '\u{1b}'"),
-            // Two columns, none, two characters, and a blank.
+            // Two columns wide, zero-width, two characters, invisible, and whitespace.
             ("漢", "unknown key '漢'"),
             ("\u{301}", "unknown key"),
             ("e\u{301}", "unknown key"),

@@ -1,4 +1,4 @@
-//! Which keys are in force: those of the action table, or others in their place.
+//! The effective key map: the keys of the action table with the configured replacements.
 
 use crossterm::event::KeyEvent;
 
@@ -8,22 +8,22 @@ use super::{Action, Entry, TABLE};
 
 const MOST_KEYS: usize = 4;
 
-/// The keys in force. One in which a key has two meanings in one place, or an action has no key that works, cannot be made.
+/// The effective keys. Construction fails if a key has two meanings in one context, or an action is left without a working key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyMap {
     changed: Vec<(Action, Vec<Key>)>,
 }
 
-/// Why keys cannot be those of an action.
+/// Why an action cannot have the given keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyConflict {
-    /// Which of the actions, by its place among those that were to be changed.
+    /// Index into the list of changes passed to [`KeyMap::new`].
     pub at: usize,
     pub why: String,
 }
 
 impl Action {
-    /// Its name in the configuration file: `watch-all`.
+    /// Returns the name used in the configuration file: `watch-all`.
     pub fn name(self) -> String {
         let mut name = String::new();
         for c in format!("{self:?}").chars() {
@@ -35,7 +35,7 @@ impl Action {
         name
     }
 
-    /// All that can have other keys, in the order of the table.
+    /// Returns all actions whose keys can be changed, in table order.
     pub fn rebindable() -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for entry in TABLE.iter().filter(|entry| !entry.keys.contains(&Key::Digit)) {
@@ -46,7 +46,7 @@ impl Action {
         all
     }
 
-    /// Its keys that other keys can take the place of.
+    /// Returns the default keys that can be replaced.
     pub fn default_keys(self) -> Vec<Key> {
         let mut all: Vec<Key> = Vec::new();
         let keys = TABLE.iter().filter(|entry| entry.action == self).flat_map(|entry| entry.keys);
@@ -60,10 +60,10 @@ impl Action {
 }
 
 impl KeyMap {
-    /// Gives actions other keys. Cursor keys, Enter, Esc, Tab, digits and Ctrl-C keep their meaning.
+    /// Replaces keys of actions. Cursor keys, Enter, Esc, Tab, digits and Ctrl-C keep their meaning.
     ///
     /// # Errors
-    /// A key would mean two things in one place, or would work nowhere.
+    /// A key would have two meanings in one context, or would work in none.
     pub fn new(changed: Vec<(Action, Vec<Key>)>) -> Result<Self, KeyConflict> {
         let map = Self { changed };
         for (at, (action, keys)) in map.changed.iter().enumerate() {
@@ -100,11 +100,11 @@ impl KeyMap {
         Ok(map)
     }
 
-    /// The keys of a line of the table, the one to show first.
+    /// Returns the keys of a table entry, the one to display first.
     pub fn of(&self, entry: &Entry) -> Vec<Key> {
         let is_changeable = |entry: &Entry| entry.keys.is_empty() || !entry.keys.iter().all(|key| key.is_fixed());
         match self.changed.iter().find(|(action, _)| *action == entry.action) {
-            // Where the action has fixed keys alone it keeps to them, if it has others elsewhere.
+            // An entry with fixed keys only keeps them if the action has another entry whose keys can change.
             Some(_) if !is_changeable(entry) && TABLE.iter().any(|other| other.action == entry.action && is_changeable(other)) => {
                 entry.keys.to_vec()
             }
@@ -113,14 +113,14 @@ impl KeyMap {
         }
     }
 
-    /// The keys of a line of the table that work here: letters are text where text is typed.
+    /// Returns the keys of a table entry that work in `context`: where text is typed, printable keys are input.
     pub fn of_in(&self, entry: &Entry, context: Context) -> Vec<Key> {
         let mut keys = self.of(entry);
         keys.retain(|key| !context.is_text() || !key.is_text());
         keys
     }
 
-    /// The name of the first key of an action, for texts; empty where it has none.
+    /// Returns the name of the first reassignable key of an action, for use in messages; empty if it has none.
     pub fn name(&self, action: Action) -> String {
         let entries = TABLE.iter().filter(|entry| entry.action == action);
         let key = entries.map(|entry| self.of(entry)).find_map(|keys| keys.into_iter().find(|key| !key.is_fixed()));
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(press(&map, Context::List, KeyCode::Up), Some(Action::Up));
         assert_eq!((letter('?'), press(&map, Context::List, KeyCode::F(2))), (Some(Action::Help), Some(Action::Help)));
         assert_eq!((map.name(Action::Trace), map.name(Action::Watch), map.name(Action::Launch)), ("x".into(), "w".into(), String::new()));
-        // An action without a key gets one, and letters are text where text is typed.
+        // An action without a default key can be given one; letters are input where text is typed.
         let map = super::tests::map(&[(Action::Launch, &["N"])]).unwrap();
         assert_eq!(press(&map, Context::Heap, KeyCode::Char('N')), Some(Action::Launch));
         let map = super::tests::map(&[(Action::PageDown, &["J"])]).unwrap();
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn fixed_keys_stay_beside_free_ones_in_each_place() {
-        // Esc and q close lists, Esc alone a line of text.
+        // Esc and q close lists; in a text field only Esc does.
         let map = map(&[(Action::Cancel, &["é"])]).unwrap();
         let of = |context, code| press(&map, context, code);
         assert_eq!((of(Context::Pick, KeyCode::Char('é')), of(Context::Pick, KeyCode::Char('q'))), (Some(Action::Cancel), None));
@@ -178,7 +178,7 @@ mod tests {
             assert_eq!(of(context, KeyCode::Esc), Some(Action::Cancel), "{context:?}");
         }
         assert_eq!((of(Context::FormText, KeyCode::Char('é')), of(Context::Line, KeyCode::Char('é'))), (None, None), "it is text there");
-        // Where an action has fixed keys alone, another is added to them.
+        // Where an action has fixed keys only, the new key is added to them.
         let map = super::tests::map(&[(Action::NextTab, &["n"])]).unwrap();
         for (context, code, action) in [
             (Context::Heap, KeyCode::Char('n'), Some(Action::NextTab)),
@@ -197,7 +197,7 @@ mod tests {
         for (changes, why) in [
             (&[(Action::Trace, &["w"][..])][..], "w is already the key of watch; give watch another key"),
             (&[(Action::Dump, &["W"]), (Action::WatchAll, &["t"])], "t is already the key of trace; give trace another key"),
-            // In the methods, and not in the table.
+            // Conflicts in the methods tab, not in the process list.
             (&[(Action::Dump, &["c"])], "c is already the key of callers; give callers another key"),
             (&[(Action::Trace, &[])], "trace has 1 to 4 keys"),
             (&[(Action::Redraw, &["Ctrl-W"])], "Ctrl-W is used for text editing where redraw works"),

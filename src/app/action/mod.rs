@@ -1,4 +1,4 @@
-//! Everything that a person can do: one table, from which key map, hint line, help, palette and manual are made.
+//! The action table: source of the key map, hint line, help, palette and manual.
 
 mod key;
 mod keymap;
@@ -23,7 +23,7 @@ pub use table::{TABLE, entry};
 pub(super) use view_status::recorded;
 
 listed! {
-/// Something that a person can do. What it does is the help text in the table.
+/// A user action, described by the help text of its entry in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
     Up,
@@ -116,7 +116,7 @@ pub enum Action {
 }
 }
 
-/// Under which heading an action stands in the help.
+/// Help section that lists an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     Move,
@@ -125,12 +125,12 @@ pub enum Group {
     Files,
     Process,
     Program,
-    /// Dialogs, lists and lines of text.
+    /// Dialogs, lists and text fields.
     Dialogs,
 }
 
 impl Group {
-    /// All, in the order of the help.
+    /// All groups, in the order of the help.
     pub const ALL: [Self; 7] = [Self::Process, Self::Table, Self::Details, Self::Files, Self::Move, Self::Program, Self::Dialogs];
 
     pub fn title(self) -> &'static str {
@@ -146,43 +146,43 @@ impl Group {
     }
 }
 
-/// Why an action is refused that changes a process.
+/// Reason for refusing actions that change a process.
 const READONLY: &str = "dn-top was started with --readonly: it changes nothing.";
 
-/// A line of the action table.
+/// An entry of the action table.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
     pub action: Action,
-    /// Its keys, the one to show first.
+    /// Default keys, the one to display first.
     pub keys: &'static [Key],
     /// One or two words for the hint line and the palette.
     pub label: &'static str,
     pub help: &'static str,
-    /// Where its keys work.
+    /// Contexts in which the keys work.
     pub places: Places,
     pub group: Group,
-    /// The words for the hint line where they depend on the state.
+    /// Overrides `label` in the hint line, depending on the state.
     label_now: Option<fn(&State) -> &'static str>,
-    /// How much it belongs into the hint line; 0 is never.
+    /// Priority in the hint line; 0: never shown.
     pub hint: u8,
-    /// Whether it changes the process it is done to: not with `--readonly`.
+    /// Whether it changes the process it acts on; if so, `--readonly` disables it.
     pub changes: bool,
-    /// Whether it is valid now, `--readonly` aside.
+    /// Whether it is possible now, apart from `--readonly`.
     valid: fn(&State) -> Status,
     run: Run,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Run {
-    /// It changes the state.
+    /// Changes the state only.
     Do(fn(&mut State)),
-    /// It has effects, too.
+    /// Changes the state and returns effects.
     Ask(fn(&mut State) -> Vec<Effect>),
     Digit(fn(&mut State, usize)),
 }
 
 impl Entry {
-    /// Whether this is possible now.
+    /// Returns whether the action is possible now.
     pub fn status(&self, state: &State) -> Status {
         if self.changes && state.options.readonly {
             return Status::Refused(READONLY.to_owned());
@@ -190,7 +190,7 @@ impl Entry {
         (self.valid)(state)
     }
 
-    /// One or two words for the hint line, as they are now.
+    /// Returns one or two words for the hint line in the current state.
     pub fn hint_label(&self, state: &State) -> &'static str {
         self.label_now.map_or(self.label, |label| label(state))
     }
@@ -206,7 +206,7 @@ impl Entry {
     }
 }
 
-/// The grammar of every filter.
+/// Help text for every filter: the syntax.
 const FILTER: &str = "Filter rows: words, !excluded words, column:word.";
 
 const fn new(
@@ -221,7 +221,7 @@ const fn new(
     Entry { action, keys, label, help, places, group, label_now: None, hint: 0, changes: false, valid: status::always, run }
 }
 
-/// Entries of a group each.
+/// Defines one entry constructor per group.
 macro_rules! groups {
     ($($name:ident: $group:ident),*) => {
         $(pub(super) const fn $name(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {

@@ -1,60 +1,60 @@
-//! What the keys go to, and sets of such places.
+//! Contexts that key presses are routed to, and sets of them.
 
 use crate::app::listed::listed;
 
 listed! {
-/// What the keys go to.
+/// The view, dialog or text field that receives key presses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Context {
     List,
     Overview,
     Environment,
     Trace,
-    /// Where threads spend their time.
+    /// Samples by method.
     Methods,
-    /// The same as a flame graph, in which arrows move.
+    /// Samples as a flame graph, where arrow keys move between frames.
     Flame,
-    /// The same as a call tree, in which arrows expand and collapse.
+    /// Samples as a call tree, where arrow keys expand and collapse.
     CallTree,
     Allocations,
-    /// Where objects of one type are allocated, as a call tree.
+    /// Allocation sites of one type as a call tree.
     AllocationTree,
     Events,
     Counters,
     Exceptions,
-    /// What throws them as a call tree, in which arrows expand and collapse.
+    /// Throw sites as a call tree, where arrow keys expand and collapse.
     ThrowTree,
-    /// A list of what is in a recording: collections, threads, requests, log messages, compiled methods, assemblies.
+    /// A list of a recording's contents: collections, threads, requests, log messages, compiled methods, assemblies.
     Rows,
-    /// Why a process is slow.
+    /// The slowdown report.
     Slowdown,
-    /// What changed between two recordings.
+    /// The comparison of two recordings.
     Compare,
     Heap,
     Jobs,
-    /// A line of text for a filter or a search.
+    /// A single-line input for a filter or a search.
     Line,
-    /// A list to choose from.
+    /// A list with a single choice.
     Pick,
-    /// A list to choose several from.
+    /// A list with multiple choices.
     PickMany,
     Form,
-    /// A line of text in a dialog.
+    /// A text field in a dialog.
     FormText,
     Palette,
     Reader,
-    /// The program ends: recordings are being finished.
+    /// dn-top is shutting down and recordings are being finalized.
     Ending,
 }
 }
 
 impl Context {
-    /// Whether the keys go to one of the two panes.
+    /// Returns whether this is one of the two panes.
     pub fn is_pane(self) -> bool {
         PANES.contains(self)
     }
 
-    /// Whether letters are text here, not keys.
+    /// Returns whether letters are input here rather than commands.
     pub fn is_text(self) -> bool {
         matches!(self, Self::Line | Self::FormText | Self::Palette)
     }
@@ -78,7 +78,8 @@ impl Places {
         Self(self.0 | other.0)
     }
 
-    /// Whether tabs as different as an overview and a list are among them: what works there belongs to no single view.
+    /// Returns whether the set includes both the overview and the heap tab: a key that works in such different tabs is not specific to one
+    /// view.
     pub fn is_general(self) -> bool {
         self.contains(Context::Overview) && self.contains(Context::Heap)
     }
@@ -98,17 +99,17 @@ pub(in crate::app) const CALL_TREE: Places = Places::of(&[Context::CallTree]);
 pub(in crate::app) const ALLOCATED_TYPES: Places = Places::of(&[Context::Allocations]);
 pub(in crate::app) const ALLOCATION_TREE: Places = Places::of(&[Context::AllocationTree]);
 pub(in crate::app) const ALLOCATIONS: Places = ALLOCATED_TYPES.and(ALLOCATION_TREE);
-/// The GC tab in all its forms, with the lists of other tabs.
+/// All forms of the GC tab, and the lists of other tabs.
 pub(in crate::app) const COLLECTIONS: Places = Places::of(&[Context::Rows]).and(ALLOCATIONS);
 pub(in crate::app) const THROW_TREE: Places = Places::of(&[Context::ThrowTree]);
-/// Exceptions in both forms.
+/// Both forms of the exceptions tab.
 pub(in crate::app) const EXCEPTIONS: Places = Places::of(&[Context::Exceptions]).and(THROW_TREE);
-/// Lists whose rows have rows below them.
+/// Lists with expandable rows.
 pub(in crate::app) const TREES: Places = CALL_TREE.and(ALLOCATION_TREE).and(THROW_TREE);
-/// Samples as anything but a call tree.
+/// All forms of the samples except the call tree.
 pub(in crate::app) const FLAT_METHODS: Places = Places::of(&[Context::Methods]).and(FLAME);
 pub(in crate::app) const METHODS: Places = FLAT_METHODS.and(CALL_TREE);
-/// Where arrows to the sides move.
+/// Where Left and Right move within the view.
 pub(in crate::app) const SIDEWAYS: Places = FLAME.and(TREES);
 pub(in crate::app) const EVENTS: Places = Places::of(&[Context::Events]);
 pub(in crate::app) const COUNTERS: Places = Places::of(&[Context::Counters]);
@@ -118,12 +119,12 @@ pub(in crate::app) const COMPARE: Places = Places::of(&[Context::Compare]);
 pub(in crate::app) const HEAP: Places = Places::of(&[Context::Heap]);
 pub(in crate::app) const ANALYSES: Places =
     Places::of(&[Context::Methods]).and(ALLOCATED_TYPES).and(EVENTS).and(COUNTERS).and(ROWS).and(SLOWDOWN).and(COMPARE).and(HEAP);
-/// Where arrows to the sides are for nothing else.
+/// Where Left and Right are free to switch tabs.
 pub(in crate::app) const PLAIN_DETAIL: Places = OVERVIEW.and(ENVIRONMENT).and(TRACE).and(ANALYSES).and(JOBS);
 pub(in crate::app) const DETAIL: Places = PLAIN_DETAIL.and(SIDEWAYS);
 pub(in crate::app) const PLAIN_PANES: Places = LIST.and(PLAIN_DETAIL);
 pub(in crate::app) const PANES: Places = LIST.and(DETAIL);
-/// Methods have another use for its key.
+/// Excludes the methods tab, where the key has another meaning.
 pub(in crate::app) const WATCH: Places = LIST
     .and(OVERVIEW)
     .and(ENVIRONMENT)
@@ -146,7 +147,7 @@ pub(in crate::app) const PALETTE: Places = Places::of(&[Context::Palette]);
 pub(in crate::app) const READER: Places = Places::of(&[Context::Reader]);
 pub(in crate::app) const ENDING: Places = Places::of(&[Context::Ending]);
 pub(in crate::app) const LISTS: Places = PICK.and(PALETTE);
-/// Tabs whose lists have a filter.
+/// Tabs with a filterable list.
 pub(in crate::app) const LISTED: Places =
     ENVIRONMENT.and(METHODS).and(ALLOCATED_TYPES).and(EVENTS).and(COUNTERS).and(ROWS).and(SLOWDOWN).and(COMPARE).and(HEAP).and(JOBS);
 pub(in crate::app) const PAGED: Places = PANES.and(LISTS).and(READER).and(LINE);

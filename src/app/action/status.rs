@@ -1,4 +1,4 @@
-//! Which actions are possible now, and why the others are not.
+//! Which actions are possible now, and the reasons why others are not.
 
 use crate::app::details::Answer;
 use crate::app::dialog::{Change, Overlay};
@@ -11,19 +11,19 @@ use crate::model::{Capability, Contact, FileKind, NativeAotGap, Process, RunStat
 
 use super::{Action, Context};
 
-/// The first .NET version that publishes all meters at once on request.
+/// The first .NET version whose runtime can publish all meters on request.
 const METERS: u32 = 9;
 
-/// Why nothing can be done with a file that has no events.
+/// Reason for refusing event-based actions on a heap file.
 const HEAP: &str = "A heap file is open, not a recording.";
 
 /// Whether an action is possible now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
     Ready,
-    /// There is nothing to do it to; no message needed.
+    /// There is nothing to act on; needs no message.
     Idle,
-    /// It is not, and this is why, in a sentence.
+    /// Not possible, with the reason as a sentence.
     Refused(String),
 }
 
@@ -39,7 +39,7 @@ pub(super) fn always(_: &State) -> Status {
     Status::Ready
 }
 
-/// Needs live processes, not files.
+/// Requires live processes rather than a file.
 pub(super) fn live(state: &State) -> Status {
     match (state.shows_files(), &state.behind) {
         (false, _) => Status::Ready,
@@ -48,7 +48,7 @@ pub(super) fn live(state: &State) -> Status {
     }
 }
 
-/// Needs a selected process that can be attached to, and passes `check`.
+/// Requires a selected process that can be attached to and passes `check`.
 fn of_process(state: &State, check: impl Fn(&Row) -> Option<Status>) -> Status {
     match (live(state), state.selected()) {
         (Status::Ready, Some(row)) => attach(state, row).or_else(|| check(row)).unwrap_or(Status::Ready),
@@ -57,7 +57,7 @@ fn of_process(state: &State, check: impl Fn(&Row) -> Option<Status>) -> Status {
     }
 }
 
-/// Needs a runtime that has a command, and is not busy with a job.
+/// Requires a runtime that supports `command` and has no running job.
 fn of_command(state: &State, command: CommandCode, check: impl Fn(&Process) -> Option<Status>) -> Status {
     of_process(state, |row| {
         let process = &row.process;
@@ -65,7 +65,7 @@ fn of_command(state: &State, command: CommandCode, check: impl Fn(&Process) -> O
     })
 }
 
-/// Whether a process is busy with a job.
+/// Returns a refusal if a job is running on the process.
 fn busy(state: &State, process: &Process) -> Option<Status> {
     state.jobs.running(process.key).map(|job| refused(format!("{} is still busy with the {}.", job.subject, job.what.title())))
 }
@@ -78,7 +78,7 @@ pub(super) fn tagged(state: &State) -> Status {
     ready_if(!state.list.tagged().is_empty())
 }
 
-/// Ready where processes are tagged: each of them is checked for itself.
+/// Returns `Ready` if processes are tagged: each is checked individually later.
 fn each_tagged(state: &State) -> Option<Status> {
     (!state.tagged().is_empty()).then_some(Status::Ready)
 }
@@ -110,7 +110,7 @@ pub(super) fn stacks(state: &State) -> Status {
     })
 }
 
-/// A walk in progress can be canceled.
+/// Also possible during a heap walk, to cancel it.
 pub(super) fn heap(state: &State) -> Status {
     of_process(state, |row| {
         let process = &row.process;
@@ -146,7 +146,7 @@ pub(in crate::app) fn write_heap(state: &State) -> Status {
     refused(format!("Only the objects of the latest heap walk are kept: walk this heap again with {}.", state.key(Action::WalkHeap)))
 }
 
-/// Of a file, it is only shown.
+/// For a file the report is only displayed.
 pub(in crate::app) fn why_slow(state: &State) -> Status {
     match state.row_kind() {
         RowKind::File(FileKind::Heap) => refused(HEAP),
@@ -243,7 +243,7 @@ pub(super) fn change(state: &State, change: Change) -> Status {
     })
 }
 
-/// Harmless to request before the version of the runtime is known: its answer decides.
+/// Allowed before the runtime's version is known: the response of the runtime decides.
 pub(super) fn environment(state: &State) -> Status {
     of_process(state, |row| match row.process.contact {
         Contact::Unknown => None,
@@ -277,13 +277,13 @@ pub(super) fn pause(state: &State) -> Status {
 }
 
 impl Action {
-    /// Whether this is possible now.
+    /// Returns whether the action is possible now.
     pub fn status(self, state: &State) -> Status {
         super::entry(self).status(state)
     }
 }
 
-/// The capability table of a process. Empty while nothing is known of its runtime.
+/// Returns the capability table of a process. Empty while nothing is known about its runtime.
 pub fn capabilities(process: &Process) -> Vec<Capability> {
     if process.runtime.is_none() && process.contact != Contact::Ok {
         return Vec::new();
@@ -291,7 +291,7 @@ pub fn capabilities(process: &Process) -> Vec<Capability> {
     Capability::table(&process.capabilities())
 }
 
-/// Why a process cannot be sent a command, as far as its runtime's answers and version show.
+/// Returns why a command cannot be sent to the process, judging by its runtime's version and earlier responses.
 fn missing(process: &Process, command: CommandCode) -> Option<String> {
     let Process { name, runtime, key, .. } = process;
     if let Some(gap) = NativeAotGap::of(command).filter(|_| process.native_aot) {
@@ -304,7 +304,7 @@ fn missing(process: &Process, command: CommandCode) -> Option<String> {
     })
 }
 
-/// Why a process cannot be attached to.
+/// Returns why the process cannot be attached to.
 pub(in crate::app) fn attach(state: &State, row: &Row) -> Option<Status> {
     let process = &row.process;
     if row.gone_at.is_some() || !state.is_alive(process.key) {
@@ -318,8 +318,8 @@ pub(in crate::app) fn attach(state: &State, row: &Row) -> Option<Status> {
 }
 
 impl State {
-    /// Whether the list that the keys go to has anything to be filtered or searched. Where it has not, a line opens all the same:
-    /// what is typed next would be so many commands else.
+    /// Returns whether the focused list contains anything to filter or search. The input line opens even if it does not: otherwise the
+    /// text typed next would be taken as commands.
     pub(in crate::app) fn has_what_to_filter(&self) -> bool {
         match self.context() {
             Context::Methods | Context::Flame | Context::CallTree => self.has_samples() && self.views.sampling.shape != Shape::Threads,
@@ -340,12 +340,11 @@ impl State {
     }
 }
 
-/// Whether the selected process is watched.
 fn is_watched(state: &State) -> bool {
     state.list.selected().is_some_and(|key| state.watches.of(key).is_some())
 }
 
-/// Whether a recording of the process can be stopped.
+/// Returns whether a recording of the process can be stopped.
 fn stop(state: &State, row: &Row) -> Status {
     let key = row.process.key;
     if state.recordings.all().iter().any(|tracked| tracked.value.key == key && tracked.is_stoppable()) {

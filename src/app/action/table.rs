@@ -9,7 +9,7 @@ mod program;
 use super::{Action, Entry};
 use crate::app::tabs::Tab;
 
-/// What works in more than one tab, in front of what is for one tab alone.
+/// Entries for more than one tab; they precede the entries of single tabs.
 const SHARED: [&[Entry]; 3] = [process::ENTRIES, processes::ENTRIES, details::ENTRIES];
 const REST: [&[Entry]; 2] = [program::ENTRIES, dialogs::ENTRIES];
 const PARTS: usize = SHARED.len() + Tab::ALL.len() + REST.len();
@@ -31,8 +31,8 @@ const COUNT: usize = {
     count
 };
 
-/// Every action: its keys, its words, where and when it is valid, and what it does. An action may be in it more than once, with other words and
-/// another handler in another place.
+/// All actions with their keys, labels, contexts, conditions and handlers. An action can have several entries, with other texts and another
+/// handler in another context.
 pub static TABLE: [Entry; COUNT] = ENTRIES;
 
 const ENTRIES: [Entry; COUNT] = {
@@ -49,7 +49,7 @@ const ENTRIES: [Entry; COUNT] = {
     table
 };
 
-/// The first line of the table for each action. An action without a line does not compile.
+/// Index of the first entry of each action. An action without an entry does not compile.
 static FIRST: [usize; Action::ALL.len()] = {
     let mut first = [0; Action::ALL.len()];
     let mut action = 0;
@@ -63,7 +63,7 @@ static FIRST: [usize; Action::ALL.len()] = {
     first
 };
 
-/// The first line of the table for an action.
+/// Returns the first entry of an action.
 pub fn entry(action: Action) -> &'static Entry {
     &TABLE[FIRST[action as usize]]
 }

@@ -66,10 +66,10 @@ fn every_line_of_the_table_is_fit_to_be_read() {
     for entry in &TABLE {
         assert!(entry.help.ends_with('.') && entry.help.chars().next().is_some_and(char::is_uppercase), "{}", entry.help);
         assert!(entry.label.len() <= 14, "{}", entry.label);
-        // What has no key is reached by the menu of what can be done, and by name.
+        // An action without a key is in the actions menu and the palette.
         assert!(!entry.keys.is_empty() || crate::app::ActMenu::ITEMS.contains(&entry.action), "{}", entry.label);
         assert!(entry.hint == 0 || !entry.keys.is_empty(), "{}", entry.label);
-        // The mouse and the view measure hints alike because they hold no arrow.
+        // The mouse hit test and the view measure hints alike because no hint contains an arrow.
         assert!(entry.hint == 0 || entry.keys[0].name(false) == entry.keys[0].name(true), "{}", entry.label);
     }
 }
@@ -87,7 +87,7 @@ fn hints_fit_are_possible_and_end_with_more() {
     }
 }
 
-/// Who reads nothing else finds out from it which process is in trouble, and looks into that, in a usual terminal, too.
+/// The hints alone lead to the process in trouble and into its details, even at the usual terminal size.
 #[test]
 fn the_hints_of_80_columns_lead_from_the_table_to_every_tab() {
     let mut app = TestApp::populated(80, 24);
@@ -105,7 +105,7 @@ fn the_hints_of_80_columns_lead_from_the_table_to_every_tab() {
     }
     app.press("T");
     assert_eq!(lacks(&app, &["Enter record", "Space pick", "Esc cancel"]), nothing);
-    // Where there is more room.
+    // On a wider terminal.
     app.press("⎋⎋");
     assert!(hints(&app, 120).contains(&"W watch all".to_owned()));
     app.press("W");

@@ -1,4 +1,4 @@
-//! When the keys of a view, or of a dialog, have something to act on.
+//! Conditions under which the keys of a view or dialog have something to act on.
 
 use super::status::{self, Status, ready_if};
 use crate::app::dialog::Overlay;
@@ -25,7 +25,7 @@ pub(super) fn choose(state: &State) -> Status {
     ready_if(matches!(&state.overlay, Some(Overlay::Form(form)) if form.can_choose()))
 }
 
-/// Where there is no field, Enter presses the button.
+/// Without fields, Enter already presses the button.
 pub(super) fn start(state: &State) -> Status {
     ready_if(matches!(&state.overlay, Some(Overlay::Form(form)) if !form.questions.is_empty()))
 }

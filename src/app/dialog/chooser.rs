@@ -1,4 +1,4 @@
-//! A list of the possible values of a field of a form.
+//! A list of the possible values of a form field.
 
 use tui_input::Input;
 
@@ -10,36 +10,36 @@ use super::suggest::Kind;
 use super::words::words;
 use super::{Field, Form, ListState};
 
-/// A list to choose from, over a form.
+/// A list of values, shown over a form.
 #[derive(Debug)]
 pub struct Chooser {
-    /// The form, as it is without what is being chosen.
+    /// The form, without the value being chosen.
     pub form: Form,
     kind: Kind,
-    /// Where in its text what is chosen goes: bytes.
+    /// Byte offset in the field's text at which the choice is inserted.
     start: usize,
-    /// What there is, each with what it is about.
+    /// The possible values, each with a description.
     pub items: Vec<(String, String)>,
     pub list: ListState,
-    /// Which are chosen, where several can be.
+    /// Whether each item is chosen; `None` if only one can be.
     pub chosen: Option<Vec<bool>>,
 }
 
-/// What a list is left for.
+/// Outcome of a list.
 #[derive(Debug)]
 pub(in crate::app) enum Chosen {
-    /// The next list: after a provider its keywords, then a level.
+    /// The next list: keywords follow a provider, then a level.
     Next(Chooser),
     Done(Form),
 }
 
 impl Form {
-    /// Whether the field with the focus has a list to choose from.
+    /// Returns whether the focused field has a list of values.
     pub(in crate::app) fn can_choose(&self) -> bool {
         matches!(self.focus, Field::Question(at) if self.kind(at).is_some())
     }
 
-    /// Lists what could be typed next.
+    /// Lists the values that can follow the text of the focused field.
     pub(in crate::app) fn choose(mut self) -> Chosen {
         let Field::Question(at) = self.focus else { return Chosen::Done(self) };
         let text = self.untrimmed(at).to_owned();
@@ -50,7 +50,7 @@ impl Form {
         }
         let found = self.suggestions(at);
         let mut items = found.items;
-        // What is whole stands there to be gone on from.
+        // A complete provider name is extended rather than listed.
         if kind == Kind::Provider && items.first().is_some_and(|(name, _)| name.eq_ignore_ascii_case(&text[found.start..])) {
             let separator = self.after_provider(at);
             return self.go_on(&text, separator);
@@ -64,7 +64,7 @@ impl Form {
                 let usual = if general { "a general overview" } else { "all of them" };
                 items.insert(0, (String::new(), format!("default: {usual}")));
             }
-            // The default.
+            // Preselects the default.
             Kind::Level => {
                 let usual = items.iter().position(|(name, _)| name == level_name(Level::Informational));
                 list.cursor = Cursor::at(usual.unwrap_or(0));
@@ -79,18 +79,18 @@ impl Form {
         Chosen::Next(Chooser { form: self, kind, start, items, list, chosen })
     }
 
-    /// What stands between a provider and its description.
+    /// Returns the separator between a provider name and its description.
     fn after_provider(&self, at: usize) -> &'static str {
         if self.is_for_providers(at) { ":" } else { "/" }
     }
 
-    /// Goes on behind what is whole.
+    /// Continues after the completed part.
     fn go_on(mut self, text: &str, separator: &str) -> Chosen {
         self.write(&format!("{text}{separator}"));
         self.choose()
     }
 
-    /// Puts a text into the field with the focus, and the cursor behind it.
+    /// Replaces the text of the focused field and puts the cursor at its end.
     fn write(&mut self, text: &str) {
         if let Some(input) = self.input() {
             *input = Input::new(text.to_owned());
@@ -117,7 +117,7 @@ impl Chooser {
         }
     }
 
-    /// Types what is chosen, or where nothing is the selected line, and goes on to what comes behind it.
+    /// Inserts the chosen items, or the selected one if none is chosen, and continues with the part that follows.
     pub(in crate::app) fn accept(self, selected: usize) -> Chosen {
         let Self { mut form, kind, start, items, chosen, .. } = self;
         let Field::Question(at) = form.focus else { return Chosen::Done(form) };

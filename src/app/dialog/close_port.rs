@@ -1,34 +1,34 @@
-//! The dialog that takes the diagnostic port down.
+//! The dialog that closes the diagnostic port.
 
 use std::path::{Path, PathBuf};
 
 use super::{Form, Purpose, Question, Subject};
 
-/// A port that is served, and the processes that are connected to it.
+/// A served port and the processes connected to it.
 #[derive(Debug)]
 pub struct ClosePort {
     path: PathBuf,
     connected: Vec<Subject>,
-    /// How many of them wait at startup.
+    /// Number of them suspended at startup.
     waiting: usize,
-    /// How many of them are being recorded.
+    /// Number of them being recorded.
     recorded: usize,
 }
 
-/// So many are named.
+/// Maximum number of processes listed by name.
 const NAMED: usize = 4;
 
 const OPTIONS: &[(&str, &str)] =
     &[("resume them", "they are resumed before it closes"), ("stay suspended", "until a port is served there again")];
 
 impl Form {
-    /// Asks about the port that is served at a path.
+    /// Creates the form for closing the port served at `path`.
     pub(in crate::app) fn close_port(path: &Path, connected: Vec<Subject>, waiting: usize, recorded: usize) -> Self {
         let questions = if waiting > 0 { vec![Question::choice("Suspended", OPTIONS, 0)] } else { Vec::new() };
         Self::new(None, Purpose::ClosePort(ClosePort { path: path.to_owned(), connected, waiting, recorded }), questions)
     }
 
-    /// Whether processes that wait are resumed first.
+    /// Returns whether suspended processes are resumed first.
     pub(in crate::app) fn lets_run(&self) -> bool {
         self.chosen(0) == 0
     }

@@ -1,4 +1,4 @@
-//! Dialogs for what is changed in a runtime: variables, startup hooks, profilers.
+//! Dialogs for changes to a runtime: environment variables, startup hooks, profilers.
 
 use std::path::PathBuf;
 
@@ -13,9 +13,9 @@ pub enum Change {
     SetVariable,
     UnsetVariable,
     StartupHook,
-    /// A profiler is loaded into a process that runs.
+    /// Loads a profiler into a running process.
     AttachProfiler,
-    /// A profiler is loaded into a process that waits at startup.
+    /// Loads a profiler into a process suspended at startup.
     StartupProfiler,
 }
 
@@ -48,21 +48,21 @@ pub struct Control {
     suspended: bool,
 }
 
-/// A change that is wanted.
+/// A requested change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::app) struct ControlRequest {
-    /// What to send. A profiler's data is still to be read.
+    /// The command to send; client data for a profiler is not loaded yet.
     pub(in crate::app) command: Command,
-    /// The file that the profiler's data is in, as we see it.
+    /// File with the profiler's client data, as a path in our own file system.
     pub(in crate::app) data: Option<PathBuf>,
-    /// What it is done with, in words that may be kept: no variable's value.
+    /// Description that is safe to log: contains no variable values.
     pub(in crate::app) what: String,
 }
 
 const ABOUT_PATH: &str = "absolute path, as the target sees it";
 
 impl Form {
-    /// Asks about a change of a process.
+    /// Creates the form for changing a process.
     pub(in crate::app) fn control(process: &Process, change: Change) -> Self {
         let subject = Subject { key: process.key, name: process.name.clone() };
         let suspended = process.run_state == RunState::Suspended;
@@ -88,7 +88,7 @@ impl Form {
         Self::new(Some(subject), purpose, questions)
     }
 
-    /// The change that is wanted, or why it cannot be had like this.
+    /// Returns the requested change, or the invalid field and the reason.
     pub(in crate::app) fn control_request(&self, change: Change) -> Result<ControlRequest, (usize, String)> {
         let at = |question: usize| move |complaint: String| (question, complaint);
         let name = || EnvironmentName::new(self.typed(0)).map_err(|invalid| (0, format!("Invalid variable name: {invalid}.")));

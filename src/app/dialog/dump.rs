@@ -11,14 +11,14 @@ use super::{Form, Purpose, Question, Subject};
 /// The target of the dump dialog.
 #[derive(Debug)]
 pub struct Dump {
-    /// The larger of what is resident and what is writable: a dump holds writable memory that was never touched, too.
+    /// The larger of resident and writable memory: a dump also contains writable memory that was never touched.
     bytes: u64,
     user: SafeText,
-    /// The process, where it sees other files than we do.
+    /// The process, if its file system view differs from ours.
     elsewhere: Option<Box<Process>>,
 }
 
-/// In the order of [`DumpKind::ALL`].
+/// Same order as [`DumpKind::ALL`].
 const OPTIONS: &[(&str, &str)] = &[
     ("mini", "threads, stacks and modules; no heap"),
     ("heap", "mini and the memory of the heaps: for objects and leaks"),
@@ -33,16 +33,16 @@ const ALSO: &[(&str, &str)] = &[
     ("both", "a crash report, and a log on the target's console"),
 ];
 
-/// The questions, by number.
+/// Question indices.
 const KIND: usize = 0;
 const PATH: usize = 1;
 const FLAGS: usize = 2;
 
-/// Bytes a second that a dump is written at, by a cautious guess.
+/// Conservative estimate of the write rate of a dump, in bytes per second.
 const WRITE_RATE: u64 = 200_000_000;
 
 impl Form {
-    /// Asks about a dump of a process.
+    /// Creates the form for dumping a process.
     pub(in crate::app) fn dump(process: &Process, pattern: &OutputName, now: Now) -> Self {
         let facts = Dump {
             bytes: process.usage.heap_dump_bytes(),
@@ -60,7 +60,7 @@ impl Form {
         Self::new(Some(subject), Purpose::Dump(facts), questions)
     }
 
-    /// The dump that is requested, or why it is not possible like this.
+    /// Returns the requested dump, or the invalid field and the reason.
     pub(in crate::app) fn dump_request(&self) -> Result<DumpRequest, (usize, String)> {
         let path = target_path(self.typed(PATH)).map_err(|complaint| (PATH, complaint))?;
         let also = self.chosen(FLAGS);
@@ -69,7 +69,7 @@ impl Form {
     }
 }
 
-/// A path of a file as the target sees it, or why it is none.
+/// Validates a file path as seen by the target.
 pub(super) fn target_path(path: &str) -> Result<TargetPath, String> {
     if !path.starts_with('/') {
         return Err("Enter an absolute path, as the target sees it.".to_owned());

@@ -12,11 +12,11 @@ pub struct Export {
     source: PathBuf,
     /// Nanoseconds since the start of the session; `None` for all of it.
     span: Option<Span>,
-    /// It is still being recorded.
+    /// The source is still being recorded.
     grows: bool,
     /// The path of the export without its extension.
     stem: String,
-    /// The path that was proposed last.
+    /// The last proposed path.
     proposed: String,
 }
 
@@ -28,7 +28,7 @@ pub(in crate::app) struct ExportRequest {
     pub(in crate::app) span: Option<Span>,
 }
 
-/// Every format with what it is for.
+/// Every format with its description.
 const OPTIONS: [(&str, &str); TraceFormat::ALL.len()] = {
     let mut options = [("", ""); TraceFormat::ALL.len()];
     let mut at = 0;
@@ -39,12 +39,12 @@ const OPTIONS: [(&str, &str); TraceFormat::ALL.len()] = {
     options
 };
 
-/// The questions, by number.
+/// Question indices.
 const FORMAT: usize = 0;
 const PATH: usize = 1;
 
 impl Form {
-    /// The form for the format and the file of an export. Of a recording in progress, what is written so far is exported.
+    /// Creates the form for exporting a recording. A recording in progress is exported up to the current point.
     pub(in crate::app) fn export(subject: Subject, source: PathBuf, span: Option<Span>, grows: bool, now: Now) -> Self {
         let stem = export_stem(&source);
         // A recording in progress can be exported again later.
@@ -59,7 +59,7 @@ impl Form {
         form
     }
 
-    /// Goes on proposing a path that goes with the format, until another is typed.
+    /// Updates the proposed path to match the format, unless the user typed another.
     pub(super) fn propose_path(&mut self) {
         let (typed, format) = (self.typed(PATH).to_owned(), TraceFormat::ALL[self.chosen(FORMAT)]);
         if let Purpose::Export(export) = &mut self.purpose
@@ -71,7 +71,7 @@ impl Form {
         }
     }
 
-    /// What is wanted, or why it cannot be had like this.
+    /// Returns the requested export, or the invalid field and the reason.
     pub(in crate::app) fn export_request(&self) -> Result<ExportRequest, (usize, String)> {
         let Purpose::Export(export) = &self.purpose else { return Err((PATH, "There is nothing to export.".to_owned())) };
         let path = self.typed(PATH);

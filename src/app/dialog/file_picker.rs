@@ -1,4 +1,4 @@
-//! The list of recorded files that can be opened.
+//! The list of recorded files.
 
 use jiff::Timestamp;
 use jiff::tz::Offset;
@@ -8,19 +8,18 @@ use crate::model::TraceFile;
 
 use super::ListState;
 
-/// What a recorded file is chosen for.
+/// The purpose of choosing a recorded file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileUse {
     Open,
-    /// To be compared with the open one, which can be chosen itself: a range of it with another.
+    /// Compare with the open file. The open file itself can be chosen to compare two of its ranges.
     Compare,
 }
 
-/// Which recorded file to open, or to compare with.
 #[derive(Debug)]
 pub struct FilePicker {
     pub purpose: FileUse,
-    /// Whether another range of the open file can be chosen: on the first line.
+    /// Whether the first line offers another range of the open file.
     ranges: bool,
     pub files: Vec<TraceFile>,
     pub list: ListState,
@@ -31,19 +30,19 @@ impl FilePicker {
         Self { purpose, ranges, files, list: ListState::default() }
     }
 
-    /// How many lines there are.
+    /// Number of lines.
     pub(super) fn len(&self) -> usize {
         self.files.len() + usize::from(self.ranges)
     }
 
-    /// The file of a line; `None` for the range of the open file that is shown.
+    /// Returns the file of a line; `None` for the line that stands for another range of the open file.
     pub(in crate::app) fn file(&self, item: usize) -> Option<&TraceFile> {
         self.files.get(item.checked_sub(usize::from(self.ranges))?)
     }
 }
 
 impl State {
-    /// Local date and time at which a recording began, or a heap was written; empty where that is not known.
+    /// Returns the local date and time at which the recording started or the heap was written; empty if unknown.
     pub(in crate::app) fn recorded_at(&self, file: &TraceFile) -> String {
         let began = i64::try_from(file.start_unix_ms).ok().filter(|ms| *ms > 0).and_then(|ms| Timestamp::from_millisecond(ms).ok());
         let local = |time: Timestamp| Offset::from_seconds(self.now.utc_offset).unwrap_or(Offset::UTC).to_datetime(time);

@@ -1,4 +1,4 @@
-//! A dialog that confirms an action: what it will do, what can be chosen, and buttons, the harmless one first.
+//! A dialog that confirms an action: its effects, its fields, and its buttons, the harmless one first.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -24,37 +24,36 @@ use crate::app::cursor::Neighbour;
 /// A dialog with fields and buttons.
 #[derive(Debug)]
 pub struct Form {
-    /// The process that something would be done to; the dialog closes when it ends.
+    /// The process acted on; the dialog closes when it exits.
     pub subject: Option<Subject>,
     pub purpose: Purpose,
     pub questions: Vec<Question>,
-    /// The field that the keys go to: at first the harmless button.
+    /// The focused field; initially the harmless button.
     pub focus: Field,
-    /// The dangerous button was pressed once, and must be again.
+    /// The dangerous button was pressed once and must be pressed again.
     pub armed: bool,
-    /// Why it could not be done as it stands.
+    /// Why the form cannot be submitted.
     pub complaint: Option<String>,
 }
 
-/// What a dialog is about.
 #[derive(Debug)]
 pub enum Purpose {
     Dump(Dump),
     Export(Export),
     PerfMap(PerfMap),
     Resume(Resume),
-    /// A variable, a startup hook or a profiler.
+    /// An environment variable, a startup hook or a profiler.
     Control(Control),
     Trace(Trace),
     Launch(Launch),
     Port(Port),
     ClosePort(ClosePort),
-    /// Sockets of killed processes, in these folders.
+    /// Removal of the sockets of killed processes in these directories.
     CleanUp(BTreeSet<PathBuf>),
     /// Perfetto's tracing service.
     Producer(ProducerForm),
     HeapWalk(HeapWalkCost),
-    /// A file of the objects that a walk found.
+    /// Writing the objects found by a heap walk to a file.
     HeapFile(Ticket),
     Quit(Quit),
 }
@@ -70,22 +69,20 @@ pub struct Question {
     pub label: &'static str,
     pub reply: Reply,
     pub about: &'static str,
-    /// Why it does not apply to this process: it is passed over.
+    /// Why it does not apply to this process; the focus skips it.
     pub refused: Option<String>,
     pub complaint: Option<String>,
 }
 
-/// How a field is entered.
 #[derive(Debug)]
 pub enum Reply {
     Choice(Choice),
     Text(Input),
 }
 
-/// Something to choose.
 #[derive(Debug)]
 pub struct Choice {
-    /// The options, each with what it means.
+    /// The options, each with a description.
     pub options: &'static [(&'static str, &'static str)],
     pub at: usize,
 }
@@ -104,7 +101,7 @@ impl Question {
         self
     }
 
-    /// What it is for, or what the chosen option means.
+    /// Returns the description of the field, or of the chosen option.
     pub fn about(&self) -> &'static str {
         match &self.reply {
             Reply::Choice(choice) if self.about.is_empty() => choice.options.get(choice.at).map_or("", |(_, about)| about),
@@ -118,12 +115,11 @@ impl Form {
         Self { subject, purpose, questions, focus: Field::Button(0), armed: false, complaint: None }
     }
 
-    /// Asks whether to remove the sockets of killed processes.
+    /// Creates the form for removing the sockets of killed processes.
     pub(in crate::app) fn clean_up(folders: BTreeSet<PathBuf>) -> Self {
         Self::new(None, Purpose::CleanUp(folders), Vec::new())
     }
 
-    /// What it is about, in a few words.
     pub fn title(&self) -> String {
         let what = match &self.purpose {
             Purpose::Dump(_) => "Dump",
@@ -144,7 +140,7 @@ impl Form {
         self.subject.as_ref().map_or_else(|| what.to_owned(), |subject| format!("{what} · {subject}"))
     }
 
-    /// What it will do, a sentence each.
+    /// Returns the effects of the action, one sentence each.
     pub fn effects(&self) -> Vec<String> {
         match &self.purpose {
             Purpose::Dump(dump) => dump.effects(self),
@@ -166,7 +162,7 @@ impl Form {
         }
     }
 
-    /// The buttons, the harmless one first.
+    /// Returns the buttons, the harmless one first.
     pub fn buttons(&self) -> &'static [&'static str] {
         match &self.purpose {
             Purpose::Dump(_) if self.armed => &["No", "Yes, all memory"],
@@ -186,7 +182,7 @@ impl Form {
         }
     }
 
-    /// What helps with the answer that has the focus: what could be typed, what is wrong, or what it is for. Suggestions are no more than so many lines.
+    /// Returns help for the focused question: suggestions, at most `lines` of them, else the complaint, else the description.
     pub fn help(&self, lines: usize) -> Vec<String> {
         let Field::Question(at) = self.focus else { return Vec::new() };
         let Some(question) = self.questions.get(at) else { return Vec::new() };
@@ -204,7 +200,7 @@ impl Form {
         vec![question.complaint.clone().unwrap_or_else(|| question.about().to_owned())]
     }
 
-    /// The command line that does the same.
+    /// Returns the equivalent command line.
     pub fn command_line(&self) -> Option<&str> {
         match &self.purpose {
             Purpose::Trace(trace) => Some(&trace.command_line),
@@ -212,7 +208,7 @@ impl Form {
         }
     }
 
-    /// Whether what it does changes or stops something, so that the harmless button comes first.
+    /// Returns whether the action changes or stops something, which puts the focus on the harmless button first.
     pub fn is_dangerous(&self) -> bool {
         let is_harmless = matches!(
             self.purpose,
@@ -227,7 +223,7 @@ impl Form {
         !is_harmless || self.armed
     }
 
-    /// What Enter does, in a word or two.
+    /// Returns the label of Enter for the focused field.
     pub(in crate::app) fn enter_label(&self) -> &'static str {
         match self.focus {
             Field::Button(_) => "press",
@@ -235,17 +231,16 @@ impl Form {
         }
     }
 
-    /// Whether it is about leaving.
     pub(in crate::app) fn is_quit(&self) -> bool {
         matches!(self.purpose, Purpose::Quit(_))
     }
 
-    /// Whether a text has the focus.
+    /// Returns whether a text field has the focus.
     pub fn is_typing(&self) -> bool {
         matches!(self.focus, Field::Question(at) if self.questions.get(at).is_some_and(|question| matches!(question.reply, Reply::Text(_))))
     }
 
-    /// The text that is being typed.
+    /// Returns the focused text field.
     pub(in crate::app) fn input(&mut self) -> Option<&mut Input> {
         let Field::Question(at) = self.focus else { return None };
         match self.questions.get_mut(at).map(|question| &mut question.reply) {
@@ -254,7 +249,7 @@ impl Form {
         }
     }
 
-    /// The number of the option that a question is answered by.
+    /// Returns the index of the option chosen for a question.
     pub(super) fn chosen(&self, question: usize) -> usize {
         match self.questions.get(question).map(|question| &question.reply) {
             Some(Reply::Choice(choice)) => choice.at,
@@ -262,12 +257,12 @@ impl Form {
         }
     }
 
-    /// What was typed for a question, without blanks around it.
+    /// Returns the text typed for a question, trimmed.
     pub(super) fn typed(&self, question: usize) -> &str {
         self.untrimmed(question).trim()
     }
 
-    /// Proposes another path for a file, where the one that was proposed still stands.
+    /// Replaces a proposed path with another, unless the user has changed it.
     pub(in crate::app) fn rename(&mut self, proposed: &Path, free: &Path) {
         for question in &mut self.questions {
             if let Reply::Text(input) = &mut question.reply
@@ -285,14 +280,14 @@ impl Form {
         }
     }
 
-    /// What is wrong, and the field to put it right in.
+    /// Shows a complaint and focuses the field to correct.
     pub(in crate::app) fn complain(&mut self, question: usize, complaint: String) {
         self.complaint = Some(complaint);
         self.focus = Field::Question(question);
     }
 
-    /// Goes to the next field, or the previous one, round the ends. The row of buttons is one field: first the one that does it, or the harmless one
-    /// where it is dangerous.
+    /// Moves the focus to the next or previous field, wrapping around. The row of buttons counts as one field, entered at the confirming
+    /// button, or at the harmless one if the action is dangerous.
     pub(in crate::app) fn step(&mut self, to: Neighbour) {
         let button = match self.focus {
             Field::Button(at) => at,
@@ -305,7 +300,7 @@ impl Form {
         self.disarm();
     }
 
-    /// Changes the option, or goes to the next button.
+    /// Changes the chosen option, or moves to another button.
     pub(in crate::app) fn change(&mut self, to: Neighbour) {
         let buttons = self.buttons().len();
         match self.focus {
@@ -324,7 +319,7 @@ impl Form {
         self.disarm();
     }
 
-    /// Something was changed: what must be pressed twice must be pressed twice in a row.
+    /// Resets the confirmation after any change: a dangerous button must be pressed twice in a row.
     pub(in crate::app) fn disarm(&mut self) {
         self.armed = false;
         self.complaint = None;

@@ -1,4 +1,4 @@
-//! The dialogs of the heap: before a walk, and for the file of one.
+//! The dialogs that confirm a heap walk and choose a file for its result.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,29 +8,29 @@ use crate::model::{Age, Bytes, Process};
 
 use super::{Field, Form, Purpose, Question, Subject};
 
-/// Bytes of a heap that are walked in a second, by a cautious guess.
+/// Conservative estimate of the heap walk rate, in bytes per second.
 const WALK_RATE: u64 = 100_000_000;
 
-/// The heap that a walk would be of.
+/// Basis for estimating the duration of a heap walk.
 #[derive(Debug)]
 pub struct HeapWalkCost {
-    /// Bytes of the GC heap, where the process is watched.
+    /// Size of the GC heap in bytes, if the process is watched.
     heap: Option<u64>,
-    /// Bytes of memory that the process uses.
+    /// Resident memory in bytes.
     resident: u64,
-    /// How long the last walk took.
+    /// Duration of the last walk.
     last: Option<Duration>,
 }
 
 impl Form {
-    /// Asks before the heap of a process is walked.
+    /// Creates the form that confirms a heap walk.
     pub(in crate::app) fn heap_walk(process: &Process, heap: Option<u64>, last: Option<Duration>) -> Self {
         let subject = Subject { key: process.key, name: process.name.clone() };
         let cost = HeapWalkCost { heap, resident: process.usage.rss_bytes, last };
         Self::new(Some(subject), Purpose::HeapWalk(cost), Vec::new())
     }
 
-    /// Asks for the file that a heap is to be written to, with this name proposed.
+    /// Creates the form for writing a heap to a file, proposing the path `file`.
     pub(in crate::app) fn heap_file(file: &str, walk: Ticket) -> Self {
         let about = "a new file, with mode 0600; nothing is overwritten. One ending in .perfetto-trace is for ui.perfetto.dev";
         let mut form = Self::new(None, Purpose::HeapFile(walk), vec![Question::text("File", file, about)]);
@@ -38,7 +38,7 @@ impl Form {
         form
     }
 
-    /// The file, or why it cannot be that.
+    /// Returns the path, or the invalid field and the reason.
     pub(in crate::app) fn heap_file_request(&self) -> Result<PathBuf, (usize, String)> {
         let path = self.typed(0);
         if path.is_empty() || path.ends_with('/') { Err((0, "Enter a file name, too.".to_owned())) } else { Ok(path.into()) }

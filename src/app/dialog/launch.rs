@@ -1,4 +1,4 @@
-//! The dialog that starts a program to record it from its first instruction.
+//! The dialog that starts a program and records it from its first instruction.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::model::TraceOptions;
 use super::words::{shell_words, words};
 use super::{Form, Purpose, Question};
 
-/// A program that is to be started.
+/// A program to start.
 #[derive(Debug, Clone, Copy)]
 pub struct Launch;
 
@@ -20,12 +20,12 @@ pub(in crate::app) struct Program {
 }
 
 const COMMAND: usize = 0;
-/// The question whose answer is names of profiles.
+/// The question for profile names.
 pub(super) const PROFILES: usize = 1;
 const OUTPUT: usize = 2;
 
 impl Form {
-    /// Asks which program to start.
+    /// Creates the form for starting a program.
     pub(in crate::app) fn launch(profiles: &[String]) -> Self {
         let profiles = if profiles.is_empty() { DEFAULT_PROFILES.join(" ") } else { profiles.join(" ") };
         let questions = vec![
@@ -38,7 +38,7 @@ impl Form {
         form
     }
 
-    /// The program that is wanted, or why it cannot be had like this.
+    /// Returns the requested program, or the invalid field and the reason.
     pub(in crate::app) fn launch_request(&self) -> Result<Program, (usize, String)> {
         let words_of = shell_words(self.typed(COMMAND)).ok_or_else(|| (COMMAND, "A quote is not closed.".to_owned()))?;
         if words_of.is_empty() {

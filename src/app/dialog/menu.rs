@@ -1,33 +1,31 @@
-//! Menus: what can be copied, and what can be done with a process.
+//! Menus: items to copy, and actions on a process.
 
 use crate::app::action::Action;
 
 use super::{ListState, Subject};
 
-/// What can be copied.
 #[derive(Debug)]
 pub struct CopyMenu {
     pub list: ListState,
     pub items: Vec<CopyItem>,
 }
 
-/// A line of the menu.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyItem {
     pub label: &'static str,
     pub text: String,
 }
 
-/// What can be done with a process.
+/// The actions on a process.
 #[derive(Debug)]
 pub struct ActMenu {
-    /// The process; without one, only programs can be started.
+    /// Without a process, only actions that need none are available.
     pub subject: Option<Subject>,
     pub list: ListState,
 }
 
 impl ActMenu {
-    /// The lines, whether they are possible now or not.
+    /// All lines, whether currently possible or not.
     pub const ITEMS: [Action; 14] = [
         Action::TraceForm,
         Action::Profiles,

@@ -1,4 +1,4 @@
-//! What lies over the panes: dialogs, lists to choose from, texts to read.
+//! Overlays over the panes: dialogs, pick lists and readers.
 
 mod chooser;
 mod close_port;
@@ -47,7 +47,7 @@ pub use producer::ProducerForm;
 pub(super) use producer::Served;
 pub(super) use quit::QuitAnswer;
 
-/// Which process something is about. A dialog keeps this, never a row: rows move.
+/// The process that a dialog applies to. Dialogs keep this rather than a row index, because rows move.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
     pub key: ProcessKey,
@@ -57,43 +57,43 @@ pub struct Subject {
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.key.pid {
-            // A program that is being started.
+            // A program that is being started has no PID yet.
             0 => f.write_str(&self.name),
             pid => write!(f, "{} ({pid})", self.name),
         }
     }
 }
 
-/// What lies over the panes.
+/// An overlay over the panes.
 #[derive(Debug)]
 pub enum Overlay {
     Help(Help),
     Messages(Reader),
-    /// What a program writes that was started.
+    /// Output of a launched program.
     Output(OutputView),
-    /// Find an action or a process.
+    /// Finds actions, tabs, processes and files by name.
     Palette(Palette),
     Profiles(Picker),
     Copy(CopyMenu),
     Act(ActMenu),
     /// A dialog that confirms an action.
     Form(Form),
-    /// Choose what to type into a field of one.
+    /// A list of values for a field of a form.
     Choose(Chooser),
     Files(FilePicker),
 }
 
-/// A text to read.
+/// A scrollable text.
 #[derive(Debug, Default)]
 pub struct Reader {
-    /// How many lines are above the first one shown.
+    /// Number of lines above the first visible one.
     pub scroll: usize,
-    /// What is searched for: lines without it are left out.
+    /// Lines that do not match are hidden.
     pub search: Filter,
 }
 
 impl Overlay {
-    /// This, or what the help covers where this is the help.
+    /// Returns this overlay or, for the help, the overlay beneath it.
     pub(super) fn beneath_help(&mut self) -> Option<&mut Self> {
         match self {
             Self::Help(help) => help.beneath.as_deref_mut(),
@@ -105,7 +105,7 @@ impl Overlay {
         if self.reader().is_some() { self.reader().map(|reader| &mut reader.search) } else { self.list_mut().map(|list| &mut list.filter) }
     }
 
-    /// How a text is read, where this is one.
+    /// Returns the reader state, if this is a text.
     pub(super) fn reader(&mut self) -> Option<&mut Reader> {
         match self {
             Self::Help(help) => Some(&mut help.reader),
@@ -115,7 +115,7 @@ impl Overlay {
         }
     }
 
-    /// Where in a list one is, where this is a list.
+    /// Returns the list state, if this is a list.
     pub(super) fn list(&self) -> Option<&ListState> {
         match self {
             Self::Profiles(picker) => Some(&picker.list),
@@ -128,7 +128,7 @@ impl Overlay {
         }
     }
 
-    /// The same, to be changed.
+    /// Like [`list`](Self::list), but mutable.
     pub(super) fn list_mut(&mut self) -> Option<&mut ListState> {
         match self {
             Self::Profiles(picker) => Some(&mut picker.list),
@@ -141,7 +141,7 @@ impl Overlay {
         }
     }
 
-    /// The process that this is about.
+    /// Returns the process that the overlay applies to.
     pub fn subject(&self) -> Option<&Subject> {
         match self {
             Self::Profiles(picker) => Some(&picker.subject),

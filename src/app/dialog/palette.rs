@@ -1,4 +1,4 @@
-//! The palette: whatever can be done or gone to, found by name.
+//! The palette: finds actions, tabs, profiles, themes, processes and files by name.
 
 use super::{ListState, Subject};
 use crate::analysis::{Field, Filter, name_rank};
@@ -12,24 +12,23 @@ use crate::model::{SafeText, TraceFile};
 use crate::sorting::CompactSort;
 use tui_input::Input;
 
-/// Whatever can be done or gone to, found by name.
 #[derive(Debug, Default)]
 pub struct Palette {
     pub input: Input,
-    /// The selected line, and what is searched for.
+    /// The selected line and the filter.
     pub list: ListState,
-    /// The search for recorded files.
+    /// The pending search for recorded files.
     pub(in crate::app) asked: Option<Ticket>,
-    /// Recorded files of this run and of the current folder, once they are known.
+    /// Recorded files of this run and of the current directory, once the search has finished.
     pub(in crate::app) files: Vec<TraceFile>,
-    /// What was found: what has the name that was typed, what begins so, and the rest, each as actions by their names, those that are possible now first,
-    /// tabs, profiles, themes, processes; then actions by what they do, and files.
+    /// The results, ranked by name: exact matches, prefix matches, then the rest. Within a rank: actions (those possible now first), tabs,
+    /// profiles, themes, processes. Actions that match by their help text only follow, then files.
     pub found: Vec<Found>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// A line of the action table.
+    /// Index into the action table.
     Action(usize),
     Tab(Tab),
     Profile(&'static Profile),
@@ -39,7 +38,7 @@ pub enum Found {
 }
 
 impl State {
-    /// Searches for the text of the palette's line, among what could be done without the palette.
+    /// Updates the results for the typed text. Actions are those available without the palette.
     pub(in crate::app) fn searched(&self, mut palette: Palette) -> Palette {
         debug_assert!(self.overlay.is_none(), "the palette asks what is possible beneath it");
         let filter = Filter::new(palette.input.value());
@@ -62,7 +61,7 @@ impl State {
             found.extend(profiles().iter().filter(|profile| passes(&[("PROFILE", &profile.name)])).map(Found::Profile));
         }
         found.extend(self.options.themes.iter().filter(|name| passes(&[("THEME", name)])).cloned().map(Found::Theme));
-        // Processes and files come in once something is typed: there may be very many.
+        // Processes and files are listed only once something is typed: there may be very many.
         let typed = !filter.is_empty();
         let subjects = self.list.rows().iter().map(|row| Subject { key: row.process.key, name: row.process.name.clone() });
         found.extend(subjects.filter(|subject| typed && passes(&[("PROCESS", &subject.to_string())])).map(Found::Process));
@@ -73,14 +72,14 @@ impl State {
             });
         }
         found.append(&mut described);
-        // Last: they come later, and must not move what is selected.
+        // Last: files arrive later and must not move the selection.
         found.extend(palette.files.iter().filter(|file| typed && passes(&[("FILE", &file.name())])).cloned().map(Found::File));
         palette.found = found;
         palette.list.set_filter(filter);
         palette
     }
 
-    /// Whether the palette has this line of the action table.
+    /// Returns whether the palette includes this entry of the action table.
     fn offers(&self, index: usize) -> bool {
         let (entry, context): (&Entry, _) = (&TABLE[index], self.context());
         let earlier = TABLE[..index].iter().any(|other| other.action == entry.action && other.places.contains(context));
@@ -90,7 +89,7 @@ impl State {
             && entry.status(self) != Status::Idle
     }
 
-    /// Takes in the recorded files that were found while the palette is open. The selected line stays.
+    /// Adds the recorded files found while the palette is open, keeping the selection.
     pub(in crate::app) fn with_files(&self, mut palette: Palette, files: Vec<TraceFile>) -> Palette {
         let cursor = palette.list.cursor;
         palette.files = files;
@@ -99,7 +98,7 @@ impl State {
         palette
     }
 
-    /// A line of the palette for a thing that is no action: what it is, its name, and its key.
+    /// Returns the cells of a result: for an action its label, help and key, otherwise kind, name and key.
     pub(super) fn found_cells(&self, found: &Found) -> [Cell; 3] {
         let (kind, key) = match found {
             Found::Action(index) => {

@@ -12,7 +12,7 @@ use super::{Form, Purpose, Question, Subject};
 pub struct PerfMap {
     ns_pid: u32,
     known: Option<PerfMapKind>,
-    /// Its temporary folder from here, where that is another.
+    /// The target's temporary directory as seen from here, if that differs.
     folder: Option<PathBuf>,
 }
 
@@ -26,7 +26,7 @@ const OPTIONS: &[(&str, &str)] = &[
 ];
 
 impl Form {
-    /// Asks about the perf map of a process, of which `known` was turned on by this program.
+    /// Creates the form for the perf map of a process; `known` is the kind that dn-top has enabled.
     pub(in crate::app) fn perf_map(process: &Process, known: Option<PerfMapKind>) -> Self {
         let subject = Subject { key: process.key, name: process.name.clone() };
         let turn = Question::choice("Turn", OPTIONS, if known.is_some() { KINDS.len() - 1 } else { 0 });
@@ -34,7 +34,7 @@ impl Form {
         Self::new(Some(subject), Purpose::PerfMap(PerfMap { ns_pid: process.ns_pid, known, folder }), vec![turn])
     }
 
-    /// What is requested: a kind, or off.
+    /// Returns the kind to enable, or `None` to disable it.
     pub(in crate::app) fn perf_map_request(&self) -> Option<PerfMapKind> {
         KINDS[self.chosen(0)]
     }

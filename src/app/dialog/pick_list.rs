@@ -1,4 +1,4 @@
-//! The lists over the panes: profiles, suggestions, what can be copied or done, and the palette.
+//! Lists over the panes: profiles, suggestions, files, the copy and action menus, and the palette.
 
 use ratatui::layout::Rect;
 
@@ -14,10 +14,10 @@ use crate::model::Bytes;
 
 use super::{ActMenu, Chooser, FileUse, Found, Overlay};
 
-/// What is selected in a list, and what it is filtered for.
+/// The selection and filter of a list.
 #[derive(Debug, Default)]
 pub struct ListState {
-    /// The selected row, of those that the filter lets through.
+    /// The selected row among those that pass the filter.
     pub cursor: Cursor,
     pub filter: Filter,
 }
@@ -28,34 +28,34 @@ impl ListState {
     }
 }
 
-/// A list over the panes, ready to be drawn.
+/// A list over the panes, ready to draw.
 pub struct PickList<'a> {
     pub title: String,
     pub frame: Rect,
-    /// Lines for the selected row below the list.
+    /// Number of lines below the list for the description of the selected row.
     pub detail_lines: u16,
-    /// The description of the selected row, in full.
+    /// The full description of the selected row.
     pub detail: Vec<Line>,
-    /// The rows that the filter lets through.
+    /// The rows that pass the filter.
     pub list: Rows<'a>,
     items: Vec<usize>,
     pub cursor: Cursor,
     pub filter: &'a Filter,
-    /// What is shown in place of an empty list.
+    /// Text shown instead of an empty list.
     pub empty: String,
-    /// Whether the first line is that of the palette's text.
+    /// Whether the first line is the input line of the palette.
     pub is_palette: bool,
 }
 
 impl PickList<'_> {
-    /// The lines for rows, below the palette's text and above the detail.
+    /// Returns the area of the rows, below the palette's input line and above the description.
     pub fn rows(&self) -> Rect {
         let (inside, top) = (inside(self.frame), u16::from(self.is_palette));
         let height = inside.height.saturating_sub(top + self.detail_lines);
         Rect { x: inside.x + 3, y: inside.y + top, width: inside.width.saturating_sub(4), height }
     }
 
-    /// The lines about the selected row.
+    /// Returns the area of the description of the selected row.
     pub fn detail_area(&self) -> Rect {
         let rows = self.rows();
         let height = self.detail_lines.saturating_sub(1);
@@ -63,25 +63,25 @@ impl PickList<'_> {
     }
 }
 
-/// Before the list is filtered and placed.
+/// A list before it is filtered and placed.
 struct Draft<'a> {
     title: String,
     width: u16,
     lines: u16,
     detail: fn(&State, usize) -> Vec<Line>,
     table: Table<'a, usize>,
-    /// The column of the names: of the rows that a filter lets through, those come first whose names are what was typed, then those that begin so.
+    /// The column ranked by the filter: exact matches come first, then prefix matches.
     names: &'static str,
 }
 
 impl State {
-    /// The list over the panes; `None` where something else is there, or nothing.
+    /// Returns the list over the panes; `None` if there is no overlay or it is not a list.
     pub fn pick_list(&self) -> Option<PickList<'_>> {
         let overlay = self.overlay.as_ref()?;
         let ListState { cursor, filter } = overlay.list()?;
         let Draft { title, width, lines, detail, mut table, names } = self.draft(overlay)?;
         let is_palette = matches!(overlay, Overlay::Palette(_));
-        // A frame does not jump while its filter is typed.
+        // The frame must not change its size while a filter is typed.
         let all = u16::try_from(table.rows.len()).unwrap_or(u16::MAX);
         let layout = self.layout();
         let height = if is_palette { 18 } else { all.saturating_add(2 + lines) }.min(layout.reader().height.max(3));
@@ -108,13 +108,13 @@ impl State {
         })
     }
 
-    /// The item that is selected in the list over the panes.
+    /// Returns the selected item of the list over the panes.
     pub(in crate::app) fn picked(&self) -> Option<usize> {
         let list = self.pick_list()?;
         list.items.get(list.cursor.at).copied()
     }
 
-    /// Moves in the list over the panes.
+    /// Moves the selection in the list over the panes.
     pub(in crate::app) fn step_pick(&mut self, step: Step) {
         let Some((len, page)) = self.pick_list().map(|list| (list.items.len(), usize::from(list.rows().height))) else { return };
         if let Some(list) = self.overlay.as_mut().and_then(Overlay::list_mut) {
@@ -122,7 +122,7 @@ impl State {
         }
     }
 
-    /// Selects the row in this line of the screen. Returns whether it was selected before.
+    /// Selects the row at this screen position. Returns whether it was already selected; `None` outside the rows.
     pub(in crate::app) fn click_pick(&mut self, x: u16, y: u16) -> Option<bool> {
         let list = self.pick_list()?;
         let rows = list.rows();
@@ -243,7 +243,7 @@ impl State {
         })
     }
 
-    /// Label and help of an action; where it is not possible now, why.
+    /// Returns the label of an action, and its help or the reason why it is not possible now.
     pub(super) fn action_cells(&self, entry: &Entry) -> (Cell, Cell) {
         match entry.status(self) {
             Status::Refused(reason) => (Cell::new(entry.label, Role::Dim), Cell::new(reason, Role::Warning)),
@@ -255,7 +255,7 @@ impl State {
         self.options.keys.of(entry).first().copied().map_or(Cell::EMPTY, Cell::Key)
     }
 
-    /// All that its row may have no room for.
+    /// Returns the full help of an action, or the reason why it is not possible now.
     fn about_action(&self, entry: &Entry) -> Vec<Line> {
         match entry.status(self) {
             Status::Refused(reason) => vec![vec![(reason, Role::Warning)]],

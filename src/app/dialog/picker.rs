@@ -5,10 +5,9 @@ use crate::clr::{SLOW, profiles};
 
 use super::{ListState, Subject};
 
-/// What to record of a process.
 #[derive(Debug)]
 pub struct Picker {
-    /// The process that would be recorded.
+    /// The process to record.
     pub subject: Subject,
     pub list: ListState,
     pub chosen: Vec<bool>,
@@ -27,7 +26,7 @@ impl Picker {
         }
     }
 
-    /// The overhead of the chosen profiles together: how many of each kind, the heaviest kind first. `None` where there are not several.
+    /// Sums up the overhead of the chosen profiles: the number of each kind, the heaviest first. `None` for fewer than two.
     pub(super) fn overhead(&self) -> Option<String> {
         let chosen: Vec<_> =
             profiles().iter().zip(&self.chosen).filter(|(_, chosen)| **chosen).map(|(profile, _)| profile.overhead()).collect();
@@ -39,7 +38,7 @@ impl Picker {
         (chosen.len() > 1).then(|| kinds.into_iter().map(count).collect::<Vec<_>>().join(" + "))
     }
 
-    /// The chosen profiles; the selected one where none is, and where it answers a question by itself.
+    /// Returns the chosen profiles; the selected one alone if none is chosen, or if it is the `slow` profile, which is recorded on its own.
     pub(in crate::app) fn names(&self, selected: usize) -> Vec<String> {
         let named = |index: usize| profiles().get(index).map(|profile| profile.name.clone());
         let chosen: Vec<_> = (0..self.chosen.len()).filter(|&index| self.chosen[index]).filter_map(named).collect();

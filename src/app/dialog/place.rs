@@ -1,4 +1,4 @@
-//! Where everything of a dialog is: one answer for the view and for the mouse.
+//! Layout of dialogs, shared by the view and mouse handling.
 
 use ratatui::layout::{Position, Rect};
 
@@ -6,15 +6,15 @@ use crate::app::layout::{Layout, width, wrap};
 
 use super::{Field, Form};
 
-/// A dialog on the screen.
+/// The layout of a dialog on the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormLayout {
-    /// With its border.
+    /// Includes the border.
     pub frame: Rect,
-    /// The questions that have room, each with its line.
+    /// The visible questions, by index, each with its line.
     pub questions: Vec<(usize, Rect)>,
     pub labels: u16,
-    /// Whether there is a line behind each question for what it means.
+    /// Whether each question is followed by a line with its description.
     pub explained: bool,
     /// Lines below the questions.
     pub lines: Vec<(Line, Rect)>,
@@ -27,23 +27,23 @@ pub enum Line {
     Help(String),
     Effect(String),
     Complaint(String),
-    /// The command line that does the same.
+    /// The equivalent command line.
     Command(String),
 }
 
-/// Dialogs with more questions explain only the one that has the focus.
+/// Dialogs with more questions describe only the focused one.
 const FEW: usize = 3;
 const HELP: usize = 3;
-/// Columns of the widest dialog.
+/// Maximum width of a dialog, in columns.
 const WIDEST: u16 = 78;
-/// Columns of one that has a command line to show.
+/// Maximum width of a dialog with a command line, in columns.
 const WIDER: u16 = 100;
-/// Blanks around a button's word, and between two buttons.
+/// Blanks around a button label, and between two buttons.
 const AROUND: u16 = 4;
 const BETWEEN: u16 = 2;
 
 impl Form {
-    /// Where everything of it is on a screen.
+    /// Computes the layout on a screen.
     pub fn place(&self, layout: &Layout) -> FormLayout {
         let screen = layout.screen;
         let widest = if self.command_line().is_some() { WIDER } else { WIDEST };
@@ -53,7 +53,7 @@ impl Form {
         let mut lines = self.lines(room, few);
         let questions = self.questions.len() as u16;
         let explained: u16 = if few { self.questions.iter().filter(|question| !question.about().is_empty()).count() as u16 } else { 0 };
-        // Where room is short, blank lines and what options mean go first, then questions that are far from the one with the focus.
+        // If space is short, blank lines and descriptions are dropped first, then the questions farthest from the focused one.
         let roomy = 2 + questions + explained + u16::from(questions > 0) + lines.len() as u16 + 2;
         let tight = 2 + questions + lines.len() as u16 + 1;
         let (height, blank) = if roomy <= screen.height { (roomy, 1) } else { (tight.min(screen.height), 0) };
@@ -81,7 +81,7 @@ impl Form {
         let wrapped = |text: &str, line: fn(String) -> Line| wrap(text, room).into_iter().map(line).collect::<Vec<_>>();
         let mut lines = Vec::new();
         if !few {
-            // The room for help stays, however long it is: nothing jumps.
+            // The help area has a constant height so that nothing moves.
             let help = self.help(HELP);
             match help.as_slice() {
                 [one] => lines.extend(wrapped(one, Line::Help)),

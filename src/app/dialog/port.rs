@@ -4,16 +4,15 @@ use std::path::PathBuf;
 
 use super::{Field, Form, Purpose, Question};
 
-/// Where a port is to be served.
 #[derive(Debug, Clone, Copy)]
 pub struct Port;
 
 const PATH: usize = 0;
-/// Where the last one was, unless another path is given: programs that have it in a script find it again.
+/// Constant default, so that a path written in a script works across runs.
 const USUAL: &str = "/tmp/dn-top.port";
 
 impl Form {
-    /// Asks where to serve a port.
+    /// Creates the form for serving a port.
     pub(in crate::app) fn port() -> Self {
         let about = "a new socket, or one that dn-top left; less than 108 bytes";
         let mut form = Self::new(None, Purpose::Port(Port), vec![Question::text("Socket", USUAL, about)]);
@@ -21,7 +20,7 @@ impl Form {
         form
     }
 
-    /// The socket that is wanted, or why it cannot be had like this.
+    /// Returns the requested socket path, or the invalid field and the reason.
     pub(in crate::app) fn port_request(&self) -> Result<PathBuf, (usize, String)> {
         let path = self.typed(PATH);
         if !path.starts_with('/') {

@@ -1,20 +1,19 @@
-//! The dialog that serves Perfetto's tracing service, shows how that goes, and ends it.
+//! The dialog that starts serving Perfetto's tracing service, shows its status, and stops it.
 
 use super::{Field, Form, Purpose, Question};
 use crate::app::Producer;
 use crate::model::TraceOptions;
 
-/// Serving Perfetto's tracing service.
 #[derive(Debug)]
 pub enum ProducerForm {
     Begin,
-    /// It goes on; how, a sentence each.
+    /// Already serving; the status, one sentence each.
     GoesOn(Vec<String>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::app) struct Served {
-    /// Pids or names; empty for all processes.
+    /// PIDs or names; empty for all processes.
     pub(in crate::app) targets: Vec<String>,
     pub(in crate::app) profiles: Vec<String>,
 }
@@ -23,7 +22,7 @@ const TARGETS: usize = 0;
 const PROFILES: usize = 1;
 
 impl Form {
-    /// Asks what to serve.
+    /// Creates the form for serving Perfetto's tracing service.
     pub(in crate::app) fn producer(profiles: &[String]) -> Self {
         let questions = vec![
             Question::text("Processes", "", "pids or names with commas; empty for all running processes"),
@@ -34,19 +33,19 @@ impl Form {
         form
     }
 
-    /// Shows the producer that is served.
+    /// Creates the form that shows the status of the running producer.
     pub(in crate::app) fn running_producer(producer: &Producer) -> Self {
         Self::new(None, Purpose::Producer(ProducerForm::GoesOn(producer.sentences())), Vec::new())
     }
 
-    /// Shows how it goes now, where the dialog is about that.
+    /// Updates the status, if the dialog shows it.
     pub(in crate::app) fn show_producer(&mut self, sentences: Vec<String>) {
         if let Purpose::Producer(ProducerForm::GoesOn(shown)) = &mut self.purpose {
             *shown = sentences;
         }
     }
 
-    /// What is to be served, or why it cannot be had like this.
+    /// Returns the requested configuration, or the invalid field and the reason.
     pub(in crate::app) fn producer_request(&self) -> Result<Served, (usize, String)> {
         let list = |question| {
             let parts = self.typed(question).split(',').map(str::trim).filter(|part| !part.is_empty());

@@ -1,8 +1,8 @@
-//! The dialog that confirms the end of the program while something is under way.
+//! The dialog that confirms quitting while recordings or jobs are running.
 
 use super::{Form, Purpose};
 
-/// What is under way.
+/// Running activities.
 #[derive(Debug)]
 pub struct Quit {
     recordings: usize,
@@ -13,19 +13,19 @@ pub struct Quit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::app) enum QuitAnswer {
     Stay,
-    /// Stop the recordings, wait for the last of their data, then leave.
+    /// Stop the recordings, wait for their rundown, then quit.
     Finish,
-    /// Leave the dashboard; recordings continue in this terminal.
+    /// Quit the dashboard; recordings continue in this terminal.
     Keep,
 }
 
 impl Form {
-    /// Asks whether to leave while this many recordings and other commands are under way.
+    /// Creates the form for quitting while this many recordings and jobs are running.
     pub(in crate::app) fn quit(recordings: usize, jobs: usize) -> Self {
         Self::new(None, Purpose::Quit(Quit { recordings, jobs }), Vec::new())
     }
 
-    /// What the button that has the focus stands for.
+    /// Returns the meaning of a button.
     pub(in crate::app) fn quit_answer(&self, button: usize) -> QuitAnswer {
         match (&self.purpose, button) {
             (_, 1) => QuitAnswer::Finish,

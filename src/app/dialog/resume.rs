@@ -8,7 +8,7 @@ use super::{Form, Purpose, Question, Subject};
 #[derive(Debug)]
 pub struct Resume {
     name: SafeText,
-    /// How many processes wait, this one among them.
+    /// Number of suspended processes, including this one.
     waiting: usize,
 }
 
@@ -16,13 +16,13 @@ const OPTIONS: &[(&str, &str)] =
     &[("this process", "the others stay suspended"), ("all suspended", "every attachable process that is suspended at startup")];
 
 impl Form {
-    /// Asks about a process that waits at startup, as `waiting` processes do.
+    /// Creates the form for a process suspended at startup; `waiting` processes are suspended in total.
     pub(in crate::app) fn resume(process: &Process, waiting: usize) -> Self {
         let subject = Subject { key: process.key, name: process.name.clone() };
         Self::new(Some(subject), Purpose::Resume(Resume { name: process.name.clone(), waiting }), vec![Question::choice("Run", OPTIONS, 0)])
     }
 
-    /// Whether all are meant.
+    /// Returns whether this applies to all suspended processes.
     pub(in crate::app) fn resumes_all(&self) -> bool {
         self.chosen(0) == 1
     }

@@ -1,4 +1,4 @@
-//! What could be typed next in a form: profiles, providers, their keywords and events, with what they are about.
+//! Completions for form fields: profiles, providers, their keywords and events, with descriptions.
 
 use tui_input::Input;
 
@@ -9,35 +9,35 @@ use crate::sorting::CompactSort;
 
 use super::{Form, Purpose, Reply, launch, trace};
 
-/// What could stand in the place of the word that is being typed.
+/// Completions for the word being typed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Suggestions {
-    /// Where the word begins: bytes from the start of the text.
+    /// Byte offset of the word in the text.
     pub(super) start: usize,
-    /// Words, each with what it is about.
+    /// The words, each with a description.
     pub(super) items: Vec<(String, String)>,
 }
 
-/// What it is that could be typed next.
+/// The kind of text expected next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Profiles,
     Provider,
     Keywords,
     Level,
-    /// A provider that nothing needs to be added to.
+    /// A complete provider specification.
     Complete,
     Event,
     Ids,
 }
 
-/// Where the text begins that follows the last such character.
+/// Returns the byte offset after the last separator, or 0 if there is none.
 fn after_last(text: &str, separates: impl Fn(char) -> bool) -> usize {
     text.char_indices().rev().find(|(_, c)| separates(*c)).map_or(0, |(at, c)| at + c.len_utf8())
 }
 
 impl Form {
-    /// What it is that could be typed next in answer to a question.
+    /// Returns the kind of text expected next in the field of a question.
     pub(super) fn kind(&self, at: usize) -> Option<Kind> {
         let Some(Reply::Text(input)) = self.questions.get(at).map(|question| &question.reply) else { return None };
         let text = input.value();
@@ -57,12 +57,12 @@ impl Form {
         }
     }
 
-    /// Whether it takes providers, without their events.
+    /// Returns whether the field takes providers without event names.
     pub(super) fn is_for_providers(&self, at: usize) -> bool {
         matches!((&self.purpose, at), (Purpose::Trace(_), trace::PROVIDERS))
     }
 
-    /// What could be typed next in answer to a question.
+    /// Returns the completions for the field of a question.
     pub(super) fn suggestions(&self, at: usize) -> Suggestions {
         let Some(Reply::Text(input)) = self.questions.get(at).map(|question| &question.reply) else { return Suggestions::default() };
         let before = before_cursor(input);
@@ -79,7 +79,7 @@ impl Form {
         }
     }
 
-    /// Types the first of the suggestions, where the cursor stands at the end. Returns whether there was one.
+    /// Inserts the first completion if the cursor is at the end of the text. Returns whether the text changed.
     pub(in crate::app) fn complete(&mut self) -> bool {
         let super::Field::Question(at) = self.focus else { return false };
         let Suggestions { start, items } = self.suggestions(at);
@@ -99,7 +99,7 @@ fn before_cursor(input: &Input) -> &str {
     value.char_indices().nth(input.cursor()).map_or(value, |(at, _)| &value[..at])
 }
 
-/// The word itself, then what begins with it, then what holds it.
+/// Picks the matching items: exact matches first, then prefix matches, then substring matches.
 fn pick<'a>(start: usize, word: &str, items: impl Iterator<Item = (&'a str, &'a str)>) -> Suggestions {
     let letters = word.to_lowercase();
     let mut found: Vec<_> = items.filter(|(name, _)| name.to_lowercase().contains(&letters)).collect();
@@ -111,7 +111,7 @@ fn providers(start: usize, word: &str) -> Suggestions {
     pick(start, word, known_providers().iter().map(|known| (known.name.as_str(), known.about.as_str())))
 }
 
-/// Within `NAME:KEYWORD+KEYWORD:LEVEL`.
+/// Completes within `NAME:KEYWORD+KEYWORD:LEVEL`.
 fn provider(before: &str, start: usize) -> Suggestions {
     let spec = &before[start..];
     let mut parts = spec.split(':');
@@ -123,7 +123,7 @@ fn provider(before: &str, start: usize) -> Suggestions {
             let known = known_provider(name).map(|known| known.keywords.as_slice()).unwrap_or_default();
             pick(before.len() - word.len(), word, known.iter().map(|keyword| (keyword.name.as_str(), keyword.about.as_str())))
         }
-        // What comes behind a level are arguments: the field's help has their syntax.
+        // The arguments that follow a level have no completions; the field's help gives their syntax.
         (_, Some(level), None) if parse_level(level).is_none() => {
             pick(before.len() - level.len(), level, Level::ALL.iter().rev().map(|level| (level_name(*level), about(*level))))
         }
@@ -142,7 +142,7 @@ fn about(level: Level) -> &'static str {
     }
 }
 
-/// Within `PROVIDER/EVENT`, or `PROVIDER/ID,ID` where numbers are wanted.
+/// Completes within `PROVIDER/EVENT`, or `PROVIDER/ID,ID` if `numbers`.
 fn event(before: &str, numbers: bool) -> Suggestions {
     let start = after_last(before, char::is_whitespace);
     let Some((name, event)) = before[start..].split_once('/') else { return providers(start, &before[start..]) };

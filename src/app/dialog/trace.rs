@@ -1,4 +1,4 @@
-//! The trace form: everything that `dn-top trace` takes.
+//! The trace form: all options of `dn-top trace`.
 
 use crate::clr::{Trigger, parse_event_ids, parse_provider, parse_tracepoints, profile};
 use crate::ipc::{Capabilities, CommandCode};
@@ -7,22 +7,22 @@ use crate::model::{Process, SafeText, TraceOptions, format_size, parse_keep, par
 use super::words::words;
 use super::{Field, Form, Purpose, Question, Subject};
 
-/// The state of the trace form, and the session that its fields make.
+/// The state of the trace form, derived from its fields.
 #[derive(Debug)]
 pub struct Trace {
     capabilities: Capabilities,
     runtime: String,
     pid: u32,
-    /// The command line that records the same.
+    /// The equivalent command line.
     pub(super) command_line: String,
-    /// What is missing for tracepoints here, as far as it is known; a sentence each.
+    /// Missing prerequisites for tracepoints on this system, as far as known; one sentence each.
     missing: Vec<SafeText>,
-    /// What does not go together.
+    /// Why the options cannot be combined.
     trouble: Option<String>,
     warnings: Vec<String>,
 }
 
-/// The questions, by number.
+/// Question indices.
 pub(super) const PROFILES: usize = 0;
 pub(super) const PROVIDERS: usize = 1;
 pub(super) const EVENT_IDS: usize = 2;
@@ -38,11 +38,11 @@ const FILE: usize = 11;
 const SCHEDULING: usize = 12;
 const TRACEPOINTS: usize = 13;
 
-/// What is about events that come to us, and about their file.
+/// Questions about the event stream received by dn-top and its file.
 const OF_STREAMS: [usize; 9] = [BUFFER, RUNDOWN, STACKS, FULL, SIZE, STOP_ON, KEEP, FILE, SCHEDULING];
-/// Why it does not apply to others.
+/// Why they do not apply to tracepoints.
 const NO_STREAM: &str = "not with tracepoints: dn-top receives no events";
-/// What a trace with the kernel's scheduling cannot have.
+/// Questions that do not apply to a trace that includes kernel scheduling.
 const NOT_WITH_SCHEDULING: [usize; 2] = [KEEP, TRACEPOINTS];
 const WITH_SCHEDULING: &str = "not with the kernel's scheduling: that is recorded from the beginning, into one file";
 
@@ -55,7 +55,7 @@ const FULL_OPTIONS: &[(&str, &str)] =
     &[("drop events", "losses are counted"), ("stall the target", "no loss; a slow reader blocks the process")];
 
 impl Form {
-    /// Asks what to record of a process; what was ordered last stands there already.
+    /// Creates the form for recording a process, filled in with the previous options.
     pub(in crate::app) fn trace(process: &Process, order: &TraceOptions) -> Self {
         let subject = Subject { key: process.key, name: process.name.clone() };
         let capabilities = process.capabilities();
@@ -116,7 +116,7 @@ impl Form {
         form
     }
 
-    /// What was ordered, as far as it can be read, and what of it cannot.
+    /// Parses the fields: the valid options, and the invalid fields with reasons.
     fn read(&self) -> (TraceOptions, Vec<(usize, String)>) {
         let mut wrong = Vec::new();
         fn optional<T>(form: &Form, at: usize, wrong: &mut Vec<(usize, String)>, parse: impl Fn(&str) -> Result<T, String>) -> Option<T> {
@@ -162,7 +162,7 @@ impl Form {
         (order, wrong)
     }
 
-    /// What is ordered, or the field that is wrong.
+    /// Returns the options, or the invalid field and the reason.
     pub(in crate::app) fn order(&self) -> Result<TraceOptions, (usize, String)> {
         let (order, wrong) = self.read();
         if let Some(wrong) = wrong.into_iter().next() {
@@ -177,7 +177,7 @@ impl Form {
         }
     }
 
-    /// Whether the target would be stalled.
+    /// Returns whether the target is blocked while the buffer is full.
     pub(in crate::app) fn stalls(&self) -> bool {
         matches!(self.purpose, Purpose::Trace(_)) && self.chooses_second(FULL)
     }
@@ -192,7 +192,7 @@ impl Form {
         }
     }
 
-    /// Refuses questions for this reason, or does so no longer.
+    /// Disables or re-enables questions for this reason.
     fn refuse(&mut self, questions: &[usize], why: &'static str, is_so: bool) {
         for at in questions {
             let refused = &mut self.questions[*at].refused;

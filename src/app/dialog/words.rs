@@ -1,6 +1,6 @@
-//! The words of what was typed.
+//! Splitting typed text into words.
 
-/// Words with blanks between them; blanks in double quotes do not count.
+/// Splits at whitespace outside double quotes.
 pub(super) fn words(text: &str) -> Vec<String> {
     let mut quoted = false;
     let split = |c: char| {
@@ -10,7 +10,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
     text.split(split).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// Words as a shell takes them, of which only quotes and backslashes are understood; `None` where a quote is not closed.
+/// Splits like a shell, handling quotes and backslashes only; `None` if a quote or an escape is incomplete.
 pub(super) fn shell_words(text: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut chars = text.chars();
@@ -24,7 +24,7 @@ pub(super) fn shell_words(text: &str) -> Option<Vec<String>> {
             (None | Some('"'), '\\') => {
                 let next = chars.next()?;
                 let word = word.get_or_insert_default();
-                // Between double quotes it stays, unless it is there for what could mean something.
+                // Within double quotes a backslash is literal unless it precedes a special character.
                 if quote.is_some() && !"\"\\$`".contains(next) {
                     word.push(c);
                 }

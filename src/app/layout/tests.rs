@@ -1,4 +1,4 @@
-//! Where everything is at several sizes.
+//! Layouts at several terminal sizes.
 
 use super::*;
 use crate::model::FileKind;
@@ -21,7 +21,7 @@ const FILE: RowKind = RowKind::File(FileKind::Trace);
 #[test]
 fn the_table_takes_no_lines_that_it_cannot_fill() {
     for (of, rows, height, expected) in [
-        // The text of an empty list takes room.
+        // The empty-list text needs room.
         (PROCESS, 0, 40, 12),
         (PROCESS, 1, 40, 1),
         (PROCESS, 5, 40, 5),

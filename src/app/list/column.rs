@@ -8,41 +8,41 @@ use crate::model::{Contact, Process, RunState};
 
 use super::Row;
 
-/// A column of the process table, in the order of the screen.
+/// A column of the process table, in screen order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Column {
     Pid,
     /// Entry assembly.
     Name,
     Runtime,
-    /// Per cent of one core.
+    /// Percent of one core.
     Cpu,
     /// Resident memory.
     Memory,
-    /// Size of the collector's heap; this and the next ones only where something is watched.
+    /// GC heap size. This and the following four columns appear only while a process is watched.
     Heap,
-    /// Bytes allocated a second.
+    /// Bytes allocated per second.
     Allocation,
-    /// Per cent of the time in collections.
+    /// Percent of time in GC.
     GcTime,
-    /// Exceptions a second.
+    /// Exceptions per second.
     Exceptions,
-    /// Work items that wait for a thread of the pool.
+    /// Thread pool queue length.
     Queue,
     Threads,
     User,
-    /// Time since its start.
+    /// Time since the process started.
     Uptime,
-    /// Running, suspended, recording, or its trouble in a word.
+    /// Running, suspended, recording, or a problem in one word.
     State,
-    /// Container id; only where a process is in one.
+    /// Container id; only if a process runs in a container.
     Container,
-    /// Command line, or its trouble in a sentence.
+    /// Command line, or a problem as a sentence.
     Command,
 }
 
 impl Column {
-    /// All columns, left to right. The digit keys count through them.
+    /// All columns, left to right, as numbered by the digit keys.
     pub const ALL: [Self; 16] = [
         Self::Pid,
         Self::Name,
@@ -62,10 +62,10 @@ impl Column {
         Self::Command,
     ];
 
-    /// The columns in which a filter looks for words.
+    /// The columns searched by a filter.
     pub const FILTERED: [Self; 7] = [Self::Pid, Self::Name, Self::Runtime, Self::User, Self::State, Self::Container, Self::Command];
 
-    /// What stands in the header.
+    /// Returns the title in the header.
     pub fn title(self) -> &'static str {
         match self {
             Self::Pid => "PID",
@@ -87,21 +87,21 @@ impl Column {
         }
     }
 
-    /// Its name on the command line: the title in lower case, without unit.
+    /// Returns the name on the command line: the title in lower case, without the unit.
     pub fn name(self) -> String {
         self.title().split(['%', '/']).next().unwrap_or_default().to_lowercase()
     }
 
-    /// The column with this name.
+    /// Returns the column with this name.
     ///
     /// # Errors
-    /// A sentence with all names.
+    /// A sentence that lists all names.
     pub fn named(name: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|column| column.name() == name.trim().to_lowercase());
         found.ok_or_else(|| format!("unknown column '{}': expected one of {}", name.escape_debug(), Columns::default()))
     }
 
-    /// Columns it needs on the screen.
+    /// Returns the width in terminal columns.
     pub fn width(self) -> u16 {
         match self {
             Self::Pid | Self::Uptime | Self::Memory | Self::Heap | Self::Allocation => 7,
@@ -116,9 +116,9 @@ impl Column {
         }
     }
 
-    /// Which columns go first when there is no room, last in this list first. The others always stay.
+    /// The columns that can be hidden when space is short; the last in this list is hidden first. The others are always shown.
     ///
-    /// Figures of watches come before those that are always there.
+    /// Columns of watched processes are kept longer than those that always have values.
     pub const BY_NEED: [Self; 12] = [
         Self::GcTime,
         Self::Heap,
@@ -134,22 +134,22 @@ impl Column {
         Self::Container,
     ];
 
-    /// Whether numbers stand in it, flush right.
+    /// Returns whether the column contains right-aligned numbers.
     pub fn is_right_aligned(self) -> bool {
         self.is_watched() || matches!(self, Self::Pid | Self::Cpu | Self::Memory | Self::Threads | Self::Uptime)
     }
 
-    /// Whether its useful end is the large one.
+    /// Returns whether the default order is descending.
     pub fn is_descending_first(self) -> bool {
         self.is_watched() || matches!(self, Self::Cpu | Self::Memory | Self::Threads | Self::State)
     }
 
-    /// Whether it is about watched processes only.
+    /// Returns whether the column applies to watched processes only.
     pub fn is_watched(self) -> bool {
         matches!(self, Self::Heap | Self::Allocation | Self::GcTime | Self::Exceptions | Self::Queue)
     }
 
-    /// The text that stands in it, where that is text.
+    /// Returns the text of a cell, if the column contains text.
     pub fn text(self, row: &Row) -> Option<&str> {
         match self {
             Self::Name => Some(&row.process.name),
@@ -162,7 +162,7 @@ impl Column {
         }
     }
 
-    /// The figure of a watched process that stands in it.
+    /// Returns the value of a watched process, if the column shows one.
     pub fn figure(self, stats: &RuntimeStats) -> Option<f64> {
         match self {
             Self::Heap => stats.heap,
@@ -174,7 +174,7 @@ impl Column {
         }
     }
 
-    /// Whether nothing is known of a row that could stand in it.
+    /// Returns whether the value of a row is unknown.
     pub(super) fn lacks(self, row: &Row) -> bool {
         match self {
             Self::Runtime => row.process.runtime.is_none(),
@@ -185,7 +185,7 @@ impl Column {
         }
     }
 
-    /// Ascending order of two rows by this column; unknown values are lowest.
+    /// Compares two rows in ascending order; unknown values are lowest.
     pub(super) fn compare(self, a: &Row, b: &Row) -> Ordering {
         let (left, right) = (&a.process, &b.process);
         match self {
@@ -208,7 +208,7 @@ impl Column {
     }
 }
 
-/// Columns of the process table, from the left. NAME is always among them, and none is there twice.
+/// The shown columns of the process table, from left to right. Always includes NAME and contains no duplicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Columns {
     order: [Column; Column::ALL.len()],
@@ -218,10 +218,10 @@ pub struct Columns {
 impl Columns {
     pub const ALL: Self = Self { order: Column::ALL, count: Column::ALL.len() };
 
-    /// Reads names with commas between them.
+    /// Parses comma-separated names.
     ///
     /// # Errors
-    /// A sentence about what is wrong.
+    /// A sentence that describes the problem.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut columns = Self { order: Column::ALL, count: 0 };
         for name in text.split(',') {
@@ -235,7 +235,7 @@ impl Columns {
         if columns.listed().contains(&Column::Name) { Ok(columns) } else { Err("column 'name' is missing".to_owned()) }
     }
 
-    /// From the left.
+    /// Returns the columns from left to right.
     pub fn listed(&self) -> &[Column] {
         &self.order[..self.count]
     }
@@ -257,7 +257,7 @@ fn version(process: &Process) -> Option<(u32, u32, &str)> {
     process.runtime.as_ref().map(|version| (version.major(), version.minor(), version.as_str()))
 }
 
-/// CPU as it is shown: rows that look equal do not change places.
+/// CPU rounded as displayed, so that rows that look equal do not swap places.
 fn tenths(percent: Option<f32>) -> Option<u32> {
     percent.map(|percent| (percent.max(0.0) * 10.0).round() as u32)
 }
@@ -266,7 +266,7 @@ fn caseless(a: &str, b: &str) -> Ordering {
     a.chars().flat_map(char::to_lowercase).cmp(b.chars().flat_map(char::to_lowercase))
 }
 
-/// Order of states: recording with a health issue, recording, health issue, suspended, in trouble, running.
+/// Rank of a state, ascending: running, unreachable, suspended, health issue, recording, recording with a health issue.
 fn urgency(row: &Row) -> u8 {
     let is_ill = row.watch.is_some_and(|watch| watch.issue.is_some());
     match (&row.process.contact, row.process.run_state) {

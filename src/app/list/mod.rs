@@ -1,7 +1,7 @@
-//! The process table: rows, their order, and which one is selected.
+//! The process table: rows, their order, and the selection.
 //!
-//! The selection belongs to a process, not to a row: it stays with it when the table is sorted again, and moves to a
-//! neighbour only when the process leaves the table. Order and marks are worked out when something changes, never while drawing.
+//! The selection is tied to a process, not to a row: it follows the process when the table is sorted, and moves to a neighbor only when the
+//! process leaves the table. Order and marks are computed on changes, never while drawing.
 
 mod column;
 mod row;
@@ -24,15 +24,14 @@ use crate::analysis::Filter;
 use crate::model::{Process, ProcessKey};
 use crate::sorting::CompactSort;
 
-/// How long a new row is marked.
+/// How long a new row is highlighted.
 const NEW: Duration = Duration::from_millis(1500);
-/// How long the row of a process that ended stays, dimmed.
+/// How long the dimmed row of an exited process remains.
 const GONE: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sort {
     pub column: Column,
-    /// Whether the largest comes first.
     pub descending: bool,
 }
 
@@ -43,10 +42,10 @@ impl Default for Sort {
 }
 
 impl Sort {
-    /// Reads the name of a column, and the direction where it is not the usual one: `cpu`, `name:desc`.
+    /// Parses a column name with an optional direction if it is not the default: `cpu`, `name:desc`.
     ///
     /// # Errors
-    /// A sentence about what is wrong.
+    /// A sentence that describes the problem.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (name, direction) = text.split_once(':').map_or((text, None), |(name, direction)| (name, Some(direction)));
         let column = Column::named(name)?;
@@ -62,25 +61,25 @@ impl Sort {
 
 pub struct ProcessList {
     rows: Vec<Row>,
-    /// Indexes into `rows`: what the filter lets through, sorted.
+    /// Indices into `rows`: those that pass the filter, sorted.
     order: Vec<usize>,
     /// The selected process; `None` when nothing is shown.
     selected: Option<ProcessKey>,
-    /// Its place in `order`.
+    /// Index of the selected row in `order`.
     cursor: Cursor,
-    /// Whether the selection was made by a key or click: until then it is the first row, whichever process that becomes.
+    /// Whether the selection was made by a key or click; until then the first row is selected, whichever process that is.
     pinned: bool,
     sort: Sort,
     filter: Filter,
-    /// Whether children stand below their parents.
+    /// Whether children are listed below their parents.
     is_tree: bool,
-    /// Processes that actions are for, instead of the selected one.
+    /// The processes that actions apply to, instead of the selected one.
     tagged: BTreeSet<ProcessKey>,
     loaded: bool,
 }
 
 impl ProcessList {
-    /// An empty table with this filter, sorted so.
+    /// Creates an empty table with this filter and sort order.
     pub fn new(filter: &str, sort: Sort) -> Self {
         Self {
             rows: Vec::new(),
@@ -96,39 +95,39 @@ impl ProcessList {
         }
     }
 
-    /// Whether the processes were looked at yet.
+    /// Returns whether the first scan of processes has finished.
     pub fn is_loaded(&self) -> bool {
         self.loaded
     }
 
-    /// All rows, in no order, those of ended processes included.
+    /// Returns all rows in no particular order, including those of exited processes.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }
 
-    /// The row at this place among those that the filter lets through.
+    /// Returns the row at this index among those that pass the filter.
     pub fn at(&self, place: usize) -> Option<&Row> {
         self.order.get(place).map(|&index| &self.rows[index])
     }
 
-    /// The rows that the filter lets through, in the order of [`Self::rows`].
+    /// Returns the rows that pass the filter, in the order of [`Self::rows`].
     pub fn shown(&self) -> impl Iterator<Item = &Row> {
         let mut shown = self.order.clone();
         shown.sort_unstable();
         shown.into_iter().map(|index| &self.rows[index])
     }
 
-    /// How many rows the filter lets through.
+    /// Returns the number of rows that pass the filter.
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Whether the filter lets no row through.
+    /// Returns whether no row passes the filter.
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// How many rows are above the first one shown.
+    /// Returns the number of rows above the first visible one.
     pub fn offset(&self) -> usize {
         self.cursor.offset()
     }
@@ -145,12 +144,12 @@ impl ProcessList {
         self.selected
     }
 
-    /// The selected row, and how far the table is scrolled; `None` where it is empty.
+    /// Returns the cursor, with the selected row and the scroll offset; `None` if the table is empty.
     pub fn view_cursor(&self) -> Option<Cursor> {
         self.selected.map(|_| self.cursor)
     }
 
-    /// Place of the selected row among those that are shown.
+    /// Returns the index of the selected row among the shown rows.
     pub fn cursor(&self) -> Option<usize> {
         self.selected.map(|_| self.cursor.at)
     }
@@ -163,10 +162,10 @@ impl ProcessList {
         self.rows.iter().find(|row| row.process.key == key)
     }
 
-    /// Takes in what is there now. Returns whether anything changed.
+    /// Applies a new scan. Returns whether anything changed.
     pub(super) fn replace(&mut self, processes: Vec<Process>, now: Duration) -> bool {
         let mut changed = !self.loaded;
-        // New ones come in an order that is the same each time.
+        // New processes are added in a deterministic order.
         let mut fresh: BTreeMap<ProcessKey, Process> = processes.into_iter().map(|process| (process.key, process)).collect();
         for row in &mut self.rows {
             match fresh.remove(&row.process.key) {
@@ -200,7 +199,7 @@ impl ProcessList {
         changed
     }
 
-    /// Ends marks of new rows and drops rows of ended processes. Returns whether anything changed.
+    /// Removes the highlight of new rows, and the rows of exited processes, after their time. Returns whether anything changed.
     pub(super) fn expire(&mut self, now: Duration) -> bool {
         let mut changed = false;
         for row in &mut self.rows {
@@ -220,12 +219,12 @@ impl ProcessList {
         changed
     }
 
-    /// When [`Self::expire`] has something to do.
+    /// Returns when [`Self::expire`] is due next.
     pub(super) fn deadline(&self) -> Option<Duration> {
         self.rows.iter().flat_map(|row| [row.new_until, row.gone_at.map(|at| at + GONE)]).flatten().min()
     }
 
-    /// Sets which processes are being recorded.
+    /// Updates which processes are being recorded.
     pub(super) fn mark_recordings(&mut self, is_recorded: impl Fn(ProcessKey) -> bool) {
         let mut changed = false;
         for row in &mut self.rows {
@@ -237,14 +236,14 @@ impl ProcessList {
         }
     }
 
-    /// Sets how watched processes are; `None` for those that are not watched.
+    /// Updates the status of watched processes; `None` for those not watched.
     pub(super) fn mark_watches(&mut self, watch: impl Fn(ProcessKey) -> Option<WatchStatus>) {
         let mut changed = false;
         for row in &mut self.rows {
             let now = watch(row.process.key);
             changed |= std::mem::replace(&mut row.watch, now) != now;
         }
-        // What is not shown cannot be sorted by.
+        // The table cannot stay sorted by a hidden column.
         let watched = self.rows.iter().any(|row| row.watch.is_some());
         if !watched && self.sort.column.is_watched() {
             self.sort = Sort { column: Column::Cpu, descending: true };
@@ -254,20 +253,19 @@ impl ProcessList {
         }
     }
 
-    /// Takes a new filter.
     pub(super) fn set_filter(&mut self, text: &str) {
         self.filter = Filter::new(text);
         self.rebuild();
     }
 
-    /// Sorts by a column, in its useful direction; by the same again, the other way round.
+    /// Sorts by a column in its default direction; if already sorted by it, reverses the direction.
     pub(super) fn sort_by(&mut self, column: Column) {
         let descending = if self.sort.column == column { !self.sort.descending } else { column.is_descending_first() };
         self.sort = Sort { column, descending };
         self.rebuild();
     }
 
-    /// Tags or untags the selected process, and goes to the next row.
+    /// Tags or untags the selected process and moves to the next row.
     pub(super) fn toggle_tag(&mut self) {
         if let Some(key) = self.selected {
             if !self.tagged.remove(&key) {
@@ -277,7 +275,6 @@ impl ProcessList {
         }
     }
 
-    /// Untags all processes.
     pub(super) fn clear_tags(&mut self) {
         self.tagged.clear();
     }
@@ -286,25 +283,25 @@ impl ProcessList {
         self.tagged.contains(&key)
     }
 
-    /// The tagged processes that the filter lets through, in the order of the table.
+    /// Returns the tagged processes that pass the filter, in table order.
     pub fn tagged(&self) -> Vec<ProcessKey> {
         let shown = self.order.iter().map(|&index| self.rows[index].process.key);
         shown.filter(|key| self.tagged.contains(key)).collect()
     }
 
-    /// Lists children below their parents, or all processes in one order.
+    /// Switches between a tree and a flat list.
     pub(super) fn toggle_tree(&mut self) {
         self.is_tree = !self.is_tree;
         self.rebuild();
     }
 
-    /// Sorts the other way round.
+    /// Reverses the sort order.
     pub(super) fn reverse(&mut self) {
         self.sort.descending = !self.sort.descending;
         self.rebuild();
     }
 
-    /// Selects a process, if the filter lets it through.
+    /// Selects a process if it passes the filter. Returns whether it did.
     pub(super) fn select(&mut self, key: ProcessKey) -> bool {
         let place = self.order.iter().position(|&index| self.rows[index].process.key == key);
         if let Some(place) = place {
@@ -313,24 +310,24 @@ impl ProcessList {
         place.is_some()
     }
 
-    /// Selects the row at this place, or the last.
+    /// Selects the row at this index, or the last row.
     pub(super) fn select_place(&mut self, place: usize) {
         let place = place.min(self.order.len().saturating_sub(1));
         self.selected = self.order.get(place).map(|&index| self.rows[index].process.key);
         self.cursor = self.cursor.moved_to(place);
     }
 
-    /// Holds the selection to the process that it is on.
+    /// Makes the selection follow the selected process.
     pub(super) fn pin(&mut self) {
         self.pinned = true;
     }
 
-    /// Moves the selection, stopping at the ends.
+    /// Moves the selection, stopping at both ends.
     pub(super) fn move_by(&mut self, rows: isize) {
         self.select_place(self.cursor().unwrap_or(0).saturating_add_signed(rows));
     }
 
-    /// Scrolls so that the selected row is among `height` shown ones, and no room is wasted at the end.
+    /// Scrolls so that the selected row is among the `height` visible ones, without empty space at the end.
     pub(super) fn scroll_to_selection(&mut self, height: usize) {
         self.cursor.fit(self.order.len(), height);
     }
@@ -355,7 +352,7 @@ impl ProcessList {
 }
 
 impl Sort {
-    /// What is not known comes last, whichever way it is sorted. Equal rows stand by pid, so that they never change places.
+    /// Unknown values come last in either direction. Ties are broken by PID, so that equal rows never swap places.
     fn compare(self, a: &Row, b: &Row) -> Ordering {
         let order = self.column.compare(a, b);
         let order = if self.descending { order.reverse() } else { order };

@@ -1,4 +1,4 @@
-//! A process in the table, and its facts.
+//! A row of the process table.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -9,26 +9,25 @@ use crate::app::health::HealthIssue;
 use crate::app::watches::WatchStatus;
 use crate::model::{Contact, Process, RunState};
 
-/// A process in the table.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// The process as it was last seen.
+    /// The process as of the last scan.
     pub process: Process,
     pub recording: bool,
-    /// How it is, where it is watched.
+    /// The status, if the process is watched.
     pub watch: Option<WatchStatus>,
-    /// Until when it counts as new.
+    /// When the highlight as a new row ends.
     pub new_until: Option<Duration>,
-    /// When it was found to have ended.
+    /// When the process was found to have exited.
     pub gone_at: Option<Duration>,
-    /// Its processor time over the last scans.
+    /// CPU usage over the last scans.
     pub trend: Trend,
-    /// How many of the processes above it in the tree are its ancestors.
+    /// Number of ancestors above it in the tree.
     pub depth: usize,
 }
 
 impl Row {
-    /// What is wrong with it, where it is watched and nothing else is worse.
+    /// Returns the health issue, if the process is watched and has no more serious condition.
     pub fn issue(&self) -> Option<HealthIssue> {
         let is_well_met = self.gone_at.is_none() && self.process.contact == Contact::Ok && self.process.run_state != RunState::Suspended;
         self.watch.filter(|_| is_well_met)?.issue
@@ -41,14 +40,14 @@ impl Row {
         scratch.clear();
         let _: std::fmt::Result = write!(scratch, "{}", self.process.key.pid);
         let text = |column: Column| Field::text(column.title(), column.text(self).unwrap_or_default());
-        // A recording is found whatever the state shows instead.
+        // A recording matches even if the state column shows something else.
         let recording = Field::text(Column::State.title(), if self.recording { "recording" } else { "" });
         let [pid, others @ ..] = Column::FILTERED;
         let [a, b, c, d, e, f] = others.map(text);
         filter.passes(&[Field::text(pid.title(), scratch), a, b, c, d, e, f, recording])
     }
 
-    /// State of the process, in a word. A health issue is shown while recording, too.
+    /// Returns the state in one word. A health issue takes precedence over recording.
     pub fn word(&self) -> &'static str {
         if let Some(issue) = self.issue() {
             return issue.word();

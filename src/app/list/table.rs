@@ -1,4 +1,4 @@
-//! The process table as a list: what each column shows of a process.
+//! The process table as a list: the cells of each column.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -13,20 +13,20 @@ use crate::app::state::State;
 use crate::app::tabs::{self, Cell, Direction, Fit, List, Role, Sign};
 use crate::model::{Age, Bytes, Contact, Count, Process, RunState};
 
-/// Levels of the tree that are indented.
+/// Maximum number of indented tree levels.
 const DEEPEST: usize = 4;
 
-/// The rows that the filter lets through, in the columns that have room.
+/// The rows that pass the filter, with the columns that fit.
 pub struct ProcessTable<'a> {
     state: &'a State,
     parts: Vec<(Part, Slot)>,
 }
 
-/// What a column of the screen shows.
+/// The content of a table column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Fact(Column),
-    /// Processor time over the last scans, beside its newest value.
+    /// CPU usage over the last scans, next to its latest value.
     Trend,
 }
 
@@ -44,7 +44,7 @@ impl State {
         ProcessTable { state: self, parts }
     }
 
-    /// How long a process has been running, as shown.
+    /// Returns the displayed uptime of a process; frozen while paused.
     fn uptime(&self, process: &Process) -> Duration {
         let now = self.pause.as_ref().map_or(self.now.unix_ms, |pause| pause.since.unix_ms);
         Duration::from_millis(now.saturating_sub(process.started_unix_ms))
@@ -58,7 +58,7 @@ impl List for ProcessTable<'_> {
         let heading = |(part, slot): &(Part, Slot)| {
             let (title, fit) = match part {
                 Part::Fact(Column::Memory) if self.state.shows_files() => ("SIZE", Fit::Right),
-                // In the narrowest terminals, states are signs.
+                // In the narrowest terminals, the state is shown by signs only.
                 Part::Fact(Column::State) if is_narrow(slot) => ("ST", Fit::Left),
                 Part::Fact(Column::Pid) => (Column::Pid.title(), Fit::Id),
                 Part::Fact(column) => (column.title(), if column.is_right_aligned() { Fit::Right } else { Fit::Left }),
@@ -134,7 +134,7 @@ impl ProcessTable<'_> {
             }
             Column::Container => Cell::new(process.container.as_deref().unwrap_or_default(), role),
             Column::Command => match process.contact.reason() {
-                // The reason stands where it can be seen, not only in a log.
+                // The reason must be visible here, not only in a log.
                 Some(reason) => Cell::new(reason, Role::Warning),
                 None => Cell::new(self.command(process), Role::Dim),
             },
@@ -143,7 +143,7 @@ impl ProcessTable<'_> {
 }
 
 impl ProcessTable<'_> {
-    /// The command line without folders, unless it is one of these that the filter matches.
+    /// Returns the command line without directories, unless the filter matches only the full one.
     fn command(&self, process: &Process) -> String {
         if self.state.shows_files() {
             return process.command_line.to_string();
@@ -154,12 +154,12 @@ impl ProcessTable<'_> {
     }
 }
 
-/// Whether a state has room for its signs only.
+/// Returns whether the state column has room for signs only.
 fn is_narrow(slot: &Slot) -> bool {
     slot.width < 8
 }
 
-/// What the colour of a row shows before its cells show it in words.
+/// Returns the role that colors the whole row.
 fn row_role(row: &Row) -> Role {
     if row.gone_at.is_some() || !row.process.contact.is_attachable() {
         Role::Dim
@@ -170,14 +170,14 @@ fn row_role(row: &Row) -> Role {
     }
 }
 
-/// A figure of a watched process; marked where it is its health issue.
+/// Returns the value of a watched process, highlighted if it causes the health issue.
 fn figure(row: &Row, column: Column, role: Role) -> Cell {
     let Some((watch, value)) = row.watch.and_then(|watch| Some((watch, column.figure(&watch.stats)?))) else { return Cell::Unknown };
     let is_issue = match watch.issue {
         Some(HealthIssue::GcTime) => column == Column::GcTime,
         Some(HealthIssue::Exceptions) => column == Column::Exceptions,
         Some(HealthIssue::Queue) => column == Column::Queue,
-        // They have no column.
+        // Issues without a column of their own.
         Some(HealthIssue::Contention | HealthIssue::FullCollections | HealthIssue::HeapGrowth | HealthIssue::InducedCollections) => false,
         Some(HealthIssue::JitTime | HealthIssue::FailedRequests | HealthIssue::SlowRequests | HealthIssue::SlowSentRequests) => false,
         Some(HealthIssue::CpuLimit | HealthIssue::CpuWait) | None => false,
@@ -196,10 +196,10 @@ fn figure(row: &Row, column: Column, role: Role) -> Cell {
     }
 }
 
-/// The runtime's version; one without a version is older than 5.
+/// Returns the runtime version; a reachable runtime that reports none is older than .NET 5.
 fn runtime(process: &Process) -> Option<Cow<'_, str>> {
     match &process.runtime {
-        // The whole version has no room beside it.
+        // The full version does not fit next to it.
         Some(version) if process.native_aot => Some(format!("AOT {}.{}", version.major(), version.minor()).into()),
         Some(version) => Some(version.as_str().into()),
         None if process.native_aot => Some("AOT".into()),
@@ -208,7 +208,7 @@ fn runtime(process: &Process) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The state of a process: a sign, one more where there are two things to show, and a word.
+/// Returns the state of a process: its signs, of which there can be two, and a word.
 fn condition(row: &Row) -> (Vec<(Sign, Role)>, &'static str) {
     let recording = (Sign::Recording, Role::Recording);
     let sign = match (&row.process.contact, row.process.run_state) {
@@ -229,7 +229,6 @@ fn condition(row: &Row) -> (Vec<(Sign, Role)>, &'static str) {
 }
 
 impl State {
-    /// The state of a recorded file.
     fn file_condition(&self, row: &Row) -> Option<(Vec<(Sign, Role)>, &'static str)> {
         let file = self.files.iter().find(|file| file.key == row.process.key)?;
         let sign = match (file.progress, file.complete) {

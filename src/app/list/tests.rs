@@ -32,12 +32,12 @@ fn it_sorts_by_every_column_both_ways() {
             };
             (key.pid > 1000).then_some(WatchStatus { stats, ..WatchStatus::default() })
         });
-        // Once for the column, once more for the other direction.
+        // The first call selects the column, the next one reverses the direction.
         if list.sort().column != column {
             list.sort_by(column);
         }
         assert_eq!(list.sort().descending, column.is_descending_first());
-        // What is not known comes last, both ways.
+        // Unknown values come last in either direction.
         let ordered = |list: &ProcessList| {
             let rows: Vec<_> = list.order.iter().map(|&index| &list.rows[index]).collect();
             let (known, unknown) = rows.split_at(rows.partition_point(|row| !column.lacks(row)));
@@ -113,7 +113,7 @@ fn the_selection_follows_the_process() {
     assert_eq!(list.selected(), Some(key));
     list.reverse();
     assert_eq!(list.selected(), Some(key));
-    // It stays where it was when its process is hidden, and when that goes.
+    // The selection keeps its position when its process is filtered out or exits.
     list.set_filter("Order");
     assert_eq!(names(&list), ["OrderService"]);
     assert_eq!(list.selected_row().unwrap().process.name, "OrderService");
@@ -140,7 +140,7 @@ fn new_rows_are_marked_and_gone_rows_fade() {
     assert!(list.expire(Duration::from_secs(3)));
     assert!(list.replace(vec![process(1, "a")], Duration::from_secs(4)));
     assert!(!list.expire(Duration::from_secs(6)));
-    // The same pid with another start time is another process.
+    // The same PID with another start time is another process.
     let mut reused = process(2, "b");
     reused.key.started += 1;
     list.replace(vec![process(1, "a"), reused], Duration::from_secs(6));
@@ -203,7 +203,7 @@ fn the_chosen_columns_stand_in_their_order_as_far_as_they_have_room() {
         Layout::new(width, 30, input).list.unwrap().columns.iter().map(|slot| slot.column).collect()
     };
     use Column::{Cpu, GcTime, Heap, Memory, Name, User};
-    // Figures of watched processes are shown where their columns are chosen.
+    // Columns that need a watched process are shown even without one if chosen explicitly.
     assert_eq!(shown(80, "rss,name,gc,user,heap"), [Memory, Name, GcTime, User, Heap]);
     assert_eq!(shown(40, "rss,name,gc,user,heap"), [Name, GcTime, Heap]);
     assert_eq!(shown(80, "cpu,name"), [Cpu, Name]);

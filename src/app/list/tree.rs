@@ -1,11 +1,11 @@
-//! The order of the table as a tree: children below their parents, processes of a container together.
+//! The table order as a tree: children below their parents, processes of one container together.
 
 use foldhash::{HashMap, HashSet};
 
 use super::Row;
 
-/// Puts sorted rows into the order of the tree, and sets the depth of each. Siblings keep their order; a process whose parent is not among the rows is a
-/// root, and roots of one container stand together.
+/// Arranges sorted rows as a tree and sets the depth of each. Siblings keep their order. A process whose parent is not among the rows is a
+/// root; roots of one container are adjacent.
 pub(super) fn order(rows: &mut [Row], sorted: &[usize]) -> Vec<usize> {
     let pids: HashSet<u32> = sorted.iter().map(|&index| rows[index].process.key.pid).collect();
     let mut children: HashMap<u32, Vec<usize>> = HashMap::default();
@@ -40,7 +40,7 @@ pub(super) fn order(rows: &mut [Row], sorted: &[usize]) -> Vec<usize> {
         let below = children.remove(&rows[index].process.key.pid).unwrap_or_default();
         pending.extend(below.into_iter().rev().map(|child| (child, depth + 1)));
     }
-    // Parents that are children of one another: read at different moments, between which a pid was used again.
+    // Cycles of parents: they were read at different times, between which a PID was reused.
     let rest: Vec<usize> = sorted.iter().copied().filter(|index| children.values().any(|below| below.contains(index))).collect();
     for index in rest {
         rows[index].depth = 0;

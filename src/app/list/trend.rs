@@ -1,18 +1,18 @@
-//! A process's processor time over the last scans, as small bars.
+//! Sparkline of the CPU usage of a process over the last scans.
 
-/// How many scans are shown.
+/// Number of scans shown.
 const SCANS: usize = 6;
-/// Per cent of a core that the heights of the bars span at least: what hardly changes is a flat line.
+/// Minimum range of the bar heights, in percent of one core, so that small fluctuations appear flat.
 const LEAST_SPAN: f32 = 20.0;
 
-/// The processor time of the last scans, oldest first, in per cent of one core; negative where it is not known.
+/// CPU usage of the last scans, oldest first, in percent of one core; negative if unknown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trend {
     percent: [f32; SCANS],
 }
 
 impl Trend {
-    /// How many columns it takes.
+    /// Width in terminal columns.
     pub const WIDTH: u16 = SCANS as u16;
 
     pub(super) fn new(percent: Option<f32>) -> Self {
@@ -21,7 +21,7 @@ impl Trend {
         trend
     }
 
-    /// Takes in a scan. Returns whether the bars changed.
+    /// Adds a scan. Returns whether the bars changed.
     pub(super) fn push(&mut self, percent: Option<f32>) -> bool {
         let before = self.levels();
         self.percent.rotate_left(1);
@@ -29,7 +29,7 @@ impl Trend {
         self.levels() != before
     }
 
-    /// The scans as levels, oldest first: 0 is not known, 1 is the lowest of them, up to 8 for the highest.
+    /// Returns the scans as levels, oldest first: 0 is unknown, 1 the lowest, up to 8 for the highest.
     pub fn levels(&self) -> [u8; SCANS] {
         let known = || self.percent.iter().copied().filter(|percent| *percent >= 0.0);
         let (low, high) = (known().fold(f32::INFINITY, f32::min), known().fold(0.0, f32::max));

@@ -1,4 +1,4 @@
-//! What is allocated, by type, and where: the methods that allocate a type, or its call tree.
+//! Allocated types, and the allocation sites of a type as a list or a call tree.
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
@@ -11,7 +11,7 @@ use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::model::{ByteRate, Bytes, Count, Counted, Percent};
 
-/// Methods that are listed for a type.
+/// Maximum number of methods listed for a type.
 const SITES: usize = 30;
 
 pub(super) const ACTIONS: &[Entry] = &[
@@ -52,7 +52,7 @@ pub(super) const ACTIONS: &[Entry] = &[
     .hint(83),
 ];
 
-/// The allocated types, or the call tree of one, where these are chosen.
+/// Shows the allocated types, or the call tree of one, if selected.
 pub(super) fn view(look: Look<'_>) -> Option<View<'_>> {
     let allocations = look.state.allocations().filter(|_| look.state.lists_allocations())?;
     let Some(kind) = look.state.allocation_tree() else { return Some(types(look, allocations)) };
@@ -75,7 +75,7 @@ fn figures(look: Look<'_>, allocations: &AllocationSnapshot) -> Vec<Figure> {
     ]
 }
 
-/// What the bytes of a type are estimated from.
+/// Names the events from which the bytes of a type are estimated.
 fn source(allocations: &AllocationSnapshot) -> Head {
     let event = if allocations.is_random { "AllocationSampled" } else { "AllocationTick" };
     Head::text(format!("bytes by type are estimates: one {event} for about 100 kB"), Role::Dim)

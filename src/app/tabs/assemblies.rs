@@ -1,4 +1,4 @@
-//! Assemblies that are loaded, and those that were searched for and not found.
+//! Loaded assemblies, and assemblies that were searched for and not found.
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
@@ -25,12 +25,12 @@ pub(super) const TAB: Descriptor = Descriptor {
     shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[Source::Assemblies], live: Some(LIVE) }),
 };
 
-/// The folder has the rest of the line, and some of each line is its.
+/// The directory gets the rest of the line and needs some space.
 const LONGEST_NAME: u16 = 70;
 
 const LIVE: Live = Live { view: live, is_watched: false, graphs: &[], rest: "versions, and what is loaded or not found" };
 
-/// The assemblies that a process has mapped.
+/// Lists the assemblies mapped by a process.
 fn live<'a>(state: &'a State, _: Option<&'a CountersSnapshot>) -> View<'a> {
     let paths = state.details.assemblies.paths.as_deref();
     let figures = paths.filter(|paths| !paths.is_empty()).map(|paths| Figure::new("mapped", Count(paths.len() as u64), Role::Strong));
@@ -52,7 +52,7 @@ fn live<'a>(state: &'a State, _: Option<&'a CountersSnapshot>) -> View<'a> {
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let snapshot = &look.analysis.snapshot.assemblies;
     let empty = look.empty(snapshot.loaded.is_empty(), Source::Assemblies, "No assembly matches the filter.");
-    // What was loaded before a recording comes at its end.
+    // Assemblies loaded before the recording are reported at its end, in the rundown.
     let is_awaited = snapshot.loaded.is_empty() && !look.over();
     if is_awaited && look.state.details.assemblies.paths.as_ref().is_some_and(|paths| !paths.is_empty()) {
         let (text, role) = match empty {
@@ -63,13 +63,13 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         mapped.head.insert(0, Head::text(text, role));
         return mapped;
     }
-    // Those that were loaded during the recording first, the latest before the others.
+    // Assemblies loaded during the recording first, the latest on top.
     let mut assemblies: Vec<&Assembly> = snapshot.loaded.iter().collect();
     assemblies.compact_sort_by_key(|assembly| std::cmp::Reverse(assembly.at));
 
     let is_known = !snapshot.loaded.is_empty() || snapshot.searches > 0;
     let mut figures = Vec::new();
-    // How many were loaded before is known at the end.
+    // The number of assemblies loaded before is known only after the rundown.
     if is_known && (look.over() || snapshot.loaded.iter().any(|assembly| assembly.at.is_none())) {
         figures.push(Figure::new("loaded", Count(snapshot.loaded.len() as u64), Role::Strong));
     }
@@ -113,7 +113,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     }
 }
 
-/// Name and version of an assembly, out of its full name.
+/// Splits the full name of an assembly into name and version.
 fn parts(assembly: &Assembly) -> (&str, &str) {
     let (name, rest) = assembly.full_name.split_once(", ").unwrap_or((&assembly.full_name, ""));
     (name, rest.split(", ").find_map(|part| part.strip_prefix("Version=")).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! What a row has in a column.
+//! Table cells.
 
 use std::cmp::Ordering;
 use std::fmt::Display;
@@ -10,35 +10,34 @@ use crate::app::action::Key;
 use crate::app::call_tree::Branch;
 use crate::model::{ByteRate, Bytes, Count, CountRate, Nanoseconds, Percent, SafeText, Stopwatch};
 
-/// A value in a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
     Text(SafeText, Role),
-    /// A quantity, and the text that shows it.
+    /// A quantity and its formatted text.
     Number(f64, SafeText, Role),
-    /// Text in pieces.
+    /// Text with several roles.
     Pieces(Vec<(SafeText, Role)>),
-    /// A value that is not known.
+    /// An unknown value.
     Unknown,
     Signed(Vec<(Sign, Role)>, SafeText, Role),
-    /// Values over time as eighths, the newest at the right; 0 where there is none.
+    /// Values over time in eighths, the newest at the right; 0 where there is none.
     Levels([u8; 6], Role),
-    /// Parts of a whole, from the left.
+    /// Parts of a whole, left to right.
     Meter(Vec<(f64, Role)>),
     /// Values over time, the newest at the right; NaN where there is none.
     Bars(Vec<f64>, Role),
     Sign(Sign, Role),
-    /// Whether a row is chosen.
+    /// Whether the row is chosen.
     Check(bool),
     Key(Key),
-    /// Text that is not shown, nor found.
+    /// Text that is neither shown nor matched by filters.
     Masked,
     Node(Branch, SafeText, Role),
 }
 
-/// A value that a cell shows. A column of quantities is sorted by them, any other by its text.
+/// A value shown in a cell. Columns of quantities are sorted by quantity, all others by text.
 pub trait CellValue: Display {
-    /// The quantity, in one unit for all rows of a column.
+    /// Returns the quantity, in the same unit for all rows of a column.
     fn quantity(&self) -> Option<f64>;
 }
 
@@ -68,7 +67,7 @@ impl Cell {
         }
     }
 
-    /// A value that may be unknown.
+    /// Creates a cell for an optional value; empty if `None`.
     pub(in crate::app) fn known<T: CellValue>(value: Option<T>, role: Role) -> Self {
         value.map_or(Self::EMPTY, |value| Self::new(value, role))
     }
@@ -84,7 +83,7 @@ impl Cell {
     }
 }
 
-/// The text of pieces.
+/// Concatenates the pieces.
 pub fn joined(pieces: &[(SafeText, Role)]) -> SafeText {
     pieces.iter().map(|(text, _)| text.as_str()).collect::<String>().into()
 }
@@ -92,9 +91,9 @@ pub fn joined(pieces: &[(SafeText, Role)]) -> SafeText {
 #[derive(Debug, PartialEq, PartialOrd)]
 pub(super) enum SortKey {
     Quantity(f64),
-    /// Text, in lower case.
+    /// Text in lower case.
     Text(String),
-    /// A cell without a value: last in both directions.
+    /// A cell without a value: sorted last in either direction.
     Unknown,
 }
 

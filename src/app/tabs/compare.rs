@@ -1,4 +1,4 @@
-//! What changed between two recorded files, or between two ranges of one.
+//! The comparison of two recordings, or of two ranges of one.
 
 use super::registry::{Descriptor, Shows};
 use crate::app::pane::RowKind;
@@ -19,7 +19,7 @@ use crate::app::tabs::Tab;
 use crate::app::text::width;
 use crate::model::{Amount, Change, Count, Percent, SafeText};
 
-/// Characters of a file's name that are always shown.
+/// Minimum number of visible characters of a file name.
 const LEAST_NAME: usize = 8;
 
 type Row<'a> = (Subject, &'a ComparedFigure);
@@ -74,7 +74,7 @@ pub(super) fn view(state: &State) -> View<'_> {
     }
 }
 
-/// Which ranges are compared, the earlier one first.
+/// Shows the compared ranges, the earlier one first.
 fn heading(state: &State, comparison: &Comparison) -> Vec<Line> {
     let shown = state.shown_range();
     let chosen = (Some(&comparison.name), comparison.chosen.get());
@@ -84,7 +84,7 @@ fn heading(state: &State, comparison: &Comparison) -> Vec<Line> {
     vec![side("before", before, room), side("after ", after, room)]
 }
 
-/// A range that is compared, in a line of so many columns: the name of its file is cut where all has no room.
+/// Formats a compared range in a line of `room` columns; the file name is shortened if the line does not fit.
 fn side(label: &str, (name, range): (Option<&SafeText>, Option<&ComparedRange>), room: u16) -> Line {
     let mut line = vec![(format!("{label}  "), Role::Dim)];
     if let Some(ComparedRange { range, complete, analysis }) = range {
@@ -99,7 +99,7 @@ fn side(label: &str, (name, range): (Option<&SafeText>, Option<&ComparedRange>),
     line
 }
 
-/// What is shown in place of an empty list.
+/// Returns the text shown instead of an empty list.
 fn empty(state: &State, comparison: Option<&Comparison>) -> (String, Role) {
     let compare = state.key(Action::Compare);
     let Some(comparison) = comparison else {
@@ -137,7 +137,7 @@ fn short(subject: Subject) -> &'static str {
     }
 }
 
-/// A place without a stack has no name.
+/// An entry without a stack has an empty name.
 fn name(figure: &ComparedFigure) -> &str {
     if figure.name.is_empty() { "(no stack)" } else { &figure.name }
 }
@@ -160,7 +160,7 @@ fn changed(figure: &ComparedFigure) -> Cell {
     })
 }
 
-/// The change as a share of what was before.
+/// Returns the change relative to the value before.
 fn relative(figure: &ComparedFigure) -> Cell {
     match (figure.before, figure.change()) {
         (_, Some(0.0)) => Cell::Number(0.0, "0 %".into(), Role::Dim),

@@ -1,4 +1,4 @@
-//! Counters and meters: what the process and its libraries publish, from a watch or a recording.
+//! Counters and meters published by the process and its libraries, from a watch or a recording.
 
 use super::registry::{Descriptor, Recorded, Shows};
 use crate::app::action::Context;
@@ -25,17 +25,17 @@ use crate::app::watches::Watch;
 use crate::model::{Bytes, Count, Counted, Nanoseconds, Number};
 use crate::sorting::CompactSort;
 
-/// Columns of tags that are shown with their keys in the list; of longer ones only the values are.
+/// Maximum width of tags listed with their keys; wider ones show only their values.
 const TAGS: u16 = 40;
 
-/// The columns in which a filter looks for words; a provider has a line of its own.
+/// The columns searched by a filter; a provider has a line of its own.
 const COLUMNS: [&str; 2] = ["COUNTER", "PROVIDER"];
 
-/// The columns that the counters of each provider can be sorted by.
+/// The columns by which the counters of each provider can be sorted.
 const SORTABLE: [&str; 3] = ["COUNTER", "VALUE", "CHANGE"];
 const BY_NAME: TabSort = TabSort { column: SORTABLE[0], direction: Direction::Ascending };
 
-/// By name, by value, or by how much it changes. Counters without the figure are last.
+/// Compares by name, value, or magnitude of change. Counters without the value are last.
 fn compare(sort: TabSort, a: &CounterSnapshot, b: &CounterSnapshot) -> Ordering {
     let key = |counter: &CounterSnapshot| match sort.column {
         "VALUE" => Cell::known(counter.value, Role::Text).into_sort_key(),
@@ -70,7 +70,7 @@ const ACTIONS: &[Entry] = &[
     .when(status::meters),
 ];
 
-/// `None` where there is neither a watch nor a recording with counters.
+/// Returns `None` if there is neither a watch nor a recording with counters.
 pub(super) fn view(state: &State) -> Option<View<'_>> {
     let origin = state.counter_origin()?;
     if !matches!(origin, CounterOrigin::Watch(_)) && state.counters().is_none_or(|snapshot| snapshot.counters.is_empty()) {
@@ -99,7 +99,7 @@ pub(super) fn view(state: &State) -> Option<View<'_>> {
     })
 }
 
-/// What a watch requests, and what went wrong with it.
+/// Describes what is watched, and any problems.
 fn heading(watch: &Watch) -> Vec<Line> {
     let what = if watch.meters { "watching counters and meters" } else { "watching counters of the runtime" };
     let count = watch.counters.as_ref().map_or(0, |snapshot| snapshot.counters.len());
@@ -126,7 +126,7 @@ fn rows(lines: Vec<CounterLine<'_>>, sort: Option<TabSort>) -> Rows<'_> {
             }
         })
         .column("VALUE", 9, Fit::Right, of(|counter| Cell::known(counter.value.map(|value| quantity(value, &counter.unit)), Role::Strong)))
-        // Units of what is counted are in braces, by the rules for units.
+        // By convention, units that name what is counted are in braces.
         .column(
             "UNIT",
             6,
@@ -150,7 +150,7 @@ fn rows(lines: Vec<CounterLine<'_>>, sort: Option<TabSort>) -> Rows<'_> {
         .finish()
 }
 
-/// A cell of a counter; lines of providers have none.
+/// Applies `cell` to counters; provider lines have an empty cell.
 fn of(cell: fn(&CounterSnapshot) -> Cell) -> impl Fn(&CounterLine<'_>) -> Cell {
     move |line| match line {
         CounterLine::Group { .. } => Cell::EMPTY,
@@ -162,7 +162,7 @@ fn values(counter: &CounterSnapshot) -> Vec<f64> {
     counter.history.iter().map(|(_, value)| *value).collect()
 }
 
-/// Tags of a counter; long ones without their keys, since the values tell lines apart.
+/// Formats tags; long ones without keys, since the values distinguish the lines.
 fn short_tags(tags: &str) -> String {
     if width(tags) <= TAGS {
         return tags.to_owned();
@@ -171,7 +171,7 @@ fn short_tags(tags: &str) -> String {
     values.collect::<Vec<_>>().join(",")
 }
 
-/// What else is known of the selected counter, and its history as a curve.
+/// Shows details of the selected counter, and its history as a graph.
 fn about(counter: &CounterSnapshot) -> Side<'_> {
     let CounterSnapshot { name, tags, unit, .. } = counter;
     let head: Vec<_> = [name.as_str(), display_name(counter), tags].into_iter().filter(|text| !text.is_empty()).collect();
@@ -191,18 +191,18 @@ fn about(counter: &CounterSnapshot) -> Side<'_> {
         unit => (plain, unit),
     };
     let graph = counter.histogram.as_ref().and_then(|reading| histogram(&reading.history, write));
-    // The axis has the numbers alone.
+    // The axis labels omit the unit.
     let graph = graph.map(|graph| Graph { now: format!("{} {name}", graph.now).trim_end().to_owned(), ..graph });
     let plot = graph.is_none().then(|| Plot { title, unit: write, values: values(counter) });
     Side { plot, graph, ..Side::text(text) }
 }
 
-/// What a counter is called for people; empty where that is its name.
+/// Returns the display name of a counter; empty if it equals the name.
 fn display_name(counter: &CounterSnapshot) -> &str {
     if counter.display_name == counter.name { "" } else { &counter.display_name }
 }
 
-/// How values spread, in words.
+/// Formats the distribution of the values.
 fn spread(counter: &CounterSnapshot) -> String {
     let unit = &counter.unit;
     if let Some(HistogramReading { quantiles, count, sum, total_count, total_sum, .. }) = &counter.histogram {
@@ -218,16 +218,16 @@ fn spread(counter: &CounterSnapshot) -> String {
     })
 }
 
-/// The unit of durations, by the rules for units.
+/// The unit of durations, by convention.
 const SECONDS: &str = "s";
-/// Seconds that are no duration of anything that is measured.
+/// Above this, seconds are not formatted as a duration.
 const LONG: f64 = 1e9;
 
 fn is_bytes(unit: &str) -> bool {
     matches!(unit, "B" | "By" | "bytes")
 }
 
-/// A value with its unit where that has steps.
+/// Formats a value, scaled if its unit has prefixes.
 fn quantity(value: f64, unit: &str) -> String {
     match unit {
         SECONDS => duration(value),
@@ -245,7 +245,7 @@ fn duration(seconds: f64) -> String {
 
 fn bytes(value: f64) -> String {
     match value.abs() {
-        // No unit is as large.
+        // No unit prefix is that large.
         ..HUGE => format!("{}{}", sign(value), Bytes(value.abs() as u64)),
         _ => format!("{} B", plain(value)),
     }
@@ -255,10 +255,10 @@ fn sign(value: f64) -> &'static str {
     if value < 0.0 { "-" } else { "" }
 }
 
-/// More than any step of units goes to.
+/// Exceeds the largest unit prefix.
 const HUGE: f64 = 1e18;
 
-/// A number in some seven columns.
+/// Formats a number in about seven columns.
 pub(super) fn plain(value: f64) -> String {
     match value.abs() {
         _ if !value.is_finite() => "?".to_owned(),
@@ -272,7 +272,7 @@ pub(super) fn plain(value: f64) -> String {
     }
 }
 
-/// How much a counter changes, in the way of its kind.
+/// Formats the change of a counter according to its kind.
 fn changed(counter: &CounterSnapshot, change: f64) -> String {
     match (counter.kind, counter.scaled_rate) {
         (CounterKind::Histogram, _) => format!("n={}", plain(change)),
@@ -283,13 +283,13 @@ fn changed(counter: &CounterSnapshot, change: f64) -> String {
 }
 
 impl State {
-    /// Where the counters of the selected process come from: it is watched, or a recording has some.
+    /// Returns the source of the selected process's counters: a watch or a recording.
     pub fn counter_origin(&self) -> Option<CounterOrigin<'_>> {
         let watch = self.list.selected().and_then(|key| self.watches.of(key));
         watch.map(CounterOrigin::Watch).or_else(|| self.shown_recording().map(CounterOrigin::Recording))
     }
 
-    /// The counters that are shown.
+    /// Returns the counters that are shown.
     pub fn counters(&self) -> Option<&CountersSnapshot> {
         match self.counter_origin()? {
             CounterOrigin::Watch(watch) => watch.counters.as_deref(),
@@ -297,7 +297,7 @@ impl State {
         }
     }
 
-    /// The lines of the list: what the filter lets through, below the name of its provider.
+    /// Returns the lines of the list: the counters that pass the filter, below the name of their provider.
     pub fn counter_lines(&self) -> Vec<CounterLine<'_>> {
         let all = self.counters().map(|snapshot| snapshot.counters.as_slice()).unwrap_or_default();
         let filter = self.views.filter(Tab::Counters);
@@ -325,7 +325,7 @@ impl State {
         lines.get(self.view_cursor(Tab::Counters).at.min(lines.len().checked_sub(1)?)).copied()
     }
 
-    /// Folds the selected provider away, or shows what it has.
+    /// Collapses or expands the selected provider.
     pub(in crate::app) fn fold_counters(&mut self) {
         let Some(group) = self.counter_line().map(|line| line.group().to_owned()) else { return };
         self.views.select(Tab::Counters, group.clone());
@@ -336,7 +336,7 @@ impl State {
     }
 }
 
-/// A counter with its value, in plain text.
+/// Formats a counter and its value as plain text.
 fn whole(counter: &CounterSnapshot) -> String {
     let CounterSnapshot { group, name, tags, unit, value, .. } = counter;
     let tags = if tags.is_empty() { String::new() } else { format!("[{tags}]") };

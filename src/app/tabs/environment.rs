@@ -1,4 +1,4 @@
-//! The environment of the selected process.
+//! The environment variables of the selected process.
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
@@ -14,7 +14,7 @@ use crate::app::text::width;
 use crate::app::update::panes;
 use crate::model::Variable;
 
-/// The widest that names are, and what they shrink to.
+/// Maximum width of names, and the width they shrink to.
 const NAMES: u16 = 40;
 const SHORT_NAMES: u16 = 16;
 
@@ -50,7 +50,7 @@ pub(super) fn view(state: &State) -> View<'_> {
     }
 }
 
-/// What is shown in place of an empty list.
+/// Returns the text shown instead of an empty list.
 fn empty(state: &State) -> (String, Role) {
     match &state.details.environment {
         Answer::Received(variables) if variables.is_empty() => ("No environment variables.".to_owned(), Role::Dim),
@@ -67,7 +67,7 @@ fn variables(state: &State) -> &[Variable] {
     state.details.environment.get().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// A masked value is not given away by a match.
+/// A masked cell cannot be matched by the filter, so a match does not reveal its value.
 fn placed(state: &State) -> Placed<'_, (usize, &Variable)> {
     let variables = variables(state);
     let names = variables.iter().map(|variable| width(&variable.name)).max().unwrap_or(0).clamp(8, NAMES);
@@ -82,7 +82,7 @@ fn placed(state: &State) -> Placed<'_, (usize, &Variable)> {
 }
 
 impl State {
-    /// The selected variable and its index.
+    /// Returns the selected variable and its index.
     pub fn variable(&self) -> Option<(usize, &Variable)> {
         placed(self).selected
     }

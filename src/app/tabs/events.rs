@@ -1,4 +1,4 @@
-//! Events: by kind, or one by one with all that is in them.
+//! Events by type, or single events with their fields.
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
@@ -18,14 +18,14 @@ use crate::model::{Bytes, Count, CountRate, EventRate, Percent, Stopwatch};
 use crate::model::{Counted, RecordingId};
 use std::sync::Arc;
 
-/// How events are looked at.
+/// The state of the events tab.
 #[derive(Debug, Default)]
 pub struct EventsView {
-    /// One by one, or by kind.
+    /// Whether single events are shown, instead of event types.
     pub single: bool,
-    /// Whether the selected one is shown with all that is in it.
+    /// Whether the fields of the selected event are shown.
     pub open: bool,
-    /// The filter that the recorder has.
+    /// The filter last sent to the recorder.
     pub(in crate::app) published: Option<(RecordingId, String)>,
 }
 
@@ -85,7 +85,7 @@ fn figures(look: Look<'_>) -> Vec<Figure> {
     all
 }
 
-/// The kinds of events, the most frequent first.
+/// Lists the event types, the most frequent first.
 fn kinds(look: Look<'_>) -> View<'_> {
     let Placed { list, cursor, selected } = kind_table(look);
     let left_out = look.analysis.events.iter().filter(|rate| rate.event.comes_of_sampling()).map(|rate| rate.event.count).sum();
@@ -113,7 +113,7 @@ fn kind_table(look: Look<'_>) -> Placed<'_, &EventRate> {
         .sorted(look.state, Tab::Events)
 }
 
-/// The latest events, one by one.
+/// Lists the latest events individually.
 fn single(look: Look<'_>) -> View<'_> {
     let recent = &look.analysis.recent;
     let events = look.state.single_events();
@@ -148,7 +148,7 @@ fn rows<'a>(events: &[&'a Traced]) -> Table<'a, &'a Traced> {
             Cell::new(event.title(), if event.kind.name.contains("Exception") { Role::Warning } else { Role::Text })
         })
         .column("FIELDS", 0, Fit::Left, |(event, _)| {
-            // More is on no screen.
+            // No screen has room for more.
             let fields = event.payload.fields.iter().take(40);
             Cell::Pieces(
                 fields
@@ -186,26 +186,26 @@ fn inside(look: Look<'_>, (event, stack): &Traced) -> Vec<Line> {
     lines
 }
 
-/// An event in plain text.
+/// Formats an event as plain text.
 fn whole((event, stack): &Traced) -> String {
     let fields = event.payload.fields.iter().map(|(name, value)| format!("{name}: {value}"));
     let frames = stack.iter().map(|frame| format!("   at {frame}"));
     [format!("{}/{}", event.kind.provider, event.kind.name)].into_iter().chain(fields).chain(frames).collect::<Vec<_>>().join("\n")
 }
 
-/// Minutes, seconds and milliseconds since the session started, from nanoseconds.
+/// Formats nanoseconds since the session started as minutes, seconds and milliseconds.
 fn moment(at: i64) -> String {
     let ms = u64::try_from(at).unwrap_or(0) / 1_000_000;
     format!("{}:{:02}.{:03}", ms / 60_000, ms / 1000 % 60, ms % 1000)
 }
 
-/// Whether the runtime sampled threads, and suspended them for it.
+/// Returns whether the sample profiler was enabled, which suspends threads to sample them.
 fn is_sampled(events: &[EventRate]) -> bool {
     events.iter().any(|rate| rate.event.provider == SAMPLE_PROFILER)
 }
 
 impl State {
-    /// The kinds of events that the filter lets through, the most frequent first. Without a filter, events of the sampler are left out.
+    /// Returns the event types that pass the filter, the most frequent first. Without a filter, events caused by sampling are left out.
     pub fn events(&self) -> Vec<&EventRate> {
         let all = self.analysis().map(|analysis| analysis.events.as_slice()).unwrap_or_default();
         let [event, provider] = EventFilter::COLUMNS;
@@ -218,24 +218,24 @@ impl State {
         all.iter().filter(passes).collect()
     }
 
-    /// The single events that the filter lets through with their stacks, the latest first.
+    /// Returns the single events that pass the filter, with their stacks, the latest first.
     pub fn single_events(&self) -> Vec<&Traced> {
         let all = self.analysis().map(|analysis| analysis.recent.events.as_slice()).unwrap_or_default();
         let filter = EventFilter::new(self.views.filter(Tab::Events).as_str());
         all.iter().filter(|(event, _)| filter.passes(&event.kind.provider, &event.kind.name)).collect()
     }
 
-    /// Shows or hides what is in the selected event; of a kind, shows its events one by one.
+    /// Shows or hides the fields of the selected event; for an event type, shows its single events.
     pub(in crate::app) fn enter_event(&mut self) {
         if self.views.events.single {
             self.views.events.open = !self.views.events.open && !self.single_events().is_empty();
             if self.views.events.open {
-                // What is looked at stays, whatever comes.
+                // The opened event stays selected when new events arrive.
                 self.hold_view(Tab::Events);
             }
             return;
         }
-        // What has no name is found by its provider.
+        // An event without a name is found by its provider.
         let name = Look::new(self)
             .and_then(|look| kind_table(look).selected)
             .map(|rate| if rate.event.name.is_empty() { rate.event.provider.clone() } else { rate.event.name.clone() });
@@ -254,7 +254,7 @@ impl State {
         self.views.first(Tab::Events);
     }
 
-    /// Passes the filter of single events to the recorder, where it has another.
+    /// Sends the filter of single events to the recorder, if it changed.
     pub(in crate::app) fn publish_filter(&mut self) -> Option<Effect> {
         let tracked = self.shown_recording().filter(|tracked| self.tab == Tab::Events && tracked.is_active())?;
         let (id, filter) = (tracked.value.id, self.views.filter(Tab::Events).as_str());

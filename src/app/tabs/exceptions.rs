@@ -1,4 +1,4 @@
-//! Exceptions by type, and the latest of the selected type with its stack; or what throws them, as a call tree.
+//! Exceptions by type, with the latest of the selected type and its stack, or throw sites as a call tree.
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
@@ -89,7 +89,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     }
 }
 
-/// The latest exception of a type with its stack, then earlier ones.
+/// Shows the latest exception of a type with its stack, then earlier ones.
 fn side<'a>(look: Look<'a>, latest: &'a ThrownException, recent: &'a [ThrownException]) -> Side<'a> {
     let ThrownException { at: when, thread, hresult, rethrown, .. } = *latest;
     let again = if rethrown { "   rethrown" } else { "" };
@@ -110,7 +110,7 @@ fn side<'a>(look: Look<'a>, latest: &'a ThrownException, recent: &'a [ThrownExce
     Side { lists: earlier.into_iter().collect(), wide: 100, ..Side::text(text) }
 }
 
-/// An exception as .NET prints it.
+/// Formats an exception as .NET prints it.
 fn whole(thrown: &ThrownException) -> String {
     let head = format!("{}: {}", thrown.type_name, thrown.message);
     [head].into_iter().chain(thrown.frames.clone()).collect::<Vec<_>>().join("\n   at ")

@@ -1,4 +1,4 @@
-//! Garbage collection: pauses, the size of the heap, and what is allocated.
+//! Garbage collection: pauses, heap size, and allocations.
 
 use super::allocations;
 use super::cell::Cell;
@@ -15,7 +15,7 @@ use crate::app::tabs::Tab;
 use crate::diagnosis::Source;
 use crate::model::{ByteRate, Bytes, Count, Nanoseconds, Percent};
 
-/// Share of the time in GC pauses that is shown as a warning.
+/// Share of time in GC pauses above which it is shown as a warning.
 const HIGH_SHARE: f64 = 0.1;
 
 pub(super) const TAB: Descriptor = Descriptor {
@@ -45,7 +45,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let view = View { empty: look.empty(is_missing, Source::Collections, unmatched), ..View::new(list, cursor, "") };
     if is_missing {
         return match look.counters() {
-            // Before the first collection, the counters of the runtime are all that is known.
+            // Before the first collection, only the runtime's counters are known.
             Some(counters) => {
                 let View { mut head, list, cursor, .. } = live::gc(look.state, Some(counters));
                 head.insert(0, Head::text(view.empty.0, view.empty.1));
@@ -71,7 +71,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     View {
         head: vec![Head::Figures(figures(look, gc))],
         summary: parts(look, gc),
-        // The size of the heap is known only after a collection.
+        // The heap size is known only after a collection.
         charts: if gc.heap.is_some() { vec![heap, pause] } else { vec![pause] },
         side: Some(allocated(gc)),
         ..view
@@ -110,7 +110,7 @@ fn figures(look: Look<'_>, gc: &GcSnapshot) -> Vec<Figure> {
     all
 }
 
-/// The generations, each with its size and that over the last minutes, second by second.
+/// Lists the generations with their current size and its history over the last five minutes, second by second.
 fn parts<'a>(look: Look<'a>, gc: &'a GcSnapshot) -> Option<Rows<'a>> {
     const NAMES: [&str; 5] = ["gen 0", "gen 1", "gen 2", "LOH", "POH"];
     let heap = gc.heap.as_ref()?;
@@ -118,7 +118,7 @@ fn parts<'a>(look: Look<'a>, gc: &'a GcSnapshot) -> Option<Rows<'a>> {
     let now = look.analysis.snapshot.now;
     let seconds = usize::try_from(now / 1_000_000_000 + 1).unwrap_or(1).min(300);
     let history = move |part: usize| {
-        // A size stays until the next collection.
+        // A size remains valid until the next collection.
         let mut held = f64::NAN;
         let mut values = gc.parts_over_time[part].recent(now, seconds);
         for value in &mut values {
@@ -151,7 +151,7 @@ fn collections(gc: &GcSnapshot) -> Table<'_, &Collection> {
         .column("TYPE", 10, Fit::Left, |collection| Cell::new(collection.kind.name(), Role::Dim))
 }
 
-/// What is allocated, or where that is not known, why collections happen.
+/// Lists the allocated types or, if unknown, the reasons for collections.
 fn allocated(gc: &GcSnapshot) -> Side<'_> {
     const WIDE: u16 = 90;
     let Some(allocations) = &gc.allocations else {

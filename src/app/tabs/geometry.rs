@@ -1,4 +1,4 @@
-//! Where everything of a tab is: one answer for drawing, the mouse and paging.
+//! The layout of a tab, shared by drawing, mouse handling and paging.
 
 use ratatui::layout::Rect;
 
@@ -8,37 +8,37 @@ use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::app::text::{width, wrap};
 
-/// Where the parts of a tab are. A part that has no room has no height or no width.
+/// The areas of the parts of a tab. A part that does not fit has zero height or width.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Geometry {
-    /// The line about the recording, and the analysis below it.
+    /// The line about the recording, and the findings below it.
     pub heading: Rect,
-    /// The parts of the head. The filter stands at the end of the first line, also where there is no part.
+    /// The parts of the head. The filter is at the end of the first line, even if there is no part.
     pub heads: Vec<Rect>,
     /// The table above the charts.
     pub summary: Rect,
     pub charts: Rect,
-    /// The list, with its heading.
+    /// The list, including its header.
     pub list: Rect,
-    /// What is beside or below the list.
+    /// The area beside or below the list.
     pub side: Rect,
 }
 
-/// From this height on, there is room for a table above the charts.
+/// Minimum height for a table above the charts.
 const TALL: u16 = 26;
-/// Lines that a plot takes, its time axis too.
+/// Lines taken by a plot, including its time axis.
 const PLOT: u16 = 7;
-/// Columns between two parts side by side.
+/// Columns between adjacent parts.
 const GAP: u16 = 3;
 
 impl Geometry {
-    /// Lays out what a tab shows in the body of the details.
+    /// Lays out the view of a tab within the body of the details pane.
     pub(super) fn new(view: &View<'_>, body: Rect, is_filtered: bool) -> Self {
         let area = Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..body };
         let lines = view.heading.as_ref().map_or(1, |lines| (lines.len() as u16).min(1 + area.height / 5));
         let (heading, area) = split(area, lines + (view.findings.len() as u16).min(area.height / 4));
         let room = area;
-        // The filter stands in the first line of the head.
+        // The filter is in the first line of the head.
         let lines = view.head.iter().map(|head| head_lines(head, area)).sum::<u16>().max(u16::from(is_filtered));
         let (head, area) = split(area, lines);
         let mut rest = head;
@@ -58,28 +58,28 @@ impl Geometry {
         Self { heading, heads, summary, charts, list, side }
     }
 
-    /// The rows of the list that are shown.
+    /// Returns the area of the visible rows.
     pub fn rows(&self) -> Rect {
         Rect { y: self.list.y + self.list.height.min(1), height: self.list.height.saturating_sub(1), ..self.list }
     }
 }
 
 impl State {
-    /// Where the body of the open tab is: below the lines about the part of a file that is shown.
+    /// Returns the body of the open tab, below the lines about the shown range of a file.
     pub fn tab_body(&self) -> Option<Rect> {
         let body = self.layout().detail?.body;
         let lines = self.open_file().map_or(0, |file| file.range_lines(body.height));
         Some(Rect { y: body.y + lines, height: body.height - lines, ..body })
     }
 
-    /// What the open tab shows, and where; `None` where it draws itself.
+    /// Returns the view of the open tab and its layout; `None` if the tab draws itself.
     pub fn tab_view(&self) -> Option<(View<'_>, Geometry)> {
         let view = self.view_of(self.tab)?;
         let geometry = Geometry::new(&view, self.tab_body()?, self.is_filtered(self.tab));
         Some((view, geometry))
     }
 
-    /// Selects the row of the open tab's list that is in this line of the screen.
+    /// Selects the row of the open tab's list at this screen line.
     pub(in crate::app) fn select_row(&mut self, y: u16) {
         let id = self.tab_view().and_then(|(view, geometry)| {
             let rows = geometry.rows();
@@ -92,7 +92,7 @@ impl State {
         }
     }
 
-    /// Sorts the list of the open tab by the column whose title is at this place. Returns whether one is.
+    /// Sorts the list of the open tab by the column whose title is at this position. Returns whether there is one.
     pub(in crate::app) fn click_title(&mut self, x: u16, y: u16) -> bool {
         let column = self.tab_view().and_then(|(view, Geometry { list, .. })| {
             let columns = view.list.columns();
@@ -107,19 +107,19 @@ impl State {
         column.is_some()
     }
 
-    /// Whether the list of a tab is filtered, or its filter is being typed.
+    /// Returns whether the list of a tab is filtered, or its filter is being typed.
     fn is_filtered(&self, tab: Tab) -> bool {
         !self.views.filter(tab).as_str().is_empty() || self.line.is_some()
     }
 }
 
-/// The upper lines of an area, and the rest.
+/// Splits an area into its upper `lines` and the rest.
 fn split(area: Rect, lines: u16) -> (Rect, Rect) {
     let lines = lines.min(area.height);
     (Rect { height: lines, ..area }, Rect { y: area.y + lines, height: area.height - lines, ..area })
 }
 
-/// Lines that a part of the head takes.
+/// Returns the number of lines of a part of the head.
 fn head_lines(head: &Head, area: Rect) -> u16 {
     match head {
         Head::Figures(figures) => figure_lines(figures, area),
@@ -131,7 +131,7 @@ fn most_head_lines(area: Rect) -> u16 {
     (area.height / 6).max(1)
 }
 
-/// Lines that figures take, one behind the other.
+/// Returns the number of lines taken by consecutive figures.
 pub(super) fn figure_lines(figures: &[Figure], area: Rect) -> u16 {
     const BLANKS: u16 = 3;
     if figures.is_empty() {
@@ -148,7 +148,7 @@ pub(super) fn figure_lines(figures: &[Figure], area: Rect) -> u16 {
     lines.min(most_head_lines(area))
 }
 
-/// The height of charts above a list, in a pane of this height.
+/// Returns the height of charts above a list, in a pane of this height.
 fn chart_height(height: u16) -> u16 {
     match height {
         0..=6 => 0,
@@ -157,7 +157,7 @@ fn chart_height(height: u16) -> u16 {
     }
 }
 
-/// The list, and what is beside it or below it.
+/// Returns the areas of the list, and of the part beside or below it.
 fn beside(view: &View<'_>, area: Rect) -> (Rect, Rect) {
     let nothing = Rect { y: area.bottom(), height: 0, ..area };
     let Some(side) = &view.side else { return (area, nothing) };
@@ -169,13 +169,13 @@ fn beside(view: &View<'_>, area: Rect) -> (Rect, Rect) {
     if !side.below {
         return (area, nothing);
     }
-    // Each gets what it needs. Where that is too much, the side has what the list leaves, and its share at least.
+    // Each part gets the height it needs. If that does not fit, the side gets what the list leaves, but at least its share.
     let rows = |len: usize| u16::try_from(len).unwrap_or(u16::MAX).saturating_add(1);
     let text = side.text.iter().map(|line| text_lines(line, area.width)).fold(0, u16::saturating_add);
     let plot = if side.plot.is_some() || side.graph.is_some() { PLOT } else { 0 };
     let lists = side.lists.iter().map(|list| rows(list.len())).fold(0, u16::saturating_add);
     let needed = text.saturating_add(lists).saturating_add(plot);
-    // One line between the two.
+    // One blank line between the two.
     let room = area.height.saturating_sub(1);
     let list = rows(view.list.len().max(1)).min(room.saturating_sub(needed).max(room - room * side.thirds / 3)).min(room);
     let (list, rest) = split(area, if room - list < 2 { area.height } else { list });
@@ -185,7 +185,7 @@ fn beside(view: &View<'_>, area: Rect) -> (Rect, Rect) {
     (list, Rect { y: rest.y + 1, height: rest.height - 1, ..rest })
 }
 
-/// Where the last piece of a line begins, and how many lines it takes.
+/// Returns the column at which the last piece of a line begins, and the number of lines it takes.
 pub fn last_piece(line: &Line, room: u16) -> (u16, u16) {
     let Some(((text, _), others)) = line.split_last() else { return (0, 1) };
     let before = others.iter().map(|(text, _)| width(text)).fold(0, u16::saturating_add);
@@ -201,13 +201,13 @@ fn text_lines(line: &Line, room: u16) -> u16 {
     last_piece(line, room).1
 }
 
-/// Where each column is: its left end and its width. Columns shrink to their least width, then the last are left out; that without a width of its
-/// own is the list's subject and stays.
+/// Returns the left end and width of each column. Columns shrink to their minimum width, then the last ones are hidden; the column without
+/// a width of its own is the subject of the list and is never hidden.
 pub(super) fn column_slots(columns: &[Column], area: Rect) -> Vec<Option<(u16, u16)>> {
     const GAP: u16 = 2;
-    /// What a column that takes the rest should have.
+    /// Desired width of the column that takes the rest.
     const REST: u16 = 24;
-    /// What it has before others grow beyond their width.
+    /// Width that this column keeps before others grow beyond their own.
     const MUCH: u16 = 110;
     let need = |column: &Column| if column.width == 0 { REST } else { column.least } + GAP;
     let mut shown: Vec<usize> = (0..columns.len()).collect();

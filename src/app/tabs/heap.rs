@@ -1,4 +1,5 @@
-//! What is on the heap of a process or in a file, by type, as the last walk found it; what changed since the walk before; and what keeps a type alive.
+//! The heap of a process or of a heap file by type, as of the last walk; the changes since the walk before; and the paths that keep a type
+//! alive.
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
@@ -19,16 +20,16 @@ use crate::app::update;
 use crate::model::FileKind;
 use crate::model::{Bytes, Count, Counted, Percent, Stopwatch};
 
-/// The view of the heap: which list is shown.
+/// The state of the heap tab.
 #[derive(Debug, Default)]
 pub struct HeapView {
-    /// What changed, instead of what there is.
+    /// Whether the difference to the previous walk is shown.
     pub difference: bool,
-    /// Whether what keeps the selected type alive is shown where that takes room from the list.
+    /// Whether the paths of the selected type are shown even if they take space from the list.
     pub open: bool,
 }
 
-/// A type, and what it keeps alive.
+/// A type with its retained size and paths.
 type Row<'a> = (&'a HeapType, Option<&'a RetainedType>);
 
 pub(super) const TAB: Descriptor = Descriptor {
@@ -105,13 +106,13 @@ fn heading(state: &State, heap: Option<&ProcessHeap>) -> Line {
     }
 }
 
-/// The time of day.
+/// Formats the time of day.
 fn clock(at: Now) -> String {
     let second = at.second_of_day();
     format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
 }
 
-/// What is shown in place of an empty list.
+/// Returns the text shown instead of an empty list.
 fn empty(state: &State, heap: Option<&ProcessHeap>) -> (String, Role) {
     match (heap, Action::WalkHeap.status(state)) {
         (Some(ProcessHeap { walking: Some(_), last: None, .. }), _) => (String::new(), Role::Dim),
@@ -130,7 +131,7 @@ fn empty(state: &State, heap: Option<&ProcessHeap>) -> (String, Role) {
     }
 }
 
-/// Figures of a walk, and what is wrong with them.
+/// Shows the totals of a walk, and problems with them.
 fn head(found: &WalkedHeap) -> Vec<Head> {
     let heap = &found.heap;
     let types = heap.types.len() as u64 + heap.others.0;
@@ -178,7 +179,7 @@ fn rows(found: &WalkedHeap) -> impl Iterator<Item = Row<'_>> {
     found.heap.types.iter().enumerate().map(move |(at, named)| (named, of(at)))
 }
 
-/// What changed from one walk to the next.
+/// Lists the changes from one walk to the next.
 fn difference<'a>(state: &'a State, before: &'a HeapWalk, last: &'a HeapWalk) -> View<'a> {
     let (old, new) = (&before.found.heap, &last.found.heap);
     let amount = |amount: HeapAmount| match amount {
@@ -221,7 +222,7 @@ fn difference<'a>(state: &'a State, before: &'a HeapWalk, last: &'a HeapWalk) ->
     }
 }
 
-/// A change with its sign, and how it looks: growth is highlighted.
+/// Formats a change with its sign, and returns its role: growth is highlighted.
 fn signed(change: i64, text: impl Fn(u64) -> String) -> (String, Role) {
     let amount = text(change.unsigned_abs());
     match change {
@@ -236,7 +237,7 @@ fn changed(change: i64, text: impl Fn(u64) -> String) -> Cell {
     Cell::Number(change as f64, text.into(), role)
 }
 
-/// What keeps the objects of a type alive, and what they keep alive.
+/// Shows the paths from roots to the objects of a type, and its retained size.
 fn side<'a>(state: &State, found: &WalkedHeap, (named, of): Row<'_>) -> Side<'a> {
     let dim = |text: String| (text, Role::Dim);
     let shown = |name: &str| if name.is_empty() { "(unknown type)".to_owned() } else { name.to_owned() };
@@ -273,12 +274,12 @@ fn side<'a>(state: &State, found: &WalkedHeap, (named, of): Row<'_>) -> Side<'a>
 }
 
 impl State {
-    /// Shows or hides what keeps the selected type alive.
+    /// Shows or hides the paths of the selected type.
     pub(in crate::app) fn toggle_heap_paths(&mut self) {
         self.views.heap.open = !self.views.heap.open;
     }
 
-    /// Shows what changed between the last two walks, or what there is.
+    /// Switches between the last walk and its difference to the one before.
     pub(in crate::app) fn toggle_heap_difference(&mut self) {
         self.views.heap.difference = !self.views.heap.difference;
         self.views.first(Tab::Heap);

@@ -1,4 +1,4 @@
-//! HTTP requests by method and route, and other operations that start and stop: DNS, TLS, sockets, commands to a database.
+//! HTTP requests by method and route, and other start-stop operations: DNS, TLS, sockets, database commands.
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Rows, Table};
@@ -18,9 +18,9 @@ use crate::sorting::CompactSort;
 enum Row<'a> {
     /// Requests with the same method and route.
     Route(&'a OperationSnapshot, &'a ActivitySubject),
-    /// Requests whose routes are too many to be distinguished.
+    /// Requests of routes beyond the number that is tracked.
     Others(&'a OperationSnapshot),
-    /// All of an operation that is no request.
+    /// An operation other than a request.
     Operation(&'a OperationSnapshot),
 }
 
@@ -36,7 +36,7 @@ impl<'a> Row<'a> {
             Self::Route(_, route) => route.text.clone(),
             Self::Others(_) => "(other routes)".to_owned(),
             Self::Operation(operation) => {
-                // Several providers publish what has the same name.
+                // Several providers publish operations of the same name.
                 let short = operation.provider.rsplit(['.', '-']).next().unwrap_or_default();
                 format!("{} ({short})", operation.name)
             }
@@ -47,7 +47,7 @@ impl<'a> Row<'a> {
         format!("{} {}", self.operation().provider, self.name())
     }
 
-    /// How many: those that ended where these are distinguished, else those that began.
+    /// Returns the number of completed requests for routes, and of started activities for other operations.
     fn count(self) -> u64 {
         match self {
             Self::Route(_, route) => route.count,
@@ -96,12 +96,12 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Nanoseconds of all that ended.
+/// Returns the total duration of the completed activities, in nanoseconds.
 fn total_ns(operation: &OperationSnapshot) -> f64 {
     operation.mean_ns.unwrap_or(0.0) * operation.ended as f64
 }
 
-/// Requests first, by route; then other operations, each where most time goes first.
+/// Lists requests by route, then other operations, those with the highest total duration first.
 fn rows(activities: &ActivitySnapshot) -> Vec<Row<'_>> {
     let has_routes = |operation: &&OperationSnapshot| !operation.layer.direction().is_empty() && !operation.subjects.is_empty();
     let (requests, mut operations): (Vec<_>, Vec<_>) = activities.operations.iter().partition(has_routes);
@@ -134,7 +134,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         return View { head, copy, empty, graphs: look.state.graphs_of(&live_http::GRAPHS), ..View::new(list, cursor, "") };
     }
     let mut figures = Vec::new();
-    // What was not recorded is not shown as zero.
+    // Figures that were not recorded must not be shown as zero.
     if !activities.operations.is_empty() {
         figures.push(Figure::new("requests", Count(activities.requests()), Role::Strong));
     }
@@ -190,7 +190,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     }
 }
 
-/// How the requests of a route ended, and which of its operation are in flight; of another operation what it was about.
+/// Shows the outcome of a route's requests and the operation's requests in flight, or the subjects of another operation.
 fn about<'a>(look: Look<'a>, row: Row<'a>) -> Side<'a> {
     let operation = row.operation();
     let Row::Route(_, route) = row else { return subjects(operation) };
@@ -210,7 +210,7 @@ fn about<'a>(look: Look<'a>, row: Row<'a>) -> Side<'a> {
     Side { lists: (!in_flight.is_empty()).then(|| running(look, in_flight)).into_iter().collect(), ..Side::text(text) }
 }
 
-/// Requests in flight, the longest first.
+/// Lists requests in flight, the longest first.
 fn running<'a>(look: Look<'a>, requests: Vec<&'a RunningActivity>) -> Rows<'a> {
     let now = look.analysis.snapshot.now;
     Table::new(requests, |request| format!("{} {}", request.since, request.subject))
@@ -221,7 +221,7 @@ fn running<'a>(look: Look<'a>, requests: Vec<&'a RunningActivity>) -> Rows<'a> {
         .finish()
 }
 
-/// What the activities of an operation were about: hosts, statements.
+/// Lists the subjects of an operation: hosts, statements.
 fn subjects(operation: &OperationSnapshot) -> Side<'_> {
     if operation.subjects.is_empty() {
         let text = "Durations need activity ids: profiles http and database record them.";

@@ -1,4 +1,4 @@
-//! Methods that are compiled while the program runs: how many, into which tier, and how long it takes.
+//! JIT compilation: compiled methods, tiers, and time spent.
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
@@ -25,7 +25,7 @@ pub(super) const TAB: Descriptor = Descriptor {
 
 const LIVE: Live = Live { view: live, is_watched: true, graphs: &["Time in JIT"], rest: "methods and tiers" };
 
-/// What its counters tell of compilation.
+/// Shows compilation according to the runtime's counters.
 fn live<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
     let value = |name| counters.and_then(|counters| named(counters, name)).and_then(|counter| counter.value);
     let mut figures = Vec::new();

@@ -1,4 +1,4 @@
-//! Jobs: what was and is being done, to all processes.
+//! Current and past jobs of all processes.
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
@@ -62,7 +62,7 @@ fn placed(state: &State) -> Placed<'_, Activity<'_>> {
         .place(state, Tab::Jobs)
 }
 
-/// A sign, a word and a role for the phase of a recording.
+/// Returns a sign, a word and a role for the phase of a recording.
 pub fn phase_badge(recording: &Recording) -> (Sign, &'static str, Role) {
     match &recording.phase {
         Phase::Starting => (Sign::Waiting, "starting", Role::Accent),

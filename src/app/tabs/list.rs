@@ -1,4 +1,4 @@
-//! A list: rows with an identity, and columns that each make a cell of a row.
+//! Lists: rows with an identity, and columns that produce a cell for each row.
 
 use ratatui::layout::Rect;
 
@@ -11,43 +11,41 @@ use crate::app::tabs::Tab;
 use crate::app::views::TabSort;
 use crate::sorting::CompactSort;
 
-/// How text stands in a column, and what is left of it where it does not fit.
+/// The alignment of text in a column, and how it is shortened if it does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fit {
-    /// From the left, cut at its end.
+    /// Left-aligned, truncated at the end.
     Left,
-    /// Against the right edge: numbers.
+    /// Right-aligned numbers.
     Right,
-    /// Against the right edge: identifiers, which are found as text is.
+    /// Right-aligned identifiers, which filters match as text.
     Id,
-    /// From the left, without its first namespaces: names of types and methods.
+    /// Left-aligned names of types and methods, shortened by their leading namespaces.
     Name,
-    /// From the left, without its last parts: parts with commas in between, the most important first.
+    /// Left-aligned comma-separated parts, the most important first, shortened by the last ones.
     Parts,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
     pub title: &'static str,
-    /// How wide it is; 0 takes what is left.
+    /// Width; 0 takes the remaining width.
     pub width: u16,
-    /// How wide it is at least; where there is no room for that, it is left out.
+    /// Minimum width; without room for it, the column is hidden.
     pub least: u16,
-    /// How wide it may become where the list's subject has more room than names need.
+    /// Maximum width, used if the column of width 0 has more than names need.
     pub most: u16,
-    /// How text stands in it.
     pub fit: Fit,
     pub sorted: Option<Direction>,
-    /// Whether the list can be sorted by it.
+    /// Whether the list can be sorted by this column.
     pub sortable: bool,
 }
 
-/// The direction of a sort order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// The smallest first.
+    /// Smallest first.
     Ascending,
-    /// The largest first.
+    /// Largest first.
     Descending,
 }
 
@@ -61,32 +59,32 @@ impl Direction {
 }
 
 impl Column {
-    /// The direction in which it is sorted first: the largest quantity, or the first letter.
+    /// Returns the default direction: descending for quantities, ascending for text.
     pub(in crate::app) fn first_direction(&self) -> Direction {
         if self.fit == Fit::Right { Direction::Descending } else { Direction::Ascending }
     }
 
-    /// A text in it, for a filter.
+    /// Wraps a cell's text for a filter.
     pub fn field<'a>(&self, text: &'a str) -> Field<'a> {
         if self.fit == Fit::Right { Field::number(self.title, text) } else { Field::text(self.title, text) }
     }
 }
 
-/// A list that can be drawn, whatever its rows are.
+/// A list that can be drawn, independent of the type of its rows.
 pub trait List {
-    /// Its columns. Where not all have room, the first stay.
+    /// Returns the columns. If not all fit, the first ones are kept.
     fn columns(&self) -> Vec<Column>;
-    /// How many rows it has.
+    /// Returns the number of rows.
     fn len(&self) -> usize;
-    /// Whether it has none.
+    /// Returns whether there are no rows.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Where each column is in an area: its left end and its width; `None` where it has no room.
+    /// Returns the left end and width of each column in an area; `None` for hidden columns.
     fn slots(&self, area: Rect) -> Vec<Option<(u16, u16)>> {
         column_slots(&self.columns(), area)
     }
-    /// Identity of a row, the same in a later snapshot.
+    /// Returns the identity of a row, stable across snapshots.
     fn id(&self, row: usize) -> String;
     fn cell(&self, row: usize, column: usize) -> Cell;
 }
@@ -95,7 +93,7 @@ pub type Rows<'a> = Box<dyn List + 'a>;
 
 type CellOf<'a, T> = Box<dyn Fn(&T) -> Cell + 'a>;
 
-/// Rows with their columns.
+/// Rows and their columns.
 pub(in crate::app) struct Table<'a, T> {
     pub(in crate::app) rows: Vec<T>,
     id: fn(&T) -> String,
@@ -107,13 +105,13 @@ impl<'a, T: 'a> Table<'a, T> {
         Self { rows, id, columns: Vec::new() }
     }
 
-    /// A column of this width; 0 takes what is left.
+    /// Adds a column of this width; 0 takes the remaining width.
     pub(in crate::app) fn column(mut self, title: &'static str, width: u16, fit: Fit, cell: impl Fn(&T) -> Cell + 'a) -> Self {
         self.columns.push((Column { title, width, least: width, most: width, fit, sorted: None, sortable: false }, Box::new(cell)));
         self
     }
 
-    /// Lets the last column become narrower before others are left out.
+    /// Lets the last added column shrink before others are hidden.
     pub(in crate::app) fn shrinking_to(mut self, least: u16) -> Self {
         if let Some((column, _)) = self.columns.last_mut() {
             column.least = least.min(column.width);
@@ -121,7 +119,7 @@ impl<'a, T: 'a> Table<'a, T> {
         self
     }
 
-    /// Lets the last column become wider where there is much room.
+    /// Lets the last added column grow if there is much space.
     pub(in crate::app) fn growing_to(mut self, most: u16) -> Self {
         if let Some((column, _)) = self.columns.last_mut() {
             column.most = most.max(column.width);
@@ -129,12 +127,12 @@ impl<'a, T: 'a> Table<'a, T> {
         self
     }
 
-    /// A column that is there only where some row needs it.
+    /// Adds a column only if some row needs it.
     pub(in crate::app) fn column_if(self, needed: bool, title: &'static str, width: u16, fit: Fit, cell: impl Fn(&T) -> Cell + 'a) -> Self {
         if needed { self.column(title, width, fit, cell) } else { self }
     }
 
-    /// Marks the column that the rows are sorted by, the largest first.
+    /// Marks the column by which the rows are sorted, in descending order.
     pub(super) fn sorted_by(mut self, title: &str) -> Self {
         for (column, _) in &mut self.columns {
             column.sorted = (column.title == title).then_some(Direction::Descending);
@@ -142,7 +140,7 @@ impl<'a, T: 'a> Table<'a, T> {
         self
     }
 
-    /// Lets the list be sorted by these columns; the rows are sorted by the caller.
+    /// Makes the list sortable by these columns; the caller sorts the rows.
     pub(super) fn sortable_by(mut self, titles: &[&str], sort: Option<TabSort>) -> Self {
         for (column, _) in &mut self.columns {
             column.sortable = titles.contains(&column.title);
@@ -153,7 +151,7 @@ impl<'a, T: 'a> Table<'a, T> {
         self
     }
 
-    /// Lets the list be sorted by every column with a title whose cells have something to sort by, and sorts it as a tab is sorted.
+    /// Makes the list sortable by every titled column whose cells have a sort key, and applies the sort order of a tab.
     fn sort(&mut self, sort: Option<TabSort>) {
         let first = self.rows.first();
         for (column, cell) in &mut self.columns {
@@ -175,7 +173,7 @@ impl<'a, T: 'a> Table<'a, T> {
         Box::new(self)
     }
 
-    /// Leaves only the rows that the tab's filter lets through, sorts them, and finds the selected one among them.
+    /// Applies the filter and sort order of a tab, and finds the selected row.
     pub(super) fn place(mut self, state: &State, tab: Tab) -> Placed<'a, T>
     where
         T: Clone,
@@ -184,7 +182,7 @@ impl<'a, T: 'a> Table<'a, T> {
         self.sorted(state, tab)
     }
 
-    /// Sorts rows that are filtered already, and finds the selected one among them.
+    /// Sorts rows that are already filtered, and finds the selected row.
     pub(super) fn sorted(mut self, state: &State, tab: Tab) -> Placed<'a, T>
     where
         T: Clone,
@@ -193,7 +191,7 @@ impl<'a, T: 'a> Table<'a, T> {
         self.in_order(state, tab)
     }
 
-    /// Finds the selected one among rows that are in order.
+    /// Finds the selected row among rows that are already in order.
     pub(super) fn in_order(self, state: &State, tab: Tab) -> Placed<'a, T>
     where
         T: Clone,
@@ -202,7 +200,7 @@ impl<'a, T: 'a> Table<'a, T> {
         Placed { selected: self.rows.get(cursor.at).cloned(), list: self.finish(), cursor }
     }
 
-    /// Leaves only the rows that a filter lets through.
+    /// Removes the rows that do not pass the filter.
     pub(in crate::app) fn filter(&mut self, filter: &Filter) {
         if filter.is_empty() {
             return;
@@ -214,7 +212,7 @@ impl<'a, T: 'a> Table<'a, T> {
         });
     }
 
-    /// Puts those rows first whose text in the column of this title is what was typed, then those whose text begins so.
+    /// Ranks rows by their text in the column of this title: exact matches of `typed` first, then prefix matches.
     pub(in crate::app) fn sort_by_name(&mut self, title: &str, typed: &str) {
         if let Some((_, name)) = self.columns.iter().find(|(column, _)| column.title == title) {
             self.rows.sort_by_cached_key(|row| name_rank(typed, &name(row).into_text()));
@@ -222,7 +220,7 @@ impl<'a, T: 'a> Table<'a, T> {
     }
 }
 
-/// The list of a tab, filtered.
+/// The filtered list of a tab.
 pub(super) struct Placed<'a, T> {
     pub(super) list: Rows<'a>,
     pub(super) cursor: Cursor,
@@ -230,7 +228,7 @@ pub(super) struct Placed<'a, T> {
 }
 
 impl<'a, T> Placed<'a, T> {
-    /// The same, whatever the rows are.
+    /// Drops the type of the rows.
     pub(super) fn untyped(self) -> Placed<'a, ()> {
         Placed { list: self.list, cursor: self.cursor, selected: None }
     }

@@ -1,4 +1,4 @@
-//! What is known of a process that is not recorded: its counters while it is watched, and its threads from /proc.
+//! Views of a process that is not being recorded: its counters while it is watched, and its threads from /proc.
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
@@ -13,10 +13,10 @@ use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent, ThreadUse};
 
-/// Graphs of the overview that are about GC.
+/// Titles of the GC graphs of the overview.
 pub(super) const GC_GRAPHS: [&str; 5] = ["GC heap", "Time in GC", "GC pauses", "Collections", "Allocation rate"];
 
-/// `None` for a process that cannot be attached to.
+/// Returns `None` for a process that cannot be attached to.
 pub(super) fn view<'a>(state: &'a State, tab: Tab, live: &Live) -> Option<View<'a>> {
     let row = state.selected().filter(|_| !state.shows_files())?;
     if attach(state, row).is_some() {
@@ -31,7 +31,7 @@ pub(super) fn view<'a>(state: &'a State, tab: Tab, live: &Live) -> Option<View<'
     Some(View { heading, findings, graphs: state.graphs_of(live.graphs), ..(live.view)(state, counters) })
 }
 
-/// Where the figures are from, and the key that records the rest.
+/// Shows the source of the figures, and the key that records the rest.
 fn heading(state: &State, tab: Tab, live: &Live, is_watched: bool) -> Line {
     let from = match (
         is_watched || !live.is_watched,
@@ -50,7 +50,7 @@ fn heading(state: &State, tab: Tab, live: &Live, is_watched: bool) -> Line {
     ]
 }
 
-/// The heap by generation.
+/// Shows the heap by generation.
 pub(super) fn gc<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
     const PARTS: [(&str, &str, Option<&str>); 5] = [
         ("gen 0", "gen-0-size", Some("gen-0-gc-count")),
@@ -61,7 +61,7 @@ pub(super) fn gc<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -
     ];
     let of = |name: &str| named(counters?, name);
     let rows: Vec<_> = PARTS.into_iter().filter_map(|(part, size, count)| Some((part, of(size)?, count.and_then(of)))).collect();
-    // These are sizes after the latest collection. Before the first, the runtime publishes 0 for all of them.
+    // Sizes are those after the latest collection. Before the first one, the runtime publishes 0 for all of them.
     let has_collected = rows.iter().any(|(_, size, _)| size.value.is_some_and(|bytes| bytes > 0.0));
     let sizes =
         move |size: &CounterSnapshot| if has_collected { size.history.iter().map(|(_, value)| *value).collect() } else { Vec::new() };
@@ -123,7 +123,7 @@ pub(super) fn threads<'a>(state: &'a State, counters: Option<&'a CountersSnapsho
     View { head, ..View::new(list, cursor, empty) }
 }
 
-/// What a thread does, as the kernel has it.
+/// Returns the state of a thread according to the kernel.
 pub(super) fn state_of(thread: &ThreadUse) -> Cell {
     let (word, role) = match thread.state {
         'R' => ("running", Role::Good),
@@ -136,7 +136,7 @@ pub(super) fn state_of(thread: &ThreadUse) -> Cell {
     Cell::new(word, role)
 }
 
-/// The threads of a process as /proc has them.
+/// Lists the threads of a process from /proc.
 pub(super) fn listed<'a>(state: &'a State, rows: Vec<LiveThread<'a>>) -> Table<'a, LiveThread<'a>> {
     let tops = state.top_frames();
     let id = |row: &LiveThread<'_>| Some(ThreadId::of(row.thread.thread));
@@ -161,12 +161,12 @@ pub(super) fn listed<'a>(state: &'a State, rows: Vec<LiveThread<'a>>) -> Table<'
 }
 
 impl State {
-    /// The profiles that record what the open tab shows.
+    /// Returns the profiles that record the content of the open tab.
     pub fn profiles_of_open_tab(&self) -> Vec<String> {
         self.profiles_of_tab(self.tab)
     }
 
-    /// The profiles that record what a tab shows.
+    /// Returns the profiles that record the content of a tab.
     pub(in crate::app) fn profiles_of_tab(&self, tab: Tab) -> Vec<String> {
         let mut profiles: Vec<_> = tab.sources().iter().map(|source| source.profile().to_owned()).collect();
         profiles.dedup();

@@ -1,5 +1,5 @@
-//! Requests of a process that is watched, by its counters: the histogram `http.server.request.duration` of ASP.NET Core 8 and later has one series for
-//! each method, route and status, and the counters of earlier versions have sums.
+//! Requests of a watched process, from its counters: the histogram `http.server.request.duration` of ASP.NET Core 8 and later has one
+//! series per method, route and status; the counters of earlier versions have totals only.
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
@@ -11,10 +11,10 @@ use crate::app::tabs::Tab;
 use crate::model::{Count, CountRate, Nanoseconds};
 use crate::sorting::CompactSort;
 
-/// Graphs of the overview that are about requests.
+/// Titles of the request graphs of the overview.
 pub(super) const GRAPHS: [&str; 2] = ["Requests", "p50/p95/p99"];
 
-/// Requests that were served with one method, route and status.
+/// Requests served with one method, route and status.
 #[derive(Clone, Copy)]
 struct Served<'a> {
     counter: &'a CounterSnapshot,
@@ -24,7 +24,7 @@ struct Served<'a> {
 }
 
 impl<'a> Served<'a> {
-    /// `None` for another counter.
+    /// Returns `None` for other counters.
     fn of(counter: &'a CounterSnapshot) -> Option<Self> {
         let is_duration = counter.group == "Microsoft.AspNetCore.Hosting" && counter.name == "http.server.request.duration";
         let [method, route, status] = ["http.request.method", "http.route", "http.response.status_code"].map(|key| tag(&counter.tags, key));
@@ -35,25 +35,26 @@ impl<'a> Served<'a> {
         self.status.starts_with('5')
     }
 
-    /// The exception that it failed with, where that is known.
+    /// Formats the exception type of failed requests, if known.
     fn error(&self) -> String {
         let error = tag(&self.counter.tags, "error.type");
         if error.is_empty() || error == self.status { String::new() } else { format!(" · {error}") }
     }
 
-    /// Since the watch began.
+    /// Returns the number of requests since the watch started.
     fn count(&self) -> u64 {
         self.counter.histogram.as_ref().map_or(0, |histogram| histogram.total_count)
     }
 
-    /// Of the latest interval.
+    /// Returns a quantile of the latest interval.
     fn quantile_ns(&self, share: f64) -> Option<Nanoseconds> {
         let (_, seconds) = self.counter.histogram.as_ref()?.quantiles.iter().find(|(other, _)| *other == share)?;
         Some(Nanoseconds((seconds.max(0.0) * 1e9) as u64))
     }
 }
 
-/// The value of a tag; empty where there is none. Tags are not escaped, and routes can have commas: a value ends where a tag of these libraries begins.
+/// Returns the value of a tag; empty if missing. Tags are not escaped and routes can contain commas, so a value ends where a known tag
+/// begins.
 fn tag<'a>(tags: &'a str, key: &str) -> &'a str {
     const GROUPS: [&str; 5] = ["http.", "url.", "network.", "error.", "aspnetcore."];
     let begins_tag = |rest: &str| GROUPS.iter().any(|group| rest.starts_with(group));
@@ -64,7 +65,7 @@ fn tag<'a>(tags: &'a str, key: &str) -> &'a str {
     &value[..end.unwrap_or(value.len())]
 }
 
-/// Why routes are missing, as far as that is known.
+/// Returns why routes are missing, if known.
 fn missing(counters: &CountersSnapshot) -> Option<&'static str> {
     counters.notices.iter().find_map(|notice| match notice {
         MeterNotice::OtherSession(_) => Some("Routes are missing: another session reads the meters."),
@@ -75,7 +76,7 @@ fn missing(counters: &CountersSnapshot) -> Option<&'static str> {
     })
 }
 
-/// Requests that were served, by method, route and status.
+/// Lists served requests by method, route and status.
 pub(super) fn view<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
     let value = |name| counters.and_then(|counters| hosting(counters, name)).and_then(|counter| counter.value);
     let rate = counters.and_then(|counters| hosting(counters, "requests-per-second")).and_then(|counter| counter.rate);

@@ -1,4 +1,4 @@
-//! Messages of `ILogger`: the latest, newest first.
+//! Messages of `ILogger`, the latest first.
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
@@ -62,7 +62,7 @@ fn whole(message: &LogMessage) -> Vec<Line> {
     lines
 }
 
-/// The structured fields, a line each; as they were recorded where they were cut.
+/// Formats the structured fields, one per line; unparsed if they were truncated.
 fn arguments(json: &str) -> Vec<Line> {
     use serde_json::Value;
     match serde_json::from_str::<serde_json::Map<String, Value>>(json) {
@@ -84,7 +84,7 @@ fn role(level: usize) -> Role {
     }
 }
 
-/// A time since the session started, from nanoseconds.
+/// Converts nanoseconds since the session started.
 pub(super) fn at(nanoseconds: i64) -> Stopwatch {
     Stopwatch(std::time::Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(0)))
 }

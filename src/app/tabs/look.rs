@@ -1,4 +1,4 @@
-//! What the tabs of a recording are made from.
+//! The common input of the tabs of a recording.
 
 use super::view::{Line, Role};
 use crate::analysis::{CountersSnapshot, Counts, KernelSamples, SampleFilter};
@@ -8,7 +8,7 @@ use crate::app::state::State;
 use crate::diagnosis::Source;
 use crate::model::{NativeAotGap, RecordingAnalysis};
 
-/// The recording that is shown, and what is in it.
+/// The shown recording and its analysis.
 #[derive(Clone, Copy)]
 pub struct Look<'a> {
     pub state: &'a State,
@@ -17,23 +17,23 @@ pub struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    /// The recording that is shown; `None` where there is none, or nothing of it yet.
+    /// Returns the shown recording; `None` if there is none, or no analysis of it yet.
     pub fn new(state: &'a State) -> Option<Self> {
         let tracked = state.shown_recording()?;
         Some(Self { state, tracked, analysis: tracked.value.analysis.as_deref()? })
     }
 
-    /// Whether the recording has ended.
+    /// Returns whether the recording has ended.
     pub fn over(&self) -> bool {
         !self.tracked.is_active()
     }
 
-    /// A rate: over the last seconds, or over all of a recording that has ended.
+    /// Returns a rate: over the last seconds, or over the whole recording if it has ended.
     pub fn rate(&self, count: u64, recent: f64) -> f64 {
         self.analysis.rate(self.over(), count, recent)
     }
 
-    /// A frame of a stack; where its method is not resolved, with a mark.
+    /// Formats a stack frame, marked if its method is unresolved.
     pub(super) fn frame(&self, frame: &str) -> Line {
         let mut line = vec![("at ".to_owned(), Role::Dim)];
         if frame.starts_with("0x") {
@@ -44,32 +44,33 @@ impl<'a> Look<'a> {
         line
     }
 
-    /// The mark behind the address of a method without a name.
+    /// Returns the mark after the address of an unresolved method.
     pub fn unresolved(&self) -> &'static str {
         if self.over() { "(unresolved)" } else { "(not resolved yet)" }
     }
 
-    /// The samples that are shown: those of the chosen thread, or all.
+    /// Returns the shown samples: those of the chosen thread, or all.
     pub(super) fn counts(&self) -> Counts<'a> {
         self.analysis
             .time_or_waits(self.state.views.sampling.waiting)
             .count(SampleFilter { thread: self.state.shown_thread(), ..SampleFilter::ALL })
     }
 
-    /// The counters of the process, while it is recorded and watched.
+    /// Returns the counters of the process while it is both recorded and watched.
     pub(super) fn counters(&self) -> Option<&'a CountersSnapshot> {
         let key = self.state.list.selected().filter(|_| !self.over())?;
         self.state.watches.of(key)?.counters.as_deref()
     }
 
-    /// The text in place of an empty list: why its source has no events, or else that nothing matches.
+    /// Returns the text for an empty list: why the source has no events, or that nothing matches.
     pub(super) fn empty(&self, is_missing: bool, source: Source, unmatched: &str) -> (String, Role) {
         if is_missing { self.missing(source) } else { (unmatched.to_owned(), Role::Dim) }
     }
 
-    /// Why there are no events of a source: there were none, or the recording does not hold them, and which profile does.
+    /// Returns why there are no events of a source: none occurred, or they were not recorded, and the profile that records them.
     ///
-    /// Which keywords were on is not in a stream: for a file, and for providers that were entered by hand, it is not known which of the two it is.
+    /// The stream does not contain the enabled keywords, so for files and for manually entered providers the two cases cannot be
+    /// distinguished.
     pub fn missing(&self, source: Source) -> (String, Role) {
         let native = self.state.selected().map(|row| &row.process).filter(|process| process.native_aot);
         if let Some(process) = native.filter(|_| !source.is_of_native_aot()) {

@@ -1,4 +1,4 @@
-//! Where threads spend their time: methods as a list, a call tree or a flame graph, of all threads or of one.
+//! Samples by method: as a list, a call tree or a flame graph, for all threads or one.
 
 mod figures;
 
@@ -45,7 +45,7 @@ const ACTIONS: &[Entry] = &[
     )
     .hint(82)
     .when(|state| {
-        // Samples of the kernel are of threads that run, and of such that wait where it shows their stacks.
+        // Kernel samples cover running threads; waiting threads are included only where the kernel reports their stacks.
         let has_waiting = state.analysis().is_some_and(|analysis| !analysis.profile.is_empty() || analysis.waits().is_some());
         ready_if(has_waiting && state.views.sampling.shape != Shape::Threads)
     }),
@@ -153,20 +153,20 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     }
 }
 
-/// The CPU time, where the samples are those of the kernel.
+/// Returns the CPU time, if the samples come from the kernel.
 fn cpu(look: Look<'_>) -> Option<&CpuTime> {
     let sampling = &look.state.views.sampling;
     let is_of_runtime = (sampling.waiting || sampling.shape == Shape::Threads) && !shows_waits(look);
     look.analysis.cpu_time(is_of_runtime)
 }
 
-/// Whether the samples are those of threads that the kernel saw wait.
+/// Returns whether the samples are waits reported by the kernel.
 fn shows_waits(look: Look<'_>) -> bool {
     let sampling = &look.state.views.sampling;
     sampling.waiting && sampling.shape != Shape::Threads && look.analysis.waits().is_some()
 }
 
-/// The thread that was chosen, and what the numbers are of.
+/// Describes the chosen thread, and what the figures measure.
 fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
     let sampling = &look.state.views.sampling;
     let mut line = Line::new();
@@ -201,7 +201,7 @@ fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
         (true, true) => (format!("thread time (managed only, includes waiting; {key}: without known waits)"), Role::Dim),
         (true, false) if counts.profile().is_weighed => (format!("{ESTIMATED} (managed only; {key}: all)"), Role::Dim),
         (true, false) => (format!("{} (managed only; {key}: all)", may_be_waiting(counts)), Role::Dim),
-        // A thread that waits is recognised by the name of the method that it is in.
+        // A waiting thread is recognized by the name of its method.
         (false, _) if look.over() => {
             ("thread time: many names are unresolved, so that waiting threads seem to run".to_owned(), Role::Warning)
         }
@@ -239,7 +239,7 @@ fn methods<'a>(look: Look<'a>, rows: Vec<(MethodCount, &'a ProfileFrame)>) -> Pl
         .sorted(look.state, Tab::Methods)
 }
 
-/// The highest tier of a method, or whose code it is.
+/// Returns the highest tier of a managed method, or the origin of other code.
 fn kind(frame: &ProfileFrame) -> Option<&'static str> {
     match frame.origin {
         Origin::Managed => frame.tiers.last().map(|tier| tier.name()),
@@ -248,7 +248,7 @@ fn kind(frame: &ProfileFrame) -> Option<&'static str> {
     }
 }
 
-/// How code of an origin looks.
+/// Returns the role of code by its origin.
 fn role(origin: Origin) -> Role {
     match origin {
         Origin::Managed => Role::Text,
@@ -260,7 +260,7 @@ fn role(origin: Origin) -> Role {
     }
 }
 
-/// CPU time, or that of waits, what that is of one core or thread now and on average, and the other time.
+/// Adds columns for CPU or wait time, its share of one core or thread recently and on average, and the other time.
 fn cpu_times<'a, T: 'a>(
     look: Look<'a>,
     table: Table<'a, T>,
@@ -300,7 +300,7 @@ fn tree(look: Look<'_>) -> Placed<'_, TreeRow> {
         .in_order(look.state, Tab::Methods)
 }
 
-/// Self and total time as shares of what counts, and as a bar: self, then what it calls.
+/// Adds columns for self and total time as shares of the counted time, and as a bar: self, then callees.
 fn shares<'a, T: 'a>(look: Look<'a>, table: Table<'a, T>, of: fn(&T) -> (SampleCount, SampleCount)) -> Table<'a, T> {
     let counted = move |samples| look.state.views.sampling.counted(samples);
     let base = counted(look.counts().samples()).max(1) as f64;
@@ -317,7 +317,7 @@ fn shares<'a, T: 'a>(look: Look<'a>, table: Table<'a, T>, of: fn(&T) -> (SampleC
         })
 }
 
-/// All of a method's name, which its column may have no room for.
+/// Shows the full name of a method, which may not fit into its column.
 fn about(frame: &ProfileFrame) -> Line {
     let tiers: Vec<_> = frame.tiers.iter().map(|tier| tier.name()).collect();
     let facts: Vec<_> = [frame.module.clone(), tiers.join(", ")].into_iter().filter(|part| !part.is_empty()).collect();

@@ -1,6 +1,6 @@
-//! The tabs: each is one module with all that it shows, for the view, the mouse, the paging and the copy menu.
+//! The tabs: one module each, shared by the view, mouse handling, paging and the copy menu.
 //!
-//! To add a tab: a module whose `TAB` describes it and whose `view` builds a [`View`], and a line in `registry.rs`.
+//! To add a tab, write a module whose `TAB` describes it and whose `view` builds a [`View`], and add a line to `registry.rs`.
 
 mod allocations;
 mod assemblies;
@@ -49,7 +49,7 @@ use super::findings::findings;
 use super::state::State;
 
 impl State {
-    /// What a tab shows of a recording; `None` for a tab that draws itself, and where nothing is known of a recording.
+    /// Returns the view of a tab; `None` for a tab that draws itself, or if nothing is known of a recording.
     pub fn view_of(&self, tab: Tab) -> Option<View<'_>> {
         let mut view = self.described(tab)?;
         if let Some(complaint) = self.views.filter(tab).unknown_column(&view.filtered) {

@@ -1,4 +1,4 @@
-//! The tabs, in their order: each is described by the `TAB` of its module.
+//! The tabs in display order, each described by the `TAB` of its module.
 
 use super::{View, assemblies, compare, counters, environment, events, exceptions, gc, heap, http, jit, jobs, logs, methods, overview};
 use super::{slowdown, stacks, threads, trace};
@@ -9,20 +9,20 @@ use crate::app::pane::RowKind;
 use crate::app::state::State;
 use crate::diagnosis::Source;
 
-/// All that a tab is.
+/// The description of a tab.
 pub(in crate::app) struct Descriptor {
-    /// Its titles, from the longest to one for where room is short.
+    /// Titles, from the longest to the shortest.
     pub(in crate::app) titles: [&'static str; 3],
-    /// Which rows have it.
+    /// Kinds of rows that have the tab.
     pub(super) is_shown: fn(RowKind) -> bool,
-    /// What the keys go to while it has the focus.
+    /// The context for keys while the tab has the focus.
     pub(in crate::app) context: fn(&State) -> Context,
-    /// What its keys do, but for those that do the same in other tabs.
+    /// Its actions, except those shared with other tabs.
     pub(in crate::app) actions: &'static [Entry],
     pub(super) shows: Shows,
 }
 
-/// What a tab shows.
+/// The content of a tab.
 pub(super) enum Shows {
     /// Facts about the process.
     Overview,
@@ -30,33 +30,33 @@ pub(super) enum Shows {
     Recordings,
     /// A list of its own.
     List(for<'a> fn(&'a State) -> View<'a>),
-    /// What is in a recording.
+    /// The content of a recording.
     Recording(Recorded),
 }
 
-/// What a tab shows of a recording.
+/// How a tab shows a recording.
 pub(super) struct Recorded {
-    /// `None` where nothing is known of a recording.
+    /// `None` if nothing is known of a recording.
     pub(super) view: for<'a> fn(&'a State) -> Option<View<'a>>,
-    /// What a recording must hold for it, where one key can start that.
+    /// The sources that a recording needs for this tab, if a single key can start it.
     pub(super) sources: &'static [Source],
-    /// What it shows of a process that is not recorded.
+    /// How the tab shows a process that is not being recorded.
     pub(super) live: Option<Live>,
 }
 
-/// What a tab shows of a process that is not recorded.
+/// How a tab shows a process that is not being recorded.
 pub(super) struct Live {
-    /// A view of the counters of the process, where it is watched.
+    /// View of the counters of the process, if it is watched.
     pub(super) view: for<'a> fn(&'a State, Option<&'a CountersSnapshot>) -> View<'a>,
-    /// Whether it needs them.
+    /// Whether the view needs the counters.
     pub(super) is_watched: bool,
-    /// Graphs of the overview that belong to it.
+    /// Titles of the overview graphs shown in the tab.
     pub(super) graphs: &'static [&'static str],
-    /// What a recording adds.
+    /// Description of what a recording adds.
     pub(super) rest: &'static str,
 }
 
-/// What a tab shows, without how.
+/// The kind of content of a tab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// Facts about the process.
@@ -68,10 +68,10 @@ pub enum Content {
     List,
 }
 
-/// The tabs with their modules.
+/// Defines the tabs and their modules.
 macro_rules! tabs {
     ($($(#[$doc:meta])* $tab:ident: $module:ident,)*) => {
-        /// What of the selected process is shown.
+        /// A tab of the details pane.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Tab {
             $($(#[$doc])* $tab,)*
@@ -93,29 +93,29 @@ macro_rules! tabs {
 tabs! {
     Overview: overview,
     Environment: environment,
-    /// Its recordings, live: one of them, in a few words.
+    /// The recordings of the process, live, with one of them in brief.
     Trace: trace,
     /// Garbage collections of the shown recording.
     Gc: gc,
     Exceptions: exceptions,
-    /// Waits for locks, and the thread pool.
+    /// Lock contention and the thread pool.
     Threads: threads,
-    /// Where threads spend their time.
+    /// Samples by method.
     Methods: methods,
     Events: events,
-    /// What the process and its libraries publish.
+    /// Counters and meters published by the process and its libraries.
     Counters: counters,
-    /// Requests and other operations that start and stop.
+    /// Requests and other start-stop operations.
     Http: http,
     /// Messages of `ILogger`.
     Logs: logs,
     Jit: jit,
     Assemblies: assemblies,
-    /// Why it is slow: possible causes, the worst first.
+    /// Why the process is slow: possible causes, the worst first.
     Slowdown: slowdown,
-    /// What changed between two recordings.
+    /// The comparison of two recordings.
     Compare: compare,
-    /// What every thread does at one moment.
+    /// The stacks of all threads at one moment.
     Stacks: stacks,
     Heap: heap,
     Jobs: jobs,
@@ -128,12 +128,12 @@ impl Default for Tab {
 }
 
 impl Tab {
-    /// Its titles, from the longest to one for where room is short.
+    /// Returns the titles, from the longest to the shortest.
     pub fn titles(self) -> [&'static str; 3] {
         self.descriptor().titles
     }
 
-    /// The key that leads to it: the digit of its place among those that are shown. Those that are left over are reached with Tab and by name.
+    /// Returns the key that opens the tab: its digit among the shown tabs. Tabs without a digit are reached with Tab or by name.
     pub fn key(self, of: RowKind) -> &'static str {
         const DIGITS: [&str; 10] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"];
         let place = Self::ALL.into_iter().filter(|tab| tab.is_shown(of)).position(|tab| tab == self);
@@ -153,7 +153,7 @@ impl Tab {
         }
     }
 
-    /// What a recording must hold for it, where one key can start that.
+    /// Returns the sources that a recording needs for this tab, if a single key can start it.
     pub(in crate::app) fn sources(self) -> &'static [Source] {
         match &self.descriptor().shows {
             Shows::Recording(recorded) => recorded.sources,
@@ -161,12 +161,12 @@ impl Tab {
         }
     }
 
-    /// Whether it shows what is in a recording.
+    /// Returns whether the tab shows the content of a recording.
     pub fn is_analysis(self) -> bool {
         self.content() == Content::Recording
     }
 
-    /// Whether it shows a recording, or what is in one.
+    /// Returns whether the tab shows recordings or the content of one.
     pub(in crate::app) fn shows_recordings(self) -> bool {
         matches!(self.content(), Content::Recordings | Content::Recording)
     }
@@ -175,7 +175,7 @@ impl Tab {
         (self.descriptor().is_shown)(of)
     }
 
-    /// The tab to the right, or to the left, round the ends.
+    /// Returns the next or previous shown tab, wrapping around.
     pub(in crate::app) fn step(self, to: Neighbour, of: RowKind) -> Self {
         let next = Self::ALL[to.of(self as usize, Self::ALL.len())];
         if next.is_shown(of) { next } else { next.step(to, of) }

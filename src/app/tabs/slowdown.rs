@@ -1,4 +1,4 @@
-//! Why a process is slow: the possible causes, the worst first.
+//! Possible causes of a slow process, the worst first.
 
 use super::registry::{Descriptor, Recorded, Shows};
 use crate::app::action::Context;
@@ -16,7 +16,7 @@ use crate::diagnosis::{Cause, Evidence, Slowdown, slowdowns};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Percent, Stopwatch};
 
-/// Before, a burst or the start of the recording can look like a cause.
+/// Before this, a burst or the start of the recording can look like a cause.
 const ENOUGH: Duration = Duration::from_secs(10);
 
 pub(super) const TAB: Descriptor = Descriptor {
@@ -96,7 +96,7 @@ fn tab(cause: Cause) -> Tab {
     }
 }
 
-/// The key that leads to the tab of a cause; Enter does for the selected one.
+/// Returns the key for the tab of a cause; tabs without a digit are opened with Enter on the selected cause.
 fn key(slowdown: &Slowdown, of: RowKind) -> &'static str {
     match tab(slowdown.cause).key(of) {
         "Tab" => "Enter",

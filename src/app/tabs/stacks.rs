@@ -1,4 +1,4 @@
-//! What every thread does at one moment: threads with the same stack together.
+//! The stacks of all threads at one moment, with threads grouped by stack.
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
@@ -16,11 +16,11 @@ use crate::model::{Count, SafeText};
 /// The stacks of all threads of a process.
 #[derive(Debug, Clone)]
 pub struct Stacks {
-    /// Threads with the same stack, most threads first.
+    /// Threads grouped by stack, the largest group first.
     pub groups: Vec<StackGroup>,
-    /// Names of threads, by their number.
+    /// Thread names by thread id.
     pub names: Vec<(u64, SafeText)>,
-    /// Why names of methods may be missing.
+    /// Why method names may be missing.
     pub trouble: Option<SafeText>,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn view(state: &State) -> View<'_> {
     }
 }
 
-/// The nearest method that is not part of .NET.
+/// Returns the nearest method outside .NET, unless it is the top frame.
 fn own(group: &StackGroup) -> Option<&str> {
     let first = group.frames.first()?;
     group.frames.iter().map(String::as_str).find(|frame| is_own(frame)).filter(|frame| frame != first)
@@ -75,7 +75,7 @@ fn heading(state: &State) -> Line {
     }
 }
 
-/// What is shown in place of an empty list.
+/// Returns the text shown instead of an empty list.
 fn empty(state: &State) -> (String, Role) {
     match (&state.details.stacks, Action::Stacks.status(state)) {
         (Answer::Received(_), _) => ("No stack matches the filter.".to_owned(), Role::Dim),
@@ -89,7 +89,7 @@ fn empty(state: &State) -> (String, Role) {
     }
 }
 
-/// The threads of a stack, and its frames.
+/// Shows the threads of a stack, and its frames.
 fn about(group: &StackGroup, stacks: &Stacks) -> Vec<Line> {
     let thread = |id: &ThreadId| {
         let name = id.in_process().and_then(|number| stacks.names.iter().find(|(other, _)| *other == number));

@@ -1,4 +1,4 @@
-//! The threads, and beside them lock contention and the thread pool.
+//! The threads, next to lock contention and the thread pool.
 
 use super::live;
 use super::registry::{Descriptor, Live, Recorded, Shows};
@@ -53,7 +53,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     if !rows.is_empty() {
         let methods = Tab::Methods.key(look.state.row_kind());
         let key = look.state.key(Action::Threads);
-        // The kernel's samples have CPU times of their own.
+        // Kernel samples include CPU times.
         let is_unknown = look.analysis.cpu_time(true).is_none() && rows.iter().all(|row| row.usage.is_none());
         let unknown = if is_unknown { ".  no thread states or CPU times recorded" } else { "" };
         head.push(Head::text(format!("{}{unknown}.  {methods} and {key}: methods of one thread", times(look)), Role::Dim));
@@ -82,14 +82,14 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let is_filtered = !look.state.views.filter(Tab::Threads).is_empty();
     View {
         head,
-        // What was not recorded is not drawn as zero.
+        // Figures that were not recorded must not be drawn as zero.
         charts: [pool.workers.map(|_| workers), (locks.count > 0).then_some(waits)].into_iter().flatten().collect(),
         side: (!lists.is_empty()).then(|| Side { lists, wide: 110, ..Side::text(Vec::new()) }),
         ..View::new(list, cursor, if is_filtered { "Nothing matches the filter." } else { "" })
     }
 }
 
-/// What the times of the threads are.
+/// Describes the times shown for threads.
 pub(super) fn times(look: Look<'_>) -> String {
     if look.analysis.cpu_time(true).is_some() {
         return "time on a processor and off it".to_owned();
@@ -101,10 +101,10 @@ pub(super) fn times(look: Look<'_>) -> String {
     }
 }
 
-/// Where the time that threads run comes from.
+/// Source of the running time of threads.
 pub(super) const ESTIMATED: &str = "CPU time, from samples and CPU times of threads";
 
-/// What is known of samples where the CPU times of their threads are not.
+/// Describes samples of threads whose CPU times are unknown.
 pub(super) fn may_be_waiting(counts: &Counts<'_>) -> String {
     format!("{} may be of waiting threads", Counted(counts.samples().running, "sample"))
 }
@@ -161,7 +161,7 @@ fn lock_figures(look: Look<'_>, locks: &ContentionSnapshot) -> Vec<Figure> {
     all
 }
 
-/// Where threads wait for locks.
+/// Lists the methods that wait for locks.
 fn sites<'a>(look: Look<'a>, locks: &'a ContentionSnapshot) -> Table<'a, &'a ContentionSite> {
     Table::new(locks.sites.iter().collect(), |site: &&ContentionSite| site.method.clone())
         .column("WAITED", 7, Fit::Right, |site| Cell::new(Nanoseconds(site.wait_ns), Role::Strong))
@@ -177,7 +177,7 @@ fn sites<'a>(look: Look<'a>, locks: &'a ContentionSnapshot) -> Table<'a, &'a Con
         })
 }
 
-/// The latest adjustments of the number of workers.
+/// Lists the latest adjustments of the number of workers.
 fn adjustments(pool: &ThreadPoolSnapshot) -> Rows<'_> {
     Table::new(pool.recent.iter().collect(), |change: &&Adjustment| change.at.to_string())
         .column("AT", 7, Fit::Right, |change| Cell::new(at(change.at), Role::Dim))
@@ -190,13 +190,13 @@ fn adjustments(pool: &ThreadPoolSnapshot) -> Rows<'_> {
         .finish()
 }
 
-/// Threads: their times on a processor and off it where the kernel samples them.
+/// Lists the threads, with their on-CPU and off-CPU times if the kernel samples them.
 pub(super) fn threads<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a, ThreadRow<'a>> {
     let tops = look.state.top_frames();
     let Some(cpu) = look.analysis.cpu_time(true) else { return sampled(look, rows, tops) };
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let all = ns(cpu.threads.iter().map(|thread| thread.cpu).sum());
-    // It is exact where the kernel counts it.
+    // Exact if the kernel reports it.
     let of = move |row: &ThreadRow<'_>| match row.thread {
         None if all > 0 => all,
         _ => row.cpu.map_or(row.samples.all_ns(), |cpu| ns(cpu.cpu)),
@@ -223,7 +223,7 @@ pub(super) fn threads<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a,
         .column("SAMPLED", 9, Fit::Right, move |row| sampled_at(&tops, row.thread))
 }
 
-/// The innermost method of a thread; "all threads" have none.
+/// Returns the top frame of a thread; the row for all threads has none.
 pub(super) fn top_frame(tops: &TopFrames<'_>, thread: Option<ThreadId>) -> Cell {
     match thread.map(|thread| tops.get(&thread)) {
         None => Cell::EMPTY,
@@ -232,14 +232,14 @@ pub(super) fn top_frame(tops: &TopFrames<'_>, thread: Option<ThreadId>) -> Cell 
     }
 }
 
-/// How long ago that was.
+/// Returns the age of the top frame.
 pub(super) fn sampled_at(tops: &TopFrames<'_>, thread: Option<ThreadId>) -> Cell {
     let Some(frame) = thread.and_then(|thread| tops.get(&thread)) else { return Cell::EMPTY };
     let text = if frame.is_current() { "now".to_owned() } else { format!("{} ago", Stopwatch(frame.age)) };
     Cell::Number(frame.age.as_secs_f64(), text.into(), Role::Dim)
 }
 
-/// CPU time as a share of one core, in percent.
+/// Returns CPU time as a share of one core, in percent.
 pub(super) fn core_share(ns: u64, time: Duration, role: Role) -> Cell {
     let percent = ns as f64 * 100.0 / time.as_nanos().max(1) as f64;
     Cell::Number(percent, format!("{percent:.1}").into(), role)
@@ -261,11 +261,11 @@ fn thread_name(row: &ThreadRow<'_>) -> Cell {
     }
 }
 
-/// Threads with the time of their samples and what they took of the processors.
+/// Lists the threads with their sampled times and CPU usage.
 fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>, tops: TopFrames<'a>) -> Table<'a, ThreadRow<'a>> {
     let most = rows.iter().filter(|row| row.thread.is_some()).map(|row| row.samples.all_ns()).max().unwrap_or(1).max(1) as f64;
     let shown = look.state.shown_thread();
-    // Threads have the numbers of their processes before theirs where there are several.
+    // If there are several processes, thread ids are prefixed with the process id.
     let width = rows.iter().filter_map(|row| row.thread).map(|thread| thread.to_string().len()).max().unwrap_or(0).clamp(8, 18) as u16;
     let running = if look.analysis.profile(true).is_weighed { ("RUNNING", 7) } else { ("RUN/WAIT", 8) };
     let time = |samples: u64, ns: u64, role: Role| Cell::known((samples > 0).then_some(Nanoseconds(ns)), role);

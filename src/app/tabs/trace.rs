@@ -1,4 +1,4 @@
-//! The recordings of a process, live. The view draws them itself.
+//! The recordings of a process, live. The tab draws itself.
 
 use super::registry::{Descriptor, Shows};
 use crate::app::action::Context;

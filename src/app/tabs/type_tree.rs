@@ -1,4 +1,4 @@
-//! What allocates objects of a type, or throws exceptions of one, as a call tree: from the outermost caller to the method that does.
+//! Allocation or throw sites of a type as a call tree, from the outermost caller to the allocating or throwing method.
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
@@ -10,7 +10,7 @@ use crate::app::tabs::Tab;
 use crate::app::type_tree::TypeTree;
 use crate::model::Percent;
 
-/// The call tree that a tab shows; `show` makes a cell of what its events weigh.
+/// Shows the call tree of a tab; `show` formats the weight of its events.
 pub(super) fn view<'a>(look: Look<'a>, tab: Tab, stacks: &Counts<'_>, show: fn(u64, Role) -> Cell, head: Vec<Head>) -> View<'a> {
     let all = stacks.samples().all_ns().max(1) as f64;
     let share = move |count: SampleCount| count.all_ns() as f64 / all;

@@ -1,4 +1,4 @@
-//! What a tab shows, apart from where and in which colours.
+//! The content of a tab, independent of layout and colors.
 
 use super::list::Rows;
 use super::overview::Graph;
@@ -6,7 +6,7 @@ use crate::analysis::Timeline;
 use crate::app::cursor::Cursor;
 use crate::app::findings::Finding;
 
-/// What a style stands for; a theme has its colors.
+/// The meaning of a style; themes define its colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Text,
@@ -16,24 +16,24 @@ pub enum Role {
     Good,
     Warning,
     Bad,
-    /// What is new, and keys.
+    /// New rows, and keys.
     Key,
     Bytes,
     Events,
     Border,
     Part(usize),
-    /// A label on a ground of its own.
+    /// A label with its own background.
     Chip,
     Recording,
 }
 
-/// A sign; a theme has its character.
+/// A sign; themes define its character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
     Waiting,
     Recording,
     Stopping,
-    /// Well.
+    /// Succeeded.
     Yes,
     /// Failed.
     No,
@@ -43,13 +43,13 @@ pub enum Sign {
     Gone,
 }
 
-/// A labelled value in the line above a list.
+/// A labeled value in the line above a list.
 #[derive(Debug, Clone)]
 pub struct Figure {
     pub label: &'static str,
-    /// The value, with its unit.
+    /// The value with its unit.
     pub value: String,
-    /// How the value looks.
+    /// Role of the value.
     pub role: Role,
 }
 
@@ -59,23 +59,23 @@ impl Figure {
     }
 }
 
-/// A figure over time.
+/// A quantity over time.
 #[derive(Debug, Clone, Copy)]
 pub struct Chart<'a> {
     pub title: &'static str,
-    /// How the curve looks.
+    /// Role of the curve.
     pub role: Role,
-    /// Writes a value of its axis.
+    /// Formats a value on the axis.
     pub unit: fn(f64) -> String,
     pub line: &'a Timeline,
-    /// Whether the figure keeps its value until it changes; else it is a sum, and 0 where there is no value.
+    /// Whether the value persists until it changes; otherwise it is a sum, and 0 where there is no value.
     pub keeps_value: bool,
 }
 
-/// A line of text in pieces. The last is wrapped where it does not fit, and goes on below where it begins.
+/// A line of text in pieces. If the last piece does not fit, it is wrapped and indented to its start.
 pub type Line = Vec<(String, Role)>;
 
-/// What stands above a list.
+/// A part of the area above a list.
 #[derive(Debug, Clone)]
 pub enum Head {
     /// Figures, the most important first.
@@ -89,36 +89,36 @@ impl Head {
     }
 }
 
-/// The history of a value, one for each second.
+/// The history of a value, with one value per second.
 #[derive(Debug, Clone)]
 pub struct Plot {
     pub title: &'static str,
-    /// Writes a value of its axis.
+    /// Formats a value on the axis.
     pub unit: fn(f64) -> String,
     /// The values, the newest last.
     pub values: Vec<f64>,
 }
 
-/// What is beside or below a list: about the selected row, or about all of it.
+/// The area beside or below a list, with details of the selected row or of the whole list.
 pub struct Side<'a> {
-    /// Text. Not sanitised.
+    /// The text; not sanitized.
     pub text: Vec<Line>,
-    /// Lists below the text, one below the other, in which nothing is selected.
+    /// Lists below the text, one below the other, without a selection.
     pub lists: Vec<Rows<'a>>,
-    /// A curve below the text.
+    /// A plot below the text.
     pub plot: Option<Plot>,
-    /// A graph in place of it.
+    /// A graph that replaces the plot.
     pub graph: Option<Graph>,
-    /// From how many columns on it is beside the list.
+    /// Minimum width at which it is beside the list.
     pub wide: u16,
-    /// Whether it is below the list where it is not beside it.
+    /// Whether it is shown below the list if it is not beside it.
     pub below: bool,
-    /// Thirds of the height that it has below the list, if it needs so much.
+    /// Thirds of the height that it may take below the list, if needed.
     pub thirds: u16,
 }
 
 impl<'a> Side<'a> {
-    /// From this width on, what is about the selected row is beside the list unless a tab needs less.
+    /// Default minimum width at which it is beside the list.
     const WIDE: u16 = 150;
 
     pub(super) fn text(text: Vec<Line>) -> Self {
@@ -130,34 +130,34 @@ impl<'a> Side<'a> {
     }
 }
 
-/// What a tab shows.
+/// The content of a tab.
 pub struct View<'a> {
-    /// What stands above everything else instead of the line about the recording.
+    /// Replaces the line about the recording at the top.
     pub heading: Option<Vec<Line>>,
     pub findings: Vec<Finding>,
-    /// What stands above the charts and the list.
+    /// Lines above the charts and the list.
     pub head: Vec<Head>,
-    /// A small table above the charts, where there is room for it.
+    /// A small table above the charts, if there is room.
     pub summary: Option<Rows<'a>>,
-    /// Charts, of which two have room side by side.
+    /// Charts; up to two are side by side.
     pub charts: Vec<Chart<'a>>,
-    /// Graphs in place of charts, as many as have room side by side.
+    /// Graphs that replace the charts, as many side by side as fit.
     pub graphs: Vec<Graph>,
     pub list: Rows<'a>,
-    /// The titles of the columns in which a filter can look for words.
+    /// Titles of the columns that a filter can search.
     pub filtered: Vec<&'static str>,
-    /// The selected row, and how far the list is scrolled.
+    /// The selected row and the scroll offset.
     pub cursor: Cursor,
-    /// The text in place of an empty list.
+    /// Text shown instead of an empty list, and its role.
     pub empty: (String, Role),
-    /// What is beside or below the list.
+    /// The area beside or below the list.
     pub side: Option<Side<'a>>,
     /// Label and text of the selected row for the copy menu.
     pub copy: Option<(&'static str, String)>,
 }
 
 impl<'a> View<'a> {
-    /// A list, and nothing else yet.
+    /// Creates a view with only a list.
     pub(super) fn new(list: Rows<'a>, cursor: Cursor, empty: impl Into<String>) -> Self {
         Self {
             heading: None,

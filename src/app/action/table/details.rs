@@ -1,4 +1,4 @@
-//! What works in several tabs of the details. What is for one tab alone is in its module.
+//! Actions of several tabs of the details pane. Those of a single tab are in its module.
 
 use crate::app::action::Run::{Ask, Digit, Do};
 use crate::app::action::places::{DETAIL, LISTED, OVERVIEW, PLAIN_PANES, ROWS, SIDEWAYS, TRACE, TREES};

@@ -1,4 +1,4 @@
-//! Dialogs, lists and lines of text.
+//! Actions of dialogs, lists and text fields.
 
 use crate::app::action::Run::{Ask, Do};
 use crate::app::action::char;

@@ -1,4 +1,4 @@
-//! What is done to or with a process.
+//! Actions on a process.
 
 use crate::app::action::Run::{Ask, Do};
 use crate::app::action::char;
@@ -9,7 +9,7 @@ use crate::app::update::{heap, panes, process, tagged, watching};
 
 const WHY_SLOW: &str = "Why is it slow: record 30 s and list the causes, the worst first.";
 
-/// An action that changes something in a process, after a dialog.
+/// An action that opens a dialog to change something in a process.
 macro_rules! change {
     ($change:ident, $label:literal, $help:literal) => {
         acts(Action::$change, &[], $label, $help, PANES, Do(|state| panes::control(state, Change::$change)))

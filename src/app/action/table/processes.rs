@@ -1,4 +1,4 @@
-//! The process table.
+//! Actions of the process list.
 
 use crossterm::event::KeyCode;
 

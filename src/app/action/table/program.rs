@@ -1,4 +1,4 @@
-//! Recorded files, moving, and the program itself.
+//! Actions of recorded files, navigation, and the program itself.
 
 use crossterm::event::KeyCode;
 
@@ -36,7 +36,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     files(Action::Compare, &[char('=')], "compare", "Compare the shown range with another range or file.", Ask(comparison::choose))
         .hint(64)
         .when(view_status::comparable),
-    // Getting about.
+    // Navigation.
     moves(Action::Up, &[UP, char('k')], "up", "One line up.", PANES.and(PICK).and(READER), |state| panes::step(state, Step::By(-1))),
     moves(Action::Down, &[DOWN, char('j')], "down", "One line down.", PANES.and(PICK).and(READER), |state| panes::step(state, Step::By(1))),
     moves(Action::Left, &[LEFT], "left", "To the frame on the left.", FLAME, |state| state.step_sideways(Previous)),

@@ -1,4 +1,4 @@
-//! The figures over the methods.
+//! Figures above the methods.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::role;
 use crate::analysis::{Counts, Origin};
 use crate::model::{Count, CpuTime, Nanoseconds, Percent, SafeText};
 
-/// Those of waits that the kernel shows.
+/// Returns the figures for waits reported by the kernel.
 pub(super) fn of_waits(look: Look<'_>, counts: &Counts<'_>, cpu: &CpuTime) -> Vec<Figure> {
     let samples = counts.samples();
     let mut all = vec![Figure::new("blocked", Nanoseconds(samples.all_ns()), Role::Strong)];
@@ -34,7 +34,7 @@ pub(super) fn of_waits(look: Look<'_>, counts: &Counts<'_>, cpu: &CpuTime) -> Ve
     all
 }
 
-/// Those of CPU time that the kernel sampled.
+/// Returns the figures for CPU time sampled by the kernel.
 pub(super) fn of_cpu(counts: &Counts<'_>, cpu: &CpuTime) -> Vec<Figure> {
     let samples = counts.samples();
     let mut all = vec![Figure::new("CPU", Nanoseconds(samples.all_ns()), Role::Strong)];
@@ -71,7 +71,7 @@ pub(super) fn of_cpu(counts: &Counts<'_>, cpu: &CpuTime) -> Vec<Figure> {
     all
 }
 
-/// Those of the samples of the runtime.
+/// Returns the figures for samples of the runtime.
 pub(super) fn of_thread_time(counts: &Counts<'_>) -> Vec<Figure> {
     let (samples, profile) = (counts.samples(), counts.profile());
     let mut all = vec![Figure::new("samples", Count(samples.all()), Role::Strong)];
@@ -96,7 +96,7 @@ pub(super) fn of_thread_time(counts: &Counts<'_>) -> Vec<Figure> {
     all
 }
 
-/// A share of one core.
+/// Formats a share of one core.
 fn of_core(ns: u64, time: Duration) -> SafeText {
     core_share(ns, time, Role::Text).into_text()
 }

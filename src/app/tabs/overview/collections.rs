@@ -1,4 +1,4 @@
-//! The graph of collections: each as a mark, or their number where they are not recorded one by one.
+//! The graph of garbage collections: individual marks, or counts if they are not recorded individually.
 
 use super::graphs::{Graph, Layer, Mark, history, rate, seconds};
 use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot, GcMark};
@@ -7,15 +7,15 @@ use crate::app::tabs::view::Role;
 use crate::model::{ByteRate, Nanoseconds};
 use crate::sorting::CompactSort;
 
-/// Seconds that are shown at most.
+/// Maximum number of seconds shown.
 const SHOWN: usize = 300;
 const SECOND: i64 = 1_000_000_000;
-/// Pauses are drawn in milliseconds, of which the axis has one at least: what is shorter is next to nothing.
+/// Pauses are drawn in milliseconds. The axis spans at least one, since shorter pauses are negligible.
 const MILLISECOND: f64 = 1e6;
-/// How generations 0, 1 and 2 look: as in the graph of the heap.
+/// Roles of generations 0, 1 and 2, the same as in the heap graph.
 const ROLES: [Role; 3] = [Role::Part(4), Role::Part(3), Role::Part(0)];
 
-/// Collections of the session.
+/// Creates the graph of the session's collections.
 pub(super) fn collections(counters: &CountersSnapshot) -> Option<Graph> {
     match &counters.collections {
         CollectionMarks::Recorded(marks) => pauses(counters, marks),
@@ -24,13 +24,13 @@ pub(super) fn collections(counters: &CountersSnapshot) -> Option<Graph> {
     }
 }
 
-/// Pauses, each with its generation as a mark.
+/// Draws pauses as marks labeled with their generation.
 fn pauses(counters: &CountersSnapshot, marks: &[GcMark]) -> Option<Graph> {
     let newest = counters.counters.iter().map(|counter| counter.at).max()?;
     let len = usize::try_from(newest / SECOND).unwrap_or(0).clamp(1, SHOWN);
     let mut longest = vec![f64::NAN; len];
     let mut drawn = Vec::new();
-    // The newest pauses can be newer than the newest values.
+    // The newest pauses can be more recent than the newest counter values.
     for mark in marks.iter().filter(|mark| mark.at <= newest) {
         let (ago, value) = ((newest - mark.at) as f64 / SECOND as f64, mark.pause_ns as f64 / MILLISECOND);
         let Some(second) = longest.iter_mut().rev().nth(ago as usize) else { continue };
@@ -38,7 +38,7 @@ fn pauses(counters: &CountersSnapshot, marks: &[GcMark]) -> Option<Graph> {
         let generation = mark.generation.min(2);
         drawn.push(Mark { ago, value, sign: char::from(b'0' + generation as u8), role: ROLES[generation as usize] });
     }
-    // Of marks in one place the oldest generation is seen.
+    // Of overlapping marks, the one of the oldest generation is visible.
     drawn.compact_sort_by_key(|mark| mark.sign);
     let now = match marks.last() {
         None => "none yet".to_owned(),
@@ -49,7 +49,7 @@ fn pauses(counters: &CountersSnapshot, marks: &[GcMark]) -> Option<Graph> {
     Some(Graph { title: "GC pauses", now, unit, layers, marks: drawn })
 }
 
-/// Collections a second by generation. Each generation's counter also counts the collections of older ones.
+/// Draws collections per second by generation. The counter of each generation includes the collections of older ones.
 fn count(counters: &CountersSnapshot, more: &str) -> Option<Graph> {
     let of = |name: &str| named(counters, name).map(|counter: &CounterSnapshot| seconds(&history(counter)));
     let (gen0, gen1, gen2) = (of("gen-0-gc-count")?, of("gen-1-gc-count")?, of("gen-2-gc-count")?);

@@ -1,4 +1,4 @@
-//! The figures of a process over time.
+//! Graphs of a process.
 
 use super::collections::collections;
 use super::requests::{durations, requests};
@@ -8,40 +8,36 @@ use crate::app::tabs::view::Role;
 use crate::app::usage::History;
 use crate::model::{ByteRate, Bytes, Count, CountRate, Process};
 
-/// A figure over time.
+/// A quantity over time.
 pub struct Graph {
-    /// The title.
     pub title: &'static str,
     /// The newest value with its unit.
     pub now: String,
-    /// Writes a value of its axis.
+    /// Formats a value on the axis.
     pub unit: fn(f64) -> String,
-    /// What is drawn, one on the other from the bottom. All are as long as each other.
+    /// The layers, stacked from the bottom. All have the same length.
     pub layers: Vec<Layer>,
-    /// Single moments, drawn above the layers.
+    /// Marks of single moments, drawn above the layers.
     pub marks: Vec<Mark>,
 }
 
-/// A single moment of a graph.
+/// A mark at a single moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mark {
     /// Seconds before the newest value.
     pub ago: f64,
-    /// Its value.
     pub value: f64,
-    /// What it is drawn as.
+    /// The character it is drawn as.
     pub sign: char,
-    /// How it looks.
     pub role: Role,
 }
 
-/// A part of a graph.
+/// A layer of a graph.
 pub struct Layer {
-    /// What it is, with its newest value; empty where the graph has no others.
+    /// Name and newest value; empty if it is the only layer.
     pub label: String,
-    /// How it looks.
     pub role: Role,
-    /// A value for each second, the newest last; NaN where there is none.
+    /// One value per second, the newest last; NaN where there is none.
     pub values: Vec<f64>,
 }
 
@@ -87,7 +83,7 @@ impl State {
             figure("Thread pool threads", count, Role::Bytes, either("threadpool-thread-count", "dotnet.thread_pool.thread.count")),
             figure("Completed work items", rate, Role::Events, of("threadpool-completed-items-count")),
             of("time-in-jit").and_then(|counter| {
-                // Milliseconds in each second.
+                // The counter is in milliseconds per second.
                 let shares: History = history(counter).into_iter().map(|(at, ms)| (at, ms / 10.0)).collect();
                 single("Time in JIT", percent, Role::Events, &shares, " of a core".to_owned())
             }),
@@ -104,18 +100,18 @@ pub(super) fn rate(value: f64) -> String {
     CountRate(value).to_string()
 }
 
-/// Per cent, with a decimal where that matters.
+/// Formats percent, with a decimal if small.
 fn percent(value: f64) -> String {
     if value < 9.95 { format!("{value:.1} %") } else { format!("{value:.0} %") }
 }
 
-/// Megabytes of EventCounters have a million bytes.
+/// The megabytes of EventCounters are 10^6 bytes.
 const MEGABYTE: f64 = 1e6;
-/// Seconds without a collection after which no time is spent in them.
+/// Seconds without a collection after which the time in GC is taken as 0.
 const QUIET: usize = 10;
 const SECOND: i64 = 1_000_000_000;
 
-/// The history of a counter. The first value of one that only grows can be all since the start of the process.
+/// Returns the history of a counter. The first value of a monotonic counter is skipped: it can be the total since process start.
 pub(super) fn history(counter: &CounterSnapshot) -> History {
     use crate::analysis::CounterKind;
     let skipped = usize::from(counter.kind == CounterKind::Counter).min(counter.history.len().saturating_sub(1));
@@ -123,7 +119,7 @@ pub(super) fn history(counter: &CounterSnapshot) -> History {
     counter.history.iter().skip(skipped).map(|(at, value)| (*at, value * scale)).collect()
 }
 
-/// A value for each second up to the newest. A value holds for the time since the one before it.
+/// Resamples to one value per second up to the newest. A value applies to the time since the previous one.
 pub(super) fn seconds(history: &[(i64, f64)]) -> Vec<f64> {
     const MOST: usize = 300;
     let (Some((first, _)), Some((last, _))) = (history.first(), history.last()) else { return Vec::new() };
@@ -141,7 +137,7 @@ pub(super) fn seconds(history: &[(i64, f64)]) -> Vec<f64> {
     values
 }
 
-/// The sizes of the generations after the last collection, and what was allocated since.
+/// Draws the sizes of the generations after the last collection, and the bytes allocated since.
 fn heap(counters: &CountersSnapshot) -> Option<Graph> {
     const PARTS: [(&str, &str); 5] =
         [("gen 2", "gen-2-size"), ("LOH", "loh-size"), ("POH", "poh-size"), ("gen 1", "gen-1-size"), ("gen 0", "gen-0-size")];
@@ -154,7 +150,7 @@ fn heap(counters: &CountersSnapshot) -> Option<Graph> {
     for (place, (name, counter)) in PARTS.into_iter().enumerate() {
         let Some(counter) = of(counter) else { continue };
         let mut values = seconds(&history(counter));
-        // As long as the whole, both up to now.
+        // Aligned with the total: both end now.
         values.drain(..values.len().saturating_sub(whole.len()));
         let mut part = vec![f64::NAN; whole.len() - values.len()];
         part.append(&mut values);
@@ -176,7 +172,7 @@ fn heap(counters: &CountersSnapshot) -> Option<Graph> {
     Some(Graph { title: "GC heap", now, unit, layers, marks: Vec::new() })
 }
 
-/// Per cent of the time in collections. The counter keeps its value until the next collection, however long ago the last was.
+/// Draws percent of time in GC. The counter keeps its value until the next collection, however long ago the last one was.
 fn gc_time(share: Option<&CounterSnapshot>, collections: Option<&CounterSnapshot>) -> Option<Graph> {
     let mut values = seconds(&history(share?));
     let collected = collections.map(|counter| seconds(&history(counter))).unwrap_or_default();

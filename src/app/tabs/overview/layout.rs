@@ -1,4 +1,4 @@
-//! Where the parts of the overview are.
+//! The layout of the overview.
 
 use std::borrow::Cow;
 
@@ -8,73 +8,68 @@ use super::{COMMAND, Overview};
 use crate::app::tabs::geometry::figure_lines;
 use crate::app::text::wrap;
 
-/// Where the parts of the overview are, in lines from its start, as far as they do not follow from what there is.
+/// Heights of the parts of the overview in lines, from top to bottom, and the arrangement of graphs and capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OverviewLayout {
-    /// Lines of the findings, and of the notice below them.
     pub findings: u16,
-    /// Lines of the notice.
     pub notice: u16,
-    /// Lines of the facts.
     pub facts: u16,
-    /// Lines of the command line.
     pub command: u16,
-    /// How many graphs are side by side.
+    /// Number of graphs side by side.
     pub columns: u16,
-    /// How many rows of them have room on the first page.
+    /// Number of graph rows that fit on the first page.
     pub rows: u16,
-    /// Lines of each.
+    /// Lines of each graph.
     pub height: u16,
-    /// Lines of the figures whose graphs have no room.
+    /// Lines of the figures whose graphs do not fit.
     pub others: u16,
-    /// Lines of the details.
     pub details: u16,
-    /// How many capabilities are side by side.
+    /// Number of capabilities side by side.
     pub capability_columns: u16,
-    /// Lines of capabilities, with their heading.
+    /// Lines of the capabilities, including their heading.
     pub capabilities: u16,
 }
 
-/// Columns of a graph at least.
+/// Minimum width of a graph.
 const NARROWEST: u16 = 36;
-/// Lines of a graph at least, with its title, and at most.
+/// Minimum height of a graph, including its title, and maximum height.
 const LOWEST: u16 = 4;
 const HIGHEST: u16 = 14;
-/// Columns of a capability.
+/// Width of a capability.
 const CAPABILITY: u16 = 42;
-/// Lines of a long text at most, and of the command line where there is little room.
+/// Maximum lines of a long text, and of the command line if space is short.
 const LONG: usize = 4;
 const SHORT: usize = 2;
-/// From this height on, there is room for a long command line.
+/// Minimum height for a long command line.
 const TALL: u16 = 20;
-/// Columns of the names of the details.
+/// Width of the labels of the details.
 pub const LABELS: u16 = 11;
 
 impl OverviewLayout {
-    /// All lines.
+    /// Returns the total number of lines.
     pub fn lines(&self) -> usize {
         let page = self.first_page() + self.details + self.capabilities;
         usize::from(page)
     }
 
-    /// Lines up to the details.
+    /// Returns the number of lines before the details.
     pub fn first_page(&self) -> u16 {
         self.findings + self.notice + self.facts + self.command + self.graphs() + self.others
     }
 
-    /// Lines of the graphs, with their time axis.
+    /// Returns the number of lines of the graphs, including their time axis.
     pub fn graphs(&self) -> u16 {
         self.rows * self.height + u16::from(self.rows > 0)
     }
 
-    /// How many graphs are shown.
+    /// Returns the number of graphs shown.
     pub fn shown(&self) -> usize {
         usize::from(self.rows * self.columns)
     }
 }
 
 impl Overview<'_> {
-    /// The details, each with its label and its lines.
+    /// Returns the details, each with its label and wrapped lines.
     pub fn details_in(&self, body: Rect) -> impl Iterator<Item = (&'static str, Vec<String>)> {
         let width = body.width.saturating_sub(2 + LABELS);
         let shown = self.details.iter().filter(move |(label, _)| body.height < TALL || *label != COMMAND);
@@ -85,31 +80,31 @@ impl Overview<'_> {
         })
     }
 
-    /// The command line, without folders where there is little room.
+    /// Returns the command line, without directories if space is short.
     pub fn command_in(&self, body: Rect) -> Cow<'_, str> {
         let process = &self.row.process;
         if body.height >= TALL { Cow::Borrowed(&process.command_line) } else { Cow::Owned(process.short_command_line()) }
     }
 
-    /// Lays it out in the body of the details.
+    /// Computes the layout within the body of the details pane.
     pub fn layout(&self, body: Rect) -> OverviewLayout {
         let width = body.width.saturating_sub(2);
         let wrapped = |text: &str, most: usize| wrap(text, width).len().min(most) as u16;
-        // Among many findings the first are the worst.
+        // Findings are sorted, so the worst are kept.
         let findings = (self.findings.len() as u16).min((body.height / 4).max(1)).max(u16::from(self.is_watched));
         let notice = self.notice.as_ref().map_or(0, |(text, _)| wrapped(text, LONG));
         let facts = figure_lines(&self.facts, Rect { width, height: 24, ..body });
         let command = wrapped(&self.command_in(body), if body.height >= TALL { LONG } else { SHORT });
-        // The time axis has a line.
+        // One line for the time axis.
         let room = body.height.saturating_sub(findings + notice + facts + command + 1);
         let count = self.graphs.len() as u16;
         let most = (width / NARROWEST).clamp(1, 6).min(count.max(1));
-        // Rows are filled as evenly as can be.
+        // Fills rows as evenly as possible.
         let columns = count.div_ceil(count.div_ceil(most).max(1)).max(1);
         let needed = count.div_ceil(columns);
-        // Low graphs are better than few.
+        // Lower graphs are preferable to fewer graphs.
         let lowest = if room.saturating_sub(1) / LOWEST > 1 { LOWEST } else { LOWEST - 1 };
-        // One graph alone in the last row would leave most of it blank.
+        // A single graph in the last row would leave most of the row blank.
         let is_alone = columns > 1 && needed > 1 && count % columns == 1;
         let (columns, rows, others) = match needed * lowest <= room {
             true if is_alone => (columns, needed - 1, 1),
@@ -129,7 +124,7 @@ impl Overview<'_> {
             rows,
             height,
             others: if rows == 0 { 0 } else { others },
-            // A blank line keeps them apart.
+            // Separated by a blank line.
             details: if details > 0 { details + 1 } else { 0 },
             capability_columns,
             capabilities: if lines > 0 { lines + 2 } else { 0 },

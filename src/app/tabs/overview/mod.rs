@@ -1,4 +1,4 @@
-//! The overview of the selected process: findings, facts, and its figures over time.
+//! The overview of the selected process: findings, facts, and graphs.
 
 mod collections;
 mod graphs;
@@ -35,30 +35,29 @@ const ACTIONS: &[Entry] =
         .hint(86)
         .when(|state| ready_if(!state.findings_of_selected().is_empty()))];
 
-/// All of it.
+/// The content of the overview.
 pub struct Overview<'a> {
-    /// The row of the process.
     pub row: &'a Row,
     /// The worst first.
     pub findings: Vec<CurrentFinding>,
-    /// Which of them is selected.
+    /// Index of the selected finding.
     pub selected: usize,
-    /// Whether its counters are known, so that no finding means that none of them is too high.
+    /// Whether counters are available, so that no findings means no counter is above its threshold.
     pub is_watched: bool,
-    /// What keeps figures from being shown, and what to do about it.
+    /// Why figures are missing, and what to do about it.
     pub notice: Option<(String, Role)>,
     /// Figures and short facts.
     pub facts: Vec<Figure>,
     /// The most important first.
     pub graphs: Vec<Graph>,
-    /// Facts that are seldom needed, below everything else.
+    /// Rarely needed facts, below everything else.
     pub details: Vec<(&'static str, String)>,
-    /// What can be done with the process; empty while nothing is known of its runtime.
+    /// Capabilities; empty while nothing is known about the runtime.
     pub capabilities: Vec<Capability>,
 }
 
 impl State {
-    /// The overview of the selected process.
+    /// Returns the overview of the selected process.
     pub fn overview(&self) -> Option<Overview<'_>> {
         let row = self.selected()?;
         let process = &row.process;
@@ -95,7 +94,7 @@ impl State {
         })
     }
 
-    /// The tab that shows more of the finding in this line of the screen.
+    /// Returns the tab for the finding at this screen line.
     pub(in crate::app) fn finding_at(&self, y: u16) -> Option<Tab> {
         let body = self.layout().detail?.body;
         let overview = self.overview()?;
@@ -106,7 +105,7 @@ impl State {
         Some(found.finding.tab)
     }
 
-    /// The graphs of the selected process with these titles.
+    /// Returns the graphs of the selected process with these titles.
     pub(super) fn graphs_of(&self, titles: &[&str]) -> Vec<Graph> {
         let Some(row) = self.selected() else { return Vec::new() };
         let counters = self.watches.of(row.process.key).and_then(|watch| watch.counters.as_deref());
@@ -166,18 +165,18 @@ fn facts(row: &Row, cpu: Option<CpuUse>, uptime: Age) -> Vec<Figure> {
     facts
 }
 
-/// A label of a detail, which is above the graphs where there is room.
+/// Label of the detail that is shown above the graphs if there is room.
 const COMMAND: &str = "Command";
 
 fn further_facts(process: &Process) -> Vec<(&'static str, String)> {
     let mut details = Vec::new();
     if is_elsewhere(process) {
-        // What it writes is where it sees it, and we get at it on another way.
+        // The process writes to the path as it sees it; we reach the file through another path.
         let both = |path: &Path| format!("{} · from here {}", path.display(), seen_here(process, path).display());
         details.push(("Dump folder", both(&temporary_folder(process))));
         details.push(("Perf map", both(Path::new(&format!("/tmp/perf-{}.map", process.ns_pid)))));
     }
-    // Above, it is cut where there is little room.
+    // The one above may be truncated.
     details.push((COMMAND, process.command_line.to_string()));
     if let Some(socket) = &process.socket {
         details.push(("Socket", socket.to_string_lossy().into_owned()));

@@ -1,4 +1,4 @@
-//! The graphs of a web program: requests a second with those that failed, and how long they take.
+//! Graphs of a web application: request rate with failures, and durations.
 
 use super::graphs::{Graph, Layer, history, rate, seconds};
 use crate::analysis::{CountersSnapshot, MeterNotice, RequestDurations};
@@ -8,21 +8,21 @@ use crate::app::usage::History;
 use crate::ipc::RuntimeVersion;
 use crate::model::{Count, CountRate, Nanoseconds};
 
-/// The first version whose ASP.NET Core publishes how long requests take.
+/// The first version of ASP.NET Core that publishes request durations.
 const DURATIONS_SINCE: u32 = 8;
 
-/// Requests a second; of them, those that failed with a status of 500 and above.
+/// Draws requests per second, separating those that failed with a status of 500 or above.
 pub(super) fn requests(counters: &CountersSnapshot, version: Option<&RuntimeVersion>) -> Option<Graph> {
     let ended = seconds(&history(hosting(counters, "requests-per-second")?));
     let mut failed = hosting(counters, "failed-requests").map(|counter| seconds(&increase(&history(counter)))).unwrap_or_default();
-    // Both up to now.
+    // Aligned: both end now.
     failed.drain(..failed.len().saturating_sub(ended.len()));
     failed.splice(..0, vec![0.0; ended.len() - failed.len()]);
     let (all, bad) = (*ended.last()?, failed.last().copied().unwrap_or(0.0));
     let served = ended.iter().zip(&failed).map(|(all, failed)| (all - failed.max(0.0)).max(0.0)).collect();
     let in_flight = hosting(counters, "current-requests").and_then(|counter| counter.value).filter(|value| *value > 0.0);
     let mut now = rate(all);
-    // A second as well: the title has little room.
+    // Also per second, but the title has little room.
     now += &if bad > 0.0 { format!(", {} failed", CountRate(bad).to_string().trim_end_matches("/s")) } else { String::new() };
     now += &in_flight.map(|value| format!(", {} active", Count(value as u64))).unwrap_or_default();
     now += &missing_durations(counters, version).map(|why| format!(" · {why}")).unwrap_or_default();
@@ -33,7 +33,7 @@ pub(super) fn requests(counters: &CountersSnapshot, version: Option<&RuntimeVers
     Some(Graph { title: "Requests", now, unit: rate, layers, marks: Vec::new() })
 }
 
-/// Why it is not known how long requests take.
+/// Returns why request durations are unknown.
 fn missing_durations(counters: &CountersSnapshot, version: Option<&RuntimeVersion>) -> Option<&'static str> {
     let has = |is: fn(&MeterNotice) -> bool| counters.notices.iter().any(is);
     if !counters.requests.is_empty() {
@@ -49,29 +49,29 @@ fn missing_durations(counters: &CountersSnapshot, version: Option<&RuntimeVersio
     }
 }
 
-/// How long requests take: p50, p95 and p99 of each interval.
+/// Draws request durations: p50, p95 and p99 of each interval.
 pub(super) fn durations(all: &[RequestDurations]) -> Option<Graph> {
     let newest = all.last()?;
-    // The axis has a millisecond at least.
+    // The axis spans at least one millisecond.
     let unit = |milliseconds: f64| Nanoseconds((milliseconds * 1e6) as u64).to_string();
     let at = |interval: &RequestDurations| (interval.at, interval.quantiles.map_or([f64::NAN; 3], |all| all.map(|seconds| seconds * 1e3)));
     let now = match newest.quantiles {
         None => "no request ended".to_owned(),
         Some(quantiles) => {
             let [p50, p95, p99] = quantiles.map(|seconds| unit(seconds * 1e3));
-            // Of several routes together they are estimates.
+            // Combined over several routes, quantiles are estimates.
             format!("{}{p50}, {p95}, {p99}", if newest.combinations > 1 { "≈ " } else { "" })
         }
     };
     Some(Graph { layers: quantile_layers(all.iter().map(at)), ..quantile_graph(now, unit) })
 }
 
-/// A graph of quantiles 0.5, 0.95 and 0.99, with nothing in it yet.
+/// Creates an empty graph for quantiles 0.5, 0.95 and 0.99.
 fn quantile_graph(now: String, unit: fn(f64) -> String) -> Graph {
     Graph { title: "p50/p95/p99", now, unit, layers: Vec::new(), marks: Vec::new() }
 }
 
-/// Quantiles 0.5, 0.95 and 0.99 over time. Layers lie on each other: each is what its quantile exceeds the one before by.
+/// Returns layers for quantiles 0.5, 0.95 and 0.99. Since layers are stacked, each holds the difference to the quantile below.
 fn quantile_layers(all: impl Iterator<Item = (i64, [f64; 3])> + Clone) -> Vec<Layer> {
     let layer = |(place, name): (usize, &str)| {
         let value = |quantiles: [f64; 3]| quantiles[place] - place.checked_sub(1).map_or(0.0, |before| quantiles[before]);
@@ -81,14 +81,14 @@ fn quantile_layers(all: impl Iterator<Item = (i64, [f64; 3])> + Clone) -> Vec<La
     ["p50", "p95", "p99"].into_iter().enumerate().map(layer).collect()
 }
 
-/// The quantiles of a histogram that its library publishes, over time; `None` where it publishes others. What they are of is in `unit`.
+/// Draws the quantiles of a published histogram over time; `None` if its library publishes other quantiles. `unit` formats them.
 pub(in crate::app::tabs) fn histogram(history: &[(i64, [f64; 3])], unit: fn(f64) -> String) -> Option<Graph> {
     let (_, newest) = history.last()?;
     let now = newest.map(unit).join(", ");
     Some(Graph { layers: quantile_layers(history.iter().copied()), ..quantile_graph(now, unit) })
 }
 
-/// What a running total grew by each second.
+/// Converts a running total to its increase per second.
 fn increase(totals: &History) -> History {
     let grown = |pair: &[(i64, f64)]| match pair {
         [(before, old), (at, new)] => Some((*at, (new - old).max(0.0) * 1e9 / at.saturating_sub(*before).max(1) as f64)),
