@@ -1,35 +1,35 @@
-//! The headers of a PE file that lead to its metadata (PE format; ECMA-335, II.25).
+//! The PE headers that locate the metadata of a file (PE format; ECMA-335, II.25).
 
 use super::{AssemblyError, Machine};
 use crate::wire::Reader;
 
-/// The headers of what compilers write end well before.
+/// Bytes read for the headers. The headers written by compilers are far shorter.
 pub(super) const HEAD_BYTES: u64 = 4096;
-/// The part of the CLI header that is read.
+/// Bytes read of the CLI header.
 pub(super) const CLI_HEADER_BYTES: u64 = 20;
 
-/// Where the MS-DOS stub has the offset of the PE header.
+/// Offset of the PE header's offset in the MS-DOS stub.
 const PE_OFFSET: usize = 0x3c;
-/// The data directory of the CLI header, and where the directories begin in the two forms of the optional header.
+/// Index of the CLI header's data directory, and the offsets of the directories in both forms of the optional header.
 const CLI_DIRECTORY: usize = 14;
 const DIRECTORIES_PE32: usize = 96;
 const DIRECTORIES_PE32_PLUS: usize = 112;
-/// The Windows loader takes no more.
+/// Limit of the Windows loader.
 const MAX_SECTIONS: u16 = 96;
 
-/// `IMAGE_FILE_MACHINE_I386`: with IL alone it stands for every machine.
+/// `IMAGE_FILE_MACHINE_I386`: an IL-only image of this machine runs on any machine.
 const I386: u16 = 0x14c;
-/// `COMIMAGE_FLAGS_32BITREQUIRED`, and the flag that makes a mere preference of it.
+/// `COMIMAGE_FLAGS_32BITREQUIRED`, and the flag that reduces it to a preference.
 const REQUIRES_32_BIT: u32 = 0x2;
 const PREFERS_32_BIT: u32 = 0x2_0000;
-/// What the number of the machine is combined with in images that are precompiled for Linux.
+/// In images precompiled for Linux, the machine number is XORed with this.
 const PRECOMPILED_FOR_LINUX: u16 = 0x7b79;
 
-/// A PE file with managed code in it.
+/// A PE file that contains managed code.
 #[derive(Debug)]
 pub(super) struct Image {
     machine: u16,
-    /// The address of the CLI header.
+    /// Address of the CLI header.
     pub(super) cli_header: u32,
     sections: Vec<Section>,
 }
@@ -41,17 +41,17 @@ struct Section {
     offset: u32,
 }
 
-/// The header of the managed part.
+/// The CLI header.
 #[derive(Debug)]
 pub(super) struct CliHeader {
-    /// The address of the metadata.
+    /// Address of the metadata.
     pub(super) metadata: u32,
     pub(super) metadata_bytes: u32,
     pub(super) flags: u32,
 }
 
 impl Image {
-    /// Reads the first [`HEAD_BYTES`] of a file; `None` for what is no PE file, or one without managed code.
+    /// Parses the first [`HEAD_BYTES`] of a file; `None` if it is not a PE file, or has no managed code.
     pub(super) fn parse(head: &[u8]) -> Option<Self> {
         let word = |at: usize| Some(u32::from_le_bytes(*head.get(at..)?.first_chunk()?));
         let half = |at: usize| Some(u16::from_le_bytes(*head.get(at..)?.first_chunk()?));
@@ -81,12 +81,12 @@ impl Image {
         Some(Self { machine: half(file)?, cli_header, sections })
     }
 
-    /// Where in the file its last section ends.
+    /// Returns the file offset at which the last section ends.
     pub(super) fn end(&self) -> u64 {
         self.sections.iter().map(|section| u64::from(section.offset) + u64::from(section.bytes)).max().unwrap_or(0)
     }
 
-    /// Where in the file an address of the image is.
+    /// Returns the file offset of an address in the image.
     pub(super) fn offset(&self, address: u32) -> Option<u64> {
         self.sections.iter().find_map(|section| {
             let at = address.checked_sub(section.address).filter(|at| *at < section.bytes)?;
@@ -94,7 +94,7 @@ impl Image {
         })
     }
 
-    /// Which machines it is for, with the flags of its CLI header.
+    /// Returns the machines that the image is for, given the flags of its CLI header.
     pub(super) fn machine(&self, flags: u32) -> Machine {
         match self.machine {
             I386 if flags & (REQUIRES_32_BIT | PREFERS_32_BIT) != REQUIRES_32_BIT => Machine::Any,
@@ -107,7 +107,7 @@ impl Image {
 impl CliHeader {
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, AssemblyError> {
         let mut reader = Reader::new(bytes);
-        // Its size and the version of the runtime that it requires.
+        // Size of the header, and required version of the runtime.
         reader.take(8)?;
         Ok(Self { metadata: reader.u32()?, metadata_bytes: reader.u32()?, flags: reader.u32()? })
     }

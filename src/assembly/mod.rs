@@ -1,6 +1,6 @@
-//! .NET assemblies (ECMA-335, partition II): as much of a file as decides whether a runtime can load it as a startup hook.
+//! .NET assemblies (ECMA-335, partition II): reads what determines whether a runtime can load a file as a startup hook.
 //!
-//! No files: what is read is [`Read`] and [`Seek`]. The bytes may be anything: every size is bounded by [`MAX_METADATA`], every index is checked.
+//! Opens no files: input is any [`Read`] and [`Seek`]. The bytes may be anything: sizes are bounded by [`MAX_METADATA`], indexes checked.
 
 mod image;
 mod tables;
@@ -13,60 +13,60 @@ use self::image::{CLI_HEADER_BYTES, CliHeader, HEAD_BYTES, Image};
 use self::tables::{Metadata, Table};
 use crate::wire::WireError;
 
-/// The most metadata that is read, in bytes. That of the largest framework assembly, `System.Private.CoreLib`, has 5 MB.
+/// Maximum bytes of metadata read. The largest framework assembly, `System.Private.CoreLib`, has 5 MB.
 pub const MAX_METADATA: u32 = 64 << 20;
 
-/// Four numbers of a version: major, minor, build, revision.
+/// A version: major, minor, build, revision.
 pub type Version = [u16; 4];
 
-/// What is known of an assembly.
+/// Facts about an assembly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assembly {
-    /// The simple name, as its manifest has it: the file may have another.
+    /// Simple name in the manifest, which may differ from the file name.
     pub name: String,
-    /// Its version.
+    /// Version of the assembly.
     pub version: Version,
-    /// The module version id, new for every compilation.
+    /// Module version ID, unique to every compilation.
     pub mvid: [u8; 16],
-    /// Which machines it is for.
+    /// Machines that the assembly is for.
     pub machine: Machine,
-    /// The version of `System.Runtime` that it was compiled against. Its major number is that of .NET from 5 on.
+    /// Version of the referenced `System.Runtime`. From .NET 5 on, its major number is that of .NET.
     pub system_runtime: Option<Version>,
     /// Whether it can be a startup hook.
     pub startup_hook: StartupHook,
 }
 
-/// Which machines an assembly is for.
+/// Machines that an assembly is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Machine {
-    /// All.
+    /// All machines.
     Any,
-    /// One, by its number in the PE format (`IMAGE_FILE_MACHINE_*`).
+    /// One machine, by its number in the PE format (`IMAGE_FILE_MACHINE_*`).
     Only(u16),
 }
 
-/// Whether an assembly can be a startup hook: it has a class `StartupHook` outside of any namespace, with a method `static void Initialize()`,
-/// public or not (`documentation/design-docs/host-startup-hook.md` of dotnet/runtime, and `StartupHookProvider.CallStartupHook`).
+/// Whether an assembly can be a startup hook: it must have a class `StartupHook` in the global namespace with a public or non-public method
+/// `static void Initialize()` (`documentation/design-docs/host-startup-hook.md` of dotnet/runtime, and `StartupHookProvider.CallStartupHook`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartupHook {
-    /// It can.
+    /// It can be a startup hook.
     Yes,
-    /// It has no such class.
+    /// The class is missing.
     NoClass,
-    /// The class has no such method.
+    /// The class lacks the method.
     NoMethod,
 }
 
-/// Why a file is not understood.
+/// The reason why a file cannot be read as an assembly.
 #[derive(Debug, Error)]
 pub enum AssemblyError {
-    /// It cannot be read.
+    /// I/O error.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It is something else: native code, a .NET module without a manifest, or no program at all.
+    /// The file is something else: native code, a .NET module without a manifest, or not a program at all.
     #[error("is not a .NET assembly")]
     NotAnAssembly,
-    /// Its metadata is cut off, contradicts itself, or is of a kind that compilers do not write.
+    /// The metadata is truncated, inconsistent, or of a form not written by compilers.
     #[error("has metadata that cannot be read ({0})")]
     Malformed(&'static str),
 }
@@ -96,7 +96,7 @@ impl Assembly {
         Self::describe(&bytes_at(file, at, cli.metadata_bytes.into())?, image.machine(cli.flags))
     }
 
-    /// The numbers are those of columns (ECMA-335, II.22.2 and II.22.5).
+    /// Column numbers are as in ECMA-335, II.22.2 and II.22.5.
     fn describe(metadata: &[u8], machine: Machine) -> Result<Self, AssemblyError> {
         let metadata = Metadata::parse(metadata)?;
         if metadata.rows(Table::Assembly) == 0 {
@@ -119,7 +119,7 @@ impl Assembly {
     }
 }
 
-/// At most `count` bytes from an offset on: fewer where the file ends.
+/// Reads at most `count` bytes from an offset; fewer at the end of the file.
 fn bytes_at(file: &mut (impl Read + Seek), offset: u64, count: u64) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(offset))?;
     let mut bytes = Vec::new();

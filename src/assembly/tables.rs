@@ -1,9 +1,9 @@
-//! The tables of metadata (ECMA-335, II.22 and II.24), as far as that of assembly references.
+//! Metadata tables (ECMA-335, II.22 and II.24), up to that of assembly references.
 
 use super::{AssemblyError, StartupHook, Version};
 use crate::wire::Reader;
 
-/// The tables that are read, by their number.
+/// Tables that are read, by number.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Table {
     Module = 0x00,
@@ -13,26 +13,26 @@ pub(super) enum Table {
     AssemblyRef = 0x23,
 }
 
-/// The longest name that a runtime takes, with its NUL.
+/// Maximum length of a name accepted by a runtime, including its NUL.
 const LONGEST_NAME: usize = 1024;
-/// The signature of a static method without parameters that returns nothing: default calling convention, no parameters, ELEMENT_TYPE_VOID.
+/// Signature of a static method without parameters or result: default calling convention, no parameters, ELEMENT_TYPE_VOID.
 const STATIC_VOID: &[u8] = &[0x00, 0x00, 0x01];
-/// Flags of a method.
+/// Method flags.
 const STATIC: u32 = 0x0010;
 const ABSTRACT: u32 = 0x0400;
 const PINVOKE: u32 = 0x2000;
-/// The part of a type's flags that is its visibility, and the largest value that a type has which is not nested in another.
+/// Mask of the visibility in a type's flags, and the largest visibility of a type that is not nested.
 const VISIBILITY: u32 = 0x7;
 const PUBLIC: u32 = 0x1;
 
-/// A column: a number of so many bytes, an offset into a heap, the number of a row, or of a row of one of several tables.
+/// A column: a number of this many bytes, a heap offset, or a row number in one table or one of several tables.
 enum Column {
     Bytes(usize),
     Text,
     Guid,
     Blob,
     Row(usize),
-    /// How many bits choose the table, and the tables.
+    /// Number of bits that select the table, and the tables.
     OneOf(u32, &'static [usize]),
 }
 use Column::{Blob, Bytes, Guid, OneOf, Row, Text};
@@ -52,7 +52,7 @@ const MEMBER_FORWARDED: Column = OneOf(1, &[0x04, 0x06]);
 const CUSTOM_ATTRIBUTE_TYPE: Column = OneOf(3, &[0x06, 0x0a]);
 const RESOLUTION_SCOPE: Column = OneOf(2, &[0x00, 0x1a, 0x23, 0x01]);
 
-/// The columns of every table up to the last that is read.
+/// The columns of every table up to the last one read.
 const SCHEMA: [&[Column]; Table::AssemblyRef as usize + 1] = [
     &[Bytes(2), Text, Guid, Guid, Guid],                                             // Module
     &[RESOLUTION_SCOPE, Text, Text],                                                 // TypeRef
@@ -92,17 +92,17 @@ const SCHEMA: [&[Column]; Table::AssemblyRef as usize + 1] = [
     &[Bytes(2), Bytes(2), Bytes(2), Bytes(2), Bytes(4), Blob, Text, Text, Blob],     // AssemblyRef
 ];
 
-/// Tables and heaps.
+/// Tables and heaps of the metadata.
 #[derive(Debug)]
 pub(super) struct Metadata<'a> {
-    /// How many rows each table has, of all that there can be.
+    /// Number of rows of each possible table.
     counts: [u32; 64],
-    /// The bytes of each table of the schema.
+    /// Bytes of each table in the schema.
     tables: Vec<&'a [u8]>,
     texts: &'a [u8],
     guids: &'a [u8],
     blobs: &'a [u8],
-    /// Whether offsets into texts, GUIDs and blobs have four bytes.
+    /// Whether offsets into the heaps of texts, GUIDs and blobs have four bytes.
     wide: [bool; 3],
 }
 
@@ -128,7 +128,7 @@ impl<'a> Metadata<'a> {
                 b"#Strings" => texts = content,
                 b"#GUID" => guids = content,
                 b"#Blob" => blobs = content,
-                // Tables that an editor has not put into their order.
+                // Tables that are not sorted: edit-and-continue form.
                 b"#-" => return Err(AssemblyError::Malformed("it is not in its final form")),
                 _ => {}
             }
@@ -155,7 +155,7 @@ impl<'a> Metadata<'a> {
         Ok(self)
     }
 
-    /// How many bytes a column has.
+    /// Returns the width of a column in bytes.
     fn width(&self, column: &Column) -> usize {
         let wide = match column {
             Bytes(count) => return *count,
@@ -168,7 +168,7 @@ impl<'a> Metadata<'a> {
         if wide { 4 } else { 2 }
     }
 
-    /// How many rows a table has; the first is row 1.
+    /// Returns the number of rows of a table; the first is row 1.
     pub(super) fn rows(&self, table: Table) -> u32 {
         self.counts[table as usize]
     }
@@ -186,14 +186,14 @@ impl<'a> Metadata<'a> {
         })
     }
 
-    /// A name, of at most [`LONGEST_NAME`] bytes of UTF-8.
+    /// Returns a name of at most [`LONGEST_NAME`] bytes of UTF-8.
     pub(super) fn text(&self, table: Table, row: u32, column: usize) -> Result<&'a [u8], AssemblyError> {
         let rest = self.text_from(table, row, column)?;
         let length = rest.iter().take(LONGEST_NAME).position(|byte| *byte == 0).ok_or(AssemblyError::Malformed("a name has no end"))?;
         Ok(&rest[..length])
     }
 
-    /// Whether a name is this one.
+    /// Whether a column contains this name.
     pub(super) fn is(&self, table: Table, row: u32, column: usize, name: &[u8]) -> Result<bool, AssemblyError> {
         Ok(self.text_from(table, row, column)?.strip_prefix(name).is_some_and(|rest| rest.starts_with(b"\0")))
     }
@@ -202,7 +202,7 @@ impl<'a> Metadata<'a> {
         Ok(self.texts.get(self.cell(table, row, column)? as usize..).unwrap_or_default())
     }
 
-    /// Four numbers from a column on.
+    /// Returns the version in four columns, starting at `column`.
     pub(super) fn version(&self, table: Table, row: u32, column: usize) -> Result<Version, AssemblyError> {
         let mut version = [0; 4];
         for (i, number) in version.iter_mut().enumerate() {
@@ -211,14 +211,14 @@ impl<'a> Metadata<'a> {
         Ok(version)
     }
 
-    /// The module version id.
+    /// Returns the module version ID.
     pub(super) fn mvid(&self) -> Result<[u8; 16], AssemblyError> {
         let index = self.cell(Table::Module, 1, 2)? as usize;
         let guid = index.checked_sub(1).and_then(|index| self.guids.get(index.checked_mul(16)?..)?.first_chunk());
         guid.copied().ok_or(AssemblyError::Malformed("its module has no version id"))
     }
 
-    /// Whether there is what the runtime calls.
+    /// Whether the assembly has the class and method called by the runtime.
     pub(super) fn startup_hook(&self) -> Result<StartupHook, AssemblyError> {
         for row in 1..=self.rows(Table::TypeDef) {
             let is_nested = self.cell(Table::TypeDef, row, 0)? & VISIBILITY > PUBLIC;
@@ -242,13 +242,13 @@ impl<'a> Metadata<'a> {
         let flags = self.cell(Table::MethodDef, method, 2)?;
         let called = flags & (STATIC | ABSTRACT | PINVOKE) == STATIC && self.is(Table::MethodDef, method, 3, b"Initialize")?;
         let signature = self.cell(Table::MethodDef, method, 4)? as usize;
-        // A blob has its length before it, in one byte where it is short.
+        // A blob is preceded by its length, which takes one byte if short.
         let blob = self.blobs.get(signature..).and_then(|blob| blob.split_first());
         Ok(called && blob.is_some_and(|(length, blob)| usize::from(*length) == STATIC_VOID.len() && blob.starts_with(STATIC_VOID)))
     }
 }
 
-/// The name of a stream: up to 32 bytes, with NULs up to a multiple of four.
+/// Reads the name of a stream: up to 32 bytes, padded with NULs to a multiple of four.
 fn name<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], AssemblyError> {
     let rest = reader.rest();
     let length = rest.iter().take(32).position(|byte| *byte == 0).ok_or(AssemblyError::Malformed("the name of a stream has no end"))?;

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A small assembly: a module, the type of its global members, one class with one method, a reference to `System.Runtime`, a manifest.
-/// There are no instructions in it.
+/// A small assembly: a module, the type of its global members, one class with one method, a reference to `System.Runtime`, a manifest. It
+/// contains no instructions.
 #[derive(Clone)]
 pub(crate) struct Sample {
     pub(crate) name: &'static str,
@@ -23,7 +23,7 @@ pub(crate) struct Sample {
     pub(crate) manifest: bool,
 }
 
-/// A good startup hook.
+/// A valid startup hook.
 pub(crate) const HOOK: Sample = Sample {
     name: "hook",
     mvid: 1,
@@ -87,7 +87,7 @@ impl Sample {
         let present = [0x00, 0x02, 0x06, 0x23].iter().fold(u64::from(self.manifest) << 0x20, |bits, table| bits | 1 << table);
         tables.extend(present.to_le_bytes());
         tables.extend([0; 8]);
-        // In the order of the tables' numbers.
+        // In the order of table numbers.
         for rows in [Some(1_u32), Some(2), Some(1), self.manifest.then_some(1), Some(1)].into_iter().flatten() {
             tables.extend(rows.to_le_bytes());
         }
@@ -138,7 +138,7 @@ fn a_startup_hook_is_read() {
     assert_eq!(HOOK.read().unwrap(), expected);
 }
 
-/// What .NET 8 to 10 were seen to take and not to take.
+/// What .NET 8 to 10 were observed to accept and reject.
 #[test]
 fn a_hook_has_the_class_and_the_method_that_the_runtime_calls() {
     use StartupHook::{NoClass, NoMethod, Yes};
@@ -152,7 +152,7 @@ fn a_hook_has_the_class_and_the_method_that_the_runtime_calls() {
         (Sample { method: "initialize", ..HOOK }, NoMethod),
         (Sample { method_flags: 0x0081, ..HOOK }, NoMethod),
         (Sample { method_flags: 0x2091, ..HOOK }, NoMethod),
-        // An instance's, with a parameter, with a result, generic.
+        // Instance method, with a parameter, with a result, generic.
         (Sample { signature: &[0x20, 0, 1], ..HOOK }, NoMethod),
         (Sample { signature: &[0, 1, 1, 8], ..HOOK }, NoMethod),
         (Sample { signature: &[0, 0, 8], ..HOOK }, NoMethod),

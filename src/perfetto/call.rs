@@ -1,54 +1,54 @@
-//! Calls of the methods of a port, and their replies.
+//! Method calls on a port, and their replies.
 
 use foldhash::HashMap;
 use thiserror::Error;
 
 use super::ipc::{Body, Frame, TooLong};
 
-/// The methods of a port that are used. Their numbers are the service's own: only names are fixed.
+/// The methods of a port that dn-top uses. Their numbers are assigned by the service: only names are fixed.
 pub trait Method: Copy + Eq + 'static {
-    /// The port's name when it is bound.
+    /// Name of the port, for binding it.
     const PORT: &'static str;
-    /// Every method.
+    /// All methods.
     const ALL: &'static [Self];
-    /// The name in the service's table.
+    /// Name in the service's table of methods.
     fn name(self) -> &'static str;
 }
 
-/// Why a call is not made.
+/// The reason why a call is not possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum CallError {
-    /// An older service.
+    /// The service is too old to have the method.
     #[error("the tracing service has no method {0}: it is too old for this")]
     NoMethod(&'static str),
-    /// The argument does not fit a frame.
+    /// The arguments do not fit in a frame.
     #[error(transparent)]
     TooLong(#[from] TooLong),
 }
 
-/// Why a port cannot be used.
+/// The reason why a port cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum BindError {
-    /// The service does not have it on this socket.
+    /// The service does not offer the port on this socket.
     #[error("the tracing service has no {0} on this socket: is it the socket of the other port?")]
     Refused(&'static str),
-    /// Something else came.
+    /// The reply is not one to the request.
     #[error("malformed answer to the first request: no Perfetto tracing service listens there")]
     NoService,
 }
 
-/// A result of a call.
+/// Result of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     /// Whether the method was executed.
     pub success: bool,
     /// Whether another reply follows.
     pub has_more: bool,
-    /// The result, a message; empty where the call failed.
+    /// The result message; empty if the call failed.
     pub body: Vec<u8>,
 }
 
-/// The calls of a connection: which methods there are, and which replies are to come. `T` identifies what a reply is for.
+/// The calls of a connection: available methods and outstanding replies. `T` identifies the call of a reply.
 #[derive(Debug)]
 pub struct Calls<M, T> {
     service: u32,
@@ -57,16 +57,16 @@ pub struct Calls<M, T> {
     waiting: HashMap<u64, T>,
 }
 
-/// The request to bind a port: the first frame of a connection.
+/// Returns the request to bind a port: the first frame of a connection.
 ///
 /// # Errors
-/// None in practice: the name of a port is short.
+/// Never in practice: the names of ports are short.
 pub fn bind<M: Method>() -> Result<Vec<u8>, TooLong> {
     Frame { request: 1, body: Body::Bind(M::PORT.to_owned()) }.encode()
 }
 
 impl<M: Method, T: Clone> Calls<M, T> {
-    /// Takes the reply to [`bind`].
+    /// Parses the reply to [`bind`].
     ///
     /// # Errors
     /// [`BindError`]
@@ -82,7 +82,7 @@ impl<M: Method, T: Clone> Calls<M, T> {
         }
     }
 
-    /// Whether the service has a method.
+    /// Whether the service has the method.
     pub fn has(&self, method: M) -> bool {
         self.id(method).is_some()
     }
@@ -91,20 +91,20 @@ impl<M: Method, T: Clone> Calls<M, T> {
         self.methods.iter().find(|(known, _)| *known == method).map(|(_, id)| *id)
     }
 
-    /// The frame of a call whose replies are for `token`.
+    /// Returns the frame of a call whose replies are identified by `token`.
     ///
     /// # Errors
-    /// [`CallError`]: nothing is to be sent.
+    /// [`CallError`]: there is nothing to send.
     pub fn call(&mut self, method: M, arguments: Vec<u8>, token: T) -> Result<Vec<u8>, CallError> {
         let frame = self.invoke(method, arguments, false)?;
         self.waiting.insert(self.last, token);
         Ok(frame)
     }
 
-    /// The frame of a call without reply.
+    /// Returns the frame of a call without a reply.
     ///
     /// # Errors
-    /// [`CallError`]: nothing is to be sent.
+    /// [`CallError`]: there is nothing to send.
     pub fn send(&mut self, method: M, arguments: Vec<u8>) -> Result<Vec<u8>, CallError> {
         self.invoke(method, arguments, true)
     }
@@ -117,7 +117,7 @@ impl<M: Method, T: Clone> Calls<M, T> {
         Ok(bytes)
     }
 
-    /// What a frame is the reply to; `None` where nothing waits for it.
+    /// Returns the token and content of a reply; `None` if it is not to an outstanding call.
     pub fn reply(&mut self, frame: Frame) -> Option<(T, Reply)> {
         let reply = match frame.body {
             Body::InvokeReply { success, has_more, reply } => Reply { success, has_more, body: reply },

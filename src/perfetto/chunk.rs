@@ -1,6 +1,6 @@
-//! Chunks: packets of one writer, cut into fragments where they do not fit.
+//! Chunks: packets of one writer, split into fragments if they do not fit.
 //!
-//! Source: as [`super::page`]. The size of a packet is known before its first byte is written, so that no chunk ever needs a patch.
+//! Source: as [`super::page`]. The size of a packet is known before its first byte is written, so chunks never need patching.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -8,13 +8,13 @@ use std::ops::Range;
 use super::field::packet::PACKET;
 use crate::wire::Reader;
 
-/// Bytes of a chunk's header: number of the chunk, of its writer, of its fragments, and flags.
+/// Size of a chunk's header in bytes: chunk number, writer, number of fragments, and flags.
 pub const CHUNK_HEADER: usize = 8;
-/// Most fragments of a chunk.
+/// Maximum number of fragments in a chunk.
 const FRAGMENTS: u16 = (1 << 10) - 1;
-/// Fewer bytes than these are not begun with a packet: its length takes some of them.
+/// No packet is started in fewer bytes than this: its length takes some of them.
 const WORTHWHILE: usize = 16;
-/// Most bytes of a packet's length in a chunk.
+/// Maximum bytes of a packet's length in a chunk.
 const LENGTH: usize = 4;
 
 /// Flags of a chunk.
@@ -27,17 +27,17 @@ pub mod flag {
     pub const NEEDS_PATCHING: u16 = 4;
 }
 
-/// A writer: a sequence of packets. 1 to 32767.
+/// A writer, that is a sequence of packets: 1 to 32767.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WriterId(u16);
 
 impl WriterId {
-    /// `None` for a number that no writer has.
+    /// Returns `None` if the number is not valid for a writer.
     pub fn new(number: u16) -> Option<Self> {
         (1..=0x7fff).contains(&number).then_some(Self(number))
     }
 
-    /// As in the chunks.
+    /// Number as in the chunk header.
     pub fn number(self) -> u16 {
         self.0
     }
@@ -46,18 +46,18 @@ impl WriterId {
 /// The header of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkHeader {
-    /// Counts the chunks of the writer, and begins again behind the largest number.
+    /// Sequence number of the chunk within its writer; wraps around.
     pub chunk: u32,
-    /// The writer.
+    /// Number of the writer.
     pub writer: u16,
-    /// How many fragments it has.
+    /// Number of fragments.
     pub fragments: u16,
     /// See [`flag`].
     pub flags: u16,
 }
 
 impl ChunkHeader {
-    /// As in the memory.
+    /// Encodes the header as in shared memory.
     pub fn encode(self) -> [u8; CHUNK_HEADER] {
         let mut bytes = [0; CHUNK_HEADER];
         bytes[..4].copy_from_slice(&self.chunk.to_le_bytes());
@@ -66,7 +66,7 @@ impl ChunkHeader {
         bytes
     }
 
-    /// From the memory.
+    /// Decodes a header from shared memory.
     pub fn decode(bytes: [u8; CHUNK_HEADER]) -> Self {
         let [a, b, c, d, e, f, g, h] = bytes;
         let word = u16::from_le_bytes([g, h]);
@@ -74,33 +74,33 @@ impl ChunkHeader {
     }
 }
 
-/// Packets of a writer that are to become chunks. They stay in the batches that they were pushed in until they are copied into a chunk.
+/// Packets of a writer to be written into chunks. They stay in the batches in which they were pushed until copied into a chunk.
 #[derive(Debug)]
 pub struct ChunkWriter {
     writer: WriterId,
     next: u32,
-    /// The first has a packet that is not, or not completely, in chunks.
+    /// The first batch contains a packet that is not, or not completely, in chunks.
     batches: VecDeque<Vec<u8>>,
-    /// What of the first packet is in no chunk yet.
+    /// The part of the first packet that is not in a chunk yet.
     first: Range<usize>,
-    /// Whether a part of it is in a chunk.
+    /// Whether another part of the first packet is in a chunk.
     is_continued: bool,
-    /// Bytes of all batches behind the start of `first`.
+    /// Bytes of all batches from the start of `first`.
     bytes: usize,
 }
 
 impl ChunkWriter {
-    /// A writer whose first chunk has the number 0.
+    /// Creates a writer whose first chunk has number 0.
     pub fn new(writer: WriterId) -> Self {
         Self::from(writer, 0)
     }
 
-    /// A writer whose first chunk has this number.
+    /// Creates a writer whose first chunk has this number.
     pub(super) fn from(writer: WriterId, next: u32) -> Self {
         Self { writer, next, batches: VecDeque::new(), first: 0..0, is_continued: false, bytes: 0 }
     }
 
-    /// Appends packets, each as a `packet` field of a `Trace`. What follows bytes that are no packet is left out.
+    /// Appends packets, each encoded as a `packet` field of a `Trace`. Anything after an invalid packet is dropped.
     pub fn push(&mut self, packets: Vec<u8>) {
         self.bytes += packets.len();
         self.batches.push_back(packets);
@@ -114,16 +114,16 @@ impl ChunkWriter {
         self.batches.is_empty()
     }
 
-    /// Bytes of a chunk that all packets fit.
+    /// Size in bytes of a chunk that fits all packets.
     pub fn wanted(&self) -> usize {
-        // The length of a packet that continues from another chunk is not among them.
+        // `bytes` does not include the length of a packet continued from another chunk.
         CHUNK_HEADER + LENGTH + self.bytes
     }
 
-    /// The next chunk, of at most so many bytes; `None` where there is no packet.
+    /// Returns the next chunk, of at most `room` bytes; `None` if there are no packets.
     ///
     /// # Panics
-    /// Where the room is less than the smallest chunk of any page.
+    /// If `room` is less than the smallest chunk of any page.
     pub fn chunk(&mut self, room: usize) -> Option<Vec<u8>> {
         assert!(room >= CHUNK_HEADER + WORTHWHILE, "no chunk is that small");
         if self.is_empty() {
@@ -163,7 +163,7 @@ impl ChunkWriter {
         Some(image)
     }
 
-    /// Finds the first packet, from a place in the first batch on. Batches without one go away.
+    /// Finds the first packet at or after an offset in the first batch. Batches without one are removed.
     fn find_first(&mut self, mut from: usize) {
         while let Some(batch) = self.batches.front() {
             let rest = &batch[from..];
@@ -179,7 +179,7 @@ impl ChunkWriter {
     }
 }
 
-/// Where the packet is in a `packet` field at the start of these bytes.
+/// Returns the range of the packet in a `packet` field at the start of these bytes.
 fn first_packet(fields: &[u8]) -> Option<Range<usize>> {
     const KEY: u64 = (PACKET << 3 | 2) as u64;
     let mut reader = Reader::new(fields);
@@ -189,7 +189,7 @@ fn first_packet(fields: &[u8]) -> Option<Range<usize>> {
     Some(start..end)
 }
 
-/// Bytes of a length as a varint.
+/// Returns the size of a length as a varint, in bytes.
 fn length_of(length: usize) -> usize {
     (usize::BITS - (length | 1).leading_zeros()).div_ceil(7) as usize
 }

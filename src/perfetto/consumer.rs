@@ -1,4 +1,4 @@
-//! The consumer's port: its methods, and what a service has and does.
+//! The consumer port: its methods, and the state of a service.
 //!
 //! Source: the specification "Tracing API and ABI", and `protos/perfetto/ipc/consumer_port.proto`, `common/tracing_service_state.proto`.
 
@@ -43,55 +43,55 @@ impl Method for ConsumerMethod {
     }
 }
 
-/// A service. Text is not sanitised.
+/// State of a service. Text is not sanitised.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServiceState {
-    /// Its version, for people: what it can do is not in there.
+    /// Version for display: it does not indicate capabilities.
     pub version: String,
-    /// Who writes data.
+    /// Connected producers.
     pub producers: Vec<ProducerState>,
-    /// Names of data sources, and the number of the producer of each.
+    /// Names of data sources, each with the ID of its producer.
     pub data_sources: Vec<(String, u32)>,
-    /// Recordings.
+    /// Recordings (tracing sessions).
     pub sessions: Vec<SessionState>,
 }
 
-/// A producer.
+/// State of a producer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProducerState {
-    /// Its number.
+    /// Producer ID.
     pub id: u32,
-    /// Its name.
+    /// Name of the producer.
     pub name: String,
-    /// Its process; 0 where that is not known.
+    /// Process ID; 0 if unknown.
     pub pid: u32,
-    /// The user of that process.
+    /// User ID of the process.
     pub uid: u32,
-    /// Its version, for people.
+    /// Version for display.
     pub version: String,
 }
 
-/// A recording.
+/// State of a recording (tracing session).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionState {
-    /// Its number.
+    /// Session ID.
     pub id: u64,
-    /// The user who started it.
+    /// ID of the user that started it.
     pub uid: u32,
-    /// Such as `STARTED`.
+    /// State, such as `STARTED`.
     pub state: String,
-    /// Its name; empty where it has none.
+    /// Name; may be empty.
     pub name: String,
-    /// Kilobytes of all buffers.
+    /// Total size of all buffers, in kilobytes.
     pub buffer_kb: u64,
-    /// How long it is to be, milliseconds; 0 where that is open.
+    /// Requested duration in milliseconds; 0 if unlimited.
     pub duration_ms: u64,
-    /// How many data sources take part.
+    /// Number of participating data sources.
     pub data_sources: u32,
 }
 
 impl ServiceState {
-    /// Takes in a reply to `QueryServiceState`: a state comes in one or more parts.
+    /// Adds a reply to `QueryServiceState`: a state consists of one or more parts.
     ///
     /// # Errors
     /// [`Malformed`]
@@ -112,7 +112,7 @@ impl ServiceState {
     }
 }
 
-/// An `int32`: negative ones are written as numbers of 64 bits.
+/// Converts an `int32`: negative values are encoded with 64 bits.
 fn int(number: u64) -> u32 {
     number as i32 as u32
 }
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
     use crate::perfetto::Message;
 
-    /// P13, S4: parts are put together, and what is not known is passed over.
+    /// P13, S4: parts are merged, and unknown fields are skipped.
     #[test]
     fn p13_s4_a_state_comes_in_parts() {
         let part = |fill: &dyn Fn(&mut Message<'_>)| {

@@ -1,4 +1,4 @@
-//! Numbers of the fields of Perfetto's messages, by message.
+//! Field numbers of Perfetto's messages, by message.
 
 #![allow(missing_docs, reason = "each is the field or the value of that name in the schema")]
 
@@ -14,7 +14,7 @@ pub mod packet {
     pub const SEQUENCE_FLAGS: u32 = 13;
     pub const PROFILE_PACKET: u32 = 37;
     pub const PREVIOUS_PACKET_DROPPED: u32 = 42;
-    /// In the published messages of version 59 it is an extension, with the same number.
+    /// In the published messages of version 59, this is an extension with the same number.
     pub const HEAP_GRAPH: u32 = 56;
     pub const TRACE_PACKET_DEFAULTS: u32 = 59;
     pub const TRACK_DESCRIPTOR: u32 = 60;
@@ -23,9 +23,9 @@ pub mod packet {
     pub const FIRST_PACKET_ON_SEQUENCE: u32 = 87;
     /// Of `TracePacketDefaults`.
     pub const TIMESTAMP_CLOCK_ID: u32 = 58;
-    /// `SequenceFlags`: the packet needs no state of those before it.
+    /// `SequenceFlags`: the packet does not depend on the state of earlier packets.
     pub const INCREMENTAL_STATE_CLEARED: u64 = 1;
-    /// `SequenceFlags`: the packet refers to state of those before it.
+    /// `SequenceFlags`: the packet depends on the state of earlier packets.
     pub const NEEDS_INCREMENTAL_STATE: u64 = 2;
 }
 
@@ -100,7 +100,7 @@ pub mod event {
     pub const STRING_VALUE: u32 = 6;
 }
 
-/// `InternedData` and what it holds.
+/// `InternedData` and nested messages.
 pub mod interned {
     pub const EVENT_CATEGORIES: u32 = 1;
     pub const EVENT_NAMES: u32 = 2;
@@ -110,7 +110,7 @@ pub mod interned {
     pub const CALLSTACKS: u32 = 7;
     pub const MAPPING_PATHS: u32 = 17;
     pub const MAPPINGS: u32 = 19;
-    /// Of every interned value.
+    /// Of all interned values.
     pub const IID: u32 = 1;
     /// Of `EventName`, `EventCategory`, `DebugAnnotationName` and `InternedString`.
     pub const STRING: u32 = 2;
@@ -172,7 +172,7 @@ pub mod profile {
     pub const ALLOC_COUNT: u32 = 5;
 }
 
-/// `HeapGraph` and what it holds.
+/// `HeapGraph` and nested messages.
 pub mod heap {
     pub const PID: u32 = 1;
     pub const OBJECTS: u32 = 2;
@@ -186,7 +186,7 @@ pub mod heap {
     pub const OBJECT_TYPE_ID: u32 = 2;
     /// Of `HeapGraphObject`: bytes.
     pub const SELF_SIZE: u32 = 3;
-    /// Of `HeapGraphObject`: as many as there are references.
+    /// Of `HeapGraphObject`: one per reference.
     pub const REFERENCE_FIELD_ID: u32 = 4;
     /// Of `HeapGraphObject`.
     pub const REFERENCE_OBJECT_ID: u32 = 5;

@@ -1,4 +1,4 @@
-//! Frames of the socket protocol: `IPCFrame`, each behind its length.
+//! Frames of the socket protocol: `IPCFrame`, each preceded by its length.
 //!
 //! Source: the specification "Tracing API and ABI", "Socket protocol", and `protos/perfetto/ipc/wire_protocol.proto`.
 
@@ -7,74 +7,74 @@ use thiserror::Error;
 use super::Message;
 use super::read::{Malformed, fields};
 
-/// Bytes of a frame, its length included: what a service takes (`kIPCBufferSize`).
+/// Maximum size of a frame in bytes, including its length, that a service accepts (`kIPCBufferSize`).
 pub const LONGEST_FRAME: usize = 128 * 1024;
 const LENGTH: usize = 4;
 
 /// A frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// Numbers a request; its replies have the same.
+    /// Request number, repeated in its replies.
     pub request: u64,
-    /// What it is.
+    /// Content.
     pub body: Body,
 }
 
-/// What a frame is.
+/// Content of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
-    /// Asks for one of the ports.
+    /// Requests a port by name.
     Bind(String),
     /// The methods of a port.
     BindReply {
-        /// Whether there is such a port.
+        /// Whether the port exists.
         success: bool,
-        /// Names the port in invocations.
+        /// Identifies the port in invocations.
         service: u32,
-        /// Numbers and names of the methods.
+        /// Method numbers and names.
         methods: Vec<(u32, String)>,
     },
     /// Calls a method.
     Invoke {
-        /// The port.
+        /// Number of the port.
         service: u32,
-        /// The method.
+        /// Number of the method.
         method: u32,
-        /// Its argument, a message.
+        /// The arguments message.
         arguments: Vec<u8>,
-        /// Whether no reply is wanted.
+        /// Whether no reply is requested.
         drop_reply: bool,
     },
-    /// A result of a call.
+    /// Result of a call.
     InvokeReply {
         /// Whether the method was executed.
         success: bool,
         /// Whether another reply to the same call follows.
         has_more: bool,
-        /// The result, a message.
+        /// The result message.
         reply: Vec<u8>,
     },
-    /// The request cannot be answered; why.
+    /// The request failed, with an error message.
     RequestError(String),
-    /// Something newer than this program.
+    /// Not known to this program.
     Unknown,
 }
 
-/// Why a frame cannot be sent.
+/// The reason why a frame cannot be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("a frame of {0} bytes is longer than the {LONGEST_FRAME} that a tracing service takes")]
 pub struct TooLong(pub usize);
 
-/// Why nothing more can be read from a connection.
+/// The reason why nothing more can be read from a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum FrameError {
-    /// No frame is that long.
+    /// The announced length exceeds the protocol's limit.
     #[error("a frame of {0} bytes was announced, which is more than the protocol allows")]
     Length(usize),
 }
 
 impl Frame {
-    /// The bytes on the socket.
+    /// Encodes the frame as sent over the socket.
     ///
     /// # Errors
     /// [`TooLong`]
@@ -135,7 +135,7 @@ impl Frame {
     }
 }
 
-/// The text in field 1.
+/// Returns the text in field 1.
 fn text_of(bytes: &[u8]) -> Result<String, Malformed> {
     let mut text = String::new();
     for field in fields(bytes) {
@@ -196,31 +196,32 @@ fn invoke_reply(bytes: &[u8]) -> Result<Body, Malformed> {
     Ok(Body::InvokeReply { success, has_more, reply })
 }
 
-/// Cuts what comes from a socket into frames.
+/// Splits bytes received from a socket into frames.
 #[derive(Debug, Default)]
 pub struct FrameReader {
     bytes: Vec<u8>,
-    /// How many of the bytes are frames that were given.
+    /// Number of bytes that belong to frames already returned.
     used: usize,
 }
 
 impl FrameReader {
-    /// Takes the next bytes.
+    /// Appends received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.used);
         self.used = 0;
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// How many bytes are in no frame that was given.
+    /// Number of bytes not yet returned as frames.
     pub fn left(&self) -> usize {
         self.bytes.len() - self.used
     }
 
-    /// The next frame; `None` until more bytes come. One that cannot be decoded is [`Body::Unknown`]: services ignore such frames, too.
+    /// Returns the next frame; `None` if it is incomplete. A frame that cannot be decoded becomes [`Body::Unknown`]: services ignore such
+    /// frames, too.
     ///
     /// # Errors
-    /// [`FrameError`]: the connection is of no use any more.
+    /// [`FrameError`]: the connection is no longer usable.
     pub fn frame(&mut self) -> Result<Option<Frame>, FrameError> {
         loop {
             let rest = &self.bytes[self.used..];

@@ -1,7 +1,8 @@
-//! Perfetto's trace format and tracing protocol: the bytes of its protocol buffers, the numbers of the fields that are written, the frames of the
-//! socket protocol, the calls of both ports, and the layout of the shared memory. No sockets, no memory: bytes in, bytes out.
+//! Perfetto's trace format and tracing protocol: encoding of protocol buffers, numbers of the fields written, frames of the socket protocol,
+//! calls on both ports, and layout of the shared memory. Independent of sockets and memory mappings: bytes in, bytes out.
 //!
-//! Source: the specification "Tracing API and ABI", and the messages of `protos/perfetto` in google/perfetto, version 59. Only what dn-top uses stands here.
+//! Source: the specification "Tracing API and ABI", and the messages of `protos/perfetto` in google/perfetto, version 59. Covers only what
+//! dn-top uses.
 
 pub mod call;
 pub mod chunk;

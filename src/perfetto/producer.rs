@@ -1,8 +1,7 @@
-//! The producer's port: what a data source sends and receives.
+//! The producer port: messages that a data source sends and receives.
 //!
 //! Source: the specification "Tracing API and ABI", and `protos/perfetto/ipc/producer_port.proto`, `common/commit_data_request.proto`,
-//! `common/data_source_descriptor.proto`, `config/data_source_config.proto`. Configurations are passed on as they came: what this program does not know
-//! stays in them.
+//! `common/data_source_descriptor.proto`, `config/data_source_config.proto`. Configurations are passed on unchanged, including unknown fields.
 
 use super::Message;
 use super::call::Method;
@@ -44,21 +43,21 @@ impl Method for ProducerMethod {
     }
 }
 
-/// The argument of `InitializeConnection`: the producer, and the memory that it would like.
+/// Arguments of `InitializeConnection`: the producer, and its preferred size of the memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Initialize {
-    /// Shown by `perfetto --query`; configurations may name it.
+    /// Shown by `perfetto --query`; configurations may refer to it.
     pub name: String,
-    /// The program's version, for people.
+    /// Version of the program, for display.
     pub version: String,
-    /// Bytes of a page.
+    /// Page size.
     pub page: PageSize,
-    /// Bytes of the shared memory.
+    /// Size of the shared memory, in bytes.
     pub memory: u32,
 }
 
 impl Initialize {
-    /// The message.
+    /// Encodes the message.
     pub fn encode(&self) -> Vec<u8> {
         message(|message| {
             message.uint(1, self.page.bytes() as u64);
@@ -72,14 +71,14 @@ impl Initialize {
 /// The result of `InitializeConnection`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Initialized {
-    /// The service uses memory that the producer made. This program never makes any.
+    /// Whether the service uses memory created by the producer. dn-top never creates any.
     pub uses_memory_of_producer: bool,
-    /// There is no shared memory: chunks are sent in the commits.
+    /// Whether there is no shared memory: chunks are sent in the commits.
     pub without_memory: bool,
 }
 
 impl Initialized {
-    /// From the message.
+    /// Decodes the message.
     ///
     /// # Errors
     /// [`Malformed`]
@@ -96,17 +95,17 @@ impl Initialized {
     }
 }
 
-/// A data source as it is registered. It reports when it has started and stopped, and describes everything again when it is asked to.
+/// A data source to be registered. It reports its start and stop, and writes its incremental state again on request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataSource {
-    /// What configurations call it.
+    /// Name used by configurations.
     pub name: String,
-    /// What it can record: name and description.
+    /// Categories that it can record: name and description.
     pub categories: Vec<(String, String)>,
 }
 
 impl DataSource {
-    /// The argument of `RegisterDataSource`.
+    /// Encodes the arguments of `RegisterDataSource`.
     pub fn encode(&self) -> Vec<u8> {
         message(|request| {
             request.message(1, |descriptor| {
@@ -126,18 +125,18 @@ impl DataSource {
     }
 }
 
-/// What of the configuration of a data source matters here.
+/// The relevant part of a data source's configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Configuration {
-    /// The data source.
+    /// Name of the data source.
     pub name: String,
-    /// The buffer of the service that its chunks go to.
+    /// Buffer of the service for its chunks.
     pub target_buffer: u32,
-    /// Milliseconds until the service stops to wait for the data source to stop; 0 where it is not given.
+    /// Time limit of the service for the stop of the data source, in milliseconds; 0 if not specified.
     pub stop_timeout_ms: u32,
-    /// Writers are to wait where the memory is full (`buffer_exhausted_policy`).
+    /// Whether writers should block while the memory is full (`buffer_exhausted_policy`).
     pub stalls: bool,
-    /// Text for the data source alone (`legacy_config`); not sanitised.
+    /// Text specific to the data source (`legacy_config`); not sanitised.
     pub text: String,
 }
 
@@ -159,51 +158,51 @@ impl Configuration {
     }
 }
 
-/// What a service has a producer do: the replies to `GetAsyncCommand`.
+/// Commands of the service to a producer: the replies to `GetAsyncCommand`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// Map the memory whose file comes with it.
+    /// Map the memory whose file is passed with the command.
     SetupTracing {
-        /// Bytes of a page; `None` for a size that no page has.
+        /// Page size; `None` if not valid.
         page: Option<PageSize>,
     },
-    /// Get ready to record.
+    /// Prepare a recording.
     Setup {
-        /// What the recording is called from now on.
+        /// Identifies the recording in later commands.
         instance: u64,
-        /// What to record.
+        /// Configuration of the data source.
         configuration: Configuration,
     },
-    /// Record.
+    /// Start recording.
     Start {
         /// As in [`Setup`](Self::Setup).
         instance: u64,
-        /// The same again.
+        /// As in [`Setup`](Self::Setup).
         configuration: Configuration,
     },
-    /// End the recording.
+    /// Stop recording.
     Stop {
-        /// Which.
+        /// The recording.
         instance: u64,
     },
-    /// Commit all that there is, and acknowledge.
+    /// Commit all data and acknowledge.
     Flush {
-        /// Of which recordings.
+        /// Recordings to flush.
         instances: Vec<u64>,
-        /// To be named in the acknowledgement.
+        /// Number to be acknowledged.
         request: u64,
     },
-    /// Describe everything again: what was described before may be overwritten.
+    /// Write the incremental state again: earlier packets may be overwritten.
     ClearState {
-        /// In which recordings.
+        /// Affected recordings.
         instances: Vec<u64>,
     },
-    /// Something newer than this program.
+    /// Not known to this program.
     Unknown,
 }
 
 impl Command {
-    /// From the message.
+    /// Decodes the message.
     ///
     /// # Errors
     /// [`Malformed`]
@@ -231,7 +230,7 @@ impl Command {
 }
 
 fn setup_tracing(value: Value<'_>) -> Result<Command, Malformed> {
-    // A service that names no size has pages of the smallest.
+    // Without a specified size, pages have the smallest one.
     let mut page = Some(PageSize::DEFAULT);
     for field in fields(value.bytes()?) {
         if let (1, value) = field? {
@@ -263,7 +262,7 @@ fn flush(value: Value<'_>) -> Result<Command, Malformed> {
     Ok(Command::Flush { instances: numbers(bytes, 1)?, request })
 }
 
-/// The values of a repeated field, packed or not.
+/// Returns the values of a repeated field, packed or not.
 fn numbers(bytes: &[u8], number: u32) -> Result<Vec<u64>, Malformed> {
     let mut numbers = Vec::new();
     for field in fields(bytes) {
@@ -281,19 +280,19 @@ fn numbers(bytes: &[u8], number: u32) -> Result<Vec<u64>, Malformed> {
     Ok(numbers)
 }
 
-/// The argument of `NotifyDataSourceStarted` and `NotifyDataSourceStopped`.
+/// Encodes the arguments of `NotifyDataSourceStarted` and `NotifyDataSourceStopped`.
 pub fn notify(instance: u64) -> Vec<u8> {
     message(|message| message.uint(1, instance))
 }
 
-/// The argument of `CommitData`: which chunks are complete.
+/// Arguments of `CommitData`: the chunks that are complete.
 #[derive(Debug, Default)]
 pub struct Commit {
     bytes: Vec<u8>,
 }
 
 impl Commit {
-    /// A chunk in the shared memory.
+    /// Adds a chunk in the shared memory.
     pub fn move_chunk(&mut self, page: u32, chunk: u32, buffer: u32) {
         Message::new(&mut self.bytes).message(1, |moved| {
             moved.uint(1, page.into());
@@ -302,7 +301,7 @@ impl Commit {
         });
     }
 
-    /// A chunk that is sent in the commit itself.
+    /// Adds a chunk that is contained in the commit itself.
     pub fn send_chunk(&mut self, image: &[u8], buffer: u32) {
         Message::new(&mut self.bytes).message(1, |moved| {
             moved.uint(3, buffer.into());
@@ -310,7 +309,7 @@ impl Commit {
         });
     }
 
-    /// Four bytes of a chunk that was committed before, at an offset behind its header. This program's own chunks never need it.
+    /// Patches four bytes of a chunk committed earlier, at an offset after its header. dn-top's own chunks never need it.
     pub fn patch(&mut self, buffer: u32, writer: u16, chunk: u32, offset: u32, data: [u8; 4]) {
         Message::new(&mut self.bytes).message(2, |patched| {
             patched.uint(1, buffer.into());
@@ -323,12 +322,12 @@ impl Commit {
         });
     }
 
-    /// Acknowledges a flush and all before it.
+    /// Acknowledges a flush, and all before it.
     pub fn acknowledge(&mut self, request: u64) {
         Message::new(&mut self.bytes).uint(3, request);
     }
 
-    /// Bytes so far.
+    /// Size in bytes.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -338,13 +337,13 @@ impl Commit {
         self.bytes.is_empty()
     }
 
-    /// The message.
+    /// Returns the encoded message.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 }
 
-/// The packets of a trace file, one after the other, without what is around each. What follows bytes that are no packet is left out.
+/// Returns the packets of a trace file without their framing. Anything after an invalid packet is dropped.
 pub fn packets(trace: &[u8]) -> impl Iterator<Item = &[u8]> {
     fields(trace).map_while(Result::ok).filter_map(|field| match field {
         (super::field::packet::PACKET, Value::Bytes(packet)) => Some(packet),

@@ -1,6 +1,6 @@
-//! Protocol buffers, written by hand: a message is bytes in a vector, and no schema is needed to write one.
+//! A minimal encoder of protocol buffers: a message is bytes in a vector, and writing one requires no schema.
 
-/// Appends the fields of a message to a buffer. Allocates nothing but what the buffer needs to grow.
+/// Appends the fields of a message to a buffer. Allocates only when the buffer grows.
 #[derive(Debug)]
 pub struct Message<'a>(&'a mut Vec<u8>);
 
@@ -9,58 +9,58 @@ const FIXED_64: u32 = 1;
 const BYTES: u32 = 2;
 
 impl<'a> Message<'a> {
-    /// A message whose fields are appended to what the buffer holds.
+    /// Creates a message whose fields are appended to the buffer.
     pub fn new(buffer: &'a mut Vec<u8>) -> Self {
         Self(buffer)
     }
 
-    /// An unsigned integer, a boolean or an enumeration.
+    /// Writes an unsigned integer, a boolean or an enumeration.
     #[inline]
     pub fn uint(&mut self, field: u32, value: u64) {
         self.key(field, VARINT);
         self.varint(value);
     }
 
-    /// A signed integer of the types `int32` and `int64`.
+    /// Writes a signed integer of type `int32` or `int64`.
     #[inline]
     pub fn int(&mut self, field: u32, value: i64) {
         self.uint(field, value as u64);
     }
 
-    /// A `fixed64`.
+    /// Writes a `fixed64`.
     pub fn fixed(&mut self, field: u32, value: u64) {
         self.key(field, FIXED_64);
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// A `double`.
+    /// Writes a `double`.
     pub fn double(&mut self, field: u32, value: f64) {
         self.fixed(field, value.to_bits());
     }
 
-    /// A string or bytes.
+    /// Writes a string or bytes.
     pub fn bytes(&mut self, field: u32, value: &[u8]) {
         self.key(field, BYTES);
         self.varint(value.len() as u64);
         self.0.extend_from_slice(value);
     }
 
-    /// A string.
+    /// Writes a string.
     pub fn text(&mut self, field: u32, value: &str) {
         self.bytes(field, value.as_bytes());
     }
 
-    /// Fields that are encoded already.
+    /// Writes fields that are already encoded.
     pub fn fields(&mut self, encoded: &[u8]) {
         self.0.extend_from_slice(encoded);
     }
 
-    /// A message within this one.
+    /// Writes a nested message.
     #[inline]
     pub fn message(&mut self, field: u32, fill: impl FnOnce(&mut Message<'_>)) {
         self.key(field, BYTES);
         let at = self.0.len();
-        // One byte holds the length of nearly every message; a longer one is moved.
+        // The length of nearly every message fits in one byte; a longer message is moved.
         self.0.push(0);
         fill(&mut Message(self.0));
         let size = self.0.len() - at - 1;
@@ -68,7 +68,7 @@ impl<'a> Message<'a> {
             self.0[at] = size as u8;
             return;
         }
-        // The length is written behind the message first, for its bytes; then both change places.
+        // The length is first written after the message, to encode it; then the two are swapped.
         let end = self.0.len();
         self.varint(size as u64);
         let more = self.0.len() - end - 1;
@@ -79,7 +79,7 @@ impl<'a> Message<'a> {
         self.0[at..=at + more].copy_from_slice(&length[..=more]);
     }
 
-    /// Integers of a packed repeated field.
+    /// Writes the integers of a packed repeated field.
     pub fn packed(&mut self, field: u32, values: impl Iterator<Item = u64>) {
         self.message(field, |message| values.for_each(|value| message.varint(value)));
     }
@@ -103,8 +103,8 @@ impl<'a> Message<'a> {
 mod tests {
     use super::*;
 
-    /// The examples of the protocol buffers documentation ("Encoding"): 150 in field 1, "testing" in field 2, a message in field 3, packed integers in
-    /// field 6.
+    /// The examples of the protocol buffers documentation ("Encoding"): 150 in field 1, "testing" in field 2, a message in field 3, packed
+    /// integers in field 6.
     #[test]
     fn fields_are_encoded_as_documented() {
         let mut bytes = Vec::new();

@@ -1,10 +1,10 @@
-//! Protocol buffers read without a schema: field by field. Fields that a reader does not know are skipped by it.
+//! Reads protocol buffers without a schema, field by field. Readers skip unknown fields.
 
 use thiserror::Error;
 
 use crate::wire::Reader;
 
-/// Bytes that are no protocol buffer, or a field of another type than the schema has.
+/// The bytes are not a protocol buffer, or a field has a type that differs from the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("a message cannot be decoded")]
 pub struct Malformed;
@@ -19,10 +19,10 @@ pub enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// An integer, boolean or enumeration.
+    /// Returns an integer, boolean or enumeration.
     ///
     /// # Errors
-    /// [`Malformed`] for a field with a length.
+    /// [`Malformed`] for a length-delimited field.
     pub fn number(self) -> Result<u64, Malformed> {
         match self {
             Self::Number(value) => Ok(value),
@@ -30,7 +30,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// An integer of 32 bits, or an index. What is larger is malformed.
+    /// Returns an integer of 32 bits, or an index. Larger values are malformed.
     ///
     /// # Errors
     /// [`Malformed`]
@@ -38,7 +38,7 @@ impl<'a> Value<'a> {
         u32::try_from(self.number()?).map_err(|_| Malformed)
     }
 
-    /// A boolean.
+    /// Returns a boolean.
     ///
     /// # Errors
     /// [`Malformed`]
@@ -46,7 +46,7 @@ impl<'a> Value<'a> {
         Ok(self.number()? != 0)
     }
 
-    /// Bytes or a message.
+    /// Returns bytes or a message.
     ///
     /// # Errors
     /// [`Malformed`] for a number.
@@ -57,7 +57,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A string; not sanitised. Bytes that are no UTF-8 become U+FFFD.
+    /// Returns a string; not sanitised. Invalid UTF-8 becomes U+FFFD.
     ///
     /// # Errors
     /// [`Malformed`] for a number.
@@ -66,11 +66,11 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The fields of a message, in order: number and value.
+/// Iterator over the fields of a message, in order: number and value.
 #[derive(Debug, Clone)]
 pub struct Fields<'a>(Reader<'a>);
 
-/// Reads a message.
+/// Returns the fields of a message.
 pub fn fields(bytes: &[u8]) -> Fields<'_> {
     Fields(Reader::new(bytes))
 }
@@ -87,7 +87,7 @@ impl<'a> Fields<'a> {
                 Value::Bytes(self.0.take(size).map_err(|_| Malformed)?)
             }
             5 => Value::Number(self.0.u32().map_err(|_| Malformed)?.into()),
-            // Groups, which no message of Perfetto has.
+            // Groups: not used by any message of Perfetto.
             _ => return Err(Malformed),
         };
         Ok((number, value))

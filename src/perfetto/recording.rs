@@ -1,4 +1,4 @@
-//! A recording that a consumer has the service make: its configuration, its packets, and what was lost of it.
+//! A recording that the service makes for a consumer: its configuration, its packets, and what was lost.
 //!
 //! Source: `protos/perfetto/ipc/consumer_port.proto`, `config/trace_config.proto`, `config/ftrace/ftrace_config.proto`,
 //! `config/process_stats/process_stats_config.proto`, `trace/ftrace/ftrace_event_bundle.proto`, `common/trace_stats.proto`.
@@ -7,24 +7,24 @@ use super::Message;
 use super::field::packet::PACKET;
 use super::read::{Malformed, Value, fields};
 
-/// The data source of the kernel's events, as `traced_probes` calls it.
+/// Data source of kernel events, as named by `traced_probes`.
 pub const FTRACE: &str = "linux.ftrace";
-/// That of names of processes and threads.
+/// Data source of the names of processes and threads.
 const PROCESS_STATS: &str = "linux.process_stats";
-/// What of the kernel's events is recorded: which thread runs where, what it waits for, and its name.
+/// Kernel events to record: context switches, wake-ups, and the start, exit and name of threads.
 const FTRACE_EVENTS: [&str; 5] =
     ["sched/sched_switch", "sched/sched_waking", "sched/sched_process_exit", "task/task_newtask", "task/task_rename"];
-/// Kilobytes of each of the two buffers.
+/// Size of each of the two buffers, in kilobytes.
 const BUFFER_KB: u64 = 32 << 10;
-/// `FillPolicy`: the oldest is overwritten.
+/// `FillPolicy`: the oldest data is overwritten.
 const RING_BUFFER: u64 = 1;
-/// Milliseconds after which data sources hand over what they have: a recording that is cut off has all but the last of it.
+/// Flush interval in milliseconds: a truncated recording lacks at most this much of its end.
 const FLUSH_PERIOD_MS: u64 = 1000;
-/// Bytes that no packet has: its length is written with 28 bits.
+/// Exclusive limit of a packet's size in bytes: its length is encoded with 28 bits.
 const LONGEST_PACKET: usize = 1 << 28;
 
-/// The argument of `EnableTracing`: the kernel's scheduling and processes, and a data source of .NET events, each half in a buffer of its own, so that
-/// neither overwrites the other.
+/// Encodes the arguments of `EnableTracing`: the kernel's scheduling and processes, and a data source of .NET events. Each half has its own
+/// buffer, so that neither overwrites the other.
 pub fn enable(dotnet: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     Message::new(&mut bytes).message(1, |config| {
@@ -58,14 +58,14 @@ fn source(config: &mut Message<'_>, name: &str, buffer: u64, fill: impl FnOnce(&
     });
 }
 
-/// The argument of `Flush`.
+/// Encodes the arguments of `Flush`.
 pub fn flush(timeout_ms: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     Message::new(&mut bytes).uint(1, timeout_ms);
     bytes
 }
 
-/// Why a recording is over, by the reply to `EnableTracing`; `None` where it was ended as requested. Not sanitised.
+/// Returns the error that ended a recording, from the reply to `EnableTracing`; `None` if it ended as requested. Not sanitised.
 ///
 /// # Errors
 /// [`Malformed`]
@@ -79,21 +79,21 @@ pub fn disabled(reply: &[u8]) -> Result<Option<String>, Malformed> {
     Ok(Some(error).filter(|error| !error.is_empty()))
 }
 
-/// Puts packets together, which come in slices.
+/// Reassembles packets from slices.
 #[derive(Debug, Default)]
 pub struct Packets {
     open: Vec<u8>,
-    /// Whether a packet had events of the kernel since this was last cleared.
+    /// Whether any packet had kernel events since this was last cleared.
     pub has_kernel_events: bool,
     /// Whether the kernel overwrote events before they were read.
     pub lost_kernel_events: bool,
 }
 
 impl Packets {
-    /// Takes in a reply to `ReadBuffers`. Packets that are whole are added to `trace`, each as a `packet` field of a `Trace`.
+    /// Adds a reply to `ReadBuffers`. Complete packets are appended to `trace`, each as a `packet` field of a `Trace`.
     ///
     /// # Errors
-    /// [`Malformed`], also for a packet that is longer than any can be.
+    /// [`Malformed`], also for a packet that exceeds the maximum size.
     pub fn add(&mut self, reply: &[u8], trace: &mut Vec<u8>) -> Result<(), Malformed> {
         for field in fields(reply) {
             let (2, slice) = field? else { continue };
@@ -117,7 +117,7 @@ impl Packets {
         Ok(())
     }
 
-    /// What a packet contains of the kernel's events. One that cannot be read is passed on all the same: it is the service's.
+    /// Checks a packet for kernel events. A packet that cannot be decoded is passed on all the same, as written by the service.
     fn look(&mut self) {
         // FtraceEventBundle
         let bundle = fields(&self.open).map_while(Result::ok).find_map(|field| match field {
@@ -134,16 +134,16 @@ impl Packets {
     }
 }
 
-/// What a buffer of the service lost.
+/// Losses of a buffer of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BufferLoss {
-    /// Bytes that were overwritten before they were read.
+    /// Bytes overwritten before they were read.
     pub overwritten: u64,
-    /// Chunks that the buffer did not take.
+    /// Number of chunks discarded by the buffer.
     pub discarded: u64,
 }
 
-/// What each buffer lost, by the reply to `GetTraceStats`.
+/// Returns the losses of each buffer, from the reply to `GetTraceStats`.
 ///
 /// # Errors
 /// [`Malformed`]

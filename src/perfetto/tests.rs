@@ -1,5 +1,5 @@
-//! The statements of the specification "Tracing API and ABI" on the socket protocol (P), the shared memory (M) and stability (S), as far as they are
-//! statements about bytes. Those about a service are in `net::perfetto` and in the live tests.
+//! The requirements of the specification "Tracing API and ABI" on the socket protocol (P), the shared memory (M) and stability (S), as far as
+//! they concern encoding. Those on a service are in `net::perfetto` and in the live tests.
 
 mod memory;
 
@@ -28,7 +28,7 @@ fn frames(bytes: &[u8], piece: usize) -> Result<Vec<Frame>, FrameError> {
     Ok(frames)
 }
 
-/// The port as the specification's example has it: numbers of methods that no service of today has.
+/// Returns the port of the specification's example, with method numbers that no current service uses.
 fn bound() -> Calls<ProducerMethod, &'static str> {
     let methods = [(2, "InitializeConnection"), (5, "RegisterDataSource"), (3, "UnregisterDataSource"), (9, "NotYetInvented")];
     let methods = methods.map(|(id, name)| (id, name.to_owned())).to_vec();
@@ -39,7 +39,7 @@ fn bound() -> Calls<ProducerMethod, &'static str> {
 fn p3_a_frame_is_a_length_and_a_message() {
     let request = bind::<ProducerMethod>().unwrap();
     assert_eq!(request, [&[18, 0, 0, 0, 0x10, 1, 0x1a, 14, 0x0a, 12][..], b"ProducerPort"].concat());
-    // The example of the specification: two frames, whose content is none. An empty frame is none either.
+    // The example of the specification: two frames with unknown content. An empty frame is ignored.
     let example = [4, 0, 0, 0, 0xa0, 0xa1, 0xa2, 0xa3, 0, 0, 0, 0, 5, 0, 0, 0, 0xb0, 0xb1, 0xb2, 0xb3, 0xb4];
     for piece in 1..=example.len() {
         assert_eq!(frames(&example, piece), Ok(vec![frame(0, Body::Unknown); 2]), "in pieces of {piece}");
@@ -112,11 +112,11 @@ fn p8_a_request_that_is_refused_is_a_call_that_failed() {
 #[test]
 fn s4_s5_s7_only_the_table_of_methods_says_what_a_service_can_do() {
     let mut calls = bound();
-    // Of the methods that are missing each call is refused here, and those that are new do no harm.
+    // Calls of missing methods are refused locally, and new methods are ignored.
     assert!(calls.has(ProducerMethod::RegisterDataSource) && !calls.has(ProducerMethod::CommitData));
     assert_eq!(calls.call(ProducerMethod::CommitData, vec![], "no"), Err(CallError::NoMethod("CommitData")));
     assert_eq!(calls.send(ProducerMethod::CommitData, vec![]), Err(CallError::NoMethod("CommitData")));
-    // Nothing that is sent or understood has a version in it but the text for people.
+    // No version is sent or evaluated, except the text for display.
     let sent = fields(&Initialize { name: "n".to_owned(), version: "v".to_owned(), page: PageSize::LARGEST, memory: 5 }.encode())
         .map(|field| field.unwrap().0)
         .collect::<Vec<_>>();
@@ -126,7 +126,7 @@ fn s4_s5_s7_only_the_table_of_methods_says_what_a_service_can_do() {
 #[test]
 fn s4_commands_that_are_new_and_fields_that_are_missing_are_no_errors() {
     assert_eq!(Command::decode(&[]), Ok(Command::Unknown));
-    // Field 77 with a message in it.
+    // Field 77, containing a message.
     assert_eq!(Command::decode(&[0xea, 0x04, 2, 0x08, 1]), Ok(Command::Unknown));
     assert_eq!(Command::decode(&[0x1a, 0]), Ok(Command::SetupTracing { page: Some(PageSize::DEFAULT) }));
     assert_eq!(Command::decode(&[0x12, 0]), Ok(Command::Stop { instance: 0 }));
@@ -137,13 +137,13 @@ fn s4_commands_that_are_new_and_fields_that_are_missing_are_no_errors() {
 fn m2_the_service_says_whether_it_uses_memory_of_the_producer() {
     let decoded = Initialized::decode(&[0x08, 1, 0x10, 1, 0x18, 1]).unwrap();
     assert_eq!(decoded, Initialized { uses_memory_of_producer: true, without_memory: true });
-    // And is never offered any: no field 6.
+    // The producer never offers memory: there is no field 6.
     let hello = Initialize { name: String::new(), version: String::new(), page: PageSize::DEFAULT, memory: 0 }.encode();
     assert!(fields(&hello).all(|field| field.unwrap().0 != 6));
 }
 
 proptest! {
-    /// P10, S4: fields that are not known do not change what is understood.
+    /// P10, S4: unknown fields do not affect the decoded command.
     #[test]
     fn p10_unknown_fields_are_skipped(number in 100_u32..500_000, kind in 0_u8..4, payload in prop::collection::vec(any::<u8>(), 8)) {
         let mut bytes = Vec::new();
@@ -184,7 +184,7 @@ fn s1_s8_a_data_source_is_described_with_what_it_can_do() {
     let bytes = source.encode();
     let (1, descriptor) = fields(&bytes).next().unwrap().unwrap() else { panic!("no descriptor") };
     let numbers: Vec<_> = fields(descriptor.bytes().unwrap()).map(|field| field.unwrap().0).collect();
-    // Its name; that it reports when it has stopped, started, and describes everything again; its categories.
+    // Name; flags for reporting start and stop, and for clearing incremental state; categories.
     assert_eq!(numbers, [1, 2, 3, 4, 6]);
     assert_eq!(notify(300), [0x08, 0xac, 0x02]);
 }

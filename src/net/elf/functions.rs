@@ -6,9 +6,9 @@ use std::io;
 use super::{LOAD, Segment, read, segments, table};
 use crate::wire::{Reader, WireError};
 
-/// The most sections that are looked at. Large programs have about 40.
+/// Maximum number of sections read. Large programs have about 40.
 const MOST_SECTIONS: u16 = 1024;
-/// The most that is read of a symbol table, and of its names. Debug builds of a runtime have 10 MB.
+/// Maximum bytes read of a symbol table, and of its names. Debug builds of a runtime have 10 MB.
 const LONGEST: u64 = 64 << 20;
 const SECTION: usize = 64;
 const SYMBOL: usize = 24;
@@ -16,16 +16,16 @@ const SYMBOL: usize = 24;
 const TABLES: [u32; 2] = [2, 11];
 /// `STT_FUNC` and `STT_GNU_IFUNC`.
 const FUNCTIONS: [u8; 2] = [2, 10];
-/// Functions of assembly code may have no size. This much is taken to be theirs, where no other begins before.
+/// Functions written in assembly may have no size. They are assumed to have this many bytes, or to end where the next function begins.
 const SIZELESS: u64 = 4096;
-/// Names are cut off here.
+/// Longer names are truncated.
 const LONGEST_NAME: usize = 1024;
 
 /// The functions of a file by address.
 #[derive(Debug, Default)]
 pub(in crate::net) struct Functions {
     segments: Vec<Segment>,
-    /// Sorted by address, none twice.
+    /// Sorted by address, without duplicates.
     functions: Vec<Function>,
     names: Vec<u8>,
 }
@@ -34,11 +34,11 @@ pub(in crate::net) struct Functions {
 struct Function {
     address: u64,
     size: u64,
-    /// Where its name begins.
+    /// Offset of its name in `Functions::names`.
     name: usize,
 }
 
-/// A part of the file that holds something.
+/// A section header.
 struct Section {
     kind: u32,
     offset: u64,
@@ -47,14 +47,14 @@ struct Section {
 }
 
 impl Functions {
-    /// The functions of a file; none where it is no ELF file of this kind.
+    /// Reads the functions of a file; empty if it is not an ELF file of the supported kind.
     pub(in crate::net) fn read(file: &File) -> io::Result<Self> {
         let mut this = Self { segments: segments(file)?, ..Self::default() };
         this.segments.retain(|segment| segment.kind == LOAD);
         // `e_shoff`, `e_shentsize`.
         let table = table(file, [40, 58], SECTION, MOST_SECTIONS)?;
         let sections: Vec<_> = table.chunks_exact(SECTION).filter_map(|bytes| Section::read(bytes).ok()).collect();
-        // A file has one of each kind. A hostile one could have a thousand that are all the same part of it.
+        // A file has one table of each kind. A hostile file could have a thousand that all refer to the same bytes.
         for table in TABLES.iter().filter_map(|kind| sections.iter().find(|section| section.kind == *kind)) {
             let Some(names) = sections.get(table.link as usize) else { continue };
             let base = this.names.len();
@@ -63,18 +63,18 @@ impl Functions {
             let length = this.names.len() - base;
             this.functions.extend(symbols.chunks_exact(SYMBOL).filter_map(|bytes| Function::read(bytes, base, length).ok().flatten()));
         }
-        // Both tables have what is exported. Of aliases the one with a size counts.
+        // Exported functions are in both tables. Of several aliases, the one with a size is kept.
         this.functions.sort_by_key(|function| (function.address, u64::MAX - function.size));
         this.functions.dedup_by_key(|function| function.address);
         Ok(this)
     }
 
-    /// How much memory it takes, bytes.
+    /// Memory used, in bytes.
     pub(in crate::net) fn size(&self) -> usize {
         self.names.len() + self.functions.len() * size_of::<Function>()
     }
 
-    /// The function at a place in the file: its name as it stands there, how far into it the place is, and its size.
+    /// Returns the function at an offset in the file: its name as stored in the file, the distance from its start, and its size.
     pub(in crate::net) fn at(&self, place: u64) -> Option<(&[u8], u64, u64)> {
         let address = self.segments.iter().find_map(|segment| segment.address_of(place))?;
         let next = self.functions.partition_point(|function| function.address <= address);
@@ -97,7 +97,7 @@ impl Section {
 }
 
 impl Function {
-    /// `None` for what is no function of this file. Its names begin at `base`, and have so many bytes.
+    /// Returns `None` for a symbol that is not a function of this file. Its names begin at `base` and take `names` bytes.
     fn read(bytes: &[u8], base: usize, names: usize) -> Result<Option<Self>, WireError> {
         let mut reader = Reader::new(bytes);
         let (name, info, _other, section) = (reader.u32()? as usize, reader.u8()?, reader.u8()?, reader.u16()?);
@@ -120,7 +120,7 @@ mod tests {
     const LOADED_AT: u64 = 0x40_0000;
     const CODE: u64 = 0x1000;
 
-    /// An ELF file with code at [`CODE`], which has these functions: name, place behind its start, size.
+    /// Builds an ELF file with code at [`CODE`] and these functions: name, offset from the start of the code, size.
     fn elf(functions: &[(&str, u64, u64)]) -> Vec<u8> {
         let mut names = vec![0];
         let mut symbols = vec![0; SYMBOL];
@@ -153,7 +153,7 @@ mod tests {
     fn functions(bytes: &[u8]) -> Functions {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
-        // Places that no file has are errors.
+        // Offsets beyond the end of the file are errors.
         Functions::read(&file).unwrap_or_default()
     }
 
@@ -183,7 +183,7 @@ mod tests {
     fn a_table_counts_once() {
         let mut bytes = elf(&[("name", 0, 0x10)]);
         let section = bytes[HEADER + SECTION..HEADER + 2 * SECTION].to_vec();
-        // All sections but the names are that table.
+        // All section headers except that of the names describe the same table.
         let at = bytes.len() as u64;
         bytes.extend(section.repeat(1000));
         bytes.copy_within(HEADER + 2 * SECTION..HEADER + 3 * SECTION, at as usize + 2 * SECTION);
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!((functions.functions.len(), functions.names.len()), (1, 6));
     }
 
-    /// A library that this test has loaded, or a file that was made up.
+    /// Returns a library loaded by this test, or a synthetic file.
     fn real() -> &'static [u8] {
         static REAL: LazyLock<Vec<u8>> = LazyLock::new(|| {
             let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
@@ -212,7 +212,7 @@ mod tests {
             let word = |bytes: &[u8], at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize;
             let sections = word(&bytes, 40).min(bytes.len() - HEADER);
             for (index, value, part) in changes {
-                // Most in the headers: there is the most to go wrong.
+                // Mostly in the headers, where most can go wrong.
                 let at = match part {
                     0 => index.index(HEADER),
                     1 => HEADER + index.index(16 * 56),
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    /// What is known takes no more memory than the file has bytes, and a look at any place is no panic.
+    /// Checks that no more memory is used than the file has bytes, and that no lookup panics.
     fn check(bytes: &[u8], places: &[u64]) {
         let functions = functions(bytes);
         assert!(functions.names.len() <= 2 * bytes.len() && functions.functions.len() <= 2 * bytes.len() / SYMBOL);

@@ -1,4 +1,4 @@
-//! How to get from a function to its caller, as the call frame information of an ELF file has it (`.eh_frame`: System V ABI, DWARF 5 section 6.4).
+//! Unwinding from a function to its caller by the call frame information of an ELF file (`.eh_frame`: System V ABI, DWARF 5 section 6.4).
 
 use std::fs::File;
 use std::io;
@@ -11,9 +11,9 @@ use super::{LOAD, Segment, read, segments};
 
 /// `PT_GNU_EH_FRAME`: the index of the call frame information.
 const INDEX: u32 = 0x6474_e550;
-/// The most that is read of the index, and of what it is of. Large libraries have 10 MB.
+/// Maximum bytes read of the index, and of the call frame information. Large libraries have 10 MB.
 const LONGEST: u64 = 32 << 20;
-/// The longest entry that is followed, bytes: each row is a loop through one. That of a function is some hundred bytes at most.
+/// Longest entry that is evaluated, in bytes: each row requires a pass through one. The entry of a function has some hundred bytes at most.
 const LONGEST_ENTRY: usize = 64 << 10;
 const ADDRESS_SIZE: u8 = 8;
 
@@ -26,20 +26,20 @@ pub(in crate::net) struct UnwindTable {
     bases: BaseAddresses,
 }
 
-/// Where a function at a moment has what its caller needs.
+/// The locations of the caller's registers, as seen from one instruction of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::net) struct UnwindRow {
-    /// The canonical frame address, which is the caller's stack pointer: so many bytes from the frame pointer, or else the stack pointer.
+    /// Whether the canonical frame address (the caller's stack pointer) is `offset` bytes from the frame pointer rather than the stack pointer.
     pub(in crate::net) is_from_frame_pointer: bool,
     pub(in crate::net) offset: i64,
-    /// Where the caller's frame pointer is, from the canonical frame address; `None` where it is unchanged.
+    /// Where the caller's frame pointer is saved, relative to the canonical frame address; `None` if it is unchanged.
     pub(in crate::net) frame_pointer: Option<i64>,
-    /// Where the return address is, from there.
+    /// Where the return address is, relative to the canonical frame address.
     pub(in crate::net) return_address: i64,
 }
 
 impl UnwindTable {
-    /// That of a file; `None` where it has none.
+    /// Reads the table of a file; `None` if it has none.
     pub(in crate::net) fn read(file: &File) -> io::Result<Option<Self>> {
         let mut segments = segments(file)?;
         let Some(Segment { offset, address, size, .. }) = segments.iter().find(|segment| segment.kind == INDEX) else { return Ok(None) };
@@ -58,18 +58,18 @@ impl UnwindTable {
         Ok(Some(Self { segments, index, frames, bases: bases.set_eh_frame(frames_at) }))
     }
 
-    /// How much memory it takes, bytes.
+    /// Memory used, in bytes.
     pub(in crate::net) fn size(&self) -> usize {
         self.index.len() + self.frames.len()
     }
 
-    /// The row of the instruction at a place in the file.
+    /// Returns the row of the instruction at an offset in the file.
     pub(in crate::net) fn row(&self, place: u64) -> Option<UnwindRow> {
         let address = self.segments.iter().find_map(|segment| segment.address_of(place))?;
         let index = EhFrameHdr::new(&self.index, LittleEndian).parse(&self.bases, ADDRESS_SIZE).ok()?;
         let frames = EhFrame::new(&self.frames, LittleEndian);
         let (found, begin) = (index.table()?.lookup(address, &self.bases).ok()?.direct().ok()?, index.eh_frame_ptr().direct().ok()?);
-        // The library's own way from the index to the function overflows where the index is damaged.
+        // gimli's own lookup of the function overflows if the index is damaged.
         let offset = usize::try_from(found.checked_sub(begin)?).ok()?;
         let function = frames.fde_from_offset(&self.bases, offset.into(), EhFrame::cie_from_offset).ok()?;
         if !function.contains(address) {
@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// The C library of this very process, and the places in it that may be executed.
+    /// Returns the table of the C library of this process, and the file offsets of its executable part.
     fn library() -> (UnwindTable, std::ops::Range<u64>) {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let line = maps.lines().find(|line| line.contains(" r-xp ") && line.contains("/libc")).unwrap();
@@ -119,10 +119,10 @@ mod tests {
         let (table, places) = library();
         let rows: Vec<_> = places.clone().step_by(64).filter_map(|place| table.row(place)).collect();
         assert!(rows.len() as u64 > (places.end - places.start) / 128, "{} rows", rows.len());
-        // Where it has just been called, the return address is on top of the stack.
+        // At the entry of a function, the return address is on top of the stack.
         let entry = UnwindRow { is_from_frame_pointer: false, offset: 8, frame_pointer: None, return_address: -8 };
         assert!(rows.contains(&entry) && rows.iter().all(|row| row.return_address == -8));
-        // Some use the frame pointer for something else.
+        // Some functions use the frame pointer as a general register.
         assert!(rows.iter().any(|row| !row.is_from_frame_pointer && row.frame_pointer.is_some()));
         assert_eq!(table.row(u64::MAX), None);
     }

@@ -1,4 +1,4 @@
-//! What of this machine decides which processes can be seen and what can be asked of them.
+//! Checks of the machine that determine which processes are visible and what can be done with them.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use super::discovery::Sources;
 use super::user;
 use crate::model::{Check, SafeText};
 
-/// Looks at the folders of sockets and the user.
+/// Checks the directories of sockets and the user.
 pub fn machine_checks(sources: &Sources) -> Vec<Check> {
     let mut checks: Vec<_> = sources
         .usual_directories()

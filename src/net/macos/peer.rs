@@ -1,8 +1,8 @@
-//! Which process is at the other end of a diagnostic socket, checked before a byte is sent.
+//! Verifies the process at the other end of a diagnostic socket before a byte is sent.
 //!
-//! The name of a socket is only a claim: whoever can write to a directory can put a socket, or a link to another, under any name. What counts is the
-//! answer of the system: the owner of the file, and the process and the user that listen, or connected (`LOCAL_PEERPID`, `getpeereid(3)`). Both must be
-//! those of the process.
+//! The name of a socket is only a claim: any user with write access to a directory can create a socket, or a link to another, under any name.
+//! Only the system is authoritative: the owner of the file, and the process and the user that listen or have connected (`LOCAL_PEERPID`,
+//! `getpeereid(3)`). Both must be those of the process.
 
 #[path = "../peer/error.rs"]
 mod error;
@@ -25,7 +25,7 @@ use crate::model::ProcessKey;
 pub use self::error::PeerError;
 pub(super) use self::verified::VerifiedStream;
 
-/// The other end of a connection.
+/// Process and user at the other end of a connection.
 #[derive(Debug, Clone, Copy)]
 struct Credentials {
     pid: u32,
@@ -40,39 +40,39 @@ impl Credentials {
         Ok(Self { pid, uid: peer.uid() })
     }
 
-    /// The other end is another one than it should be.
+    /// Error for an unexpected process at the other end.
     fn wrong(self) -> PeerError {
         PeerError::Process { pid: self.pid, uid: self.uid }
     }
 
-    /// Simulated runtimes have pids that no system has, and are all served by our own user.
+    /// Simulated runtimes have pids that do not exist, and are all served by our own user.
     fn check_simulated(self) -> Result<(), PeerError> {
         if self.uid == geteuid().as_raw() { Ok(()) } else { Err(self.wrong()) }
     }
 }
 
-/// The file of a socket, to find it again under another path.
+/// Identifies the file of a socket under different paths.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SocketFile {
     id: (u64, u64),
-    /// Its owner.
+    /// Owner of the file.
     pub(super) uid: u32,
 }
 
 impl SocketFile {
-    /// The file at a path.
+    /// Returns the file at a path.
     pub(super) fn at(path: &Path, _: &Proc) -> io::Result<Self> {
         let facts = path.symlink_metadata()?;
         Ok(Self { id: (facts.dev(), facts.ino()), uid: facts.uid() })
     }
 
-    /// Whether this is the file at that path.
+    /// Whether the path is that of this file.
     pub(super) fn is_at(self, path: &Path) -> bool {
         path.symlink_metadata().is_ok_and(|facts| (facts.dev(), facts.ino()) == self.id)
     }
 }
 
-/// The process that the name of a socket claims.
+/// Returns the process claimed by the name of a socket.
 pub(super) fn named(socket: &Path, _: &Proc) -> Option<ProcessKey> {
     let name = SocketName::parse(socket.file_name()?.as_encoded_bytes())?;
     Some(ProcessKey { pid: name.pid, started: name.key })
@@ -82,7 +82,7 @@ fn key_of(pid: u32, proc: &Proc) -> Option<ProcessKey> {
     proc.stat(pid).ok().map(|stat| ProcessKey { pid, started: stat.starttime })
 }
 
-/// Connects to a socket, and gives the owner of its file.
+/// Connects to a socket and returns the owner of its file.
 async fn connect_to(path: &Path) -> Result<(UnixStream, u32), Cause> {
     let facts = path.symlink_metadata().map_err(Cause::of_connect)?;
     if !facts.file_type().is_socket() {
@@ -91,8 +91,8 @@ async fn connect_to(path: &Path) -> Result<(UnixStream, u32), Cause> {
     Ok((UnixStream::connect(path).await.map_err(Cause::of_connect)?, facts.uid()))
 }
 
-/// Connects to the socket of a process, and checks that the process is at its other end. Without a `proc`, or with one that is not the machine's, the
-/// process is a simulated one.
+/// Connects to the socket of a process and verifies that the process is at the other end. Without a `proc`, or with one that is not the
+/// machine's, the process is simulated.
 pub(super) async fn connect(to: &Endpoint, proc: Option<&Proc>) -> Result<VerifiedStream, Cause> {
     let (stream, owner) = connect_to(&to.socket).await?;
     let credentials = Credentials::of(&stream)?;
@@ -103,7 +103,7 @@ pub(super) async fn connect(to: &Endpoint, proc: Option<&Proc>) -> Result<Verifi
     Ok(VerifiedStream(stream))
 }
 
-/// Whether the process owns the file, and is at the other end.
+/// Checks that the process owns the file and is at the other end.
 fn check(key: ProcessKey, file: u32, credentials: Credentials, proc: &Proc) -> Result<(), Cause> {
     let identity = proc.identity(key.pid).map_err(|_| Cause::Gone)?;
     if !proc.shows(key) {
@@ -115,7 +115,7 @@ fn check(key: ProcessKey, file: u32, credentials: Credentials, proc: &Proc) -> R
     if (credentials.pid, credentials.uid) == (key.pid, identity.uid) { Ok(()) } else { Err(credentials.wrong().into()) }
 }
 
-/// The process that listens on the socket at a path, when nothing else is known of it.
+/// Returns the process that listens on the socket at a path, if nothing else is known about the process.
 pub(super) async fn identify(path: &Path, named: Option<ProcessKey>, proc: &Proc) -> Result<ProcessKey, Cause> {
     let (stream, owner) = connect_to(path).await?;
     if !proc.is_of_kernel() {
@@ -127,7 +127,7 @@ pub(super) async fn identify(path: &Path, named: Option<ProcessKey>, proc: &Proc
     Ok(key)
 }
 
-/// Checks which process connected to a port of ours and what it claims to be.
+/// Verifies the process that connected to our port, and its claim.
 pub(super) fn accept(stream: UnixStream, said: &Advertise, proc: &Proc) -> Result<(ProcessKey, VerifiedStream), Cause> {
     let credentials = Credentials::of(&stream)?;
     let said_pid = u32::try_from(said.pid).map_err(|_| PeerError::Pid { said: said.pid, is: 0 })?;

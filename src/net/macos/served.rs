@@ -1,4 +1,4 @@
-//! Which processes serve a diagnostic socket: those whose pid and start time are in the name of one, in a folder for temporary files.
+//! Finds the processes that serve a diagnostic socket: their pid and start time are in the name of a socket in a directory for temporary files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,29 +10,29 @@ use super::endpoint::SocketName;
 use super::proc::{Facts, Proc};
 use crate::model::ProcessKey;
 
-/// What stands between the paths of a list.
+/// Separator of the paths in a list.
 pub(super) const SEPARATOR: char = ':';
-/// Variables that name the folder of temporary files.
+/// Environment variables with the directory of temporary files.
 pub(super) const TEMPORARY: &[&str] = &["TMPDIR"];
 
-/// Where sockets are of processes that have no such variable.
+/// Directory of the sockets of processes without such a variable.
 const USUAL: &str = "/tmp";
-/// The most folders that are listed, and the most files of each that are looked at.
+/// Maximum number of directories listed, and of files read in each.
 const MOST_FOLDERS: usize = 64;
 const MOST_FILES: usize = 65_536;
 
-/// Where sockets are of processes with our own environment.
+/// Directory of the sockets of processes with our own environment.
 pub(super) fn folder() -> PathBuf {
     std::env::temp_dir()
 }
 
-/// The socket of a process's runtime.
+/// Returns the default socket of a process's runtime.
 pub(super) fn usual_socket(proc: &Proc, pid: u32) -> Option<PathBuf> {
     let facts = proc.facts(pid).ok()?;
     facts.key.map(|key| facts.temporary_folder().join(name_of(key).to_string()))
 }
 
-/// The key in the name of a socket is the start time of the process, in seconds since the Unix epoch.
+/// Returns the name of a process's socket. Its key is the start time of the process, in seconds since the Unix epoch.
 ///
 /// Source: `ds_rt_transport_get_default_name` of the runtime and `GetProcessIdDisambiguationKey` of its PAL.
 fn name_of(key: ProcessKey) -> SocketName {
@@ -44,7 +44,7 @@ fn name_of(key: ProcessKey) -> SocketName {
 pub(super) struct Served;
 
 impl Served {
-    /// The socket of each process that has one. That in the folder which the process itself names goes first.
+    /// Returns the socket of each process that has one, preferring one in the process's own temporary directory.
     pub(super) fn find(&mut self, processes: &[Facts], _: Instant) -> HashMap<ProcessKey, PathBuf> {
         let own: HashMap<_, _> = processes.iter().filter_map(|facts| Some((facts.key?, facts.temporary_folder()))).collect();
         let usual = [folder(), PathBuf::from(USUAL)];
@@ -66,7 +66,7 @@ impl Served {
 }
 
 fn names(folder: &Path) -> HashSet<SocketName> {
-    // One that is not ours to list has no sockets for us.
+    // A directory that we may not list has no usable sockets.
     let Ok(files) = std::fs::read_dir(folder) else { return HashSet::default() };
     let files = files.take(MOST_FILES).filter_map(Result::ok);
     files.filter_map(|file| SocketName::parse(file.file_name().as_encoded_bytes())).collect()

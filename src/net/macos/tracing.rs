@@ -1,6 +1,6 @@
-//! Why a process may not be dumped.
+//! Reasons why a process may not be dumped.
 
-/// Nothing is known that would forbid it.
+/// Always `None`: no restriction is known.
 pub fn untraceable(_: u32) -> Option<&'static str> {
     None
 }

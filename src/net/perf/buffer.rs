@@ -1,28 +1,29 @@
-//! How large the ring buffers of the threads may be: the kernel locks them in memory, and limits how much of that a user has.
+//! Sizes of the ring buffers of the threads: the kernel locks them in memory, and limits the locked memory of each user.
 
 use procfs::page_size;
 
-/// The largest of a thread, bytes. Samples of 40 frames fill it in 0.3 s at 999 Hz.
+/// Largest buffer of a thread, in bytes. Samples of 40 frames fill it in 0.3 s at 999 Hz.
 const LARGEST: u64 = 128 << 10;
-/// The smallest that holds some of the longest samples, bytes.
+/// Smallest buffer that holds several samples of maximum length, in bytes.
 const SMALLEST: u64 = 8 << 10;
-/// What all threads may take, whatever the limits are.
+/// Maximum bytes of all buffers, whatever the limits are.
 const MOST: u64 = 64 << 20;
 
-/// What a user may lock, bytes: `perf_event_mlock_kb` for each processor, and the memory that a process may lock (`perf_event_open(2)`).
+/// Returns how many bytes a user may lock: `perf_event_mlock_kb` for each processor, plus the process's limit of locked memory
+/// (`perf_event_open(2)`).
 pub(super) fn lockable(mlock_kb: u64, processors: u64, locked_limit: Option<u64>) -> u64 {
     let limit = mlock_kb.saturating_mul(1024).saturating_mul(processors);
     locked_limit.map_or(MOST, |more| limit.saturating_add(more)).min(MOST)
 }
 
-/// Whether so much is all that is ever taken: more of it is no use.
+/// Whether the limit is no restriction: more than this is never used.
 pub(super) fn is_ample(lockable: u64) -> bool {
     lockable >= MOST
 }
 
-/// Bytes for the ring buffer of each thread, where so much may be locked. Half is kept for threads that come later.
+/// Returns the size of each thread's ring buffer, given how much may be locked. Half is reserved for threads created later.
 pub(super) fn bytes_for_each(lockable: u64, threads: usize) -> usize {
-    // Each has a page of control data besides.
+    // Each buffer also has a page of control data.
     let share = (lockable / 2 / (threads as u64).max(1)).saturating_sub(page_size());
     let power = 1 << share.max(1).ilog2();
     power.clamp(SMALLEST, LARGEST) as usize
@@ -34,7 +35,7 @@ mod tests {
 
     #[test]
     fn buffers_fit_what_may_be_locked() {
-        // The defaults of a kernel with two processors.
+        // The defaults of a kernel, with two processors.
         let lockable = lockable(516, 2, Some(8 << 20));
         for threads in [1, 20, 64, 200] {
             let bytes = bytes_for_each(lockable, threads) as u64;

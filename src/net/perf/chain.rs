@@ -7,7 +7,7 @@ pub(super) struct Chain<'a> {
     pub(super) user: &'a [u64],
 }
 
-/// Values of this size and more are no addresses, but say where the frames behind them are from: `PERF_CONTEXT_MAX`, -4095.
+/// Values from this on are not addresses but mark the context of the frames after them: `PERF_CONTEXT_MAX`, -4095.
 const CONTEXTS: u64 = -4095_i64 as u64;
 /// `PERF_CONTEXT_KERNEL`, -128.
 const KERNEL: u64 = -128_i64 as u64;
@@ -15,7 +15,7 @@ const KERNEL: u64 = -128_i64 as u64;
 const USER: u64 = -512_i64 as u64;
 
 impl<'a> Chain<'a> {
-    /// Frames of other contexts, such as a hypervisor, are left out.
+    /// Splits a chain by context. Frames of other contexts, such as a hypervisor, are dropped.
     pub(super) fn new(chain: &'a [u64]) -> Self {
         let mut split = Self::default();
         let mut rest = chain;
@@ -46,7 +46,7 @@ mod tests {
             (&[KERNEL, k], &[k], &[]),
             (&[KERNEL, USER], &[], &[]),
             (&[CONTEXTS, 7, USER, 5], &[], &[5]),
-            // No context, no meaning.
+            // Frames without a context are dropped.
             (&[1, 2, 3], &[], &[]),
             (&[], &[], &[]),
         ] {

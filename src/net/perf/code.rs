@@ -1,4 +1,4 @@
-//! What the code of a process is: which file an address is of, and which function.
+//! Maps the addresses of a process to files and functions.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -16,14 +16,14 @@ use crate::net::client::Client;
 use crate::net::elf::Functions;
 use crate::net::proc::{CodeMapping, Proc};
 
-/// The mappings are read again after this time, where there are addresses that they do not have.
+/// Minimum time before the mappings are read again because of an address outside of them.
 const PACE: Duration = Duration::from_millis(500);
-/// Most mappings that are remembered.
+/// Maximum number of mappings kept.
 const MOST: usize = 1 << 16;
-/// What the functions of all files may take, bytes; those of further files have no names.
+/// Maximum bytes for the functions of all files; those of further files have no names.
 const MOST_NAMES: usize = 256 << 20;
 
-/// Where the code of a process is. A copy shares what is known, until either is refreshed.
+/// The executable mappings of a process. Clones share them until either is refreshed.
 #[derive(Debug, Clone)]
 pub struct NativeCode {
     proc: Arc<Proc>,
@@ -32,24 +32,24 @@ pub struct NativeCode {
     read_at: Instant,
 }
 
-/// The functions of its files and of the kernel. Files are read for them: that takes far longer than to look at the mappings.
+/// The functions of its files and of the kernel. Files are read on demand, which takes far longer than a lookup of the mappings.
 #[derive(Debug)]
 pub struct NativeFunctions {
     proc: Arc<Proc>,
     key: ProcessKey,
     /// By path.
     files: HashMap<Vec<u8>, Functions>,
-    /// Bytes that the functions of further files may take.
+    /// Bytes left for the functions of further files.
     names_left: usize,
     kernel: Option<KernelFunctions>,
 }
 
-/// What a process may execute, by address.
+/// Executable mappings, sorted by address.
 #[derive(Debug, Clone, Default)]
 struct CodeMap(Vec<CodeMapping>);
 
 impl Client {
-    /// The code of the process; `None` where /proc does not show it.
+    /// Returns the code of the process; `None` if /proc does not show it.
     pub fn native_code(&self) -> Option<NativeCode> {
         let (proc, key) = (self.shared_proc()?, self.endpoint().key);
         let mut code = NativeCode { proc, key, map: Arc::default(), read_at: Instant::now() };
@@ -60,7 +60,7 @@ impl Client {
 
 #[cfg(test)]
 impl NativeCode {
-    /// The code of no process.
+    /// Returns an empty map.
     pub(crate) fn of_nothing() -> Self {
         let proc = Arc::new(Proc::open(Path::new("/proc")).unwrap());
         let key = ProcessKey { pid: 0, started: 0 };
@@ -69,28 +69,28 @@ impl NativeCode {
 }
 
 impl NativeCode {
-    /// What it may execute, and what it might before.
+    /// Current executable mappings, and former ones.
     pub(crate) fn mappings(&self) -> impl Iterator<Item = &CodeMapping> {
         self.map.0.iter()
     }
 
-    /// The functions of this code. None are read yet.
+    /// Creates an empty cache of the functions of this code.
     pub fn functions(&self) -> NativeFunctions {
         let (proc, key) = (Arc::clone(&self.proc), self.key);
         NativeFunctions { proc, key, files: HashMap::default(), names_left: MOST_NAMES, kernel: None }
     }
 
-    /// What walks the stacks that are kept with samples.
+    /// Creates an unwinder for the stacks recorded with samples.
     pub fn unwinder(&self) -> Unwinder {
         Unwinder::new(Arc::clone(&self.proc), self.key)
     }
 
-    /// Whether the process has code that it wrote itself.
+    /// Whether the process has generated code.
     pub fn has_generated(&self) -> bool {
         self.map.0.iter().any(|mapping| kind(mapping) == CodeKind::Generated)
     }
 
-    /// Reads the mappings again. What is gone stays known where nothing else is in its place.
+    /// Reads the mappings again. A removed mapping is kept as long as no other overlaps it.
     pub fn refresh(&mut self) {
         self.read_at = Instant::now();
         if let Ok(mappings) = self.proc.code_mappings(self.key.pid)
@@ -100,7 +100,7 @@ impl NativeCode {
         }
     }
 
-    /// The frames of the program in a sample: by its frame pointers, or those of its stack where that leads further.
+    /// Returns the user frames of a sample: by frame pointers, or by unwinding its stack if that yields more frames.
     pub fn chain_of<'a>(&'a mut self, sample: &CpuSample<'a>, unwinder: &'a mut Unwinder) -> CodeChain<'a> {
         let chain = self.chain(sample.user);
         let Some(stack) = sample.stack.filter(|_| chain.broken) else { return chain };
@@ -109,20 +109,20 @@ impl NativeCode {
         if unwound.frames.len() > chain.frames.len() { unwound } else { chain }
     }
 
-    /// Leaves out what is no code: where a function does not keep the frame pointer, the kernel takes whatever is in its place for a frame.
+    /// Drops frames outside of code: in a function that does not keep the frame pointer, the kernel takes the register's arbitrary value for one.
     fn chain<'a>(&mut self, frames: &'a [u64]) -> CodeChain<'a> {
         let chain = self.map.chain(frames);
         if chain.frames.len() == frames.len() || self.read_at.elapsed() < PACE {
             return chain;
         }
-        // The frame may be in code that is new.
+        // The frame may be in new code.
         self.refresh();
         self.map.chain(frames)
     }
 }
 
 impl NativeFunctions {
-    /// The function of an address, or of the file that it is of; `None` where the process has no code there.
+    /// Returns the function at an address, or only its file if the function is unknown; `None` if the process has no code there.
     pub fn function(&mut self, code: &NativeCode, address: u64) -> Option<CodeFunction> {
         let mapping = code.map.find(address)?;
         let kind = kind(mapping);
@@ -131,7 +131,7 @@ impl NativeFunctions {
             return Some(unknown(String::new()));
         }
         let image = String::from_utf8_lossy(mapping.path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()).into_owned();
-        // Another file may have its path by now, with other functions.
+        // Another file with other functions may have this path by now.
         if mapping.is_deleted || kind == CodeKind::Assembly || !mapping.path.starts_with(b"/") {
             return Some(unknown(image));
         }
@@ -157,7 +157,7 @@ impl NativeFunctions {
         })
     }
 
-    /// The function of the kernel at an address; without a name where the kernel does not tell us.
+    /// Returns the kernel function at an address; without a name if the kernel hides its symbols.
     pub fn kernel_function(&mut self, address: u64) -> CodeFunction {
         let kernel = self.kernel.get_or_insert_with(|| KernelFunctions::read(&self.proc));
         let (start, size, name) = kernel.find(address).unwrap_or((address, 1, String::new()));
@@ -226,9 +226,9 @@ mod tests {
     fn chains_end_where_a_thread_begins() {
         for (frames, code, broken) in [
             (&[25, 45, 65, 15][..], 4, false),
-            // What is behind it is no code.
+            // Frames beyond the outermost one in code are dropped.
             (&[25, 15, 7, 99], 2, false),
-            // It does not matter in the middle.
+            // A frame outside of code in between is kept.
             (&[25, 35, 15], 3, false),
             (&[15, 25, 99], 2, true),
             (&[25], 1, true),

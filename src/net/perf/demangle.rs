@@ -1,13 +1,13 @@
-//! Names of C++ functions as people write them.
+//! Demangling of C++ function names.
 
 use std::fmt;
 
 use cpp_demangle::{DemangleOptions, Symbol};
 
-/// Names are cut off here: a short one of a hostile file may stand for a text of any length.
+/// Longer names are truncated: a short mangled name in a hostile file may expand to any length.
 const LONGEST: usize = 400;
 
-/// A text that takes no more than so much.
+/// A string of bounded length.
 struct Bounded(String);
 
 impl fmt::Write for Bounded {
@@ -17,7 +17,7 @@ impl fmt::Write for Bounded {
     }
 }
 
-/// The name of a function without its parameters, where it is one of C++; else as it stands in the file, not sanitised.
+/// Returns the demangled name of a C++ function without its parameters, or any other name as stored in the file. Not sanitised.
 pub(super) fn readable(name: &[u8]) -> String {
     let options = DemangleOptions::new().no_params().no_return_type();
     let mut text = Bounded(String::new());
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_name_that_doubles_itself_is_cut_off() {
-        // Each S_ stands for all before it.
+        // Each S_ stands for everything before it.
         let name = format!("_Z1fI{}EvT_", "1AIS_S_E".repeat(100));
         assert!(readable(name.as_bytes()).len() <= 2 * LONGEST);
         assert!(readable(&b"x".repeat(5000)).len() < LONGEST + 4);

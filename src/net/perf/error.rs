@@ -1,28 +1,28 @@
-//! Why a process cannot be sampled, in words.
+//! Errors of sampling a process.
 
 use std::io;
 
 use rustix::io::Errno;
 use thiserror::Error;
 
-/// Why the kernel does not sample a process.
+/// The reason why a process cannot be sampled.
 #[derive(Debug, Error)]
 pub enum PerfError {
-    /// Not of this machine, or of another pid namespace.
+    /// The process is not on this machine, or is in another PID namespace.
     #[error("process {0} cannot be sampled: /proc does not show it here")]
     NotShown(u32),
-    /// It has ended.
+    /// The process has exited.
     #[error("process {0} cannot be sampled: it has ended")]
     Ended(u32),
-    /// Of another user.
+    /// The process is owned by another user.
     #[error(
         "process {pid} of user {uid} cannot be sampled: the kernel allows that to its user, to root and with CAP_PERFMON and CAP_SYS_PTRACE; run dn-top \
          as that user, or with sudo"
     )]
     OtherUser {
-        /// The process.
+        /// Process ID.
         pid: u32,
-        /// Its user.
+        /// User ID of the owner.
         uid: u32,
     },
     /// `perf_event_paranoid` is too high.
@@ -31,94 +31,94 @@ pub enum PerfError {
          with sudo, or `sudo sysctl kernel.perf_event_paranoid=2`"
     )]
     Paranoid {
-        /// The process.
+        /// Process ID.
         pid: u32,
-        /// The setting.
+        /// Value of the setting.
         paranoid: i32,
     },
-    /// Denied although that setting allows it.
+    /// Denied although `perf_event_paranoid` allows it.
     #[error(
         "process {0} cannot be sampled: the kernel denies perf events of it (EACCES); a security module may forbid them, or the process changed its user"
     )]
     Denied(u32),
-    /// `EPERM`, which the kernel itself does not answer to an event that only looks.
+    /// `EPERM`, which the kernel itself does not return for an event that only observes.
     #[error(
         "process {0} cannot be sampled: perf_event_open is not permitted (EPERM), as by the seccomp filter of most containers; run dn-top outside of the \
          container, or give it CAP_PERFMON"
     )]
     Filtered(u32),
-    /// There are no perf events.
+    /// The kernel does not support perf events.
     #[error("process {pid} cannot be sampled: this kernel has no perf events, or a seccomp filter hides them ({error})")]
     Unsupported {
-        /// The process.
+        /// Process ID.
         pid: u32,
-        /// What the kernel answered.
+        /// Error returned by the kernel.
         error: io::Error,
     },
-    /// No more files may be open.
+    /// The limit of open files is reached.
     #[error(
         "process {pid} cannot be sampled: {threads} threads need as many open files, and the limit is reached ({error}); raise it with `ulimit -n` \
          before dn-top is started"
     )]
     Files {
-        /// The process.
+        /// Process ID.
         pid: u32,
-        /// Its threads.
+        /// Number of its threads.
         threads: usize,
-        /// What the kernel answered.
+        /// Error returned by the kernel.
         error: io::Error,
     },
-    /// The kernel has no room for more events.
+    /// The kernel has no resources for more events.
     #[error(
         "process {pid} cannot be sampled: the kernel has no room for the perf events of {threads} threads ({error}); end other profilers of this machine"
     )]
     Events {
-        /// The process.
+        /// Process ID.
         pid: u32,
-        /// Its threads.
+        /// Number of its threads.
         threads: usize,
-        /// What the kernel answered.
+        /// Error returned by the kernel.
         error: io::Error,
     },
-    /// No more memory may be locked.
+    /// The limit of locked memory is reached.
     #[error(
         "process {pid} cannot be sampled: the ring buffers of {threads} threads exceed the memory that a user may lock ({error}); run dn-top with sudo, or \
          raise kernel.perf_event_mlock_kb or `ulimit -l`"
     )]
     LockedMemory {
-        /// The process.
+        /// Process ID.
         pid: u32,
-        /// Its threads.
+        /// Number of its threads.
         threads: usize,
-        /// What the kernel answered.
+        /// Error returned by the kernel.
         error: io::Error,
     },
-    /// Anything else.
+    /// Any other error.
     #[error("process {pid} cannot be sampled: {error}")]
     Other {
-        /// The process.
+        /// Process ID.
         pid: u32,
-        /// What the system answered.
+        /// Error returned by the system.
         error: io::Error,
     },
 }
 
-/// What is known about a process that the kernel does not sample.
+/// Facts about a process from which the cause of an error is derived.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Subject {
     pub(super) pid: u32,
-    /// Its user, where that is another one than ours, and we are not root.
+    /// Its user, if that is not ours and we are not root.
     pub(super) other_user: Option<u32>,
     pub(super) threads: usize,
-    /// `perf_event_paranoid`, where it can be read.
+    /// `perf_event_paranoid`, if readable.
     pub(super) paranoid: Option<i32>,
 }
 
-/// The highest `perf_event_paranoid` that allows events of what our own processes do outside of the kernel.
+/// Highest `perf_event_paranoid` that allows an unprivileged user to sample the user-space code of their own processes.
 const HIGHEST_ALLOWED: i32 = 2;
 
 impl PerfError {
-    /// The threads could not be listed.
+    /// Error of listing the threads.
     pub(super) fn not_listed(pid: u32, error: io::Error) -> Self {
         match Errno::from_io_error(&error) {
             Some(Errno::MFILE | Errno::NFILE) => Self::Files { pid, threads: 1, error },
@@ -127,7 +127,7 @@ impl PerfError {
         }
     }
 
-    /// An event was not opened.
+    /// Error of opening an event.
     pub(super) fn not_opened(of: Subject, error: io::Error) -> Self {
         let Subject { pid, threads, .. } = of;
         match Errno::from_io_error(&error) {
@@ -145,7 +145,7 @@ impl PerfError {
         }
     }
 
-    /// An event was opened, and has no ring buffer.
+    /// Error of mapping the ring buffer of an open event.
     pub(super) fn not_mapped(of: Subject, error: io::Error) -> Self {
         let Subject { pid, threads, .. } = of;
         match Errno::from_io_error(&error) {
@@ -154,7 +154,7 @@ impl PerfError {
         }
     }
 
-    /// A command or a setting that would allow it, in a few words; empty where nothing would.
+    /// Returns a short command or setting that would allow sampling; empty if there is none.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::OtherUser { .. } => "run dn-top as the user of the process, or with sudo",
@@ -168,12 +168,12 @@ impl PerfError {
         }
     }
 
-    /// Whether it is a matter of rights.
+    /// Whether permission was denied.
     pub fn is_denied(&self) -> bool {
         matches!(self, Self::OtherUser { .. } | Self::Paranoid { .. } | Self::Denied(_) | Self::Filtered(_))
     }
 
-    /// Whether the process is not there any more.
+    /// Whether the process has exited.
     pub fn is_ended(&self) -> bool {
         matches!(self, Self::Ended(_))
     }

@@ -1,29 +1,31 @@
-//! How often samples are taken.
+//! Sampling frequency.
 
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// Samples in a second of processor time of a thread: 1 to 999. More than one in a millisecond would cost the target more than they tell.
+/// Samples per second of a thread's processor time: 1 to 999. More than one per millisecond would cost the target more than it is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frequency(u64);
 
-/// No such frequency.
+/// The frequency is out of range.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("a frequency is a number of samples a second from 1 to 999")]
 pub struct FrequencyError;
 
 impl Frequency {
-    /// The highest. It is not 1000, so that samples are not in step with what a program does every millisecond.
+    /// The highest frequency: not 1000, so that sampling is not in lockstep with work that a program does every millisecond.
     pub const HIGHEST: Self = Self(999);
 
+    /// Creates a frequency.
+    ///
     /// # Errors
-    /// Where it is 0 or more than 999.
+    /// If it is 0 or more than 999.
     pub fn new(hertz: u64) -> Result<Self, FrequencyError> {
         if (1..=Self::HIGHEST.0).contains(&hertz) { Ok(Self(hertz)) } else { Err(FrequencyError) }
     }
 
-    /// The processor time that a sample stands for, nanoseconds.
+    /// Processor time that one sample represents, in nanoseconds.
     pub fn period_ns(self) -> u64 {
         1_000_000_000 / self.0
     }

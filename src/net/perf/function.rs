@@ -1,38 +1,38 @@
-//! What is known of an address.
+//! Functions and call chains of sampled code.
 
-/// What kind of code it is.
+/// Kind of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CodeKind {
-    /// A library or a program of native code.
+    /// A native library or program.
     Image,
     /// A .NET assembly that was compiled ahead of time (ReadyToRun).
     Assembly,
-    /// Memory that the process wrote itself: JIT-compiled methods and stubs.
+    /// Memory written by the process itself: JIT-compiled methods and stubs.
     Generated,
     /// The kernel.
     Kernel,
 }
 
-/// Code with a name.
+/// A function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeFunction {
-    /// Its first address.
+    /// Start address.
     pub start: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u32,
-    /// Its name; empty where it is not known. Not sanitised.
+    /// Name; empty if unknown. Not sanitised.
     pub name: String,
-    /// The file that it is of, without folder; empty for what is of no file. Not sanitised.
+    /// Name of its file without directory; empty if it is not in a file. Not sanitised.
     pub image: String,
-    /// What it is.
+    /// Kind of code.
     pub kind: CodeKind,
 }
 
-/// The frames of a call chain that are code.
+/// The frames of a call chain that are in code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodeChain<'a> {
     /// Innermost first.
     pub frames: &'a [u64],
-    /// Whether it ends before the function that a thread begins with: code that uses the frame pointer for something else is in the way.
+    /// Whether it ends before the thread's entry function, because code in between does not keep the frame pointer.
     pub broken: bool,
 }

@@ -2,16 +2,16 @@
 
 use crate::net::proc::Proc;
 
-/// The most that is read of the list. That of a kernel with many modules has 20 MB.
+/// Maximum bytes read of the symbol list. That of a kernel with many modules has 20 MB.
 const LONGEST: u64 = 64 << 20;
-/// What follows a function may be no code: its size is at most this, bytes, unless an address further behind is known to be in it.
+/// Maximum assumed size of a function, in bytes: what follows it may not be code. Exceeded only to include a looked-up address.
 const LARGEST: u64 = 1 << 20;
 
-/// The functions by address; none where the kernel does not tell us where they are (`kernel.kptr_restrict`).
+/// The functions by address; empty if the kernel hides their addresses (`kernel.kptr_restrict`).
 #[derive(Debug, Default)]
 pub(super) struct KernelFunctions {
     list: Vec<u8>,
-    /// Sorted by address: where in the list the name is.
+    /// Address, and offset of the name in `list`; sorted by address.
     functions: Vec<(u64, u32)>,
 }
 
@@ -20,14 +20,14 @@ impl KernelFunctions {
         proc.kernel_functions(LONGEST).map_or_else(|_| Self::default(), Self::new)
     }
 
-    /// Takes lines of address, type and name; the name of a module may follow.
+    /// Parses lines of address, type and name; the name may be followed by that of a module.
     fn new(list: Vec<u8>) -> Self {
         let mut functions = Vec::new();
         let mut start = 0;
         for line in list.split_inclusive(|byte| *byte == b'\n') {
             let mut words = line.splitn(3, |byte| *byte == b' ');
             let address = words.next().and_then(|word| u64::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok());
-            // A type of another letter is data.
+            // Other types are data.
             let is_code = words.next().is_some_and(|kind| matches!(kind, b"t" | b"T" | b"w" | b"W"));
             if let (Some(address @ 1..), true, Some(name)) = (address, is_code, words.next()) {
                 functions.push((address, (start + line.len() - name.len()) as u32));
@@ -38,7 +38,7 @@ impl KernelFunctions {
         Self { list, functions }
     }
 
-    /// The function of an address: where it begins, its size in bytes, and its name. The list has no sizes: it ends where the next one begins.
+    /// Returns the start of the function at an address, its size in bytes, and its name. The list has no sizes: a function extends to the next one.
     pub(super) fn find(&self, address: u64) -> Option<(u64, u32, String)> {
         let next = self.functions.partition_point(|(start, _)| *start <= address);
         let (start, name) = *self.functions.get(next.checked_sub(1)?)?;
@@ -61,7 +61,7 @@ mod tests {
         let name = |address: u64| functions.find(address).map(|(.., name)| name);
         assert_eq!(name(0xffff_ffff_8100_0150).as_deref(), Some("first"));
         assert_eq!(functions.find(0xffff_ffff_8100_0200), Some((0xffff_ffff_8100_0200, 1 << 20, "second".to_owned())));
-        // All of a function has its name, wherever in it the first sample is.
+        // An address anywhere in a function yields the whole function.
         assert_eq!(functions.find(0xffff_ffff_8100_0001), Some((0xffff_ffff_8100_0000, 0x200, "first".to_owned())));
         assert_eq!(name(u64::MAX).as_deref(), Some("of_module"));
         assert_eq!(name(5), None);

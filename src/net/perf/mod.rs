@@ -1,6 +1,6 @@
-//! Samples of what the threads of a process execute, taken by the kernel (`perf_event_open(2)`): the only place that opens perf events.
+//! CPU sampling of the threads of a process by the kernel (`perf_event_open(2)`). Perf events are opened only here.
 //!
-//! Nothing is done to the process: the kernel interrupts the processor that a thread runs on, notes its call chain by frame pointers, and goes on.
+//! The process is not modified: the kernel interrupts the processor that a thread runs on, records its call chain by frame pointers, and continues.
 
 #[cfg(target_os = "linux")]
 mod buffer;

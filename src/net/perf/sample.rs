@@ -1,82 +1,82 @@
-//! What a sampler gives.
+//! The data that a sampler produces.
 
 use std::time::Duration;
 
 use super::OffCpu;
 
-/// What a thread executed at a moment, or where it waited until then.
+/// The call chain of a thread at a moment, or of a wait that lasted until then.
 #[derive(Debug, Clone, Copy)]
 pub struct CpuSample<'a> {
-    /// The thread, as its process numbers it.
+    /// Thread ID in the PID namespace of the process.
     pub thread: u64,
-    /// When, nanoseconds on the clock CLOCK_MONOTONIC.
+    /// Time on CLOCK_MONOTONIC, in nanoseconds.
     pub time_ns: u64,
-    /// How long it was blocked before, nanoseconds; `None` where it ran. A long wait is several samples.
+    /// Preceding time for which it was blocked, in nanoseconds; `None` if it was running. A long wait yields several samples.
     pub waited_ns: Option<u64>,
-    /// Frames in the kernel, innermost first; empty where it did not run in the kernel, or that may not be seen.
+    /// Kernel frames, innermost first; empty if it did not run in the kernel, or if kernel frames are not visible.
     pub kernel: &'a [u64],
-    /// Frames of the program, innermost first: the instruction pointer, and return addresses. They are as good as its frame pointers.
+    /// User frames, innermost first: the instruction pointer, then return addresses. As reliable as the program's frame pointers.
     pub user: &'a [u64],
-    /// Whether the kernel cut the outermost frames off.
+    /// Whether the kernel cut off the outermost frames.
     pub cut: bool,
-    /// Its stack itself, where that was kept.
+    /// The raw stack, if recorded.
     pub stack: Option<UserStack<'a>>,
 }
 
-/// The innermost part of the stack of a program on x86-64, and the registers that lead through it.
+/// The innermost part of a user stack on x86-64, with the registers needed to unwind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserStack<'a> {
-    /// Where the program goes on.
+    /// Instruction pointer in the program.
     pub instruction_pointer: u64,
-    /// The end of the stack.
+    /// Stack pointer: address of the top of the stack.
     pub stack_pointer: u64,
-    /// The frame of the function, where it keeps one.
+    /// Frame pointer, if the function keeps one.
     pub frame_pointer: u64,
-    /// What is at the stack pointer and behind.
+    /// Stack contents from the stack pointer upwards.
     pub bytes: &'a [u8],
 }
 
-/// A time in which a thread was blocked, nanoseconds on the clock CLOCK_MONOTONIC.
+/// A period in which a thread was blocked, in nanoseconds on CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockedTime {
-    /// The thread, as its process numbers it.
+    /// Thread ID in the PID namespace of the process.
     pub thread: u64,
-    /// Since when.
+    /// Start.
     pub since: u64,
-    /// Until when.
+    /// End.
     pub until: u64,
 }
 
-/// A thread that is sampled, or was.
+/// A thread that is or was sampled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuThread {
-    /// The thread, as its process numbers it.
+    /// Thread ID in the PID namespace of the process.
     pub thread: u64,
-    /// Its latest name.
+    /// Latest name.
     pub name: String,
-    /// Time on a processor since the sampling began, in the program and in the kernel.
+    /// Processor time since sampling began, in user and kernel mode.
     pub cpu: Duration,
-    /// How long it was sampled: its time on a processor and off it.
+    /// Time for which it was sampled, on and off a processor.
     pub wall: Duration,
-    /// Its time off a processor.
+    /// Time off a processor.
     pub off_cpu: OffCpu,
 }
 
-/// What there are no samples of.
+/// What the samples lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SampleLoss {
-    /// Records that had no room in a ring buffer.
+    /// Records that did not fit in a ring buffer.
     pub lost: u64,
-    /// Times that the kernel stopped taking samples for a while, because they came too fast.
+    /// Times that the kernel throttled sampling because samples came too fast.
     pub throttled: u64,
-    /// Records that could not be read.
+    /// Records that could not be parsed.
     pub unreadable: u64,
     /// Threads that could not be sampled.
     pub threads: u64,
     /// Threads that ended before their events could be opened.
     pub short_threads: u64,
-    /// Threads whose waits have no stacks (any more): there were too many, or no room. Where the kernel shows none at all, none is counted.
+    /// Threads whose waits have no stacks, or no longer: too many waits, or too little room. Stays 0 if kernel stacks are not visible at all.
     pub unfollowed: u64,
-    /// Stacks of waits that had no room in a ring buffer.
+    /// Wait stacks that did not fit in a ring buffer.
     pub lost_waits: u64,
 }

@@ -1,7 +1,7 @@
-//! One perf event for each thread of a process, and their ring buffers.
+//! Samples a process by one perf event and ring buffer per thread.
 //!
-//! An event that new threads inherit would need a ring buffer for each processor besides (the kernel maps no other), and so many times the locked memory
-//! and the open files. So new threads are found by the records that the events of their creators get, and by listing all threads now and then.
+//! Inherited events would also need a ring buffer per processor (the kernel maps no other), multiplying the locked memory and the open files.
+//! Instead, new threads are found by the fork records in their creators' buffers, and by listing all threads periodically.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -24,45 +24,45 @@ use crate::model::ProcessKey;
 use crate::net::client::Client;
 use crate::net::proc::Proc;
 
-/// How often all threads are listed.
+/// Interval between listings of all threads.
 const LIST_PACE: Duration = Duration::from_millis(100);
-/// How often threads that are blocked are looked at.
+/// Interval at which blocked threads are sampled.
 const LOOK_PACE: Duration = Duration::from_millis(20);
-/// How often waits that are not over are reported.
+/// Interval between reports of waits in progress.
 const REPORT_PACE: Duration = Duration::from_secs(1);
-/// What is read of the stacks of threads that are blocked already, bytes.
+/// Bytes read of the stack of a thread that is already blocked.
 const BLOCKED_STACK: usize = 32 << 10;
-/// Most threads that are sampled at a time, and that are remembered.
+/// Maximum number of threads sampled at a time, and of threads remembered.
 const MOST: (usize, usize) = (8192, 65_536);
-/// Open files that are left for everything else.
+/// Number of open files reserved for everything else.
 const OTHER_FILES: u64 = 64;
-/// Frames after which the kernel cuts chains off, where it does not say it (`kernel.perf_event_max_stack`).
+/// Frames after which the kernel cuts off chains, if `kernel.perf_event_max_stack` is not readable.
 const DEFAULT_DEPTH: usize = 127;
-/// Where the kernel has its settings of perf events.
+/// Common prefix of the kernel's perf event settings.
 const SETTINGS: &str = "sys/kernel/perf_event_";
 
-/// Samples all threads of a process, until it is dropped.
+/// Samples all threads of a process until it is dropped.
 ///
-/// Its buffers are to be [drained](Self::drain) many times a second.
+/// Must be [drained](Self::drain) many times a second.
 pub struct CpuSampler {
     proc: Arc<Proc>,
     key: ProcessKey,
     frequency: Frequency,
     sees_kernel: bool,
     buffer_bytes: usize,
-    /// Whether waits have stacks: these take as much room again.
+    /// Whether the stacks of waits are recorded: these need as much memory again.
     follows_waits: bool,
-    /// How many threads there were in the beginning.
+    /// Number of threads at the start.
     first_threads: usize,
     depth: usize,
-    /// Most threads that are sampled at a time: each is an open file.
+    /// Maximum number of threads sampled at a time: each needs an open file.
     most_threads: usize,
-    /// By the number that we know them by.
+    /// By thread ID in our PID namespace.
     threads: BTreeMap<u32, Sampled>,
     ended: Vec<CpuThread>,
-    /// When threads were blocked, until that is taken.
+    /// Blocked periods not yet taken.
     blocked: Vec<BlockedTime>,
-    /// Threads that could not be sampled, until they are no longer listed or another thread gets their number.
+    /// Threads that could not be sampled; removed when no longer listed, or when their ID is reused.
     refused: HashSet<u32>,
     loss: SampleLoss,
     next_list: Instant,
@@ -71,7 +71,7 @@ pub struct CpuSampler {
 }
 
 impl Client {
-    /// Samples the threads of the process from now on.
+    /// Starts sampling the threads of the process.
     ///
     /// # Errors
     /// [`PerfError`] states why the kernel does not allow it, and what to do.
@@ -117,19 +117,19 @@ impl CpuSampler {
             this.add(thread)?;
         }
         this.look_at_blocked();
-        // A number that another process has got by now gives no samples: those tell their process.
+        // A thread ID reused by another process yields no samples, because records carry their pid.
         if this.threads.is_empty() || !this.proc.shows(key) {
             return Err(PerfError::Ended(key.pid));
         }
         Ok(this)
     }
 
-    /// Finds out where the threads wait that are blocked already.
+    /// Records the stacks of threads that are already blocked.
     fn look_at_blocked(&mut self) {
         let Self { proc, key, threads, .. } = self;
         for (thread, sampled) in threads.iter_mut().filter(|_| cfg!(target_arch = "x86_64")) {
             let at = now_ns();
-            // Where it may not be looked at, it has no stack until it waits again.
+            // If the stack is not readable, the thread has none until its next wait.
             if let Some(waits) = &mut sampled.waits
                 && let Ok(Some(stack)) = proc.blocked_stack(key.pid, *thread, BLOCKED_STACK)
             {
@@ -138,17 +138,17 @@ impl CpuSampler {
         }
     }
 
-    /// Begins with a thread, if it is there still: whether it is.
+    /// Starts sampling a thread. Returns `false` if it has already exited.
     fn add(&mut self, thread: u32) -> Result<bool, PerfError> {
         if self.threads.contains_key(&thread) {
             return Ok(true);
         }
         let folder = format!("{}/task/{thread}", self.key.pid);
-        // Where these cannot be read the thread has ended.
+        // If its identity cannot be read, the thread has exited.
         let Ok(identity) = self.proc.identity_of(&folder, thread) else { return Ok(false) };
         let began = now_ns();
         let opened = match self.open(thread) {
-            // Events of the kernel take more rights than those of a program.
+            // Sampling the kernel takes more privileges than sampling user space.
             Err(error) if self.sees_kernel && matches!(Errno::from_io_error(&error), Some(Errno::ACCESS | Errno::PERM)) => {
                 self.sees_kernel = false;
                 self.open(thread)
@@ -176,14 +176,14 @@ impl CpuSampler {
     }
 
     fn follow_waits(&self, thread: u32) -> io::Result<WaitStacks> {
-        // With one more for each, no more threads could be sampled.
+        // A second open file per thread must not reduce the number of threads that can be sampled.
         if 2 * (self.threads.len() + 1) > self.most_threads {
             return Err(Errno::MFILE.into());
         }
         WaitStacks::start(self.event(Software::CONTEXT_SWITCHES, thread)?, self.first_threads)
     }
 
-    /// An event of a thread whose samples have a stack.
+    /// Prepares an event of a thread whose samples have a call chain.
     fn event(&self, event: Software, thread: u32) -> io::Result<Builder<'static>> {
         let thread = i32::try_from(thread).map_err(|_| io::ErrorKind::InvalidInput)?;
         let mut builder = Builder::new(event);
@@ -209,7 +209,7 @@ impl CpuSampler {
         }
     }
 
-    /// Hands over what the kernel has written, thread after thread, and follows threads that start and end.
+    /// Passes the samples in all buffers to `each`, thread by thread, and follows threads that start and end.
     pub fn drain(&mut self, mut each: impl FnMut(&CpuSample<'_>)) {
         let mut news = Vec::new();
         let mut ended = Vec::new();
@@ -229,7 +229,7 @@ impl CpuSampler {
         }
         for news in news {
             match news {
-                // It was listed and sampled before this record was read.
+                // Already listed, sampled and ended before this record was read.
                 News::Started(thread) if ended.contains(&thread) => {}
                 News::Started(thread) => {
                     self.refused.remove(&thread);
@@ -260,7 +260,7 @@ impl CpuSampler {
         }
         if now >= self.next_list {
             self.next_list = now + LIST_PACE;
-            // It has ended where they cannot be listed.
+            // If they cannot be listed, the process has exited.
             let listed = self.proc.thread_ids(self.key.pid, MOST.0).unwrap_or_default();
             self.refused.retain(|thread| listed.contains(thread));
             for thread in listed {
@@ -269,7 +269,7 @@ impl CpuSampler {
         }
     }
 
-    /// Hands over waits that are not over, and gives up those of threads that wait too often.
+    /// Reports waits in progress, and stops recording the stacks of threads that wait too often.
     fn report_waits(&mut self, each: &mut impl FnMut(&CpuSample<'_>)) {
         let at = now_ns();
         let mut taken = Vec::with_capacity(self.threads.len());
@@ -288,17 +288,17 @@ impl CpuSampler {
         }
     }
 
-    /// When threads were blocked, of what was drained since this was last called: those of one thread in their order.
+    /// Takes the blocked periods drained since the last call; those of one thread are in chronological order.
     pub fn take_blocked(&mut self) -> std::vec::Drain<'_, BlockedTime> {
         self.blocked.drain(..)
     }
 
-    /// Hands over the waits that are not over, before the sampling ends.
+    /// Reports waits in progress, before sampling ends.
     pub fn finish(&mut self, mut each: impl FnMut(&CpuSample<'_>)) {
         self.report_waits(&mut each);
     }
 
-    /// Samples a new thread, or counts it as one that could not be: whether there is such a thread still.
+    /// Starts sampling a new thread, or counts it as refused. Returns whether the thread still exists.
     fn follow(&mut self, thread: u32) -> bool {
         if self.refused.contains(&thread) || self.refused.len() >= MOST.1 {
             return true;
@@ -311,27 +311,27 @@ impl CpuSampler {
         added.unwrap_or(true)
     }
 
-    /// Whether it is still the process that the sampling began with.
+    /// Whether the sampled process still runs.
     pub fn is_alive(&self) -> bool {
         self.proc.shows(self.key)
     }
 
-    /// Whether samples show what runs in the kernel. Where they do not, there are none of it, and it is missing from the sum of the samples.
+    /// Whether samples include the kernel. If not, there are no samples of kernel mode, and the sum of samples lacks its time.
     pub fn sees_kernel(&self) -> bool {
         self.sees_kernel
     }
 
-    /// What there are no samples of.
+    /// What the samples lack so far.
     pub fn loss(&self) -> SampleLoss {
         self.loss
     }
 
-    /// The processor time that a sample stands for, nanoseconds.
+    /// Processor time that one sample represents, in nanoseconds.
     pub fn period_ns(&self) -> u64 {
         self.frequency.period_ns()
     }
 
-    /// All threads since the sampling began; each with its processor time so far.
+    /// Returns all threads since sampling began, each with its processor time so far.
     pub fn threads(&mut self) -> Vec<CpuThread> {
         let alive = self.threads.values_mut().map(Sampled::thread);
         self.ended.iter().cloned().chain(alive).collect()
@@ -344,7 +344,7 @@ impl std::fmt::Debug for CpuSampler {
     }
 }
 
-/// Whether no limit of locked memory holds for us: what root in a container may not do as a rule.
+/// Whether the limit of locked memory does not apply to us. It usually does apply to root in a container.
 fn may_lock() -> bool {
     capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::IPC_LOCK))
 }
@@ -357,7 +357,7 @@ mod tests {
 
     use super::*;
 
-    /// Samples this very process; `None` where the kernel forbids it, as in most containers.
+    /// Samples this process; `None` if the kernel forbids it, as in most containers.
     fn of_ourselves() -> Option<CpuSampler> {
         let (proc, pid) = (Proc::open(Path::new("/proc")).unwrap(), std::process::id());
         let key = ProcessKey { pid, started: proc.stat(pid).unwrap().starttime };
@@ -385,7 +385,7 @@ mod tests {
             ended.recv().unwrap_err();
         });
         let number = number.recv().unwrap();
-        // One with the same number was refused before; and one that is gone.
+        // One entry has the ID of a live thread, as if refused before; the other thread is gone.
         sampler.refused.extend([number, u32::MAX]);
         sampler.next_list = Instant::now();
         sampler.drain(|_| {});

@@ -1,4 +1,4 @@
-//! What the kernel writes of a thread.
+//! The records that the kernel writes for a thread.
 
 use std::time::Duration;
 
@@ -12,38 +12,38 @@ use super::{BlockedTime, CpuSample, CpuThread, SampleLoss};
 use crate::model::SafeText;
 use crate::net::clock::monotonic_ns;
 
-/// The type of a record of a switch, `PERF_RECORD_SWITCH`.
+/// Type of a context switch record, `PERF_RECORD_SWITCH`.
 const SWITCH: u32 = 14;
 /// The thread leaves the processor, `PERF_RECORD_MISC_SWITCH_OUT`.
 const SWITCH_OUT: u16 = 1 << 13;
-/// It would go on if it could, `PERF_RECORD_MISC_SWITCH_OUT_PREEMPT`.
+/// The thread was preempted while runnable, `PERF_RECORD_MISC_SWITCH_OUT_PREEMPT`.
 const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
-/// Most records that are read of a thread before the others have their turn.
+/// Maximum number of records read of one thread before the others get their turn.
 const TURN: usize = 4096;
 
-/// A thread, with its events.
+/// A sampled thread with its events.
 pub(super) struct Sampled {
     pub(super) sampler: Sampler,
     pub(super) waits: Option<WaitStacks>,
-    /// As its process numbers it.
+    /// Thread ID in the PID namespace of its process.
     pub(super) inner: u64,
     pub(super) name: Vec<u8>,
     pub(super) off_cpu: OffCpuClock,
-    /// When it ended, nanoseconds on the clock of the samples.
+    /// When it ended, in nanoseconds on the clock of the samples.
     pub(super) ended: Option<u64>,
 }
 
-/// What a thread's buffer contains about threads.
+/// Changes of threads found in a thread's buffer.
 pub(super) enum News {
     Started(u32),
     Ended,
     Named(u32, Vec<u8>),
-    /// It was blocked.
+    /// The thread was blocked.
     Blocked(BlockedTime),
 }
 
 impl Sampled {
-    /// Hands over what the kernel has written of it.
+    /// Reads the records of the thread, passing samples to `each`.
     pub(super) fn drain(
         &mut self,
         pid: u32,
@@ -54,7 +54,7 @@ impl Sampled {
     ) {
         for _ in 0..TURN {
             let Some(record) = self.sampler.next_record() else { return };
-            // The parser does not know these.
+            // The parser does not support switch records.
             if record.ty() == SWITCH {
                 let (at, misc) = (record_time(&record), record.misc());
                 if misc & SWITCH_OUT == 0 {
@@ -95,21 +95,21 @@ impl Sampled {
         }
     }
 
-    /// What it has done so far.
+    /// Returns the thread with its times so far.
     pub(super) fn thread(&mut self) -> CpuThread {
-        // The count of this event is the time that the thread ran, in nanoseconds.
+        // The value of this event is the processor time of the thread, in nanoseconds.
         let cpu = Duration::from_nanos(self.sampler.read().unwrap_or_default());
         let (wall, off_cpu) = self.off_cpu.times(self.ended.unwrap_or_else(now_ns), cpu);
         CpuThread { thread: self.inner, name: SafeText::from_bytes(&self.name).into(), cpu, wall, off_cpu }
     }
 }
 
-/// When a record that is no sample was written: its last field, as `sample_id_all` puts it there.
+/// Returns when a record other than a sample was written: its last field, because of `sample_id_all`.
 fn record_time(record: &perf_event::Record<'_>) -> u64 {
     record.to_contiguous().last_chunk().map_or(0, |time| u64::from_ne_bytes(*time))
 }
 
-/// Nanoseconds on the clock of the samples, as records have them.
+/// Current time in nanoseconds on the clock of the samples.
 pub(super) fn now_ns() -> u64 {
     monotonic_ns().unsigned_abs()
 }

@@ -1,33 +1,33 @@
-//! What threads do while they are on no processor.
+//! What threads do while off a processor.
 
 use std::time::Duration;
 
-/// What a thread that is blocked waits for, as far as the function of the kernel that it sleeps in shows (`wchan` in `proc(5)`).
+/// What a blocked thread waits for, judging by the kernel function that it sleeps in (`wchan` in `proc(5)`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wait {
-    /// A futex: a lock, `Monitor.Wait`, a semaphore, `Thread.Sleep`, or work for a thread of the thread pool. The runtime uses it for all of these.
+    /// A futex: a lock, `Monitor.Wait`, a semaphore, `Thread.Sleep`, or an idle thread pool worker. The runtime uses futexes for all of these.
     Futex,
-    /// One of several files to be ready: epoll, poll or select.
+    /// Readiness of one of several files: epoll, poll or select.
     Poll,
     /// A pipe, a socket or a terminal.
     Io,
-    /// A block device, or a file that is on one.
+    /// A block device, or a file on one.
     Disk,
-    /// Time, in the kernel's own sleep.
+    /// A sleep in the kernel (`nanosleep`).
     Sleep,
-    /// Memory: the lock of the address space.
+    /// Memory management: the lock of the address space.
     Memory,
     /// Another process, or a signal.
     Process,
-    /// A debugger or a signal that lets it go on.
+    /// Stopped by a debugger or a signal.
     Stopped,
     /// Anything else.
     Other,
-    /// Not shown.
+    /// Not visible.
     Unknown,
 }
 
-/// How the names of the kernel's functions begin, of Linux 4.14 to 6.18.
+/// Prefixes of the kernel's function names, Linux 4.14 to 6.18.
 const FUNCTIONS: &[(Wait, &[&str])] = &[
     (Wait::Futex, &["futex", "do_futex", "__futex", "rt_mutex"]),
     (Wait::Poll, &["ep_poll", "do_epoll", "poll_schedule", "do_poll", "do_sys_poll", "do_select"]),
@@ -89,7 +89,7 @@ impl Wait {
         Self::Unknown,
     ];
 
-    /// What a thread that sleeps in this function waits for; `None` where there is no function: it does not sleep, or we may not see it.
+    /// Classifies a thread sleeping in this kernel function; `None` without a function: it does not sleep, or the function is not visible.
     pub(super) fn of(function: &[u8]) -> Option<Self> {
         let function = function.strip_prefix(b"__x64_sys_").or(function.strip_prefix(b"__arm64_sys_")).unwrap_or(function);
         if function.is_empty() || function == b"0" {
@@ -99,18 +99,18 @@ impl Wait {
         Some(FUNCTIONS.iter().find(|(_, starts)| begins(starts)).map_or(Self::Other, |(wait, _)| *wait))
     }
 
-    /// What a thread waits for whose innermost functions in the kernel are these.
+    /// Classifies a thread by its innermost kernel functions.
     pub fn of_functions(innermost_first: &[&str]) -> Option<Self> {
-        // How the kernel sleeps, whatever for, is of no kind.
+        // The kernel's general sleep functions are `Other`.
         innermost_first.iter().find_map(|function| Self::of(function.as_bytes()).filter(|wait| *wait != Self::Other))
     }
 
-    /// The wait of a [word](Self::word).
+    /// Returns the wait with this [word](Self::word).
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|wait| wait.word() == word)
     }
 
-    /// A word for it.
+    /// Short name.
     pub fn word(self) -> &'static str {
         match self {
             Self::Futex => "futex",
@@ -127,16 +127,16 @@ impl Wait {
     }
 }
 
-/// The wall time of a thread without its time on a processor.
+/// The wall time of a thread minus its processor time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OffCpu {
-    /// Runnable, while other threads had the processor: preempted, or awake and not running yet.
+    /// Runnable but without a processor: preempted, or woken up and not running yet.
     pub runnable: Duration,
-    /// Blocked: exact as a whole, shared out by what was seen every 20 ms. Most first.
+    /// Blocked time by kind of wait, longest first. The sum is exact; its division is sampled every 20 ms.
     pub waits: Vec<(Wait, Duration)>,
 }
 
-/// Follows a thread through the switches that the kernel notes. Times are nanoseconds on the clock CLOCK_MONOTONIC.
+/// Accounts the off-CPU time of a thread by its context switches. Times are in nanoseconds on CLOCK_MONOTONIC.
 #[derive(Debug)]
 pub(super) struct OffCpuClock {
     began: u64,
@@ -144,21 +144,21 @@ pub(super) struct OffCpuClock {
     left: u64,
     state: State,
     runnable_ns: u64,
-    /// Time between two looks in which it was seen in a wait.
+    /// Time between observations, by the kind of wait observed.
     seen_ns: [u64; Wait::ALL.len()],
-    /// The same, in no wait any more.
+    /// The same, for a thread that was observed awake.
     awake_ns: u64,
     looked: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nothing was noted of it yet.
+    /// No switch has been recorded yet.
     New,
     Running,
-    /// Since then.
+    /// Since this time.
     Runnable(u64),
-    /// For what, where that was seen in this wait.
+    /// In this kind of wait, once observed.
     Blocked(Option<Wait>),
 }
 
@@ -167,7 +167,7 @@ impl OffCpuClock {
         Self { began: now, left: now, state: State::New, runnable_ns: 0, seen_ns: [0; _], awake_ns: 0, looked: now }
     }
 
-    /// It is back on a processor; gives since when it was blocked, where it was.
+    /// Records that the thread is back on a processor; returns since when it was blocked, if it was.
     pub(super) fn switched_in(&mut self, at: u64) -> Option<u64> {
         let since = match self.state {
             State::Runnable(since) => {
@@ -186,7 +186,7 @@ impl OffCpuClock {
         self.state = if is_runnable { State::Runnable(at) } else { State::Blocked(None) };
     }
 
-    /// Notes what it waits for now, where it does. Each wait is asked for once, however long it is.
+    /// Records what the thread waits for now, if anything. `wait` is called until it has identified a wait, but not again during that wait.
     pub(super) fn look(&mut self, now: u64, wait: impl FnOnce() -> Option<Wait>) {
         let elapsed = now.saturating_sub(std::mem::replace(&mut self.looked, now));
         let seen = match self.state {
@@ -204,7 +204,7 @@ impl OffCpuClock {
         }
     }
 
-    /// The wall time until now, and what of it was not on a processor.
+    /// Returns the wall time until now, and the off-CPU part of it.
     pub(super) fn times(&self, now: u64, cpu: Duration) -> (Duration, OffCpu) {
         let wall = now.saturating_sub(self.began);
         let off = wall.saturating_sub(u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX));
@@ -216,7 +216,7 @@ impl OffCpuClock {
         let runnable = preempted + share(self.awake_ns);
         let blocked = off - runnable;
         let mut waits: Vec<_> = Wait::ALL.into_iter().map(|wait| (wait, share(self.seen_ns[wait as usize]))).collect();
-        // What is left by rounding, or everything where nothing was seen.
+        // The rounding remainder, or everything if no wait was observed.
         let rest = blocked - waits.iter().map(|(_, ns)| ns).sum::<u64>();
         let takes_rest = waits.iter().rposition(|(_, ns)| *ns > 0).unwrap_or(Wait::Unknown as usize);
         waits[takes_rest].1 += rest;
@@ -257,7 +257,7 @@ mod tests {
         let mut clock = OffCpuClock::new(1_000_000_000);
         let at = |ms: u64| 1_000_000_000 + ms * 1_000_000;
         assert_eq!(clock.times(at(7), Duration::ZERO), (ms(7), OffCpu { runnable: ms(0), waits: vec![(Wait::Unknown, ms(7))] }));
-        // Blocked from the beginning.
+        // Blocked from the start.
         clock.look(at(10), || Some(Wait::Io));
         clock.look(at(20), || panic!("it is the same wait"));
         clock.switched_in(at(25));
@@ -270,9 +270,9 @@ mod tests {
         assert_eq!(clock.times(at(80), ms(10)), (ms(80), off));
         clock.switched_out(at(80), true);
         assert_eq!(clock.times(at(85), ms(10)).1.runnable, ms(15));
-        // A clock of the processor that is ahead does no harm.
+        // A processor time beyond the wall time is tolerated.
         assert_eq!(clock.times(at(85), ms(1000)), (ms(85), OffCpu::default()));
-        // Awake, and without a processor.
+        // Awake, but without a processor.
         let mut clock = OffCpuClock::new(at(0));
         clock.switched_out(at(0), false);
         clock.look(at(10), || Some(Wait::Sleep));

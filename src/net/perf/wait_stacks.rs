@@ -1,6 +1,6 @@
-//! Where a thread waits: its stack at each moment that it leaves the processor, which the kernel takes for those who may see it.
+//! The stacks in which a thread waits: recorded by the kernel each time the thread leaves the processor, if permitted.
 //!
-//! The stacks are in a ring buffer of their own. The record of the switch, which shows whether the thread was blocked, is in that of the samples: it is
+//! The stacks have their own ring buffer. The switch record, which shows whether the thread was blocked, is in the buffer of the samples, and is
 //! written right after the stack.
 
 use std::io;
@@ -12,59 +12,59 @@ use super::chain::Chain;
 use super::{CpuSample, UserStack};
 use crate::net::proc::BlockedStack;
 
-/// The longest time between a stack and the record of its switch, nanoseconds.
+/// Maximum time between a stack and its switch record, in nanoseconds.
 const APART: u64 = 1_000_000;
-/// Most stacks of all threads that are taken in a second. Each costs the process a few microseconds.
+/// Maximum number of stacks per second over all threads. Each costs the process a few microseconds.
 const MOST: u64 = 10_000;
-/// What is kept of the stack itself, bytes: most are shorter. It takes as much of the buffer, however short it is.
+/// Bytes recorded of the raw stack: most are shorter. Takes this much of the buffer even for a shorter stack.
 const STACK: u32 = 4 << 10;
 /// Frame pointer, stack pointer and instruction pointer (`PERF_REG_X86_BP`, `_SP` and `_IP`), in the order in which the kernel writes them.
 const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
-/// What the buffers of all threads may take, bytes, and that of one: it is to hold the switches of some milliseconds, and a thread that spins for a lock
-/// gives its turn away many times in one.
+/// Bytes for the buffers of all threads, and minimum and maximum for each: a buffer should hold the switches of some milliseconds, and a thread
+/// spinning for a lock yields many times per millisecond.
 const BUFFERS: (usize, usize, usize) = (32 << 20, 64 << 10, 1 << 20);
 
-/// The size of the buffer of each of so many threads, bytes.
+/// Returns the buffer size per thread, in bytes.
 fn buffer_bytes(threads: usize) -> usize {
     let (all, least, most) = BUFFERS;
     (1 << (all / threads.max(1)).max(1).ilog2()).clamp(least, most)
 }
 
-/// How many stacks a thread may have in a second, where all together have so many.
+/// Returns the maximum number of stacks of one thread per second, given the total of all threads.
 pub(super) fn most_of_a_thread(all: u64, threads: usize) -> u64 {
     if all <= MOST { u64::MAX } else { MOST / threads.max(1) as u64 }
 }
 
-/// Follows the waits of one thread.
+/// Records the stacks of the waits of one thread.
 pub(super) struct WaitStacks {
     sampler: Sampler,
-    /// The latest stack, and one that is read already and belongs to a later switch.
+    /// The latest stack, and one already read that belongs to a later switch.
     latest: Stack,
     ahead: Stack,
-    /// Where it waits now, and up to when that has been reported.
+    /// The stack of the current wait; its time is that up to which the wait has been reported.
     waiting: Stack,
-    /// Stacks since the last look, and such that had no room.
+    /// Stacks since the last query: recorded, and lost for lack of room.
     taken: u64,
     lost: u64,
 }
 
-/// A stack; the memory stays when it is taken.
+/// A stack; its memory is reused.
 #[derive(Debug, Default)]
 struct Stack {
-    /// When; nothing where there is none.
+    /// When it was recorded; `None` if there is no stack.
     at: Option<u64>,
     kernel: Vec<u64>,
     user: Vec<u64>,
-    /// Frame pointer, stack pointer and instruction pointer, where they are known.
+    /// Frame pointer, stack pointer and instruction pointer, if known.
     registers: Option<[u64; 3]>,
     bytes: Vec<u8>,
 }
 
 impl WaitStacks {
-    /// Begins with the thread that an event was built for.
+    /// Starts recording the thread that the event was built for.
     ///
     /// # Errors
-    /// What the kernel answers: it takes rights to see stacks in the kernel.
+    /// The kernel's error: recording kernel stacks requires privileges.
     pub(super) fn start(mut event: Builder<'_>, threads: usize) -> io::Result<Self> {
         event.sample_period(1);
         if cfg!(target_arch = "x86_64") {
@@ -75,15 +75,15 @@ impl WaitStacks {
         Ok(Self { sampler, latest, ahead, waiting, taken: 0, lost: 0 })
     }
 
-    /// The thread is blocked, and was before there were stacks of it.
+    /// Records the stack of a thread that was blocked before recording began.
     pub(super) fn blocked_at(&mut self, at: u64, stack: BlockedStack) {
         let BlockedStack { instruction_pointer, stack_pointer, bytes } = stack;
-        // The frame pointer is not known: the first functions are those of the C library, which keep none and save that of their callers.
+        // The frame pointer is unknown: the innermost functions are those of the C library, which do not keep it but save that of their callers.
         let registers = Some([0, stack_pointer, instruction_pointer]);
         self.waiting = Stack { at: Some(at), kernel: Vec::new(), user: vec![instruction_pointer], registers, bytes };
     }
 
-    /// The thread leaves the processor: because it is blocked, or because another one has its turn.
+    /// Records that the thread leaves the processor: it is blocked or preempted.
     pub(super) fn switched_out(&mut self, at: u64, is_runnable: bool, pid: u32) {
         self.waiting.at = None;
         if self.read_until(at, pid) && !is_runnable {
@@ -93,25 +93,25 @@ impl WaitStacks {
         self.latest.at = None;
     }
 
-    /// It is back; gives the rest of its wait.
+    /// Records that the thread is back on a processor; returns the rest of its wait.
     pub(super) fn switched_in(&mut self, at: u64, thread: u64, depth: usize) -> Option<CpuSample<'_>> {
         let since = self.waiting.at.take()?;
         Some(self.waiting.sample(thread, since, at, depth))
     }
 
-    /// Gives what of a wait that is not over has not been reported.
+    /// Returns the part of a wait in progress that has not been reported yet.
     pub(super) fn so_far(&mut self, now: u64, thread: u64, depth: usize) -> Option<CpuSample<'_>> {
         let since = self.waiting.at?;
         self.waiting.at = Some(now.max(since));
         (now > since).then(|| self.waiting.sample(thread, since, now, depth))
     }
 
-    /// How many stacks were taken since it was last asked, and how many were lost.
+    /// Returns how many stacks were recorded and how many were lost since the last call.
     pub(super) fn taken(&mut self) -> (u64, u64) {
         (std::mem::take(&mut self.taken), std::mem::take(&mut self.lost))
     }
 
-    /// Reads the stacks up to a switch: whether the latest is that of the switch.
+    /// Reads the stacks up to a switch. Returns whether the latest is the stack of that switch.
     fn read_until(&mut self, at: u64, pid: u32) -> bool {
         loop {
             if self.ahead.at.is_none() && !self.read(pid) {
@@ -126,7 +126,7 @@ impl WaitStacks {
         self.latest.at.is_some_and(|taken| at - taken < APART)
     }
 
-    /// Reads the next stack; whether there is one.
+    /// Reads the next stack. Returns `false` if there is none.
     fn read(&mut self, pid: u32) -> bool {
         while let Some(record) = self.sampler.next_record() {
             match record.parse_record() {

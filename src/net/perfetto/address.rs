@@ -1,4 +1,4 @@
-//! Where the tracing service listens.
+//! Addresses of the tracing service's sockets.
 //!
 //! Source: `src/tracing/ipc/default_socket.cc` in google/perfetto.
 
@@ -10,17 +10,17 @@ use super::error::Cause;
 use crate::model::SafeText;
 use crate::net::files::path_of;
 
-/// One of the two sockets.
+/// One of the two sockets of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Port {
-    /// For those that write data.
+    /// For producers, which write trace data.
     Producer,
-    /// For those that start recordings and read them.
+    /// For consumers, which start recordings and read them.
     Consumer,
 }
 
 impl Port {
-    /// The environment variable that names another socket.
+    /// Name of the environment variable that overrides the address.
     pub fn variable(self) -> &'static str {
         match self {
             Self::Producer => "PERFETTO_PRODUCER_SOCK_NAME",
@@ -28,7 +28,7 @@ impl Port {
         }
     }
 
-    /// Where the service listens that the system starts.
+    /// Address of the service started by the system.
     fn of_system(self) -> &'static str {
         match self {
             Self::Producer => "/run/perfetto/traced-producer.sock",
@@ -36,7 +36,7 @@ impl Port {
         }
     }
 
-    /// Where one listens that a person starts.
+    /// Address of a service started by a user.
     fn of_person(self) -> &'static str {
         match self {
             Self::Producer => "/tmp/perfetto-producer",
@@ -48,17 +48,17 @@ impl Port {
 /// The address of a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// A file.
+    /// A path in the file system.
     Path(PathBuf),
-    /// A name without a file, which is written with `@` before it.
+    /// A name in the abstract namespace, without the `@` that is written before it.
     Abstract(Vec<u8>),
 }
 
 impl Address {
-    /// Where the service should be, by the environment and the folders of this machine.
+    /// Determines the address of the service by the environment and the directories of this machine.
     ///
     /// # Errors
-    /// [`Cause::Name`] where the variable names something that is no socket of this machine.
+    /// [`Cause::Name`] if the environment variable does not name a socket of this machine.
     pub fn of(port: Port) -> Result<Self, Cause> {
         let is_there = |folder: &Path| folder.is_dir();
         Self::choose(port, std::env::var_os(port.variable()), is_there(Path::new("/run/perfetto")))
@@ -73,7 +73,7 @@ impl Address {
         }
     }
 
-    /// A service takes several names, separated by commas, and listens at each.
+    /// Parses the value of the variable. A service accepts several names, separated by commas, and listens on each; the first is used.
     fn named(name: &OsStr) -> Option<Self> {
         let first = name.as_encoded_bytes().split(|byte| *byte == b',').next()?;
         match first.strip_prefix(b"@") {
@@ -88,14 +88,14 @@ impl Address {
 /// Both sockets of one service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sockets {
-    /// That of producers.
+    /// Socket of producers.
     pub producer: Address,
-    /// That of consumers.
+    /// Socket of consumers.
     pub consumer: Address,
 }
 
 impl Sockets {
-    /// Where they should be, by the environment and the folders of this machine.
+    /// Determines both addresses by the environment and the directories of this machine.
     ///
     /// # Errors
     /// [`Cause::Name`]

@@ -1,4 +1,4 @@
-//! Calls of a port over its socket.
+//! Method calls on a port over its socket.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,21 +14,21 @@ use super::socket::{self, Handle, Incomings, Writer};
 use crate::perfetto::call::{Calls, Method, Reply, bind};
 use crate::perfetto::ipc::Frame;
 
-/// How long an answer may take.
+/// Time limit for a reply.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
-/// Most frames that wait to be sent: a service that reads none of so many does not read.
+/// Maximum number of frames queued for sending: a service that leaves so many unread does not read at all.
 const OUTGOING: usize = 1024;
-/// Most frames that wait to be looked at. What comes then stays in the socket.
+/// Maximum number of received frames queued. Further frames stay in the socket.
 const INCOMING: usize = 1024;
 
-/// A connection to a port of the service. `T` identifies what a reply is for. Dropping it closes the connection.
+/// A connection to a port of the service. `T` identifies the call of a reply. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct Connection<M, T> {
     address: Address,
     calls: Calls<M, T>,
     out: mpsc::Sender<Vec<u8>>,
     frames: mpsc::Receiver<Result<(Frame, Vec<Handle>), Cause>>,
-    /// What came while something else was waited for.
+    /// Replies received while waiting for another one.
     early: VecDeque<Incoming<T>>,
     _tasks: JoinSet<()>,
 }
@@ -36,11 +36,11 @@ pub struct Connection<M, T> {
 /// A reply.
 #[derive(Debug)]
 pub struct Incoming<T> {
-    /// What it is for.
+    /// Identifies the call.
     pub token: T,
     /// The reply itself.
     pub reply: Reply,
-    /// Files that came with it.
+    /// Files passed with it.
     pub files: Vec<Handle>,
 }
 
@@ -70,17 +70,17 @@ impl<M: Method, T: Clone + PartialEq> Connection<M, T> {
         Ok(Self { address, calls, out, frames, early: VecDeque::new(), _tasks: tasks })
     }
 
-    /// Where the service listens.
+    /// Address of the service.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// An error of this connection.
+    /// Returns an error of this connection.
     pub fn error(&self, cause: impl Into<Cause>) -> PerfettoError {
         PerfettoError { address: self.address.clone(), cause: cause.into() }
     }
 
-    /// Calls a method whose replies are for `token`. It never waits.
+    /// Calls a method whose replies are identified by `token`. Never blocks.
     ///
     /// # Errors
     /// [`PerfettoError`]
@@ -89,7 +89,7 @@ impl<M: Method, T: Clone + PartialEq> Connection<M, T> {
         self.put(frame)
     }
 
-    /// Calls a method whose reply is not wanted. It never waits.
+    /// Calls a method and ignores its reply. Never blocks.
     ///
     /// # Errors
     /// [`PerfettoError`]
@@ -105,10 +105,10 @@ impl<M: Method, T: Clone + PartialEq> Connection<M, T> {
         })
     }
 
-    /// Calls a method and waits for its reply. What else comes is kept for [`next`](Self::next).
+    /// Calls a method and waits for its reply. Other replies are kept for [`next`](Self::next).
     ///
     /// # Errors
-    /// [`PerfettoError`]; also where the method was not executed, or no reply came in time.
+    /// [`PerfettoError`]; also if the method was not executed, or no reply arrived in time.
     pub async fn ask(&mut self, method: M, arguments: Vec<u8>, token: T, limit: Duration) -> Result<Incoming<T>, PerfettoError> {
         self.call(method, arguments, token.clone())?;
         let asked = timeout(limit, async {
@@ -127,10 +127,10 @@ impl<M: Method, T: Clone + PartialEq> Connection<M, T> {
         if incoming.reply.success { Ok(incoming) } else { Err(self.error(Cause::Refused(method.name()))) }
     }
 
-    /// The next reply. Nothing is lost where this is not waited for to its end.
+    /// Returns the next reply. Cancel safe.
     ///
     /// # Errors
-    /// [`PerfettoError`]: the connection is of no use any more.
+    /// [`PerfettoError`]: the connection is no longer usable.
     pub async fn next(&mut self) -> Result<Incoming<T>, PerfettoError> {
         match self.early.pop_front() {
             Some(incoming) => Ok(incoming),
@@ -151,7 +151,7 @@ impl<M: Method, T: Clone + PartialEq> Connection<M, T> {
 
 async fn send_all(mut socket: Writer, mut frames: mpsc::Receiver<Vec<u8>>) {
     while let Some(frame) = frames.recv().await {
-        // What a service that has gone does not take is reported by the other half.
+        // A closed connection is reported by the receiving half.
         if socket.write_all(&frame).await.is_err() {
             return;
         }

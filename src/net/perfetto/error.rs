@@ -1,4 +1,4 @@
-//! Why the tracing service cannot be used, in words.
+//! Errors of the tracing service.
 
 use std::io;
 use std::time::Duration;
@@ -12,47 +12,47 @@ use crate::perfetto::call::{BindError, CallError};
 use crate::perfetto::ipc::FrameError;
 use crate::perfetto::read::Malformed;
 
-/// What went wrong, and with which socket.
+/// An error, with the address of the service.
 #[derive(Debug, Error)]
 #[error("Perfetto's tracing service at {address}: {cause}")]
 pub struct PerfettoError {
-    /// The socket.
+    /// Address of the socket.
     pub address: Address,
-    /// What went wrong.
+    /// Cause of the error.
     pub cause: Cause,
 }
 
 impl PerfettoError {
-    /// Whether it is a matter of rights, or of whose service it is.
+    /// Whether permission was denied, or the service is not trusted.
     pub fn is_denied(&self) -> bool {
         matches!(self.cause, Cause::Denied | Cause::Untrusted { .. } | Cause::OtherUser { .. })
     }
 }
 
-/// What went wrong.
+/// Cause of an error.
 #[derive(Debug, Error)]
 pub enum Cause {
-    /// The environment names no socket of this machine.
+    /// The environment variable does not name a socket of this machine.
     #[error("{variable} is '{value}', and only sockets of this machine can be used: give a path, or a name behind '@'")]
     Name {
-        /// The variable.
+        /// Name of the variable.
         variable: &'static str,
-        /// Its value.
+        /// Value of the variable.
         value: SafeText,
     },
-    /// Nothing listens.
+    /// No service listens on the socket.
     #[error(
         "no service listens there; install and start it (Debian, Ubuntu: `apt install perfetto`), or name its socket in PERFETTO_PRODUCER_SOCK_NAME and \
          PERFETTO_CONSUMER_SOCK_NAME"
     )]
     NoService,
-    /// The file must not be used by this user.
+    /// This user has no permission to use the socket.
     #[error("permission denied; root and the members of the socket's group (Debian: `perfetto`) may use it")]
     Denied,
-    /// The file is no socket, or behind a link.
+    /// The file is not a socket, or is reached through a link.
     #[error("{0}")]
     Peer(#[from] PeerError),
-    /// Anybody could have made the socket.
+    /// Any user could have created the socket.
     #[error(
         "the socket belongs to user {owner} and is in a directory that every user can write to: what is recorded is sent to root's or your own service only"
     )]
@@ -60,60 +60,60 @@ pub enum Cause {
         /// Owner of the file.
         owner: u32,
     },
-    /// Another user listens than the one whose socket it is.
+    /// The listener's user is not the owner of the socket.
     #[error("the socket belongs to user {owner}, and a process of user {listens} listens on it")]
     OtherUser {
         /// Owner of the file.
         owner: u32,
-        /// The other end of the connection.
+        /// User of the listening process.
         listens: u32,
     },
-    /// It is gone, or does not want us.
+    /// The service is gone, or has disconnected us.
     #[error("the connection was closed")]
     Closed,
-    /// It does not read.
+    /// The service does not read.
     #[error("it does not read what is sent to it")]
     Stuck,
-    /// It does not answer.
+    /// The service does not reply.
     #[error("no answer to {what} within {} s", limit.as_secs())]
     Silent {
-        /// What was requested.
+        /// The request.
         what: &'static str,
-        /// How long was waited.
+        /// The time limit.
         limit: Duration,
     },
-    /// Its answer has no end.
+    /// The reply was not complete in time.
     #[error("the answer to {what} was not complete within {} s", limit.as_secs())]
     Endless {
-        /// What was requested.
+        /// The request.
         what: &'static str,
-        /// How long was waited.
+        /// The time limit.
         limit: Duration,
     },
-    /// It refuses.
+    /// The service refused the request.
     #[error("{0} was refused")]
     Refused(&'static str),
-    /// It refuses, with a reason.
+    /// The service refused the request and returned a reason.
     #[error("{what} was refused: {why}")]
     RefusedBecause {
-        /// What was requested.
+        /// The request.
         what: &'static str,
-        /// Its words.
+        /// The reason, as returned.
         why: SafeText,
     },
-    /// It has no such port.
+    /// The service does not have the port.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// It has no such method, or the arguments are too long.
+    /// The service does not have the method, or the arguments are too long.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// What it sends makes no sense.
+    /// The service sent an invalid frame.
     #[error("cannot decode what it sends: {0}")]
     Frame(#[from] FrameError),
-    /// What it sends makes no sense.
+    /// The service sent a malformed message.
     #[error("cannot decode what it sends: {0}")]
     Malformed(#[from] Malformed),
-    /// The operating system's error.
+    /// Error of the operating system.
     #[error("{0}")]
     Io(io::Error),
 }

@@ -1,7 +1,7 @@
-//! The memory that the service shares with a producer.
+//! Memory that the service shares with a producer.
 //!
-//! The service may write anything into it at any time, so that every word is checked each time it is read, and each search is one walk over the pages.
-//! It cannot make it smaller: only a file that is sealed against that is mapped, or an access would end this process.
+//! The service may write anything into it at any time, so every word is validated each time it is read, and each search is one pass over the pages.
+//! The service cannot shrink it: only a file sealed against that is mapped, since otherwise an access could kill this process.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -14,62 +14,62 @@ use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
 use crate::perfetto::chunk::CHUNK_HEADER;
 use crate::perfetto::page::{ChunkState, Layout, PAGE_HEADER, PageSize, PageWord};
 
-/// The most that a service shares.
+/// Maximum size of the memory.
 const LARGEST: usize = 32 << 20;
 
-/// Why memory is not used.
+/// The reason why shared memory is not used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum MemoryError {
-    /// There is none, or more than one.
+    /// Not exactly one file was passed.
     #[error("the tracing service passed {0} files instead of one")]
     Files(usize),
-    /// It names a size that no page has.
+    /// The page size is not one of the protocol.
     #[error("the tracing service named a page size that the protocol does not have")]
     PageSize,
-    /// It holds no page, or more than a service may share.
+    /// The memory is smaller than a page, or larger than the maximum.
     #[error("the memory of the tracing service has {0} bytes")]
     Size(u64),
-    /// It could be made smaller.
+    /// The memory could be shrunk.
     #[error("the memory of the tracing service is not sealed against changes of its size")]
     Unsealed,
-    /// The operating system refuses.
+    /// Error of the operating system.
     #[error("the memory of the tracing service cannot be mapped: {0}")]
     Map(String),
 }
 
-/// The memory, and how it is divided.
+/// The mapped memory, divided into pages.
 #[derive(Debug)]
 pub struct SharedMemory {
     region: MmapRegion,
     page: PageSize,
     pages: u32,
-    /// Where the next search begins.
+    /// Page at which the next search begins.
     next: u32,
 }
 
-/// A chunk that is ours until it is handed over.
+/// A chunk that is ours until handed over.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// Its page.
+    /// Index of the page.
     pub page: u32,
-    /// Its place in the page.
+    /// Index of the chunk in the page.
     pub chunk: u32,
     layout: Layout,
     size: usize,
 }
 
 impl Slot {
-    /// Bytes that it has room for.
+    /// Capacity in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
 }
 
 impl SharedMemory {
-    /// Maps the file that came with the command.
+    /// Maps the file passed with the command.
     ///
     /// # Errors
-    /// [`MemoryError`]: chunks have to be sent in the commits.
+    /// [`MemoryError`]: chunks must be sent in the commits instead.
     pub fn map(files: Vec<OwnedFd>, page: Option<PageSize>) -> Result<Self, MemoryError> {
         let [file] = <[OwnedFd; 1]>::try_from(files).map_err(|files| MemoryError::Files(files.len()))?;
         let page = page.ok_or(MemoryError::PageSize)?;
@@ -85,19 +85,19 @@ impl SharedMemory {
         Ok(Self { region, page, pages: pages as u32, next: 0 })
     }
 
-    /// Bytes of all pages.
+    /// Size of all pages, in bytes.
     pub fn size(&self) -> usize {
         self.region.size()
     }
 
-    /// Takes a free chunk: one that so many bytes fit, where there is one, else any. `None` where all are in use.
+    /// Takes a free chunk, preferably one that fits `bytes`. `None` if all are in use.
     pub fn take(&mut self, bytes: usize) -> Option<Slot> {
         let wanted = Layout::for_bytes(bytes, self.page);
         let fits = |word: PageWord| word.is_free() || word.layout() == Some(wanted);
         self.search(|word| fits(word).then_some(wanted)).or_else(|| self.search(|word| word.layout()))
     }
 
-    /// Takes a chunk of the first page that has a free one and is divided, or can be, like this.
+    /// Takes a chunk of the first page that has a free one and is divided in this layout, or can be.
     fn search(&mut self, layout_of: impl Fn(PageWord) -> Option<Layout>) -> Option<Slot> {
         for step in 0..self.pages {
             let page = (self.next + step) % self.pages;
@@ -113,7 +113,7 @@ impl SharedMemory {
         None
     }
 
-    /// Puts a chunk into its slot and hands it over to the service. Returns whether it is there: the word of the page may have been changed.
+    /// Copies a chunk into its slot and hands it over to the service. Returns `false` if that failed: the word of the page may have been changed.
     pub fn put(&self, slot: &Slot, image: &[u8]) -> bool {
         let Some((header, payload)) = image.split_first_chunk::<CHUNK_HEADER>() else { return false };
         let start = slot.page as usize * self.page.bytes() + PAGE_HEADER + slot.chunk as usize * slot.size;
@@ -127,12 +127,12 @@ impl SharedMemory {
             }
             Err(_) => false,
         };
-        // The header last: nothing is read before the state of the chunk changes.
+        // The header is written last; nothing is read before the state of the chunk changes.
         copy(start + CHUNK_HEADER, payload) && copy(start, header) && self.complete(slot)
     }
 
     fn complete(&self, slot: &Slot) -> bool {
-        // Other chunks of the page can change in between, but not without end.
+        // Other chunks of the page may change concurrently, but only a limited number of times.
         (0..=slot.layout.chunks()).any(|_| match self.load(slot.page) {
             Some(word) if word.layout() == Some(slot.layout) && word.state(slot.chunk) == ChunkState::BeingWritten => {
                 self.exchange(slot.page, word, word.with(slot.chunk, ChunkState::Complete))
@@ -163,7 +163,7 @@ mod tests {
 
     use super::*;
 
-    /// Memory as a service makes it, and the service's own way into it.
+    /// Creates memory as a service does, and returns the service's file for it.
     fn shared(pages: u64) -> (SharedMemory, File) {
         let file = memfd_create("memory", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
         ftruncate(&file, pages * 4096).unwrap();
@@ -178,7 +178,7 @@ mod tests {
         u32::from_le_bytes(word)
     }
 
-    /// M4, M5, M7: every layout with every chunk filled, and nothing left then.
+    /// M4, M5, M7: fills every chunk of every layout; after that, nothing is left.
     #[test]
     fn m4_m5_all_chunks_of_all_layouts_can_be_filled() {
         for layout in Layout::ALL {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     proptest! {
-        /// M14: whatever the words are, a search ends, and touches nothing that is not free.
+        /// M14: for any words, a search ends and touches only free chunks.
         #[test]
         fn m14_any_words_can_be_searched(words in prop::collection::vec(any::<u32>(), 4), bytes in 0_usize..5000) {
             let (mut memory, theirs) = shared(4);

@@ -1,8 +1,8 @@
 //! Connections to Perfetto's tracing service: its sockets, and the memory that it shares with a producer.
 //!
-//! The listener is checked before a byte is sent, as with runtimes: what is recorded of processes must not go to another user. Each socket is read by a
-//! task of its own, since a service disconnects a producer that does not read for 10 ms, and written by another, so that a service that does not read
-//! stops nothing but what is sent to it.
+//! The listener is checked before a byte is sent, as with runtimes: recorded data must not go to another user. Each socket is read by its own
+//! task, since a service disconnects a producer that does not read for 10 ms, and written by another, so that a service that does not read
+//! blocks only what is sent to it.
 
 mod address;
 mod connection;

@@ -1,4 +1,4 @@
-//! A connection to a socket of the tracing service: checked, and frames and files from it.
+//! Connects to a socket of the tracing service, with checks, and receives frames and files.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -19,13 +19,13 @@ use crate::net::PeerError;
 use crate::net::resolve::{self, OpenError};
 use crate::perfetto::ipc::{Frame, FrameReader};
 
-/// An open file that the service hands over.
+/// An open file passed by the service.
 pub use std::os::fd::OwnedFd as Handle;
 pub(super) use tokio::net::unix::OwnedWriteHalf as Writer;
 
-/// One read takes at most this much.
+/// Maximum number of bytes per read.
 const CHUNK: usize = 64 * 1024;
-/// Most files that come with one read. A service sends one.
+/// Maximum number of files kept. A service sends one.
 const FILES: usize = 4;
 /// Write permission for everybody.
 const WRITABLE_BY_ALL: u32 = 0o002;
@@ -66,7 +66,7 @@ fn open(path: &Path) -> Result<resolve::Found, Cause> {
     if found.is_socket() { Ok(found) } else { Err(PeerError::NotASocket.into()) }
 }
 
-/// A service that root starts as a user of its own has a folder of its own.
+/// Whether every user can create files in the directory of the socket. A system service with its own user has its own directory.
 fn anybody_may_write_beside(path: &Path) -> Result<bool, Cause> {
     let path = std::path::absolute(path)?;
     let folder = resolve::locate(path.parent().unwrap_or(&path), None).map_err(not_opened)?;
@@ -81,13 +81,13 @@ fn not_opened(error: OpenError) -> Cause {
     }
 }
 
-/// What comes from a socket.
+/// The receiving half of a socket.
 pub(super) struct Incomings {
     stream: OwnedReadHalf,
     frames: FrameReader,
-    /// Bytes that came.
+    /// Number of bytes received.
     received: u64,
-    /// Files that came and belong to the frame that ends there, in bytes that came, or behind.
+    /// Received files. They belong to the first frame that ends at or after this number of received bytes.
     files: (Vec<Handle>, u64),
     buffer: Vec<u8>,
 }
@@ -97,11 +97,11 @@ impl Incomings {
         Self { stream, frames: FrameReader::default(), received: 0, files: (Vec::new(), 0), buffer: vec![0; CHUNK] }
     }
 
-    /// The next frame, and the files that came with it.
+    /// Returns the next frame, and the files passed with it.
     pub(super) async fn next(&mut self) -> Result<(Frame, Vec<Handle>), Cause> {
         loop {
             if let Some(frame) = self.frames.frame()? {
-                // One read may give frames that were sent before the files, and none that were sent after them: they came with the last bytes of it.
+                // One read may return frames sent before the files, but none sent after them: the files belong to the last bytes of the read.
                 let is_theirs = self.received - self.frames.left() as u64 >= self.files.1;
                 return Ok((frame, if is_theirs { std::mem::take(&mut self.files.0) } else { Vec::new() }));
             }
@@ -134,7 +134,7 @@ fn receive(stream: &UnixStream, buffer: &mut [u8], files: &mut Vec<Handle>) -> i
             files.extend(came);
         }
     }
-    // What nothing takes is closed.
+    // Files not kept are closed.
     files.truncate(FILES);
     Ok(received.bytes)
 }
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::perfetto::ipc::Body;
 
-    /// Sends bytes, and a file with the first of them.
+    /// Sends bytes, with a file attached to the first of them.
     fn send(stream: &UnixStream, bytes: &[u8], file: Option<&Handle>) {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(sendmsg(stream, &[IoSlice::new(bytes)], &mut control, SendFlags::empty()).unwrap(), bytes.len());
     }
 
-    /// P12, M1: a file comes with the frame that it was sent with, however many frames one read gives, and wherever a read ends.
+    /// P12, M1: a file is received with the frame that it was sent with, however many frames one read returns, and wherever a read ends.
     #[tokio::test]
     async fn p12_a_file_belongs_to_the_frame_that_it_was_sent_with() {
         for cut in [0, 1, 7] {
@@ -181,7 +181,7 @@ mod tests {
                 came.push((frame.request, files.len()));
             }
             if cut > 0 {
-                // The rest, together with what comes next.
+                // The rest, together with the next frame.
                 let rest = [&with_file[with_file.len() - cut..], &frame(4)].concat();
                 send(&theirs, &rest, None);
             } else {

@@ -1,6 +1,6 @@
-//! Discovery: every process that serves a diagnostic socket.
+//! Discovers the processes that serve a diagnostic socket.
 //!
-//! A scan lists processes, and pairs them with sockets by the names of these. Which process serves a socket shows when it is connected to.
+//! A scan lists processes and pairs them with sockets by name. The process that actually serves a socket is verified on connecting.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,61 +18,61 @@ use super::user::{self, SUPERUSER};
 use crate::model::{Contact, Process, ProcessKey, SafeText, Trouble, Usage, shown_command_line};
 use crate::sorting::CompactSort;
 
-/// Windows counts processor time in ticks of 16 ms: over a shorter span than this a percentage would be noise.
+/// Windows counts processor time in ticks of 16 ms: over a shorter interval, a percentage would be noise.
 const SHORTEST_SPAN: Duration = Duration::from_millis(400);
-/// The first percentage may be a rough one: a list that is printed once does not wait for more.
+/// Interval before the first percentage, which may be rough: a list that is printed once should not take longer.
 const FIRST_SPAN: Duration = Duration::from_millis(90);
 
-/// Where to look for processes. [`Sources::machine`] is the real thing; tests and the demo give folders with facts of simulated ones.
+/// Sources of processes. [`Sources::machine`] is the real one; tests and the demo pass directories with facts of simulated processes.
 #[derive(Debug, Clone)]
 pub struct Sources {
-    /// Empty for the machine's own processes, or a folder with facts.
+    /// Empty for the machine's own processes, or a directory with facts.
     pub proc: PathBuf,
-    /// The folder of sockets.
+    /// Directory of sockets.
     pub tmp: PathBuf,
 }
 
 impl Sources {
-    /// The machine that we run on.
+    /// The machine that dn-top runs on.
     pub fn machine() -> Self {
         Self { proc: PathBuf::new(), tmp: served::folder() }
     }
 
-    /// Simulated processes, whose facts are in `proc` below `dir`.
+    /// Simulated processes with their facts in `proc` below `dir`.
     pub fn below(dir: &Path) -> Self {
         Self { proc: dir.join("proc"), tmp: served::folder() }
     }
 
-    /// The socket of a process's runtime.
+    /// Returns the default socket of a process's runtime.
     pub fn usual_socket(&self, pid: u32) -> Option<PathBuf> {
         served::usual_socket(&Proc::open(&self.proc).ok()?, pid)
     }
 
-    /// Whether a process was started with this diagnostic port in its environment, as far as we may read it: that process, or what it starts, may
-    /// connect to it at any time.
+    /// Whether a process was started with this diagnostic port in its environment, if that is readable: the process, or its children, may
+    /// connect to the port at any time.
     pub fn any_started_with_port(&self, port: &Path) -> bool {
         let Ok(processes) = Proc::open(&self.proc).and_then(|proc| proc.list()) else { return false };
         let name = port_name(port).to_string_lossy();
         processes.iter().any(|facts| facts.has_port(&name))
     }
 
-    /// The folder that is searched.
+    /// Directories searched for sockets.
     pub fn usual_directories(&self) -> impl Iterator<Item = &Path> {
         [self.tmp.as_path()].into_iter()
     }
 }
 
-/// Finds .NET processes again and again; what it learned it keeps from scan to scan.
+/// Finds .NET processes repeatedly, caching results between scans.
 #[derive(Debug)]
 pub struct Scanner {
     proc: Arc<Proc>,
-    /// What identifies our own user.
+    /// Account of our user.
     our_account: Option<String>,
-    /// How processes that are out of reach would not be.
+    /// How to gain access to inaccessible processes.
     elevate: Option<&'static str>,
-    /// Names of users, by what identifies them.
+    /// User names by account.
     users: HashMap<String, SafeText>,
-    /// Which processes are elevated, as far as that is ours to know.
+    /// Whether processes are elevated, as far as we may query it.
     elevated: HashMap<ProcessKey, bool>,
     served: Served,
     cpu: HashMap<ProcessKey, Cpu>,
@@ -86,10 +86,10 @@ struct Cpu {
 }
 
 impl Scanner {
-    /// Begins.
+    /// Creates a scanner.
     ///
     /// # Errors
-    /// When the folder with facts is not there; the error names it.
+    /// If the directory with facts does not exist; the error contains its path.
     pub fn new(sources: Sources) -> io::Result<Self> {
         let name = |error: io::Error| io::Error::new(error.kind(), format!("cannot read {}: {error}", sources.proc.display()));
         let proc = Arc::new(Proc::open(&sources.proc).map_err(name)?);
@@ -104,20 +104,20 @@ impl Scanner {
         })
     }
 
-    /// The processes that it looks at.
+    /// The processes scanned.
     pub(super) fn proc(&self) -> Arc<Proc> {
         Arc::clone(&self.proc)
     }
 
-    /// None is listed: on Windows a pipe goes with its process.
+    /// None are listed: on Windows, a pipe disappears with its process.
     pub(super) fn more_stale_sockets(&self) -> usize {
         0
     }
 
-    /// Looks now. `now` only measures the time between two scans, for processor time. Blocks on the system.
+    /// Scans now. `now` only measures the interval between two scans, for processor time. Blocks on system calls.
     ///
     /// # Errors
-    /// When the processes cannot be listed. A single process that cannot be looked at is no error.
+    /// If the processes cannot be listed. A single inaccessible process is not an error.
     pub fn scan(&mut self, now: Instant) -> io::Result<Vec<Process>> {
         let processes = self.proc.list()?;
         let mut sockets = if self.proc.is_of_kernel() { self.served.find(&processes, now) } else { HashMap::default() };
@@ -141,7 +141,7 @@ impl Scanner {
         Ok(rows)
     }
 
-    /// Whose a process is, and whether it runs with more rights than that user's others.
+    /// Returns the user of a process, marked if the process is elevated.
     fn user(&mut self, key: ProcessKey, account: &str) -> SafeText {
         if !self.users.contains_key(account) {
             let name = account_name(account).unwrap_or_else(|| account.to_owned());
@@ -152,7 +152,7 @@ impl Scanner {
         if is_elevated { SafeText::from(format!("{name} (elevated)")) } else { name.clone() }
     }
 
-    /// Why the socket of a process would refuse us: its rights are those of the user that made it, and of the superuser.
+    /// Returns why the socket of a process would deny us access: only the user that created it and the superuser have access.
     fn out_of_reach(&self, key: ProcessKey, facts: &Facts) -> Option<Contact> {
         let is_elevated = self.elevated.get(&key).copied().unwrap_or(false);
         let ours = self.our_account.as_deref().filter(|_| self.proc.is_of_kernel())?;
@@ -190,12 +190,12 @@ impl Scanner {
     }
 }
 
-/// The parent of a process, unless a later process has its pid by now. `started` has when each pid was started.
+/// Returns the parent of a process, unless its pid was reused by a later process. `started` has the start time of each pid.
 fn parent(key: ProcessKey, pid: Option<u32>, started: &HashMap<u32, u64>) -> Option<u32> {
     pid.filter(|pid| started.get(pid).is_none_or(|started| *started <= key.started))
 }
 
-/// `elevate` is how we would reach it, `ours` and `theirs` identify users, `user` gives their names.
+/// `elevate` describes how to gain access, `ours` and `theirs` are accounts, `user` returns the name of an account.
 fn denied<'a>(elevate: &str, ours: &str, theirs: &'a str, is_elevated: bool, user: impl Fn(&'a str) -> &'a str) -> Option<Contact> {
     let reason = if ours != theirs {
         format!("it belongs to {}, and only that user and {SUPERUSER} may attach: run dn-top as that user, or {elevate}", user(theirs))
@@ -213,7 +213,7 @@ fn switched_off(switch: &str) -> Contact {
 }
 
 impl Cpu {
-    /// Per cent of one core since the last look.
+    /// CPU usage since the last scan, in percent of one core.
     fn percent(&mut self, time: Duration, now: Instant) -> Option<f32> {
         let span = now.saturating_duration_since(self.at);
         if span >= if self.percent.is_some() { SHORTEST_SPAN } else { FIRST_SPAN } {
@@ -224,7 +224,7 @@ impl Cpu {
     }
 }
 
-/// When a process was started, as time since boot.
+/// Returns when a process was started, as time since boot.
 pub(super) fn since_boot(key: ProcessKey) -> Duration {
     Duration::from_secs(key.started.saturating_sub(System::boot_time()))
 }
@@ -255,7 +255,7 @@ mod tests {
         let started = HashMap::from_iter([(4, 100), (8, 200), (12, 300)]);
         let of = |pid| parent(ProcessKey { pid: 8, started: 200 }, pid, &started);
         assert_eq!((of(Some(4)), of(Some(12)), of(None)), (Some(4), None, None));
-        // Started in the same second, or ended since.
+        // Started in the same second, or exited since.
         assert_eq!((of(Some(8)), of(Some(16))), (Some(8), Some(16)));
     }
 }

@@ -1,11 +1,11 @@
-//! The child process that writes a dump of a runtime: none is looked for on other systems than Linux.
+//! The child process that writes a dump of a runtime: only looked up on Linux.
 
 use super::proc::Proc;
 
-/// None.
+/// Always `None`.
 pub(super) fn find(_: &Proc, _: u32) -> Option<u32> {
     None
 }
 
-/// Nothing is to be ended.
+/// Does nothing.
 pub(super) fn end_copies(_: &Proc, _: u32) {}

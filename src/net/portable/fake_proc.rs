@@ -1,4 +1,4 @@
-//! Folders with facts of simulated processes, for the tests of this room.
+//! Directories with facts of simulated processes, for the tests of this module.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::stream::address_in;
 /// A start time long before now, in seconds since the Unix epoch.
 pub(super) const OLD: u64 = 1_700_000_000;
 
-/// A folder with facts of processes.
+/// A directory with facts of processes.
 pub(super) struct FakeProc {
     root: tempfile::TempDir,
 }
@@ -26,7 +26,7 @@ pub(super) fn fake(pid: u32) -> Fake {
 }
 
 impl Fake {
-    /// It has no runtime.
+    /// Removes the runtime.
     pub(super) fn without_runtime(self) -> Self {
         Self { is_dotnet: false, ..self }
     }
@@ -43,12 +43,12 @@ impl FakeProc {
         self.root.path().join(path)
     }
 
-    /// An address of this name, of this folder alone.
+    /// Returns an address with this name, unique to this directory.
     pub(super) fn address(&self, name: &str) -> PathBuf {
         address_in(self.root.path(), name)
     }
 
-    /// Where the runtime of a process is looked for.
+    /// Returns the address at which the runtime of a process is expected.
     pub(super) fn usual_address(&self, pid: u32) -> PathBuf {
         self.address(&SocketName { pid, key: OLD }.to_string())
     }
@@ -66,7 +66,7 @@ impl FakeProc {
         fs::write(path("toml"), facts).unwrap();
     }
 
-    /// The process ends.
+    /// Ends the process.
     pub(super) fn remove(&self, pid: u32) {
         fs::remove_file(self.path("proc").join(format!("{pid}.toml"))).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Whether the file of a startup hook or a profiler is one that a runtime survives, looked at before its path is sent.
+//! Checks that loading the file of a startup hook or a profiler will not crash the runtime, before its path is sent.
 
 use std::fs::File;
 use std::io;
@@ -8,7 +8,7 @@ use super::proc::Proc;
 use super::served::SEPARATOR;
 use crate::assembly::{Assembly, AssemblyError, StartupHook};
 
-/// Looks at the assembly of a startup hook; `Err` has what is wrong with it, as the end of a sentence.
+/// Checks the assembly of a startup hook; `Err` is the reason for a refusal, phrased as the end of a sentence.
 pub(super) fn check(_: &Proc, _: u32, path: &str) -> Result<(), String> {
     if path.contains(SEPARATOR) {
         return Err(format!("has a '{SEPARATOR}' in its path, where the runtime divides its list of startup hooks"));
@@ -29,7 +29,7 @@ pub(super) fn check(_: &Proc, _: u32, path: &str) -> Result<(), String> {
     }
 }
 
-/// Looks whether the library of a profiler is a file.
+/// Checks that the library of a profiler is a file.
 pub(super) fn check_library(_: &Proc, _: u32, path: &str, must_exist: bool) -> Result<(), String> {
     match open(path) {
         Err(_) if !must_exist && !Path::new(path).exists() => Ok(()),

@@ -1,23 +1,23 @@
-//! The code of a process: nothing is known of it.
+//! The code of a process: not available on this system.
 
 use super::{CodeChain, CodeFunction, CodeKind, CpuSample};
 use crate::net::client::Client;
 use crate::net::proc::CodeMapping;
 
-/// The code of a process, of which nothing is known.
+/// The code of a process; not available.
 #[derive(Debug, Clone)]
 pub struct NativeCode;
 
-/// Its functions, of which nothing is known.
+/// Functions of the code; not available.
 #[derive(Debug)]
 pub struct NativeFunctions;
 
-/// No stack is kept with a sample.
+/// Unwinder of stacks; samples have none.
 #[derive(Debug)]
 pub struct Unwinder;
 
 impl Client {
-    /// The code of the process, of which nothing is known.
+    /// Returns an empty placeholder.
     pub fn native_code(&self) -> Option<NativeCode> {
         Some(NativeCode)
     }
@@ -35,37 +35,37 @@ impl NativeCode {
         std::iter::empty()
     }
 
-    /// None is known.
+    /// Returns an empty placeholder.
     pub fn functions(&self) -> NativeFunctions {
         NativeFunctions
     }
 
-    /// There are no stacks to walk.
+    /// Returns an empty placeholder.
     pub fn unwinder(&self) -> Unwinder {
         Unwinder
     }
 
-    /// None of it is generated.
+    /// Always `false`.
     pub fn has_generated(&self) -> bool {
         false
     }
 
-    /// Nothing changes.
+    /// Does nothing.
     pub fn refresh(&mut self) {}
 
-    /// None of it is known to be code.
+    /// Returns a chain without frames.
     pub fn chain_of<'a>(&'a mut self, _: &CpuSample<'a>, _: &'a mut Unwinder) -> CodeChain<'a> {
         CodeChain { frames: &[], broken: true }
     }
 }
 
 impl NativeFunctions {
-    /// None is known.
+    /// Always `None`.
     pub fn function(&mut self, _: &NativeCode, _: u64) -> Option<CodeFunction> {
         None
     }
 
-    /// None has a name.
+    /// Returns a function without a name.
     pub fn kernel_function(&mut self, address: u64) -> CodeFunction {
         CodeFunction { start: address, size: 1, name: String::new(), image: "kernel".to_owned(), kind: CodeKind::Kernel }
     }

@@ -1,13 +1,13 @@
-//! Samples of what the threads of a process execute: other systems than Linux give them to privileged users only, over other interfaces.
+//! CPU sampling: systems other than Linux restrict it to privileged users, and have other interfaces.
 
 use super::{BlockedTime, CpuSample, CpuThread, Frequency, PerfError, SampleLoss};
 use crate::net::client::Client;
 
-/// A sampler. There is none.
+/// A sampler; cannot be created.
 pub enum CpuSampler {}
 
 impl Client {
-    /// Nothing is sampled on this system.
+    /// Sampling is not supported on this system.
     ///
     /// # Errors
     /// Always.

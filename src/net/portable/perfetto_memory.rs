@@ -1,28 +1,28 @@
-//! The memory that Perfetto's tracing service shares with a producer. There is none on other systems than Linux.
+//! Memory that Perfetto's tracing service shares with a producer: only on Linux.
 
 use thiserror::Error;
 
 use super::socket::Handle;
 use crate::perfetto::page::PageSize;
 
-/// Why memory is not used.
+/// The reason why shared memory is not used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum MemoryError {
-    /// There is none, or more than one.
+    /// Not exactly one file was passed.
     #[error("the tracing service passed {0} files instead of one")]
     Files(usize),
 }
 
-/// The memory, and how it is divided. There is none.
+/// The mapped memory; cannot be created.
 #[derive(Debug)]
 pub enum SharedMemory {}
 
-/// A chunk that is ours until it is handed over.
+/// A chunk that is ours until handed over.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// Its page.
+    /// Index of the page.
     pub page: u32,
-    /// Its place in the page.
+    /// Index of the chunk in the page.
     pub chunk: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Perfetto's tracing service has no socket on other systems than Linux that this program uses.
+//! Sockets of Perfetto's tracing service: dn-top connects to them only on Linux.
 
 use tokio::io::Empty;
 
@@ -6,14 +6,14 @@ use super::address::Address;
 use super::error::Cause;
 use crate::perfetto::ipc::Frame;
 
-/// An open file that the service hands over. There is none.
+/// An open file passed by the service; cannot be created.
 #[derive(Debug)]
 pub enum Handle {}
 
-/// The half of a connection that is written to.
+/// The writing half of a connection.
 pub(super) type Writer = Empty;
 
-/// A connection. There is none.
+/// A connection; cannot be created.
 pub(super) enum Connected {}
 
 impl Connected {
@@ -22,12 +22,12 @@ impl Connected {
     }
 }
 
-/// There is no service to connect to.
+/// Always fails.
 pub(super) async fn connect(_: &Address) -> Result<Connected, Cause> {
     Err(Cause::Io(std::io::Error::other("dn-top reaches it on Linux only")))
 }
 
-/// What comes from a socket.
+/// The receiving half of a socket.
 pub(super) struct Incomings(Connected);
 
 impl Incomings {

@@ -1,7 +1,7 @@
-//! What the system has of one process.
+//! Reads the state of a process from the system.
 //!
-//! Every look names a pid and may fail for reasons that are no error: the process ended, or belongs to another user. Callers treat a failure as "not
-//! known", never as the end of a list. Text here is raw; it is sanitised where it becomes a value of [`crate::model`].
+//! Every read is of one pid, and may fail for benign reasons: the process has exited, or belongs to another user. Callers treat a failure as
+//! unknown, never as the end of a list. Text is returned raw; it is sanitised where it becomes a value of [`crate::model`].
 
 #[allow(dead_code, reason = "no path of a library is known here")]
 #[path = "../proc/entry.rs"]
@@ -31,31 +31,31 @@ pub(crate) use threads::Threads;
 /// The processes of the machine, or simulated ones.
 #[derive(Debug)]
 pub(crate) enum Proc {
-    /// Those of the machine.
+    /// The processes of the machine.
     Machine(Mutex<System>),
-    /// Those that a folder has facts of.
+    /// Simulated processes, with their facts in a directory.
     Simulated(PathBuf),
 }
 
-/// Who a process is.
+/// The identity of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// The last number of what identifies its user.
+    /// The last number of its user's account.
     pub(crate) uid: u32,
-    /// Its process id: the machine has but one namespace of them.
+    /// Process ID: there is only one PID namespace.
     pub(crate) ns_pid: u32,
 }
 
-/// When a process was started, and whether it runs.
+/// Start time and state of a process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stat {
     /// Seconds since the Unix epoch.
     pub(crate) starttime: u64,
-    /// A letter as on Linux: one that is listed runs.
+    /// State letter as on Linux: any listed process counts as running.
     pub(crate) state: char,
 }
 
-/// Code that is mapped into a process. None is known here.
+/// An executable mapping of a process; not available here.
 #[derive(Debug)]
 pub(crate) struct CodeMapping {
     pub(crate) range: Range<u64>,
@@ -63,24 +63,24 @@ pub(crate) struct CodeMapping {
     pub(crate) path: Vec<u8>,
 }
 
-/// What is known of a process.
+/// Facts about a process.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Facts {
     pub(super) key: Option<ProcessKey>,
-    /// The pid that a simulated process has in its container.
+    /// Pid of a simulated process in its container.
     pub(super) ns_pid: Option<u32>,
     pub(super) name: String,
-    /// The file of its program, where that is ours to look at.
+    /// The file of its program, if accessible.
     pub(super) program: Option<PathBuf>,
     pub(super) parent: Option<u32>,
     pub(super) arguments: Vec<String>,
     pub(super) environment: Vec<String>,
-    /// What identifies its user: a number, on Windows a security identifier; `None` where the process is not ours to look at.
+    /// Account of its user: a number, or a security identifier on Windows; `None` if the process is not accessible.
     pub(super) account: Option<String>,
     pub(super) cpu: Duration,
-    /// Resident, bytes.
+    /// Resident memory, in bytes.
     pub(super) memory: u64,
-    /// Writable memory of its own, bytes.
+    /// Private writable memory, in bytes.
     pub(super) private: u64,
     pub(super) threads: u32,
     pub(super) is_running: Option<bool>,
@@ -90,7 +90,7 @@ pub(super) struct Facts {
 }
 
 impl Proc {
-    /// The processes of the machine, or with a path those that the folder has facts of.
+    /// Opens the processes of the machine if the path is empty, or those with facts in the directory.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         if path.as_os_str().is_empty() {
             return Ok(Self::Machine(Mutex::new(System::new())));
@@ -98,12 +98,12 @@ impl Proc {
         if path.is_dir() { Ok(Self::Simulated(path.to_owned())) } else { Err(io::ErrorKind::NotFound.into()) }
     }
 
-    /// Whether they are those of the machine.
+    /// Whether these are the processes of the machine.
     pub(crate) fn is_of_kernel(&self) -> bool {
         matches!(self, Self::Machine(_))
     }
 
-    /// Every process.
+    /// Lists all processes.
     pub(super) fn list(&self) -> io::Result<Vec<Facts>> {
         match self {
             Self::Machine(system) => {
@@ -117,7 +117,7 @@ impl Proc {
         }
     }
 
-    /// One process, as it is now.
+    /// Returns the current facts about a process.
     pub(super) fn facts(&self, pid: u32) -> io::Result<Facts> {
         match self {
             Self::Machine(system) => {
@@ -130,12 +130,12 @@ impl Proc {
         }
     }
 
-    /// Whether a process is there.
+    /// Whether the process exists.
     pub(crate) fn shows(&self, key: ProcessKey) -> bool {
         self.stat(key.pid).is_ok_and(|stat| stat.starttime == key.started)
     }
 
-    /// When it was started.
+    /// Returns start time and state.
     pub(crate) fn stat(&self, pid: u32) -> io::Result<Stat> {
         let starttime = self.facts(pid)?.key.map_or(0, |key| key.started);
         Ok(Stat { starttime, state: 'R' })
@@ -146,82 +146,82 @@ impl Proc {
         Ok(Identity { uid: facts.uid(), ns_pid: facts.ns_pid.unwrap_or(pid) })
     }
 
-    /// The known start-up state of its runtime.
+    /// Returns what is known about the startup state of the runtime.
     pub(crate) fn threads(&self, pid: u32) -> io::Result<Threads> {
         Ok(self.facts(pid)?.threads())
     }
 
-    /// Whether its runtime waits at startup, as far as that is known.
+    /// Returns whether the runtime is suspended at startup, as far as known.
     pub(crate) fn run_state(&self, pid: u32) -> RunState {
         self.facts(pid).map(|facts| facts.run_state()).unwrap_or_default()
     }
 
-    /// Time since boot.
+    /// Returns the time since boot.
     pub(crate) fn uptime(&self) -> io::Result<Duration> {
         Ok(Duration::from_secs(System::uptime()))
     }
 
-    /// The arguments, the program's name first.
+    /// Returns the arguments, starting with the program's name.
     pub(crate) fn arguments(&self, pid: u32) -> io::Result<Vec<Vec<u8>>> {
         Ok(self.facts(pid)?.arguments())
     }
 
-    /// Names of threads: no safe interface gives them.
+    /// Names of threads: not available through any safe interface.
     pub(crate) fn thread_names(&self, _: u32) -> io::Result<Vec<(u64, Vec<u8>)>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Time of all processors together that was not idle since boot.
+    /// Returns the non-idle time of all processors together since boot.
     pub(crate) fn machine_busy(&self) -> io::Result<Duration> {
         if self.is_of_kernel() { system::machine_busy() } else { Err(io::ErrorKind::Unsupported.into()) }
     }
 
-    /// CPU limits of control groups, which are not here.
+    /// CPU limits of control groups, which do not exist here.
     pub(crate) fn cpu_limits(&self, _: u32) -> Vec<CpuLimit> {
         Vec::new()
     }
 
-    /// The assemblies that are mapped: no safe interface gives them.
+    /// Mapped assemblies: not available through any safe interface.
     pub(crate) fn assemblies(&self, _: u32) -> io::Result<BTreeSet<PathBuf>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Times of threads: no safe interface gives them.
+    /// Times of threads: not available through any safe interface.
     pub(crate) fn thread_times(&self, _: u32, _: usize) -> io::Result<Vec<ThreadUse>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Time of a process on processors so far, also that of its threads that have ended.
+    /// Returns the processor time of a process so far, including threads that have exited.
     pub(crate) fn cpu_time(&self, pid: u32) -> io::Result<Duration> {
         self.facts(pid).map(|facts| facts.cpu)
     }
 
-    /// Times of threads: no safe interface gives them.
+    /// Times of threads: not available through any safe interface.
     pub(crate) fn scheduled_threads(&self, _: u32, _: usize) -> io::Result<Vec<(u32, [Duration; 2])>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// The most memory that a process ever had resident, bytes.
+    /// Returns the peak resident memory of a process, in bytes.
     pub(crate) fn peak_memory(&self, pid: u32) -> io::Result<u64> {
         if self.is_of_kernel() { system::peak_memory(pid) } else { Err(io::ErrorKind::Unsupported.into()) }
     }
 
-    /// Whether a library of this name is loaded, be it one of .NET that holds native code.
+    /// Whether a library with this name is loaded, including a .NET library that contains native code.
     pub(crate) fn maps_file(&self, pid: u32, name: &str) -> bool {
         self.is_of_kernel() && system::has_module(pid, name)
     }
 
-    /// Whether a process has ended.
+    /// Whether a process has exited.
     pub(crate) fn is_dead(&self, pid: u32) -> io::Result<bool> {
         Ok(self.facts(pid).is_err())
     }
 
-    /// Addresses of its code: no safe interface gives them.
+    /// Addresses of its code: not available through any safe interface.
     pub(crate) fn code(&self, _: u32) -> io::Result<Vec<Range<u64>>> {
         Err(io::Error::other("where a process has its code is known on Linux only"))
     }
 
-    /// Whether its program was compiled to native code: not known here, its answers show it.
+    /// Whether the program was compiled by Native AOT: unknown here, but evident from the runtime's replies.
     pub(crate) fn is_native_aot(&self, _: u32) -> bool {
         false
     }
@@ -262,7 +262,7 @@ impl Facts {
         self.arguments.iter().map(|argument| argument.clone().into_bytes()).collect()
     }
 
-    /// A runtime that nothing asked to wait at startup runs; of others it is not known.
+    /// A runtime that is not configured to suspend at startup has started; otherwise this is unknown.
     pub(super) fn threads(&self) -> Threads {
         match self.is_running {
             Some(started) => Threads { runtime: true, server: true, started },
@@ -270,7 +270,7 @@ impl Facts {
         }
     }
 
-    /// Whether its runtime waits at startup: of one that was asked to, it is not known whether it was resumed.
+    /// Whether the runtime is suspended at startup. If it was configured to suspend, it is unknown whether it has been resumed.
     pub(super) fn run_state(&self) -> RunState {
         match self.is_running {
             Some(true) => RunState::Running,
@@ -280,7 +280,7 @@ impl Facts {
         }
     }
 
-    /// Where it puts temporary files; ours where its environment is not shown.
+    /// Returns its directory for temporary files, or ours if its environment is not readable.
     pub(super) fn temporary_folder(&self) -> PathBuf {
         let variable = |name: &str| {
             let is_it =
@@ -290,7 +290,7 @@ impl Facts {
         served::TEMPORARY.iter().find_map(|name| variable(name)).unwrap_or_else(std::env::temp_dir)
     }
 
-    /// An assignment that the runtime reads, by the variable's name behind `DOTNET_` or `COMPlus_`, with its value. Upper and lower case are the same.
+    /// Returns an assignment read by the runtime, and its value, by the variable's name after `DOTNET_` or `COMPlus_`. Case-insensitive.
     fn assignment(&self, name: &str) -> Option<(&str, &str)> {
         ["DOTNET_", "COMPlus_"].iter().find_map(|prefix| {
             let wanted = format!("{prefix}{name}");
@@ -303,7 +303,8 @@ impl Facts {
         self.assignment(name).map(|(_, value)| value)
     }
 
-    /// The assignment that switches diagnostics off, where the program is evidently one of .NET: what it starts, which need not be, has the same environment.
+    /// Returns the assignment that disables diagnostics, if this is evidently a .NET program: its children, which need not be, inherit the
+    /// environment.
     pub(super) fn diagnostics_off(&self) -> Option<&str> {
         let is_zero = |value: &str| {
             let digits = value.trim_start_matches("0x");
@@ -314,8 +315,8 @@ impl Facts {
         self.is_dotnet().then_some(off)
     }
 
-    /// Whether its program is `dotnet`, or has the configuration of a runtime beside it; a single file has none. A runtime beside it may be that of another
-    /// program in the same folder.
+    /// Whether the program is `dotnet`, or has a runtime configuration next to it; a single-file application has none. A runtime next to it may
+    /// belong to another program in the same directory.
     fn is_dotnet(&self) -> bool {
         let Some(program) = &self.program else { return false };
         let Some(name) = program.file_name().and_then(|name| name.to_str()) else { return false };
@@ -329,7 +330,7 @@ impl Facts {
             || self.switch("DefaultDiagnosticPortSuspend").is_some_and(is_set)
     }
 
-    /// Whether it was started with this diagnostic port, among others.
+    /// Whether this is one of the configured diagnostic ports.
     pub(super) fn has_port(&self, port: &str) -> bool {
         let ports = self.switch("DiagnosticPorts").unwrap_or_default();
         ports.split(';').filter_map(|entry| entry.split(',').next()).any(|name| name.eq_ignore_ascii_case(port))

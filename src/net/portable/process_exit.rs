@@ -1,8 +1,8 @@
-//! The end of a process, awaited.
+//! Waits for the exit of a process.
 
 use std::io;
 
-/// No safe interface waits for the end of another process: it is looked for, from time to time, by the caller's other way.
+/// No safe interface waits for the exit of another process: the caller polls instead.
 ///
 /// # Errors
 /// Always.

@@ -1,4 +1,5 @@
-//! Facts of simulated processes: a file `PID.toml` for each in a folder, and `PID.usage` with its milliseconds of processor time and its bytes of memory.
+//! Facts of simulated processes: a directory has a `PID.toml` for each, and a `PID.usage` with processor time in milliseconds and memory in
+//! bytes.
 
 use std::fs;
 use std::io;
@@ -20,7 +21,7 @@ struct Simulated {
     threads: u32,
     command: Vec<String>,
     container: String,
-    /// None where no runtime is in it.
+    /// `None` if it has no runtime.
     socket: Option<PathBuf>,
 }
 

@@ -1,21 +1,21 @@
-//! The sockets that killed processes left behind. On Windows there are none: a named pipe ends with its process. On macOS they are not looked for.
+//! Sockets left behind by killed processes. Windows has none: a named pipe ends with its process. They are not looked up on macOS.
 
 use std::io;
 use std::path::Path;
 
-/// What became of the stale sockets of some directories.
+/// The result of removing the stale sockets of some directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RemovedSockets {
-    /// Sockets that were removed.
+    /// Number of sockets removed.
     pub removed: usize,
-    /// Sockets that stay.
+    /// Number of sockets kept.
     pub kept: usize,
 }
 
-/// There is nothing to remove.
+/// Does nothing.
 ///
 /// # Errors
-/// None.
+/// Never.
 pub fn remove_stale_sockets(_: &Path) -> io::Result<RemovedSockets> {
     Ok(RemovedSockets::default())
 }

@@ -1,4 +1,4 @@
-//! The kernel's user_events, which Linux alone has.
+//! The kernel's user_events: only available on Linux.
 
 use std::io;
 
@@ -6,22 +6,22 @@ use thiserror::Error;
 
 use super::stream::Stream;
 
-/// Where the kernel would show them.
+/// The kernel's interface of user_events.
 #[derive(Debug, Clone)]
 pub struct Kernel;
 
 impl Kernel {
-    /// This machine's.
+    /// Interface of this machine.
     pub fn machine() -> Self {
         Self
     }
 
-    /// What they lack here.
+    /// Returns the reasons why user_events are not available.
     pub fn missing(&self) -> Vec<String> {
         vec!["this system has none: they are of the Linux kernel".to_owned()]
     }
 
-    /// There is no file to open.
+    /// Not supported on this system.
     ///
     /// # Errors
     /// Always.
@@ -30,12 +30,12 @@ impl Kernel {
     }
 }
 
-/// Why there is no file to hand over.
+/// The reason why there is no file to hand over.
 #[derive(Debug, Error)]
 #[error("this system has no user_events: they are of the Linux kernel")]
 pub struct UserEventsError;
 
-/// A handle to the kernel's `user_events_data`. There is none.
+/// A handle to the kernel's `user_events_data`; cannot be created.
 #[derive(Debug)]
 pub enum UserEventsData {}
 

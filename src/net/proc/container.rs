@@ -1,14 +1,14 @@
-//! Container ids in control group paths.
+//! Container IDs in control group paths.
 
-/// Length of the id that every container engine writes in full.
+/// Length of the full ID, as every container engine writes it.
 const FULL: usize = 64;
-/// Length of the id that people use.
+/// Length of the ID as usually shown.
 const SHORT: usize = 12;
 
-/// The first 12 characters of the innermost container id in the text of `/proc/PID/cgroup`.
+/// Returns the first 12 characters of the innermost container ID in the text of `/proc/PID/cgroup`.
 ///
-/// Docker, containerd, CRI-O and Podman spell the path around it differently, on two generations of control groups; the 64 hexadecimal digits are
-/// common to all.
+/// Docker, containerd, CRI-O and Podman use different paths around it, on both versions of control groups; the 64 hexadecimal digits are common to
+/// all.
 pub(super) fn id(cgroup: &[u8]) -> Option<String> {
     let id = cgroup.split(|byte| !byte.is_ascii_hexdigit()).rfind(|word| word.len() == FULL)?;
     Some(String::from_utf8_lossy(&id[..SHORT]).into_owned())

@@ -1,4 +1,4 @@
-//! CPU limits of control groups, which hold back whatever is in them.
+//! CPU limits of control groups.
 
 use std::fs::File;
 use std::io::Read;
@@ -7,15 +7,16 @@ use std::path::{Component, Path};
 
 use crate::model::CpuLimit;
 
-/// Most control groups that are looked at, from that of the process upwards.
+/// Maximum number of control groups read, from that of the process upwards.
 const DEEPEST: usize = 16;
 
-/// The limits of the control groups of a process, by the text of `/proc/PID/cgroup`, with the control groups mounted at `root`: the innermost first.
-/// Counts are since the groups were made (kernel, `Documentation/admin-guide/cgroup-v2.rst` and `scheduler/sched-bwc.rst`).
+/// Returns the limits of the control groups of a process, innermost first, given the text of `/proc/PID/cgroup`; control groups are mounted at
+/// `root`.
+/// Counts are since the groups were created (kernel, `Documentation/admin-guide/cgroup-v2.rst` and `scheduler/sched-bwc.rst`).
 pub(super) fn limits(root: &Path, cgroup: &[u8]) -> Vec<CpuLimit> {
     let text = String::from_utf8_lossy(cgroup);
     let lines = || text.lines().filter_map(|line| line.split_once(':').and_then(|(_, rest)| rest.split_once(':')));
-    // Of the first generation each controller has a tree of its own.
+    // In version 1, each controller has its own tree.
     let first = lines().find(|(controllers, _)| controllers.split(',').any(|controller| controller == "cpu"));
     let (mount, path) = match first.or_else(|| lines().find(|(controllers, _)| controllers.is_empty())) {
         Some(("", path)) => (root.to_owned(), path),
@@ -25,8 +26,8 @@ pub(super) fn limits(root: &Path, cgroup: &[u8]) -> Vec<CpuLimit> {
         None => return Vec::new(),
     };
     let below = Path::new(path.trim_start_matches('/'));
-    // A group outside of what is mounted here is shown with `..`.
-    // One that is not mounted here has other groups above it than those that are.
+    // A group outside of the mount is shown with `..`.
+    // A group that is missing from this mount has other ancestors than those visible here.
     if !below.components().all(|part| matches!(part, Component::Normal(_))) || !mount.join(below).is_dir() {
         return Vec::new();
     }
@@ -41,7 +42,7 @@ fn limit(folder: &Path) -> Option<CpuLimit> {
     };
     let text = read("cpu.max").or_else(|| Some(format!("{} {}", read("cpu.cfs_quota_us")?.trim(), read("cpu.cfs_period_us")?)))?;
     let (quota, period) = text.trim().split_once(' ')?;
-    // Without a limit: `max`, or -1.
+    // Unlimited is `max`, or -1.
     let (quota, period) = (quota.parse::<u64>().ok()?, period.parse::<u64>().ok().filter(|period| *period > 0)?);
     let stat = read("cpu.stat")?;
     let of = |name: &str| stat.lines().filter_map(|line| line.split_once(' ')).find(|(key, _)| *key == name)?.1.parse().ok();

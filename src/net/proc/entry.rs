@@ -1,25 +1,25 @@
-//! Which program runs on which version, for runtimes that do not report it.
+//! Program name and runtime version, for runtimes that do not report them.
 
 use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, is_separator};
 
 use crate::ipc::RuntimeVersion;
 
-/// The entry assembly's name by the command line: `dotnet [options] /srv/app.dll args` is `app`, `/srv/Shop args` is `Shop`.
+/// Returns the name of the entry assembly by the command line: `dotnet [options] /srv/app.dll args` is `app`, `/srv/Shop args` is `Shop`.
 pub(crate) fn entry_name(arguments: &[Vec<u8>]) -> Option<&[u8]> {
     let (program, rest) = arguments.split_first()?;
     let program = file_name(program);
-    // A command line may leave the suffix out.
+    // A command line may omit the suffix.
     if program.strip_suffix(EXE_SUFFIX.as_bytes()).unwrap_or(program) != b"dotnet" {
         return Some(without_extension(program)).filter(|name| !name.is_empty());
     }
-    // An assembly comes after the host's own options and `exec`; an SDK command (`dotnet build`) has none, and the host is its name.
+    // The assembly follows the host's own options and `exec`; an SDK command (`dotnet build`) has none and is named after the host.
     let assembly = rest.iter().map(|argument| file_name(argument)).find(|name| without_extension(name) != *name);
     Some(assembly.map_or(program, without_extension))
 }
 
-/// The version in the path of a shared runtime's library: `.../Microsoft.NETCore.App/3.1.23/libcoreclr.so`. An application that brings its own
-/// runtime has it beside itself, where no path has a version.
+/// Returns the version in the path of a shared runtime's library: `.../Microsoft.NETCore.App/3.1.23/libcoreclr.so`. A self-contained application
+/// has the runtime next to it, in a path without a version.
 pub(crate) fn version_of(library: &Path) -> Option<RuntimeVersion> {
     let version = library.parent()?;
     (version.parent()?.file_name()? == "Microsoft.NETCore.App").then(|| version.file_name()?.to_str().map(RuntimeVersion::new))?

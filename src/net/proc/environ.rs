@@ -1,10 +1,10 @@
-//! The environment block of a process, as it was started.
+//! The initial environment block of a process.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// `NAME=value` strings, each with a NUL behind it.
+/// `NAME=value` strings, each terminated by NUL.
 pub(crate) struct Environ(Vec<u8>);
 
 impl Environ {
@@ -12,19 +12,19 @@ impl Environ {
         Self(block)
     }
 
-    /// A variable's value. Where a name is there twice the first one counts, as it does for the runtime (seen on 3.1 and 9).
+    /// Returns the value of a variable. Of duplicates, the first counts, as for the runtime (seen on 3.1 and 9).
     pub(crate) fn get(&self, name: &str) -> Option<&[u8]> {
         self.0.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
     }
 
-    /// Where its runtime puts its socket: `$TMPDIR`, unless it is empty.
+    /// Returns the directory in which the runtime creates its socket: `$TMPDIR`, unless empty.
     pub(crate) fn tmpdir(&self) -> Option<&Path> {
         self.get("TMPDIR").filter(|value| !value.is_empty()).map(|value| Path::new(OsStr::from_bytes(value)))
     }
 
-    /// The assignment that switches the diagnostic port off, such as `DOTNET_EnableDiagnostics=0`.
+    /// Returns the assignment that disables the diagnostic port, such as `DOTNET_EnableDiagnostics=0`.
     ///
-    /// Source: runtime, `clrconfignames.h`; the `COMPlus_` prefix is still read by all, `DOTNET_` since 6.0.
+    /// Source: runtime, `clrconfignames.h`; all versions read the `COMPlus_` prefix, 6.0 and later also `DOTNET_`.
     pub(crate) fn diagnostics_off(&self) -> Option<String> {
         ["EnableDiagnostics", "EnableDiagnostics_IPC"].iter().find_map(|switch| {
             let (name, value) = self.runtime_switch(switch)?;
@@ -32,13 +32,14 @@ impl Environ {
         })
     }
 
-    /// Whether it suspends the runtime at startup until a resume: on its default port, or on a port of its own unless that has another mode.
+    /// Whether it may suspend the runtime at startup until resumed: on the default port, or on a configured port, whose mode is suspend unless
+    /// specified.
     pub(crate) fn asks_to_suspend(&self) -> bool {
         let ports = self.runtime_switch("DiagnosticPorts").is_some_and(|(_, value)| !value.is_empty());
         ports || self.runtime_switch("DefaultDiagnosticPortSuspend").is_some_and(|(_, value)| !is_zero(value) && !value.is_empty())
     }
 
-    /// Whether it has the runtime use this diagnostic port, among others.
+    /// Whether this is one of the configured diagnostic ports.
     pub(crate) fn has_port(&self, port: &Path) -> bool {
         let ports = self.runtime_switch("DiagnosticPorts").map_or(&[][..], |(_, value)| value);
         let mut paths = ports.split(|byte| *byte == b';').filter_map(|port| port.split(|byte| *byte == b',').next());

@@ -1,4 +1,4 @@
-//! What is mapped into a process: `/proc/PID/maps`.
+//! The memory mappings of a process: `/proc/PID/maps`.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -10,45 +10,45 @@ use std::path::PathBuf;
 
 use super::{Proc, words};
 
-/// The most that is read of memory maps.
+/// Maximum bytes read of `maps`.
 const LONGEST_MAPS: u64 = 16 << 20;
 
-/// A file that is mapped into a process.
+/// A file mapped into a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MappedFile {
     pub(crate) path: PathBuf,
-    /// Whether the path has another file by now, or none.
+    /// Whether the path is now that of another file, or of none.
     pub(crate) is_deleted: bool,
 }
 
-/// Memory that a process may execute.
+/// An executable mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CodeMapping {
     pub(crate) range: Range<u64>,
-    /// Where in the file it begins.
+    /// Offset in the file.
     pub(crate) file_offset: u64,
-    /// The file as the process sees paths, or a word of the kernel in brackets; empty where it is of no file.
+    /// Path of the file as seen by the process, or a kernel name in brackets; empty if not backed by a file.
     pub(crate) path: Vec<u8>,
-    /// Whether the path has another file by now, or none.
+    /// Whether the path is now that of another file, or of none.
     pub(crate) is_deleted: bool,
 }
 
 impl Proc {
-    /// Whether a file of this name is mapped.
+    /// Whether a file with this name is mapped.
     pub(crate) fn maps_file(&self, pid: u32, name: &str) -> bool {
         let is_it = |file: &MappedFile| file.path.file_name().is_some_and(|mapped| mapped == name);
         self.mapped_files(pid).is_ok_and(|files| files.iter().any(is_it))
     }
 
-    /// The assemblies that are mapped, as the process sees paths, in their order.
+    /// Returns the mapped assemblies, with paths as seen by the process.
     pub(crate) fn assemblies(&self, pid: u32) -> io::Result<BTreeSet<PathBuf>> {
         let paths = self.mapped_files(pid)?.into_iter().map(|file| file.path);
         Ok(paths.filter(|path| path.extension().is_some_and(|extension| extension == "dll")).collect())
     }
 
-    /// The files that are mapped, as the process sees paths, each once for every part that is.
+    /// Returns the mapped files, with paths as seen by the process, once per mapping.
     pub(crate) fn mapped_files(&self, pid: u32) -> io::Result<Vec<MappedFile>> {
-        // The path is the rest of a line, after the fifth column; a file that was replaced while it is in use has " (deleted)" behind it.
+        // The path is the rest of a line after the fifth column; " (deleted)" follows if the file was replaced or removed.
         let maps = self.maps(pid)?;
         let paths = maps.split(|byte| *byte == b'\n').filter_map(|line| line.iter().position(|byte| *byte == b'/').map(|at| &line[at..]));
         let file = |path: &[u8]| {
@@ -58,12 +58,12 @@ impl Proc {
         Ok(paths.map(file).collect())
     }
 
-    /// The addresses that the process may execute, in ascending order.
+    /// Returns the executable address ranges, in ascending order.
     pub(crate) fn code(&self, pid: u32) -> io::Result<Vec<Range<u64>>> {
         Ok(self.code_mappings(pid)?.into_iter().map(|mapping| mapping.range).collect())
     }
 
-    /// What the process may execute, by ascending address.
+    /// Returns the executable mappings, in ascending order.
     pub(crate) fn code_mappings(&self, pid: u32) -> io::Result<Vec<CodeMapping>> {
         let maps = self.maps(pid)?;
         Ok(maps.split(|byte| *byte == b'\n').filter_map(CodeMapping::parse).collect())
@@ -77,7 +77,7 @@ impl Proc {
 }
 
 impl CodeMapping {
-    /// A line of `maps`: "from-to rwxp offset device inode path", the numbers in hexadecimal digits. `None` for what may not be executed.
+    /// Parses a line of `maps`: "from-to rwxp offset device inode path", numbers in hexadecimal. `None` if not executable.
     pub(super) fn parse(line: &[u8]) -> Option<Self> {
         let number = |text: &[u8]| u64::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok();
         let mut words = words(line);
@@ -87,7 +87,7 @@ impl CodeMapping {
             return None;
         }
         let file_offset = number(words.next()?)?;
-        // It may have spaces, and no column before has one of these.
+        // The path may contain spaces; no column before it contains one of these characters.
         let path = line.iter().position(|byte| matches!(byte, b'/' | b'[')).map_or(&[][..], |at| &line[at..]);
         let kept = path.strip_suffix(b" (deleted)");
         Some(Self { range, file_offset, path: kept.unwrap_or(path).to_vec(), is_deleted: kept.is_some() })

@@ -1,7 +1,7 @@
-//! What /proc has of one process, in cheap reads.
+//! Reads the state of a process from /proc, cheaply.
 //!
-//! Every read names a pid and may fail for reasons that are no error: the process ended, belongs to another user, or hides. Callers treat
-//! a failure as "not known", never as the end of a list. Text here is raw; it is sanitised where it becomes a value of [`crate::model`].
+//! Every read is of one pid, and may fail for benign reasons: the process has exited, belongs to another user, or is hidden. Callers treat a
+//! failure as unknown, never as the end of a list. Text is returned raw; it is sanitised where it becomes a value of [`crate::model`].
 
 mod container;
 mod cpu_limit;
@@ -39,12 +39,12 @@ pub(crate) use mapping::{CodeMapping, MappedFile};
 pub(crate) use stack::BlockedStack;
 pub(crate) use threads::Threads;
 
-/// The most that is read of a file whose length its owner decides.
+/// Maximum bytes read of a file whose length is under the control of its owner.
 const LONGEST_FILE: usize = 1 << 20;
-/// The most threads whose names are read.
+/// Maximum number of threads whose names are read.
 const MOST_THREADS: usize = 65_536;
 
-/// A proc file system: the machine's own, or a tree that looks like one.
+/// A proc file system: the machine's own, or a directory with the same structure.
 #[derive(Debug)]
 pub(crate) struct Proc {
     path: PathBuf,
@@ -55,9 +55,9 @@ pub(crate) struct Proc {
 /// The identity of a process, from `/proc/PID/status`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// Effective user id.
+    /// Effective user ID.
     pub(crate) uid: u32,
-    /// Process id in the innermost pid namespace.
+    /// Process ID in the innermost PID namespace.
     pub(crate) ns_pid: u32,
 }
 
@@ -69,33 +69,33 @@ impl Proc {
         Ok(Self { path: path.to_owned(), directory, of_kernel })
     }
 
-    /// Whether the kernel made it. Processes of a tree that only looks like it are simulated.
+    /// Whether this is the kernel's proc file system. Processes in any other directory are simulated.
     pub(crate) fn is_of_kernel(&self) -> bool {
         self.of_kernel
     }
 
-    /// Whether a process is there.
+    /// Whether the process exists.
     pub(crate) fn shows(&self, key: ProcessKey) -> bool {
         self.stat(key.pid).is_ok_and(|stat| stat.starttime == key.started)
     }
 
-    /// Splits a path through the root directory of a process, `/proc/PID/root/..`, into that directory and the path below it. Resolved as a whole it
-    /// would leave the process's mount namespace at the first absolute link.
+    /// Splits a path through the root directory of a process, `/proc/PID/root/..`, into that directory and the path below it. Resolved as a
+    /// whole, it would leave the mount namespace of the process at the first absolute link.
     pub(crate) fn split_root(&self, path: &Path) -> Option<(PathBuf, PathBuf)> {
         let mut below = path.strip_prefix(&self.path).ok()?.components();
         let pid = parse::<u32>(below.next()?.as_os_str().as_bytes())?;
         (below.next()?.as_os_str() == "root").then(|| (self.path_of(pid, "root"), below.as_path().to_owned()))
     }
 
-    /// The path of a file of a process.
+    /// Returns the path of a file of a process.
     pub(crate) fn path_of(&self, pid: u32, file: &str) -> PathBuf {
         self.path.join(pid.to_string()).join(file)
     }
 
     /// Calls `each` with the pid and the inode number of every process.
     ///
-    /// The kernel makes a new inode for a new process, so that a pid with another number is another process (and the same process may get
-    /// another number, which costs a look and does no harm). It comes with the listing, without one more system call.
+    /// The kernel allocates a new inode for a new process, so a pid with a different inode number is a different process. (The same process may
+    /// also get another number, which costs only a lookup.) The number is part of the listing and takes no further system call.
     pub(crate) fn pids(&self, mut each: impl FnMut(u32, u64)) -> io::Result<()> {
         let directory = openat(&self.directory, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         for_each_entry(directory, |name, inode| {
@@ -106,42 +106,43 @@ impl Proc {
         })
     }
 
-    /// Time since boot.
+    /// Returns the time since boot.
     pub(crate) fn uptime(&self) -> io::Result<Duration> {
         let bytes = self.read("uptime", 256)?;
         let seconds = bytes.split(|byte| *byte == b' ').next().and_then(parse::<f64>);
         seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// State, start time, processor time, threads and memory.
+    /// Returns state, start time, processor time, number of threads and memory.
     pub(crate) fn stat(&self, pid: u32) -> io::Result<Stat> {
         let bytes = self.read(&format!("{pid}/stat"), 8192)?;
         Stat::from_read(bytes.as_slice()).map_err(io::Error::other)
     }
 
-    /// Private writable memory with the stack, bytes: the sixth number of `statm`.
+    /// Returns the private writable memory including the stack, in bytes: the sixth number of `statm`.
     pub(crate) fn data_bytes(&self, pid: u32) -> io::Result<u64> {
         let bytes = self.read(&format!("{pid}/statm"), 256)?;
         let pages = String::from_utf8_lossy(&bytes).split(' ').nth(5).and_then(|pages| pages.trim().parse::<u64>().ok());
         pages.map(|pages| pages.saturating_mul(procfs::page_size())).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// The identity of a process. Parsed here: the `procfs` crate requires every line and valid UTF-8, which a process's name need not be.
+    /// Returns the identity of a process. Parsed here because the `procfs` crate requires every line and valid UTF-8, which a process name need
+    /// not be.
     pub(crate) fn identity(&self, pid: u32) -> io::Result<Identity> {
         self.identity_of(&pid.to_string(), pid)
     }
 
-    /// The identity of a process or one of its threads, by its folder and its number here.
+    /// Returns the identity of a process or a thread, given its directory and its ID in our PID namespace.
     pub(crate) fn identity_of(&self, folder: &str, pid: u32) -> io::Result<Identity> {
         let bytes = self.read(&format!("{folder}/status"), 16_384)?;
         let field = |name: &[u8]| bytes.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(name));
-        // "Uid:  real effective saved file-system"; "NSpid:  outermost .. innermost", absent without pid namespaces.
+        // "Uid:  real effective saved file-system"; "NSpid:  outermost .. innermost", absent without PID namespaces.
         let uid = field(b"Uid:").and_then(|line| words(line).nth(1)).and_then(parse).ok_or(io::ErrorKind::InvalidData)?;
         let ns_pid = field(b"NSpid:").and_then(|line| words(line).last()).and_then(parse).unwrap_or(pid);
         Ok(Identity { uid, ns_pid })
     }
 
-    /// The most memory that a process ever had resident, bytes.
+    /// Returns the peak resident memory of a process, in bytes.
     pub(crate) fn peak_memory(&self, pid: u32) -> io::Result<u64> {
         let bytes = self.read(&format!("{pid}/status"), 16_384)?;
         let line = bytes.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"VmHWM:"));
@@ -149,23 +150,23 @@ impl Proc {
         kilobytes.map(|kilobytes| kilobytes.saturating_mul(1024)).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// The environment as the process was started with it; its owner and root may read it. Empty between fork and exec.
+    /// Returns the initial environment; readable by the owner and root. Empty between fork and exec.
     pub(crate) fn environ(&self, pid: u32) -> io::Result<Environ> {
         self.read(&format!("{pid}/environ"), LONGEST_FILE).map(Environ::new)
     }
 
-    /// The working directory, as the process sees files.
+    /// Returns the working directory, as seen by the process.
     pub(crate) fn working_directory(&self, pid: u32) -> io::Result<PathBuf> {
         let target = readlinkat(&self.directory, format!("{pid}/cwd"), Vec::new())?;
         Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
     }
 
-    /// The owner of the socket of a process of that user. All simulated processes are served by our own.
+    /// Returns the owner of the sockets of a process of user `uid`. The sockets of simulated processes are our own.
     pub(crate) fn owner_of_sockets(&self, uid: u32) -> u32 {
         if self.of_kernel { uid } else { geteuid().as_raw() }
     }
 
-    /// The arguments, the program's name first. Empty for a zombie.
+    /// Returns the arguments, starting with the program's name. Empty for a zombie.
     pub(crate) fn arguments(&self, pid: u32) -> io::Result<Vec<Vec<u8>>> {
         let mut bytes = self.read(&format!("{pid}/cmdline"), 1 << 16)?;
         if bytes.last() == Some(&0) {
@@ -174,24 +175,24 @@ impl Proc {
         Ok(if bytes.is_empty() { Vec::new() } else { bytes.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect() })
     }
 
-    /// The container's id, where the control group names one.
+    /// Returns the container ID, if the control group contains one.
     pub(crate) fn container(&self, pid: u32) -> Option<String> {
         container::id(&self.read(&format!("{pid}/cgroup"), 1 << 16).ok()?)
     }
 
-    /// The CPU limits of its control groups, the innermost first.
+    /// Returns the CPU limits of the control groups of the process, innermost first.
     pub(crate) fn cpu_limits(&self, pid: u32) -> Vec<CpuLimit> {
         let text = self.read(&format!("{pid}/cgroup"), 1 << 16).unwrap_or_default();
         cpu_limit::limits(Path::new("/sys/fs/cgroup"), &text)
     }
 
-    /// Whether its runtime waits at startup.
+    /// Whether the runtime is suspended at startup.
     pub(crate) fn run_state(&self, pid: u32) -> RunState {
         let waits = self.threads(pid).is_ok_and(Threads::waits);
         if waits { RunState::Suspended } else { RunState::Running }
     }
 
-    /// What the names of its threads show of the runtime inside.
+    /// Returns what the thread names of a process show about a runtime.
     pub(crate) fn threads(&self, pid: u32) -> io::Result<Threads> {
         let tasks = format!("{pid}/task");
         let directory = openat(&self.directory, &tasks, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
@@ -209,12 +210,12 @@ impl Proc {
         Ok(threads)
     }
 
-    /// Names of threads by the number that they have in the innermost pid namespace, which is how they number themselves.
+    /// Returns the names of threads by their ID in the innermost PID namespace, which is the one that they use themselves.
     pub(crate) fn thread_names(&self, pid: u32) -> io::Result<Vec<(u64, Vec<u8>)>> {
         let tasks = format!("{pid}/task");
         let mut names = Vec::new();
         self.each_thread(&tasks, |tid, folder| {
-            // A thread that has ended has no name any more.
+            // A thread that has exited has no name.
             if let Ok(name) = self.thread_name(folder)
                 && let Ok(Identity { ns_pid, .. }) = self.identity_of(folder, tid)
             {
@@ -225,7 +226,7 @@ impl Proc {
         Ok(names)
     }
 
-    /// The numbers that its threads have here, no more than `most`.
+    /// Returns at most `most` thread IDs, in our PID namespace.
     pub(crate) fn thread_ids(&self, pid: u32, most: usize) -> io::Result<Vec<u32>> {
         let mut threads = Vec::new();
         self.each_thread(&format!("{pid}/task"), |tid, _| {
@@ -235,26 +236,26 @@ impl Proc {
         Ok(threads)
     }
 
-    /// The name of the thread of a folder.
+    /// Returns the name of a thread, given its directory.
     pub(crate) fn thread_name(&self, folder: &str) -> io::Result<Vec<u8>> {
         self.read(&format!("{folder}/comm"), 64).map(|name| name.trim_ascii_end().to_vec())
     }
 
-    /// The function of the kernel that a thread sleeps in; `0` where it does not sleep, or may not be looked at.
+    /// Returns the kernel function that a thread sleeps in; `0` if it does not sleep, or the function is not visible.
     pub(crate) fn wait_channel(&self, pid: u32, thread: u32) -> io::Result<Vec<u8>> {
         self.read(&format!("{pid}/task/{thread}/wchan"), 128)
     }
 
-    /// A setting of the kernel that is a number, such as `sys/kernel/perf_event_paranoid`.
+    /// Returns a numeric kernel setting, such as `sys/kernel/perf_event_paranoid`.
     pub(crate) fn setting(&self, file: &str) -> Option<i64> {
         parse(self.read(file, 64).ok()?.trim_ascii())
     }
 
-    /// Whether all threads of a process are dead. A dead thread stays until its tracer takes note of it, and keeps its process from ending for
-    /// whoever awaits that.
+    /// Whether all threads of a process are dead. A dead thread remains until reaped by its tracer, and its process does not count as exited
+    /// until then.
     pub(crate) fn is_dead(&self, pid: u32) -> io::Result<bool> {
         let is_dead = |stat: &Stat| matches!(stat.state, 'Z' | 'X');
-        // The main thread seldom ends before the others.
+        // The main thread rarely exits before the others.
         let mut dead = is_dead(&self.stat(pid)?);
         if dead {
             self.each_thread(&format!("{pid}/task"), |_, folder| {
@@ -268,13 +269,13 @@ impl Proc {
         Ok(dead)
     }
 
-    /// Calls `each` with the number and the folder of every thread, until it returns that it has seen enough.
+    /// Calls `each` with the ID and the directory of every thread, until it returns `false`.
     fn each_thread(&self, tasks: &str, mut each: impl FnMut(u32, &str) -> bool) -> io::Result<()> {
         let directory = openat(&self.directory, tasks, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         for_each_entry(directory, |name, _| parse::<u32>(name).is_none_or(|tid| each(tid, &format!("{tasks}/{tid}"))))
     }
 
-    /// The processes that its threads started, as far as the kernel lists them (`CONFIG_PROC_CHILDREN`).
+    /// Returns the child processes, if listed by the kernel (`CONFIG_PROC_CHILDREN`).
     pub(crate) fn children(&self, pid: u32) -> io::Result<Vec<u32>> {
         let mut children = Vec::new();
         self.each_thread(&format!("{pid}/task"), |_, folder| {
@@ -285,43 +286,43 @@ impl Proc {
         Ok(children)
     }
 
-    /// The path of the runtime's library, where one is mapped. Nothing is mapped where runtime and application are one file.
+    /// Returns the path of the runtime's library, if mapped. Nothing is mapped if runtime and application are a single file.
     pub(crate) fn runtime_library(&self, pid: u32) -> io::Result<Option<PathBuf>> {
         let is_library = |path: &PathBuf| path.file_name().is_some_and(|name| name == "libcoreclr.so" || name == "libmonosgen-2.0.so");
         Ok(self.mapped_files(pid)?.into_iter().map(|file| file.path).find(is_library))
     }
 
-    /// The version in the text of a library of the process, where its path has none.
+    /// Returns the version in the text of a library of the process, for a path without one.
     pub(crate) fn version_in(&self, pid: u32, library: &Path) -> Option<RuntimeVersion> {
         let file = open_unasked(&self.path_of(pid, "root"), library).ok()?;
         version_text::find(file).ok().flatten()
     }
 
-    /// Whether its program was compiled to native code, runtime included. One that loads CoreCLR besides is not only that.
+    /// Whether the program was compiled by Native AOT, including the runtime. A program that also loads CoreCLR does not count.
     pub(crate) fn is_native_aot(&self, pid: u32) -> bool {
         open_link(&self.path_of(pid, "exe")).is_ok_and(|file| elf::is_native_aot(&file))
             && self.runtime_library(pid).is_ok_and(|library| library.is_none())
     }
 
-    /// Whether it is a program for Windows that Wine runs.
+    /// Whether it is a Windows program running under Wine.
     pub(crate) fn is_under_wine(&self, pid: u32) -> bool {
         let program = readlinkat(&self.directory, format!("{pid}/exe"), Vec::new());
         program.is_ok_and(|path| path.as_bytes().rsplit(|byte| *byte == b'/').next().is_some_and(|name| name.starts_with(b"wine")))
     }
 
-    /// Opens a file that is mapped into a process for reading, if it is a regular one.
+    /// Opens a mapped file of a process for reading, if it is a regular file.
     pub(crate) fn mapped_file(&self, pid: u32, path: &Path) -> io::Result<File> {
         open_unasked(&self.path_of(pid, "root"), path)
     }
 
-    /// The functions of the kernel, as `kallsyms` lists them: no more than so many bytes.
+    /// Returns the kernel's functions as listed by `kallsyms`, at most `most` bytes.
     pub(crate) fn kernel_functions(&self, most: u64) -> io::Result<Vec<u8>> {
         let mut list = Vec::new();
         File::from(self.open_file("kallsyms")?).take(most).read_to_end(&mut list)?;
         Ok(list)
     }
 
-    /// Reads a file that the kernel hands out whole: less than requested is the end.
+    /// Reads a file that the kernel returns whole: a short read is the end.
     fn read(&self, file: &str, longest: usize) -> io::Result<Vec<u8>> {
         let file = self.open_file(file)?;
         let mut bytes = Vec::with_capacity(2048);
@@ -340,7 +341,7 @@ impl Proc {
     }
 }
 
-/// Calls `each` with the name and the inode number of the entries of a directory, until it returns that it has seen enough.
+/// Calls `each` with the name and the inode number of the entries of a directory, until it returns `false`.
 pub(crate) fn for_each_entry(directory: OwnedFd, mut each: impl FnMut(&[u8], u64) -> bool) -> io::Result<()> {
     let mut buffer = [MaybeUninit::uninit(); 8192];
     let mut entries = RawDir::new(directory, &mut buffer);

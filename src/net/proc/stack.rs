@@ -1,4 +1,4 @@
-//! The stack of a thread that is blocked.
+//! The stack of a blocked thread.
 
 use std::fs::File;
 use std::io;
@@ -6,22 +6,22 @@ use std::os::unix::fs::FileExt;
 
 use super::{Proc, words};
 
-/// Where a thread is blocked.
+/// Registers and stack of a blocked thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BlockedStack {
-    /// Where the program goes on.
+    /// Instruction pointer in the program.
     pub(crate) instruction_pointer: u64,
-    /// The end of the stack.
+    /// Stack pointer: address of the top of the stack.
     pub(crate) stack_pointer: u64,
-    /// What is at the stack pointer and behind.
+    /// Stack contents from the stack pointer upwards.
     pub(crate) bytes: Vec<u8>,
 }
 
 impl Proc {
-    /// Where a thread of a process is blocked, with no more than so many bytes of its stack; `None` where it is not (`/proc/PID/syscall` in `proc(5)`).
+    /// Returns where a thread is blocked, with at most `most` bytes of its stack; `None` if it is not blocked (`/proc/PID/syscall` in `proc(5)`).
     ///
     /// # Errors
-    /// When it is no more, or we may not look at its memory: that takes the rights of a debugger.
+    /// If the thread has exited, or its memory is not accessible: that requires permission to ptrace.
     pub(crate) fn blocked_stack(&self, pid: u32, thread: u32, most: usize) -> io::Result<Option<BlockedStack>> {
         let file = format!("{pid}/task/{thread}/syscall");
         let before = self.read(&file, 256)?;
@@ -32,18 +32,18 @@ impl Proc {
         while read < most {
             match memory.read_at(&mut bytes[read..], stack_pointer.saturating_add(read as u64)) {
                 Ok(count @ 1..) => read += count,
-                // Behind the stack nothing is mapped.
+                // Nothing is mapped beyond the stack.
                 Ok(0) | Err(_) => break,
             }
         }
         bytes.truncate(read);
-        // It may have run since, and what was read is no stack then.
+        // It may have run meanwhile, so that the bytes read are not its stack.
         let is_there = self.read(&file, 256)? == before;
         Ok(is_there.then_some(BlockedStack { instruction_pointer, stack_pointer, bytes }))
     }
 }
 
-/// Stack pointer and instruction pointer, the last two words of a line; `None` for a thread that runs.
+/// Returns the stack pointer and instruction pointer, the last two words of a line; `None` for a running thread.
 fn pointers(line: &[u8]) -> Option<[u64; 2]> {
     let hexadecimal = |word: &[u8]| u64::from_str_radix(std::str::from_utf8(word).ok()?.strip_prefix("0x")?, 16).ok();
     let mut last = words(line).rev().map_while(hexadecimal);
@@ -88,11 +88,11 @@ mod tests {
             match proc.blocked_stack(pid, thread, 64 << 10) {
                 Ok(Some(stack)) => break stack,
                 Ok(None) => std::thread::yield_now(),
-                // Some containers forbid it.
+                // Some containers deny access.
                 Err(error) => return eprintln!("skipped: {error}"),
             }
         };
-        // It is in the memory of this very program.
+        // The stack is in the memory of this process.
         let local = 0_u8;
         assert!(stack.bytes.len() > 100 && stack.stack_pointer != std::ptr::from_ref(&local) as u64, "{}", stack.bytes.len());
         drop(end);

@@ -1,28 +1,28 @@
-//! What the names of threads show.
+//! The state of a runtime, derived from the names of threads.
 //!
-//! Runtimes since 6.0 name their threads, and every user may read the names. Seen on 9.0.7 and 10.0.9, single-file included:
+//! Runtimes since 6.0 name their threads, and every user may read the names. Seen on 9.0.7 and 10.0.9, including single-file applications:
 //!
-//! | thread | there from | shows |
+//! | thread | exists from | shows |
 //! |---|---|---|
-//! | `.NET SynchManag` | the runtime's first moments | a runtime is in this process |
-//! | `.NET EventPipe` | just after | its diagnostic server listens; never there when diagnostics are off |
-//! | `.NET Finalizer` | after the wait for a resume | managed code runs, or is about to |
+//! | `.NET SynchManag` | the start of the runtime | the process has a runtime |
+//! | `.NET EventPipe` | shortly after | the diagnostic server listens; never exists if diagnostics are disabled |
+//! | `.NET Finalizer` | the end of the suspension at startup | managed code runs, or is about to |
 //!
-//! 3.1 names none: nothing is known of it from here.
+//! 3.1 does not name its threads, so nothing is known about it.
 
-/// What thread names show of a runtime.
+/// What the thread names of a process show about a runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Threads {
-    /// At least one is a runtime's.
+    /// At least one thread belongs to a runtime.
     pub(crate) runtime: bool,
-    /// The diagnostic server's is among them.
+    /// The diagnostic server has a thread.
     pub(crate) server: bool,
-    /// The startup wait is over: there is a thread that comes after it.
+    /// The runtime is not suspended at startup: there is a thread created after that.
     pub(crate) started: bool,
 }
 
 impl Threads {
-    /// How many names are read. The runtime's own threads come first, unless a large native program hosts it.
+    /// Maximum number of names read. The runtime's own threads come first, unless it is hosted by a large native program.
     pub(crate) const MOST: usize = 64;
 
     pub(super) fn add(&mut self, name: &[u8]) {
@@ -36,7 +36,7 @@ impl Threads {
         }
     }
 
-    /// Whether the runtime has come as far as its diagnostic server and no further.
+    /// Whether the runtime is suspended at startup: its diagnostic server runs, but nothing that starts later.
     pub(crate) fn waits(self) -> bool {
         self.server && !self.started
     }

@@ -1,4 +1,4 @@
-//! How long threads ran, and how long they waited for a processor.
+//! Times that threads ran, and waited for a processor.
 
 use std::io;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use super::{Identity, Proc, parse, words};
 use crate::model::{SafeText, ThreadUse};
 
 impl Proc {
-    /// What the threads of a process took of the processors so far, no more than `most`, by the number that they have in the innermost pid namespace.
+    /// Returns the processor usage of at most `most` threads of a process so far, by their ID in the innermost PID namespace.
     pub(crate) fn thread_times(&self, pid: u32, most: usize) -> io::Result<Vec<ThreadUse>> {
         let tasks = format!("{pid}/task");
         let mut times = Vec::new();
         self.each_thread(&tasks, |tid, folder| {
-            // Exact times first: where a thread that is still there has none, the kernel does not measure them.
+            // Exact times are read first: if a thread that still exists has none, the kernel does not measure them.
             let exact = self.scheduled(folder);
-            // A thread that has ended has no times any more.
+            // A thread that has exited has no times.
             if let Ok(comm) = self.read(&format!("{folder}/comm"), 64)
                 && let Ok(bytes) = self.read(&format!("{folder}/stat"), 8192)
                 && let Ok(Stat { utime, stime, state, .. }) = Stat::from_read(bytes.as_slice())
@@ -37,8 +37,8 @@ impl Proc {
         Ok(times)
     }
 
-    /// By thread: the time that it had on a processor, and the time that it waited for one; of no more than `most` threads. Those of which the kernel does
-    /// not measure that are left out.
+    /// Returns processor time and time waiting for a processor, by thread, of at most `most` threads. Threads without such a measurement are
+    /// left out.
     pub(crate) fn scheduled_threads(&self, pid: u32, most: usize) -> io::Result<Vec<(u32, [Duration; 2])>> {
         let mut times = Vec::new();
         self.each_thread(&format!("{pid}/task"), |tid, folder| {
@@ -48,8 +48,9 @@ impl Proc {
         Ok(times)
     }
 
-    /// The time that the thread of a folder had on a processor, and the time that it waited for one (kernel, `Documentation/scheduler/sched-stats.rst`).
-    /// `None` where the kernel does not measure them: it shows zeros then.
+    /// Returns processor time and time waiting for a processor of a thread, given its directory (kernel,
+    /// `Documentation/scheduler/sched-stats.rst`).
+    /// `None` if the kernel does not measure them, in which case it reports zeros.
     fn scheduled(&self, folder: &str) -> Option<(Duration, Duration)> {
         let text = self.read(&format!("{folder}/schedstat"), 128).ok()?;
         let mut values = words(&text).map_while(parse::<u64>);
@@ -57,18 +58,18 @@ impl Proc {
         (cpu > 0).then(|| (Duration::from_nanos(cpu), Duration::from_nanos(runnable)))
     }
 
-    /// Time of a process on processors so far, also that of its threads that have ended (`proc_pid_stat(5)`).
+    /// Returns the processor time of a process so far, including threads that have exited (`proc_pid_stat(5)`).
     pub(crate) fn cpu_time(&self, pid: u32) -> io::Result<Duration> {
         let Stat { utime, stime, .. } = self.stat(pid)?;
         Ok(Duration::from_secs_f64(utime.saturating_add(stime) as f64 / procfs::ticks_per_second() as f64))
     }
 
-    /// Time of all processors together that was not idle since boot, what a hypervisor took for others included (`proc_stat(5)`).
+    /// Returns the non-idle time of all processors together since boot, including time stolen by a hypervisor (`proc_stat(5)`).
     pub(crate) fn machine_busy(&self) -> io::Result<Duration> {
         let bytes = self.read("stat", 2048)?;
         let line = bytes.split(|byte| *byte == b'\n').next().and_then(|line| line.strip_prefix(b"cpu ")).unwrap_or_default();
         let values: Vec<u64> = words(line).map_while(parse::<u64>).collect();
-        // user, nice, system, idle, waiting for devices, interrupts, soft interrupts, stolen.
+        // user, nice, system, idle, iowait, irq, softirq, steal.
         let [user, nice, system, _, _, interrupts, soft, stolen, ..] = values[..] else { return Err(io::ErrorKind::InvalidData.into()) };
         let ticks = [user, nice, system, interrupts, soft, stolen].into_iter().fold(0, u64::saturating_add);
         Ok(Duration::from_secs_f64(ticks as f64 / procfs::ticks_per_second() as f64))

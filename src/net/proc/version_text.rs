@@ -1,14 +1,14 @@
-//! The version in the text of a runtime's library: `@(#)Version 4.700.22.11601 @Commit: ...`. Runtimes before .NET 6 do not report theirs, and an
-//! application that brings its own has no path that does.
+//! The version in the text of a runtime's library: `@(#)Version 4.700.22.11601 @Commit: ...`. Runtimes before .NET 6 do not report their
+//! version, and the path of a self-contained application does not contain it.
 
 use std::io::{self, Read};
 
 use crate::ipc::RuntimeVersion;
 
 const MARK: &[u8] = b"@(#)Version ";
-/// The longest version that is read.
+/// Maximum length of a version.
 const LONGEST: usize = 32;
-/// The most that is searched. Libraries have up to 10 MB.
+/// Maximum bytes searched. Libraries have up to 10 MB.
 const MOST: u64 = 32 << 20;
 const CHUNK: usize = 256 << 10;
 
@@ -22,7 +22,7 @@ pub(super) fn find(library: impl Read) -> io::Result<Option<RuntimeVersion>> {
         while let Some(at) = window[from..].iter().position(|byte| *byte == MARK[0]) {
             from += at + 1;
             let Some(text) = window[from - 1..].strip_prefix(MARK) else { continue };
-            // What is cut off here comes again with the next part.
+            // A version cut off here is found again with the next chunk.
             if (text.len() >= LONGEST || got == 0)
                 && let Some(version) = read(&text[..text.len().min(LONGEST)])
             {
@@ -37,8 +37,8 @@ pub(super) fn find(library: impl Read) -> io::Result<Option<RuntimeVersion>> {
     }
 }
 
-/// The version of a file in the runtime's own numbering: major, minor, patch and year in one number, day of the build. All of .NET Core 3 is 4.700,
-/// then the year; 3.0 got its last servicing in 2020.
+/// Converts a file version in the runtime's own numbering: major, minor, patch with year in one number, day of the build. All of .NET Core 3 is
+/// 4.700, then the year; the last servicing release of 3.0 was in 2020.
 fn read(text: &[u8]) -> Option<RuntimeVersion> {
     let text = text.split(|byte| !byte.is_ascii_digit() && *byte != b'.').next()?;
     let numbers = std::str::from_utf8(text).ok()?.split('.').map(|number| number.parse::<u32>().ok());

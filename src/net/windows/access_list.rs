@@ -1,4 +1,4 @@
-//! Who may open a file (Windows, "ACL", "ACCESS_ALLOWED_ACE", "SID"), as it is in memory.
+//! Access control lists of files, in their memory layout (Windows, "ACL", "ACCESS_ALLOWED_ACE", "SID").
 
 /// `ACL_REVISION`, `ACCESS_ALLOWED_ACE_TYPE` and the revision of a security identifier.
 const LIST: u32 = 2;
@@ -6,11 +6,11 @@ const ALLOWED: u32 = 0;
 const IDENTIFIER: u32 = 1;
 /// `FILE_ALL_ACCESS`.
 const EVERYTHING: u32 = 0x001f_01ff;
-/// Bytes of the list without its entries, and of an entry without the numbers of its user.
+/// Size in bytes of a list without entries, and of an entry without the subauthorities of its user.
 const HEAD: u32 = 8;
 const ENTRY: u32 = 16;
 
-/// A list that allows one user everything and all others nothing; `None` where that is no security identifier, such as `S-1-5-21-1-2-3-1001`.
+/// Returns a list that grants full access to one user and none to others; `None` if `sid` is not a security identifier (`S-1-5-21-1-2-3-1001`).
 pub(super) fn for_user_alone(sid: &str) -> Option<Vec<u32>> {
     let mut numbers = sid.strip_prefix("S-1-")?.split('-').map(str::parse::<u32>);
     let authority = numbers.next()?.ok()?.to_be_bytes();
@@ -22,7 +22,7 @@ pub(super) fn for_user_alone(sid: &str) -> Option<Vec<u32>> {
         1,
         ALLOWED | entry << 16,
         EVERYTHING,
-        // The authority has six bytes, the first two of them zero here.
+        // The authority has six bytes, of which the first two are zero here.
         IDENTIFIER | count << 8,
         u32::from_le_bytes(authority),
     ];

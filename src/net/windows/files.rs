@@ -1,4 +1,4 @@
-//! Files of ours: for our user alone, never over another, never through a link.
+//! Our own files: accessible to our user only, never overwriting another file, never through a link.
 
 mod access_list;
 
@@ -17,13 +17,13 @@ use super::system::{account, failed};
 const OPEN_REPARSE_POINT: u32 = 0x0020_0000;
 /// `FILE_ATTRIBUTE_REPARSE_POINT`.
 const REPARSE_POINT: u32 = 0x400;
-/// Names that are devices in every folder (Windows, "Naming Files, Paths, and Namespaces").
+/// Names that are devices in every directory (Windows, "Naming Files, Paths, and Namespaces").
 const DEVICES: [&str; 6] = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"];
 
-/// Makes a file that is not there, for reading and writing by our user alone. No link is followed in the last place.
+/// Creates a new file, readable and writable by our user only. A link in the last component is not followed.
 ///
 /// # Errors
-/// Those of the system; `AlreadyExists` for anything of that name, `InvalidInput` for a name that is not one of a file on a drive.
+/// System errors; `AlreadyExists` if anything has this name, `InvalidInput` if the name is not that of a file on a drive.
 pub fn create(path: &Path) -> io::Result<File> {
     on_a_drive(path)?;
     let name = path.to_str().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "its name is not Unicode"))?;
@@ -34,8 +34,8 @@ pub fn create(path: &Path) -> io::Result<File> {
     descriptor.Dacl = rights.as_mut_ptr().cast();
     let mut attributes = SECURITY_ATTRIBUTES::default();
     attributes.set_lpSecurityDescriptor(Some(&mut descriptor));
-    // The standard library gives files no rights of their own, and takes no handle that others made. So it opens the file once more: until it has, no other
-    // file can take that name.
+    // The standard library can neither set access rights on creation nor adopt a handle of this type. So it opens the file again; while the
+    // first handle is open, no other file can take the name.
     let (_made, _) = HFILE::CreateFile(
         name,
         co::GENERIC::READ,
@@ -51,16 +51,16 @@ pub fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).custom_flags(OPEN_REPARSE_POINT).open(path)
 }
 
-/// Looks whether anything has a name.
+/// Checks that something has this name.
 ///
 /// # Errors
-/// Those of the system; `NotFound` where nothing has it, `InvalidInput` for a name that is not one of a file on a drive.
+/// System errors; `NotFound` if nothing has it, `InvalidInput` if the name is not that of a file on a drive.
 pub fn look(path: &Path) -> io::Result<()> {
     on_a_drive(path)?;
     path.symlink_metadata().map(drop)
 }
 
-/// Refuses what is not a file on a drive, by its name alone: to open it may already wait for a device, or connect to a pipe or another machine.
+/// Refuses, by name alone, anything but a file on a drive: merely opening it could block on a device, or connect to a pipe or another machine.
 fn on_a_drive(path: &Path) -> io::Result<()> {
     let words = match path.components().next() {
         Some(Component::Prefix(prefix)) if !matches!(prefix.kind(), Prefix::Disk(_)) => "it may be a device, a pipe or on another machine",
@@ -72,7 +72,7 @@ fn on_a_drive(path: &Path) -> io::Result<()> {
 }
 
 fn is_device(path: &Path) -> bool {
-    // What is behind the first dot does not count, nor do blanks before it.
+    // Anything after the first dot is ignored, as are spaces before it.
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_uppercase();
     let name = name.split(['.', ':']).next().unwrap_or_default().trim_end();
     let numbered = |device: &str| {
@@ -82,10 +82,10 @@ fn is_device(path: &Path) -> bool {
     DEVICES.contains(&name) || numbered("COM") || numbered("LPT")
 }
 
-/// Opens a file for reading, through no link in the last place.
+/// Opens a file for reading. A link in the last component is not followed.
 ///
 /// # Errors
-/// Those of the system.
+/// System errors.
 pub fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(OPEN_REPARSE_POINT).open(path)?;
     if file.metadata()?.file_attributes() & REPARSE_POINT != 0 {
@@ -94,48 +94,49 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a file for reading that a person named: also through a link, and neither a device nor a pipe.
+/// Opens a file named by the user for reading. Follows links, but refuses devices and pipes.
 ///
 /// # Errors
-/// Those of the system, or why the file is refused.
+/// System errors, or the reason why the file is refused.
 pub fn open_named(path: &Path) -> io::Result<File> {
     on_a_drive(path)?;
     File::open(path)
 }
 
-/// The path of a file: absolute, without `..`. Links stay: the path without them is of a form (`\\?\C:\`) that [`create`] and most programs refuse.
+/// Returns the absolute path of a file, without `..`. Links are kept: the resolved path has a form (`\\?\C:\`) that [`create`] and most programs
+/// refuse.
 ///
 /// # Errors
-/// Those of the system.
+/// System errors.
 pub fn real_path(path: &Path) -> io::Result<PathBuf> {
     std::path::absolute(path)
 }
 
-/// Opens a file of settings for reading. Which users could have written it depends on its folder.
+/// Opens a configuration file for reading. The users that could have written it depend on its directory.
 ///
 /// # Errors
-/// Those of the system, or why the file is refused.
+/// System errors, or the reason why the file is refused.
 pub fn open_trusted(path: &Path) -> io::Result<File> {
     let file = open_named(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
-/// Renames a file to a name that nothing has.
+/// Renames a file to a name not in use.
 ///
 /// # Errors
-/// Those of the system; `AlreadyExists` where something has the name.
+/// System errors; `AlreadyExists` if the name is in use.
 pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     TempPath::try_from_path(from)?.persist_noclobber(to).map_err(|failed| {
-        // It stays where it is.
+        // The file keeps its name.
         let _ = failed.path.keep();
         failed.error
     })
 }
 
-/// Reads at a place of a file.
+/// Reads at an offset of a file.
 ///
 /// # Errors
-/// Those of the system; `UnexpectedEof` at its end.
+/// System errors; `UnexpectedEof` at its end.
 pub fn read_exact_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
     use std::os::windows::fs::FileExt;
     let mut got = 0;
@@ -148,16 +149,16 @@ pub fn read_exact_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes at a place of a file.
+/// Writes at an offset of a file.
 ///
 /// # Errors
-/// Those of the system.
+/// System errors.
 pub fn write_all_at(mut file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
     file.seek(SeekFrom::Start(at))?;
     file.write_all(bytes)
 }
 
-/// How many bytes the file system of a path has left for us: nothing here is as large as to ask.
+/// Free space in the file system of a path, in bytes: not queried, as no file written here is large enough to need it.
 ///
 /// # Errors
 /// Always.
@@ -165,23 +166,25 @@ pub fn free_space(_: &Path) -> io::Result<u64> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// The path that bytes are.
+/// Converts bytes to a path.
 pub(in crate::net) fn path_of(bytes: &[u8]) -> PathBuf {
     String::from_utf8_lossy(bytes).into_owned().into()
 }
 
-/// Which file it is, whatever it is called: its volume and its number there.
+/// Identity of a file independent of its name: volume serial number and file index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileId(u64, u64);
 
 impl FileId {
+    /// Returns the identity of an open file.
+    ///
     /// # Errors
-    /// Those of the system.
+    /// System errors.
     pub fn of(file: &File) -> io::Result<Self> {
         information(file).map(|facts| Self(facts.volume_serial_number(), facts.file_index()))
     }
 
-    /// Whether this is the file of that name, and no other that took its place, nor a link.
+    /// Whether the path is that of this file, rather than a replacement or a link.
     pub fn is_at(self, path: &Path) -> bool {
         open(path).and_then(|file| Self::of(&file)).is_ok_and(|id| id == self)
     }

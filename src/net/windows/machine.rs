@@ -1,11 +1,11 @@
-//! What of this machine decides which processes can be seen and what can be asked of them.
+//! Checks of the machine that determine which processes are visible and what can be done with them.
 
 use super::discovery::Sources;
 use super::stream::PIPES;
 use super::user;
 use crate::model::Check;
 
-/// Looks at the pipes and the user.
+/// Checks the pipes and the user.
 pub fn machine_checks(_: &Sources) -> Vec<Check> {
     let listed = std::fs::read_dir(PIPES).is_ok_and(|mut pipes| pipes.next().is_some());
     let pipes = if listed {

@@ -1,6 +1,6 @@
-//! Which process is at the other end of a diagnostic pipe, checked before a byte is sent.
+//! Verifies the process at the other end of a diagnostic pipe before a byte is sent.
 //!
-//! The name of a pipe is only a claim: the first process to create a pipe of a free name serves it. What counts is the system's answer: the process
+//! The name of a pipe is only a claim: the first process to create a pipe with a free name serves it. Only the system is authoritative: the process
 //! that serves the pipe (`GetNamedPipeServerProcessId`), or that connected to ours (`GetNamedPipeClientProcessId`).
 
 #[path = "../peer/verified.rs"]
@@ -20,58 +20,58 @@ use crate::model::ProcessKey;
 
 pub(super) use self::verified::VerifiedStream;
 
-/// How the name of a runtime's pipe begins; its process id follows.
+/// Prefix of the name of a runtime's pipe, followed by its process ID.
 pub(super) const PREFIX: &str = "dotnet-diagnostic-";
 
-/// Why a pipe, or a connection, is not taken for that of its process.
+/// The reason why a pipe or connection is not accepted as that of its process.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PeerError {
-    /// The path is that of something else.
+    /// The path is not that of a named pipe.
     #[error("it is not a named pipe of this machine, such as {PIPES}NAME")]
     NotAPipe,
-    /// Another process serves the pipe, or connected.
+    /// Another process serves the pipe, or has connected.
     #[error("the pipe is not served by its process: process {pid} is at the other end")]
     Process {
-        /// Its id.
+        /// Process ID.
         pid: u32,
     },
-    /// The runtime reports another process.
+    /// The runtime reports another process ID.
     #[error("the pipe is not served by its process: the runtime reports process id {said}, and its process is {is}")]
     Pid {
-        /// What the runtime reports.
+        /// Process ID reported by the runtime.
         said: u64,
-        /// What the system reports.
+        /// Process ID reported by the system.
         is: u64,
     },
 }
 
-/// A pipe, to find it again under another spelling.
+/// Identifies a pipe under different spellings of its path.
 #[derive(Debug, Clone)]
 pub(super) struct SocketFile {
     name: String,
-    /// The owner of a pipe is not looked at.
+    /// The owner of a pipe is not determined.
     pub(super) uid: u32,
 }
 
 impl SocketFile {
-    /// The pipe of that path.
+    /// Returns the pipe at a path.
     pub(super) fn at(path: &Path, _: &Proc) -> io::Result<Self> {
         let name = pipe_name(path).ok_or(io::ErrorKind::NotFound)?.to_owned();
         Ok(Self { name, uid: 0 })
     }
 
-    /// Whether it is the pipe of that path.
+    /// Whether the path is that of this pipe.
     pub(super) fn is_at(&self, path: &Path) -> bool {
         pipe_name(path).is_some_and(|name| name.eq_ignore_ascii_case(&self.name))
     }
 }
 
-/// The path of the pipe of a runtime.
+/// Returns the path of a runtime's pipe.
 pub(super) fn default_pipe(pid: u32) -> PathBuf {
     PathBuf::from(format!("{PIPES}{PREFIX}{pid}"))
 }
 
-/// The process that the name of a pipe claims.
+/// Returns the process claimed by the name of a pipe.
 pub(super) fn named(socket: &Path, proc: &Proc) -> Option<ProcessKey> {
     let pid = pipe_name(socket)?.strip_prefix(PREFIX)?.parse().ok()?;
     Some(key_of(pid, proc).unwrap_or(ProcessKey { pid, started: 0 }))
@@ -88,8 +88,8 @@ async fn connect_to(path: &Path) -> Result<Stream, Cause> {
     Stream::connect(path).await.map_err(Cause::of_connect)
 }
 
-/// Connects to the pipe of a process, and checks that the process is at its other end. Without a `proc`, or with one that is not the machine's, the
-/// process is a simulated one, which has an id of its own.
+/// Connects to the pipe of a process and verifies that the process serves it. Without a `proc`, or with one that is not the machine's, the
+/// process is simulated and its pid is not that of the server.
 pub(super) async fn connect(to: &Endpoint, proc: Option<&Proc>) -> Result<VerifiedStream, Cause> {
     let stream = connect_to(&to.socket).await?;
     if let Some(proc) = proc.filter(|proc| proc.is_of_kernel()) {
@@ -104,7 +104,7 @@ pub(super) async fn connect(to: &Endpoint, proc: Option<&Proc>) -> Result<Verifi
     Ok(VerifiedStream(stream))
 }
 
-/// The process that serves a pipe, when nothing else is known of it.
+/// Returns the process that serves a pipe, if nothing else is known about the process.
 pub(super) async fn identify(path: &Path, named: Option<ProcessKey>, proc: &Proc) -> Result<ProcessKey, Cause> {
     let named = named.unwrap_or(ProcessKey { pid: 0, started: 0 });
     if !proc.is_of_kernel() {
@@ -115,7 +115,7 @@ pub(super) async fn identify(path: &Path, named: Option<ProcessKey>, proc: &Proc
     if named.pid != 0 && named.pid != pid { Err(PeerError::Process { pid }.into()) } else { Ok(key) }
 }
 
-/// Checks which process connected to a port of ours and what it claims to be. The rights of the pipe let in our own user alone.
+/// Verifies the process that connected to our port, and its claim. The pipe's access rights admit only our own user.
 pub(super) fn accept(stream: Stream, said: &Advertise, proc: &Proc) -> Result<(ProcessKey, VerifiedStream), Cause> {
     let said_pid = u32::try_from(said.pid).map_err(|_| PeerError::Pid { said: said.pid, is: 0 })?;
     let pid = if proc.is_of_kernel() { stream.peer_pid().map_err(Cause::Io)? } else { said_pid };
@@ -146,7 +146,7 @@ mod tests {
         Arc::new(Proc::open(&Sources::machine().proc).unwrap())
     }
 
-    /// A pipe under a name is served by us; the process that it is taken for is another, or was there before us.
+    /// We serve a pipe under the expected name; the process expected there is another one, or was started before us.
     #[tokio::test]
     async fn nothing_is_sent_to_another_process_under_a_runtimes_name() {
         let (us, proc) = (std::process::id(), machine());
@@ -169,14 +169,14 @@ mod tests {
             assert!(error.to_string().contains(&words), "{words}: {error}");
             assert!(timeout(Duration::from_secs(20), received).await.unwrap().unwrap().is_empty(), "{words}");
         }
-        // Its own process is not taken for the one in its name.
+        // Our process is not accepted as the one in the name.
         let socket = default_pipe(claimed.pid);
         let _listener = Listener::simulated(&socket).unwrap();
         let identified = identify(&socket, named(&socket, &proc), &proc).await;
         assert!(matches!(identified, Err(Cause::Peer(PeerError::Process { pid })) if pid == us), "{identified:?}");
     }
 
-    /// Wine lets everybody into every pipe.
+    /// Wine grants all users access to every pipe.
     #[test]
     fn a_pipe_that_is_not_ours_to_open_says_what_helps() {
         let denied = Cause::of_connect(io::ErrorKind::PermissionDenied.into());

@@ -1,4 +1,4 @@
-//! The pipe of a port that we serve: ours alone from its first moment, and gone when we are.
+//! The pipe of a port that we serve: accessible only to our user from its creation, and removed when we exit.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use super::error::PortError;
 use crate::net::stream::{LONGEST_PATH, Listener, PIPES, is_served, pipe_name};
 
-/// A pipe. It goes with its last instance.
+/// A pipe. It is removed with its last instance.
 #[derive(Debug)]
 pub(super) struct SocketFile(PathBuf);
 
 impl SocketFile {
-    /// Makes the pipe and listens. A name alone is that of a pipe, as in `DOTNET_DiagnosticPorts`.
+    /// Creates the pipe and listens. A bare name is that of a pipe, as in `DOTNET_DiagnosticPorts`.
     pub(super) fn listen(path: &Path) -> Result<(Self, Listener), PortError> {
         let path = match pipe_name(path) {
             Some(_) => path.to_owned(),
@@ -28,11 +28,11 @@ impl SocketFile {
         if name.contains([',', ';']) {
             return Err(PortError::Separator(path));
         }
-        // Wine gives a pipe that is there another first instance.
+        // Wine allows another first instance of an existing pipe.
         if is_served(&path) {
             return Err(PortError::Live(path));
         }
-        // Access is denied to the first instance of a pipe that has one.
+        // Creating the first instance of an existing pipe fails with access denied.
         let listener = Listener::bind(&path).map_err(|reason| match reason.kind() {
             io::ErrorKind::PermissionDenied => PortError::Live(path.clone()),
             _ => PortError::Io { path: path.clone(), reason },
@@ -45,5 +45,5 @@ impl SocketFile {
     }
 }
 
-/// Handles are not limited.
+/// Does nothing: handles are not limited.
 pub fn make_room() {}

@@ -1,7 +1,7 @@
-//! Which processes serve a diagnostic pipe.
+//! Finds the processes that serve a diagnostic pipe.
 //!
-//! Pipes are paired with processes by the pid in their name; which process serves a pipe shows when it is connected to. Where pipes cannot be listed (Wine),
-//! that of each process is tried instead: often while it is young, and never again once it was there.
+//! Pipes are paired with processes by the pid in their name; the process that actually serves a pipe is verified on connecting. If pipes cannot
+//! be listed (Wine), the pipe of each process is tried instead: frequently while the process is young, and not again once found.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -13,22 +13,22 @@ use super::proc::{Facts, Proc};
 use super::stream::{PIPES, is_served, pipe_name};
 use crate::model::ProcessKey;
 
-/// What stands between the paths of a list.
+/// Separator of the paths in a list.
 pub(super) const SEPARATOR: char = ';';
-/// Variables that name the folder of temporary files.
+/// Environment variables with the directory of temporary files.
 pub(super) const TEMPORARY: &[&str] = &["TMP", "TEMP"];
 
-/// A process younger than this may still make its pipe.
+/// A process younger than this may not have created its pipe yet.
 const YOUNG: Duration = Duration::from_secs(30);
-/// An older one is tried again after this long.
+/// Interval between attempts for an older process.
 const ROUND: Duration = Duration::from_secs(60);
 
-/// Where pipes are.
+/// Directory of pipes.
 pub(super) fn folder() -> PathBuf {
     PIPES.into()
 }
 
-/// The pipe of a process's runtime.
+/// Returns the default pipe of a process's runtime.
 pub(super) fn usual_socket(_: &Proc, pid: u32) -> Option<PathBuf> {
     Some(default_pipe(pid))
 }
@@ -36,7 +36,7 @@ pub(super) fn usual_socket(_: &Proc, pid: u32) -> Option<PathBuf> {
 /// Finds the pipes of processes.
 #[derive(Debug, Default)]
 pub(super) struct Served {
-    /// What was tried, where pipes cannot be listed.
+    /// Results of attempts, if pipes cannot be listed.
     tried: HashMap<ProcessKey, Tried>,
 }
 
@@ -47,7 +47,7 @@ enum Tried {
 }
 
 impl Served {
-    /// The pipe of each process that has one.
+    /// Returns the pipe of each process that has one.
     pub(super) fn find(&mut self, processes: &[Facts], now: Instant) -> HashMap<ProcessKey, PathBuf> {
         let keys = || processes.iter().filter_map(|facts| facts.key);
         if let Some(pipes) = pipes() {
@@ -77,18 +77,18 @@ impl Served {
     }
 }
 
-/// The processes that have a diagnostic pipe by its name; `None` where pipes cannot be listed.
+/// Returns the processes with a diagnostic pipe of their name; `None` if pipes cannot be listed.
 fn pipes() -> Option<HashSet<u32>> {
     let mut any = false;
     let mut pids = HashSet::default();
     for entry in std::fs::read_dir(PIPES).ok()? {
-        // A name that is no file's name ends the listing of some systems.
+        // On some systems, a name that is not a valid file name ends the listing with an error.
         let Ok(entry) = entry else { break };
         any = true;
         let name = entry.file_name();
         let name = pipe_name(Path::new(&name)).map_or_else(|| name.to_string_lossy().into_owned(), str::to_owned);
         pids.extend(name.strip_prefix(PREFIX).and_then(|pid| pid.parse::<u32>().ok()));
     }
-    // Every Windows has pipes of its own.
+    // Windows itself always has pipes.
     any.then_some(pids)
 }

@@ -1,7 +1,7 @@
-//! Connections to and from runtimes: named pipes of bytes.
+//! Connections to and from runtimes: named pipes in byte mode.
 //!
-//! A client opens a pipe so that its server learns our identity and cannot act as us (`SECURITY_IDENTIFICATION`). A server of ours lets in its own user
-//! alone and no other machine, and is the first of its name, so that no other process has instances of it.
+//! A client opens a pipe so that the server can identify but not impersonate us (`SECURITY_IDENTIFICATION`). Our servers admit only our own user
+//! and no other machine, and create the first instance of the pipe, so that no other process has instances of it.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -23,11 +23,11 @@ use widestring::U16CString;
 
 use super::system::account;
 
-/// Where named pipes of this machine are.
+/// Directory of the named pipes of this machine.
 pub(super) const PIPES: &str = r"\\.\pipe\";
-/// The longest path of a pipe, characters (`CreateNamedPipe`).
+/// Maximum length of a pipe's path, in characters (`CreateNamedPipe`).
 pub(super) const LONGEST_PATH: usize = 256;
-/// Of what it is the number.
+/// Unit of [`LONGEST_PATH`].
 pub(super) const PATH_UNIT: &str = "characters";
 
 /// `FILE_FLAG_OVERLAPPED` (`CreateFile`).
@@ -36,23 +36,23 @@ const OVERLAPPED: u32 = 0x4000_0000;
 const IDENTIFICATION: u32 = 0x0001_0000;
 /// All instances of a pipe are in use (`ERROR_PIPE_BUSY`).
 pub(super) const PIPE_BUSY: i32 = 231;
-/// How long to wait before another attempt at a server whose only instance is in use.
+/// Pause before connecting again to a server whose only instance is in use.
 pub(super) const BUSY_PAUSE: Duration = Duration::from_millis(20);
-/// Bytes that a pipe of ours holds for a reader.
+/// Buffer size of our pipes, in bytes.
 const BUFFER: u32 = 64 << 10;
 
-/// The address of this name that belongs to a folder. Pipes have no folders: it is a part of the name.
+/// Returns the address with this name that belongs to a directory. Pipes have no directories, so it becomes part of the name.
 pub fn address_in(folder: &Path, name: &str) -> PathBuf {
     let folder: String = folder.to_string_lossy().chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
     PathBuf::from(format!("{PIPES}{}-{name}", folder.trim_matches('-')))
 }
 
-/// What `DOTNET_DiagnosticPorts` has for an address: the runtime puts the folder of all pipes before it.
+/// Returns the form of an address used in `DOTNET_DiagnosticPorts`, to which the runtime prepends the directory of pipes.
 pub fn port_name(address: &Path) -> &Path {
     pipe_name(address).map_or(address, Path::new)
 }
 
-/// The name of a pipe of this machine; `None` where the path is that of something else.
+/// Returns the name of a pipe of this machine; `None` if the path is not that of a pipe.
 pub(super) fn pipe_name(path: &Path) -> Option<&str> {
     let path = path.to_str()?;
     let (folder, name) = path.split_at_checked(PIPES.len())?;
@@ -63,20 +63,20 @@ pub(super) fn pipe_name(path: &Path) -> Option<&str> {
 #[derive(Debug)]
 pub struct Stream {
     pipe: DuplexPipeStream<Bytes>,
-    /// A byte that was awaited and not read yet.
+    /// A byte received but not read yet.
     front: Option<u8>,
     closed: Arc<Closed>,
 }
 
-/// Whether the stream was closed from our side.
+/// Whether our side has closed the stream.
 #[derive(Debug, Default)]
 struct Closed(Mutex<CloseState>);
 
 #[derive(Debug, Default)]
 struct CloseState {
-    /// How many bytes may still be read, once it is closed: what a writer that never pauses sends has an end.
+    /// Bytes that may still be read after closing, as a limit for a peer that never stops writing.
     rest: Option<usize>,
-    /// What waits for bytes.
+    /// Waker of a pending read.
     waker: Option<Waker>,
 }
 
@@ -91,10 +91,10 @@ impl Stream {
         Self { pipe, front: None, closed: Arc::default() }
     }
 
-    /// Connects to a pipe of this machine; waits while its server has no free instance.
+    /// Connects to a pipe of this machine; waits while the server has no free instance.
     ///
     /// # Errors
-    /// Those of the system; `InvalidInput` where the path is not that of a pipe of this machine.
+    /// System errors; `InvalidInput` if the path is not that of a pipe of this machine.
     pub async fn connect(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         if pipe_name(path).is_none() {
@@ -111,7 +111,7 @@ impl Stream {
         }
     }
 
-    /// The process at the other end.
+    /// Returns the process at the other end.
     pub(super) fn peer_pid(&self) -> io::Result<u32> {
         self.pipe.peer_process_id()
     }
@@ -119,7 +119,7 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // What was written stays in the pipe for its reader; nothing waits until that has read it.
+        // Written bytes stay in the pipe for the reader; dropping does not wait until they are read.
         self.pipe.assume_flushed();
     }
 }
@@ -129,7 +129,7 @@ fn open(path: &Path) -> io::Result<OwnedHandle> {
     opened.map(OwnedHandle::from)
 }
 
-/// Whether a pipe of this name is served. It takes a connection, which ends at once.
+/// Whether a pipe with this name is served. Makes a connection, which is closed at once.
 pub(super) fn is_served(path: &Path) -> bool {
     match open(path) {
         Ok(_) => true,
@@ -167,7 +167,7 @@ impl AsyncRead for Stream {
 
 impl AsyncWrite for Stream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        // What is taken is copied, however much it is, and the next write waits until a reader has it.
+        // The bytes taken are all copied, and the next write waits until they have been read.
         Pin::new(&mut self.pipe).poll_write(context, &bytes[..bytes.len().min(BUFFER as usize)])
     }
 
@@ -180,16 +180,16 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// Waits until a stream is at its end, on which nothing is expected: what comes all the same is not the protocol.
+/// Waits for the end of a stream on which no data is expected: any data violates the protocol.
 pub(in crate::net) async fn ended(stream: &Stream) {
-    // A read that is given up leaves its byte in the pipe, or for the next read.
+    // A cancelled read leaves its byte in the pipe, or for the next read.
     let _ = (&stream.pipe).read(&mut [0]).await;
 }
 
-/// Waits for a byte, which stays where it is.
+/// Waits for a byte without consuming it.
 ///
 /// # Errors
-/// Those of the system; `UnexpectedEof` at the end of the stream.
+/// System errors; `UnexpectedEof` at the end of the stream.
 pub async fn await_byte(stream: &mut Stream) -> io::Result<()> {
     if stream.front.is_none() {
         stream.front = Some(stream.read_u8().await?);
@@ -197,7 +197,7 @@ pub async fn await_byte(stream: &mut Stream) -> io::Result<()> {
     Ok(())
 }
 
-/// A stream for a thread that blocks.
+/// A stream for a blocking thread.
 #[derive(Debug)]
 pub struct BlockingStream {
     stream: Stream,
@@ -210,10 +210,10 @@ impl io::Read for BlockingStream {
     }
 }
 
-/// For a thread that blocks. To be called inside a tokio runtime.
+/// Converts a stream for a blocking thread. Must be called within a tokio runtime.
 ///
 /// # Errors
-/// None here.
+/// Never on this system.
 pub fn into_blocking(stream: Stream) -> io::Result<BlockingStream> {
     Ok(BlockingStream { stream, runtime: Handle::current() })
 }
@@ -223,8 +223,10 @@ pub fn into_blocking(stream: Stream) -> io::Result<BlockingStream> {
 pub struct Closer(Arc<Closed>);
 
 impl Closer {
+    /// Creates a closer of a stream.
+    ///
     /// # Errors
-    /// None here.
+    /// Never on this system.
     pub fn of(stream: &Stream) -> io::Result<Self> {
         Ok(Self(Arc::clone(&stream.closed)))
     }
@@ -239,12 +241,12 @@ impl Closer {
     }
 }
 
-/// A pipe that runtimes, or clients of a simulated one, connect to.
+/// A pipe to which runtimes, or clients of a simulated one, connect.
 #[derive(Debug)]
 pub struct Listener(PipeListener<Bytes, Bytes>);
 
 impl Listener {
-    /// A pipe for our own user alone.
+    /// Creates a pipe accessible only to our own user.
     pub(in crate::net) fn bind(path: &Path) -> io::Result<Self> {
         let rights = format!("D:P(A;;GA;;;{})", account()?);
         let rights = U16CString::from_str(rights).map_err(io::Error::other)?;
@@ -256,10 +258,10 @@ impl Listener {
         options.create_tokio_duplex().map(Self)
     }
 
-    /// The pipe of a simulated runtime.
+    /// Creates the pipe of a simulated runtime.
     ///
     /// # Errors
-    /// Those of the system.
+    /// System errors.
     pub fn simulated(path: &Path) -> io::Result<Self> {
         Self::bind(path)
     }
@@ -267,7 +269,7 @@ impl Listener {
     /// Waits for the next connection.
     ///
     /// # Errors
-    /// Those of the system.
+    /// System errors.
     pub async fn accept(&self) -> io::Result<Stream> {
         self.0.accept().await.map(Stream::new)
     }
@@ -280,7 +282,7 @@ mod tests {
     use super::*;
     use crate::net::test_stream::pair;
 
-    /// Without an end to what is read of it, a session that is to end would not.
+    /// Without a limit on the bytes read after closing, stopping a session might never finish.
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn a_closed_stream_ends_whatever_is_written_into_it() {
         let (stream, mut peer) = pair().await;

@@ -1,4 +1,4 @@
-//! What Windows itself has of processes and their users, beyond what the list of processes shows.
+//! Facts about processes and users that the process list does not provide.
 
 use std::io;
 use std::time::Duration;
@@ -7,28 +7,28 @@ use foldhash::HashMap;
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind, get_current_pid};
 use winsafe::{ConvertStringSidToSid, FILETIME, GetSystemTimes, HPROCESS, HPROCESSLIST, LookupAccountSid, TokenInfo, co};
 
-/// File times are counted in units of this many nanoseconds.
+/// Nanoseconds per unit of a file time.
 const FILE_TIME_NS: u64 = 100;
 
-/// An error of Windows as the standard library has it.
+/// Converts a Windows error to an error of the standard library.
 pub(super) fn failed(error: co::ERROR) -> io::Error {
     io::Error::from_raw_os_error(error.raw().cast_signed())
 }
 
-/// How many threads each process has (Tool Help Library, `PROCESSENTRY32`).
+/// Returns the number of threads of each process (Tool Help Library, `PROCESSENTRY32`).
 pub(super) fn thread_counts() -> HashMap<u32, u32> {
     let Ok(mut list) = HPROCESSLIST::CreateToolhelp32Snapshot(co::TH32CS::SNAPPROCESS, None) else { return HashMap::default() };
     list.iter_processes().map_while(Result::ok).map(|entry| (entry.th32ProcessID, entry.cntThreads)).collect()
 }
 
-/// Whether a library is loaded into a process, by the name of its file (Tool Help Library, `MODULEENTRY32`).
+/// Whether a library with this file name is loaded into a process (Tool Help Library, `MODULEENTRY32`).
 pub(super) fn has_module(pid: u32, name: &str) -> bool {
     let modules = co::TH32CS::SNAPMODULE | co::TH32CS::SNAPMODULE32;
     let Ok(mut list) = HPROCESSLIST::CreateToolhelp32Snapshot(modules, Some(pid)) else { return false };
     list.iter_modules().map_while(Result::ok).any(|module| module.szModule().eq_ignore_ascii_case(name))
 }
 
-/// Whether a process runs with the rights of an administrator (`TOKEN_ELEVATION`); `None` where that is not ours to know.
+/// Whether a process runs with administrator rights (`TOKEN_ELEVATION`); `None` if we may not query it.
 pub(super) fn is_elevated(pid: u32) -> Option<bool> {
     let process = HPROCESS::OpenProcess(co::PROCESS::QUERY_LIMITED_INFORMATION, false, pid).ok()?;
     let token = process.OpenProcessToken(co::TOKEN::QUERY).ok()?;
@@ -38,34 +38,34 @@ pub(super) fn is_elevated(pid: u32) -> Option<bool> {
     }
 }
 
-/// The most memory that a process ever had resident, bytes (`PROCESS_MEMORY_COUNTERS`).
+/// Returns the peak resident memory of a process, in bytes (`PROCESS_MEMORY_COUNTERS`).
 pub(super) fn peak_memory(pid: u32) -> io::Result<u64> {
     let rights = co::PROCESS::QUERY_INFORMATION | co::PROCESS::VM_READ;
     let process = HPROCESS::OpenProcess(rights, false, pid).map_err(failed)?;
     process.GetProcessMemoryInfo().map(|memory| memory.PeakWorkingSetSize as u64).map_err(failed)
 }
 
-/// Time of all processors together that was not idle since boot (`GetSystemTimes`).
+/// Returns the non-idle time of all processors together since boot (`GetSystemTimes`).
 pub(super) fn machine_busy() -> io::Result<Duration> {
     let (idle, kernel, user) = GetSystemTimes().map_err(failed)?;
     let nanoseconds = |time: FILETIME| u64::from(time).saturating_mul(FILE_TIME_NS);
-    // The time of the kernel has the idle time in it.
+    // Kernel time includes idle time.
     let busy = nanoseconds(kernel).saturating_add(nanoseconds(user)).saturating_sub(nanoseconds(idle));
     Ok(Duration::from_nanos(busy))
 }
 
-/// The user of a process, by the security identifier.
+/// Returns the user of a process as a security identifier.
 pub(super) fn account_of(process: &sysinfo::Process) -> Option<String> {
     process.user_id().map(|sid| sid.to_string())
 }
 
-/// The name of an account, without its domain. Blocks, for seconds where a domain does not answer.
+/// Returns the name of an account without its domain. Blocks, for seconds if a domain does not respond.
 pub(super) fn account_name(sid: &str) -> Option<String> {
     let sid = ConvertStringSidToSid(sid).ok()?;
     LookupAccountSid(None, &sid).ok().map(|(name, _, _)| name)
 }
 
-/// The security identifier of the user, such as `S-1-5-21-1-2-3-1001`.
+/// Returns the security identifier of our user, such as `S-1-5-21-1-2-3-1001`.
 pub(super) fn account() -> io::Result<String> {
     let pid = get_current_pid().map_err(io::Error::other)?;
     let mut system = System::new();

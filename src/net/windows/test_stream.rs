@@ -1,4 +1,4 @@
-//! Connections for tests: both ends, or one that blocks and is not ours.
+//! Connections for tests: both ends, or the blocking end only.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -9,10 +9,10 @@ use tokio::time::sleep;
 
 use super::stream::{BUSY_PAUSE, Listener, PIPE_BUSY, Stream, address_in};
 
-/// An end that blocks.
+/// A blocking end of a connection.
 pub(crate) use std::fs::File as Peer;
 
-/// Connects to a pipe of ours, which has room for the next connection only once the last was accepted.
+/// Connects to our pipe, which accepts a further connection only after the previous one was accepted.
 pub(crate) async fn connect(path: &Path) -> io::Result<Peer> {
     loop {
         match OpenOptions::new().read(true).write(true).open(path) {
@@ -22,7 +22,7 @@ pub(crate) async fn connect(path: &Path) -> io::Result<Peer> {
     }
 }
 
-/// Both ends of a connection.
+/// Returns both ends of a connection.
 pub(crate) async fn pair() -> (Stream, Peer) {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let name = format!("pair-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));

@@ -1,13 +1,13 @@
-//! Why a process may not be dumped: on Windows a runtime starts a program for that, which a single-file program lacks.
+//! Reasons why a process may not be dumped: on Windows, the runtime starts a program for that, which is missing for a single-file application.
 
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
 
-/// What a dump takes that is not beside the program of a process. Where the runtime has a folder of its own, it is there.
+/// Returns a message if the dump program is missing next to the program of a process. A shared runtime has it in its own directory.
 pub fn untraceable(pid: u32) -> Option<&'static str> {
     let (mut system, pid) = (System::new(), Pid::from_u32(pid));
     let program = ProcessRefreshKind::nothing().with_exe(UpdateKind::Always);
     system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), false, program);
-    // Seen with .NET 10: one that exists is started.
+    // Seen with .NET 10: the runtime uses this file if it exists.
     let dump_program = system.process(pid)?.exe()?.with_file_name("createdump.exe");
     (!dump_program.exists()).then_some(
         "On Windows the runtime starts createdump.exe for a dump, which is not beside this program. If it was published as a single file, copy \

@@ -1,4 +1,4 @@
-//! The statements on the shared memory (M): pages, chunks and the packets in them.
+//! The requirements on the shared memory (M): pages, chunks and the packets in them.
 
 use proptest::prelude::*;
 
@@ -33,7 +33,7 @@ fn m4_the_word_of_a_page_has_its_layout_and_the_states_of_its_chunks() {
     assert_eq!(PageWord::divided(by_14).with(13, ChunkState::Complete), PageWord(0x5c00_0000));
     assert_eq!(PageWord(0x5c00_0000).state(13), ChunkState::Complete);
     assert!(PageWord(0).is_free() && PageWord(0).layout().is_none());
-    // Layouts that are reserved are not touched.
+    // Reserved layouts are not used.
     for reserved in [0x6000_0000, 0x7000_0000] {
         assert_eq!((PageWord(reserved).layout(), PageWord(reserved).free_chunk(), PageWord(reserved).is_free()), (None, None, false));
     }
@@ -42,7 +42,7 @@ fn m4_the_word_of_a_page_has_its_layout_and_the_states_of_its_chunks() {
 }
 
 proptest! {
-    /// M5, M6: a chunk is taken where it is free, and in no other state; its neighbours stay as they are.
+    /// M5, M6: a chunk is taken only if it is free; its neighbours are unchanged.
     #[test]
     fn m5_m6_only_free_chunks_are_taken(word: u32, chunk in 0_u32..14) {
         let word = PageWord(word);
@@ -58,7 +58,7 @@ proptest! {
         }
     }
 
-    /// M10: packets come out as they went in, however they are cut.
+    /// M10: packets are reassembled unchanged, however they are split.
     #[test]
     fn m10_packets_span_chunks(sizes in prop::collection::vec(0_usize..5000, 0..40), rooms in prop::collection::vec(24_usize..4089, 1..6)) {
         let sent: Vec<Vec<u8>> = sizes.iter().map(|size| (0..*size).map(|at| (at + size) as u8).collect()).collect();
@@ -74,21 +74,21 @@ proptest! {
         prop_assert_eq!(reassembled(&images), sent);
     }
 
-    /// M14: whatever is in a chunk's header, it is a header.
+    /// M14: every bit pattern is a valid chunk header.
     #[test]
     fn m14_every_header_is_one(bytes: [u8; CHUNK_HEADER]) {
         prop_assert_eq!(ChunkHeader::decode(bytes).encode(), bytes);
     }
 }
 
-/// Packets as fields of a `Trace`.
+/// Encodes packets as fields of a `Trace`.
 fn batch(packets: &[Vec<u8>]) -> Vec<u8> {
     let mut trace = Vec::new();
     packets.iter().for_each(|packet| Message::new(&mut trace).bytes(field::packet::PACKET, packet));
     trace
 }
 
-/// The packets of a writer's chunks, as a service puts them together.
+/// Reassembles the packets of a writer's chunks as a service does.
 fn reassembled(images: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let (mut packets, mut open) = (Vec::new(), Vec::new());
     for (number, image) in images.iter().enumerate() {
@@ -163,13 +163,13 @@ fn m11_m12_patches_name_the_chunk_that_they_change() {
     assert_eq!(inner(&read[1].1), ["Number(9)", "Bytes([105, 109, 97, 103, 101])"]);
     assert_eq!(inner(&read[2].1)[..3], ["Number(9)", "Number(4)", "Number(5)"]);
     assert_eq!(read[3].1, Value::Number(8));
-    // Sizes are known before a packet is written, so that no chunk of this program needs any.
+    // Sizes are known before a packet is written, so our chunks never need patching.
     assert_eq!(flag::NEEDS_PATCHING, 4);
 }
 
 #[test]
 fn m13_scraping_is_left_to_the_service() {
-    // Field 4 of the request, which this program does not send.
+    // Requires field 4 of the request, which dn-top does not send.
     let hello = Initialize { name: "a".to_owned(), version: "b".to_owned(), page: PageSize::LARGEST, memory: 1 }.encode();
     assert!(fields(&hello).all(|field| field.unwrap().0 != 4));
 }

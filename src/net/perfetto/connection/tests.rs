@@ -7,10 +7,10 @@ use super::*;
 use crate::perfetto::ipc::Body;
 use crate::perfetto::producer::ProducerMethod;
 
-/// More frames than fit the channel and the buffer of the socket.
+/// More frames than fit in the channel and the buffer of the socket.
 const MANY: usize = 64 * OUTGOING;
 
-/// A service that answers the first request. It reads nothing more.
+/// Starts a service that replies to the first request and reads nothing more.
 async fn answer_first(listener: UnixListener) -> UnixStream {
     let (mut stream, _) = listener.accept().await.unwrap();
     let mut request = bind::<ProducerMethod>().unwrap();
@@ -35,17 +35,17 @@ async fn a_service_that_does_not_read_is_an_error_and_not_a_wait() {
             Err(error) => break error,
         }
         assert!(accepted < MANY, "nothing limits what waits to be sent");
-        // Lets the task that writes fill the buffer of the socket.
+        // Lets the sending task fill the buffer of the socket.
         tokio::task::yield_now().await;
     };
     assert!(accepted > OUTGOING, "the socket took none of {accepted} frames");
     assert!(matches!(error.cause, Cause::Stuck), "{error}");
     let words = format!("Perfetto's tracing service at {}: it does not read what is sent to it", path.display());
     assert_eq!(error.to_string(), words);
-    // A call whose reply would be waited for fails at once, too.
+    // A call with a reply fails at once, too.
     let asked = connection.ask(ProducerMethod::CommitData, Vec::new(), (), Duration::MAX).await;
     assert!(matches!(asked.unwrap_err().cause, Cause::Stuck));
-    // A service that has gone is something else.
+    // A closed connection is a different error.
     drop(stream);
     connection.out.closed().await;
     let closed = connection.send(ProducerMethod::CommitData, Vec::new()).unwrap_err();
