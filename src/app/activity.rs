@@ -1,4 +1,4 @@
-//! The action log: what was and is being done, to which process, when, and what it answered. It outlives the processes.
+//! The action log: current and past recordings and jobs, with process, time and result. Entries outlive their processes.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::{Now, State};
 use crate::model::{Bytes, Count, Counted, Outcome, Phase, ProcessKey, Recording, sanitise};
 use crate::sorting::CompactSort;
 
-/// Something that was or is being done.
+/// A current or past recording or job.
 #[derive(Debug, Clone, Copy)]
 pub enum Activity<'a> {
     Recording(&'a Tracked),
@@ -45,7 +45,7 @@ impl Activity<'_> {
         }
     }
 
-    /// To which process, in words.
+    /// Returns the name and pid of the process.
     pub fn subject(&self) -> String {
         match self {
             Self::Recording(tracked) => format!("{} ({})", tracked.value.name, tracked.value.key.pid),
@@ -64,7 +64,7 @@ impl Activity<'_> {
         sanitise(format!("{what} {with}").trim_end())
     }
 
-    /// What the process answered, or what came of it.
+    /// Returns the process's answer or the result.
     pub fn answer(&self) -> String {
         let text = match self {
             Self::Recording(Tracked { value: Recording { kernel: Some(kernel), phase, .. }, .. }) => {
@@ -106,7 +106,7 @@ impl Activity<'_> {
         sanitise(&text)
     }
 
-    /// The time of day at which it began.
+    /// Returns the time of day at which the activity began.
     pub fn clock(&self, now: Now) -> String {
         let ago = now.elapsed.saturating_sub(self.began()).as_secs();
         let second = (now.second_of_day() + 86_400 - ago % 86_400) % 86_400;
@@ -117,7 +117,7 @@ impl Activity<'_> {
         format!("{}  {}  {}: {}", self.clock(now), self.subject(), self.request(), self.answer())
     }
 
-    /// The files that came of it, or will.
+    /// Returns the files that the activity wrote or will write.
     pub fn files(&self) -> Vec<String> {
         match self {
             Self::Recording(Tracked { value: Recording { kernel: Some(_), .. }, .. }) => Vec::new(),
@@ -131,12 +131,12 @@ impl Activity<'_> {
 }
 
 impl State {
-    /// How many things were and are being done.
+    /// Returns the number of entries in the action log.
     pub fn activities(&self) -> usize {
         self.recordings.shown().len() + self.jobs.newest_first().count()
     }
 
-    /// All of them, newest first.
+    /// Returns all entries of the action log, newest first.
     pub fn activity(&self) -> Vec<Activity<'_>> {
         let recordings = self.recordings.shown().iter().map(Activity::Recording);
         let mut all: Vec<_> = recordings.chain(self.jobs.newest_first().map(Activity::Job)).collect();

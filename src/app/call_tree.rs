@@ -1,7 +1,7 @@
-//! The rows of a call tree: which are expanded, and the lines that lead from a caller to what it calls.
+//! The rows of a call tree: which are expanded, and the lines that connect callers and callees.
 //!
-//! A method that alone is called by another stands right below it: only where there is a choice the rows are indented. What is expanded is remembered
-//! by its path of names: nodes have other numbers in every snapshot.
+//! A method that is its caller's only callee is placed directly below it without indentation: only siblings are indented. Expanded rows are
+//! identified by their path of names, because node numbers differ between snapshots.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use super::state::State;
 use super::tabs::Tab;
 use crate::analysis::{CallNode, Origin};
 
-/// The rows that a key has expanded (true) or collapsed.
+/// Rows explicitly expanded (true) or collapsed (false) by the user, by path.
 pub(super) type Expanded = BTreeMap<String, bool>;
 
-/// The lines in front of a row.
+/// The tree lines in front of a row.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Branch {
-    /// For each branch above: whether its line goes on.
+    /// For each ancestor branch: whether its line continues.
     pub above: Vec<bool>,
-    /// Whether it is the last of several; `None` where it is the only one.
+    /// Whether this is the last of several siblings; `None` for an only child.
     pub last: Option<bool>,
-    /// Whether it is expanded; `None` where there is nothing below.
+    /// Whether the row is expanded; `None` for a leaf.
     pub expanded: Option<bool>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct TreeRow {
     pub(super) branch: Branch,
 }
 
-/// What is known of the row above, and of those above it.
+/// State of an ancestor row while rows are laid out.
 struct Level {
     path: String,
     branch: Branch,
@@ -40,7 +40,7 @@ struct Level {
     is_heaviest: bool,
 }
 
-/// The rows of a tree that no collapsed row hides. By itself the heaviest path is expanded, and what is called by nothing else.
+/// Returns the visible rows of a tree. By default the heaviest path and only children are expanded.
 pub(super) fn rows(nodes: Vec<CallNode>, expanded: &Expanded) -> Vec<TreeRow> {
     let mut children = vec![0; nodes.len()];
     let mut open: Vec<usize> = Vec::new();
@@ -65,7 +65,7 @@ pub(super) fn rows(nodes: Vec<CallNode>, expanded: &Expanded) -> Vec<TreeRow> {
     for (node, children) in nodes.into_iter().zip(children) {
         levels.truncate(node.depth + 1);
         let is_top = node.depth == 0;
-        // A row below a collapsed one has no level of its own.
+        // Below a collapsed row, no level has been pushed for the parent.
         let is_shown = levels.len() == node.depth + 1;
         let Some(parent) = levels.last_mut().filter(|_| is_shown) else { continue };
         parent.seen += 1;
@@ -88,28 +88,28 @@ pub(super) fn rows(nodes: Vec<CallNode>, expanded: &Expanded) -> Vec<TreeRow> {
     rows
 }
 
-/// A function as rows have it: a method without its namespace, any other with the sign of what it is.
+/// Shortens a function name for a row: a managed method without its namespace, any other function with a prefix for its origin.
 pub(super) fn short_label(origin: Origin, name: &str) -> String {
-    // Points in names of other functions are of their compilers: `pick_next_task.isra.0`.
+    // In other functions' names, dots are added by compilers: `pick_next_task.isra.0`.
     if origin == Origin::Managed { short_name(name).to_owned() } else { origin.label(name) }
 }
 
-/// A method without its namespace: `Type.Method`.
+/// Returns a method name without its namespace: `Type.Method`.
 pub(super) fn short_name(name: &str) -> &str {
     let end = name.find(['(', '<', '[', '!', ' ']).unwrap_or(name.len());
-    // Of a constructor the name begins with a dot.
+    // A constructor's method name begins with a dot.
     let Some(method) = name[..end].rfind('.').map(|dot| name[..dot].trim_end_matches('.').len()) else { return name };
     name[..method].rfind('.').map_or(name, |dot| &name[dot + 1..])
 }
 
 impl State {
-    /// The rows of the call tree of a tab: of samples, of the callers of a method, of what is allocated, or of what throws exceptions.
+    /// Returns the call tree rows of a tab: of samples, a method's callers, allocations or exceptions.
     pub(super) fn tree_rows(&self, tab: Tab) -> Vec<TreeRow> {
         let nodes = if tab == Tab::Methods { self.call_tree() } else { self.type_nodes(tab) };
         rows(nodes, &self.views.expanded[tab as usize])
     }
 
-    /// Whether the methods are shown as a call tree.
+    /// Whether methods are shown as a call tree.
     pub(in crate::app) fn is_tree(&self) -> bool {
         matches!(self.views.sampling.shape, Shape::Tree | Shape::Callers) && self.has_samples()
     }
@@ -121,12 +121,12 @@ impl State {
     }
 
     fn expand(&mut self, row: TreeRow, expanded: bool) {
-        // The row stays selected where it is.
+        // Keep the current selection.
         self.hold_view(self.tab);
         self.views.expanded[self.tab as usize].insert(row.path, expanded);
     }
 
-    /// Expands the selected row, or collapses it.
+    /// Toggles the selected row.
     pub(in crate::app) fn toggle_row(&mut self) {
         if let Some((_, row, _)) = self.tree_row()
             && let Some(expanded) = row.branch.expanded
@@ -135,7 +135,7 @@ impl State {
         }
     }
 
-    /// Expands the selected row; one that is expanded is left for what it calls.
+    /// Expands the selected row, or moves to its first child if it is already expanded.
     pub(in crate::app) fn step_into_row(&mut self) {
         match self.tree_row() {
             Some((_, row, _)) if row.branch.expanded == Some(false) => self.expand(row, true),
@@ -144,7 +144,7 @@ impl State {
         }
     }
 
-    /// Collapses the selected row; from one that is collapsed to its caller.
+    /// Collapses the selected row, or moves to its caller if it is already collapsed.
     pub(in crate::app) fn step_out_of_row(&mut self) {
         match self.tree_row() {
             Some((_, row, _)) if row.branch.expanded == Some(true) => self.expand(row, false),
@@ -187,7 +187,7 @@ mod tests {
     fn the_heaviest_path_is_expanded_and_only_a_choice_is_indented() {
         let all = "a -b --c ---d ---e ----f -----g --h ---i x -y";
         assert_eq!(drawn(all, &[]), ["|-v a", "| v b", "| |-v c", "| | |-  d", "| | `-> e", "| `-> h", "`-> x"]);
-        // What is called alone is expanded with its caller.
+        // Only children are expanded with their caller.
         assert_eq!(
             drawn(all, &[("/a/b/c/e", true), ("/a/b/h", true), ("/x", true)]),
             ["|-v a", "| v b", "| |-v c", "| | |-  d", "| | `-v e", "| |   v f", "| |     g", "| `-v h", "|     i", "`-v x", "    y"]

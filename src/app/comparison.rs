@@ -1,4 +1,4 @@
-//! What is shown of the open file, compared with another recorded file or another range.
+//! Comparison of the shown range of the open file with another recorded file or another range.
 
 use std::sync::Arc;
 
@@ -6,31 +6,31 @@ use super::{Answer, State};
 use crate::analysis::{ComparedFigure, Section, Subject};
 use crate::model::{RecordingAnalysis, SafeText};
 
-/// A range of a recorded file that is compared.
+/// A range of a recorded file to compare.
 #[derive(Debug, Clone)]
 pub struct ComparedRange {
     pub range: String,
-    /// Whether nothing of the file may be missing.
+    /// Whether the file is known to be complete.
     pub complete: bool,
     pub analysis: Arc<RecordingAnalysis>,
 }
 
-/// A comparison of what is shown with a range that was chosen before.
+/// A comparison of the shown range with a previously chosen one.
 #[derive(Debug)]
 pub struct Comparison {
     pub name: SafeText,
-    /// Its range, once it was read.
+    /// The chosen range, once it has been read.
     pub chosen: Answer<ComparedRange>,
-    /// The size of the file, bytes.
+    /// Size of the file, bytes.
     pub(super) bytes: u64,
-    /// How much of it was read so far, bytes.
+    /// Bytes of the file read so far.
     pub(super) read: u64,
     /// Whether the chosen range is "after" instead of "before".
     pub swapped: bool,
-    /// The only subject that is shown; `None` for all.
+    /// The only subject shown; `None` for all.
     pub subject: Option<Subject>,
     sections: Vec<Section>,
-    /// What the sections compare with the chosen range.
+    /// The analysis that the sections compare with the chosen range.
     shown: Option<Arc<RecordingAnalysis>>,
 }
 
@@ -39,30 +39,30 @@ impl Comparison {
         Self { name, chosen, bytes: 0, read: 0, swapped: false, subject: None, sections: Vec::new(), shown: None }
     }
 
-    /// What was compared; empty where that would be a range with itself.
+    /// Returns the compared sections; empty if both ranges are the same.
     pub fn sections(&self) -> &[Section] {
         &self.sections
     }
 
-    /// The figures of the subject that is shown, or of all.
+    /// Returns the figures of the shown subject, or of all.
     pub(super) fn figures(&self) -> impl Iterator<Item = (Subject, &ComparedFigure)> {
         let shown = self.sections.iter().filter(|section| self.subject.is_none_or(|subject| section.subject == subject));
         shown.flat_map(|section| section.figures.iter().map(|figure| (section.subject, figure)))
     }
 
-    /// Exchanges before and after.
+    /// Swaps before and after.
     pub(super) fn swap(&mut self) {
         self.swapped = !self.swapped;
         self.shown = None;
     }
 
-    /// Shows only the next subject of which there are figures, or all behind the last.
+    /// Shows only the next subject that has figures, or all after the last.
     pub(super) fn next_subject(&mut self) {
         let at = self.subject.and_then(|subject| self.sections.iter().position(|section| section.subject == subject));
         self.subject = self.sections.get(at.map_or(0, |at| at + 1)).map(|section| section.subject);
     }
 
-    /// Compares again where something else is shown than was compared.
+    /// Compares again if the shown analysis has changed.
     pub(super) fn refresh(&mut self, shown: Option<&Arc<RecordingAnalysis>>) {
         let (Some(chosen), Some(shown)) = (self.chosen.get(), shown) else {
             (self.sections, self.shown) = (Vec::new(), None);
@@ -83,7 +83,7 @@ impl Comparison {
 }
 
 impl State {
-    /// What is shown of the open file, and the file's name.
+    /// Returns the shown range of the open file, and the file's name.
     pub(super) fn shown_range(&self) -> Option<(SafeText, ComparedRange)> {
         let file = self.open_file()?;
         let analysis = self.shown_recording()?.value.analysis.clone()?;

@@ -1,4 +1,4 @@
-//! How counters are looked at: by provider, folded away, filtered and sorted.
+//! The counters view: grouped by provider, collapsible, filtered and sorted.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,9 @@ use super::recordings::Tracked;
 use super::watches::Watch;
 use crate::analysis::{CounterKind, CounterSnapshot};
 
-/// How counters are looked at.
 #[derive(Debug, Default)]
 pub struct CounterView {
-    /// Providers and meters whose counters are folded away.
+    /// Providers and meters whose groups are collapsed.
     pub(super) folded: BTreeSet<String>,
 }
 
@@ -17,21 +16,22 @@ pub struct CounterView {
 pub enum CounterLine<'a> {
     Group {
         name: &'a str,
-        /// How many counters it has.
+        /// Number of counters in the group.
         count: usize,
         folded: bool,
     },
     Counter(&'a CounterSnapshot),
 }
 
-/// Where the counters that are shown come from.
+/// The source of the counters shown.
 #[derive(Debug, Clone, Copy)]
 pub enum CounterOrigin<'a> {
     Watch(&'a Watch),
     Recording(&'a Tracked),
 }
 
-/// How much a counter changes: a sum by its rate, a gauge by its last two values, a histogram by how much is recorded in an interval.
+/// Returns how much a counter changes: its rate for a sum, the difference of the last two values for a gauge, the number of recorded values per
+/// interval for a histogram.
 pub fn change(counter: &CounterSnapshot) -> Option<f64> {
     match counter.kind {
         CounterKind::Counter | CounterKind::UpDownCounter => counter.rate,

@@ -1,15 +1,15 @@
-//! A selected line of a list, and how far the list is scrolled.
+//! The selected line and scroll offset of a list.
 
 use std::ops::Range;
 
-/// A selected line of a list, and how far the list is scrolled. The list's length is given when it is needed.
+/// The selected line and scroll offset of a list. The list's length is passed in when needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cursor {
     pub at: usize,
     offset: usize,
 }
 
-/// A move of a cursor.
+/// A cursor movement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     By(isize),
@@ -18,17 +18,17 @@ pub(super) enum Step {
     Last,
 }
 
-/// The place beside another.
+/// The adjacent place in one of two directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Neighbour {
-    /// The one before: on the left, or above.
+    /// The one on the left, or above.
     Previous,
-    /// The one behind: on the right, or below.
+    /// The one on the right, or below.
     Next,
 }
 
 impl Neighbour {
-    /// Its index in a row of `len`, round the ends.
+    /// Returns the neighbor's index in a row of `len`, wrapping around at the ends.
     pub(super) fn of(self, at: usize, len: usize) -> usize {
         match self {
             Self::Previous => (at + len.saturating_sub(1)) % len.max(1),
@@ -38,7 +38,7 @@ impl Neighbour {
 }
 
 impl Step {
-    /// As a number of lines, `page` being how many are shown.
+    /// Converts to a number of lines; `page` is the number of lines shown.
     pub(super) fn lines(self, page: usize) -> isize {
         match self {
             Self::By(lines) => lines,
@@ -54,12 +54,12 @@ impl Cursor {
         Self { at, offset: 0 }
     }
 
-    /// At another line, scrolled as it is.
+    /// Returns a cursor at another line with the same scroll offset.
     pub(super) fn moved_to(self, at: usize) -> Self {
         Self { at, ..self }
     }
 
-    /// How many lines are above the first one shown.
+    /// Returns the number of lines above the first one shown.
     pub fn offset(self) -> usize {
         self.offset
     }
@@ -79,7 +79,7 @@ impl Cursor {
         }
     }
 
-    /// The lines that are shown when `page` fit.
+    /// Returns the range of lines shown if `page` lines fit.
     pub fn window(&self, len: usize, page: usize) -> Range<usize> {
         let mut fitted = *self;
         fitted.fit(len, page);

@@ -1,4 +1,4 @@
-//! Requests to the selected process, and their answers.
+//! Requests about the selected process, and their answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,25 +11,25 @@ use super::refresh::Refresh;
 use super::tabs::Stacks;
 use super::tabs::Tab;
 
-/// How long a process must stay selected before requests are sent to it: moving through the table sends none.
+/// How long a process must stay selected before requests are sent to it, so that scrolling through the table sends none.
 pub(super) const SETTLED: Duration = Duration::from_millis(250);
 
-/// How long a process must stay selected before it is watched without a key.
+/// How long a process must stay selected before it is watched automatically.
 pub(super) const WATCHED: Duration = Duration::from_secs(1);
 
-/// An answer to a request.
+/// The state of a request and its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Answer<T> {
     #[default]
     NotRequested,
     Requested(Ticket),
     Received(T),
-    /// Why there is none.
+    /// The reason for the failure.
     Failed(SafeText),
 }
 
 impl<T> Answer<T> {
-    /// The answer, where it was received.
+    /// Returns the answer, if received.
     pub fn get(&self) -> Option<&T> {
         match self {
             Self::Received(value) => Some(value),
@@ -37,7 +37,7 @@ impl<T> Answer<T> {
         }
     }
 
-    /// Takes in a reply, unless it answers another request.
+    /// Stores a reply to the pending request. Returns false, and ignores the reply, if the ticket is another request's.
     pub(super) fn take(&mut self, ticket: Ticket, result: Result<T, SafeText>) -> bool {
         let expected = matches!(self, Self::Requested(expected) if *expected == ticket);
         if expected {
@@ -47,44 +47,44 @@ impl<T> Answer<T> {
     }
 }
 
-/// The assemblies of the selected process that are mapped from files.
+/// The memory-mapped assemblies of the selected process.
 #[derive(Debug, Default)]
 pub(super) struct LiveAssemblies {
     pub(super) refresh: Refresh,
-    /// Paths as the process sees them; `None` before the first answer.
+    /// Paths as seen by the process; `None` before the first answer.
     pub(super) paths: Option<Vec<SafeText>>,
 }
 
-/// What is known of the selected process beyond its row.
+/// Details of the selected process beyond its row.
 #[derive(Debug, Default)]
 pub struct Details {
     pub key: Option<ProcessKey>,
-    /// Since when it is selected.
+    /// When the process was selected.
     pub(super) since: Duration,
-    /// When it counts as chosen, and may be asked.
+    /// When the selection has settled and requests may be sent.
     pub(super) settles: Option<Duration>,
     pub environment: Answer<Vec<Variable>>,
-    /// Which secret values are shown, by index.
+    /// Whether each secret value is shown, by index.
     pub(super) revealed: Vec<bool>,
-    /// How far the facts are scrolled.
+    /// Scroll offset of the facts.
     pub scroll: usize,
-    /// The kind of the selected finding; the worst where there is none of that kind.
+    /// Kind of the selected finding; falls back to the worst finding if there is none of that kind.
     pub(super) finding: Option<(Tab, &'static str)>,
-    /// The stacks of its threads, when that was last asked.
+    /// Thread stacks from the last sample on request.
     pub(super) stacks: Answer<Arc<Stacks>>,
-    /// When they came.
+    /// When the stacks were received.
     pub(super) stacks_at: Duration,
     pub(super) threads: LiveThreads,
     pub(super) assemblies: LiveAssemblies,
 }
 
 impl Details {
-    /// Starts over with another process.
+    /// Resets the details for another process.
     pub(super) fn turn_to(&mut self, key: Option<ProcessKey>, now: Duration) {
         *self = Self { key, since: now, settles: key.map(|_| now + SETTLED), ..Self::default() };
     }
 
-    /// Asks again what could not be answered: the process is not what it was.
+    /// Allows failed requests to be sent again, because the process has changed.
     pub(super) fn retry(&mut self) {
         if matches!(self.environment, Answer::Failed(_)) {
             self.environment = Answer::NotRequested;
@@ -97,7 +97,7 @@ impl Details {
         !secret || self.revealed.get(index).copied().unwrap_or(false)
     }
 
-    /// Shows or hides a value.
+    /// Shows or hides a variable's value.
     pub(super) fn toggle_reveal(&mut self, index: usize) {
         let len = self.environment.get().map_or(0, Vec::len);
         self.revealed.resize(len, false);

@@ -1,4 +1,4 @@
-//! What is to be done outside of the state. The runner does it and answers with a message.
+//! Side effects requested by the state machine. The runner performs them and answers with messages.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -8,22 +8,22 @@ use crate::model::{ProcessKey, RecordingId, SafeText, Span, TraceFormat, TraceOp
 
 use super::Ticket;
 
-/// Something to do outside.
+/// A side effect for the runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Look at all processes now, without waiting for the next round. Answer: `Msg::Processes`.
+    /// Scan all processes now, without waiting for the next interval. Answer: `Msg::Processes`.
     Refresh,
     /// Read a process's environment. Answer: `Msg::Environment`.
     ReadEnvironment {
         key: ProcessKey,
         ticket: Ticket,
     },
-    /// List the threads of a process, as /proc has them. Answer: `Msg::Threads`.
+    /// List the threads of a process from /proc. Answer: `Msg::Threads`.
     ListThreads {
         key: ProcessKey,
         ticket: Ticket,
     },
-    /// List the assemblies that a process has mapped, as /proc has them. Answer: `Msg::Assemblies`.
+    /// List the assemblies mapped by a process, from /proc. Answer: `Msg::Assemblies`.
     ListAssemblies {
         key: ProcessKey,
         ticket: Ticket,
@@ -38,122 +38,122 @@ pub enum Effect {
         key: ProcessKey,
         ticket: Ticket,
     },
-    /// End a walk over a heap, or do not read a file with one: its answer is not awaited.
+    /// Cancel a heap walk or the reading of a heap file; no answer is expected.
     CancelHeapWalk {
-        /// The one that began with it.
+        /// The ticket of the walk or read.
         ticket: Ticket,
     },
-    /// Read a file with a heap. Answer: `Msg::HeapWalked`.
+    /// Read a heap file. Answer: `Msg::HeapWalked`.
     ReadHeap {
         ticket: Ticket,
         path: PathBuf,
     },
-    /// Write the objects that the last walk found. Answer: `Msg::JobDone`.
+    /// Write the objects found by the last walk to a file. Answer: `Msg::JobDone`.
     WriteHeap {
         walk: Ticket,
         destination: PathBuf,
         ticket: Ticket,
     },
-    /// Look at what is missing for events of a process to go to tracepoints of the kernel. Answer: `Msg::TracepointsMissing`.
+    /// Check the prerequisites for writing a process's events to kernel tracepoints. Answer: `Msg::TracepointsMissing`.
     LookAtTracepoints {
         key: ProcessKey,
     },
     /// Record a process into a new file, or into tracepoints. Answers: `Msg::Recording` until its phase is done, or `Msg::TraceFailed`.
     StartTrace {
-        /// The number of the recording, given out by the state.
+        /// The recording's number, assigned by the state.
         id: RecordingId,
         key: ProcessKey,
-        /// What to record, and until when.
+        /// What to record, and when to stop.
         order: Box<TraceOptions>,
     },
-    /// Stop a recording and take in all that the runtime still sends.
+    /// Stop a recording and store all remaining events sent by the runtime.
     StopTrace {
         id: RecordingId,
     },
-    /// End a recording at once. What was written stays, readable.
+    /// Abandon a recording at once. The data written so far stays readable.
     AbandonTrace {
         id: RecordingId,
     },
-    /// Read a recorded file; what was asked of the same before is of no use any more. Answers: `Msg::FileProgress`, then `Msg::FileRead`.
+    /// Read a recorded file. Supersedes earlier reads of the same file. Answers: `Msg::FileProgress`, then `Msg::FileRead`.
     ReadFile {
         key: ProcessKey,
         ticket: Ticket,
         path: PathBuf,
-        /// Which part is looked at; `None` for all.
+        /// The range to read; `None` for the whole file.
         span: Option<Span>,
     },
-    /// Draw with this of the themes in [`Options`](super::Options).
+    /// Switch to this theme, one of those in [`Options`](super::Options).
     UseTheme(SafeText),
-    /// Look for recorded files in the current folder. Answer: `Msg::FilesFound`.
+    /// Find recorded files in the current folder. Answer: `Msg::FilesFound`.
     FindFiles {
-        /// Files that are known already.
+        /// Files that are already known.
         known: Vec<PathBuf>,
         ticket: Ticket,
     },
-    /// Read the latest lines of the log of this program. Answer: `Msg::OwnLog`.
+    /// Read the latest lines of dn-top's own log. Answer: `Msg::OwnLog`.
     ReadLog,
-    /// Find a name for a new file that is free. Answer: `Msg::FreeName` where it is another.
+    /// Find an unused name for a new file. Answer: `Msg::FreeName` if it differs from the proposed one.
     FindFreeName {
         proposed: PathBuf,
-        /// The same as it is reached from here.
+        /// The same path as reachable from this process.
         here: PathBuf,
     },
-    /// Export a recorded file, or what there is of it so far. Answers: `Msg::JobProgress`, then `Msg::JobDone`.
+    /// Export a recorded file, or the part recorded so far. Answers: `Msg::JobProgress`, then `Msg::JobDone`.
     Export {
         source: PathBuf,
         destination: PathBuf,
         format: TraceFormat,
-        /// Which part; `None` for all.
+        /// The range to export; `None` for the whole file.
         span: Option<Span>,
         ticket: Ticket,
     },
-    /// Watch a process: a small session of its runtime's own counters. One that is watched already goes on in the new session. Answers: `Msg::Watched`
-    /// until it is over, then `Msg::WatchEnded`.
+    /// Watch a process: a light session with its runtime's own counters. If the process is already watched, the new session continues that watch.
+    /// Answers: `Msg::Watched` until the watch ends, then `Msg::WatchEnded`.
     Watch {
         key: ProcessKey,
         ticket: Ticket,
-        /// Whether its meters are watched, too.
+        /// Whether to include its meters.
         meters: bool,
     },
-    /// Watch a process no longer.
+    /// Stop watching a process.
     Unwatch {
         key: ProcessKey,
     },
-    /// Keep those single events of a running recording for a look that a filter lets through.
+    /// Keep the single events of a running recording that pass a filter, for display.
     FilterEvents {
         id: RecordingId,
-        /// The filter, as it was typed.
+        /// The filter as typed.
         filter: String,
     },
-    /// Have a process write a dump. Answer: `Msg::JobDone`.
+    /// Make a process write a dump. Answer: `Msg::JobDone`.
     Dump {
         key: ProcessKey,
-        /// What goes into it, and where to; always an absolute path.
+        /// The kind of dump and its destination, always an absolute path.
         request: DumpRequest,
         ticket: Ticket,
     },
-    /// Turn a process's perf map on (of this kind) or off. Answer: `Msg::JobDone`.
+    /// Turn a process's perf map (of this kind) on or off. Answer: `Msg::JobDone`.
     PerfMap {
         key: ProcessKey,
-        /// What to write; `None` turns it off.
+        /// The kind of map; `None` turns it off.
         kind: Option<PerfMapKind>,
         ticket: Ticket,
     },
-    /// Send a process a command that changes it. Answer: `Msg::JobDone`.
+    /// Send a process a command that changes its state. Answer: `Msg::JobDone`.
     Control {
         key: ProcessKey,
         command: Command,
-        /// The file with what a profiler is handed, to be read first.
+        /// The file with the profiler's client data, read before the command is sent.
         data: Option<PathBuf>,
         ticket: Ticket,
     },
-    /// Start a program suspended, record it, and let it run. Answers: `Msg::Launched` once it can be recorded, those of a recording, `Msg::Wrote` as often as
-    /// it writes, and `Msg::JobDone` when it has ended or could not be started.
+    /// Start a program suspended, record it, and resume it. Answers: `Msg::Launched` once it can be recorded, those of a recording, `Msg::Wrote`
+    /// for its output, and `Msg::JobDone` when it has exited or could not be started.
     Launch {
         words: Vec<String>,
         id: RecordingId,
         order: Box<TraceOptions>,
-        /// A new file for what it writes.
+        /// A new file for the program's output.
         output: PathBuf,
         ticket: Ticket,
     },
@@ -164,7 +164,7 @@ pub enum Effect {
     },
     /// Close the diagnostic port. Answer: `Msg::JobDone`.
     ClosePort {
-        /// Who is to run first, of those that wait for it.
+        /// Processes suspended at the port that are resumed first.
         resume: Vec<ProcessKey>,
         ticket: Ticket,
     },
@@ -173,22 +173,22 @@ pub enum Effect {
         folders: BTreeSet<PathBuf>,
         ticket: Ticket,
     },
-    /// Serve the data source `dotnet` to Perfetto's tracing service. Answers: `Msg::Producer`, and `Msg::JobDone` when it is over.
+    /// Serve the data source `dotnet` to Perfetto's tracing service. Answers: `Msg::Producer`, and `Msg::JobDone` at the end.
     ServeProducer {
         /// Pids or names; empty for all processes.
         targets: Vec<String>,
-        /// Names of the profiles that a session records unless it has more.
+        /// Default profiles of a session that configures none.
         profiles: Vec<String>,
         ticket: Ticket,
     },
-    /// Serve it no longer; sessions end properly.
+    /// Stop serving the data source; sessions end properly.
     EndProducer,
-    /// Let a process run that waits at startup. Answer: `Msg::JobDone`.
+    /// Resume a process suspended at startup. Answer: `Msg::JobDone`.
     Resume {
         key: ProcessKey,
         ticket: Ticket,
     },
-    /// Put text into the clipboard. Answer: `Msg::Copied` or `Msg::Failed`.
+    /// Copy text to the clipboard. Answer: `Msg::Copied` or `Msg::Failed`.
     Copy {
         text: String,
         label: String,
@@ -197,8 +197,8 @@ pub enum Effect {
     /// Restore the terminal and stop the program as Ctrl-Z does.
     Suspend,
     Quit {
-        /// Recordings go on without the dashboard, until their target ends or the person interrupts.
-        /// Otherwise none is active any more, or the wait for them took too long.
+        /// Recordings continue without the dashboard until their target exits or the user interrupts. Otherwise no recording is active any more,
+        /// or the wait for them timed out.
         keep_recording: bool,
     },
 }

@@ -1,4 +1,4 @@
-//! Recorded files that are open instead of this machine's processes, and which part of each is looked at.
+//! Recorded files opened instead of this machine's processes, and the shown range of each.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,9 +7,9 @@ use super::Ticket;
 use crate::analysis::Timeline;
 use crate::model::{Contact, FileKind, Process, ProcessKey, RecordingId, SafeText, Span, Stopwatch, TraceFile, Usage};
 
-/// The time of a file is walked through in so many steps.
+/// Number of steps in which the cursor moves through a file.
 const STEPS: i64 = 50;
-/// From this height of the details on, events over time have lines of their own.
+/// Minimum height of the details, in lines, at which events over time get lines of their own.
 const TALL: u16 = 14;
 
 #[derive(Debug)]
@@ -17,28 +17,28 @@ pub struct OpenFile {
     pub key: ProcessKey,
     id: RecordingId,
     pub facts: TraceFile,
-    /// Bytes read so far, while it is being read.
+    /// Bytes read so far, while the file is being read.
     pub progress: Option<u64>,
-    /// Whether nothing of it may be missing, once that is known.
+    /// Whether the file is known to be complete; `None` before that is known.
     pub complete: Option<bool>,
-    /// The moment that its recording ended, once that is known, nanoseconds since the start of the session.
+    /// End of the recording, nanoseconds since the start of the session; `None` before that is known.
     pub end: Option<i64>,
-    /// The moment up to which it is looked at; `None` for its end.
+    /// One end of the shown range; `None` for the end of the file.
     pub cursor: Option<i64>,
-    /// The other end of the part that is shown; `None` for its start.
+    /// The other end of the shown range; `None` for the start of the file.
     pub mark: Option<i64>,
-    /// The part that was read last; `None` for all of it.
+    /// The range read last; `None` for the whole file.
     pub(super) read: Option<Span>,
-    /// Events over all of its time, once it was read.
+    /// Events over the whole duration, once the file has been read.
     pub(super) events: Option<Timeline>,
-    /// The read in progress; `None` where it has to be read again.
+    /// The read in progress; `None` if the file has to be read again.
     pub(super) ticket: Option<Ticket>,
 }
 
 impl OpenFile {
-    /// A file, and the number of what is shown of it.
+    /// Opens a file under the given recording number.
     pub(super) fn new(id: RecordingId, facts: TraceFile) -> Self {
-        // Several files may be of one process, which may still run: no process is started as late as that.
+        // Several files may be of the same process, which may still run. No real process has such a late start time.
         let key = ProcessKey { pid: facts.process_id, started: u64::MAX - u64::from(id.0) };
         Self {
             key,
@@ -67,7 +67,7 @@ impl OpenFile {
         }
     }
 
-    /// The number of what is shown of it.
+    /// Returns the number of the recording that stands for the file's contents.
     pub(super) fn recording(&self) -> RecordingId {
         self.id
     }
@@ -76,25 +76,25 @@ impl OpenFile {
         self.facts.path.clone()
     }
 
-    /// The part that is shown; `None` for all of it.
+    /// Returns the shown range; `None` for the whole file.
     pub fn span(&self) -> Option<Span> {
         let end = self.end?;
         match (self.mark, self.cursor) {
             (None, None) => None,
             (mark, cursor) => {
-                // What came before time began belongs to its beginning.
+                // Events before time zero belong to the beginning.
                 let (mark, cursor) = (mark.unwrap_or(i64::MIN), cursor.unwrap_or(end));
                 Some((mark.min(cursor), mark.max(cursor)))
             }
         }
     }
 
-    /// A part of it in words; empty before its end is known.
+    /// Formats a range of the file; empty before the file's end is known.
     pub fn range(&self, span: Option<Span>) -> String {
         self.end.map_or_else(String::new, |end| range(span, end))
     }
 
-    /// Lines of the details about the part that is shown: one of text, and where there is room one of events over time and one of the range.
+    /// Returns the number of detail lines for the shown range: one of text, and if there is room one of events over time and one of the range.
     pub fn range_lines(&self, height: u16) -> u16 {
         if self.facts.kind == FileKind::Heap {
             return 0;
@@ -102,11 +102,11 @@ impl OpenFile {
         if height >= TALL && self.events.is_some() { 3 } else { height.min(1) }
     }
 
-    /// Events in each of so many equal parts of its time; none before it was read.
+    /// Returns the number of events in each of `parts` equal intervals; empty before the file has been read.
     pub fn events_by_part(&self, parts: usize) -> Vec<f64> {
         let (Some(end), Some(events)) = (self.end.filter(|end| *end > 0), &self.events) else { return Vec::new() };
         let (step_ns, steps) = events.whole();
-        // Events before a moment: within a step they are taken for evenly spread.
+        // Cumulative sums; within a step, events are assumed to be evenly distributed.
         let mut sums = vec![0.0];
         sums.extend(steps.iter().scan(0.0, |sum, step| {
             *sum += step;
@@ -114,14 +114,14 @@ impl OpenFile {
         }));
         let before = |part: usize| {
             let at = end as f64 * part as f64 / parts as f64 / step_ns as f64;
-            // The last step may end behind the file.
+            // The last step may end after the file does.
             let step = if part == parts { steps.len() } else { (at as usize).min(steps.len()) };
             sums[step] + steps.get(step).map_or(0.0, |events| events * at.fract())
         };
         (0..parts).map(|part| before(part + 1) - before(part)).collect()
     }
 
-    /// How it stands, in a word.
+    /// Returns the file's status as a word.
     pub fn word(&self) -> &'static str {
         match (self.progress, self.complete) {
             (Some(_), _) => "reading",
@@ -131,7 +131,7 @@ impl OpenFile {
         }
     }
 
-    /// Moves the cursor by so many steps.
+    /// Moves the cursor by a number of steps.
     pub(super) fn step(&mut self, steps: i64) {
         let Some(end) = self.end.filter(|end| *end > 0) else { return };
         let at = self.cursor.unwrap_or(end) + (end / STEPS).max(1) * steps;
@@ -139,7 +139,7 @@ impl OpenFile {
         self.ticket = None;
     }
 
-    /// Begins the part at the cursor; where it does already, at the start.
+    /// Sets the range start at the cursor, or resets it to the start of the file if it is already there.
     pub(super) fn set_mark(&mut self) {
         let at = self.cursor.or(self.end);
         self.mark = if self.mark == at { None } else { at };
@@ -153,7 +153,7 @@ impl OpenFile {
     }
 }
 
-/// A part of a file that ends at this moment, in words; `None` for all of it.
+/// Formats a range of a file that ends at `end`; `None` for the whole file.
 pub(super) fn range(span: Option<Span>, end: i64) -> String {
     let clock = |at: i64| {
         let at = Duration::from_nanos(u64::try_from(at).unwrap_or(0));

@@ -1,4 +1,4 @@
-//! What in a recording deserves attention: what is seen, why it matters, and which key shows more.
+//! Findings in a recording: the observation, why it matters, and which key shows more.
 
 use super::action::Action;
 use super::effect::Effect;
@@ -11,44 +11,43 @@ use crate::clr::payload::GcType;
 use crate::diagnosis::{GROWING_COLLECTIONS, Threshold, Thresholds};
 use crate::model::{Bytes, CountRate, Counted, Nanoseconds, Percent};
 
-/// Times the usual rate of exceptions, and exceptions a second at least.
+/// Factor over the usual exception rate, and minimum exceptions per second.
 const EXCEPTION_INCREASE: (f64, f64) = (5.0, 10.0);
 
-/// What lists allocated types.
+/// Advice for a list of allocated types.
 pub(super) const ALLOCATIONS: Option<KeyAdvice> = Some((Action::Profiles, ", gc-verbose: allocations by type"));
 
-/// What shows objects that are kept.
+/// Advice for a list of objects on the heap.
 pub(super) const HEAP: Option<KeyAdvice> = Some((Action::WalkHeap, ": objects by type"));
 
-/// An action to press the key of, and what that shows.
+/// An action, and what its key shows.
 pub(super) type KeyAdvice = (Action, &'static str);
 
-/// Something to look at.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// Where it can be looked at.
+    /// The tab with the details.
     pub tab: Tab,
-    /// What is seen, in a few words.
+    /// The observation, in a few words.
     pub text: String,
     pub why: &'static str,
-    /// What is to be seen in the tab.
+    /// What the tab shows.
     pub(super) shows: &'static str,
-    /// What else shows more.
+    /// Further advice.
     pub(super) further: Option<KeyAdvice>,
-    /// The same where it takes a process that runs.
+    /// Advice that only applies to a running process.
     pub(super) live: Option<KeyAdvice>,
-    /// Whether it was found in a recording: else the tab shows nothing before there is one.
+    /// Whether the finding is based on a recording; otherwise the tab is empty until there is one.
     pub(super) recorded: bool,
-    /// How many times the figure is its threshold: the worst is the largest.
+    /// Ratio of the figure to its threshold; the worst finding has the highest.
     pub severity: f64,
 }
 
-/// Only its tab shows more.
+/// Returns a finding without advice beyond its tab.
 pub(super) fn finding(tab: Tab, text: String, why: &'static str, shows: &'static str) -> Finding {
     Finding { tab, text, why, shows, further: None, live: None, recorded: true, severity: 1.0 }
 }
 
-/// The program stands for the collector for this share of the time.
+/// Returns the finding for a share of time paused for GC.
 pub(super) fn standing(share: f64, thresholds: &Thresholds) -> Finding {
     let text = format!("{} of the time in GC", Percent(share));
     Finding {
@@ -58,19 +57,19 @@ pub(super) fn standing(share: f64, thresholds: &Thresholds) -> Finding {
     }
 }
 
-/// So many exceptions a second are thrown.
+/// Returns the finding for a rate of exceptions per second.
 pub(super) fn thrown(rate: f64, usual: &str, thresholds: &Thresholds) -> Finding {
     let text = format!("{} exceptions{usual}", CountRate(rate));
     let finding = finding(Tab::Exceptions, text, "exceptions are expensive and hide real errors", "types and stacks");
     Finding { severity: rate / thresholds.of(Threshold::Exceptions), ..finding }
 }
 
-/// The thread pool does not get its work done.
+/// Returns a finding about a thread pool that does not keep up.
 pub(super) fn behind(text: String, why: &'static str) -> Finding {
     Finding { further: Some((Action::Waiting, ": waiting methods")), ..finding(Tab::Threads, text, why, "its size") }
 }
 
-/// So many threads wait for locks, on average.
+/// Formats the average number of threads waiting for locks.
 pub(super) fn lock_waiters(waiters: f64) -> String {
     match waiters {
         ..1.5 => format!("{waiters:.1} threads on average wait for locks"),
@@ -78,7 +77,7 @@ pub(super) fn lock_waiters(waiters: f64) -> String {
     }
 }
 
-/// Findings: over the last seconds, or over all of a recording that has ended.
+/// Returns the findings for the last seconds, or for a whole recording that has ended.
 pub fn findings(snapshot: &Snapshot, over: bool, thresholds: &Thresholds) -> Vec<Finding> {
     let mut found = Vec::new();
     let duration = snapshot.recorded_ns.max(1) as f64;
@@ -131,7 +130,8 @@ pub fn findings(snapshot: &Snapshot, over: bool, thresholds: &Thresholds) -> Vec
     found
 }
 
-/// Whether the latest full collections each left more than the one before: how much, and in what time.
+/// Returns heap sizes before and after, and the time between in nanoseconds, if each of the latest full collections left more than the one
+/// before.
 fn growth(snapshot: &Snapshot, thresholds: &Thresholds) -> Option<(u64, u64, u64)> {
     let full = snapshot.gc.recent.iter().filter(|collection| collection.generation == 2 && collection.kind != GcType::FOREGROUND);
     let sizes: Vec<(u64, i64)> =
@@ -145,19 +145,20 @@ fn growth(snapshot: &Snapshot, thresholds: &Thresholds) -> Option<(u64, u64, u64
 }
 
 impl Finding {
-    /// What shows the most of it besides its tab: done at once where the finding is opened. Profiles are chosen, and a tab records its own with one key.
+    /// Returns the action to perform when the finding is opened. Profiles are excluded: they need a choice, and a tab records its own with one
+    /// key.
     fn action(&self) -> Option<Action> {
         self.live.map(|(action, _)| action).filter(|action| *action != Action::Profiles)
     }
 
-    /// What kind of finding it is, whatever its figures are.
+    /// Returns the kind of the finding, independent of its figures.
     pub fn kind(&self) -> (Tab, &'static str) {
         (self.tab, self.why)
     }
 }
 
 impl State {
-    /// Shows what is behind a finding.
+    /// Opens the details of a finding.
     pub(super) fn follow(&mut self, finding: &Finding) -> Vec<Effect> {
         match finding.action() {
             Some(action) => {
@@ -172,7 +173,7 @@ impl State {
         }
     }
 
-    /// What to press, from where the keys go now, and what that shows; the most helpful first. Empty where all of it is in sight.
+    /// Returns which keys to press from the current focus and what they show, most helpful first. Empty if everything is already shown.
     pub fn advice(&self, finding: &Finding) -> Vec<String> {
         let is_recorded = finding.recorded || self.list.selected().is_some_and(|key| self.recordings.is_recording(key));
         let is_open = self.tab == finding.tab;
@@ -224,7 +225,7 @@ mod tests {
         assert_eq!(findings(&quiet(), true, &Thresholds::default()), []);
     }
 
-    /// A figure set in a snapshot: while it goes on, and over all of it.
+    /// Sets a figure in a snapshot, both the recent and the total one.
     type Set = fn(&mut Snapshot, f64);
 
     #[test]
@@ -243,7 +244,7 @@ mod tests {
         let waiting: Set = |snapshot, threads| {
             (snapshot.contention.recent_waiters, snapshot.contention.wait_ns) = (Some(threads), (threads * 20e9) as u64);
         };
-        // Just below, just above, and the text then.
+        // Just below, just above, the tab, and the text when above.
         for (set, below, above, tab, says) in [
             (loss, 0.0, 1.0, Tab::Trace, "1 event lost"),
             (share, 0.1, 0.101, Tab::Gc, "10 % of the time in GC"),
@@ -308,7 +309,7 @@ mod tests {
                 "Enter, 6: waiting methods",
             ]
         );
-        // A key leads to the tab, where its name is not repeated.
+        // After the tab is opened, its key is left out.
         for (keys, at, says) in
             [("⏎4", 1, "T, gc-verbose: allocations by type"), ("6", 2, "7 and w: waiting methods"), ("5", 3, ""), ("6", 4, "")]
         {
@@ -357,7 +358,7 @@ mod tests {
         assert_eq!(app.state.advice(&finding).join("; "), "t, then 5: types and stacks");
         app.press("t");
         app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
-        // The key would stop it.
+        // The key would stop the recording.
         assert_eq!(app.state.advice(&finding).join("; "), "5: types and stacks");
     }
 

@@ -1,7 +1,7 @@
-//! The flame graph: where its frames are, which of them is selected, and how far it is zoomed in.
+//! The flame graph: frame positions, the selected frame, and the zoom.
 //!
-//! The root is at the top; a frame is as wide as its share of the samples. What is selected is remembered by its path of names: nodes have other
-//! numbers in every snapshot.
+//! The root is at the top; a frame's width is its share of the samples. The selection is stored as a path of names, because node numbers differ
+//! between snapshots.
 
 use ratatui::layout::{Position, Rect};
 
@@ -11,15 +11,15 @@ use super::state::State;
 use crate::analysis::{Counts, ProfileFrame};
 use crate::sorting::CompactSort;
 
-/// The node that all stacks hang on.
+/// The common root of all stacks.
 const ROOT: u32 = 0;
 
-/// Where in the flame graph one is.
+/// The position in the flame graph.
 #[derive(Debug, Default)]
 pub(super) struct Flame {
-    /// Path of the frame that takes the whole width.
+    /// Path of the frame shown at full width.
     pub(super) zoom: Vec<String>,
-    /// Lengths of the paths that were zoomed to before.
+    /// Path lengths of the previous zoom levels.
     pub(super) steps: Vec<usize>,
     pub(super) selected: Vec<String>,
 }
@@ -30,7 +30,6 @@ pub struct FlameBox {
     pub node: u32,
     /// Columns from the left end of the graph.
     pub x: u16,
-    /// How many columns.
     pub width: u16,
     /// Lines from the top of the graph.
     pub depth: u16,
@@ -40,9 +39,9 @@ pub struct FlameBox {
 #[derive(Debug)]
 pub struct FlameGraph<'a> {
     pub counts: Counts<'a>,
-    /// All frames that are at least a column wide, parents before what they call.
+    /// All frames at least one column wide, parents before children.
     pub boxes: Vec<FlameBox>,
-    /// The node that takes the whole width.
+    /// The node shown at full width.
     pub zoom: u32,
     pub selected: u32,
 }
@@ -52,7 +51,7 @@ impl Flame {
         !self.zoom.is_empty()
     }
 
-    /// To where it was before.
+    /// Returns to the previous zoom level.
     pub(super) fn zoom_out(&mut self) {
         let length = self.steps.pop().unwrap_or(0);
         self.zoom.truncate(length);
@@ -62,7 +61,7 @@ impl Flame {
 impl<'a> FlameGraph<'a> {
     pub(super) fn new(counts: Counts<'a>, weight: impl Fn(u32) -> u64, flame: &Flame, width: u16) -> Self {
         let profile = counts.profile();
-        // As far as the path is still there.
+        // Follows the path as far as it still exists.
         let find = |path: &[String]| {
             let step = |node: u32, name: &String| {
                 profile
@@ -99,7 +98,7 @@ impl<'a> FlameGraph<'a> {
             }
         }
         let mut graph = Self { counts, boxes, zoom, selected };
-        // What is too narrow to be seen is not selected: the nearest frame above it is.
+        // A frame too narrow to be drawn cannot be selected: select its nearest drawn ancestor.
         while graph.selected != ROOT && graph.place(graph.selected).is_none() {
             graph.selected = graph.counts.profile().parent(graph.selected);
         }
@@ -114,17 +113,17 @@ impl<'a> FlameGraph<'a> {
         self.place(self.selected)
     }
 
-    /// The selected frame; `None` where all is.
+    /// Returns the selected frame; `None` for the root.
     pub fn selected_frame(&self) -> Option<&'a ProfileFrame> {
         self.counts.profile().frame_of(self.selected)
     }
 
-    /// How many lines it has.
+    /// Returns the number of lines of the graph.
     pub fn depth(&self) -> u16 {
         self.boxes.iter().map(|place| place.depth + 1).max().unwrap_or(0)
     }
 
-    /// The lines of an area that have frames, and those about the selected one.
+    /// Splits an area into the lines of the graph and those that describe the selected frame.
     pub fn split(area: Rect) -> (Rect, Rect) {
         let words = match area.height {
             0..=4 => 1,
@@ -135,13 +134,13 @@ impl<'a> FlameGraph<'a> {
         (Rect { height, ..area }, Rect { y: area.y + height, height: area.height - height, ..area })
     }
 
-    /// The first line that is shown where this many are: the selected frame and what it calls are in sight.
+    /// Returns the first visible line if `height` lines fit, so that the selected frame and its callees are visible.
     pub fn first_line(&self, height: u16) -> u16 {
         let line = self.selected_box().map_or(0, |place| place.depth);
         (line + 3).saturating_sub(height).min(self.depth().saturating_sub(height))
     }
 
-    /// The frame at a place in this area.
+    /// Returns the frame at a position in this area.
     fn at(&self, area: Rect, x: u16, y: u16) -> Option<u32> {
         let (picture, _) = Self::split(area);
         if !picture.contains(Position::new(x, y)) {
@@ -168,7 +167,7 @@ impl<'a> FlameGraph<'a> {
         next.map(|place| place.node)
     }
 
-    /// Where a step leads to.
+    /// Returns the node that a step from the selected one leads to.
     pub(super) fn after(&self, step: Step) -> u32 {
         let lines = step.lines(8);
         let mut node = self.selected;
@@ -179,7 +178,7 @@ impl<'a> FlameGraph<'a> {
     }
 }
 
-/// A node and those above it, the root first.
+/// Returns the path from the root to a node.
 fn path_to(counts: &Counts<'_>, node: u32) -> Vec<u32> {
     let profile = counts.profile();
     let mut path: Vec<_> = std::iter::successors(Some(node), |node| (*node != ROOT).then(|| profile.parent(*node))).collect();
@@ -192,7 +191,7 @@ pub(super) fn names(counts: &Counts<'_>, node: u32) -> Vec<String> {
 }
 
 impl State {
-    /// The flame graph, where it is open and there are samples.
+    /// Returns the flame graph if it is open and there are samples.
     pub fn flame(&self) -> Option<FlameGraph<'_>> {
         let width = self.layout().detail?.body.width.saturating_sub(2);
         let sampling = &self.views.sampling;
@@ -213,17 +212,17 @@ impl State {
         self.select_frame(|graph| Some(graph.after(step)));
     }
 
-    /// Selects the frame at a place of the graph, which has this area.
+    /// Selects the frame at a position; `area` is the area of the graph.
     pub(in crate::app) fn click_frame(&mut self, area: Rect, x: u16, y: u16) {
         self.select_frame(|graph| graph.at(area, x, y));
     }
 
-    /// To the next frame of the same line.
+    /// Selects the adjacent frame in the same line.
     pub(in crate::app) fn step_sideways(&mut self, to: Neighbour) {
         self.select_frame(|graph| graph.beside(to));
     }
 
-    /// Gives the selected frame the whole width.
+    /// Shows the selected frame at full width.
     pub(in crate::app) fn zoom_in(&mut self) {
         let Some(path) = self.flame().map(|graph| names(&graph.counts, graph.selected)) else { return };
         let flame = &mut self.views.sampling.flame;
@@ -242,7 +241,7 @@ impl State {
         self.is_flame() && self.views.sampling.flame.is_zoomed()
     }
 
-    /// Whether the flame graph has the keys.
+    /// Whether the flame graph is shown.
     pub fn is_flame(&self) -> bool {
         self.views.sampling.shape == Shape::Flame && self.has_samples()
     }

@@ -1,4 +1,4 @@
-//! What is wrong with a watched process, by the counters of its runtime and the processors that it gets.
+//! Health issues of a watched process, based on its runtime's counters and its CPU use.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -11,54 +11,55 @@ use crate::diagnosis::{GROWING_COLLECTIONS, RUNS, STARVES, THROTTLED, Threshold,
 use crate::model::{Bytes, Count, CountRate, CpuUse, Nanoseconds, Percent};
 use crate::sorting::CompactSort;
 
-/// What shows where CPU time goes.
+/// Advice for finding where CPU time goes.
 const CPU: Option<KeyAdvice> = Some((Action::WhySlow, ": why"));
 
 const ROUTES: Option<KeyAdvice> = Some((Action::Profiles, ", http: routes"));
 
-/// Values of the thread pool's queue in a row: one burst of work is no finding.
+/// Consecutive values of the thread pool queue length: a single burst of work is no finding.
 const QUEUE_VALUES: usize = 3;
-/// The seconds over which induced collections are counted: at least, where a process has not been watched for longer, and at most.
+/// Minimum and maximum seconds over which induced collections are counted. The minimum applies to processes that have been watched for a shorter
+/// time.
 const INDUCED_SECONDS: RangeInclusive<i64> = 3..=10;
-/// Values of the time spent compiling in a row: the start of a program is no finding.
+/// Consecutive values of the time spent in JIT: the startup of a program is no finding.
 const JIT_VALUES: usize = 5;
-/// The seconds over which failed requests are counted, and failed requests at least.
+/// Seconds over which failed requests are counted, and the minimum number of failed requests.
 const FAILED_REQUESTS: (usize, f64) = (10, 5.0);
-/// Intervals of slow requests in a row.
+/// Consecutive intervals with slow requests.
 const SLOW_INTERVALS: usize = 3;
-/// Intervals that are looked at for slow requests that are sent.
+/// Intervals checked for slow outgoing requests.
 const SENT_INTERVALS: usize = 15;
-/// Scans of a busy process in a row.
+/// Consecutive scans with a busy process.
 const BUSY_SCANS: usize = 5;
-/// Periods of a CPU limit, of usually 100 ms, that a share is of at least.
+/// Minimum number of CPU limit periods, usually of 100 ms each, for a throttled share.
 const THROTTLED_PERIODS: u64 = 10;
 /// The shortest time over which waiting for CPU is a finding.
 const CPU_SPAN: Duration = Duration::from_secs(2);
 
-/// What is wrong with a watched process.
+/// A problem of a watched process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HealthIssue {
-    /// It is paused for collections too much of the time.
+    /// Paused for GC too much of the time.
     GcTime,
     Exceptions,
-    /// Work items wait for pool threads.
+    /// Work items wait in the thread pool queue.
     Queue,
-    /// Threads wait for locks all the time.
+    /// Continuous lock contention.
     Contention,
-    /// Gen 2 is collected all the time.
+    /// Frequent gen 2 collections.
     FullCollections,
-    /// Gen 2 holds more and more.
+    /// Gen 2 keeps growing.
     HeapGrowth,
-    /// The program calls `GC.Collect` all the time.
+    /// The program calls `GC.Collect` frequently.
     InducedCollections,
     JitTime,
     FailedRequests,
     SlowRequests,
-    /// Requests that it sends take long, be it that another service is slow or that it keeps them open on purpose.
+    /// Outgoing requests take long, because another service is slow or keeps them open on purpose.
     SlowSentRequests,
-    /// The CPU limit of a control group throttles it.
+    /// Throttled by a cgroup's CPU limit.
     CpuLimit,
-    /// Its threads wait for a processor, which other processes use.
+    /// Runnable threads wait for CPUs that other processes use.
     CpuWait,
 }
 
@@ -79,7 +80,7 @@ impl HealthIssue {
         Self::CpuWait,
     ];
 
-    /// In a word, for a line of the table.
+    /// Returns a short name, for a row of the table.
     pub fn word(self) -> &'static str {
         match self {
             Self::GcTime => "GC time",
@@ -98,7 +99,7 @@ impl HealthIssue {
         }
     }
 
-    /// How many times its threshold the figure of a process is; `None` where it is not above that.
+    /// Returns the ratio of the figure to its threshold; `None` if the threshold is not exceeded.
     fn excess(self, counters: &CountersSnapshot, cpu: Option<CpuUse>, thresholds: &Thresholds) -> Option<f64> {
         let stats = &counters.stats;
         let of = |threshold| thresholds.of(threshold);
@@ -108,18 +109,18 @@ impl HealthIssue {
             Self::Queue => {
                 let counter = |name| named(counters, name);
                 let history = &counter("threadpool-queue-length").or_else(|| counter("dotnet.thread_pool.queue.length"))?.history;
-                // One burst of work is none.
+                // A single burst of work is no issue.
                 let least = least(history, QUEUE_VALUES)?;
                 let threshold = of(Threshold::QueueLength);
                 return (least >= threshold).then_some(least / threshold);
             }
             Self::Contention => return locks(counters, thresholds).map(|(excess, _)| excess).filter(|excess| *excess > 1.0),
-            // Those that are induced have a finding of their own.
+            // Induced collections are an issue of their own.
             Self::FullCollections => (stats.collections[2]? - induced(counters).unwrap_or(0.0)) / of(Threshold::Gen2Collections),
             Self::InducedCollections => induced(counters)? / of(Threshold::InducedCollections),
             Self::JitTime => {
                 let least = least(&named(counters, "time-in-jit")?.history, JIT_VALUES)?;
-                // Milliseconds a second are tenths of a per cent.
+                // Milliseconds per second are tenths of a percent.
                 let threshold = of(Threshold::JitTime) * 10.0;
                 return (least >= threshold).then_some(least / threshold);
             }
@@ -136,7 +137,7 @@ impl HealthIssue {
         (excess > 1.0).then_some(excess)
     }
 
-    /// What is seen of it, why it matters and what to do.
+    /// Returns the finding: the observation, why it matters and what to do.
     pub fn finding(self, counters: &CountersSnapshot, cpu: Option<CpuUse>, thresholds: &Thresholds) -> Finding {
         let stats = &counters.stats;
         let finding = match self {
@@ -163,7 +164,7 @@ impl HealthIssue {
             }
             Self::JitTime => {
                 let newest = |name| named(counters, name).and_then(|counter| counter.history.last()).map_or(0.0, |(_, value)| *value);
-                // Milliseconds a second are tenths of a per cent.
+                // Milliseconds per second are tenths of a percent.
                 let text = format!("{} of a core is spent in JIT", Percent(newest("time-in-jit") / 1000.0));
                 Finding {
                     live: Some((Action::Profiles, ", startup: methods")),
@@ -207,17 +208,17 @@ impl HealthIssue {
     }
 }
 
-/// How many times its threshold the share of periods is in which a CPU limit throttles a process, or else the share of the time in which it waits for that.
+/// Returns the ratio of the share of throttled periods to its threshold, or of the share of time spent waiting, whichever is higher.
 fn throttled(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
     let limit = cpu.supply.limit.filter(|limit| limit.periods >= THROTTLED_PERIODS)?;
-    // Something else in its group is, where it is hardly runnable itself.
+    // If the process itself is hardly runnable, something else in its cgroup is throttled.
     let wants = cpu.cores()? + cpu.waiting().unwrap_or(0.0) >= RUNS.min(limit.cores / 2.0);
     let wait = waits(cpu, thresholds).filter(|_| limit.throttled_share() >= THROTTLED);
     let excess = (limit.throttled_share() / thresholds.share(Threshold::CpuThrottling)).max(wait.unwrap_or(0.0));
     (wants && excess >= 1.0).then_some(excess)
 }
 
-/// How many times its threshold the share of the time is in which threads wait for processors that other processes use.
+/// Returns the ratio of the share of time in which threads wait for CPUs used by other processes to its threshold.
 fn starved(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
     let is_throttled = cpu.supply.limit.is_some_and(|limit| limit.throttled_share() >= THROTTLED);
     let excess = waits(cpu, thresholds)?;
@@ -225,13 +226,13 @@ fn starved(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
     (!is_throttled && is_machine && excess >= 1.0).then_some(excess)
 }
 
-/// How many times its threshold the share of the time is in which threads wait for a processor; `None` where they are rarely ready to run.
+/// Returns the ratio of the share of time in which threads wait for a CPU to its threshold; `None` if they are rarely runnable.
 fn waits(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
     let is_known = cpu.span >= CPU_SPAN && cpu.cores()? + cpu.waiting()? >= RUNS;
     is_known.then_some(cpu.wait_share()? / thresholds.share(Threshold::CpuWait))
 }
 
-/// How many times its threshold the number of waits for locks is, or that of the threads that wait: whichever is more, and what it is.
+/// Returns the higher of two ratios to their thresholds, lock contentions or waiting threads, and its text.
 fn locks(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, String)> {
     let count = |rate: f64| (rate / thresholds.of(Threshold::LockContentions), format!("{} lock contentions", CountRate(rate)));
     let waiters = |waiters: f64| (waiters / thresholds.of(Threshold::LockWaiters), lock_waiters(waiters));
@@ -239,11 +240,11 @@ fn locks(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, S
     found.into_iter().flatten().max_by(|(a, _), (b, _)| a.total_cmp(b))
 }
 
-/// Whether gen 2 was larger after each of its latest collections: its sizes in bytes before and now, and the time between, nanoseconds.
+/// Returns the sizes before and now in bytes and the time between in nanoseconds, if gen 2 was larger after each of its latest collections.
 fn gen2_growth(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, f64, u64)> {
-    // GCs of younger generations make gen 2 grow as well, until it is collected.
+    // GCs of younger generations promote into gen 2 as well, until it is collected.
     let collected = &named(counters, "gen-2-gc-count")?.history;
-    // Counters of one moment are published one after the other.
+    // Counters of the same moment are published one after another.
     let is_collected = |at: i64| {
         let after = collected.partition_point(|(other, _)| *other < at);
         let nearest = [after.checked_sub(1), Some(after)].into_iter().flatten().filter_map(|place| collected.get(place));
@@ -257,16 +258,16 @@ fn gen2_growth(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(
     grows.then_some((from, to, end.abs_diff(begin)))
 }
 
-/// The smallest of the latest values; `None` where there are not so many.
+/// Returns the smallest of the latest `count` values; `None` if there are fewer.
 fn least(history: &[(i64, f64)], count: usize) -> Option<f64> {
     let recent = &history[history.len().checked_sub(count)?..];
     Some(recent.iter().map(|(_, value)| *value).fold(f64::INFINITY, f64::min))
 }
 
-/// The share of the latest requests that failed, where there are several.
+/// Returns the share of the latest requests that failed, if several did.
 fn failed_requests(counters: &CountersSnapshot) -> Option<f64> {
     let (seconds, at_least) = FAILED_REQUESTS;
-    // Both only grow.
+    // Both counters only increase.
     let [failed, all] = ["failed-requests", "total-requests"].map(|name| {
         let history = &hosting(counters, name)?.history;
         let (newest, before) = (history.last()?.1, history[history.len().saturating_sub(seconds + 1)].1);
@@ -276,20 +277,20 @@ fn failed_requests(counters: &CountersSnapshot) -> Option<f64> {
     (failed >= at_least && all > 0.0).then(|| (failed / all).min(1.0))
 }
 
-/// Quantile 0.95 of the duration of requests, seconds: the least of the latest intervals.
+/// Returns the 95th percentile of request durations, seconds: the smallest of the latest intervals.
 fn slow_requests(counters: &CountersSnapshot) -> Option<f64> {
     let recent = &counters.requests[counters.requests.len().checked_sub(SLOW_INTERVALS)?..];
     recent.iter().map(|interval| interval.quantiles.map(|[_, p95, _]| p95)).collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::min)
 }
 
-/// The same of requests that are sent: few that take long end in few intervals, so that those without any do not count.
+/// Returns the same for outgoing requests. Intervals without any do not count, because a few slow requests end in few intervals.
 fn slow_sent_requests(counters: &CountersSnapshot) -> Option<f64> {
     let recent = counters.sent_requests.iter().rev().take(SENT_INTERVALS).filter_map(|interval| Some(interval.quantiles?[1]));
     let (count, least) = recent.fold((0, f64::INFINITY), |(count, least), p95| (count + 1, p95.min(least)));
     (count >= SLOW_INTERVALS).then_some(least)
 }
 
-/// Induced collections a second, where collections are known one by one.
+/// Returns induced collections per second, if collections are recorded individually.
 fn induced(counters: &CountersSnapshot) -> Option<f64> {
     let CollectionMarks::Recorded(marks) = &counters.collections else { return None };
     let newest = counters.counters.iter().map(|counter| counter.at).max()?;
@@ -298,31 +299,32 @@ fn induced(counters: &CountersSnapshot) -> Option<f64> {
     Some(recent.count() as f64 / seconds as f64)
 }
 
-/// A process that uses a core all the time, from its latest scans: per cent of one core, oldest first, each with its time in nanoseconds. And for how long it does.
+/// Returns the finding for a process that constantly uses a core, and for how long. `cpu` holds the latest scans: percent of one core, oldest first,
+/// each with its time in nanoseconds.
 pub(super) fn busy(cpu: &[(i64, f64)], thresholds: &Thresholds) -> Option<(Finding, Duration)> {
     let (least, (_, now)) = (least(cpu, BUSY_SCANS)?, *cpu.last()?);
     let is_busy = |percent: f64| percent.is_nan() || percent >= thresholds.of(Threshold::Cpu);
-    // The time between two scans has the value of the later one.
+    // The time between two scans is attributed to the later one.
     let since = cpu.iter().rev().take_while(|(_, percent)| is_busy(*percent)).last().map_or(0, |(at, _)| *at);
     let until = cpu.last().map_or(0, |(at, _)| *at);
-    // A process may be meant to work: everything else is worse.
+    // High CPU use may be intended, so any other finding is more severe.
     (least >= thresholds.of(Threshold::Cpu)).then(|| {
         let finding = finding(Tab::Methods, format!("CPU {now:.0} % of a core"), "a thread is running all the time", "hot methods");
         (Finding { recorded: false, severity: 1.0, ..finding }, Duration::from_nanos(until.abs_diff(since)))
     })
 }
 
-/// A counter of ASP.NET Core.
+/// Finds a counter of ASP.NET Core.
 pub(super) fn hosting<'a>(counters: &'a CountersSnapshot, name: &str) -> Option<&'a CounterSnapshot> {
     counters.counters.iter().find(|counter| counter.group == "Microsoft.AspNetCore.Hosting" && counter.name == name)
 }
 
-/// A counter of the runtime.
+/// Finds a counter of the runtime.
 pub(super) fn named<'a>(counters: &'a CountersSnapshot, name: &str) -> Option<&'a CounterSnapshot> {
     counters.counters.iter().find(|counter| counter.group == "System.Runtime" && counter.name == name)
 }
 
-/// All that is wrong with a process, by what it publishes and what it takes of the processors; the worst first.
+/// Returns all issues of a process according to its counters and CPU use, the worst first.
 pub fn health_issues(counters: &CountersSnapshot, cpu: Option<CpuUse>, thresholds: &Thresholds) -> Vec<HealthIssue> {
     let mut found: Vec<_> =
         HealthIssue::ALL.into_iter().filter_map(|issue| Some((issue, issue.excess(counters, cpu, thresholds)?))).collect();

@@ -1,4 +1,4 @@
-//! Heaps that were walked, and those of files: the last two of each, to be compared.
+//! Heaps from walks and files: the last two of each, for comparison.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,26 +8,26 @@ use super::{Now, Ticket};
 use crate::analysis::{HeapSnapshot, Retention};
 use crate::model::{ProcessKey, SafeText};
 
-/// Processes whose heaps are kept.
+/// Number of processes whose heaps are kept.
 const KEPT: usize = 16;
 
-/// What a walk over a heap found.
+/// The result of a heap walk.
 #[derive(Debug, Clone)]
 pub struct WalkedHeap {
     pub heap: HeapSnapshot,
-    /// What keeps them alive, in the order of the types; `None` where that is not known.
+    /// Retention paths by type, in the order of the types; `None` if unknown.
     pub retention: Option<Retention>,
     pub took: Duration,
-    /// Why its session did not end properly.
+    /// Why the session did not end properly.
     pub trouble: Option<SafeText>,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct HeapWalk {
     pub(super) ticket: Ticket,
-    /// When it was over.
+    /// When the walk ended.
     pub(super) at: Now,
-    /// The file that it was read from; `None` for a walk.
+    /// The source file; `None` for a walk.
     pub(super) file: Option<SafeText>,
     pub(super) found: Arc<WalkedHeap>,
 }
@@ -47,15 +47,15 @@ pub(super) struct ProcessHeap {
     pub(super) last: Option<HeapWalk>,
     pub(super) walking: Option<Walking>,
     comparing: Option<(Ticket, SafeText)>,
-    /// Why the last command found nothing.
+    /// Why the last command failed.
     pub(super) failed: Option<SafeText>,
 }
 
-/// All of them, those that were walked last at the end.
+/// All heaps, the most recently walked last.
 #[derive(Debug, Default)]
 pub(super) struct Heaps {
     all: Vec<ProcessHeap>,
-    /// The walk of which all objects are kept, so that they can be written to a file.
+    /// The walk whose object graph is kept so that it can be written to a file.
     graph: Option<Ticket>,
 }
 
@@ -64,7 +64,7 @@ impl Heaps {
         self.all.iter().find(|heap| heap.subject.key == key)
     }
 
-    /// The process whose heap can be written to a file, by the walk.
+    /// Returns the heap of this walk, if it can be written to a file.
     pub(super) fn written_by(&self, walk: Ticket) -> Option<&ProcessHeap> {
         let is_it = |heap: &&ProcessHeap| heap.last.as_ref().is_some_and(|last| last.ticket == walk);
         self.all.iter().find(is_it).filter(|_| self.graph == Some(walk))
@@ -84,26 +84,26 @@ impl Heaps {
         self.graph = None;
     }
 
-    /// Awaits what is in a file. Of these all are kept that are open.
+    /// Begins to read a heap file. Open files are never evicted.
     pub(super) fn begin_file(&mut self, subject: Subject, ticket: Ticket) {
         self.forget(subject.key);
         let (file, walking) = (Some(subject.name.clone()), Some(Walking { ticket, objects: 0, bytes: 0 }));
         self.all.push(ProcessHeap { subject, file, before: None, last: None, walking, comparing: None, failed: None });
     }
 
-    /// Awaits what is in a file, to compare the heap of another with it. Returns the file that is awaited no longer.
+    /// Begins to read a heap file for comparison with an open heap. Returns the ticket of the read that this replaces.
     pub(super) fn compare(&mut self, key: ProcessKey, name: SafeText, ticket: Ticket) -> Option<Ticket> {
         let heap = self.all.iter_mut().find(|heap| heap.subject.key == key)?;
         heap.comparing.replace((ticket, name)).map(|(before, _)| before)
     }
 
-    /// What is awaited for a file: what is in it, and in the one to compare it with.
+    /// Returns the tickets of all pending reads for a file: its own and that of the file to compare with.
     pub(super) fn awaited(&self, key: ProcessKey) -> impl Iterator<Item = Ticket> {
         let of = |heap: &ProcessHeap| [heap.walking.map(|walking| walking.ticket), heap.comparing.as_ref().map(|(ticket, _)| *ticket)];
         self.of(key).map(of).into_iter().flatten().flatten()
     }
 
-    /// Stores what is compared with. Returns whether a heap waited for it.
+    /// Stores the heap to compare with. Returns false if the ticket is not awaited.
     pub(super) fn compared(&mut self, ticket: Ticket, result: &Result<Arc<WalkedHeap>, SafeText>, at: Now) -> bool {
         let waits = |heap: &&mut ProcessHeap| heap.comparing.as_ref().is_some_and(|(asked, _)| *asked == ticket);
         let Some(heap) = self.all.iter_mut().find(waits) else { return false };
@@ -122,13 +122,13 @@ impl Heaps {
         self.all.iter_mut().find(|heap| heap.walking.is_some_and(|walking| walking.ticket == ticket))
     }
 
-    /// Updates the progress of a walk. Returns whether the walk is known.
+    /// Updates the progress of a walk. Returns false for an unknown walk.
     pub(super) fn advance(&mut self, ticket: Ticket, objects: u64, bytes: u64) -> bool {
         let heap = self.walking(ticket);
         heap.map(|heap| heap.walking = Some(Walking { ticket, objects, bytes })).is_some()
     }
 
-    /// Stores what a walk found; `None` where it was canceled.
+    /// Stores the result of a walk; `None` if the walk was canceled.
     pub(super) fn end(&mut self, ticket: Ticket, result: Result<Arc<WalkedHeap>, SafeText>, at: Now) -> Option<()> {
         let heap = self.walking(ticket)?;
         heap.walking = None;
@@ -145,7 +145,7 @@ impl Heaps {
         Some(())
     }
 
-    /// Waits for a walk no longer.
+    /// Cancels the current walk and returns its ticket.
     pub(super) fn cancel(&mut self, key: ProcessKey) -> Option<Ticket> {
         let heap = self.all.iter_mut().find(|heap| heap.subject.key == key)?;
         heap.walking.take().map(|walking| walking.ticket)

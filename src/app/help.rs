@@ -1,4 +1,4 @@
-//! The help text: the action table, by headings; what works where it was opened comes first.
+//! The help text: the action table by headings, with the actions of the current context first.
 
 use super::action::{Context, Entry, Group, Key, KeyMap, TABLE};
 use super::dialog::{Overlay, Reader};
@@ -19,12 +19,12 @@ pub enum HelpLine {
 pub enum HelpRow {
     Blank,
     Heading(String),
-    /// Keys of an action, and words of its sentence: an action takes as many rows as the longer of both.
+    /// Keys of an action, and part of its description. An action takes as many rows as the longer of the two.
     Entry(Vec<Key>, String),
     Note(String),
 }
 
-/// Where the help was opened.
+/// The context in which the help was opened.
 #[derive(Debug, Clone)]
 pub struct Here {
     pub context: Context,
@@ -35,9 +35,8 @@ pub struct Here {
 #[derive(Debug)]
 pub struct Help {
     pub reader: Reader,
-    /// Where it was opened.
     pub here: Here,
-    /// What it lies over, to go back to.
+    /// The overlay below, restored when the help is closed.
     pub(super) beneath: Option<Box<Overlay>>,
 }
 
@@ -51,13 +50,13 @@ const NOTES: [&str; 5] = [
 
 pub const COLUMNS: [&str; 2] = ["KEY", "TEXT"];
 
-/// Columns of the keys, the gap behind them included.
+/// Width of the key column, including the gap after it.
 pub const KEYS_WIDTH: u16 = 14;
 
-/// How far rows below a heading are indented.
+/// Indentation of the rows below a heading.
 pub const INDENT: u16 = 2;
 
-/// The lines of the help that the filter lets through. With a place, the actions that are for it alone come first, and those that do not work there last.
+/// Returns the help lines that match the filter. Given a context, actions specific to it come first, and those unavailable there last.
 pub fn help(search: &Filter, keys: &KeyMap, here: Option<&Here>) -> Vec<HelpLine> {
     let passes = |keys: &str, label: &str, text: &str| {
         search.passes(&[Field::text(COLUMNS[0], keys), Field::text(COLUMNS[1], label), Field::text(COLUMNS[1], text)])
@@ -72,12 +71,12 @@ pub fn help(search: &Filter, keys: &KeyMap, here: Option<&Here>) -> Vec<HelpLine
             lines.extend(body);
         }
     };
-    // The same action with other keys elsewhere needs no second line.
+    // The same action with different keys elsewhere is listed only once.
     let mut listed: Vec<&Entry> = Vec::new();
     let mut entries = |is_meant: &dyn Fn(&Entry) -> bool| -> Vec<HelpLine> {
         let mut found = Vec::new();
         for entry in TABLE.iter().filter(|entry| is_meant(entry)) {
-            // Where text is typed, letters are text.
+            // Where text is typed, letters are input.
             let keys = match here.filter(|here| entry.places.contains(here.context)) {
                 Some(here) => keys.of_in(entry, here.context),
                 None => keys.of(entry),
@@ -105,7 +104,7 @@ pub fn help(search: &Filter, keys: &KeyMap, here: Option<&Here>) -> Vec<HelpLine
     lines
 }
 
-/// The lines as they are shown in so many columns, broken between words; none is cut.
+/// Wraps the lines at word boundaries to the given width, without truncating any.
 pub fn rows(lines: Vec<HelpLine>, columns: u16) -> Vec<HelpRow> {
     let room = columns.saturating_sub(INDENT).max(1);
     let mut rows = Vec::new();
@@ -129,7 +128,7 @@ pub fn rows(lines: Vec<HelpLine>, columns: u16) -> Vec<HelpRow> {
     rows
 }
 
-/// The keys by lines of their column. Names without arrows are the longer ones.
+/// Distributes keys over lines of their column. Their names without arrows are the longer ones.
 fn wrapped_keys(keys: &[Key]) -> Vec<Vec<Key>> {
     let mut lines: Vec<Vec<Key>> = Vec::new();
     let mut used = 0;
@@ -146,7 +145,7 @@ fn wrapped_keys(keys: &[Key]) -> Vec<Vec<Key>> {
 }
 
 impl State {
-    /// Shows the help of where the keys go.
+    /// Opens the help for the current context.
     pub(in crate::app) fn open_help(&mut self) {
         let context = self.context();
         let title = match &self.overlay {

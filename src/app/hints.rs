@@ -1,28 +1,27 @@
-//! The hint line: what is possible now, the most useful first, as much as there is room for.
+//! The hint line: available actions, the most useful first, as many as fit.
 
 use super::State;
 use super::action::{Action, Entry, Status, TABLE};
 
 use crate::sorting::CompactSort;
 
-/// A hint, and where it stands in the line.
+/// A hint and its position in the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
     pub action: Action,
-    /// The key's name. No hint has an arrow key, so that this is the same with and without Unicode.
+    /// Name of the key. Hints never use arrow keys, so this is the same with and without Unicode.
     pub key: String,
-    /// The text behind the key.
     pub label: &'static str,
-    /// How far from the left end it begins.
+    /// Column of the left end.
     pub x: u16,
     pub width: u16,
 }
 
-/// Blanks between two hints.
+/// Spaces between two hints.
 const GAP: u16 = 2;
 
 impl State {
-    /// The hint line for a terminal this wide.
+    /// Returns the hint line for a terminal of this width.
     pub fn hints(&self, width: u16) -> Vec<Hint> {
         let context = self.context();
         let is_hinted = |entry: &&Entry| {

@@ -1,4 +1,4 @@
-//! What was asked of processes in this run of the program: the action log, recordings aside.
+//! The jobs of this run: the action log without recordings.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -11,53 +11,53 @@ use crate::model::{ProcessKey, SafeText};
 use super::dialog::{Change, Subject};
 use super::{JobResult, Ticket};
 
-/// How many are kept.
+/// Number of jobs kept.
 const KEPT: usize = 200;
 
-/// A dump or perf map command.
+/// A command such as a dump or perf map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
     pub ticket: Ticket,
     pub subject: Subject,
     pub what: JobKind,
     pub began: Duration,
-    /// When the answer came, and the answer.
+    /// Time and result of the answer.
     pub ended: Option<(Duration, Result<JobResult, SafeText>)>,
-    /// The newest lines of what a program wrote that was started; safe to show.
+    /// Latest output lines of a started program; safe to display.
     pub wrote: Arc<[SafeText]>,
-    /// Progress in percent; `None` for a job that reports none.
+    /// Progress in percent; `None` for a job without progress reports.
     pub percent: Option<u8>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobKind {
     Dump(DumpRequest),
-    /// A perf map of this kind, or none.
+    /// Turns a perf map of this kind on, or perf maps off.
     PerfMap(Option<PerfMapKind>),
     HeapWalk,
-    /// A file of what a walk found.
+    /// Writes the objects of a heap walk to a file.
     HeapFile(PathBuf),
-    /// To run, after waiting at startup.
+    /// Resumes a process suspended at startup.
     Resume,
     Control(Change, String),
-    /// An export of a recording, into this file.
+    /// Exports a recording into this file.
     Export(PathBuf),
-    /// A diagnostic port was served, there.
+    /// Serves a diagnostic port at this path.
     Port(PathBuf),
-    /// The port there was taken down.
+    /// Closes the diagnostic port at this path.
     ClosePort(PathBuf),
-    /// Sockets of killed processes were removed.
+    /// Removes sockets of killed processes.
     CleanUp,
-    /// Perfetto's tracing service was served; which processes.
+    /// Serves Perfetto's tracing service; names the processes and profiles.
     Producer(String),
     Launch {
         line: SafeText,
-        /// The file that it writes its output into.
+        /// File for the program's output.
         output: PathBuf,
     },
 }
 
-/// All commands, oldest first.
+/// All jobs, oldest first.
 #[derive(Debug, Clone, Default)]
 pub struct Jobs {
     all: VecDeque<Job>,
@@ -98,7 +98,7 @@ impl JobKind {
         }
     }
 
-    /// The file that a program writes its output into that was started.
+    /// Returns the output file of a started program.
     pub fn output(&self) -> Option<&Path> {
         match self {
             Self::Launch { output, .. } => Some(output),
@@ -106,19 +106,18 @@ impl JobKind {
         }
     }
 
-    /// Whether a process is busy with it. One that was started only runs, and exports and the tracing service have nothing to do with it.
+    /// Whether the process is busy with the job. A started program merely runs; exports and the tracing service do not involve the process.
     fn keeps_busy(&self) -> bool {
         !matches!(self, Self::Launch { .. } | Self::Export(_) | Self::HeapFile(_) | Self::Producer(_) | Self::CleanUp)
     }
 }
 
 impl Job {
-    /// How long it took, or takes.
+    /// Returns the duration so far, or in total.
     pub fn elapsed(&self, now: Duration) -> Duration {
         self.ended.as_ref().map_or(now, |(at, _)| *at).saturating_sub(self.began)
     }
 
-    /// Whether no answer has come.
     pub fn is_running(&self) -> bool {
         self.ended.is_none()
     }
@@ -129,17 +128,17 @@ impl Jobs {
         self.all.iter().rev()
     }
 
-    /// The command that a process is busy with.
+    /// Returns the job that a process is busy with.
     pub fn running(&self, key: ProcessKey) -> Option<&Job> {
         self.all.iter().find(|job| job.subject.key == key && job.is_running() && job.what.keeps_busy())
     }
 
-    /// How many processes have not answered yet.
+    /// Returns the number of jobs that keep a process busy.
     pub fn active(&self) -> usize {
         self.all.iter().filter(|job| job.is_running() && job.what.keeps_busy()).count()
     }
 
-    /// Which perf map this program turned on in a process.
+    /// Returns the kind of perf map that dn-top turned on in a process.
     pub fn perf_map(&self, key: ProcessKey) -> Option<PerfMapKind> {
         self.newest_first().find_map(|job| match (&job.what, &job.ended) {
             (JobKind::PerfMap(kind), Some((_, Ok(_)))) if job.subject.key == key => Some(*kind),
@@ -156,14 +155,14 @@ impl Jobs {
         self.all.push_back(job);
     }
 
-    /// A program that was started has a process by now.
+    /// Sets the process of a started program.
     pub(super) fn identify(&mut self, ticket: Ticket, subject: Subject) {
         if let Some(job) = self.all.iter_mut().find(|job| job.ticket == ticket && job.is_running()) {
             job.subject = subject;
         }
     }
 
-    /// Takes in what a program wrote.
+    /// Stores the latest output lines of a program.
     pub(super) fn apply(&mut self, ticket: Ticket, lines: Arc<[SafeText]>) {
         if let Some(job) = self.all.iter_mut().find(|job| job.ticket == ticket) {
             job.wrote = lines;
@@ -181,7 +180,7 @@ impl Jobs {
         self.all.iter().find(|job| job.ticket == ticket)
     }
 
-    /// Takes in an answer; `None` where no job waits for it.
+    /// Stores the result; `None` if there is no such running job.
     pub(super) fn end(&mut self, ticket: Ticket, result: Result<JobResult, SafeText>, now: Duration) -> Option<&Job> {
         let job = self.all.iter_mut().find(|job| job.ticket == ticket && job.is_running())?;
         job.ended = Some((now, result));

@@ -1,4 +1,4 @@
-//! Where everything is on the screen: one answer for the view and for the mouse.
+//! The screen layout, shared by the view and mouse handling.
 
 use ratatui::layout::{Position, Rect};
 
@@ -9,19 +9,19 @@ use super::tabs::Tab;
 pub use super::text::{width, wrap};
 use crate::sorting::CompactSort;
 
-/// The smallest terminal that the dashboard can be shown in.
+/// The smallest supported terminal width.
 pub const MIN_WIDTH: u16 = 40;
-/// The smallest terminal that the dashboard can be shown in.
+/// The smallest supported terminal height.
 pub const MIN_HEIGHT: u16 = 10;
 
 /// How the two panes share the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Panes {
-    /// Side by side: in a terminal that is too low for anything else.
+    /// Side by side, in a wide terminal that is too low for stacking.
     Beside,
     /// Table above, details below.
     Stacked,
-    /// The one that has the focus.
+    /// Only the focused pane.
     Single,
 }
 
@@ -29,26 +29,24 @@ pub enum Panes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayoutInput {
     pub detail_focused: bool,
-    /// Whether the focused pane takes all.
+    /// Whether the focused pane takes the whole screen.
     pub zoomed: bool,
-    /// Whether some process is in a container.
+    /// Whether any process is in a container.
     pub containers: bool,
-    /// Whether some process is watched.
+    /// Whether any process is watched.
     pub watching: bool,
     pub of: RowKind,
-    /// The open tab.
     pub tab: Tab,
-    /// How many rows there are to be shown.
+    /// Number of rows to show.
     pub rows: usize,
-    /// Which columns are shown where they have room.
+    /// Columns to show if there is room.
     pub columns: Columns,
 }
 
-/// Where everything is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     pub screen: Rect,
-    /// Whether the terminal is too small for anything else in here to be used.
+    /// Whether the terminal is too small, so that nothing else in here is usable.
     pub too_small: bool,
     /// First line.
     pub header: Rect,
@@ -61,13 +59,13 @@ pub struct Layout {
 /// The process table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListLayout {
-    /// With its border.
+    /// Including the border.
     pub frame: Rect,
-    /// Line of column titles.
+    /// The line of column titles.
     pub head: Rect,
-    /// Lines of processes.
+    /// The lines of processes.
     pub rows: Rect,
-    /// The columns that have room, left to right.
+    /// The columns that fit, left to right.
     pub columns: Vec<Slot>,
 }
 
@@ -75,7 +73,6 @@ pub struct ListLayout {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
     pub column: Column,
-    /// Where it begins.
     pub x: u16,
     pub width: u16,
 }
@@ -83,47 +80,46 @@ pub struct Slot {
 /// The details of the selected process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DetailLayout {
-    /// With its border.
+    /// Including the border.
     pub frame: Rect,
     /// Inside the border.
     pub body: Rect,
-    /// The tabs, in the upper border.
+    /// The tabs, in the top border.
     pub tabs: [TabSlot; Tab::ALL.len()],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TabSlot {
     pub tab: Tab,
-    /// Where: its key and its title, with blanks around them where there is room. Empty for a tab that is not shown.
+    /// Position of key and title, with spaces around them if there is room. Empty for a hidden tab.
     pub place: Rect,
-    /// The digit that opens it, where there is room for it; else empty.
+    /// The digit that opens the tab, if it fits; otherwise empty.
     pub key: &'static str,
-    /// Its title, as long as there is room for.
+    /// The title, as long as fits.
     pub title: &'static str,
 }
 
-/// What is at a place on the screen.
+/// What is at a screen position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spot {
     Title(Column),
-    /// A row of the table, counted from the first one shown.
+    /// A row of the table, counted from the first visible one.
     Row(usize),
     Tab(Tab),
     Detail,
-    /// The hint line, and how far from its left end.
+    /// The hint line, with the column from its left end.
     Hints(u16),
     Nothing,
 }
 
 impl LayoutInput {
-    /// Lines of a table with its rows: titles and border, too.
+    /// Returns the number of lines that a table with all rows needs, including titles and border.
     fn needs(self) -> u16 {
         u16::try_from(self.rows).unwrap_or(u16::MAX).saturating_add(3)
     }
 }
 
 impl Layout {
-    /// Lays out a terminal of this size.
     pub fn new(width: u16, height: u16, input: LayoutInput) -> Self {
         let screen = Rect::new(0, 0, width, height);
         let too_small = width < MIN_WIDTH || height < MIN_HEIGHT;
@@ -141,33 +137,33 @@ impl Layout {
         }
     }
 
-    /// How many processes can be shown.
+    /// Returns the number of processes that can be shown.
     pub fn list_height(&self) -> usize {
         self.list.as_ref().map_or(0, |list| usize::from(list.rows.height))
     }
 
-    /// Where a text to read, or a list to choose from, is shown at its largest.
+    /// Returns the maximum area of a reader or pick list.
     pub fn reader(&self) -> Rect {
         self.centred(100, self.screen.height.saturating_sub(4))
     }
 
-    /// How many lines of it are shown.
+    /// Returns the number of lines in that area.
     pub fn reader_height(&self) -> usize {
         usize::from(inside(self.reader()).height)
     }
 
-    /// How many columns a line of it has.
+    /// Returns the number of text columns in that area.
     pub fn reader_width(&self) -> u16 {
         inside(self.reader()).width.saturating_sub(2)
     }
 
-    /// Rows and columns of what a program writes, less the lines with its state.
+    /// Returns the rows and columns for a program's output, excluding the status lines.
     pub fn output_size(&self) -> (usize, u16) {
         let inside = inside(self.reader());
         (usize::from(inside.height.saturating_sub(2)), inside.width.saturating_sub(2))
     }
 
-    /// A box in the middle of the screen, not larger than that.
+    /// Returns a centered box, limited to the size of the screen.
     pub fn centred(&self, width: u16, height: u16) -> Rect {
         let (width, height) = (width.min(self.screen.width), height.min(self.screen.height));
         let x = (self.screen.width - width) / 2;
@@ -219,7 +215,7 @@ fn split(body: Rect, input: LayoutInput) -> (Option<Rect>, Option<Rect>) {
             (Some(Rect { width: left, ..body }), Some(Rect { x: left, width: body.width - left, ..body }))
         }
         Panes::Stacked => {
-            // The details need some ten lines to be worth looking at; the table gets no line that it cannot fill.
+            // The details need about ten lines to be useful; the table gets no more lines than it has rows.
             let share = (body.height * 2 / 5).max(8);
             let upper = if input.rows == 0 { share } else { share.min(input.needs()) };
             let lower = Rect { y: body.y + upper, height: body.height - upper, ..body };
@@ -244,23 +240,23 @@ impl ListLayout {
     }
 }
 
-/// Below this, states are signs without words.
+/// Below this width, states are shown as symbols without words.
 const NARROW: u16 = 46;
-/// Columns of those signs, and of their title.
+/// Width of the column with state symbols.
 const SIGNS: u16 = 5;
 
-/// Gives room to the columns that always stay, then to the others by need, then what is left to the command line, or the name.
+/// Allocates width to the mandatory columns first, then to others by priority; the rest goes to the command line, or to the name.
 fn slots(inner: Rect, input: LayoutInput) -> Vec<Slot> {
     const ALWAYS: [Column; 4] = [Column::Pid, Column::Name, Column::State, Column::Cpu];
-    // A file uses no processor.
+    // Files have no CPU use.
     let files = input.of != RowKind::Process;
     let always = &ALWAYS[..if files { 3 } else { 4 }];
     let listed = input.columns.listed();
     let of_files = [Column::Memory, Column::Command];
-    // In the narrowest terminals, states are signs.
+    // In the narrowest terminals, states are symbols.
     let width = |column: Column| if column == Column::State && inner.width < NARROW { SIGNS } else { column.width() };
     let mut chosen: Vec<_> = always.iter().copied().filter(|column| listed.contains(column)).collect();
-    // One blank before each column, and one at the end.
+    // One space before each column, and one at the end.
     let mut free = inner.width.saturating_sub(1 + chosen.iter().map(|column| width(*column) + 1).sum::<u16>());
     for column in Column::BY_NEED {
         if !listed.contains(&column)
@@ -279,7 +275,7 @@ fn slots(inner: Rect, input: LayoutInput) -> Vec<Slot> {
     let trend = if free > Trend::WIDTH && chosen.contains(&Column::Cpu) { Trend::WIDTH + 1 } else { 0 };
     free -= trend;
     let has_command = chosen.contains(&Column::Command);
-    // A wide terminal shows longer names, too.
+    // A wide terminal has room for longer names, too.
     let name = if has_command { (free / 4).min(16) } else { free };
     let mut x = inner.x + 1;
     let mut slots = Vec::with_capacity(chosen.len());
@@ -301,12 +297,12 @@ impl DetailLayout {
     fn new(frame: Rect, input: LayoutInput) -> Self {
         let shown: Vec<Tab> = Tab::ALL.into_iter().filter(|tab| tab.is_shown(input.of)).collect();
         let mut bar = TabBar { lengths: [0; Tab::ALL.len()], blanks: 1, with_keys: true, of: input.of };
-        // A line in front of each tab, and behind the last; and the corners.
+        // A separator before each tab and after the last, and the corners.
         let fits = |bar: &TabBar| shown.iter().map(|tab| bar.width(*tab) + 1).sum::<u16>() + 2 <= frame.width;
         if !fits(&bar) {
             bar.blanks = 0;
         }
-        // Where not all titles have room, the longest become shorter; where they would be letters, it is better to do without keys.
+        // If not all titles fit, shorten the longest first; drop the keys before titles become two letters.
         while !fits(&bar) {
             let least = if bar.with_keys { LETTERS - 1 } else { LETTERS };
             let shorter = shown.iter().filter(|tab| bar.lengths[**tab as usize] < least);
@@ -318,7 +314,7 @@ impl DetailLayout {
             }
         }
         let (left, right) = (frame.x + 1 + bar.blanks, frame.right().saturating_sub(1));
-        // The open tab is always seen.
+        // The open tab is always visible.
         let open = shown.iter().position(|tab| *tab == input.tab).unwrap_or(0);
         let is_seen = |first: &usize| left + shown[*first..=open].iter().map(|tab| bar.width(*tab) + 1).sum::<u16>() <= right + 1;
         let first = (0..open).find(is_seen).unwrap_or(open);
@@ -337,13 +333,13 @@ impl DetailLayout {
     }
 }
 
-/// How the tabs are written.
+/// How the tab bar is rendered.
 struct TabBar {
-    /// Which title of each tab.
+    /// Index of the title variant of each tab.
     lengths: [usize; Tab::ALL.len()],
-    /// Blanks around each.
+    /// Spaces around each title.
     blanks: u16,
-    /// Whether those that have a digit show it.
+    /// Whether digits are shown.
     with_keys: bool,
     of: RowKind,
 }
@@ -356,7 +352,7 @@ impl TabBar {
         }
     }
 
-    /// The digit of a tab; empty where it has none.
+    /// Returns the digit of a tab; empty if it has none.
     fn key(&self, tab: Tab) -> &'static str {
         Some(tab.key(self.of)).filter(|key| key.len() == 1).unwrap_or_default()
     }
@@ -367,7 +363,7 @@ impl TabBar {
     }
 }
 
-/// In place of a title of a tab, its first two letters.
+/// Title variant that is a tab's first two letters.
 const LETTERS: usize = 3;
 
 #[cfg(test)]

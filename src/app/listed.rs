@@ -1,6 +1,6 @@
-//! Enums that list what they can be.
+//! Enums with a list of their variants.
 
-/// Declares an enum without data, and `ALL`, the list of its variants in their order: one that is missing there cannot be written.
+/// Declares an enum without data, with `ALL`, the list of its variants in declaration order, which cannot omit any.
 macro_rules! listed {
     ($(#[$attribute:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident,)* }) => {
         $(#[$attribute])*

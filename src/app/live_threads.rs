@@ -1,4 +1,4 @@
-//! The threads of the selected process, from two looks at /proc.
+//! The threads of the selected process, from two readings of /proc.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use super::refresh::Refresh;
 use crate::model::ThreadUse;
 use crate::sorting::CompactSort;
 
-/// A list of threads, and when it came.
+/// A list of threads and the time it was received.
 type List = (Duration, Vec<ThreadUse>);
 
-/// The open request, and what was answered.
+/// The pending request, and the last two answers.
 #[derive(Debug, Default)]
 pub(super) struct LiveThreads {
     pub(super) refresh: Refresh,
@@ -22,12 +22,12 @@ pub(super) struct LiveThreads {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct LiveThread<'a> {
     pub(super) thread: &'a ThreadUse,
-    /// Share of one core since the list before; `None` where there is none, and for a thread that was not in it.
+    /// Share of one core since the previous list; `None` if there is none or the thread was not in it.
     pub(super) cpu: Option<f64>,
 }
 
 impl LiveThreads {
-    /// Takes in an answer. Returns whether it is the one that was waited for.
+    /// Stores an answer. Returns false if the ticket is not the awaited one.
     pub(super) fn take(&mut self, ticket: Ticket, threads: Vec<ThreadUse>, now: Duration) -> bool {
         let is_expected = self.refresh.take(ticket);
         if is_expected {
@@ -36,7 +36,7 @@ impl LiveThreads {
         is_expected
     }
 
-    /// The threads, those that run most first; `None` before the first answer.
+    /// Returns the threads, highest CPU use first; `None` before the first answer.
     pub(super) fn rows(&self) -> Option<Vec<LiveThread<'_>>> {
         let (at, threads) = self.latest.as_ref()?;
         let share = |thread: &ThreadUse| {

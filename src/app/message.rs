@@ -1,4 +1,4 @@
-//! What can happen to the program.
+//! The messages that drive the state machine.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,25 +15,25 @@ use crate::model::{
     CpuUse, FILE_STAMP, FileContents, Process, ProcessKey, ProducerReport, Recording, RecordingId, SafeText, ThreadUse, TraceFile, Variable,
 };
 
-/// The time, as the runner reads it before each message.
+/// The time, read by the runner before each message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Now {
-    /// Time since the program began; never goes back.
+    /// Time since dn-top started; monotonic.
     pub elapsed: Duration,
     /// Milliseconds since the Unix epoch; may jump.
     pub unix_ms: u64,
-    /// How far the local clock is ahead of UTC, in seconds.
+    /// Offset of the local clock from UTC, seconds.
     pub utc_offset: i32,
 }
 
 impl Now {
-    /// The time of day on the local clock, in seconds since midnight.
+    /// Returns the local time of day, in seconds since midnight.
     pub fn second_of_day(self) -> u64 {
         let local = (self.unix_ms / 1000) as i64 + i64::from(self.utc_offset);
         local.rem_euclid(86_400) as u64
     }
 
-    /// Date and time on the local clock, as in names of files.
+    /// Returns the local date and time in the format used in file names.
     pub fn file_stamp(self) -> String {
         let time = Timestamp::from_millisecond(self.unix_ms as i64).unwrap_or_default();
         let local = Offset::from_seconds(self.utc_offset).unwrap_or(Offset::UTC).to_datetime(time);
@@ -41,36 +41,36 @@ impl Now {
     }
 }
 
-/// Which question a reply answers. Replies with an old ticket are dropped.
+/// Identifies the request that a reply answers. Replies with an outdated ticket are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
 
-/// Something happened.
+/// A message to the state machine.
 #[derive(Debug, Clone)]
 pub enum Msg {
-    /// A key was pressed, is held, or was let go.
+    /// A key was pressed, repeated or released.
     Key(KeyEvent),
     Mouse(MouseEvent),
     Paste(String),
-    /// The terminal has this many columns and rows.
+    /// The terminal's new size in columns and rows.
     Resize(u16, u16),
-    /// The deadline is reached that [`State::next_deadline`](super::State::next_deadline) named.
+    /// The deadline of [`State::next_deadline`](super::State::next_deadline) was reached.
     Tick,
     Processes(Vec<Process>),
-    /// The threads of a process; none where /proc does not show them.
+    /// The threads of a process; empty if /proc does not show them.
     Threads {
         ticket: Ticket,
         threads: Vec<ThreadUse>,
     },
-    /// The paths of the assemblies that a process has mapped; none where /proc does not show them.
+    /// Paths of the assemblies mapped by a process; empty if /proc does not show them.
     Assemblies {
         ticket: Ticket,
         paths: Vec<SafeText>,
     },
-    /// What every thread of a process does.
+    /// The current stacks of all threads of a process.
     Stacks {
         ticket: Ticket,
-        /// The stacks, or a sentence with the reason why there are none.
+        /// The stacks, or a sentence with the reason for the failure.
         result: Result<Arc<Stacks>, SafeText>,
     },
     HeapProgress {
@@ -78,133 +78,132 @@ pub enum Msg {
         objects: u64,
         bytes: u64,
     },
-    /// A walk over a heap is over, or a file with one was read.
+    /// A heap walk has ended, or a heap file was read.
     HeapWalked {
         ticket: Ticket,
-        /// What is on the heap, or a sentence with the reason why nothing is known of it.
+        /// The heap, or a sentence with the reason for the failure.
         result: Result<Arc<WalkedHeap>, SafeText>,
     },
-    /// How many sockets killed processes left behind. None of them is among the processes.
+    /// The sockets left behind by killed processes, which are not among the processes.
     StaleSockets(StaleSockets),
     Environment {
         ticket: Ticket,
-        /// All variables, or a sentence with the reason why there are none.
+        /// All variables, or a sentence with the reason for the failure.
         result: Result<Vec<Variable>, SafeText>,
     },
-    /// What is missing for events of a process to go to tracepoints of the kernel.
+    /// Unmet prerequisites for writing a process's events to kernel tracepoints.
     TracepointsMissing {
         key: ProcessKey,
-        /// A sentence each about what would help; none where nothing is missing.
+        /// One sentence with a remedy for each; empty if nothing is missing.
         missing: Vec<SafeText>,
     },
     Recording(Box<Recording>),
     /// A recording could not be started.
     TraceFailed {
         id: RecordingId,
-        /// A sentence: what was tried, what the answer was, what to do next.
+        /// A sentence: what was attempted, what the answer was, what to do next.
         reason: SafeText,
     },
     FilesFound {
         ticket: Ticket,
-        /// Those that can be opened, those that were written to last first.
+        /// Files that can be opened, most recently modified first.
         files: Vec<TraceFile>,
     },
-    /// The latest lines of the log of this program, the newest last.
+    /// The latest lines of dn-top's own log, newest last.
     OwnLog(Arc<[SafeText]>),
-    /// The name that was proposed for a new file is taken.
+    /// The proposed name for a new file is taken.
     FreeName {
         proposed: PathBuf,
         free: PathBuf,
     },
-    /// How far a file was read.
+    /// Progress of reading a file.
     FileProgress {
         ticket: Ticket,
         bytes: u64,
     },
     FileRead {
         ticket: Ticket,
-        /// What is in it, or a sentence with the reason why it cannot be read.
+        /// The file's contents, or a sentence with the reason for the failure.
         result: Result<FileContents, SafeText>,
     },
     Watched {
         ticket: Ticket,
-        /// Its counters. Text in them is not sanitised.
+        /// The process's counters. Text in them is not sanitized.
         counters: Arc<CountersSnapshot>,
-        /// What it took of the processors over the latest seconds; `None` where /proc does not show that.
+        /// CPU use over the last seconds; `None` if /proc does not show it.
         cpu: Option<CpuUse>,
     },
     WatchEnded {
         ticket: Ticket,
-        /// A sentence, where it is not over because the process ended.
+        /// A sentence; `None` if the watch ended because the process exited.
         trouble: Option<SafeText>,
     },
-    /// A program that was started waits to be recorded.
+    /// A started program is suspended and ready to be recorded.
     Launched {
         ticket: Ticket,
-        /// Its recording, before anything has come.
+        /// Its recording, still without data.
         recording: Box<Recording>,
     },
-    /// A program that was started wrote something.
+    /// A started program has written output.
     Wrote {
         ticket: Ticket,
-        /// The newest lines of all that it wrote.
+        /// The latest lines of its output.
         lines: Arc<[SafeText]>,
     },
     JobProgress {
         ticket: Ticket,
-        /// Percent of the recording that was read.
+        /// Percentage of the recording read so far.
         percent: u8,
     },
-    /// A command does not get on.
+    /// A job makes no progress.
     JobStalled {
         ticket: Ticket,
         notice: SafeText,
     },
-    /// How it goes with serving Perfetto's tracing service.
+    /// Status of the producer for Perfetto's tracing service.
     Producer {
         ticket: Ticket,
         report: ProducerReport,
     },
     JobDone {
         ticket: Ticket,
-        /// Its result, or a sentence with the reason why there is none.
+        /// The result, or a sentence with the reason for the failure.
         result: Result<JobResult, SafeText>,
     },
     Copied {
-        /// What it was, as given in [`Effect::Copy`](super::Effect::Copy).
+        /// The label given in [`Effect::Copy`](super::Effect::Copy).
         label: SafeText,
-        /// Where it went.
         to: Clipboard,
     },
-    /// Something failed that no other message is for: a sentence for a person.
+    /// A failure not covered by any other message: a sentence for display.
     Failed(SafeText),
-    /// A signal to end the program (`SIGTERM`, `SIGHUP`).
+    /// A termination signal (`SIGTERM`, `SIGHUP`).
     Terminate,
     TaskPanicked(SafeText),
 }
 
 impl Msg {
-    /// A command is over. An error may have several lines.
+    /// Returns the message for a finished job. The error may have several lines.
     pub fn job_done(ticket: Ticket, result: Result<JobResult, impl ToString>) -> Self {
         Self::JobDone { ticket, result: result.map_err(|error| SafeText::from_lines(&error.to_string())) }
     }
 }
 
-/// What came of a dump or perf map command.
+/// The result of a job such as a dump or perf map.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JobResult {
-    /// Files that were written, as this program sees them where it can, else as the target does.
+    /// Files written, with paths as seen by dn-top if possible, otherwise as seen by the target.
     pub files: Vec<SafeText>,
-    /// Size of the dump, bytes, where the file can be seen from here.
+    /// Size of the dump in bytes, if the file is visible from here.
     pub bytes: Option<u64>,
-    /// A further sentence, such as what could not be checked.
+    /// An additional sentence, such as what could not be checked.
     pub note: Option<SafeText>,
 }
 
-/// Where copied text went.
+/// The clipboard that received copied text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clipboard {
     Desktop,
-    /// The terminal's clipboard (OSC 52), which does not answer.
+    /// The terminal's clipboard (OSC 52), which sends no confirmation.
     Terminal,
 }

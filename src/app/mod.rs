@@ -1,11 +1,11 @@
 //! The pure state machine of the dashboard: messages in, effects out.
 //!
-//! [`update`] takes a [`Msg`] and the time, changes the [`State`], and returns what is to be done outside as [`Effect`]s. It
-//! reads no clock, no file and no socket, so that every rule of the program can be tested as a table. One [`action`] table
-//! holds everything that a person can do; [`layout`] is where everything is, for the view and the mouse.
+//! [`update`] takes a [`Msg`] and the time, changes the [`State`], and returns the side effects to perform as [`Effect`]s. It reads no clock, no
+//! file and no socket, so every rule of the program can be tested with a table. The [`action`] table lists every user action; [`layout`] computes
+//! the screen layout for the view and mouse handling.
 //!
-//! A runner loops: [`update`] with everything that is there; draw if [`State::take_dirty`]; sleep until a message comes or
-//! [`State::next_deadline`] is over, then send [`Msg::Tick`].
+//! A runner loops: it calls [`update`] with every pending message, draws if [`State::take_dirty`], sleeps until a message arrives or
+//! [`State::next_deadline`] has passed, and then sends [`Msg::Tick`].
 
 pub mod action;
 mod activity;

@@ -7,7 +7,7 @@ use super::list::{Columns, Sort};
 use crate::diagnosis::Thresholds;
 use crate::model::{OutputName, SafeText, TraceFile};
 
-/// Which processes are watched without a key.
+/// Which processes are watched automatically.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AutoWatch {
     Selected,
@@ -18,36 +18,36 @@ pub enum AutoWatch {
 
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Nothing may be done that changes a process.
+    /// Forbids all actions that change a process.
     pub readonly: bool,
     pub demo: bool,
-    /// Which processes are watched without a key.
+    /// Which processes are watched automatically.
     pub watch: AutoWatch,
     pub filter: String,
     /// The table's columns.
     pub columns: Columns,
-    /// By what the table is sorted at first.
+    /// The initial sort order of the table.
     pub sort: Sort,
-    /// Where diagnostic sockets are searched, for the text where no process is found.
+    /// Directories searched for diagnostic sockets, for the message shown if no process is found.
     pub searched: Vec<String>,
-    /// A diagnostic port that is served from the start.
+    /// A diagnostic port to serve from the start.
     pub port: Option<PathBuf>,
-    /// Recorded files to look at instead of processes.
+    /// Recorded files to open instead of showing processes.
     pub files: Vec<TraceFile>,
-    /// Whether the bell rings when a recording or another job has finished.
+    /// Whether to ring the bell when a recording or another job has finished.
     pub bell: bool,
     pub user: String,
-    /// How to reach the processes of other users; `None` where they are within reach.
+    /// How to access processes of other users; `None` if they are accessible.
     pub elevate: Option<&'static str>,
-    /// The names of the themes that can be chosen: built-in ones, and theme files.
+    /// Names of the available themes: built-in ones and theme files.
     pub themes: Vec<SafeText>,
-    /// From which values on a figure is a finding.
+    /// Thresholds above which a figure is a finding.
     pub thresholds: Thresholds,
-    /// What files of walked heaps are called, and where they are.
+    /// Name pattern and folder of heap files and dumps.
     pub output_name: OutputName,
     pub keys: KeyMap,
-    /// The profiles that are recorded when nothing else is chosen; `None` for the usual ones.
+    /// Default profiles to record; `None` for the built-in ones.
     pub profiles: Option<Vec<String>>,
-    /// How many processors there are; 0 where that is not known.
+    /// Number of processors; 0 if unknown.
     pub processors: usize,
 }

@@ -1,4 +1,4 @@
-//! What a program writes that was started here, or the log of dn-top itself, as a text to read that follows it.
+//! A reader that follows the output of a started program, or dn-top's own log.
 
 use std::sync::Arc;
 
@@ -10,37 +10,37 @@ use crate::model::SafeText;
 
 #[derive(Debug)]
 pub struct OutputView {
-    /// The command that started the program; `None` for the log.
+    /// The job that started the program; `None` for the log.
     pub ticket: Option<Ticket>,
-    /// The lines that are shown; they do not change while the text is scrolled up.
+    /// The shown lines; not updated while the text is scrolled up.
     pub lines: Arc<[SafeText]>,
-    /// How it is looked at; it is scrolled from its end.
+    /// Search and scroll state; scrolling is relative to the end.
     pub reader: Reader,
 }
 
 impl OutputView {
-    /// Looks at what a program wrote, from its end.
+    /// Shows the end of a program's output.
     pub(super) fn new(job: &Job) -> Self {
         Self { ticket: Some(job.ticket), lines: job.wrote.clone(), reader: Reader::default() }
     }
 
-    /// Looks at the log of dn-top, from its end.
+    /// Shows the end of dn-top's log.
     pub(super) fn log() -> Self {
         Self { ticket: None, lines: Arc::default(), reader: Reader::default() }
     }
 
-    /// Whether it is the log, and shows its end.
+    /// Whether this shows the end of the log.
     pub(super) fn follows_log(&self) -> bool {
         self.ticket.is_none() && self.reader.scroll == 0
     }
 
-    /// All lines that are searched for, folded to so many columns.
+    /// Returns all lines that match the search, folded to the given width.
     pub fn rows(&self, columns: u16) -> Vec<String> {
         let lines = self.lines.iter().filter(|line| self.reader.search.passes(&[Field::text("TEXT", line)]));
         lines.flat_map(|line| fold(line, columns)).collect()
     }
 
-    /// Shows new lines, unless the text is scrolled up.
+    /// Shows new lines unless the text is scrolled up. Returns whether it did.
     pub(super) fn follow(&mut self, lines: &Arc<[SafeText]>) -> bool {
         let follows = self.reader.scroll == 0;
         if follows {

@@ -1,8 +1,8 @@
-//! The panes, and what a row of the table is.
+//! The panes, and the kinds of table rows.
 
 use crate::model::FileKind;
 
-/// Which pane the keys go to.
+/// The pane with the keyboard focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Focus {
     #[default]
@@ -10,7 +10,7 @@ pub enum Focus {
     Detail,
 }
 
-/// What the selected row is: each kind has its tabs.
+/// The kind of the selected row, which determines its tabs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowKind {
     Process,
@@ -22,7 +22,7 @@ impl RowKind {
         self == Self::Process
     }
 
-    /// Whether it can have been recorded: all but a file of a heap.
+    /// Whether the row can have a recording: all kinds but heap files.
     pub(super) fn is_traced(self) -> bool {
         self != Self::File(FileKind::Heap)
     }

@@ -1,4 +1,4 @@
-//! What is known of the producer for Perfetto's tracing service while dn-top serves it.
+//! The status of the producer for Perfetto's tracing service while dn-top serves it.
 
 use super::Ticket;
 use crate::model::{Counted, PacketCounts, ProducerReport, SafeText};
@@ -6,15 +6,15 @@ use crate::model::{Counted, PacketCounts, ProducerReport, SafeText};
 #[derive(Debug)]
 pub struct Producer {
     pub(super) ticket: Ticket,
-    /// Where it is connected to, or why it is not; empty before the first attempt.
+    /// Address of the service, or why it is not connected; empty before the first attempt.
     connection: Result<SafeText, SafeText>,
     sessions: Vec<Session>,
     ended: (u64, PacketCounts),
-    /// What was got round last.
+    /// The last recoverable error.
     trouble: Option<SafeText>,
 }
 
-/// A session of the service that goes on.
+/// An active session of the service.
 #[derive(Debug)]
 struct Session {
     instance: u64,
@@ -36,7 +36,7 @@ impl Producer {
             }
             ProducerReport::Waiting(why) => {
                 self.connection = Err(why);
-                // Sessions end with their connection.
+                // Sessions end when their connection is lost.
                 self.sessions.drain(..).for_each(|session| end(&mut self.ended, session.packets));
             }
             ProducerReport::Started { instance, processes, troubles } => {
@@ -60,7 +60,7 @@ impl Producer {
         sum
     }
 
-    /// The state in a few words.
+    /// Returns a short status.
     pub fn summary(&self) -> String {
         match (&self.connection, self.sessions.len()) {
             (Err(_), _) => "no service".to_owned(),
@@ -68,7 +68,7 @@ impl Producer {
         }
     }
 
-    /// The state, a sentence each.
+    /// Returns the status as sentences.
     pub(super) fn sentences(&self) -> Vec<String> {
         let mut sentences = vec![match &self.connection {
             Ok(address) => format!("Connected to the tracing service at {address}."),

@@ -1,4 +1,4 @@
-//! The recordings of this run of the program.
+//! The recordings of this run.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,20 +10,20 @@ use super::tabs::Tab;
 use crate::diagnosis::Thresholds;
 use crate::model::{FileContents, Outcome, Phase, ProcessKey, Recording, RecordingId, SafeText};
 
-/// How many recordings that ended are kept.
+/// Number of ended recordings kept.
 const KEPT: usize = 100;
 
-/// A recording as it was last reported.
+/// A recording as last reported.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tracked {
     pub value: Recording,
-    /// How long it is recorded, where that is limited.
+    /// Time limit of the recording, if any.
     pub limit: Option<Duration>,
     pub began: Duration,
     pub updated: Duration,
-    /// Since when which findings hold.
+    /// When each current finding was first seen.
     findings: Vec<((Tab, &'static str), Duration)>,
-    /// The reading of its file: to be requested once its analysis was released, see `Recordings::release`.
+    /// State of rereading the file, which is requested after the analysis was released, see `Recordings::release`.
     pub reading: Answer<()>,
 }
 
@@ -48,12 +48,12 @@ impl Tracked {
         Self { value, limit, began: now, updated: now, findings: Vec::new(), reading: Answer::Received(()) }
     }
 
-    /// Since when a finding holds.
+    /// Returns when a finding was first seen.
     pub(super) fn found_since(&self, finding: &Finding) -> Option<Duration> {
         self.findings.iter().find(|(kind, _)| *kind == finding.kind()).map(|(_, since)| *since)
     }
 
-    /// The file that its analysis can be read from; `None` while it is not over, and where it has none.
+    /// Returns the file from which the analysis can be read; `None` while the recording is active or if it has none.
     fn readable(&self) -> Option<&PathBuf> {
         match &self.value.phase {
             Phase::Done(outcome) if self.value.kernel.is_none() && self.value.scheduling.is_none() => outcome.file.as_ref(),
@@ -61,23 +61,23 @@ impl Tracked {
         }
     }
 
-    /// Whether it is not over.
+    /// Whether the recording has not ended yet.
     pub fn is_active(&self) -> bool {
         !matches!(self.value.phase, Phase::Done(_))
     }
 
-    /// Whether it can be stopped.
+    /// Whether the recording can be stopped.
     pub fn is_stoppable(&self) -> bool {
         matches!(self.value.phase, Phase::Starting | Phase::Recording)
     }
 
-    /// Whether a flight recorder goes on: what it keeps is in segments, and its file is empty until it is saved.
+    /// Whether this is a running flight recorder. It keeps its data in segments, and its file stays empty until it is saved.
     pub fn is_unsaved(&self) -> bool {
         self.is_active() && self.value.kept.is_some()
     }
 
-    /// The file that its stream is in, and whether it still grows. `None` without a file, before the first byte, for a flight recorder that is not saved, and
-    /// for a Perfetto trace, which has no stream.
+    /// Returns the file with the event stream, and whether it is still growing. `None` without a file, before the first byte, for an unsaved
+    /// flight recorder, and for a Perfetto trace, which has no event stream.
     pub fn written(&self) -> Option<(PathBuf, bool)> {
         let Recording { file, phase, bytes, scheduling, .. } = &self.value;
         if scheduling.is_some() || self.is_unsaved() {
@@ -91,12 +91,12 @@ impl Tracked {
         (*bytes > 0 && !file.as_os_str().is_empty()).then(|| (partial.into(), true))
     }
 
-    /// Whether it waits for the last of its data.
+    /// Whether the recording is waiting for its remaining data.
     pub fn is_stopping(&self) -> bool {
         matches!(self.value.phase, Phase::Stopping { .. } | Phase::Joining { .. })
     }
 
-    /// Its running time, counting on since it was last reported.
+    /// Returns the running time, extrapolated from the last report.
     pub fn elapsed(&self, now: Duration) -> Duration {
         if self.is_active() { self.value.elapsed + now.saturating_sub(self.updated) } else { self.value.elapsed }
     }
@@ -113,12 +113,12 @@ fn rank(phase: &Phase) -> u8 {
 }
 
 impl Recordings {
-    /// All, as shown: while the display is frozen, the numbers of that time.
+    /// Returns all recordings as shown: while the display is frozen, with their figures at that time.
     pub fn shown(&self) -> &[Tracked] {
         self.frozen.as_ref().map_or(&self.all, |(_, frozen)| frozen)
     }
 
-    /// The time by which running times are shown.
+    /// Returns the time up to which running times are shown.
     pub fn shown_at(&self, now: Duration) -> Duration {
         self.frozen.as_ref().map_or(now, |(at, _)| *at)
     }
@@ -127,17 +127,17 @@ impl Recordings {
         &self.all
     }
 
-    /// Those of a process, newest first.
+    /// Returns the recordings of a process, newest first.
     pub fn of(&self, key: ProcessKey) -> impl Iterator<Item = &Tracked> {
         self.shown().iter().rev().filter(move |tracked| tracked.value.key == key)
     }
 
-    /// Whether a process is being recorded.
+    /// Whether the process is being recorded.
     pub fn is_recording(&self, key: ProcessKey) -> bool {
         self.all.iter().any(|tracked| tracked.value.key == key && tracked.is_active())
     }
 
-    /// How many are not over.
+    /// Returns the number of active recordings.
     pub fn active(&self) -> usize {
         self.all.iter().filter(|tracked| tracked.is_active()).count()
     }
@@ -158,14 +158,14 @@ impl Recordings {
         self.thaw_last();
     }
 
-    /// Puts what was read of a file in the place of what was read of it before.
+    /// Replaces the contents previously read from a file.
     pub(super) fn put(&mut self, value: Recording, now: Duration) {
         self.all.retain(|tracked| tracked.value.id != value.id);
         self.all.push(Tracked::new(value, None, now));
         self.thaw_last();
     }
 
-    /// Forgets what was read of a file that is closed.
+    /// Removes the contents of a closed file.
     pub(super) fn forget(&mut self, id: RecordingId) {
         let frozen = self.frozen.as_mut().map(|(_, frozen)| frozen);
         for all in std::iter::once(&mut self.all).chain(frozen) {
@@ -173,7 +173,7 @@ impl Recordings {
         }
     }
 
-    /// Takes in a snapshot. A life goes only forward: what is older than what is known is dropped.
+    /// Applies a reported snapshot. Phases only move forward: an earlier phase than the current one is ignored.
     pub(super) fn apply(&mut self, mut value: Recording, thresholds: &Thresholds, now: Duration) -> Change {
         let Some(at) = self.all.iter().position(|tracked| tracked.value.id == value.id) else { return Change::Nothing };
         let tracked = &mut self.all[at];
@@ -202,7 +202,7 @@ impl Recordings {
         change
     }
 
-    /// Marks that a recording was asked to stop, before anything is reported of it.
+    /// Marks a recording as stopping, before the next report.
     pub(super) fn stop(&mut self, id: RecordingId) {
         if let Some(at) = self.all.iter().position(|tracked| tracked.value.id == id && tracked.is_stoppable()) {
             self.all[at].value.phase = Phase::Stopping { since: Duration::ZERO, bytes: 0 };
@@ -210,8 +210,8 @@ impl Recordings {
         }
     }
 
-    /// Releases the analysis of recordings that are over, each of which may take a megabyte, but for those of the one that is shown. They are read from
-    /// the file again when it is shown.
+    /// Releases the analyses of ended recordings, which may take a megabyte each, except that of the shown one. They are read from the file again
+    /// when shown.
     pub(super) fn release(&mut self, shown: Option<RecordingId>) {
         let others = self.all.iter_mut().filter(|tracked| Some(tracked.value.id) != shown && tracked.readable().is_some());
         for tracked in others {
@@ -221,13 +221,13 @@ impl Recordings {
         }
     }
 
-    /// The process and the file of a recording whose analysis was released and not requested since.
+    /// Returns process and file of a recording whose analysis was released and has not been requested since.
     pub(super) fn released(&self, id: RecordingId) -> Option<(ProcessKey, &PathBuf)> {
         let tracked = self.all.iter().find(|tracked| tracked.value.id == id && tracked.reading == Answer::NotRequested)?;
         Some((tracked.value.key, tracked.readable()?))
     }
 
-    /// Notes that the file of a recording is being read.
+    /// Marks the file of a recording as being read.
     pub(super) fn requested(&mut self, id: RecordingId, ticket: Ticket) {
         if let Some(at) = self.all.iter().position(|tracked| tracked.value.id == id) {
             self.all[at].reading = Answer::Requested(ticket);
@@ -235,7 +235,7 @@ impl Recordings {
         }
     }
 
-    /// Takes in what was read from a file, or why it cannot be read. Returns whether a recording waited for it.
+    /// Stores the contents of a file, or the reason for the failure. Returns false if no recording awaits them.
     pub(super) fn answer(&mut self, ticket: Ticket, result: Result<FileContents, SafeText>) -> bool {
         let Some(at) = self.all.iter().position(|tracked| tracked.reading == Answer::Requested(ticket)) else { return false };
         let tracked = &mut self.all[at];
@@ -248,12 +248,12 @@ impl Recordings {
         true
     }
 
-    /// Freezes what is shown, or shows what is.
+    /// Freezes the shown recordings at a time, or unfreezes them.
     pub(super) fn freeze(&mut self, at: Option<Duration>) {
         self.frozen = at.map(|at| (at, self.all.clone()));
     }
 
-    /// Where a recording is in its life is always shown as it is.
+    /// Updates a frozen recording, because its phase is always shown live.
     fn thaw(&mut self, at: usize) {
         let Some((_, frozen)) = &mut self.frozen else { return };
         let current = &self.all[at];

@@ -1,17 +1,17 @@
-//! Something that is requested of the selected process as often as the processes are listed.
+//! A request about the selected process that is repeated with each process scan.
 
 use super::Ticket;
 
-/// The open request.
+/// State of the request.
 #[derive(Debug, Default)]
 pub(super) struct Refresh {
     request: Option<Ticket>,
-    /// Whether the latest answer is as new as the table of processes.
+    /// Whether the latest request is as recent as the process table.
     is_current: bool,
 }
 
 impl Refresh {
-    /// Whether it is to be requested.
+    /// Whether the request has to be sent.
     pub(super) fn is_due(&self) -> bool {
         self.request.is_none() && !self.is_current
     }
@@ -20,7 +20,7 @@ impl Refresh {
         (self.request, self.is_current) = (Some(ticket), true);
     }
 
-    /// Whether this is the answer that was waited for.
+    /// Accepts an answer. Returns false if it is not for the pending request.
     pub(super) fn take(&mut self, ticket: Ticket) -> bool {
         let is_expected = self.request == Some(ticket);
         if is_expected {
@@ -29,7 +29,7 @@ impl Refresh {
         is_expected
     }
 
-    /// The processes were listed again.
+    /// Marks the answer as outdated, because processes were scanned again.
     pub(super) fn age(&mut self) {
         self.is_current = false;
     }

@@ -1,4 +1,4 @@
-//! How samples are looked at: as a list of methods, a call tree or a flame graph, of all threads or of one.
+//! The presentation of samples: as a list of methods, a call tree or a flame graph, of all threads or a single one.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,61 +10,60 @@ use crate::analysis::{CallNode, Counts, Field, MethodCount, Profile, ProfileFram
 use crate::model::{CpuThread, RecordingId, ThreadUse};
 use crate::sorting::CompactSort;
 
-/// How samples are looked at.
+/// How samples are presented.
 #[derive(Debug, Default)]
 pub struct Sampling {
     pub shape: Shape,
-    /// Whether samples of threads that wait count.
+    /// Whether samples of waiting threads count.
     pub waiting: bool,
-    /// Where in the flame graph one is.
+    /// Position in the flame graph.
     pub(super) flame: Flame,
-    /// The thread that was chosen, of a recording.
+    /// The selected thread of a recording.
     pub(super) thread: Option<(RecordingId, ThreadId)>,
-    /// The method whose callers are shown: its full name.
+    /// Full name of the method whose callers are shown.
     pub(super) callee: String,
-    /// What is shown again when a thread was chosen, or no callers any more.
+    /// The shape to return to after selecting a thread or leaving the callers.
     before: Shape,
 }
 
-/// As what samples are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
     #[default]
     List,
-    /// Who calls whom.
+    /// The call tree.
     Tree,
     Flame,
     Callers,
     Threads,
 }
 
-/// A thread to choose; `None` stands for all of them.
+/// A selectable thread; `None` for all threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadRow<'a> {
     pub thread: Option<ThreadId>,
     pub samples: SampleCount,
     pub usage: Option<&'a ThreadUse>,
-    /// Its time on a processor and off it, where the kernel samples it.
+    /// On-CPU and off-CPU time, if sampled by the kernel.
     pub cpu: Option<&'a CpuThread>,
-    /// Its name, as /proc or the stream has it; empty where neither does, not sanitised.
+    /// Name from /proc or the stream; empty if unknown, not sanitized.
     pub name: &'a str,
 }
 
 impl Sampling {
-    /// The columns in which a filter looks for words.
+    /// The columns that a filter searches.
     pub const COLUMNS: [&str; 2] = ["METHOD", "MODULE"];
 
-    /// The time of the samples that count, nanoseconds: shares are shares of it.
+    /// Returns the time of the samples that count, nanoseconds, which is the basis of shares.
     pub fn counted(&self, samples: SampleCount) -> u64 {
         if self.waiting { samples.all_ns() } else { samples.running_ns }
     }
 
-    /// How many samples count.
+    /// Returns the number of samples that count.
     pub fn number(&self, samples: SampleCount) -> u64 {
         if self.waiting { samples.all() } else { samples.running }
     }
 
-    /// List, tree, flame graph, and again.
+    /// Switches between list, tree and flame graph.
     fn next_shape(&mut self) {
         self.shape = match self.shape {
             Shape::List => Shape::Tree,
@@ -74,7 +73,7 @@ impl Sampling {
         };
     }
 
-    /// Shows the threads or callers, or again what was shown before.
+    /// Toggles between the threads or callers and the previous shape.
     fn toggle(&mut self, shape: Shape) {
         if self.shape == shape {
             self.shape = self.before;
@@ -92,9 +91,9 @@ impl Sampling {
     }
 }
 
-/// How many methods are listed.
+/// Maximum number of methods listed.
 const METHODS: usize = 500;
-/// How many nodes of the call tree are listed.
+/// Maximum number of call tree nodes listed.
 const NODES: usize = 1000;
 
 impl State {
@@ -108,7 +107,7 @@ impl State {
         self.views.first(Tab::Methods);
     }
 
-    /// Shows the callers of the selected method, or again what was shown before.
+    /// Toggles between the callers of the selected method and the previous shape.
     pub(in crate::app) fn toggle_callers(&mut self) {
         match self.view_of(Tab::Methods).and_then(|view| view.copy) {
             _ if self.views.sampling.shape == Shape::Callers => {}
@@ -124,25 +123,25 @@ impl State {
         Some(self.analysis()?.time_or_waits(self.views.sampling.waiting))
     }
 
-    /// Whether there is anything to look at.
+    /// Whether there are any samples.
     pub(in crate::app) fn has_samples(&self) -> bool {
         self.analysis().is_some_and(|analysis| {
             [false, true].iter().any(|waiting| !analysis.profile(*waiting).is_empty()) || analysis.waits().is_some()
         })
     }
 
-    /// The thread whose samples are shown; `None` for all.
+    /// Returns the thread whose samples are shown; `None` for all.
     pub fn shown_thread(&self) -> Option<ThreadId> {
         let (recording, thread) = self.views.sampling.thread?;
         (self.shown_recording()?.value.id == recording).then_some(thread)
     }
 
-    /// The samples that are shown: those of the chosen thread, or all.
+    /// Returns the shown samples: those of the selected thread, or all.
     pub fn samples(&self) -> Option<Counts<'_>> {
         Some(self.profile()?.count(SampleFilter { thread: self.shown_thread(), ..SampleFilter::ALL }))
     }
 
-    /// The methods that the filter lets through and that have samples that count: those with the most time in the column that is sorted by.
+    /// Returns the methods that match the filter and have samples that count, those with the most time in the sort column first.
     pub fn methods(&self) -> Vec<(MethodCount, &ProfileFrame)> {
         let (Some(counts), sampling) = (self.samples(), &self.views.sampling) else { return Vec::new() };
         let profile = counts.profile();
@@ -165,13 +164,13 @@ impl State {
         methods
     }
 
-    /// Whether the filter of methods lets one through.
+    /// Whether a method matches the filter.
     pub fn finds(&self, frame: &ProfileFrame) -> bool {
         let [method, module] = Sampling::COLUMNS;
         self.views.filter(Tab::Methods).passes(&[Field::text(method, &frame.name), Field::text(module, &frame.module)])
     }
 
-    /// The call tree, or that of the callers of a method, heaviest first.
+    /// Returns the call tree, or that of a method's callers, heaviest first.
     pub(super) fn call_tree(&self) -> Vec<CallNode> {
         let Some(counts) = self.samples() else { return Vec::new() };
         let Sampling { shape, callee, .. } = &self.views.sampling;
@@ -185,10 +184,10 @@ impl State {
         method.map(|method| counts.callers(method.frame, weight, NODES)).unwrap_or_default()
     }
 
-    /// All threads together, and then each, those that run most first.
+    /// Returns a row for all threads, followed by the individual threads, highest CPU use first.
     pub fn thread_rows(&self) -> Vec<ThreadRow<'_>> {
         let Some(analysis) = self.analysis() else { return Vec::new() };
-        // The runtime samples all of them, the kernel those that run.
+        // The runtime samples all threads, the kernel only running ones.
         let counts = analysis.profile(true).count(SampleFilter::ALL);
         let mut threads = counts.threads();
         let cpu = analysis.cpu_time(true).map_or(&[][..], |cpu| &cpu.threads);
@@ -196,7 +195,7 @@ impl State {
         let idle = cpu.iter().filter(|thread| !sampled.contains(&thread.thread));
         threads.extend(idle.map(|thread| ThreadSamples { thread: ThreadId::of(thread.thread), samples: SampleCount::default() }));
         let cpu: BTreeMap<_, _> = cpu.iter().map(|thread| (thread.thread, thread)).collect();
-        // As they are shown: exact where the kernel counts it.
+        // Sorted by the displayed times, which are exact if measured by the kernel.
         threads.compact_sort_by_key(|ThreadSamples { thread, samples }| {
             let counted = cpu.get(&thread.thread).and_then(|known| u64::try_from(known.cpu.as_nanos()).ok());
             (Reverse(counted.unwrap_or(samples.running_ns)), Reverse(samples.waiting_ns), *thread)
@@ -215,7 +214,7 @@ impl State {
         [all].into_iter().chain(threads.into_iter().map(row)).collect()
     }
 
-    /// Goes on from what is selected: into a frame of the flame graph, or to the methods of a thread.
+    /// Opens the selection: zooms into a frame of the flame graph, or shows the methods of a thread.
     pub(in crate::app) fn enter_sampling(&mut self) {
         match self.views.sampling.shape {
             Shape::Flame => self.zoom_in(),
@@ -231,12 +230,12 @@ impl State {
         }
     }
 
-    /// Whether there is a step out, out of the flame graph's zoom or from one thread to all.
+    /// Whether the view can be widened: from a zoomed flame graph, from callers, or from a single thread.
     pub(in crate::app) fn can_widen(&self) -> bool {
         self.is_zoomed_flame() || self.views.sampling.shape == Shape::Callers || self.shown_thread().is_some()
     }
 
-    /// Takes that step.
+    /// Widens the view by one step.
     pub(in crate::app) fn widen(&mut self) {
         if self.is_zoomed_flame() {
             self.views.sampling.flame.zoom_out();

@@ -27,30 +27,29 @@ use super::{Now, Ticket};
 use crate::clr::DASHBOARD_PROFILES;
 use crate::model::{FileKind, Process, ProcessKey, RecordingId, RunState, SafeText, TraceFile, TraceOptions};
 
-/// Sockets that killed processes left behind.
+/// Sockets left behind by killed processes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StaleSockets {
-    /// How many there are.
     pub count: usize,
     pub folders: BTreeSet<PathBuf>,
 }
 
-/// Times and bytes of the frames since this was shown first.
+/// Frame times and sizes since the statistics were first shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FrameStats {
     pub frames: u64,
-    /// How long the latest took, from the state to the last byte that was handed to the terminal.
+    /// Duration of the latest frame, from the state to the last byte written to the terminal.
     pub last: Duration,
-    /// How long the slowest took.
+    /// Duration of the slowest frame.
     pub slowest: Duration,
-    /// Bytes that the latest wrote to the terminal; `None` where that is not known.
+    /// Bytes written to the terminal for the latest frame; `None` if unknown.
     pub bytes: Option<usize>,
-    /// Messages that wait to be taken in.
+    /// Number of pending messages.
     pub queue: usize,
 }
 
 impl FrameStats {
-    /// Counts a frame.
+    /// Adds a frame.
     pub fn add(&mut self, took: Duration, bytes: Option<usize>, queue: usize) {
         let (frames, slowest) = (self.frames + 1, self.slowest.max(took));
         *self = Self { frames, last: took, slowest, bytes, queue };
@@ -66,54 +65,54 @@ pub struct State {
     pub(crate) stale_sockets: StaleSockets,
     pub(crate) focus: Focus,
     pub(crate) tab: Tab,
-    /// The tab of a recorded file that was left for a heap file, which has one tab.
+    /// The tab to restore after leaving a heap file, which has only one tab.
     pub(super) tab_of_traces: Tab,
     pub(crate) zoomed: bool,
     pub(crate) details: Details,
     pub(crate) recordings: Recordings,
-    /// The recording that was chosen among several of a process.
+    /// The selected recording among several of a process.
     pub(crate) chosen: Option<RecordingId>,
     pub(crate) views: Views,
     pub(crate) jobs: Jobs,
     pub(super) heaps: Heaps,
     pub(crate) watches: Watches,
-    /// What processes used of the machine.
+    /// Resource use of processes over time.
     pub(super) usage: UsageHistory,
     pub(super) port: Option<PathBuf>,
-    /// The producer for Perfetto's tracing service, while it is served.
+    /// The producer for Perfetto's tracing service, while it is active.
     pub(crate) producer: Option<Producer>,
-    /// The processes, while recorded files are shown that were opened from here.
+    /// The process view to return to, while recorded files opened from it are shown.
     pub(super) behind: Option<Behind>,
-    /// The search for recorded files that is waited for, and what one is to be chosen for.
+    /// The pending search for recorded files, and the purpose of the file to choose.
     pub(super) finding_files: Option<(Ticket, FileUse)>,
-    /// What the open file is compared with.
+    /// Comparison of the open file.
     pub(super) comparison: Option<Comparison>,
-    /// Recorded files that are open; none where processes are shown.
+    /// Open recorded files; empty while processes are shown.
     pub(crate) files: Vec<OpenFile>,
     pub(crate) line: Option<Line>,
     pub(crate) overlay: Option<Overlay>,
     pub(crate) toasts: Toasts,
     pub(super) bell: bool,
-    /// The last click of a pane, and when it was; the first of a double click.
+    /// Position and time of the last click in a pane, for double clicks.
     pub(super) last_click: Option<((u16, u16), Duration)>,
     pub(crate) pause: Option<Pause>,
     pub(crate) ending: Option<Ending>,
-    /// What frames cost, while that is shown.
+    /// Frame statistics, while they are shown.
     pub frame_stats: Option<FrameStats>,
     pub(super) last_profiles: Vec<String>,
-    /// The options of flight recorders, so that one can go on where another is saved.
+    /// Options of flight recorders, so that a new one can be started when one is saved.
     pub(super) flights: Vec<(RecordingId, TraceOptions)>,
-    /// What the trace form was last left with.
+    /// Values of the trace form when it was last closed.
     pub(super) last_order: TraceOptions,
     pub(super) last_ticket: u64,
-    /// The wall clock when the processes were last taken in.
+    /// Wall clock time of the latest process list.
     pub(super) listed_unix_ms: u64,
-    /// The program quits; messages are ignored.
+    /// The program is quitting; messages are ignored.
     pub(super) left: bool,
     pub(super) dirty: bool,
 }
 
-/// The processes, while recorded files are shown.
+/// The process view while recorded files are shown.
 pub(super) struct Behind {
     list: ProcessList,
     tab: Tab,
@@ -123,7 +122,7 @@ pub(super) struct Behind {
 }
 
 impl State {
-    /// The state before anything happened, for a terminal of this size in columns and rows.
+    /// Returns the initial state for a terminal of this size in columns and rows.
     pub fn new(mut options: Options, size: (u16, u16), now: Now) -> Self {
         let files = std::mem::take(&mut options.files);
         let profiles = options.profiles.take().unwrap_or_else(|| DASHBOARD_PROFILES.map(str::to_owned).to_vec());
@@ -171,7 +170,7 @@ impl State {
         state
     }
 
-    /// Looks at recorded files instead of processes.
+    /// Shows recorded files instead of processes.
     fn open_files(&mut self, files: Vec<TraceFile>) {
         if files.is_empty() {
             return;
@@ -182,14 +181,14 @@ impl State {
             self.files.push(OpenFile::new(id, facts));
         }
         self.list.replace(self.files.iter().map(OpenFile::process).collect(), self.now.elapsed);
-        // Once more would reverse the order.
+        // Sorting again would reverse the order.
         if are_first {
             self.list.sort_by(Column::Name);
         }
         (self.tab, self.focus) = (Tab::Trace, Focus::Detail);
     }
 
-    /// Looks at one more recorded file, instead of processes. One that is open already is selected.
+    /// Opens one more recorded file, instead of showing processes. A file that is already open is selected.
     pub(super) fn open_file_too(&mut self, facts: TraceFile) {
         if !self.shows_files() {
             let list = std::mem::replace(&mut self.list, ProcessList::new("", self.options.sort));
@@ -207,7 +206,7 @@ impl State {
         }
     }
 
-    /// Looks at the processes again. Returns the newest of them, where there are any.
+    /// Returns to the processes. Returns the newest list of them, if any.
     pub(super) fn close_files(&mut self) -> Option<Vec<Process>> {
         let Behind { list, tab, focus, pending } = self.behind.take()?;
         for file in std::mem::take(&mut self.files) {
@@ -219,17 +218,17 @@ impl State {
         pending
     }
 
-    /// Whether the picture changed since this was last asked.
+    /// Returns whether a redraw is needed, and resets the flag.
     pub fn take_dirty(&mut self) -> bool {
         std::mem::take(&mut self.dirty)
     }
 
-    /// Whether the bell is to ring, once for all that finished since this was last called.
+    /// Returns whether to ring the bell, once for everything finished since the last call.
     pub fn take_bell(&mut self) -> bool {
         std::mem::take(&mut self.bell)
     }
 
-    /// The title of the terminal's window.
+    /// Returns the title of the terminal window.
     pub fn title(&self) -> String {
         self.selected_subject().map_or_else(|| "dn-top".to_owned(), |subject| format!("{subject} - dn-top"))
     }
@@ -238,14 +237,13 @@ impl State {
         self.line.as_ref().is_some_and(|line| line.purpose == Typing::Filter)
     }
 
-    /// Where everything is on the screen.
     pub fn layout(&self) -> Layout {
         let containers = self.list.rows().iter().any(|row| row.process.container.is_some());
         let input = LayoutInput {
             detail_focused: self.focus == Focus::Detail,
             zoomed: self.zoomed,
             containers,
-            // A watch that follows the selection does not move the columns.
+            // An automatic watch does not move the columns.
             watching: self.options.watch == AutoWatch::All || self.watches.all().iter().any(|watch| !watch.automatic),
             of: self.row_kind(),
             tab: self.tab,
@@ -256,12 +254,12 @@ impl State {
         Layout::new(self.size.0, self.size.1, input)
     }
 
-    /// The name of the key of an action, for texts.
+    /// Returns the name of an action's key, for texts.
     pub(crate) fn key(&self, action: Action) -> String {
         self.options.keys.name(action)
     }
 
-    /// What the keys go to.
+    /// Returns the context that receives key presses.
     pub fn context(&self) -> Context {
         if self.ending.is_some() {
             return Context::Ending;
@@ -283,7 +281,7 @@ impl State {
         }
     }
 
-    /// What lies over the panes, or below the help where that is open.
+    /// Returns the open dialog, even if the help covers it.
     pub(super) fn dialog_mut(&mut self) -> Option<&mut Overlay> {
         self.overlay.as_mut().and_then(Overlay::beneath_help)
     }
@@ -292,7 +290,7 @@ impl State {
         self.list.selected_row()
     }
 
-    /// Whether files are open, and no processes are looked at.
+    /// Whether files are shown instead of processes.
     pub fn shows_files(&self) -> bool {
         !self.files.is_empty()
     }
@@ -304,7 +302,7 @@ impl State {
         }
     }
 
-    /// The file of the selected row.
+    /// Returns the file of the selected row.
     pub fn open_file(&self) -> Option<&OpenFile> {
         let key = self.list.selected()?;
         self.files.iter().find(|file| file.key == key)
@@ -315,19 +313,19 @@ impl State {
         self.files.iter_mut().find(|file| file.key == key)
     }
 
-    /// The recording of the selected process that is shown: the one that was chosen, else the newest.
+    /// Returns the shown recording of the selected process: the one selected by the user, otherwise the newest.
     pub fn shown_recording(&self) -> Option<&Tracked> {
         let key = self.list.selected()?;
         let chosen = self.recordings.of(key).find(|tracked| Some(tracked.value.id) == self.chosen);
         chosen.or_else(|| self.recordings.of(key).next())
     }
 
-    /// The profiles that are recorded when nothing else is chosen: those of the last time.
+    /// Returns the default profiles to record: those used last.
     pub fn profiles(&self) -> &[String] {
         &self.last_profiles
     }
 
-    /// Whether a process is known to live, even while the display is frozen.
+    /// Whether a process is known to be running, even while the display is frozen.
     pub(super) fn is_alive(&self, key: ProcessKey) -> bool {
         match self.pause.as_ref().and_then(|pause| pause.pending.as_ref()) {
             Some(pending) => pending.iter().any(|process| process.key == key),
@@ -345,14 +343,14 @@ impl State {
         self.dirty = true;
     }
 
-    /// The attachable processes that are suspended at startup.
+    /// Returns the attachable processes that are suspended at startup.
     pub(super) fn waiting(&self) -> impl Iterator<Item = Subject> {
         let waits =
             |row: &&Row| row.gone_at.is_none() && row.process.run_state == RunState::Suspended && row.process.contact.is_attachable();
         self.list.rows().iter().filter(waits).map(|row| Subject { key: row.process.key, name: row.process.name.clone() })
     }
 
-    /// The processes that are connected to the served port.
+    /// Returns the processes connected to the served diagnostic port.
     pub(super) fn connected(&self) -> impl Iterator<Item = &Row> {
         self.list.rows().iter().filter(|row| row.gone_at.is_none() && row.process.on_port)
     }

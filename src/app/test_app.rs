@@ -1,4 +1,4 @@
-//! A small app for tests: processes, a state, and keys to press.
+//! A test harness for the app: sample processes, a state, and simulated key presses.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::model::{Contact, Phase, Process, ProcessKey, Rate, Recording, Recordi
 /// 2026-11-21, 08:30:21 UTC.
 pub(crate) const START_UNIX_MS: u64 = 1_795_249_821_000;
 
-/// A state, the time, and the effects that were not carried out yet.
+/// A state, the time, and pending effects.
 pub(crate) struct TestApp {
     pub(crate) state: State,
     pub(crate) now: Now,
@@ -61,7 +61,7 @@ pub(crate) fn process(pid: u32, name: &str) -> Process {
     }
 }
 
-/// Some processes in every state.
+/// Processes in various states.
 pub(crate) fn fleet() -> Vec<Process> {
     let trouble = |kind, reason: &str| Contact::Trouble { kind, reason: reason.into() };
     let mut all = vec![
@@ -103,7 +103,7 @@ pub(crate) fn fleet() -> Vec<Process> {
     all
 }
 
-/// An environment with secrets in it.
+/// Environment variables, including secrets.
 pub(crate) fn variables() -> Vec<Variable> {
     [
         ("ASPNETCORE_ENVIRONMENT", "Production"),
@@ -121,7 +121,7 @@ pub(crate) fn variables() -> Vec<Variable> {
     .to_vec()
 }
 
-/// A recording of the process `OrderService` (4242), as it stands after some seconds.
+/// A recording of the process `OrderService` (4242) after some seconds.
 pub(crate) fn recording(id: u32, seconds: u64, phase: Phase) -> Recording {
     let steps = (seconds * 1000 / Recording::STEP.as_millis() as u64).min(Recording::HISTORY as u64);
     let history = (0..steps)
@@ -144,7 +144,7 @@ pub(crate) fn recording(id: u32, seconds: u64, phase: Phase) -> Recording {
     }
 }
 
-/// What the runtime of a process publishes, as a watch shows it after some seconds.
+/// Counters published by a process's runtime, as shown by a watch after some seconds.
 pub(crate) fn published(heap_mb: f64, allocated: f64, gc_percent: f64, exceptions: f64, queue: f64) -> Arc<CountersSnapshot> {
     use CounterKind::{Counter, Gauge};
     let runtime = |kind, name: &str, display_name: &str, unit: &str, value: f64| CounterSnapshot {
@@ -184,7 +184,7 @@ pub(crate) fn published(heap_mb: f64, allocated: f64, gc_percent: f64, exception
     Arc::new(CountersSnapshot { counters, stats, ..Live::default().snapshot(0).counters })
 }
 
-/// The same, and what a meter of the program publishes besides.
+/// The same, plus counters of a meter.
 pub(crate) fn metered() -> Arc<CountersSnapshot> {
     let mut snapshot = (*published(61.4, 4.2e6, 1.3, 3.0, 0.0)).clone();
     let meter = |kind, name: &str, unit: &str, tags: &str, value: f64| CounterSnapshot {
@@ -224,7 +224,7 @@ pub(crate) fn metered() -> Arc<CountersSnapshot> {
     Arc::new(snapshot)
 }
 
-/// What the nth walk over a heap found: a cache that grows.
+/// The result of the nth heap walk, with a growing cache.
 pub(crate) fn walked_heap(walk: u64) -> Arc<WalkedHeap> {
     let named = |name: &str, module: &str, objects: u64, bytes: u64| HeapType { name: name.into(), module: module.into(), objects, bytes };
     let types = vec![
@@ -263,10 +263,10 @@ impl TestApp {
         Self { state: State::new(options, (width, height), now), now, effects: Vec::new() }
     }
 
-    /// With some processes, and all questions about the selected one answered.
+    /// Returns an app with some processes and all requests about the selected one answered.
     pub(crate) fn populated(width: u16, height: u16) -> Self {
         let mut app = Self::new(width, height);
-        // Some looks, so that there is something to see over time.
+        // Several scans, for a history.
         for look in [0.2, 0.9, 0.4, 0.6, 1.1, 1.0] {
             let mut processes = fleet();
             for process in &mut processes {
@@ -283,20 +283,20 @@ impl TestApp {
         self.effects.extend(update(&mut self.state, msg, self.now));
     }
 
-    /// Clicks a place of the screen.
+    /// Clicks a screen position.
     pub(crate) fn click(&mut self, column: u16, row: u16) {
         let (kind, modifiers) = (MouseEventKind::Down(MouseButton::Left), KeyModifiers::NONE);
         self.send(Msg::Mouse(MouseEvent { kind, column, row, modifiers }));
     }
 
-    /// Lets time go by.
+    /// Advances the time.
     pub(crate) fn wait(&mut self, milliseconds: u64) {
         self.now.elapsed += Duration::from_millis(milliseconds);
         self.now.unix_ms += milliseconds;
         self.send(Msg::Tick);
     }
 
-    /// Answers every question about an environment.
+    /// Answers all pending environment requests.
     pub(crate) fn answer(&mut self) {
         for effect in std::mem::take(&mut self.effects) {
             match effect {
@@ -306,7 +306,7 @@ impl TestApp {
         }
     }
 
-    /// Lets watched processes tell what they publish, in the order in which they were begun to be watched.
+    /// Sends published counters for the watched processes, in the order in which the watches were started.
     pub(crate) fn publish(&mut self, published: &[Arc<CountersSnapshot>]) {
         let asked: Vec<_> = self
             .effects
@@ -321,7 +321,7 @@ impl TestApp {
         }
     }
 
-    /// Presses keys: characters as they are, `⏎ ⌫ ⎋ ⇥ ⇤ ↑ ↓ ← → ␣`, and `⌃` before a letter for Ctrl. Blanks are for reading only.
+    /// Presses keys: characters as they are, `⏎ ⌫ ⎋ ⇥ ⇤ ↑ ↓ ← → ␣`, and `⌃` before a letter for Ctrl. Spaces are ignored.
     pub(crate) fn press(&mut self, keys: &str) {
         let mut modifiers = KeyModifiers::NONE;
         for c in keys.chars() {
@@ -347,12 +347,12 @@ impl TestApp {
         }
     }
 
-    /// The effects since this was last asked.
+    /// Takes the effects since the last call.
     pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
     }
 
-    /// The ticket of the last command that was sent.
+    /// Returns the ticket of the last command.
     pub(crate) fn last_ticket(&self) -> Option<Ticket> {
         self.effects.iter().rev().find_map(|effect| match effect {
             Effect::Dump { ticket, .. }

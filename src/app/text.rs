@@ -1,16 +1,16 @@
-//! How much room text takes, for the view and for the mouse.
+//! Text measurement and wrapping, for the view and mouse handling.
 
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-/// How many columns a text takes.
+/// Returns the width of a text in columns.
 pub fn width(text: &str) -> u16 {
     let columns = if text.is_ascii() { text.len() } else { Span::raw(text).width() };
     u16::try_from(columns).unwrap_or(u16::MAX)
 }
 
-/// Breaks text between words into lines of at most so many columns; a word that is too long is broken, too, between its parts where it has some. It counts columns by [`width`], as they are drawn
-/// and clicked on, which `textwrap` does in its own way.
+/// Wraps text at word boundaries into lines of at most `room` columns. A word that is too long is split as well, between the parts of a path or
+/// name if it has any. Columns are counted by [`width`], as for drawing and clicks; `textwrap` counts differently.
 pub fn wrap(text: &str, room: u16) -> Vec<String> {
     let mut lines = Vec::new();
     let (mut line, mut used) = (String::new(), 0);
@@ -49,14 +49,14 @@ pub fn wrap(text: &str, room: u16) -> Vec<String> {
     lines
 }
 
-/// Where to break the beginning of a long word: between the parts of a path or of a name, unless little of it is left by that.
+/// Returns where to split the start of a long word: between the parts of a path or name, unless that leaves little of it.
 fn part_end(text: &str) -> usize {
     let is_end = |at: &usize| text[..*at].ends_with('/') || text[*at..].starts_with('.');
     let ends = (text.len() / 3 + 1..=text.len()).rev();
     ends.filter(|at| text.is_char_boundary(*at)).find(is_end).unwrap_or(text.len())
 }
 
-/// Breaks a line wherever it is full, and keeps its blanks.
+/// Breaks a line wherever it is full, keeping its spaces.
 pub(super) fn fold(text: &str, room: u16) -> Vec<String> {
     let mut rows = vec![String::new()];
     let mut used = 0;
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn no_text_is_too_wide() {
-        // Wider than a number of columns can express: as many characters, or as one (leading consonants of Korean).
+        // Wider than a `u16` can express: as many characters, or as a single one (Korean leading consonants).
         for text in ["日".repeat(40_000), "\u{1100}".repeat(40_000)] {
             let text = format!("a {text} b");
             assert!(wrap(&text, 80).len() > 1);

@@ -1,4 +1,4 @@
-//! Short messages in the corner, and all that were shown before.
+//! Short messages in the corner, and their history.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,18 +6,18 @@ use std::time::Duration;
 use super::Now;
 use crate::model::SafeText;
 
-/// How long a message is shown that is no error.
+/// Display time of messages other than errors.
 const SHOWN: Duration = Duration::from_secs(4);
-/// How many are kept for the history.
+/// Number of messages kept for the history.
 const KEPT: usize = 200;
 
-/// How a message is meant.
+/// Severity of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     Info,
-    /// Something went well.
+    /// Something succeeded.
     Good,
-    /// Something did not go as it should have.
+    /// Something did not go as expected.
     Warning,
     Error,
 }
@@ -26,9 +26,9 @@ pub enum Level {
 pub struct Toast {
     pub level: Level,
     pub text: SafeText,
-    /// When it was shown first.
+    /// When the message was first shown.
     pub at: Now,
-    /// Errors: whether it was seen.
+    /// Whether the message was seen or dismissed.
     seen: bool,
 }
 
@@ -39,7 +39,7 @@ pub struct Toasts {
 }
 
 impl Toast {
-    /// An error stays until it was seen; anything else for some seconds.
+    /// Whether the message is shown: an error until it was seen, anything else for a few seconds.
     pub fn is_shown(&self, now: Duration) -> bool {
         if self.level == Level::Error { !self.seen } else { !self.seen && now < self.at.elapsed + SHOWN }
     }
@@ -47,7 +47,7 @@ impl Toast {
 
 impl Toasts {
     pub(super) fn push(&mut self, level: Level, text: SafeText, at: Now) {
-        // The same words again are the same message.
+        // A message with the same text replaces the previous one.
         if self.all.back().is_some_and(|last| last.text == text) {
             self.all.pop_back();
         }
@@ -57,29 +57,29 @@ impl Toasts {
         self.all.push_back(Toast { level, text, at, seen: false });
     }
 
-    /// The messages to be shown now, newest first.
+    /// Returns the messages to show now, newest first.
     pub fn shown(&self, now: Duration) -> impl Iterator<Item = &Toast> {
         self.all.iter().rev().filter(move |toast| toast.is_shown(now))
     }
 
-    /// All messages, newest first.
+    /// Returns all messages, newest first.
     pub fn history(&self) -> impl DoubleEndedIterator<Item = &Toast> + ExactSizeIterator {
         self.all.iter().rev()
     }
 
-    /// Puts away all that is shown.
+    /// Dismisses all shown messages.
     pub(super) fn dismiss(&mut self, now: Duration) {
         self.all.iter_mut().filter(|toast| toast.is_shown(now)).for_each(|toast| toast.seen = true);
     }
 
-    /// A key was pressed: errors that were on the screen for a while count as seen.
+    /// Marks messages that were on screen for a while as seen, on a key press.
     pub(super) fn see(&mut self, now: Duration) {
         for toast in self.all.iter_mut().filter(|toast| now >= toast.at.elapsed + SHOWN) {
             toast.seen = true;
         }
     }
 
-    /// When the next message goes by itself.
+    /// Returns when the next message disappears.
     pub(super) fn deadline(&self, now: Duration) -> Option<Duration> {
         self.shown(now).filter(|toast| toast.level != Level::Error).map(|toast| toast.at.elapsed + SHOWN).min()
     }

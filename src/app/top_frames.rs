@@ -1,4 +1,4 @@
-//! What each thread did last: the innermost method of its newest sample, or of the look at all stacks.
+//! The top frame of each thread: the innermost method of its newest sample, or of the last sample of all stacks.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,21 +11,21 @@ use crate::analysis::{Profile, ThreadId};
 pub(super) struct TopFrame<'a> {
     /// Type and name, or an address; not sanitised.
     pub(super) name: &'a str,
-    /// Before the present, or before the end of what is shown.
+    /// Age relative to the present, or to the end of the shown data.
     pub(super) age: Duration,
 }
 
 impl TopFrame<'_> {
-    /// Whether the thread may still be there: snapshots come every second or so.
+    /// Whether the thread may still be in this method, as snapshots arrive about every second.
     pub(super) fn is_current(&self) -> bool {
         self.age < Duration::from_secs(2)
     }
 }
 
-/// By thread; those of which nothing is known are missing.
+/// Top frames by thread; unknown ones are missing.
 pub(super) type TopFrames<'a> = BTreeMap<ThreadId, TopFrame<'a>>;
 
-/// The newest samples of a profile. Where the clock of the samples is not known, the newest of them is the present.
+/// Returns the newest samples of a profile. If the sampling clock is unknown, the newest sample is the present.
 fn of_profile(profile: &Profile, now: Option<i64>) -> impl Iterator<Item = (ThreadId, TopFrame<'_>)> {
     let now = now.or_else(|| profile.newest().map(|(_, at, _)| at).max()).unwrap_or_default();
     profile.newest().map(move |(thread, at, frame)| {
@@ -35,11 +35,11 @@ fn of_profile(profile: &Profile, now: Option<i64>) -> impl Iterator<Item = (Thre
 }
 
 impl State {
-    /// The innermost method of each thread, as the newest of all sources has it.
+    /// Returns the innermost method of each thread according to the newest source.
     pub(super) fn top_frames(&self) -> TopFrames<'_> {
         let runtime = self.analysis().map(|analysis| of_profile(&analysis.profile, Some(analysis.snapshot.now)));
         let kernel = self.analysis().and_then(|analysis| analysis.cpu.as_ref()).map(|cpu| of_profile(&cpu.profile, cpu.now));
-        // Of a recording that has ended, only its own samples are shown.
+        // For an ended recording, only its own samples are shown.
         let is_over = self.shown_recording().is_some_and(|tracked| !tracked.is_active());
         let age = self.now.elapsed.saturating_sub(self.details.stacks_at);
         let looked = self.details.stacks.get().filter(|_| !is_over).into_iter().flat_map(|stacks| &stacks.groups).flat_map(move |group| {

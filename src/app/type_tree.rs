@@ -1,32 +1,32 @@
-//! Call trees of what allocates objects of a type, or throws exceptions of one: a tab shows them in place of its list of types.
+//! Call trees of the code that allocates objects of a type or throws exceptions of a type, shown in a tab instead of its list of types.
 
 use super::state::State;
 use super::tabs::Tab;
 use crate::analysis::{AllocatedType, AllocationSnapshot, CallNode, Counts, Filter, SampleCount};
 
-/// How many nodes of a call tree are listed.
+/// Maximum number of call tree nodes listed.
 const NODES: usize = 1000;
 
-/// Whose call tree is shown.
+/// The type whose call tree is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TypeTree {
     Type(String),
-    /// That of all types.
+    /// All types together.
     All,
 }
 
 impl State {
-    /// What the program allocates, as far as that is recorded.
+    /// Returns the recorded allocations, if any.
     pub(super) fn allocations(&self) -> Option<&AllocationSnapshot> {
         self.analysis()?.snapshot.gc.allocations.as_ref()
     }
 
-    /// Whether allocated types, or the call tree of one, are shown in place of collections.
+    /// Whether allocated types or a type's call tree are shown instead of collections.
     pub(in crate::app) fn lists_allocations(&self) -> bool {
         self.views.lists_allocations && self.allocations().is_some()
     }
 
-    /// The allocated type whose call tree is shown.
+    /// Returns the allocated type whose call tree is shown.
     pub(in crate::app) fn allocation_tree(&self) -> Option<&AllocatedType> {
         match self.views.type_tree(Tab::Gc).filter(|_| self.lists_allocations())? {
             TypeTree::Type(name) => self.allocations()?.top.iter().find(|kind| kind.name == *name),
@@ -34,7 +34,7 @@ impl State {
         }
     }
 
-    /// The events whose call tree a tab shows, by stack; `None` where it shows none.
+    /// Returns the events of the call tree shown by a tab, by stack; `None` if it shows none.
     pub(in crate::app) fn type_stacks(&self, tab: Tab) -> Option<Counts<'_>> {
         if tab == Tab::Gc {
             let name = &self.allocation_tree()?.full_name;
@@ -47,7 +47,7 @@ impl State {
         Some(self.analysis()?.snapshot.exceptions.stacks.of(name))
     }
 
-    /// The nodes of the call tree, heaviest first.
+    /// Returns the nodes of the call tree, heaviest first.
     pub(super) fn type_nodes(&self, tab: Tab) -> Vec<CallNode> {
         self.type_stacks(tab).map(|stacks| stacks.call_tree(SampleCount::all_ns, NODES)).unwrap_or_default()
     }
@@ -63,7 +63,7 @@ impl State {
         self.views.first(tab);
     }
 
-    /// Switches between collections and allocated types; from a call tree back to the types.
+    /// Toggles between collections and allocated types, or returns from a call tree to the types.
     pub(in crate::app) fn toggle_allocations(&mut self) {
         if !self.leave_allocation_tree() {
             self.views.lists_allocations = !self.views.lists_allocations;
@@ -79,7 +79,7 @@ impl State {
         }
     }
 
-    /// Shows the allocated types again, the one whose call tree was shown selected; false where none was.
+    /// Returns from a call tree to the allocated types, with its type selected. Returns false if no call tree was shown.
     pub(in crate::app) fn leave_allocation_tree(&mut self) -> bool {
         let shown = self.allocation_tree().map(|kind| kind.name.clone());
         self.show_type_tree(Tab::Gc, None);
@@ -88,7 +88,7 @@ impl State {
         true
     }
 
-    /// Exceptions by type, the call tree of the selected type, that of all, and types again.
+    /// Cycles through exceptions by type, the call tree of the selected type, and the call tree of all types.
     pub(in crate::app) fn next_throw_tree(&mut self) {
         let next = match self.views.type_tree(Tab::Exceptions) {
             None => Some(self.selected_type(Tab::Exceptions).unwrap_or(TypeTree::All)),

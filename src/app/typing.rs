@@ -1,14 +1,14 @@
-//! A line of text that is being typed.
+//! Editing of a line of text.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui_input::{Input, InputRequest};
 
 use crate::model::sanitise;
 
-/// Longer lines are cut: a path or a filter is never that long.
+/// Maximum length in bytes; no path or filter is that long.
 const LONGEST: usize = 4096;
 
-/// Puts a key into the line. Returns whether the text changed.
+/// Applies a key press to the line. Returns whether the text changed.
 pub(super) fn key(input: &mut Input, event: &KeyEvent) -> bool {
     let control = event.modifiers.contains(KeyModifiers::CONTROL);
     let request = match (event.code, control) {
@@ -31,7 +31,7 @@ pub(super) fn key(input: &mut Input, event: &KeyEvent) -> bool {
     input.handle(request).is_some_and(|change| change.value)
 }
 
-/// Puts pasted text into the line, as one line.
+/// Inserts pasted text as a single line.
 pub(super) fn paste(input: &mut Input, text: &str) {
     let room = LONGEST.saturating_sub(input.value().len());
     for c in sanitise(text.trim_matches(['\r', '\n'])).chars().take(room) {

@@ -1,19 +1,19 @@
-//! What processes used of the machine over the last minutes, as the scans of the process table found it.
+//! CPU, memory and threads of processes over the last minutes, from the process scans.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use crate::model::{Process, ProcessKey};
 
-/// Scans of a process that are kept.
+/// Number of scans kept per process.
 const SCANS: usize = 300;
 
-/// One process at one scan.
+/// One scan of one process.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Scan {
-    /// Time since the start of the program, nanoseconds.
+    /// Time since the start of dn-top, nanoseconds.
     at: i64,
-    /// Per cent of one core; NaN where it is not known.
+    /// Percent of one core; NaN if unknown.
     cpu: f32,
     /// Resident set, bytes.
     rss: u64,
@@ -23,14 +23,14 @@ struct Scan {
 /// Values with their times in nanoseconds, oldest first.
 pub(super) type History = Vec<(i64, f64)>;
 
-/// The scans of all processes that are listed.
+/// The scans of all listed processes.
 #[derive(Debug, Default)]
 pub(super) struct UsageHistory {
     scans: BTreeMap<ProcessKey, VecDeque<Scan>>,
 }
 
 impl UsageHistory {
-    /// Takes in a scan; processes that are no longer listed are forgotten.
+    /// Adds a scan. Processes no longer listed are removed.
     pub(super) fn push(&mut self, processes: &[Process], now: Duration) {
         let at = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
         let mut before = std::mem::take(&mut self.scans);
@@ -49,23 +49,23 @@ impl UsageHistory {
         self.scans.get(&key).into_iter().flatten().map(|scan| (scan.at, value(scan))).collect()
     }
 
-    /// Per cent of one core.
+    /// Percent of one core over time.
     pub(super) fn cpu(&self, key: ProcessKey) -> History {
         self.history(key, |scan| f64::from(scan.cpu))
     }
 
-    /// Resident set, bytes.
+    /// Resident set size over time, bytes.
     pub(super) fn rss(&self, key: ProcessKey) -> History {
         self.history(key, |scan| or_nan(scan.rss as f64))
     }
 
-    /// Threads of the operating system.
+    /// Operating system threads over time.
     pub(super) fn threads(&self, key: ProcessKey) -> History {
         self.history(key, |scan| or_nan(f64::from(scan.threads)))
     }
 }
 
-/// NaN for 0, which is not known.
+/// Returns NaN for 0, which stands for an unknown value.
 fn or_nan(value: f64) -> f64 {
     if value > 0.0 { value } else { f64::NAN }
 }

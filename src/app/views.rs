@@ -1,4 +1,4 @@
-//! The views of recordings: what is selected, filtered and sorted in the tabs that show what is in them.
+//! The tabs' views of recordings: selection, filters and sort order.
 
 use super::call_tree::Expanded;
 use super::counters::CounterView;
@@ -15,14 +15,14 @@ use crate::model::{RecordingAnalysis, sanitise};
 #[derive(Debug, Default)]
 pub struct Views {
     filters: [Filter; Tab::ALL.len()],
-    /// What lists are sorted by, by tab; `None` for the order in which the tab lists its rows.
+    /// Sort order by tab; `None` for the tab's own order.
     sorts: [Option<TabSort>; Tab::ALL.len()],
     pub sampling: Sampling,
     pub events: EventsView,
     pub heap: HeapView,
-    /// Whether allocated types are listed in place of collections.
+    /// Whether allocated types are listed instead of collections.
     pub(super) lists_allocations: bool,
-    /// The call trees that are shown in place of types, by tab.
+    /// Call trees shown instead of types, by tab.
     pub(super) type_trees: [Option<TypeTree>; Tab::ALL.len()],
     pub(super) expanded: [Expanded; Tab::ALL.len()],
     pub counters: CounterView,
@@ -35,26 +35,26 @@ pub struct TabSort {
     pub direction: Direction,
 }
 
-/// A selected line that stays selected when lines before it come and go.
+/// A selection that follows its row when rows before it are added or removed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pick {
     pub(super) cursor: Cursor,
-    /// What is selected; `None` for the first line, whatever that is.
+    /// Identity of the selected row; `None` for the first row, whichever that is.
     pub(super) name: Option<String>,
 }
 
 impl Views {
-    /// What a tab's list is filtered for.
+    /// Returns the filter of a tab's list.
     pub fn filter(&self, tab: Tab) -> &Filter {
         &self.filters[tab as usize]
     }
 
-    /// What a tab's list is sorted by.
+    /// Returns the sort order of a tab's list.
     pub fn sort(&self, tab: Tab) -> Option<TabSort> {
         self.sorts[tab as usize]
     }
 
-    /// Whose call tree a tab shows in place of its types.
+    /// Returns the call tree that a tab shows instead of its types.
     pub fn type_tree(&self, tab: Tab) -> Option<&TypeTree> {
         self.type_trees[tab as usize].as_ref()
     }
@@ -63,7 +63,7 @@ impl Views {
         self.filters[tab as usize] = filter;
     }
 
-    /// The selected row of a tab's list, wherever it is by now.
+    /// Returns the current position of the selected row in a tab's list.
     pub(super) fn selected(&self, tab: Tab, len: usize, id: impl Fn(usize) -> String) -> Cursor {
         let Pick { cursor, name } = &self.picks[tab as usize];
         match name {
@@ -72,12 +72,12 @@ impl Views {
         }
     }
 
-    /// Selects the first line of a tab's list: it is another list now.
+    /// Selects the first row of a tab's list, because its contents were replaced.
     pub(super) fn first(&mut self, tab: Tab) {
         self.picks[tab as usize] = Pick::default();
     }
 
-    /// Selects a line of a tab's list, scrolled as it is.
+    /// Selects a row of a tab's list, keeping the scroll offset.
     pub(super) fn select_at(&mut self, tab: Tab, cursor: Cursor, name: String) {
         self.picks[tab as usize] = Pick { cursor, name: Some(name) };
     }
@@ -89,12 +89,12 @@ impl Views {
 }
 
 impl State {
-    /// What is in the shown recording, as far as it was looked at.
+    /// Returns the analysis of the shown recording, as far as events were analyzed.
     pub fn analysis(&self) -> Option<&RecordingAnalysis> {
         self.shown_recording()?.value.analysis.as_deref()
     }
 
-    /// The selected row of a tab's list, wherever it is by now.
+    /// Returns the current position of the selected row in a tab's list.
     pub fn view_cursor(&self, tab: Tab) -> Cursor {
         self.view_of(tab).map(|view| view.cursor).unwrap_or_default()
     }
@@ -103,13 +103,13 @@ impl State {
     pub(in crate::app) fn step_view(&mut self, step: Step) {
         let Some((View { list, mut cursor, .. }, geometry)) = self.tab_view() else { return };
         cursor.go(step, list.len(), usize::from(geometry.rows().height).max(1));
-        // The first row stays the first, whichever it is.
+        // After a jump to the first row, the selection stays on the first row, whichever it is.
         let name = (step != Step::First && !list.is_empty()).then(|| list.id(cursor.at));
         drop(list);
         self.views.picks[self.tab as usize] = Pick { cursor, name };
     }
 
-    /// Keeps the selected row of a tab's list selected, the first one, too.
+    /// Pins the selection of a tab's list to its current row, even if it is the first.
     pub(in crate::app) fn hold_view(&mut self, tab: Tab) {
         let held = self.view_of(tab).filter(|view| !view.list.is_empty()).map(|view| (view.cursor, view.list.id(view.cursor.at)));
         if let Some((cursor, id)) = held {
@@ -117,7 +117,7 @@ impl State {
         }
     }
 
-    /// The columns that the list of the open tab can be sorted by.
+    /// Returns the sortable columns of the open tab's list.
     fn sortable(&self) -> Vec<Column> {
         let columns = self.tab_view().map(|(view, _)| view.list.columns()).unwrap_or_default();
         columns.into_iter().filter(|column| column.sortable).collect()
@@ -128,7 +128,7 @@ impl State {
         !self.sortable().is_empty()
     }
 
-    /// Sorts the list of the open tab by the column beside the current one, round the ends.
+    /// Sorts the open tab's list by the column next to the current one, wrapping around at the ends.
     pub(in crate::app) fn sort_tab_beside(&mut self, to: Neighbour) {
         let columns = self.sortable();
         let next = match (columns.iter().position(|column| column.sorted.is_some()), to) {
@@ -141,20 +141,20 @@ impl State {
         }
     }
 
-    /// Sorts the list of the open tab in the other direction.
+    /// Reverses the sort order of the open tab's list.
     pub(in crate::app) fn reverse_tab(&mut self) {
         let sorted =
             self.sortable().into_iter().find_map(|column| Some(TabSort { column: column.title, direction: column.sorted?.reversed() }));
         self.views.sorts[self.tab as usize] = sorted.or(self.views.sorts[self.tab as usize]);
     }
 
-    /// Sorts the list of the open tab by a column; in the other direction where it is already.
+    /// Sorts the open tab's list by a column, or reverses the order if it is already sorted by it.
     pub(in crate::app) fn sort_tab_by(&mut self, column: &Column) {
         let direction = column.sorted.map_or(column.first_direction(), Direction::reversed);
         self.views.sorts[self.tab as usize] = Some(TabSort { column: column.title, direction });
     }
 
-    /// What is selected in the open tab, and what to call it, for the copy menu.
+    /// Returns the label and text of the selection in the open tab, for the copy menu.
     pub(in crate::app) fn shown_name(&self) -> Option<(&'static str, String)> {
         let (label, text) = self.view_of(self.tab)?.copy?;
         Some((label, text.lines().map(sanitise).collect::<Vec<_>>().join("\n")))

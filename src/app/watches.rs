@@ -1,4 +1,4 @@
-//! The processes that are watched: each has a small session of its runtime's own counters.
+//! The watched processes, each with a light session of its runtime's own counters.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,62 +14,62 @@ use crate::diagnosis::Thresholds;
 use crate::model::{CpuUse, ProcessKey};
 use crate::sorting::CompactSort;
 
-/// After how long a watch that failed begins again by itself: first, and at most.
+/// The first and the longest delay before a failed automatic watch is retried.
 const FIRST_RETRY: Duration = Duration::from_secs(10);
 const LAST_RETRY: Duration = Duration::from_secs(300);
 
-/// What a session reports at a time.
+/// A report from a session.
 type Published = (Arc<CountersSnapshot>, Option<CpuUse>);
 
 #[derive(Debug)]
 pub struct Watch {
     pub key: ProcessKey,
-    /// Whether its meters are watched, too.
+    /// Whether its meters are included.
     pub meters: bool,
-    /// Whether no key began it.
+    /// Whether the watch was started automatically.
     pub automatic: bool,
-    /// Since when its process has not been selected any more, where no key began it.
+    /// When the process was deselected, for an automatic watch.
     pub(super) left: Option<Duration>,
-    /// What it publishes; `None` before the first values.
+    /// The published counters; `None` before the first values.
     pub counters: Option<Arc<CountersSnapshot>>,
-    /// What it took of the processors over the latest seconds, where that is known.
+    /// CPU use over the last seconds, if known.
     pub cpu: Option<CpuUse>,
-    /// Since when which figures have been too high; the worst first.
+    /// Current issues and when each was first seen, the worst first.
     health_issues: Vec<(HealthIssue, Duration)>,
     ticket: Ticket,
-    /// What came while the display was frozen.
+    /// The latest report while the display is frozen.
     pending: Option<Published>,
 }
 
-/// Findings, for the overview.
+/// A finding for the overview.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CurrentFinding {
     pub finding: Finding,
-    /// For how long it has been so, where that is known.
+    /// How long the finding has been present, if known.
     pub age: Option<Duration>,
 }
 
-/// What a watched process has in its line of the table.
+/// Status of a watched process for its table row.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct WatchStatus {
-    /// Its figures; all unknown before the first came.
+    /// Runtime figures; all unknown before the first report.
     pub stats: RuntimeStats,
     pub issue: Option<HealthIssue>,
-    /// Whether no key began the watch: its row is as that of any other process that runs.
+    /// Whether the watch was started automatically; its row then looks like that of an unwatched process.
     pub automatic: bool,
 }
 
 #[derive(Debug, Default)]
 pub struct Watches {
     all: Vec<Watch>,
-    /// Processes whose watch a key has ended, or that could not be watched: they are not watched again without a key.
+    /// Processes unwatched by the user, or that could not be watched; they are not watched automatically again.
     off: BTreeSet<ProcessKey>,
-    /// When watches that failed begin again by themselves, and after how long.
+    /// Time of the next automatic retry after a failure, and the current delay.
     retries: BTreeMap<ProcessKey, (Duration, Duration)>,
 }
 
 impl Watch {
-    /// What belongs into its line.
+    /// Returns the status for the table row.
     pub fn watch(&self) -> WatchStatus {
         let read = |counters: &Arc<CountersSnapshot>| WatchStatus {
             stats: counters.stats,
@@ -79,7 +79,7 @@ impl Watch {
         self.counters.as_ref().map_or(WatchStatus { automatic: self.automatic, ..WatchStatus::default() }, read)
     }
 
-    /// Findings, the worst first.
+    /// Returns the findings, the worst first.
     pub(super) fn findings(&self, thresholds: &Thresholds) -> Vec<Finding> {
         let Some(counters) = &self.counters else { return Vec::new() };
         self.health_issues.iter().map(|(issue, _)| issue.finding(counters, self.cpu, thresholds)).collect()
@@ -106,7 +106,7 @@ impl Watches {
         &mut self.all
     }
 
-    /// Begins to watch, or goes on in another session.
+    /// Starts a watch, or continues it with another session.
     pub(super) fn begin(&mut self, key: ProcessKey, meters: bool, automatic: bool, ticket: Ticket) {
         self.off.remove(&key);
         match self.all.iter_mut().find(|watch| watch.key == key) {
@@ -125,13 +125,13 @@ impl Watches {
         }
     }
 
-    /// From now on a process is watched only at the press of a key.
+    /// Excludes a process from automatic watches.
     pub(super) fn turn_off(&mut self, key: ProcessKey) {
         self.off.insert(key);
         self.retries.remove(&key);
     }
 
-    /// A watch that no key began has failed: it begins again after a while, which doubles each time. Whether it is the first time.
+    /// Schedules a retry of a failed automatic watch, with a delay that doubles each time. Returns whether this is the first failure.
     pub(super) fn failed(&mut self, key: ProcessKey, now: Duration) -> bool {
         let before = self.retries.get(&key).map(|(_, delay)| *delay);
         let delay = before.map_or(FIRST_RETRY, |delay| (delay * 2).min(LAST_RETRY));
@@ -139,23 +139,23 @@ impl Watches {
         before.is_none()
     }
 
-    /// When a process may be watched without a key.
+    /// Returns the earliest time at which a process may be watched automatically.
     pub(super) fn retry_at(&self, key: ProcessKey) -> Duration {
         self.retries.get(&key).map_or(Duration::ZERO, |(at, _)| *at)
     }
 
-    /// Whether a process may be watched without a key.
+    /// Whether a process may be watched automatically.
     pub(super) fn may_begin(&self, key: ProcessKey) -> bool {
         self.of(key).is_none() && !self.off.contains(&key)
     }
 
-    /// Forgets the processes that are not listed.
+    /// Removes processes that are no longer listed.
     pub(super) fn forget(&mut self, is_listed: impl Fn(ProcessKey) -> bool) {
         self.off.retain(|key| is_listed(*key));
         self.retries.retain(|key, _| is_listed(*key));
     }
 
-    /// Takes in what a session reported. Returns whether the picture changed.
+    /// Applies a report of a session. Returns whether a redraw is needed.
     pub(super) fn apply(&mut self, ticket: Ticket, published: Published, thresholds: &Thresholds, frozen: bool, now: Duration) -> bool {
         let Some(watch) = self.all.iter_mut().find(|watch| watch.ticket == ticket) else { return false };
         self.retries.remove(&watch.key);
@@ -167,7 +167,7 @@ impl Watches {
         !frozen
     }
 
-    /// Shows what came while the display was frozen.
+    /// Shows the reports received while the display was frozen.
     pub(super) fn thaw(&mut self, thresholds: &Thresholds, now: Duration) {
         for watch in &mut self.all {
             if let Some(published) = watch.pending.take() {
@@ -180,7 +180,7 @@ impl Watches {
         self.all.retain(|watch| watch.key != key);
     }
 
-    /// Ends the watch that has this session: which process it was of, and whether no key began it.
+    /// Ends the watch with this session. Returns its process, and whether it was started automatically.
     pub(super) fn ended(&mut self, ticket: Ticket) -> Option<(ProcessKey, bool)> {
         let (key, automatic) = self.all.iter().find(|watch| watch.ticket == ticket).map(|watch| (watch.key, watch.automatic))?;
         self.end(key);
@@ -189,7 +189,7 @@ impl Watches {
 }
 
 impl State {
-    /// Findings of the selected process, the worst first: what its recording shows, and of the rest what its counters show.
+    /// Returns the findings for the selected process, the worst first: from its recording, complemented by its counters.
     pub fn findings_of_selected(&self) -> Vec<CurrentFinding> {
         let now = self.now.elapsed;
         let recording = self.shown_recording().filter(|tracked| tracked.is_active());
@@ -219,7 +219,7 @@ impl State {
         found
     }
 
-    /// The processes that the filter lets through, could be watched, and are not.
+    /// Returns the processes that match the filter and could be watched, but are not.
     pub(in crate::app) fn unwatched(&self) -> impl Iterator<Item = ProcessKey> {
         let rows = self.list.shown().filter(|row| !matches!(attach(self, row), Some(Status::Refused(_))));
         rows.map(|row| row.process.key).filter(|key| self.watches.of(*key).is_none())

@@ -1,19 +1,19 @@
-//! Comparing what is shown of the open file.
+//! Comparison of the shown range of the open file.
 
 use crate::app::comparison::{ComparedRange, Comparison};
 use crate::app::dialog::FileUse;
 use crate::app::{Answer, Effect, Focus, State, Tab, Ticket, files};
 use crate::model::{FileContents, ProcessKey, SafeText, TraceFile};
 
-/// Under this key the other file is read: that of no row.
+/// The key under which the other file is read; no row has it.
 const KEY: ProcessKey = ProcessKey { pid: 0, started: u64::MAX };
 
-/// Lists what the open file can be compared with.
+/// Lists the files that the open file can be compared with.
 pub(in crate::app) fn choose(state: &mut State) -> Vec<Effect> {
     super::files::find(state, FileUse::Compare)
 }
 
-/// Compares with a file, or with the range that is shown now.
+/// Starts a comparison with a file, or with the currently shown range.
 pub(super) fn begin(state: &mut State, file: Option<&TraceFile>) -> Vec<Effect> {
     let (comparison, effects) = match file {
         Some(file) => {
@@ -34,7 +34,7 @@ pub(super) fn begin(state: &mut State, file: Option<&TraceFile>) -> Vec<Effect> 
     effects
 }
 
-/// Whether the file that is compared with is being read under this ticket.
+/// Whether the file to compare with is being read with this ticket.
 pub(super) fn awaits(state: &State, ticket: Ticket) -> bool {
     state.comparison.as_ref().is_some_and(|comparison| matches!(comparison.chosen, Answer::Requested(asked) if asked == ticket))
 }
@@ -48,7 +48,7 @@ pub(super) fn progress(state: &mut State, ticket: Ticket, bytes: u64) {
     }
 }
 
-/// The file that is compared with was read, or cannot be.
+/// Stores the contents of the file to compare with, or the reason for the failure.
 pub(super) fn read(state: &mut State, result: Result<FileContents, SafeText>) -> Vec<Effect> {
     if let Some(comparison) = &mut state.comparison {
         comparison.chosen = result.map_or_else(Answer::Failed, |FileContents { analysis, end, complete, .. }| {
@@ -59,14 +59,14 @@ pub(super) fn read(state: &mut State, result: Result<FileContents, SafeText>) ->
     Vec::new()
 }
 
-/// Exchanges before and after.
+/// Swaps before and after.
 pub(in crate::app) fn swap(state: &mut State) {
     if let Some(comparison) = &mut state.comparison {
         comparison.swap();
     }
 }
 
-/// Shows the figures of the next subject only, or all.
+/// Shows only the figures of the next subject, or all.
 pub(in crate::app) fn next_subject(state: &mut State) {
     if let Some(comparison) = &mut state.comparison {
         comparison.next_subject();
@@ -74,7 +74,7 @@ pub(in crate::app) fn next_subject(state: &mut State) {
     state.views.first(Tab::Compare);
 }
 
-/// Compares again where something else is shown than was compared.
+/// Compares again if the shown analysis has changed.
 pub(super) fn refresh(state: &mut State) {
     if state.tab != Tab::Compare {
         return;

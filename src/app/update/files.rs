@@ -1,4 +1,4 @@
-//! Recorded files: reading them, and choosing which part is looked at.
+//! Recorded files: reading them and changing the shown range.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(in crate::app) fn walk(state: &mut State, change: impl Fn(&mut OpenFile)) {
     }
 }
 
-/// Looks for recorded files: those of this run, open ones among them, and those of the current folder.
+/// Searches for recorded files: those of this run, including open ones, and those in the current folder.
 pub(in crate::app) fn find(state: &mut State, purpose: FileUse) -> Vec<Effect> {
     let of_this_run = state.recordings.all().iter().rev().filter_map(|tracked| match &tracked.value.phase {
         Phase::Done(outcome) => outcome.file.clone(),
@@ -28,7 +28,7 @@ pub(in crate::app) fn find(state: &mut State, purpose: FileUse) -> Vec<Effect> {
     vec![Effect::FindFiles { known, ticket }]
 }
 
-/// Opens the palette, and looks for what it lists besides.
+/// Opens the palette and searches for the files it also lists.
 pub(in crate::app) fn open_palette(state: &mut State) -> Vec<Effect> {
     let effects = find(state, FileUse::Open);
     let palette = Palette { asked: state.finding_files.take().map(|(ticket, _)| ticket), ..Palette::default() };
@@ -37,7 +37,7 @@ pub(in crate::app) fn open_palette(state: &mut State) -> Vec<Effect> {
 }
 
 pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceFile>) -> Vec<Effect> {
-    // The palette lists what is possible beneath it.
+    // The palette's contents depend on the context below it.
     let mut overlay = state.overlay.take();
     if let Some(Overlay::Palette(palette)) = overlay.as_mut().and_then(Overlay::beneath_help)
         && palette.asked == Some(ticket)
@@ -51,7 +51,7 @@ pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceF
     let Some((_, purpose)) = state.finding_files.take_if(|(asked, _)| *asked == ticket) else { return Vec::new() };
     let of = state.row_kind();
     let ranges = purpose == FileUse::Compare && of == RowKind::File(FileKind::Trace);
-    // Only what is of one kind can be compared, and a heap not with itself.
+    // Only files of the same kind can be compared, and a heap not with itself.
     let open = state.open_file().map(|file| &file.facts.path);
     let is_same = |file: &TraceFile| file.kind == FileKind::Heap && open == Some(&file.path);
     let fits = |file: &TraceFile| purpose == FileUse::Open || of == RowKind::File(file.kind) && !is_same(file);
@@ -72,7 +72,7 @@ pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceF
     Vec::new()
 }
 
-/// Opens the file that was chosen, or compares with it.
+/// Opens the chosen file, or compares with it.
 pub(in crate::app) fn picked(state: &mut State, picker: &FilePicker, item: usize) -> Vec<Effect> {
     match (picker.purpose, picker.file(item)) {
         (FileUse::Compare, Some(file)) if file.kind == FileKind::Heap => heap::compare(state, file),
@@ -85,7 +85,7 @@ pub(in crate::app) fn picked(state: &mut State, picker: &FilePicker, item: usize
     }
 }
 
-/// Goes back to the processes.
+/// Returns to the processes.
 pub(in crate::app) fn close(state: &mut State) -> Vec<Effect> {
     let awaited: Vec<_> = state.files.iter().flat_map(|file| state.heaps.awaited(file.key)).collect();
     let pending = state.close_files();
@@ -98,7 +98,7 @@ pub(in crate::app) fn close(state: &mut State) -> Vec<Effect> {
     cancel.chain(pending.map_or_else(Vec::new, |pending| replies::processes(state, pending))).collect()
 }
 
-/// Has every file read of which something else is to be shown than what was read.
+/// Requests every file whose range to show differs from what was read.
 pub(in crate::app) fn request_unread(state: &mut State) -> Vec<Effect> {
     let unread: Vec<usize> = (0..state.files.len()).filter(|index| state.files[*index].ticket.is_none()).collect();
     let request = |index: usize| {
@@ -118,7 +118,7 @@ pub(in crate::app) fn request_unread(state: &mut State) -> Vec<Effect> {
     unread.into_iter().map(request).collect()
 }
 
-/// Has the file of the recording that is shown read, where its analysis was released while it was not shown.
+/// Requests the file of the shown recording if its analysis was released while it was not shown.
 pub(in crate::app) fn request_again(state: &mut State) -> Option<Effect> {
     let id = state.shown_recording()?.value.id;
     let (key, path) = state.recordings.released(id)?;
@@ -138,7 +138,7 @@ pub(in crate::app) fn progress(state: &mut State, ticket: Ticket, bytes: u64) ->
     Vec::new()
 }
 
-/// A file with a heap was read, or cannot be. Returns whether a file waited for it.
+/// Stores the outcome of reading a heap file. Returns false if no file awaits it.
 pub(super) fn heap_read(state: &mut State, ticket: Ticket, result: &Result<Arc<WalkedHeap>, SafeText>) -> bool {
     let Some(file) = state.files.iter_mut().find(|file| file.ticket == Some(ticket)) else { return false };
     file.progress = None;

@@ -1,4 +1,4 @@
-//! Walks over heaps.
+//! Heap walks.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use crate::model::{SafeText, TraceFile};
 
 use super::{files, panes, process, replies};
 
-/// Asks whether to walk the heap of the selected process. A walk in progress is shown, and canceled once it is.
+/// Opens the dialog for walking the heap of the selected process. If a walk is in progress, opens its tab, or cancels it if the tab is already
+/// open.
 pub(in crate::app) fn toggle(state: &mut State) -> Vec<Effect> {
     let Some(row) = state.selected() else { return Vec::new() };
     let key = row.process.key;
@@ -34,7 +35,7 @@ pub(in crate::app) fn toggle(state: &mut State) -> Vec<Effect> {
     vec![Effect::CancelHeapWalk { ticket }]
 }
 
-/// Walks the heap of a process.
+/// Starts a heap walk of a process.
 pub(super) fn begin(state: &mut State, subject: Subject) -> Vec<Effect> {
     let key = subject.key;
     let ticket = process::begin(state, subject.clone(), JobKind::HeapWalk);
@@ -43,7 +44,7 @@ pub(super) fn begin(state: &mut State, subject: Subject) -> Vec<Effect> {
     vec![Effect::WalkHeap { key, ticket }]
 }
 
-/// Compares the heap of the open file with that of another.
+/// Compares the heap of the open file with that of another file.
 pub(super) fn compare(state: &mut State, file: &TraceFile) -> Vec<Effect> {
     let Some(key) = state.list.selected() else { return Vec::new() };
     let ticket = state.ticket();
@@ -52,13 +53,13 @@ pub(super) fn compare(state: &mut State, file: &TraceFile) -> Vec<Effect> {
     cancel.into_iter().chain([Effect::ReadHeap { ticket, path: file.path.clone() }]).collect()
 }
 
-/// Progress of a heap walk.
+/// Updates the progress of a heap walk.
 pub(super) fn progress(state: &mut State, ticket: Ticket, objects: u64, bytes: u64) -> Vec<Effect> {
     state.dirty |= state.heaps.advance(ticket, objects, bytes);
     Vec::new()
 }
 
-/// A walk is over, or a file was read.
+/// Stores the result of a heap walk or of reading a heap file.
 pub(super) fn walked(state: &mut State, ticket: Ticket, result: Result<Arc<WalkedHeap>, SafeText>) -> Vec<Effect> {
     if state.heaps.compared(ticket, &result, state.now) {
         match result {
@@ -76,7 +77,7 @@ pub(super) fn walked(state: &mut State, ticket: Ticket, result: Result<Arc<Walke
     if is_of_file { Vec::new() } else { replies::job_done(state, ticket, answer) }
 }
 
-/// Asks for the file that the last walk is to be written to.
+/// Opens the dialog for writing the last walk to a file.
 pub(in crate::app) fn file_form(state: &mut State) -> Vec<Effect> {
     let heap = state.list.selected().and_then(|key| state.heaps.of(key));
     let Some((subject, last)) = heap.and_then(|heap| Some((&heap.subject, heap.last.as_ref()?))) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! Keys: to an action, or into a line of text.
+//! Key presses: dispatched to an action, or edited into a line of text.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
 
@@ -11,7 +11,7 @@ use crate::app::{Effect, State, typing};
 use super::warn;
 
 pub(in crate::app) fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
-    // Repeats count; terminals that report the key going up again must not act twice.
+    // Key repeats count, but releases, which some terminals report, must not trigger the action again.
     if event.kind == KeyEventKind::Release {
         return Vec::new();
     }
@@ -25,7 +25,7 @@ pub(in crate::app) fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
     match state.options.keys.lookup(context, event) {
         Some(action) => perform(state, action, digit),
         None => {
-            // As in some shells: what is offered is typed.
+            // As in some shells, Right accepts the suggested completion.
             if event.code == KeyCode::Right
                 && let Some(Overlay::Form(form)) = &mut state.overlay
                 && form.complete()
@@ -45,10 +45,10 @@ pub(in crate::app) fn paste(state: &mut State, text: &str) -> Vec<Effect> {
     typed(state)
 }
 
-/// Does an action where it is, if it is possible now.
+/// Performs an action in the current context if it is available.
 pub(in crate::app) fn perform(state: &mut State, action: Action, digit: Option<u32>) -> Vec<Effect> {
     let context = state.context();
-    // What is not shown is not changed.
+    // Nothing is changed while nothing is shown.
     if state.layout().too_small && !matches!(action, Action::Interrupt | Action::Quit | Action::Suspend | Action::Redraw) {
         return Vec::new();
     }
@@ -61,7 +61,7 @@ pub(in crate::app) fn perform(state: &mut State, action: Action, digit: Option<u
     }
 }
 
-/// The line of text that the keys go to.
+/// Returns the line of text that has the keyboard focus.
 fn line_input(state: &mut State) -> Option<&mut tui_input::Input> {
     match state.context() {
         Context::Line => state.line.as_mut().map(|line| &mut line.input),
@@ -74,7 +74,7 @@ fn line_input(state: &mut State) -> Option<&mut tui_input::Input> {
     }
 }
 
-/// What was typed takes effect at once.
+/// Applies the edited text immediately.
 fn typed(state: &mut State) -> Vec<Effect> {
     if let Some(line) = &state.line {
         let (purpose, input) = (line.purpose, line.input.clone());
@@ -113,7 +113,7 @@ fn apply(state: &mut State, purpose: Typing, input: tui_input::Input) {
     }
 }
 
-/// Clears the line of text, and what it filters.
+/// Clears the line of text and its filter.
 pub(in crate::app) fn clear_line(state: &mut State) {
     if let Some(line) = state.line.take() {
         apply(state, line.purpose, tui_input::Input::default());

@@ -1,4 +1,4 @@
-//! Quitting: recordings are finished first, unless they are abandoned.
+//! Quitting: recordings are finished first unless they are abandoned.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use crate::app::dialog::QuitAnswer;
 use crate::app::{Effect, Ending, Form, Overlay, State};
 use crate::model::RecordingId;
 
-/// How long recordings may take to finish when a person leaves: the rundown of a large process takes a while.
+/// How long recordings may take to finish when the user quits: the rundown of a large process takes a while.
 const PATIENT: Duration = Duration::from_secs(60);
-/// How long they may take when a signal ends the program: what comes after it is less patient.
+/// How long they may take after a termination signal, which is likely to be followed by a kill.
 const HURRIED: Duration = Duration::from_secs(8);
 /// How long an abandoned recording may take to close its file.
 const CLOSING: Duration = Duration::from_secs(3);
 
-/// Quits, after a question where something is unfinished.
+/// Quits, after confirmation if anything is unfinished.
 pub(in crate::app) fn quit(state: &mut State) -> Vec<Effect> {
     let (recordings, jobs) = (state.recordings.active(), state.jobs.active());
     if recordings + jobs == 0 {
@@ -24,7 +24,7 @@ pub(in crate::app) fn quit(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Ctrl-C: leave, finish, or leave at once, depending on how often it was pressed.
+/// Handles Ctrl-C: quits, finishes recordings, or abandons them, depending on how often it was pressed.
 pub(in crate::app) fn interrupt(state: &mut State) -> Vec<Effect> {
     match &state.overlay {
         _ if state.ending.is_some() => abandon_all(state),
@@ -42,10 +42,10 @@ pub(in crate::app) fn answer(state: &mut State, answer: QuitAnswer) -> Vec<Effec
     }
 }
 
-/// A signal to end the program. What is already being stopped is not waited for.
+/// Handles a termination signal. Recordings that are already stopping are abandoned.
 pub(in crate::app) fn terminate(state: &mut State) -> Vec<Effect> {
     match &state.ending {
-        // A terminal that is closed may send several.
+        // A terminal that closes may send several signals.
         Some(ending) if ending.limit <= state.now.elapsed + HURRIED => Vec::new(),
         Some(_) => abandon_all(state),
         None => {
@@ -72,7 +72,7 @@ fn finish(state: &mut State, limit: Duration) -> Vec<Effect> {
         .collect()
 }
 
-/// Waits no longer for the last of the data.
+/// Abandons all active recordings instead of waiting for their remaining data.
 pub(in crate::app) fn abandon_all(state: &mut State) -> Vec<Effect> {
     let Some(ending) = &mut state.ending else { return Vec::new() };
     if ending.abandoned {
@@ -84,7 +84,7 @@ pub(in crate::app) fn abandon_all(state: &mut State) -> Vec<Effect> {
     active.map(|tracked| Effect::AbandonTrace { id: tracked.value.id }).collect()
 }
 
-/// Leaves once everything is finished, or the wait is over.
+/// Quits once everything is finished, or the wait has timed out.
 pub(in crate::app) fn settle(state: &mut State) -> Vec<Effect> {
     let Some(ending) = state.ending else { return Vec::new() };
     if state.recordings.active() == 0 {

@@ -1,4 +1,4 @@
-//! What a message does.
+//! Message handling.
 
 pub(super) mod comparison;
 pub(super) mod files;
@@ -17,18 +17,18 @@ pub(super) mod watching;
 use super::toast::Level;
 use super::{Effect, Job, Msg, Now, Overlay, State};
 
-/// Takes in a message: changes the state, and returns the effects.
+/// Applies a message to the state and returns the effects.
 pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
     if state.left {
         return Vec::new();
     }
-    // Whatever was to change on the screen by now has changed.
+    // Everything due on the screen up to now is covered by a redraw.
     let due = time::next_change(state);
     state.now = now;
     state.dirty |= due.is_some_and(|due| due <= now.elapsed);
 
     if matches!(msg, Msg::Key(_) | Msg::Mouse(_) | Msg::Paste(_)) {
-        // From now on the selection counts as made.
+        // From now on the selection counts as the user's.
         state.list.pin();
     }
     let mut effects = match msg {

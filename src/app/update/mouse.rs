@@ -1,4 +1,4 @@
-//! The mouse: what can be clicked is what can be pressed.
+//! Mouse handling: clicks perform the same actions as keys.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use crate::app::{Effect, Field, Focus, Overlay, State, Tab};
 
 use super::{keys, overlays};
 
-/// Lines that a turn of the wheel moves.
+/// Lines scrolled per turn of the wheel.
 const WHEEL: usize = 3;
-/// The longest time between the two clicks of a double click.
+/// The longest interval between the two clicks of a double click.
 const DOUBLE_CLICK: Duration = Duration::from_millis(400);
 
 pub(super) fn mouse(state: &mut State, event: MouseEvent) -> Vec<Effect> {
@@ -57,7 +57,7 @@ fn click(state: &mut State, x: u16, y: u16) -> Vec<Effect> {
     if state.line.is_none()
         && let Some(again) = state.click_pick(x, y)
     {
-        // A second click on the selected row does what Enter or Space does.
+        // A second click on the selected row acts like Enter or Space.
         let action = if state.context() == Context::PickMany { Action::Toggle } else { Action::Accept };
         return if again { keys::perform(state, action, None) } else { Vec::new() };
     }
@@ -105,7 +105,7 @@ fn click_detail(state: &mut State, x: u16, y: u16) {
 }
 
 impl State {
-    /// Whether the place was clicked a moment ago, too.
+    /// Whether this is the second click of a double click.
     fn is_second_click(&mut self, x: u16, y: u16) -> bool {
         let now = self.now.elapsed;
         let is_second = self.last_click.is_some_and(|(place, at)| place == (x, y) && now.saturating_sub(at) <= DOUBLE_CLICK);
@@ -114,7 +114,7 @@ impl State {
     }
 }
 
-/// A button is pressed; a question gets the keys, and where it is one of options, the next of them.
+/// Presses a button, or focuses a question; if it is already focused, selects its next option.
 fn click_field(state: &mut State, field: Field) -> Vec<Effect> {
     let Some(Overlay::Form(mut form)) = state.overlay.take() else { return Vec::new() };
     match field {

@@ -1,4 +1,4 @@
-//! What actions do in what lies over the panes.
+//! Actions in overlays.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::model::{SafeText, TraceOptions};
 
 use super::{files, heap, keys, leaving, panes, process, tagged};
 
-/// Closes what lies over the panes; a list of values goes back to its form.
+/// Closes the overlay; a chooser returns to its form, the help to the overlay below it.
 pub(in crate::app) fn cancel(state: &mut State) {
     state.overlay = match state.overlay.take() {
         Some(Overlay::Choose(chooser)) => Some(Overlay::Form(chooser.form)),
@@ -29,13 +29,13 @@ pub(in crate::app) fn cancel(state: &mut State) {
     };
 }
 
-/// Begins to type a filter.
+/// Starts typing a filter.
 pub(in crate::app) fn filter(state: &mut State) {
     let filter = state.overlay.as_mut().and_then(Overlay::filter);
     state.line = filter.map(|filter| Line { purpose: Typing::Overlay, input: Input::new(filter.as_str().to_owned()) });
 }
 
-/// Takes the selected row of a list.
+/// Accepts the selected row of a list.
 pub(in crate::app) fn accept(state: &mut State) -> Vec<Effect> {
     let Some(picked) = state.picked() else { return Vec::new() };
     match state.overlay.take() {
@@ -124,7 +124,7 @@ fn scroll(state: &mut State, step: Step) {
         Some(Overlay::Output(view)) => {
             let (page, columns) = layout.output_size();
             let last = view.rows(columns).len().saturating_sub(page);
-            // It is scrolled from its end.
+            // Output is scrolled relative to its end.
             scroll_reader(&mut view.reader, step.lines(page).saturating_neg(), last);
         }
         Some(Overlay::Palette(_) | Overlay::Profiles(_) | Overlay::Choose(_) | Overlay::Copy(_) | Overlay::Act(_) | Overlay::Files(_)) => {
@@ -134,13 +134,13 @@ fn scroll(state: &mut State, step: Step) {
     }
 }
 
-/// Opens the log of dn-top.
+/// Opens dn-top's log.
 pub(in crate::app) fn open_log(state: &mut State) -> Vec<Effect> {
     state.overlay = Some(Overlay::Output(OutputView::log()));
     vec![Effect::ReadLog]
 }
 
-/// Shows what is new in the log of dn-top, where it is open.
+/// Shows new lines of dn-top's log if it is open.
 pub(in crate::app) fn logged(state: &mut State, lines: &Arc<[SafeText]>) -> Vec<Effect> {
     if let Some(Overlay::Output(view)) = &mut state.overlay
         && view.ticket.is_none()
@@ -150,12 +150,12 @@ pub(in crate::app) fn logged(state: &mut State, lines: &Arc<[SafeText]>) -> Vec<
     Vec::new()
 }
 
-/// Reads the log again where its end is shown.
+/// Rereads the log if its end is shown.
 pub(in crate::app) fn follow_log(state: &State) -> Option<Effect> {
     matches!(&state.overlay, Some(Overlay::Output(view)) if view.follows_log()).then_some(Effect::ReadLog)
 }
 
-/// At the end, new output is shown.
+/// Shows new output once the end is reached.
 fn catch_up(state: &mut State) {
     if let Some(Overlay::Output(view)) = &mut state.overlay
         && let Some(job) = view.ticket.and_then(|ticket| state.jobs.find(ticket))
@@ -191,7 +191,7 @@ fn take_form(state: &mut State) -> Option<Form> {
     }
 }
 
-/// Does what the form is for. Where that changes a process it only goes to the button, so that a letter that was meant for something else does nothing.
+/// Submits the form. If that would change a process, only moves the focus to the button, so that a stray key press does nothing.
 pub(in crate::app) fn confirm(state: &mut State) -> Vec<Effect> {
     let Some(mut form) = take_form(state) else { return Vec::new() };
     if !form.is_dangerous() {
@@ -202,7 +202,7 @@ pub(in crate::app) fn confirm(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Enter goes through the fields to the buttons.
+/// Moves through the fields to the buttons on Enter, or presses the focused button.
 pub(in crate::app) fn accept_form(state: &mut State) -> Vec<Effect> {
     let Some(mut form) = take_form(state) else { return Vec::new() };
     match form.focus {
@@ -225,7 +225,7 @@ pub(in crate::app) fn copy_command(state: &mut State) -> Vec<Effect> {
     copy.into_iter().collect()
 }
 
-/// Presses a button: the first does nothing.
+/// Presses a button; the first one cancels.
 pub(in crate::app) fn press(state: &mut State, mut form: Form, button: usize) -> Vec<Effect> {
     if form.is_quit() {
         let answer = form.quit_answer(button);
@@ -250,7 +250,7 @@ pub(in crate::app) fn press(state: &mut State, mut form: Form, button: usize) ->
     }
 }
 
-/// What a dialog was answered with.
+/// A request made with a dialog.
 enum Request {
     Nothing,
     Dump(DumpRequest),
@@ -279,7 +279,7 @@ impl Request {
     }
 }
 
-/// The options, or the field that is wrong and why.
+/// Returns the request of a form, or the index of an invalid field with the reason.
 fn request(form: &Form) -> Result<Request, (usize, String)> {
     Ok(match &form.purpose {
         Purpose::Quit(_) => Request::Nothing,

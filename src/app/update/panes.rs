@@ -1,4 +1,4 @@
-//! What actions do in the panes.
+//! Actions in the panes.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::app::{Activity, Answer, Column, Content, Cursor, Effect, Focus, Form,
 use super::{files, overlays, process, watching};
 use crate::model::{Process, TraceOptions, default_dump_path, seen_here};
 
-/// Moves in what has the keys: what lies over the panes, or the focused pane.
+/// Moves in the overlay or the focused pane.
 pub(in crate::app) fn step(state: &mut State, step: Step) {
     if state.overlay.is_some() {
         return overlays::step(state, step);
@@ -31,7 +31,7 @@ pub(in crate::app) fn step(state: &mut State, step: Step) {
     }
 }
 
-/// Selects the next finding, and from the last one on scrolls.
+/// Selects the next finding, and scrolls after the last one.
 fn step_overview(state: &mut State, step: Step) {
     let Some(body) = state.layout().detail.map(|detail| detail.body) else { return };
     let Some(overview) = state.overview() else { return };
@@ -46,7 +46,7 @@ fn step_overview(state: &mut State, step: Step) {
     }
 }
 
-/// Shows what is behind the selected finding of the overview.
+/// Opens the details of the selected finding of the overview.
 pub(in crate::app) fn open_finding(state: &mut State) -> Vec<Effect> {
     let finding = state.overview().and_then(|mut overview| {
         let at = overview.selected;
@@ -59,7 +59,7 @@ pub(in crate::app) fn focus_details(state: &mut State) {
     state.focus = Focus::Detail;
 }
 
-/// The tab to the right, or to the left.
+/// Opens the tab to the right or left.
 pub(in crate::app) fn turn(state: &mut State, to: Neighbour) {
     state.tab = state.tab.step(to, state.row_kind());
 }
@@ -77,7 +77,7 @@ pub(in crate::app) fn sort_by_digit(state: &mut State, digit: usize) {
     }
 }
 
-/// What is filtered is to be seen, and moved in.
+/// Starts typing the process filter, with the focus on the table.
 pub(in crate::app) fn filter_processes(state: &mut State) {
     state.focus = Focus::List;
     type_line(state, Typing::Filter, state.list.filter().as_str().to_owned());
@@ -102,11 +102,11 @@ pub(in crate::app) fn reveal(state: &mut State) {
 
 pub(in crate::app) fn environment(state: &mut State) {
     (state.tab, state.focus) = (Tab::Environment, Focus::Detail);
-    // It was requested: no need to wait whether the selection stays.
+    // Requested explicitly, so there is no need to wait until the selection settles.
     state.details.settles = None;
 }
 
-/// Asks what every thread does now.
+/// Samples the stacks of all threads.
 pub(in crate::app) fn stacks(state: &mut State) -> Vec<Effect> {
     let Some(key) = state.list.selected() else { return Vec::new() };
     let ticket = state.ticket();
@@ -149,7 +149,7 @@ pub(in crate::app) fn dump(state: &mut State) -> Vec<Effect> {
     find_free_name(state, proposed, here)
 }
 
-/// Has a name that is free proposed in the open dialog: one with the time in it is.
+/// Requests an unused name for the open dialog. Names that contain the time are unused anyway.
 pub(in crate::app) fn find_free_name(state: &State, proposed: PathBuf, here: PathBuf) -> Vec<Effect> {
     if state.options.output_name.has_time() { Vec::new() } else { vec![Effect::FindFreeName { proposed, here }] }
 }
@@ -210,7 +210,7 @@ pub(in crate::app) fn trace_form(state: &mut State, order: &TraceOptions) -> Vec
     vec![Effect::LookAtTracepoints { key }]
 }
 
-/// Goes through the recordings of the selected process, newest first.
+/// Steps through the recordings of the selected process, newest first.
 fn choose_recording(state: &mut State, step: Step) {
     let Some(key) = state.list.selected() else { return };
     let ids: Vec<_> = state.recordings.of(key).map(|tracked| tracked.value.id).collect();
@@ -220,7 +220,7 @@ fn choose_recording(state: &mut State, step: Step) {
     state.chosen = ids.get(cursor.at).copied();
 }
 
-/// Goes to the process of the selected job, or shows what its program writes.
+/// Shows the process of the selected job, or its program's output.
 pub(in crate::app) fn open_job(state: &mut State) {
     if let Some(Activity::Job(job)) = state.selected_activity()
         && job.what.output().is_some()
@@ -241,13 +241,13 @@ pub(in crate::app) fn open_job(state: &mut State) {
     }
     if recording.is_some() {
         state.tab = Tab::Trace;
-        // The details turn to the process now, so that the choice is not forgotten when they would later.
+        // Switch the details now, so that a later switch does not reset the chosen recording.
         state.details.turn_to(Some(key), state.now.elapsed);
         state.chosen = recording;
     }
 }
 
-/// Selects a process, even one that the filter hides, or notifies that it has ended.
+/// Selects a process, even if the filter hides it, or notifies that it has ended.
 pub(in crate::app) fn go_to(state: &mut State, key: crate::model::ProcessKey) -> bool {
     if !state.list.select(key) && state.list.find(key).is_some() {
         state.list.set_filter("");
@@ -260,7 +260,7 @@ pub(in crate::app) fn go_to(state: &mut State, key: crate::model::ProcessKey) ->
     there
 }
 
-/// Steps back: from the details to the table; in the table dismisses errors, then clears the filter, then closes the files that were opened from here.
+/// Goes back: from the details to the table; in the table, dismisses errors, then clears the filter, then closes files opened from it.
 pub(in crate::app) fn back(state: &mut State) -> Vec<Effect> {
     if state.context() == Context::Flame && state.is_zoomed_flame() {
         state.widen();
@@ -286,7 +286,7 @@ fn shown_columns(state: &State) -> Vec<Column> {
     state.layout().list.map(|list| list.columns.iter().map(|slot| slot.column).collect()).unwrap_or_default()
 }
 
-/// Sorts by the column beside the current one, round the ends, among those that are shown.
+/// Sorts by the column next to the current one, among the visible columns, wrapping around at the ends.
 pub(in crate::app) fn sort_beside(state: &mut State, to: Neighbour) {
     let columns = shown_columns(state);
     if columns.is_empty() {
@@ -320,7 +320,7 @@ pub(in crate::app) fn pause(state: &mut State) -> Vec<Effect> {
     }
 }
 
-/// What there is to copy where the focus is; nothing that is masked.
+/// Returns what can be copied from the focused pane; never masked values.
 fn copyable(state: &State) -> Vec<CopyItem> {
     let mut items = Vec::new();
     let mut add = |label: &'static str, text: String| {

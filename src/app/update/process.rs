@@ -1,4 +1,4 @@
-//! What is done to or with a process.
+//! Actions on a process.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::model::{
     Process, ProcessKey, Recording, RecordingId, RunState, SafeText, Scheduling, TraceOptions, file_stem, shown_command_line,
 };
 
-/// Stops the recording of the selected process, or starts one. A tab that shows what is in a recording continues showing it.
+/// Stops the recording of the selected process, or starts one. A tab that shows the contents of recordings stays open.
 pub(in crate::app) fn toggle_trace(state: &mut State) -> Vec<Effect> {
     let tab = state.tab;
     let effects = start_or_stop(state);
@@ -37,7 +37,7 @@ fn start_or_stop(state: &mut State) -> Vec<Effect> {
     }
 }
 
-/// Records what the open tab shows, and goes on showing it.
+/// Records the profiles of the open tab, which stays open.
 pub(in crate::app) fn record_tab(state: &mut State) -> Vec<Effect> {
     let Some(subject) = state.selected_subject() else { return Vec::new() };
     let (tab, usual) = (state.tab, state.last_profiles.clone());
@@ -47,10 +47,10 @@ pub(in crate::app) fn record_tab(state: &mut State) -> Vec<Effect> {
     effects
 }
 
-/// How long it is recorded to find out why a process is slow.
+/// Duration of a recording that investigates why a process is slow.
 const SLOW_TIME: Duration = Duration::from_secs(30);
 
-/// Records what shows why the selected process is slow, and shows it; a recording for that which goes on is only shown.
+/// Records why the selected process is slow and shows the result; a running recording of this kind is only shown.
 pub(in crate::app) fn why_slow(state: &mut State) -> Vec<Effect> {
     let Some(subject) = state.selected_subject() else { return Vec::new() };
     let is_running = |tracked: &&Tracked| tracked.is_stoppable() && tracked.value.what == [SLOW];
@@ -82,7 +82,7 @@ pub(in crate::app) fn start_trace(state: &mut State, subject: Subject, order: Tr
         state.last_profiles.clone_from(&order.profiles);
     }
     if order.flight.is_some() {
-        // A file that was given is the first one's.
+        // A file name from the options applies to the first recording only.
         state.flights.push((id, TraceOptions { file: None, ..order.clone() }));
     }
     mark_recordings(state);
@@ -95,7 +95,7 @@ fn stop_trace(state: &mut State, id: RecordingId) -> Vec<Effect> {
     vec![Effect::StopTrace { id }]
 }
 
-/// Has the shown flight recorder write what it kept. Another one begins before it ends, so that nothing is missed.
+/// Saves the shown flight recording. A new one starts before the old one ends, so that no events are missed.
 pub(in crate::app) fn save(state: &mut State) -> Vec<Effect> {
     let Some((id, subject)) = state.shown_recording().map(|tracked| {
         let recording = &tracked.value;
@@ -111,20 +111,20 @@ pub(in crate::app) fn save(state: &mut State) -> Vec<Effect> {
     effects
 }
 
-/// Ends the shown recording without waiting for the rest.
+/// Ends the shown recording without waiting for its remaining data.
 pub(in crate::app) fn abandon(state: &mut State) -> Vec<Effect> {
     let stopping = state.shown_recording().filter(|tracked| tracked.is_stopping());
     stopping.map(|tracked| Effect::AbandonTrace { id: tracked.value.id }).into_iter().collect()
 }
 
-/// Has a process write a dump.
+/// Makes a process write a dump.
 pub(in crate::app) fn dump(state: &mut State, subject: Subject, request: DumpRequest) -> Vec<Effect> {
     let key = subject.key;
     let ticket = begin(state, subject, JobKind::Dump(request.clone()));
     vec![Effect::Dump { key, request, ticket }]
 }
 
-/// Asks how the recording that is shown is to be exported.
+/// Returns the export dialog for the shown recording.
 pub(in crate::app) fn export_form(state: &State) -> Option<Form> {
     let subject = state.selected_subject()?;
     if let Some(file) = state.open_file() {
@@ -147,7 +147,7 @@ pub(in crate::app) fn perf_map(state: &mut State, subject: Subject, kind: Option
     vec![Effect::PerfMap { key, kind, ticket }]
 }
 
-/// Changes something in a process.
+/// Sends a process a command that changes its state.
 pub(in crate::app) fn control(state: &mut State, subject: Subject, change: Change, wanted: ControlRequest) -> Vec<Effect> {
     let ControlRequest { command, data, what } = wanted;
     let key = subject.key;
@@ -173,7 +173,7 @@ pub(in crate::app) fn port(state: &mut State, path: PathBuf) -> Vec<Effect> {
     vec![Effect::ServePort { path, ticket }]
 }
 
-/// Asks where to serve a port, or whether to take down the one that is served.
+/// Returns the dialog for serving a diagnostic port, or for closing the served one.
 pub(in crate::app) fn port_form(state: &State) -> Form {
     let Some(path) = &state.port else { return Form::port() };
     let connected: Vec<_> = state.connected().map(|row| &row.process).collect();
@@ -184,7 +184,7 @@ pub(in crate::app) fn port_form(state: &State) -> Form {
     Form::close_port(path, subjects, waiting, recorded)
 }
 
-/// Closes the port, after resuming the processes that wait for it if that was chosen.
+/// Closes the port, optionally after resuming the processes suspended at it.
 pub(in crate::app) fn close_port(state: &mut State, resume: bool) -> Vec<Effect> {
     let Some(path) = state.port.clone() else { return Vec::new() };
     let waits = |row: &&Row| resume && row.process.run_state == RunState::Suspended;
@@ -200,7 +200,7 @@ pub(in crate::app) fn clean_up(state: &mut State) -> Vec<Effect> {
     vec![Effect::CleanUp { folders, ticket }]
 }
 
-/// Serves Perfetto's tracing service.
+/// Starts to serve Perfetto's tracing service.
 pub(in crate::app) fn producer(state: &mut State, served: Served) -> Vec<Effect> {
     let Served { targets, profiles } = served;
     let named = if targets.is_empty() { "all processes".to_owned() } else { targets.join(", ") };
@@ -209,12 +209,12 @@ pub(in crate::app) fn producer(state: &mut State, served: Served) -> Vec<Effect>
     vec![Effect::ServeProducer { targets, profiles, ticket }]
 }
 
-/// For what is done to no process.
+/// Returns the subject of jobs that concern no process.
 fn ourselves() -> Subject {
     Subject { key: ProcessKey { pid: 0, started: 0 }, name: "dn-top".into() }
 }
 
-/// A program that was started wrote something.
+/// Stores the output of a started program.
 pub(in crate::app) fn wrote(state: &mut State, ticket: Ticket, lines: Arc<[SafeText]>) -> Vec<Effect> {
     if let Some(Overlay::Output(view)) = &mut state.overlay
         && view.ticket == Some(ticket)
@@ -225,7 +225,7 @@ pub(in crate::app) fn wrote(state: &mut State, ticket: Ticket, lines: Arc<[SafeT
     Vec::new()
 }
 
-/// A program that was started waits to be recorded.
+/// Begins the recording of a started program.
 pub(in crate::app) fn launched(state: &mut State, ticket: Ticket, recording: Recording) -> Vec<Effect> {
     let subject = Subject { key: recording.key, name: recording.name.clone() };
     state.notify(Level::Info, format!("{subject} starts and is recorded."));
@@ -235,7 +235,7 @@ pub(in crate::app) fn launched(state: &mut State, ticket: Ticket, recording: Rec
     vec![Effect::Refresh]
 }
 
-/// Lets a process run that waits at startup, or every one that does.
+/// Resumes a process suspended at startup, or all of them.
 pub(in crate::app) fn resume(state: &mut State, subject: Subject, all: bool) -> Vec<Effect> {
     let subjects = if all { state.waiting().collect() } else { vec![subject] };
     let begin = |subject: Subject| {
@@ -245,7 +245,7 @@ pub(in crate::app) fn resume(state: &mut State, subject: Subject, all: bool) -> 
     subjects.into_iter().map(begin).collect()
 }
 
-/// Notes that something is being done to a process.
+/// Adds a job for a process to the action log.
 pub(super) fn begin(state: &mut State, subject: Subject, what: JobKind) -> Ticket {
     let ticket = state.ticket();
     state.notify(Level::Info, format!("{subject}: {} …", what.title()));
@@ -253,7 +253,7 @@ pub(super) fn begin(state: &mut State, subject: Subject, what: JobKind) -> Ticke
     ticket
 }
 
-/// Updates which processes are being recorded in the table.
+/// Updates in the table which processes are being recorded.
 pub(in crate::app) fn mark_recordings(state: &mut State) {
     let recordings = &state.recordings;
     state.list.mark_recordings(|key| recordings.is_recording(key));

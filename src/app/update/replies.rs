@@ -1,4 +1,4 @@
-//! What comes from outside: processes, answers, how recordings stand.
+//! Replies and reports from the runner: processes, answers, recordings.
 
 use crate::app::dialog::{Chooser, Overlay, Subject};
 use crate::app::recordings::Change;
@@ -12,7 +12,7 @@ use crate::sorting::CompactSort;
 
 use super::process::mark_recordings;
 
-/// Characters of a process's name; an assembly's may be as long as a message of its runtime.
+/// Maximum length of a process name in characters; an assembly name may be as long as a message of its runtime.
 const LONGEST_NAME: usize = 200;
 
 pub(super) fn processes(state: &mut State, mut processes: Vec<Process>) -> Vec<Effect> {
@@ -24,7 +24,7 @@ pub(super) fn processes(state: &mut State, mut processes: Vec<Process>) -> Vec<E
         return Vec::new();
     }
     let alive = |key| processes.iter().any(|process| process.key == key);
-    // A dialog about a process that ended must not be answered.
+    // A dialog about a process that has ended must not be confirmed.
     let orphan = state.overlay.as_ref().and_then(|overlay| overlay.subject()).filter(|subject| !alive(subject.key)).cloned();
     if let Some(subject) = orphan {
         state.overlay = None;
@@ -52,7 +52,7 @@ pub(super) fn processes(state: &mut State, mut processes: Vec<Process>) -> Vec<E
     Vec::new()
 }
 
-/// How old a process is shown to be: in seconds at first, then in minutes.
+/// Returns a process's displayed age: in seconds at first, then in minutes.
 fn ages(process: &Process, unix_ms: u64) -> u64 {
     let seconds = unix_ms.saturating_sub(process.started_unix_ms) / 1000;
     if seconds < 60 { seconds } else { seconds / 60 * 60 }
@@ -68,7 +68,7 @@ pub(super) fn environment(state: &mut State, ticket: Ticket, mut result: Result<
     Vec::new()
 }
 
-/// How a recording stands.
+/// Applies the reported status of a recording.
 pub(super) fn recording(state: &mut State, recording: Recording) -> Vec<Effect> {
     let subject = Subject { key: recording.key, name: recording.name.clone() };
     let id = recording.id;
@@ -98,7 +98,7 @@ pub(super) fn recording(state: &mut State, recording: Recording) -> Vec<Effect> 
     Vec::new()
 }
 
-/// The message for one whose events went to the kernel.
+/// Returns the message for an ended recording whose events went to the kernel.
 fn ended_in_kernel(subject: &Subject, outcome: &Outcome, places: &str, elapsed: Stopwatch) -> (Level, String) {
     let trouble = outcome.trouble.as_deref().map(|trouble| format!(" {trouble}")).unwrap_or_default();
     match outcome.stopped_by {
@@ -109,7 +109,7 @@ fn ended_in_kernel(subject: &Subject, outcome: &Outcome, places: &str, elapsed: 
     }
 }
 
-/// The message for a recording that ended.
+/// Returns the message for an ended recording.
 fn ended(subject: &Subject, outcome: &Outcome, bytes: u64, events: u64, dropped: u64) -> (Level, String) {
     let trouble = outcome.trouble.as_deref().map(|trouble| format!(" {trouble}")).unwrap_or_default();
     let Some(file) = &outcome.file else {
@@ -144,7 +144,7 @@ pub(super) fn trace_failed(state: &mut State, id: RecordingId, reason: SafeText)
     recording(state, failed)
 }
 
-/// How it goes with serving Perfetto's tracing service.
+/// Applies a report from the producer for Perfetto's tracing service.
 pub(super) fn producer(state: &mut State, ticket: Ticket, report: ProducerReport) -> Vec<Effect> {
     let Some(producer) = state.producer.as_mut().filter(|producer| producer.ticket == ticket) else { return Vec::new() };
     let level = match &report {
@@ -165,7 +165,7 @@ pub(super) fn producer(state: &mut State, ticket: Ticket, report: ProducerReport
     Vec::new()
 }
 
-/// A dump or perf map command is over.
+/// Stores the result of a job and notifies about it.
 pub(super) fn job_done(state: &mut State, ticket: Ticket, result: Result<JobResult, SafeText>) -> Vec<Effect> {
     let now = state.now.elapsed;
     let Some(job) = state.jobs.end(ticket, result, now) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! Actions on tagged processes: one after another what the key does to the selected one.
+//! Actions on all tagged processes, applied to each as if it were selected.
 
 use crate::app::action::{Status, status};
 use crate::app::dialog::Subject;
@@ -8,7 +8,7 @@ use crate::model::{ProcessKey, TraceOptions};
 
 use super::{process, watching};
 
-/// Starts recordings of the tagged processes that have none, or stops all once each has one. Without tags, of the selected process.
+/// Starts recording the tagged processes that are not being recorded, or stops all if all are. Without tags, applies to the selected process.
 pub(in crate::app) fn toggle_trace(state: &mut State) -> Vec<Effect> {
     let tagged = state.tagged();
     let waiting: Vec<_> = tagged.iter().copied().filter(|key| !state.recordings.is_recording(*key)).collect();
@@ -16,13 +16,13 @@ pub(in crate::app) fn toggle_trace(state: &mut State) -> Vec<Effect> {
     for_each(state, keys, status::trace, process::toggle_trace)
 }
 
-/// Records what shows why each of the tagged processes is slow. Without tags, the selected process.
+/// Records why each tagged process is slow. Without tags, applies to the selected process.
 pub(in crate::app) fn why_slow(state: &mut State) -> Vec<Effect> {
     let keys = state.tagged();
     for_each(state, keys, status::why_slow, process::why_slow)
 }
 
-/// Watches the tagged processes that are not watched by key, or none of them once all are. Without tags, the selected process.
+/// Watches the tagged processes that are not watched, or unwatches all if all are. Without tags, applies to the selected process.
 pub(in crate::app) fn toggle_watch(state: &mut State) -> Vec<Effect> {
     let tagged = state.tagged();
     let waiting: Vec<_> = tagged.iter().copied().filter(|key| state.watches.of(*key).is_none()).collect();
@@ -30,7 +30,7 @@ pub(in crate::app) fn toggle_watch(state: &mut State) -> Vec<Effect> {
     for_each(state, keys, status::watch, watching::toggle)
 }
 
-/// Starts recordings of the tagged processes with these options. Without tags, of this process.
+/// Starts recording the tagged processes with these options. Without tags, applies to the given process.
 pub(in crate::app) fn start_trace(state: &mut State, subject: Subject, options: TraceOptions) -> Vec<Effect> {
     let keys = state.tagged();
     if keys.is_empty() {
@@ -41,7 +41,8 @@ pub(in crate::app) fn start_trace(state: &mut State, subject: Subject, options: 
     })
 }
 
-/// Acts on each of the processes as if it were selected; on the selected one where there are none. What is refused is counted, and shown with one reason.
+/// Applies an action to each process as if it were selected, or to the selected one if there are none. Refusals are counted and reported with one
+/// reason.
 fn for_each(state: &mut State, keys: Vec<ProcessKey>, may: fn(&State) -> Status, act: impl Fn(&mut State) -> Vec<Effect>) -> Vec<Effect> {
     if keys.is_empty() {
         return act(state);
@@ -69,7 +70,7 @@ fn for_each(state: &mut State, keys: Vec<ProcessKey>, may: fn(&State) -> Status,
 }
 
 impl State {
-    /// The tagged processes that are listed, while the keys go to the table.
+    /// Returns the tagged processes that are listed, while the table has the focus.
     pub(in crate::app) fn tagged(&self) -> Vec<ProcessKey> {
         if self.focus == Focus::List { self.list.tagged() } else { Vec::new() }
     }

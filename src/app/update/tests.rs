@@ -1,4 +1,4 @@
-//! Every rule of the program, as keys and messages on the one side and effects and state on the other.
+//! Tests of all rules of the program: from keys and messages to effects and state.
 
 mod comparison;
 mod counters;
@@ -25,7 +25,7 @@ mod watching;
 use crate::app::test_app::TestApp;
 
 impl TestApp {
-    /// Toasts, newest first.
+    /// Returns the shown toasts, newest first.
     fn said(&self) -> Vec<String> {
         self.state.toasts.shown(self.now.elapsed).map(|toast| toast.text.to_string()).collect()
     }

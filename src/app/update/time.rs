@@ -1,4 +1,4 @@
-//! What time changes: ages on the screen, messages that go, rows that fade, questions that wait.
+//! Time-driven changes: ages on the screen, messages that disappear, rows that fade, delayed requests.
 
 use std::time::Duration;
 
@@ -12,19 +12,19 @@ use crate::model::ProcessKey;
 use super::{files, leaving, watching};
 
 impl State {
-    /// How long to sleep before the next [`Msg::Tick`](crate::app::Msg::Tick); `None` when nothing changes by itself.
+    /// Returns how long to sleep before the next [`Msg::Tick`](crate::app::Msg::Tick); `None` if nothing changes by itself.
     pub fn next_deadline(&self, now: Now) -> Option<Duration> {
         next_change(self).map(|due| due.saturating_sub(now.elapsed))
     }
 }
 
-/// When something next changes by itself, after the last message.
+/// Returns when something next changes by itself, after the last message.
 pub(super) fn next_change(state: &State) -> Option<Duration> {
     let Now { elapsed, unix_ms, .. } = state.now;
     let next_second = Duration::from_secs(elapsed.as_secs() + 1);
     let next_minute = elapsed + Duration::from_millis(60_000 - unix_ms % 60_000);
     let paused_for = state.pause.as_ref().map(|pause| elapsed.saturating_sub(pause.since.elapsed));
-    // Ages in the list are brought up to date with all else in it.
+    // Ages in the list are updated with the rest of the list.
     let counts_seconds = state.jobs.active() > 0
         || state.ending.is_some()
         || match paused_for {
@@ -36,7 +36,7 @@ pub(super) fn next_change(state: &State) -> Option<Duration> {
         counts_seconds.then_some(next_second),
         state.list.deadline(),
         state.toasts.deadline(elapsed),
-        // Other tabs ask nothing of a process that stays selected.
+        // Other tabs send no delayed requests.
         state.details.settles.filter(|_| state.tab == Tab::Environment || state.tab.shows_recordings()),
         state.ending.map(|ending| ending.limit),
         watching::deadline(state),
@@ -46,7 +46,7 @@ pub(super) fn next_change(state: &State) -> Option<Duration> {
     .min()
 }
 
-/// Brings everything up to the current time and selection.
+/// Brings everything up to date with the current time and selection.
 pub(super) fn settle(state: &mut State) -> Vec<Effect> {
     let now = state.now.elapsed;
     if state.list.expire(now) {
@@ -62,7 +62,7 @@ pub(super) fn settle(state: &mut State) -> Vec<Effect> {
     }
     let kind = state.row_kind();
     if !state.tab.is_shown(kind) {
-        // A heap file has one tab. The tab that was left for it is open again with the next trace.
+        // A heap file has only one tab. The tab open before is restored with the next trace.
         let next = if state.tab_of_traces.is_shown(kind) { state.tab_of_traces } else { Tab::Heap };
         state.tab_of_traces = std::mem::replace(&mut state.tab, next);
     }
@@ -73,7 +73,7 @@ pub(super) fn settle(state: &mut State) -> Vec<Effect> {
     if state.details.settles.is_some_and(|at| at <= now) {
         state.details.settles = None;
     }
-    // In a file that is open, there is one recording for each row.
+    // Open files have exactly one recording per row.
     if state.files.is_empty() {
         let shown = state.shown_recording().map(|tracked| tracked.value.id);
         state.recordings.release(shown);
@@ -89,7 +89,7 @@ pub(super) fn settle(state: &mut State) -> Vec<Effect> {
     effects
 }
 
-/// Lists what a tab shows of the selected process, as often as the processes are listed.
+/// Requests the list shown by a tab for the selected process, as often as the processes are scanned.
 fn list(
     state: &mut State,
     tab: Tab,
@@ -105,12 +105,12 @@ fn list(
     Some(effect(key, ticket))
 }
 
-/// Whether this tab shows what a process that runs is doing now.
+/// Whether this tab shows the current activity of a running process.
 fn shows_now(state: &State, tab: Tab, key: ProcessKey) -> bool {
     state.tab == tab && !state.shows_files() && state.pause.is_none() && state.is_alive(key)
 }
 
-/// Requests the environment of the selected process, where the open tab shows it.
+/// Requests the environment of the selected process if the open tab shows it.
 fn request_environment(state: &mut State) -> Option<Effect> {
     let key = state.list.selected()?;
     let wanted = state.tab == Tab::Environment && state.details.environment == Answer::NotRequested;

@@ -10,21 +10,21 @@ use crate::app::toast::Level;
 use crate::app::{AutoWatch, Effect, Row, State, Ticket, Watch};
 use crate::model::{Contact, CpuUse, Process, ProcessKey, RunState, SafeText};
 
-/// How long a process that is no longer selected goes on being watched: moving back and forth begins no sessions.
+/// How long a deselected process stays watched, so that moving back and forth starts no sessions.
 const LINGER: Duration = Duration::from_secs(5);
-/// Watches that follow the selection at most.
+/// Maximum number of watches that follow the selection.
 const FOLLOWING: usize = 3;
-/// Before .NET 9, a session of counters that begins while the program first uses its thread pool can deadlock it
-/// (dotnet/runtime 93175, 105682; fixed by 105548). Programs do so at their start: without a key none is watched before this uptime.
+/// Before .NET 9, a counter session that starts while the program first uses its thread pool can deadlock it (dotnet/runtime 93175, 105682; fixed
+/// by 105548). Programs do so at startup, so none is watched automatically before this uptime.
 const SETTLED: Duration = Duration::from_secs(10);
 
-/// Watches the selected process, or no longer.
+/// Watches or unwatches the selected process.
 pub(in crate::app) fn toggle(state: &mut State) -> Vec<Effect> {
     let Some(key) = state.list.selected() else { return Vec::new() };
     if state.watches.of(key).is_some() { vec![turn_off(state, key)] } else { vec![begin(state, key, false, false)] }
 }
 
-/// Watches every process that the filter lets through and that can be watched, or none of these once all of them are.
+/// Watches every process that matches the filter and can be watched, or unwatches all of them if all are watched.
 pub(in crate::app) fn toggle_all(state: &mut State) -> Vec<Effect> {
     let others: Vec<_> = state.unwatched().collect();
     if others.is_empty() {
@@ -35,14 +35,14 @@ pub(in crate::app) fn toggle_all(state: &mut State) -> Vec<Effect> {
     others.into_iter().map(|key| begin(state, key, false, false)).collect()
 }
 
-/// Asks a watched process for its meters as well, or no longer.
+/// Includes or excludes the meters of a watched process.
 pub(in crate::app) fn toggle_meters(state: &mut State) -> Vec<Effect> {
     let Some(key) = state.list.selected() else { return Vec::new() };
     let meters = state.watches.of(key).is_none_or(|watch| !watch.meters);
     vec![begin(state, key, meters, false)]
 }
 
-/// Begins and ends the watches that need no key.
+/// Starts and ends automatic watches.
 pub(super) fn follow(state: &mut State) -> Vec<Effect> {
     let (now, selected) = (state.now.elapsed, state.list.selected());
     for watch in state.watches.all_mut().iter_mut().filter(|watch| watch.automatic) {
@@ -68,7 +68,7 @@ pub(super) fn follow(state: &mut State) -> Vec<Effect> {
     effects
 }
 
-/// When [`follow`] next has something to do.
+/// Returns when [`follow`] next has something to do.
 pub(super) fn deadline(state: &State) -> Option<Duration> {
     let begins = due(state).into_iter().map(|(_, at)| at);
     let ends =
@@ -76,7 +76,7 @@ pub(super) fn deadline(state: &State) -> Option<Duration> {
     begins.chain(ends).min()
 }
 
-/// The processes that are to be watched without a key, and when.
+/// Returns the processes to be watched automatically, and when.
 fn due(state: &State) -> Vec<(ProcessKey, Duration)> {
     let is_due = |row: &&Row| {
         let process = &row.process;
@@ -98,13 +98,13 @@ fn due(state: &State) -> Vec<(ProcessKey, Duration)> {
     }
 }
 
-/// From when on a process may be watched without a key: not while it starts, nor too soon after a watch that failed.
+/// Returns the earliest time for an automatic watch: not during startup, nor too soon after a failed watch.
 fn begins_at(state: &State, row: &Row) -> Duration {
     let settles_at = state.now.elapsed + starts_for(state, &row.process);
     settles_at.max(state.watches.retry_at(row.process.key))
 }
 
-/// For how long a session of counters could still hang a process that starts; zero where its runtime has no such fault.
+/// Returns how long a counter session could still hang a starting process; zero if its runtime does not have this bug.
 fn starts_for(state: &State, process: &Process) -> Duration {
     let uptime = Duration::from_millis(state.now.unix_ms.saturating_sub(process.started_unix_ms));
     let is_safe = process.runtime.as_ref().is_some_and(|version| version.major() >= 9);
@@ -112,13 +112,13 @@ fn starts_for(state: &State, process: &Process) -> Duration {
 }
 
 impl State {
-    /// Whether the selected process is about to be watched without a key.
+    /// Whether the selected process is about to be watched automatically.
     pub(in crate::app) fn is_to_be_watched(&self) -> bool {
         let soon = self.now.elapsed + WATCHED;
         self.list.selected().is_some_and(|selected| due(self).iter().any(|(key, at)| *key == selected && *at <= soon))
     }
 
-    /// Whether the selected process is watched without a key only once it has run for a while.
+    /// Whether the selected process will be watched automatically only after it has run for a while.
     pub(in crate::app) fn is_watched_later(&self) -> bool {
         let Some(row) = self.selected() else { return false };
         !starts_for(self, &row.process).is_zero() && due(self).iter().any(|(key, _)| *key == row.process.key)
@@ -140,13 +140,13 @@ fn end(state: &mut State, key: ProcessKey) -> Effect {
     Effect::Unwatch { key }
 }
 
-/// Ends a watch that is not to begin again by itself.
+/// Ends a watch and prevents it from restarting automatically.
 fn turn_off(state: &mut State, key: ProcessKey) -> Effect {
     state.watches.turn_off(key);
     end(state, key)
 }
 
-/// What a watched process publishes.
+/// Applies the counters published by a watched process.
 pub(in crate::app) fn apply(state: &mut State, ticket: Ticket, counters: Arc<CountersSnapshot>, cpu: Option<CpuUse>) -> Vec<Effect> {
     if state.watches.apply(ticket, (counters, cpu), &state.options.thresholds, state.pause.is_some(), state.now.elapsed) {
         mark(state);
@@ -155,7 +155,7 @@ pub(in crate::app) fn apply(state: &mut State, ticket: Ticket, counters: Arc<Cou
     Vec::new()
 }
 
-/// A watch is over: the process ended, or for the reason in the sentence.
+/// Handles the end of a watch: the process has ended, or the sentence gives the reason.
 pub(in crate::app) fn ended(state: &mut State, ticket: Ticket, trouble: Option<SafeText>) -> Vec<Effect> {
     let Some((key, automatic)) = state.watches.ended(ticket) else { return Vec::new() };
     let is_news = if automatic && trouble.is_some() { state.watches.failed(key, state.now.elapsed) } else { true };
@@ -171,7 +171,7 @@ pub(in crate::app) fn ended(state: &mut State, ticket: Ticket, trouble: Option<S
     Vec::new()
 }
 
-/// Updates what is known of watched processes in the table.
+/// Updates the status of watched processes in the table.
 pub(in crate::app) fn mark(state: &mut State) {
     let watches = &state.watches;
     state.list.mark_watches(|key| watches.of(key).map(crate::app::Watch::watch));

@@ -8,7 +8,7 @@ use crate::model::{FileContents, FileKind, RecordingAnalysis, Span, TraceFile};
 use crate::ui::tests::analysis::scripted;
 use crate::ui::tests::scenes::{compared, comparing, opened};
 
-/// What is shown in the lines above the list, and in its rows.
+/// Returns the heading lines and the rows of the list.
 fn shown(app: &TestApp) -> (Vec<String>, Vec<Vec<String>>) {
     let view = app.state.view_of(Tab::Compare).unwrap();
     let heading = view.heading.iter().flatten().map(|line| line.iter().map(|(text, _)| text.as_str()).collect()).collect();
@@ -20,7 +20,7 @@ fn titles(app: &TestApp) -> Vec<&'static str> {
     app.state.view_of(Tab::Compare).unwrap().list.columns().iter().map(|column| column.title).collect()
 }
 
-/// The cells of the row with this name.
+/// Returns the cells of the row with this name.
 fn row(app: &TestApp, name: &str) -> Vec<String> {
     let at = titles(app).iter().position(|title| *title == "NAME").unwrap();
     let (_, rows) = shown(app);
@@ -74,7 +74,7 @@ fn another_file_is_compared_with_the_open_one() {
     for subject in ["GC", "self time", "total time", "allocations", "exceptions", "contention"] {
         assert!(rows.iter().any(|cells| cells[3] == subject), "{subject}");
     }
-    // One subject after the other, then all again.
+    // One subject after another, then all again.
     let mut seen = Vec::new();
     loop {
         app.press("f");
@@ -124,7 +124,7 @@ fn a_range_is_compared_with_the_one_that_is_chosen_next() {
     app.press("=");
     let Some(Effect::FindFiles { ticket, known }) = app.take_effects().pop() else { panic!() };
     assert_eq!(known, [std::path::PathBuf::from("/srv/traces/OrderService_4242.nettrace.partial")], "whatever its folder is");
-    // Without any other file, too.
+    // Also available without any other file.
     app.send(Msg::FilesFound { ticket, files: Vec::new() });
     app.press("⏎");
     assert_eq!(app.take_effects(), []);
@@ -132,7 +132,7 @@ fn a_range_is_compared_with_the_one_that_is_chosen_next() {
     app.press("b]");
     let (ticket, span) = asked(&mut app);
     assert_eq!(span, Some((49_000_000_000, 50_000_000_000)));
-    // What is shown is still the range that was read.
+    // Until the answer arrives, the shown range is the one read before.
     assert!(shown(&app).0[1].contains("0:00.0 to 0:49.0"), "{:?}", shown(&app).0);
     let mut analysis = scripted().as_ref().clone();
     analysis.snapshot.gc.collections[2] += 42;

@@ -7,7 +7,7 @@ use crate::app::{CounterLine, CounterOrigin, Effect, Msg, Tab};
 use crate::model::{Phase, Recording};
 use crate::ui::tests::analysis::scripted;
 
-/// The selected process is watched, and the tab is open.
+/// Returns an app with the selected process watched and the counters tab open.
 fn watched(keys: &str) -> TestApp {
     let mut app = TestApp::populated(120, 40);
     app.press("w⏎9");
@@ -29,7 +29,7 @@ fn counters_stand_below_their_providers_and_are_folded_filtered_and_sorted() {
     let mut app = watched("");
     let all = ["-Shop.Meter 3", "basket.items", "checkout.durationpay=card", "checkout.durationpay=invoice", "-System.Runtime 6"];
     assert_eq!(lines(&app)[..5], all);
-    // Enter folds the provider that the selected line belongs to.
+    // Enter collapses the provider of the selected line.
     app.press("↓↓⏎");
     assert_eq!(lines(&app)[..2], ["+Shop.Meter 3", "-System.Runtime 6"]);
     app.press("⏎");
@@ -41,7 +41,7 @@ fn counters_stand_below_their_providers_and_are_folded_filtered_and_sorted() {
     let runtime = |app: &TestApp| lines(app)[5..].to_vec();
     assert_eq!(runtime(&app)[0], "alloc-rate");
     app.press(">");
-    // The total since the session began.
+    // By the total since the start of the session.
     assert_eq!(runtime(&app)[..3], ["alloc-rate", "exception-count", "gc-heap-size"]);
     app.press(">");
     assert_eq!(lines(&app)[1], "checkout.durationpay=card", "what changes most comes first");

@@ -1,4 +1,4 @@
-//! Core dumps and perf maps, and actions that are not possible.
+//! Core dumps, perf maps and unavailable actions.
 
 use crate::app::test_app::{TestApp, process};
 use crate::app::{Effect, Msg, Overlay, Reply};
@@ -20,7 +20,7 @@ fn a_dump_is_asked_about_and_no_is_the_default() {
     let path = TargetPath::new("/tmp/OrderService_4242_20261121_083021.dmp").unwrap();
     let expected = DumpRequest { path, kind: DumpKind::Heap, flags: DumpFlags::default() };
     assert_eq!((*asked, request), (key, &expected));
-    // One at a time.
+    // A second dump is refused.
     app.press("d");
     assert!(app.state.overlay.is_none());
     assert!(app.said_last().contains("still busy with the heap dump"), "{:?}", app.said());
@@ -29,13 +29,13 @@ fn a_dump_is_asked_about_and_no_is_the_default() {
 #[test]
 fn a_full_dump_needs_a_second_yes() {
     let mut app = TestApp::populated(120, 40);
-    // To the types, to the last of them, to the buttons, to yes.
+    // Focus the dump types, select the last one, focus the button, press it.
     app.press("d⇥←←");
     app.press("→⎋ d⇥→→ y⏎");
     assert_eq!(app.take_effects(), []);
     let Some(Overlay::Form(form)) = &app.state.overlay else { panic!("closed") };
     assert!(form.armed && form.effects()[0].contains("Press again"));
-    // Anything else in between starts over.
+    // Any other key resets the confirmation.
     app.press("⇤⇥y⏎");
     assert_eq!(app.take_effects(), []);
     app.press("⏎");
@@ -54,7 +54,7 @@ fn a_dump_path_is_whole_and_as_the_target_sees_it() {
     assert_eq!(form.complaint.as_deref(), Some("Enter an absolute path, as the target sees it."));
     let Reply::Text(path) = &form.questions[1].reply else { panic!("no text") };
     assert_eq!(path.value(), "core .dmp [2J");
-    // To what else is written, a crash report, and the buttons.
+    // Focus the additional outputs, select a crash report, focus the button.
     app.press("⌃u/x/y⏎→⏎y⏎");
     let effects = app.take_effects();
     let [Effect::Dump { request, .. }] = effects.as_slice() else { panic!("{effects:?}") };
@@ -70,7 +70,7 @@ fn a_perf_map_is_turned_on_and_off() {
     let effects = app.take_effects();
     let [Effect::PerfMap { kind: Some(PerfMapKind::All), ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     app.send(Msg::JobDone { ticket: *ticket, result: Ok(crate::app::JobResult::default()) });
-    // What was turned on is offered to be turned off.
+    // An enabled perf map can be turned off.
     app.press("py⏎");
     let effects = app.take_effects();
     assert!(matches!(effects.as_slice(), [Effect::PerfMap { kind: None, .. }]), "{effects:?}");

@@ -32,7 +32,7 @@ fn single_events_are_filtered_here_at_once_and_at_the_recorder_from_then_on() {
     app.press("/exc⏎");
     assert_eq!(names(&app), ["ExceptionThrown"]);
     assert_eq!(filters_sent(&mut app), ["e", "ex", "exc"]);
-    // Methods have a filter of their own, and another recording gets it again.
+    // Methods have a separate filter; a new recording is sent the event filter again.
     app.press("7/price⏎8");
     assert_eq!((filters_sent(&mut app), names(&app).len()), (vec![], 1));
     app.send(Msg::Recording(Box::new(recording(1, 43, super::views::done()))));

@@ -10,7 +10,7 @@ fn form(app: &TestApp) -> &Form {
     form
 }
 
-/// The source, the destination and the format that were last wanted.
+/// Returns source, destination and format of the last requested export.
 fn wanted(app: &mut TestApp) -> (String, String, TraceFormat) {
     let effects = app.take_effects();
     let Some(Effect::Export { source, destination, format, .. }) = effects.last() else { panic!("{effects:?}") };
@@ -24,7 +24,7 @@ fn a_recording_is_exported_while_it_goes_on() {
     assert!(app.state.overlay.is_none() && app.said_last().contains("No recording to export"), "{:?}", app.said());
     app.press("⏎t");
     app.wait(1000);
-    // Not a byte has come.
+    // No data yet.
     app.press("E");
     assert!(app.state.overlay.is_none());
     let live = recording(1, 42, Phase::Recording);
@@ -39,7 +39,7 @@ fn a_recording_is_exported_while_it_goes_on() {
     assert_eq!((source, format), (format!("{}.partial", file.display()), TraceFormat::Perfetto));
     let stem = file.to_string_lossy().strip_suffix(".nettrace").unwrap().to_owned();
     assert!(destination.starts_with(&format!("{stem}_")) && destination.ends_with(".perfetto-trace"), "{destination}");
-    // It can be followed among the operations, and the process is not busy with it.
+    // The export is listed as a job, but does not keep the process busy.
     app.send(Msg::JobProgress { ticket, percent: 45 });
     let answers = |app: &TestApp| app.state.activity().iter().map(|activity| activity.answer()).collect::<Vec<_>>();
     assert!(answers(&app).contains(&"under way: 45 %".to_owned()), "{:?}", answers(&app));
@@ -66,7 +66,7 @@ fn the_path_goes_with_the_format_until_another_is_typed() {
     app.press("E⇥⌃u⌃⏎");
     assert!(form(&app).complaint.as_ref().unwrap().contains("file name"));
     app.press("⎋");
-    // The part that is shown; one format has none.
+    // With a selected range; one format does not support ranges.
     app.press("[E←⌃⏎");
     assert!(form(&app).complaint.as_ref().unwrap().contains("a whole file"));
     app.press("→");
@@ -87,7 +87,7 @@ fn what_goes_into_the_kernel_or_left_no_file_is_not_exported() {
     assert!(app.state.overlay.is_none() && app.said_last().contains("No recording to export"), "{:?}", app.said());
 }
 
-/// Until it is saved its file is empty.
+/// Until it is saved, a flight recorder's file is empty.
 #[test]
 fn a_flight_recorder_that_runs_is_to_be_saved_first() {
     let mut app = TestApp::populated(120, 40);

@@ -7,7 +7,7 @@ use crate::model::{FileContents, FileKind, Outcome, Phase, Span, StoppedBy, Trac
 use crate::ui::tests::analysis::{empty, scripted};
 use crate::ui::tests::scenes::opened;
 
-/// What was last asked of a file.
+/// Returns the ticket and range of the last file read request.
 fn asked(app: &mut TestApp) -> (Ticket, Option<Span>) {
     let effects = app.take_effects();
     let Some(Effect::ReadFile { ticket, span, .. }) = effects.last() else { panic!("{effects:?}") };
@@ -21,7 +21,7 @@ fn files_are_read_when_the_program_opens() {
     app.send(Msg::Tick);
     let effects = app.take_effects();
     assert!(matches!(effects.as_slice(), [Effect::ReadFile { span: None, .. }, Effect::ReadFile { span: None, .. }]), "{effects:?}");
-    // Two files of one process are two rows.
+    // Two files of the same process are two rows.
     assert_eq!((app.state.list.len(), app.selected_name()), (2, "a".to_owned()));
     assert_eq!((app.state.tab, app.state.context()), (Tab::Trace, Context::Trace));
     let Effect::ReadFile { ticket, .. } = effects[1] else { panic!("{effects:?}") };
@@ -44,7 +44,7 @@ fn a_part_is_chosen_and_the_newest_wish_wins() {
     app.press("{");
     let (ticket, span) = asked(&mut app);
     assert_eq!(span, Some((i64::MIN, 39 * SECOND)));
-    // From here, whichever way the cursor goes then.
+    // The mark stays, whichever way the cursor moves.
     app.press("b}");
     assert_eq!(asked(&mut app).1, Some((39 * SECOND, 49 * SECOND)));
     app.press("{{");
@@ -61,7 +61,7 @@ fn a_part_is_chosen_and_the_newest_wish_wins() {
         app.send(Msg::FileRead { ticket, result: Ok(contents(1)) });
     }
     assert_eq!(events(&app), before, "an answer that is no longer awaited is dropped");
-    // Beyond the ends there is nothing.
+    // The cursor stops at the ends of the file.
     app.press("{{{{{{{{");
     assert_eq!(asked(&mut app).1, Some((0, 39 * SECOND)));
     app.press("B");
@@ -91,7 +91,7 @@ fn nothing_is_done_to_a_process_that_is_not_there() {
     assert_eq!(app.take_effects(), [Effect::Quit { keep_recording: false }]);
 }
 
-/// Presses the key that lists recorded files, and answers with these.
+/// Presses the key that lists recorded files and answers with these names.
 fn listed(app: &mut TestApp, names: &[&str]) {
     app.take_effects();
     app.press("L");
@@ -110,7 +110,7 @@ fn listed(app: &mut TestApp, names: &[&str]) {
 #[test]
 fn a_file_is_opened_from_the_dashboard_and_left_for_the_processes() {
     let mut app = TestApp::populated(120, 40);
-    // What is frozen is the processes, not files.
+    // Freezing affects processes, not files.
     app.press("j4␣");
     let (process, rows) = (app.selected_name(), app.state.list.len());
     app.send(Msg::FilesFound { ticket: Ticket(999), files: Vec::new() });
@@ -124,7 +124,7 @@ fn a_file_is_opened_from_the_dashboard_and_left_for_the_processes() {
     app.press("⏎");
     let (ticket, _) = asked(&mut app);
     assert_eq!((app.state.list.len(), app.selected_name(), app.state.tab), (1, "b.nettrace".to_owned(), Tab::Trace));
-    // Processes come and go all the same.
+    // Process updates do not affect the list of files.
     app.send(Msg::Processes(fleet().into_iter().skip(1).collect()));
     assert_eq!(app.state.list.len(), 1);
     let duration = Duration::from_secs(10);
@@ -133,7 +133,7 @@ fn a_file_is_opened_from_the_dashboard_and_left_for_the_processes() {
         result: Ok(FileContents { analysis: scripted(), bytes: 1, end: 5, duration, complete: true, trouble: None }),
     });
     assert!(app.state.analysis().is_some());
-    // One more, and one that is open already.
+    // Open another file, and one that is already open.
     for name in ["a.nettrace", "b.nettrace"] {
         listed(&mut app, &[name]);
         app.press("⏎");
@@ -146,12 +146,12 @@ fn a_file_is_opened_from_the_dashboard_and_left_for_the_processes() {
     app.press("␣");
     assert_eq!(app.state.list.rows().iter().filter(|row| row.gone_at.is_none()).count(), rows - 1, "the newest processes are shown");
     assert!(app.state.recordings.all().is_empty());
-    // From the first time on, the numbers of recordings continue.
+    // Recording numbers continue from those used before.
     app.press("t");
     assert!(app.take_effects().iter().any(|effect| matches!(effect, Effect::StartTrace { .. })));
 }
 
-/// What comes while the help covers a dialog is for that dialog.
+/// Replies for a dialog are delivered even while the help covers it.
 #[test]
 fn files_come_to_a_palette_below_the_help() {
     let mut app = TestApp::populated(120, 40);
@@ -180,7 +180,7 @@ fn recordings_of_this_run_are_offered_wherever_they_are() {
     assert_eq!(known, &[std::path::PathBuf::from("/elsewhere/a.nettrace")]);
 }
 
-/// Each part has its events, and all together have all, whatever the width of the screen is.
+/// Each part has its events, and the parts add up to all events, whatever the screen width.
 #[test]
 fn events_over_the_time_of_a_file_lose_none() {
     let app = opened(120, 40);
@@ -195,7 +195,7 @@ fn events_over_the_time_of_a_file_lose_none() {
     assert_eq!([13, 14].map(|height| file.range_lines(height)), [1, 3]);
 }
 
-/// A part of the file is shown, and the events around it stay on the screen to choose from.
+/// With a range selected, the events around it stay visible for further selection.
 #[test]
 fn the_histogram_is_of_the_whole_file_whatever_part_is_shown() {
     let mut app = opened(120, 40);

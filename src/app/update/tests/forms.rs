@@ -5,7 +5,7 @@ use crate::app::{ActMenu, Effect, Field, Form, JobResult, Msg, Overlay};
 use crate::ipc::{ClientData, Command, EnvironmentName, EnvironmentValue, RuntimeVersion, TargetPath};
 use crate::model::{Process, RunState};
 
-/// One process of a version, selected.
+/// Returns an app with a single, selected process of a runtime version.
 pub(super) fn alone(version: &str) -> TestApp {
     let mut app = TestApp::new(120, 40);
     app.send(Msg::Processes(vec![Process { runtime: Some(RuntimeVersion::new(version)), ..process(42, "Web") }]));
@@ -23,7 +23,7 @@ pub(super) fn type_text(app: &mut TestApp, text: &str) {
     app.send(Msg::Paste(text.to_owned()));
 }
 
-/// Goes down so many questions and answers each that is given.
+/// Answers the fields one after another; an empty answer skips the field.
 pub(super) fn fill(app: &mut TestApp, answers: &[&str]) {
     for answer in answers {
         if !answer.is_empty() {
@@ -65,7 +65,7 @@ fn variables_hooks_and_profilers_are_asked_about() {
         app.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult::default()) });
         assert!(app.said_last().ends_with("done"), "{:?}", app.said());
     }
-    // No value is kept in the log.
+    // Values are not kept in the action log.
     assert!(!format!("{:?}", alone("9.0.0").state.jobs).contains(" v "));
 }
 
@@ -83,7 +83,7 @@ fn wrong_answers_are_said_and_nothing_is_done() {
         app.press(down);
         app.press("⏎⇥");
         fill(&mut app, answers);
-        // To the buttons from wherever that is.
+        // Move to the buttons from the current field.
         while !matches!(form(&app).focus, Field::Button(_)) {
             app.press("⇥");
         }
@@ -113,7 +113,7 @@ fn what_cannot_be_done_to_a_process_says_why_in_the_menu() {
         assert!(app.state.overlay.is_none());
         assert!(app.said_last().contains(reason), "{:?}: {:?}", ActMenu::ITEMS[action], app.said());
     }
-    // Everything is found by name, too.
+    // All actions can also be found by name.
     let mut app = alone("9.0.0");
     for name in ["set variable", "unset variable", "startup hook", "profiler", "run"] {
         app.press(":");
@@ -147,7 +147,7 @@ fn buttons_and_questions_can_be_clicked() {
     }
 }
 
-/// What was done is reported whole, and stays when the process has gone.
+/// The action log contains complete entries and keeps them after the process has exited.
 #[test]
 fn the_action_log_can_be_copied_and_outlives_the_process() {
     let mut app = alone("9.0.0");

@@ -1,4 +1,4 @@
-//! What is wrong with watched processes.
+//! Health issues of watched processes.
 
 use std::time::Duration;
 
@@ -21,12 +21,12 @@ fn the_sick_one_of_several_is_seen_and_comes_first() {
     assert_eq!(app.state.list.sort().column, Column::GcTime);
     app.press("g");
     assert_eq!(app.state.list.selected(), Some(sick[0]));
-    // A column that goes takes the order with it.
+    // If the sort column is hidden, the sort order is reset.
     app.press("W");
     assert_eq!(app.state.list.sort().column, Column::Cpu);
 }
 
-/// Who records the sick one to find out more sees why it is sick all the same, and finds it by either word.
+/// A recorded process still shows its issue, and the filter finds it by either word.
 #[test]
 fn the_sick_one_stays_sick_while_it_is_recorded() {
     let mut app = TestApp::populated(120, 40);
@@ -90,7 +90,7 @@ fn induced_collections_and_compilation_are_found_where_they_go_on() {
     for (count, is_induced, found) in [(30, true, &["2/s induced GCs"][..]), (10, true, &[]), (30, false, &["2/s gen 2 collections"])] {
         let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
         counters.collections = marks(count, 42_000_000_000, is_induced);
-        // Those that are induced are not found a second time.
+        // Induced collections are not counted twice.
         counters.stats.collections[2] = Some(if count == 10 { 1.0 } else { 2.0 });
         let issues: Vec<_> = health_issues(&counters, None, &Thresholds::default())
             .into_iter()
@@ -109,13 +109,13 @@ fn induced_collections_and_compilation_are_found_where_they_go_on() {
 
 #[test]
 fn requests_that_fail_or_take_long_are_found() {
-    // Failed requests and all of them, each second, and quantile 0.95 of their durations.
+    // Failed and total requests per second, and the 95th percentile of durations.
     let issues = |failed: f64, all: f64, p95: [f64; 4]| -> Vec<String> {
         let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
         for (name, each) in [("failed-requests", failed), ("total-requests", all)] {
             let mut counter = counters.counters[0].clone();
             (counter.group, counter.name) = ("Microsoft.AspNetCore.Hosting".to_owned(), name.to_owned());
-            // What was before the watch counts for nothing.
+            // Requests before the watch do not count.
             counter.history = (0..12).map(|second| (second * 1_000_000_000, 1000.0 + second as f64 * each)).collect();
             counters.counters.push(counter);
         }
@@ -133,14 +133,14 @@ fn requests_that_fail_or_take_long_are_found() {
     assert_eq!(issues(5.0, 20.0, fast), ["25 % of the requests fail"]);
     assert_eq!(issues(0.0, 20.0, [0.1, 1.5, 2.0, 1.2]), ["p95 of requests 1.2 s"]);
     assert_eq!(issues(0.0, 20.0, [5.0, 5.0, 0.9, 5.0]), [""; 0]);
-    // The usual recording has no requests: the profile that has them is named.
+    // The default recording does not include requests, so the advice names the profile that does.
     let finding = HealthIssue::FailedRequests.finding(&published(61.0, 4e6, 1.0, 0.0, 0.0), None, &Thresholds::default());
     assert_eq!(TestApp::populated(120, 40).state.advice(&finding), ["T, http: routes"]);
 }
 
 #[test]
 fn a_cpu_limit_that_throttles_and_a_machine_that_is_too_busy_are_found() {
-    // Milliseconds on a processor, without one, and of the whole machine, over 5 s; periods, and those that were throttled.
+    // CPU, runnable and machine-wide CPU time in milliseconds over 5 s; periods and throttled periods.
     let found = |cpu_ms: u64, runnable_ms: Option<u64>, machine_ms, periods, throttled| {
         let limit = CpuLimit { group: 1, cores: 0.2, periods, throttled };
         let ms = Duration::from_millis;
@@ -175,7 +175,7 @@ fn a_cpu_limit_that_throttles_and_a_machine_that_is_too_busy_are_found() {
     assert_eq!(health_issues(&counters, Some(unknown), &Thresholds::default()), [], "what it took is not known");
 }
 
-/// A limit is a fact also where it throttles nothing.
+/// A limit is shown even if it throttles nothing.
 #[test]
 fn a_cpu_limit_is_among_the_facts() {
     let mut app = TestApp::populated(120, 40);
@@ -184,7 +184,7 @@ fn a_cpu_limit_is_among_the_facts() {
     let [Effect::Watch { ticket, .. }] = effects[..] else { panic!("{effects:?}") };
     let facts = |app: &TestApp| app.state.overview().unwrap().facts;
     assert!(!facts(&app).iter().any(|fact| fact.label == "CPU limit"));
-    // Of nested groups the outer one has the higher limit, and what else is in it uses that up.
+    // Of nested groups, the outer one has the higher limit, but its other members use it up.
     let outer = CpuLimit { group: 1, cores: 2.0, periods: 50, throttled: 9 };
     let inner = CpuLimit { group: 2, cores: 0.5, periods: 50, throttled: 0 };
     let supply = CpuSupply::of(&[inner, outer], None);
@@ -194,7 +194,7 @@ fn a_cpu_limit_is_among_the_facts() {
     assert!(facts(&app).iter().any(|fact| (fact.label, fact.value.as_str()) == ("CPU limit", "0.5 CPUs")));
 }
 
-/// Few waits for locks may be long ones.
+/// A few lock contentions may be long ones.
 #[test]
 fn threads_that_wait_for_locks_are_found_however_few_waits_there_are() {
     let found = |contentions, lock_waiters| {
@@ -211,7 +211,7 @@ fn threads_that_wait_for_locks_are_found_however_few_waits_there_are() {
     assert_eq!(found(None, None), nothing);
 }
 
-/// Slow requests end seldom.
+/// Slow requests end rarely.
 #[test]
 fn requests_that_are_sent_and_take_long_are_found() {
     let found = |p95: &[Option<f64>]| {
@@ -233,7 +233,7 @@ fn requests_that_are_sent_and_take_long_are_found() {
     assert_eq!(found(&[&[slow; 3][..], &[None; 15]].concat()), nothing, "long ago");
 }
 
-/// GCs of younger generations promote into gen 2 while a program warms up: only what its own collections leave is growth.
+/// GCs of younger generations promote into gen 2 while a program warms up: only what gen 2 collections leave is growth.
 #[test]
 fn gen_2_grows_where_its_own_collections_leave_more() {
     let found = |sizes_mb: &[f64], collections: &[f64]| {
@@ -253,7 +253,7 @@ fn gen_2_grows_where_its_own_collections_leave_more() {
     assert_eq!(found(&[10.0, 20.0, 30.0, 40.0, 35.0, 60.0], &[1.0; 6]), nothing);
 }
 
-/// The worst finding is selected: Enter in the table, and again, shows what is behind it; an arrow selects the next.
+/// The worst finding is selected: Enter in the table, and again, opens its details; an arrow key selects the next one.
 #[test]
 fn a_finding_is_opened_with_enter() {
     let mut app = TestApp::populated(120, 40);
@@ -267,7 +267,7 @@ fn a_finding_is_opened_with_enter() {
     assert_eq!(app.state.tab, Tab::Exceptions);
     app.press("1↓⏎");
     assert_eq!(app.state.tab, Tab::Gc);
-    // The selection stays with the finding, whatever becomes worse.
+    // The selection follows its finding when the order changes.
     app.press("1");
     app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 99.0, 51.0, 0.0), cpu: None });
     assert_eq!(found(&app), [Tab::Gc, Tab::Exceptions]);
@@ -275,12 +275,12 @@ fn a_finding_is_opened_with_enter() {
     assert_eq!(app.state.tab, Tab::Exceptions);
     app.press("1↑⏎");
     assert_eq!(app.state.tab, Tab::Gc);
-    // From the last one on, an arrow scrolls.
+    // After the last finding, an arrow key scrolls.
     app.press("1↓↓↓");
     assert!(app.state.details.scroll > 0);
 }
 
-/// A heap that grows is walked, once that is confirmed.
+/// For a growing heap, a heap walk is offered and started after confirmation.
 #[test]
 fn growth_of_the_heap_leads_to_its_types() {
     let mut app = TestApp::populated(120, 40);

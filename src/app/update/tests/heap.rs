@@ -1,4 +1,4 @@
-//! Walks over heaps: requested, canceled, compared, written.
+//! Heap walks: requested, canceled, compared, written.
 
 use crate::app::test_app::{TestApp, options, process, walked_heap};
 use crate::app::{Effect, Msg, Options, Overlay, Reply, Tab, Ticket};
@@ -6,7 +6,7 @@ use crate::model::{FileKind, OutputName, Process, ProcessKey, RunState, TraceFil
 
 const KEY: ProcessKey = ProcessKey { pid: 4242, started: 42_420 };
 
-/// Presses the keys that walk the heap, and gives the ticket.
+/// Starts a heap walk and returns its ticket.
 fn walk(app: &mut TestApp) -> Ticket {
     app.take_effects();
     app.press("My⏎");
@@ -21,7 +21,7 @@ fn answered(app: &mut TestApp, walk_number: u64) -> Ticket {
     ticket
 }
 
-/// The rows of the list, as they are.
+/// Returns the cells of all rows.
 fn rows(app: &TestApp) -> Vec<Vec<String>> {
     let list = app.state.view_of(Tab::Heap).unwrap().list;
     (0..list.len()).map(|row| (0..list.columns().len()).map(|column| list.cell(row, column).into_text().to_string()).collect()).collect()
@@ -47,7 +47,7 @@ fn a_walk_is_asked_for_in_a_dialog_that_says_what_it_costs() {
     assert!(app.said_last().starts_with("OrderService (4242): heap walk done"), "{}", app.said_last());
     app.send(Msg::HeapWalked { ticket, result: Err("twice".into()) });
     assert!(!rows(&app).is_empty());
-    // The time of the last walk is the best guess for the next.
+    // The duration of the last walk is the best estimate for the next.
     app.press("M");
     let Some(crate::app::Overlay::Form(form)) = &app.state.overlay else { panic!("no dialog") };
     assert!(form.effects()[1].contains("as long as the last time"), "{:?}", form.effects());
@@ -59,7 +59,7 @@ fn a_walk_in_progress_is_shown_and_canceled_by_the_same_key() {
     let first = walk(&mut app);
     app.send(Msg::HeapProgress { ticket: first, objects: 5, bytes: 500 });
     assert_eq!(heading(&app), "Walking the heap … 5 objects, 500 B   M cancels");
-    // The process is busy.
+    // Other commands are refused.
     app.press("d");
     assert!(app.said_last().contains("is still busy with the heap walk"), "{}", app.said_last());
     app.press("1M");
@@ -105,7 +105,7 @@ fn what_was_walked_last_can_be_written_once_it_is_there() {
     let effects = app.take_effects();
     let [Effect::WriteHeap { walk: of, destination, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!((*of, destination.to_str()), (walk, Some("OrderService_4242_20261121_083021.gcdump")));
-    // While another walk goes on, its objects are let go.
+    // During another walk, the object graph of the last one is not kept.
     app.press("My⏎o");
     assert!(app.said_last().contains("walk this heap again"), "{}", app.said_last());
 }
@@ -134,7 +134,7 @@ fn a_name_that_is_taken_is_proposed_with_a_number() {
         let answer = || Msg::FreeName { proposed: proposed.into(), free: free.into() };
         app.send(answer());
         assert_eq!(typed(&app).as_deref(), Some(free));
-        // What was typed stays.
+        // Edited text is kept.
         app.press(if key == "d" { "⇥⇥x" } else { "x" });
         let edited = typed(&app);
         app.send(answer());
@@ -167,7 +167,7 @@ fn heap_file(name: &str) -> TraceFile {
     TraceFile { kind: FileKind::Heap, path, bytes: 5_000_000, process_id: 0, start_unix_ms: 1 }
 }
 
-/// What the program asks for next is to read this file.
+/// Answers the pending request, which must be for this file.
 fn read_next(app: &mut TestApp, name: &str, result: Result<u64, &str>) {
     let effects = app.take_effects();
     let Some(Effect::ReadHeap { ticket, path }) = effects.last() else { panic!("{effects:?}") };
@@ -190,7 +190,7 @@ fn a_file_of_a_heap_is_opened_and_has_no_other_tab() {
     assert_eq!(rows(&app)[0], ["3.2 MB", "46 %", "20.0k", "4.8 MB", "Shop.Pricing.Quote", "Shop.Pricing"]);
     assert!(heading(&app).starts_with("file written 1970-01-01") && heading(&app).ends_with("read in 1.2 s"), "{}", heading(&app));
     assert_eq!(app.state.open_file().unwrap().word(), "whole");
-    // There is nothing to walk, to export or to write, and no other tab.
+    // Walking, exporting and writing are unavailable, and there is no other tab.
     for (key, words) in [("M", "not a process"), ("E", "not a recording"), ("F", "not a recording")] {
         app.press(key);
         assert!(app.said_last().contains(words) && app.state.overlay.is_none(), "{key}: {}", app.said_last());
@@ -198,13 +198,13 @@ fn a_file_of_a_heap_is_opened_and_has_no_other_tab() {
     app.press("o[b⇥3");
     assert_eq!((app.take_effects(), app.state.tab), (vec![], Tab::Heap));
     assert!(app.state.overlay.is_none());
-    // A recording beside it has its tabs, and not this one.
+    // A trace opened next to it has the tabs of traces, not this one.
     app.state.open_file_too(trace);
     app.send(Msg::Tick);
     assert_eq!((app.state.tab, app.selected_name()), (Tab::Trace, "a.nettrace".to_owned()));
     app.press("⎋k");
     assert_eq!((app.state.tab, app.selected_name()), (Tab::Heap, "a.gcdump".to_owned()));
-    // The walk of the process can still be written.
+    // The heap walk of the process can still be written.
     app.press("⎋⎋");
     assert!(!app.state.shows_files() && app.state.heaps.written_by(walk).is_some());
 }
@@ -225,7 +225,7 @@ fn the_heaps_of_two_files_are_compared() {
     let effects = app.take_effects();
     let Some(Effect::FindFiles { ticket, .. }) = effects.last() else { panic!("{effects:?}") };
     app.send(Msg::FilesFound { ticket: *ticket, files: vec![trace, heap_file("after.gcdump"), heap_file("before.gcdump")] });
-    // Neither a recording nor the open file is among them.
+    // Neither the trace nor the open file is listed.
     app.press("⏎");
     read_next(&mut app, "before.gcdump", Err("cut off\u{1b}"));
     assert_eq!(app.said_last(), "cut off\u{fffd}");
@@ -267,7 +267,7 @@ fn files_that_are_no_longer_awaited_are_canceled() {
     assert!(app.take_effects().contains(&Effect::CancelHeapWalk { ticket: opened.unwrap() }));
 }
 
-/// A heap file has one tab. Behind it, recorded files have theirs again.
+/// A heap file has only one tab. After it, the previous tab of traces is restored.
 #[test]
 fn the_tab_of_recorded_files_is_kept_past_a_heap_file() {
     let trace = |name: &str| TraceFile { kind: FileKind::Trace, path: name.into(), bytes: 1000, process_id: 7, start_unix_ms: 1 };

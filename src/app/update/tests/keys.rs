@@ -60,7 +60,7 @@ fn a_filter_narrows_at_once_stays_and_goes() {
     app.press("⎋");
     assert_eq!((app.state.list.filter().as_str(), app.state.list.len()), ("", 8));
     assert_eq!(app.selected_name(), "WebGateway", "the selection stays with the process");
-    // While it is typed, arrows move, letters do not.
+    // While a filter is typed, arrow keys move the selection and letters are text.
     app.press("/r↓↓q");
     assert_eq!(app.state.context(), Context::Line);
     assert_eq!(app.state.list.filter().as_str(), "rq");
@@ -127,7 +127,7 @@ fn the_environment_is_asked_for_once_and_old_answers_are_dropped() {
     let [Effect::ReadEnvironment { ticket: first, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     app.wait(1000);
     assert_eq!(app.take_effects(), [], "one question at a time");
-    // Another process, once the selection has settled.
+    // Select another process and wait until the selection settles.
     app.press("⎋↓");
     assert_eq!(app.take_effects(), []);
     app.wait(300);
@@ -161,7 +161,7 @@ fn the_palette_goes_to_tabs_profiles_themes_and_files() {
     };
     app.press(":");
     let [Effect::FindFiles { ticket, .. }] = *app.take_effects() else { panic!("no files are looked for") };
-    // What is possible comes before what is not, and actions before everything else.
+    // Available actions come before unavailable ones, and actions before everything else.
     let is_action = |found: &Found| matches!(found, Found::Action(_));
     let all = found(&app);
     let actions = all.iter().take_while(|found| is_action(found)).count();
@@ -171,7 +171,7 @@ fn the_palette_goes_to_tabs_profiles_themes_and_files() {
     app.press("⎋:gc-collect⏎");
     let Some(Overlay::Profiles(picker)) = &app.state.overlay else { panic!("no profiles") };
     assert_eq!(picker.names(picker.list.cursor.at), ["gc-collect"]);
-    // The name that was typed, whatever else has it in its own.
+    // An exact name comes before names that contain it.
     app.press("⎋:cpu");
     assert!(matches!(&found(&app)[0], Found::Profile(profile) if profile.name == "cpu"), "{:?}", found(&app));
     app.press("⎋:Database-Timing⏎");
@@ -182,7 +182,7 @@ fn the_palette_goes_to_tabs_profiles_themes_and_files() {
     app.press(":high-con⏎");
     assert_eq!(app.take_effects().pop(), Some(Effect::UseTheme("high-contrast".into())));
 
-    // Files come later, and move nothing.
+    // Files arrive later and do not move the other entries.
     let file = TraceFile { kind: FileKind::Trace, path: "/x/dumping.nettrace".into(), bytes: 1, process_id: 7, start_unix_ms: 1 };
     app.press(":dump");
     let Some(Effect::FindFiles { ticket: second, .. }) = app.take_effects().pop() else { panic!("no files are looked for") };
@@ -193,7 +193,7 @@ fn the_palette_goes_to_tabs_profiles_themes_and_files() {
     assert_eq!(found(&app), [before, vec![Found::File(file)]].concat());
     app.press("ing⏎");
     assert!(app.state.shows_files());
-    // An answer to a palette that is closed opens nothing.
+    // A reply for a closed palette is ignored.
     app.press("⎋⎋:");
     let Some(Effect::FindFiles { ticket, .. }) = app.take_effects().pop() else { panic!("no files are looked for") };
     app.press("⎋");
@@ -254,7 +254,7 @@ fn several_thousand_processes_are_no_trouble_to_move_in() {
     assert!(cursor.window(app.state.list.len(), app.state.layout().list_height()).contains(&cursor.at));
 }
 
-/// A list over the panes is filtered as every other, and what is selected is what is taken.
+/// Lists in overlays are filtered like all others, and the selected row is the one accepted.
 #[test]
 fn lists_over_the_panes_are_filtered_paged_and_clicked() {
     let mut app = TestApp::populated(80, 24);
@@ -267,7 +267,7 @@ fn lists_over_the_panes_are_filtered_paged_and_clicked() {
     assert_eq!(app.state.pick_list().unwrap().list.len(), 1);
     app.press("␣");
     assert_eq!(names(&app), before + 1);
-    // The name that was typed, and what begins so, before what has it elsewhere.
+    // An exact name comes first, then names with that prefix, then names that contain it.
     let picked = |app: &TestApp| profiles()[app.state.picked().unwrap()].name.as_str();
     app.press("/⎋/exceptions⏎");
     assert_eq!(picked(&app), "exceptions");
@@ -276,11 +276,11 @@ fn lists_over_the_panes_are_filtered_paged_and_clicked() {
     app.send(Msg::Key(KeyCode::Down.into()));
     assert_eq!(picked(&app), "cpu-sampling");
     app.press("/⎋");
-    // A page is what is shown of the list.
+    // A page is the visible part of the list.
     let page = usize::from(app.state.pick_list().unwrap().rows().height);
     app.send(Msg::Key(KeyCode::PageDown.into()));
     assert_eq!(app.state.pick_list().unwrap().cursor.at, page - 1);
-    // A click selects, a second one chooses.
+    // A click selects, a second one accepts.
     let rows = app.state.pick_list().unwrap().rows();
     let click = |app: &mut TestApp| {
         let (kind, modifiers) = (MouseEventKind::Down(MouseButton::Left), KeyModifiers::NONE);
@@ -291,7 +291,7 @@ fn lists_over_the_panes_are_filtered_paged_and_clicked() {
     assert_eq!((app.state.pick_list().unwrap().cursor.at, names(&app)), (4, before));
     click(&mut app);
     assert_ne!(names(&app), before);
-    // In the environment and among the jobs, too.
+    // The environment and job lists, too.
     let mut app = TestApp::populated(120, 40);
     app.press("⎋e");
     let ticket = app.effects.iter().find_map(|effect| match effect {

@@ -26,7 +26,7 @@ fn with_nothing_under_way_leaving_is_at_once() {
         app.press(keys);
         let effects: Vec<_> = app.take_effects().into_iter().filter(|effect| !matches!(effect, Effect::ReadEnvironment { .. })).collect();
         assert_eq!(effects, [Effect::Quit { keep_recording: false }], "{keys}");
-        // Whatever comes after that is discarded.
+        // Later messages are ignored.
         app.press("t");
         app.send(Msg::Failed("late".into()));
         assert_eq!(app.take_effects(), []);
@@ -61,7 +61,7 @@ fn it_leaves_when_the_recordings_are_finished() {
     app.take_effects();
     app.wait(2000);
     app.send(Msg::Recording(Box::new(recording(1, 6, Phase::Stopping { since: Duration::from_secs(2), bytes: 1 }))));
-    // Nothing else is to be done on the way out.
+    // No other action is available while quitting.
     app.press("t d q ?");
     assert_eq!(app.take_effects(), []);
     app.send(finished());
@@ -94,7 +94,7 @@ fn a_signal_asks_nobody_and_waits_less() {
     app.send(finished());
     assert_eq!(app.take_effects(), [Effect::Quit { keep_recording: false }]);
 
-    // What is already being stopped is not waited for.
+    // Recordings that are already stopping are abandoned.
     for keys in ["qy", "t"] {
         let mut app = recorded();
         app.press(keys);
@@ -103,7 +103,7 @@ fn a_signal_asks_nobody_and_waits_less() {
         assert_eq!(app.take_effects(), [Effect::AbandonTrace { id: ID }], "{keys}");
     }
 
-    // A terminal that is closed may send several signals.
+    // A terminal that closes may send several signals.
     let mut app = recorded();
     app.send(Msg::Terminate);
     app.take_effects();

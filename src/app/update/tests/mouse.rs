@@ -5,7 +5,7 @@ use crate::app::action::Context;
 use crate::app::test_app::{TestApp, published};
 use crate::app::{AutoWatch, Focus, Options, Shape, Tab};
 
-/// A second click counts as a double click for this long, milliseconds.
+/// Double-click interval, milliseconds.
 const MOMENT: u64 = 400;
 
 fn titles(app: &TestApp) -> (u16, Vec<(&'static str, u16)>) {
@@ -15,7 +15,7 @@ fn titles(app: &TestApp) -> (u16, Vec<(&'static str, u16)>) {
     (geometry.list.y, columns.iter().zip(slots).filter_map(|(column, slot)| Some((column.title, slot?.0))).collect())
 }
 
-/// The texts of a column from the first row to the last.
+/// Returns the texts of a column from the first row to the last.
 fn column(app: &TestApp, title: &str) -> Vec<String> {
     let view = app.state.view_of(app.state.tab).unwrap();
     let at = view.list.columns().iter().position(|column| column.title == title).unwrap();
@@ -50,7 +50,7 @@ fn lists_of_tabs_are_sorted_by_the_column_whose_title_is_clicked() {
         if distinct.len() == first.len() {
             assert_eq!(reversed, first);
         }
-        // A click on a row changes nothing of it.
+        // A click on a row does not change the order.
         app.click(x, y + 1);
         assert_eq!(column(&app, title).into_iter().rev().collect::<Vec<_>>(), reversed);
     }
@@ -64,7 +64,7 @@ fn lists_of_tabs_are_sorted_by_keys_and_the_selected_row_stays() {
         view.list.id(view.cursor.at)
     };
     let (before, types) = (selected(&app), column(&app, "TYPE"));
-    // Types are the third column.
+    // The type column is the third one.
     app.press(">>>");
     let ascending = column(&app, "TYPE");
     assert!(ascending.is_sorted() && ascending.len() == types.len());
@@ -87,14 +87,14 @@ fn a_double_click_opens_and_two_slow_clicks_do_not() {
     app.wait(MOMENT / 2);
     app.click(rows.x + 5, rows.y + 1);
     assert_eq!(app.state.focus, Focus::Detail);
-    // The events of a type.
+    // A double click opens the events of a type.
     let mut app = analysed("8");
     let rows = app.state.tab_view().unwrap().1.rows();
     app.click(rows.x, rows.y);
     assert!(!app.state.views.events.single);
     app.click(rows.x, rows.y);
     assert!(app.state.views.events.single);
-    // Nothing is recorded by it.
+    // A double click starts no recording.
     let mut app = TestApp::populated(120, 40);
     app.press("⏎5");
     let body = app.state.tab_body().unwrap();

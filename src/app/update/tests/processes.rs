@@ -7,7 +7,7 @@ fn a_dialog_closes_when_its_process_ends() {
     for keys in ["d", "p", "T", "O", "a", "a↓↓↓↓⏎"] {
         let mut app = TestApp::populated(120, 40);
         app.press(keys);
-        // Other processes may come and go.
+        // Changes of other processes keep the dialog open.
         app.send(Msg::Processes(fleet().into_iter().take(1).chain([process(7, "new")]).collect()));
         assert!(app.state.overlay.is_some(), "{keys}");
         app.send(Msg::Processes(fleet().into_iter().skip(1).collect()));
@@ -55,7 +55,7 @@ fn pausing_freezes_the_table_but_not_the_truth() {
     assert_eq!(app.state.list.rows().len(), 8, "what is shown stands still");
     app.wait(60_000);
     assert_eq!(app.state.list.rows().len(), 8);
-    // But no action is for a process that has ended.
+    // Actions are refused for a process that has ended.
     app.press("d");
     assert!(app.state.overlay.is_none() && app.said_last().contains("has ended"), "{:?}", app.said());
     app.press("␣");
@@ -133,14 +133,14 @@ fn who_waits_is_resumed_alone_or_with_all_others() {
     assert!(app.state.overlay.is_none() && app.said_last().contains("is not suspended at startup"));
 }
 
-/// Shows, inspects, watches, records and dumps each process, which then ends.
+/// Adds each process, shows its environment, watches, records and dumps it, and removes it.
 fn live_and_end(app: &mut TestApp, pids: std::ops::Range<u32>) {
     for pid in pids {
         app.send(Msg::Processes(vec![process(pid, "ShortLived")]));
         app.press("2");
         app.wait(500);
         app.answer();
-        // A flight recorder, and a dump.
+        // Start a flight recorder and a dump.
         app.press("wO⇤⇤⇤⇤⌃u64MB⌃⏎");
         app.press("dy⏎");
         let effects = app.take_effects();
@@ -172,7 +172,7 @@ fn live_and_end(app: &mut TestApp, pids: std::ops::Range<u32>) {
 #[test]
 fn a_thousand_processes_leave_nothing_behind() {
     let mut app = TestApp::new(120, 40);
-    // The logs of actions, recordings and messages fill up first.
+    // Fill the bounded logs of actions, recordings and messages first.
     live_and_end(&mut app, 1000..1300);
     let used = allocation_counter::measure(|| live_and_end(&mut app, 2000..3000));
     let state = &app.state;
@@ -194,7 +194,7 @@ fn effects_for(effects: &[Effect]) -> Vec<(&'static str, u32)> {
 #[test]
 fn tagged_processes_are_recorded_and_watched_together() {
     let mut app = TestApp::populated(120, 40);
-    // The fourth cannot be recorded.
+    // NodeAgent (733) cannot be recorded.
     app.press("/!search⏎gssss");
     let tagged: Vec<_> = app.state.list.tagged().iter().map(|key| key.pid).collect();
     assert_eq!(tagged, [4242, 660, 733, 901]);
@@ -206,10 +206,10 @@ fn tagged_processes_are_recorded_and_watched_together() {
     app.press("t");
     assert_eq!(effects_for(&app.take_effects()), [("start", 4242), ("start", 660), ("start", 901)]);
     assert_eq!(app.selected_name(), selected, "the selection stays");
-    // In the details, keys are for the process that is shown.
+    // In the details, keys apply to the selected process.
     app.press("⏎w");
     assert_eq!(effects_for(&app.take_effects()).len(), 1);
-    // What is not listed is left alone.
+    // Processes not listed are unaffected.
     app.press("⎋⎋/order⏎wT⏎");
     assert_eq!(effects_for(&app.take_effects()), [("unwatch", 4242), ("start", 4242)]);
     app.press("⎋U");
@@ -244,7 +244,7 @@ fn the_tree_has_children_below_their_parents_and_containers_together() {
         of(20, Some(1), Some("abc"), 40.0),
         of(21, Some(1), Some("def"), 30.0),
         of(22, Some(1), Some("abc"), 20.0),
-        // Each the other's parent.
+        // A cycle of parents.
         of(30, Some(31), None, 5.0),
         of(31, Some(30), None, 6.0),
     ];
@@ -257,7 +257,7 @@ fn the_tree_has_children_below_their_parents_and_containers_together() {
     app.press("H");
     let tree = [(20, 0), (22, 0), (21, 0), (10, 0), (13, 1), (11, 1), (12, 2), (31, 0), (30, 0)];
     assert_eq!(rows(&app), tree);
-    // A parent that is filtered away leaves roots.
+    // Children of a hidden parent become roots.
     app.press("/!P11⏎");
     assert_eq!(rows(&app)[..2], [(12, 0), (20, 0)]);
     app.press("⎋H");

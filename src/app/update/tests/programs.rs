@@ -1,4 +1,4 @@
-//! Programs that are started here.
+//! Programs started by dn-top.
 
 use super::forms::{alone, form, type_text};
 use crate::app::test_app::{TestApp, fleet, process, recording};
@@ -18,13 +18,13 @@ fn the_log_of_dn_top_is_read_and_followed() {
     app.send(Msg::OwnLog(lines(100)));
     app.send(Msg::Processes(fleet()));
     assert_eq!((shown(&app), app.take_effects()), (100, vec![Effect::ReadLog]));
-    // Scrolled up, it stays as it is.
+    // While scrolled up, the text is not updated.
     app.press("k");
     app.send(Msg::OwnLog(lines(120)));
     app.send(Msg::Processes(fleet()));
     assert_eq!((shown(&app), app.take_effects()), (100, vec![]));
     app.press("⎋");
-    // What comes too late opens nothing.
+    // A late reply is ignored.
     app.send(Msg::OwnLog(lines(120)));
     assert!(app.state.overlay.is_none());
 }
@@ -45,7 +45,7 @@ fn a_program_is_started_recorded_and_followed() {
     let [Effect::Launch { words, id: RecordingId(1), order, output, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(words, &["/usr/bin/dotnet", "my app.dll", "--x"]);
     assert_eq!((order.profiles.as_slice(), output.to_str()), (&["gc-verbose".to_owned()][..], Some("out.txt")));
-    // There is no question about it when the dashboard is left: it only runs.
+    // A running program does not require confirmation on quitting.
     assert_eq!(app.state.jobs.active(), 0);
     app.send(Msg::Launched { ticket: *ticket, recording: Box::new(recording(1, 0, Phase::Starting)) });
     assert_eq!(app.take_effects(), [Effect::Refresh]);
@@ -88,7 +88,7 @@ fn what_a_program_writes_is_followed_until_somebody_reads_further_up() {
     assert_eq!(shown(&app), (200, 0), "and goes on from the end");
     app.press("/line␣1⏎");
     assert_eq!(shown(&app).0, 119, "both words");
-    // It goes on without being looked at, and can be looked at again, when it has ended, too.
+    // Output is collected while it is not shown, and can be opened again, even after the program has exited.
     app.press("⎋");
     write(&mut app, 300);
     let note = Some("It ended with 7".into());
@@ -114,7 +114,7 @@ fn a_port_is_served_where_programs_find_it() {
     let files = vec!["DOTNET_DiagnosticPorts=/run/port".into()];
     app.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult { files, ..JobResult::default() }) });
     assert!(app.said_last().contains("port done: DOTNET_DiagnosticPorts=/run/port"), "{:?}", app.said());
-    // The same key takes it down, and the dialog explains what that means; processes that wait are resumed first, unless that is turned off.
+    // The same key closes the port. The dialog explains the consequences; suspended processes are resumed first unless that is turned off.
     let on_port = |pid, name, run_state| Process { on_port: true, run_state, ..process(pid, name) };
     let web = on_port(42, "Web", RunState::Running);
     app.send(Msg::Processes(vec![web, on_port(43, "Job", RunState::Suspended), process(44, "Other")]));
@@ -129,7 +129,7 @@ fn a_port_is_served_where_programs_find_it() {
         assert_eq!(resume.iter().map(|key| key.pid).collect::<Vec<_>>(), resumed);
         app.send(Msg::JobDone { ticket: *ticket, result: Err("Job waits on".into()) });
     }
-    // It is served until it is gone.
+    // The port is served until it is closed.
     app.press("Py⏎");
     let Some(ticket) = app.last_ticket() else { panic!("nothing was sent") };
     app.send(Msg::JobDone { ticket, result: Ok(JobResult::default()) });
@@ -172,7 +172,7 @@ fn perfettos_tracing_service_is_served_and_how_that_goes_is_shown() {
     let [Effect::ServeProducer { targets, profiles, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!((targets.join("|"), profiles.join("|")), ("Web|43".to_owned(), "gc-collect".to_owned()));
     let report = |app: &mut TestApp, report| app.send(Msg::Producer { ticket: *ticket, report });
-    // The same key shows how it goes, while that changes.
+    // The same key shows the status, which is updated live.
     app.press("K");
     let shown = |app: &TestApp| form(app).effects().join(" ");
     assert_eq!(shown(&app), "Connecting to the tracing service. No session has recorded the data source dotnet so far.");
@@ -193,14 +193,14 @@ fn perfettos_tracing_service_is_served_and_how_that_goes_is_shown() {
         shown(&app)
     );
     assert_eq!(app.state.producer.as_ref().map(|producer| producer.packets().dropped), Some(5));
-    // A service that goes takes its sessions with it.
+    // When the service disconnects, its sessions end.
     report(&mut app, ProducerReport::Started { instance: 4, processes: vec!["Web (42)".into()], troubles: Vec::new() });
     report(&mut app, ProducerReport::Waiting("the connection was closed".into()));
     assert!(shown(&app).contains("Ended: 2 sessions") && !shown(&app).contains("Session 4"), "{}", shown(&app));
-    // What another one reports is of no interest.
+    // Reports with another ticket are ignored.
     app.send(Msg::Producer { ticket: Ticket(999), report: ProducerReport::Connected("/run/q".into()) });
     assert!(!shown(&app).contains("/run/q"));
-    // It ends when that is wanted, and is gone once it has.
+    // The producer is stopped on request and removed once it has ended.
     assert_eq!(form(&app).focus, Field::Button(0));
     app.press("y⏎");
     assert_eq!(app.take_effects(), [Effect::EndProducer]);

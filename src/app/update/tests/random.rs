@@ -84,8 +84,8 @@ fn any_msg() -> impl Strategy<Value = Msg> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Whatever happens: no panic, a selection that is valid, effects only for what can be acted on, a deadline that is
-    /// over once it was reached, and a picture.
+    /// For any messages: no panic, a valid selection, effects only for valid targets, a deadline that advances once reached, and a frame that
+    /// renders.
     #[test]
     fn anything_may_happen(messages in prop::collection::vec((any_msg(), 0_u64..5000), 1..80), readonly: bool) {
         let options = crate::app::Options { readonly, ..crate::app::test_app::options() };

@@ -26,7 +26,7 @@ fn one_key_starts_and_stops() {
     app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
     app.press("t");
     assert_eq!(app.take_effects(), [Effect::StopTrace { id: RecordingId(1) }]);
-    // An older snapshot does not turn the time back; a third press waits.
+    // An older snapshot does not revert the phase; a third press has no effect.
     app.send(Msg::Recording(Box::new(recording(1, 6, Phase::Recording))));
     app.press("t");
     assert_eq!(app.take_effects(), []);
@@ -60,7 +60,7 @@ fn abandoning_is_for_what_is_stopping() {
     assert!(!app.take_effects().iter().any(|effect| matches!(effect, Effect::AbandonTrace { .. })));
 }
 
-/// One key, or the first profile by itself.
+/// Started by a key, or with the first profile on its own.
 #[test]
 fn a_recording_that_tells_why_it_is_slow_stops_by_itself() {
     for keys in ["F", "T↑⏎", "⏎8F"] {
@@ -69,7 +69,7 @@ fn a_recording_that_tells_why_it_is_slow_stops_by_itself() {
         let slow = TraceOptions { duration: Some(Duration::from_secs(30)), ..TraceOptions::of_profiles(&["slow".to_owned()]) };
         assert_eq!(app.take_effects(), [Effect::StartTrace { id: RecordingId(1), key: KEY, order: Box::new(slow) }], "{keys}");
         assert_eq!((app.state.tab, app.state.focus), (Tab::Slowdown, Focus::Detail));
-        // While it goes on it is shown, and after that there is another.
+        // While it is running, the key only shows it; afterwards, it starts another.
         app.press("1F");
         assert!(app.take_effects().is_empty() && app.state.tab == Tab::Slowdown, "{keys}");
         let what = vec!["slow".to_owned()];
@@ -78,10 +78,10 @@ fn a_recording_that_tells_why_it_is_slow_stops_by_itself() {
         // Enter opens the tab of the selected cause.
         app.press("⏎");
         assert_eq!(app.state.tab, Tab::Gc, "{keys}");
-        // What is recorded otherwise stays what it was.
+        // The default profiles stay unchanged.
         assert_eq!(app.state.profiles(), crate::clr::DASHBOARD_PROFILES);
     }
-    // Others may be configured.
+    // The defaults can be configured.
     let profiles = Some(vec!["exceptions".to_owned()]);
     let mut app = TestApp::with(Options { profiles, ..options() }, 120, 40);
     app.send(Msg::Processes(fleet()));
@@ -100,12 +100,12 @@ fn profiles_are_chosen_and_remembered() {
     app.press("T ␣⏎");
     let profiles = ["cpu".to_owned()];
     assert_eq!(app.take_effects(), [Effect::StartTrace { id: RecordingId(1), key: KEY, order: order(&profiles) }]);
-    // Another of the same process, and with none chosen the one that is pointed at.
+    // A second recording of the same process; with no profile picked, the selected one is used.
     app.press("T ␣ G⏎");
     let other = vec![crate::clr::profiles().last().unwrap().name.clone()];
     assert_eq!(app.take_effects(), [Effect::StartTrace { id: RecordingId(2), key: KEY, order: order(&other) }]);
     assert_eq!(app.state.recordings.active(), 2);
-    // The one that is shown is stopped.
+    // The shown recording is stopped.
     app.press("⏎↓");
     assert_eq!(app.state.shown_recording().unwrap().value.id, RecordingId(1));
     app.press("t");
@@ -169,7 +169,7 @@ fn paused_numbers_stand_still_and_phases_do_not() {
     assert_eq!(shown(&app).elapsed, Duration::from_secs(5));
     app.send(Msg::Recording(Box::new(recording(1, 10, Phase::Stopping { since: Duration::ZERO, bytes: 0 }))));
     assert_eq!(shown(&app).elapsed, Duration::from_secs(10));
-    // What is begun while it is frozen is shown, too.
+    // Recordings started while frozen are shown.
     app.press("↓t");
     assert_eq!(shown(&app).id, RecordingId(2));
     app.press("␣↑");
@@ -190,7 +190,7 @@ fn operations_lead_to_their_process() {
     assert_eq!((app.selected_name().as_str(), app.state.tab), ("Search.Indexer", Tab::Jobs));
 }
 
-/// What was found in a recording may take a megabyte; its file holds it as well.
+/// The analysis of a recording may take a megabyte, and can be read from its file again.
 #[test]
 fn findings_of_an_ended_recording_are_kept_while_it_is_shown() {
     let mut app = TestApp::populated(120, 40);
@@ -204,13 +204,13 @@ fn findings_of_an_ended_recording_are_kept_while_it_is_shown() {
     assert!(kept(&app));
     assert_eq!(app.take_effects(), [], "what is there is not read");
 
-    // Another process is selected.
+    // Select another process.
     app.press("/⎋↓");
     assert!(!kept(&app));
     app.wait(1000);
     assert_eq!(app.take_effects(), []);
 
-    // And it again.
+    // Return to the first one.
     app.press("↑");
     assert_eq!(app.take_effects(), [], "running through the table reads no file");
     app.wait(1000);
@@ -240,7 +240,7 @@ fn what_every_thread_does_is_asked_by_one_key_and_of_one_process() {
     assert_eq!((app.state.tab, app.state.focus), (Tab::Stacks, Focus::Detail));
     app.send(Msg::Stacks { ticket, result: Err("no thread was sampled".into()) });
     assert_eq!(app.state.view_of(Tab::Stacks).unwrap().empty.0, "no thread was sampled");
-    // Of another process, that is another question.
+    // Selecting another process discards the pending request.
     app.press("D⎋↓");
     let effects = app.take_effects();
     let [Effect::SampleStacks { ticket, .. }] = effects[..] else { panic!("{effects:?}") };

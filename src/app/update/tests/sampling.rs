@@ -31,10 +31,10 @@ fn cpu_time_is_shown_where_the_kernel_samples_it() {
     let analysis = Arc::new(RecordingAnalysis { cpu: Some(CpuTime { profile: cpu, ..CpuTime::default() }), ..scripted().as_ref().clone() });
     app.send(Msg::Recording(Box::new(Recording { analysis: Some(analysis), ..recording(1, 42, Phase::Recording) })));
     assert!(first(&app).starts_with("on CPU"));
-    // Threads that wait take none.
+    // Waiting threads use no CPU.
     app.press("w");
     assert!(!first(&app).starts_with("on CPU"));
-    // The runtime samples all threads, the kernel those that run.
+    // The runtime samples all threads, the kernel only running ones.
     let threads = app.state.thread_rows().len();
     let idle = Arc::new(RecordingAnalysis { cpu: Some(CpuTime::default()), ..scripted().as_ref().clone() });
     app.send(Msg::Recording(Box::new(Recording { analysis: Some(idle), ..recording(1, 42, Phase::Recording) })));
@@ -71,7 +71,7 @@ fn arrows_enter_and_backspace_lead_through_the_flame_graph() {
     };
     app.press("⏎");
     assert_eq!(zoom(&app), (Some("Shop.Pricing.PriceEngine.PriceBasket".to_owned()), 0, 116));
-    // Sideways there is nothing any more, and another Enter changes nothing.
+    // There is no adjacent frame, and another Enter has no effect.
     app.press("→⏎");
     assert_eq!(selected(&app).as_deref(), Some("Shop.Pricing.PriceEngine.PriceBasket"));
     app.press("↓⏎");
@@ -81,7 +81,7 @@ fn arrows_enter_and_backspace_lead_through_the_flame_graph() {
     app.press("⎋");
     assert_eq!(zoom(&app).0, None);
     assert_eq!(app.state.context(), Context::Flame);
-    // To what is above one comes by its frame, too.
+    // An ancestor can also be reached through its frame.
     app.press("g↓↓↓⏎g↓⏎");
     assert_eq!(zoom(&app).0.as_deref(), Some("System.Threading.Thread.StartCallback"));
     app.press("⌫⎋");
@@ -107,7 +107,7 @@ fn frames_of_a_line_do_not_overlap_and_lie_below_their_callers() {
     }
 }
 
-/// Names may hold anything, also characters that take two columns; nothing leaves its frame.
+/// Names may contain any characters, even double-width ones; no text exceeds its frame.
 #[test]
 fn frames_hold_names_of_any_width() {
     use crate::ui::{Theme, view};
@@ -138,7 +138,7 @@ fn threads_have_the_newest_frame_that_is_known() {
     assert_eq!(recorded.iter().map(|(thread, _, age)| (*thread, *age)).collect::<Vec<_>>(), [(11, 0), (12, 0), (13, 0)]);
     app.wait(60_000);
     assert_eq!(frames(&app), recorded, "the present of a recording is that of its last snapshot");
-    // A look at all stacks: of a thread that the recording has nothing of.
+    // A sample of all stacks includes a thread missing from the recording.
     app.press("D");
     let ticket =
         app.take_effects().iter().find_map(|effect| if let Effect::SampleStacks { ticket, .. } = effect { Some(*ticket) } else { None });
@@ -147,7 +147,7 @@ fn threads_have_the_newest_frame_that_is_known() {
     app.send(Msg::Stacks { ticket: ticket.unwrap(), result: Ok(Arc::new(stacks)) });
     app.wait(5000);
     assert_eq!(frames(&app).last(), Some(&(77, "Shop.Wait".to_owned(), 5)));
-    // What a recording that is over shows is of its own time.
+    // An ended recording shows only its own samples.
     app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), ..recording(1, 50, super::views::done()) })));
     assert_eq!(frames(&app), recorded);
 }
@@ -165,7 +165,7 @@ fn a_thread_is_chosen_and_let_go_again() {
     assert_eq!(app.state.view_cursor(Tab::Methods).at, 0);
     assert_eq!(app.state.methods()[0].1.name, "Shop.Pricing.PriceEngine.PriceBasket");
     assert!(app.state.methods().iter().all(|(_, frame)| frame.name != "Shop.Pricing.Discounts.Apply"));
-    // Its flame graph is its own, too. The first Backspace leaves the frame, the next the thread.
+    // The flame graph is limited to the thread. The first Backspace zooms out, the next one returns to all threads.
     app.press("ff↓⏎⌫");
     assert_eq!(app.state.shown_thread(), Some(ThreadId::of(13)));
     app.press("⌫");
@@ -184,7 +184,7 @@ fn a_thread_of_one_recording_is_nobody_in_another() {
     assert_eq!(app.state.shown_thread(), None);
 }
 
-/// The rows of the call tree that are shown, and the selected one.
+/// Returns the visible rows of the call tree, and the selected one.
 fn tree(app: &TestApp) -> (Vec<String>, String) {
     let view = app.state.view_of(Tab::Methods).unwrap();
     let column = view.list.columns().len() - 1;
@@ -217,7 +217,7 @@ fn allocated_types_lead_to_the_call_tree_of_one() {
     assert_eq!(rows(&app), (all.clone(), all[1].clone()));
     app.press("←←←");
     assert_eq!(rows(&app).0.len(), 1);
-    // Back to the type, by each of the keys, and on to the collections.
+    // Return to the type with each of the keys, and then to the collections.
     for key in ["⌫", "⎋", "f"] {
         app.press(key);
         assert_eq!((app.state.context(), rows(&app)), (Context::Allocations, (types.clone(), types[1].clone())), "{key}");
@@ -225,7 +225,7 @@ fn allocated_types_lead_to_the_call_tree_of_one() {
     }
     app.press("⎋f");
     assert_eq!((app.state.context(), rows(&app).0.len()), (Context::Rows, collections));
-    // Where nothing of it is recorded there is nothing to switch to.
+    // Without recorded allocations, there is nothing to switch to.
     let empty = Arc::new(crate::ui::tests::analysis::empty().as_ref().clone());
     app.press("f");
     app.send(Msg::Recording(Box::new(Recording { analysis: Some(empty), ..recording(1, 42, Phase::Recording) })));
@@ -239,7 +239,7 @@ fn a_call_tree_is_expanded_and_collapsed_and_has_callers() {
     let (all, first) = tree(&app);
     assert_eq!((all[0].as_str(), first.as_str()), ("Thread.StartCallback", "Thread.StartCallback"));
     assert!(all.iter().any(|name| name == "PriceEngine.PriceBasket"), "the heaviest path is expanded: {all:?}");
-    // Left collapses, right expands and then leads to what is called, and left back to the caller.
+    // Left collapses; right expands and then moves to the callee, left back to the caller.
     app.press("←");
     let (collapsed, _) = tree(&app);
     assert!(collapsed.len() < all.len());
@@ -255,7 +255,7 @@ fn a_call_tree_is_expanded_and_collapsed_and_has_callers() {
     assert_eq!(tree(&app).0, collapsed);
     app.press("⏎");
     assert_eq!(tree(&app).0, all);
-    // The tab is still left by its keys.
+    // Tab keys still switch tabs.
     app.press("⇥");
     assert_ne!(app.state.tab, Tab::Methods);
     app.press("⇤");
@@ -275,7 +275,7 @@ fn a_call_tree_is_expanded_and_collapsed_and_has_callers() {
     assert_eq!(app.state.views.sampling.shape, Shape::List);
 }
 
-/// The selected type, all types, and the list again; rows are expanded and collapsed as those of samples are.
+/// Cycles through the selected type, all types, and the list; rows are expanded and collapsed like those of samples.
 #[test]
 fn exceptions_have_a_call_tree() {
     let mut app = sampled("5↓");
@@ -298,7 +298,7 @@ fn exceptions_have_a_call_tree() {
     assert_eq!(named(&app), all);
     app.press("←→");
     assert_eq!(named(&app), all);
-    // It is left by its keys, and what is shown stays.
+    // Tab keys switch tabs, and the view is kept.
     app.press("⇥");
     assert_ne!(app.state.tab, Tab::Exceptions);
     app.press("⇤");

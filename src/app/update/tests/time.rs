@@ -4,10 +4,10 @@ use crate::app::test_app::{TestApp, fleet, process, recording};
 use crate::app::{Level, Msg, Options};
 use crate::model::Phase;
 
-/// Without any process younger than a minute, so that nothing counts seconds.
+/// Returns an app without any process younger than a minute, so that no ages change every second.
 fn calm() -> TestApp {
     let mut app = TestApp::new(120, 40);
-    // Until the bars of the processor time are level.
+    // Repeat until the CPU trend bars are level.
     for _ in 0..6 {
         app.send(Msg::Processes(fleet().into_iter().filter(|process| process.name != "ReportWorker").collect()));
     }
@@ -40,7 +40,7 @@ fn the_clock_and_ages_are_kept_up() {
     assert!(!app.state.take_dirty());
     app.wait(1);
     assert!(app.state.take_dirty());
-    // A process in its first minute counts seconds when the list is rebuilt, and the screen wakes for nothing in between.
+    // The age of a process in its first minute is updated in seconds with the list, without extra wakeups.
     let mut young = process(9, "young");
     young.started_unix_ms = app.now.unix_ms;
     app.send(Msg::Processes(vec![young.clone()]));
@@ -80,16 +80,16 @@ fn messages_go_and_errors_stay_until_someone_is_there() {
     assert_eq!(app.said(), Vec::<String>::new());
     assert_eq!(app.state.toasts.history().len(), 2);
 
-    // Esc puts one away that is new, and leaves the filter alone.
+    // Esc dismisses a new error and keeps the filter.
     app.press("/a⏎");
     app.state.notify(Level::Error, "another");
     app.press("⎋");
     assert_eq!((app.said().len(), app.state.list.filter().as_str()), (0, "a"));
-    // So does looking at all of them.
+    // So does opening the message history.
     app.state.notify(Level::Error, "third");
     app.press("!⎋");
     assert_eq!(app.said().len(), 0);
-    // The same words twice are one message.
+    // Repeated text is a single message.
     app.state.notify(Level::Warning, "again");
     app.state.notify(Level::Warning, "again");
     assert_eq!(app.said(), ["again"]);

@@ -1,4 +1,4 @@
-//! The trace form: what is asked, refused and ordered.
+//! The trace form: fields, validation and the resulting options.
 
 use crate::app::test_app::{TestApp, recording};
 use crate::app::{Effect, Field, Msg, Overlay, Reply};
@@ -14,7 +14,7 @@ fn ordered(app: &mut TestApp) -> TraceOptions {
     }
 }
 
-/// Opens the trace form of the process 42, which looks up what is missing for tracepoints.
+/// Opens the trace form for process 42, which requests the missing prerequisites of tracepoints.
 fn open(app: &mut TestApp) {
     app.press("O");
     let [Effect::LookAtTracepoints { key }] = app.take_effects()[..] else { panic!("it was not asked") };
@@ -49,7 +49,7 @@ fn everything_of_the_trace_form_is_ordered_and_shown_as_a_command() {
     let ids = format!("{RUNTIME}/80");
     let stop_on = format!("{RUNTIME}/ExceptionThrown:Timeout");
     fill(&mut app, &["exceptions, gc-collect", "My-Source:1:verbose", &ids, "64", "none"]);
-    // Without stacks; the target is not stalled.
+    // Turn stacks off; blocking stays off.
     app.press("→⇥⇥");
     fill(&mut app, &["1m30s", "", &stop_on, "5m", "a.nettrace"]);
     let line = format!(
@@ -75,10 +75,10 @@ fn everything_of_the_trace_form_is_ordered_and_shown_as_a_command() {
         ..TraceOptions::default()
     };
     assert_eq!(ordered(&mut app), expected);
-    // It stands there the next time, but for the file, which is there already.
+    // The form keeps its values for the next time, except the file, which already exists.
     open(&mut app);
     assert!(form(&app).command_line().unwrap().contains("--flight 5m --duration 1m30s --no-stacks"));
-    // One key records the profiles again, and nothing else of it.
+    // Starting from the profile picker uses only the profiles.
     app.press("⎋");
     app.send(Msg::Recording(Box::new(recording(1, 1, Phase::Recording))));
     app.press("T␣↓⏎");
@@ -112,7 +112,7 @@ fn what_is_wrong_is_said_where_it_stands_and_not_recorded() {
         app.press("⌃u⌃⏎");
         assert_eq!(app.take_effects().len(), 1, "{answer}");
     }
-    // What does not go together is an error of the whole form.
+    // Incompatible fields are an error of the whole form.
     let mut app = alone("8.0.0");
     open(&mut app);
     app.press("⇥⇥⇥");
@@ -153,7 +153,7 @@ fn what_the_runtime_cannot_leave_out_is_said_before_it_is_recorded() {
 fn events_go_to_tracepoints_instead_of_a_file() {
     let mut app = alone("11.0.0");
     open(&mut app);
-    // What is about a file is left out, whatever its value was before.
+    // Fields about files are ignored whatever their values are.
     app.press("⇥⇥⇥");
     fill(&mut app, &["64", "none"]);
     app.press("→⇥→⇥");
@@ -168,7 +168,7 @@ fn events_go_to_tracepoints_instead_of_a_file() {
     assert!(complaint.starts_with("tracepoint 'more': there is one for all events already"), "{complaint}");
     app.press("⌃⏎");
     assert_eq!((app.take_effects(), form(&app).focus), (Vec::new(), Field::Question(13)));
-    // Without tracepoints it counts again.
+    // Without tracepoints, the fields apply again.
     app.press("⌃u");
     assert!(refused(&app).is_empty());
     assert!(form(&app).command_line().unwrap().contains("--flight 5m"));
@@ -181,7 +181,7 @@ fn events_go_to_tracepoints_instead_of_a_file() {
     assert!(app.state.recordings.all()[0].value.kernel.is_some());
 }
 
-/// What the kernel adds is kept from the beginning, in one file.
+/// Kernel data is recorded from the start, into a single file.
 #[test]
 fn the_kernels_scheduling_is_ordered_and_excludes_a_flight_recorder_and_tracepoints() {
     let mut app = alone("11.0.0");
@@ -195,14 +195,14 @@ fn the_kernels_scheduling_is_ordered_and_excludes_a_flight_recorder_and_tracepoi
     assert!(ordered(&mut app).scheduling);
     let begun = &app.state.recordings.all()[0].value;
     assert_eq!(begun.scheduling, Some(Scheduling::Waiting));
-    // What is recorded is no stream that could be read again or exported.
+    // The recording has no event stream that could be read or exported.
     let missing = Scheduling::Missing("there is no\u{1b} source".into());
     let now = Recording { scheduling: Some(missing), ..recording(1, 5, Phase::Recording) };
     app.send(Msg::Recording(Box::new(now)));
     let tracked = &app.state.recordings.all()[0];
     assert_eq!(tracked.value.scheduling, Some(Scheduling::Missing("there is no\u{fffd} source".into())));
     assert_eq!(tracked.written(), None);
-    // It stands there the next time, without the field that is refused, and can be taken back.
+    // The form keeps the value for the next time, without the excluded fields, and it can be reset.
     open(&mut app);
     assert_eq!(refused(&app), [10, 13]);
     app.press("⇤⇤←");
@@ -216,7 +216,7 @@ fn what_is_missing_for_tracepoints_is_said_before_anything_is_sent() {
     open(&mut app);
     let key = app.state.list.selected().unwrap();
     let missing = ["tracefs is not mounted", "this user may not register events\u{1b}"].map(Into::into).to_vec();
-    // Of another process, asked before.
+    // A reply for another process, requested earlier.
     app.send(Msg::TracepointsMissing { key: crate::model::ProcessKey { pid: 7, ..key }, missing: vec!["all".into()] });
     app.send(Msg::TracepointsMissing { key, missing });
     assert_eq!(form(&app).effects(), [""; 0], "it does not matter without them");
@@ -228,7 +228,7 @@ fn what_is_missing_for_tracepoints_is_said_before_anything_is_sent() {
     assert_eq!((form(&app).effects(), form(&app).focus), (said.map(str::to_owned).to_vec(), Field::Question(13)));
     assert_eq!(form(&app).complaint.as_deref(), Some("It cannot write to tracepoints without that."));
     assert_eq!(app.take_effects(), []);
-    // Once it is there, it goes on.
+    // Once the prerequisites are met, the recording can be started.
     app.send(Msg::TracepointsMissing { key, missing: Vec::new() });
     app.press("⌃⏎");
     assert_eq!(ordered(&mut app).tracepoints, ["all"]);
@@ -260,12 +260,12 @@ fn what_is_offered_is_typed_with_one_key() {
         assert!(form(&app).command_line().unwrap().ends_with(whole), "{:?}", form(&app).command_line());
     }
     assert!(form(&app).questions[1].complaint.is_none());
-    // The picker leads there with what is chosen in it.
+    // The picker opens the form with the picked profiles.
     app.press("⎋T␣ O");
     assert!(form(&app).command_line().unwrap().starts_with(&format!("dn-top trace 42 --profile {}", crate::clr::profiles()[3].name)));
 }
 
-/// A flight recorder that is saved is followed by another before it ends.
+/// When a flight recorder is saved, another one starts before it ends.
 #[test]
 fn a_flight_recorder_is_saved_and_goes_on() {
     let mut app = TestApp::populated(120, 40);
@@ -274,7 +274,7 @@ fn a_flight_recorder_is_saved_and_goes_on() {
     type_text(&mut app, "64MB");
     app.press("⌃⏎");
     let first = ordered(&mut app);
-    // Not before it runs.
+    // Not available before the recording is running.
     app.press("S");
     assert_eq!(app.take_effects(), []);
     let kept = Some(crate::model::Kept { bytes: 1, span: std::time::Duration::from_secs(1) });
@@ -286,7 +286,7 @@ fn a_flight_recorder_is_saved_and_goes_on() {
     };
     assert_eq!(**order, first);
     assert_eq!(app.state.shown_recording().unwrap().value.id, RecordingId(2));
-    // One that keeps everything has nothing to save.
+    // A recording that keeps everything has nothing to save.
     app.press("⎋⎋");
     app.send(Msg::Recording(Box::new(recording(2, 5, Phase::Recording))));
     app.press("S");
@@ -296,13 +296,13 @@ fn a_flight_recorder_is_saved_and_goes_on() {
 #[test]
 fn a_provider_is_chosen_from_lists_by_who_does_not_know_how_it_is_written() {
     let table = [
-        // Keys in the lists, and what is in the field then.
+        // Keys in the choosers, field number, and resulting text.
         ("⇥⌃p⏎↓␣↓↓␣⏎↑⏎", 1, "Microsoft-Windows-DotNETRuntime:gc+assemblyloader:verbose"),
         ("⇥⌃p⏎↓⏎⏎", 1, "Microsoft-Windows-DotNETRuntime:gc:informational"),
         ("⇥⌃p⏎⏎⏎", 1, "Microsoft-Windows-DotNETRuntime::informational"),
-        // One without keywords that have names; then another.
+        // First a provider without named keywords, then another one.
         ("⇥⌃p↓↓↓↓⏎↓⏎⌃p⏎↓⏎⏎", 1, "System.Runtime::warning Microsoft-Windows-DotNETRuntime:gc:informational"),
-        // What was begun is gone on from, and what was chosen stays when one has enough.
+        // Started text is continued, and completed choices are kept when the chooser is canceled.
         ("⇥tpl⌃p⏎⎋", 1, "System.Threading.Tasks.TplEventSource:"),
         ("⇥Microsoft-Windows-DotNETRuntime:gc+exc⌃p↓⏎⏎", 1, "Microsoft-Windows-DotNETRuntime:gc+exception:informational"),
         ("⇥⌃p⎋", 1, ""),
@@ -323,7 +323,7 @@ fn a_provider_is_chosen_from_lists_by_who_does_not_know_how_it_is_written() {
         app.press("⌃⏎");
         assert!(matches!(app.take_effects().as_slice(), [.., Effect::StartTrace { .. }]), "{keys}");
     }
-    // Where there is nothing to choose from nothing happens.
+    // A field without choices is unaffected.
     let mut app = alone("10.0.0");
     app.press("O⇥⇥⇥⌃p");
     assert!(matches!(app.state.overlay, Some(Overlay::Form(_))));

@@ -47,7 +47,7 @@ fn the_tabs_of_a_file_are_counted_as_they_are_shown() {
     assert_eq!(app.state.tab, shown[10]);
 }
 
-/// Fingers type `/word⏎` without waiting for what opens. Not one of these letters may be taken for a command.
+/// Users type `/word⏎` without waiting for a filter line to open. None of these letters may trigger an action.
 #[test]
 fn a_filter_is_typed_in_every_tab_even_where_nothing_is_to_be_filtered() {
     let not_recorded = || TestApp::populated(80, 24);
@@ -71,7 +71,7 @@ fn a_filter_is_typed_in_every_tab_even_where_nothing_is_to_be_filtered() {
             assert!(purpose.is_some() && app.state.context() == Context::Line, "{name}: {tab:?}");
             app.press("qdxW");
             let mut effects = app.take_effects();
-            // What the tabs themselves ask for.
+            // Requests sent by the tabs themselves.
             effects.retain(|effect| {
                 !matches!(
                     effect,
@@ -89,7 +89,7 @@ fn a_filter_is_typed_in_every_tab_even_where_nothing_is_to_be_filtered() {
     }
 }
 
-/// What the hints offer is of use.
+/// Hints are only shown for useful actions.
 #[test]
 fn a_filter_is_hinted_where_there_is_something_to_filter() {
     let filters = |app: &TestApp| app.state.hints(200).iter().any(|hint| hint.key == "/");
@@ -124,7 +124,7 @@ fn methods_are_counted_sorted_and_filtered_as_asked() {
     }
 }
 
-/// A filter is the same everywhere, and a column that a list does not have is complained about, with those it has.
+/// Filters work the same everywhere, and an unknown column is reported together with the available ones.
 #[test]
 fn every_list_is_filtered_by_column() {
     for (tab, filter, column) in [
@@ -176,7 +176,7 @@ fn a_selected_line_stays_selected_when_others_come_before_it() {
     analysis.snapshot.exceptions.types.reverse();
     app.send(Msg::Recording(Box::new(Recording { analysis: Some(analysis.into()), ..recording(1, 43, Phase::Recording) })));
     assert_eq!((name(&app).as_str(), app.state.view_cursor(Tab::Exceptions).at), ("System.TimeoutException", 0));
-    // What is gone leaves the place where it was; the first line is the first, whatever it is.
+    // If the selected row disappears, the position is kept; a selection of the first line stays on the first line.
     app.send(Msg::Recording(Box::new(Recording { analysis: Some(empty()), ..recording(1, 44, Phase::Recording) })));
     app.press("↓G g");
     app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), ..recording(1, 45, done()) })));
@@ -222,7 +222,7 @@ fn rows_are_filtered_selected_and_copied() {
     let effects = app.take_effects();
     assert!(matches!(effects.last(), Some(Effect::Copy { text, .. }) if text.contains("slow")), "{effects:?}");
 
-    // A row is where it is drawn, and the first page ends where the screen does.
+    // Rows are hit where they are drawn, and the first page ends at the bottom of the screen.
     app.press("/⎋g");
     let (view, geometry) = app.state.tab_view().unwrap();
     let (page, third) = (geometry.rows(), view.list.id(2));

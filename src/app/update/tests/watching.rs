@@ -6,7 +6,7 @@ use crate::app::{AutoWatch, Column, Effect, Msg, Options, Tab, Ticket};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Contact, Process, ProcessKey, RunState};
 
-/// Processes of the fleet that can be talked to.
+/// Number of attachable sample processes.
 fn attachable() -> usize {
     fleet().iter().filter(|process| process.contact.is_attachable()).count()
 }
@@ -30,13 +30,13 @@ fn one_key_watches_and_stops_and_brings_the_columns() {
     let [(of, ticket)] = watched(&effects)[..] else { panic!("{effects:?}") };
     assert_eq!(of, key);
     assert_eq!(columns(&app).len(), 5);
-    // Until its first values, nothing is known.
+    // All figures are unknown before the first values.
     let watch = |app: &TestApp| app.state.list.find(key).unwrap().watch;
     assert_eq!(watch(&app).unwrap().stats.heap, None);
     app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 2.0, 3.0, 0.0), cpu: None });
     assert_eq!(watch(&app).unwrap().stats.heap, Some(61e6));
     assert_eq!(app.state.selected().unwrap().word(), "watched");
-    // Of an older session nothing is taken.
+    // Reports of an older session are ignored.
     app.send(Msg::Watched { ticket: Ticket(9999), counters: published(1.0, 1.0, 90.0, 1.0, 1.0), cpu: None });
     assert_eq!(watch(&app).unwrap().issue, None);
     app.press("w");
@@ -46,14 +46,14 @@ fn one_key_watches_and_stops_and_brings_the_columns() {
     assert!(watch(&app).is_none(), "its last words come too late");
 }
 
-/// Processes that are watched without a key.
+/// Returns an app with automatic watches.
 fn watching(watch: AutoWatch, readonly: bool) -> TestApp {
     let mut app = TestApp::with(Options { watch, readonly, ..options() }, 120, 40);
     app.send(Msg::Processes(fleet()));
     app
 }
 
-/// Those that run and answer.
+/// Returns the running, attachable processes.
 fn running() -> Vec<ProcessKey> {
     fleet().iter().filter(|process| is_well(process)).map(|process| process.key).collect()
 }
@@ -79,7 +79,7 @@ fn the_selected_process_is_watched_after_a_second() {
     app.wait(1);
     assert_eq!(keys_of(&app.take_effects()), [first]);
     assert!(columns(&app).is_empty(), "the table stays as it is");
-    // Who scrolls begins nothing.
+    // Scrolling starts no watches.
     for _ in 0..20 {
         for key in [second, first] {
             app.state.list.select(key);
@@ -87,7 +87,7 @@ fn the_selected_process_is_watched_after_a_second() {
         }
     }
     assert_eq!(app.take_effects().iter().filter(|effect| matches!(effect, Effect::Watch { .. } | Effect::Unwatch { .. })).count(), 0);
-    // Another is selected for long: the first is watched for some seconds more.
+    // When another process stays selected, the first is watched for a few more seconds.
     app.state.list.select(second);
     app.send(Msg::Tick);
     app.wait(1000);
@@ -121,13 +121,13 @@ fn a_key_turns_the_watch_off_and_on() {
     assert_eq!(app.take_effects(), [Effect::Unwatch { key }]);
     app.wait(60_000);
     assert_eq!(app.take_effects(), [], "it stays off");
-    // What a key began stays when another process is selected.
+    // A manual watch stays when another process is selected.
     app.press("w↓");
     app.wait(60_000);
     assert!(app.state.watches.of(key).is_some() && !columns(&app).is_empty());
 }
 
-/// Enter in a tab without a recording records exactly what it shows, and `t` still records what it did before.
+/// Enter in a tab without a recording records exactly what it shows, and `t` still records the default profiles.
 #[test]
 fn one_key_records_what_the_tab_shows() {
     for (tab, profiles) in [("4", "gc-verbose"), ("5", "exceptions"), ("6", "contention threadpool"), ("9⇥", "http"), ("9⇥⇥", "logs")]
@@ -147,7 +147,7 @@ fn one_key_records_what_the_tab_shows() {
     }
 }
 
-/// They are listed as often as the processes, and only where they are seen.
+/// Threads are listed as often as processes, and only while they are visible.
 #[test]
 fn threads_are_listed_in_their_tab_alone() {
     let mut app = TestApp::populated(120, 40);
@@ -214,7 +214,7 @@ fn only_processes_that_run_and_answer_are_watched_without_a_key() {
     }
 }
 
-/// That it is requested in spite of `--readonly` is known from the options only.
+/// With `--readonly`, automatic watches are only started because of an explicit option.
 #[test]
 fn readonly_watches_what_it_was_asked_to_and_has_no_key_for_more() {
     let mut app = watching(AutoWatch::Selected, true);
@@ -259,7 +259,7 @@ fn only_what_the_filter_lets_through_is_watched() {
     let shown: Vec<_> = app.state.list.shown().map(|row| row.process.key).collect();
     assert!(!shown.is_empty() && shown.len() < attachable());
     assert!(watched(&app.take_effects()).iter().map(|(key, _)| *key).eq(shown.iter().copied()));
-    // Others that are watched stay watched.
+    // Watched processes hidden by the filter stay watched.
     app.press("/⌫⌫⌫⌫⌫⌫⏎W");
     app.take_effects();
     app.press("/order⏎W");
@@ -331,12 +331,12 @@ fn an_automatic_watch_that_failed_begins_again_after_a_while_and_says_so_once() 
         fail(&mut app, seconds);
     }
     assert_eq!(app.said().len(), said);
-    // A key does not wait for it.
+    // A manual watch does not wait for the retry.
     app.press("w");
     assert_eq!(watched(&app.take_effects()).len(), 1);
 }
 
-/// Before .NET 9, a session that begins while a program starts can deadlock it.
+/// Before .NET 9, a session that starts during program startup can deadlock the program.
 #[test]
 fn an_older_runtime_that_starts_is_watched_later() {
     for (runtime, delay_ms) in [(Some("8.0.33"), 7_000), (None, 7_000), (Some("9.0.7"), 1_000)] {
@@ -354,7 +354,7 @@ fn an_older_runtime_that_starts_is_watched_later() {
     }
 }
 
-/// A key is obeyed at once.
+/// A manual watch starts immediately.
 #[test]
 fn a_key_watches_an_older_runtime_that_starts() {
     let mut app = TestApp::populated(120, 40);
