@@ -1,22 +1,23 @@
-//! Whether requests may be sent that change their target.
+//! Permission to send requests that change their target.
 
 use super::error::Cause;
 use crate::ipc::CommandCode;
 
-/// What may be done to processes.
+/// Limits on what may be done to processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Access {
     #[default]
-    /// Whatever they survive.
+    /// No restriction.
     Full,
-    /// Nothing that changes them ([`CommandCode::changes_target`]).
+    /// No requests that change the target ([`CommandCode::changes_target`]).
     ReadOnly,
-    /// The same, but event sessions may be opened: for the dashboard that was asked to watch, and refuses everything else itself.
+    /// Like [`Access::ReadOnly`], but event sessions may be opened: for a dashboard started to watch processes, which refuses everything else
+    /// itself.
     Watch,
 }
 
 impl Access {
-    /// Whether a request may be sent.
+    /// Returns whether a request may be sent.
     pub fn allows(self, code: CommandCode) -> bool {
         match self {
             Self::Full => true,

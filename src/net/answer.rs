@@ -1,4 +1,4 @@
-//! One answer of a diagnostic server, read from its connection.
+//! Reads one reply of a diagnostic server from its connection.
 
 use tokio::io::AsyncReadExt;
 
@@ -6,12 +6,13 @@ use super::error::Cause;
 use super::peer::VerifiedStream;
 use crate::ipc::{CommandCode, HEADER_BYTES, Message, Reply, ReplyError};
 
-/// "OK" to one command in the form of another: the codec never makes it, so no runtime is behind it.
+/// Returns the error for a success reply in the form that belongs to another command. The codec never produces one, so the other end is not a
+/// runtime.
 pub(super) fn senseless() -> Cause {
     ReplyError::NotAReply { set: 0xff, id: 0 }.into()
 }
 
-/// Reads one message and not a byte more: behind the reply to a start follows the stream.
+/// Reads one message and not a byte more: the reply to a session start is followed by the event stream.
 pub(super) async fn read_answer(stream: &mut VerifiedStream, to: CommandCode) -> Result<Result<Reply, ReplyError>, Cause> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES);
     loop {

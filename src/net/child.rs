@@ -1,4 +1,4 @@
-//! Programs that we start, and the process group that each has with what it starts itself.
+//! Child processes, each in a process group of its own together with its descendants.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -10,47 +10,48 @@ use tokio::process::{Child, Command};
 
 use super::own_program::own_program;
 
-/// Has a program run in a process group of its own: signals of the terminal do not reach it.
+/// Makes a program run in its own process group, so that it does not receive the terminal's signals.
 pub fn in_own_group(command: &mut Command) -> &mut Command {
     command.process_group(0)
 }
 
-/// This program once more, even if its file was replaced since: away from the signals of the terminal, and with no environment.
+/// Returns a command that runs this program again, even if its file has been replaced since: shielded from the terminal's signals, and with an
+/// empty environment.
 pub fn this_program() -> Command {
     let mut command = Command::new(own_program());
     in_own_group(command.arg0("dn-top").env_clear().current_dir("/"));
     command
 }
 
-/// Asks a program and what it started to end.
+/// Asks a child and its descendants to terminate.
 pub fn terminate(child: &mut Child) {
     signal(child, Signal::TERM);
 }
 
-/// Ends a program and what it started.
+/// Kills a child and its descendants.
 pub fn kill(child: &mut Child) {
     signal(child, Signal::KILL);
 }
 
 fn signal(child: &Child, signal: Signal) {
-    // Without an id it was waited for, and the number may be another group's.
+    // Without an id the child has been reaped, and the number may belong to another group.
     let group = child.id().and_then(|pid| Pid::from_raw(pid.try_into().ok()?));
     if let Some(group) = group {
-        // It may just have ended.
+        // The child may just have exited.
         let _ = kill_process_group(group, signal);
     }
 }
 
-/// Its exit code: 128 and the signal's number where a signal ended it, as a shell reports it.
+/// Returns the exit code of a child: 128 plus the signal number if it was killed by a signal, as a shell reports it.
 pub fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// Our standard error, for a program to write to.
+/// Returns a copy of our standard error, for a child to write to.
 ///
 /// # Errors
-/// There are too many open files.
+/// If there are too many open files.
 pub fn our_stderr() -> io::Result<Stdio> {
     io::stderr().as_fd().try_clone_to_owned().map(Stdio::from)
 }

@@ -1,7 +1,8 @@
-//! Talking to one runtime: commands and their answers.
+//! A client for one runtime: commands and their replies.
 //!
-//! Each command has a connection of its own. The message is made before the connection, and sent at once in one write: a runtime serves one client at
-//! a time and would wait for the bytes, and a 3.x runtime takes no message in pieces. We always close first; dropping a call closes too.
+//! Each command uses its own connection. The message is encoded before connecting and sent in a single write: a runtime serves one client at a time
+//! and would block on missing bytes, and a 3.x runtime does not accept a message in pieces. We always close first; dropping a call also closes its
+//! connection.
 
 mod process;
 mod turn;
@@ -31,18 +32,18 @@ use crate::ipc::{
     LegacyRequest, Loss, ProcessInfo, Reply, ReplyError, SessionConfig, SessionId, Support, UserEvents, Variable,
 };
 
-/// How long an answer may take that costs the runtime nothing.
+/// Time limit for a reply that takes the runtime no work.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
-/// How long the answer to a stop may take: the runtime sends its rundown first, and the stream's reader sets the pace.
+/// Time limit for the reply to a stop: the runtime sends its rundown first, at the pace of the stream's reader.
 pub const STOP_LIMIT: Duration = Duration::from_secs(60);
-/// How long a profiler may take to load, a hook to run, and tracepoints to be registered.
+/// Time limit for loading a profiler, running a startup hook, or registering tracepoints.
 const LOAD_LIMIT: Duration = Duration::from_secs(60);
-/// How long the start of a session may take that makes the runtime collect: it answers once it has reported the whole heap.
+/// Time limit for starting a session that triggers a GC: the runtime replies once it has reported the whole heap.
 const COLLECT_LIMIT: Duration = Duration::from_secs(600);
-/// How long an answer may still take once the process has ended: it may have been sent before.
+/// Time limit for a reply after the process has exited: it may have been sent before.
 const LAST_ANSWER: Duration = Duration::from_secs(1);
 
-/// What the answers of a runtime have shown, shared by all clients of it.
+/// Command support of a runtime as learned from its replies, shared by all its clients.
 pub(super) type SharedSupport = Arc<Mutex<CommandSupport>>;
 
 /// Sends commands to one runtime, one at a time. Clones share the turn.
@@ -50,33 +51,33 @@ pub(super) type SharedSupport = Arc<Mutex<CommandSupport>>;
 pub struct Client {
     endpoint: Endpoint,
     gate: Arc<Gate>,
-    /// What the answers have shown so far.
+    /// Learned from the replies so far.
     support: SharedSupport,
-    /// Where to look at the process before a command that could harm it.
+    /// Used to inspect the process before a command that could harm it.
     proc: Option<Arc<Proc>>,
-    /// Where connections come from, if it is the runtime that connects.
+    /// Source of connections, if the runtime connects to us.
     connection: Option<ReverseConnection>,
-    /// When its sessions with meters may be stopped.
+    /// Determines when sessions with meters may be stopped.
     meters: Arc<MeterSessions>,
-    /// Which requests may be sent.
+    /// Requests that may be sent.
     access: Access,
-    /// Whether it uses the protocol of the previews, and nothing else.
+    /// Whether only the protocol of the .NET Core 3.0 previews is used.
     legacy: bool,
 }
 
-/// A trace session that was started.
+/// A started trace session.
 #[derive(Debug)]
 pub struct Session {
-    /// Its id, for [`Client::stop_session`]; of no use once the stream has ended.
+    /// Session id for [`Client::stop_session`]; invalid once the stream has ended.
     pub id: SessionId,
-    /// What was requested and the runtime cannot do.
+    /// Requested options that the runtime does not support.
     pub losses: Vec<Loss>,
-    /// The stream, from its first byte. Dropping it without a stop leaves the session to the runtime, which notices at its next event.
+    /// The event stream from its first byte. If dropped without a stop, the session remains until the runtime notices at its next event.
     pub stream: Stream,
 }
 
 impl Client {
-    /// A client for a process that is simulated: what listens must be of our own user, and no more is known of it.
+    /// Creates a client for a simulated process: the listener must belong to our own user, and nothing else is checked.
     pub fn new(endpoint: Endpoint) -> Self {
         Self {
             endpoint,
@@ -90,53 +91,53 @@ impl Client {
         }
     }
 
-    /// The same process as a preview of .NET Core 3.0, 4 or 5. It can start and stop trace sessions. No other runtime understands it, and one that does not
-    /// serves no other client until this gives up: never try it on an unknown one.
+    /// Returns a client that uses the protocol of .NET Core 3.0 preview 4 and 5, which can start and stop trace sessions. No other runtime
+    /// understands it, and one that does not serves no other client until this one gives up: never try it on an unknown runtime.
     #[must_use]
     pub fn legacy(self) -> Self {
         Self { legacy: true, ..self }
     }
 
-    /// A client for a process that `proc` shows, or for one of another pid namespace. It looks at the process before each connection, and before a
-    /// command that could harm it.
+    /// Creates a client for a process that `proc` shows, or for one in another pid namespace. It inspects the process before each connection, and
+    /// before a command that could harm it.
     pub(super) fn watched(endpoint: Endpoint, proc: Arc<Proc>) -> Self {
         Self { proc: Some(proc), ..Self::new(endpoint) }
     }
 
-    /// A client for a process that connects to us, to the port that is `endpoint`'s socket.
+    /// Creates a client for a process that connects to us, on the port that is `endpoint`'s socket.
     pub(super) fn called(endpoint: Endpoint, proc: Arc<Proc>, connection: ReverseConnection) -> Self {
         Self { connection: Some(connection), ..Self::watched(endpoint, proc) }
     }
 
-    /// The same client, which learns together with others of the process.
+    /// Shares learned command support with other clients of the process.
     pub(super) fn learning(self, support: SharedSupport) -> Self {
         Self { support, ..self }
     }
 
-    /// The same client, which sends only what it may.
+    /// Restricts the requests that may be sent.
     pub(super) fn with_access(self, access: Access) -> Self {
         Self { access, ..self }
     }
 
-    /// Which commands the runtime has, as far as its answers have shown.
+    /// Returns the command support of the runtime, as far as its replies have shown.
     pub fn support(&self) -> CommandSupport {
         *self.support.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The process at the other end.
+    /// Returns the process at the other end.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// The command that is under way.
+    /// Returns the command in progress, if any.
     pub fn busy(&self) -> Option<Busy> {
         self.gate.busy()
     }
 
-    /// The facts of the process; `None` from a 3.x runtime, which lacks the command.
+    /// Requests the process info; `None` from a 3.x runtime, which lacks the command.
     ///
     /// # Errors
-    /// [`ExchangeError`]: what came instead.
+    /// [`ExchangeError`], with the cause.
     pub async fn process_info(&self) -> Result<Option<ProcessInfo>, ExchangeError> {
         match self.first_known(&ProcessInfo::attempts(), ANSWER_LIMIT).await {
             Ok((attempt, Reply::Info(info), _)) => match self.inner_pid() {
@@ -149,10 +150,10 @@ impl Client {
         }
     }
 
-    /// The environment block, as the target sent it.
+    /// Requests the environment block, as the target sends it.
     ///
     /// # Errors
-    /// [`ExchangeError`]: what came instead.
+    /// [`ExchangeError`], with the cause.
     pub async fn environment(&self) -> Result<Vec<Variable>, ExchangeError> {
         let code = CommandCode::ProcessEnvironment;
         let read = async {
@@ -174,10 +175,10 @@ impl Client {
         self.within(code, ANSWER_LIMIT, read).await
     }
 
-    /// Has the target write a core dump. It is paused for as long as its memory takes to write; `limit` is what the caller will wait.
+    /// Makes the target write a core dump. The target is paused while its memory is written; `limit` is how long the caller waits.
     ///
     /// # Errors
-    /// [`ExchangeError`]; its `details` are the words of the target's dump program.
+    /// [`ExchangeError`]; its `details` are the messages of the target's dump program.
     pub async fn dump(&self, request: &DumpRequest, limit: Duration) -> Result<(), ExchangeError> {
         let dumped = self.first_known(&request.attempts(), limit).await.map(drop);
         if let Some(proc) = self.own_proc().filter(|_| dumped.as_ref().err().is_none_or(|error| error.hresult().is_some())) {
@@ -186,15 +187,15 @@ impl Client {
         dumped
     }
 
-    /// The process that writes a dump of the target at present, where it can be seen from here.
+    /// Returns the process that is currently writing a dump of the target, if visible from here.
     pub fn dump_writer(&self) -> Option<u32> {
         dump_writer::find(self.own_proc()?, self.endpoint.key.pid)
     }
 
-    /// Sends a command that is answered with a plain "done": perf maps, variables, resume, hooks, profilers.
+    /// Sends a command whose reply carries no data: perf maps, variables, resume, startup hooks, profilers.
     ///
     /// # Errors
-    /// [`ExchangeError`]. What could end the target in its present state is not sent: [`Cause::Suspended`], [`Cause::StateUnknown`],
+    /// [`ExchangeError`]. A command that could crash the target in its present state is not sent: [`Cause::Suspended`], [`Cause::StateUnknown`],
     /// [`Cause::BadHook`].
     pub async fn run(&self, command: &Command) -> Result<(), ExchangeError> {
         let limit = match command {
@@ -205,7 +206,7 @@ impl Client {
         self.only(command.clone(), limit).await
     }
 
-    /// Starts a trace session. Its stream is to be read without a pause from now on.
+    /// Starts a trace session. Its stream must be read continuously from then on.
     ///
     /// # Errors
     /// [`ExchangeError`].
@@ -226,8 +227,9 @@ impl Client {
         }
     }
 
-    /// Starts a session whose events the runtime writes into the kernel's user_events (.NET 10). The file goes right behind the request: until it
-    /// comes the runtime answers no client. Nothing is to be read of the stream but its end, which is the target's; the session ends with it.
+    /// Starts a session whose events the runtime writes to the kernel's user_events (.NET 10). The file descriptor directly follows the request:
+    /// until it arrives the runtime serves no other client. The stream carries no events: it ends when the target exits, and the session ends with
+    /// it.
     ///
     /// # Errors
     /// [`ExchangeError`].
@@ -246,12 +248,12 @@ impl Client {
         self.within(code, LOAD_LIMIT, start).await
     }
 
-    /// Stops a trace session, on a connection of its own. Its stream must continue to be read until it ends: the runtime writes its rundown into it before
-    /// it answers here. A session whose stream has ended must not be stopped: its id may be another session's by then. The stop of a session with meters
-    /// may wait for up to three seconds, until their first collection is over.
+    /// Stops a trace session, over a separate connection. The session's stream must be read until it ends: the runtime writes the rundown to it
+    /// before it replies here. A session whose stream has ended must not be stopped: its id may have been reused by another session. Stopping a
+    /// session with meters may be delayed by up to three seconds, until their first collection is over.
     ///
     /// # Errors
-    /// [`ExchangeError`]; [`Cause::Busy`] when another command, such as a dump, did not end within [`STOP_LIMIT`].
+    /// [`ExchangeError`]; [`Cause::Busy`] when another command, such as a dump, did not finish within [`STOP_LIMIT`].
     pub async fn stop_session(&self, session: SessionId) -> Result<(), ExchangeError> {
         if self.legacy {
             return self.in_legacy(CommandCode::StopTracing, STOP_LIMIT, &LegacyRequest::Stop(session)).await.map(drop);
@@ -270,12 +272,12 @@ impl Client {
         self.within(code, limit, exchange).await
     }
 
-    /// Sends a command that no other can stand for.
+    /// Sends a command that has no fallback.
     async fn only(&self, command: Command, limit: Duration) -> Result<(), ExchangeError> {
         self.first_known(&[Attempt { command, losses: Vec::new() }], limit).await.map(drop)
     }
 
-    /// Makes attempts in turn until one is not answered with "unknown command". Hands out the connection too.
+    /// Tries the attempts in order until one is not answered with "unknown command". Also returns the connection.
     async fn first_known<'a>(
         &self,
         attempts: &'a [Attempt],
@@ -295,8 +297,8 @@ impl Client {
         Err(last)
     }
 
-    /// One connection, one message, a file behind it where one is needed, one reply. What follows the reply is left in the connection. A command
-    /// that the runtime has declined for good is not sent again: its answer would be the same.
+    /// Performs one exchange: one connection, one message, a file descriptor after it if needed, one reply. Data after the reply is left unread in
+    /// the connection. A command that the runtime has permanently declined is not sent again: the reply would be the same.
     async fn exchange(&self, command: &Command, data: Option<&UserEventsData>) -> Result<(Reply, VerifiedStream), Cause> {
         if self.legacy {
             return Err(Cause::NotInLegacy("such command"));
@@ -308,7 +310,7 @@ impl Client {
         }
         let message = command.encode()?;
         let mut stream = self.connection(code).await?;
-        // A server that closes at once may have sent its reason first.
+        // A server that closes immediately may have sent a reason first.
         let mut sent = stream.write_all(&message).await;
         if let (Ok(()), Some(data)) = (&sent, data) {
             sent = data.hand_over(&stream).await;
@@ -322,7 +324,7 @@ impl Client {
         Ok((answer?, stream))
     }
 
-    /// A connection for one command, whose other end is the process that this client is for. There is no other way to one.
+    /// Opens a connection for one command, verified to lead to this client's process. All connections are made here.
     async fn connection(&self, code: CommandCode) -> Result<VerifiedStream, Cause> {
         self.access.check(code)?;
         match &self.connection {
@@ -331,7 +333,8 @@ impl Client {
         }
     }
 
-    /// Refuses what would end a target in the state that this one is in, or block its diagnostic server, and what that cannot be known of.
+    /// Refuses a command that would crash the target in its present state or block its diagnostic server, and one for which that cannot be
+    /// determined.
     fn forbid_harm(&self, command: &Command) -> Result<(), Cause> {
         let (code, pid, proc) = (command.code(), self.endpoint.key.pid, self.own_proc());
         if !code.may_be_sent_while_suspended() {
@@ -339,7 +342,7 @@ impl Client {
             if threads.waits() {
                 return Err(Cause::Suspended);
             }
-            // A runtime without ProcessInfo is older than 5.0, and answers that it has no perf map.
+            // A runtime without ProcessInfo is older than 5.0, and rejects the perf map commands as unknown.
             if code.is_fatal_while_suspended()
                 && !threads.started
                 && !matches!(self.support().get(CommandCode::ProcessInfo), Some(Support::Unknown))

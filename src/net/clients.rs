@@ -18,18 +18,18 @@ use super::proc::Proc;
 use crate::ipc::Command;
 use crate::model::{Process, ProcessKey};
 
-/// A client for each process, shared by all its users, so that they take turns.
+/// Holds one client per process, shared by all users, so that they take turns.
 #[derive(Debug, Clone)]
 pub struct Clients {
     pub(super) proc: Arc<Proc>,
     pub(super) known: Arc<Mutex<HashMap<ProcessKey, Client>>>,
-    /// What the answers of each process have shown, whichever way they came.
+    /// Command support learned from each process, over any connection.
     support: Arc<Mutex<HashMap<ProcessKey, SharedSupport>>>,
-    /// Where ports look up the processes that connect to them.
+    /// Used by ports to look up the processes that connect to them.
     sources: Arc<Sources>,
-    /// What all of them may do.
+    /// Access granted to all clients.
     access: Access,
-    /// The port that we serve. It stays for as long as a client may use it.
+    /// The port that we serve. It stays open as long as a client may use it.
     port: Arc<Mutex<Option<Port>>>,
 }
 
@@ -43,18 +43,18 @@ impl Clients {
         self.access = access;
     }
 
-    /// The client for a process: over our port if it is connected to that, else over its socket; `None` where it has none.
+    /// Returns the client for a process: over our port if the process is connected to it, else over its socket; `None` if it has neither.
     pub fn of(&self, process: &Process) -> Option<Client> {
         self.calling(process).or_else(|| self.dialling(process))
     }
 
-    /// The client that goes over our port, where the process is connected to it.
+    /// Returns the client over our port, if the process is connected to it.
     fn calling(&self, process: &Process) -> Option<Client> {
         let client = self.port().as_ref()?.client(process.key)?;
         Some(client.learning(self.support_of(process.key)).with_access(self.access))
     }
 
-    /// What all clients of a process learn together. A socket without a pid may be any process's.
+    /// Returns the command support shared by all clients of a process. A socket without a pid may belong to any process.
     fn support_of(&self, key: ProcessKey) -> SharedSupport {
         if key.pid == 0 {
             return Arc::default();
@@ -66,18 +66,18 @@ impl Clients {
         self.port.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Another list of the same processes, with these clients.
+    /// Creates another list of the same processes that uses these clients.
     ///
     /// # Errors
-    /// When the proc file system cannot be read; the error names it.
+    /// If the proc file system cannot be read; the error names it.
     pub fn directory(&self) -> io::Result<Directory> {
         Ok(Directory::of(Scanner::new((*self.sources).clone())?, self.clone()))
     }
 
-    /// Serves a port from now on, until it is closed or all clients are gone: processes that connect to it are in the next list.
+    /// Serves a port until it is closed or all clients are dropped: processes that connect to it are in the next list.
     ///
     /// # Errors
-    /// [`PortError`]; also where one is served already.
+    /// [`PortError`]; also if a port is served already.
     pub fn serve(&self, path: &Path) -> Result<(), PortError> {
         let mut port = self.port();
         if let Some(port) = &*port {
@@ -87,14 +87,14 @@ impl Clients {
         Ok(())
     }
 
-    /// Takes the port down, if one is served. Its socket is removed: connected runtimes cannot reconnect, and suspended ones stay suspended.
+    /// Closes the port, if one is served. Its socket is removed: connected runtimes cannot reconnect, and suspended ones stay suspended.
     pub fn close_port(&self) {
         let port = self.port().take();
         drop(port);
     }
 
-    /// Lets a process run that waits at startup for us: on our port, on its own socket, or on both. `None` where it has neither. It is
-    /// an error where it waits on, for another port.
+    /// Resumes a process that is suspended at startup, over our port, over its own socket, or over both. `None` if it has neither. It is an error
+    /// if the process stays suspended because of another port.
     pub async fn resume(&self, process: &Process) -> Option<Result<(), ExchangeError>> {
         let ways: Vec<Client> = self.calling(process).into_iter().chain(self.dialling(process)).collect();
         for client in &ways {
@@ -105,7 +105,7 @@ impl Clients {
         Some(ways.last()?.await_start().await)
     }
 
-    /// The client that connects to a process's own socket.
+    /// Returns the client that connects to the process's own socket.
     fn dialling(&self, process: &Process) -> Option<Client> {
         let ours = |endpoint: &Endpoint| self.port().as_ref().is_some_and(|port| endpoint.socket == port.path());
         let endpoint = Endpoint::of(process).filter(|endpoint| !ours(endpoint))?;
@@ -120,7 +120,7 @@ impl Clients {
         })
     }
 
-    /// Drops processes that are not listed any more. A client that is held can still be used.
+    /// Forgets processes that are no longer listed. Clients still held elsewhere remain usable.
     pub(super) fn keep(&self, listed: &HashSet<ProcessKey>) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).retain(|key, _| listed.contains(key));
         self.support.lock().unwrap_or_else(PoisonError::into_inner).retain(|key, _| listed.contains(key));

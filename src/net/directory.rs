@@ -1,4 +1,4 @@
-//! The process list: what a scan finds, with the answers of the processes.
+//! The process list: the results of a scan combined with the replies of the processes.
 
 use std::io;
 use std::path::Path;
@@ -25,19 +25,21 @@ use super::user;
 use crate::ipc::{CommandCode, ProcessInfo};
 use crate::model::{Contact, Process, ProcessKey, SafeText, shown_command_line};
 
-/// How many processes are asked at the same time. Those that do not answer keep a connection open for seconds, and must not keep others waiting.
+/// Maximum number of processes queried at the same time. Unresponsive ones keep a connection open for seconds, and must not delay others.
 const ASKED_AT_ONCE: usize = 256;
-/// How long all processes together may take to report their names. A later one has the name that /proc gives, which is seldom another one.
+/// Time limit for all processes together to report their names. Later ones are listed by the name from /proc, which rarely differs.
 const NAMES: Duration = Duration::from_secs(1);
 
-/// What ProcessInfo is requested from. A socket that a killed process left behind has the same key as the process had, and none of its answers.
+/// The target of a ProcessInfo request. A socket that a killed process left behind has the same key as the process had, but shares none of its
+/// replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Subject {
     key: ProcessKey,
     leftover: bool,
 }
 
-/// Keeps the list of .NET processes: scans, requests the ProcessInfo of each new one once, and keeps the answer for as long as the process runs.
+/// Maintains the list of .NET processes: scans, requests the ProcessInfo of each new process once, and keeps the reply for as long as the process
+/// runs.
 #[derive(Debug)]
 pub struct Directory {
     scanner: Scanner,
@@ -53,7 +55,7 @@ impl Directory {
     /// Opens the proc file system.
     ///
     /// # Errors
-    /// When it cannot be read; the error names it.
+    /// If it cannot be read; the error names it.
     pub fn new(sources: Sources) -> io::Result<Self> {
         let scanner = Scanner::new(sources.clone())?;
         let clients = Clients::new(scanner.proc(), sources);
@@ -71,33 +73,33 @@ impl Directory {
         }
     }
 
-    /// The same list, whose clients send only what they may.
+    /// Restricts the requests that the clients of this list may send.
     #[must_use]
     pub fn with_access(mut self, access: Access) -> Self {
         self.clients.set_access(access);
         self
     }
 
-    /// Lists the processes that connect to this port as well, and uses it for them. At most one is served: another is dropped.
+    /// Also lists the processes that connect to this port, and uses the port for them. At most one port is served: another is dropped.
     pub fn serve(&mut self, port: Port) {
         self.clients.port().get_or_insert(port);
     }
 
-    /// Returns when runtimes came to the port or left it; `None` without a port.
+    /// Notifies when runtimes connect to the port or leave it; `None` without a port.
     pub fn changes(&self) -> Option<watch::Receiver<()>> {
         self.clients.port().as_ref().map(Port::changes)
     }
 
-    /// Clients for the processes that are listed.
+    /// Returns the clients for the listed processes.
     pub fn clients(&self) -> Clients {
         self.clients.clone()
     }
 
-    /// The processes as they are now, by pid. Asks those that are new, or whose pause is over, and waits for their answers, but not longer than
-    /// `patience`: later answers are in the next list. A dashboard is not patient; a command that prints once is.
+    /// Lists the current processes, by pid. Queries those that are new or due, and waits at most `patience` for their replies: later ones are in
+    /// the next list. A dashboard passes a short time; a command that prints once, a long one.
     ///
     /// # Errors
-    /// When the proc file system cannot be listed.
+    /// If the proc file system cannot be listed.
     pub async fn refresh(&mut self, patience: Duration) -> io::Result<Vec<Process>> {
         let mut rows = self.scan()?;
         while let Some(answered) = self.questions.try_join_next() {
@@ -113,25 +115,25 @@ impl Directory {
         Ok(rows)
     }
 
-    /// Sockets of dead processes that the last list has no room for.
+    /// Returns the number of stale sockets omitted from the last list.
     pub fn more_stale_sockets(&self) -> usize {
         self.scanner.more_stale_sockets()
     }
 
-    /// The process that a person means by `text`, as [`resolve`](Self::resolve) finds it, but nothing is sent: names are those of /proc.
+    /// Finds the process that `text` denotes, like [`resolve`](Self::resolve), but sends nothing: names are those of /proc.
     ///
     /// # Errors
-    /// [`TargetError`]: why it is none, or which there are.
+    /// [`TargetError`]: why there is no match, or which processes match.
     pub async fn locate(&mut self, text: &str) -> Result<Process, TargetError> {
         let rows = self.scan().map_err(TargetError::List)?;
         self.pick(text, &rows).await
     }
 
-    /// The process that a person means by `text`: a pid, the name of an entry assembly, or the path of a socket, listed or not, alone or as `PATH,connect`. It is asked who it
-    /// is and waited for, but not longer than `patience`. Only a name takes asking others.
+    /// Finds the process that `text` denotes: a pid, the name of an entry assembly, or the path of a socket, listed or not, alone or as
+    /// `PATH,connect`. Requests its ProcessInfo and waits at most `patience` for the reply. Other processes are queried only for a name.
     ///
     /// # Errors
-    /// [`TargetError`]: why it is none, or which there are.
+    /// [`TargetError`]: why there is no match, or which processes match.
     pub async fn resolve(&mut self, text: &str, patience: Duration) -> Result<Process, TargetError> {
         let mut rows = self.scan().map_err(TargetError::List)?;
         if target::is_name(text) {
@@ -143,9 +145,9 @@ impl Directory {
         Ok(self.complete(row, patience).await)
     }
 
-    /// Which of the rows is meant, or what listens at a path that none of them has.
+    /// Selects the matching row, or the process that listens at a path that no row has.
     async fn pick(&self, text: &str, rows: &[Process]) -> Result<Process, TargetError> {
-        // As DOTNET_DiagnosticPorts writes the path of a socket that we dial.
+        // The form in which DOTNET_DiagnosticPorts gives a socket that we connect to.
         let text = text.strip_suffix(",connect").filter(|path| target::is_path(path)).unwrap_or(text);
         if target::is_path(text) {
             return self.at_path(Path::new(text), rows).await;
@@ -160,7 +162,7 @@ impl Directory {
         }
     }
 
-    /// The process whose socket is at a path: that of a row, or else the process that listens there.
+    /// Finds the process whose socket is at a path: that of a row, or else the process that listens there.
     async fn at_path(&self, path: &Path, rows: &[Process]) -> Result<Process, TargetError> {
         let proc = &self.clients.proc;
         let socket = std::path::absolute(path).map_err(|_| TargetError::NoSocket(path.to_owned()))?;
@@ -189,7 +191,7 @@ impl Directory {
         }
     }
 
-    /// Asks one process for its facts.
+    /// Requests the ProcessInfo of one process and adds it to the row.
     async fn complete(&mut self, mut row: Process, patience: Duration) -> Process {
         self.ask(std::slice::from_ref(&row));
         self.listen(patience, Some(row.key)).await;
@@ -197,7 +199,7 @@ impl Directory {
         row
     }
 
-    /// Scans on the task's own thread: it takes well under a millisecond for fifty processes, and a thread of its own would be woken every second,
+    /// Scans on the current thread: this takes well under a millisecond for fifty processes, while a separate thread would be woken every second,
     /// and wake this one again, for nothing.
     pub(super) fn scan(&mut self) -> io::Result<Vec<Process>> {
         let mut rows = self.scanner.scan(std::time::Instant::now())?;
@@ -206,7 +208,7 @@ impl Directory {
         Ok(rows)
     }
 
-    /// Adds the processes that are connected to our port. Most are listed already, for their own sockets.
+    /// Adds the processes that are connected to our port. Most are already listed because of their own sockets.
     fn add_connected(&self, rows: &mut Vec<Process>) {
         let port = self.clients.port();
         let Some(port) = &*port else { return };
@@ -225,7 +227,7 @@ impl Directory {
         }
     }
 
-    /// What is known of a process that the scan did not find, or of one of another pid namespace, which has that id there and a socket of that user's.
+    /// Builds the row of a process that the scan did not find, or of one in another pid namespace, with that pid there and the owner of its socket.
     pub(super) fn unlisted(&self, key: ProcessKey, ns_pid: u32, owner: u32) -> Process {
         let proc = &self.clients.proc;
         if !proc.shows(key) {
@@ -244,7 +246,7 @@ impl Directory {
         }
     }
 
-    /// Sends the questions that are due; whether there were any.
+    /// Queries the processes that are due; returns whether there were any.
     fn ask(&mut self, rows: &[Process]) -> bool {
         let now = Instant::now();
         let mut any = false;
@@ -265,7 +267,7 @@ impl Directory {
         any
     }
 
-    /// Waits for the answers to all open questions, or to those to one process.
+    /// Waits for the replies to all open queries, or to those to one process.
     async fn listen(&mut self, patience: Duration, to: Option<ProcessKey>) {
         let to = to.map(|key| self.subject(key));
         let answers = async {
@@ -275,7 +277,7 @@ impl Directory {
                 self.apply(answered);
             }
         };
-        // A late answer is in the next list.
+        // A late reply is in the next list.
         let _ = timeout(patience, answers).await;
     }
 

@@ -1,8 +1,8 @@
 //! The child process that writes a dump of a runtime.
 //!
-//! It is createdump, or in a single-file program, which has createdump inside, a fork of the runtime itself. The diagnostic server waits for its end.
-//! In 8.0.30 the fork does not end. It is running as another diagnostic server on the same socket, in a process of one thread in which nothing else runs,
-//! and answers in the place of the real one, which waits for good.
+//! This is createdump or, in a single-file program, which includes createdump, a fork of the runtime itself. The diagnostic server waits for the
+//! child to exit. In 8.0.30 the fork does not exit: it keeps running as another diagnostic server on the same socket, in a single-threaded process
+//! that does nothing else, and answers in place of the real server, which waits forever.
 
 use std::os::unix::fs::MetadataExt;
 
@@ -10,27 +10,27 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::proc::Proc;
 
-/// The name of the thread that forks, which the only thread of the copy has too.
+/// The name of the thread that forks, and so of the only thread of the copy.
 const SERVER_THREAD: &str = ".NET EventPipe";
 
-/// The process that writes a dump of this one.
+/// Finds the process that is writing a dump of this one.
 pub(super) fn find(proc: &Proc, pid: u32) -> Option<u32> {
     let is_createdump = |child| proc.stat(child).is_ok_and(|stat| stat.comm == "createdump");
     proc.children(pid).ok()?.into_iter().find(|child| is_createdump(*child) || is_copy(proc, *child, pid))
 }
 
-/// Ends the copies of a process that has just answered a request for a dump.
+/// Kills the copies of a process that has just replied to a dump request.
 pub(super) fn end_copies(proc: &Proc, pid: u32) {
     for child in proc.children(pid).unwrap_or_default() {
         let handle = i32::try_from(child).ok().and_then(Pid::from_raw).and_then(|child| pidfd_open(child, PidfdFlags::empty()).ok());
-        // Only now the pid cannot pass to another process unnoticed. The copy may have ended by itself.
+        // From here on the pid cannot be reused unnoticed. The copy may have exited by itself.
         if let Some(handle) = handle.filter(|_| is_copy(proc, child, pid)) {
             let _ = pidfd_send_signal(handle, Signal::KILL);
         }
     }
 }
 
-/// Whether a process is a fork of the server thread of its parent that runs no other program.
+/// Returns whether a process is a fork of its parent's server thread that has not executed another program.
 fn is_copy(proc: &Proc, child: u32, parent: u32) -> bool {
     let program = |pid: u32| std::fs::metadata(proc.path_of(pid, "exe")).map(|file| (file.dev(), file.ino()));
     let same_program = matches!((program(child), program(parent)), (Ok(a), Ok(b)) if a == b);

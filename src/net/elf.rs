@@ -1,6 +1,6 @@
-//! ELF files: their functions, and their exports, by which a NativeAOT program differs from one with a JIT.
+//! ELF files: their functions, and the exports that distinguish a NativeAOT program from one with a JIT.
 //!
-//! The file is the target's and may hold anything: little of it is read, and what does not make sense has no names.
+//! The file belongs to the target and may contain anything: only a little of it is read, and malformed data yields no names.
 
 use std::fs::File;
 use std::io;
@@ -8,11 +8,11 @@ use std::os::unix::fs::FileExt;
 
 use crate::wire::{Reader, WireError};
 
-/// The most program headers that are looked at. Programs have about 15.
+/// Maximum number of program headers read. Programs have about 15.
 const MOST_SEGMENTS: u16 = 128;
-/// The most that is read of the dynamic section. Programs have about 40 entries of 16 bytes.
+/// Maximum number of bytes read of the dynamic section. Programs have about 40 entries of 16 bytes.
 const LONGEST_DYNAMIC: u64 = 16 << 10;
-/// The most that is read of the names. A single-file .NET application has 8 KB of them.
+/// Maximum number of bytes read of the names. A single-file .NET application has 8 KB of them.
 const LONGEST_NAMES: u64 = 1 << 20;
 
 /// ELF64, little endian: the start of `e_ident`.
@@ -26,9 +26,9 @@ const DYNAMIC: u32 = 2;
 const NAMES: u64 = 5;
 const NAMES_SIZE: u64 = 10;
 
-/// What only the runtime of a NativeAOT program exports, from .NET 8 on.
+/// Exported only by the runtime of a NativeAOT program, from .NET 8 on.
 const NATIVE_AOT: &[u8] = b"DotNetRuntimeDebugHeader";
-/// What a single-file application exports that has all of CoreCLR in it.
+/// Exported by a single-file application that contains CoreCLR.
 const CORE_CLR: &[u8] = b"g_dacTable";
 
 mod functions;
@@ -37,14 +37,14 @@ mod unwind;
 pub(super) use functions::Functions;
 pub(super) use unwind::{UnwindRow, UnwindTable};
 
-/// Whether a program file holds the NativeAOT runtime, and not CoreCLR.
+/// Returns whether a program file contains the NativeAOT runtime and not CoreCLR.
 pub(super) fn is_native_aot(file: &File) -> bool {
     let names = dynamic_names(file).unwrap_or_default();
     let has = |wanted: &[u8]| names.split(|byte| *byte == 0).any(|name| name == wanted);
     has(NATIVE_AOT) && !has(CORE_CLR)
 }
 
-/// The string table of the dynamic symbols: names with a NUL behind each. Empty where the file is no ELF file of this kind.
+/// Reads the string table of the dynamic symbols: NUL-terminated names. Empty if the file is not such an ELF file.
 fn dynamic_names(file: &File) -> io::Result<Vec<u8>> {
     let segments = segments(file)?;
     let Some(dynamic) = segments.iter().find(|segment| segment.kind == DYNAMIC) else { return Ok(Vec::new()) };
@@ -61,22 +61,22 @@ fn dynamic_names(file: &File) -> io::Result<Vec<u8>> {
     place.map_or_else(|| Ok(Vec::new()), |place| read(file, place, size.min(LONGEST_NAMES)))
 }
 
-/// The parts of a file that are loaded. None where it is no ELF file of this kind.
+/// Reads the program headers. Empty if the file is not such an ELF file.
 fn segments(file: &File) -> io::Result<Vec<Segment>> {
     // `e_phoff`, `e_phentsize`.
     let table = table(file, [32, 54], SEGMENT, MOST_SEGMENTS)?;
     Ok(table.chunks_exact(SEGMENT).filter_map(|bytes| Segment::read(bytes).ok()).collect())
 }
 
-/// A table of headers. The ELF header has its offset in the file at the first of these places, and the size of an entry and their number at the second.
-/// Empty where the entries are not of this size, or are more.
+/// Reads a table of headers. `places` are the offsets in the ELF header of the table's file offset, and of the entry size followed by the entry
+/// count. Empty if the entries have another size or there are more than `most`.
 fn table(file: &File, places: [usize; 2], size: usize, most: u16) -> io::Result<Vec<u8>> {
     let header = read(file, 0, HEADER as u64)?;
     let (at, count) = table_place(&header, places, size).ok().flatten().filter(|(_, count)| *count <= most).unwrap_or_default();
     read(file, at, u64::from(count) * size as u64)
 }
 
-/// Where a table of headers is, and how many there are.
+/// Returns the file offset of a table of headers, and its number of entries.
 fn table_place(header: &[u8], [offset, sizes]: [usize; 2], size: usize) -> Result<Option<(u64, u16)>, WireError> {
     let mut reader = Reader::new(header);
     if reader.take(MAGIC.len())? != MAGIC {
@@ -89,7 +89,7 @@ fn table_place(header: &[u8], [offset, sizes]: [usize; 2], size: usize) -> Resul
     Ok((usize::from(entry) == size).then_some((at, count)))
 }
 
-/// A part of the file, and where it is loaded to.
+/// A part of the file and the address at which it is loaded.
 #[derive(Debug)]
 struct Segment {
     kind: u32,
@@ -106,20 +106,20 @@ impl Segment {
         Ok(Self { kind, offset, address, size })
     }
 
-    /// Where in the file an address is.
+    /// Returns the file offset of an address.
     fn place_of(&self, address: u64) -> Option<u64> {
         let inside = address.checked_sub(self.address).filter(|inside| *inside < self.size)?;
         self.offset.checked_add(inside)
     }
 
-    /// The address of a place in the file.
+    /// Returns the address of a file offset.
     fn address_of(&self, place: u64) -> Option<u64> {
         let inside = place.checked_sub(self.offset).filter(|inside| *inside < self.size)?;
         self.address.checked_add(inside)
     }
 }
 
-/// What there is of so many bytes.
+/// Reads up to `count` bytes, fewer at the end of the file.
 fn read(file: &File, at: u64, count: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(count).unwrap_or(0)];
     let mut got = 0;
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    /// An ELF file that has these names and nothing else.
+    /// Returns an ELF file with these names and nothing else.
     fn elf(names: &[&str]) -> Vec<u8> {
         const LOADED_AT: u64 = 0x40_0000;
         let table = names.iter().fold(vec![0], |table, name| [&table, name.as_bytes(), &[0]].concat());
@@ -186,7 +186,7 @@ mod tests {
         for length in 0..whole.len() - 1 {
             assert!(!is_aot(&whole[..length]), "{length}");
         }
-        // Numbers that are too large, wherever they stand.
+        // Numbers that are too large, at every position.
         for at in 0..whole.len() {
             for value in [0xff, 0x80, 0] {
                 let mut damaged = whole.clone();

@@ -1,4 +1,4 @@
-//! Where a runtime listens: names of diagnostic sockets.
+//! Diagnostic sockets of runtimes and their names.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -17,11 +17,11 @@ pub struct SocketName {
 }
 
 impl SocketName {
-    /// Reads a file name; `None` for anything that a runtime would not have written.
+    /// Parses a file name; `None` for anything that a runtime would not have written.
     pub fn parse(file_name: &[u8]) -> Option<Self> {
         let middle = file_name.strip_prefix(b"dotnet-diagnostic-")?.strip_suffix(b"-socket")?;
         let (pid, key) = std::str::from_utf8(middle).ok()?.split_once('-')?;
-        // Only one spelling of a number, or two files could claim to be the same socket.
+        // Only one spelling of each number is accepted, or two files could claim to be the same socket.
         let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
         (digits(pid) && digits(key)).then_some(Self { pid: pid.parse().ok()?, key: key.parse().ok()? })
     }
@@ -33,22 +33,22 @@ impl fmt::Display for SocketName {
     }
 }
 
-/// A runtime's diagnostic socket, and whose it is.
+/// A runtime's diagnostic socket and the process it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Which process.
+    /// The process that owns the socket.
     pub key: ProcessKey,
-    /// Path under which we reach its socket.
+    /// Path under which we reach the socket.
     pub socket: PathBuf,
 }
 
 impl Endpoint {
-    /// A process's endpoint; `None` where it has no socket.
+    /// Returns a process's endpoint; `None` if it has no socket.
     pub fn of(process: &Process) -> Option<Self> {
         Some(Self { key: process.key, socket: process.socket.clone()? })
     }
 
-    /// The pid of the process as it counts itself, if the name of its socket has it.
+    /// Returns the pid of the process in its own pid namespace, if the socket's name contains it.
     pub(super) fn named_pid(&self) -> Option<u32> {
         SocketName::parse(self.socket.file_name()?.as_encoded_bytes()).map(|name| name.pid)
     }

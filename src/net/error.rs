@@ -1,4 +1,4 @@
-//! Why an exchange with a runtime failed, in words.
+//! Errors of an exchange with a runtime, with their messages.
 
 use std::io;
 use std::time::Duration;
@@ -11,102 +11,102 @@ use super::user::{ELEVATE, SUPERUSER};
 use crate::ipc::{CommandCode, EnvironmentError, Failure, FrameError, Hresult, ReplyError, TooLong};
 use crate::model::{SafeText, Trouble};
 
-/// An exchange that failed: what was tried, on which process, and what came.
+/// A failed exchange: the command, the process, and the cause.
 #[derive(Debug, Error)]
 #[error("{} to process {}: {}", .command.name(), .endpoint.key.pid, self.reason())]
 pub struct ExchangeError {
-    /// The command that was sent, or was to be.
+    /// The command that was sent, or would have been.
     pub command: CommandCode,
-    /// Whom it was for.
+    /// The target of the command.
     pub endpoint: Endpoint,
-    /// What came. Its words are part of this error's.
+    /// The cause. Its message is part of this error's.
     pub cause: Cause,
 }
 
-/// What came instead of the answer, as a sentence.
+/// Cause of a failed exchange, displayed as a sentence.
 #[derive(Debug, Error)]
 pub enum Cause {
-    /// There is no socket, or no process behind it.
+    /// There is no socket, or no process listens on it.
     #[error("no process listens on this socket: the process has ended")]
     Gone,
-    /// The process ended while its answer was waited for.
+    /// The process exited before it replied.
     #[error("the process ended before it answered")]
     Ended,
-    /// The socket is another user's.
+    /// The socket belongs to another user.
     #[error("only the owner of its socket and {SUPERUSER} may attach: run dn-top as that user, or {ELEVATE}")]
     Denied,
-    /// Not sent: the socket, or the process at its other end, is not that of the process.
+    /// Not sent: the socket, or the process at its other end, does not belong to the target.
     #[error("not sent, because {0}")]
     Peer(PeerError),
-    /// Another command of ours was under way all the time.
+    /// Not sent: another command of ours was in progress for the whole wait.
     #[error("not sent, because {} has been under way for {} s: try again when it is over", .with.name(), .elapsed.as_secs())]
     Busy {
-        /// Which.
+        /// The command in progress.
         with: CommandCode,
-        /// For how long.
+        /// Time since that command began.
         elapsed: Duration,
     },
-    /// No complete answer in time.
+    /// No complete reply within the time limit.
     #[error(
         "no answer within {} s: its diagnostic server serves one client at a time and is busy, or the process is stopped; try again later",
         .0.as_secs_f32()
     )]
     Timeout(Duration),
-    /// The connection was closed before the first byte of an answer.
+    /// The connection was closed before the first byte of a reply.
     #[error("closed without an answer: the process may be ending, or what listens is not a .NET runtime")]
     Closed,
-    /// The connection was closed in the middle of the answer.
+    /// The connection was closed in the middle of the reply.
     #[error("the answer was cut off after {0} bytes: the process may have ended")]
     CutOff(usize),
-    /// The connection broke for a reason that the system gives.
+    /// The connection failed with an error of the operating system.
     #[error("the connection failed: {0}")]
     Io(io::Error),
-    /// What came is not the protocol.
+    /// The received bytes are not the diagnostic protocol.
     #[error("{0}")]
     Frame(#[from] FrameError),
-    /// The runtime refuses, or answers something without sense.
+    /// The runtime replied with an error, or with a reply that makes no sense.
     #[error("{0}")]
     Reply(#[from] ReplyError),
-    /// The runtime could not start a session whose events go to tracepoints, `E_FAIL`.
+    /// The runtime could not start a session whose events go to tracepoints (`E_FAIL`).
     #[error(
         "{0}: the kernel may have a tracepoint of this name with other fields, which `cat /sys/kernel/tracing/dynamic_events` shows as root, or 64 \
          sessions, of all tools together, may be open already"
     )]
     Tracepoints(Failure),
-    /// The environment block that should follow.
+    /// The environment block after the reply is invalid.
     #[error("{0}")]
     Environment(#[from] EnvironmentError),
-    /// The request does not fit a message.
+    /// The request does not fit into a message.
     #[error("{0}")]
     TooLong(#[from] TooLong),
-    /// Not sent: the process waits at startup for its resume.
+    /// Not sent: the process is suspended at startup.
     #[error("not sent, because the process is suspended at startup and might not survive it: resume it first")]
     Suspended,
-    /// Not sent: it changes the target, and only looking is allowed.
+    /// Not sent: it changes the target, and only read access is allowed.
     #[error("not sent, because it changes the process, which --readonly does not allow")]
     ReadOnly,
-    /// A resume was accepted, and the runtime is still suspended.
+    /// The resume was accepted, but the runtime is still suspended.
     #[error(
         "taken, and the process is still suspended: it waits for a resume on another diagnostic port, too (DOTNET_DiagnosticPorts in its \
          environment); resume it with the program that serves that port"
     )]
     StillSuspended,
-    /// Not sent: the protocol of the previews has no words for it.
+    /// Not sent: the protocol of the .NET Core 3.0 previews cannot express it.
     #[error("not sent, because the protocol of the previews of .NET Core 3.0 has no {0}")]
     NotInLegacy(&'static str),
-    /// A preview refuses, which it does without a reason.
+    /// A preview refused the session; its protocol has no error codes.
     #[error("the runtime opened no session, and this protocol does not report why")]
     LegacyNo,
-    /// The answer is one of the protocol that all releases speak.
+    /// The reply is in the protocol of the releases.
     #[error("this runtime is not a preview of .NET Core 3.0: omit --legacy")]
     NotLegacy,
-    /// Not sent: the process would not survive it while it is suspended, and its threads, which show that, are not seen.
+    /// Not sent: it would crash a process that is suspended, and the threads that would show its state are not visible.
     #[error(
         "not sent, because it cannot be seen from here whether the process is still starting up, and it would not survive that: run dn-top \
          where `dn-top ps` lists the process"
     )]
     StateUnknown,
-    /// Not sent: the code that unsets a variable is given no value, and reads it (seen on 8.0.33).
+    /// Not sent: NativeAOT's code for unsetting a variable reads a value that it was not given (seen on 8.0.33).
     #[error("not sent, because a NativeAOT program does not survive the unsetting of a variable: set it to an empty value instead")]
     UnsetInNativeAot,
     /// Not sent: the startup hook would not load.
@@ -114,21 +114,21 @@ pub enum Cause {
     BadHook {
         /// The hook's assembly.
         path: SafeText,
-        /// What is wrong with it.
+        /// The reason, as the end of a sentence.
         why: SafeText,
     },
-    /// Not sent: the profiler's library is no file.
+    /// Not sent: the profiler's library is not a file.
     #[error("not sent, because {} {why}", .path)]
     BadProfiler {
-        /// The library.
+        /// The profiler's library.
         path: SafeText,
-        /// What is wrong with it.
+        /// The reason, as the end of a sentence.
         why: String,
     },
 }
 
 impl ExchangeError {
-    /// What kind of trouble this is with the process; `None` where the runtime works and only refused, or nothing was sent.
+    /// Classifies the error; `None` if the runtime works and only refused the command, or nothing was sent.
     pub fn trouble(&self) -> Option<Trouble> {
         Some(match &self.cause {
             Cause::Gone | Cause::Ended => Trouble::Stale,
@@ -155,13 +155,13 @@ impl ExchangeError {
         })
     }
 
-    /// What came, as a sentence, for where the process and the request are known.
+    /// Returns the cause as a sentence, for use where the process and the command are shown already.
     pub fn reason(&self) -> String {
         format!("{}{}", self.cause, self.remark())
     }
 
-    /// What the cause alone does not contain: which socket, where that is what a person would look at, and what a runtime may have failed at that
-    /// answers `E_FAIL`, its code for all that has no other.
+    /// Additions to the cause: the socket, where a person would look at it, and possible reasons for `E_FAIL`, the runtime's code for every error
+    /// that has no other.
     fn remark(&self) -> String {
         match &self.cause {
             Cause::Gone | Cause::Denied | Cause::Peer(_) | Cause::Closed | Cause::CutOff(_) | Cause::Io(_) | Cause::Frame(_) => {
@@ -179,7 +179,7 @@ impl ExchangeError {
     fn what_failed(&self) -> &'static str {
         use CommandCode as Code;
         match self.command {
-            // The third generation gives a reason in words.
+            // GenerateCoreDump3 reports a reason as text.
             Code::GenerateCoreDump | Code::GenerateCoreDump2 => {
                 ": its dump program may be missing, or may not be able to write to that path"
             }
@@ -188,7 +188,7 @@ impl ExchangeError {
         }
     }
 
-    /// The code, where the runtime refused.
+    /// Returns the error code, if the runtime refused the command.
     pub fn hresult(&self) -> Option<Hresult> {
         match &self.cause {
             Cause::Reply(ReplyError::Failure(failure)) | Cause::Tracepoints(failure) => Some(failure.hresult),
@@ -196,7 +196,7 @@ impl ExchangeError {
         }
     }
 
-    /// The runtime's own words, where it had any, line by line.
+    /// Returns the runtime's own error message, if any, line by line.
     pub fn details(&self) -> Vec<SafeText> {
         match &self.cause {
             Cause::Reply(ReplyError::Failure(failure)) => failure.message.iter().flat_map(|text| text.lines()).map(SafeText::new).collect(),
@@ -206,7 +206,7 @@ impl ExchangeError {
 }
 
 impl Cause {
-    /// What connecting came to.
+    /// Classifies an error of connecting.
     pub(super) fn of_connect(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Self::Gone,
@@ -215,7 +215,7 @@ impl Cause {
         }
     }
 
-    /// What reading or writing came to, after `got` bytes of the answer.
+    /// Classifies an error of reading or writing, after `got` bytes of the reply.
     pub(super) fn of_stream(error: io::Error, got: usize) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof if got == 0 => Self::Closed,

@@ -1,4 +1,4 @@
-//! Trees that look like /proc, for the tests of this room.
+//! Directory trees that look like /proc, for tests in this module.
 
 use std::fs;
 use std::os::unix::net::UnixListener;
@@ -11,7 +11,7 @@ use super::endpoint::SocketName;
 pub(super) const UPTIME: u64 = 10_000;
 /// A start time long before now, in ticks.
 pub(super) const OLD: u64 = 256_818;
-/// The threads of a runtime that waits at startup.
+/// The threads of a runtime that is suspended at startup.
 pub(super) const SUSPENDED: &[&str] = &["dotnet", ".NET SynchManag", ".NET EventPipe"];
 
 /// A tree that looks like /proc, and a directory for sockets.
@@ -52,12 +52,12 @@ pub(super) fn fake(pid: u32) -> Fake<'static> {
 }
 
 impl Fake<'_> {
-    /// It waits at startup.
+    /// Makes it suspended at startup.
     pub(super) fn suspended(self) -> Self {
         Self { threads: SUSPENDED, ..self }
     }
 
-    /// It has no runtime.
+    /// Makes it a process without a runtime.
     pub(super) fn without_runtime(self) -> Self {
         Self { threads: &["bash"], ..self }
     }
@@ -77,17 +77,17 @@ impl FakeProc {
         self.root.path().join(path)
     }
 
-    /// An address of this name, of this tree alone.
+    /// Returns an address with this name, unique to this tree.
     pub(super) fn address(&self, name: &str) -> PathBuf {
         self.path(name)
     }
 
-    /// Where the runtime of a process is looked for.
+    /// Returns the usual path of a process's diagnostic socket.
     pub(super) fn usual_address(&self, pid: u32) -> PathBuf {
         self.path("tmp").join(SocketName { pid, key: OLD }.to_string())
     }
 
-    /// The process ends.
+    /// Removes the process, as if it had exited.
     pub(super) fn remove(&self, pid: u32) {
         fs::remove_dir_all(self.path("proc").join(pid.to_string())).unwrap();
     }
@@ -112,7 +112,7 @@ impl FakeProc {
 
     pub(super) fn socket(&self, directory: &str, pid: u32, key: u64) -> PathBuf {
         let path = self.path(directory).join(SocketName { pid, key }.to_string());
-        // A path that is too long to bind is bound elsewhere and moved.
+        // The path may be too long to bind, so the socket is bound elsewhere and moved.
         let short = self.path("s");
         drop(UnixListener::bind(&short).unwrap());
         fs::rename(&short, &path).unwrap();

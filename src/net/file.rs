@@ -1,4 +1,4 @@
-//! Files of a target, as it sees them. The owner of the target controls them, so that they are opened without waiting for anything.
+//! Files of a target, as the target sees them. Its owner controls them, so opening them must never block.
 
 use std::fs::File;
 use std::io;
@@ -8,22 +8,22 @@ use std::path::Path;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstatfs, open, openat2};
 use rustix::io::Errno;
 
-/// File systems that any user can serve, and so hold a reader for ever (`FUSE_SUPER_MAGIC`, statfs(2)).
+/// Magic number of FUSE (`FUSE_SUPER_MAGIC`, statfs(2)): any user can serve such a file system, and block a reader forever.
 const FUSE: u64 = 0x6573_5546;
 
 const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// Opens for reading what the path means below the root, links included. It does not wait for the writer of a pipe.
+/// Opens for reading what the path refers to below the root, following links. Does not wait for the writer of a pipe.
 pub(super) fn open_in(root: &Path, path: &str) -> io::Result<File> {
     Ok(resolve_in(root, Path::new(path), READ)?.into())
 }
 
-/// Opens a file of a process for reading without a request of a person: a regular one, of which no other user decides how long a read takes.
+/// Opens a file of a process for reading when no person asked for it: only a regular file, on a file system whose reads no other user can block.
 pub(super) fn open_unasked(root: &Path, path: &Path) -> io::Result<File> {
     unasked(resolve_in(root, path, OFlags::PATH | OFlags::CLOEXEC)?)
 }
 
-/// The same with what a link of /proc leads to, such as `/proc/PID/exe`.
+/// Like [`open_unasked`], for the target of a link in /proc such as `/proc/PID/exe`.
 pub(super) fn open_link(link: &Path) -> io::Result<File> {
     unasked(open(link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
 }
@@ -40,7 +40,7 @@ fn resolve_in(root: &Path, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let below = path.strip_prefix("/").unwrap_or(path);
     let directory = open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     Ok(match openat2(&directory, below, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
-        // Linux before 5.6, or a filter of system calls that were new then.
+        // Linux before 5.6, or a seccomp filter that rejects newer system calls.
         Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(CWD, root.join(below), flags, Mode::empty()),
         opened => opened,
     }?)

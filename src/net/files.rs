@@ -1,4 +1,4 @@
-//! Files of ours: for their owner only, never over another, never through a link.
+//! Our own files: accessible only to their owner, never replacing another file, never opened through a link.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -11,24 +11,24 @@ use std::time::SystemTime;
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with, statvfs};
 use rustix::io::Errno;
 
-/// Makes a file that is not there, for reading and writing, with mode 0600. No link is followed in the last place.
+/// Creates a new file for reading and writing, with mode 0600. A link as the last path component is not followed.
 ///
 /// # Errors
-/// Those of the system; `AlreadyExists` for anything of that name.
+/// Those of the system; `AlreadyExists` if anything has that name.
 pub fn create(path: &Path) -> io::Result<File> {
-    // create_new is O_CREAT|O_EXCL: it neither overwrites nor follows a link in the last place.
+    // create_new is O_CREAT|O_EXCL: it neither overwrites nor follows a link as the last component.
     OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Looks whether anything has a name.
+/// Checks that something with this name exists.
 ///
 /// # Errors
-/// Those of the system; `NotFound` where nothing has it.
+/// Those of the system; `NotFound` if nothing does.
 pub fn look(path: &Path) -> io::Result<()> {
     path.symlink_metadata().map(drop)
 }
 
-/// Opens a file for reading, through no link in the last place, and without waiting for the writer of a pipe.
+/// Opens a file for reading, without following a link as the last path component or waiting for the writer of a pipe.
 ///
 /// # Errors
 /// Those of the system.
@@ -37,7 +37,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
-/// Opens a file for reading that a person named: also through a link, and without waiting for the writer of a pipe.
+/// Opens a file named by the user for reading: follows links, and does not wait for the writer of a pipe.
 ///
 /// # Errors
 /// Those of the system.
@@ -45,20 +45,20 @@ pub fn open_named(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)
 }
 
-/// The one path of a file: absolute, without links and `..`.
+/// Canonicalizes a path: absolute, without links and `..`.
 ///
 /// # Errors
-/// Those of the system: it is not there, or has no path, as a pipe.
+/// Those of the system: the file does not exist, or has no path, like a pipe.
 pub fn real_path(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize()
 }
 
-/// Opens a file of settings for reading: one that only our own user and root can have written.
+/// Opens a settings file for reading: only one that no user except our own and root can have written.
 ///
 /// # Errors
-/// Those of the system, or why the file is refused.
+/// Those of the system, or the reason why the file is refused.
 pub fn open_trusted(path: &Path) -> io::Result<File> {
-    // Whatever is there is opened without waiting for anyone to write to it.
+    // Opened without waiting for the writer of a pipe.
     let file = open_named(path)?;
     let facts = file.metadata()?;
     let us = rustix::process::geteuid().as_raw();
@@ -71,13 +71,13 @@ pub fn open_trusted(path: &Path) -> io::Result<File> {
     refused.map_or(Ok(file), |why| Err(io::Error::other(why)))
 }
 
-/// Renames a file to a name that nothing has.
+/// Renames a file without replacing another.
 ///
 /// # Errors
-/// Those of the system; `AlreadyExists` where something has the name.
+/// Those of the system; `AlreadyExists` if the new name is taken.
 pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE).or_else(|errno| match errno {
-        // Some file systems cannot rename without replacing; a hard link cannot replace either.
+        // Some file systems do not support RENAME_NOREPLACE; a hard link does not replace either.
         Errno::INVAL | Errno::NOSYS => {
             fs::hard_link(from, to)?;
             fs::remove_file(from)
@@ -86,15 +86,15 @@ pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     })
 }
 
-/// Reads at a place of a file without moving its position.
+/// Reads at an offset of a file without moving its position.
 ///
 /// # Errors
-/// Those of the system; `UnexpectedEof` at its end.
+/// Those of the system; `UnexpectedEof` at the end of the file.
 pub fn read_exact_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
     file.read_exact_at(bytes, at)
 }
 
-/// Writes at a place of a file without moving its position.
+/// Writes at an offset of a file without moving its position.
 ///
 /// # Errors
 /// Those of the system.
@@ -102,7 +102,7 @@ pub fn write_all_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
     file.write_all_at(bytes, at)
 }
 
-/// How many bytes the file system of a path has left for us.
+/// Returns the free space on the file system of a path, in bytes, as available to our user.
 ///
 /// # Errors
 /// Those of the system.
@@ -111,13 +111,12 @@ pub fn free_space(path: &Path) -> io::Result<u64> {
     Ok(system.f_bavail.saturating_mul(system.f_frsize))
 }
 
-/// The path that bytes are.
+/// Converts bytes to a path.
 pub(super) fn path_of(bytes: &[u8]) -> PathBuf {
     OsStr::from_bytes(bytes).into()
 }
 
-/// Which file it is, whatever it is called: device, inode, and where the file system has it, when it was made, since a number is given again once its
-/// file is gone.
+/// Identity of a file independent of its name: device, inode and, if the file system stores it, creation time, since inode numbers are reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileId(u64, u64, Option<SystemTime>);
 
@@ -132,7 +131,7 @@ impl FileId {
         Self(facts.dev(), facts.ino(), facts.created().ok())
     }
 
-    /// Whether this is the file of that name, and no other that took its place, nor a link.
+    /// Returns whether the path leads to this very file, and not to a replacement or a link.
     pub fn is_at(self, path: &Path) -> bool {
         path.symlink_metadata().is_ok_and(|facts| Self::new(&facts) == self)
     }

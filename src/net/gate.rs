@@ -1,4 +1,4 @@
-//! One command at a time for each process: its diagnostic server serves one client at a time, and shows nothing to clients in its queue.
+//! Serializes commands per process: its diagnostic server serves one client at a time, and clients in its queue cannot see what it is doing.
 
 use std::sync::{Mutex as StdMutex, PoisonError};
 use std::time::Duration;
@@ -8,16 +8,16 @@ use tokio::time::{Instant, timeout};
 
 use crate::ipc::CommandCode;
 
-/// A command that is under way.
+/// A command in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Busy {
-    /// The one that is under way.
+    /// The command.
     pub command: CommandCode,
-    /// Since when.
+    /// When it began.
     pub since: Instant,
 }
 
-/// Lets one command through at a time. A trace's stream is no command: it flows while others pass.
+/// Lets one command through at a time. A trace's event stream does not count: it flows while commands pass.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     turn: Mutex<()>,
@@ -25,7 +25,7 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Waits for its turn, for at most `limit`; the error is what was still under way then.
+    /// Waits at most `limit` for the turn; the error is the command still in progress then.
     pub(super) async fn enter(&self, command: CommandCode, limit: Duration) -> Result<Turn<'_>, Busy> {
         let since = Instant::now();
         match timeout(limit, self.turn.lock()).await {
@@ -37,7 +37,7 @@ impl Gate {
         }
     }
 
-    /// What is under way.
+    /// Returns the command in progress, if any.
     pub(super) fn busy(&self) -> Option<Busy> {
         *self.busy.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -47,7 +47,7 @@ impl Gate {
     }
 }
 
-/// The right to have one command under way; ends when it is dropped.
+/// Permission to have one command in progress; ends when dropped.
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     gate: &'a Gate,

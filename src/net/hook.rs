@@ -1,7 +1,7 @@
-//! Whether the file of a startup hook or a profiler is one that a runtime survives, looked at before its path is sent.
+//! Checks, before its path is sent, that the file of a startup hook or profiler will not crash the runtime.
 //!
-//! .NET 9 and 10 end with an unhandled exception when a hook does not load, .NET 8 when it does not after a start that was suspended. What is seen
-//! of a file is what the process sees; what its method does is not.
+//! .NET 9 and 10 end with an unhandled exception when a hook does not load, .NET 8 only if it was suspended at startup. The file is inspected as
+//! the process sees it; what its method does is not checked.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,7 +13,7 @@ use super::file::{open_in, open_unasked};
 use super::proc::{MappedFile, Proc};
 use crate::assembly::{Assembly, AssemblyError, Machine, StartupHook};
 
-/// What an assembly for this machine alone names (PE format, "Machine Types").
+/// Machine type of assemblies that are compiled only for this machine (PE format, "Machine Types").
 const MACHINE: Option<u16> = if cfg!(target_arch = "x86_64") {
     Some(0x8664)
 } else if cfg!(target_arch = "aarch64") {
@@ -21,10 +21,10 @@ const MACHINE: Option<u16> = if cfg!(target_arch = "x86_64") {
 } else {
     None
 };
-/// The most folders of assemblies that are searched.
+/// Maximum number of folders searched for assemblies.
 const MOST_FOLDERS: usize = 64;
 
-/// Looks at the assembly of a startup hook; `Err` has what is wrong with it, as the end of a sentence.
+/// Checks the assembly of a startup hook; `Err` is the problem, phrased as the end of a sentence.
 pub(super) fn check(proc: &Proc, pid: u32, path: &str) -> Result<(), String> {
     if path.contains(':') {
         return Err("has a ':' in its path, where the runtime divides its list of startup hooks".to_owned());
@@ -46,11 +46,11 @@ pub(super) fn check(proc: &Proc, pid: u32, path: &str) -> Result<(), String> {
     check_against_loaded(proc, pid, &root, &hook)
 }
 
-/// Looks whether the process has another assembly of the hook's name, loaded or where it would load it from, and whether its runtime is as new as the
-/// hook takes.
+/// Checks that the process has no other assembly with the hook's name, loaded or in a folder it loads from, and that its runtime is as new as the
+/// hook requires.
 fn check_against_loaded(proc: &Proc, pid: u32, root: &Path, hook: &Assembly) -> Result<(), String> {
     let file_name = format!("{}.dll", hook.name);
-    // Where they cannot be listed nothing is known of them.
+    // If they cannot be listed, only the program's own folders are searched.
     let mapped = proc.mapped_files(pid).unwrap_or_default();
     let same_name = |file: &&MappedFile| file.path.file_name().is_some_and(|name| *name == *file_name);
     if mapped.iter().filter(same_name).any(|file| file.is_deleted) {
@@ -58,7 +58,7 @@ fn check_against_loaded(proc: &Proc, pid: u32, root: &Path, hook: &Assembly) -> 
     }
     let folder = |file: PathBuf| file.parent().map(Path::to_owned);
     let mut folders: Vec<_> = mapped.into_iter().filter(is_assembly).filter_map(|file| folder(file.path)).collect();
-    // A program that is starting has not mapped its assembly yet.
+    // A starting program has not mapped its assembly yet.
     folders.extend(program_files(proc, pid).into_iter().filter_map(folder));
     folders.sort();
     folders.dedup();
@@ -77,7 +77,7 @@ fn check_against_loaded(proc: &Proc, pid: u32, root: &Path, hook: &Assembly) -> 
     Ok(())
 }
 
-/// The assemblies that a process was asked to run, and its executable file: the assembly of its program is one of them, or beside it.
+/// Returns the assemblies on the command line of a process, and its executable file: the program's assembly is one of them, or in the same folder.
 fn program_files(proc: &Proc, pid: u32) -> Vec<PathBuf> {
     let link = |name: &str| std::fs::read_link(proc.path_of(pid, name)).ok();
     let current = link("cwd").unwrap_or_default();
@@ -91,8 +91,8 @@ fn is_assembly(file: &MappedFile) -> bool {
     file.path.extension().is_some_and(|extension| extension == "dll")
 }
 
-/// Looks whether the library of a profiler is a file: the runtime's diagnostic server waits for ever for the writer of a pipe. Whether a missing one is
-/// what the runtime reports depends on the command.
+/// Checks that a profiler's library is a regular file: opening a pipe would block the runtime's diagnostic server forever. It depends on the
+/// command whether the runtime itself reports a missing file.
 pub(super) fn check_library(proc: &Proc, pid: u32, path: &str, must_exist: bool) -> Result<(), String> {
     match open_in(&proc.path_of(pid, "root"), path) {
         Ok(file) => is_file(&file),
@@ -101,7 +101,7 @@ pub(super) fn check_library(proc: &Proc, pid: u32, path: &str, must_exist: bool)
     }
 }
 
-/// Reads an assembly as a process sees it whose root directory is `root`.
+/// Reads an assembly as seen by a process with the root directory `root`.
 fn read(root: &Path, path: &str) -> Result<Result<Assembly, AssemblyError>, String> {
     if !path.starts_with('/') {
         return Err("is not an absolute path".to_owned());

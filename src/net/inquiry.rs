@@ -1,7 +1,7 @@
-//! The answers of one process, and when to query it again.
+//! ProcessInfo replies of one process, and when to query it again.
 //!
-//! A runtime's only server thread is not to be kept busy by a dashboard: one that has answered is not asked again, unless nothing but an answer shows that
-//! it runs, and none more than once in five seconds.
+//! A dashboard should not keep a runtime's only server thread busy: a process that has replied is not queried again, unless a reply is the only
+//! sign that it runs, and none is queried more than once in five seconds.
 
 use std::time::Duration;
 
@@ -12,50 +12,50 @@ use super::gate::Busy;
 use crate::ipc::{ProcessInfo, RuntimeVersion};
 use crate::model::{Contact, Process, RunState, SafeText, Trouble, shown_command_line};
 
-/// The least time between two questions.
+/// Minimum time between two queries.
 const PAUSE: Duration = Duration::from_secs(5);
-/// The most that the time between two questions to a silent process grows to.
+/// Maximum time between two queries of an unresponsive process.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// The time between two questions to a process of a pid namespace that we cannot see.
+/// Time between two queries of a process in a pid namespace that we cannot see.
 const UNSEEN_PAUSE: Duration = Duration::from_secs(10);
-/// After this long without an answer a process is called slow.
+/// A process is reported as slow after this long without a reply.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// What is known from asking one process for its ProcessInfo.
+/// Result of querying one process for its ProcessInfo.
 #[derive(Debug)]
 pub(super) struct Inquiry {
-    /// Whether what is asked is a socket without a process that we see: one that was left behind, or one of another pid namespace.
+    /// Whether the target is a socket without a visible process: stale, or in another pid namespace.
     leftover: bool,
     asked: Instant,
     open: bool,
-    /// How many times in a row there was no answer.
+    /// Number of consecutive failures.
     failures: u32,
-    /// The last answer.
+    /// The last reply.
     answer: Option<Answer>,
-    /// What came of the last question, if it was no answer.
+    /// The error of the last query, if it failed.
     failure: Option<(Trouble, SafeText)>,
 }
 
-/// `None` from a runtime that answers and has no ProcessInfo: 3.x, or one whose answer does not fit a message.
+/// `None` from a runtime that replies but has no ProcessInfo: 3.x, or one whose reply does not fit a message.
 type Answer = Option<Box<ProcessInfo>>;
 
 impl Inquiry {
-    /// Before the first question.
+    /// Creates the state before the first query.
     pub(super) fn new(leftover: bool, now: Instant) -> Self {
         Self { leftover, asked: now, open: false, failures: 0, answer: None, failure: None }
     }
 
-    /// Whether to ask now.
+    /// Returns whether to query now.
     pub(super) fn is_due(&self, row: &Process, busy: bool, now: Instant) -> bool {
         if self.open || busy || !(self.leftover || row.contact.is_attachable()) {
             return false;
         }
         let pause = match (&self.failure, &self.answer) {
             (None, None) => return true,
-            // A stale socket without an answer is what it seems.
+            // A stale socket that does not reply is really stale.
             (Some(_), None) if self.leftover => return false,
             (Some(_), _) => (PAUSE * 2_u32.saturating_pow(self.failures - 1)).min(LONGEST_PAUSE),
-            // It learns its arguments when it is resumed.
+            // A suspended runtime receives its arguments when it is resumed.
             (None, Some(Some(info))) if is_early(info, row) && row.run_state != RunState::Suspended => PAUSE,
             // Nothing else shows whether it still runs.
             (None, Some(_)) if self.leftover => UNSEEN_PAUSE,
@@ -64,32 +64,32 @@ impl Inquiry {
         now.duration_since(self.asked) >= pause
     }
 
-    /// Whether an answer is waited for.
+    /// Returns whether a reply is outstanding.
     pub(super) fn is_open(&self) -> bool {
         self.open
     }
 
-    /// Notes that the question was sent.
+    /// Records that a query was sent.
     pub(super) fn ask(&mut self, now: Instant) {
         (self.asked, self.open) = (now, true);
     }
 
-    /// Takes the answer.
+    /// Records the reply.
     pub(super) fn apply(&mut self, answer: Result<Option<ProcessInfo>, ExchangeError>) {
         self.open = false;
         let failed = answer.as_ref().err().and_then(|error| Some((error.trouble()?, error.reason().into())));
         self.failures = if failed.is_some() { self.failures + 1 } else { 0 };
         match &failed {
-            // A runtime that refuses is a runtime that answers.
+            // A runtime that refuses is responsive.
             None => self.answer = Some(answer.unwrap_or_default().map(Box::new)),
-            // It was in another pid namespace, and has ended.
+            // It was in another pid namespace, and has exited.
             Some((Trouble::Stale, _)) if self.leftover => self.answer = None,
             Some(_) => {}
         }
         self.failure = failed;
     }
 
-    /// Adds to the row what is known, and how the process can be talked to.
+    /// Adds the known facts to the row, and the state of the connection.
     pub(super) fn publish(&self, row: &mut Process, busy: Option<Busy>, now: Instant) {
         let is_known = if self.leftover { self.answer.is_some() } else { row.contact.is_attachable() };
         if !is_known {
@@ -101,7 +101,7 @@ impl Inquiry {
         let silent_for = now.duration_since(self.asked);
         let slow = |reason: String| Contact::Trouble { kind: Trouble::Slow, reason: reason.into() };
         row.contact = match (&self.failure, busy.map(|busy| (busy.command, now.duration_since(busy.since)))) {
-            // Our own request is nothing to report; its silence is.
+            // Our own request is not worth reporting, but a long wait for its reply is.
             (_, Some((command, span))) if span >= SLOW && !self.open => {
                 slow(format!("{} has been under way for {} s", command.name(), span.as_secs()))
             }
@@ -116,7 +116,7 @@ impl Inquiry {
     }
 }
 
-/// Whether the answer is from before the runtime knew its arguments: it is the program's path alone, while /proc shows more.
+/// Returns whether the reply predates the runtime's knowledge of its arguments: it is only the program's path, while /proc shows more.
 fn is_early(info: &ProcessInfo, row: &Process) -> bool {
     let Some((program, _)) = row.command_line.split_once(' ') else { return false };
     let program = program.rsplit('/').next().unwrap_or(program);
@@ -132,7 +132,7 @@ fn adopt(row: &mut Process, info: &ProcessInfo) {
         row.name = name;
     }
     if row.ns_pid == 0 {
-        // Nothing in its socket's name showed that.
+        // The socket's name did not contain it.
         row.ns_pid = info.pid.try_into().unwrap_or(0);
     }
     row.runtime = text(info.runtime_version().as_str()).map(|version| RuntimeVersion::new(&version));

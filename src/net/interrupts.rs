@@ -1,4 +1,4 @@
-//! Signals that ask a command for its end.
+//! Signals that request the end of a command.
 
 use std::io;
 
@@ -15,7 +15,7 @@ impl Interrupts {
         Ok(Self([signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?]))
     }
 
-    /// Waits for the next.
+    /// Waits for the next signal.
     pub async fn next(&mut self) {
         let Self([interrupt, terminate, hangup]) = self;
         tokio::select! {

@@ -1,4 +1,4 @@
-//! Sessions with a preview of .NET Core 3.0, over the protocol of its own.
+//! Sessions with a preview of .NET Core 3.0, over its own protocol.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -7,10 +7,10 @@ use super::error::Cause;
 use super::peer::VerifiedStream;
 use crate::ipc::{BufferMode, LEGACY_REPLY_BYTES, LegacyRequest, Rundown, SessionConfig, SessionId};
 
-/// How the answer of every other runtime begins.
+/// First bytes of the reply of any other runtime.
 const NOT_LEGACY: &[u8; LEGACY_REPLY_BYTES] = b"DOTNET_I";
 
-/// A session in the words of the protocol, which has few: what it has none for is refused.
+/// Translates a session into the legacy protocol; options that it cannot express are refused.
 pub(super) fn collect(config: &SessionConfig) -> Result<LegacyRequest, Cause> {
     let lacks = [
         (config.providers.iter().any(|asked| !asked.filter.is_all()), "event ids"),
@@ -25,7 +25,7 @@ pub(super) fn collect(config: &SessionConfig) -> Result<LegacyRequest, Cause> {
     Ok(LegacyRequest::Collect { buffer_mb: config.buffer.get(), providers })
 }
 
-/// Sends a request over a new connection and reads the session that it answers with. What follows is left in the connection.
+/// Sends a request over a new connection and reads the session id from the reply. Data after it is left unread in the connection.
 pub(super) async fn exchange(stream: &mut VerifiedStream, to: &Endpoint, request: &LegacyRequest) -> Result<SessionId, Cause> {
     let bytes = request.encode(to.named_pid().unwrap_or(to.key.pid));
     stream.write_all(&bytes).await.map_err(|error| Cause::of_stream(error, 0))?;

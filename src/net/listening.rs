@@ -10,10 +10,10 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, 
 /// The longest path that fits a Unix socket address: 108 bytes with the NUL.
 pub(super) const LONGEST_PATH: usize = 107;
 
-/// How many runtimes may connect at the same moment. They wait 100 ms and then try again.
+/// Maximum number of pending connections. A runtime that is turned away waits 100 ms and tries again.
 const BACKLOG: i32 = 1024;
 
-/// Listens on a socket with mode 0600: Linux gives the file the mode that the socket has.
+/// Listens on a socket with mode 0600: Linux gives the file the mode of the socket.
 pub(super) fn listen_alone(path: &Path) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;

@@ -1,7 +1,7 @@
-//! The log of this program: a line for each request to a process, and for each session and recording that begins or ends.
+//! The program's log: one line for each request to a process, and for the start and end of each session and recording.
 //!
-//! It has no environment variables, no command lines and nothing of what a process sent but the words of a refusal. The latest lines are kept; without
-//! [`begin`] nothing is written.
+//! It contains no environment variables or command lines, and of a process's data only its error messages. The latest lines are kept in memory;
+//! nothing is written to a file before [`begin`].
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -17,18 +17,18 @@ use super::{ExchangeError, files};
 use crate::ipc::CommandCode;
 use crate::model::{SafeText, sanitise};
 
-/// There is one for the whole program, as there is one standard error.
+/// One for the whole program, like standard error.
 static LOG: OnceLock<File> = OnceLock::new();
 
-/// Lines that are kept.
+/// Maximum number of lines kept.
 const KEPT: usize = 500;
-/// Longest of them, characters.
+/// Maximum length of a kept line, in characters.
 const LONGEST: usize = 1000;
 
-/// The latest lines, the newest last.
+/// The latest lines, newest last.
 static LATEST: Mutex<VecDeque<SafeText>> = Mutex::new(VecDeque::new());
 
-/// The latest lines, the newest last: no more than 500.
+/// Returns the latest lines, newest last: at most 500.
 pub fn latest() -> Vec<SafeText> {
     LATEST.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
 }
@@ -36,13 +36,13 @@ pub fn latest() -> Vec<SafeText> {
 /// Writes the log to this new file from now on.
 ///
 /// # Errors
-/// Those of the system; `AlreadyExists` for anything of that name.
+/// Those of the system; `AlreadyExists` if anything has that name.
 pub fn begin(path: &Path) -> io::Result<()> {
     let file = files::create(path)?;
     LOG.set(file).map_err(|_| io::Error::other("another log has begun"))
 }
 
-/// Keeps one line, the time and these words, and writes it where there is a file.
+/// Logs one line with a timestamp, and writes it to the file if there is one.
 pub fn note(words: impl Display) {
     let line = format!("{:.3} {}", Timestamp::now(), sanitise(&words.to_string()));
     let kept = SafeText::new(&line).cut(LONGEST);
@@ -54,11 +54,11 @@ pub fn note(words: impl Display) {
     drop(latest);
     let Some(mut file) = LOG.get() else { return };
     let line = line + "\n";
-    // One write, so that lines of several threads do not mix. There is no other place to say that the log has no room.
+    // A single write, so that lines of different threads do not mix. An error such as a full disk cannot be reported anywhere.
     let _ = file.write_all(line.as_bytes());
 }
 
-/// A request that is under way. One that is dropped is logged as not waited for any more.
+/// A request in progress. If dropped, it is logged as no longer awaited.
 pub(super) struct Request {
     pid: u32,
     command: CommandCode,
@@ -71,7 +71,7 @@ impl Request {
         Self { pid, command, began: Instant::now(), ended: false }
     }
 
-    /// Writes why it did not get its turn, where that is so.
+    /// Logs the reason if the request did not get its turn.
     pub(super) fn turn<T>(mut self, turn: &Result<T, ExchangeError>) {
         self.ended = true;
         if let Err(error) = turn {
@@ -79,7 +79,7 @@ impl Request {
         }
     }
 
-    /// Writes what came of it.
+    /// Logs the outcome.
     pub(super) fn end<T>(mut self, result: &Result<T, ExchangeError>) {
         self.ended = true;
         match result {
@@ -111,7 +111,7 @@ mod tests {
         (0..=KEPT).for_each(|line| note(format_args!("line {line}\n\x1b[31m{}", "x".repeat(2 * LONGEST))));
         let lines = latest();
         assert_eq!(lines.len(), KEPT);
-        // Other tests make requests, too.
+        // Other tests log requests, too.
         let ours: Vec<_> = lines.iter().filter(|line| line.contains(" line ")).collect();
         assert!(ours.iter().all(|line| line.chars().count() == LONGEST + 1 && !line.contains(char::is_control)), "{}", ours[0]);
         assert!(ours.last().is_some_and(|line| line.contains(&format!(" line {KEPT}"))));

@@ -1,4 +1,4 @@
-//! What of this machine decides which processes can be seen and what can be asked of them.
+//! Checks of what determines which processes are visible on this machine, and what can be requested from them.
 
 use std::fs;
 use std::path::Path;
@@ -9,10 +9,10 @@ use super::tracing::untraceable;
 use super::user_events::Kernel;
 use crate::model::{Check, SafeText};
 
-/// The pid namespace that a machine starts with (Linux, `proc_ns.h`: PROC_PID_INIT_INO).
+/// The initial pid namespace of a machine (Linux, `proc_ns.h`: PROC_PID_INIT_INO).
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
-/// Looks at rights, namespaces, folders and settings of the kernel. Blocks on the file system.
+/// Checks permissions, namespaces, folders and kernel settings. Blocks on the file system.
 pub fn machine_checks(sources: &Sources) -> Vec<Check> {
     let root = rustix::process::geteuid().is_root();
     let mut checks: Vec<_> = sources.usual_directories().map(folder).collect();
@@ -83,7 +83,7 @@ fn perf_events(sources: &Sources, root: bool) -> Check {
 }
 
 fn core_dumps() -> Check {
-    // A dump is written by a program that the process itself starts: one of ours has what ours have.
+    // A dump is written by a program that the target itself starts. Processes of this user are taken to have the same restrictions as this one.
     match untraceable(std::process::id()) {
         Some(why) => {
             let (finding, advice) = why.split_once(": ").unwrap_or((why, "a dump of a process outside of it is not concerned"));

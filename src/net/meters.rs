@@ -1,10 +1,10 @@
 //! When a session with meters may be stopped.
 //!
-//! The event source `System.Diagnostics.Metrics` has a thread that collects the values of meters at the end of each interval. When the session ends
-//! the runtime waits for that thread, and holds the lock of all event sources until then. The first collection of a process takes that lock, too: code
-//! that runs for the first time makes event sources. A stop that comes during it never ends, no other request is answered any more, and
-//! code that makes an event source waits for ever. Seen on 9.0.7 and 10.0.14: with an interval of 1 s nearly every stop between 0.85 and 1 s after the start
-//! did this, none in the first 0.4 s and none after 1.1 s.
+//! The event source `System.Diagnostics.Metrics` has a thread that collects meter values at the end of each interval. When the session is stopped,
+//! the runtime waits for that thread while holding the lock of all event sources. The first collection in a process takes that lock, too, because
+//! code that runs for the first time creates event sources. A stop during it deadlocks: it never completes, no other request is answered, and code
+//! that creates an event source blocks forever. Seen on 9.0.7 and 10.0.14: with an interval of 1 s nearly every stop between 0.85 and 1 s after the
+//! start did this, none in the first 0.4 s and none after 1.1 s.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -14,22 +14,22 @@ use tokio::time::Instant;
 
 use crate::ipc::{SessionConfig, SessionId};
 
-/// The event source of meters, and the argument that has its interval in seconds.
+/// The event source of meters, and its argument for the interval in seconds.
 const SOURCE: &str = "System.Diagnostics.Metrics";
 const INTERVAL: &str = "RefreshInterval";
-/// The interval where none is given, and the shortest that the runtime takes.
+/// The default interval, and the shortest that the runtime accepts.
 const USUAL: Duration = Duration::from_secs(1);
 const SHORTEST: Duration = Duration::from_millis(100);
-/// A stop that is sent this long before the first collection comes in time, on a busy machine too.
+/// A stop sent this long before the first collection is handled in time, even on a busy machine.
 const BEFORE: Duration = Duration::from_secs(1);
-/// After this long the first collection is over.
+/// The first collection is over after this long.
 const AFTER: Duration = Duration::from_millis(1500);
 
-/// The sessions with meters of a process, and when each first collects.
+/// Sessions with meters of a process, and the time of their first collection.
 #[derive(Debug, Default)]
 pub(super) struct MeterSessions(Mutex<HashMap<SessionId, FirstCollection>>);
 
-/// The time in which the first collection may be under way.
+/// Time span in which the first collection may be running.
 #[derive(Debug, Clone, Copy)]
 struct FirstCollection {
     from: Instant,
@@ -37,7 +37,7 @@ struct FirstCollection {
 }
 
 impl MeterSessions {
-    /// Notes a session whose start was sent and answered at these times. Ids come again.
+    /// Records a session whose start was sent and answered at these times. Session ids are reused.
     pub(super) fn started(&self, id: SessionId, config: &SessionConfig, sent: Instant, answered: Instant) {
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match interval(config) {
@@ -49,20 +49,20 @@ impl MeterSessions {
         };
     }
 
-    /// When a session may be stopped that is to be stopped now.
+    /// Returns when a session may be stopped, if a stop is requested now.
     pub(super) fn stop_time(&self, id: SessionId, now: Instant) -> Instant {
         let first = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         first.filter(|first| (first.from..first.to).contains(&now)).map_or(now, |first| first.to)
     }
 }
 
-/// How long after its start a session first collects meters, if it has any.
+/// Returns the time from the start of a session to its first collection of meters, if it has any.
 fn interval(config: &SessionConfig) -> Option<Duration> {
     let source = config.providers.iter().map(|filtered| &filtered.provider).find(|provider| provider.name() == SOURCE)?;
     let arguments = source.arguments().unwrap_or_default().split(';');
     let seconds = arguments.filter_map(|argument| argument.split_once('=')).find(|(name, _)| *name == INTERVAL);
     let interval = seconds.map_or(Some(USUAL), |(_, seconds)| Duration::try_from_secs_f64(seconds.trim().parse().ok()?).ok());
-    // A day is more than any stop waits for, and no time overflows by it.
+    // A day is longer than any stop waits, and too short to overflow a time.
     Some(interval.unwrap_or(SHORTEST).clamp(SHORTEST, Duration::from_secs(86_400)))
 }
 
@@ -88,7 +88,7 @@ mod tests {
             (SOURCE, "RefreshInterval=10", 8900, 8900),
             (SOURCE, "RefreshInterval=10", 9600, 11_600),
             (SOURCE, "", 700, 2600),
-            // What is no number or too small is the least to the runtime.
+            // The runtime takes anything that is too small or not a number as the minimum.
             (SOURCE, "RefreshInterval=-1", 0, 1700),
             (SOURCE, "RefreshInterval=NaN", 0, 1700),
             (SOURCE, "RefreshInterval=1e300", 700, 1700),

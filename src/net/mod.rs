@@ -1,12 +1,12 @@
 //! Endpoints, client, discovery and diagnostic ports on tokio: everything that touches a socket or /proc.
 //!
-//! [`discovery`] finds processes, with the reason where one cannot be attached to; [`port`] lets runtimes connect to us. Results are plain values of
-//! [`crate::model`] with sanitised text; nothing here depends on screens or command lines. It reads, and sends only commands of [`crate::ipc`], over
-//! connections that `peer` has checked. It never holds a connection to a runtime without a message to send, because a silent connection blocks a
-//! runtime's only server thread.
+//! [`discovery`] finds processes, and explains why one cannot be attached to; [`port`] lets runtimes connect to us. Results are plain values of
+//! [`crate::model`] with sanitised text; nothing here depends on screens or command lines. This module only reads, and sends only commands of
+//! [`crate::ipc`], over connections that `peer` has verified. It never holds a connection to a runtime without a message to send, because an idle
+//! connection blocks a runtime's only server thread.
 //!
-//! What differs between systems is in modules of one name with the same items: those of Linux or of all Unix systems, in the folder `windows` those of
-//! Windows, in `macos` those of macOS, and in `portable` those of both, which have no `/proc`.
+//! Platform-specific code is in modules of the same name with the same items: here those of Linux or of all Unix systems, in `windows` those of
+//! Windows, in `macos` those of macOS, and in `portable` those of both Windows and macOS, which have no `/proc`.
 
 mod access;
 mod answer;

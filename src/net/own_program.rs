@@ -1,8 +1,8 @@
-//! The file of this program.
+//! The executable file of this program.
 
 use std::path::PathBuf;
 
-/// The program that runs, even if its file was replaced since.
+/// Returns the path of the running program, even if its file has been replaced since.
 pub(super) fn own_program() -> PathBuf {
     PathBuf::from("/proc/self/exe")
 }

@@ -1,8 +1,8 @@
-//! Which process is at the other end of a diagnostic socket, checked before a byte is sent.
+//! Verifies the process at the other end of a diagnostic socket before a byte is sent.
 //!
-//! The name of a socket is only a claim: every user who can write to a directory can put a socket, or a link to the socket of another user, under any
-//! name. What counts is the kernel's answer: the owner of the file, and the process that called `listen` (or `connect`, where a runtime connects to
-//! us), by `SO_PEERCRED`, which the kernel translates into our pid and user namespaces. Both must be those of the process that /proc shows.
+//! The name of a socket is only a claim: every user with write access to a directory can put a socket, or a link to another user's socket, under
+//! any name. Only the kernel's data is trusted: the owner of the file, and the process that called `listen` (or `connect`, where a runtime connects
+//! to us), from `SO_PEERCRED`, which the kernel translates into our pid and user namespaces. Both must match the process that /proc shows.
 
 mod error;
 mod verified;
@@ -27,16 +27,16 @@ use crate::model::ProcessKey;
 pub use self::error::PeerError;
 pub(super) use self::verified::VerifiedStream;
 
-/// What the kernel shows instead of a user id that our user namespace does not have (`/proc/sys/kernel/overflowuid`).
+/// The kernel's substitute for a user id that does not exist in our user namespace (`/proc/sys/kernel/overflowuid`).
 const OVERFLOW_UID: u32 = 65_534;
 
-/// How long to wait before another attempt at a server whose queue of 255 clients is full.
+/// Pause before connecting again to a server whose queue of 255 clients is full.
 const QUEUE_PAUSE: Duration = Duration::from_millis(50);
 
-/// The other end of a connection, by `SO_PEERCRED`.
+/// The other end of a connection, from `SO_PEERCRED`.
 #[derive(Debug, Clone, Copy)]
 struct Credentials {
-    /// `None` where our pid namespace does not have the process.
+    /// `None` if the process is not in our pid namespace.
     pid: Option<u32>,
     uid: u32,
 }
@@ -47,7 +47,7 @@ impl Credentials {
         Ok(Self { pid: peer.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0), uid: peer.uid() })
     }
 
-    /// The other end is another one than it should be.
+    /// Returns the error for the wrong process at the other end.
     fn wrong(self) -> PeerError {
         match self.pid {
             Some(pid) => PeerError::Process { pid, uid: self.uid },
@@ -55,46 +55,46 @@ impl Credentials {
         }
     }
 
-    /// Simulated runtimes have pids that no kernel has, and are all served by our own user.
+    /// Checks a simulated runtime: its pid does not exist in the kernel, and it is served by our own user.
     fn check_simulated(self) -> Result<(), PeerError> {
         if self.uid == geteuid().as_raw() { Ok(()) } else { Err(self.wrong()) }
     }
 }
 
-/// The file of a socket, to find it again under another path.
+/// A socket file, to recognize it under another path.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SocketFile {
     id: Option<(u64, u64)>,
-    /// Its owner.
+    /// Owner of the file.
     pub(super) uid: u32,
 }
 
 impl SocketFile {
-    /// The file at a path.
+    /// Identifies the file at a path.
     pub(super) fn at(path: &Path, proc: &Proc) -> io::Result<Self> {
         let uid = path.symlink_metadata()?.uid();
         Ok(Self { id: open(path, Some(proc)).ok().map(|found| found.id()), uid })
     }
 
-    /// Whether this is the file at that path.
+    /// Returns whether the path leads to this file.
     pub(super) fn is_at(self, path: &Path) -> bool {
         self.id.is_some_and(|id| path.symlink_metadata().is_ok_and(|at| (at.dev(), at.ino()) == id))
     }
 }
 
-/// The process that the name of a socket claims.
+/// Returns the process that the name of a socket claims to belong to.
 pub(super) fn named(socket: &Path, _: &Proc) -> Option<ProcessKey> {
     let name = SocketName::parse(socket.file_name()?.as_encoded_bytes())?;
     Some(ProcessKey { pid: name.pid, started: name.key })
 }
 
-/// Opens the file of a socket, without following links of others, and without connecting.
+/// Opens a socket file without following untrusted links, and without connecting.
 pub(super) fn open(path: &Path, proc: Option<&Proc>) -> Result<Found, Cause> {
     let found = resolve::locate(path, proc).map_err(Cause::of_open)?;
     if found.is_socket() { Ok(found) } else { Err(PeerError::NotASocket.into()) }
 }
 
-/// Connects to the very file that was opened, wherever its name leads by now. This also fits every path into the 108 bytes of an address.
+/// Connects to the very file that was opened, even if its path leads elsewhere by now. Also makes every path fit the 108 bytes of an address.
 async fn connect_to(socket: &Found) -> Result<UnixStream, Cause> {
     let address = format!("/proc/self/fd/{}", socket.handle.as_raw_fd());
     loop {
@@ -105,8 +105,8 @@ async fn connect_to(socket: &Found) -> Result<UnixStream, Cause> {
     }
 }
 
-/// Connects to the socket of a process, and checks that the process is at its other end. Without a `proc`, or with one that is not the kernel's, the
-/// process is a simulated one.
+/// Connects to the socket of a process, and verifies that the process is at the other end. Without a `proc`, or with one that is not the kernel's,
+/// the process is a simulated one.
 pub(super) async fn connect(to: &Endpoint, proc: Option<&Proc>) -> Result<VerifiedStream, Cause> {
     let socket = open(&to.socket, proc)?;
     let stream = connect_to(&socket).await?;
@@ -118,31 +118,31 @@ pub(super) async fn connect(to: &Endpoint, proc: Option<&Proc>) -> Result<Verifi
     Ok(VerifiedStream(stream))
 }
 
-/// Whether the process owns the file, and is at the other end.
+/// Checks that the process owns the file, and is at the other end.
 fn check(key: ProcessKey, file: u32, credentials: Credentials, proc: &Proc) -> Result<(), PeerError> {
     match (user_of(key, proc), credentials.pid) {
         (Some(uid), _) if uid != file => Err(PeerError::File { file, process: uid }),
         (Some(uid), Some(pid)) if pid == key.pid && uid == credentials.uid => Ok(()),
-        // Of a process that we cannot see only the user can be checked, so it goes by that alone.
+        // If the process is not visible, only its user can be checked.
         (None, None) => check_unseen(file, credentials),
         _ => Err(credentials.wrong()),
     }
 }
 
-/// Containers may share a directory and no pid namespace. What is there is what it looks like as far as its user goes: the one who owns the file.
+/// Containers may share a directory but no pid namespace. The other end is accepted if its user owns the file.
 fn check_unseen(file: u32, credentials: Credentials) -> Result<(), PeerError> {
     let known = credentials.uid != OVERFLOW_UID || geteuid().as_raw() == OVERFLOW_UID;
     if known && credentials.uid == file { Ok(()) } else { Err(credentials.wrong()) }
 }
 
-/// The effective user of a process that /proc shows.
+/// Returns the effective user of a process that /proc shows.
 fn user_of(key: ProcessKey, proc: &Proc) -> Option<u32> {
     let identity = proc.identity(key.pid).ok()?;
     proc.shows(key).then_some(identity.uid)
 }
 
-/// The process that listens on the socket at a path, when nothing else is known of it, and the owner of the file. Its pid is that in the name of the
-/// socket, or 0, where the process is not seen from here.
+/// Finds the process that listens on the socket at a path and verifies that its user owns the file. If the process is not visible from here, the
+/// pid is that in the name of the socket, or 0.
 pub(super) async fn identify(path: &Path, named: Option<ProcessKey>, proc: &Proc) -> Result<ProcessKey, Cause> {
     let socket = open(path, Some(proc))?;
     let named = named.unwrap_or(ProcessKey { pid: 0, started: 0 });
@@ -157,7 +157,7 @@ pub(super) async fn identify(path: &Path, named: Option<ProcessKey>, proc: &Proc
     Ok(key)
 }
 
-/// Checks which process connected to a port of ours and what it claims to be, and gives the process as we see it.
+/// Verifies that the process that connected to our port is the one it claims to be, and returns its key in our pid namespace.
 pub(super) fn accept(stream: UnixStream, said: &Advertise, proc: &Proc) -> Result<(ProcessKey, VerifiedStream), Cause> {
     let credentials = Credentials::of(&stream)?;
     let named = u32::try_from(said.pid).map_err(|_| PeerError::Pid { said: said.pid, is: 0 })?;
@@ -178,7 +178,7 @@ pub(super) fn accept(stream: UnixStream, said: &Advertise, proc: &Proc) -> Resul
             }
             started(pid).ok_or(Cause::Gone)?
         }
-        // The port's file lets in only its owner and root.
+        // The permissions of the port's file admit only its owner and root.
         None if [0, geteuid().as_raw()].contains(&credentials.uid) => unseen,
         None => return Err(credentials.wrong().into()),
     };
@@ -186,7 +186,7 @@ pub(super) fn accept(stream: UnixStream, said: &Advertise, proc: &Proc) -> Resul
 }
 
 impl Cause {
-    /// What opening the file of a socket came to.
+    /// Classifies an error of opening a socket file.
     fn of_open(error: OpenError) -> Self {
         match error {
             OpenError::Link { link, owner } => PeerError::Link { link: link.to_string_lossy().into_owned(), owner }.into(),

@@ -1,4 +1,4 @@
-//! The end of a process, awaited.
+//! Waiting for the exit of a process.
 
 use std::io;
 
@@ -6,15 +6,15 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Waits for the end of the process that has this pid now.
+/// Waits for the exit of the process that currently has this pid; `is_it` confirms that it is the intended one.
 ///
 /// # Errors
-/// Where there is none, or the kernel cannot tell (before Linux 5.3).
+/// If there is no such process, or the kernel does not support pidfds (before Linux 5.3).
 pub(super) async fn wait(pid: u32, is_it: impl FnOnce() -> bool) -> io::Result<()> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
     #[allow(deprecated, reason = "its successor is unsafe for handles that do not own themselves; this one does")]
     let process = AsyncFd::with_interest(pidfd_open(pid, PidfdFlags::empty())?, Interest::READABLE)?;
-    // Only now the pid cannot pass to another process unnoticed.
+    // From here on the pid cannot be reused unnoticed.
     if !is_it() {
         return Err(io::ErrorKind::NotFound.into());
     }

@@ -1,4 +1,4 @@
-//! The process that a recording is of, if it still runs. A recording has its pid, the moment at which it began, and the places of its code.
+//! Finds the process of a recording, if it still runs, by the recording's pid, start time and code addresses.
 
 use std::io;
 use std::time::Duration;
@@ -12,18 +12,18 @@ use super::discovery::since_boot;
 use super::proc::Proc;
 use crate::model::{Process, ProcessKey, SafeText};
 
-/// What a recording has of its process.
+/// A recording's data about its process.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordedProcess<'a> {
-    /// Process id in its own pid namespace; 0 where it is not known.
+    /// Pid in its own pid namespace; 0 if unknown.
     pub pid: u32,
-    /// When the recording began, nanoseconds on the clock CLOCK_MONOTONIC.
+    /// Start of the recording in nanoseconds of CLOCK_MONOTONIC.
     pub began_ns: i64,
     /// Addresses of its methods.
     pub code: &'a HashSet<u64>,
 }
 
-/// Why no process is certainly the one that was recorded.
+/// Why the recorded process could not be identified with certainty.
 #[derive(Debug, Error)]
 pub enum RecordedError {
     /// The recording has no pid.
@@ -32,25 +32,25 @@ pub enum RecordedError {
     /// The recording has no addresses.
     #[error("the recording has no stacks, and so no methods that lack a name")]
     NoCode,
-    /// None has the pid.
+    /// No process has the pid.
     #[error("process {0}, which was recorded, has ended")]
     Ended(u32),
-    /// Another one has the pid now.
+    /// The pid now belongs to another process.
     #[error("process {pid} ({name}) is not the process that was recorded, which has ended: {why}")]
     Another {
-        /// Its id.
+        /// Pid of that process.
         pid: u32,
-        /// Its name.
+        /// Name of that process.
         name: SafeText,
-        /// How that is known.
+        /// The evidence.
         why: &'static str,
     },
-    /// We may not look at the one that has the pid.
+    /// The process with this pid may not be inspected.
     #[error("process {pid} is of user {uid}: only that user and root can see whether it is the one that was recorded ({reason})")]
     Denied {
-        /// Its id.
+        /// Pid of that process.
         pid: u32,
-        /// Its user.
+        /// Owner of that process.
         uid: u32,
         /// The operating system's error.
         reason: io::Error,
@@ -61,21 +61,21 @@ pub enum RecordedError {
 }
 
 impl RecordedError {
-    /// Whether it is a matter of rights.
+    /// Returns whether permission was denied.
     pub fn is_denied(&self) -> bool {
         matches!(self, Self::Denied { .. })
     }
 }
 
 impl Directory {
-    /// The process that a recording is of, if it still runs. Nothing is sent.
+    /// Finds the process of a recording, if it still runs. Nothing is sent.
     ///
     /// # Errors
-    /// [`RecordedError`], where it is not certain that it does.
+    /// [`RecordedError`], if that is not certain.
     pub fn recorded(&mut self, of: &RecordedProcess<'_>) -> Result<Process, RecordedError> {
         let mut rows = self.scan().map_err(RecordedError::List)?;
         let proc = self.clients().proc;
-        // To other users a process of .NET Core 3.1 looks like any other.
+        // A .NET Core 3.1 process of another user cannot be recognized as .NET.
         if !rows.iter().any(|row| row.ns_pid == of.pid)
             && let Ok(stat) = proc.stat(of.pid)
             && !matches!(stat.state, 'Z' | 'X')
@@ -104,11 +104,12 @@ fn find(recorded: &RecordedProcess<'_>, rows: &[Process], proc: &Proc) -> Result
     Err(other.unwrap_or(RecordedError::Ended(recorded.pid)))
 }
 
-/// A process that was there when the recording began, has the pid, and executes code where the recording has it, is the one: the kernel gives no pid to
-/// two processes at a time, and each has its code elsewhere.
+/// Checks that a process is the recorded one: it existed when the recording began, has the pid, and has executable code where the recording has it.
+/// The kernel gives a pid to only one process at a time, and each process has its code at different addresses.
 fn check(recorded: &RecordedProcess<'_>, row: &Process, proc: &Proc) -> Result<(), RecordedError> {
     let another = |why| RecordedError::Another { pid: row.key.pid, name: row.name.clone(), why };
-    // The clock of the recording stands still while the machine sleeps; that of start times does not. Asleep before the recording or since: at most this long.
+    // The clock of the recording stops while the machine is suspended; the clock of start times does not. This is the upper bound of that time,
+    // before and since the recording.
     let awake = monotonic();
     let asleep = proc.uptime().map_err(RecordedError::List)?.saturating_sub(awake);
     let began = Duration::from_nanos(recorded.began_ns.max(0).unsigned_abs());
@@ -122,7 +123,7 @@ fn check(recorded: &RecordedProcess<'_>, row: &Process, proc: &Proc) -> Result<(
         let next = code.partition_point(|range| range.end <= **address);
         code.get(next).is_some_and(|range| range.contains(address))
     };
-    // Code of methods that were made at run time may be gone by now.
+    // Code of dynamic methods may have been freed since.
     if recorded.code.iter().filter(is_in_code).count() * 2 < recorded.code.len() {
         return Err(another("it has no code where the recording has methods"));
     }

@@ -1,8 +1,8 @@
-//! Opening files by path without following a link that an untrusted user could have written.
+//! Opens files by path without following a link that an untrusted user could have written.
 //!
-//! A path is resolved one component at a time below a root directory that is held open, as `openat2` does with `RESOLVE_IN_ROOT` and
-//! `RESOLVE_NO_SYMLINKS`, with one difference: a link counts as part of the machine's own layout (`/tmp -> /private/tmp`) if root or our own user
-//! wrote it, into a directory that no other user can write to. Nothing here needs Linux 5.6, so no kernel goes unchecked.
+//! A path is resolved one component at a time below a root directory that is held open, like `openat2` with `RESOLVE_IN_ROOT` and
+//! `RESOLVE_NO_SYMLINKS`, with one difference: a link is trusted as part of the machine's own layout (`/tmp -> /private/tmp`) if root or our own
+//! user wrote it, into a directory that no other user can write to. Nothing here needs Linux 5.6, so the check applies on every kernel.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -15,19 +15,19 @@ use rustix::process::geteuid;
 
 use super::proc::Proc;
 
-/// The most links in one path. Linux itself follows 40.
+/// Maximum number of links in one path. Linux itself follows 40.
 const MOST_LINKS: usize = 16;
-/// The most directories below one another, each of which is held open for a moment. The path of a socket has 107 bytes.
+/// Maximum directory depth; each directory is held open briefly. The path of a socket has at most 107 bytes.
 const DEEPEST: usize = 64;
-/// Write permission for the group or for others. An access control list that grants more shows in the group's bits.
+/// Write permission for the group or for others. A more permissive access control list shows in the group's bits.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// Why a path was not opened.
 #[derive(Debug)]
 pub(super) enum OpenError {
-    /// One of its components is a link of that user's, or in a directory where users other than root and ours may put one.
+    /// A path component is a link owned by that user, or in a directory where users other than root and ours may create one.
     Link { link: PathBuf, owner: u32 },
-    /// The reason of the operating system.
+    /// An error of the operating system.
     Io(io::Error),
 }
 
@@ -37,7 +37,7 @@ impl From<rustix::io::Errno> for OpenError {
     }
 }
 
-/// A file that was found, whatever it is but a link. The handle is good for looking at it and for connecting to it, not for reading.
+/// A found file of any type except a link. The handle can be used to inspect it and connect to it, not to read it.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) handle: OwnedFd,
@@ -45,7 +45,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Which file: device and inode.
+    /// Returns the identity of the file: device and inode.
     pub(super) fn id(&self) -> (u64, u64) {
         (self.stat.st_dev, self.stat.st_ino)
     }
@@ -55,17 +55,17 @@ impl Found {
     }
 }
 
-/// The root directory of the mount namespace and change of root that we are in ourselves.
+/// Opens the root directory that this program itself has.
 pub(super) fn our_root() -> io::Result<OwnedFd> {
     root_at(Path::new("/"))
 }
 
-/// The directory at a path that is trusted, links included: `/`, or `/proc/PID/root`.
+/// Opens the directory at a trusted path, following links: `/`, or `/proc/PID/root`.
 pub(super) fn root_at(path: &Path) -> io::Result<OwnedFd> {
     Ok(openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// Finds the file at a path as we see it. One through `/proc/PID/root` is resolved as the process sees it.
+/// Finds the file at a path as we see it. A path through `/proc/PID/root` is resolved as the process sees it.
 pub(super) fn locate(path: &Path, proc: Option<&Proc>) -> Result<Found, OpenError> {
     let (root, below) = match proc.and_then(|proc| proc.split_root(path)) {
         Some((root, below)) => (root_at(&root), below),
@@ -74,7 +74,7 @@ pub(super) fn locate(path: &Path, proc: Option<&Proc>) -> Result<Found, OpenErro
     find(root.map_err(OpenError::Io)?, &below)
 }
 
-/// Finds what `path` means below the directory `root`, which no part of it leads out of: neither `..` nor an absolute link.
+/// Finds the file that `path` denotes below the directory `root`. Neither `..` nor an absolute link leads out of it.
 pub(super) fn find(root: OwnedFd, path: &Path) -> Result<Found, OpenError> {
     let stat = fstat(&root)?;
     let mut opened = vec![(Found { handle: root, stat }, OsString::new())];
@@ -111,7 +111,7 @@ pub(super) fn find(root: OwnedFd, path: &Path) -> Result<Found, OpenError> {
     opened.pop().map(|(found, _)| found).ok_or_else(|| rustix::io::Errno::NOENT.into())
 }
 
-/// Names and `..`, the first one last.
+/// Returns the names and `..`, in reverse order.
 fn components(path: &Path) -> Vec<OsString> {
     let names = path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_owned()),
@@ -121,7 +121,7 @@ fn components(path: &Path) -> Vec<OsString> {
     names.rev().collect()
 }
 
-/// Whether only root or our own user can have written a link with these facts in a directory with those.
+/// Returns whether only root or our own user can have written this link in this directory.
 fn is_of_the_machine(link: &Stat, directory: &Stat) -> bool {
     let trusted = [0, geteuid().as_raw()];
     trusted.contains(&link.st_uid) && trusted.contains(&directory.st_uid) && directory.st_mode & WRITABLE_BY_OTHERS == 0
@@ -137,7 +137,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
-    /// A directory that only we can write to, and a root below it.
+    /// Returns a directory that only we can write to, with a root below it.
     fn tree() -> tempfile::TempDir {
         let tree = tempfile::tempdir().unwrap();
         fs::create_dir_all(tree.path().join("root/private/tmp")).unwrap();
@@ -195,7 +195,7 @@ mod tests {
         let us = geteuid().as_raw();
         assert_eq!(find_in(&tree, "/open/tmp/file"), Err(format!("/open/tmp {us}")));
         assert_eq!(find_in(&tree, "/open/tmp"), Err(format!("/open/tmp {us}")));
-        // What is not a link may lie there.
+        // Files other than links are allowed there.
         fs::write(at("open/file"), "").unwrap();
         assert_eq!(find_in(&tree, "/open/file"), Ok(id(&at("open/file"))));
     }
@@ -210,7 +210,7 @@ mod tests {
         symlink("/private/tmp", at("theirs")).unwrap();
         std::os::unix::fs::lchown(at("theirs"), Some(65533), None).unwrap();
         assert_eq!(find_in(&tree, "/theirs/file"), Err("/theirs 65533".to_owned()));
-        // A link of ours in a directory that its owner can change.
+        // A link of ours in a directory that another user owns.
         fs::create_dir(at("folder")).unwrap();
         symlink("/private/tmp", at("folder/link")).unwrap();
         chown(at("folder"), Some(65533), None).unwrap();

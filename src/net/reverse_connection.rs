@@ -1,7 +1,7 @@
-//! The connections that one runtime offers, one after the other.
+//! The successive connections that one runtime opens to our port.
 //!
-//! A task holds the connection that waits ("parked"), hands it over for a command, and watches it until then: a runtime sends nothing unasked,
-//! so that the only thing to come is the end.
+//! A task holds the idle ("parked") connection until it is needed for a command, and monitors it: a runtime sends nothing unrequested, so the only
+//! possible event is its end.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use tokio::time::sleep;
 use super::peer::VerifiedStream;
 use super::stream;
 
-/// How often to look whether the process runs while it has no open connection that would show it: during a command.
+/// Interval for checking that the process still runs while no parked connection would show its end: during a command.
 const LOOK: Duration = Duration::from_secs(1);
-/// Connections that may wait to be parked. A runtime offers one at a time; what floods us is turned away.
+/// Maximum number of connections waiting to be parked. A runtime opens one at a time; any excess is rejected.
 const MOST_OFFERED: usize = 4;
 
-/// The way to a runtime that connects to us.
+/// Access to a runtime that connects to us.
 #[derive(Debug, Clone)]
 pub(super) struct ReverseConnection {
     wanted: mpsc::Sender<oneshot::Sender<VerifiedStream>>,
     offered: mpsc::Sender<VerifiedStream>,
 }
 
-/// The other end of a connection: what its task needs.
+/// The receiving side of a [`ReverseConnection`], used by its task.
 pub(super) struct ConnectionHolder {
     wanted: mpsc::Receiver<oneshot::Sender<VerifiedStream>>,
     offered: mpsc::Receiver<VerifiedStream>,
@@ -36,14 +36,14 @@ impl ReverseConnection {
         (Self { wanted, offered }, ConnectionHolder { wanted: asked, offered: parked })
     }
 
-    /// The next connection, for one command; waits for it. `None` when the runtime has gone.
+    /// Waits for the next connection, for one command. `None` when the runtime is gone.
     pub(super) async fn next(&self) -> Option<VerifiedStream> {
         let (ask, answer) = oneshot::channel();
         self.wanted.send(ask).await.ok()?;
         answer.await.ok()
     }
 
-    /// Takes what a runtime offers; `false` if this connection is at its end.
+    /// Adds a connection opened by the runtime; `false` if its task has ended.
     pub(super) fn offer(&self, stream: VerifiedStream) -> bool {
         !matches!(self.offered.try_send(stream), Err(mpsc::error::TrySendError::Closed(_)))
     }
@@ -54,16 +54,16 @@ impl ReverseConnection {
 }
 
 impl ConnectionHolder {
-    /// Holds connections until the runtime has gone: its parked connection ends, or there is none and the process does not live.
+    /// Holds connections until the runtime is gone: the parked connection ends, or there is none and the process no longer runs.
     pub(super) async fn hold(mut self, lives: impl Fn() -> bool) {
         let mut parked: Option<VerifiedStream> = None;
         loop {
             tokio::select! {
-                // A newer connection of a runtime means that it has given the older one up.
+                // By opening a newer connection, the runtime has abandoned the older one.
                 Some(stream) = self.offered.recv() => parked = Some(stream),
                 Some(asker) = self.wanted.recv(), if parked.is_some() => {
                     if let Some(stream) = parked.take() {
-                        // A waiter that has gone gives it back.
+                        // If the receiver is gone, the connection stays parked.
                         parked = asker.send(stream).err();
                     }
                 }

@@ -1,4 +1,4 @@
-//! Removes the sockets that killed processes left behind.
+//! Removes the sockets left behind by killed processes.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -14,23 +14,23 @@ use super::endpoint::SocketName;
 use super::proc::{Proc, for_each_entry};
 use super::resolve::{self, OpenError};
 
-/// A runtime that starts binds its socket a moment before it listens: a younger file may be one of these.
+/// A starting runtime binds its socket a moment before it listens: a younger file may be such a socket.
 const YOUNGEST: Duration = Duration::from_secs(60);
 
-/// What became of the stale sockets of some directories.
+/// Result of removing stale sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RemovedSockets {
-    /// Sockets that were removed.
+    /// Number of removed sockets.
     pub removed: usize,
-    /// Sockets of processes that do not run, as far as that is visible, and that stay: they belong to other users, are less than a minute old, or cannot be deleted.
+    /// Number of remaining sockets without a visible process: they belong to other users, are less than a minute old, or cannot be deleted.
     pub kept: usize,
 }
 
-/// Removes every diagnostic socket in a directory that belongs to our user, is more than a minute old, and on which nothing listens, which the kernel
-/// proves by refusing a connection. No byte is sent to a socket that has a listener.
+/// Removes every diagnostic socket in a directory that belongs to our user, is more than a minute old, and has no listener, which is verified by
+/// the kernel refusing a connection. No byte is sent to a socket that has a listener.
 ///
 /// # Errors
-/// The directory cannot be opened or listed.
+/// If the directory cannot be opened or listed.
 pub fn remove_stale_sockets(directory: &Path) -> io::Result<RemovedSockets> {
     let proc = Proc::open(Path::new("/proc")).ok();
     let directory = resolve::locate(directory, proc.as_ref()).map_err(|error| match error {
@@ -41,7 +41,7 @@ pub fn remove_stale_sockets(directory: &Path) -> io::Result<RemovedSockets> {
     let listing = openat(&directory, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let mut names = Vec::new();
     for_each_entry(listing, |name, _| {
-        // A process that runs is not connected to for nothing.
+        // Running processes are not connected to unnecessarily.
         let runs = |name: &SocketName| proc.as_ref().is_some_and(|proc| proc.stat(name.pid).is_ok_and(|stat| stat.starttime == name.key));
         names.extend(SocketName::parse(name).filter(|name| !runs(name)).map(|name| name.to_string()));
         true
@@ -59,9 +59,9 @@ pub fn remove_stale_sockets(directory: &Path) -> io::Result<RemovedSockets> {
 
 enum Verdict {
     Removed,
-    /// Something listens, or it is no socket.
+    /// Has a listener, or is not a socket.
     Alive,
-    /// Of another user, or so young that something may be about to listen.
+    /// Belongs to another user, or is so young that a runtime may be about to listen.
     Kept,
 }
 
@@ -74,7 +74,7 @@ fn remove(directory: &OwnedFd, name: &str) -> Result<Verdict, Errno> {
     if facts.st_uid != geteuid().as_raw() {
         return Ok(Verdict::Kept);
     }
-    // The one that was opened, whatever is put into its place.
+    // Connects to the file that was opened, even if its name is replaced.
     let probe = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?;
     match connect(&probe, &SocketAddrUnix::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?) {
         Err(Errno::CONNREFUSED) => {}

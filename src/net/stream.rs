@@ -10,27 +10,27 @@ use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 use tokio::io::Interest;
 use tokio::net::UnixListener;
 
-/// A stream for a thread that blocks.
+/// A stream for a blocking thread.
 pub use std::os::unix::net::UnixStream as BlockingStream;
 pub use tokio::net::UnixStream as Stream;
 
 pub(super) use super::listening::LONGEST_PATH;
 use super::listening::listen_alone;
 
-/// Of what it is the number.
+/// Unit of [`LONGEST_PATH`].
 pub(super) const PATH_UNIT: &str = "bytes";
 
-/// The address of this name that belongs to a folder.
+/// Returns the address with this name in a folder.
 pub fn address_in(folder: &Path, name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// What `DOTNET_DiagnosticPorts` has for an address.
+/// Returns the form of an address in `DOTNET_DiagnosticPorts`.
 pub fn port_name(address: &Path) -> &Path {
     address
 }
 
-/// Waits until a stream is at its end, on which nothing is expected: what comes all the same is not the protocol.
+/// Waits for the end of a stream on which no data is expected: any data violates the protocol and counts as the end.
 pub(super) async fn ended(stream: &Stream) {
     while stream.readable().await.is_ok() {
         if !matches!(stream.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
@@ -39,7 +39,7 @@ pub(super) async fn ended(stream: &Stream) {
     }
 }
 
-/// Waits for a byte, which stays where it is.
+/// Waits for a byte, without consuming it.
 ///
 /// # Errors
 /// Those of the system; `UnexpectedEof` at the end of the stream.
@@ -57,7 +57,7 @@ pub async fn await_byte(stream: &mut Stream) -> io::Result<()> {
     }
 }
 
-/// For a thread that blocks.
+/// Converts a stream for use by a blocking thread.
 ///
 /// # Errors
 /// Those of the system.
@@ -67,35 +67,35 @@ pub fn into_blocking(stream: Stream) -> io::Result<BlockingStream> {
     Ok(stream)
 }
 
-/// A second handle to a stream, to close it while it is read.
+/// A second handle to a stream, to close it while it is being read.
 #[derive(Debug)]
 pub struct Closer(OwnedFd);
 
 impl Closer {
     /// # Errors
-    /// There are too many open files.
+    /// If there are too many open files.
     pub fn of(stream: &Stream) -> io::Result<Self> {
         stream.as_fd().try_clone_to_owned().map(Self)
     }
 
     /// Closes the stream from our side; bytes already received can still be read.
     pub fn close(&self) {
-        // It fails only where the stream has ended already.
+        // Fails only if the stream has already ended.
         let _ = shutdown(&self.0, Shutdown::Both);
     }
 }
 
-/// A socket that runtimes, or clients of a simulated one, connect to.
+/// A socket that runtimes, or clients of a simulated runtime, connect to.
 #[derive(Debug)]
 pub struct Listener(UnixListener);
 
 impl Listener {
-    /// A socket with mode 0600 from its first moment, whatever the umask.
+    /// Binds a socket that has mode 0600 from the start, regardless of the umask.
     pub(super) fn bind(path: &Path) -> io::Result<Self> {
         UnixListener::from_std(listen_alone(path)?.into()).map(Self)
     }
 
-    /// The socket of a simulated runtime, made as a runtime makes it.
+    /// Creates the socket of a simulated runtime the way a runtime does.
     ///
     /// # Errors
     /// Those of the system.

@@ -1,4 +1,4 @@
-//! Which process a person means.
+//! Selects the process that a person refers to.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,27 +7,27 @@ use thiserror::Error;
 
 use crate::model::{Process, SafeText};
 
-/// Why a word names no single process.
+/// Why a text does not identify a single process.
 #[derive(Debug, Error)]
 pub enum TargetError {
-    /// A pid that no process has.
+    /// No process has this pid.
     #[error("there is no process {0}")]
     NoProcess(u32),
-    /// A pid of something else.
+    /// The pid belongs to a process other than .NET.
     #[error("process {0} is not a .NET process: `dn-top ps` lists those that are")]
     NotDotnet(u32),
-    /// A pid of a process of another user, whose files and socket are closed to others.
+    /// The pid belongs to a process of another user, whose files and socket are not accessible.
     #[error("process {pid} belongs to another user (uid {uid}): permission denied; run dn-top as that user, or as root")]
     OtherUser {
-        /// The process.
+        /// Pid of the process.
         pid: u32,
         /// Its owner.
         uid: u32,
     },
-    /// A name that no process has.
+    /// No process has this name.
     #[error("there is no .NET process named '{}': `dn-top ps` lists all", .0)]
     NoName(SafeText),
-    /// A name that several have.
+    /// Several processes have this name.
     #[error("'{}' names {} processes ({}): give a pid", .name, .matches.len(), pids(.matches))]
     Ambiguous {
         /// The name.
@@ -35,7 +35,7 @@ pub enum TargetError {
         /// The processes that have it.
         matches: Vec<Process>,
     },
-    /// A path that leads nowhere.
+    /// The path does not exist.
     #[error("there is no socket {}", SafeText::from_path(.0))]
     NoSocket(PathBuf),
     /// The processes cannot be listed.
@@ -43,22 +43,22 @@ pub enum TargetError {
     List(io::Error),
 }
 
-/// Whether `text` is the path of a socket.
+/// Returns whether `text` is the path of a socket.
 pub(super) fn is_path(text: &str) -> bool {
     text.contains(std::path::is_separator)
 }
 
-/// Whether `text` is neither a path nor a pid.
+/// Returns whether `text` is neither a path nor a pid.
 pub(super) fn is_name(text: &str) -> bool {
     !is_path(text) && text.parse::<u32>().is_err()
 }
 
-/// Finds the process among `rows` that `text` means: a pid is a number, all else is a name.
+/// Finds the process among `rows` that `text` denotes: a number is a pid, everything else a name.
 ///
-/// A name must be exact; where none is, upper and lower case count as equal. Stale sockets have a pid and no name.
+/// A name must match exactly; if none does, case is ignored. Stale sockets can be found by pid, but not by name.
 pub(super) fn find<'a>(text: &str, rows: &'a [Process]) -> Result<&'a Process, TargetError> {
     if let Ok(pid) = text.parse() {
-        // A socket that was left behind does not hide the process that has the pid now.
+        // A stale socket does not hide the process that has the pid now.
         let of_pid = || rows.iter().filter(|row| row.key.pid == pid);
         return of_pid().find(|row| !row.is_stale_socket()).or_else(|| of_pid().next()).ok_or(TargetError::NotDotnet(pid));
     }

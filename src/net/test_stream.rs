@@ -1,4 +1,4 @@
-//! Connections for tests: both ends, or one that blocks and is not ours. On Windows, to connect takes a while.
+//! Connections for tests: both ends, or only the blocking peer. On Windows, connecting takes a while.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ pub(crate) async fn connect(path: &Path) -> io::Result<Peer> {
     std::future::ready(Peer::connect(path)).await
 }
 
-/// Both ends of a connection. A write that nothing reads fails after a minute.
+/// Creates both ends of a connection. A write that is not read fails after a minute.
 pub(crate) async fn pair() -> (Stream, Peer) {
     let (ours, peer) = std::future::ready(Peer::pair()).await.unwrap();
     ours.set_nonblocking(true).unwrap();

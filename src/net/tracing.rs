@@ -1,15 +1,15 @@
-//! Why a process may not be traced, in words. A dump is written by a program that traces the process, with the process's own rights: what forbids that
-//! is neither in the runtime's answer nor a matter of the client's rights.
+//! Explains why a process may not be traced. A dump is written by a program that traces the process, with the process's own rights: an obstacle to
+//! that appears neither in the runtime's reply nor in the client's rights.
 
 use std::fs;
 
-/// The kernel's rule for tracing processes; not there without the Yama module.
+/// The kernel's rule for tracing processes; absent without the Yama module.
 const SCOPE: &str = "/proc/sys/kernel/yama/ptrace_scope";
 
-/// The number of the right to trace others (Linux, `capability.h`).
+/// Number of the capability to trace other processes (Linux, `capability.h`).
 const SYS_PTRACE: u32 = 19;
 
-/// What may forbid that a process is traced by a program of its own, and what would help. Best effort: `None` where nothing is found.
+/// Returns what may prevent a process from being traced by its own child, and a remedy. Best effort: `None` if nothing is found.
 pub fn untraceable(pid: u32) -> Option<&'static str> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     advice(&read(SCOPE), &read(&format!("/proc/{pid}/status")))
@@ -17,7 +17,7 @@ pub fn untraceable(pid: u32) -> Option<&'static str> {
 
 fn advice(scope: &str, status: &str) -> Option<&'static str> {
     match scope.trim() {
-        // 1 is no hindrance: the runtime names its dump program as the one that may.
+        // 1 is no obstacle: the runtime declares its dump program as the permitted tracer.
         "2" if !has_the_right(status) => {
             return Some(
                 "kernel.yama.ptrace_scope is 2, and only root may trace: run `sudo sysctl kernel.yama.ptrace_scope=1` for the time of the dump",
@@ -33,7 +33,7 @@ fn advice(scope: &str, status: &str) -> Option<&'static str> {
     )
 }
 
-/// Whether the process, and so its dump program, has `CAP_SYS_PTRACE`, as root's have.
+/// Returns whether the process, and so its dump program, has `CAP_SYS_PTRACE`, as root's processes do.
 fn has_the_right(status: &str) -> bool {
     let held = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
     held.is_some_and(|held| held >> SYS_PTRACE & 1 == 1)

@@ -1,5 +1,5 @@
-//! The kernel's user_events, into which a runtime may write its events (Linux 6.4, .NET 10): whether they can be had here, and the file that a
-//! runtime needs for it, which only root may open.
+//! The kernel's user_events, to which a runtime can write its events (Linux 6.4, .NET 10): whether they are available, and the file that a runtime
+//! needs for it, which only root may open.
 
 use std::fs;
 use std::io::{self, IoSlice};
@@ -15,24 +15,24 @@ use tokio::net::UnixStream;
 
 use crate::model::SafeText;
 
-/// What `statfs` returns for tracefs (Linux, `magic.h`).
+/// File system type of tracefs in `statfs` (Linux, `magic.h`).
 const TRACEFS: u64 = 0x7472_6163;
-/// The file's name below tracefs.
+/// Name of the file below tracefs.
 const FILE: &str = "user_events_data";
 
-/// Where the kernel shows what this looks at.
+/// Kernel paths and rights that determine whether user_events are available.
 #[derive(Debug, Clone)]
 pub struct Kernel {
-    /// Where tracefs is to be mounted.
+    /// Mount point of tracefs.
     pub tracefs: PathBuf,
-    /// A setting that a kernel with user_events has, mounted or not.
+    /// A setting that exists if the kernel has user_events, whether tracefs is mounted or not.
     pub setting: PathBuf,
     /// Whether we are root.
     pub root: bool,
 }
 
 impl Kernel {
-    /// This machine's.
+    /// Returns the kernel of this machine.
     pub fn machine() -> Self {
         Self {
             tracefs: "/sys/kernel/tracing".into(),
@@ -41,7 +41,7 @@ impl Kernel {
         }
     }
 
-    /// Everything that user_events lack here, each as a sentence about what would help; nothing where they can be had.
+    /// Returns everything that prevents the use of user_events, each as a sentence with a remedy; empty if they are available.
     pub fn missing(&self) -> Vec<String> {
         let shown = SafeText::from_path(&self.tracefs);
         let mounted = statfs(&self.tracefs).is_ok_and(|system| system.f_type as u64 == TRACEFS);
@@ -54,7 +54,7 @@ impl Kernel {
         if !mounted {
             missing.push(format!("tracefs is not mounted: run `mount -t tracefs tracefs {shown}` as root"));
         }
-        // Where it is not mounted, only the user that would open it is known.
+        // If tracefs is not mounted, only the user can be checked.
         let denied = match self.open() {
             _ if !mounted => !self.root,
             Err(UserEventsError::Io { reason, .. }) if reason.kind() == io::ErrorKind::ReadOnlyFilesystem => {
@@ -70,7 +70,7 @@ impl Kernel {
         missing
     }
 
-    /// Opens the file to be handed to a runtime.
+    /// Opens the file that is passed to a runtime.
     ///
     /// # Errors
     /// [`UserEventsError`]; [`Kernel::missing`] has the details.
@@ -84,28 +84,28 @@ impl Kernel {
     }
 }
 
-/// Why there is no file to hand over.
+/// Why there is no file to pass to a runtime.
 #[derive(Debug, Error)]
 pub enum UserEventsError {
-    /// It cannot be opened.
+    /// The file cannot be opened.
     #[error("{} cannot be opened: {reason}", SafeText::from_path(.path))]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The reason.
+        /// Error of the operating system.
         reason: io::Error,
     },
-    /// It is something else.
+    /// The file is not the kernel's `user_events_data`.
     #[error("{} is not the kernel's user_events_data, and is handed to no runtime", SafeText::from_path(.0))]
     AnotherFile(PathBuf),
 }
 
-/// A handle to the kernel's `user_events_data`, and to nothing else: whatever a runtime is handed it writes to.
+/// A handle to the kernel's `user_events_data`, and never to another file: a runtime writes to whatever file it is given.
 #[derive(Debug)]
 pub struct UserEventsData(OwnedFd);
 
 impl UserEventsData {
-    /// Looks what the handle is one of.
+    /// Checks that the handle is to that file.
     ///
     /// # Errors
     /// [`UserEventsError::AnotherFile`].
@@ -117,13 +117,13 @@ impl UserEventsData {
         if of_tracefs && named { Ok(Self(handle)) } else { Err(UserEventsError::AnotherFile(path)) }
     }
 
-    /// Some file that stands for it before a simulated runtime.
+    /// Returns a regular file in its place, for a simulated runtime.
     #[cfg(test)]
     pub(crate) fn pretended(folder: &std::path::Path) -> Self {
         Self(fs::File::create(folder.join(FILE)).unwrap().into())
     }
 
-    /// Any file at all.
+    /// Returns an arbitrary file.
     #[cfg(test)]
     pub(super) fn forged(path: &std::path::Path) -> Self {
         Self(fs::File::open(path).unwrap().into())
@@ -131,7 +131,7 @@ impl UserEventsData {
 }
 
 impl UserEventsData {
-    /// Sends it, with the one byte that carries it.
+    /// Sends the file descriptor, with the single byte that must accompany it.
     pub(super) async fn hand_over(&self, stream: &UnixStream) -> io::Result<()> {
         let send = || {
             let handles = [self.0.as_fd()];
@@ -177,7 +177,7 @@ mod tests {
         let kernel = Kernel { root: true, ..kernel };
         assert_eq!(kernel.missing().len(), 2);
         assert!(matches!(kernel.open(), Err(UserEventsError::Io { .. })));
-        // A kernel that has them, and a folder that only looks like tracefs.
+        // A kernel that has user_events, and a folder that only looks like tracefs.
         fs::write(&kernel.setting, "32767").unwrap();
         fs::create_dir(&kernel.tracefs).unwrap();
         fs::write(kernel.tracefs.join(FILE), "").unwrap();

@@ -1,4 +1,4 @@
-//! What /proc shows of the process of a client.
+//! What /proc shows of a client's process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,85 +12,86 @@ use crate::model::{CpuLimit, ProcessKey, SafeText, ThreadUse};
 use crate::net::proc::{Proc, Threads};
 use crate::net::process_exit;
 
-/// How often it is looked whether the threads of a process are dead.
+/// Interval of checks whether all threads of a process are dead.
 const LOOK_AT_THREADS: Duration = Duration::from_secs(2);
-/// After its resume a runtime has its next thread at once, unless it waits for another port, too.
+/// After a resume a runtime starts its next thread at once, unless it also waits for another port.
 const START_LIMIT: Duration = Duration::from_secs(1);
 const START_PAUSE: Duration = Duration::from_millis(20);
 
 impl Client {
-    /// Where /proc shows this very process. Over a shared directory comes a pid of a namespace that we cannot see, and ours of that number is
-    /// another process.
+    /// Returns the proc file system, if it shows this very process. A socket in a shared directory may name a pid of a namespace that we cannot
+    /// see, and the process with that pid in our namespace is a different one.
     pub(super) fn own_proc(&self) -> Option<&Proc> {
         self.proc.as_deref().filter(|proc| proc.shows(self.endpoint.key))
     }
 
-    /// The same, to keep.
+    /// Like [`Self::own_proc`], but owned.
     pub(in crate::net) fn shared_proc(&self) -> Option<Arc<Proc>> {
         self.proc.as_ref().filter(|proc| proc.shows(self.endpoint.key)).map(Arc::clone)
     }
 
-    /// The pid that the process has in its own pid namespace; `None` where nothing shows it.
+    /// Returns the pid of the process in its own pid namespace; `None` if unknown.
     pub(super) fn inner_pid(&self) -> Option<u64> {
         let proc = self.proc.as_deref()?;
         let ProcessKey { pid, .. } = self.endpoint.key;
         match self.own_proc() {
             Some(proc) => proc.identity(pid).ok().map(|identity| identity.ns_pid.into()),
-            // Of another namespace, where the name of its socket has it.
+            // In another namespace; known if it is part of the socket's name.
             None => (proc.is_of_kernel() && pid > 0).then_some(pid.into()),
         }
     }
 
-    /// Names of the threads of the process, by their numbers in its PID namespace. Empty where /proc does not show them.
+    /// Returns the names of the threads of the process, by thread id in its pid namespace. Empty if /proc does not show them.
     pub fn thread_names(&self) -> HashMap<u64, SafeText> {
         let names = self.own_proc().and_then(|proc| proc.thread_names(self.endpoint.key.pid).ok()).unwrap_or_default();
         names.into_iter().map(|(thread, name)| (thread, SafeText::from_bytes(&name))).collect()
     }
 
-    /// The paths, as the process sees them, of the assemblies that it has mapped, in order and no more than `most`. Empty where /proc does not show them;
-    /// those that were loaded from memory, or are part of a single file, are in no list.
+    /// Returns the paths, as the process sees them, of the assemblies mapped into it, in order and at most `most`. Empty if /proc does not show
+    /// them; assemblies that were loaded from memory or are part of a single-file program are not included.
     pub fn assemblies(&self, most: usize) -> Vec<SafeText> {
         let paths = self.own_proc().and_then(|proc| proc.assemblies(self.endpoint.key.pid).ok()).unwrap_or_default();
         paths.iter().take(most).map(|path| SafeText::new(&path.to_string_lossy())).collect()
     }
 
-    /// The threads of the process with what each took of the processors so far, no more than `most`. Empty where /proc does not show them.
+    /// Returns the threads of the process with the CPU time that each has used so far, at most `most`. Empty if /proc does not show them.
     pub fn thread_times(&self, most: usize) -> Vec<ThreadUse> {
         self.own_proc().and_then(|proc| proc.thread_times(self.endpoint.key.pid, most).ok()).unwrap_or_default()
     }
 
-    /// The threads of the process, each with the time that it had on a processor so far and the time that it waited for one; no more than `most`. Empty where
-    /// /proc does not show them.
+    /// Returns the threads of the process, each with its time on a CPU and its time waiting for one so far; at most `most`. Empty if /proc does not
+    /// show them.
     pub fn scheduled_threads(&self, most: usize) -> Vec<(u32, [Duration; 2])> {
         self.own_proc().and_then(|proc| proc.scheduled_threads(self.endpoint.key.pid, most).ok()).unwrap_or_default()
     }
 
-    /// Time of the process on processors so far, also that of its threads that have ended; `None` where /proc does not show it.
+    /// Returns the CPU time of the process so far, including threads that have exited; `None` if /proc does not show it.
     pub fn cpu_time(&self) -> Option<Duration> {
         self.own_proc()?.cpu_time(self.endpoint.key.pid).ok()
     }
 
-    /// Whether a file of this name is mapped into the process. `false` also where /proc does not show that.
+    /// Returns whether a file of this name is mapped into the process. Also `false` if /proc does not show that.
     pub fn maps(&self, name: &str) -> bool {
         self.own_proc().is_some_and(|proc| proc.maps_file(self.endpoint.key.pid, name))
     }
 
-    /// The CPU limits of the control groups of the process, the innermost first, counted since these were made. Empty where none is known.
+    /// Returns the CPU limits of the control groups of the process, innermost first, counted since the groups were created. Empty if unknown.
     pub fn cpu_limits(&self) -> Vec<CpuLimit> {
         self.own_proc().filter(|proc| proc.is_of_kernel()).map(|proc| proc.cpu_limits(self.endpoint.key.pid)).unwrap_or_default()
     }
 
-    /// Time of all processors of its machine together that was not idle since boot; `None` where /proc does not show it.
+    /// Returns the total non-idle time of all processors of the machine since boot; `None` if /proc does not show it.
     pub fn machine_busy(&self) -> Option<Duration> {
         self.own_proc().filter(|proc| proc.is_of_kernel())?.machine_busy().ok()
     }
 
-    /// The most memory that the process ever had resident, bytes; `None` where /proc does not show it.
+    /// Returns the peak resident memory of the process in bytes; `None` if /proc does not show it.
     pub fn peak_memory(&self) -> Option<u64> {
         self.own_proc()?.peak_memory(self.endpoint.key.pid).ok()
     }
 
-    /// Checks whether the runtime runs after its resume, which it does at once unless another diagnostic port holds it. What is not seen is taken to.
+    /// Checks that the runtime is running after its resume, which takes effect at once unless another diagnostic port holds it. A process that
+    /// cannot be seen is taken to be running.
     ///
     /// # Errors
     /// [`Cause::StillSuspended`].
@@ -106,8 +107,8 @@ impl Client {
         Ok(())
     }
 
-    /// Waits for the end of the process. A connection need not end with it: children may hold it, as the dump program of 3.1 does. It takes for ever
-    /// where /proc does not show the process.
+    /// Waits until the process exits. A connection need not end then: children may hold it, as the dump program of 3.1 does. Never returns if /proc
+    /// does not show the process.
     pub async fn process_exit(&self) {
         tokio::select! {
             Ok(()) = process_exit::wait(self.endpoint.key.pid, || self.own_proc().is_some()) => {}
@@ -115,8 +116,8 @@ impl Client {
         }
     }
 
-    /// Waits until all threads of the process are dead. Nothing wakes us up then where a tracer keeps them, as a dump program that hangs does, nor
-    /// before Linux 5.3.
+    /// Waits until all threads of the process are dead, by polling: there is no notification while a tracer, such as a hung dump program, keeps
+    /// them, nor before Linux 5.3.
     async fn death(&self) {
         if self.own_proc().is_none() {
             std::future::pending().await

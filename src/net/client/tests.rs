@@ -15,14 +15,14 @@ use crate::model::{ProcessKey, Trouble};
 use crate::net::stream::{Listener, Stream, address_in};
 use crate::sim::{Simulated, Spec};
 
-/// A socket with something behind it that need not be a runtime.
+/// A socket with a server behind it that need not be a runtime.
 struct Server {
     _folder: tempfile::TempDir,
     client: Client,
 }
 
 impl Server {
-    /// Reads each request and hands its code and the connection to `answer`, one client after the other.
+    /// Reads each request and passes its code and the connection to `answer`, one client at a time.
     fn start<F: Future<Output = ()> + Send>(mut answer: impl FnMut(CommandCode, Stream) -> F + Send + 'static) -> Self {
         let server = Self::silent();
         let listener = Listener::simulated(&server.client.endpoint().socket).unwrap();
@@ -39,7 +39,7 @@ impl Server {
         server
     }
 
-    /// Answers everything with the same bytes, and closes.
+    /// Answers every request with the same bytes, then closes.
     fn says(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes: Arc<[u8]> = bytes.into().into();
         Self::start(move |_, mut stream| {
@@ -48,7 +48,7 @@ impl Server {
         })
     }
 
-    /// No process listens.
+    /// Nothing listens on the socket.
     fn silent() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let endpoint =
@@ -104,7 +104,7 @@ async fn each_generation_is_tried_until_one_is_known() {
     );
 }
 
-/// What a bad server does, what kind of trouble that is, and what a person reads of it.
+/// Checks the kind of trouble that a bad server leads to, and the error text.
 async fn bad(server: &Server, trouble: Trouble, words: &str) {
     for error in [server.client.process_info().await.map(drop), server.client.environment().await.map(drop)] {
         let error = error.unwrap_err();
@@ -117,7 +117,7 @@ async fn bad(server: &Server, trouble: Trouble, words: &str) {
 }
 
 impl ExchangeError {
-    /// Whether no word of it would reach a terminal as a command.
+    /// Whether the text contains no control characters.
     fn source_is_said(&self) -> bool {
         !self.to_string().chars().any(char::is_control)
     }
@@ -148,7 +148,7 @@ async fn the_longest_answer_is_read_and_nothing_behind_it() {
     bytes.extend_from_slice(&[0xee; 100_000]);
     let server = Server::start(move |_, mut stream| {
         let bytes = bytes.clone();
-        // The client leaves before it was handed everything.
+        // The client closes before everything is written.
         async move { drop(stream.write_all(&bytes).await) }
     });
     assert_eq!(server.client.process_info().await.unwrap().unwrap().command_line, long.command_line);
@@ -165,7 +165,7 @@ async fn a_silent_server_costs_five_seconds_and_no_more() {
     assert_eq!((error.trouble(), began.elapsed()), (Some(Trouble::Timeout), ANSWER_LIMIT));
     assert!(error.to_string().contains("ProcessInfo3 to process 4242: no answer within 5 s: "), "{error}");
 
-    // The next one has to wait in the queue of a server that does not accept, and half an answer is none.
+    // The next one has to wait in the queue of a server that does not accept; a partial answer does not count.
     let began = Instant::now();
     assert_eq!(server.client.environment().await.unwrap_err().trouble(), Some(Trouble::Timeout));
     assert_eq!(began.elapsed(), ANSWER_LIMIT);
@@ -201,7 +201,7 @@ async fn a_stop_waits_for_a_dump_and_says_so_when_that_takes_too_long() {
     server.client.stop_session(SessionId(9)).await.unwrap();
     assert_eq!(began.elapsed().as_secs(), 89);
     dump.await.unwrap().unwrap();
-    // One whose caller gives up lets the next one pass.
+    // A caller that gives up lets the next command pass.
     assert_eq!(server.client.dump(&request, Duration::from_secs(2)).await.unwrap_err().trouble(), Some(Trouble::Timeout));
     assert_eq!(server.client.busy(), None);
 }

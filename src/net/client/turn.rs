@@ -1,4 +1,4 @@
-//! The turn of a request, and the time that its answer may take.
+//! Waiting for a request's turn, and for its reply within a time limit.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::net::gate::{Busy, Turn};
 use crate::net::log;
 
 impl Client {
-    /// Waits until no other command is under way.
+    /// Waits until no other command is in progress.
     pub(super) async fn turn(&self, code: CommandCode, limit: Duration) -> Result<Turn<'_>, ExchangeError> {
         let request = log::Request::begin(self.endpoint.key.pid, code);
         let busy = |busy: Busy| Cause::Busy { with: busy.command, elapsed: busy.since.elapsed() };
@@ -19,7 +19,7 @@ impl Client {
         turn
     }
 
-    /// Waits for what comes of a request.
+    /// Waits for the result of a request, at most `limit`.
     pub(super) async fn within<T>(
         &self,
         code: CommandCode,
@@ -28,7 +28,7 @@ impl Client {
     ) -> Result<T, ExchangeError> {
         let request = log::Request::begin(self.endpoint.key.pid, code);
         let exit = async {
-            // A short wait is over soon enough.
+            // With a short limit the timeout is soon enough.
             if limit <= ANSWER_LIMIT {
                 std::future::pending::<()>().await;
             }

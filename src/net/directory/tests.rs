@@ -12,10 +12,10 @@ use crate::net::fake_proc::{FakeProc, fake};
 use crate::net::stream::Listener;
 use crate::sim::{Simulated, Spec};
 
-/// How often a server was asked.
+/// Number of requests that a server received.
 type Asked = Arc<AtomicUsize>;
 
-/// Puts a server for `pid` where its socket is looked for. It answers every command in the same way: a runtime of that version, one of 3.x, or none.
+/// Starts a server for `pid` at its usual socket. It answers every command alike: as a runtime of that version, as one of 3.x, or not at all.
 fn serve(fake_proc: &FakeProc, pid: u32, version: Option<&'static str>, answers: bool) -> Asked {
     let asked = Asked::default();
     let listener = Listener::simulated(&fake_proc.usual_address(pid)).unwrap();
@@ -108,7 +108,7 @@ async fn a_silent_process_holds_nobody_up() {
     let rows = directory.refresh(patience).await.unwrap();
     assert_eq!(rows.len(), 39);
     assert!(rows.iter().all(|row| row.contact == if row.key.pid % 10 == 0 { Contact::Unknown } else { Contact::Ok }), "{rows:#?}");
-    // No process is asked again, so none is waited for.
+    // No process is queried again, so there is nothing to wait for.
     let began = Instant::now();
     directory.refresh(PATIENT).await.unwrap();
     assert!(began.elapsed() < patience);
@@ -134,7 +134,7 @@ async fn a_target_does_not_wait_for_its_silent_neighbours() {
     assert_eq!([first, silent].map(|asked| asked.load(Ordering::Relaxed)), [0, 0], "no other process is asked");
     let found = Directory::new(fake_proc.sources()).unwrap().resolve("shop2", PATIENT).await.unwrap();
     assert_eq!((found.key.pid, &found.contact), (2, &Contact::Ok));
-    // The name of the one that is meant is known without asking it.
+    // The matching name is known without a query.
     let found = Directory::new(fake_proc.sources()).unwrap().resolve("shop", PATIENT).await.unwrap();
     assert_eq!(found.key.pid, 3);
     assert!(matches!(found.contact, Contact::Trouble { kind: Trouble::Timeout, .. }), "{:?}", found.contact);

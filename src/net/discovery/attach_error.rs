@@ -1,4 +1,4 @@
-//! Why a process cannot be attached to, in words: what is the matter and what would help.
+//! Explains why a process cannot be attached to: the problem and a remedy.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn trouble(kind: Trouble, reason: String) -> Contact {
     Contact::Trouble { kind, reason: reason.into() }
 }
 
-/// It is another user's, and we are not root.
+/// Reports a process owned by another user when we are not root.
 pub(super) fn denied(uid: u32, user: Option<&SafeText>) -> Contact {
     let (who, how) = match (uid, user) {
         (0, _) => ("root".to_owned(), "only root may attach: run `sudo dn-top`".to_owned()),
@@ -28,7 +28,7 @@ pub(super) fn denied(uid: u32, user: Option<&SafeText>) -> Contact {
     trouble(Trouble::Denied, format!("it belongs to {who}, and {how}"))
 }
 
-/// Its files cannot be looked into although it is ours by name: another namespace, or a process that protects itself.
+/// Its files are not accessible although it belongs to our user: another namespace, or a process that protects itself.
 fn out_of_reach(pid: u32, our_uid: u32) -> Contact {
     let how = match our_uid {
         0 => {
@@ -39,20 +39,20 @@ fn out_of_reach(pid: u32, our_uid: u32) -> Contact {
     trouble(Trouble::Denied, format!("its socket directory cannot be reached through /proc/{pid}/root; {how}"))
 }
 
-/// Its process is gone, or was never one that we can see.
+/// Reports a socket whose process has exited, or was never visible to us.
 pub(super) fn stale(name: SocketName, pid_lives_on: bool) -> Contact {
     let pid = name.pid;
     let what = if pid_lives_on { format!("process {pid} is a different one by now") } else { format!("there is no process {pid}") };
     trouble(Trouble::Stale, format!("{what}; this socket was left behind by one that was killed, and its file can be deleted"))
 }
 
-/// What has the name of its socket is of another user, or no socket.
+/// Reports a file with the name of the process's socket that belongs to another user or is not a socket.
 pub(super) fn foreign(path: &Path, candidate: Candidate, uid: u32) -> Contact {
     let why = if candidate.is_socket { PeerError::File { file: candidate.uid, process: uid } } else { PeerError::NotASocket };
     trouble(Trouble::Unverified, format!("{why} (socket {})", path.display()))
 }
 
-/// A runtime is in the process, and none of the sockets is its own.
+/// Reports a process that hosts a runtime but owns none of the sockets.
 pub(super) fn without_socket(proc: &Proc, known: &ScannedProcess, our_uid: u32, user: Option<&SafeText>) -> Contact {
     let (directory, missing) = match &known.socket_dir {
         SocketDir::Hidden if known.uid != our_uid => return denied(known.uid, user),

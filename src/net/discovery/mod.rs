@@ -1,8 +1,8 @@
-//! Discovery: every .NET process that can be seen, whether or not it can be attached to.
+//! Discovery: all visible .NET processes, whether or not they can be attached to.
 //!
-//! A scan lists /proc and the directories where runtimes put their sockets, pairs the two by pid, start time and owner, and explains what does not pair
-//! why: a socket without a process is stale, a runtime without a socket has its diagnostics switched off, or is not ours to see, or another user has put
-//! something in the socket's place. It opens no connection.
+//! A scan lists /proc and the directories where runtimes create their sockets, matches the two by pid, start time and owner, and explains what does
+//! not match: a socket without a process is stale; a runtime without a socket has its diagnostics switched off or is not accessible to us, or
+//! another user has put something in the socket's place. A scan opens no connection.
 
 mod attach_error;
 mod process_cache;
@@ -26,28 +26,28 @@ use crate::net::endpoint::SocketName;
 use crate::net::proc::Proc;
 use crate::sorting::CompactSort;
 
-/// A runtime makes its socket within milliseconds of its start; a younger process without one is not cached_contact yet.
+/// A runtime creates its socket within milliseconds of its start; a younger process without one is not assessed yet.
 const SETTLED: Duration = Duration::from_secs(2);
-/// How much of a scan may go to reading memory maps, the one costly read. What is left over waits for the next scan.
+/// Time budget per scan for reading memory maps, the one expensive read. The remaining processes are left to the next scan.
 const MAPS_TIME: Duration = Duration::from_millis(10);
-/// The most sockets of dead processes that are listed; the others are counted. Our own user's go first, then the newest.
+/// Maximum number of stale sockets listed; the others are counted. Those of our own user are listed first, then the newest.
 const MOST_STALE: usize = 64;
 
-/// Where to look for processes. [`Sources::machine`] is the real thing; tests and the demo give trees that look like it.
+/// Where to look for processes. [`Sources::machine`] is the real machine; tests and the demo supply directory trees that look like one.
 #[derive(Debug, Clone)]
 pub struct Sources {
     /// The proc file system.
     pub proc: PathBuf,
-    /// Where a runtime without a `TMPDIR` puts its socket.
+    /// Where a runtime without a `TMPDIR` creates its socket.
     pub tmp: PathBuf,
     /// Our own `TMPDIR`.
     pub tmpdir: Option<PathBuf>,
-    /// Names of users.
+    /// The file with user names.
     pub passwd: PathBuf,
 }
 
 impl Sources {
-    /// The machine that we run on.
+    /// Returns the sources of this machine.
     pub fn machine() -> Self {
         Self {
             proc: "/proc".into(),
@@ -57,43 +57,43 @@ impl Sources {
         }
     }
 
-    /// A tree that looks like a machine: `proc`, `tmp` and `passwd` below `dir`, as simulated runtimes have it.
+    /// Returns the sources of a tree that looks like a machine: `proc`, `tmp` and `passwd` below `dir`, as simulated runtimes have it.
     pub fn below(dir: &Path) -> Self {
         Self { proc: dir.join("proc"), tmp: dir.join("tmp"), tmpdir: None, passwd: dir.join("passwd") }
     }
 
-    /// Where the runtime of a process puts its socket that was started with our environment. `None` where there is no such process.
+    /// Returns the path of the socket that the runtime of a process started with our environment would create. `None` if there is no such process.
     pub fn usual_socket(&self, pid: u32) -> Option<PathBuf> {
         let started = Proc::open(&self.proc).ok()?.stat(pid).ok()?.starttime;
         Some(self.usual_directories().next()?.join(SocketName { pid, key: started }.to_string()))
     }
 
-    /// Whether a process was started with this diagnostic port in its environment, as far as we may read it: that process, or what it starts, may
-    /// connect to it at any time.
+    /// Returns whether a process was started with this diagnostic port in its environment, as far as we can read it: that process, or its children,
+    /// may connect at any time.
     pub fn any_started_with_port(&self, port: &Path) -> bool {
         let Ok(proc) = Proc::open(&self.proc) else { return false };
         let mut any = false;
-        // What cannot be listed cannot be waited for.
+        // If processes cannot be listed, none is waited for.
         let _ = proc.pids(|pid, _| any = any || proc.environ(pid).is_ok_and(|environ| environ.has_port(port)));
         any
     }
 
-    /// The directories that are searched in any case.
+    /// Returns the directories that are always searched.
     pub fn usual_directories(&self) -> impl Iterator<Item = &Path> {
         self.tmpdir.as_deref().into_iter().chain([self.tmp.as_path()])
     }
 }
 
-/// What is found under the name of a process's socket.
+/// The file found under the name of a process's socket.
 #[derive(Debug)]
 enum Socket {
-    /// A socket of the user of the process. Whether the process listens on it shows when it is connected to.
+    /// A socket owned by the user of the process. Connecting shows whether the process listens on it.
     Own { path: PathBuf, candidate: Candidate },
-    /// Something of another user, or no socket.
+    /// A file of another user, or not a socket.
     Foreign { path: PathBuf, candidate: Candidate },
 }
 
-/// A socket whose name is that of no process.
+/// A socket whose name matches no process.
 #[derive(Debug)]
 struct Stray {
     name: SocketName,
@@ -101,14 +101,14 @@ struct Stray {
     candidate: Candidate,
 }
 
-/// Finds .NET processes again and again; what it learned it keeps from scan to scan.
+/// Finds .NET processes, repeatedly; caches data between scans.
 #[derive(Debug)]
 pub struct Scanner {
     sources: Sources,
     proc: Arc<Proc>,
     process_scan: ProcessScan,
     process_cache: ProcessCache,
-    /// What lay where at the last scan: a directory that no process names any more may still have sockets of the dead.
+    /// The sockets found by the last scan: a directory that no process refers to any more may still contain stale ones.
     sockets: Sockets,
     more_stale: usize,
 }
@@ -117,7 +117,7 @@ impl Scanner {
     /// Opens the proc file system.
     ///
     /// # Errors
-    /// When it is not there or cannot be read; the error names it.
+    /// If it is missing or cannot be read; the error names it.
     pub fn new(sources: Sources) -> io::Result<Self> {
         let name = |error: io::Error| io::Error::new(error.kind(), format!("cannot read {}: {error}", sources.proc.display()));
         let proc = Arc::new(Proc::open(&sources.proc).map_err(name)?);
@@ -125,20 +125,20 @@ impl Scanner {
         Ok(Self { sources, proc, process_scan: ProcessScan::default(), process_cache, sockets: Sockets::default(), more_stale: 0 })
     }
 
-    /// The proc file system that it looks at.
+    /// Returns the proc file system that is scanned.
     pub(super) fn proc(&self) -> Arc<Proc> {
         Arc::clone(&self.proc)
     }
 
-    /// Sockets of dead processes at the last scan that have no row.
+    /// Returns the number of stale sockets at the last scan that have no row.
     pub(super) fn more_stale_sockets(&self) -> usize {
         self.more_stale
     }
 
-    /// Looks now. `now` only measures the time between two scans, for processor time. Blocks on the file system.
+    /// Scans for processes. `now` is only used to measure CPU time between two scans. Blocks on the file system.
     ///
     /// # Errors
-    /// When the proc file system cannot be listed. A single process that cannot be read is no error.
+    /// If the proc file system cannot be listed. A single process that cannot be read is not an error.
     pub fn scan(&mut self, now: Instant) -> io::Result<Vec<Process>> {
         let at = Moment { now, uptime: self.proc.uptime()? };
         self.process_scan.count(&self.proc, now)?;
@@ -164,10 +164,10 @@ impl Scanner {
         Ok(rows)
     }
 
-    /// The rows of sockets without a process: every user who can write to a directory can make as many as there is room for.
+    /// Builds the rows of sockets without a process. Their number is bounded, since any user with write access to a directory can create many.
     fn stale_rows(&mut self, mut strays: Vec<Stray>, at: Moment) -> Vec<Process> {
         let our_uid = rustix::process::geteuid().as_raw();
-        // Of others we cannot know what we cannot see.
+        // Another user's socket may belong to a process that we cannot see.
         strays.retain(|stray| {
             let ours = our_uid == stray.candidate.uid;
             stray.candidate.is_socket && (ours || our_uid == 0) && is_settled(stray.name, at.uptime)
@@ -181,8 +181,8 @@ impl Scanner {
         strays.into_iter().map(|stray| self.process_cache.stale_row(&stray, lives_on(stray.name))).collect()
     }
 
-    /// Pairs sockets and processes by pid, start time and owner; what is left over has no process that we see. The directory that the process itself
-    /// names goes first: any other may have something of the same name that another user has put there.
+    /// Matches sockets and processes by pid, start time and owner; the remaining sockets have no visible process. The directory from the process's
+    /// own environment is tried first: any other may contain a file of the same name created by another user.
     fn pair(&mut self, at: Moment) -> (HashMap<ProcessKey, Socket>, Vec<Stray>) {
         let before = std::mem::take(&mut self.sockets);
         self.process_scan.look(&self.proc, &self.sources.tmp, at);
@@ -202,7 +202,7 @@ impl Scanner {
                 taken.insert((*id, name));
             }
         }
-        // A socket may lie elsewhere than its process's environment names, or that cannot be read.
+        // A socket may be outside the directory in its process's environment, or the environment may be unreadable.
         let mut strays = Vec::new();
         let mut rest = sockets.iter().filter(|(directory, name, _)| !taken.contains(&(*directory, *name))).peekable();
         let names = rest.peek().map(|_| self.process_scan.by_socket_name()).unwrap_or_default();
@@ -226,7 +226,7 @@ impl Scanner {
         (pairs, strays)
     }
 
-    /// Looks for a runtime in the memory maps of processes that show no other sign of one. Versions before 6.0 name no threads.
+    /// Searches the memory maps of processes without any other sign of a runtime. Versions before 6.0 do not name their threads.
     fn look_for_libraries(&mut self, sockets: &HashMap<ProcessKey, Socket>, at: Moment) {
         let deadline = Instant::now() + MAPS_TIME;
         let candidates = self.process_scan.iter_mut().filter(|known| {
@@ -245,12 +245,12 @@ impl Scanner {
     }
 }
 
-/// Whether a socket's process started so long ago, or on another boot, that it would have been seen if it were there.
+/// Returns whether the socket's process started so long ago, or during another boot, that it would be visible if it still ran.
 fn is_settled(name: SocketName, uptime: Duration) -> bool {
     since_boot(ProcessKey { pid: name.pid, started: name.key }).abs_diff(uptime) > SETTLED
 }
 
-/// When a scan happens, on the two clocks that it needs.
+/// Time of a scan, on the two clocks it needs.
 #[derive(Debug, Clone, Copy)]
 struct Moment {
     now: Instant,
@@ -258,13 +258,13 @@ struct Moment {
 }
 
 impl Moment {
-    /// How long ago a process was started.
+    /// Returns the time since a process started.
     fn age(self, key: ProcessKey) -> Duration {
         self.uptime.saturating_sub(since_boot(key))
     }
 }
 
-/// When a process was started, as time since boot.
+/// Returns the start time of a process, as time since boot.
 pub(super) fn since_boot(key: ProcessKey) -> Duration {
     Duration::from_secs_f64(key.started as f64 / procfs::ticks_per_second() as f64)
 }

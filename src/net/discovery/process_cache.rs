@@ -1,4 +1,4 @@
-//! The rows: facts of .NET processes that stay from scan to scan, and processor time between two scans.
+//! Builds the rows: facts of .NET processes cached across scans, and CPU time between two scans.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -15,20 +15,20 @@ use crate::ipc::RuntimeVersion;
 use crate::model::{Contact, Process, ProcessKey, RunState, SafeText, Usage, shown_command_line};
 use crate::net::proc::{Proc, entry_name, version_of};
 
-/// Processor time is counted in ticks of 10 ms: over a shorter span than this a percentage would be noise.
+/// CPU time is counted in ticks of 10 ms: over a shorter interval than this a percentage would be noise.
 const SHORTEST_SPAN: Duration = Duration::from_millis(400);
-/// The first percentage may be a rough one: a list that is printed once does not wait for more.
+/// The first percentage may be rough: a list that is printed once does not wait longer.
 const FIRST_SPAN: Duration = Duration::from_millis(90);
-/// A startup that stays at its diagnostic server for so long is suspended, whatever its environment contains.
+/// A process that is still waiting in its diagnostic server after this time is suspended, whatever its environment contains.
 const LONGEST_START: Duration = Duration::from_secs(5);
 
-/// Every process that was listed at the last scan.
+/// Cache of all processes listed by the last scan.
 #[derive(Debug)]
 pub(super) struct ProcessCache {
     known: HashMap<ProcessKey, CachedProcess>,
     users: Users,
     our_uid: u32,
-    /// When the machine booted, since the Unix epoch.
+    /// Boot time of the machine, since the Unix epoch.
     boot: Duration,
 }
 
@@ -36,19 +36,19 @@ pub(super) struct ProcessCache {
 struct CachedProcess {
     name: SafeText,
     command_line: SafeText,
-    /// By the path or the text of its library, where the runtime does not report it: one older than 6.0, or one without a socket.
+    /// From the path or content of the runtime library, if the runtime does not report it: one older than 6.0, or one without a socket.
     runtime: Option<RuntimeVersion>,
-    /// By what its program file exports.
+    /// From the exports of its program file.
     native_aot: bool,
     container: Option<SafeText>,
     cpu: Cpu,
     cached_contact: Option<CachedContact>,
 }
 
-/// Whether a process may be attached to.
+/// Cached result of whether a process can be attached to.
 #[derive(Debug)]
 struct CachedContact {
-    /// By the path of its socket, and the identity of the file there.
+    /// Cache key: path of the process's socket, and path of a foreign file in its place.
     of: (Option<PathBuf>, Option<PathBuf>),
     contact: Contact,
 }
@@ -71,7 +71,7 @@ impl ProcessCache {
         }
     }
 
-    /// The row of a process with a runtime in it, and its socket where it has one.
+    /// Builds the row of a process that hosts a runtime, with its socket if it has one.
     pub(super) fn row(&mut self, proc: &Proc, known: &ScannedProcess, socket: Option<Socket>, stat: &Stat, at: Moment) -> Process {
         let user = self.users.name(known.uid);
         let has_socket = matches!(socket, Some(Socket::Own { .. }));
@@ -112,21 +112,21 @@ impl ProcessCache {
         }
     }
 
-    /// The row of a socket without a process.
+    /// Builds the row of a socket without a process.
     pub(super) fn stale_row(&self, Stray { name, path, candidate }: &Stray, pid_lives_on: bool) -> Process {
         Process {
             name: "(gone)".into(),
             uid: candidate.uid,
             user: self.users.name(candidate.uid).cloned(),
             socket: Some(path.clone()),
-            // The key may be one of an earlier boot; the file was made when its process started.
+            // The key may be from an earlier boot; the file was created when its process started.
             started_unix_ms: millis(candidate.made),
             contact: attach_error::stale(*name, pid_lives_on),
             ..Process::new(ProcessKey { pid: name.pid, started: name.key })
         }
     }
 
-    /// Drops processes that are not listed any more.
+    /// Forgets processes that are no longer listed.
     pub(super) fn keep(&mut self, rows: &[Process]) {
         let listed: HashSet<_> = rows.iter().map(|row| row.key).collect();
         self.known.retain(|key, _| listed.contains(key));
@@ -163,7 +163,7 @@ impl Cpu {
     }
 }
 
-/// Whether a socket may be connected to, which takes the right to write. One that has vanished is no matter of rights.
+/// Returns whether a socket may be connected to, which requires write permission. A vanished socket is not a permission problem.
 fn may_connect(path: &Path) -> bool {
     !matches!(accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS), Err(rustix::io::Errno::ACCESS | rustix::io::Errno::PERM))
 }

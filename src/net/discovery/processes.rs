@@ -1,4 +1,4 @@
-//! Which processes there are, and where each would put a diagnostic socket.
+//! Lists processes, and the directory where each would create its diagnostic socket.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,33 +13,33 @@ use crate::net::endpoint::SocketName;
 use crate::net::proc::{Environ, Proc, Threads};
 use crate::net::resolve::{self, OpenError};
 
-/// A process younger than this may still become another program, so it is looked at every time.
+/// A younger process may still exec another program, so it is inspected at every scan.
 const YOUNG: Duration = Duration::from_secs(5);
-/// Every process is looked at again after this long: a program may start another one in its place at any age.
+/// Every process is inspected again after this long: it may exec another program at any age.
 const ROUND: Duration = Duration::from_secs(20);
-/// The bit of a kernel thread among the flags of `/proc/PID/stat` (`PF_KTHREAD`).
+/// The flag of kernel threads in `/proc/PID/stat` (`PF_KTHREAD`).
 const KERNEL_THREAD: u32 = 0x0020_0000;
 
-/// A directory, whatever path leads to it: device and inode.
+/// Identity of a directory independent of its path: device and inode.
 pub(super) type DirectoryId = (u64, u64);
 
-/// Ids of directories under paths of our own, for one round of looks.
+/// Ids of directories at paths in our own root, cached for one pass.
 type OurDirectories = HashMap<PathBuf, Option<DirectoryId>>;
 
-/// Where a process keeps its temporary files, and so its socket.
+/// The directory for temporary files of a process, and so for its socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SocketDir {
-    /// This directory, under a path that works from here.
+    /// An existing directory, with a path that is valid for us.
     Directory { id: DirectoryId, path: PathBuf, as_it_sees: PathBuf },
-    /// A directory that is not there.
+    /// A directory that does not exist.
     Missing { as_it_sees: PathBuf },
-    /// The way there is a link that an untrusted user could have written.
+    /// The path contains a link that an untrusted user could have written.
     Linked { as_it_sees: PathBuf, link: PathBuf },
-    /// We may not know.
+    /// We may not read it.
     Hidden,
 }
 
-/// One process of the machine, .NET or not.
+/// A process of the machine, .NET or not.
 #[derive(Debug)]
 pub(super) struct ScannedProcess {
     pub(super) key: ProcessKey,
@@ -47,21 +47,21 @@ pub(super) struct ScannedProcess {
     pub(super) uid: u32,
     pub(super) socket_dir: SocketDir,
     pub(super) threads: Threads,
-    /// The runtime's library among its maps; `None` before the first look.
+    /// Path of the runtime library in its memory maps; `None` if not checked yet.
     pub(super) library: Option<Option<PathBuf>>,
-    /// Whether it has more than one thread. A runtime always has.
+    /// Whether it has more than one thread, as every runtime does.
     pub(super) has_threads: bool,
-    /// Whether it was started with the request to wait for a resume.
+    /// Whether its environment requests suspension at startup.
     pub(super) asks_to_suspend: bool,
     inode: u64,
     counted: u64,
     kernel: bool,
-    /// What was read when it was first seen, if that was just now.
+    /// The data read when the process was discovered, if that was during this scan.
     first_stat: Option<Stat>,
     look_next: Instant,
 }
 
-/// All processes that can be seen.
+/// All visible processes.
 #[derive(Debug, Default)]
 pub(super) struct ProcessScan {
     known: HashMap<u32, ScannedProcess>,
@@ -69,7 +69,7 @@ pub(super) struct ProcessScan {
 }
 
 impl ProcessScan {
-    /// Counts births and deaths.
+    /// Updates the list for started and ended processes.
     pub(super) fn count(&mut self, proc: &Proc, now: Instant) -> io::Result<()> {
         self.count += 1;
         let count = self.count;
@@ -85,7 +85,7 @@ impl ProcessScan {
         Ok(())
     }
 
-    /// Looks closer at the new, the young, and in turn all the others.
+    /// Inspects new and young processes, and all others in turn.
     pub(super) fn look(&mut self, proc: &Proc, tmp: &Path, at: Moment) {
         let mut ours = OurDirectories::default();
         self.known.retain(|_, known| known.kernel || known.look_next > at.now || known.look(proc, tmp, at, &mut ours));
@@ -95,7 +95,7 @@ impl ProcessScan {
         self.known.get(&pid)
     }
 
-    /// Every process but the kernel's, by the name that its socket would have. Processes of several pid namespaces may share one.
+    /// Returns all processes except kernel threads, by their socket name. Processes in different pid namespaces may share a name.
     pub(super) fn by_socket_name(&self) -> HashMap<SocketName, Vec<&ScannedProcess>> {
         let mut names: HashMap<_, Vec<_>> = HashMap::default();
         for known in self.iter() {
@@ -104,7 +104,7 @@ impl ProcessScan {
         names
     }
 
-    /// Every process but the kernel's.
+    /// Returns all processes except kernel threads.
     pub(super) fn iter(&self) -> impl Iterator<Item = &ScannedProcess> {
         self.known.values().filter(|known| !known.kernel)
     }
@@ -115,7 +115,7 @@ impl ProcessScan {
 }
 
 impl ScannedProcess {
-    /// The facts that stay for a process's life. `None` if it has ended or cannot be read.
+    /// Reads the facts that never change. `None` if the process has ended or cannot be read.
     fn read(proc: &Proc, pid: u32, inode: u64, counted: u64, now: Instant) -> Option<Self> {
         let stat = proc.stat(pid).ok()?;
         let kernel = stat.flags & KERNEL_THREAD != 0;
@@ -137,24 +137,24 @@ impl ScannedProcess {
         })
     }
 
-    /// Whether there is a sign of a runtime, apart from a socket.
+    /// Returns whether there is a sign of a runtime other than a socket.
     pub(super) fn has_runtime(&self) -> bool {
         self.threads.runtime || matches!(self.library, Some(Some(_)))
     }
 
-    /// What its runtime would call its socket.
+    /// Returns the socket name that its runtime would use.
     pub(super) fn socket_name(&self) -> SocketName {
         SocketName { pid: self.ns_pid, key: self.key.started }
     }
 
-    /// Its state now, if it is still there and alive.
+    /// Reads its state, if it still exists and is alive.
     pub(super) fn stat(&self, proc: &Proc) -> Option<Stat> {
         let stat = self.first_stat.clone().or_else(|| proc.stat(self.key.pid).ok())?;
         (stat.starttime == self.key.started && !matches!(stat.state, 'Z' | 'X')).then_some(stat)
     }
 
-    /// The path of its socket in that directory through its own root. A directory of several processes was listed through one of them, which
-    /// may end before this one, and whose root is no evidence of this one's files.
+    /// Returns the path of its socket in that directory through its own root. A directory shared by several processes was listed through one of
+    /// them, which may end before this one, and whose root is no evidence of this one's files.
     pub(super) fn path_in(&self, directory: DirectoryId) -> Option<PathBuf> {
         match &self.socket_dir {
             SocketDir::Directory { id, path, .. } if *id == directory => Some(path.join(self.socket_name().to_string())),
@@ -162,7 +162,7 @@ impl ScannedProcess {
         }
     }
 
-    /// Looks at what an exec changes. Whether the process is still there.
+    /// Updates the facts that an exec changes. Returns whether the process still exists.
     fn look(&mut self, proc: &Proc, tmp: &Path, at: Moment, ours: &mut OurDirectories) -> bool {
         let pid = self.key.pid;
         if self.first_stat.is_none() && !self.check(proc) {
@@ -174,7 +174,7 @@ impl ScannedProcess {
         let environ = proc.environ(pid).ok();
         self.asks_to_suspend = environ.as_ref().is_some_and(Environ::asks_to_suspend);
         self.socket_dir = environ.map_or(SocketDir::Hidden, |environ| socket_dir(proc, pid, environ.tmpdir().unwrap_or(tmp), ours));
-        // Rounds of different lengths, so that the looks spread over time.
+        // The interval varies by process, to spread the work over time.
         let unsettled = at.age(self.key) < YOUNG || self.threads.waits();
         self.look_next = if unsettled { at.now } else { at.now + ROUND + Duration::from_secs(u64::from(pid % 20)) };
         true
@@ -188,16 +188,16 @@ impl ScannedProcess {
     }
 }
 
-/// Finds the directory that a process has in its `TMPDIR`, through its own root.
+/// Resolves the `TMPDIR` of a process through its own root.
 fn socket_dir(proc: &Proc, pid: u32, tmpdir: &Path, ours: &mut OurDirectories) -> SocketDir {
-    // Where the kernel does not show what a relative path is relative to, the file is unknown.
+    // If the kernel does not show the working directory, a relative path cannot be resolved.
     let Ok(as_it_sees) = (if tmpdir.is_absolute() { Ok(tmpdir.to_owned()) } else { proc.working_directory(pid).map(|at| at.join(tmpdir)) })
     else {
         return SocketDir::Hidden;
     };
     let root = proc.path_of(pid, "root");
     let through = resolve::root_at(&root).map_err(OpenError::Io).and_then(|root| resolve::find(root, &as_it_sees));
-    // The same directory under our own path is the same namespace, or a share: the short path is the better one.
+    // If our own path leads to the same directory, the namespace is the same or the directory is shared: the short path is better.
     let ours = *ours.entry(as_it_sees.clone()).or_insert_with(|| Some(resolve::locate(&as_it_sees, None).ok()?.id()));
     match (through.map(|found| found.id()), ours) {
         (Ok(id), ours) if ours == Some(id) => SocketDir::Directory { id, path: as_it_sees.clone(), as_it_sees },

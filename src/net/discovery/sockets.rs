@@ -1,4 +1,4 @@
-//! Diagnostic sockets in the directories where processes keep temporary files.
+//! Diagnostic sockets in the directories for temporary files.
 
 use std::collections::hash_map::Entry;
 use std::io;
@@ -18,10 +18,10 @@ use crate::net::resolve;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
     inode: u64,
-    /// And no link to one.
+    /// Also `false` for a link to a socket.
     pub(super) is_socket: bool,
     pub(super) uid: u32,
-    /// When it was made, as time since the Unix epoch.
+    /// Modification time, since the Unix epoch.
     pub(super) made: Duration,
 }
 
@@ -32,17 +32,17 @@ impl Candidate {
     }
 }
 
-/// Every file with the name of a diagnostic socket, by directory.
+/// All files with the name of a diagnostic socket, by directory.
 #[derive(Debug, Default)]
 pub(super) struct Sockets {
     files: HashMap<(DirectoryId, SocketName), Candidate>,
-    /// Directories that were listed, and whether they have any.
+    /// The listed directories, and whether they contain any such file.
     listed: HashMap<DirectoryId, (PathBuf, bool)>,
 }
 
 impl Sockets {
-    /// Lists directories, each once whatever paths lead to it. One that cannot be listed has none to show. What is known of a file `before` is not
-    /// looked up again.
+    /// Lists directories, each once regardless of its paths. A directory that cannot be listed counts as empty. Files known from `before` are not
+    /// read again.
     pub(super) fn list<'a>(&mut self, directories: impl IntoIterator<Item = &'a Path>, proc: &Proc, before: &Self) {
         for path in directories {
             if let Ok(found) = resolve::locate(path, Some(proc)) {
@@ -51,7 +51,7 @@ impl Sockets {
         }
     }
 
-    /// Lists the socket_dirs of processes.
+    /// Lists the socket directories of processes.
     pub(super) fn list_socket_dirs(&mut self, process_scan: &ProcessScan, proc: &Proc, before: &Self) {
         for known in process_scan.iter() {
             if let SocketDir::Directory { id, path, .. } = &known.socket_dir {
@@ -70,22 +70,22 @@ impl Sockets {
         }
     }
 
-    /// The directories that have any.
+    /// Returns the directories that contain any such file.
     pub(super) fn directories(&self) -> impl Iterator<Item = &Path> {
         self.listed.values().filter(|(_, any)| *any).map(|(path, _)| path.as_path())
     }
 
-    /// The path of a directory that was listed.
+    /// Returns the path of a listed directory.
     pub(super) fn path_of(&self, directory: DirectoryId) -> Option<&Path> {
         self.listed.get(&directory).map(|(path, _)| path.as_path())
     }
 
-    /// The file of that name in that directory.
+    /// Returns the file with that name in that directory.
     pub(super) fn get(&self, directory: DirectoryId, name: SocketName) -> Option<Candidate> {
         self.files.get(&(directory, name)).copied()
     }
 
-    /// All files.
+    /// Iterates over all files.
     pub(super) fn iter(&self) -> impl Iterator<Item = (DirectoryId, SocketName, Candidate)> {
         self.files.iter().map(|((directory, name), candidate)| (*directory, *name, *candidate))
     }
@@ -101,7 +101,7 @@ fn read(
     for_each_entry(listing, |name, inode| {
         if let Some(socket) = SocketName::parse(name) {
             let known = before.get(id, socket).filter(|candidate| candidate.inode == inode);
-            // It may just have been removed.
+            // The file may just have been removed.
             let found = known.or_else(|| statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| Candidate::new(inode, &stat)));
             files.extend(found.map(|candidate| ((id, socket), candidate)));
         }

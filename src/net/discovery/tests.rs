@@ -63,7 +63,7 @@ fn processor_time_is_per_cent_of_one_core_since_the_last_look() {
 fn a_container_of_several_processes_is_reached_through_the_one_that_is_meant() {
     let fake_proc = FakeProc::new();
     fs::create_dir_all(fake_proc.path("inside/scratch")).unwrap();
-    // One in a pid namespace of its own, and one that only has other files than we, as under systemd's PrivateTmp.
+    // One in its own pid namespace, and one that only has a different root, as under systemd's PrivateTmp.
     for (pid, ns_pid) in [(42, 1), (43, 43)] {
         for step in (0..100).step_by(10) {
             let (sibling, inner) = (pid + step, ns_pid + step);
@@ -94,13 +94,13 @@ fn tmpdirs_roots_and_inner_pids_are_followed() {
     fake_proc.add(&Fake { environ: &format!("TMPDIR={relative}"), ..fake(2) });
     symlink(fake_proc.path("cwd"), fake_proc.path("proc/2/cwd")).unwrap();
     let in_cwd = fake_proc.socket("cwd/inner", 2, OLD);
-    // Two containers that started at the same tick, pid 1 in each, under a path too long for an address from here.
+    // Two containers started at the same tick, with pid 1 in each, under a path too long for a socket address here.
     for pid in [300, 301] {
         fake_proc.add(&Fake { status: format!("Uid:\t5\t5\t5\t5\nNSpid:\t{pid}\t1\n"), environ: &format!("TMPDIR=/{deep}"), ..fake(pid) });
         fs::create_dir_all(fake_proc.path(&format!("proc/{pid}/root/{deep}"))).unwrap();
         fake_proc.socket(&format!("proc/{pid}/root/{deep}"), 1, OLD);
     }
-    // A container that shares our directory for sockets.
+    // A container that shares our socket directory.
     fake_proc.add(&Fake { status: "Uid:\t5\t5\t5\t5\nNSpid:\t400\t7\n".into(), started: OLD + 1, ..fake(400) });
     let shared = fake_proc.socket("tmp", 7, OLD + 1);
 
@@ -122,17 +122,17 @@ fn a_socket_without_its_process_is_stale() {
     assert_eq!(only_trouble(&rows).0, Trouble::Stale);
     assert!(only_trouble(&rows).1.starts_with("there is no process 42; "), "{rows:?}");
 
-    // The pid was used again, by something that is not .NET.
+    // The pid was reused by a process that is not .NET.
     fake_proc.add(&Fake { started: OLD + 5, threads: &["bash"], ..fake(42) });
     let rows = scan(&fake_proc);
     assert!(only_trouble(&rows).1.starts_with("process 42 is a different one by now; "), "{rows:?}");
     assert_eq!((rows[0].key.started, rows[0].name.as_str()), (OLD, "(gone)"));
 
-    // Killed, and not yet reaped by its parent.
+    // Killed, but not yet reaped by its parent.
     fake_proc.add(&Fake { state: 'Z', ..fake(42) });
     assert_eq!(only_trouble(&scan(&fake_proc)).0, Trouble::Stale);
 
-    // Too young to distinguish from one that is being created; and left over from an earlier boot.
+    // Too young to distinguish from a socket that is being created; and left over from an earlier boot.
     let fake_proc = FakeProc::new();
     let ticks = procfs::ticks_per_second();
     fake_proc.socket("tmp", 42, UPTIME * ticks - 10);
@@ -174,7 +174,7 @@ fn a_runtime_without_a_socket_says_why() {
     fake_proc.add(&fake(5));
     std::os::unix::fs::symlink("/usr/lib/wine/wine64-preloader", fake_proc.path("proc/5/exe")).unwrap();
     assert!(matches!(only_trouble(&scan(&fake_proc)), (Trouble::Unsupported, reason) if reason.contains("under the same Wine")));
-    // Not cached_contact while it may still be starting; not .NET at all.
+    // No result yet while it may still be starting; not .NET at all.
     let fake_proc = FakeProc::new();
     fake_proc.add(&Fake { started: (UPTIME - 1) * procfs::ticks_per_second(), threads: off, ..fake(5) });
     fake_proc.add(&Fake { threads: old, maps: "7f00-7f01 r-xp 0 08:01 12   /lib/libc.so.6\n", ..fake(6) });
@@ -303,7 +303,7 @@ fn what_another_user_puts_under_the_name_of_a_socket_is_not_taken_for_it() {
         std::os::unix::fs::chown(&path, Some(65533), None).unwrap();
         path
     };
-    // One whose own socket is elsewhere, one that has none, one that is no runtime, and one whose socket is a link.
+    // A process whose own socket is elsewhere, one without a socket, one without a runtime, and one whose socket is a link.
     fake_proc.add(&Fake { environ: &format!("TMPDIR={}", fake_proc.path("own").display()), ..fake(1) });
     let own = fake_proc.socket("own", 1, OLD);
     theirs(1);

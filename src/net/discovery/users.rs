@@ -1,18 +1,18 @@
-//! Names of users.
+//! User names.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use crate::model::SafeText;
 
-/// Names by user id, from a file of the form of `/etc/passwd`. Users of a directory service alone have no name here.
+/// User names by user id, from a file in the format of `/etc/passwd`. Users known only to a directory service have no name here.
 #[derive(Debug, Default)]
 pub(super) struct Users(HashMap<u32, SafeText>);
 
 impl Users {
     pub(super) fn read(path: &Path) -> Self {
         let text = std::fs::read(path).unwrap_or_default();
-        // Where two names share an id the first one counts, so it goes in last.
+        // If two names share an id the first one wins, so it is inserted last.
         Self(String::from_utf8_lossy(&text).lines().rev().filter_map(entry).collect())
     }
 

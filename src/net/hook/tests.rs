@@ -9,7 +9,7 @@ use crate::net::fake_proc::{Fake, FakeProc, fake};
 
 const PID: u32 = 42;
 
-/// A process with files of its own, and what is mapped into it.
+/// A process with its own files, and these mapped files.
 fn fake_proc(maps: &str) -> (FakeProc, Proc) {
     let fake_proc = FakeProc::new();
     let maps: String = maps.lines().map(|path| format!("7f00-7f01 r--p 0 08:01 12   {path}\n")).collect();
@@ -42,7 +42,7 @@ fn only_startup_hooks_that_are_there_as_the_process_sees_them() {
     fake_proc.assembly("app/x86.dll", &Sample { cli_flags: 3, ..HOOK });
     fake_proc.file("app/cut.dll", &HOOK.bytes()[..700]);
     fake_proc.file("app/text.dll", b"MZ");
-    // Absolute links mean what they mean below the process's root.
+    // Absolute links are relative to the process's root.
     let root = fake_proc.path("proc/42/root");
     symlink("/app/hook.dll", root.join("link.dll")).unwrap();
     symlink("/etc/passwd", root.join("outside.dll")).unwrap();
@@ -73,13 +73,13 @@ fn only_startup_hooks_that_are_there_as_the_process_sees_them() {
     assert_eq!(gone, "does not exist as the process sees files");
 }
 
-/// .NET 9 and 10 were seen to end when the name of a hook was another assembly's, and when a hook was compiled for a newer .NET.
+/// .NET 9 and 10 were seen to crash when a hook had the name of another assembly, and when a hook was compiled for a newer .NET.
 #[test]
 fn a_hook_fits_to_what_the_process_has() {
     let runtime = Sample { name: "System.Runtime", class: "Object", version: [9, 0, 0, 0], ..HOOK };
     for (maps, other, hook, expected) in [
         ("/app/shop.dll", Sample { name: "shop", mvid: 2, ..HOOK }, HOOK, Ok(())),
-        // The same assembly from another folder is the one that is loaded.
+        // The same assembly in another folder is the one that is loaded.
         ("/app/hook.dll", HOOK, HOOK, Ok(())),
         ("/app/hook.dll", Sample { mvid: 2, ..HOOK }, HOOK, Err("has the name of another assembly of the process, /app/hook.dll")),
         ("/app/shop.dll", Sample { mvid: 2, ..HOOK }, HOOK, Err("has the name of another assembly of the process, /app/hook.dll")),

@@ -36,7 +36,7 @@ fn reported(inquiry: &Inquiry, mut row: Process, busy: Option<Busy>, now: Instan
     row
 }
 
-/// The words of a row's trouble of that kind.
+/// Returns the reason of a row's trouble, which must be of this kind.
 #[track_caller]
 fn trouble(row: &Process, is: Trouble) -> &str {
     match &row.contact {
@@ -149,7 +149,7 @@ fn a_process_of_a_namespace_that_is_not_seen_lives_as_long_as_it_answers() {
     let found = reported(&inquiry, stale(), None, start);
     assert_eq!((found.contact, found.name.as_str()), (Contact::Ok, "Shop"));
     assert!(!inquiry.is_due(&stale(), false, start + UNSEEN_PAUSE / 2) && inquiry.is_due(&stale(), false, start + UNSEEN_PAUSE));
-    // Busy is not dead.
+    // Busy does not mean exited.
     inquiry.ask(start);
     inquiry.apply(Err(failure(Cause::Timeout(PAUSE))));
     let busy = reported(&inquiry, stale(), None, start);

@@ -1,10 +1,10 @@
-//! Why a connection is refused, on Unix systems.
+//! Why a connection is refused on Unix systems.
 
 use thiserror::Error;
 
 use crate::model::sanitise;
 
-/// Why a socket, or a connection, is not taken for that of its process.
+/// Why a socket or a connection is not accepted as that of its process.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PeerError {
     /// The path leads through a link that an untrusted user could have written.
@@ -13,12 +13,12 @@ pub enum PeerError {
         sanitise(link)
     )]
     Link {
-        /// The link, as the process sees files.
+        /// Path of the link, as the process sees it.
         link: String,
-        /// Whose link it is.
+        /// Owner of the link.
         owner: u32,
     },
-    /// The file is something else.
+    /// The file is not a socket.
     #[error("the file is not a socket")]
     NotASocket,
     /// The file belongs to one user, and the process to another.
@@ -29,29 +29,29 @@ pub enum PeerError {
         /// Effective user of the process.
         process: u32,
     },
-    /// Another process listens, or connected.
+    /// Another process listens, or has connected.
     #[error("the socket is not owned by its process: process {pid} of user {uid} is at the other end")]
     Process {
-        /// Its id, as we see it.
+        /// Pid of that process, as we see it.
         pid: u32,
-        /// Its effective user when it began to listen, or connected.
+        /// Effective user of that process when it began to listen, or connected.
         uid: u32,
     },
-    /// What is there is in a pid namespace that is not seen from here.
+    /// The process at the other end is in a pid namespace that is not visible from here.
     #[error(
         "the socket is not owned by its process: a process of user {uid} is at the other end, in a pid namespace that cannot be seen from here; \
          run dn-top on the host, or share the pid namespace (`docker run --pid container:..`, Kubernetes `shareProcessNamespace: true`)"
     )]
     Unseen {
-        /// Its effective user when it began to listen, or connected.
+        /// Effective user of that process when it began to listen, or connected.
         uid: u32,
     },
-    /// The runtime reports another process.
+    /// The runtime reports a different pid.
     #[error("the socket is not owned by its process: the runtime reports process id {said}, and its process is {is} in its pid namespace")]
     Pid {
-        /// What the runtime reports.
+        /// Pid that the runtime reports.
         said: u64,
-        /// What the kernel reports, in the pid namespace of the process.
+        /// Pid that the kernel reports, in the pid namespace of the process.
         is: u64,
     },
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::*;
 
-/// A socket that this very process serves, as it serves all here.
+/// A socket served by this very process.
 struct Served {
     folder: tempfile::TempDir,
     listener: UnixListener,
@@ -23,7 +23,7 @@ impl Served {
         self.folder.path().join("s")
     }
 
-    /// What connecting to it as to the socket of that process comes to. Nothing may have been sent.
+    /// Connects to the socket as if it were that of the given process, and checks that nothing was sent.
     async fn connect(&self, key: ProcessKey, path: &Path) -> Result<(), Cause> {
         let connected = connect(&Endpoint { key, socket: path.to_owned() }, Some(&kernel())).await.map(drop);
         while let Ok((mut client, _)) = self.listener.accept() {
@@ -64,7 +64,7 @@ async fn only_the_process_itself_is_taken_for_it() {
     let earlier = ProcessKey { started: us().started - 1, ..us() };
     for other in [parent, earlier, ProcessKey { pid: 0, started: 0 }] {
         let error = served.refused(other, &served.path()).await;
-        // The parent may be a process of another user.
+        // The parent may belong to another user.
         let listens = error == PeerError::Process { pid: us().pid, uid: uid() };
         assert!(listens || matches!(error, PeerError::File { .. }), "{other:?}: {error}");
     }
@@ -82,7 +82,7 @@ async fn the_file_must_be_a_socket_of_the_user() {
     assert_eq!(served.refused(us(), served.folder.path()).await, PeerError::NotASocket);
     assert!(matches!(served.connect(us(), &at("absent")).await, Err(Cause::Gone)));
     assert!(matches!(served.connect(us(), &at("file/s")).await, Err(Cause::Gone)));
-    // A link of our own where only we can write is as good as the path that it leads to.
+    // Our own link in a directory that only we can write to is as good as its target.
     symlink(at("s"), at("link")).unwrap();
     served.connect(us(), &at("link")).await.unwrap();
     if geteuid().is_root() {
@@ -102,7 +102,7 @@ async fn no_path_is_too_long_and_none_is_looked_up_twice() {
     let path = deep.join("n".repeat(200));
     std::fs::rename(served.path(), &path).unwrap();
     served.connect(us(), &path).await.unwrap();
-    // Whatever takes the name after the file was opened, it is the file that is connected to.
+    // The opened file is connected to, whatever has its name by then.
     let socket = open(&path, None).unwrap();
     std::fs::rename(&path, served.path()).unwrap();
     let _other = Served::new();
@@ -120,11 +120,11 @@ fn a_process_that_is_not_seen_is_of_the_user_who_owns_the_file() {
     assert_eq!(check(unseen, 0, of(1654), &kernel), Err(PeerError::Unseen { uid: 1654 }));
     assert_eq!(check(unseen, 1654, of(0), &kernel), Err(PeerError::Unseen { uid: 0 }));
     assert_eq!(check(unseen, OVERFLOW_UID, of(OVERFLOW_UID), &kernel), Err(PeerError::Unseen { uid: OVERFLOW_UID }));
-    // One that is seen is not at the other end of a connection to one that is not.
+    // A visible process is not at the other end of a connection to one that is not visible.
     assert_eq!(check(us(), uid(), of(uid()), &kernel), Err(PeerError::Unseen { uid: uid() }));
     let seen = Credentials { pid: Some(us().pid), uid: uid() };
     assert_eq!(check(unseen, uid(), seen, &kernel), Err(PeerError::Process { pid: us().pid, uid: uid() }));
-    // The user has changed since, or is another one than the process of that pid.
+    // The user has changed since, or differs from that of the process with this pid.
     assert!(check(us(), uid(), Credentials { uid: uid() + 1, ..seen }, &kernel).is_err());
     assert_eq!(check(us(), uid(), seen, &kernel), Ok(()));
 }

@@ -1,4 +1,4 @@
-//! A connection whose other end was checked.
+//! A connection whose other end has been verified.
 
 use std::io;
 use std::ops::Deref;
@@ -11,12 +11,12 @@ use crate::net::error::Cause;
 use crate::net::peer::PeerError;
 use crate::net::stream::Stream;
 
-/// A connection whose other end is the process that it is for. Only the checks in here make one, and commands go over nothing else.
+/// A connection whose other end is the intended process. Only the checks in this module create one, and commands are sent over nothing else.
 #[derive(Debug)]
 pub(in crate::net) struct VerifiedStream(pub(super) Stream);
 
 impl VerifiedStream {
-    /// The connection alone, for what the runtime sends over it from now on.
+    /// Returns the plain connection, for the data that the runtime sends from now on.
     pub(in crate::net) fn into_stream(self) -> Stream {
         self.0
     }

@@ -1,7 +1,7 @@
-//! Serving a diagnostic port (specification, "Diagnostic Ports"): runtimes connect to us.
+//! Serves a diagnostic port (specification, "Diagnostic Ports"): runtimes connect to us.
 //!
-//! Each identifies itself in 34 bytes and then waits for one command; when that is done it connects again, with the same cookie. A port accepts every
-//! runtime, holds one connection of each, and hands out a [`Client`] for each, whose commands go over one connection after the other. A trace's
+//! Each runtime identifies itself in 34 bytes and then waits for one command; after that it connects again, with the same cookie. A port accepts
+//! every runtime, holds one connection of each, and provides a [`Client`] for each, whose commands use successive connections. A trace's event
 //! stream keeps the connection of its request.
 
 mod error;
@@ -32,33 +32,33 @@ use super::stream::{Listener, Stream};
 use crate::ipc::{ADVERTISE_BYTES, Advertise, Command, Cookie};
 use crate::model::ProcessKey;
 
-/// How long a new connection may take to identify itself. A runtime does so at once.
+/// Time limit for a new connection to identify itself. A runtime does so at once.
 const ADVERTISE_LIMIT: Duration = Duration::from_secs(1);
-/// How many may be saying it at the same time; the others wait.
+/// Maximum number of connections identifying themselves at the same time; the others wait.
 const MOST_ADVERTISING: usize = 256;
-/// How long to wait when no connection can be had, because all file handles are in use.
+/// Pause after a failed accept, when all file descriptors are in use.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A runtime that is connected to a port.
+/// A runtime connected to a port.
 #[derive(Debug, Clone)]
 pub struct ConnectedRuntime {
-    /// The runtime instance.
+    /// Runtime instance cookie.
     pub cookie: Cookie,
-    /// Its process id, as it counts them itself.
+    /// Pid in the process's own pid namespace.
     pub ns_pid: u32,
-    /// The way to it. Its endpoint identifies the process, as we count them.
+    /// Client for the runtime. Its endpoint has the process's key in our pid namespace.
     pub client: Client,
     connection: ReverseConnection,
 }
 
 impl ConnectedRuntime {
-    /// Which process it is, as we count them.
+    /// Returns the key of the process in our pid namespace.
     pub fn key(&self) -> ProcessKey {
         self.client.endpoint().key
     }
 }
 
-/// A diagnostic port that we serve. When it is dropped the socket goes, and runtimes retry until it is served again.
+/// A diagnostic port that we serve. Dropping it removes the socket; runtimes retry until it is served again.
 #[derive(Debug)]
 pub struct Port {
     register: Arc<Register>,
@@ -67,12 +67,12 @@ pub struct Port {
 }
 
 impl Port {
-    /// Serves `path`, with mode 0600. `sources` are where processes are looked up.
+    /// Serves `path`, with mode 0600. Processes are looked up in `sources`.
     ///
-    /// To be called inside a tokio runtime.
+    /// Must be called inside a tokio runtime.
     ///
     /// # Errors
-    /// [`PortError`]: a live socket is not stolen, and only a dead one of this user's is replaced.
+    /// [`PortError`]: a live socket is not taken over, and only a stale one of this user is replaced.
     pub fn serve(path: &Path, sources: &Sources) -> Result<Self, PortError> {
         let proc = Proc::open(&sources.proc).map_err(|reason| PortError::Io { path: sources.proc.clone(), reason })?;
         let (file, listener) = SocketFile::listen(path)?;
@@ -86,28 +86,28 @@ impl Port {
         Ok(Self { register, listening, file })
     }
 
-    /// Where it is served: an absolute path.
+    /// Returns the absolute path at which the port is served.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// The runtimes that are connected now.
+    /// Returns the currently connected runtimes.
     pub fn runtimes(&self) -> Vec<ConnectedRuntime> {
         self.register.lock().values().filter(|runtime| runtime.connection.is_open()).cloned().collect()
     }
 
-    /// Returns when runtimes came or went.
+    /// Notifies when runtimes connect or leave.
     pub fn changes(&self) -> watch::Receiver<()> {
         self.register.changes.subscribe()
     }
 
-    /// Lets every connected runtime run that waits for this port. Nothing happens to those that run already.
+    /// Resumes every connected runtime that is suspended by this port. Running ones are not affected.
     pub async fn resume_all(&self) -> Vec<(ProcessKey, Result<(), ExchangeError>)> {
         let resume = |runtime: ConnectedRuntime| async move { (runtime.key(), runtime.client.run(&Command::ResumeRuntime).await) };
         self.runtimes().into_iter().map(resume).collect::<JoinSet<_>>().join_all().await
     }
 
-    /// The client of a process that is connected.
+    /// Returns the client of a connected process.
     pub(super) fn client(&self, key: ProcessKey) -> Option<Client> {
         let runtimes = self.register.lock();
         let of_process = runtimes.range((key, Cookie([0; 16]))..).take_while(|((of, _), _)| *of == key);
@@ -121,10 +121,10 @@ impl Drop for Port {
     }
 }
 
-/// By process and cookie: a process may hold more than one runtime, and two processes may show the same cookie.
+/// Process and cookie: a process may host several runtimes, and two processes may report the same cookie.
 type RuntimeId = (ProcessKey, Cookie);
 
-/// The runtimes that are connected to a port.
+/// The runtimes connected to a port.
 #[derive(Debug)]
 struct Register {
     proc: Arc<Proc>,
@@ -133,7 +133,7 @@ struct Register {
     changes: watch::Sender<()>,
 }
 
-/// A process that connected, once it was checked.
+/// A process that connected and was verified.
 struct Caller {
     key: ProcessKey,
     advertise: Advertise,
@@ -145,7 +145,7 @@ impl Register {
         self.runtimes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs until it is aborted, which ends the holders as well.
+    /// Runs until aborted, which ends the holders as well.
     async fn listen(self: Arc<Self>, listener: Listener) {
         let (mut advertising, mut holders) = (JoinSet::new(), JoinSet::new());
         loop {
@@ -169,7 +169,7 @@ impl Register {
         let id = (key, advertise.cookie);
         let mut runtimes = self.lock();
         if runtimes.get(&id).is_some_and(|runtime| runtime.connection.is_open()) {
-            // If it has just ended the runtime finds that out and connects again.
+            // If the held connection has just ended, the runtime notices and connects again.
             runtimes[&id].connection.offer(stream);
             return;
         }
@@ -189,7 +189,7 @@ impl Register {
 
     fn remove(&self, id: RuntimeId) {
         let mut runtimes = self.lock();
-        // It may have connected again.
+        // The runtime may have connected again.
         if runtimes.get(&id).is_some_and(|runtime| !runtime.connection.is_open()) {
             runtimes.remove(&id);
         }
@@ -198,7 +198,7 @@ impl Register {
     }
 }
 
-/// Reads the advertise and checks it; `None` from what is no runtime, takes too long, or is another process than it claims.
+/// Reads and verifies the advertise message; `None` if it is invalid, late, or from a process other than the one it claims.
 async fn read_advertise(mut stream: Stream, proc: Arc<Proc>) -> Option<Caller> {
     let mut bytes = Vec::with_capacity(ADVERTISE_BYTES);
     let read = async {

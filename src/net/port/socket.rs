@@ -1,4 +1,4 @@
-//! The socket of a port that we serve: ours alone from its first moment, never taken from another server, and gone when we are.
+//! The socket of a port that we serve: accessible only to us from the start, never taken from another server, and removed at the end.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::error::PortError;
 use crate::net::stream::{LONGEST_PATH, Listener};
 
-/// A socket file that is removed at the end, if it is still the one that was made.
+/// A socket file that is removed on drop, if it is still the one that was created.
 #[derive(Debug)]
 pub(super) struct SocketFile {
     path: PathBuf,
@@ -19,7 +19,7 @@ pub(super) struct SocketFile {
 }
 
 impl SocketFile {
-    /// Makes the socket at `path` and listens.
+    /// Creates the socket at `path` and listens.
     pub(super) fn listen(path: &Path) -> Result<(Self, Listener), PortError> {
         let io = |reason: io::Error| PortError::Io { path: path.to_owned(), reason };
         let path_is = std::path::absolute(path).map_err(io)?;
@@ -47,7 +47,7 @@ impl SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if self.id.is_some() && id(&self.path).ok() == self.id {
-            // A file that stays is found stale by the next server.
+            // A remaining file is recognized as stale by the next server.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -57,7 +57,7 @@ fn id(path: &Path) -> io::Result<(u64, u64)> {
     fs::symlink_metadata(path).map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// Removes the socket of a server of this user that was killed.
+/// Removes the socket of a killed server of this user.
 fn clear(path: &Path) -> Result<(), PortError> {
     let io = |reason: io::Error| PortError::Io { path: path.to_owned(), reason };
     let metadata = match fs::symlink_metadata(path) {
@@ -68,15 +68,15 @@ fn clear(path: &Path) -> Result<(), PortError> {
     if !metadata.file_type().is_socket() || metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(PortError::Taken(path.to_owned()));
     }
-    // There is no other way to know whether a process listens. The connection ends at once.
+    // There is no other way to find out whether a process listens. The connection is closed at once.
     match UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path).map_err(io),
         Ok(_) | Err(_) => Err(PortError::Live(path.to_owned())),
     }
 }
 
-/// Makes room for more runtimes than the usual limit of 1024 file handles leaves. Programs that are started afterwards inherit it. What may not be raised
-/// stays as it is: at a port that is full, others wait.
+/// Raises the limit of open file descriptors, usually 1024, to allow for more runtimes. Child processes inherit it. If the limit cannot be raised,
+/// further runtimes wait when the port is full.
 pub fn make_room() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });

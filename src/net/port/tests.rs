@@ -54,7 +54,7 @@ impl Bench {
         Simulated::start(self.fake_proc.address(&spec.pid.to_string()), spec).unwrap()
     }
 
-    /// Waits until exactly these are connected, and gives them in this order.
+    /// Waits until exactly these are connected, and returns them in this order.
     async fn runtimes(&self, pids: &[u32]) -> Vec<ConnectedRuntime> {
         let began = Instant::now();
         loop {
@@ -68,7 +68,8 @@ impl Bench {
         }
     }
 
-    /// Waits until each of these has a connection that waits: without one its end is that of the process, which stays in the tree.
+    /// Waits until each of these has a parked connection: without one, only the end of the process would count, and it stays in
+    /// the fake tree.
     async fn parked(&self, pids: &[u32]) {
         for runtime in self.runtimes(pids).await {
             let stream = runtime.connection.next().await.unwrap();
@@ -122,7 +123,7 @@ async fn who_waits_is_resumed_over_the_port_that_it_waits_for() {
     let both = bench.start_as(Spec { port: Some(ConnectPort { path: bench.path(), suspend: true }), ..spec });
     let _others = [2, 3].map(|pid| bench.start(pid, true));
     let runtimes = bench.runtimes(&[1, 2, 3]).await;
-    // A suspended runtime does not know its arguments.
+    // A suspended runtime does not have its arguments yet.
     let waits = async |runtime: &ConnectedRuntime| !runtime.client.process_info().await.unwrap().unwrap().command_line.contains(' ');
     for runtime in &runtimes {
         assert!(waits(runtime).await);
@@ -189,7 +190,7 @@ async fn what_is_no_runtime_keeps_nobody_out() {
     let began = Instant::now();
     let runtime = bench.runtimes(&[1]).await.remove(0);
     assert!(runtime.client.process_info().await.unwrap().is_some() && began.elapsed() < ADVERTISE_LIMIT);
-    // Blocking reads: the port's own thread is another one.
+    // Blocking reads, on a thread other than that of the port.
     let ends = tokio::task::spawn_blocking(move || {
         let is_over = |mut stream: Peer| matches!(stream.read(&mut [0]), Ok(0) | Err(_));
         assert!(is_over(wrong.try_clone().unwrap()) && wrong.write_all(b"x").is_err());

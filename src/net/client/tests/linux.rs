@@ -1,4 +1,4 @@
-//! What sockets, /proc and the kernel of Linux have to do with it.
+//! Tests that depend on Linux sockets, /proc and the kernel.
 
 use tokio::net::UnixStream;
 
@@ -56,12 +56,12 @@ async fn what_would_end_the_target_is_not_sent() {
         let error = client.run(&hook(missing)).await.unwrap_err();
         assert!(matches!(&error.cause, Cause::BadHook { path, .. } if path == missing), "{error}");
     }
-    // What a process of which nothing is known survives cannot be known.
+    // Without any knowledge of the process it is unknown what it survives.
     let unknown = Client::new(server.client.endpoint().clone());
     assert!(matches!(unknown.run(&hook("/app/hook.dll")).await.unwrap_err().cause, Cause::BadHook { .. }));
     let error = unknown.run(&perf_map).await.unwrap_err();
     assert!(matches!(error.cause, Cause::StateUnknown) && error.to_string().contains("not sent, because it cannot be seen"), "{error}");
-    // Nor of one whose threads are not named yet.
+    // The same applies to a process whose threads are not named yet.
     fake_proc.add(&Fake { started: 7, threads: &["dotnet"], ..fake(4243) });
     let endpoint = Endpoint { key: ProcessKey { pid: 4243, started: 7 }, ..server.client.endpoint().clone() };
     let early = Client::watched(endpoint, Arc::new(Proc::open(&fake_proc.path("proc")).unwrap()));
@@ -88,11 +88,11 @@ async fn the_file_for_user_events_goes_right_behind_the_request() {
     let mut started = client.start_user_events(session(), &UserEventsData::pretended(folder.path())).await.unwrap();
     client.stop_session(started.id).await.unwrap();
     assert_eq!(started.stream.read(&mut [0]).await.unwrap(), 0);
-    // A runtime refuses another file, and then has room for others.
+    // A runtime refuses another file, and can then serve other requests.
     let error = client.start_user_events(session(), &UserEventsData::forged("/dev/null".as_ref())).await.unwrap_err();
     assert!(error.hresult() == Some(Hresult::FAIL) && error.to_string().contains("with other fields, which `cat "), "{error}");
     assert!(client.process_info().await.unwrap().is_some());
-    // An older one may have hung up before the file comes.
+    // An older runtime may have closed the connection before the file is sent.
     let (_old, client) = runtime("9.0.7");
     for _ in 0..20 {
         let error = client.start_user_events(session(), &UserEventsData::pretended(folder.path())).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Sessions: what is requested, what a runtime declines, and their streams.
+//! Sessions: requested options, options that a runtime declines, and streams.
 
 use super::*;
 
@@ -17,7 +17,7 @@ async fn a_session_that_collects_a_large_heap_first_is_waited_for() {
 async fn a_session_hands_out_its_stream_from_the_first_byte() {
     let server = Server::start(|code, mut stream| async move {
         match code {
-            // As 3.0 previews did.
+            // Like the 3.0 previews.
             CommandCode::CollectTracing2 => stream.write_all(&no(Hresult::UNKNOWN_COMMAND)).await.unwrap(),
             CommandCode::CollectTracing => {
                 let reply = [ok(&Reply::Session(SessionId(0x7f00)), code), b"Nettrace".to_vec()].concat();
@@ -31,7 +31,7 @@ async fn a_session_hands_out_its_stream_from_the_first_byte() {
     let mut bytes = Vec::new();
     session.stream.read_to_end(&mut bytes).await.unwrap();
     assert_eq!(bytes, b"Nettrace");
-    // That command cannot leave the rundown out.
+    // CollectTracing cannot omit the rundown.
     let config = SessionConfig { rundown: Rundown::None, buffer: BufferMb::new(1).unwrap(), ..SessionConfig::new(provider()) };
     assert_eq!(server.client.start_session(&config).await.unwrap().losses, [Loss::RundownIncluded]);
 }
@@ -41,7 +41,7 @@ async fn what_a_runtime_declined_is_said_and_not_asked_for_again() {
     let (asked, codes) = tokio::sync::watch::channel(Vec::new());
     let server = Server::start(move |code, mut stream| {
         asked.send_modify(|codes| codes.push(code));
-        // As .NET 8 answers.
+        // Like .NET 8.
         let known = code == CommandCode::CollectTracing2;
         let answer = if known { ok(&Reply::Session(SessionId(1)), code) } else { no(Hresult::UNKNOWN_COMMAND) };
         async move { stream.write_all(&answer).await.unwrap() }
@@ -98,7 +98,7 @@ async fn a_preview_is_spoken_to_in_its_own_protocol_and_nobody_else() {
         assert!(matches!(error.cause, Cause::NotInLegacy(lack) if lack == what), "{error}");
     }
     assert!(matches!(client.process_info().await.unwrap_err().cause, Cause::NotInLegacy(_)));
-    // The preview closes the connection of a client that uses the protocol of all others.
+    // The preview closes the connection of a client that uses the regular protocol.
     let error = Client::new(endpoint(preview)).process_info().await.unwrap_err();
     assert!(matches!(error.cause, Cause::Closed), "{error}");
     let error = Client::new(endpoint(release)).legacy().start_session(&config()).await.unwrap_err();

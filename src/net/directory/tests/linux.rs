@@ -1,4 +1,4 @@
-//! What sockets and /proc have to do with it.
+//! Tests that depend on sockets and /proc.
 
 use tokio::net::UnixListener;
 
@@ -16,7 +16,7 @@ async fn answers_are_kept_with_their_rows() {
     fake_proc.add(&Fake { threads: &["dotnet", "dotnet"], maps: library, ..fake(2) });
     fake_proc.add(&fake(3).without_runtime());
     let (new, old) = (serve(&fake_proc, 1, Some("9.0.7"), true), serve(&fake_proc, 2, None, true));
-    // In a namespace that we cannot see, and nowhere at all.
+    // One in a namespace that we cannot see, and one that does not exist.
     let unseen = serve(&fake_proc, 70, Some("8.0.1"), true);
     fake_proc.socket("tmp", 71, OLD);
 
@@ -52,7 +52,7 @@ async fn targets_are_found_by_the_path_of_their_socket() {
     let mut directory = Directory::new(fake_proc.sources()).unwrap();
     let said = directory.resolve("/no/such", PATIENT).await.unwrap_err().to_string();
     assert!(said.starts_with("there is no socket /no/such"), "{said}");
-    // A runtime's socket in a directory that is not looked into, and a socket that is no runtime's.
+    // A runtime's socket in a directory that is not searched, and a socket that belongs to no runtime.
     std::fs::create_dir(fake_proc.path("elsewhere")).unwrap();
     serve(&fake_proc, 50, Some("8.0.0"), true);
     let name = SocketName { pid: 50, key: OLD }.to_string();
@@ -88,7 +88,7 @@ async fn an_answer_dies_with_its_process() {
         let dies = start(pid);
         let rows = directory.refresh(PATIENT).await.unwrap();
         assert_eq!(row(&rows, pid).contact, Contact::Ok);
-        // It is killed while it is asked, too.
+        // It is also killed during a query.
         let client = directory.clients().of(row(&rows, pid)).unwrap();
         let late = tokio::spawn(async move { client.process_info().await.is_ok() });
         kill(pid);
@@ -128,7 +128,7 @@ async fn who_is_connected_to_our_port_is_listed_and_talked_to_over_it() {
     let port = fake_proc.path("port");
     let connect = |pid, suspend| Spec { port: Some(ConnectPort { path: port.clone(), suspend }), ..Spec::new("Web", "9.0.7", pid) };
     fake_proc.add(&Fake { environ: "DOTNET_DiagnosticPorts=/port", threads: SUSPENDED, ..fake(1) });
-    // Its own socket is nowhere to be seen.
+    // Its own socket cannot be found.
     fake_proc.add(&fake(2).suspended());
     let both = Spec { suspended: true, ..connect(1, true) };
     let _one = Simulated::start(fake_proc.path("tmp").join(SocketName { pid: 1, key: OLD }.to_string()), both).unwrap();
@@ -153,7 +153,7 @@ async fn who_is_connected_to_our_port_is_listed_and_talked_to_over_it() {
     );
     assert_eq!((rows[0].name.as_str(), &rows[0].contact, rows[1].socket.as_deref()), ("Web", &Contact::Ok, Some(port.as_path())));
     for row in &rows {
-        // Its files in /proc stay what they are, so that it looks as if another port held it.
+        // Its files in /proc do not change, so it appears to be held by another port.
         let held = clients.resume(row).await.unwrap().unwrap_err();
         assert!(matches!(held.cause, Cause::StillSuspended), "{held}");
         let line = clients.of(row).unwrap().process_info().await.unwrap().unwrap().command_line;

@@ -1,4 +1,4 @@
-//! The file of the socket.
+//! Tests of the socket file.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -25,7 +25,7 @@ async fn the_socket_is_ours_alone_and_nobody_elses_is_taken() {
     drop(Listener::bind(&path).unwrap());
     let port = serve(&path).unwrap();
     assert_eq!(fs::metadata(port.path()).unwrap().permissions().mode() & 0o777, 0o600);
-    // Someone puts something else in its place: that is not ours to remove.
+    // If another file takes its place, it is not ours to remove.
     fs::remove_file(&path).unwrap();
     fs::write(&path, "mine").unwrap();
     drop(port);

@@ -1,4 +1,4 @@
-//! The name of the pipe.
+//! Tests of the pipe name.
 
 use super::*;
 
@@ -15,7 +15,7 @@ async fn the_pipe_is_served_once_and_its_name_fits() {
     refused(&path, "is served by another program");
     assert!(test_stream::connect(&path).await.is_ok(), "the first one goes on");
     drop(port);
-    // A name alone is that of a pipe. The pipe goes when the task of the first port has ended.
+    // A name alone is the name of a pipe. The pipe disappears when the task of the first port has ended.
     let name = path.to_str().unwrap().rsplit('\\').next().unwrap();
     let began = Instant::now();
     let port = loop {
