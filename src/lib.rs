@@ -1,18 +1,18 @@
 //! .NET processes over the Diagnostic IPC protocol: the library below the `dn-top` program.
 //!
-//! The program is built by default. As a library, take `dn-top` with `default-features = false` and one of
+//! The program is built by default. To use the library, depend on `dn-top` with `default-features = false` and one of
 //!
-//! | features | what there is |
+//! | features | contents |
 //! |---|---|
-//! | none | decoders, encoders and analyses: no input or output, no threads, no clock |
-//! | `client` | besides: finding processes, sending them commands, recording, reading files (tokio) |
-//! | `cli` (default) | besides: the program, with its dashboard, commands and simulated runtimes |
+//! | none | decoders, encoders and analyses: no I/O, no threads, no clock |
+//! | `client` | in addition: process discovery, commands, recording, reading of files (tokio) |
+//! | `cli` (default) | in addition: the program with dashboard, commands and simulated runtimes |
 //!
-//! Until version 1.0, names and signatures may change in each minor version.
+//! Before version 1.0, each minor version may contain breaking changes.
 //!
 //! # Examples
 //!
-//! List the processes that can be seen (`client`):
+//! List all visible processes (`client`):
 //!
 //! ```
 //! use std::time::Duration;
@@ -31,7 +31,7 @@
 //! # }
 //! ```
 //!
-//! Record a process into a file (`client`): for five seconds, `record(&mut directory, "OrderService", file, Duration::from_secs(5))`:
+//! Record a process to a file (`client`), for five seconds with `record(&mut directory, "OrderService", file, Duration::from_secs(5))`:
 //!
 //! ```
 //! use std::error::Error;
@@ -98,7 +98,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Print the methods that threads spend most time in (`client`):
+//! Print the methods in which threads spend the most time (`client`):
 //!
 //! ```
 //! use std::path::Path;
@@ -130,35 +130,35 @@
 //! # }
 //! ```
 //!
-//! # Rooms
+//! # Modules
 //!
-//! Bytes go through pure machines into values, values go through one pure state machine into a picture, and a thin ring of tokio tasks around both
-//! does all the input and output. Each module here is a room, and uses only those below it:
+//! Pure decoders turn bytes into values, and one pure state machine turns values into the displayed frame; a thin layer of tokio tasks around
+//! them does all I/O. Each module only uses those below it:
 //!
-//! | room | what it is | |
+//! | module | contents | feature |
 //! |---|---|---|
-//! | `cli` | arguments, headless commands | `cli` |
+//! | `cli` | argument parsing, headless commands | `cli` |
 //! | `tui` | event loop, effect runner, terminal guard, clipboard | `cli` |
 //! | `ui` | pure: panes, charts, theme, overlays | `cli` |
 //! | `app` | pure: state, messages, update, the action table | `cli` |
-//! | `sim` | simulated runtimes on real sockets | `cli` |
-//! | `session` | recording, reading and exporting traces, dumps, launching programs | `client` |
+//! | `sim` | simulated runtimes behind real sockets | `cli` |
+//! | `session` | recording, reading and exporting traces, core dumps, launching programs | `client` |
 //! | `net` | endpoints, client, discovery, diagnostic ports | `client` |
-//! | [`diagnosis`] | why a process is slow, from a recording: the causes, the worst first | |
-//! | [`export`] | recordings and heaps in the file formats of other tools | |
-//! | [`model`] | plain values that rooms share: a process, a recording | |
-//! | [`analysis`] | accumulators: events in, small snapshots out | |
-//! | [`clr`] | what the bytes mean: providers, keywords, levels, profiles | |
+//! | [`diagnosis`] | causes of slowness found in a recording, most severe first | |
+//! | [`export`] | recordings and heap snapshots in the file formats of other tools | |
+//! | [`model`] | plain data types shared by the modules: processes, recordings | |
+//! | [`analysis`] | accumulators that turn events into small snapshots | |
+//! | [`clr`] | semantics of .NET events: providers, keywords, levels, profiles | |
 //! | [`perfetto`] | Perfetto's trace format and tracing protocol, sans-io | |
-//! | [`nettrace`] | event stream format, sans-io: push decoder and encoder | |
+//! | [`nettrace`] | nettrace event stream format, sans-io: push decoder and encoder | |
 //! | [`ipc`] | Diagnostic IPC Protocol, sans-io | |
-//! | [`assembly`] | .NET assemblies, as far as a startup hook takes | |
-//! | `sorting` | sorting with one copy of the code for all types | |
+//! | [`assembly`] | .NET assemblies, as far as needed for startup hooks | |
+//! | `sorting` | sorting with a single instantiation for all types | |
 //! | [`wire`] | bounds-checked little-endian reader and writer, UTF-16 strings, varints | |
 //!
-//! `tests/layers.rs` holds the arrows between them, and keeps files, sockets and the like out of the pure rooms.
-//! Clippy keeps clocks out of them: their modules here turn a lint on, whose list is in `.clippy.toml`.
-//! `missing_docs` is on in all rooms that others use as a library.
+//! `tests/layers.rs` checks the dependencies between the modules, and that the pure ones use no files, sockets and the like.
+//! Clippy keeps clocks out of them: their declarations below enable a lint, configured in `.clippy.toml`.
+//! `missing_docs` is enabled in all modules that are meant to be used as a library.
 
 #[warn(missing_docs, clippy::disallowed_methods)]
 pub mod analysis;

@@ -1,4 +1,4 @@
-//! The `dn-top` program: arguments in, exit code out.
+//! The `dn-top` program; returns the exit code of the command line.
 
 use std::process::ExitCode;
 

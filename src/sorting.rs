@@ -1,16 +1,16 @@
-//! Sorting with one copy of the code for all types.
+//! Sorting with a single instantiation for all types.
 //!
-//! Each type that the standard library sorts costs some six kilobytes of the program. This takes a few hundred bytes, and about twice the time: for what
-//! is short, or sorted a few times a second at most.
+//! Each type sorted by the standard library adds about six kilobytes to the program. This implementation adds a few hundred bytes and takes
+//! about twice the time: for slices that are short, or sorted a few times a second at most.
 
 use std::cmp::Ordering;
 
-/// Sorts in place; equal elements stay in their order.
+/// Stable in-place sorting.
 pub(crate) trait CompactSort<T> {
-    /// As `slice::sort_by` does.
+    /// Like `slice::sort_by`.
     fn compact_sort_by(&mut self, compare: impl FnMut(&T, &T) -> Ordering);
 
-    /// As `slice::sort_by_key` does.
+    /// Like `slice::sort_by_key`.
     fn compact_sort_by_key<K: Ord>(&mut self, key: impl FnMut(&T) -> K);
 }
 
@@ -31,13 +31,13 @@ fn sorted_indexes(len: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering)
     order
 }
 
-/// Brings the element at `order[0]` to the first place, and so on.
+/// Moves the element at `order[0]` to the first place, and so on.
 fn arrange(mut order: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
     for start in 0..order.len() {
         let mut place = start;
         loop {
             let from = std::mem::replace(&mut order[place], place);
-            // The end of a cycle of elements that take each other's places.
+            // The end of a cycle of the permutation.
             if from == start {
                 break;
             }

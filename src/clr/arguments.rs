@@ -1,13 +1,13 @@
-//! A provider's arguments: `key=value;key="value with ; or ="`.
+//! Provider arguments: `key=value;key="value with ; or ="`.
 
 use super::problem::Problem;
 
-/// Checks arguments and brings them into the form that runtimes read: no quotes but where a value needs them, no `;` at the end.
+/// Validates arguments and normalizes them for the runtime: values are quoted only where necessary, without a trailing `;`.
 ///
-/// Before anything else `\"`, `\\`, `\r`, `\n` and `\t` stand for what they stand for in dotnet-trace. An escaped quote is a quote like any other.
+/// The escapes `\"`, `\\`, `\r`, `\n` and `\t` are resolved first, as in dotnet-trace. An escaped quote is equivalent to a plain one.
 ///
 /// # Errors
-/// What is wrong, and at which character of `text`, counted from 0.
+/// Returns the problem and its character offset in `text`, counted from 0.
 pub(super) fn normalise(text: &str) -> Result<String, (usize, Problem)> {
     let characters = unescape(text)?;
     let mut pairs: Vec<(String, String)> = Vec::new();
@@ -27,7 +27,7 @@ pub(super) fn normalise(text: &str) -> Result<String, (usize, Problem)> {
     Ok(pairs.join(";"))
 }
 
-/// Arguments as they are typed: what a shell or a terminal would spoil is escaped.
+/// Escapes arguments so that they can be typed in a shell or terminal.
 pub(super) fn escape(arguments: &str) -> String {
     let mut out = String::with_capacity(arguments.len());
     for c in arguments.chars() {
@@ -39,7 +39,7 @@ pub(super) fn escape(arguments: &str) -> String {
     out
 }
 
-/// A character and where it stands in the text.
+/// A character with its offset in the text.
 type At = (usize, char);
 
 const ESCAPES: [(char, char); 5] = [('\\', '\\'), ('"', '"'), ('r', '\r'), ('n', '\n'), ('t', '\t')];
@@ -59,7 +59,7 @@ fn unescape(text: &str) -> Result<Vec<At>, (usize, Problem)> {
     Ok(out)
 }
 
-/// Up to the `=`, which is taken too.
+/// Reads up to and including the `=`.
 fn read_key(rest: &[At], end: usize) -> Result<(String, &[At]), (usize, Problem)> {
     let start = rest.first().map_or(end, |(at, _)| *at);
     let length = rest.iter().position(|(_, c)| matches!(c, '=' | ';' | '"')).ok_or((end, Problem::NoValue))?;
@@ -70,7 +70,7 @@ fn read_key(rest: &[At], end: usize) -> Result<(String, &[At]), (usize, Problem)
     }
 }
 
-/// Up to the `;` outside quotes, which is taken too.
+/// Reads up to and including the next `;` outside quotes.
 fn read_value(rest: &[At], end: usize) -> Result<(String, &[At]), (usize, Problem)> {
     let (value, behind) = match rest.first() {
         Some((at, '"')) => {

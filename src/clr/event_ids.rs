@@ -1,14 +1,14 @@
-//! Filters by event id: `PROVIDER/ID,ID` for those alone, `PROVIDER/^ID,ID` for all but those.
+//! Event ID filters: `PROVIDER/ID,ID` selects only these events, `PROVIDER/^ID,ID` all others.
 
 use crate::ipc::EventFilter;
 
-/// More than this in one filter is a mistake.
+/// Maximum number of IDs in one filter; more are assumed to be a mistake.
 const MOST: usize = 1000;
 
-/// Reads a filter and the provider that it is for.
+/// Parses an event ID filter and the name of its provider.
 ///
 /// # Errors
-/// A sentence with what was expected.
+/// Returns a sentence with the expected syntax.
 pub fn parse_event_ids(text: &str) -> Result<(String, EventFilter), String> {
     let wrong =
         || format!("'{}': expected PROVIDER/ID,ID for these events alone, or PROVIDER/^ID,ID for all but these", text.escape_debug());

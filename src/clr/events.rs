@@ -1,32 +1,32 @@
-//! Names of the runtime's own events, which their metadata does not give.
+//! Names of the runtime's native events, which are missing from their metadata.
 //!
-//! Source: `ClrEtwAll.man` of the runtime, symbols without their version suffix, as Microsoft's documentation lists them.
+//! Source: `ClrEtwAll.man` of the runtime; symbols without version suffix, as in Microsoft's documentation.
 
 use crate::wire::{Reader, Utf16};
 
-/// What the runtime calls an event of one of its native providers.
+/// Returns the name of an event of one of the runtime's native providers.
 pub fn name(provider: &str, event_id: u32) -> Option<&'static str> {
     let names = names(provider);
     let found = names.binary_search_by_key(&event_id, |(id, _)| *id).ok()?;
     Some(names[found].1)
 }
 
-/// Whether events of this number have their name in their payload.
+/// Returns whether the payload of this event starts with the event's name (`GCDynamicEvent`).
 pub fn is_dynamic(provider: &str, event_id: u32) -> bool {
     (provider, event_id) == ("Microsoft-Windows-DotNETRuntime", 39)
 }
 
-/// The name in the payload of such an event, `CommittedUsage` for one.
+/// Reads the name from the payload of such an event, e.g. `CommittedUsage`.
 pub fn dynamic_name(payload: &[u8]) -> Option<Utf16<'_>> {
     Reader::new(payload).utf16z().ok().filter(|name| !name.is_empty())
 }
 
-/// What such an event is called, by that name: `GC/CommittedUsage`.
+/// Returns the display name of such an event, e.g. `GC/CommittedUsage`.
 pub fn dynamic_title(name: Utf16<'_>) -> String {
     format!("GC/{name}")
 }
 
-/// The events of one of the native providers, by number; none of any other provider.
+/// Returns the events of a native provider, sorted by ID; empty for any other provider.
 pub fn names(provider: &str) -> &'static [(u32, &'static str)] {
     match provider {
         "Microsoft-Windows-DotNETRuntime" => RUNTIME,
@@ -187,7 +187,7 @@ const RUNDOWN: &[(u32, &str)] = &[
     (300, "ExecutionCheckpointDCEnd"),
 ];
 
-/// Those of the manifest that .NET Core writes; the manifest has more, of the .NET Framework's security and binding.
+/// Only the events that .NET Core writes; the rest of the manifest is about security and binding in the .NET Framework.
 const PRIVATE: &[(u32, &str)] = &[
     (1, "GCDecision"),
     (2, "GCSettings"),

@@ -1,41 +1,42 @@
-//! What kind of event a metadata record describes: asked once per record, so that an event costs an index and a match.
+//! The kind of event that a metadata record describes. Determined once per record, so that handling an event costs one index and one match.
 
 use crate::nettrace::Metadata;
 
 use super::RUNTIME;
 
-/// The runtime's method and module map, which it writes when a session stops.
+/// The rundown: methods and modules, written when a session stops.
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
-/// The provider of the runtime's own sampler.
+/// The provider of the runtime's sampling profiler.
 pub const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
 const EVENT_PIPE: &str = "Microsoft-DotNETCore-EventPipe";
 const METRICS: &str = "System.Diagnostics.Metrics";
 const LOGGING: &str = "Microsoft-Extensions-Logging";
 const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
 const TASKS: &str = "System.Threading.Tasks.TplEventSource";
-/// What collectors outside the runtime record: samples and context switches of the kernel, and what is mapped into processes.
+/// Events of collectors outside the runtime: CPU samples, context switches and process mappings.
 pub const UNIVERSAL_EVENTS: &str = "Universal.Events";
 const UNIVERSAL_SYSTEM: &str = "Universal.System";
-/// Of dn-top itself, in its files of processor time.
+/// Written by dn-top itself, in its CPU trace files.
 const THREAD_TIMES: &str = "DnTop.Threads";
 const SAMPLES: &str = "DnTop.Samples";
-/// Their starts and stops are not of requests, and come by the thousand.
+/// Their start and stop events do not belong to requests, and are very frequent.
 const NO_ACTIVITIES: [&str; 2] = ["System.Buffers.ArrayPoolEventSource", "System.Diagnostics.Eventing.FrameworkEventSource"];
 
-/// The events that analyses know. One of the native runtime is known by its provider and number: its version changes only how long its payload
-/// is, and numbers mean other events at the rundown provider. One of an EventSource whose number is made up at run time is known by its name.
+/// The events that the analyses handle. Events of the native runtime are identified by provider and ID: a newer version only has a longer
+/// payload, and the rundown provider uses the same IDs for other events. EventSource events whose ID is assigned at run time are identified by
+/// name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum EventKind {
-    /// One that no analysis handles.
+    /// Not handled by any analysis.
     #[default]
     Other,
     /// [`GcStart`](super::payload::GcStart).
     GcStart,
     /// [`GcEnd`](super::payload::GcEnd).
     GcEnd,
-    /// All managed threads stand. No payload.
+    /// All managed threads are suspended. No payload.
     SuspendEnd,
-    /// All threads run again. No payload worth reading.
+    /// All threads are resumed. No relevant payload.
     RestartEnd,
     /// [`HeapStats`](super::payload::HeapStats).
     HeapStats,
@@ -65,7 +66,7 @@ pub enum EventKind {
     ContentionStart,
     /// [`ContentionStop`](super::payload::ContentionStop).
     ContentionStop,
-    /// A worker starts, stops, retires, returns or waits: [`Workers`](super::payload::Workers).
+    /// A worker thread starts, stops, retires, unretires or waits: [`Workers`](super::payload::Workers).
     Workers,
     /// [`AdjustmentSample`](super::payload::AdjustmentSample).
     AdjustmentSample,
@@ -73,33 +74,33 @@ pub enum EventKind {
     Adjustment,
     /// [`MinMaxThreads`](super::payload::MinMaxThreads).
     MinMaxThreads,
-    /// A work item goes into the thread pool's queue. No payload worth reading.
+    /// A work item is queued to the thread pool. No relevant payload.
     WorkEnqueue,
-    /// A work item comes out of the thread pool's queue. No payload worth reading.
+    /// A work item is dequeued from the thread pool. No relevant payload.
     WorkDequeue,
-    /// A managed thread is made.
+    /// A managed thread is created.
     ThreadCreated,
-    /// A method body appears: [`MethodBody`](super::payload::MethodBody), without names.
+    /// A method is loaded: [`MethodBody`](super::payload::MethodBody), without names.
     MethodLoad,
-    /// A method body appears: [`MethodVerbose`](super::payload::MethodVerbose).
+    /// A method is loaded: [`MethodVerbose`](super::payload::MethodVerbose).
     MethodLoadVerbose,
-    /// A method body goes: [`MethodBody`](super::payload::MethodBody), whether or not names follow.
+    /// A method is unloaded: [`MethodBody`](super::payload::MethodBody), with or without names after it.
     MethodUnload,
-    /// A method body of the rundown: [`MethodBody`](super::payload::MethodBody), without names.
+    /// A method in the rundown: [`MethodBody`](super::payload::MethodBody), without names.
     MethodRundown,
-    /// A method body of the rundown: [`MethodVerbose`](super::payload::MethodVerbose).
+    /// A method in the rundown: [`MethodVerbose`](super::payload::MethodVerbose).
     MethodRundownVerbose,
     /// [`JittingStarted`](super::payload::JittingStarted).
     JittingStarted,
     /// [`ModuleLoad`](super::payload::ModuleLoad).
     ModuleLoad,
-    /// A module of the rundown: [`ModuleLoad`](super::payload::ModuleLoad).
+    /// A module in the rundown: [`ModuleLoad`](super::payload::ModuleLoad).
     ModuleRundown,
     /// [`AssemblyLoad`](super::payload::AssemblyLoad).
     AssemblyLoad,
-    /// An assembly goes: [`AssemblyLoad`](super::payload::AssemblyLoad).
+    /// An assembly is unloaded: [`AssemblyLoad`](super::payload::AssemblyLoad).
     AssemblyUnload,
-    /// An assembly of the rundown: [`AssemblyLoad`](super::payload::AssemblyLoad).
+    /// An assembly in the rundown: [`AssemblyLoad`](super::payload::AssemblyLoad).
     AssemblyRundown,
     /// [`AssemblyLoadStop`](super::payload::AssemblyLoadStop).
     AssemblyLoadStop,
@@ -113,25 +114,25 @@ pub enum EventKind {
     ThreadSample,
     /// [`ProcessInfo`](super::payload::ProcessInfo).
     ProcessInfo,
-    /// A value of an EventCounter of any provider; its metadata describe it.
+    /// An EventCounter value of any provider, described by its metadata.
     EventCounter,
-    /// Any event of `System.Diagnostics.Metrics`; its metadata describe it.
+    /// Any event of `System.Diagnostics.Metrics`, described by its metadata.
     Metrics,
-    /// A message of an `ILogger`; its metadata describe it.
+    /// An `ILogger` message, described by its metadata.
     LogMessage,
-    /// Something begins that has an activity id, such as a request; its metadata describe it.
+    /// Start of an activity, such as a request; described by its metadata.
     ActivityStart,
-    /// Something ends that has an activity id; its metadata describe it.
+    /// End of an activity; described by its metadata.
     ActivityStop,
-    /// Something that has an activity id fails, before it ends; its metadata describe it.
+    /// Failure of an activity, before its end; described by its metadata.
     ActivityFailure,
-    /// An event of a library in an activity, as `DiagnosticSource` hands it on; its metadata describe it.
+    /// A library event within an activity, forwarded by `DiagnosticSource`; described by its metadata.
     ActivityDetail,
-    /// A task, or what follows an `await`, is put where it waits; its metadata describe it.
+    /// A task or `await` continuation is scheduled; described by its metadata.
     TaskScheduled,
-    /// A task, or what follows an `await`, begins to run; its metadata describe it.
+    /// A task or `await` continuation starts to run; described by its metadata.
     TaskStarted,
-    /// A processor was looked at (`Universal.Events`). Its stack shows where it was.
+    /// A CPU sample (`Universal.Events`); its stack is the sampled one.
     CpuSample,
     /// [`ContextSwitch`](super::payload::ContextSwitch).
     ContextSwitch,
@@ -148,7 +149,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Whether any analysis looks at such events; the others are for exports alone.
+    /// Returns whether any analysis handles these events; the others only matter for exports.
     #[inline]
     pub fn is_analysed(self) -> bool {
         use EventKind::{
@@ -171,24 +172,24 @@ impl EventKind {
         )
     }
 
-    /// Whether such events have the addresses and names of methods.
+    /// Returns whether these events contain addresses and names of methods.
     #[inline]
     pub fn locates_methods(self) -> bool {
         matches!(self, Self::MethodLoadVerbose | Self::MethodRundownVerbose | Self::ModuleLoad | Self::ModuleRundown)
     }
 
-    /// Whether the runtime writes the events of a metadata record only once a session is stopped: they describe the process, and are not part of what was
-    /// recorded.
+    /// Returns whether events of this metadata record are written only after the session is stopped: they describe the process and are not
+    /// part of the recorded activity.
     pub fn comes_after_the_stop(metadata: &Metadata) -> bool {
         matches!(metadata.provider.as_str(), RUNDOWN | EVENT_PIPE)
     }
 
-    /// Whether the events of a provider only describe the process and the recording: rundowns, mappings, names of functions, times of threads.
+    /// Returns whether the events of a provider only describe the process and the recording: rundown, mappings, symbols, thread times.
     pub fn only_describes(provider: &str) -> bool {
         matches!(provider, RUNDOWN | EVENT_PIPE | UNIVERSAL_SYSTEM | THREAD_TIMES | SAMPLES)
     }
 
-    /// The kind of the events of a metadata record.
+    /// Returns the kind of the events that a metadata record describes.
     pub fn of(metadata: &Metadata) -> Self {
         match metadata.provider.as_str() {
             RUNTIME => Self::of_runtime(metadata.event_id),
@@ -202,7 +203,7 @@ impl EventKind {
             THREAD_TIMES if metadata.event_id == 1 => Self::ThreadTime,
             SAMPLES if metadata.event_id == 1 => Self::SampleLosses,
             _ if metadata.name == "EventCounters" => Self::EventCounter,
-            // The same message comes as text, as text with its parts, and as JSON, as keywords ask for it.
+            // Depending on the keywords, the same message is logged as text, as text with arguments, and as JSON.
             LOGGING if ["FormattedMessage", "MessageJson"].contains(&metadata.name.as_str()) => Self::LogMessage,
             LOGGING => Self::Other,
             provider if NO_ACTIVITIES.contains(&provider) => Self::Other,
@@ -295,7 +296,7 @@ impl EventKind {
             Some(2) => Self::ActivityStop,
             Some(0) | None if metadata.name.ends_with("Failed") || metadata.name == "UnhandledException" => Self::ActivityFailure,
             Some(_) => Self::Other,
-            // Runtimes before .NET 5 do not tell it, and make it from the name in the same way.
+            // Before .NET 5 the metadata has no opcode; .NET derives it from the name in the same way.
             None if metadata.name.ends_with("Start") => Self::ActivityStart,
             None if metadata.name.ends_with("Stop") => Self::ActivityStop,
             None => Self::Other,

@@ -1,42 +1,42 @@
-//! Providers that are worth knowing, and the names of their keywords.
+//! Well-known providers, and the names of their keywords.
 
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// The provider of the runtime itself.
+/// The runtime's own provider.
 pub const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
-/// A provider, what it is about, and its keywords.
+/// A provider with description and keywords.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownProvider {
-    /// Its name, to be matched without regard to case.
+    /// Name, matched case-insensitively.
     pub name: String,
-    /// What it is about, in a line.
+    /// One-line description.
     pub about: String,
-    /// Its keywords, lowest bit first; empty where they have no names worth knowing.
+    /// Keywords, lowest bit first; empty if none have useful names.
     #[serde(default)]
     pub keywords: Vec<Keyword>,
 }
 
-/// A group of a provider's events.
+/// A keyword: a group of a provider's events.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Keyword {
-    /// Its name, in small letters.
+    /// Name in lower case.
     pub name: String,
-    /// Other names of it.
+    /// Alternative names.
     #[serde(default)]
     pub aliases: Vec<String>,
-    /// Its bit.
+    /// Bit mask.
     pub bits: u64,
-    /// What its events are about.
+    /// Description of its events.
     pub about: String,
 }
 
 impl KnownProvider {
-    /// The keyword of a name or alias, in any case.
+    /// Returns the keyword with this name or alias, ignoring case.
     pub fn keyword(&self, name: &str) -> Option<&Keyword> {
         self.keywords.iter().find(|keyword| keyword.names().any(|known| known.eq_ignore_ascii_case(name)))
     }
@@ -48,7 +48,7 @@ impl Keyword {
     }
 }
 
-/// Every provider that is worth knowing.
+/// Returns all well-known providers.
 pub fn known_providers() -> &'static [KnownProvider] {
     #[derive(Deserialize)]
     struct File {
@@ -61,7 +61,7 @@ pub fn known_providers() -> &'static [KnownProvider] {
     &PROVIDERS
 }
 
-/// The provider of a name, in any case.
+/// Returns the well-known provider with this name, ignoring case.
 pub fn known_provider(name: &str) -> Option<&'static KnownProvider> {
     known_providers().iter().find(|provider| provider.name.eq_ignore_ascii_case(name))
 }
@@ -70,7 +70,7 @@ pub fn known_provider(name: &str) -> Option<&'static KnownProvider> {
 mod tests {
     use super::*;
 
-    /// The names that dotnet-trace takes for `--clrevents`.
+    /// The names that dotnet-trace accepts for `--clrevents`.
     #[test]
     fn runtime_keywords() {
         let table = "gc 1 gchandle 2 assemblyloader 4 fusion 4 loader 8 jit 10 ngen 20 startenumeration 40 endenumeration 80 security 400 \

@@ -1,8 +1,8 @@
-//! Names of levels.
+//! Names of event levels.
 
 use crate::ipc::Level;
 
-/// The name that dotnet-trace and this program take and show.
+/// Returns the level's name as used by dotnet-trace and by this program.
 pub fn level_name(level: Level) -> &'static str {
     match level {
         Level::LogAlways => "logalways",
@@ -14,7 +14,7 @@ pub fn level_name(level: Level) -> &'static str {
     }
 }
 
-/// A level by name, in any case, or by number; a number above the highest is the highest.
+/// Parses a level given by name, ignoring case, or by number; numbers above the highest level are clamped to it.
 pub fn parse_level(text: &str) -> Option<Level> {
     let by_name = Level::ALL.into_iter().find(|level| level_name(*level).eq_ignore_ascii_case(text));
     by_name.or_else(|| Level::try_from(text.parse::<u32>().ok()?.min(Level::Verbose.number())).ok())

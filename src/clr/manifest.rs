@@ -1,33 +1,33 @@
-//! Names and types of the fields of the runtime's own events, whose metadata does not tell them.
+//! Names and types of the fields of native runtime events, which are missing from their metadata.
 //!
-//! For people who look at single events; analyses read the typed views of [`payload`](super::payload). A later version of an event only adds fields
-//! at the end, so that one list serves all: what a payload does not hold any more is not there.
+//! Used to display single events; analyses use the typed views in [`payload`](super::payload). Later versions of an event only add fields at
+//! the end, so one list covers all versions: fields beyond the end of the payload are absent.
 //!
-//! Source: `ClrEtwAll.man` of the runtime, checked byte by byte against what runtimes 3.1, 9 and 10 write.
+//! Source: `ClrEtwAll.man` of the runtime, verified byte by byte against the output of runtimes 3.1, 9 and 10.
 
 use super::payload::{AdjustmentReason, GcReason, GcType};
 use crate::nettrace::Value;
 use crate::wire::Reader;
 
-/// A field with its value.
+/// A field and its value.
 #[derive(Debug, Clone)]
 pub struct NativeField<'a> {
-    /// Its name in the manifest.
+    /// Name in the manifest.
     pub name: &'static str,
-    /// Its value.
+    /// Decoded value.
     pub value: Value<'a>,
-    /// Whether the number is an address, an identifier or a set of flags, which people read in hexadecimal.
+    /// Whether the value is an address, identifier or set of flags, usually displayed in hexadecimal.
     pub is_hex: bool,
-    /// What the number stands for.
+    /// Symbolic name of the value.
     pub word: Option<&'static str>,
 }
 
-/// Whether the fields of an event are known.
+/// Returns whether the fields of an event are known.
 pub fn is_described(provider: &str, event_id: u32) -> bool {
     layout(provider, event_id).is_some()
 }
 
-/// Reads the fields of an event, one behind the other, as far as they are known and the payload goes.
+/// Calls `each` for every known field of an event, in payload order, up to the end of the payload.
 pub fn read<'a>(provider: &str, event_id: u32, payload: &'a [u8], pointer_size: u8, mut each: impl FnMut(NativeField<'a>)) {
     let mut reader = Reader::new(payload);
     for (name, kind) in layout(provider, event_id).unwrap_or_default().split(' ').filter_map(|field| field.split_once(':')) {
@@ -40,14 +40,14 @@ pub fn read<'a>(provider: &str, event_id: u32, payload: &'a [u8], pointer_size: 
             "stop" => SUSPENSIONS.get(number as usize).copied(),
             _ => None,
         });
-        // There is only ever one runtime in a process, and it has the number 0.
+        // A process has exactly one runtime, with instance ID 0.
         if kind != "clr" {
             each(NativeField { name, value, is_hex, word });
         }
     }
 }
 
-/// Why a runtime suspends its threads.
+/// Reasons for suspending the threads.
 const SUSPENSIONS: [&str; 8] =
     ["other", "collection", "application domain ends", "code pitching", "shutdown", "debugger", "collection is prepared", "debugger sweep"];
 

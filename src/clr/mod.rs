@@ -1,13 +1,13 @@
-//! What the bytes mean: providers, keywords, levels and trace profiles of the .NET runtime.
+//! Semantics of .NET events: providers, keywords, levels and trace profiles.
 //!
-//! What to trace is selected by profiles, by provider specifications (`NAME:KEYWORDS:LEVEL:ARGUMENTS`, the syntax of dotnet-trace) and by
-//! names of runtime keywords; [`select`] makes one [`SessionConfig`](crate::ipc::SessionConfig) of them. Profiles and the names of providers and
-//! keywords are data, built into the program from `assets/`.
+//! The events to trace are selected by profiles, provider specifications (`NAME:KEYWORDS:LEVEL:ARGUMENTS`, the syntax of dotnet-trace) and
+//! names of runtime keywords; [`select`] combines them into one [`SessionConfig`](crate::ipc::SessionConfig). Profiles and the names of
+//! providers and keywords are data files in `assets/`, compiled into the program.
 //!
-//! What an event is, is its [`EventKind`], looked up once for each metadata record; what is in the payloads of the native runtime events, which the
-//! stream does not describe, is read by the views of [`payload`].
+//! Events are classified by [`EventKind`], looked up once per metadata record. Payloads of native runtime events, which the stream does not
+//! describe, are read through the views in [`payload`].
 //!
-//! No input or output, no clock. Knows `ipc` for the types of a session, and nothing of what an analysis does with events.
+//! No I/O and no clock. Depends on `ipc` for the session types, and not on the analyses.
 
 pub mod events;
 pub mod manifest;

@@ -1,35 +1,35 @@
-//! What can be wrong with a provider specification, in words.
+//! Errors in provider specifications, with their messages.
 
 use thiserror::Error;
 
 use super::known::known_provider;
 use crate::ipc::Invalid;
 
-/// A specification that cannot be read: where, and what was expected there.
+/// An invalid specification: position, and what was expected there.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("'{}', character {}: {problem}", .spec.escape_debug(), .at + 1)]
 pub struct SpecError {
-    /// The whole text.
+    /// The whole specification.
     pub spec: String,
-    /// The character that it fails at, counted from 0.
+    /// Character offset of the error, counted from 0.
     pub at: usize,
-    /// What is wrong.
+    /// The error.
     pub problem: Problem,
 }
 
-/// What is wrong with a specification.
+/// An error in a specification.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Problem {
-    /// Nothing where a name belongs.
+    /// The provider name is missing.
     #[error("expected a provider's name, as in NAME:KEYWORDS:LEVEL:ARGUMENTS")]
     NoName,
     /// A comma before the arguments.
     #[error("expected one provider: give --provider once for each instead of a list with commas")]
     Comma,
-    /// Neither a number nor a name that the provider has.
+    /// Neither a number nor the name of one of the provider's keywords.
     #[error("expected keywords: {}", expected_keywords(.0))]
     Keywords(String),
-    /// No level.
+    /// Not a level.
     #[error("expected a level: critical, error, warning, informational, verbose, logalways, or 0 to 5")]
     Level,
     /// An argument without `=`.
@@ -38,24 +38,24 @@ pub enum Problem {
     /// An argument without a key.
     #[error("expected a key before the '='")]
     NoKey,
-    /// A quote that does not end.
+    /// An unterminated quote.
     #[error("this quote is not closed")]
     OpenQuote,
-    /// Special characters in a value without quotes, or something behind the quotes.
+    /// Special characters in an unquoted value, or text after the closing quote.
     #[error("expected ';' or the end here: a value with '=', ';' or quotes in it needs quotes around all of it")]
     NeedsQuotes,
-    /// A key twice.
+    /// A duplicate key.
     #[error("the argument '{}' is there twice", .0.escape_debug())]
     KeyTwice(String),
-    /// A backslash that means nothing.
+    /// An unknown escape sequence.
     #[error(r#"expected one of \\ \" \r \n \t"#)]
     Escape,
-    /// What no runtime takes.
+    /// A value that no runtime accepts.
     #[error(transparent)]
     Invalid(#[from] Invalid),
 }
 
-/// What would have been keywords of that provider.
+/// Describes the valid keywords of a provider.
 fn expected_keywords(provider: &str) -> String {
     const HEX: &str = "hexadecimal digits such as 1f or 0x1f";
     match known_provider(provider.trim()).map(|known| &known.keywords).filter(|keywords| !keywords.is_empty()) {

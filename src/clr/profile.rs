@@ -1,4 +1,4 @@
-//! Trace profiles: what to turn on for which question.
+//! Trace profiles: the providers to enable for a given question.
 
 use std::sync::LazyLock;
 
@@ -12,32 +12,32 @@ use crate::ipc::Provider;
 /// A trace profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// Its name, to be matched without regard to case.
+    /// Name, matched case-insensitively.
     pub name: String,
-    /// The question that it answers, in a few words.
+    /// The question that the profile answers, in a few words.
     pub question: String,
-    /// What it shows, in a sentence.
+    /// One-sentence description of the resulting data.
     pub about: String,
-    /// What it costs the target, in words.
+    /// Overhead in the target process.
     pub cost: String,
-    /// What a person should know before handing the file on.
+    /// Warning to be read before sharing the file.
     pub warning: Option<String>,
-    /// What it turns on.
+    /// Providers to enable.
     pub providers: Vec<Provider>,
-    /// What it turns on where the kernel does not sample the process, or whatever that does; empty for a profile that needs no samples of the kernel.
+    /// Providers to enable instead of kernel sampling, where that is unavailable; empty for profiles without kernel samples.
     pub fallback: Vec<Provider>,
-    /// What it turns on besides, without which what it shows can be misread. It does not stand in the way of runtime keywords that are given.
+    /// Providers needed to interpret the data correctly. Explicit runtime keywords are not ignored because of them.
     pub besides: Vec<Provider>,
-    /// The rundown that is enough for it, where that is less than the default.
+    /// Sufficient rundown keywords, if fewer than the default.
     pub rundown: Option<u64>,
 }
 
-/// There is no profile of that name.
+/// There is no profile with this name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("there is no profile '{}': {}", .0.escape_debug(), suggestion(.0))]
 pub struct UnknownProfile(pub String);
 
-/// The profile with a similar name, else all of them.
+/// Suggests the most similar profile name, or else lists all names.
 fn suggestion(name: &str) -> String {
     let names: Vec<_> = profiles().iter().map(|profile| profile.name.as_str()).collect();
     let similarity = |known: &&str| strsim::jaro_winkler(known, &name.to_ascii_lowercase());
@@ -48,10 +48,10 @@ fn suggestion(name: &str) -> String {
     }
 }
 
-/// Names that are more similar than this are probably meant (1 is equal).
+/// Minimum similarity for a suggestion (1 is equal).
 const SIMILAR: f64 = 0.85;
 
-/// A profile as the file has it.
+/// A profile as in the assets file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -69,7 +69,7 @@ struct Written {
 }
 
 impl Profile {
-    /// How much it costs the target, without the reasons: `moderate`.
+    /// Returns the overhead without the explanation, e.g. `moderate`.
     pub fn overhead(&self) -> &str {
         self.cost.split([':', ',']).next().unwrap_or_default()
     }
@@ -84,7 +84,7 @@ impl Written {
     }
 }
 
-/// Every profile, in the order in which a person is offered them.
+/// Returns all profiles, in display order.
 pub fn profiles() -> &'static [Profile] {
     #[derive(Deserialize)]
     struct File {
@@ -97,10 +97,10 @@ pub fn profiles() -> &'static [Profile] {
     &PROFILES
 }
 
-/// The profile of a name, in any case.
+/// Returns the profile with this name, ignoring case.
 ///
 /// # Errors
-/// [`UnknownProfile`] lists the names that there are.
+/// [`UnknownProfile`] with a suggestion or the list of names.
 pub fn profile(name: &str) -> Result<&'static Profile, UnknownProfile> {
     profiles().iter().find(|profile| profile.name.eq_ignore_ascii_case(name)).ok_or_else(|| UnknownProfile(name.to_owned()))
 }

@@ -1,4 +1,4 @@
-//! From what a person selects to one session.
+//! Combines the selected profiles, providers and keywords into one session.
 
 use thiserror::Error;
 
@@ -8,60 +8,60 @@ use super::profile::{Profile, UnknownProfile, profile};
 use super::spec::{format_keywords, format_provider, parse_provider, parse_runtime_keywords};
 use crate::ipc::{Invalid, Level, Provider, Providers, Rundown, SessionConfig};
 
-/// The profile that shows why a process is slow.
+/// The profile for finding out why a process is slow.
 pub const SLOW: &str = "slow";
-/// The default where nothing is selected, as in dotnet-trace.
+/// Default selection, as in dotnet-trace.
 pub const DEFAULT_PROFILES: [&str; 2] = ["dotnet-common", "dotnet-sampled-thread-time"];
-/// What the dashboard records when nothing else was chosen.
+/// Default selection of the dashboard.
 pub const DASHBOARD_PROFILES: [&str; 2] = ["dotnet-common", "cpu"];
 
-/// A session, and the warnings about it.
+/// A session configuration, with warnings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selected {
-    /// The session: buffer, stacks and rundown as the profiles have them, for the caller to change.
+    /// Session configuration with buffer, stacks and rundown from the profiles; the caller can change them.
     pub config: SessionConfig,
-    /// The session instead where the kernel does not sample the process; `None` where samples of the kernel are not selected.
+    /// Session configuration to use if the kernel cannot sample the process; `None` if kernel samples are not selected.
     pub fallback: Option<SessionConfig>,
-    /// The names of the profiles, then the providers and keywords that were given by themselves.
+    /// Names of the profiles, followed by the explicit providers and keywords.
     pub what: Vec<String>,
-    /// Sentences for a person: what the file may hold, what was left out.
+    /// Warnings to display: possibly sensitive data in the file, ignored selections.
     pub warnings: Vec<String>,
 }
 
-/// Why no session can be made.
+/// Reason why no session can be configured.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SelectError {
-    /// No such profile.
+    /// Unknown profile.
     #[error(transparent)]
     Profile(#[from] UnknownProfile),
-    /// A provider that cannot be read.
+    /// Invalid provider specification.
     #[error("provider {0}")]
     Provider(SpecError),
-    /// Runtime keywords that cannot be read.
+    /// Invalid runtime keywords.
     #[error("runtime events {0}")]
     RuntimeKeywords(SpecError),
-    /// A provider has two different arguments.
+    /// Conflicting arguments for one provider.
     #[error("provider '{}' is given twice with different arguments: '{}' and '{}'", .name.escape_debug(), .first.escape_debug(), .second.escape_debug())]
     Arguments {
-        /// Which provider.
+        /// Provider name.
         name: String,
-        /// Its arguments the first time.
+        /// First arguments.
         first: String,
-        /// Its arguments the second time.
+        /// Second arguments.
         second: String,
     },
-    /// More providers than a session takes.
+    /// Not a valid set of providers for a session, e.g. too many.
     #[error(transparent)]
     Invalid(#[from] Invalid),
 }
 
-/// Makes one session of profiles (by name), provider specifications and names of runtime keywords, by dotnet-trace's rules: the same provider twice is one
-/// with the keywords of both and the higher level, also where a profile has it and a specification, with a warning; runtime keywords count
-/// only where nothing else turns the runtime's provider on. Arguments that are specified count, and not those of a profile; of two lists of
-/// `DiagnosticSource`, the lines of both count.
+/// Combines profiles (by name), provider specifications and runtime keyword names into one session, by the rules of dotnet-trace: duplicate
+/// providers are merged, with the keywords of both and the higher level. Merging a specification with a profile adds a warning. Runtime
+/// keywords only apply if nothing else enables the runtime's provider. Specified arguments replace those of a profile; two `DiagnosticSource`
+/// lists are merged line by line.
 ///
 /// # Errors
-/// [`SelectError`], for what cannot be parsed or combined.
+/// [`SelectError`] if the selection cannot be parsed or combined.
 pub fn select(
     profiles: &[impl AsRef<str>],
     providers: &[impl AsRef<str>],
@@ -116,7 +116,7 @@ pub fn select(
     Ok(Selected { fallback: fallback.transpose()?, config: session(merged)?, what, warnings })
 }
 
-/// Warns that profiles ask for more of a provider than was specified, and what comes of both.
+/// Returns a warning if profiles extend a specified provider, with the merged result.
 fn joined(own: &Provider, all: &Provider, profiles: &[&Profile]) -> Option<String> {
     let same = |provider: &&Provider| provider.name().eq_ignore_ascii_case(own.name());
     let names: Vec<_> = profiles.iter().filter(|profile| profile.providers.iter().any(|provider| same(&provider))).collect();
@@ -133,13 +133,13 @@ fn joined(own: &Provider, all: &Provider, profiles: &[&Profile]) -> Option<Strin
     })
 }
 
-/// Less than the default only where that is enough for every profile.
+/// Returns a reduced rundown if all profiles declare one, otherwise the default.
 fn enough_rundown(profiles: &[&Profile]) -> Rundown {
     let keywords: Option<u64> = profiles.iter().try_fold(0, |all, profile| Some(all | profile.rundown?));
     keywords.map_or(Rundown::Default, Rundown::Preferred)
 }
 
-/// Providers, each once.
+/// A list of providers without duplicates.
 #[derive(Debug, Clone, Default)]
 struct Merged(Vec<Provider>);
 
@@ -164,13 +164,13 @@ fn merge(first: &Provider, second: &Provider) -> Result<Provider, SelectError> {
         }
         (a, b) => a.or(b).unwrap_or_default().to_owned(),
     };
-    // As a request, "log always" delivers every level: it is the highest.
+    // In a request, `LogAlways` is the highest level: it enables all events.
     let reach = |level: Level| if level == Level::LogAlways { u32::MAX } else { level.number() };
     let level = [first.level(), second.level()].into_iter().max_by_key(|level| reach(*level)).unwrap_or(first.level());
     Ok(Provider::new(first.name(), first.keywords() | second.keywords(), level)?.with_arguments(arguments)?)
 }
 
-/// Arguments of which each is a list of lines: what `DiagnosticSource` hands on. One list of the lines of both.
+/// Merges `DiagnosticSource` filter lists into one without duplicate lines; `None` for any other arguments.
 fn join(first: &str, second: &str) -> Option<String> {
     const KEY: &str = "FilterAndPayloadSpecs=";
     let [first, second] = [first, second].map(|arguments| Some(arguments.strip_prefix(KEY)?.trim_matches('"').split("\r\n")));

@@ -1,12 +1,12 @@
-//! Signatures of methods as the runtime writes them into its events.
+//! Method signatures as in the runtime's events.
 
 use super::type_name::keyword;
 
-/// Writes the parameters of a signature as a person would: `instance void  (int32,class System.String[],value class System.Guid&)` becomes
-/// `(int, string[], Guid&)`. Types lose their namespaces; C#'s own have the names that C# gives them. Nothing is written where there are no parameters in
-/// it. The signature is not sanitised.
+/// Writes the parameters of a signature in C# syntax: `instance void  (int32,class System.String[],value class System.Guid&)` becomes `(int,
+/// string[], Guid&)`. Namespaces are removed and C# keywords are used for built-in types. Writes nothing if the signature has no parameter
+/// list. The output is not sanitized.
 pub fn write_parameters(signature: &str, out: &mut String) {
-    // Two spaces stand before the parameters, and nowhere else.
+    // Two spaces precede the parameter list, and occur nowhere else.
     let Some(start) = signature.find("  (") else { return };
     let mut rest = &signature[start + 2..];
     let mut word = Word::default();
@@ -28,20 +28,20 @@ pub fn write_parameters(signature: &str, out: &mut String) {
     }
 }
 
-/// A word of a signature, and how those before it qualify it.
+/// A word of a signature, with the qualifiers before it.
 #[derive(Default)]
 struct Word<'a> {
     text: &'a str,
     unsigned: bool,
-    /// It is the type that modifies the next one, such as `IsVolatile`.
+    /// Whether the next word is a modifier type, such as `IsVolatile`.
     is_modifier: bool,
 }
 
 impl Word<'_> {
-    /// Takes a space: what follows the keyword of a type's kind belongs to the same type.
+    /// Handles a space: keywords such as `class` or `unsigned` are followed by the type that they belong to.
     fn space(&mut self, out: &mut String) {
         match self.text {
-            // A type that can be unloaded has an address for a name.
+            // A collectible type has an address instead of a name.
             "" | "class" | "value" | "pMT:" => {}
             "unsigned" => self.unsigned = true,
             "required_modifier" | "optional_modifier" => self.is_modifier = true,
@@ -64,7 +64,7 @@ impl Word<'_> {
             ("int32", true) => "uint",
             ("int64", false) => "long",
             ("int64", true) => "ulong",
-            // As wide as an address.
+            // Native-sized integers.
             ("int", false) => "nint",
             ("int", true) => "nuint",
             ("wchar", _) => "char",
@@ -73,7 +73,7 @@ impl Word<'_> {
                 Some(keyword) => keyword,
                 None => {
                     let name = text.rsplit('.').next().filter(|name| !name.is_empty()).unwrap_or(text);
-                    // How many type arguments there are shows where they follow.
+                    // The arity is redundant if the type arguments follow.
                     if delimiter == b'<' { name.split('`').next().unwrap_or(name) } else { name }
                 }
             },
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn parameters_are_as_a_person_writes_them() {
-        // Signatures that runtimes 3.1 and 9 wrote, and what is none.
+        // Signatures written by runtimes 3.1 and 9, and invalid ones.
         for (signature, expected) in [
             ("void  ()", "()"),
             ("instance bool  (unsigned int32&)", "(uint&)"),

@@ -6,18 +6,20 @@ use super::level::{level_name, parse_level};
 use super::problem::{Problem, SpecError};
 use crate::ipc::{Level, Provider};
 
-/// What dotnet-trace takes when no level is given.
+/// Default level, as in dotnet-trace.
 const DEFAULT_LEVEL: Level = Level::Informational;
 
-/// Keywords of the runtime's provider in the profile `dotnet-common` of dotnet-trace.
+/// Runtime keywords of dotnet-trace's profile `dotnet-common`.
 const GENERAL: u64 = 0x10_0003_801d;
 
-/// Reads a specification.
+/// Parses a provider specification.
 ///
-/// Keywords are hexadecimal, with or without `0x`, or names of the provider's keywords, joined with `+`; left out they are all that can do no harm. The level is a name or a number; left out it is informational. Arguments are `key=value;key="value with ;"`.
+/// Keywords are hexadecimal, with or without `0x`, or names of the provider's keywords, joined with `+`; the default is all keywords without
+/// harmful side effects. The level is a name or a number; the default is informational. Arguments have the form `key=value;key="value with
+/// ;"`.
 ///
 /// # Errors
-/// [`SpecError`], with the place and what was expected.
+/// [`SpecError`] with the position and what was expected.
 pub fn parse_provider(spec: &str) -> Result<Provider, SpecError> {
     let fail = |at: usize, problem: Problem| SpecError { spec: spec.to_owned(), at, problem };
     let mut parts = spec.splitn(4, ':');
@@ -57,10 +59,10 @@ pub fn parse_provider(spec: &str) -> Result<Provider, SpecError> {
     provider.with_arguments(arguments).map_err(|invalid| fail(arguments_at, invalid.into()))
 }
 
-/// Reads names of the runtime's keywords joined with `+`, and a level, such as `gc+jit:verbose`, as one provider; the level is informational by default.
+/// Parses runtime keyword names joined with `+`, with an optional level (default: informational), such as `gc+jit:verbose`, as one provider.
 ///
 /// # Errors
-/// [`SpecError`], with the place and what was expected.
+/// [`SpecError`] with the position and what was expected.
 pub fn parse_runtime_keywords(names: &str) -> Result<Provider, SpecError> {
     let fail = |at: usize, problem: Problem| SpecError { spec: names.to_owned(), at, problem };
     let (keywords, level) = names.split_once(':').map_or((names, None), |(keywords, level)| (keywords, Some(level)));
@@ -72,13 +74,13 @@ pub fn parse_runtime_keywords(names: &str) -> Result<Provider, SpecError> {
     Provider::new(RUNTIME, keywords, level).map_err(|invalid| fail(0, invalid.into()))
 }
 
-/// Keywords of a provider that was named without any. Events of an EventSource all have keywords (bits 44 to 47), so 0 would deliver none of them.
-/// For the runtime's own provider all would force collections and dump the heap; there it is a general overview of the `dotnet-common` profile.
+/// Default keywords of a provider. All EventSource events have keywords (bits 44 to 47), so 0 would enable none of them. For the runtime's
+/// provider, all keywords would trigger collections and dump the heap; its default is that of the `dotnet-common` profile.
 fn left_out(provider: &str) -> u64 {
     if provider.trim().eq_ignore_ascii_case(RUNTIME) { GENERAL } else { u64::MAX }
 }
 
-/// Numbers and names joined with `+`, or the character of the first part that is neither.
+/// Parses numbers and names joined with `+`; the error is the character offset of the first part that is neither.
 fn parse_keywords(provider: &str, text: &str) -> Result<u64, usize> {
     let known = known_provider(provider.trim());
     let mut at = 0;
@@ -92,13 +94,13 @@ fn parse_keywords(provider: &str, text: &str) -> Result<u64, usize> {
     Ok(keywords)
 }
 
-/// Hexadecimal digits, with or without `0x`.
+/// Parses hexadecimal digits, with or without `0x`.
 fn parse_hex(text: &str) -> Option<u64> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
     u64::from_str_radix(digits, 16).ok()
 }
 
-/// Keywords as they are typed: names where the provider has them, the rest as a number, joined with `+`.
+/// Formats keywords as in a specification: known names, and the remaining bits as a number, joined with `+`.
 pub fn format_keywords(provider: &str, keywords: u64) -> String {
     let known = known_provider(provider).map_or(&[][..], |known| &known.keywords);
     let (named, rest) = known.iter().fold((Vec::new(), keywords), |(mut named, rest), keyword| {
@@ -108,7 +110,7 @@ pub fn format_keywords(provider: &str, keywords: u64) -> String {
         named.push(keyword.name.clone());
         (named, rest & !keyword.bits)
     });
-    // All bits are clearer as a number than as a list of the names that there are.
+    // All bits set: the number is clearer than a list of all names.
     if keywords == u64::MAX || named.is_empty() {
         return format!("{keywords:#x}");
     }
@@ -116,7 +118,7 @@ pub fn format_keywords(provider: &str, keywords: u64) -> String {
     named.into_iter().chain(rest).collect::<Vec<_>>().join("+")
 }
 
-/// A provider as it is typed: [`parse_provider`] reads it back.
+/// Formats a provider as a specification that [`parse_provider`] accepts.
 pub fn format_provider(provider: &Provider) -> String {
     let (name, level) = (provider.name(), level_name(provider.level()));
     let arguments = provider.arguments().map(|arguments| format!(":{}", arguments::escape(arguments))).unwrap_or_default();

@@ -1,11 +1,11 @@
-//! Tracepoints of the kernel that events go to: `NAME` for all events, `NAME=ID,ID` for these.
+//! Kernel tracepoints as event destinations: `NAME` for all events, `NAME=ID,ID` for specific ones.
 
 use crate::ipc::{TracepointSet, Tracepoints};
 
-/// Reads tracepoints, and gives their names besides.
+/// Parses tracepoint specifications; also returns the tracepoint names.
 ///
 /// # Errors
-/// A sentence with which of them is wrong, and why.
+/// Returns a sentence that names the invalid specification and the reason.
 pub fn parse_tracepoints(texts: &[String]) -> Result<(Tracepoints, Vec<String>), String> {
     let (mut default, mut sets, mut names) = (None, Vec::new(), Vec::new());
     for text in texts {

@@ -1,10 +1,10 @@
-//! The event that ends a recording: `PROVIDER/EVENT`, `PROVIDER/EVENT:TEXT` or `PROVIDER/EVENT[FIELD=VALUE,..]`.
+//! The event that stops a recording: `PROVIDER/EVENT`, `PROVIDER/EVENT:TEXT` or `PROVIDER/EVENT[FIELD=VALUE,..]`.
 
 use std::fmt;
 
 use super::events;
 
-/// An event that is waited for.
+/// A stop event: provider, event and condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trigger {
     provider: String,
@@ -12,14 +12,14 @@ pub struct Trigger {
     condition: Condition,
 }
 
-/// What an event must hold.
+/// Condition on the payload of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// Whatever it is.
+    /// No condition.
     Anything,
-    /// A text, anywhere in the payload.
+    /// Text that must occur anywhere in the payload.
     Text(String),
-    /// Fields with these values.
+    /// Fields with their required values.
     Fields(Vec<(String, String)>),
 }
 
@@ -31,11 +31,11 @@ enum EventSelector {
 }
 
 impl Trigger {
-    /// Reads `PROVIDER/EVENT`, where the event is a number, a name or `*` for any; `PROVIDER/EVENT:TEXT`, where the event's payload must hold the text; and
-    /// `PROVIDER/EVENT[FIELD=VALUE,..]`, where all these fields must have these values.
+    /// Parses `PROVIDER/EVENT`, where the event is an ID, a name or `*` for any; `PROVIDER/EVENT:TEXT`, with text that the payload must
+    /// contain; or `PROVIDER/EVENT[FIELD=VALUE,..]`, with fields that must all have the given values.
     ///
     /// # Errors
-    /// A sentence with what was expected.
+    /// Returns a sentence with the expected syntax.
     pub fn parse(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "expected PROVIDER/EVENT, PROVIDER/EVENT:TEXT or PROVIDER/EVENT[FIELD=VALUE,..], such as \
              Microsoft-Windows-DotNETRuntime/ExceptionThrown:Timeout";
@@ -59,17 +59,18 @@ impl Trigger {
         Ok(Self { provider: provider.to_owned(), event, condition })
     }
 
-    /// The provider whose event it is.
+    /// Returns the provider of the event.
     pub fn provider(&self) -> &str {
         &self.provider
     }
 
-    /// What the event must hold.
+    /// Returns the condition on the payload.
     pub fn condition(&self) -> &Condition {
         &self.condition
     }
 
-    /// Whether events of this kind are meant, whatever they hold. Names count without regard to case; the name may be empty where the stream gives none.
+    /// Returns whether provider and event match, regardless of the payload. Names are compared case-insensitively; `name` may be empty if the
+    /// stream has none.
     pub fn is_kind(&self, provider: &str, event_id: u32, name: &str) -> bool {
         let name = if name.is_empty() { events::name(provider, event_id).unwrap_or_default() } else { name };
         self.provider.eq_ignore_ascii_case(provider)
@@ -89,7 +90,7 @@ impl Condition {
     }
 }
 
-/// As it is typed.
+/// Formats the trigger as [`Trigger::parse`] accepts it.
 impl fmt::Display for Trigger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/", self.provider)?;

@@ -1,20 +1,20 @@
-//! Names of types as the runtime writes them into its events, and as people write them.
+//! Type names: from the runtime's syntax to C# syntax.
 
-/// Types in types that are read.
+/// Maximum nesting of type arguments.
 const DEPTH: usize = 16;
 
-/// How the type arguments in a name are written.
+/// Format of the type arguments in a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TypeArguments {
-    /// Without namespaces, C#'s own types by the names that C# has for them: `Dictionary<string, int[]>`.
+    /// Without namespaces, with C# keywords for built-in types: `Dictionary<string, int[]>`.
     Short,
-    /// In full, as dotnet-gcdump writes them: `Dictionary<System.String,System.Int32[]>`.
+    /// Fully qualified, as in dotnet-gcdump: `Dictionary<System.String,System.Int32[]>`.
     Full,
 }
 
-/// Writes the name of a type with its type arguments in angle brackets, behind the type that they belong to:
-/// ``System.Collections.Generic.Dictionary`2[System.String,System.Int32]`` becomes `System.Collections.Generic.Dictionary<string, int>`. Where a name has
-/// none of its arguments, their places are empty. A malformed name stays as it is. Not sanitised.
+/// Writes a type name with its type arguments in angle brackets, after the type that they belong to:
+/// ``System.Collections.Generic.Dictionary`2[System.String,System.Int32]`` becomes `System.Collections.Generic.Dictionary<string, int>`. If
+/// the name has no type arguments, only their commas are written. A malformed name is written unchanged. The output is not sanitized.
 pub fn write_type_name(name: &str, arguments: TypeArguments, out: &mut String) {
     if !name.contains('`') {
         return out.push_str(name);
@@ -27,14 +27,14 @@ pub fn write_type_name(name: &str, arguments: TypeArguments, out: &mut String) {
     }
 }
 
-/// The same as a text of its own.
+/// Returns the output of [`write_type_name`] as a string.
 pub fn type_name(name: &str, arguments: TypeArguments) -> String {
     let mut out = String::with_capacity(name.len());
     write_type_name(name, arguments, &mut out);
     out
 }
 
-/// C#'s name of a type of the runtime, given with its namespace.
+/// Returns the C# keyword of a built-in type, given its full name.
 pub(super) fn keyword(name: &str) -> Option<&'static str> {
     Some(match name.strip_prefix("System.")? {
         "Boolean" => "bool",
@@ -63,14 +63,14 @@ struct Parser<'a> {
     arguments: TypeArguments,
 }
 
-/// A type or one nested in it, and how many type arguments are its own.
+/// A type or nested type, with the number of its own type arguments.
 struct Segment<'a> {
     name: &'a str,
     arity: usize,
 }
 
 impl<'a> Parser<'a> {
-    /// Reads a type and writes it; one that is an argument in the way that arguments are written.
+    /// Parses and writes a type; a type argument is written in the selected format.
     fn write(&mut self, out: &mut String, is_argument: bool, depth: usize) -> Option<()> {
         let depth = depth.checked_sub(1)?;
         let mut segments = Vec::new();
@@ -86,7 +86,7 @@ impl<'a> Parser<'a> {
         }
         let arity: usize = segments.iter().map(|segment| segment.arity).sum();
         let mut written = Vec::new();
-        // An array has nothing or a comma in its brackets.
+        // The brackets of an array are empty or start with a comma.
         if arity > 0 && self.rest.starts_with('[') && !self.rest[1..].starts_with([']', ',']) {
             loop {
                 self.rest = &self.rest[1..];
@@ -112,7 +112,7 @@ impl<'a> Parser<'a> {
             }
             match keyword(name).filter(|_| is_short && segments.len() == 1) {
                 Some(keyword) => out.push_str(keyword),
-                // A name that begins with a dot is none of a namespace.
+                // A name that ends with a dot has no namespace to strip.
                 None if is_short && index == 0 => out.push_str(name.rsplit('.').next().filter(|name| !name.is_empty()).unwrap_or(name)),
                 None => out.push_str(name),
             }
@@ -130,7 +130,7 @@ impl<'a> Parser<'a> {
         self.suffixes(out)
     }
 
-    /// How many type arguments a type has, which stands behind its name.
+    /// Parses the arity after a type name; 0 if there is none.
     fn arity(&mut self) -> Option<usize> {
         let Some(rest) = self.rest.strip_prefix('`') else { return Some(0) };
         let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
@@ -139,7 +139,7 @@ impl<'a> Parser<'a> {
         Some(arity)
     }
 
-    /// Arrays, pointers and references.
+    /// Parses and writes array, pointer and reference suffixes.
     fn suffixes(&mut self, out: &mut String) -> Option<()> {
         while let Some(first) = self.rest.chars().next() {
             let length = match first {
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn names_are_as_people_write_them() {
-        // Names that runtimes 3.1, 9 and 10 wrote, and what is none.
+        // Names written by runtimes 3.1, 9 and 10, and invalid ones.
         for (name, short, full) in [
             ("System.String", "System.String", "System.String"),
             ("", "", ""),

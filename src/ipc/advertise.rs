@@ -1,34 +1,34 @@
-//! Advertise messages: what a runtime sends when it connects to a diagnostic port (specification, "Advertise Protocol").
+//! Advertise messages: sent by a runtime when it connects to a diagnostic port (specification, "Advertise Protocol").
 
 use thiserror::Error;
 
 use super::Cookie;
 use crate::wire::{Put, Reader};
 
-/// Bytes of an advertise message.
+/// Size of an advertise message in bytes.
 pub const ADVERTISE_BYTES: usize = 34;
 
 const MAGIC: &[u8; 8] = b"ADVR_V1\0";
 
-/// A runtime that offers its connection for one command.
+/// An advertise message: the runtime offers its connection for one command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Advertise {
-    /// The runtime instance: the same each time it connects.
+    /// Identifies the runtime instance; the same for all its connections.
     pub cookie: Cookie,
-    /// Process id in the target's own pid namespace.
+    /// Process ID in the target's own PID namespace.
     pub pid: u64,
 }
 
-/// The first bytes are not an advertise message's.
+/// The bytes do not start an advertise message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("what connected is not a .NET runtime (its first bytes are not ADVR_V1)")]
 pub struct NotAdvertise;
 
 impl Advertise {
-    /// The message at the front of `bytes`, [`ADVERTISE_BYTES`] long; `None` while more are needed.
+    /// Decodes the message of [`ADVERTISE_BYTES`] at the start of `bytes`; `None` if incomplete.
     ///
     /// # Errors
-    /// [`NotAdvertise`] as soon as no continuation can make the bytes a message.
+    /// [`NotAdvertise`] as soon as `bytes` cannot be the start of a message.
     pub fn decode(bytes: &[u8]) -> Result<Option<Self>, NotAdvertise> {
         let seen = bytes.len().min(MAGIC.len());
         if bytes[..seen] != MAGIC[..seen] {
@@ -40,7 +40,7 @@ impl Advertise {
         Ok(Some(Self { cookie: Cookie(cookie), pid }))
     }
 
-    /// The bytes that a runtime sends.
+    /// Encodes the message.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(ADVERTISE_BYTES);
         out.put(MAGIC);

@@ -1,16 +1,16 @@
-//! The commands that can carry a request, and what of the request each of them cannot carry.
+//! The commands that can carry a request, and the settings that each of them cannot express.
 
 use std::fmt;
 
 use super::{Command, CommandCode};
 
-/// One way to make a request. A list of them is tried in order, each after the one before was answered with
+/// One way to send a request. Attempts are made in order, each after the previous one failed with
 /// [`Hresult::UNKNOWN_COMMAND`](super::Hresult::UNKNOWN_COMMAND).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// The command.
+    /// The command to send.
     pub command: Command,
-    /// What was requested and this command cannot express.
+    /// Requested settings that this command cannot express.
     pub losses: Vec<Loss>,
 }
 
@@ -20,19 +20,19 @@ impl Attempt {
     }
 }
 
-/// A setting that an older command has no field for, and that a session works without. Displayed as a sentence for a person.
+/// A setting that an older command has no field for, and that is not essential to the session. Its `Display` is a sentence for the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// Events carry their stacks although they were not requested.
+    /// Events include stacks although not requested.
     StacksIncluded,
-    /// No rundown is sent although some of it was preferred.
+    /// No rundown although one was preferred.
     RundownOmitted,
-    /// The default rundown is sent although it was not requested.
+    /// The default rundown is included although not requested.
     RundownIncluded,
 }
 
 impl Loss {
-    /// The first command that has the field.
+    /// Returns the first command that supports the setting.
     pub fn command(self) -> CommandCode {
         match self {
             Self::StacksIncluded => CommandCode::CollectTracing3,

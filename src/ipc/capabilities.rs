@@ -1,32 +1,32 @@
-//! What a runtime can be asked: known from its answers, else expected of its version.
+//! Capabilities of a runtime: known from its replies, or else expected of its version.
 
 use serde::Serialize;
 
 use super::{CommandCode, CommandSupport, RuntimeVersion, Support};
 
-/// What a runtime accepts: the `capabilities` of the command line contract. A number is the newest generation of a family, 0 for none. What its
-/// answers have shown counts; where they have shown nothing it is what runtimes of its version are documented to do.
+/// Capabilities of a runtime: the `capabilities` of the command-line contract. A number is the newest supported version of a command, 0 for
+/// none. Based on the runtime's replies where available, otherwise on the documentation of its .NET version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Capabilities {
-    /// Newest `ProcessInfo`.
+    /// Newest `ProcessInfo` version.
     pub process_info: u8,
-    /// Whether it answers with its environment.
+    /// Whether the environment can be read.
     pub environment: bool,
-    /// Whether variables can be set.
+    /// Whether environment variables can be set.
     pub set_environment: bool,
-    /// Newest `GenerateCoreDump`.
+    /// Newest `GenerateCoreDump` version.
     pub dump: u8,
-    /// Newest `CollectTracing`.
+    /// Newest `CollectTracing` version.
     pub collect_tracing: u8,
-    /// Whether a session can do without stacks.
+    /// Whether a session can omit stacks.
     pub trace_without_stacks: bool,
-    /// Whether a session can choose the keywords of its rundown.
+    /// Whether a session can select its rundown keywords.
     pub trace_rundown: bool,
-    /// Whether a session can select events by their ids.
+    /// Whether a session can filter events by ID.
     pub trace_event_filter: bool,
-    /// Whether a failed dump has its reason in words.
+    /// Whether a failed dump has an error message.
     pub dump_errors: bool,
-    /// Whether perf maps can be turned on.
+    /// Whether perf maps can be enabled.
     pub perf_map: bool,
     /// Whether a startup hook can be applied.
     pub startup_hook: bool,
@@ -36,22 +36,22 @@ pub struct Capabilities {
     facts: Facts,
 }
 
-/// What is known of a runtime.
+/// Known facts about a runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Facts {
-    /// `None` where the version is not known.
+    /// Major version; `None` if unknown.
     major: Option<u32>,
     native_aot: bool,
     support: CommandSupport,
 }
 
 impl Facts {
-    /// The same, but that a version that is not known is the oldest.
+    /// Replaces an unknown version with the oldest one.
     fn or_oldest(self) -> Self {
         Self { major: self.major.or(Some(OLDEST)), ..self }
     }
 
-    /// Why a command would not be executed, as the end of a sentence.
+    /// Returns why the runtime does not support a command, as the end of a sentence.
     fn refusal(&self, command: CommandCode) -> Option<&'static str> {
         let too_old = self.major.is_some_and(|major| command.since() > major);
         match self.support.get(command) {
@@ -65,10 +65,10 @@ impl Facts {
     }
 }
 
-/// The oldest major version that has a diagnostic server.
+/// Oldest major version with a diagnostic server.
 const OLDEST: u32 = 3;
 
-/// The generations of a family, oldest first.
+/// Versions of one command, oldest first.
 const PROCESS_INFO: [CommandCode; 3] = [CommandCode::ProcessInfo, CommandCode::ProcessInfo2, CommandCode::ProcessInfo3];
 const DUMP: [CommandCode; 3] = [CommandCode::GenerateCoreDump, CommandCode::GenerateCoreDump2, CommandCode::GenerateCoreDump3];
 const COLLECT_TRACING: [CommandCode; 6] = [
@@ -81,7 +81,8 @@ const COLLECT_TRACING: [CommandCode; 6] = [
 ];
 
 impl Capabilities {
-    /// What a runtime accepts that has shown so much by its answers. Of one whose version is not known the oldest is expected, 3.x, which does not report it.
+    /// Returns the capabilities given what the replies have shown. An unknown version is treated as the oldest, 3.x, which does not report its
+    /// version.
     pub fn new(version: Option<&RuntimeVersion>, native_aot: bool, support: CommandSupport) -> Self {
         let facts = Facts { major: version.map(|version| version.major().max(OLDEST)), native_aot, support };
         let has = |code: CommandCode| facts.or_oldest().refusal(code).is_none();
@@ -103,30 +104,30 @@ impl Capabilities {
         }
     }
 
-    /// What is expected of a runtime of this version, before it has answered anything.
+    /// Returns the capabilities expected of a version, before any reply.
     pub fn of(version: Option<&RuntimeVersion>) -> Self {
         Self::new(version, false, CommandSupport::default())
     }
 
-    /// Why a command would not be executed, as the end of a sentence: `needs .NET 8`. `None` where it would be, or where only an answer can show it.
+    /// Returns why a command is not supported, as the end of a sentence: `needs .NET 8`. `None` if it is, or if only a reply can show that.
     pub fn missing(&self, command: CommandCode) -> Option<&'static str> {
         self.facts.refusal(command)
     }
 
-    /// Whether a command would be executed, as far as is known: of a runtime whose version is not known the oldest is expected.
+    /// Returns whether a command is expected to be supported; an unknown version is treated as the oldest.
     ///
     /// # Errors
-    /// Why not, as the end of a sentence.
+    /// The reason why not, as the end of a sentence.
     pub fn expected(&self, command: CommandCode) -> Result<(), &'static str> {
         self.facts.or_oldest().refusal(command).map_or(Ok(()), Err)
     }
 
-    /// Whether an answer has shown it; else it is only expected.
+    /// Returns whether support for the command is known from a reply, not merely expected.
     pub fn is_known(&self, command: CommandCode) -> bool {
         self.facts.support.get(command).is_some()
     }
 
-    /// The fields that an answer has shown, by their names.
+    /// Returns the names of the fields that are known from a reply.
     pub fn known(&self) -> Vec<&'static str> {
         let generation = |family: &[CommandCode], newest: u8| family[usize::from(newest.saturating_sub(1))];
         [
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
     use crate::ipc::{Failure, Hresult, Reply};
 
-    /// The version table, as seen on 3.1, 8, 9 and 10 and as documented for the others.
+    /// Capabilities by version, as seen on 3.1, 8, 9 and 10, and as documented for the others.
     #[test]
     fn by_version() {
         let table = [

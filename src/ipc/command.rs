@@ -1,4 +1,4 @@
-//! Every command of the protocol.
+//! The commands of the diagnostic IPC protocol.
 
 use std::fmt;
 
@@ -10,16 +10,17 @@ use super::{
 };
 use crate::wire::Reader;
 
-/// The one table of commands: code, name, the first .NET that has it, and the fields of its payload in their order on the wire.
+/// The table of commands: code, name, first .NET version, and the payload fields in wire order.
 macro_rules! commands {
     ($($(#[$doc:meta])* $code:literal $name:ident since $since:literal $({ $($(#[$about:meta])* $field:ident: $type:ty),+ $(,)? })?;)+) => {
-        /// A command with all that it needs. Each variant is one command of the wire; there is none that a runtime would not survive.
+        /// A command with its arguments; one variant per command of the protocol.
+        /// Malformed requests that would crash a runtime cannot be expressed.
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub enum Command {
             $($(#[$doc])* $name $({ $($(#[$about])* $field: $type),+ })?,)+
         }
 
-        /// Which command: set and id, displayed as `0x0204`.
+        /// Command set and ID, displayed as `0x0204`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[repr(u16)]
         pub enum CommandCode {
@@ -27,17 +28,17 @@ macro_rules! commands {
         }
 
         impl CommandCode {
-            /// Every command, in the order of their codes.
+            /// All commands, ordered by code.
             pub const ALL: &[Self] = &[$(Self::$name),+];
 
-            /// Its name in the specification.
+            /// Returns the name in the specification.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$name => stringify!($name),)+
                 }
             }
 
-            /// The first major version of .NET that has it. Older ones answer [`Hresult::UNKNOWN_COMMAND`].
+            /// Returns the first major version of .NET with this command. Older ones reply with [`Hresult::UNKNOWN_COMMAND`].
             pub fn since(self) -> u32 {
                 match self {
                     $(Self::$name => $since,)+
@@ -46,7 +47,7 @@ macro_rules! commands {
         }
 
         impl Command {
-            /// Which command it is.
+            /// Returns the code of the command.
             pub fn code(&self) -> CommandCode {
                 match self {
                     $(Self::$name $({ $($field: _),+ })? => CommandCode::$name,)+
@@ -72,152 +73,153 @@ macro_rules! commands {
 commands! {
     /// Writes a core dump.
     0x0101 GenerateCoreDump since 3 {
-        /// Where.
+        /// Output path.
         path: TargetPath,
-        /// How much of the process.
+        /// Kind of dump.
         kind: DumpKind,
-        /// Whether the target logs it.
+        /// Whether the target logs the dump.
         log: DumpLog,
     };
     /// Writes a core dump.
     0x0102 GenerateCoreDump2 since 6 {
-        /// Where.
+        /// Output path.
         path: TargetPath,
-        /// How much of the process.
+        /// Kind of dump.
         kind: DumpKind,
-        /// What else is done.
+        /// Additional options.
         flags: DumpFlags,
     };
-    /// Writes a core dump; a failure has its reason in words.
+    /// Writes a core dump; a failure has an error message.
     0x0103 GenerateCoreDump3 since 7 {
-        /// Where.
+        /// Output path.
         path: TargetPath,
-        /// How much of the process.
+        /// Kind of dump.
         kind: DumpKind,
-        /// What else is done.
+        /// Additional options.
         flags: DumpFlags,
     };
-    /// Ends a trace session. To be sent on a second connection while the stream continues being read: otherwise the target's diagnostic server
-    /// waits for the reader and answers no client. An id that no session has is answered with success.
+    /// Stops a trace session. Must be sent on a second connection while the stream is still being read: otherwise the target's diagnostic
+    /// server blocks on the reader and serves no other client. An unknown session ID results in success.
     0x0201 StopTracing since 3 {
-        /// Which session.
+        /// Session to stop.
         session: SessionId,
     };
     /// Starts a trace session with rundown and stacks; the stream follows the reply.
     0x0202 CollectTracing since 3 {
-        /// The limit of what waits to be sent.
+        /// Maximum size of the event buffer.
         buffer: BufferMb,
-        /// What is turned on.
+        /// Providers to enable.
         providers: Providers,
     };
     /// Starts a trace session with stacks.
     0x0203 CollectTracing2 since 3 {
-        /// The limit of what waits to be sent.
+        /// Maximum size of the event buffer.
         buffer: BufferMb,
-        /// Whether methods and modules are described at the end.
+        /// Whether to write the rundown at the end.
         rundown: bool,
-        /// What is turned on.
+        /// Providers to enable.
         providers: Providers,
     };
     /// Starts a trace session.
     0x0204 CollectTracing3 since 9 {
-        /// The limit of what waits to be sent.
+        /// Maximum size of the event buffer.
         buffer: BufferMb,
-        /// Whether methods and modules are described at the end.
+        /// Whether to write the rundown at the end.
         rundown: bool,
-        /// Whether events carry their stacks.
+        /// Whether events include stacks.
         stacks: bool,
-        /// What is turned on.
+        /// Providers to enable.
         providers: Providers,
     };
-    /// Starts a trace session that chooses its rundown.
+    /// Starts a trace session with selected rundown keywords.
     0x0205 CollectTracing4 since 9 {
-        /// The limit of what waits to be sent.
+        /// Maximum size of the event buffer.
         buffer: BufferMb,
-        /// Which rundown events come at the end; 0 for none.
+        /// Keywords of the rundown events at the end; 0 for none.
         rundown_keyword: u64,
-        /// Whether events carry their stacks.
+        /// Whether events include stacks.
         stacks: bool,
-        /// What is turned on.
+        /// Providers to enable.
         providers: Providers,
     };
-    /// Starts a trace session with filters by event id, or one into user_events.
+    /// Starts a trace session with event ID filters, or one that writes to user_events.
     0x0206 CollectTracing5 since 10 {
-        /// Where the events go, and all else.
+        /// Destination of the events, with the session settings.
         session: Destination<FilteredStream>,
     };
-    /// Starts a trace session that may block the target instead of dropping events, or one into user_events.
+    /// Starts a trace session that may block the target instead of dropping events, or one that writes to user_events.
     0x0207 CollectTracing6 since 11 {
-        /// Where the events go, and all else.
+        /// Destination of the events, with the session settings.
         session: Destination<(FilteredStream, BufferMode)>,
     };
-    /// Loads a profiler into the running process. Not before startup is over.
+    /// Attaches a profiler to the running process. Not valid until startup is complete.
     0x0301 AttachProfiler since 3 {
-        /// How long the target may take, in milliseconds.
+        /// Timeout in milliseconds.
         timeout_ms: u32,
-        /// The profiler's class.
+        /// CLSID of the profiler.
         profiler: Guid,
-        /// Its library.
+        /// Path of the profiler's library.
         path: TargetPath,
-        /// What it is handed.
+        /// Data passed to the profiler.
         data: ClientData,
     };
-    /// Loads a profiler into a process that is suspended at startup. Runtimes were seen to answer "done" and do nothing when it runs already.
+    /// Loads a profiler into a process suspended at startup. If the process is already running, runtimes were seen to report success without
+    /// doing anything.
     0x0302 StartupProfiler since 6 {
-        /// The profiler's class.
+        /// CLSID of the profiler.
         profiler: Guid,
-        /// Its library.
+        /// Path of the profiler's library.
         path: TargetPath,
     };
-    /// Reads pid, cookie, command line and platform.
+    /// Reads PID, cookie, command line and platform.
     0x0400 ProcessInfo since 5;
-    /// Lets a process that is suspended at startup run. Nothing happens to one that runs.
+    /// Resumes a process that is suspended at startup. No effect on a running one.
     0x0401 ResumeRuntime since 5;
-    /// Asks for the environment block, which follows the reply.
+    /// Requests the environment block, which follows the reply.
     0x0402 ProcessEnvironment since 5;
     /// Sets or unsets an environment variable. **Unsetting one kills NativeAOT programs of .NET 8.**
     0x0403 SetEnvironmentVariable since 6 {
-        /// Which variable.
+        /// Name of the variable.
         name: EnvironmentName,
-        /// Its new value; `None` unsets it.
+        /// New value; `None` unsets the variable.
         value: Option<EnvironmentValue>,
     };
-    /// The same with entry assembly and runtime version.
+    /// Like `ProcessInfo`, with entry assembly and runtime version.
     0x0404 ProcessInfo2 since 6;
-    /// Starts perf map files. **Kills .NET 8 and 9 while they are suspended at startup**: see [`CommandCode::is_fatal_while_suspended`].
+    /// Starts writing perf map files. **Kills .NET 8 and 9 while they are suspended at startup**: see [`CommandCode::is_fatal_while_suspended`].
     0x0405 EnablePerfMap since 8 {
-        /// Which files.
+        /// Files to write.
         kind: PerfMapKind,
     };
-    /// Stops perf map files.
+    /// Stops writing perf map files.
     0x0406 DisablePerfMap since 8;
-    /// Runs a startup hook, or sets it up for when the process is resumed. **Kills .NET 9 and 10 when the assembly does not load or its method
-    /// throws**, and .NET 8 too when it was set up: make sure that it is a startup hook and that the target can read it.
+    /// Runs a startup hook, or registers it to run when the process is resumed. **Kills .NET 9 and 10 if the assembly fails to load or its
+    /// method throws**, and also .NET 8 if it was registered: make sure that it is a startup hook and that the target can read it.
     0x0407 ApplyStartupHook since 8 {
-        /// The hook's assembly.
+        /// Path of the hook's assembly.
         path: TargetPath,
     };
-    /// The same with the portable runtime identifier.
+    /// Like `ProcessInfo2`, with the portable runtime identifier.
     0x0408 ProcessInfo3 since 8;
 }
 
 impl CommandCode {
-    /// The command of a set and id of the wire.
+    /// Returns the command with this set and ID.
     pub fn of(set: u8, id: u8) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.set() == set && code.id() == id)
     }
 
-    /// Its command set.
+    /// Returns the command set.
     pub fn set(self) -> u8 {
         (self as u16 >> 8) as u8
     }
 
-    /// Its id in the set.
+    /// Returns the command ID within its set.
     pub fn id(self) -> u8 {
         self as u16 as u8
     }
 
-    /// Whether it starts a trace session, in whichever generation.
+    /// Returns whether this is any version of `CollectTracing`.
     pub fn starts_session(self) -> bool {
         matches!(
             self,
@@ -230,7 +232,7 @@ impl CommandCode {
         )
     }
 
-    /// What it takes, in words: `needs .NET 8`.
+    /// Returns the required .NET version as the end of a sentence: `needs .NET 8`.
     pub fn needs(self) -> &'static str {
         match self.since() {
             ..=3 => "needs .NET Core 3.0",
@@ -244,7 +246,7 @@ impl CommandCode {
         }
     }
 
-    /// What it can do that older commands of its kind cannot, as the subject of a sentence.
+    /// Returns the feature that older versions of the command lack, as the subject of a sentence.
     pub fn purpose(self) -> &'static str {
         match self {
             Self::GenerateCoreDump => "writing a core dump",
@@ -267,13 +269,13 @@ impl CommandCode {
         }
     }
 
-    /// Whether it changes its target. Only questions do not: a session costs the target memory and time for as long as it is open, and a stop may end
-    /// the session of another client.
+    /// Returns whether the command affects the target. Only queries do not: a session uses memory and CPU of the target while it is open, and
+    /// a stop may end another client's session.
     pub fn changes_target(self) -> bool {
         !matches!(self, Self::ProcessInfo | Self::ProcessInfo2 | Self::ProcessInfo3 | Self::ProcessEnvironment)
     }
 
-    /// Whether it opens or stops an event session.
+    /// Returns whether the command starts or stops a trace session.
     pub fn is_session(self) -> bool {
         matches!(
             self,
@@ -287,8 +289,8 @@ impl CommandCode {
         )
     }
 
-    /// Whether NativeAOT programs execute it. They have no code that could be dumped with its types, profiled, or extended; seen on 8.0.33, where
-    /// dumps are answered with [`Hresult::FAIL`], and the others with [`Hresult::NOT_SUPPORTED`].
+    /// Returns whether NativeAOT programs support the command. They cannot be dumped with type information, profiled or extended; seen on
+    /// 8.0.33, which answers dump commands with [`Hresult::FAIL`] and the others with [`Hresult::NOT_SUPPORTED`].
     pub fn is_for_native_aot(self) -> bool {
         !matches!(
             self,
@@ -303,13 +305,12 @@ impl CommandCode {
         )
     }
 
-    /// Whether a runtime that is suspended at startup survives it and does something sensible. A profiler can only be set up by `StartupProfiler`
-    /// then.
+    /// Returns whether the command is safe and useful while the runtime is suspended at startup. For a profiler, only `StartupProfiler` works then.
     pub fn may_be_sent_while_suspended(self) -> bool {
         !self.is_fatal_while_suspended() && self != Self::AttachProfiler
     }
 
-    /// Whether a runtime that is suspended at startup, or starting, ends with a segmentation fault: .NET 8 and 9 do, .NET 10 does not.
+    /// Returns whether the command crashes a suspended or starting runtime with a segmentation fault: .NET 8 and 9 crash, .NET 10 does not.
     pub fn is_fatal_while_suspended(self) -> bool {
         self == Self::EnablePerfMap
     }
@@ -322,10 +323,10 @@ impl fmt::Display for CommandCode {
 }
 
 impl Command {
-    /// The bytes to send, in one write.
+    /// Encodes the command, to be sent in one write.
     ///
     /// # Errors
-    /// [`TooLong`] where names, arguments or data do not fit one message.
+    /// [`TooLong`] if names, arguments or data do not fit into one message.
     pub fn encode(&self) -> Result<Vec<u8>, TooLong> {
         let code = self.code();
         let mut payload = Vec::new();
@@ -333,11 +334,11 @@ impl Command {
         Message { set: code.set(), id: code.id(), payload: &payload }.encode()
     }
 
-    /// The command that a client sent. Bytes behind the last field are ignored, as in the runtimes.
+    /// Decodes a command sent by a client. Bytes after the last field are ignored, as in the runtimes.
     ///
     /// # Errors
-    /// What a runtime answers to such a message. Where real ones crash, or make do with what is malformed (an empty variable name, a stop with
-    /// less than an id, NetPerf streams), it is what one would answer that checked.
+    /// Returns the error with which a runtime replies to such a message. Where real runtimes crash or accept malformed input (an empty
+    /// variable name, a stop with a truncated ID, NetPerf streams), this is the error of one that validates.
     pub fn decode(message: &Message<'_>) -> Result<Self, Hresult> {
         let code = CommandCode::of(message.set, message.id).ok_or(Hresult::UNKNOWN_COMMAND)?;
         Self::read_payload(code, message.payload)

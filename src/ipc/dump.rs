@@ -4,24 +4,24 @@ use super::field::Field;
 use super::{Attempt, Command, Hresult, TargetPath};
 use crate::wire::{Put, Reader};
 
-/// How much of the process a dump holds.
+/// Amount of process memory in a dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DumpKind {
     /// Modules, threads, stacks, exceptions.
     Mini = 1,
-    /// Mini and the managed heap.
+    /// Like mini, plus the managed heap.
     Heap = 2,
-    /// Mini without what may be personal, such as paths and passwords.
+    /// Like mini, without possibly personal data such as paths and passwords.
     Triage = 3,
-    /// All memory.
+    /// All process memory.
     Full = 4,
 }
 
 impl DumpKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Mini, Self::Heap, Self::Triage, Self::Full];
 
-    /// The word of the command line contract.
+    /// Returns the name used on the command line.
     pub fn word(self) -> &'static str {
         match self {
             Self::Mini => "mini",
@@ -43,16 +43,16 @@ impl Field for DumpKind {
     }
 }
 
-/// What is done besides the dump, or instead of it.
+/// Additional options of a dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DumpFlags {
-    /// The target logs the making of the dump on its console.
+    /// The target logs the progress of the dump to its console.
     pub log: bool,
-    /// It logs much.
+    /// Verbose logging.
     pub verbose: bool,
-    /// A crash report in JSON stands beside the dump.
+    /// Write a crash report in JSON next to the dump.
     pub crash_report: bool,
-    /// Only the crash report is made.
+    /// Write only the crash report.
     pub crash_report_only: bool,
 }
 
@@ -62,7 +62,7 @@ impl DumpFlags {
     }
 }
 
-/// Bits without a meaning here are left out.
+/// Unknown bits are ignored.
 impl Field for DumpFlags {
     fn write(&self, out: &mut Vec<u8>) {
         out.put_u32(self.bits());
@@ -75,7 +75,7 @@ impl Field for DumpFlags {
     }
 }
 
-/// `GenerateCoreDump`'s switch for logging: a whole `u32`.
+/// Logging flag of `GenerateCoreDump`, encoded as a `u32`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DumpLog(pub bool);
 
@@ -89,21 +89,23 @@ impl Field for DumpLog {
     }
 }
 
-/// A core dump, whichever generation of the command a runtime supports.
+/// A core dump request, independent of the command version that a runtime supports.
 ///
-/// The target stands still while it is written. A dump that succeeded need not exist (NativeAOT answers "done" without one): look.
+/// The target is paused while the dump is written. Success does not mean that the file exists (NativeAOT replies "done" without writing one):
+/// check for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DumpRequest {
-    /// Where the target writes it, as the target sees it. It is taken as it stands: no `%p` or the like in it means anything.
+    /// Output path as seen by the target. Taken literally: patterns such as `%p` are not expanded.
     pub path: TargetPath,
-    /// How much of the process it holds.
+    /// Kind of dump.
     pub kind: DumpKind,
-    /// What else is done.
+    /// Additional options.
     pub flags: DumpFlags,
 }
 
 impl DumpRequest {
-    /// The commands to try. Only the first reports in words why it failed; the last has no flag but `log` and is left out where another is set.
+    /// Returns the commands to try. Only the first one reports an error message; the last one supports no flag but `log`, and is omitted if
+    /// another flag is set.
     pub fn attempts(&self) -> Vec<Attempt> {
         let Self { kind, flags, .. } = *self;
         let path = self.path.escaped();

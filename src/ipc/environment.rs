@@ -5,22 +5,22 @@ use thiserror::Error;
 use super::field::{put_string, read_string};
 use crate::wire::{Put, Reader, WireError};
 
-/// More than this is not read, in bytes.
+/// Maximum accepted size of an environment block in bytes.
 pub const MAX_ENVIRONMENT: u32 = 16 << 20;
 
-/// More variables are not read. Each takes some 100 bytes here, and six in the block.
+/// Maximum accepted number of variables. A variable takes about 100 bytes in memory, but only six in the block.
 pub const MAX_VARIABLES: u32 = 1 << 16;
 
-/// A variable of the target, as the target sent it: make it safe before a terminal sees it.
+/// An environment variable of the target, unsanitized: sanitize it before printing it to a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
-    /// Its name.
+    /// Variable name.
     pub name: String,
-    /// Its value, which may be a secret.
+    /// Value; can be a secret.
     pub value: String,
 }
 
-/// Why an environment block cannot be read.
+/// Reason why an environment block cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum EnvironmentError {
     /// The block is longer than [`MAX_ENVIRONMENT`].
@@ -29,10 +29,10 @@ pub enum EnvironmentError {
     /// The block has more variables than [`MAX_VARIABLES`].
     #[error("the runtime announced {0} environment variables; dn-top reads up to {MAX_VARIABLES}")]
     TooMany(u32),
-    /// The connection ended before the block did.
+    /// The connection ended before the end of the block.
     #[error("the environment was cut off: {missing} bytes are missing")]
     CutOff {
-        /// How many did not come.
+        /// Number of missing bytes.
         missing: usize,
     },
     /// The bytes are not a list of strings.
@@ -40,7 +40,7 @@ pub enum EnvironmentError {
     Malformed(#[from] WireError),
 }
 
-/// Gathers an environment block piece by piece. It takes exactly the announced number of bytes, and memory only for those that came.
+/// Collects an environment block in pieces: exactly the announced number of bytes, allocating memory only for the received ones.
 #[derive(Debug, Clone)]
 pub struct EnvironmentBlock {
     announced: usize,
@@ -48,10 +48,10 @@ pub struct EnvironmentBlock {
 }
 
 impl EnvironmentBlock {
-    /// Starts with the length that the reply announced.
+    /// Creates an empty block with the length announced in the reply.
     ///
     /// # Errors
-    /// [`EnvironmentError::TooBig`].
+    /// [`EnvironmentError::TooBig`] if it exceeds [`MAX_ENVIRONMENT`].
     pub fn new(announced: u32) -> Result<Self, EnvironmentError> {
         if announced > MAX_ENVIRONMENT {
             return Err(EnvironmentError::TooBig(announced));
@@ -59,22 +59,22 @@ impl EnvironmentBlock {
         Ok(Self { announced: announced as usize, bytes: Vec::new() })
     }
 
-    /// How many bytes are still to come.
+    /// Returns the number of bytes still to be received.
     pub fn missing(&self) -> usize {
         self.announced - self.bytes.len()
     }
 
-    /// Takes what it needs of the next bytes of the connection and returns how many that were.
+    /// Consumes as many of the received bytes as needed, and returns their number.
     pub fn feed(&mut self, bytes: &[u8]) -> usize {
         let used = bytes.len().min(self.missing());
         self.bytes.extend_from_slice(&bytes[..used]);
         used
     }
 
-    /// The variables, in the target's order.
+    /// Returns the variables in the target's order.
     ///
     /// # Errors
-    /// [`EnvironmentError::CutOff`] while bytes are missing, [`EnvironmentError::TooMany`], [`EnvironmentError::Malformed`] where they are malformed.
+    /// [`EnvironmentError::CutOff`] while bytes are missing, [`EnvironmentError::TooMany`], or [`EnvironmentError::Malformed`].
     pub fn finish(self) -> Result<Vec<Variable>, EnvironmentError> {
         let missing = self.missing();
         if missing > 0 {
@@ -88,7 +88,7 @@ impl EnvironmentBlock {
         (0..count).map(|_| Ok(Variable::from_entry(&read_string(reader)?.unwrap_or_default()))).collect()
     }
 
-    /// The bytes of a block; their number is what the reply announces.
+    /// Encodes a block; the reply announces its length.
     pub fn encode(variables: &[Variable]) -> Vec<u8> {
         let mut out = Vec::new();
         out.put_u32(variables.len() as u32);
@@ -100,7 +100,7 @@ impl EnvironmentBlock {
 }
 
 impl Variable {
-    /// An `=` in front belongs to the name: Windows has variables such as `=C:`.
+    /// A leading `=` is part of the name: Windows has variables such as `=C:`.
     fn from_entry(entry: &str) -> Self {
         let skip = usize::from(entry.starts_with('='));
         let split = entry[skip..].find('=').map(|at| at + skip);

@@ -1,18 +1,18 @@
-//! How the parts of a payload stand on the wire (specification, "Payload": integers little endian, strings and arrays with a `u32` count).
+//! Encoding of payload fields (specification, "Payload": integers are little-endian, strings and arrays have a `u32` count).
 
 use super::Hresult;
 use crate::wire::{Put, Reader, Utf16, WireError};
 
-/// A part of a payload, both directions.
+/// A payload field that can be encoded and decoded.
 pub(super) trait Field: Sized {
-    /// Puts it behind what is there.
+    /// Appends the encoded field.
     fn write(&self, out: &mut Vec<u8>);
 
-    /// Takes it from the front; on failure, what a runtime answers.
+    /// Reads the field; on failure, returns the error with which a runtime replies.
     fn read(reader: &mut Reader<'_>) -> Result<Self, Hresult>;
 }
 
-/// Bytes that end too soon and strings without their NUL are a bad encoding to a runtime.
+/// Runtimes treat truncated payloads and strings without NUL as a bad encoding.
 impl From<WireError> for Hresult {
     fn from(_: WireError) -> Self {
         Self::BAD_ENCODING
@@ -39,7 +39,7 @@ impl Field for u64 {
     }
 }
 
-/// One byte; any value but 0 is true.
+/// One byte; any nonzero value is true.
 impl Field for bool {
     fn write(&self, out: &mut Vec<u8>) {
         out.put_u8(u8::from(*self));
@@ -50,7 +50,7 @@ impl Field for bool {
     }
 }
 
-/// A count of UTF-16 units that includes the NUL, and the units. Count 0 is the null string; the empty string has count 1.
+/// A count of UTF-16 code units including the NUL, followed by the units. Count 0 is the null string; the empty string has count 1.
 impl Field for Option<String> {
     fn write(&self, out: &mut Vec<u8>) {
         match self {
@@ -75,7 +75,7 @@ impl<A: Field, B: Field> Field for (A, B) {
     }
 }
 
-/// A count and the elements. Nothing is reserved by the count: an array that claims more than there is fails at the missing element.
+/// A count and the elements. Memory is not reserved based on the count: an array with too large a count fails at the first missing element.
 impl<T: Field> Field for Vec<T> {
     fn write(&self, out: &mut Vec<u8>) {
         out.put_u32(self.len() as u32);
@@ -88,13 +88,13 @@ impl<T: Field> Field for Vec<T> {
     }
 }
 
-/// A string that is there.
+/// Appends a non-null string.
 pub(super) fn put_string(out: &mut Vec<u8>, text: &str) {
     out.put_u32(text.encode_utf16().count() as u32 + 1);
     out.put_utf16z(text);
 }
 
-/// A string, or `None` for the null string. Exactly one NUL is taken off its end; unpaired surrogates become U+FFFD.
+/// Reads a string, or `None` for the null string. Exactly one trailing NUL is removed; unpaired surrogates become U+FFFD.
 pub(super) fn read_string(reader: &mut Reader<'_>) -> Result<Option<String>, WireError> {
     let at = reader.at();
     let mut ahead = *reader;
@@ -132,7 +132,7 @@ mod tests {
         for bytes in [&[2, 0, 0, 0, b'o', 0, b'k', 0][..], &[3, 0, 0, 0, 0, 0], &[0, 0, 0, 0x80], &[0xff; 4], &[1, 0]] {
             let mut reader = Reader::new(bytes);
             if bytes == [0, 0, 0, 0x80] {
-                // To a runtime's 32-bit arithmetic this is the null string; to us it is 4 GiB that are not there.
+                // In a runtime's 32-bit arithmetic this is the null string; here it is a string of 4 GiB that is missing.
                 assert!(matches!(read_string(&mut reader), Err(WireError::Short { needed: 0x1_0000_0000, .. })));
             }
             assert!(read_string(&mut reader).is_err(), "{bytes:?}");

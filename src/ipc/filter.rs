@@ -1,11 +1,11 @@
-//! Event filters (`CollectTracing5` and later): which of a provider's events come, by id.
+//! Event filters (`CollectTracing5` and later): select events of a provider by ID.
 
 use super::Hresult;
 use super::field::Field;
 use crate::wire::Reader;
 
-/// Which events of a provider are enabled, after keywords and level. No id is in it twice: then .NET 10 loses the whole provider, and
-/// does not survive it where the session goes to user_events.
+/// The enabled events of a provider, applied after keywords and level. IDs are unique: on a duplicate .NET 10 drops the whole provider, and
+/// crashes if the session writes to user_events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventFilter {
     enable: bool,
@@ -16,28 +16,28 @@ impl EventFilter {
     /// All events.
     pub const ALL: Self = Self { enable: false, ids: Vec::new() };
 
-    /// These events and no others; with no id, nothing comes at all.
+    /// Only these events; none at all if `ids` is empty.
     pub fn only(ids: Vec<u32>) -> Self {
         Self { enable: true, ids: once(ids) }
     }
 
-    /// All events but these.
+    /// All events except these.
     pub fn except(ids: Vec<u32>) -> Self {
         Self { enable: false, ids: once(ids) }
     }
 
-    /// Whether it lets everything through, so that a runtime without filters does the same.
+    /// Returns whether all events pass, so that a runtime without filters behaves the same.
     pub fn is_all(&self) -> bool {
         *self == Self::ALL
     }
 
-    /// Whether an event comes.
+    /// Returns whether an event passes the filter.
     pub fn lets_through(&self, id: u32) -> bool {
         self.ids.contains(&id) == self.enable
     }
 }
 
-/// Event ids in order, each once.
+/// Sorts event IDs and removes duplicates.
 pub(super) fn once(mut ids: Vec<u32>) -> Vec<u32> {
     ids.sort_unstable();
     ids.dedup();

@@ -5,38 +5,38 @@ use thiserror::Error;
 use super::Hresult;
 use crate::wire::{Put, Reader};
 
-/// Bytes of a message's header.
+/// Size of a message header in bytes.
 pub const HEADER_BYTES: usize = 20;
-/// Bytes of the longest message, header included: its size field is a `u16` and there is no fragmentation.
+/// Maximum size of a message in bytes, including the header: the size field is a `u16` and there is no fragmentation.
 pub const MAX_MESSAGE: usize = u16::MAX as usize;
 
-/// The NUL belongs to it: runtimes compare up to it and include it.
+/// Includes the NUL, which runtimes send and compare.
 const MAGIC: &[u8; 14] = b"DOTNET_IPC_V1\0";
 
-/// One message, borrowed from the bytes that it was read from.
+/// A message, borrowed from the buffer that it was decoded from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message<'a> {
     /// Command set, or 0xff for a reply.
     pub set: u8,
-    /// Command in that set; in a reply 0x00 for success and 0xff for an error.
+    /// Command ID within the set; in a reply 0x00 for success and 0xff for an error.
     pub id: u8,
-    /// What follows the header.
+    /// Bytes after the header.
     pub payload: &'a [u8],
 }
 
-/// Why bytes are not a message, nor the beginning of one.
+/// Reason why bytes are not the start of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum FrameError {
-    /// The first bytes are not the protocol's.
+    /// The magic is wrong.
     #[error("the peer does not speak the .NET diagnostic protocol (its first bytes are not DOTNET_IPC_V1)")]
     Magic,
-    /// The size in the header is less than that of a header.
+    /// The size in the header is smaller than the header.
     #[error("a message claims a length of {0} bytes; a header alone has 20")]
     Size(u16),
 }
 
 impl FrameError {
-    /// What a runtime answers to such bytes.
+    /// Returns the error with which a runtime replies to such bytes.
     pub fn hresult(self) -> Hresult {
         match self {
             Self::Magic => Hresult::UNKNOWN_MAGIC,
@@ -45,21 +45,21 @@ impl FrameError {
     }
 }
 
-/// A request or reply does not fit one message, and there is no other way to send it.
+/// A request or reply does not fit into one message; the protocol has no fragmentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the message would be {bytes} bytes long; the protocol has room for {MAX_MESSAGE}: use fewer providers or shorter text")]
 pub struct TooLong {
-    /// Bytes that it would take.
+    /// Size of the message in bytes.
     pub bytes: usize,
 }
 
 impl<'a> Message<'a> {
-    /// The first message in `bytes` and how many bytes it takes; `None` while more are needed.
+    /// Decodes the first message in `bytes` and returns it with its size; `None` if incomplete.
     ///
-    /// The reserved field is not looked at, as in the runtimes.
+    /// The reserved field is ignored, as in the runtimes.
     ///
     /// # Errors
-    /// [`FrameError`] as soon as no continuation can make the bytes a message.
+    /// [`FrameError`] as soon as `bytes` cannot be the start of a message.
     pub fn decode(bytes: &'a [u8]) -> Result<Option<(Self, usize)>, FrameError> {
         let seen = bytes.len().min(MAGIC.len());
         if bytes[..seen] != MAGIC[..seen] {
@@ -74,10 +74,10 @@ impl<'a> Message<'a> {
         Ok(Some((Self { set: message[16], id: message[17], payload: &message[HEADER_BYTES..] }, message.len())))
     }
 
-    /// The bytes to send, in one write: a .NET Core 3.1 runtime refuses a header or payload that arrives in pieces.
+    /// Encodes the message, to be sent in one write: .NET Core 3.1 rejects a header or payload that arrives in pieces.
     ///
     /// # Errors
-    /// [`TooLong`] over [`MAX_MESSAGE`] bytes.
+    /// [`TooLong`] if it exceeds [`MAX_MESSAGE`] bytes.
     pub fn encode(&self) -> Result<Vec<u8>, TooLong> {
         let bytes = HEADER_BYTES + self.payload.len();
         let size = u16::try_from(bytes).map_err(|_| TooLong { bytes })?;

@@ -1,12 +1,12 @@
-//! HRESULTs: what a runtime answers when it does not do as asked.
+//! HRESULTs: result codes in the replies of a runtime.
 
 use std::fmt;
 
-/// A result code of a runtime. Displayed with its symbolic name where it has one: `DS_IPC_E_UNKNOWN_COMMAND (0x80131385)`.
+/// A result code of a runtime. Displayed with its symbolic name if known: `DS_IPC_E_UNKNOWN_COMMAND (0x80131385)`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Hresult(pub u32);
 
-/// One table for constants, names and explanations.
+/// The table of constants, names and explanations.
 macro_rules! hresults {
     ($($constant:ident = $value:literal, $name:literal, $explanation:literal;)+) => {
         impl Hresult {
@@ -15,10 +15,10 @@ macro_rules! hresults {
                 pub const $constant: Self = Self($value);
             )+
 
-            /// Every value that is known to be sent.
+            /// All values that runtimes are known to send.
             pub const KNOWN: &[Self] = &[$(Self::$constant),+];
 
-            /// The symbolic name.
+            /// Returns the symbolic name, if known.
             pub fn name(self) -> Option<&'static str> {
                 match self {
                     $(Self::$constant => Some($name),)+
@@ -26,7 +26,7 @@ macro_rules! hresults {
                 }
             }
 
-            /// What it means and what a person can do, as one sentence or two.
+            /// Returns the meaning and a possible remedy, in one or two sentences.
             pub fn explain(self) -> &'static str {
                 match self {
                     $(Self::$constant => $explanation,)+
@@ -87,12 +87,12 @@ hresults! {
 }
 
 impl Hresult {
-    /// The value as the wire carries it.
+    /// Returns the value as encoded in messages.
     pub fn as_i32(self) -> i32 {
         self.0.cast_signed()
     }
 
-    /// The value that the wire carried.
+    /// Creates a result code from the encoded value.
     pub fn from_i32(value: i32) -> Self {
         Self(value.cast_unsigned())
     }

@@ -1,4 +1,4 @@
-//! Opaque ids: runtime instances, profiler classes, trace sessions.
+//! Opaque IDs: runtime instances, profiler classes, trace sessions.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,23 +8,23 @@ use super::field::Field;
 use super::invalid::Invalid;
 use crate::wire::{Put, Reader};
 
-/// A GUID as the wire carries it: `u32`, `u16`, `u16` little endian, then 8 bytes. Displayed and parsed as 8-4-4-4-12 hexadecimal digits.
-/// The crate `uuid` would take as much code for an error that names what is wrong with the text, and accepts forms that runtimes do not.
+/// A GUID in wire format: `u32`, `u16`, `u16` in little-endian order, then 8 bytes. Displayed and parsed as 8-4-4-4-12 hexadecimal digits. The
+/// crate `uuid` would need as much code to produce an error message that quotes the text, and accepts forms that runtimes do not.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Guid(pub [u8; 16]);
 
-/// The runtime instance cookie: a random id of one runtime's life, equal in `ProcessInfo` and in advertise messages.
+/// The runtime instance cookie: a random ID for the lifetime of a runtime, the same in `ProcessInfo` and in advertise messages.
 ///
-/// Displayed as GUID text (8-4-4-4-12) in the Windows byte order that the wire uses.
+/// Displayed as GUID text (8-4-4-4-12), from the Windows byte order used on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cookie(pub [u8; 16]);
 
-/// A trace session's id: the address of a session object in the target. Unique only while the session exists; later sessions get the same
-/// values, so an id whose stream has ended must not be stopped any more.
+/// A trace session ID: the address of the session object in the target. Unique only while the session exists: later sessions can have the same
+/// ID, so a session must not be stopped after its stream has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SessionId(pub u64);
 
-/// The order in which GUID text shows the bytes of the wire.
+/// Wire byte index for each byte of the GUID text.
 const TEXT_ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
 
 impl fmt::Display for Guid {
@@ -42,7 +42,7 @@ impl fmt::Display for Guid {
 impl FromStr for Guid {
     type Err = Invalid;
 
-    /// Takes 8-4-4-4-12 hexadecimal digits, with or without braces around them.
+    /// Parses 8-4-4-4-12 hexadecimal digits, with or without braces.
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let invalid = || Invalid::Guid(text.to_owned());
         let bare = text.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).unwrap_or(text);

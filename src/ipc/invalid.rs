@@ -1,54 +1,54 @@
-//! Why a request cannot be made.
+//! Reasons why a request is invalid.
 
 use thiserror::Error;
 
 use super::Hresult;
 
-/// The most characters of a tracepoint's name. Tracefs' `set_event` takes some 110.
+/// Maximum length of a tracepoint name. Tracefs' `set_event` accepts about 110 characters.
 pub(super) const NAME_LENGTH: usize = 100;
 
-/// A value that a runtime would refuse or not survive. The constructors of this room return it, so that no such request exists.
+/// A value that a runtime would reject or crash on. Returned by the constructors of this module, so that such requests cannot be created.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Invalid {
     /// A provider without a name.
     #[error("a provider needs a name")]
     BlankProvider,
-    /// No provider at all, or more than runtimes take.
+    /// No provider at all, or more than runtimes accept.
     #[error("a session needs 1 to 1000 providers, not {0}")]
     ProviderCount(usize),
     /// A level that does not exist.
     #[error("there is no level {0}: levels go from 0 (log always) to 5 (verbose)")]
     Level(u32),
-    /// A session without a buffer.
+    /// A session buffer of 0 MB.
     #[error("a session needs a buffer of at least 1 MB")]
     EmptyBuffer,
     /// An empty path.
     #[error("the path is empty")]
     EmptyPath,
-    /// A variable without a name, or with `=` in it.
+    /// An empty variable name, or one that contains `=`.
     #[error("an environment variable needs a name, and the name has no '=' in it")]
     VariableName,
-    /// A NUL character: text on the wire ends at the first one.
+    /// A NUL character: strings on the wire end at the first one.
     #[error("{0} must not contain a NUL character")]
     Nul(&'static str),
-    /// User_events providers that name no tracepoint.
+    /// A user_events provider without any tracepoint.
     #[error("a user_events provider needs a default tracepoint or at least one tracepoint with event ids")]
     NoTracepoint,
-    /// A tracepoint set without a name or without event ids.
+    /// A tracepoint set without a name or without event IDs.
     #[error("a tracepoint needs a name and at least one event id")]
     EmptyTracepoint,
-    /// A tracepoint's name that the kernel does not take, or under which it could not be found.
+    /// A tracepoint name that the kernel does not accept or that tools cannot address.
     #[error("{0:?} is no tracepoint's name: it takes letters, digits and _, with no digit first, and {max} in all at most", max = NAME_LENGTH)]
     TracepointName(String),
-    /// One event id in two tracepoint sets of a provider.
+    /// The same event ID in two tracepoint sets of a provider.
     #[error("event id {0} is in two tracepoints of one provider")]
     TracepointOverlap(u32),
-    /// Text that is no GUID.
+    /// Not a GUID.
     #[error("'{0}' is not a GUID: expected 8-4-4-4-12 hexadecimal digits, such as 123e4567-e89b-12d3-a456-426614174000")]
     Guid(String),
 }
 
-/// What a runtime that survives such a request answers.
+/// The error with which a runtime that does not crash replies to such a request.
 impl From<Invalid> for Hresult {
     fn from(invalid: Invalid) -> Self {
         match invalid {
@@ -58,7 +58,7 @@ impl From<Invalid> for Hresult {
     }
 }
 
-/// Refuses text with a NUL in it; `what` names the text in the error.
+/// Rejects text that contains a NUL; `what` names the text in the error.
 pub(super) fn without_nul(text: String, what: &'static str) -> Result<String, Invalid> {
     if text.contains('\0') { Err(Invalid::Nul(what)) } else { Ok(text) }
 }

@@ -1,34 +1,35 @@
-//! The protocol before this one, which two previews of .NET Core 3.0 (4 and 5) spoke: a message type and a pid, then the fields, and no errors.
+//! The predecessor of the IPC protocol, used by previews 4 and 5 of .NET Core 3.0: a message type and a PID, then the fields, without error
+//! replies.
 //!
-//! Nothing in it identifies it, and a newer runtime waits for bytes that never come. So it is used only for processes for which the user requests it.
+//! Its messages have no magic, and a newer runtime waits for more bytes. It is therefore only used for processes selected by the user.
 
 use super::field::Field;
 use super::{Provider, Providers, SessionId};
 use crate::wire::{Put, Reader};
 
-/// Bytes of the answer to both messages: the session, or 0.
+/// Size in bytes of the reply to both messages: the session ID, or 0.
 pub const LEGACY_REPLY_BYTES: usize = 8;
 
-/// `DiagnosticMessageType` in the runtime's sources. The first of them, 1024, has a file written and is left out: previews took it in different ways.
+/// `DiagnosticMessageType` in the runtime's sources. The first one, 1024, which writes a file, is omitted: the previews decode it differently.
 const STOP: u32 = 1025;
 const COLLECT: u32 = 1026;
 
-/// What can be requested.
+/// A request of the legacy protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LegacyRequest {
-    /// Ends a session.
+    /// Stops a session.
     Stop(SessionId),
-    /// Starts one, whose stream follows the answer.
+    /// Starts a session; the stream follows the reply.
     Collect {
-        /// The limit of what waits to be sent, in MB; never 0.
+        /// Maximum size of the event buffer in MB; never 0.
         buffer_mb: u32,
-        /// What is turned on.
+        /// Providers to enable.
         providers: Providers,
     },
 }
 
 impl LegacyRequest {
-    /// The bytes to send in one write, to a process with this pid in its own namespace.
+    /// Encodes the request, to be sent in one write to the process with this PID in its own namespace.
     pub fn encode(&self, pid: u32) -> Vec<u8> {
         let mut out = Vec::new();
         match self {
@@ -41,7 +42,7 @@ impl LegacyRequest {
                 out.put_u32(COLLECT);
                 out.put_u32(pid);
                 buffer_mb.write(&mut out);
-                // The path of a file that is not written.
+                // Null path: no file is written.
                 None::<String>.write(&mut out);
                 providers.write(&mut out);
             }
@@ -49,7 +50,7 @@ impl LegacyRequest {
         out
     }
 
-    /// What a client sent in one write; `None` for anything that a runtime closes the connection at.
+    /// Decodes a request sent in one write; `None` if a runtime would close the connection.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let reader = &mut Reader::new(bytes);
         let (kind, _pid) = (reader.u32().ok()?, reader.u32().ok()?);

@@ -1,14 +1,13 @@
-//! The Diagnostic IPC Protocol, sans-io, both directions: frames, every command, every reply, HRESULTs in plain words, advertise messages.
+//! The Diagnostic IPC Protocol, sans-io, in both directions: framing, commands, replies, HRESULTs with explanations, advertise messages.
 //!
-//! Functions over bytes: no socket, no clock, no file. A client turns a [`Command`] into the bytes of one write and bytes into a [`Reply`] or a
-//! [`Failure`]; a server does the opposite. Which commands can carry a request, and what each cannot express, is a list of [`Attempt`]s; what a runtime
-//! has is learned from its answers ([`CommandSupport`]).
+//! Operates on bytes only: no sockets, no clock, no files. A client encodes a [`Command`] to be sent in one write, and decodes a [`Reply`] or
+//! a [`Failure`]; a server does the opposite. A list of [`Attempt`]s has the commands that can carry a request, with the settings that each
+//! cannot express. Supported commands are learned from a runtime's replies ([`CommandSupport`]).
 //!
-//! Some requests crash the process that they are sent to. The types here have no value for such a request: every constructor refuses what a
-//! runtime would not survive, so that no check is needed before sending. Text from a runtime is given as it came; the code that shows it
-//! makes it safe for a terminal.
+//! Some requests crash the target process. The types of this module cannot represent them: constructors reject values that would crash a
+//! runtime, so no check is needed before sending. Text from a runtime is returned unsanitized; sanitize it before printing it to a terminal.
 //!
-//! Sources: the protocol specification and, where runtimes differ from it, what runtimes 3.1 to 10 were seen to do.
+//! Sources: the protocol specification and, where they differ from it, the observed behavior of runtimes 3.1 to 10.
 
 mod advertise;
 mod attempt;

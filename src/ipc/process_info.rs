@@ -1,47 +1,47 @@
-//! Who a process is: the replies to `ProcessInfo`, `ProcessInfo2` and `ProcessInfo3`.
+//! Process information: the replies to `ProcessInfo`, `ProcessInfo2` and `ProcessInfo3`.
 
 use super::field::{put_string, read_string};
 use super::{Attempt, Command, CommandCode, Cookie, RuntimeVersion};
 use crate::wire::{Put, Reader, WireError};
 
-/// What a process reports of itself. Its text is as the target sent it: make it safe before a terminal sees it.
+/// Process information as reported by the runtime. Strings are unsanitized: sanitize them before printing them to a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessInfo {
-    /// Process id in the target's own pid namespace.
+    /// Process ID in the target's own PID namespace.
     pub pid: u64,
-    /// The runtime instance's random id.
+    /// Random ID of the runtime instance.
     pub cookie: Cookie,
-    /// Executable and arguments with single spaces between them. While suspended at startup, the executable alone.
+    /// Executable and arguments, separated by single spaces. While suspended at startup, only the executable.
     pub command_line: String,
     /// `Linux`, `Windows` or `macOS`.
     pub os: String,
     /// `x64`, `x86`, `arm64` or `arm32`.
     pub arch: String,
-    /// Name of the entry assembly; may be empty. `None` from a runtime that has only `ProcessInfo`.
+    /// Name of the entry assembly; can be empty. `None` if the runtime supports only `ProcessInfo`.
     pub entry_assembly: Option<String>,
-    /// Version of the runtime. `None` from a runtime that has only `ProcessInfo`.
+    /// Runtime version. `None` if the runtime supports only `ProcessInfo`.
     pub clr_version: Option<RuntimeVersion>,
-    /// Portable runtime identifier, such as `linux-x64`. `None` from a runtime that does not know `ProcessInfo3`.
+    /// Portable runtime identifier, such as `linux-x64`. `None` if the runtime does not support `ProcessInfo3`.
     pub rid: Option<String>,
 }
 
-/// The version that a `ProcessInfo3` payload begins with. Later ones only append.
+/// Version field of a `ProcessInfo3` payload. Later versions only append fields.
 const PAYLOAD_VERSION: u32 = 1;
 
 impl ProcessInfo {
-    /// The commands to try, the one with the most facts first. A 3.x runtime has none of them.
+    /// Returns the commands to try, the most detailed one first. A 3.x runtime supports none of them.
     pub fn attempts() -> Vec<Attempt> {
         [Command::ProcessInfo3, Command::ProcessInfo2, Command::ProcessInfo].map(Attempt::exact).into()
     }
 
-    /// The version that it reports, or that follows from its not reporting one: of the runtimes that answer at all, only .NET 5 has none but the last
-    /// of these commands, which has no field for the version.
+    /// Returns the reported version, or else 5.0: .NET 5 is the only version that supports just the last of these commands, which does not
+    /// report the version.
     pub fn runtime_version(&self) -> RuntimeVersion {
         self.clr_version.clone().unwrap_or_else(|| RuntimeVersion::new("5.0"))
     }
 
-    /// Reads the payload of a reply to `code`. The order of the fields is what runtimes send, which is not what the structures in the
-    /// specification have it: the cookie is the second field.
+    /// Reads the payload of a reply to `code`. The field order is that of real runtimes, which differs from the structures in the
+    /// specification: the cookie is the second field.
     pub(super) fn read(code: CommandCode, payload: &[u8]) -> Result<Self, WireError> {
         let reader = &mut Reader::new(payload);
         let text = |reader: &mut Reader<'_>| read_string(reader).map(Option::unwrap_or_default);
@@ -68,7 +68,7 @@ impl ProcessInfo {
         Ok(info)
     }
 
-    /// Writes the payload of a reply to `code`. What is not known is empty.
+    /// Writes the payload of a reply to `code`. Unknown strings are written as empty.
     pub(super) fn write(&self, code: CommandCode, out: &mut Vec<u8>) {
         if code == CommandCode::ProcessInfo3 {
             out.put_u32(PAYLOAD_VERSION);

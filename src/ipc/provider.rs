@@ -1,4 +1,4 @@
-//! Providers: what a trace session turns on.
+//! Providers of a trace session.
 
 use std::ops::{Deref, DerefMut};
 
@@ -7,29 +7,29 @@ use super::field::{Field, put_string, read_string};
 use super::invalid::{Invalid, without_nul};
 use crate::wire::{Put, Reader};
 
-/// How much of a provider is delivered: events of this level and below.
+/// Event level; enabling a level includes all lower ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Level {
-    /// As a request: events of **every** level. As an event's level: always on.
+    /// In a request: events of **every** level. In an event: always logged.
     LogAlways = 0,
-    /// The process is about to end.
+    /// The process is about to terminate.
     Critical = 1,
-    /// Something failed.
+    /// An error.
     Error = 2,
-    /// Something is not as it should be.
+    /// A warning.
     Warning = 3,
-    /// The ordinary course of things.
+    /// Normal operation.
     Informational = 4,
-    /// Everything.
+    /// Everything, including details.
     Verbose = 5,
 }
 
 impl Level {
-    /// Every level, least first.
+    /// All levels, in ascending order.
     pub const ALL: [Self; 6] = [Self::LogAlways, Self::Critical, Self::Error, Self::Warning, Self::Informational, Self::Verbose];
 
-    /// The wire's number.
+    /// Returns the number used in the protocol.
     pub fn number(self) -> u32 {
         self as u32
     }
@@ -43,7 +43,7 @@ impl TryFrom<u32> for Level {
     }
 }
 
-/// A provider that a session turns on. Its name is not blank, and neither name nor arguments contain a NUL.
+/// A provider to enable in a session. The name is not blank, and neither name nor arguments contain a NUL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provider {
     name: String,
@@ -53,10 +53,10 @@ pub struct Provider {
 }
 
 impl Provider {
-    /// A provider without arguments. A name that no provider has is fine: runtimes take it and nothing comes of it.
+    /// Creates a provider without arguments. Unknown names are valid: runtimes accept them, without any events.
     ///
     /// # Errors
-    /// [`Invalid::BlankProvider`] and [`Invalid::Nul`].
+    /// [`Invalid::BlankProvider`] or [`Invalid::Nul`].
     pub fn new(name: impl Into<String>, keywords: u64, level: Level) -> Result<Self, Invalid> {
         let name = without_nul(name.into(), "a provider's name")?;
         if name.trim().is_empty() {
@@ -65,54 +65,54 @@ impl Provider {
         Ok(Self { name, keywords, level, arguments: None })
     }
 
-    /// The same with arguments: `key=value;key="value with ; or ="`. Empty text is no arguments.
+    /// Sets the arguments: `key=value;key="value with ; or ="`. Empty text means no arguments.
     ///
     /// # Errors
-    /// [`Invalid::Nul`].
+    /// [`Invalid::Nul`] if they contain a NUL.
     pub fn with_arguments(mut self, arguments: impl Into<String>) -> Result<Self, Invalid> {
         let arguments = without_nul(arguments.into(), "a provider's arguments")?;
         self.arguments = Some(arguments).filter(|text| !text.is_empty());
         Ok(self)
     }
 
-    /// Its name.
+    /// Returns the provider name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Which groups of its events: an event comes if it shares a bit with these or has no keyword.
+    /// Returns the enabled keywords: an event is included if it shares a bit with them or has no keyword.
     pub fn keywords(&self) -> u64 {
         self.keywords
     }
 
-    /// Up to which level.
+    /// Returns the enabled level.
     pub fn level(&self) -> Level {
         self.level
     }
 
-    /// Its argument, where it has one.
+    /// Returns the arguments, if any.
     pub fn arguments(&self) -> Option<&str> {
         self.arguments.as_deref()
     }
 }
 
-/// 1 to 1000 providers, of whichever kind a session takes.
+/// A list of 1 to 1000 providers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Providers<P = Provider>(Vec<P>);
 
 impl<P> Providers<P> {
-    /// More than this are refused by some runtimes and kill others.
+    /// Maximum number; some runtimes reject more, others crash.
     pub const MAX: usize = 1000;
 
-    /// Takes them in their order.
+    /// Creates a list in the given order.
     ///
     /// # Errors
-    /// [`Invalid::ProviderCount`] for none, or more than [`Providers::MAX`].
+    /// [`Invalid::ProviderCount`] if empty or longer than [`Providers::MAX`].
     pub fn new(providers: Vec<P>) -> Result<Self, Invalid> {
         if (1..=Self::MAX).contains(&providers.len()) { Ok(Self(providers)) } else { Err(Invalid::ProviderCount(providers.len())) }
     }
 
-    /// As many of another kind.
+    /// Converts each provider with `change`.
     pub fn map<Q>(self, change: impl FnMut(P) -> Q) -> Providers<Q> {
         Providers(self.0.into_iter().map(change).collect())
     }
@@ -132,7 +132,7 @@ impl<P> Deref for Providers<P> {
     }
 }
 
-/// Providers may be changed in place; their number stays.
+/// Providers can be changed in place, but not added or removed.
 impl<P> DerefMut for Providers<P> {
     fn deref_mut(&mut self) -> &mut [P] {
         &mut self.0

@@ -1,4 +1,4 @@
-//! What a runtime answers.
+//! Replies of a runtime.
 
 use thiserror::Error;
 
@@ -6,66 +6,66 @@ use super::field::read_string;
 use super::{CommandCode, Hresult, Message, ProcessInfo, SessionId, TooLong};
 use crate::wire::{Put, Reader, WireError};
 
-/// The set of all replies.
+/// Command set of all replies.
 const SERVER: u8 = 0xff;
 const OK: u8 = 0x00;
 const ERROR: u8 = 0xff;
 
-/// A reply that a command succeeded.
+/// A reply to a successful command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// Done as asked.
+    /// Success without data.
     Done,
-    /// The session that was started, or stopped. Behind the reply to a start the stream follows on the same connection.
+    /// ID of the started or stopped session. The reply to a start is followed by the stream on the same connection.
     Session(SessionId),
-    /// Who the process is.
+    /// Process information.
     Info(Box<ProcessInfo>),
     /// The environment block follows on the same connection.
     Environment {
-        /// Its length in bytes: what an [`EnvironmentBlock`](super::EnvironmentBlock) takes.
+        /// Length of the block in bytes, for [`EnvironmentBlock`](super::EnvironmentBlock).
         bytes: u32,
     },
 }
 
-/// A reply that a command failed. Displayed without the target's own words, which may hold anything: the code that shows them sanitises them.
+/// A reply to a failed command. `Display` omits the target's message, which is unsanitized.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the runtime answered {hresult}: {}", .hresult.explain())]
 pub struct Failure {
-    /// Why, as a code.
+    /// Error code.
     pub hresult: Hresult,
-    /// Why, in the target's own words: several lines. Only `GenerateCoreDump3` gives any.
+    /// Error message of the target, with several lines. Only sent by `GenerateCoreDump3`.
     pub message: Option<String>,
 }
 
-/// Why a message is not a reply that a command succeeded.
+/// Reason why a message is not a successful reply.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ReplyError {
-    /// The runtime refuses.
+    /// The runtime replied with an error.
     #[error(transparent)]
     Failure(#[from] Failure),
-    /// The message is neither "OK" nor "error".
+    /// The message is neither a success nor an error reply.
     #[error("the runtime's answer is not one that the protocol has (0x{set:02x}{id:02x})")]
     NotAReply {
-        /// Its command set.
+        /// Command set of the message.
         set: u8,
-        /// Its id.
+        /// ID of the message.
         id: u8,
     },
-    /// The payload does not read as the answer to this command.
+    /// The payload is not valid for this command.
     #[error("the runtime's answer to {command} cannot be read: {source}", command = .command.name())]
     Malformed {
-        /// What was asked.
+        /// The command that was sent.
         command: CommandCode,
-        /// Where it ends.
+        /// The decoding error.
         source: WireError,
     },
 }
 
 impl Reply {
-    /// Reads the reply to a command. Bytes behind the last field are ignored: newer runtimes append.
+    /// Decodes the reply to a command. Bytes after the last field are ignored: newer runtimes append fields.
     ///
     /// # Errors
-    /// [`ReplyError::Failure`] where the runtime refuses, the others where the answer is malformed.
+    /// [`ReplyError::Failure`] if the runtime reports an error, the others if the reply is malformed.
     pub fn decode(to: CommandCode, message: &Message<'_>) -> Result<Self, ReplyError> {
         let malformed = |source| ReplyError::Malformed { command: to, source };
         let mut reader = Reader::new(message.payload);
@@ -92,10 +92,10 @@ impl Reply {
         }))
     }
 
-    /// The bytes of the reply to a command.
+    /// Encodes the reply to a command.
     ///
     /// # Errors
-    /// [`TooLong`] where process information does not fit; real runtimes answer [`Hresult::FAIL`] then.
+    /// [`TooLong`] if process information does not fit; real runtimes reply with [`Hresult::FAIL`] then.
     pub fn encode(&self, to: CommandCode) -> Result<Vec<u8>, TooLong> {
         let mut payload = Vec::new();
         match self {
@@ -112,10 +112,10 @@ impl Reply {
 }
 
 impl Failure {
-    /// The bytes of the error reply.
+    /// Encodes the error reply.
     ///
     /// # Errors
-    /// [`TooLong`] where the message does not fit.
+    /// [`TooLong`] if the message does not fit.
     pub fn encode(&self) -> Result<Vec<u8>, TooLong> {
         let mut payload = Vec::new();
         payload.put_i32(self.hresult.as_i32());
@@ -125,7 +125,7 @@ impl Failure {
         Message { set: SERVER, id: ERROR, payload: &payload }.encode()
     }
 
-    /// The code is needed, the words are not: they may be empty or cut off.
+    /// The code is required; the message can be missing or truncated.
     fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let hresult = Hresult::from_i32(reader.i32()?);
         let message = read_string(reader).ok().flatten().or_else(|| cut_off_string(*reader));
@@ -139,7 +139,7 @@ impl From<Hresult> for Failure {
     }
 }
 
-/// What there is of a string that ends too soon.
+/// Reads a truncated string as far as present.
 fn cut_off_string(mut reader: Reader<'_>) -> Option<String> {
     reader.u32().ok()?;
     let text = crate::wire::Utf16::new(reader.rest());

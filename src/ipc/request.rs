@@ -1,31 +1,32 @@
-//! Values of the dump, profiler and process commands that a runtime survives.
+//! Argument types of the dump, profiler and process commands; restricted to values that do not crash a runtime.
 
 use super::Hresult;
 use super::field::{Field, put_string, read_string};
 use super::invalid::{Invalid, without_nul};
 use crate::wire::{Put, Reader};
 
-/// A path as the **target** sees it: its working directory, mount namespace and user. Never empty, no NUL.
+/// A path as seen by the **target**: its working directory, mount namespace and user. Not empty, without NUL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetPath(String);
 
 impl TargetPath {
-    /// Takes the text as it is.
+    /// Creates a path from text, unchanged.
     ///
     /// # Errors
-    /// [`Invalid::EmptyPath`], which kills every runtime when it is a dump's, and [`Invalid::Nul`].
+    /// [`Invalid::EmptyPath`], because an empty dump path crashes every runtime, or [`Invalid::Nul`].
     pub fn new(path: impl Into<String>) -> Result<Self, Invalid> {
         let path = without_nul(path.into(), "a path")?;
         if path.is_empty() { Err(Invalid::EmptyPath) } else { Ok(Self(path)) }
     }
 
-    /// The text.
+    /// Returns the path as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The same path for the target's dump program, which expands `%p`, `%e`, `%h` and `%t`, and formats by whatever else follows a `%` (createdump of
-    /// 5 and later; that of 3.1 hands the name to printf). For all of them `%%` is one `%` (seen on 3.1, 8, 9 and 10).
+    /// Escapes the path for the target's dump program, which expands `%p`, `%e`, `%h` and `%t` and treats any other character after `%` as a
+    /// format specifier (createdump 5 and later; that of 3.1 passes the name to printf). In all of them `%%` is a literal `%` (seen on 3.1, 8,
+    /// 9 and 10).
     pub(super) fn escaped(&self) -> Self {
         Self(self.0.replace('%', "%%"))
     }
@@ -41,7 +42,7 @@ impl Field for TargetPath {
     }
 }
 
-/// Which perf map files the runtime writes.
+/// Kind of perf map files to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PerfMapKind {
     /// Both kinds.
@@ -53,10 +54,10 @@ pub enum PerfMapKind {
 }
 
 impl PerfMapKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::All, Self::JitDump, Self::PerfMap];
 
-    /// The word of the command line contract.
+    /// Returns the name used on the command line.
     pub fn word(self) -> &'static str {
         match self {
             Self::All => "all",
@@ -77,21 +78,21 @@ impl Field for PerfMapKind {
     }
 }
 
-/// The name of an environment variable: not empty, no `=`, no NUL.
+/// An environment variable name: not empty, without `=` or NUL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvironmentName(String);
 
 impl EnvironmentName {
-    /// Takes the text as it is. Runtimes accept an empty name; nothing good can come of it.
+    /// Creates a name from text, unchanged. An empty name is rejected although runtimes accept it.
     ///
     /// # Errors
-    /// [`Invalid::VariableName`] and [`Invalid::Nul`].
+    /// [`Invalid::VariableName`] or [`Invalid::Nul`].
     pub fn new(name: impl Into<String>) -> Result<Self, Invalid> {
         let name = without_nul(name.into(), "a variable's name")?;
         if name.is_empty() || name.contains('=') { Err(Invalid::VariableName) } else { Ok(Self(name)) }
     }
 
-    /// The text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -107,26 +108,26 @@ impl Field for EnvironmentName {
     }
 }
 
-/// The value of an environment variable: anything without a NUL.
+/// An environment variable value: any text without NUL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvironmentValue(String);
 
 impl EnvironmentValue {
-    /// Takes the text as it is.
+    /// Creates a value from text, unchanged.
     ///
     /// # Errors
-    /// [`Invalid::Nul`].
+    /// [`Invalid::Nul`] if it contains a NUL.
     pub fn new(value: impl Into<String>) -> Result<Self, Invalid> {
         without_nul(value.into(), "a variable's value").map(Self)
     }
 
-    /// The text.
+    /// Returns the value as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// `None`, the null string, unsets the variable.
+/// The null string, `None`, unsets the variable.
 impl Field for Option<EnvironmentValue> {
     fn write(&self, out: &mut Vec<u8>) {
         match self {
@@ -140,12 +141,12 @@ impl Field for Option<EnvironmentValue> {
     }
 }
 
-/// What a profiler is handed when it is attached: bytes that only it understands.
+/// Opaque data passed to a profiler when it is attached.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClientData(pub Vec<u8>);
 
 impl ClientData {
-    /// More bytes would not fit a message beside the rest of the request.
+    /// Maximum size in bytes; more would not fit into a message with the rest of the request.
     pub const MOST: usize = 65_000;
 }
 
@@ -155,7 +156,7 @@ impl Field for ClientData {
         out.put(&self.0);
     }
 
-    /// A length beyond what is there is taken for all that is there, as in the runtimes.
+    /// A length beyond the end of the payload means all remaining bytes, as in the runtimes.
     fn read(reader: &mut Reader<'_>) -> Result<Self, Hresult> {
         let length = reader.u32()? as usize;
         if reader.remaining() > length { Err(Hresult::BAD_ENCODING) } else { Ok(Self(reader.take(reader.remaining())?.to_vec())) }
@@ -167,8 +168,8 @@ mod tests {
     use super::*;
     use crate::ipc::{BufferMb, Level, Provider, Providers};
 
-    /// Every request that kills or wedges a runtime by its values has no value here. What else does so, an empty payload or one too many, has
-    /// no way to be written: each command's fields are its type.
+    /// No request whose values crash or hang a runtime can be created. The other cause, a missing or superfluous payload, is ruled out by the
+    /// fields of each command's type.
     #[test]
     fn dangerous_values_cannot_be_made() {
         let provider = Provider::new("P", 0, Level::Verbose).unwrap();

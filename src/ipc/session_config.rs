@@ -1,28 +1,28 @@
-//! What a trace session is to be, and the oldest command that can request it.
+//! Trace session settings, and the oldest command that supports them.
 
 use super::{Attempt, BufferMb, BufferMode, Command, Destination, FilteredProvider, FilteredStream, Loss, Provider, Providers};
 
-/// What a session sends at its end, so that a reader can tell code addresses by their methods.
+/// Rundown events at the end of a session, needed to resolve code addresses to methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rundown {
-    /// What every runtime understands: methods, modules, assemblies and more.
+    /// Supported by every runtime: methods, modules, assemblies and more.
     #[default]
     Default,
-    /// Nothing.
+    /// No rundown.
     None,
-    /// A choice of its own (.NET 9 and later): keywords of the rundown provider.
+    /// Selected keywords of the rundown provider (.NET 9 and later).
     Keyword(u64),
-    /// The same, and nothing where the runtime is too old to choose.
+    /// Selected keywords, or no rundown if the runtime is too old to select them.
     Preferred(u64),
-    /// The same, and the default, which holds more, where the runtime is too old to choose.
+    /// Selected keywords, or the default, which includes more, if the runtime is too old to select them.
     AtLeast(u64),
 }
 
 impl Rundown {
-    /// The keyword that the default stands for.
+    /// Keywords of the default rundown.
     pub const DEFAULT_KEYWORD: u64 = 0x8002_0139;
 
-    /// The rundown provider's keywords; 0 for none.
+    /// Returns the keywords of the rundown provider; 0 for none.
     pub fn keyword(self) -> u64 {
         match self {
             Self::Default => Self::DEFAULT_KEYWORD,
@@ -31,7 +31,7 @@ impl Rundown {
         }
     }
 
-    /// On or off, where these words are enough.
+    /// Returns whether the rundown is on or off, if a boolean can express it.
     fn as_flag(self) -> Option<bool> {
         match self.keyword() {
             0 => Some(false),
@@ -41,28 +41,28 @@ impl Rundown {
     }
 }
 
-/// A streaming trace session, whichever generation of the command a runtime supports.
+/// A streaming trace session, independent of the command version that a runtime supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionConfig {
-    /// What is turned on. Filters by event id need .NET 10.
+    /// Providers to enable. Event ID filters need .NET 10.
     pub providers: Providers<FilteredProvider>,
-    /// The limit of what waits to be sent.
+    /// Maximum size of the event buffer.
     pub buffer: BufferMb,
-    /// What comes at the end. A choice of its own needs .NET 9.
+    /// Rundown at the end. Selected keywords need .NET 9.
     pub rundown: Rundown,
-    /// Whether events carry their stacks. Without needs .NET 9.
+    /// Whether events include stacks. Omitting them needs .NET 9.
     pub stacks: bool,
-    /// What the target does when the buffer is full. Blocking needs .NET 11.
+    /// Behavior of the target when the buffer is full. Blocking needs .NET 11.
     pub mode: BufferMode,
 }
 
-/// Keyword of the runtime's provider that makes it collect when the session starts (GCHeapCollect).
+/// Runtime keyword that triggers a garbage collection when the session starts (GCHeapCollect).
 pub const HEAP_COLLECT: u64 = 0x80_0000;
-/// The provider of the runtime's samples.
+/// Provider of the runtime's sampling profiler.
 const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
 
 impl SessionConfig {
-    /// A session that every runtime understands: 256 MB, default rundown, stacks, events dropped when the buffer is full.
+    /// Creates a session that every runtime supports: 256 MB, default rundown, stacks, events dropped when the buffer is full.
     pub fn new(providers: Providers) -> Self {
         Self {
             providers: providers.map(FilteredProvider::from),
@@ -73,19 +73,20 @@ impl SessionConfig {
         }
     }
 
-    /// Whether the runtime collects first, and only then answers.
+    /// Returns whether starting the session triggers a garbage collection, which delays the reply.
     pub fn collects(&self) -> bool {
         let collects =
             |provider: &Provider| provider.name() == "Microsoft-Windows-DotNETRuntime" && provider.keywords() & HEAP_COLLECT != 0;
         self.providers.iter().any(|filtered| collects(&filtered.provider))
     }
 
-    /// Whether the runtime samples the stacks of its threads.
+    /// Returns whether the session enables the runtime's sampling profiler.
     pub fn samples(&self) -> bool {
         self.providers.iter().any(|filtered| filtered.provider.name() == SAMPLE_PROFILER)
     }
 
-    /// The oldest command that expresses all of it, so that ordinary sessions work unchanged on every runtime. Newer runtimes keep the old commands.
+    /// Returns the oldest command that expresses all settings, so that ordinary sessions work on every runtime. Newer runtimes keep the old
+    /// commands.
     pub fn command(&self) -> Command {
         let filtered = self.providers.iter().any(|provider| !provider.filter.is_all());
         let (buffer, rundown_keyword, stacks) = (self.buffer, self.rundown.keyword(), self.stacks);
@@ -100,8 +101,8 @@ impl SessionConfig {
         }
     }
 
-    /// The commands to try: the oldest that expresses everything, then older ones that lose only what a session works without. Filters by event
-    /// id, a rundown of its own and blocking are what a session is opened for: without them it would be another one.
+    /// Returns the commands to try: the oldest that expresses all settings, then older ones that only lose nonessential settings. Event ID
+    /// filters, a selected rundown and blocking are essential: without them it would be a different session.
     pub fn attempts(&self) -> Vec<Attempt> {
         let (mut config, mut losses, mut attempts) = (self.clone(), Vec::new(), Vec::new());
         loop {

@@ -1,4 +1,4 @@
-//! What a streaming trace session is requested with besides its providers: buffer, filters, destination, what to do when the buffer is full.
+//! Settings of a streaming trace session besides its providers: buffer, filters, destination, behavior when the buffer is full.
 
 use std::num::NonZeroU32;
 
@@ -7,32 +7,32 @@ use super::invalid::Invalid;
 use super::{EventFilter, Hresult, Provider, Providers, UserEvents};
 use crate::wire::{Put, Reader};
 
-/// The most that a session's events may take in the target while they wait to be sent, in MB: a limit, not memory set aside. Never 0.
+/// Maximum size in MB of a session's unsent events in the target: a limit, not a reservation. Never 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufferMb(NonZeroU32);
 
 impl BufferMb {
-    /// 256 MB, what the official tools take for traces.
+    /// 256 MB, as in the official tools.
     pub const DEFAULT: Self = Self(NonZeroU32::new(256).expect("not 0"));
 
-    /// Takes a number of MB.
+    /// Creates a buffer size from a number of MB.
     ///
     /// # Errors
-    /// [`Invalid::EmptyBuffer`] for 0, which kills some runtimes.
+    /// [`Invalid::EmptyBuffer`] for 0, which crashes some runtimes.
     pub fn new(megabytes: u32) -> Result<Self, Invalid> {
         NonZeroU32::new(megabytes).map(Self).ok_or(Invalid::EmptyBuffer)
     }
 
-    /// The number of MB.
+    /// Returns the size in MB.
     pub fn get(self) -> u32 {
         self.0.get()
     }
 }
 
-/// The format of the stream: nettrace. The other one, NetPerf, is not spoken here, and any third kills some runtimes.
+/// Stream format: nettrace. The other one, NetPerf, is not supported here; any other value crashes some runtimes.
 const NETTRACE: u32 = 1;
 
-/// On the wire the stream's format always follows the buffer's size.
+/// On the wire the stream format always follows the buffer size.
 impl Field for BufferMb {
     fn write(&self, out: &mut Vec<u8>) {
         out.put_u32(self.get());
@@ -45,13 +45,13 @@ impl Field for BufferMb {
     }
 }
 
-/// What the target does when a session's buffer is full.
+/// Behavior of the target when a session's buffer is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BufferMode {
-    /// It drops the newest events; gaps in the sequence numbers tell.
+    /// New events are dropped, visible as gaps in the sequence numbers.
     #[default]
     Drop,
-    /// It makes its own threads wait until there is room: nothing is lost, but a slow reader **stalls the target**.
+    /// The target's threads wait until there is space: no events are lost, but a slow reader **stalls the target**.
     Block,
 }
 
@@ -69,12 +69,12 @@ impl Field for BufferMode {
     }
 }
 
-/// A provider and which of its events come.
+/// A provider with an event filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilteredProvider {
     /// The provider.
     pub provider: Provider,
-    /// Which of its events, after keywords and level.
+    /// Filter applied after keywords and level.
     pub filter: EventFilter,
 }
 
@@ -95,16 +95,16 @@ impl Field for FilteredProvider {
     }
 }
 
-/// A streaming session of `CollectTracing5` and `CollectTracing6`.
+/// Settings of a streaming session of `CollectTracing5` or `CollectTracing6`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilteredStream {
-    /// The limit of what waits to be sent.
+    /// Maximum size of the event buffer.
     pub buffer: BufferMb,
-    /// Which rundown events come at the end; 0 for none.
+    /// Keywords of the rundown events at the end; 0 for none.
     pub rundown_keyword: u64,
-    /// Whether events carry their stacks.
+    /// Whether events include stacks.
     pub stacks: bool,
-    /// What is turned on.
+    /// Providers to enable.
     pub providers: Providers<FilteredProvider>,
 }
 
@@ -126,12 +126,12 @@ impl Field for FilteredStream {
     }
 }
 
-/// Where the events of `CollectTracing5` and `CollectTracing6` go.
+/// Destination of the events of `CollectTracing5` and `CollectTracing6`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination<S> {
-    /// Back over the connection, as nettrace.
+    /// Streamed over the connection, as nettrace.
     Stream(S),
-    /// Into the kernel's user_events.
+    /// Written to the kernel's user_events.
     UserEvents(UserEvents),
 }
 

@@ -1,20 +1,20 @@
-//! Which commands a runtime supports, learned from its answers.
+//! Commands that a runtime supports, learned from its replies.
 
 use super::{CommandCode, Hresult, Reply, ReplyError};
 
-/// What the answer to a command showed.
+/// Support for a command according to the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Support {
-    /// The runtime executed it.
+    /// The runtime executed the command.
     Yes,
-    /// The runtime does not know it: [`Hresult::UNKNOWN_COMMAND`].
+    /// The runtime does not have the command: [`Hresult::UNKNOWN_COMMAND`].
     Unknown,
-    /// The runtime has it and is of a kind that cannot execute it: [`Hresult::NOT_SUPPORTED`].
+    /// The runtime has the command, but this kind of runtime cannot execute it: [`Hresult::NOT_SUPPORTED`].
     Unsupported,
 }
 
 impl Support {
-    /// What the runtime answers to it, where it is always the same.
+    /// Returns the error with which the runtime always replies to the command.
     pub fn refusal(self) -> Option<Hresult> {
         match self {
             Self::Yes => None,
@@ -24,17 +24,17 @@ impl Support {
     }
 }
 
-/// What one runtime instance supports, as far as its answers have shown. It does not change while the process runs.
+/// Known command support of a runtime instance. Does not change while the process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandSupport([Option<Support>; CommandCode::ALL.len()]);
 
 impl CommandSupport {
-    /// What is known of a command; `None` before an answer showed anything.
+    /// Returns the support for a command; `None` until a reply has shown it.
     pub fn get(&self, code: CommandCode) -> Option<Support> {
         self.0[index(code)]
     }
 
-    /// Learns from the answer to a command. An answer that failed for another reason shows nothing.
+    /// Records the reply to a command. A reply with any other error is inconclusive.
     pub fn learn(&mut self, code: CommandCode, answer: &Result<Reply, ReplyError>) {
         let shown = match answer {
             Ok(_) => Support::Yes,

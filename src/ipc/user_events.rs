@@ -1,4 +1,4 @@
-//! Sessions whose events go into the kernel's user_events (Linux, `CollectTracing5` and later).
+//! Sessions that write to the kernel's user_events (Linux, `CollectTracing5` and later).
 
 use std::collections::HashSet;
 
@@ -8,44 +8,44 @@ use super::invalid::{Invalid, NAME_LENGTH};
 use super::{EventFilter, FilteredProvider, Hresult, Provider, Providers, SessionConfig};
 use crate::wire::Reader;
 
-/// A session without a stream. Its sender **must** send a file descriptor of `user_events_data` right after it (`SCM_RIGHTS`, with one byte):
-/// until that comes or the connection closes, the target's diagnostic server waits and answers no client.
+/// A session without a stream. The sender **must** then send a file descriptor of `user_events_data` (`SCM_RIGHTS`, with one byte): until it
+/// arrives or the connection is closed, the target's diagnostic server is blocked and serves no client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserEvents {
-    /// Which rundown events come at the end; 0 for none.
+    /// Keywords of the rundown events at the end; 0 for none.
     pub rundown_keyword: u64,
-    /// What is turned on, and which tracepoints it goes to.
+    /// Providers to enable, with their tracepoints.
     pub providers: Providers<TracepointProvider>,
 }
 
 impl UserEvents {
-    /// The providers and filters of a session, all into these tracepoints. What is about a stream does not count; nor does the rundown, which
-    /// runtimes write into streams only (seen with 10.0).
+    /// Creates a session with the providers and filters of `config`, all writing to these tracepoints. The stream settings are ignored, and so
+    /// is the rundown, which runtimes write to streams only (seen with 10.0).
     pub fn new(config: SessionConfig, tracepoints: &Tracepoints) -> Self {
         let into = |FilteredProvider { provider, filter }| TracepointProvider { provider, filter, tracepoints: tracepoints.clone() };
         Self { rundown_keyword: 0, providers: config.providers.map(into) }
     }
 }
 
-/// A provider, which of its events come, and where they go.
+/// A provider with its event filter and tracepoints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracepointProvider {
     /// The provider.
     pub provider: Provider,
-    /// Which of its events, after keywords and level.
+    /// Filter applied after keywords and level.
     pub filter: EventFilter,
-    /// Where they go.
+    /// Destination of the events.
     pub tracepoints: Tracepoints,
 }
 
-/// Where a provider's events go: a default tracepoint, others for some event ids, or both; never neither.
+/// Tracepoints of a provider: a default one, specific ones for some event IDs, or both; never neither.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tracepoints {
     default: Option<String>,
     sets: Vec<TracepointSet>,
 }
 
-/// A tracepoint and the events that go to it instead of the default one. It has a name and at least one event.
+/// A tracepoint for specific events, instead of the default one. Has a name and at least one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracepointSet {
     name: String,
@@ -53,20 +53,20 @@ pub struct TracepointSet {
 }
 
 impl TracepointSet {
-    /// Takes a name and event ids. One that is there twice counts once: a runtime does not survive the second.
+    /// Creates a set from a name and event IDs. Duplicates are removed: a runtime crashes on them.
     ///
     /// # Errors
-    /// [`Invalid::EmptyTracepoint`] and [`Invalid::TracepointName`].
+    /// [`Invalid::EmptyTracepoint`] or [`Invalid::TracepointName`].
     pub fn new(name: impl Into<String>, ids: Vec<u32>) -> Result<Self, Invalid> {
         if ids.is_empty() { Err(Invalid::EmptyTracepoint) } else { Ok(Self { name: checked(name.into())?, ids: once(ids) }) }
     }
 }
 
 impl Tracepoints {
-    /// Takes the default tracepoint's name and the sets.
+    /// Creates tracepoints from the default tracepoint's name and the sets.
     ///
     /// # Errors
-    /// [`Invalid::NoTracepoint`] with neither, [`Invalid::EmptyTracepoint`] for an empty name, [`Invalid::TracepointName`],
+    /// [`Invalid::NoTracepoint`] if there are neither, [`Invalid::EmptyTracepoint`] for an empty name, [`Invalid::TracepointName`], or
     /// [`Invalid::TracepointOverlap`] for an event in two sets.
     pub fn new(default: Option<String>, sets: Vec<TracepointSet>) -> Result<Self, Invalid> {
         let default = default.map(checked).transpose()?;
@@ -83,8 +83,9 @@ impl Tracepoints {
     }
 }
 
-/// The kernel takes nearly everything, and takes what follows a blank for the format of the event; then there is a tracepoint that its own files
-/// cannot name, nor perf: in its names there is no minus, and it cannot read events with a dot in theirs. What is taken here they all can.
+/// The kernel accepts nearly any name and parses the text after a space as the event's format. The result can be a tracepoint that neither
+/// tracefs nor perf can address: perf does not support a minus in names, and cannot read events with a dot in theirs. Names accepted here work
+/// everywhere.
 fn checked(name: String) -> Result<String, Invalid> {
     if name.is_empty() {
         return Err(Invalid::EmptyTracepoint);
@@ -153,7 +154,7 @@ mod tests {
     }
 
     /// The examples of the specification ("tracepoint_config serialization"). It counts 14 units for the 12 letters of "MyTracepoint", which
-    /// with the NUL are 13, and likewise sizes; a count by the rule is what runtimes take.
+    /// are 13 with the NUL, and sizes likewise; runtimes expect the correct count.
     #[test]
     fn the_specifications_examples() {
         let default = || Some("MyTracepoint".to_owned());
@@ -192,7 +193,7 @@ mod tests {
         for name in ["a", "_", "dn_top_Test1", &longest] {
             assert_eq!(taken(name), Ok(()), "{name:?}");
         }
-        // Of 437 characters and more a runtime crashes; a slash hides all tracepoints; a blank and a colon are the kernel's.
+        // From 437 characters on, a runtime crashes; a slash hides all tracepoints; the kernel gives a space and a colon a special meaning.
         let longer = "x".repeat(NAME_LENGTH + 1);
         for name in [&longer, "a/b", "a b", "a:b", "a;b", "..", "x.y", "x-y", "1x", "a,b", "a*", "n\nl", "a\0b", "\u{e9}"] {
             assert_eq!(taken(name), Err(Invalid::TracepointName(name.to_owned())), "{name:?}");

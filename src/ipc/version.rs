@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A runtime's version as it reports it, such as `9.0.7` or `10.0.0-preview.3`.
+/// A runtime version as reported, such as `9.0.7` or `10.0.0-preview.3`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RuntimeVersion {
     text: String,
@@ -11,24 +11,24 @@ pub struct RuntimeVersion {
 }
 
 impl RuntimeVersion {
-    /// Takes the text as it is; numbers that are not there count as 0. Build metadata (`+commit`) is left out.
+    /// Parses a version; missing numbers are 0. Build metadata (`+commit`) is removed.
     pub fn new(text: &str) -> Self {
         let text = text.split('+').next().unwrap_or_default().trim();
         let mut numbers = text.split(['.', '-']).map(|part| part.parse().unwrap_or(0));
         Self { text: text.to_owned(), major: numbers.next().unwrap_or(0), minor: numbers.next().unwrap_or(0) }
     }
 
-    /// Major version: 3, 5 to 11.
+    /// Returns the major version: 3, 5 to 11.
     pub fn major(&self) -> u32 {
         self.major
     }
 
-    /// Minor version.
+    /// Returns the minor version.
     pub fn minor(&self) -> u32 {
         self.minor
     }
 
-    /// The text without build metadata.
+    /// Returns the version text without build metadata.
     pub fn as_str(&self) -> &str {
         &self.text
     }

@@ -1,5 +1,5 @@
-//! Going on with a stream that has ended, by events of a later session of the same process: names of methods, which a runtime sends only at the end of a
-//! session, for a recording whose session had none.
+//! Appending events of a later session of the same process to a finished stream: method names, which a runtime only writes at the end of a
+//! session, for a recording without rundown.
 
 use foldhash::{HashMap, HashSet};
 use thiserror::Error;
@@ -7,31 +7,31 @@ use thiserror::Error;
 use super::recent::Writer;
 use super::{Encoder, Event, Metadata, Sink, TraceHeader};
 
-/// Threads whose numbers continue. A thread beyond that appears to have lost events, if it sends names.
+/// Threads whose sequence numbers are continued. If a thread beyond this limit writes method names, it appears to have lost events.
 const THREADS: usize = 1 << 16;
-/// Different addresses that are kept.
+/// Maximum number of distinct addresses to keep.
 const CODE: usize = 1 << 16;
 
-/// Why nothing can be written behind a stream.
+/// Reason why a stream cannot be continued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum TailError {
-    /// It is of version 6, which runtimes do not write.
+    /// The stream has version 6, which runtimes do not write.
     #[error("a file of version {0} is not from a runtime")]
     Version(u32),
-    /// It has no ids left for kinds of events.
+    /// All metadata IDs are in use.
     #[error("the stream has no ids left for more kinds of events")]
     Ids,
-    /// The later session is of another clock, process or machine.
+    /// The later session has another clock, process or machine.
     #[error("the later session is of another process or on another clock")]
     Other,
 }
 
-/// What has to be known of a stream to continue with it.
+/// State of a stream, collected in order to continue it.
 #[derive(Debug, Default)]
 pub struct Tail {
     header: Option<TraceHeader>,
     newest: i64,
-    /// The last number of each capture thread.
+    /// The last sequence number of each capture thread.
     sequences: HashMap<u64, u32>,
     code: HashSet<u64>,
 }
@@ -55,22 +55,22 @@ impl Sink for Tail {
 }
 
 impl Tail {
-    /// Different addresses in the stacks of the stream.
+    /// Returns the distinct addresses in the stacks of the stream.
     pub fn code(&self) -> &HashSet<u64> {
         &self.code
     }
 
-    /// What goes behind the stream of so many bytes, its end left out, that defined ids of kinds of events up to `largest_id`: events of the kinds that
-    /// `wanted` chooses.
+    /// Continues a stream of `bytes` bytes (without its end marker) and metadata IDs up to `largest_id`, with the events for which `wanted`
+    /// returns true.
     ///
     /// # Errors
-    /// Where the stream cannot continue.
+    /// [`TailError::Version`] or [`TailError::Ids`] if the stream cannot be continued.
     pub fn append(self, bytes: u64, largest_id: u32, wanted: fn(&Metadata) -> bool) -> Result<Appended, TailError> {
         let header = self.header.unwrap_or_default();
         if header.format_version >= 6 {
             return Err(TailError::Version(header.format_version));
         }
-        // A runtime has some hundreds of kinds.
+        // A runtime has a few hundred kinds of events.
         let next = largest_id.checked_add(1).filter(|next| *next < u32::MAX / 2).ok_or(TailError::Ids)?;
         let mut encoder = Encoder::behind(bytes, header.pointer_size, next, self.sequences);
         encoder.sequence_point(self.newest);
@@ -78,7 +78,7 @@ impl Tail {
     }
 }
 
-/// Takes the later session in and becomes bytes.
+/// Encodes the later session as the continuation of a stream.
 #[derive(Debug)]
 pub struct Appended {
     header: TraceHeader,
@@ -88,10 +88,10 @@ pub struct Appended {
 }
 
 impl Appended {
-    /// What goes behind the stream, its end included.
+    /// Returns the bytes to append to the stream, including the end marker.
     ///
     /// # Errors
-    /// Where the session was not one of the same process.
+    /// [`TailError::Other`] if the session was not of the same process.
     pub fn finish(mut self) -> Result<Vec<u8>, TailError> {
         self.writer.encoder.end();
         if self.is_other { Err(TailError::Other) } else { Ok(self.writer.encoder.take()) }
@@ -159,7 +159,7 @@ mod tests {
         let mut tail = Tail::default();
         let largest = read(&first, &mut tail);
         assert_eq!((largest, tail.code()), (2, &HashSet::from_iter([0x1000, 0x1001])));
-        // Without its end.
+        // Without its end marker.
         first.pop();
         let mut appended = tail.append(first.len() as u64, largest, |metadata| metadata.name != "skipped").unwrap();
         read(&stream(TraceHeader { sync_ticks: 5, ..header }, 20, &["skipped", "names", "a"]), &mut appended);

@@ -1,7 +1,7 @@
-//! Events counted by the block, without the rest of the stream: in any order of the blocks, and on any thread.
+//! Counting of events per block without decoding the rest of the stream: blocks can be counted in any order, on any thread.
 //!
-//! What a block holds is counted by itself. Whether what it refers to is known, and whether anything is missing before it, is looked at where the decoder
-//! gets to it; a block that is damaged, refers to what is not known, or has events that a sink needs, is decoded there.
+//! A block is counted in isolation. The decoder checks later, when it reaches the block, whether its references are defined and whether events
+//! before it were lost. It decodes the block if it is damaged, has undefined references, or contains events that a sink needs.
 
 use std::ops::Range;
 
@@ -11,51 +11,51 @@ use super::event::{Header, block_header, flag};
 use super::frame::{Format, Frame, frame, prologue};
 use super::{BlockKind, Limits, ThreadId};
 
-/// Kinds of events, threads and gaps in a block that are distinguished. Blocks with more are decoded.
+/// Maximum number of distinct event kinds, threads and runs per block. Blocks with more are decoded.
 const MOST: usize = 255;
-/// Places that are found without a search, as long as keys differ in the low bits.
+/// Size of the lookup table that avoids a search if keys differ in the low bits.
 const NEAR: usize = 64;
-/// Fields of a header besides the time of the event.
+/// Header fields other than the timestamp and the payload size.
 const CHANGES: u8 = flag::METADATA | flag::SEQUENCE | flag::THREAD | flag::STACK;
 
-/// The events of a block, counted.
+/// Event counts of a block.
 #[derive(Debug)]
 pub struct Counts<'a> {
-    /// By kind of event.
+    /// Counts per kind of event.
     pub kinds: &'a [KindCount],
-    /// The threads that they are about.
+    /// The threads of the events.
     pub threads: &'a [ThreadId],
-    /// Timestamp of the oldest.
+    /// Timestamp of the oldest event.
     pub oldest: i64,
-    /// Timestamp of the newest.
+    /// Timestamp of the newest event.
     pub newest: i64,
 }
 
-/// The events of one kind.
+/// Event counts of one kind.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct KindCount {
     /// [`Metadata::index`](super::Metadata::index) of the kind.
     pub metadata: u32,
-    /// How many.
+    /// Number of events.
     pub events: u64,
-    /// Bytes of their payloads.
+    /// Total size of the payloads in bytes.
     pub bytes: u64,
 }
 
-/// Finds where the blocks of a stream end that comes in pieces, and counts what its event blocks hold.
+/// Finds block boundaries in a stream that arrives in pieces, and counts the events of its event blocks.
 #[derive(Debug)]
 pub struct Cutter {
     format: Option<Format>,
     block_limit: usize,
     /// Offset of the next byte.
     at: u64,
-    /// Bytes of a block that still come.
+    /// Remaining bytes of a block to skip.
     skip: u64,
-    /// No more blocks are found.
+    /// No more blocks follow.
     is_over: bool,
 }
 
-/// The start of some bytes of a stream, up to the end of a block.
+/// A prefix of some bytes of a stream, ending at a block boundary.
 #[derive(Debug, Default)]
 pub struct Cut {
     size: usize,
@@ -63,7 +63,7 @@ pub struct Cut {
     pub(super) counted: Vec<BlockCounts>,
 }
 
-/// Where an event block is.
+/// Position of an event block.
 #[derive(Debug)]
 struct EventBlock {
     format: Format,
@@ -71,45 +71,45 @@ struct EventBlock {
     body: Range<usize>,
 }
 
-/// What an event block holds, in terms of the block.
+/// Counts of an event block, with IDs as in the block.
 #[derive(Debug, Default)]
 pub(super) struct BlockCounts {
     /// Offset of the block's content from the start of the stream.
     pub(super) at: u64,
-    /// By the id of their metadata.
+    /// Per metadata ID.
     pub(super) kinds: Vec<KindCount>,
-    /// Numbers or indexes of the threads that events are about.
+    /// IDs (or indexes in V6) of the threads of the events.
     pub(super) threads: Vec<u64>,
     pub(super) runs: Vec<Run>,
-    /// By capture thread, its last run.
+    /// Last run of each capture thread.
     last_run: Vec<usize>,
     pub(super) oldest: i64,
     pub(super) newest: i64,
     /// Timestamp of the last event.
     pub(super) last: i64,
-    /// Smallest and largest number of a stack.
+    /// Smallest and largest stack ID.
     pub(super) stacks: Option<(u32, u32)>,
 }
 
-/// Events of a capture thread of which none is missing, by their numbers.
+/// Events of a capture thread with consecutive sequence numbers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run {
-    /// Number or index of the thread.
+    /// ID (or index in V6) of the thread.
     pub(super) thread: u64,
     pub(super) first: u32,
     pub(super) last: u32,
-    /// Of the first.
+    /// Timestamp of the first event.
     pub(super) timestamp: i64,
 }
 
 impl Cutter {
-    /// Waits for the first byte of a stream, of which a [`Decoder`](super::Decoder) with these limits gets every piece.
+    /// Creates a cutter for the start of a stream that is decoded by a [`Decoder`](super::Decoder) with the same limits.
     pub fn new(limits: Limits) -> Self {
         Self { format: None, block_limit: limits.block_bytes, at: 0, skip: 0, is_over: false }
     }
 
-    /// Cuts the next bytes of the stream behind the last block that ends in them. What is behind that has to come again, with more behind it. Bytes of a
-    /// block that begins with them and is longer are not held back.
+    /// Cuts the next bytes of the stream after the last complete block. The remaining bytes must be passed again, with more data. If `bytes`
+    /// start with a block that is longer than they are, they are not held back.
     pub fn cut(&mut self, bytes: &[u8]) -> Cut {
         let mut cut = Cut::default();
         while cut.size < bytes.len() {
@@ -128,7 +128,7 @@ impl Cutter {
                         size
                     }
                     Ok(Err(_)) => break,
-                    // The decoder reports what is wrong.
+                    // The decoder reports the error.
                     Err(_) => self.end(),
                 },
                 (Some(format), _) => match frame(format, rest, self.at, self.block_limit) {
@@ -162,17 +162,17 @@ impl Cutter {
 }
 
 impl Cut {
-    /// How many bytes.
+    /// Returns the length of the prefix in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Cuts behind these bytes instead: nothing comes behind them.
+    /// Extends the prefix to `size` bytes, for the end of the stream.
     pub fn extend(&mut self, size: usize) {
         self.size = size;
     }
 
-    /// Counts what the event blocks in these bytes hold, the same ones that were cut; once.
+    /// Counts the event blocks in these bytes, which must be the ones that were cut. To be called once.
     pub fn count(&mut self, bytes: &[u8]) {
         for EventBlock { format, at, body } in self.blocks.drain(..) {
             let counts = match format {
@@ -185,7 +185,7 @@ impl Cut {
 }
 
 impl BlockCounts {
-    /// `None` where there is more than counts.
+    /// Returns `None` if the block cannot be counted and must be decoded.
     fn of<const V6: bool>(block: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(block);
         let is_compressed = block_header(&mut reader)?;
@@ -200,7 +200,7 @@ impl BlockCounts {
         while !reader.is_empty() {
             let number = header.sequence;
             let (flags, payload) = header.read_compressed::<V6>(&mut reader)?;
-            // Most events continue where the one before them was.
+            // Most events have the same kind, thread and stack as the previous one.
             if flags & CHANGES != 0 || run.is_none() {
                 if flags & flag::METADATA != 0 || kind.is_none() {
                     counts.add(kind, events, bytes);
@@ -208,7 +208,7 @@ impl BlockCounts {
                     let place = kinds.of(header.metadata.into(), || {
                         counts.kinds.push(KindCount { metadata: header.metadata, ..KindCount::default() })
                     })?;
-                    // Blobs without a kind have no numbers.
+                    // In V4, blobs without a kind have no sequence number.
                     kind = Some(place).filter(|_| V6 || header.metadata != 0);
                 }
                 kind?;
@@ -243,7 +243,7 @@ impl BlockCounts {
         }
     }
 
-    /// The run that an event is in: the last one of its capture thread, where its number is the next.
+    /// Returns the run of an event: the last one of its capture thread if the sequence number is the next, else a new one.
     fn run(&mut self, writers: &mut Places, header: &Header) -> Option<usize> {
         let Header { capture_thread: thread, sequence: first, .. } = *header;
         let writer = writers.of(thread, || self.last_run.push(self.runs.len()))?;
@@ -264,7 +264,7 @@ impl BlockCounts {
     }
 }
 
-/// Which place each of a few keys has, in the order in which they came.
+/// Assigns consecutive indexes to a small number of keys, in the order of their first use.
 struct Places {
     keys: Vec<u64>,
     near: [u8; NEAR],
@@ -275,7 +275,7 @@ impl Places {
         Self { keys: Vec::new(), near: [0; NEAR] }
     }
 
-    /// The place of a key, which is made where there is none. `None` where there are too many.
+    /// Returns the index of a key, adding the key if necessary. `None` if there are too many.
     #[inline]
     fn of(&mut self, key: u64, add: impl FnOnce()) -> Option<usize> {
         let near = usize::from(self.near[key as usize % NEAR]);

@@ -1,4 +1,4 @@
-//! The push decoder: bytes in, findings out.
+//! The push decoder for event streams.
 
 mod blocks;
 mod repair;
@@ -11,26 +11,27 @@ use super::{BlockKind, Cut, DecodeError, Problem, ProblemKind, Sink, TraceHeader
 use blocks::Blocks;
 pub use repair::Repair;
 
-/// A buffer that grew beyond this for one large block is given back.
+/// Larger buffers are shrunk to this size after use.
 const KEPT_BUFFER: usize = 1 << 20;
 
-/// How much is kept in memory, whatever arrives.
+/// Limits of memory usage, regardless of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest block that is read, bytes. Runtimes write blocks of some 100 KB.
+    /// Maximum size of a block in bytes. Runtimes write blocks of about 100 KB.
     pub block_bytes: usize,
-    /// Most metadata records.
+    /// Maximum number of metadata records.
     pub metadata_records: usize,
-    /// Most bytes that all metadata records together take in the stream.
+    /// Maximum total size of all metadata records in the stream, in bytes.
     pub metadata_bytes: usize,
-    /// Most bytes of stacks between two sequence points; runtimes write a sequence point every 10 MB of buffers. As many for labels.
+    /// Maximum size in bytes of the stacks between two sequence points, and likewise of the labels; runtimes write a sequence point every 10
+    /// MB of buffers.
     pub stack_bytes: usize,
-    /// Most threads at a time.
+    /// Maximum number of live threads.
     pub threads: usize,
 }
 
 impl Limits {
-    /// For a stream that comes from a process: it has no longer blocks, and may be hostile.
+    /// For a stream from a process: its blocks are shorter, and it may be hostile.
     pub const LIVE: Self = Self { block_bytes: 16 << 20, ..Self::FILE };
     /// For a file.
     const FILE: Self =
@@ -46,58 +47,58 @@ impl Default for Limits {
 /// How a stream ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
-    /// The way a whole stream ends.
+    /// With its end marker.
     Complete,
-    /// In the middle: the target died, or the reader stopped. Every whole event was delivered, those of an unfinished block included.
+    /// In the middle: the target died, or the reader stopped. Every complete event was delivered, including those of an incomplete block.
     Truncated {
-        /// Bytes up to the end of the last whole block: what can be kept of a file.
+        /// Bytes up to the end of the last complete block: the part of a file worth keeping.
         whole_bytes: u64,
-        /// Bytes behind it.
+        /// Bytes after it.
         loose_bytes: u64,
     },
-    /// It could not be read to its end.
+    /// With a decoding error.
     Broken {
-        /// Why not.
+        /// The error.
         error: DecodeError,
-        /// Bytes up to the end of the last whole block.
+        /// Bytes up to the end of the last complete block.
         whole_bytes: u64,
     },
 }
 
 impl Ending {
-    /// Whether it is the way a whole stream ends.
+    /// Returns whether the stream ended with its end marker.
     pub fn is_complete(&self) -> bool {
         *self == Self::Complete
     }
 }
 
-/// Decodes a stream that comes in pieces of any size.
+/// Decodes a stream that arrives in pieces of any size.
 ///
-/// Blocks that are whole in what is fed are decoded in place. One that is not is gathered first. However the stream is cut, the sink gets
-/// the same calls.
+/// Blocks that are complete in the input are decoded in place; others are buffered first. The calls to the sink do not depend on how the
+/// stream is split.
 #[derive(Debug)]
 pub struct Decoder {
     format: Option<Format>,
-    /// The start of a block that is not whole yet.
+    /// The start of an incomplete block.
     pending: Vec<u8>,
-    /// Bytes of that block that are needed to get on.
+    /// Number of bytes of that block needed to continue.
     needed: usize,
-    /// Bytes of an unknown block that are still to come.
+    /// Remaining bytes of an unknown block to skip.
     skip: u64,
-    /// Offset of the next byte that is neither decoded nor skipped.
+    /// Stream offset of the next byte that is neither decoded nor skipped.
     at: u64,
-    /// Offset behind the last whole block.
+    /// Stream offset of the end of the last complete block.
     whole: u64,
     ended: bool,
     failed: Option<DecodeError>,
     block_limit: usize,
     blocks: Blocks,
-    /// How the events of the block that the stream ended in can be kept.
+    /// How to keep the events of the block in which the stream was cut off.
     loose: Option<Repair>,
 }
 
 impl Decoder {
-    /// Waits for the first byte of a stream.
+    /// Creates a decoder for a stream from its first byte.
     pub fn new(limits: Limits) -> Self {
         Self {
             format: None,
@@ -114,30 +115,30 @@ impl Decoder {
         }
     }
 
-    /// What the whole stream has in common, once it has come.
+    /// Returns the trace header, once it is decoded.
     pub fn trace(&self) -> Option<&TraceHeader> {
         self.blocks.trace()
     }
 
-    /// Bytes up to the end of the last whole block.
+    /// Returns the number of bytes up to the end of the last complete block.
     pub fn whole_bytes(&self) -> u64 {
         self.whole
     }
 
-    /// The largest id of a kind of event that the stream defined, 0 where it defined none.
+    /// Returns the largest metadata ID defined in the stream, 0 if there is none.
     pub fn largest_metadata_id(&self) -> u32 {
         self.blocks.largest_metadata_id()
     }
 
-    /// Whether the stream came to its end. Bytes behind it are ignored.
+    /// Returns whether the end marker was reached. Bytes after it are ignored.
     pub fn is_complete(&self) -> bool {
         self.ended && self.failed.is_none()
     }
 
-    /// Takes the next bytes of the stream.
+    /// Decodes the next bytes of the stream.
     ///
     /// # Errors
-    /// Returns why the stream cannot be read on, also in every call thereafter.
+    /// The error that stopped decoding; all later calls return it, too.
     pub fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<(), DecodeError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -151,22 +152,22 @@ impl Decoder {
         result
     }
 
-    /// The same with the start of the next bytes that a [`Cutter`](super::Cutter) cut. What it counted of them is given to a sink that takes counts.
+    /// Decodes the prefix of `bytes` that a [`Cutter`](super::Cutter) cut. Its counts are passed to the sink if it accepts them.
     ///
     /// # Errors
-    /// As [`feed`](Self::feed).
+    /// As for [`feed`](Self::feed).
     pub fn feed_cut(&mut self, bytes: &[u8], cut: Cut, sink: &mut impl Sink) -> Result<(), DecodeError> {
         let bytes = &bytes[..cut.size()];
         self.blocks.counted = cut.counted.into_iter().peekable();
         self.feed(bytes, sink)
     }
 
-    /// Delivers all events that are held back to be put in time order. For a live stream that has paused: what is older and comes later is out of order.
+    /// Delivers all events held back for sorting by time. For a live stream that has paused: older events that arrive later are out of order.
     pub fn flush(&mut self, sink: &mut impl Sink) {
         self.blocks.flush(sink);
     }
 
-    /// Ends the stream. Delivers what events an unfinished block holds, and all that were held back.
+    /// Ends the stream. Delivers the complete events of an incomplete block, and all events that were held back.
     pub fn finish(&mut self, sink: &mut impl Sink) -> Ending {
         let ending = self.end(sink);
         self.blocks.flush(sink);
@@ -194,8 +195,8 @@ impl Decoder {
         Ending::Truncated { whole_bytes, loose_bytes }
     }
 
-    /// How a file that holds this stream becomes a whole one that loses no event; `None` where there is nothing to keep. Ask once the
-    /// stream was finished, or could not be read on. A stream that is complete needs none.
+    /// Returns how to turn a file with this stream into a complete one without losing an event; `None` if there is nothing to keep. To be
+    /// called after the stream was finished or failed. Not needed for a complete stream.
     pub fn repair(&self) -> Option<Repair> {
         let format = self.format.filter(|_| self.trace().is_some())?;
         Some(self.loose.clone().unwrap_or_else(|| Repair::behind(format, self.whole)))
@@ -236,8 +237,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Decodes what `bytes` begin with and returns how many of them that took. None where they are too few; `needed` then is how many there
-    /// must be.
+    /// Decodes the next element at the start of `bytes` and returns its size; 0 if it is incomplete, with the required number of bytes in `needed`.
     fn step(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<usize, DecodeError> {
         let Some(format) = self.format else {
             return Ok(match prologue(bytes)? {
@@ -274,7 +274,8 @@ impl Decoder {
         })
     }
 
-    /// Keeps bytes of a block that is not whole. The buffer grows with what comes, not with the size in the block's header, and never beyond.
+    /// Buffers bytes of an incomplete block. The buffer grows with the received data and not with the size in the block's header, and never
+    /// beyond that size.
     fn gather(&mut self, bytes: &[u8]) {
         let size = self.pending.len() + bytes.len();
         if size > self.pending.capacity() {

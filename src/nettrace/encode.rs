@@ -1,4 +1,4 @@
-//! The encoder: writes V4 streams the way runtimes do.
+//! The encoder: writes V4 streams as runtimes do.
 
 mod metadata;
 mod v6;
@@ -12,33 +12,33 @@ pub use v6::CollectorEncoder;
 use super::event::{Header, flag};
 use super::{Metadata, TraceHeader, UtcTime};
 
-/// A block is written out once it is this long, as runtimes do.
+/// Blocks are written out at this size in bytes, as in runtimes.
 const BLOCK_SIZE: usize = 100_000;
-/// Threads that are all listed at every sequence point, as runtimes do. A stream that makes up a thread for every event has more.
+/// Up to this number, all threads are listed at every sequence point, as in runtimes. A stream with a new thread ID for every event exceeds it.
 const THREADS: usize = 65_536;
 const PROLOGUE: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1";
 const BEGIN_OBJECT: &[u8] = &[5, 5, 1];
 const END_OBJECT: u8 = 6;
 const NULL_REFERENCE: u8 = 1;
 
-/// Writes a stream: V4, compressed headers. The same calls give the same bytes.
+/// Encodes a stream in V4 format with compressed headers. The output is deterministic.
 ///
-/// Events gather in blocks; [`flush`](Self::flush) writes out what there is, [`take`](Self::take) hands it over.
+/// Events are buffered in blocks; [`flush`](Self::flush) writes out the incomplete ones, [`take`](Self::take) returns the encoded bytes.
 #[derive(Debug)]
 pub struct Encoder {
     out: Vec<u8>,
-    /// Offset of `out` from the start of the stream.
+    /// Stream offset of the start of `out`.
     taken: u64,
     pointer_size: usize,
     metadata: Block,
     events: Block,
-    /// The rows of the stack block to come.
+    /// Rows of the next stack block.
     stacks: Vec<u8>,
     first_stack: u32,
     next_stack: u32,
     stack_ids: HashMap<Vec<u64>, u32>,
     next_metadata: u32,
-    /// The last sequence number of each capture thread, in the order of their first events.
+    /// The last sequence number of each capture thread, in order of first use.
     sequences: Vec<Sequence>,
     sequence_index: HashMap<u64, usize>,
 }
@@ -47,36 +47,36 @@ pub struct Encoder {
 struct Sequence {
     thread: u64,
     last: u32,
-    /// Whether it has events since the last sequence point.
+    /// Whether it has written events since the last sequence point.
     is_active: bool,
 }
 
-/// An event to be written.
+/// An event to encode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NewEvent<'a> {
-    /// What [`Encoder::metadata`] gave.
+    /// Metadata ID returned by [`Encoder::metadata`].
     pub metadata: u32,
-    /// On the clock of the trace header.
+    /// Timestamp on the clock of the trace header.
     pub timestamp: i64,
-    /// Whose event it is.
+    /// The thread that the event is about.
     pub thread: u64,
-    /// Who writes it.
+    /// The thread that writes the event.
     pub capture_thread: u64,
-    /// Where that thread runs.
+    /// Processor of the capture thread.
     pub processor: u32,
-    /// What [`Encoder::stack`] gave since the last sequence point, 0 for none.
+    /// Stack ID returned by [`Encoder::stack`] since the last sequence point, 0 for none.
     pub stack: u32,
-    /// Zeroes for none.
+    /// Activity ID; zeros for none.
     pub activity_id: [u8; 16],
-    /// Zeroes for none.
+    /// Related activity ID; zeros for none.
     pub related_activity_id: [u8; 16],
-    /// Whether no later event is older.
+    /// Whether no older event follows.
     pub sorted: bool,
-    /// Its fields.
+    /// Encoded fields.
     pub payload: &'a [u8],
 }
 
-/// A block of events or metadata that is being filled.
+/// A block of events or metadata under construction.
 #[derive(Debug, Default)]
 struct Block {
     rows: Vec<u8>,
@@ -86,7 +86,7 @@ struct Block {
 }
 
 impl Encoder {
-    /// Begins a stream. Whatever version the header has, version 4 is written.
+    /// Starts a stream. Always writes version 4, whatever the version in `header`.
     pub fn new(header: TraceHeader) -> Self {
         let mut out = PROLOGUE.to_vec();
         begin_object(&mut out, "Trace", 4);
@@ -103,8 +103,8 @@ impl Encoder {
         Self { out, ..Self::behind(0, header.pointer_size, 1, Vec::new()) }
     }
 
-    /// Continues with a stream of so many bytes that lacks its end: kinds of events get ids from `next_metadata`, and threads the numbers behind those
-    /// that are listed. Begin with a [`sequence_point`](Self::sequence_point), behind which stacks are numbered from 1 again.
+    /// Continues a stream of `taken` bytes that has no end marker: metadata IDs start at `next_metadata`, and the sequence numbers of the
+    /// listed threads continue. Start with a [`sequence_point`](Self::sequence_point), after which stack IDs start at 1 again.
     pub(super) fn behind(taken: u64, pointer_size: u8, next_metadata: u32, last: impl IntoIterator<Item = (u64, u32)>) -> Self {
         let sequences: Vec<_> = last.into_iter().map(|(thread, last)| Sequence { thread, last, is_active: false }).collect();
         Self {
@@ -123,8 +123,8 @@ impl Encoder {
         }
     }
 
-    /// Defines a kind of event and gives the id that its events name; the record's own index and id do not count. Types of fields that only
-    /// V6 has lose their elements' type.
+    /// Defines a kind of event and returns its metadata ID; the index and ID in `record` are ignored. Field types that only V6 has lose their
+    /// element type.
     pub fn metadata(&mut self, record: &Metadata) -> u32 {
         let id = self.next_metadata;
         self.next_metadata += 1;
@@ -135,7 +135,7 @@ impl Encoder {
         id
     }
 
-    /// Gives the id of a stack, leaf first, which holds until the next sequence point. No frames are no stack.
+    /// Returns the ID of a stack, leaf first, valid until the next sequence point; 0 for an empty stack.
     pub fn stack(&mut self, frames: &[u64]) -> u32 {
         if frames.is_empty() {
             return 0;
@@ -153,7 +153,7 @@ impl Encoder {
         id
     }
 
-    /// Writes an event.
+    /// Encodes an event.
     pub fn event(&mut self, event: &NewEvent<'_>) {
         let header = Header {
             metadata: event.metadata,
@@ -173,12 +173,12 @@ impl Encoder {
         self.flush_if_long();
     }
 
-    /// Leaves out events of a capture thread, as a runtime does whose buffers are full.
+    /// Skips sequence numbers of a capture thread, as a runtime does when it drops events because its buffers are full.
     pub fn lose(&mut self, capture_thread: u64, count: u32) {
         self.advance(capture_thread, count);
     }
 
-    /// Writes out all blocks that were begun.
+    /// Writes out all incomplete blocks.
     pub fn flush(&mut self) {
         if let Some(body) = self.metadata.finish() {
             self.object("MetadataBlock", &body);
@@ -196,8 +196,8 @@ impl Encoder {
         }
     }
 
-    /// Writes a sequence point: lists the last number of every thread and drops all stacks. Where there are very many threads, those without events since
-    /// the one before are forgotten, too.
+    /// Writes a sequence point: lists the last sequence number of every thread and invalidates all stack IDs. If there are very many threads,
+    /// those without events since the previous point are dropped.
     pub fn sequence_point(&mut self, timestamp: i64) {
         self.flush();
         let mut body = Vec::new();
@@ -217,19 +217,19 @@ impl Encoder {
         (self.first_stack, self.next_stack) = (1, 1);
     }
 
-    /// Writes out all blocks and the end of the stream.
+    /// Writes out all blocks and the end marker.
     pub fn end(&mut self) {
         self.flush();
         self.out.put_u8(NULL_REFERENCE);
     }
 
-    /// The bytes that were written since the last time.
+    /// Returns the bytes encoded since the last call.
     pub fn take(&mut self) -> Vec<u8> {
         self.taken += self.out.len() as u64;
         std::mem::take(&mut self.out)
     }
 
-    /// Bytes that were written since they were last taken, those in unfinished blocks included.
+    /// Returns the number of bytes not yet taken, including incomplete blocks.
     pub(super) fn len(&self) -> usize {
         self.out.len() + self.metadata.rows.len() + self.events.rows.len() + self.stacks.len()
     }
@@ -240,7 +240,7 @@ impl Encoder {
         }
     }
 
-    /// Takes the next numbers of a capture thread and gives the last of them.
+    /// Advances the sequence number of a capture thread by `count` and returns it.
     fn advance(&mut self, capture_thread: u64, count: u32) -> u32 {
         let index = *self.sequence_index.entry(capture_thread).or_insert_with(|| {
             self.sequences.push(Sequence { thread: capture_thread, last: 0, is_active: true });
@@ -255,7 +255,7 @@ impl Encoder {
     fn object(&mut self, name: &str, body: &[u8]) {
         begin_object(&mut self.out, name, 2);
         self.out.put_u32(body.len() as u32);
-        // The content begins at a multiple of four, counted from the start of the stream.
+        // The content is aligned to four bytes, relative to the start of the stream.
         let padding = (self.taken + self.out.len() as u64).wrapping_neg() % 4;
         self.out.put(&[0; 3][..padding as usize]);
         self.out.put(body);
@@ -283,12 +283,12 @@ impl Block {
         self.last = header;
     }
 
-    /// The content of the block, where there is any; begins the next.
+    /// Returns the content of the block, if any, and resets it.
     fn finish(&mut self) -> Option<Vec<u8>> {
         let Self { mut rows, span, .. } = std::mem::take(self);
         let (oldest, newest) = span?;
         let mut body = Vec::with_capacity(20 + rows.len());
-        // The size of this header, and that the rows' headers are compressed.
+        // Header size, and the flag for compressed event headers.
         body.put_u16(20);
         body.put_u16(1);
         body.put_i64(oldest);
@@ -298,7 +298,7 @@ impl Block {
     }
 }
 
-/// Writes what of a header is not as in the last one.
+/// Encodes the header fields that differ from the last header.
 fn put_compressed(out: &mut Vec<u8>, header: &Header, last: &Header) {
     let next = last.sequence.wrapping_add(u32::from(header.metadata != 0));
     let differs = |differs: bool, flag: u8| if differs { flag } else { 0 };

@@ -9,15 +9,15 @@ use super::stacks::Stack;
 use super::threads::Threads;
 use super::{Metadata, ThreadId, Values};
 
-/// Smallest header of an event block: its size, its flags and two timestamps.
+/// Minimum size of an event block header: size, flags and two timestamps.
 const BLOCK_HEADER: usize = 20;
 
-/// An event, borrowed from the block that it stands in.
+/// An event, borrowed from its block.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'a> {
-    /// What kind of event. Where the stream refers to a record that it never defined, the record of [`Metadata::index`] 0.
+    /// Metadata record of the event; the one with [`Metadata::index`] 0 if the stream did not define it.
     pub metadata: &'a Metadata,
-    /// Its fields, by [`Metadata::fields`], or for native runtime events by `clr`.
+    /// Payload: decoded with [`Metadata::fields`], or with `clr` for native runtime events.
     pub payload: &'a [u8],
     pub(super) thread: ThreadId,
     pub(super) capture_thread: ThreadId,
@@ -25,7 +25,7 @@ pub struct Event<'a> {
     pub(super) context: &'a Context,
 }
 
-/// What events refer to.
+/// The tables that events refer to.
 #[derive(Debug)]
 pub(super) struct Context {
     pub(super) v6: bool,
@@ -37,77 +37,77 @@ pub(super) struct Context {
 }
 
 impl<'a> Event<'a> {
-    /// When it happened, on the clock of all timestamps.
+    /// Returns the timestamp, on the clock of the stream.
     #[inline]
     pub fn timestamp(&self) -> i64 {
         self.header.timestamp as i64
     }
 
-    /// The thread that it is about.
+    /// Returns the thread that the event is about.
     #[inline]
     pub fn thread(&self) -> ThreadId {
         self.thread
     }
 
-    /// The thread that wrote it; another one where a sampler writes for the thread it samples.
+    /// Returns the thread that wrote the event; a different one for samples, which are written by the sampling thread.
     #[inline]
     pub fn capture_thread(&self) -> ThreadId {
         self.capture_thread
     }
 
-    /// The processor that its capture thread ran on.
+    /// Returns the processor on which the capture thread ran.
     #[inline]
     pub fn processor(&self) -> u32 {
         self.header.processor
     }
 
-    /// Its number among the events of its capture thread.
+    /// Returns the sequence number among the events of the capture thread.
     #[inline]
     pub fn sequence_number(&self) -> u32 {
         self.header.sequence
     }
 
-    /// The number of its stack, 0 where it has none. A sequence point resets the numbers.
+    /// Returns the stack ID, 0 for none. Sequence points reset these IDs.
     #[inline]
     pub fn stack_id(&self) -> u32 {
         self.header.stack
     }
 
-    /// Its stack; `None` where it has none or the stream does not hold it.
+    /// Returns the stack; `None` if there is none or it is missing in the stream.
     #[inline]
     pub fn stack(&self) -> Option<Stack<'a>> {
         let bytes = self.context.stacks.get(self.header.stack)?;
         Some(Stack::new(bytes, self.context.pointer_size))
     }
 
-    /// The activity that it is part of; opaque, zeroes where there is none.
+    /// Returns the activity ID; opaque, zeros for none.
     pub fn activity_id(&self) -> [u8; 16] {
         if self.context.v6 { self.labels().activity_id() } else { self.header.activity }
     }
 
-    /// The activity that caused its own; opaque, zeroes where there is none.
+    /// Returns the ID of the activity that caused this one; opaque, zeros for none.
     pub fn related_activity_id(&self) -> [u8; 16] {
         if self.context.v6 { self.labels().related_activity_id() } else { self.header.related_activity }
     }
 
-    /// Its labels (V6).
+    /// Returns the labels (V6).
     pub fn labels(&self) -> Labels<'a> {
         Labels::new(self.context.labels.get(self.header.labels).unwrap_or_default())
     }
 
-    /// Whether no event behind this one is older.
+    /// Returns whether no older event follows.
     #[inline]
     pub fn is_sorted(&self) -> bool {
         self.header.sorted
     }
 
-    /// Its fields by its metadata. Native runtime events have none there.
+    /// Returns the fields as described by the metadata. Native runtime events have none there.
     pub fn values(&self) -> Values<'a> {
         Values::new(&self.metadata.fields, self.payload, self.context.v6)
     }
 }
 
-/// A header as it is after the event before it was read: compressed headers hold only what changed.
+/// An event header. Compressed headers only contain the fields that differ from the previous event.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Header {
     pub(super) metadata: u32,
@@ -124,7 +124,7 @@ pub(super) struct Header {
     pub(super) payload_size: u32,
 }
 
-/// The fields that a compressed header holds. The names of the format, in the order of its bits.
+/// The flags of the fields in a compressed header, named as in the format and in bit order.
 pub(super) mod flag {
     pub(in super::super) const METADATA: u8 = 0x01;
     pub(in super::super) const SEQUENCE: u8 = 0x02;
@@ -138,8 +138,8 @@ pub(super) mod flag {
 }
 
 impl Header {
-    /// Reads the next event of a block with compressed headers: the fields that it holds, and the payload. `None` where the bytes end or make
-    /// no sense; the reader then stands somewhere inside the event.
+    /// Reads the next event of a block with compressed headers; returns the flags of the fields present, and the payload. `None` if the event
+    /// is truncated or malformed; the reader is then somewhere within the event.
     #[inline(always)]
     pub(super) fn read_compressed<'a, const V6: bool>(&mut self, reader: &mut Reader<'a>) -> Option<(u8, &'a [u8])> {
         let flags = reader.u8().ok()?;
@@ -151,7 +151,7 @@ impl Header {
             self.capture_thread = reader.varu64().ok()?;
             self.processor = reader.varu32().ok()?;
         }
-        // A blob of a metadata block has no number of its own.
+        // A blob in a metadata block has no sequence number.
         if V6 || self.metadata != 0 {
             self.sequence = self.sequence.wrapping_add(1);
         }
@@ -161,7 +161,7 @@ impl Header {
         if flags & flag::STACK != 0 {
             self.stack = reader.varu32().ok()?;
         }
-        // Time goes back now and then: a step of 2^63 or more.
+        // Time can go backwards: a step of 2^63 or more.
         self.timestamp = self.timestamp.wrapping_add(reader.varu64().ok()?);
         if flags & flag::ACTIVITY != 0 {
             if V6 {
@@ -181,14 +181,14 @@ impl Header {
         Some((flags, payload))
     }
 
-    /// Reads the next event of a block with whole headers. The format has zeroes between events, so that each stands at a multiple of four; runtimes count
-    /// them in the size, and other writers leave them out.
+    /// Reads the next event of a block with uncompressed headers. The format pads events to a multiple of four bytes; runtimes include the
+    /// padding in the size, other writers do not.
     pub(super) fn read_whole<'a>(&mut self, reader: &mut Reader<'a>, v6: bool) -> Option<(u8, &'a [u8])> {
         let size = reader.u32().ok()? as usize;
         let mut event = Reader::new(reader.take(size).ok()?);
         let metadata = event.u32().ok()?;
         self.metadata = metadata & 0x7fff_ffff;
-        // Contrary to the specification's words, runtimes set the bit where the event is not sorted.
+        // Contrary to the specification, runtimes set the bit if the event is not sorted.
         self.sorted = metadata >> 31 == 0;
         self.sequence = event.u32().ok()?;
         self.thread = event.u64().ok()?;
@@ -212,9 +212,9 @@ impl Header {
     }
 }
 
-/// Whether an event with a whole header, of V4, stands here: both of its sizes agree.
+/// Returns whether an event with an uncompressed V4 header starts here: its two sizes are consistent.
 fn begins_whole(bytes: &[u8]) -> bool {
-    /// Bytes from behind the size to the payload, and to its size.
+    /// Header size after the size field, including the payload size field.
     const HEADER: usize = 76;
     let mut reader = Reader::new(bytes);
     let (Ok(size), Ok(_), Ok(payload)) = (reader.u32(), reader.take(HEADER - 4), reader.u32()) else { return false };
@@ -222,7 +222,7 @@ fn begins_whole(bytes: &[u8]) -> bool {
     (exact..exact + 4).contains(&(size as usize))
 }
 
-/// Reads the header of an event or V4 metadata block and returns whether its rows are compressed.
+/// Reads the header of an event or V4 metadata block; returns whether the headers of its rows are compressed.
 pub(super) fn block_header(reader: &mut Reader<'_>) -> Option<bool> {
     let (size, flags) = (reader.u16().ok()?, reader.u16().ok()?);
     let rest = usize::from(size).checked_sub(4).filter(|_| usize::from(size) >= BLOCK_HEADER)?;

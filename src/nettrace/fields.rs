@@ -1,4 +1,4 @@
-//! Payloads whose layout the stream describes itself: the fields of EventSource events.
+//! Self-described payloads: the fields of EventSource events.
 
 mod parse;
 
@@ -11,20 +11,20 @@ pub(super) use parse::{parse_v1, parse_v2, parse_v6};
 /// A field of a payload.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Field {
-    /// Its name; not sanitised, and empty for the outermost object of some self-describing events.
+    /// Field name; not sanitized, and empty for the outermost object of some self-describing events.
     pub name: String,
-    /// Its type.
+    /// Field type.
     pub kind: FieldType,
 }
 
-/// The type of a field. The names and numbers are those of the format's type codes.
+/// Type of a field, named as in the format, with its type code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum FieldType {
-    /// 1: its fields, one behind the other.
+    /// 1: fields in sequence.
     Object(Vec<Field>),
     /// 3: four bytes.
     Boolean,
-    /// 4: one UTF-16 unit.
+    /// 4: a UTF-16 code unit.
     Char,
     /// 5.
     SByte,
@@ -52,9 +52,9 @@ pub enum FieldType {
     DateTime,
     /// 17: sixteen bytes.
     Guid,
-    /// 18: UTF-16 units and a NUL unit.
+    /// 18: UTF-16 code units with a NUL terminator.
     String,
-    /// 19: a count of two bytes and as many elements.
+    /// 19: a two-byte count, followed by the elements.
     Array(Box<FieldType>),
     /// 20: a signed variable-length integer (V6).
     VarInt,
@@ -64,18 +64,18 @@ pub enum FieldType {
     FixedLengthArray(u16, Box<FieldType>),
     /// 23: one byte of UTF-8 (V6).
     Utf8CodeUnit,
-    /// 24: elements elsewhere in the payload, their place relative to the end of this field (V6).
+    /// 24: elements elsewhere in the payload, located relative to the end of this field (V6).
     RelLoc(Box<FieldType>),
-    /// 25: elements elsewhere in the payload, their place relative to its start (V6).
+    /// 25: elements elsewhere in the payload, located relative to its start (V6).
     DataLoc(Box<FieldType>),
     /// 26: one byte (V6).
     Boolean8,
-    /// A code that is not known: neither this field nor any behind it can be read.
+    /// An unknown type code: neither this field nor any field after it can be read.
     Unknown(u32),
 }
 
 impl FieldType {
-    /// Whether all values take the same number of bytes. The format requires that where elements stand elsewhere.
+    /// Returns whether all values have the same size, as the format requires for elements located elsewhere.
     fn has_one_size(&self) -> bool {
         match self {
             Self::Object(fields) => fields.iter().all(|field| field.kind.has_one_size()),
@@ -95,43 +95,43 @@ impl FieldType {
     }
 }
 
-/// Whether any field has elements elsewhere that differ in size.
+/// Returns whether any field has elements located elsewhere with variable size.
 pub(super) fn vary_elsewhere(fields: &[Field]) -> bool {
     fields.iter().any(|field| field.kind.varies_elsewhere())
 }
 
-/// The value of a field.
+/// Value of a field.
 #[derive(Debug, Clone)]
 pub enum Value<'a> {
-    /// True or false.
+    /// A boolean.
     Bool(bool),
-    /// A number with a sign.
+    /// A signed integer.
     Int(i64),
-    /// A number without a sign.
+    /// An unsigned integer.
     UInt(u64),
-    /// A number with a fraction.
+    /// A floating-point number.
     Float(f64),
-    /// One UTF-16 unit.
+    /// A UTF-16 code unit.
     Char(u16),
-    /// Text, also where it is an array of UTF-16 units.
+    /// UTF-16 text, including arrays of UTF-16 code units.
     Text(Utf16<'a>),
-    /// UTF-8 text, as a rule; an array of its bytes.
+    /// An array of UTF-8 bytes, not necessarily valid.
     Utf8(&'a [u8]),
-    /// A moment: 100 ns units since 1601 (FILETIME).
+    /// A timestamp in 100 ns units since 1601 (FILETIME).
     FileTime(u64),
-    /// A moment: the eight words of a SYSTEMTIME (V6).
+    /// A timestamp as the eight words of a SYSTEMTIME (V6).
     SystemTime([u16; 8]),
-    /// A GUID as its bytes stand on the wire.
+    /// A GUID in wire byte order.
     Guid([u8; 16]),
-    /// A decimal as its bytes stand on the wire.
+    /// A decimal in wire byte order.
     Decimal([u8; 16]),
-    /// Fields.
+    /// A nested object.
     Object(Values<'a>),
-    /// Elements of one type.
+    /// An array with elements of one type.
     Array(Elements<'a>),
 }
 
-/// The fields of a payload or of an object in it, with their values.
+/// Iterator over the fields of a payload or nested object, with their values.
 #[derive(Debug, Clone)]
 pub struct Values<'a> {
     fields: std::slice::Iter<'a, Field>,
@@ -140,7 +140,7 @@ pub struct Values<'a> {
     cut: bool,
 }
 
-/// The elements of an array.
+/// Iterator over the elements of an array.
 #[derive(Debug, Clone)]
 pub struct Elements<'a> {
     kind: &'a FieldType,
@@ -153,9 +153,9 @@ pub struct Elements<'a> {
 #[derive(Debug, Clone)]
 struct Payload<'a> {
     reader: Reader<'a>,
-    /// The whole payload, for what is elsewhere in it.
+    /// The whole payload, for elements located elsewhere in it.
     whole: &'a [u8],
-    /// Where the reader's bytes begin in it.
+    /// Offset of the reader's bytes in the payload.
     base: usize,
     v6: bool,
 }
@@ -169,12 +169,12 @@ impl<'a> Values<'a> {
         Self { fields: fields.iter(), fuel, payload, cut: false }
     }
 
-    /// The value of the field of that name, if it comes behind what was read so far.
+    /// Returns the value of the field with this name, among those not yet read.
     pub fn find(mut self, name: &str) -> Option<Value<'a>> {
         self.find_map(|(field, value)| (field.name == name).then_some(value))
     }
 
-    /// Whether the payload ended before its fields did, or one of them made no sense. Known once all values were read.
+    /// Returns whether the payload was truncated or malformed. Known once all values were read.
     pub fn is_cut(&self) -> bool {
         self.cut
     }
@@ -263,7 +263,7 @@ impl<'a> Payload<'a> {
         })
     }
 
-    /// An array that stands here.
+    /// Reads an array located here.
     fn elements(&mut self, kind: &'a FieldType, count: usize, fuel: &mut Fuel) -> Result<Value<'a>, Cut> {
         let (from, before) = (self.reader.at(), fuel.0);
         let mut inner = self.clone();
@@ -272,13 +272,13 @@ impl<'a> Payload<'a> {
         Ok(array(kind, count, self.part(bytes, self.base + from), fuel.spent_since(before)))
     }
 
-    /// An array that stands elsewhere: `place` holds its size in bytes and its distance from `origin`.
+    /// Reads an array located elsewhere: `place` contains its size in bytes and its offset from `origin`.
     fn elsewhere(&mut self, kind: &'a FieldType, place: u32, origin: usize, fuel: &mut Fuel) -> Result<Value<'a>, Cut> {
         let (size, at) = ((place >> 16) as usize, origin + (place & 0xffff) as usize);
         let bytes = self.whole.get(at..at + size).ok_or(Cut)?;
-        // Any number of fields can have the same position.
+        // Any number of fields can have the same location.
         fuel.burn(size)?;
-        // What stands elsewhere holds nothing that does in turn: nothing is found in no bytes.
+        // Elements located elsewhere must not contain further such fields: an empty payload makes those fail.
         let part = Payload { reader: Reader::new(bytes), whole: &[], base: 0, v6: self.v6 };
         let (mut rest, mut fuel) = (part.clone(), Fuel::new(size));
         let mut count = 0;
@@ -295,7 +295,7 @@ impl<'a> Payload<'a> {
         Ok(array(kind, count, part, Fuel::new(2 * size)))
     }
 
-    /// A cursor over the part of the payload that begins at `base`.
+    /// Returns a cursor over the part of the payload that starts at `base`.
     fn part(&self, bytes: &'a [u8], base: usize) -> Self {
         Self { reader: Reader::new(bytes), whole: self.whole, base, v6: self.v6 }
     }
@@ -326,7 +326,7 @@ impl<'a> Payload<'a> {
             let from = self.reader.at();
             self.skip(kind, fuel)?;
             if self.reader.at() == from {
-                // Nor do the others take any bytes.
+                // The other elements take no bytes either.
                 break;
             }
         }
@@ -334,18 +334,18 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// The elements that fill the bytes of `payload`.
+/// Creates an array value from the bytes of `payload`.
 fn array<'a>(kind: &'a FieldType, count: usize, payload: Payload<'a>, fuel: Fuel) -> Value<'a> {
     let bytes = payload.reader.rest();
     match kind {
         FieldType::Char => Value::Text(Utf16::new(bytes)),
         FieldType::Utf8CodeUnit => Value::Utf8(bytes),
-        // Elements that take no bytes are left out: there can be any number of them.
+        // Zero-sized elements are omitted: there can be any number of them.
         _ => Value::Array(Elements { kind, left: count.min(bytes.len()), payload, fuel }),
     }
 }
 
-/// The payload ends too early, or a field is malformed.
+/// The payload is truncated or malformed.
 struct Cut;
 
 impl From<WireError> for Cut {
@@ -354,16 +354,16 @@ impl From<WireError> for Cut {
     }
 }
 
-/// Bounds the work for the fields of a payload: a description can have any number of fields that take no bytes, of objects in objects without
-/// content, and of arrays that all stand in the same bytes, which would cost much for an event of a few bytes.
+/// Bounds the work per payload: metadata can describe any number of zero-sized fields, nested empty objects, and arrays that all share the
+/// same bytes, which would make an event of a few bytes expensive.
 ///
-/// A value in which there are others costs what they do, and they get as much: all levels together cost no more than the levels are deep.
+/// A compound value costs as much as its parts, which get the same budget again: the total work is at most proportional to the nesting depth.
 #[derive(Debug, Clone)]
 struct Fuel(usize);
 
 impl Fuel {
     fn new(bytes: usize) -> Self {
-        // Every field with content takes a byte, and objects around fields are fewer than those.
+        // Every nonempty field takes a byte, and objects that contain fields are fewer than those.
         Self(2 * bytes + 32)
     }
 
@@ -372,7 +372,7 @@ impl Fuel {
         Ok(())
     }
 
-    /// As much as was burnt since there was so much.
+    /// Returns a budget equal to what was spent since the budget was `before`.
     fn spent_since(&self, before: usize) -> Self {
         Self(before - self.0)
     }

@@ -1,4 +1,4 @@
-//! Where one block ends and the next begins.
+//! Block boundaries in a stream.
 
 use std::ops::Range;
 
@@ -7,36 +7,36 @@ use crate::wire::{Reader, WireError};
 use super::trace::V4_SIZE;
 use super::{BlockKind, DecodeError};
 
-/// Longest type name of an object in V4 that is not nonsense.
+/// Maximum length of an object's type name in V4.
 const NAME_LIMIT: usize = 64;
 const NULL_REFERENCE: u8 = 1;
 const BEGIN_PRIVATE_OBJECT: u8 = 5;
 const END_OBJECT: u8 = 6;
 
-/// The container that blocks stand in.
+/// Container format of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
-    /// Objects of FastSerialization, to versions 4 and 5.
+    /// FastSerialization objects, versions 4 and 5.
     V4,
     /// Plain blocks, version 6.
     V6,
 }
 
-/// What stands at the start of some bytes.
+/// The element at the start of some bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// More than so many bytes would tell.
+    /// Incomplete: at least this many bytes are needed.
     Short(usize),
-    /// A block. Its bytes may not all be there yet.
+    /// A block, possibly incomplete.
     Block {
         kind: BlockKind,
-        /// The object's version (V4).
+        /// Version of the object (V4).
         version: u32,
-        /// Where its size is reported.
+        /// Offset of the size field.
         size_at: usize,
-        /// Its content.
+        /// Range of the content.
         body: Range<usize>,
-        /// All of it, header to footer.
+        /// Total size, from header to footer.
         size: usize,
     },
     /// A block of an unknown kind.
@@ -45,13 +45,13 @@ pub(super) enum Frame {
     End { size: usize },
 }
 
-/// Recognises the start of a stream and returns its length.
+/// Detects the format at the start of a stream; returns it with the length of the prologue, or the number of bytes needed.
 pub(super) fn prologue(bytes: &[u8]) -> Result<Result<(Format, usize), usize>, DecodeError> {
     let Some(magic) = bytes.first_chunk::<8>() else { return Ok(Err(8)) };
     match magic {
         b"Nettrace" => {}
         b"\x14\0\0\0!Fas" => return Err(DecodeError::NetPerf),
-        // The header of an answer in the Diagnostic IPC Protocol, then the error.
+        // Header of a Diagnostic IPC Protocol reply, followed by the error code.
         b"DOTNET_I" => {
             let Some(answer) = bytes.first_chunk::<24>() else { return Ok(Err(24)) };
             return Err(DecodeError::ErrorReply(u32::from_le_bytes([answer[20], answer[21], answer[22], answer[23]])));
@@ -71,7 +71,7 @@ pub(super) fn prologue(bytes: &[u8]) -> Result<Result<(Format, usize), usize>, D
     }
 }
 
-/// Reads the header of the block that `bytes` begin with. `at` is their offset from the start of the stream, `limit` the longest block.
+/// Reads the header of the block at the start of `bytes`, which is at stream offset `at`. `limit` is the maximum block size.
 pub(super) fn frame(format: Format, bytes: &[u8], at: u64, limit: usize) -> Result<Frame, DecodeError> {
     let mut reader = Reader::new(bytes);
     let read = match format {
@@ -109,7 +109,7 @@ fn v4(reader: &mut Reader<'_>, at: u64) -> Result<Frame, Stop> {
     if reader.rest().first() == Some(&NULL_REFERENCE) {
         return Ok(Frame::End { size: 1 });
     }
-    // Each of the three bytes is looked at as soon as it is there, so that nonsense is reported at its first byte.
+    // The three bytes are checked one by one as they arrive, so that an error is reported at the first wrong byte.
     for expected in [BEGIN_PRIVATE_OBJECT, BEGIN_PRIVATE_OBJECT, NULL_REFERENCE] {
         let mut ahead = *reader;
         if ahead.u8()? != expected {
@@ -138,7 +138,7 @@ fn v4(reader: &mut Reader<'_>, at: u64) -> Result<Frame, Stop> {
     };
     let size_at = reader.at();
     let size = reader.u32()?;
-    // The content begins at a multiple of four, counted from the start of the stream.
+    // The content is aligned to four bytes, relative to the start of the stream.
     let padding = (at + reader.at() as u64).wrapping_neg() % 4;
     let start = reader.at() as u64 + padding;
     let Some(kind) = kind else { return Ok(Frame::Unknown { size: start + u64::from(size) + 1 }) };
@@ -165,7 +165,7 @@ fn v6(reader: &mut Reader<'_>) -> Result<Frame, Stop> {
     Ok(Frame::Block { kind, version: 6, size_at: 0, body: 4..4 + size, size: 4 + size })
 }
 
-/// Checks what stands behind the content of a block.
+/// Checks the footer after the content of a block.
 pub(super) fn footer(format: Format, footer: &[u8], at: u64) -> Result<(), DecodeError> {
     match (format, footer) {
         (Format::V4, [END_OBJECT]) | (Format::V6, []) => Ok(()),

@@ -1,41 +1,41 @@
-//! Labels of events (V6): activity ids, trace ids and what else a collector ties to an event.
+//! Event labels (V6): activity IDs, trace IDs and other data that a collector attaches to an event.
 
 use crate::wire::{Reader, WireError};
 
 use super::rows::Rows;
 use super::stacks::Loaded;
 
-/// Marks the last label of a list.
+/// Flag of the last label in a list.
 const LAST: u8 = 0x80;
-/// Most labels of a list that are read, each time an event refers to it. Collectors write a handful.
+/// Maximum number of labels to read per event. Collectors write a handful.
 const LABELS: u8 = 32;
 
-/// One label.
+/// An event label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Label<'a> {
-    /// The activity that the event is part of.
+    /// ID of the event's activity.
     ActivityId([u8; 16]),
-    /// The activity that caused its own.
+    /// ID of the activity that caused it.
     RelatedActivityId([u8; 16]),
-    /// W3C trace id.
+    /// W3C trace ID.
     TraceId([u8; 16]),
-    /// W3C span id.
+    /// W3C span ID.
     SpanId(u64),
-    /// Key and value; UTF-8 as a rule.
+    /// Key and text value; usually UTF-8.
     Text(&'a [u8], &'a [u8]),
-    /// Key and number.
+    /// Key and numeric value.
     Number(&'a [u8], i64),
-    /// Instead of the opcode of the metadata.
+    /// Overrides the opcode of the metadata.
     Opcode(u8),
-    /// Instead of the keywords of the metadata.
+    /// Overrides the keywords of the metadata.
     Keywords(u64),
-    /// Instead of the level of the metadata.
+    /// Overrides the level of the metadata.
     Level(u8),
-    /// Instead of the version of the metadata.
+    /// Overrides the version of the metadata.
     Version(u8),
 }
 
-/// The labels of an event: the first 32. Ends early where one is malformed.
+/// Iterator over the first 32 labels of an event. Ends early at a malformed label.
 #[derive(Debug, Clone)]
 pub struct Labels<'a> {
     list: Reader<'a>,
@@ -47,7 +47,7 @@ impl<'a> Labels<'a> {
         Self { list: Reader::new(list), left: LABELS }
     }
 
-    /// The list as it stands on the wire, where none of it was read yet.
+    /// Returns the encoded list, if none of it was read yet.
     pub(super) fn as_bytes(&self) -> &'a [u8] {
         self.list.rest()
     }
@@ -71,13 +71,13 @@ impl<'a> Iterator for Labels<'a> {
     }
 }
 
-/// A UTF-8 text with its length before it.
+/// Reads UTF-8 text with a length prefix.
 pub(super) fn text<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], WireError> {
     let size = reader.varu32()? as usize;
     reader.take(size)
 }
 
-/// The next label and whether it is the last of its list; `None` where its kind is not known.
+/// Reads the next label, and whether it is the last one of its list; `None` if its kind is unknown.
 fn parse<'a>(reader: &mut Reader<'a>) -> Result<Option<(Label<'a>, bool)>, WireError> {
     let kind = reader.u8()?;
     let label = match kind & !LAST {
@@ -96,12 +96,12 @@ fn parse<'a>(reader: &mut Reader<'a>) -> Result<Option<(Label<'a>, bool)>, WireE
     Ok(Some((label, kind & LAST != 0)))
 }
 
-/// The signed number behind its unsigned form on the wire.
+/// Decodes a zigzag-encoded signed number.
 pub(super) fn zigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Reads a label list block into the table.
+/// Loads a label list block into the table.
 pub(super) fn load(block: &[u8], rows: &mut Rows) -> Loaded {
     let mut loaded = Loaded { count: 0, kept: true, damage: None };
     let mut reader = Reader::new(block);

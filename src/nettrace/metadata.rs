@@ -1,4 +1,4 @@
-//! Metadata records: what kinds of events a stream has.
+//! Metadata records: the kinds of events in a stream.
 
 mod parse;
 
@@ -12,63 +12,63 @@ use super::Field;
 
 pub(super) use parse::{parse_v4, parse_v6};
 
-/// Ids below this are found by index.
+/// IDs below this are looked up by index.
 const DENSE: usize = 4096;
 
-/// What a kind of event is called and what its payload holds. Text is not sanitised.
+/// Name and payload layout of a kind of event. Text is not sanitized.
 ///
-/// One event of a provider can have several records, one for each version of it.
+/// An event can have several records, one per version.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Metadata {
-    /// A number for accumulators, dense from 1: records of equal content have one. 0 stands for every id that the stream did not define.
+    /// Consecutive number from 1, for use in accumulators; equal records share one. 0 stands for all undefined IDs.
     pub index: u32,
-    /// Its id in the stream. With V6 several ids can come to mean the same record.
+    /// ID in the stream. In V6 several IDs can refer to the same record.
     pub id: u32,
     /// Name of the provider.
     pub provider: String,
-    /// Number of the event within its provider. Self-describing events (`EventCounters`) have any: know those by name.
+    /// Event ID within the provider. Arbitrary for self-describing events (`EventCounters`): identify those by name.
     pub event_id: u32,
     /// Name of the event; empty for native runtime events.
     pub name: String,
-    /// Keywords as they stand in the stream, where bits 44 to 47 are set for every event of an EventSource.
+    /// Keywords as in the stream, where bits 44 to 47 are set for every EventSource event.
     pub keywords: u64,
-    /// Version of the event's payload.
+    /// Payload version.
     pub version: u32,
     /// Level, 0 (always) to 5 (verbose).
     pub level: u32,
-    /// Opcode, where it is known.
+    /// Opcode, if known.
     pub opcode: Option<u8>,
-    /// What the payload holds; empty for native runtime events.
+    /// Payload fields; empty for native runtime events.
     pub fields: Vec<Field>,
 }
 
-/// The records of a stream.
+/// The metadata records of a stream.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// By index; the first is the unknown one.
+    /// By index; the first one stands for undefined IDs.
     records: Vec<Metadata>,
-    /// By index, whether events of it are wanted in the order of time.
+    /// By index: whether its events must be delivered in time order.
     ordered: Vec<bool>,
-    /// Index by id, for small ids, 0 where there is none. Runtimes count ids up from 1.
+    /// Index by ID, for small IDs, 0 if undefined. Runtimes assign IDs consecutively from 1.
     dense: Vec<u32>,
     sparse: HashMap<u32, u32>,
     hasher: RandomState,
     /// Index by hash of the content.
     by_content: HashMap<u64, u32>,
-    /// The largest id that was ever defined.
+    /// The largest ID ever defined.
     largest: u32,
-    /// Bytes that more records may have on the wire.
+    /// Remaining size of the records to come, in bytes.
     room: usize,
     limit: usize,
 }
 
-/// What became of a record.
+/// Result of adding a record.
 pub(super) enum Added<'a> {
-    /// It is new.
+    /// A new record.
     New(&'a Metadata),
-    /// It was known.
+    /// A record with the same content exists.
     Known,
-    /// There is no room.
+    /// A limit was reached.
     Full,
 }
 
@@ -87,7 +87,7 @@ impl Table {
         }
     }
 
-    /// The record of an id, the unknown one where it has none.
+    /// Returns the record of an ID, or the one for undefined IDs.
     #[inline]
     pub(super) fn get(&self, id: u32) -> &Metadata {
         &self.records[self.index(id) as usize]
@@ -101,33 +101,32 @@ impl Table {
         }
     }
 
-    /// The record of an index, which is one of this table's.
+    /// Returns the record at an index of this table.
     pub(super) fn record(&self, index: u32) -> &Metadata {
         &self.records[index as usize]
     }
 
-    /// The largest id that was ever defined, 0 where none was.
+    /// Returns the largest ID ever defined, 0 if there is none.
     pub(super) fn largest_id(&self) -> u32 {
         self.largest
     }
 
-    /// Whether events of a record are wanted in the order of time.
+    /// Returns whether events of a record must be delivered in time order.
     #[inline]
     pub(super) fn is_ordered(&self, index: u32) -> bool {
         self.ordered[index as usize]
     }
 
-    /// Marks events of the newest record as such.
+    /// Marks the newest record for delivery in time order.
     pub(super) fn set_ordered(&mut self) {
         if let Some(ordered) = self.ordered.last_mut() {
             *ordered = true;
         }
     }
 
-    /// Defines an id, again perhaps: the last definition counts. `size` is what the record takes on the wire. Also gives whether the id meant another
-    /// record before.
+    /// Defines or redefines the ID of a record, of `size` bytes in the stream. Also returns whether the ID referred to another record before.
     pub(super) fn add(&mut self, mut record: Metadata, size: usize) -> (Added<'_>, bool) {
-        // Equal content must hash equal whatever its id.
+        // The hash must not depend on the ID.
         let id = std::mem::take(&mut record.id);
         let before = self.index(id);
         let content = self.hasher.hash_one(&record);
@@ -160,20 +159,20 @@ impl Table {
         (Added::New(&self.records[next as usize]), before != 0)
     }
 
-    /// Whether a record of that size would fit.
+    /// Returns whether a record of this size fits.
     pub(super) fn has_room(&self, size: usize) -> bool {
         size <= self.room
     }
 
-    /// Makes an id one that is not known.
+    /// Makes an ID undefined.
     pub(super) fn undefine(&mut self, id: u32) {
         self.define(id, 0);
     }
 
-    /// Drops which id means which record.
+    /// Makes all IDs undefined.
     pub(super) fn forget_ids(&mut self) {
         self.dense.clear();
-        // Clearing would cost the largest size that the table ever had.
+        // Clearing takes time proportional to the maximum size that the table ever had.
         self.sparse = HashMap::default();
     }
 

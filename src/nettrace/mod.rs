@@ -1,11 +1,11 @@
 //! The nettrace event stream format, sans-io: a push decoder and an encoder.
 //!
-//! Bytes of a stream go into a [`Decoder`] in pieces of any size; what they mean comes out through a [`Sink`], borrowed, without an
-//! allocation per event. It reads V4 (what every runtime from 3.0 to 10 writes, with V5's metadata tags) and V6. An [`Encoder`] writes V4, a [`CollectorEncoder`] V6.
-//! Resident memory is bounded by [`Limits`] whatever arrives. What the format means is in the reference of the format itself
-//! (`NetTraceFormat.md` of PerfView); where runtimes differ from it, the runtimes are right, with a comment.
+//! A [`Decoder`] takes a stream in pieces of any size and passes its contents to a [`Sink`], borrowed, without an allocation per event. It
+//! supports V4 (written by all runtimes from 3.0 to 10, with V5's metadata tags) and V6. An [`Encoder`] writes V4, a [`CollectorEncoder`] V6.
+//! Resident memory is bounded by [`Limits`] for any input. The reference of the format is `NetTraceFormat.md` of PerfView; where runtimes
+//! differ from it, the code follows the runtimes and has a comment.
 //!
-//! No provider and no event is named here: what they mean is in `clr` and `analysis`. No input or output, no clock.
+//! Independent of providers and events, which are handled in `clr` and `analysis`. No I/O, no clock.
 
 mod append;
 mod counts;

@@ -1,64 +1,64 @@
-//! Events in the order of time.
+//! Sorting of events by time.
 //!
-//! A runtime writes the events of one thread and then those of the next, ten times a second: across threads a stream is out of order by about as
-//! much. How far it can be put in order follows from the stream itself. A sequence point has everything older before it and everything newer behind it. An
-//! event that is marked as sorted has nothing older behind it. Where a stream has neither for long, the older half of what is held back is handed over
-//! once there are [`HELD`] bytes of it, so that memory is bounded; what is older and comes later is then out of order.
+//! A runtime writes the events of one thread and then those of the next, ten times a second; the events of different threads are therefore out
+//! of order by about 100 ms. The stream itself limits the disorder: all older events precede a sequence point and all newer ones follow it,
+//! and no older event follows one that is marked as sorted. If a stream has neither for a long time, the older half of the held-back events is
+//! delivered once they exceed [`HELD`] bytes, to bound memory usage; older events that arrive later are then out of order.
 
 use super::event::{Context, Event, Header};
 use super::{Loss, Sink, ThreadId};
 
-/// Most bytes that are held back. Runtimes write a sequence point for every 10 MB of events, and mark an event ten times a second.
+/// Maximum number of bytes held back. Runtimes write a sequence point for every 10 MB of events, and a sorted event ten times a second.
 const HELD: usize = 4 << 20;
-/// Fewer events than this are put in order whenever some of them can be handed over; more only once as many have come.
+/// Up to this number, events are sorted whenever any of them can be delivered; beyond it, only once as many new ones have arrived.
 const BATCH: usize = 1024;
-/// Memory that is kept for what comes next, bytes.
+/// Maximum size of the buffers kept for reuse, in bytes.
 const KEPT: usize = 2 << 20;
 
-/// Events and losses that are held back until none that is older can come.
+/// Events and losses that are held back until no older one can arrive.
 #[derive(Debug)]
 pub(super) struct Pending {
     held: Held,
-    /// Timestamp and place of every entry that has not been handed over.
+    /// Timestamp and index of all entries not yet delivered.
     order: Vec<(i64, u32)>,
-    /// Whether they are in the order of time.
+    /// Whether `order` is sorted by time.
     in_order: bool,
-    /// How many came since the last were handed over.
+    /// Number of entries added since the last delivery.
     added: usize,
     oldest: i64,
     newest: i64,
-    /// No event to come is older, by the stream's own marks.
+    /// No later event is older than this, according to the stream.
     safe: i64,
     /// Kept for its memory.
     spare: Held,
 }
 
-/// Entries as they came, those that were handed over since the last were moved among them.
+/// Entries in order of arrival; may include entries that have already been delivered.
 #[derive(Debug, Default)]
 struct Held {
     entries: Vec<Entry>,
     payloads: Vec<u8>,
     losses: Vec<Loss>,
-    /// What all of them take.
+    /// Size of all entries.
     bytes: usize,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Entry {
-    /// Of a loss, only its timestamp.
+    /// For a loss, only the timestamp is set.
     header: Header,
     thread: ThreadId,
     capture_thread: ThreadId,
-    /// Index of its metadata record, [`LOSS`] for a loss.
+    /// Metadata index, or [`LOSS`].
     record: u32,
-    /// Where its payload is; of a loss, its index.
+    /// Offset of the payload; for a loss, its index.
     start: u32,
 }
 
-/// Stands for a record: the entry is a loss. There are never so many records.
+/// Record value that marks a loss. Metadata indexes are always smaller.
 const LOSS: u32 = u32::MAX;
 
-/// Takes events, and what they refer to.
+/// Destination of the events, with the tables that they refer to.
 pub(super) struct Receiver<'a, S> {
     pub(super) context: &'a Context,
     pub(super) sink: &'a mut S,
@@ -79,7 +79,7 @@ impl Default for Pending {
     }
 }
 
-/// Makes room for so many more, growing by a quarter rather than by doubling: up to half of what is bounded would be memory without use.
+/// Reserves space for `more` elements, growing by a quarter instead of doubling: otherwise up to half of the bounded memory would be unused.
 fn make_room_in<T>(list: &mut Vec<T>, more: usize) {
     if list.capacity() - list.len() < more {
         list.reserve_exact(more.max(list.len() / 4).max(BATCH));
@@ -87,7 +87,7 @@ fn make_room_in<T>(list: &mut Vec<T>, more: usize) {
 }
 
 impl Entry {
-    /// Memory that it takes, about.
+    /// Returns the approximate memory usage.
     fn bytes(&self) -> usize {
         size_of::<Self>() + self.header.payload_size as usize
     }
@@ -126,7 +126,7 @@ impl Held {
         &self.payloads[entry.start as usize..][..entry.header.payload_size as usize]
     }
 
-    /// Takes an entry of another.
+    /// Copies an entry from `other`.
     fn take(&mut self, entry: &Entry, other: &Self) {
         match entry.record {
             LOSS => self.loss(other.losses[entry.start as usize]),
@@ -155,14 +155,14 @@ impl Held {
 }
 
 impl Pending {
-    /// Holds an event back.
+    /// Holds back an event.
     #[inline]
     pub(super) fn event(&mut self, event: &Event<'_>) {
         self.held.event(event);
         self.note(event.timestamp());
     }
 
-    /// Holds a loss back: it is reported before what comes behind it.
+    /// Holds back a loss, to be reported before the entries after it.
     pub(super) fn loss(&mut self, loss: Loss) {
         self.held.loss(loss);
         self.note(loss.timestamp);
@@ -177,28 +177,28 @@ impl Pending {
         self.added += 1;
     }
 
-    /// Sets the time that no event to come is older than.
+    /// Declares that no later event is older than `timestamp`.
     #[inline]
     pub(super) fn is_safe(&mut self, timestamp: i64) {
         self.safe = self.safe.max(timestamp);
     }
 
-    /// Whether more is held back than there is room for.
+    /// Returns whether more is held back than the limit.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.held.bytes > HELD
     }
 
-    /// Hands over what is safe, once many have come.
+    /// Delivers the safe entries if many have been added.
     pub(super) fn settle_many(&mut self, to: &mut Receiver<'_, impl Sink>) {
         if self.added > BATCH {
             self.settle(to);
         }
     }
 
-    /// Hands over what is safe, where that is worth putting the rest in order.
+    /// Delivers the safe entries, unless sorting the rest is not yet worthwhile.
     pub(super) fn settle(&mut self, to: &mut Receiver<'_, impl Sink>) {
-        // Each time costs what is held back: there must be as many new.
+        // Each call costs time proportional to the number of held-back entries, so there must be as many new ones.
         let count = self.order.len();
         let is_due = count <= BATCH || 2 * self.added >= count;
         if self.added > 0 && self.oldest <= self.safe && is_due {
@@ -206,23 +206,23 @@ impl Pending {
         }
     }
 
-    /// Makes room: hands over the older half at least. Whether that was more than was safe.
+    /// Makes room by delivering at least the older half. Returns whether that includes entries that were not safe.
     pub(super) fn make_room(&mut self, to: &mut Receiver<'_, impl Sink>) -> bool {
         self.hand_over(self.safe, self.order.len() / 2, to)
     }
 
-    /// Hands everything over.
+    /// Delivers all entries.
     pub(super) fn flush(&mut self, to: &mut Receiver<'_, impl Sink>) {
         self.hand_over(i64::MAX, 0, to);
     }
 
-    /// Hands over what is not newer than `until`, and so many of the oldest at least; whether those were more.
+    /// Delivers the entries not newer than `until`, and at least the `least` oldest ones; returns whether there were more of the latter.
     fn hand_over(&mut self, until: i64, least: usize, to: &mut Receiver<'_, impl Sink>) -> bool {
         if self.order.is_empty() {
             return false;
         }
         if !self.in_order {
-            // Equals stay as they came.
+            // Stable: equal timestamps keep their order of arrival.
             self.order.sort_by_key(|(timestamp, _)| *timestamp);
         }
         let held = &self.held;
@@ -231,7 +231,7 @@ impl Pending {
         let count = safe.max(least);
         self.order.drain(..count).for_each(|(_, place)| held.hand_over(at(place), to));
         let left: usize = self.order.iter().map(|(_, place)| at(*place).bytes()).sum();
-        // What stays is only moved once it is the smaller part, or there has to be room.
+        // The remaining entries are only moved if they are the smaller part, or if room is required.
         if 2 * left <= held.bytes || least > 0 {
             self.order.iter().for_each(|(_, place)| self.spare.take(at(*place), held));
             self.order.iter_mut().zip(0..).for_each(|((_, place), moved_to)| *place = moved_to);

@@ -1,9 +1,9 @@
-//! The newest part of a stream, for a recording that is kept only when something has happened.
+//! The flight recorder: the newest part of a stream, for a recording that is only saved when something has happened.
 //!
-//! Blocks of a stream cannot simply be cut off at its front: later ones refer to the stacks and kinds of events in them, and readers would take
-//! the numbers of the events that are gone for losses. So the encoder writes events again, into segments that can each be read alone;
-//! the oldest go as new ones come. Where closed ones are kept is up to the [`SegmentStore`]; only the open one is here.
-//! [`Recent::pieces`] makes one stream of those that are left.
+//! The start of a stream cannot simply be cut off: later blocks refer to its stacks and metadata, and readers would count the missing events
+//! as lost. Events are therefore re-encoded into segments that can be read independently; the oldest segments are dropped as new ones are
+//! added. Closed segments are kept in a [`SegmentStore`], the open one in memory. [`Recent::pieces`] joins the remaining segments into one
+//! stream.
 
 mod segment_store;
 
@@ -16,41 +16,42 @@ pub use segment_store::{Refusal, SegmentStore};
 
 use super::{Decoder, Encoder, Event, Limits, Loss, LossKind, Metadata, NewEvent, Sink, TraceHeader, UtcTime};
 
-/// How much of a stream is kept. The oldest part goes when either is exceeded.
+/// Retention limits. The oldest part is dropped when either is exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keep {
-    /// At most so many bytes.
+    /// Maximum size in bytes.
     pub bytes: u64,
-    /// Of the last so much time, and what came in the same segment before it.
+    /// Maximum age, rounded up to whole segments.
     pub span: Option<Duration>,
 }
 
 impl Keep {
-    /// More bytes than this are not kept.
+    /// Upper bound of `bytes`.
     pub const MOST: u64 = 1 << 30;
-    /// Fewer do not hold what a runtime writes at once.
+    /// Lower bound of `bytes`: less does not hold what a runtime writes at once.
     pub const LEAST: u64 = 1 << 20;
 }
 
-/// Into how many segments that which is kept is divided.
+/// Number of segments that the kept part is divided into.
 const SEGMENTS: u32 = 16;
-/// Beyond so many segments more than their length needs, age ends none: timestamps that jump would make one of every event.
+/// With this many segments more than required by size, segments are no longer closed by age: otherwise jumping timestamps would create one
+/// segment per event.
 const BY_AGE: usize = 2 * SEGMENTS as usize;
-/// The stacks of a longer segment might be more than readers hold.
+/// Maximum size of a segment in bytes; the stacks of a longer one might exceed the limits of readers.
 const LONGEST: usize = 8 << 20;
-/// Most frames of a stack that are kept, counted from the leaf. Runtimes write 100.
+/// Maximum number of stack frames to keep, from the leaf. Runtimes write 100.
 const FRAMES: usize = 256;
 
-/// Keeps the newest part of the stream that it is fed.
+/// Keeps the newest part of the decoded stream.
 #[derive(Debug)]
 pub struct Recent {
     keep: Keep,
     header: Option<TraceHeader>,
-    /// The closed ones, oldest first; their bytes are on the store.
+    /// Closed segments, oldest first; their bytes are in the store.
     segments: VecDeque<Segment>,
     store: Box<dyn SegmentStore>,
     trouble: Option<String>,
-    /// Bytes of all segments but the open one.
+    /// Size of all closed segments in bytes.
     bytes: u64,
     open: Option<(Writer, Range)>,
     frozen: bool,
@@ -66,17 +67,17 @@ struct Segment {
 type Range = (i64, i64);
 
 impl Recent {
-    /// Keeps so much, there.
+    /// Creates a flight recorder with these limits, which keeps closed segments in `store`.
     pub fn new(keep: Keep, store: Box<dyn SegmentStore>) -> Self {
         Self { keep, header: None, segments: VecDeque::new(), store, trouble: None, bytes: 0, open: None, frozen: false }
     }
 
-    /// From now on nothing goes: what comes belongs to the end of the stream.
+    /// Stops dropping segments: later events belong to the end of the stream.
     pub fn freeze(&mut self) {
         self.frozen = true;
     }
 
-    /// How many bytes are kept, and what time they span.
+    /// Returns the size in bytes and the time span of the kept part.
     pub fn kept(&self) -> (u64, Duration) {
         let open = self.open.as_ref();
         let bytes = self.bytes + open.map_or(0, |(writer, _)| writer.encoder.len() as u64);
@@ -86,7 +87,7 @@ impl Recent {
         (bytes, Duration::from_nanos(span.max(0).unsigned_abs()))
     }
 
-    /// One stream of all that is kept, in pieces of a few megabytes; complete where the whole stream was.
+    /// Returns the kept part as one stream, in pieces of a few megabytes; ends it if the whole stream was complete.
     pub fn pieces(mut self, whole: bool) -> Pieces {
         self.close();
         let writer = self.header.map(|header| Writer::new(beginning(header, &self.segments)));
@@ -100,7 +101,7 @@ impl Recent {
         Some(writer)
     }
 
-    /// Ends the open segment once it is long enough.
+    /// Closes the open segment if it is long enough, and drops the oldest ones.
     fn turn(&mut self) {
         let (Some((writer, range)), Some(header)) = (&self.open, self.header) else { return };
         let longest = LONGEST.min((self.keep.bytes / u64::from(SEGMENTS)) as usize);
@@ -129,7 +130,7 @@ impl Recent {
             writer.encoder.end();
             let segment = writer.encoder.take();
             while let Err(refusal) = self.store.put(&segment) {
-                // The newest is worth more than the oldest.
+                // The newest segment is more valuable than the oldest.
                 let again = matches!(refusal, Refusal::Full(_)) && self.drop_oldest();
                 let (Refusal::Full(words) | Refusal::Failed(words)) = refusal;
                 self.trouble.get_or_insert(words);
@@ -143,7 +144,7 @@ impl Recent {
         }
     }
 
-    /// Whether there was one.
+    /// Drops the oldest segment; returns whether there was one.
     fn drop_oldest(&mut self) -> bool {
         let oldest = self.segments.pop_front();
         if let Some(oldest) = &oldest {
@@ -154,7 +155,7 @@ impl Recent {
     }
 }
 
-/// The header of a stream that begins where its segments do.
+/// Returns the header of a stream that starts with these segments.
 fn beginning(header: TraceHeader, segments: &VecDeque<Segment>) -> TraceHeader {
     match segments.iter().map(|segment| segment.range.0).min() {
         Some(oldest) => TraceHeader { sync_utc: header.unix_ms(oldest).map(UtcTime::from_unix_ms), sync_ticks: oldest, ..header },
@@ -183,7 +184,7 @@ impl Sink for Recent {
     }
 }
 
-/// The pieces of one stream. A segment leaves its store when the piece after it is requested.
+/// Iterator over the pieces of one stream. A segment is removed from its store when the next piece is requested.
 #[derive(Debug)]
 pub struct Pieces {
     writer: Option<Writer>,
@@ -194,18 +195,19 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// One whole stream of segments of one recording, which a store hands out in this order. Of each the oldest and the newest timestamp are given.
+    /// Joins the segments of one recording into a complete stream. `ranges`: the oldest and newest timestamp of each segment, in the order of
+    /// `store`.
     pub fn join(header: TraceHeader, ranges: impl IntoIterator<Item = (i64, i64)>, store: Box<dyn SegmentStore>) -> Self {
         let segments = ranges.into_iter().map(|range| Segment { bytes: 0, range }).collect();
         Self { writer: Some(Writer::new(beginning(header, &segments))), segments, store, trouble: None, whole: true }
     }
 
-    /// The segment that the last piece was made of is not needed any more.
+    /// Removes the segment of the last piece from the store.
     pub fn release(&mut self) {
         self.store.release();
     }
 
-    /// The first reason why less was kept than was to be, in words.
+    /// Returns the first reason why less was kept than requested.
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }
@@ -230,22 +232,23 @@ impl Iterator for Pieces {
             self.trouble.get_or_insert(words);
             Vec::new()
         });
-        // Each segment numbers its kinds of events from 1.
+        // Metadata IDs start at 1 in each segment.
         writer.ids.clear();
         let mut decoder = Decoder::new(Limits { metadata_bytes: usize::MAX, ..Limits::default() });
-        // A segment is this program's own writing: it can be read. Where it cannot, what is whole of it counts. The decoder is the one that reads files.
+        // Segments are written by this program and normally valid; of an invalid one the part before the error is used. `dyn` reuses the
+        // decoder instantiation for files.
         let _ = decoder.feed(&bytes, &mut (&mut *writer as &mut dyn Sink));
-        // Readers may forget its stacks.
+        // Allows readers to drop the stacks of the segment.
         writer.encoder.sequence_point(range.1);
         Some(writer.encoder.take())
     }
 }
 
-/// Writes events again.
+/// Re-encodes events.
 #[derive(Debug)]
 pub(super) struct Writer {
     pub(super) encoder: Encoder,
-    /// By metadata index of the stream that is read: the id here, 0 where it has none yet.
+    /// Metadata ID in the output by metadata index of the input, 0 if not yet defined.
     ids: Vec<u32>,
     known: HashMap<Metadata, u32>,
     frames: Vec<u64>,
@@ -256,7 +259,7 @@ impl Writer {
         Self::with(Encoder::new(header))
     }
 
-    /// Writes behind what the encoder has written.
+    /// Appends to the output of an encoder.
     pub(super) fn with(encoder: Encoder) -> Self {
         Self { encoder, ids: Vec::new(), known: HashMap::default(), frames: Vec::new() }
     }
@@ -275,7 +278,7 @@ impl Writer {
     }
 }
 
-/// Both what comes from a runtime and what comes from a segment are written like this.
+/// Re-encodes events of a runtime as well as those of a segment.
 impl Sink for Writer {
     fn event(&mut self, event: &Event<'_>) {
         let metadata = self.id(event.metadata);
@@ -296,7 +299,7 @@ impl Sink for Writer {
         });
     }
 
-    /// In a segment numbers begin at 1, so that even what is missing before a thread's first event was lost.
+    /// Sequence numbers start at 1 in a segment, so events missing before a thread's first event count as lost, too.
     fn loss(&mut self, loss: &Loss) {
         self.encoder.lose(loss.capture_thread.thread, loss.count);
     }

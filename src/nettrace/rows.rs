@@ -1,24 +1,24 @@
-//! Rows of bytes that events refer to by number: stacks, and in V6 label lists. Both live until the next sequence point.
+//! Rows of bytes that events refer to by ID: stacks, and label lists in V6. Both are valid until the next sequence point.
 
-/// Most blocks of rows whose numbers leave gaps between them. Runtimes leave none.
+/// Maximum number of runs, i.e. of blocks of rows with gaps between their IDs. Runtimes leave no gaps.
 const RUN_LIMIT: usize = 4096;
 
-/// Numbered rows of bytes. Numbers go up; a block of rows whose numbers do not resets the table.
+/// Rows of bytes with ascending IDs; a block of rows with lower IDs resets the table.
 #[derive(Debug)]
 pub(super) struct Rows {
     bytes: Vec<u8>,
-    /// Where each row is in `bytes`.
+    /// Offset and length of each row in `bytes`.
     spans: Vec<(u32, u32)>,
     runs: Vec<Run>,
-    /// Most bytes that are kept, the spans included.
+    /// Maximum size in bytes, including the spans.
     limit: usize,
 }
 
-/// Rows whose numbers follow each other.
+/// Rows with consecutive IDs.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     first_id: u32,
-    /// Index of its first row in `spans`.
+    /// Index of the first row in `spans`.
     at: usize,
 }
 
@@ -27,14 +27,14 @@ impl Rows {
         Self { bytes: Vec::new(), spans: Vec::new(), runs: Vec::new(), limit }
     }
 
-    /// Drops all rows and keeps the memory.
+    /// Removes all rows and keeps the allocations.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.spans.clear();
         self.runs.clear();
     }
 
-    /// Whether a block of `size` bytes with rows that are numbered from `first_id` leaves those that are here.
+    /// Returns whether the existing rows are kept when a block of `size` bytes with IDs from `first_id` is added.
     pub(super) fn keeps(&self, first_id: u32, size: usize) -> bool {
         let goes_on = self.runs.last().is_none_or(|run| self.next_id(*run) <= u64::from(first_id));
         self.has_room(size) && goes_on
@@ -44,8 +44,8 @@ impl Rows {
         size <= self.room() && self.runs.len() < RUN_LIMIT
     }
 
-    /// Makes room for a block of rows of `size` bytes that are numbered from `first_id`; `false` means that older rows were dropped for it, or
-    /// that it cannot be kept.
+    /// Makes room for a block of rows of `size` bytes with IDs from `first_id`; returns false if older rows were dropped for it, or if it does
+    /// not fit at all.
     pub(super) fn begin(&mut self, first_id: u32, size: usize) -> bool {
         let fits = self.has_room(size);
         if !fits {
@@ -62,7 +62,7 @@ impl Rows {
         fits
     }
 
-    /// Adds the next row of the block; `false` where it cannot be kept.
+    /// Adds the next row of the block; returns false if it does not fit.
     pub(super) fn push(&mut self, row: &[u8]) -> bool {
         let fits = row.len() + size_of::<(u32, u32)>() <= self.room();
         if fits {
@@ -76,24 +76,24 @@ impl Rows {
         self.limit.saturating_sub(self.bytes.len() + size_of_val(&*self.spans))
     }
 
-    /// Whether there is a row of that number.
+    /// Returns whether the row with this ID exists.
     #[inline]
     pub(super) fn has(&self, id: u32) -> bool {
         self.index(id).is_some()
     }
 
-    /// Whether there are rows of all numbers from one to another.
+    /// Returns whether all rows from `first` to `last` exist.
     pub(super) fn has_all(&self, first: u32, last: u32) -> bool {
         matches!((self.index(first), self.index(last)), (Some(from), Some(to)) if to.checked_sub(from) == Some((last - first) as usize))
     }
 
-    /// The row of that number.
+    /// Returns the row with this ID.
     pub(super) fn get(&self, id: u32) -> Option<&[u8]> {
         let (at, len) = self.spans[self.index(id)?];
         self.bytes.get(at as usize..at as usize + len as usize)
     }
 
-    /// Where the span of a row is. Does not look at it: that would cost each event with a stack a cache miss.
+    /// Returns the index of a row's span, without accessing it: that would cost a cache miss for each event with a stack.
     #[inline]
     fn index(&self, id: u32) -> Option<usize> {
         let after = match self.runs.last() {

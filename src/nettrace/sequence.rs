@@ -1,45 +1,45 @@
-//! Which events are missing: the numbers that the runtime gives to the events of each capture thread.
+//! Detection of lost events by the sequence numbers of each capture thread.
 
 use foldhash::HashMap;
 
 use super::LossKind;
 
-/// Threads that are found without a look into a table, as long as their ids differ in the low bits.
+/// Size of the lookup table that avoids hashing if thread IDs differ in the low bits.
 const NEAR: usize = 64;
 
-/// The last sequence number of every capture thread.
+/// The last sequence number of each capture thread.
 ///
-/// Runtimes up to 10 never report that a thread has ended. A sequence point lists all that are there, so a thread that neither wrote nor was listed
-/// since the sequence point before the last is forgotten. (Not since the last: the runtime gathers the list while threads run.)
+/// Runtimes up to 10 do not report the end of a thread. As a sequence point lists all existing threads, a thread that has neither written nor
+/// been listed since the last sequence point but one is removed. (Not since the last: the runtime collects the list while threads run.)
 #[derive(Debug)]
 pub(super) struct Sequences {
     slots: Vec<Slot>,
-    /// Where threads were found last, by the low bits of their ids: where another is there now, `by_thread` is asked.
+    /// Most recently found slots, by the low bits of the thread ID; a cache for `by_thread`.
     near: [u32; NEAR],
     by_thread: HashMap<u64, u32>,
-    /// Sequence points so far.
+    /// Number of sequence points so far.
     points: u32,
     limit: usize,
-    /// Stands in for the threads that there is no room for: its numbers have no meaning.
+    /// Whether there was no room for a thread, so that its losses are not detected.
     overflow: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     thread: u64,
-    /// Number of the thread's last event.
+    /// Sequence number of the thread's last event.
     last: u32,
-    /// Count of sequence points when it was last seen.
+    /// Number of sequence points when the thread was last seen.
     seen: u32,
-    /// Whether an event of it was seen.
+    /// Whether the thread has been seen in an event or with losses.
     started: bool,
 }
 
-/// Where a thread's numbers are. Valid until the next sequence point.
+/// Index of a thread's slot. Valid until the next sequence point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SlotId(u32);
 
-/// The thread has no slot.
+/// No slot.
 pub(super) const NO_SLOT: SlotId = SlotId(u32::MAX);
 
 impl Sequences {
@@ -47,7 +47,7 @@ impl Sequences {
         Self { slots: Vec::new(), near: [0; NEAR], by_thread: HashMap::default(), points: 0, limit, overflow: false }
     }
 
-    /// The slot of a thread, [`NO_SLOT`] where there is no more room.
+    /// Returns the slot of a thread, or [`NO_SLOT`] if there is no more room.
     #[inline]
     pub(super) fn slot(&mut self, thread: u64) -> SlotId {
         let near = self.near[thread as usize % NEAR];
@@ -78,7 +78,7 @@ impl Sequences {
         SlotId(slot)
     }
 
-    /// Takes the number of an event and returns how many before it are missing.
+    /// Handles the sequence number of an event; returns the number of missing events before it.
     #[inline]
     pub(super) fn event(&mut self, slot: SlotId, number: u32) -> Option<(u32, LossKind)> {
         let slot = self.slots.get_mut(slot.0 as usize)?;
@@ -88,7 +88,7 @@ impl Sequences {
         if missing == 0 && slot.started { None } else { slot.step(missing) }
     }
 
-    /// Takes the numbers of events of which none is missing from the first to the last, and returns how many before the first are.
+    /// Handles events with consecutive sequence numbers from `first` to `last`; returns the number of missing events before `first`.
     pub(super) fn events(&mut self, thread: u64, first: u32, last: u32) -> Option<(u32, LossKind)> {
         let slot = self.slot(thread);
         let missing = self.event(slot, first);
@@ -98,12 +98,12 @@ impl Sequences {
         missing
     }
 
-    /// Takes a thread's last number as a sequence point lists it, and returns how many events before it are missing.
+    /// Handles the last sequence number of a thread in a sequence point; returns the number of missing events before it.
     pub(super) fn listed(&mut self, thread: u64, number: u32) -> Option<u32> {
         let slot = self.slot(thread);
         let slot = self.slots.get_mut(slot.0 as usize)?;
         slot.seen = self.points;
-        // The number is a lower bound: the thread may have gone on while the list was made.
+        // The number is a lower bound: the thread may have written more events while the list was created.
         let missing = number.wrapping_sub(slot.last);
         if missing == 0 || missing > i32::MAX as u32 {
             return None;
@@ -113,7 +113,7 @@ impl Sequences {
         Some(missing)
     }
 
-    /// Drops a thread.
+    /// Removes a thread.
     pub(super) fn remove(&mut self, thread: u64) {
         if let Some(slot) = self.by_thread.remove(&thread) {
             self.slots.swap_remove(slot as usize);
@@ -123,14 +123,14 @@ impl Sequences {
         }
     }
 
-    /// Drops all threads.
+    /// Removes all threads.
     pub(super) fn clear(&mut self) {
         self.slots.clear();
-        // Clearing would cost the largest size that the table ever had.
+        // Clearing takes time proportional to the maximum size that the table ever had.
         self.by_thread = HashMap::default();
     }
 
-    /// Ends a sequence point, once all that it lists are taken.
+    /// Finishes a sequence point after all its threads were handled.
     pub(super) fn end_point(&mut self) {
         let before = self.slots.len();
         self.slots.retain(|slot| slot.seen.wrapping_add(1) >= self.points);
@@ -141,19 +141,19 @@ impl Sequences {
         self.points = self.points.wrapping_add(1);
     }
 
-    /// Whether there was no room for a thread.
+    /// Returns whether there was no room for a thread.
     pub(super) fn has_overflowed(&self) -> bool {
         self.overflow
     }
 }
 
 impl Slot {
-    /// A step other than to the next number.
+    /// Handles a sequence number other than the next.
     #[cold]
     fn step(&mut self, missing: u32) -> Option<(u32, LossKind)> {
         let first = !std::mem::replace(&mut self.started, true);
         let (missing, kind) = if missing > i32::MAX as u32 {
-            // Back: the thread's id was given to another thread, whose numbers begin at 1.
+            // Backwards: the thread ID was reused by another thread, whose numbers start at 1.
             (self.last.saturating_sub(1), LossKind::Start)
         } else {
             (missing, if first { LossKind::Start } else { LossKind::Gap })

@@ -1,20 +1,21 @@
-//! Where the decoder's findings go.
+//! Receiver of the decoder's output.
 
 use super::{Counts, Event, Metadata, Problem, Thread, ThreadId, TraceHeader};
 
-/// Takes what the decoder finds, in the order of the stream. Every method does nothing unless it is implemented.
+/// Receives the decoded elements of a stream, in stream order. All methods have default implementations that do nothing.
 ///
-/// Events of one capture thread come in the order of time. Across threads they do not: an event may be older than the one before it,
-/// by about the 100 ms in which a runtime gathers a batch. A sink that pairs events of several threads requests them in the order of time
-/// ([`needs_order`](Self::needs_order)) and gets them a second time, later.
+/// Events of one capture thread are in time order. Events of different threads are not: an event can be older than the previous one, by about
+/// the 100 ms in which a runtime collects a batch. A sink that correlates events of several threads requests time order
+/// ([`needs_order`](Self::needs_order)) and receives those events a second time, later.
 pub trait Sink {
-    /// The start of the stream: comes once, before everything else.
+    /// The start of the stream: called once, before everything else.
     fn trace(&mut self, _header: &TraceHeader) {}
 
-    /// A kind of event that was not known yet. [`Metadata::index`] is one more than in the call before; the first is 1.
+    /// A new metadata record. [`Metadata::index`] is consecutive, from 1.
     fn metadata(&mut self, _metadata: &Metadata) {}
 
-    /// Whether events of this kind are also to come to [`ordered_event`](Self::ordered_event). Called once, behind [`metadata`](Self::metadata).
+    /// Returns whether events of this kind are also passed to [`ordered_event`](Self::ordered_event). Called once, after
+    /// [`metadata`](Self::metadata).
     fn needs_order(&self, _metadata: &Metadata) -> bool {
         false
     }
@@ -22,43 +23,43 @@ pub trait Sink {
     /// An event.
     fn event(&mut self, _event: &Event<'_>) {}
 
-    /// An event of a kind that is wanted in the order of time, when no older one can come: before the next sequence point, mostly about 100 ms later. Where a
-    /// stream has neither sequence points nor events that are marked as sorted, and more than 4 MB are held back, the older half comes nevertheless,
-    /// and what is older than that comes out of order.
+    /// An event of a kind that needs time order, once no older one can arrive: before the next sequence point, usually about 100 ms later. If
+    /// a stream has neither sequence points nor events marked as sorted, and more than 4 MB are held back, the older half is delivered anyway,
+    /// and older events that arrive later are out of order.
     fn ordered_event(&mut self, _event: &Event<'_>) {}
 
-    /// Whether it can make use of events that were counted before they are decoded.
+    /// Returns whether the sink benefits from events counted ahead of decoding.
     fn takes_counts(&self) -> bool {
         false
     }
 
-    /// The events of a block, instead of each of them; `false` where each is wanted, which then come to [`event`](Self::event). Only where
-    /// [`Decoder::feed_cut`](super::Decoder::feed_cut) was given counts.
+    /// The events of a block, counted. Returns false to receive each of them in [`event`](Self::event) instead. Only called with counts from
+    /// [`Decoder::feed_cut`](super::Decoder::feed_cut).
     fn counted(&mut self, _counts: &Counts<'_>) -> bool {
         false
     }
 
-    /// So many stacks were defined.
+    /// Number of stacks that were defined.
     fn stacks(&mut self, _count: u32) {}
 
-    /// A thread was described (V6).
+    /// A thread definition (V6).
     fn thread(&mut self, _thread: &Thread) {}
 
     /// Events were dropped by the runtime.
     fn loss(&mut self, _loss: &Loss) {}
 
-    /// The same among the events that come in the order of time, where any do.
+    /// Like `loss`, but in sequence with the events in time order. Only called if any event needs time order.
     fn ordered_loss(&mut self, _loss: &Loss) {}
 
-    /// A sequence point: stacks and labels from before it are gone, and no event from before it is held back.
+    /// A sequence point: earlier stacks and labels become invalid, and all earlier events have been delivered.
     fn sequence_point(&mut self, _point: &SequencePoint) {}
 
-    /// A part of the stream could not be read, or is not kept. Can come as often as a hostile stream likes.
+    /// A part of the stream could not be decoded, or exceeds a limit. A hostile stream can cause any number of calls.
     fn problem(&mut self, _problem: &Problem) {}
 }
 
-/// Implements methods of [`Sink`](crate::nettrace::Sink) by calling them on other sinks, in this order, as in `forward_sink!(self => [self.0, self.1]: trace event)`.
-/// A kind of event comes in the order of time where one of them requests that; counts are for one sink only.
+/// Implements methods of [`Sink`](crate::nettrace::Sink) by forwarding to other sinks, in order, as in `forward_sink!(self => [self.0,
+/// self.1]: trace event)`. Events are delivered in time order if any of the sinks needs it; counts can be forwarded to only one sink.
 #[macro_export]
 macro_rules! forward_sink {
     ($this:ident => $to:tt: $($method:ident)+) => {
@@ -121,48 +122,48 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     forward_sink!(self => [**self]: trace metadata needs_order event ordered_event takes_counts counted stacks thread loss ordered_loss sequence_point problem);
 }
 
-/// Both get everything, the first one first.
+/// Forwards everything to both, the first one first.
 impl<A: Sink, B: Sink> Sink for (A, B) {
     forward_sink!(self => [self.0, self.1]: trace metadata needs_order event ordered_event stacks thread loss ordered_loss sequence_point problem);
 }
 
-/// Events that the runtime dropped: it numbers the events of each capture thread, and numbers are missing.
+/// Events that the runtime dropped, detected by gaps in the sequence numbers of a capture thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loss {
-    /// How many events.
+    /// Number of lost events.
     pub count: u32,
-    /// How it was noticed, and so where they are missing.
+    /// Position of the gap.
     pub kind: LossKind,
     /// The capture thread whose events are missing.
     pub capture_thread: ThreadId,
-    /// Timestamp of the event or sequence point before which they are missing; where a thread is removed, of the last event so far.
+    /// Timestamp of the event or sequence point after the gap; for the removal of a thread, of the last event so far.
     pub timestamp: i64,
 }
 
-/// How a loss was noticed.
+/// Position of a gap in the sequence numbers of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LossKind {
     /// Between two events of the thread.
     Gap,
     /// Between the last event of the thread and a sequence point (or, in V6, the removal of the thread).
     Tail,
-    /// Before the first event of the thread, up to V5. Other readers do not count these: a stream that was joined late would show them as well. (In V6 a
-    /// thread's numbers begin at 1 behind its description: what is missing there is a [`Gap`](Self::Gap).)
+    /// Before the first event of the thread, up to V5. Other readers do not count these: they would also occur in a stream that was joined
+    /// late. (In V6 the sequence numbers start at 1 after a thread's definition: missing events are a [`Gap`](Self::Gap).)
     Start,
 }
 
 impl LossKind {
-    /// In V6 numbers begin at 1 behind the description of a thread, so that the stream has all of it.
+    /// In V6 sequence numbers start at 1 after a thread's definition, so the stream should contain all its events.
     pub(super) fn of(self, v6: bool, capture_thread: ThreadId) -> Self {
         if v6 && self == Self::Start && capture_thread != ThreadId::UNKNOWN { Self::Gap } else { self }
     }
 }
 
-/// A sequence point: everything older than its timestamp stands before it in the stream, everything newer behind it.
+/// A sequence point: all older events precede it in the stream, all newer ones follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SequencePoint {
-    /// Its moment, on the clock of all timestamps.
+    /// Timestamp on the clock of the stream.
     pub timestamp: i64,
-    /// How many threads it lists.
+    /// Number of listed threads.
     pub threads: u32,
 }

@@ -4,7 +4,7 @@ use crate::wire::{Reader, WireError};
 
 use super::rows::Rows;
 
-/// The instruction pointers of a stack, leaf first. All but the leaf are return addresses. Managed frames only.
+/// The instruction pointers of a stack, leaf first. All but the leaf are return addresses. Only managed frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stack<'a> {
     bytes: &'a [u8],
@@ -16,22 +16,22 @@ impl<'a> Stack<'a> {
         Self { bytes, pointer_size }
     }
 
-    /// The bytes as they stand on the wire: equal for equal stacks of one stream.
+    /// Returns the encoded bytes; equal for equal stacks of one stream.
     pub fn as_bytes(self) -> &'a [u8] {
         self.bytes
     }
 
-    /// How many frames.
+    /// Returns the number of frames.
     pub fn len(self) -> usize {
         self.bytes.len() / usize::from(self.pointer_size)
     }
 
-    /// Whether there are no frames.
+    /// Returns whether there are no frames.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// The instruction pointers, leaf first.
+    /// Returns the instruction pointers, leaf first.
     pub fn frames(self) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator + 'a {
         self.bytes.chunks_exact(self.pointer_size.into()).map(|bytes| {
             let mut address = [0; 8];
@@ -41,15 +41,15 @@ impl<'a> Stack<'a> {
     }
 }
 
-/// What a stack block held: how many stacks, and whether all that events may refer to are still there.
+/// Result of loading a block: the number of rows, and whether all rows that events may refer to are still stored.
 pub(super) struct Loaded {
     pub(super) count: u32,
     pub(super) kept: bool,
-    /// Where and how the block is damaged.
+    /// Offset at which the block is damaged.
     pub(super) damage: Option<usize>,
 }
 
-/// Reads a stack block into the table.
+/// Loads a stack block into the table.
 pub(super) fn load(block: &[u8], rows: &mut Rows) -> Loaded {
     let mut loaded = Loaded { count: 0, kept: true, damage: None };
     let mut reader = Reader::new(block);
@@ -63,7 +63,7 @@ fn read(reader: &mut Reader<'_>, rows: &mut Rows, loaded: &mut Loaded) -> Result
     let (first_id, count) = (reader.u32()?, reader.u32()?);
     loaded.kept = rows.begin(first_id, reader.remaining());
     for _ in 0..count {
-        // A length without its stack leaves the cursor before the length.
+        // On a length without its stack, the cursor remains before the length.
         let mut ahead = *reader;
         let size = ahead.u32()? as usize;
         let stack = ahead.take(size)?;

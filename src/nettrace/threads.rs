@@ -1,4 +1,4 @@
-//! Threads: how events name them, and how V6 describes them.
+//! Threads: IDs in events, and definitions in V6.
 
 use std::fmt;
 
@@ -8,46 +8,46 @@ use crate::wire::{Reader, WireError};
 
 use super::labels::text;
 
-/// Longest thread name that is kept, bytes.
+/// Maximum length of a thread name in bytes; longer ones are truncated.
 const NAME_LIMIT: usize = 256;
 
-/// Indexes below this are looked up without a hash. A stream that drops and fills the table again and again pays for so many each time.
+/// Indexes below this are looked up without hashing. Bounds the cost for a stream that clears and refills the table repeatedly.
 const DENSE: u64 = 1024;
 
-/// Which thread.
+/// Identity of a thread.
 ///
-/// Up to V5 a stream is of one process and events have the operating system's number. In V6 they have an index, which is given to other threads in the
-/// course of a stream: it is not known outside the decoder.
+/// Up to V5 a stream is from one process and events contain OS thread IDs. In V6 they contain an index, which can be reassigned within a
+/// stream and is only used in the decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ThreadId {
-    /// Process id; 0 for the process that the whole stream is of.
+    /// Process ID; 0 for the process of the stream.
     pub process: u32,
-    /// Thread id of the operating system, in its own pid namespace; 0 where it is not known.
+    /// OS thread ID in the process's own PID namespace; 0 if unknown.
     pub thread: u64,
-    /// How many threads of these ids ended before it, as far as the stream shows: ids are used again.
+    /// Number of earlier threads with the same IDs, as far as the stream shows: IDs are reused.
     pub life: u32,
 }
 
 impl ThreadId {
-    /// What stands for all threads that a stream refers to without having described them (V6).
+    /// Placeholder for threads that the stream refers to but did not define (V6).
     pub const UNKNOWN: Self = Self { process: 0, thread: 0, life: u32::MAX };
 
-    /// What stands for threads that are not distinguished.
+    /// Placeholder for threads that are not distinguished.
     pub const OTHERS: Self = Self { thread: u64::MAX, ..Self::UNKNOWN };
 
-    /// The thread of that number in the process that the stream is of.
+    /// Returns the thread with this ID in the process of the stream.
     #[inline]
     pub const fn of(thread: u64) -> Self {
         Self { process: 0, thread, life: 0 }
     }
 
-    /// Its number, where it is a thread of the process that the stream is of.
+    /// Returns the thread ID if the thread is in the process of the stream.
     pub fn in_process(self) -> Option<u64> {
         (self.process == 0 && self.life != u32::MAX).then_some(self.thread)
     }
 }
 
-/// The thread's number, behind that of its process where the stream has several.
+/// The thread ID, after the process ID if the stream has several processes.
 impl fmt::Display for ThreadId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = match *self {
@@ -63,12 +63,12 @@ impl fmt::Display for ThreadId {
     }
 }
 
-/// A thread that events refer to (V6).
+/// A thread definition (V6).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Thread {
-    /// Which one.
+    /// Identity of the thread.
     pub id: ThreadId,
-    /// Its name, empty where it is not known; not sanitised.
+    /// Thread name, empty if unknown; not sanitized.
     pub name: String,
 }
 
@@ -81,29 +81,29 @@ pub(super) struct Row {
     pub(super) name: String,
 }
 
-/// The threads that are known now, and how often their ids were used before.
+/// The defined threads, and how often their IDs were used before.
 #[derive(Debug)]
 pub(super) struct Threads {
-    /// By index, [`ThreadId::UNKNOWN`] where there is none: most indexes are small.
+    /// By index, [`ThreadId::UNKNOWN`] if undefined: most indexes are small.
     dense: Vec<ThreadId>,
     sparse: HashMap<u64, ThreadId>,
-    /// How many have an index.
+    /// Number of defined indexes.
     count: usize,
-    /// How many threads of a process and thread id ended.
+    /// Number of threads that have ended, by process ID and thread ID.
     ended: HashMap<(u32, u64), u32>,
-    /// Threads without an id of the operating system so far.
+    /// Number of threads without an OS thread ID so far.
     nameless: u32,
     limit: usize,
 }
 
-/// What became of a row.
+/// Result of adding a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Added {
-    /// It describes this thread.
+    /// The thread was defined.
     As(ThreadId),
-    /// So it does, and its index meant another thread until now.
+    /// The thread was defined, and its index referred to another one before.
     Instead(ThreadId),
-    /// There is no room.
+    /// The limit was reached.
     Full,
 }
 
@@ -112,7 +112,7 @@ impl Threads {
         Self { dense: Vec::new(), sparse: HashMap::default(), count: 0, ended: HashMap::default(), nameless: 0, limit }
     }
 
-    /// The thread of an index, where a block described it.
+    /// Returns the thread of an index, if defined.
     #[inline]
     pub(super) fn get(&self, index: u64) -> Option<ThreadId> {
         match self.dense.get(index as usize) {
@@ -121,7 +121,7 @@ impl Threads {
         }
     }
 
-    /// Gives an index to a thread, and to no other one.
+    /// Assigns an index to a thread.
     fn set(&mut self, index: u64, id: ThreadId) {
         if index >= DENSE {
             self.sparse.insert(index, id);
@@ -144,7 +144,7 @@ impl Threads {
         Some(id)
     }
 
-    /// Takes a row of a stream that is of process `of`, 0 where it is of several.
+    /// Adds a row of a stream of process `of`, 0 if it has several processes.
     pub(super) fn add(&mut self, row: &Row, of: u32) -> Added {
         let known = self.get(row.index);
         if self.count >= self.limit && known.is_none() {
@@ -154,7 +154,7 @@ impl Threads {
         let process = if process == of { 0 } else { process };
         let id = match row.thread {
             Some(thread) => ThreadId { process, thread, life: self.ended.get(&(process, thread)).copied().unwrap_or(0) },
-            // Described again, it is still the same one.
+            // A repeated definition refers to the same thread.
             None if known.is_some_and(|known| known.process == process && known.thread == 0) => known.unwrap_or_default(),
             None => {
                 self.nameless = self.nameless.saturating_add(1);
@@ -166,7 +166,7 @@ impl Threads {
         if known.is_none_or(|known| known == id) { Added::As(id) } else { Added::Instead(id) }
     }
 
-    /// A thread ended; whether its index was that of one.
+    /// Removes a thread that has ended; returns whether the index was defined.
     pub(super) fn remove(&mut self, index: u64) -> bool {
         let Some(ThreadId { process, thread, life }) = self.take(index) else { return false };
         if self.ended.len() >= self.limit {
@@ -176,16 +176,16 @@ impl Threads {
         true
     }
 
-    /// From here on indexes mean others. The threads themselves continue.
+    /// Makes all indexes undefined. The threads themselves continue.
     pub(super) fn clear(&mut self) {
         self.dense.clear();
-        // Clearing would cost the largest size that the table ever had.
+        // Clearing takes time proportional to the maximum size that the table ever had.
         self.sparse = HashMap::default();
         self.count = 0;
     }
 }
 
-/// Reads the next row of a thread block.
+/// Parses the next row of a thread block.
 pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Row, WireError> {
     let size = reader.u16()?.into();
     let mut row = Reader::new(reader.take(size)?);
@@ -202,7 +202,7 @@ pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Row, WireError> {
                 text(&mut row)?;
                 text(&mut row)?;
             }
-            // What a later version adds has no known length: the rest of the row is left out.
+            // Options added by later versions have unknown lengths: the rest of the row is ignored.
             _ => break,
         }
     }

@@ -1,10 +1,10 @@
-//! Calendar time as the format writes it.
+//! Calendar time in the stream format.
 
 use std::fmt;
 
 const MS_PER_DAY: i64 = 86_400_000;
 
-/// A moment in UTC, to the millisecond: the SYSTEMTIME of the Trace object without its day of the week.
+/// A UTC time with millisecond resolution: the SYSTEMTIME of the Trace object without the day of the week.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UtcTime {
     /// Year, 1601 to 30827.
@@ -24,26 +24,26 @@ pub struct UtcTime {
 }
 
 impl UtcTime {
-    /// From the eight words of a SYSTEMTIME; `None` where they are no moment.
+    /// Converts the eight words of a SYSTEMTIME; `None` if they are not a valid time.
     pub(super) fn from_system_time(words: [u16; 8]) -> Option<Self> {
         let [year, month, _day_of_week, day, hour, minute, second, millisecond] = words;
         let time = Self { year, month, day, hour, minute, second, millisecond };
         let clock = hour < 24 && minute < 60 && second < 60 && millisecond < 1000;
-        // A day that the month does not have comes back as another one.
+        // A day beyond the end of the month is converted back to a different date.
         let calendar = (1601..=30827).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
         (clock && calendar && Self::from_unix_ms(time.unix_ms()) == time).then_some(time)
     }
 
-    /// The eight words of a SYSTEMTIME.
+    /// Returns the eight words of a SYSTEMTIME.
     pub(super) fn system_time(self) -> [u16; 8] {
-        // The first of January 1970 was a Thursday, and Sunday is 0.
+        // January 1, 1970 was a Thursday, and Sunday is 0.
         let day_of_week = (self.unix_ms().div_euclid(MS_PER_DAY) + 4).rem_euclid(7) as u16;
         [self.year, self.month, day_of_week, self.day, self.hour, self.minute, self.second, self.millisecond]
     }
 
-    /// Milliseconds since the Unix epoch.
+    /// Returns the milliseconds since the Unix epoch.
     pub fn unix_ms(self) -> i64 {
-        // Years from March on, so that the leap day is the last of its year.
+        // Years start in March, so that the leap day is the last day of a year.
         let (year, month) = (i64::from(self.year) - i64::from(self.month <= 2), (i64::from(self.month) + 9) % 12);
         let day_of_year = (153 * month + 2) / 5 + i64::from(self.day) - 1;
         let days = year * 365 + year / 4 - year / 100 + year / 400 + day_of_year - 719_468;
@@ -51,7 +51,7 @@ impl UtcTime {
         days * MS_PER_DAY + seconds * 1000 + i64::from(self.millisecond)
     }
 
-    /// From milliseconds since the Unix epoch. Moments before 1601 or after 30827, which the format cannot hold, become the nearest it can.
+    /// Converts milliseconds since the Unix epoch. Times before 1601 or after 30827, which the format cannot represent, are clamped.
     pub fn from_unix_ms(ms: i64) -> Self {
         let ms = ms.clamp(-11_644_473_600_000, 910_670_515_199_999);
         let (days, in_day) = (ms.div_euclid(MS_PER_DAY) + 719_468, ms.rem_euclid(MS_PER_DAY));
@@ -72,7 +72,7 @@ impl UtcTime {
     }
 }
 
-/// RFC 3339, such as `2026-11-21T07:31:58.104Z`.
+/// RFC 3339 format, such as `2026-11-21T07:31:58.104Z`.
 impl fmt::Display for UtcTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { year, month, day, hour, minute, second, millisecond } = self;

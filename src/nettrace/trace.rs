@@ -1,35 +1,35 @@
-//! What a whole stream has in common: the Trace object of V4, the Trace block of V6.
+//! Properties of a whole stream: the Trace object of V4, the Trace block of V6.
 
 use crate::wire::{Reader, WireError};
 
 use super::UtcTime;
 
-/// Size of the Trace object's payload in V4, which has no size of its own.
+/// Size of the payload of V4's Trace object, which has no size field.
 pub(super) const V4_SIZE: usize = 48;
 
-/// What a whole stream has in common.
+/// Properties of a whole stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceHeader {
-    /// Version of the format: 4 for every runtime (also where it writes V5's tags), 6 for collectors outside the runtime.
+    /// Format version: 4 for all runtimes (even if they write V5's tags), 6 for collectors outside the runtime.
     pub format_version: u32,
-    /// The moment of [`sync_ticks`](Self::sync_ticks) in calendar time; `None` where the stream gives no real moment.
+    /// Calendar time of [`sync_ticks`](Self::sync_ticks); `None` if the stream has no valid time.
     pub sync_utc: Option<UtcTime>,
-    /// A point on the clock of all timestamps, near the start of the session.
+    /// A timestamp near the start of the session, on the clock of the stream.
     pub sync_ticks: i64,
-    /// How fast that clock goes: 1 000 000 000 on Linux. Never 0.
+    /// Frequency of that clock: 1 000 000 000 on Linux. Never 0.
     pub ticks_per_second: u64,
-    /// Size of a pointer in the traced process, bytes: 4 or 8.
+    /// Pointer size of the traced process in bytes: 4 or 8.
     pub pointer_size: u8,
-    /// Process id in its own pid namespace; 0 where the stream has several processes.
+    /// Process ID in its own PID namespace; 0 if the stream has several processes.
     pub process_id: u32,
-    /// Processors of the machine; 0 where the runtime does not report it.
+    /// Number of processors of the machine; 0 if not reported.
     pub processors: u32,
-    /// Nanoseconds between two samples of the sampling profiler. (The format calls it a rate.)
+    /// Interval of the sampling profiler in nanoseconds. (The format calls it a rate.)
     pub sampling_interval_ns: u32,
 }
 
 impl Default for TraceHeader {
-    /// What .NET on 64-bit Linux writes, but for what is one process's own: its id, when it began, on how many processors.
+    /// As written by .NET on 64-bit Linux, except for process ID, start time and number of processors.
     fn default() -> Self {
         Self {
             format_version: 4,
@@ -44,7 +44,7 @@ impl Default for TraceHeader {
     }
 }
 
-/// What a NativeAOT program writes, which does not count processors (seen on 8.0.33).
+/// Number of processors written by NativeAOT programs, which do not determine it (seen on 8.0.33).
 const NOT_COUNTED: u32 = 0xffff;
 
 impl TraceHeader {
@@ -89,7 +89,7 @@ impl TraceHeader {
             sync_utc: UtcTime::from_system_time(words),
             sync_ticks: reader.i64()?,
             ticks_per_second: u64::try_from(reader.i64()?).unwrap_or(0).max(1),
-            // Nothing but 4 and 8 can be; what is not 4 is read as 8.
+            // Only 4 and 8 are possible; anything other than 4 is read as 8.
             pointer_size: if reader.u32()? == 4 { 4 } else { 8 },
             process_id: 0,
             processors: 0,
@@ -97,16 +97,16 @@ impl TraceHeader {
         })
     }
 
-    /// A timestamp as calendar time, milliseconds since the Unix epoch.
+    /// Converts a timestamp to calendar time, in milliseconds since the Unix epoch.
     pub fn unix_ms(&self, timestamp: i64) -> Option<i64> {
         let since = self.nanoseconds(i128::from(timestamp) - i128::from(self.sync_ticks)) / 1_000_000;
         self.sync_utc.map(|utc| utc.unix_ms().saturating_add(saturate(since)))
     }
 
-    /// The time from one timestamp to another in nanoseconds, negative where `to` is before `from`.
+    /// Returns the time from one timestamp to another in nanoseconds, negative if `to` is before `from`.
     #[inline]
     pub fn nanoseconds_between(&self, from: i64, to: i64) -> i64 {
-        // The clock of Linux, without a division for each event.
+        // The clock on Linux: avoids a division per event.
         if self.ticks_per_second == 1_000_000_000 {
             return to.saturating_sub(from);
         }
@@ -126,7 +126,7 @@ fn saturate(value: i128) -> i64 {
 pub(super) mod tests {
     use super::*;
 
-    /// Of a stream that has every field.
+    /// A header with all fields set.
     pub(in crate::nettrace) const HEADER: TraceHeader = TraceHeader {
         format_version: 4,
         sync_utc: Some(UtcTime { year: 2026, month: 11, day: 21, hour: 7, minute: 31, second: 58, millisecond: 104 }),

@@ -1,7 +1,7 @@
 //! Bounds-checked little-endian reading and writing, UTF-16 strings and varints.
 //!
-//! Both formats that dn-top uses (the Diagnostic IPC Protocol and nettrace) are built from these few
-//! primitives. Nothing here allocates except where a `String` is requested, and no input makes it panic.
+//! The basis of both formats that dn-top uses, the Diagnostic IPC Protocol and nettrace. Nothing allocates unless a `String` is requested, and
+//! no input causes a panic.
 
 mod put;
 mod reader;

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::utf16::Utf16;
 
-/// Why bytes could not be read.
+/// Reason why a value could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum WireError {
     /// The bytes end before the value does.
@@ -12,12 +12,12 @@ pub enum WireError {
     Short {
         /// Offset of the value from the start of the slice.
         at: usize,
-        /// Bytes that the value takes.
+        /// Size of the value in bytes.
         needed: usize,
-        /// Bytes that are there.
+        /// Number of remaining bytes.
         left: usize,
     },
-    /// A variable-length integer does not end where its type must.
+    /// A variable-length integer is longer than its type allows.
     #[error("at byte {at}: variable-length integer too long")]
     Varint {
         /// Offset of its first byte.
@@ -31,7 +31,7 @@ pub enum WireError {
     },
 }
 
-/// A cursor over bytes. Every read either moves past a whole value or leaves the cursor where it was.
+/// A cursor over bytes. Every read either consumes a whole value or leaves the cursor unchanged.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -40,36 +40,36 @@ pub struct Reader<'a> {
 
 #[allow(clippy::missing_errors_doc, reason = "each error is that the bytes end too soon, or are no such value, at an offset that it names")]
 impl<'a> Reader<'a> {
-    /// Starts at the first byte.
+    /// Creates a reader at the first byte.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
-    /// Offset of the next byte from the start.
+    /// Returns the offset of the next byte from the start.
     #[inline]
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// The bytes not yet read.
+    /// Returns the remaining bytes.
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
         &self.bytes[self.at..]
     }
 
-    /// How many bytes are left.
+    /// Returns the number of remaining bytes.
     #[inline]
     pub fn remaining(&self) -> usize {
         self.bytes.len() - self.at
     }
 
-    /// Whether everything was read.
+    /// Returns whether everything was read.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.remaining() == 0
     }
 
-    /// The next `count` bytes.
+    /// Reads `count` bytes.
     #[inline]
     pub fn take(&mut self, count: usize) -> Result<&'a [u8], WireError> {
         let end = self.at.checked_add(count).filter(|end| *end <= self.bytes.len());
@@ -81,7 +81,7 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    /// The next `N` bytes by value.
+    /// Reads `N` bytes by value.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
         let mut out = [0; N];
@@ -89,61 +89,61 @@ impl<'a> Reader<'a> {
         Ok(out)
     }
 
-    /// One byte.
+    /// Reads a byte.
     #[inline]
     pub fn u8(&mut self) -> Result<u8, WireError> {
         Ok(self.array::<1>()?[0])
     }
 
-    /// Two bytes, unsigned.
+    /// Reads an unsigned 16-bit integer.
     #[inline]
     pub fn u16(&mut self) -> Result<u16, WireError> {
         self.array().map(u16::from_le_bytes)
     }
 
-    /// Four bytes, unsigned.
+    /// Reads an unsigned 32-bit integer.
     #[inline]
     pub fn u32(&mut self) -> Result<u32, WireError> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// Eight bytes, unsigned.
+    /// Reads an unsigned 64-bit integer.
     #[inline]
     pub fn u64(&mut self) -> Result<u64, WireError> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// Four bytes, signed.
+    /// Reads a signed 32-bit integer.
     #[inline]
     pub fn i32(&mut self) -> Result<i32, WireError> {
         self.array().map(i32::from_le_bytes)
     }
 
-    /// Eight bytes, signed.
+    /// Reads a signed 64-bit integer.
     #[inline]
     pub fn i64(&mut self) -> Result<i64, WireError> {
         self.array().map(i64::from_le_bytes)
     }
 
-    /// Four bytes, floating point.
+    /// Reads a 32-bit floating-point number.
     #[inline]
     pub fn f32(&mut self) -> Result<f32, WireError> {
         self.array().map(f32::from_le_bytes)
     }
 
-    /// Eight bytes, floating point.
+    /// Reads a 64-bit floating-point number.
     #[inline]
     pub fn f64(&mut self) -> Result<f64, WireError> {
         self.array().map(f64::from_le_bytes)
     }
 
-    /// A variable-length integer of at most 5 bytes, 7 bits each, least significant first.
+    /// Reads a variable-length integer of at most 5 bytes, 7 bits each, least significant first.
     #[inline]
     pub fn varu32(&mut self) -> Result<u32, WireError> {
         self.varint(5).map(|value| value as u32)
     }
 
-    /// A variable-length integer of at most 10 bytes, 7 bits each, least significant first.
+    /// Reads a variable-length integer of at most 10 bytes, 7 bits each, least significant first.
     #[inline]
     pub fn varu64(&mut self) -> Result<u64, WireError> {
         self.varint(10)
@@ -168,13 +168,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Byte by byte: what is long, stands at the end, or is no integer.
+    /// Byte by byte, for integers that are long, near the end of the bytes, or invalid.
     #[cold]
     fn long_varint(&mut self, longest: usize) -> Result<u64, WireError> {
         let rest = self.rest();
         let mut value = 0_u64;
         for (i, byte) in rest.iter().take(longest).enumerate() {
-            // The tenth byte of a 64-bit value has one bit that counts; the rest is shifted out.
+            // Only one bit of the tenth byte of a 64-bit value is significant; the others are shifted out.
             value |= u64::from(byte & 0x7f) << (7 * i);
             if byte & 0x80 == 0 {
                 self.at += i + 1;
@@ -188,11 +188,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A UTF-16 string that ends with a NUL unit; the NUL is consumed and not part of the result.
+    /// Reads a NUL-terminated UTF-16 string; the NUL is consumed and not part of the result.
     #[inline]
     pub fn utf16z(&mut self) -> Result<Utf16<'a>, WireError> {
         let rest = self.rest();
-        // Four units at a time, as long as none of them is the NUL.
+        // Checks four code units at a time for a NUL.
         const LOW: u64 = 0x0001_0001_0001_0001;
         let has_nul = |units: u64| units.wrapping_sub(LOW) & !units & LOW << 15 != 0;
         let fours = rest.chunks_exact(8).take_while(|units| (**units).try_into().is_ok_and(|units| !has_nul(u64::from_le_bytes(units))));
@@ -204,9 +204,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The variable-length integer that eight bytes begin with, and how many of them it takes. `None` where it does not end in them.
+/// Decodes the variable-length integer at the start of eight bytes; returns it with its size in bytes. `None` if it is longer.
 ///
-/// Most integers of an event header take two to five bytes, and how many changes from event to event: a loop would be guessed wrong.
+/// Most integers of an event header take two to five bytes, and their number varies from event to event: a loop would cause branch mispredictions.
 #[inline(always)]
 fn short_varint(bytes: u64) -> Option<(u64, usize)> {
     let last = !bytes & 0x8080_8080_8080_8080;
@@ -215,7 +215,7 @@ fn short_varint(bytes: u64) -> Option<(u64, usize)> {
     }
     let bits = last.trailing_zeros() + 1;
     let sevens = bytes & (u64::MAX >> (64 - bits)) & 0x7f7f_7f7f_7f7f_7f7f;
-    // Neighbours move together: pairs of seven bits, then of fourteen, then of twenty-eight.
+    // Merges adjacent groups: of seven bits, then of fourteen, then of twenty-eight.
     let pairs = (sevens & 0x007f_007f_007f_007f) | (sevens & 0x7f00_7f00_7f00_7f00) >> 1;
     let fours = (pairs & 0x0000_3fff_0000_3fff) | (pairs & 0x3fff_0000_3fff_0000) >> 2;
     let value = (fours & 0x0000_0000_0fff_ffff) | (fours & 0x0fff_ffff_0000_0000) >> 4;

@@ -42,7 +42,7 @@ proptest! {
         let mut bytes = Vec::new();
         bytes.put_varint(value);
         prop_assert_eq!(Reader::new(&bytes).varu64(), Ok(value));
-        // At the end of the bytes and before more of them, and of every length.
+        // Of every length, at the end of the bytes and followed by more bytes.
         bytes.extend([0xff; 8]);
         let mut reader = Reader::new(&bytes);
         prop_assert_eq!(reader.varu64(), Ok(value));

@@ -1,45 +1,46 @@
-//! UTF-16 text as it stands on the wire.
+//! UTF-16 text in wire format.
 
 use std::fmt;
 
-/// Borrowed UTF-16 text, little endian, of an even number of bytes. Not necessarily valid: [`fmt::Display`] replaces what is not.
+/// Borrowed little-endian UTF-16 text with an even number of bytes. Not necessarily valid: [`fmt::Display`] replaces invalid code units.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Utf16<'a>(pub(super) &'a [u8]);
 
 impl<'a> Utf16<'a> {
-    /// Takes the bytes as UTF-16 units; an odd last byte is left out.
+    /// Interprets the bytes as UTF-16 code units; an odd last byte is ignored.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(&bytes[..bytes.len() & !1])
     }
 
-    /// The bytes as they stand on the wire, without a terminating NUL.
+    /// Returns the encoded bytes, without a terminating NUL.
     pub fn as_bytes(self) -> &'a [u8] {
         self.0
     }
 
-    /// Whether there is no text.
+    /// Returns whether the text is empty.
     pub fn is_empty(self) -> bool {
         self.0.is_empty()
     }
 
-    /// The characters, with U+FFFD for every unpaired surrogate.
+    /// Returns the characters, with U+FFFD for every unpaired surrogate.
     pub fn chars(self) -> impl Iterator<Item = char> + 'a {
         let units = self.0.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
         char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
-    /// The first characters.
+    /// Returns the first `most` characters.
     pub fn start(self, most: usize) -> String {
         self.chars().take(most).collect()
     }
 
-    /// Replaces a text by the first characters, in the same memory.
+    /// Replaces the contents of `into` by the first `most` characters, reusing its memory.
     pub fn copy_start(self, into: &mut String, most: usize) {
         into.clear();
         into.extend(self.chars().take(most));
     }
 
-    /// Appends the text, with U+FFFD for every unpaired surrogate: the same as [`chars`](Self::chars), some times as fast where it is ASCII.
+    /// Appends the text to `out`, with U+FFFD for every unpaired surrogate: equivalent to [`chars`](Self::chars), but several times as fast
+    /// for ASCII.
     pub fn push_to(self, out: &mut String) {
         let mut rest = self.0;
         let mut narrow = [0; 128];
@@ -54,7 +55,7 @@ impl<'a> Utf16<'a> {
     }
 }
 
-/// Copies the ASCII characters that UTF-16 text begins with, as many as there is room for, and gives their number.
+/// Copies the leading ASCII characters of UTF-16 text, as many as fit, and returns their number.
 fn copy_ascii(text: &[u8], to: &mut [u8]) -> usize {
     let mut count = 0;
     while let (Some(units), Some(bytes)) = (text[2 * count..].first_chunk(), to[count..].first_chunk_mut()) {
@@ -62,7 +63,7 @@ fn copy_ascii(text: &[u8], to: &mut [u8]) -> usize {
         if units & 0xff80_ff80_ff80_ff80 != 0 {
             break;
         }
-        // Each unit is a byte and a zero: neighbours move together.
+        // Each code unit is a byte and a zero: merges adjacent bytes.
         let pairs = (units | units >> 8) & 0x0000_ffff_0000_ffff;
         *bytes = ((pairs | pairs >> 16) as u32).to_le_bytes();
         count += 4;

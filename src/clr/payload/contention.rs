@@ -1,15 +1,15 @@
-//! Waits for locks.
+//! Lock contention.
 
 use super::{Fields, Payload};
 
-/// A thread begins to wait for a lock (event 81).
+/// A thread starts to wait for a lock (event 81).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContentionStart {
-    /// Whether it is a lock of the runtime itself.
+    /// Whether the lock belongs to the runtime itself.
     pub native: bool,
-    /// Which lock (version 2, .NET 8).
+    /// Lock ID (version 2, .NET 8).
     pub lock: Option<u64>,
-    /// The managed id of the thread that holds it, 0 where it is not known (version 2).
+    /// Managed ID of the thread that holds the lock, 0 if unknown (version 2).
     pub owner: Option<u64>,
 }
 
@@ -25,12 +25,12 @@ impl Payload<'_> for ContentionStart {
     }
 }
 
-/// A thread got the lock that it waited for (event 91).
+/// A thread acquired the lock that it waited for (event 91).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ContentionStop {
-    /// Whether it is a lock of the runtime itself.
+    /// Whether the lock belongs to the runtime itself.
     pub native: bool,
-    /// How long it waited, nanoseconds (version 1, .NET Core 3.0).
+    /// Wait time in nanoseconds (version 1, .NET Core 3.0).
     pub duration_ns: Option<f64>,
 }
 

@@ -7,18 +7,18 @@ use super::{Fields, Payload};
 /// An exception is thrown (event 80).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExceptionThrown<'a> {
-    /// Full name of its type.
+    /// Full name of the exception type.
     pub type_name: Utf16<'a>,
-    /// Its message; can be empty.
+    /// Message; can be empty.
     pub message: Utf16<'a>,
-    /// Its HRESULT.
+    /// HRESULT of the exception.
     pub hresult: u32,
-    /// 1 has an inner exception, 2 thrown while another was handled, 4 rethrown, 8 corrupt state, 0x10 is of a CLS type.
+    /// Flags: 1 has an inner exception, 2 nested (thrown while another was handled), 4 rethrown, 8 corrupted state, 0x10 CLS-compliant.
     pub flags: u16,
 }
 
 impl ExceptionThrown<'_> {
-    /// Whether it was caught before and is rethrown.
+    /// Returns whether the exception was caught before and is rethrown.
     pub fn is_rethrown(&self) -> bool {
         self.flags & 4 != 0
     }

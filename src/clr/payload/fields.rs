@@ -1,9 +1,9 @@
-//! Reading of fields, one behind the other.
+//! Sequential reading of payload fields.
 
 use crate::nettrace::Event;
 use crate::wire::{Reader, Utf16};
 
-/// The fields of a payload that were not read yet.
+/// The unread fields of a payload.
 #[derive(Debug, Clone, Copy)]
 pub struct Fields<'a> {
     reader: Reader<'a>,
@@ -11,19 +11,19 @@ pub struct Fields<'a> {
     pointer_size: u8,
 }
 
-/// A payload that can be read.
+/// A decodable payload.
 pub trait Payload<'a>: Sized {
-    /// The view of a payload; `None` where it is too short for its version.
+    /// Decodes the payload; `None` if it is too short for its version.
     fn read(fields: Fields<'a>) -> Option<Self>;
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of a payload of some version, in a process whose pointers have 4 or 8 bytes.
+    /// Creates a reader for a payload of the given event version, from a process with pointers of 4 or 8 bytes.
     pub fn new(payload: &'a [u8], version: u32, pointer_size: u8) -> Self {
         Self { reader: Reader::new(payload), version, pointer_size }
     }
 
-    /// The fields of an event, in a process whose pointers have 4 or 8 bytes.
+    /// Creates a reader for the payload of an event, from a process with pointers of 4 or 8 bytes.
     pub fn of(event: &Event<'a>, pointer_size: u8) -> Self {
         Self::new(event.payload, event.metadata.version, pointer_size)
     }
@@ -52,7 +52,7 @@ impl<'a> Fields<'a> {
         self.reader.array().ok()
     }
 
-    /// An address or another number of pointer size.
+    /// Reads an address or another pointer-sized number.
     pub(super) fn pointer(&mut self) -> Option<u64> {
         if self.pointer_size == 4 { self.u32().map(u64::from) } else { self.u64() }
     }
@@ -61,28 +61,28 @@ impl<'a> Fields<'a> {
         self.reader.utf16z().ok()
     }
 
-    /// An integer of variable length.
+    /// Reads a variable-length integer.
     pub(super) fn varuint(&mut self) -> Option<u64> {
         self.reader.varu64().ok()
     }
 
-    /// UTF-8 with its length in two bytes before it.
+    /// Reads UTF-8 text with a two-byte length prefix.
     pub(super) fn short_utf8(&mut self) -> Option<&'a [u8]> {
         let length = self.reader.u16().ok()?;
         self.reader.take(length.into()).ok()
     }
 
-    /// The id of the runtime in its process, of which there is only ever one.
+    /// Skips the CLR instance ID; a process has only one runtime.
     pub(super) fn clr_instance(&mut self) -> Option<()> {
         self.u16().map(drop)
     }
 
-    /// The bytes that are left.
+    /// Returns the remaining bytes.
     pub(super) fn rest(self) -> &'a [u8] {
         self.reader.rest()
     }
 
-    /// What a later version added: `Some(None)` where this payload is of an earlier one.
+    /// Reads fields that were added in `version`: `Some(None)` if this payload has an earlier version.
     pub(super) fn since<T>(&mut self, version: u32, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
         if self.version < version { Some(None) } else { read(self).map(Some) }
     }

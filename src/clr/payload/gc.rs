@@ -1,19 +1,19 @@
-//! Collections, pauses and allocations.
+//! Garbage collections, pauses and allocations.
 
 use crate::wire::Utf16;
 
 use super::{Fields, Payload};
 
-/// A collection begins (event 1).
+/// A garbage collection starts (event 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GcStart {
-    /// Its number in the life of the process, from 1. A background collection ends after collections that began later: pair by this.
+    /// Number of the collection in the process, from 1. Pairs start and end: a background collection can end after later collections.
     pub number: u32,
-    /// The oldest generation that it collects.
+    /// Oldest collected generation.
     pub generation: u32,
-    /// Why.
+    /// Reason of the collection.
     pub reason: GcReason,
-    /// How.
+    /// Type of the collection.
     pub kind: GcType,
 }
 
@@ -24,12 +24,12 @@ impl Payload<'_> for GcStart {
     }
 }
 
-/// Why a collection happens.
+/// Reason of a garbage collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GcReason(pub u32);
 
 impl GcReason {
-    /// The runtime's name for it.
+    /// Returns the runtime's name of the reason.
     pub fn name(self) -> &'static str {
         const NAMES: [&str; 18] = [
             "AllocSmall",
@@ -54,41 +54,41 @@ impl GcReason {
         NAMES.get(self.0 as usize).copied().unwrap_or("Unknown")
     }
 
-    /// Whether large objects were allocated.
+    /// Returns whether large object allocations triggered the collection.
     pub fn is_large(self) -> bool {
         matches!(self.0, 4 | 6)
     }
 
-    /// Whether the program induced it.
+    /// Returns whether the collection was induced.
     pub fn is_induced(self) -> bool {
         matches!(self.0, 1 | 7 | 9 | 10 | 17)
     }
 }
 
-/// How a collection is done.
+/// Type of a garbage collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GcType(pub u32);
 
 impl GcType {
-    /// All threads stand while it is done.
+    /// All threads are suspended during the collection.
     pub const BLOCKING: Self = Self(0);
-    /// Threads run while most of it is done.
+    /// Threads run during most of the collection.
     pub const BACKGROUND: Self = Self(1);
-    /// Like blocking, during a background collection.
+    /// Blocking, during a background collection.
     pub const FOREGROUND: Self = Self(2);
 
-    /// Its name.
+    /// Returns the name of the type.
     pub fn name(self) -> &'static str {
         ["blocking", "background", "foreground"].get(self.0 as usize).copied().unwrap_or("unknown")
     }
 }
 
-/// A collection ends (event 2).
+/// A garbage collection ends (event 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GcEnd {
-    /// Its number.
+    /// Number of the collection.
     pub number: u32,
-    /// The oldest generation that it collected.
+    /// Oldest collected generation.
     pub generation: u32,
 }
 
@@ -98,16 +98,16 @@ impl Payload<'_> for GcEnd {
     }
 }
 
-/// The runtime begins to stop all managed threads (event 9).
+/// The runtime starts to suspend all managed threads (event 9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SuspendBegin {
-    /// Why: 0 other, 1 collection, 2 the domain ends, 3 code is thrown away, 4 shutdown, 5 debugger, 6 part of a background collection,
-    /// 7 debugger. The sampling profiler suspends for reason 0, a thousand times a second.
+    /// Reason: 0 other, 1 garbage collection, 2 AppDomain shutdown, 3 code pitching, 4 shutdown, 5 debugger, 6 preparation for a garbage
+    /// collection (part of a background one), 7 debugger sweep. The sampling profiler suspends with reason 0, a thousand times a second.
     pub reason: u32,
 }
 
 impl SuspendBegin {
-    /// Whether the threads stop for a collection.
+    /// Returns whether the threads are suspended for a garbage collection.
     pub fn is_for_gc(self) -> bool {
         matches!(self.reason, 1 | 6)
     }
@@ -119,29 +119,29 @@ impl Payload<'_> for SuspendBegin {
     }
 }
 
-/// Sizes of the heap after a collection (event 4).
+/// Heap sizes after a garbage collection (event 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapStats {
-    /// Generations 0, 1 and 2, and the large object heap.
+    /// Generations 0, 1 and 2, and the large object heap (LOH).
     pub generations: [GenerationSize; 4],
-    /// The pinned object heap (version 2, .NET 5).
+    /// Pinned object heap (POH; version 2, .NET 5).
     pub pinned_heap: Option<GenerationSize>,
-    /// Bytes of objects that were kept because they wait for their finalizer.
+    /// Bytes promoted because their objects are ready for finalization.
     pub finalization_promoted_size: u64,
-    /// Objects that wait for their finalizer.
+    /// Number of objects ready for finalization.
     pub finalization_promoted_count: u64,
-    /// Objects that could not be moved.
+    /// Number of pinned objects.
     pub pinned_objects: u32,
-    /// Handles.
+    /// Number of GC handles.
     pub handles: u32,
 }
 
-/// A generation after a collection.
+/// Size of a generation after a garbage collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GenerationSize {
-    /// Bytes that it takes.
+    /// Size in bytes.
     pub size: u64,
-    /// Bytes that survived in it.
+    /// Promoted bytes.
     pub promoted: u64,
 }
 
@@ -163,14 +163,14 @@ fn generation_size(fields: &mut Fields<'_>) -> Option<GenerationSize> {
     Some(GenerationSize { size: fields.u64()?, promoted: fields.u64()? })
 }
 
-/// About 100 KB were allocated since the last of these on the same heap (event 10, level verbose).
+/// About 100 KB were allocated on a heap since its previous event of this kind (event 10, level verbose).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AllocationTick<'a> {
-    /// Bytes that were allocated since the last.
+    /// Bytes allocated since the previous event.
     pub amount: u64,
-    /// On which heap.
+    /// Heap of the allocations.
     pub kind: AllocationKind,
-    /// Type of the object whose allocation made it up, which stands for all of them.
+    /// Type of the object whose allocation reached the threshold; stands for all allocations since the previous event.
     pub type_name: Utf16<'a>,
     /// Size of that object (version 4, .NET 6).
     pub object_size: Option<u64>,
@@ -179,11 +179,11 @@ pub struct AllocationTick<'a> {
 /// The heap of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AllocationKind {
-    /// Small objects.
+    /// Small object heap.
     Small,
-    /// Large objects.
+    /// Large object heap.
     Large,
-    /// Pinned objects.
+    /// Pinned object heap.
     Pinned,
 }
 
@@ -208,14 +208,14 @@ impl<'a> Payload<'a> for AllocationTick<'a> {
     }
 }
 
-/// An allocation that was drawn at random, one in about 100 KB (event 303, .NET 10).
+/// A randomly sampled allocation, on average one per 100 KB (event 303, .NET 10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AllocationSampled<'a> {
-    /// On which heap.
+    /// Heap of the allocation.
     pub kind: AllocationKind,
     /// Type of the object.
     pub type_name: Utf16<'a>,
-    /// Its size.
+    /// Size of the object in bytes.
     pub object_size: u64,
 }
 
@@ -228,16 +228,16 @@ impl<'a> Payload<'a> for AllocationSampled<'a> {
     }
 }
 
-/// What a collection did to one heap (event 204, version 3).
+/// Effect of a garbage collection on one heap (event 204, version 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PerHeapHistory {
-    /// Size of all generations before it, bytes.
+    /// Total size of all generations before the collection, in bytes.
     pub size_before: u64,
 }
 
 impl Payload<'_> for PerHeapHistory {
     fn read(mut fields: Fields<'_>) -> Option<Self> {
-        /// Numbers of a generation; the first is its size before.
+        /// Numbers per generation; the first is the size before the collection.
         const OF_GENERATION: u32 = 10;
         fields.clr_instance()?;
         for _allocated in 0..6 {

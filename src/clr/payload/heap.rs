@@ -1,24 +1,24 @@
-//! Objects, references and types, many to an event.
+//! Bulk events of a heap snapshot: objects, references and types.
 
 use crate::wire::Utf16;
 
 use super::{Fields, Payload};
 
-/// Types that were not named before in this process's sessions (event 15).
+/// Types not yet named in any session of this process (event 15).
 #[derive(Debug, Clone, Copy)]
 pub struct BulkType<'a> {
     left: u32,
     fields: Fields<'a>,
 }
 
-/// A type.
+/// A type and its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TypeName<'a> {
-    /// The type.
+    /// Type ID.
     pub id: u64,
-    /// Its module.
+    /// Module ID.
     pub module: u64,
-    /// Full name; without the outer name for some nested types.
+    /// Full name; for some nested types without the declaring type.
     pub name: Utf16<'a>,
 }
 
@@ -33,7 +33,7 @@ impl<'a> Payload<'a> for BulkType<'a> {
 impl<'a> Iterator for BulkType<'a> {
     type Item = TypeName<'a>;
 
-    /// Ends early where the payload does.
+    /// Ends early if the payload is truncated.
     fn next(&mut self) -> Option<TypeName<'a>> {
         self.left = self.left.checked_sub(1)?;
         let fields = &mut self.fields;
@@ -47,26 +47,27 @@ impl<'a> Iterator for BulkType<'a> {
     }
 }
 
-/// Objects on the heap (event 18). Each takes its references off the stream of edges, in the same order.
+/// Objects on the heap (event 18). The references of each object are the next [`Node::edges`] references of the [`BulkEdge`] events, in the
+/// same order.
 #[derive(Debug, Clone, Copy)]
 pub struct BulkNode<'a> {
-    /// How many of these events came before it in this walk of the heap.
+    /// Index of this event among those of its kind in this heap walk.
     pub index: u32,
-    /// The count of objects in its header.
+    /// Number of objects according to the header.
     pub count: u32,
     rows: Rows<'a>,
 }
 
-/// An object.
+/// An object on the heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node {
-    /// Where it is.
+    /// Address of the object.
     pub address: u64,
-    /// Bytes that it takes.
+    /// Size in bytes.
     pub size: u64,
-    /// Its type.
+    /// Type ID.
     pub type_id: u64,
-    /// References that it holds.
+    /// Number of references that the object holds.
     pub edges: u64,
 }
 
@@ -80,7 +81,7 @@ impl<'a> Payload<'a> for BulkNode<'a> {
 }
 
 impl<'a> BulkNode<'a> {
-    /// The objects that are there.
+    /// Returns the objects that are present in the payload.
     pub fn nodes(self) -> impl ExactSizeIterator<Item = Node> + 'a {
         self.rows.map(|row| {
             let (address, rest) = row.split_at(row.len() - 24);
@@ -89,20 +90,20 @@ impl<'a> BulkNode<'a> {
     }
 }
 
-/// References from object to object (event 19).
+/// References between objects (event 19).
 #[derive(Debug, Clone, Copy)]
 pub struct BulkEdge<'a> {
-    /// How many of these events came before it in this walk of the heap.
+    /// Index of this event among those of its kind in this heap walk.
     pub index: u32,
-    /// The count of references in its header.
+    /// Number of references according to the header.
     pub count: u32,
     rows: Rows<'a>,
 }
 
-/// A reference.
+/// A reference to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge {
-    /// The object that is referred to.
+    /// Address of the referenced object.
     pub target: u64,
 }
 
@@ -116,13 +117,13 @@ impl<'a> Payload<'a> for BulkEdge<'a> {
 }
 
 impl<'a> BulkEdge<'a> {
-    /// The references that are there.
+    /// Returns the references that are present in the payload.
     pub fn edges(self) -> impl ExactSizeIterator<Item = Edge> + 'a {
         self.rows.map(|row| Edge { target: number(&row[..row.len() - 4]) })
     }
 }
 
-/// Rows of one size.
+/// Fixed-size rows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows<'a> {
     bytes: &'a [u8],
@@ -141,7 +142,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// A little-endian number of at most eight bytes.
+/// Decodes a little-endian number of at most eight bytes.
 pub(super) fn number(bytes: &[u8]) -> u64 {
     let mut whole = [0; 8];
     whole[..bytes.len()].copy_from_slice(bytes);

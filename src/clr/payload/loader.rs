@@ -4,27 +4,27 @@ use crate::wire::Utf16;
 
 use super::{Fields, Payload};
 
-/// A module is loaded (event 152; at the rundown provider 153 and 154).
+/// A module is loaded (event 152; 153 and 154 in the rundown).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModuleLoad<'a> {
-    /// The module.
+    /// Module ID.
     pub module: u64,
-    /// Its assembly.
+    /// ID of the module's assembly.
     pub assembly: u64,
-    /// Path of its file; not a real one for a file in a bundle, empty for a dynamic module.
+    /// File path; not a real path if the file is in a bundle, empty for a dynamic module.
     pub path: Utf16<'a>,
-    /// Its symbols, which tell where in the sources a method stands (version 2).
+    /// Debug symbols (PDB), which map methods to source locations (version 2).
     pub symbols: Option<Symbols<'a>>,
 }
 
-/// What identifies the symbols of a module.
+/// Identity of a module's debug symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Symbols<'a> {
-    /// Its signature.
+    /// Signature (GUID).
     pub signature: [u8; 16],
-    /// Its age.
+    /// Age.
     pub age: u32,
-    /// Where it was when the module was built.
+    /// Path of the PDB at build time.
     pub path: Utf16<'a>,
 }
 
@@ -41,12 +41,12 @@ impl<'a> Payload<'a> for ModuleLoad<'a> {
     }
 }
 
-/// An assembly is loaded (event 154; at the rundown provider 155 and 156), or unloaded (155).
+/// An assembly is loaded (event 154; 155 and 156 in the rundown) or unloaded (155).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AssemblyLoad<'a> {
-    /// The assembly.
+    /// Assembly ID.
     pub assembly: u64,
-    /// 1 neutral, 2 dynamic, 4 has native code, 8 collectible, 0x10 ready to run.
+    /// Flags: 1 domain-neutral, 2 dynamic, 4 native code, 8 collectible, 0x10 ReadyToRun.
     pub flags: u32,
     /// Name, version, culture and public key token.
     pub full_name: Utf16<'a>,
@@ -59,16 +59,16 @@ impl<'a> Payload<'a> for AssemblyLoad<'a> {
     }
 }
 
-/// The runtime is done looking for an assembly (event 291).
+/// The runtime finished the load attempt for an assembly (event 291).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AssemblyLoadStop<'a> {
-    /// What was looked for.
+    /// Name of the assembly to load.
     pub name: Utf16<'a>,
     /// The requesting assembly; can be empty.
     pub requested_by: Utf16<'a>,
-    /// Whether it was found.
+    /// Whether the assembly was found.
     pub found: bool,
-    /// Whether it had been found before.
+    /// Whether the result came from the cache of earlier loads.
     pub cached: bool,
 }
 

@@ -1,32 +1,32 @@
-//! Method bodies and their compilation.
+//! Method bodies and JIT compilation.
 
 use crate::wire::Utf16;
 
 use super::{Fields, Payload};
 
-/// A body of a method: code in memory (events 141 and 142, and the start of those with names). A method can have several, one for each tier.
+/// A method body: code in memory (events 141 and 142, and the first part of 143 and 144). A method can have several bodies, one per tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MethodBody {
-    /// The method. All bodies of one have the same.
+    /// Method ID, the same for all bodies of a method.
     pub method: u64,
-    /// Its module.
+    /// Module ID.
     pub module: u64,
     /// Address of the code.
     pub start: u64,
     /// Size of the code, bytes.
     pub size: u32,
-    /// Its metadata token within the module, 0 for dynamic methods.
+    /// Metadata token within the module, 0 for dynamic methods.
     pub token: u32,
-    /// 1 dynamic, 2 generic, 4 shared generic code, 8 compiled at run time; bits 7 to 9 the tier.
+    /// Flags: 1 dynamic, 2 generic, 4 shared generic code, 8 jitted; bits 7 to 9 hold the tier.
     pub flags: u32,
 }
 
 impl MethodBody {
-    /// How the code was made.
+    /// Returns the tier of the code.
     pub fn tier(&self) -> Tier {
         const JITTED: u32 = 8;
         match self.flags >> 7 & 7 {
-            // Precompiled code is marked as optimised, and that it was not compiled at run time.
+            // Precompiled code is flagged as optimized and not jitted.
             2 if self.flags & JITTED == 0 => Tier::ReadyToRun,
             1 => Tier::MinOpt,
             2 => Tier::Optimized,
@@ -40,31 +40,31 @@ impl MethodBody {
     }
 }
 
-/// How code was made.
+/// Optimization tier of compiled code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
-    /// Not known; dynamic methods and stubs.
+    /// Unknown; dynamic methods and stubs.
     Unknown,
-    /// Compiled without optimisation for good, as for a debugger.
+    /// Compiled without optimization and never recompiled, e.g. under a debugger.
     MinOpt,
-    /// Compiled with optimisation at once.
+    /// Compiled with optimization immediately.
     Optimized,
-    /// Compiled quickly, to be compiled again.
+    /// Compiled quickly, to be recompiled later.
     Tier0,
-    /// Compiled with optimisation after many calls.
+    /// Recompiled with optimization after many calls.
     Tier1,
-    /// Compiled with optimisation while a loop of it ran.
+    /// Compiled with optimization during a running loop (on-stack replacement).
     Osr,
-    /// Compiled quickly, and counts what it does.
+    /// Tier 0 with instrumentation.
     Tier0Instrumented,
-    /// Optimised, and counts what it does.
+    /// Optimized, with instrumentation.
     Tier1Instrumented,
-    /// Compiled before the program was started.
+    /// Compiled ahead of time (ReadyToRun).
     ReadyToRun,
 }
 
 impl Tier {
-    /// Every tier.
+    /// All tiers.
     pub const ALL: [Self; 9] = [
         Self::Unknown,
         Self::MinOpt,
@@ -77,7 +77,7 @@ impl Tier {
         Self::ReadyToRun,
     ];
 
-    /// A short name.
+    /// Returns a short display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -104,16 +104,16 @@ fn method_body(fields: &mut Fields<'_>) -> Option<MethodBody> {
     Some(MethodBody { method, module, start, size: fields.u32()?, token: fields.u32()?, flags: fields.u32()? })
 }
 
-/// A body of a method with the method's names (events 143 and 144).
+/// A method body with the method's names (events 143 and 144).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MethodVerbose<'a> {
-    /// The body.
+    /// The method body.
     pub body: MethodBody,
-    /// Full name of its type, in the style of IL.
+    /// Full name of the declaring type, in IL syntax.
     pub namespace: Utf16<'a>,
-    /// Its own name.
+    /// Method name.
     pub name: Utf16<'a>,
-    /// Return type, two spaces, parameters. Not stable for types that can be unloaded.
+    /// Return type, two spaces, parameters. Not stable for collectible types.
     pub signature: Utf16<'a>,
 }
 
@@ -124,16 +124,16 @@ impl<'a> Payload<'a> for MethodVerbose<'a> {
     }
 }
 
-/// A method begins to be compiled (event 145, level verbose). The event that its body appeared, on the same thread, is the end of it.
+/// JIT compilation of a method starts (event 145, level verbose). It ends with the method load event on the same thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JittingStarted<'a> {
-    /// The method.
+    /// Method ID.
     pub method: u64,
-    /// Size of its IL, bytes.
+    /// IL size in bytes.
     pub il_size: u32,
-    /// Full name of its type.
+    /// Full name of the declaring type.
     pub namespace: Utf16<'a>,
-    /// Its own name.
+    /// Method name.
     pub name: Utf16<'a>,
 }
 
@@ -144,10 +144,10 @@ impl<'a> Payload<'a> for JittingStarted<'a> {
     }
 }
 
-/// Methods are compiled again, better, beside the program (events 283 and 284).
+/// Background recompilation of methods at a higher tier (events 283 and 284).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackgroundJit {
-    /// Methods that wait for it.
+    /// Number of methods waiting to be recompiled.
     pub pending: u32,
 }
 

@@ -1,10 +1,10 @@
-//! Typed views of the payloads of the runtime's own events, which the stream does not describe. They borrow and never allocate.
+//! Typed views of the payloads of native runtime events, which the stream does not describe. They borrow from the payload and never allocate.
 //!
-//! A later version of an event only adds fields at the end of its payload. So a view reads the fields that every version has and those that were
-//! added up to the version it is given; of a version newer than what is described here, the described ones. A payload may be longer than its fields, and never
-//! shorter: then there is no view of it.
+//! Later versions of an event only add fields at the end of the payload. A view therefore reads the fields common to all versions and those
+//! added up to the given version; for a newer version than described here, only the described fields. A payload may be longer than its fields,
+//! but not shorter: then decoding fails.
 //!
-//! Source: the runtime's manifest `ClrEtwAll.man`, checked byte by byte against what runtimes 3.1, 9 and 10 write.
+//! Source: the runtime's manifest `ClrEtwAll.man`, verified byte by byte against the output of runtimes 3.1, 9 and 10.
 
 mod contention;
 mod exception;

@@ -1,4 +1,4 @@
-//! What keeps objects alive, many to an event.
+//! GC roots, in bulk events.
 
 use crate::wire::Utf16;
 
@@ -12,42 +12,42 @@ pub struct BulkRootEdge<'a> {
     rows: Rows<'a>,
 }
 
-/// A root.
+/// A GC root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RootEdge {
-    /// The object, 0 for none: so it is with many of the stack.
+    /// Address of the object, 0 for none; frequent for stack roots.
     pub object: u64,
-    /// Where the root is.
+    /// Kind of root.
     pub kind: RootKind,
-    /// 1 pins the object, 2 does not keep it alive, 4 refers into it, 8 is counted.
+    /// Flags: 1 pinning, 2 weak, 4 interior pointer, 8 reference-counted.
     pub flags: u32,
 }
 
-/// Where a root is.
+/// Kind of a GC root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RootKind {
     /// A local variable.
     Stack,
-    /// The queue of the finalizer.
+    /// The finalizer queue.
     Finalizer,
-    /// A handle.
+    /// A GC handle.
     Handle,
-    /// Elsewhere.
+    /// Any other location.
     Other,
 }
 
 impl RootEdge {
-    /// Whether the object does not move for it.
+    /// Returns whether the root pins the object.
     pub fn is_pinning(&self) -> bool {
         self.flags & 1 != 0
     }
 
-    /// Whether the object may go.
+    /// Returns whether the root does not keep the object alive.
     pub fn is_weak(&self) -> bool {
         self.flags & 2 != 0
     }
 
-    /// Whether it holds the object while native code holds a reference (COM reference counting).
+    /// Returns whether the root keeps the object alive only while native code references it (COM reference counting).
     pub fn is_counted(&self) -> bool {
         self.flags & 8 != 0
     }
@@ -63,7 +63,7 @@ impl<'a> Payload<'a> for BulkRootEdge<'a> {
 }
 
 impl<'a> BulkRootEdge<'a> {
-    /// The roots that are there.
+    /// Returns the roots that are present in the payload.
     pub fn roots(self) -> impl ExactSizeIterator<Item = RootEdge> + 'a {
         self.rows.map(move |row| {
             let (object, rest) = row.split_at(self.pointer);
@@ -78,19 +78,19 @@ impl<'a> BulkRootEdge<'a> {
     }
 }
 
-/// Objects that are alive as long as others are (event 17).
+/// Dependent handles (`ConditionalWeakTable`): values kept alive by their keys (event 17).
 #[derive(Debug, Clone, Copy)]
 pub struct BulkWeakTableEdge<'a> {
     pointer: usize,
     rows: Rows<'a>,
 }
 
-/// An object that is alive as long as another is.
+/// An object that is kept alive by another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WeakTableEdge {
-    /// The other.
+    /// Address of the key object.
     pub key: u64,
-    /// The object.
+    /// Address of the dependent object.
     pub value: u64,
 }
 
@@ -104,7 +104,7 @@ impl<'a> Payload<'a> for BulkWeakTableEdge<'a> {
 }
 
 impl<'a> BulkWeakTableEdge<'a> {
-    /// Those that are there.
+    /// Returns the pairs that are present in the payload.
     pub fn edges(self) -> impl ExactSizeIterator<Item = WeakTableEdge> + 'a {
         self.rows.map(move |row| {
             let (key, rest) = row.split_at(self.pointer);
@@ -113,28 +113,28 @@ impl<'a> BulkWeakTableEdge<'a> {
     }
 }
 
-/// Static variables that refer to objects (event 38).
+/// Static fields that reference objects (event 38).
 #[derive(Debug, Clone, Copy)]
 pub struct BulkRootStaticVariable<'a> {
     left: u32,
     fields: Fields<'a>,
 }
 
-/// A static variable.
+/// A static field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StaticVariable<'a> {
-    /// The object in it, 0 for none.
+    /// Address of the referenced object, 0 for none.
     pub object: u64,
-    /// The type that has it.
+    /// ID of the declaring type.
     pub type_id: u64,
-    /// 1 where every thread has its own.
+    /// Flags: 1 thread-static.
     pub flags: u32,
-    /// Its name.
+    /// Field name.
     pub name: Utf16<'a>,
 }
 
 impl StaticVariable<'_> {
-    /// Whether every thread has its own.
+    /// Returns whether the field is thread-static.
     pub fn is_of_thread(&self) -> bool {
         self.flags & 1 != 0
     }
@@ -151,7 +151,7 @@ impl<'a> Payload<'a> for BulkRootStaticVariable<'a> {
 impl<'a> Iterator for BulkRootStaticVariable<'a> {
     type Item = StaticVariable<'a>;
 
-    /// Ends early where the payload does.
+    /// Ends early if the payload is truncated.
     fn next(&mut self) -> Option<StaticVariable<'a>> {
         self.left = self.left.checked_sub(1)?;
         let (_root, object, type_id) = (self.fields.u64()?, self.fields.u64()?, self.fields.u64()?);

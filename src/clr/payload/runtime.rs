@@ -4,14 +4,14 @@ use crate::wire::Utf16;
 
 use super::{Fields, Payload};
 
-/// Which runtime it is (event 187, also of the rundown provider).
+/// Runtime version and process (event 187, also in the rundown).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuntimeInformation<'a> {
     /// Major, minor, build and revision.
     pub version: [u16; 4],
     /// Command line of the process.
     pub command_line: Utf16<'a>,
-    /// The runtime's file.
+    /// Path of the runtime's library.
     pub path: Utf16<'a>,
 }
 
@@ -30,14 +30,14 @@ impl<'a> Payload<'a> for RuntimeInformation<'a> {
     }
 }
 
-/// Which process it is; comes when a session stops (event 1 of the EventPipe provider).
+/// Process information, written when a session stops (event 1 of the EventPipe provider).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessInfo<'a> {
-    /// Its command line.
+    /// Command line of the process.
     pub command_line: Utf16<'a>,
-    /// Its operating system (version 1, .NET 5).
+    /// Operating system (version 1, .NET 5).
     pub os: Option<Utf16<'a>>,
-    /// Its architecture (version 1).
+    /// Architecture (version 1).
     pub architecture: Option<Utf16<'a>>,
 }
 

@@ -1,11 +1,11 @@
-//! Payloads as runtimes write them, every prefix of them, and any bytes.
+//! Tests with real payloads, all their prefixes, and arbitrary bytes.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::wire::Put;
 
-/// Builds a payload, pointers of eight bytes.
+/// Builds a payload with pointers of eight bytes.
 #[derive(Default)]
 struct Bytes(Vec<u8>);
 
@@ -39,7 +39,7 @@ fn read<'a, P: Payload<'a>>(bytes: &'a Bytes, version: u32) -> Option<P> {
     P::read(Fields::new(&bytes.0, version, 8))
 }
 
-/// Reads a payload of a version, which must need all of its bytes but the last `spare`, and take no notice of bytes behind it.
+/// Decodes a payload of the given version, which must need all of its bytes but the last `spare`, and must ignore any bytes after it.
 fn exact<'a, P: Payload<'a> + std::fmt::Debug + PartialEq>(bytes: &'a Bytes, version: u32, spare: usize) -> P {
     for end in 0..bytes.0.len() - spare {
         assert_eq!(P::read(Fields::new(&bytes.0[..end], version, 8)), None, "{end} bytes of {}", bytes.0.len());

@@ -1,22 +1,22 @@
-//! Samples of what threads do.
+//! Samples of the runtime's sampling profiler.
 
 use super::{Fields, Payload};
 
-/// What a thread was doing when the sampler looked (event 0 of the sample profiler). Its stack shows where.
+/// State of a thread at the time of the sample (event 0 of the sample profiler). The stack has its location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadSample {
-    /// In what code.
+    /// Kind of code that the thread was executing.
     pub kind: SampleType,
 }
 
-/// In what code a thread was.
+/// Kind of code that a thread was executing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SampleType {
-    /// Not known.
+    /// Unknown.
     Error,
-    /// In native code, which its leaf method called: waiting, as a rule, but also working in the runtime or in a library.
+    /// Native code called by the leaf method: usually waiting, but possibly working in the runtime or a library.
     External,
-    /// In managed code: running, or ready to run.
+    /// Managed code: running or ready to run.
     Managed,
 }
 

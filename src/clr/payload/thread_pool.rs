@@ -2,12 +2,12 @@
 
 use super::{Fields, Payload};
 
-/// How many workers there are (events 50 to 53 and 57).
+/// Number of worker threads (events 50 to 53 and 57).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Workers {
-    /// Workers that run or wait for work.
+    /// Workers that run or wait for work items.
     pub active: u32,
-    /// Workers that are put aside.
+    /// Retired workers.
     pub retired: u32,
 }
 
@@ -17,10 +17,10 @@ impl Payload<'_> for Workers {
     }
 }
 
-/// What the pool measured to decide how many workers it needs (event 54).
+/// Throughput measurement of the hill climbing algorithm (event 54).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdjustmentSample {
-    /// Work items completed per second since the sample before. The first sample of a pool counts from the start of the machine.
+    /// Work items completed per second since the previous sample. The first sample of a pool counts from machine startup.
     pub throughput: f64,
 }
 
@@ -30,28 +30,28 @@ impl Payload<'_> for AdjustmentSample {
     }
 }
 
-/// The pool changed its target number of workers (event 55).
+/// The thread pool adjusted its target number of workers (event 55).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adjustment {
-    /// Work items completed per second since the change before; 0 where that was not measured.
+    /// Work items completed per second since the previous adjustment; 0 if not measured.
     pub throughput: f64,
-    /// Workers from now on.
+    /// New number of workers.
     pub workers: u32,
-    /// Why.
+    /// Reason of the adjustment.
     pub reason: AdjustmentReason,
 }
 
-/// Why the pool changed its target number of workers.
+/// Reason for adjusting the number of workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AdjustmentReason(pub u32);
 
 impl AdjustmentReason {
-    /// Work waited for half a second and no worker came free: the pool adds one, as slowly as that.
+    /// Queued work waited for half a second without a free worker: the pool adds only one worker at a time.
     pub const STARVATION: Self = Self(6);
-    /// Workers are blocked on tasks, and others are added for them; or no longer are (.NET 6).
+    /// Workers are added because others are blocked on tasks, or removed again afterwards (.NET 6).
     pub const COOPERATIVE_BLOCKING: Self = Self(8);
 
-    /// The runtime's name for it.
+    /// Returns the runtime's name of the reason.
     pub fn name(self) -> &'static str {
         const NAMES: [&str; 9] = [
             "Warmup",
@@ -74,12 +74,12 @@ impl Payload<'_> for Adjustment {
     }
 }
 
-/// The bounds that the program set (event 59, .NET 7).
+/// Thread limits set by the program (event 59, .NET 7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MinMaxThreads {
-    /// Workers that are made without hesitation.
+    /// Number of workers that are created on demand without delay.
     pub min_workers: u16,
-    /// Most workers.
+    /// Maximum number of workers.
     pub max_workers: u16,
 }
 

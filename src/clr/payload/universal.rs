@@ -1,14 +1,14 @@
-//! What collectors outside the runtime record of a machine: `Universal.Events` and `Universal.System`.
+//! Events of machine-wide collectors outside the runtime: `Universal.Events` and `Universal.System`.
 //!
-//! Their metadata describe texts as single characters (`record-trace`, 2026), so that they are read here. Source: the manifests of these providers in
-//! microsoft/perfview, checked against what `record-trace` writes.
+//! Their metadata declares strings as single characters (`record-trace`, 2026), hence the fixed layouts here. Source: the manifests of these
+//! providers in microsoft/perfview, verified against the output of `record-trace`.
 
 use super::{Fields, Payload};
 
-/// A thread stopped running at the moment of the event. Its stack shows where.
+/// A thread was switched out at the time of the event; the stack has its location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContextSwitch {
-    /// How long it did not run, nanoseconds.
+    /// Time off CPU in nanoseconds.
     pub duration_ns: u64,
 }
 
@@ -18,10 +18,10 @@ impl Payload<'_> for ContextSwitch {
     }
 }
 
-/// A process is there, or begins. Texts are bytes that need not be UTF-8.
+/// A process exists or starts. Strings are bytes that need not be UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessName<'a> {
-    /// Its name; empty where it is not known.
+    /// Process name; empty if unknown.
     pub name: &'a [u8],
 }
 
@@ -32,16 +32,16 @@ impl<'a> Payload<'a> for ProcessName<'a> {
     }
 }
 
-/// A file is mapped into a process, or memory that is of no file.
+/// A file or anonymous memory is mapped into a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessMapping<'a> {
-    /// The first address.
+    /// First address.
     pub start: u64,
-    /// The last address.
+    /// Last address.
     pub end: u64,
-    /// Where in the file the first address is, bytes.
+    /// File offset of the first address in bytes.
     pub file_offset: u64,
-    /// The path of the file.
+    /// Path of the file.
     pub path: &'a [u8],
 }
 
@@ -52,14 +52,14 @@ impl<'a> Payload<'a> for ProcessMapping<'a> {
     }
 }
 
-/// How long a thread was in a state while it was sampled: an event of dn-top's own files, one for each thread and state.
+/// Time that a thread spent in one state while sampled; written to dn-top's own files, one event per thread and state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadTime<'a> {
-    /// The name of the thread; bytes that need not be UTF-8.
+    /// Thread name; bytes that need not be UTF-8.
     pub name: &'a [u8],
-    /// The state: `cpu`, `runnable`, or what it waited for, such as `futex`.
+    /// State: `cpu`, `runnable`, or the reason of the wait, such as `futex`.
     pub state: &'a [u8],
-    /// Nanoseconds.
+    /// Time in nanoseconds.
     pub duration_ns: u64,
 }
 
@@ -69,20 +69,20 @@ impl<'a> Payload<'a> for ThreadTime<'a> {
     }
 }
 
-/// What the samples of a file lack: an event of dn-top's own files, at their end.
+/// Sample losses of a file; written at the end of dn-top's own files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SampleLosses {
-    /// Whether samples show what runs in the kernel.
+    /// Whether samples include kernel frames.
     pub sees_kernel: bool,
-    /// Samples that had no room in a ring buffer.
+    /// Samples dropped because a ring buffer was full.
     pub lost: u64,
-    /// Samples that could not be read.
+    /// Samples that could not be decoded.
     pub unreadable: u64,
-    /// Times that the kernel took no samples for a while, because they came too fast.
+    /// Number of times that the kernel throttled sampling because of the sample rate.
     pub throttled: u64,
     /// Threads that could not be sampled.
     pub missed_threads: u64,
-    /// Threads that ended before they could be sampled.
+    /// Threads that exited before they could be sampled.
     pub short_threads: u64,
 }
 
@@ -99,14 +99,14 @@ impl<'a> Payload<'a> for SampleLosses {
     }
 }
 
-/// A function is at some addresses of a process.
+/// A function in the address space of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessSymbol<'a> {
-    /// The first address.
+    /// First address.
     pub start: u64,
-    /// The last address.
+    /// Last address.
     pub end: u64,
-    /// Its name.
+    /// Function name.
     pub name: &'a [u8],
 }
 

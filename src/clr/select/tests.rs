@@ -4,7 +4,7 @@ use super::*;
 use crate::clr::profiles;
 use crate::ipc::{BufferMb, BufferMode, Capabilities, CommandCode, RuntimeVersion};
 
-/// What the session turns on, as it is typed.
+/// The enabled providers of a session as specifications.
 fn turned_on(selected: &Selected) -> Vec<String> {
     selected.config.providers.iter().map(|provider| format_provider(&provider.provider)).collect()
 }
@@ -28,19 +28,19 @@ fn nothing_asked_for_is_the_two_defaults() {
     assert!(selected.warnings.is_empty());
 }
 
-/// Profiles, providers and runtime keywords selected; what is turned on.
+/// Selected profiles, providers and runtime keywords; expected providers.
 type Rule<'a> = (&'a [&'a str], &'a [&'a str], Option<&'a str>, &'a [&'a str]);
 
-/// One row for each rule.
+/// One row per rule.
 #[test]
 fn rules() {
     let runtime = |rest: &str| format!("{RUNTIME}:{rest}");
     let table: [Rule<'_>; 12] = [
-        // Something selected: no defaults.
+        // Explicit selection: no defaults.
         (&[], &["P:1:5"], None, &["P:0x1:verbose"]),
         (&["contention"], &[], None, &[&runtime("contention:informational")]),
         (&[], &[], Some("gc+jit"), &[&runtime("gc+jit:informational")]),
-        // A provider of a profile that is specified, too: keywords of both, the higher level, the arguments that were specified.
+        // A provider in both a profile and a specification: keywords of both, higher level, specified arguments.
         (&["gc-verbose"], &[&runtime("loader:2")], None, &[&runtime("gc+gchandle+loader+exception:verbose")]),
         (&["contention"], &[&runtime("gc+contention:5")], None, &[&runtime("gc+contention:verbose")]),
         (
@@ -58,11 +58,11 @@ fn rules() {
                 "System.Threading.Tasks.TplEventSource:tasksflowactivityids:informational",
             ],
         ),
-        // The same provider twice: keywords together, higher level, the arguments that there are.
+        // Duplicate provider: keywords of both, higher level, arguments of either.
         (&["exceptions", "gc-verbose", "contention"], &[], None, &[&runtime("gc+gchandle+contention+exception:verbose")]),
         (&[], &["P:1:2", "p:2:4:k=v"], None, &["P:0x3:informational:k=v"]),
         (&[], &["P:1:5:k=v", "P:2:0:k=v"], None, &["P:0x3:logalways:k=v"]),
-        // Runtime keywords count only where nothing turns the runtime's provider on.
+        // Runtime keywords only apply if nothing else enables the runtime's provider.
         (
             &["dotnet-sampled-thread-time"],
             &[],
@@ -107,7 +107,7 @@ fn what_is_merged_is_said() {
     );
 }
 
-/// What `DiagnosticSource` hands on is one list for all profiles, each line once.
+/// The `DiagnosticSource` lists of all profiles are merged, without duplicate lines.
 #[test]
 fn profiles_with_lists_of_their_own_go_together() {
     let lines = |profiles: &[&str]| {
@@ -147,7 +147,7 @@ fn what_does_not_go_together() {
     assert_eq!(select(&[""; 0], &many, None), Err(SelectError::Invalid(Invalid::ProviderCount(1001))));
 }
 
-/// Each profile by itself makes a session that even .NET Core 3.1 takes, by one of the commands that can carry it.
+/// Each profile results in a session that even .NET Core 3.1 accepts, with at least one of the available commands.
 #[test]
 fn every_profile_works_on_every_runtime() {
     let oldest = Capabilities::of(Some(&RuntimeVersion::new("3.1.23")));

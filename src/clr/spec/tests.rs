@@ -14,7 +14,7 @@ fn what_can_be_asked_for() {
     let table = [
         ("MyCompany-Source", "MyCompany-Source", u64::MAX, Level::Informational, None),
         ("P:", "P", u64::MAX, Level::Informational, None),
-        // All keywords of the runtime's provider would force collections and dump the heap.
+        // All keywords of the runtime's provider would trigger collections and dump the heap.
         (RUNTIME, RUNTIME, 0x10_0003_801d, Level::Informational, None),
         ("P:1f", "P", 0x1f, Level::Informational, None),
         ("P:0x1F:", "P", 0x1f, Level::Informational, None),

@@ -39,7 +39,7 @@ fn the_specifications_example() {
     assert_eq!(decode(&expected), Ok(command));
 }
 
-/// Every command byte for byte, by the field order that runtimes read.
+/// Every command byte for byte, in the field order that runtimes read.
 #[test]
 fn payloads() {
     let provider = || Provider::new("P", 0x1122_3344_5566_7788, Level::Verbose).unwrap().with_arguments("a=b").unwrap();
@@ -129,10 +129,10 @@ fn payloads() {
         assert_eq!((bytes[16], bytes[17]), ((code >> 8) as u8, code as u8), "{}", command.code().name());
         assert_eq!(&bytes[HEADER_BYTES..], payload, "{}", command.code().name());
         assert_eq!(decode(&bytes).as_ref(), Ok(&command));
-        // An empty payload where one is needed kills runtimes, and so does one where none belongs.
+        // Runtimes crash on an empty payload where one is required, and on a payload where none is allowed.
         let takes_none = matches!(code, 0x0400 | 0x0401 | 0x0402 | 0x0404 | 0x0406 | 0x0408);
         assert_eq!(payload.is_empty(), takes_none, "{}", command.code().name());
-        // Whatever is cut off is noticed.
+        // Every truncation is detected.
         for end in 0..payload.len() {
             let cut = Message { set: bytes[16], id: bytes[17], payload: &payload[..end] };
             let whole = matches!(command, Command::AttachProfiler { .. }) && end + 2 >= payload.len();
@@ -163,7 +163,7 @@ fn the_table_of_commands() {
     assert_eq!(never, [&CommandCode::AttachProfiler, &CommandCode::EnablePerfMap]);
 }
 
-/// What a server answers to requests that this room cannot make.
+/// Server replies to requests that this module cannot create.
 #[test]
 fn refusals() {
     let one_provider = |level: u32, name: &[u8]| [&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], &level.to_le_bytes()[..], name, &[0; 4]].concat();
@@ -318,7 +318,7 @@ proptest! {
         }
     }
 
-    /// Bytes near a valid request reach deeper than random ones.
+    /// Mutations of a valid request reach deeper than random bytes.
     #[test]
     fn a_damaged_request_is_safe(command in command(), at: proptest::sample::Index, byte: u8) {
         let mut bytes = command.encode().unwrap();

@@ -18,7 +18,7 @@ fn failed(payload: &[u8]) -> Vec<u8> {
     Message { set: 0xff, id: 0xff, payload }.encode().unwrap()
 }
 
-/// UTF-16 units with a NUL, and how many.
+/// A string: number of UTF-16 code units, units, NUL.
 fn string(text: &str) -> Vec<u8> {
     let units = text.bytes().chain([0]).flat_map(|byte| [byte, 0]);
     (text.len() as u32 + 1).to_le_bytes().into_iter().chain(units).collect()
@@ -37,7 +37,7 @@ fn info() -> ProcessInfo {
     }
 }
 
-/// The three layouts as runtimes send them: the cookie comes second, the third generation begins with a version.
+/// The three layouts as sent by runtimes: the cookie is the second field, `ProcessInfo3` starts with a version.
 #[test]
 fn process_info_byte_for_byte() {
     let first = [
@@ -94,10 +94,10 @@ fn replies_that_say_no() {
         (failed(unknown), says(Hresult::UNKNOWN_COMMAND, None)),
         (ok(fail), says(Hresult::FAIL, None)),
         (failed(&[&fail[..], b"\x03\0\0\0n\0o\0\0\0"].concat()), says(Hresult::FAIL, Some("no"))),
-        // A bad kind of dump is answered with an empty text.
+        // The reply to an invalid dump kind has an empty message.
         (failed(&[&fail[..], b"\x01\0\0\0\0\0"].concat()), says(Hresult::FAIL, None)),
         (failed(&[&fail[..], b"\0\0\0\0"].concat()), says(Hresult::FAIL, None)),
-        // Cut off anywhere, what there is counts.
+        // A truncated message is kept as far as present.
         (failed(&[&fail[..], b"\x09\0\0\0n\0o\0"].concat()), says(Hresult::FAIL, Some("no"))),
         (failed(&[&fail[..], b"\x09\0\0\0n\0o"].concat()), says(Hresult::FAIL, Some("n"))),
         (failed(&[&fail[..], b"\x01\0\0"].concat()), says(Hresult::FAIL, None)),

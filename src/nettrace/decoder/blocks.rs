@@ -1,4 +1,4 @@
-//! The content of blocks, and what has to be remembered from one to the next.
+//! Block contents, and the state kept between blocks.
 
 mod counted;
 
@@ -18,24 +18,24 @@ use super::super::{
 };
 use super::Limits;
 
-/// Everything that is remembered of a stream.
+/// The decoding state of a stream.
 #[derive(Debug)]
 pub(super) struct Blocks {
     trace: Option<TraceHeader>,
     context: Context,
     sequences: Sequences,
     pending: Pending,
-    /// Whether any events are wanted in the order of time.
+    /// Whether any events must be delivered in time order.
     orders: bool,
     /// Timestamp of the last event.
     now: i64,
-    /// The limits that were reached and reported.
+    /// Limits that were reached and reported.
     reported: Vec<Limit>,
-    /// What was counted ahead of blocks to come, in their order.
+    /// Counts of the blocks to come, in stream order.
     pub(super) counted: std::iter::Peekable<std::vec::IntoIter<BlockCounts>>,
 }
 
-/// Where in a block its content stops making sense.
+/// Offset in a block from which its content is invalid.
 type Damage = Option<usize>;
 
 impl Blocks {
@@ -67,7 +67,7 @@ impl Blocks {
         self.context.metadata.largest_id()
     }
 
-    /// Decodes a whole block whose content begins `at` bytes behind the start of the stream.
+    /// Decodes a complete block whose content starts at stream offset `at`.
     pub(super) fn whole(
         &mut self,
         format: Format,
@@ -79,7 +79,7 @@ impl Blocks {
     ) -> Result<(), DecodeError> {
         let damage = match (kind, self.trace) {
             (BlockKind::Trace, None) => return self.begin(format, version, block, at, sink),
-            // A second one has nothing new.
+            // A second trace block has no new information.
             (BlockKind::Trace, Some(_)) => None,
             (_, None) => return Err(DecodeError::Damaged { at, what: "a block before the one that every stream begins with" }),
             (BlockKind::Event, _) => self.events(block, at, sink),
@@ -96,8 +96,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// Decodes the start of an event block that the stream ends in, and returns its length up to the end of its last whole event, where there is one.
-    /// The other kinds of blocks only serve events behind them.
+    /// Decodes the start of an event block in which the stream was cut off; returns its length up to the end of the last complete event, if
+    /// there is one. Other kinds of blocks only matter for events after them.
     pub(super) fn unfinished_events(&mut self, block: &[u8], at: u64, sink: &mut impl Sink) -> Option<usize> {
         self.trace?;
         let header = u16::from_le_bytes(*block.first_chunk()?);
@@ -105,12 +105,12 @@ impl Blocks {
         (end > header.into()).then_some(end)
     }
 
-    /// Hands over what is held back as far as no older event can come.
+    /// Delivers the held-back events before which no older event can arrive.
     pub(super) fn settle(&mut self, sink: &mut impl Sink) {
         self.pending.settle(&mut Receiver { context: &self.context, sink: &mut *sink });
     }
 
-    /// Hands over all that is held back.
+    /// Delivers all held-back events.
     pub(super) fn flush(&mut self, sink: &mut impl Sink) {
         self.pending.flush(&mut Receiver { context: &self.context, sink: &mut *sink });
     }
@@ -129,7 +129,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// The events of a block. This loop is where the time goes.
+    /// Decodes the events of a block. This is the hot loop.
     fn rows<const V6: bool, const COMPRESSED: bool>(&mut self, reader: &mut Reader<'_>, at: u64, sink: &mut impl Sink) -> Damage {
         let Self { context, sequences, pending, orders, .. } = self;
         let context = &*context;
@@ -207,7 +207,7 @@ impl Blocks {
     fn metadata(&mut self, block: &[u8], at: u64, sink: &mut impl Sink) -> Damage {
         let mut reader = Reader::new(block);
         if self.context.v6 {
-            // The size of this header does not count itself.
+            // The size of this header excludes the size field itself.
             if reader.u16().and_then(|size| reader.take(size.into())).is_err() {
                 return Some(0);
             }
@@ -231,7 +231,7 @@ impl Blocks {
                 let Ok(record) = parse_v4(payload) else { return Some(start) };
                 self.define(record, payload.len(), at + start as u64, sink);
             } else {
-                // What would not be kept is not built either.
+                // Records that exceed the limit are not parsed.
                 let Ok(id) = Reader::new(payload).u32() else { return Some(start) };
                 self.context.metadata.undefine(id);
                 self.report_limit(Limit::Metadata, at + start as u64, sink);
@@ -281,7 +281,7 @@ impl Blocks {
         loaded.damage
     }
 
-    /// Hands over all that is held back where a block of rows drops others, to which it may refer.
+    /// Delivers all held-back events if a block of rows evicts other rows, which those events may refer to.
     fn flush_before(&mut self, block: &[u8], rows: impl Fn(&Context) -> &Rows, sink: &mut impl Sink) {
         let first = block.first_chunk().map_or(0, |first| u32::from_le_bytes(*first));
         if !rows(&self.context).keeps(first, block.len()) {
@@ -301,7 +301,7 @@ impl Blocks {
                 threads::Added::Full => self.report_limit(Limit::Threads, start, sink),
             }
             if let threads::Added::Instead(_) = added {
-                // Its numbers are those of another thread.
+                // The sequence numbers were those of another thread.
                 self.sequences.remove(row.index);
                 sink.problem(&Problem { kind: ProblemKind::RedefinedThread, at: start });
             }
@@ -339,7 +339,7 @@ impl Blocks {
         None
     }
 
-    /// Counts what threads lost before a sequence point, and gives its flags.
+    /// Counts the events that threads lost before a sequence point; returns the flags of the point.
     fn listed_threads(&mut self, reader: &mut Reader<'_>, at: u64, sink: &mut impl Sink) -> Result<u32, WireError> {
         let v6 = self.context.v6;
         let timestamp = reader.i64()?;
@@ -355,7 +355,7 @@ impl Blocks {
         Ok(flags)
     }
 
-    /// Takes the last number of a thread, by its number up to V5 and by its index in V6.
+    /// Handles the last sequence number of a thread, given by ID (up to V5) or by index (V6).
     fn listed(&mut self, thread: u64, last: u32, timestamp: i64, at: u64, sink: &mut impl Sink) {
         let capture_thread = if self.context.v6 { self.context.threads.get(thread) } else { Some(ThreadId::of(thread)) };
         if capture_thread.is_none() {
@@ -374,7 +374,7 @@ impl Blocks {
         }
     }
 
-    /// Reports once that a limit was reached.
+    /// Reports a reached limit, once.
     fn report_limit(&mut self, limit: Limit, at: u64, sink: &mut impl Sink) {
         if !self.reported.contains(&limit) {
             self.reported.push(limit);

@@ -1,4 +1,4 @@
-//! Streams made by hand: what no runtime writes, and what no stream should hold.
+//! Handmade streams: valid ones that no runtime writes, and invalid ones.
 
 mod v6;
 
@@ -11,7 +11,7 @@ use super::super::{Encoder, Event, Field, FieldType, Limit, Loss, Metadata, NewE
 use super::*;
 use crate::wire::Put;
 
-/// All calls of a sink, in words.
+/// A textual log of all calls to a sink.
 #[derive(Debug, Default, PartialEq)]
 struct Log(Vec<String>);
 
@@ -80,7 +80,7 @@ fn put(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     out
 }
 
-/// A V4 object that begins at offset `at`.
+/// A V4 object that starts at offset `at`.
 fn object(at: usize, name: &str, body: &[u8]) -> Vec<u8> {
     put(|out| {
         out.put(&[5, 5, 1, 2, 0, 0, 0, 2, 0, 0, 0]);
@@ -94,7 +94,7 @@ fn object(at: usize, name: &str, body: &[u8]) -> Vec<u8> {
     })
 }
 
-/// A small stream with two kinds of events, stacks, a loss and several blocks; written but not ended.
+/// A small stream with two kinds of events, stacks, a loss and several blocks, without end marker.
 fn small() -> Encoder {
     let mut encoder = Encoder::new(HEADER);
     let fields = vec![Field { name: "Value".into(), kind: FieldType::Int32 }];
@@ -218,7 +218,7 @@ fn unknown_blocks_are_skipped() {
         assert_eq!(ending, Ending::Complete);
         assert_eq!(log.lines("an unknown block").len(), 1, "{log:?}");
     }
-    // Not even one that is larger than any block that is read is an error, but neither is it whole.
+    // Even a block larger than the limit is not an error, but it is incomplete.
     let mut long = small().take();
     let at = long.len();
     long.extend(object(at, "FutureBlock", &[]));
@@ -256,7 +256,7 @@ fn a_broken_frame_ends_it() {
 fn a_damaged_block_costs_its_rest() {
     let mut bytes = small().take();
     let before = decode(&bytes, 4096).0.lines("event").len();
-    // One whole event of 20 ticks, then one whose variable-length integer never ends.
+    // One complete event of 20 ticks, then one with an unterminated variable-length integer.
     let block = event_block(1, |out| {
         out.put(&[0x00, 20]);
         out.put(&[0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
@@ -297,7 +297,7 @@ fn whole_headers_are_read() {
             out.resize(out.len().next_multiple_of(4), 0);
         }
     });
-    // A header of 24 bytes instead of 22, so that the rows begin at a multiple of four.
+    // A header of 24 bytes instead of 22, so that the rows start at a multiple of four.
     block[0] = 24;
     let at = bytes.len();
     bytes.extend(object(at, "EventBlock", &block));

@@ -1,10 +1,10 @@
-//! Writing of metadata records.
+//! Encoding of metadata records.
 
 use crate::wire::Put;
 
 use super::super::{Field, FieldType, Metadata};
 
-/// Writes the payload of a metadata blob.
+/// Encodes the payload of a metadata blob.
 pub(super) fn put(out: &mut Vec<u8>, id: u32, record: &Metadata) {
     out.put_u32(id);
     put_text(out, &record.provider);
@@ -25,7 +25,7 @@ pub(super) fn put(out: &mut Vec<u8>, id: u32, record: &Metadata) {
     }
 }
 
-/// Whether the fields have arrays, which only a V2 tag can describe.
+/// Returns whether any fields are arrays, which only a V2 tag can describe.
 fn needs_tag(fields: &[Field]) -> bool {
     fields.iter().any(|field| match &field.kind {
         FieldType::Object(nested) => needs_tag(nested),
@@ -57,7 +57,7 @@ fn put_v2(out: &mut Vec<u8>, fields: &[Field]) {
         let mut body = Vec::new();
         put_text(&mut body, &field.name);
         put_v2_type(&mut body, &field.kind);
-        // The size counts itself.
+        // The size includes the size field itself.
         out.put_u32(body.len() as u32 + 4);
         out.append(&mut body);
     }
@@ -72,7 +72,7 @@ fn put_v2_type(out: &mut Vec<u8>, kind: &FieldType) {
     }
 }
 
-/// Text up to a NUL, which would end it before its time.
+/// Writes text up to the first NUL, which would terminate it.
 fn put_text(out: &mut Vec<u8>, text: &str) {
     out.put_utf16z(text.split('\0').next().unwrap_or_default());
 }

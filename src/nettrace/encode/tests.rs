@@ -1,4 +1,4 @@
-//! What is written is read again, as it was.
+//! Round-trip tests of the encoder.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use super::super::trace::tests::HEADER;
 use super::super::{Decoder, Ending, Event, Field, FieldType, Limits, Loss, LossKind, SequencePoint, Sink, ThreadId};
 use super::*;
 
-/// Something to write, and what a reader must find.
+/// An encoder call with its expected result.
 #[derive(Debug, Clone)]
 enum Step {
     Metadata(Metadata),
@@ -17,7 +17,7 @@ enum Step {
     Flush,
 }
 
-/// What a reader found, in the same terms.
+/// Decoded elements, comparable with [`Step`].
 #[derive(Debug, Default)]
 struct Found {
     header: Option<TraceHeader>,
@@ -131,7 +131,7 @@ proptest! {
     fn streams_come_back(steps in vec(step(), 0..60), sizes in vec(1..100_usize, 1..8)) {
         let mut encoder = Encoder::new(HEADER);
         let (mut bytes, mut records, mut events, mut points) = (Vec::new(), Vec::<Metadata>::new(), Vec::new(), Vec::new());
-        // What was defined: the id to write, the index to find. At first only an id that never is.
+        // Defined records: ID to write, expected index. The first ID is never defined.
         let (mut defined, mut lost) = (vec![(77, 0)], 0_u64);
         for step in &steps {
             match step {

@@ -1,4 +1,4 @@
-//! Writes V6 streams, as collectors outside the runtime do: events of any process, in the order of their times.
+//! Writes V6 streams as collectors outside the runtime do: events of any process, in time order.
 
 mod metadata;
 
@@ -12,7 +12,7 @@ use super::BLOCK_SIZE;
 
 use metadata::put_text;
 
-/// The kinds of blocks, by their numbers in the format.
+/// Block kinds of the format.
 const TRACE: u32 = 1;
 const EVENTS: u32 = 2;
 const METADATA: u32 = 3;
@@ -20,56 +20,56 @@ const SEQUENCE_POINT: u32 = 4;
 const STACKS: u32 = 5;
 const THREADS: u32 = 6;
 const LABELS: u32 = 8;
-/// Options of a thread.
+/// Thread options.
 const NAME: u8 = 1;
 const PROCESS_ID: u8 = 2;
 const THREAD_ID: u8 = 3;
-/// Labels of an event, and what marks the last of its list.
+/// Event labels, and the flag of the last label in a list.
 const ACTIVITY_ID: u8 = 1;
 const RELATED_ACTIVITY_ID: u8 = 2;
 const TEXT: u8 = 5;
 const LAST: u8 = 0x80;
-/// A sequence point behind which indexes of threads mean others.
+/// Flag of a sequence point after which thread indexes are reassigned.
 const FLUSH_THREADS: u32 = 1;
-/// Threads that keep their indexes at a sequence point.
+/// Maximum number of threads that keep their indexes at a sequence point.
 const MOST_THREADS: usize = 65_536;
 
-/// Bytes that are worth being taken.
+/// Output size in bytes from which the output should be taken.
 const LONG: usize = 1 << 20;
 
-/// A thread: its process, and its number.
+/// Process ID and thread ID.
 type ThreadKey = (u32, u64);
 
-/// Writes a stream of format 6. Events are to be written about in the order of their times.
+/// Encodes a stream of format 6. Events must be added in time order.
 #[derive(Debug)]
 pub struct CollectorEncoder {
     out: Vec<u8>,
-    /// The size of a pointer, bytes.
+    /// Pointer size in bytes.
     pointer_size: u8,
-    /// The stack of the latest event; kept for its memory.
+    /// Encoded stack of the latest event; reused to avoid allocations.
     frames: Vec<u8>,
-    /// Their indexes. That of the thread that writes what has no other is 0.
+    /// Thread indexes. Index 0 is the writer of events without a capture thread.
     threads: HashMap<ThreadKey, u32>,
-    /// The number of the last event that each wrote, by index.
+    /// Last sequence number of each thread, by index.
     sequences: Vec<u32>,
     new_threads: Vec<u8>,
     stacks: Lists,
     labels: Lists,
     rows: Vec<u8>,
     last: Row,
-    /// Oldest and newest timestamp of the rows.
+    /// Oldest and newest timestamp of `rows`.
     span: (i64, i64),
     newest: i64,
     next_metadata: u32,
 }
 
-/// Stacks or lists of labels, which have numbers from 1 on.
+/// Stacks or label lists, with IDs from 1.
 #[derive(Debug, Default)]
 struct Lists {
     ids: HashMap<Vec<u8>, u32>,
-    /// The rows of the block to come.
+    /// Rows of the next block.
     rows: Vec<u8>,
-    /// The number of the first of these.
+    /// ID of the first of these rows.
     first: u32,
 }
 
@@ -88,7 +88,7 @@ struct Row {
 }
 
 impl CollectorEncoder {
-    /// Begins a stream. Whatever version the header has, version 6 is written; a process of the number 0 is none.
+    /// Starts a stream. Always writes version 6, whatever the version in `header`; a process ID of 0 is omitted.
     pub fn new(header: &TraceHeader) -> Self {
         let mut this = Self {
             out: b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0".to_vec(),
@@ -124,8 +124,8 @@ impl CollectorEncoder {
         this
     }
 
-    /// Defines a kind of event and gives the id that its events name; the record's own index and id do not count. `is_v6`: whether a moment among its fields
-    /// is written as in this format; otherwise it is described as the number that it is.
+    /// Defines a kind of event and returns its metadata ID; the index and ID in `record` are ignored. `is_v6`: whether timestamp fields are
+    /// encoded as in this format; otherwise they are declared as plain numbers.
     pub fn metadata(&mut self, record: &Metadata, is_v6: bool) -> u32 {
         let id = self.next_metadata;
         self.next_metadata += 1;
@@ -135,7 +135,7 @@ impl CollectorEncoder {
         id
     }
 
-    /// Writes an event of a thread of a process, with its stack, leaf first, and a label: key and value.
+    /// Writes an event of a thread (process ID, thread ID), with its stack, leaf first, and a label (key, value).
     pub fn event(&mut self, metadata: u32, thread: (u32, u64), timestamp: i64, stack: &[u64], label: Option<(&str, &str)>, payload: &[u8]) {
         let thread = self.thread(thread);
         self.frames.clear();
@@ -147,8 +147,8 @@ impl CollectorEncoder {
         self.put(Row { metadata, thread, stack, timestamp, labels, ..Row::default() }, payload);
     }
 
-    /// Writes an event of another stream, whose pointers have the same size, with everything that belongs to it. `process`: what its threads are of that are
-    /// of no other.
+    /// Copies an event from another stream with the same pointer size, including stack, activity IDs and labels. `process`: the process ID for
+    /// threads without one.
     pub fn copy(&mut self, metadata: u32, process: u32, event: &Event<'_>) {
         let of = |id: ThreadId| (if id.process == 0 { process } else { id.process }, id.thread);
         let (thread, capture_thread) = (self.thread(of(event.thread())), self.thread(of(event.capture_thread())));
@@ -176,18 +176,18 @@ impl CollectorEncoder {
         self.labels.number(&list[..length], |_| {})
     }
 
-    /// Gives a thread of a process its name.
+    /// Sets the name of a thread.
     pub fn name_thread(&mut self, thread: (u32, u64), name: &str) {
         let index = self.thread(thread);
         put_thread(&mut self.new_threads, index.into(), thread, name);
     }
 
-    /// Whether there is enough to be taken.
+    /// Returns whether the output is long enough to be taken.
     pub fn is_long(&self) -> bool {
         self.out.len() >= LONG
     }
 
-    /// Leaves out events of a thread that writes, as a runtime does whose buffers are full.
+    /// Skips sequence numbers of a capture thread, as a runtime does when it drops events because its buffers are full.
     pub fn lose(&mut self, thread: (u32, u64), count: u32) {
         let index = self.thread(thread);
         let last = &mut self.sequences[index as usize];
@@ -222,13 +222,13 @@ impl CollectorEncoder {
         index
     }
 
-    /// The thread that writes all events that no other does.
+    /// Adds the writer of events without a capture thread.
     fn add_writer(&mut self) {
         self.sequences.push(0);
         put_thread(&mut self.new_threads, 0, (0, 0), "");
     }
 
-    /// Writes out all blocks that were begun.
+    /// Writes out all incomplete blocks.
     fn flush(&mut self) {
         if !self.new_threads.is_empty() {
             let body = std::mem::take(&mut self.new_threads);
@@ -251,7 +251,7 @@ impl CollectorEncoder {
         }
     }
 
-    /// Writes a sequence point: stacks and labels are numbered from 1 again, and threads where there are very many.
+    /// Writes a sequence point: stack and label IDs start at 1 again, and so do thread indexes if there are very many.
     pub fn sequence_point(&mut self) {
         self.flush();
         let has_many = self.sequences.len() > MOST_THREADS;
@@ -277,12 +277,12 @@ impl CollectorEncoder {
         }
     }
 
-    /// What was written since this was last called, but for blocks that were begun.
+    /// Returns the bytes encoded since the last call, without incomplete blocks.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.out)
     }
 
-    /// Ends the stream: all that was not taken yet.
+    /// Ends the stream and returns the remaining bytes.
     pub fn finish(mut self) -> Vec<u8> {
         self.sequence_point();
         self.out.put_u32(0);
@@ -300,7 +300,7 @@ impl Lists {
         self.number(frames, |rows| rows.put_u32(frames.len() as u32))
     }
 
-    /// A list of one label.
+    /// Returns the ID of a list with one label.
     fn label(&mut self, (key, value): (&str, &str)) -> u32 {
         let mut list = vec![TEXT | LAST];
         put_text(&mut list, key);
@@ -308,7 +308,7 @@ impl Lists {
         self.number(&list, |_| {})
     }
 
-    /// The number of a list, 0 for one that is empty; `begin` writes what stands before one that is new.
+    /// Returns the ID of a list, 0 if it is empty; `begin` writes the prefix of a new one.
     fn number(&mut self, list: &[u8], begin: impl FnOnce(&mut Vec<u8>)) -> u32 {
         if list.is_empty() {
             return 0;
@@ -323,7 +323,7 @@ impl Lists {
         id
     }
 
-    /// The content of the block, where there is any; begins the next.
+    /// Returns the content of the block, if any, and starts the next.
     fn take(&mut self) -> Option<Vec<u8>> {
         let next = self.ids.len() as u32 + 1;
         let count = next - std::mem::replace(&mut self.first, next);
@@ -337,7 +337,7 @@ impl Lists {
     }
 }
 
-/// Writes what of a header is not as in the last one.
+/// Encodes the header fields that differ from the last header.
 fn put_row(out: &mut Vec<u8>, row: &Row, last: &Row, is_newest: bool) {
     let next = last.sequence.wrapping_add(1);
     let differs = |differs: bool, flag: u8| if differs { flag } else { 0 };

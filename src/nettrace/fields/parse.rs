@@ -1,14 +1,14 @@
-//! Reading of field descriptions, in the three forms that the format has.
+//! Parsing of field descriptions, in the three encodings of the format.
 
 use crate::wire::{Reader, WireError};
 
 use super::super::labels::text;
 use super::{Field, FieldType};
 
-/// Deepest nesting that is followed.
+/// Maximum nesting depth.
 const DEPTH: u32 = 16;
 
-/// Why field descriptions end early.
+/// Reason why parsing of field descriptions stopped.
 pub(in super::super) enum Bad {
     Wire,
     Depth,
@@ -20,7 +20,7 @@ impl From<WireError> for Bad {
     }
 }
 
-/// The fields of V4 metadata. A nested layout stands before the name of its field.
+/// Parses the fields of V4 metadata. A nested layout precedes the name of its field.
 pub(in super::super) fn parse_v1(reader: &mut Reader<'_>, fields: &mut Vec<Field>) -> Result<(), Bad> {
     v1(reader, fields, DEPTH)
 }
@@ -41,14 +41,14 @@ fn v1(reader: &mut Reader<'_>, fields: &mut Vec<Field>, depth: u32) -> Result<()
     Ok(())
 }
 
-/// The fields of a V2 tag, which V5 added so that arrays can be described.
+/// Parses the fields of a V2 tag, added by V5 to describe arrays.
 pub(in super::super) fn parse_v2(reader: &mut Reader<'_>, fields: &mut Vec<Field>) -> Result<(), Bad> {
     v2(reader, fields, DEPTH)
 }
 
 fn v2(reader: &mut Reader<'_>, fields: &mut Vec<Field>, depth: u32) -> Result<(), Bad> {
     for _ in 0..reader.u32()? {
-        // The size counts itself.
+        // The size includes the size field itself.
         let size = (reader.u32()? as usize).saturating_sub(4);
         let mut field = Reader::new(reader.take(size)?);
         let name = field.utf16z()?.to_string();
@@ -70,7 +70,7 @@ fn v2_type(reader: &mut Reader<'_>, depth: u32) -> Result<FieldType, Bad> {
     })
 }
 
-/// The fields of V6 metadata.
+/// Parses the fields of V6 metadata.
 pub(in super::super) fn parse_v6(reader: &mut Reader<'_>, fields: &mut Vec<Field>) -> Result<(), Bad> {
     v6(reader, fields, DEPTH)
 }
@@ -109,7 +109,7 @@ fn deeper(depth: u32) -> Result<u32, Bad> {
     depth.checked_sub(1).ok_or(Bad::Depth)
 }
 
-/// A type that stands for itself.
+/// Returns the type for a code without further description.
 fn plain(code: u32) -> FieldType {
     match code {
         3 => FieldType::Boolean,

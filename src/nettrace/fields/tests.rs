@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::wire::Put;
 
-/// The values of a payload in words, and whether it was cut.
+/// Formats the values of a payload, and whether it was cut.
 fn words(kinds: &[FieldType], payload: &[u8], v6: bool) -> (Vec<String>, bool) {
     let fields: Vec<_> = kinds.iter().map(|kind| Field { name: String::new(), kind: kind.clone() }).collect();
     let mut values = Values::new(&fields, payload, v6);
@@ -66,7 +66,7 @@ fn every_type_is_read() {
         (Object(vec![]), false, &[], "{}"),
     ];
     for (kind, v6, payload, expected) in cases {
-        // What stands behind it shows that it took its bytes and no more.
+        // The byte after it shows that exactly the bytes of the value were consumed.
         let payload = [payload, &[9]].concat();
         let kinds = [kind, Byte];
         assert_eq!(words(&kinds, &payload, v6), (vec![expected.into(), "UInt(9)".into()], false), "{kinds:?}");
@@ -78,7 +78,7 @@ fn every_type_is_read() {
 #[test]
 fn what_stands_elsewhere_is_found() {
     use FieldType::*;
-    // A byte; two bytes at 9 of the payload; four bytes, two behind this field; all these.
+    // A byte; two bytes at payload offset 9; four bytes, two after this field; the referenced bytes.
     let payload = [1, 9, 0, 2, 0, 2, 0, 4, 0, 0x41, 0x42, 0x43, 0, 0x44, 0];
     let kinds = [Byte, DataLoc(Utf8CodeUnit.into()), RelLoc(Char.into())];
     assert_eq!(words(&kinds, &payload, true), (vec!["UInt(1)".into(), "Utf8([65, 66])".into(), "CD".into()], false));
@@ -98,7 +98,7 @@ fn values_are_found_by_name() {
 #[test]
 fn nonsense_costs_little() {
     use FieldType::*;
-    // 2^64 elements that take no bytes, and objects that describe much and hold nothing.
+    // 2^64 zero-sized elements, and objects with many fields but no content.
     let nothing = (0..4).fold(Object(vec![]), |kind, _| FixedLengthArray(u16::MAX, kind.into()));
     assert_eq!(words(&[nothing, Byte], &[5], true).0.len(), 2);
     let wide = Object((0..5000).map(|_| named("", Object(vec![]))).chain([named("", Byte)]).collect());

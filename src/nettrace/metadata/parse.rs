@@ -1,4 +1,4 @@
-//! Reading of metadata records.
+//! Parsing of metadata records.
 
 use crate::wire::{Reader, WireError};
 
@@ -6,10 +6,10 @@ use super::super::fields::{FieldType, parse_v1, parse_v2, parse_v6 as parse_v6_f
 use super::super::labels::text;
 use super::Metadata;
 
-/// A record from the payload of a blob in a V4 metadata block.
+/// Parses the payload of a blob in a V4 metadata block.
 ///
-/// Tags are read in every stream: runtimes since 5.0 write them into a stream of version 4. Where fields are malformed, those before
-/// them are kept: the event itself is none the worse.
+/// Tags are read in every stream: runtimes since 5.0 also write them to streams of version 4. If the fields are malformed, those before the
+/// error are kept: the event itself remains usable.
 pub(in super::super) fn parse_v4(payload: &[u8]) -> Result<Metadata, WireError> {
     let mut reader = Reader::new(payload);
     let mut record = Metadata {
@@ -29,7 +29,7 @@ pub(in super::super) fn parse_v4(payload: &[u8]) -> Result<Metadata, WireError> 
                 (1, [opcode, ..]) => record.opcode = Some(*opcode),
                 (2, _) => {
                     record.fields.clear();
-                    // What is malformed ends the fields.
+                    // Fields end at the first malformed one.
                     let _ = parse_v2(&mut Reader::new(tag), &mut record.fields);
                 }
                 _ => {}
@@ -39,7 +39,7 @@ pub(in super::super) fn parse_v4(payload: &[u8]) -> Result<Metadata, WireError> 
     Ok(record)
 }
 
-/// The next row of a V6 metadata block and its size.
+/// Parses the next row of a V6 metadata block; returns it with its size.
 pub(in super::super) fn parse_v6(reader: &mut Reader<'_>) -> Result<(Metadata, usize), WireError> {
     let size = reader.u16()?.into();
     let mut row = Reader::new(reader.take(size)?);
@@ -51,7 +51,7 @@ pub(in super::super) fn parse_v6(reader: &mut Reader<'_>) -> Result<(Metadata, u
         ..Metadata::default()
     };
     if parse_v6_fields(&mut row, &mut record.fields).is_ok() {
-        // What is malformed ends the options, as does a kind that a later version adds.
+        // Options end at the first malformed one, or at a kind added by a later version.
         let _ = options(&mut row, &mut record);
     }
     if record.provider.starts_with("Universal.") {
@@ -60,7 +60,7 @@ pub(in super::super) fn parse_v6(reader: &mut Reader<'_>) -> Result<(Metadata, u
     Ok((record, size))
 }
 
-/// Collectors outside the runtime (`record-trace`, 2026) write texts as arrays of UTF-8 units, and describe them as one unit.
+/// Collectors outside the runtime (`record-trace`, 2026) write strings as arrays of UTF-8 code units, but declare them as a single unit.
 fn describe_text(kind: &mut FieldType) {
     if *kind == FieldType::Utf8CodeUnit {
         *kind = FieldType::Array(FieldType::Utf8CodeUnit.into());

@@ -1,33 +1,33 @@
-//! Where the closed segments of a stream's newest part are kept.
+//! Storage of closed segments.
 
 use std::fmt::Debug;
 
-/// Keeps segments, first in, first out. They are not small: they need not be in memory.
+/// A FIFO store of segments. They are large and need not be kept in memory.
 pub trait SegmentStore: Debug + Send {
-    /// Puts a segment behind the others.
+    /// Adds a segment.
     ///
     /// # Errors
-    /// [`Refusal`]; the segment is not there then.
+    /// [`Refusal`] if the segment was not stored.
     fn put(&mut self, segment: &[u8]) -> Result<(), Refusal>;
 
-    /// Gives the oldest up.
+    /// Drops the oldest segment.
     fn drop_oldest(&mut self);
 
-    /// Takes the oldest out. It is kept until [`SegmentStore::release`], so that there is always one of it.
+    /// Removes and returns the oldest segment. Its stored copy is kept until [`SegmentStore::release`], so that the data is never lost.
     ///
     /// # Errors
-    /// A sentence with the reason why it is gone.
+    /// Returns the reason why the segment cannot be read.
     fn take_oldest(&mut self) -> Result<Vec<u8>, String>;
 
-    /// What was taken is somewhere else now.
+    /// Deletes the stored copy of the last segment returned by `take_oldest`, which has been saved elsewhere.
     fn release(&mut self);
 }
 
-/// Why a segment is not kept.
+/// Reason why a segment was not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// There is no room: giving up another makes some.
+    /// No space left: dropping another segment makes room.
     Full(String),
-    /// Something else, in words.
+    /// Any other error.
     Failed(String),
 }

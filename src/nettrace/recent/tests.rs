@@ -3,10 +3,10 @@ use std::sync::{Arc, Mutex};
 use super::super::{Ending, trace};
 use super::*;
 
-/// A clock of milliseconds.
+/// A clock with millisecond resolution.
 const HEADER: TraceHeader = TraceHeader { sync_ticks: 0, ticks_per_second: 1_000, ..trace::tests::HEADER };
 
-/// An event as a reader finds it: its kind, time, thread, stack and payload.
+/// A decoded event: kind, timestamp, thread, stack and payload.
 type Seen = (String, i64, u64, Vec<u64>, Vec<u8>);
 
 #[derive(Default)]
@@ -36,7 +36,7 @@ impl Sink for Found {
     }
 }
 
-/// A stream of so many events of 1000 bytes, one each millisecond, by two kinds and three threads; `lost` lists those after which some are lost.
+/// A stream of `events` events of 1000 bytes, one per millisecond, of two kinds and three threads; `lost` lists those followed by losses.
 fn stream(events: u32, lost: &[u32]) -> Vec<u8> {
     let mut encoder = Encoder::new(HEADER);
     let kinds =
@@ -72,7 +72,7 @@ fn read(bytes: &[u8]) -> (Found, Ending) {
     (found, ending)
 }
 
-/// Segments in memory, of which a test can look at all, and which have only so much room.
+/// An in-memory segment store with an optional limit, whose segments can be inspected.
 #[derive(Debug, Default, Clone)]
 struct Memory(Arc<Mutex<VecDeque<Vec<u8>>>>, Option<usize>);
 
@@ -152,7 +152,7 @@ fn timestamps_that_jump_make_few_segments() {
     let mut encoder = Encoder::new(HEADER);
     let kind = encoder.metadata(&Metadata { provider: "P".to_owned(), name: "A".to_owned(), ..Metadata::default() });
     for number in 0..10_000_u64 {
-        // A permutation of 40 bits, without an order.
+        // A pseudorandom 40-bit permutation.
         let timestamp = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24) as i64;
         encoder.event(&NewEvent { metadata: kind, timestamp, payload: &number.to_le_bytes(), ..NewEvent::default() });
     }
@@ -224,7 +224,7 @@ fn segments_that_were_left_behind_become_one_stream() {
     let store = Memory::default();
     let kept = on(store.clone(), Keep { bytes: 64 << 20, span: Some(Duration::from_secs(8)) }, &bytes);
     let left = store.all();
-    // The open one is lost, and one in the middle.
+    // The open segment is lost, and one in the middle.
     drop(kept);
     let given: Vec<_> = [&left[..2], &left[3..]].concat();
     let each: Vec<Found> = given.iter().map(|segment| read(segment).0).collect();

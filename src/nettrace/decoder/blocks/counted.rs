@@ -1,4 +1,4 @@
-//! Event blocks: what was counted ahead is taken as it is, and all else decoded.
+//! Event blocks: uses precomputed counts if possible, otherwise decodes the block.
 
 use super::super::super::counts::{BlockCounts, Counts, Run};
 use super::super::super::event::block_header;
@@ -23,7 +23,7 @@ impl Blocks {
         damage
     }
 
-    /// Takes a block as it was counted ahead, if all that it refers to is known and the sink requests no more.
+    /// Uses the precomputed counts of a block if all its references are defined and the sink accepts them.
     fn counted(&mut self, at: u64, sink: &mut impl Sink) -> bool {
         while self.counted.next_if(|counts| counts.at < at).is_some() {}
         let Some(mut counts) = self.counted.next_if(|counts| counts.at == at) else { return false };

@@ -1,4 +1,4 @@
-//! Streams of format 6, made by hand.
+//! Handmade streams of format 6.
 
 use super::*;
 
@@ -48,7 +48,7 @@ pub(super) fn v6_whole() -> Vec<u8> {
             text(out, "key");
             text(out, "value");
         });
-        // What a later version adds is left out.
+        // Fields added by later versions are ignored.
         row(out, |out| out.put(&[8, 3, 44, 200, 1, 2, 3]));
     });
     let metadata = put(|out| {
@@ -65,7 +65,7 @@ pub(super) fn v6_whole() -> Vec<u8> {
             });
             row(out, |out| {
                 text(out, "Names");
-                // A list of three arrays of UTF-8.
+                // A list of three UTF-8 arrays.
                 out.put(&[22, 19, 23, 3, 0]);
             });
             row(out, |out| {
@@ -95,10 +95,10 @@ pub(super) fn v6_whole() -> Vec<u8> {
         out.put_varint(3);
     });
     let events = event_block(1, |out| {
-        // Everything, then only a time.
+        // All fields, then only a timestamp.
         out.put(&[0xdf, 0xac, 0x02, 0, 7, 1, 7, 6, 100, 1, 2, 0x55, 0x66]);
         out.put(&[0x00, 10, 0x77, 0x88]);
-        // Three events later, of another thread.
+        // Three sequence numbers later, on another thread.
         out.put(&[0x16, 2, 8, 0, 8, 10, 2, 0x99, 0xaa]);
     });
     let whole = event_block(0, |out| {

@@ -1,4 +1,4 @@
-//! Writing of metadata records in V6.
+//! Encoding of V6 metadata records.
 
 use crate::wire::Put;
 
@@ -10,10 +10,10 @@ const OPCODE: u8 = 1;
 const KEYWORDS: u8 = 3;
 const LEVEL: u8 = 8;
 const VERSION: u8 = 9;
-/// Longest text, bytes: a row states its size in two.
+/// Maximum text size in bytes: the size of a row must fit into two bytes.
 const LONGEST: usize = 4096;
 
-/// Writes the row of a record. Fields that a row has no room for are left out.
+/// Encodes a record as a row. Fields are omitted if they do not fit.
 pub(super) fn put(out: &mut Vec<u8>, id: u32, record: &Metadata, is_v6: bool) {
     let with = |fields: &[Field]| {
         let mut row = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn put(out: &mut Vec<u8>, id: u32, record: &Metadata, is_v6: bool) {
     }
 }
 
-/// `None` where they are too long.
+/// Returns `None` if the fields are too long.
 fn put_fields(out: &mut Vec<u8>, fields: &[Field], is_v6: bool) -> Option<()> {
     out.put_u16(u16::try_from(fields.len()).ok()?);
     for field in fields {
@@ -70,13 +70,13 @@ fn put_type(out: &mut Vec<u8>, kind: &FieldType, is_v6: bool) -> Option<()> {
     Some(())
 }
 
-/// A row with its size before it.
+/// Writes a row with its size.
 pub(super) fn put_sized(out: &mut Vec<u8>, row: &[u8]) {
     out.put_u16(row.len() as u16);
     out.put(row);
 }
 
-/// A text with its size before it, or so much of it as there is room for.
+/// Writes text with its size, truncated if too long.
 pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     let end = (0..=text.len().min(LONGEST)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     let text = &text[..end];
