@@ -1,8 +1,8 @@
-//! Bytes that wait to be counted.
+//! Queue of stream bytes waiting to be counted.
 //!
-//! There is room for some megabytes in memory. What comes faster than it is counted is read from the file that it was written to, later: a decoder cannot
-//! leave bytes out. A flight recorder alone has no such file, since it keeps what was decoded: there the reader waits for room, but long before that
-//! analysis is left out, and counting alone is faster than any runtime.
+//! A few megabytes are held in memory. Bytes that arrive faster than they are counted are read back later from the file they were written to,
+//! because a decoder cannot skip bytes. A flight recorder that only keeps decoded events has no such file: there the reader blocks until
+//! there is room. Analysis is dropped long before that point, and counting alone is faster than any runtime.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,14 +18,15 @@ use super::trace_session::CHUNK;
 use crate::net::files;
 use crate::nettrace::{DecodeError, Decoder, Limits, Sink};
 
-/// Chunks that there is room for. All but the newest are at least half full on average, since small ones are put together.
+/// Maximum number of queued chunks. All but the newest are at least half full on average, since small ones are merged.
 const ROOM: usize = 64;
 
-/// The bytes between the reader of a stream and the thread that counts them.
+/// Queue between the thread that reads a stream and the thread that counts it.
 #[derive(Default)]
 pub(super) struct Backlog {
     queue: Mutex<Queue>,
-    /// Notified when bytes came or ended, and when there is room again. Only one side ever waits: for bytes when there are none, or for room.
+    /// Notified when bytes arrive, the stream ends, or room becomes available. Only one side ever waits: for bytes when the queue is empty,
+    /// or for room.
     changed: Condvar,
     bytes: AtomicU64,
     ended: OnceLock<Instant>,
@@ -33,18 +34,18 @@ pub(super) struct Backlog {
 
 #[derive(Default)]
 struct Queue {
-    /// Buffers, and how many bytes of each count.
+    /// Each buffer with the number of its bytes that are valid.
     chunks: VecDeque<(Vec<u8>, usize)>,
-    /// So many bytes after those are only in the file.
+    /// Number of bytes after the chunks that are available only in the file.
     in_file: u64,
-    /// Buffers to be used again.
+    /// Buffers for reuse.
     empty: Vec<Vec<u8>>,
-    /// Nothing is counted any more.
+    /// Set when counting has stopped.
     gone: bool,
 }
 
 impl Queue {
-    /// Takes a chunk where there is room for it: in the last buffer, or as a buffer.
+    /// Appends a chunk to the last buffer if it fits there, otherwise as a new buffer. Returns it if there is no room.
     fn add(&mut self, chunk: Vec<u8>, length: usize) -> Result<(), Vec<u8>> {
         if let Some((last, used)) = self.chunks.back_mut()
             && let Some(free) = last.get_mut(*used..*used + length)
@@ -67,22 +68,22 @@ impl Backlog {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A buffer of this size for the next chunk.
+    /// Returns a buffer of this size for the next chunk.
     pub(super) fn buffer(&self, size: usize) -> Vec<u8> {
         self.queue().empty.pop().unwrap_or_else(|| vec![0; size])
     }
 
-    /// Bytes that are not counted yet.
+    /// Number of bytes not counted yet.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// How long ago the last bytes came, where no more come.
+    /// Time since the end of the stream, if it has ended.
     pub(super) fn since_end(&self) -> Option<Duration> {
         self.ended.get().map(Instant::elapsed)
     }
 
-    /// Adds the first `length` bytes of a buffer, which are in the file, too. Never waits.
+    /// Adds the first `length` bytes of a buffer, which are also in the file. Never blocks.
     pub(super) fn add_written(&self, chunk: Vec<u8>, length: usize) {
         self.bytes.fetch_add(length as u64, Ordering::Relaxed);
         let mut queue = self.queue();
@@ -94,7 +95,7 @@ impl Backlog {
         self.changed.notify_one();
     }
 
-    /// Adds the first `length` bytes of a buffer, which are nowhere else. Waits for room.
+    /// Adds the first `length` bytes of a buffer that are stored nowhere else. Blocks until there is room.
     pub(super) fn add(&self, mut chunk: Vec<u8>, length: usize) {
         self.bytes.fetch_add(length as u64, Ordering::Relaxed);
         let mut queue = self.queue();
@@ -108,23 +109,23 @@ impl Backlog {
         self.changed.notify_one();
     }
 
-    /// Adds so many bytes of the file.
+    /// Adds this many bytes of the file.
     pub(super) fn add_file(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.queue().in_file += bytes;
         self.changed.notify_one();
     }
 
-    /// No more bytes come.
+    /// Marks the end of the stream.
     pub(super) fn end(&self) {
         let queue = self.queue();
-        // Fails only where it has ended before.
+        // Fails only if the end is already marked.
         let _ = self.ended.set(Instant::now());
         drop(queue);
         self.changed.notify_one();
     }
 
-    /// What is to be counted next. Waits for it for a while.
+    /// Returns the next work item, waiting for it at most [`PACE`].
     fn next(&self) -> Work {
         let mut queue = self.queue();
         if queue.chunks.is_empty() && queue.in_file == 0 && self.ended.get().is_none() {
@@ -142,22 +143,22 @@ impl Backlog {
     }
 }
 
-/// What is to be counted next.
+/// Next work item of the counting thread.
 enum Work {
-    /// A buffer, and how many of its bytes count.
+    /// A buffer and the number of its valid bytes.
     Chunk(Vec<u8>, usize),
-    /// So many bytes that are only in the file.
+    /// Number of bytes available only in the file.
     InFile(u64),
     Nothing,
-    /// Nothing comes any more.
+    /// The stream has ended and everything is counted.
     Ended,
 }
 
-/// Where the bytes come from that are counted.
+/// Source of the bytes to count.
 pub(super) struct Source {
     backlog: Arc<Backlog>,
     file: Option<File>,
-    /// How many bytes of the file are counted.
+    /// Number of bytes counted so far, which is the offset in the file.
     at: u64,
     progress: Arc<Progress>,
 }
@@ -169,7 +170,7 @@ impl Drop for Source {
     }
 }
 
-/// Why counting ended before the bytes did.
+/// Why counting ended before the stream did.
 #[derive(Debug)]
 enum Uncounted {
     Undecodable(DecodeError),
@@ -192,8 +193,8 @@ impl Source {
         Self { backlog, file, at: 0, progress }
     }
 
-    /// Feeds a decoder until there is no more, and returns whether the stream was complete. `look` is called after each chunk, while none
-    /// come, and when it is over.
+    /// Feeds a decoder until the stream ends and returns the result. `look` is called after each chunk, while the stream is idle, and at the
+    /// end.
     pub(super) fn drain<S: Sink>(
         mut self,
         mut sink: (S, Side),
@@ -205,7 +206,8 @@ impl Source {
         loop {
             match self.backlog.next() {
                 Work::Ended => break,
-                // Rates fall while nothing comes. A runtime writes all that it has ten times a second: nothing older is still to come.
+                // Rates fall while the stream is idle. A runtime writes all pending events ten times a second, so nothing older can still
+                // arrive.
                 Work::Nothing => decoder.flush(&mut sink),
                 work if outcome.is_ok() => outcome = self.feed(work, &mut decoder, &mut sink, &mut look),
                 Work::Chunk(chunk, _) => self.backlog.queue().empty.push(chunk),

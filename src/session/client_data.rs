@@ -1,4 +1,4 @@
-//! What a profiler is handed when it is attached, out of a file.
+//! Client data for a profiler to attach, read from a file.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,10 +8,10 @@ use thiserror::Error;
 
 use crate::ipc::ClientData;
 
-/// Why a file cannot be handed to a profiler.
+/// Why a file cannot be passed to a profiler.
 #[derive(Debug, Error)]
 pub enum ClientDataError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("the profiler's data cannot be read from {}", path.display())]
     Unreadable {
         /// The file.
@@ -19,12 +19,12 @@ pub enum ClientDataError {
         /// The operating system's error.
         source: io::Error,
     },
-    /// It does not fit a message.
+    /// The file does not fit in a message.
     #[error("{} has more than the {} bytes that a profiler can be handed", .0.display(), ClientData::MOST)]
     TooLong(PathBuf),
 }
 
-/// Reads what a profiler is to be handed.
+/// Reads the data to pass to a profiler.
 ///
 /// # Errors
 /// When the file cannot be read, or is longer than [`ClientData::MOST`].

@@ -1,7 +1,7 @@
-//! Counting what is in a stream, beside the thread that writes it, and never in its way.
+//! Counting of the events in a stream, on a thread of its own that never delays the thread writing the stream.
 //!
-//! Counting is faster than any runtime; analyses need not be. While too many bytes wait, and a while after the stream's end, events are only counted,
-//! not analysed.
+//! Counting is faster than any runtime; analyses may be slower. While too many bytes are queued, and some time after the stream's end, events
+//! are only counted, not analysed.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -20,30 +20,30 @@ use crate::clr::Trigger;
 use crate::model::Kept;
 use crate::nettrace::{DecodeError, Event, Keep, Loss, Metadata, Recent, Sink, TraceHeader, forward_sink};
 
-/// While more bytes than these wait that are in the file, too, events are only counted.
+/// With more than this many bytes queued that are also in the file, events are only counted.
 const BEHIND: u64 = 32 << 20;
-/// The same for bytes that are only in memory: half of what is in there when the reader has to wait.
+/// The same limit for bytes that are only in memory: half of the amount queued when the reader has to block.
 const BEHIND_IN_MEMORY: u64 = 1 << 20;
-/// How long analyses may take once the stream has ended.
+/// Time allowed for analyses after the end of the stream.
 const ANALYSIS_AFTER_END: Duration = Duration::from_secs(5);
 
-/// What is done with a stream besides being counted.
+/// Processing of a stream besides counting.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counting {
     pub(super) analysed: bool,
     pub(super) stop_on: Option<Trigger>,
-    /// Its newest part is kept, in files beside this one.
+    /// Keeps the newest part of the stream, in files next to this one.
     pub(super) keep: Option<(Keep, PathBuf)>,
 }
 
-/// What of a stream is waited for, and kept.
+/// Stop trigger, flight recorder and wait detection that run beside the count.
 #[derive(Debug)]
 pub(super) struct Side {
     watch: Watch,
     pub(super) recent: Option<Recent>,
-    /// Waits that its events show, for the samples of the kernel.
+    /// Waits derived from the events, for the kernel's CPU samples.
     waits: Option<RuntimeWaits>,
-    /// By metadata index: whether it is of the rundown, which comes when a session is stopped, and of which nothing may go.
+    /// By metadata index: whether the event belongs to the rundown, which is sent when a session is stopped and must be kept in full.
     rundown: Vec<bool>,
     progress: Arc<Progress>,
 }
@@ -92,7 +92,7 @@ impl Sink for Side {
 }
 
 impl Side {
-    /// Gives what is due.
+    /// Publishes results that are due.
     fn look(&mut self) {
         let progress = &self.progress;
         if let (Some(cpu), Some(waits)) = (progress.cpu.get(), &mut self.waits) {
@@ -108,17 +108,17 @@ impl Side {
     }
 }
 
-/// Analyses, which are left out while they are too slow.
+/// Analyses, suspended while they are too slow.
 struct Analysed {
     live: Live,
     progress: Arc<Progress>,
     backlog: Arc<Backlog>,
-    /// Bytes that may wait.
+    /// Number of queued bytes above which analyses are suspended.
     most: u64,
 }
 
 impl Analysed {
-    /// Whether events are left out now.
+    /// Whether analyses are currently suspended.
     fn is_behind(&self) -> bool {
         let is_late = |since: Duration| since > ANALYSIS_AFTER_END || self.progress.abandoned.load(Ordering::Relaxed);
         self.backlog.bytes() > self.most || self.backlog.since_end().is_some_and(is_late)
@@ -149,27 +149,27 @@ impl Sink for Analysed {
     forward_sink!(self => [self.live]: trace metadata needs_order stacks thread loss ordered_loss sequence_point problem);
 }
 
-/// What is left of a stream that has ended.
+/// Result of counting a stream that has ended.
 #[derive(Debug)]
 pub(super) struct Counted {
-    /// Whether the stream was complete then.
+    /// Whether the stream was complete at its end.
     pub(super) complete: bool,
-    /// Why that is not known, in words.
+    /// Why completeness is unknown, as a message.
     pub(super) trouble: Option<String>,
     pub(super) recent: Option<Recent>,
 }
 
-/// Hands chunks over to be counted and takes their memory back.
+/// Queues chunks for counting and reuses their memory.
 pub(super) struct Counter {
     backlog: Arc<Backlog>,
-    /// Whether what is written to a file can be read from there.
+    /// Whether the written bytes can be read back from a file.
     has_file: bool,
     thread: Option<JoinHandle<Counted>>,
 }
 
 impl Counter {
-    /// Counts, and does the rest of what is wanted. `file` is the one that every byte is written to before it is counted. `undecodable` is called where
-    /// the bytes are no stream of events.
+    /// Starts counting and the other processing requested in `counting`. `file` is the file to which every byte is written before it is
+    /// counted. `undecodable` is called if the bytes are not a valid event stream.
     pub(super) fn start(
         progress: Arc<Progress>,
         counting: Counting,
@@ -220,7 +220,7 @@ impl Counter {
                 side.look();
                 if let Some(symbols) = progress.names.take() {
                     live.add_symbols(&symbols);
-                    // Methods that are compiled later come in the stream.
+                    // Methods compiled later arrive in the stream.
                     names = MethodNames::Complete;
                     observer.hurry();
                 }
@@ -239,12 +239,12 @@ impl Counter {
                 }
             })
         };
-        // Without the thread its end of the backlog is gone: nothing is counted, everything is written.
+        // If the thread cannot be spawned, its end of the backlog is dropped: nothing is counted, everything is written.
         let thread = std::thread::Builder::new().name("count".to_owned()).spawn(count).ok();
         Self { backlog, has_file, thread }
     }
 
-    /// Counts so many bytes of a file that was written after its stream ended.
+    /// Counts this many bytes of a file that was written after its stream ended.
     pub(super) fn of_file(progress: Arc<Progress>, counting: Counting, file: File, bytes: u64) -> Self {
         progress.unanalysed.store(0, Ordering::Relaxed);
         let counter = Self::begin(progress, counting, Some(file), u64::MAX, |_| {});
@@ -252,12 +252,12 @@ impl Counter {
         counter
     }
 
-    /// Memory for the next chunk of this size.
+    /// Returns a buffer of this size for the next chunk.
     pub(super) fn buffer(&self, size: usize) -> Vec<u8> {
         self.backlog.buffer(size)
     }
 
-    /// Has the first `length` bytes of a chunk counted. Waits for room only where the bytes are in no file.
+    /// Queues the first `length` bytes of a chunk for counting. Blocks for room only if the bytes are in no file.
     pub(super) fn count(&self, chunk: Vec<u8>, length: usize) {
         if self.has_file {
             self.backlog.add_written(chunk, length);
@@ -266,7 +266,7 @@ impl Counter {
         }
     }
 
-    /// What came of it, once all is counted.
+    /// Waits until everything is counted and returns the result.
     pub(super) fn finish(self) -> Counted {
         self.backlog.end();
         match self.thread.map(JoinHandle::join) {

@@ -1,4 +1,4 @@
-//! A profile of processor time: samples of the kernel, with the names that the runtime, the files of the process and the kernel give.
+//! CPU profile: kernel samples, with names from the runtime, the files mapped by the process, and the kernel.
 
 mod blocked;
 mod collector;
@@ -28,63 +28,64 @@ pub(super) use collector::{Collector, MethodNames};
 use file::CpuFile;
 pub(super) use waits::{known_wait, shown};
 
-/// Methods that the runtime loads, JIT-compiled or not, and its modules: `Loader`, `Jit` and `NGen` of its provider, and of its rundown.
+/// Methods loaded by the runtime, JIT-compiled or not, and its modules: the keywords `Loader`, `Jit` and `NGen` of its provider and its
+/// rundown.
 const NAMES: (&str, u64) = ("Microsoft-Windows-DotNETRuntime:0x38:5", 0x38);
-/// What shows which waits are for locks and collections: `GC` and `Contention` of the runtime's provider.
+/// Events that identify waits for locks and GCs: the keywords `GC` and `Contention` of the runtime's provider.
 const WAITS: &str = "Microsoft-Windows-DotNETRuntime:0x4001:4";
-/// How often waits are looked at.
+/// Interval at which waits are collected.
 const WAITS_PACE: Duration = Duration::from_millis(500);
-/// What the session of names may send before it is stopped.
+/// Maximum size of the names session's stream, after which it is stopped.
 const NAMES_BYTES: u64 = 1 << 30;
 
-/// What to sample.
+/// Options of a CPU profile.
 #[derive(Debug, Clone)]
 pub struct CpuRequest {
-    /// How often.
+    /// Sampling frequency.
     pub frequency: Frequency,
-    /// For how long; until it is stopped where there is none.
+    /// Duration; `None` to sample until stopped.
     pub duration: Option<Duration>,
     /// Whether the runtime can name its methods, which NativeAOT cannot.
     pub has_method_names: bool,
-    /// The file that the samples are written to as well, in the nettrace format.
+    /// File to which the samples are also written, in the nettrace format.
     pub file: Option<PathBuf>,
-    /// The name of the process for that file.
+    /// Process name for that file.
     pub name: String,
-    /// How often the profile so far is handed over; never where there is none.
+    /// Interval at which intermediate profiles are delivered; `None` for never.
     pub interval: Option<Duration>,
 }
 
-/// Why there is no profile.
+/// Why no profile is available.
 #[derive(Debug, Error)]
 pub enum CpuError {
-    /// The kernel does not sample the process.
+    /// The kernel cannot sample the process.
     #[error(transparent)]
     Perf(#[from] PerfError),
-    /// There is no file for the samples.
+    /// The file for the samples cannot be created.
     #[error(transparent)]
     File(#[from] OutputError),
 }
 
-/// Where a process spent its processor time.
+/// CPU profile of a process.
 #[derive(Debug)]
 pub struct CpuProfile {
     /// The samples.
     pub time: CpuTime,
-    /// What a sample stands for, nanoseconds of processor time.
+    /// CPU time that one sample represents, in nanoseconds.
     pub period_ns: u64,
-    /// Why names of methods may be missing, where they may.
+    /// Why method names may be missing, if they may.
     pub names_missing: Option<String>,
-    /// Whether the process ended before the sampling did.
+    /// Whether the process exited before sampling ended.
     pub ended: bool,
-    /// The file, or why there is none, where one was requested.
+    /// The path of the file or why it could not be written; `None` if none was requested.
     pub file: Option<Result<PathBuf, String>>,
 }
 
-/// Samples a process until the time is over, `stop` is, or the process ends. `show` gets the profile so far at every interval of the request, and
-/// returns whether more of them are wanted: where not, the sampling ends.
+/// Samples a process until the duration has elapsed, `stop` completes, or the process exits. `show` receives the profile so far at every
+/// interval of the request; sampling ends when it returns false.
 ///
 /// # Errors
-/// [`CpuError`]: the kernel does not allow it, or the file cannot be made.
+/// [`CpuError`]: the kernel does not allow sampling, or the file cannot be created.
 pub async fn profile_cpu(
     client: Client,
     request: CpuRequest,
@@ -94,14 +95,14 @@ pub async fn profile_cpu(
     let pid = client.endpoint().key.pid;
     let gone = || CpuError::Perf(PerfError::Ended(pid));
     let code = client.native_code().ok_or_else(gone)?;
-    // A process that cannot be sampled gets no session either.
+    // Fail before opening a session if the process cannot be sampled.
     drop(client.sample_cpu(request.frequency)?);
     let period_ns = request.frequency.period_ns();
     let create = |path: &PathBuf| CpuFile::create(path, pid, &request.name, period_ns, &code);
     let file = request.file.as_ref().map(create).transpose()?;
     let mut stop = std::pin::pin!(stop);
     let mut is_stopped = false;
-    // That it starts takes the process some time, which is not to be in the profile.
+    // Starting the session costs the process some time, which must not show in the profile.
     let names = match request.has_method_names {
         true => Some(names(&client).await),
         false => None,
@@ -110,7 +111,7 @@ pub async fn profile_cpu(
         (_, Some(Err(_))) => MethodNames::Missing,
         (_, None) => MethodNames::Complete,
         (None, _) => MethodNames::Coming,
-        // This session sends those of methods that are compiled already only at its end.
+        // This session sends the methods that are already compiled only at its end.
         (Some(_), Some(Ok(names))) => {
             let compiled = tokio::select! {
                 compiled = ask(client.clone()) => compiled.ok(),
@@ -129,7 +130,7 @@ pub async fn profile_cpu(
             }
         }
     };
-    // Without it, what threads wait for in the runtime is not told apart.
+    // Without this session, waits inside the runtime cannot be told apart.
     let mut waits = match &names {
         Some(Ok(_)) => waits(&client).await.ok(),
         _ => None,
@@ -148,10 +149,10 @@ pub async fn profile_cpu(
         () = show_each(request.interval, &collector, (names.as_ref().and_then(|names| names.as_ref().ok()), known), show) => false,
     };
     collector.stop();
-    // It does not panic; and without its samples there is nothing.
+    // The task does not panic; without its samples there is no profile.
     sampling.await.map_err(|_| gone())?;
     if let Some(waits) = &mut waits {
-        // What came until then counts, however it ends.
+        // Waits received so far count even if the stop fails.
         let _ = waits.stop(StopLimit::NO_RUNDOWN).await;
         waits.look(|waits| collector.add_runtime_waits(waits));
     }
@@ -164,7 +165,7 @@ pub async fn profile_cpu(
             (symbols, stopped.err().map(|why| why.to_string()))
         }
     };
-    // Files are read for that.
+    // Reads files for names.
     let named = tokio::task::spawn_blocking(move || {
         let known = if names_missing.is_none() { MethodNames::Complete } else { MethodNames::Missing };
         let time = collector.cpu_time(&symbols, known);
@@ -174,7 +175,7 @@ pub async fn profile_cpu(
     named.await.map_err(|_| gone())
 }
 
-/// Hands the profile over at every interval, with the names that have come by then, until no more is wanted; never where there is no interval.
+/// Delivers the profile at every interval, with the names known by then, until `show` returns false; never completes without an interval.
 async fn show_each(
     interval: Option<Duration>,
     collector: &Arc<Collector>,
@@ -187,21 +188,21 @@ async fn show_each(
     let mut symbols = Arc::new(Symbols::default());
     loop {
         ticks.tick().await;
-        // While they are copied, the stream is not read: most of the time nothing new has come.
+        // The stream is not read while symbols are copied, so copy them only if there are new ones.
         let size = |symbols: &Symbols| (symbols.methods(), symbols.bodies());
         let copied = names.and_then(|names| names.look(|live| (size(live.symbols()) != size(&symbols)).then(|| live.symbols().clone())));
         symbols = copied.map_or(symbols, Arc::new);
         let (collector, symbols) = (Arc::clone(collector), Arc::clone(&symbols));
-        // Files are read for names.
+        // Reads files for names.
         let time = tokio::task::spawn_blocking(move || collector.cpu_time(&symbols, known));
-        // It does not panic.
+        // The task does not panic.
         if !time.await.is_ok_and(|time| show(&time)) {
             return;
         }
     }
 }
 
-/// Gives the collector the waits as they come; for ever.
+/// Passes new waits to the collector; never completes.
 async fn pass_on_waits(collector: &Collector, waits: Option<&Listener<RuntimeWaits>>) {
     let Some(waits) = waits else { return std::future::pending().await };
     loop {
@@ -210,49 +211,49 @@ async fn pass_on_waits(collector: &Collector, waits: Option<&Listener<RuntimeWai
     }
 }
 
-/// Opens a session that shows waits. Names take all details of methods, and here those of all collections would come with them.
+/// Opens a session for wait events. It is separate from the names session, which is verbose and would include all GC details.
 async fn waits(client: &Client) -> Result<Listener<RuntimeWaits>, String> {
     let selected = select(&[] as &[&str], &[WAITS], None).map_err(|error| error.to_string())?;
     let config = SessionConfig { rundown: Rundown::None, stacks: false, ..selected.config };
     Listener::start(client.clone(), &config, RuntimeWaits::default(), NAMES_BYTES).await.map_err(|error| error.to_string())
 }
 
-/// Opens a session that gives names of methods.
+/// Opens a session for method names.
 async fn names(client: &Client) -> Result<Listener<Live>, String> {
     let selected = select(&[] as &[&str], &[NAMES.0], None).map_err(|error| error.to_string())?;
     let config = SessionConfig { rundown: Rundown::AtLeast(NAMES.1), stacks: false, ..selected.config };
     Listener::start(client.clone(), &config, Live::only_symbols(), NAMES_BYTES).await.map_err(|error| error.to_string())
 }
 
-/// Samples that the kernel takes of a process beside a session of its runtime.
+/// Kernel samples of a process, taken during a session of its runtime.
 #[derive(Debug)]
 pub(super) struct CpuSampling {
     pub(super) collector: Arc<Collector>,
-    /// Ends once the collector was stopped, or has no other owner.
+    /// Completes once the collector is stopped or has no other owner.
     pub(super) task: JoinHandle<()>,
 }
 
 impl CpuSampling {
-    /// Begins to sample a process.
+    /// Starts to sample a process.
     ///
     /// # Errors
-    /// Why the kernel does not.
+    /// The reason if the kernel does not allow it.
     pub(super) async fn start(client: &Client) -> Result<Self, NoCpuTime> {
         let why = |error: OutputError| Err(NoCpuTime { why: error.to_string().into(), remedy: SafeText::default() });
         Self::start_with_file(client, String::new(), None).await.unwrap_or_else(why)
     }
 
-    /// The same, into a file as well where a path is given; `name` is that of the process.
+    /// Like [`start`](Self::start), and also writes to a file if a path is given; `name` is that of the process.
     ///
     /// # Errors
-    /// When the file cannot be made.
+    /// If the file cannot be created.
     pub(super) async fn start_with_file(
         client: &Client,
         name: String,
         file: Option<PathBuf>,
     ) -> Result<Result<Self, NoCpuTime>, OutputError> {
         let client = client.clone();
-        // It looks at every thread.
+        // Visits every thread of the process.
         let started = tokio::task::spawn_blocking(move || collect(&client, &name, file.as_deref())).await;
         Ok(Err(match started {
             Ok(Ok(started)) => return Ok(Ok(started)),
@@ -262,18 +263,18 @@ impl CpuSampling {
         }))
     }
 
-    /// Takes no more samples.
+    /// Stops sampling.
     pub(super) fn stop(&self) {
         self.collector.stop();
     }
 
-    /// All samples after the stop, with the names of these methods, which may not be all.
+    /// Stops and returns all samples, resolved with these methods; `are_all` is false if some may be missing.
     pub(super) async fn finish(self, methods: Symbols, are_all: bool) -> Option<CpuTime> {
         self.stop();
-        // The panic hook reports a panic in either.
+        // A panic in either task is reported by the panic hook.
         self.task.await.ok()?;
         let names = if are_all { MethodNames::Complete } else { MethodNames::Missing };
-        // Files are read for names.
+        // Reads files for names.
         tokio::task::spawn_blocking(move || self.collector.cpu_time(&methods, names)).await.ok()
     }
 }
@@ -290,7 +291,7 @@ fn collect(client: &Client, name: &str, file: Option<&Path>) -> Result<CpuSampli
 }
 
 impl CpuError {
-    /// Whether it is a matter of rights.
+    /// Whether this is a lack of permissions.
     pub fn is_denied(&self) -> bool {
         match self {
             Self::Perf(error) => error.is_denied(),

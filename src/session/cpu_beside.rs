@@ -1,4 +1,4 @@
-//! The CPU samples of a recording, in a file beside it: the runtime's stream is written as it comes, and has no place for them.
+//! The CPU samples of a recording, in a separate file next to it: the runtime's stream is written unchanged and has no place for them.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -10,27 +10,27 @@ use crate::export::{Batch, Samples};
 use crate::model::Span;
 use crate::nettrace::{Decoder, Limits, TraceHeader};
 
-/// How far apart the beginnings of the two may be, nanoseconds: what is farther is of another recording.
+/// Maximum distance between the starts of the two files, in nanoseconds: beyond it they belong to different recordings.
 const APART_NS: u64 = 60_000_000_000;
 
-/// The path of the file with the samples of a recording, which may be incomplete.
+/// Path of the file with the samples of a recording, which may itself still be `.partial`.
 pub(super) fn cpu_file(recording: &Path) -> PathBuf {
     let whole = recording.extension().filter(|extension| *extension == "partial").map(|_| recording.with_extension(""));
     whole.as_deref().unwrap_or(recording).with_extension("cpu.nettrace")
 }
 
-/// The file of the samples beside a recording.
+/// The sample file next to a recording.
 #[derive(Debug)]
 pub(super) struct CpuBeside {
     pub(super) path: PathBuf,
     pub(super) recorded: Recorded,
     header: TraceHeader,
-    /// How much later than its own start the recording starts, nanoseconds.
+    /// How much later than this file the recording starts, in nanoseconds.
     later_ns: i64,
 }
 
 impl CpuBeside {
-    /// `None` where there is no such file of the same time.
+    /// Opens the sample file; `None` if there is none of the same time.
     pub(super) fn open(recording: &Path, header: &TraceHeader) -> Option<Self> {
         let path = cpu_file(recording);
         if path == recording || header.ticks_per_second != 1_000_000_000 {
@@ -38,18 +38,18 @@ impl CpuBeside {
         }
         let mut recorded = Recorded::open(&path).ok()?;
         let own = recorded.header().ok()?;
-        // Both are on the clock CLOCK_MONOTONIC.
+        // Both use CLOCK_MONOTONIC.
         let later_ns = header.sync_ticks.checked_sub(own.sync_ticks).filter(|later| later.unsigned_abs() < APART_NS)?;
         Some(Self { path, recorded, header: own, later_ns })
     }
 
-    /// A part of the recording, nanoseconds since its start, as a part of this file.
+    /// Converts a range of the recording, in nanoseconds since its start, to a range of this file.
     pub(super) fn window(&self, part: &RangeInclusive<i64>) -> RangeInclusive<i64> {
         part.start().saturating_add(self.later_ns)..=part.end().saturating_add(self.later_ns)
     }
 }
 
-/// Reads the samples piece by piece, as long as `go_on` returns true. What a file that is damaged holds behind the damage is missing.
+/// Reads the samples piece by piece, as long as `go_on` returns true. Samples after damage in the file are missing.
 pub(super) struct SampleReader<'a> {
     header: TraceHeader,
     pieces: Pieces<'a>,
@@ -62,7 +62,7 @@ pub(super) struct SampleReader<'a> {
 }
 
 impl<'a> SampleReader<'a> {
-    /// From the start of the file on.
+    /// Starts at the beginning of the file.
     ///
     /// # Errors
     /// As [`Recorded::rewind`].
@@ -96,7 +96,7 @@ impl Samples for SampleReader<'_> {
     }
 }
 
-/// The samples beside a recording, of a part of it where one is given; `None` where there are none of the same process and time.
+/// Reads the samples next to a recording, limited to `span` if given; `None` if there are none of the same process and time.
 pub fn cpu_beside(recording: &Path, header: &TraceHeader, span: Option<Span>) -> Option<RecordedCpuTime> {
     let mut beside = CpuBeside::open(recording, header)?;
     let (from, to) = span.unwrap_or((i64::MIN, i64::MAX));

@@ -1,4 +1,4 @@
-//! What a watched process takes of the processors, and what keeps it from taking more: over the latest seconds, from looks at /proc.
+//! CPU use of a watched process and what limits it, over the last seconds, from /proc.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,17 +10,17 @@ use super::threads::limits_since;
 use crate::model::{CpuLimit, CpuSupply, CpuUse};
 use crate::net::client::Client;
 
-/// What is told covers about this time, so that a burst is no finding.
+/// Approximate time covered, long enough that a burst is no finding.
 const SPAN: Duration = Duration::from_secs(5);
-/// From so many threads on, these are not looked at. A look reads one small file for each.
+/// Maximum number of threads examined. A reading opens one small file for each.
 const MOST: usize = 512;
 
-/// The latest looks at a process.
+/// The latest readings of a process.
 #[derive(Debug, Default)]
 pub(super) struct CpuMonitor {
-    /// By thread, at the latest look: the time on a processor, and the time without one. `None` before the first look.
+    /// By thread, at the latest reading: time on a processor, and time runnable without one. `None` before the first reading.
     threads: Option<HashMap<u32, [Duration; 2]>>,
-    /// The time without a processor, of all threads together, since the first look.
+    /// Runnable time of all threads together since the first reading.
     runnable: Duration,
     /// Oldest first.
     looks: VecDeque<Look>,
@@ -29,16 +29,16 @@ pub(super) struct CpuMonitor {
 #[derive(Debug)]
 struct Look {
     at: Instant,
-    /// Time on processors since the process started.
+    /// CPU time since the process started.
     cpu: Option<Duration>,
-    /// `None` where the kernel does not measure the times of threads, or where there are too many.
+    /// `None` if the kernel does not measure thread times, or there are too many threads.
     runnable: Option<Duration>,
     limits: Vec<CpuLimit>,
     machine: Option<Duration>,
 }
 
 impl CpuMonitor {
-    /// Looks once more; `None` where /proc does not show the process.
+    /// Takes another reading; `None` if /proc does not show the process.
     pub(super) fn look(&mut self, client: &Client) -> Option<CpuUse> {
         self.take(Instant::now(), client.cpu_time(), client.scheduled_threads(MOST), client.cpu_limits(), client.machine_busy())
     }
@@ -51,7 +51,7 @@ impl CpuMonitor {
         limits: Vec<CpuLimit>,
         machine: Option<Duration>,
     ) -> Option<CpuUse> {
-        // Of a part of them it cannot be told which threads are new.
+        // With a partial list, new threads cannot be recognized.
         let runnable = (!threads.is_empty() && threads.len() < MOST).then(|| self.wait(&threads));
         if runnable.is_none() {
             self.threads = None;
@@ -63,19 +63,19 @@ impl CpuMonitor {
         self.latest()
     }
 
-    /// Adds how long each thread waited since the look before. How long one that has ended did since then is not known.
+    /// Adds how long each thread was runnable since the previous reading. The time of threads that have exited since then is not known.
     fn wait(&mut self, threads: &[(u32, [Duration; 2])]) -> Duration {
         let before = self.threads.replace(threads.iter().copied().collect());
         for (thread, now) in threads.iter().filter(|_| before.is_some()) {
             let before = before.as_ref().and_then(|before| before.get(thread)).copied().unwrap_or_default();
-            // Another thread may have its number now.
+            // The thread id may have been reused.
             let is_same = before[0] <= now[0] && before[1] <= now[1];
             self.runnable += if is_same { now[1] - before[1] } else { now[1] };
         }
         self.runnable
     }
 
-    /// From the oldest look to the latest.
+    /// Returns the differences between the oldest and the latest reading.
     fn latest(&self) -> Option<CpuUse> {
         let (oldest, newest) = (self.looks.front()?, self.looks.back()?);
         let is_known = newest.runnable.is_some() || !newest.limits.is_empty();
@@ -114,7 +114,7 @@ mod tests {
             (Duration::ZERO, Some(Duration::ZERO), Some(Duration::ZERO)),
             "what was before the watch does not count"
         );
-        // The second thread is new; the first ends, and others come and go unseen.
+        // The second thread is new; the first exits, and others start and exit unseen.
         look(2, 20_300, &[(1, 9200, 400), (2, 100, 200)], 8);
         let found = look(3, 21_500, &[(2, 200, 400)], 17).unwrap();
         assert_eq!((found.span, found.cpu, found.runnable), (2000 * MS, Some(1500 * MS), Some(700 * MS)));

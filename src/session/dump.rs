@@ -1,4 +1,4 @@
-//! Core dumps: requested, waited for, and looked for.
+//! Core dumps: requesting one, waiting for it, and locating the file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,66 +11,66 @@ use crate::model::{Process, SafeText, seen_here};
 use crate::net::client::Client;
 use crate::net::{ExchangeError, untraceable};
 
-/// How long a dump may take. The target is paused all the while, so giving up earlier would not help it.
+/// Timeout of a dump. The target stays paused until the dump is written, so giving up earlier would not help it.
 pub const DUMP_LIMIT: Duration = Duration::from_secs(3600);
 
-/// How long nothing may be written before that is reported. 3.1's dump program now and then never ends when it is started beside a thread that is
-/// just being created.
+/// How long the file may stay unchanged before a stall is reported. The `createdump` of 3.1 occasionally hangs when it is started while a
+/// thread is being created.
 const STALL: Duration = Duration::from_secs(10);
 
-/// A dump that was written.
+/// A dump that has been written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dumped {
-    /// Where, as the target sees it.
+    /// Path as seen by the target.
     pub path: PathBuf,
-    /// Where, as it is reached from here.
+    /// Path as seen by us.
     pub seen_here: PathBuf,
-    /// Its size; `None` where it may not be looked at from here.
+    /// Size; `None` if the file is not accessible to us.
     pub bytes: Option<u64>,
-    /// How long it took.
+    /// Time taken.
     pub took: Duration,
 }
 
-/// Why there is no dump.
+/// Why no dump was written.
 #[derive(Debug, Error)]
 pub enum DumpError {
-    /// Something has the name already. The target would write over it; it was not asked.
+    /// The path exists. The target would overwrite it, so no request was sent.
     #[error("{} exists already and a dump would overwrite it; choose another path", .0.display())]
     Exists(PathBuf),
-    /// The runtime did not do it. Its own words follow, one a line, and what would help.
+    /// The runtime failed to write it. The message includes the runtime's own error output, one line each, and advice.
     #[error("{error}{}", tail(error, *.advice))]
     Exchange {
-        /// What it answered.
+        /// The error.
         error: ExchangeError,
-        /// What may have forbidden it, and what would help.
+        /// Possible cause of a denial, and what to do about it.
         advice: Option<&'static str>,
     },
-    /// The runtime answered "done" and no file is there.
+    /// The runtime reported success but there is no file.
     #[error("the runtime answered that the dump is written, but there is no file at {}; this happens with NativeAOT, and where the dump program was killed", .0.display())]
     Missing(PathBuf),
 }
 
-/// The target's own words behind the error, and ours.
+/// The target's error output and our advice, to append to the error.
 fn tail(error: &ExchangeError, advice: Option<&str>) -> String {
     error.details().iter().map(SafeText::as_str).chain(advice).map(|line| format!("\n  {line}")).collect()
 }
 
-/// What may have forbidden a dump.
+/// Returns what may have denied a dump.
 fn advice(error: &ExchangeError, pid: u32) -> Option<&'static str> {
     (error.hresult() == Some(Hresult::FAIL) && may_be_forbidden(&error.details())).then(|| untraceable(pid)).flatten()
 }
 
-/// Whether the dump program's words are those of one that may not trace: it reads the memory first, then stops the threads. 3.1's words do not
-/// reach us.
+/// Whether the output of `createdump` shows a lack of ptrace permission: it reads the memory first, then stops the threads. The output of 3.1
+/// is not available to us.
 fn may_be_forbidden(details: &[SafeText]) -> bool {
     let forbidden = |line: &SafeText| line.contains("ptrace(") || line.contains("/mem) FAILED");
     details.is_empty() || details.iter().any(forbidden)
 }
 
-/// Has the target write a dump and looks whether it is there. `report` gets a sentence when nothing has been written for ten seconds.
+/// Requests a dump from the target and checks that the file exists. `report` receives a message when the file has not grown for ten seconds.
 ///
 /// # Errors
-/// [`DumpError`]. Nothing is asked of the target where a file would be overwritten.
+/// [`DumpError`]. No request is sent if a file would be overwritten.
 pub async fn dump(
     client: &Client,
     process: &Process,
@@ -99,7 +99,7 @@ pub async fn dump(
     }
 }
 
-/// Returns when a file has not grown for [`STALL`], or is still not there.
+/// Returns when a file has not grown for [`STALL`], or still does not exist.
 async fn stalled(path: &Path) {
     let mut before = 0;
     loop {
@@ -111,7 +111,8 @@ async fn stalled(path: &Path) {
     }
 }
 
-/// What may be done. A dump program that is killed while it attaches to a thread leaves the process stopped, which the second signal undoes.
+/// Message about a stalled dump. A `createdump` that is killed while it attaches to a thread leaves the process stopped; the second signal
+/// resumes it.
 fn advice_on_stall(process: &Process, writer: Option<u32>) -> String {
     let (name, pid) = (&process.name, process.key.pid);
     let advice = writer.map_or_else(String::new, |writer| {

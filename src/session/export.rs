@@ -1,4 +1,4 @@
-//! Exporting a recorded file.
+//! Export of recorded files.
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;
@@ -13,74 +13,74 @@ use super::recorded::{Pass, ReadError, Recorded};
 use crate::export::{Export, Joined, Options, Overview, Part, Processes};
 use crate::model::TraceFormat;
 
-/// How far apart the starts of the machine may be that two recordings tell, milliseconds: the calendar is adjusted now and then.
+/// Maximum difference between the boot times of two recordings, in milliseconds: the system clock is adjusted from time to time.
 const SAME_START_MS: u64 = 1000;
 
-/// Why a file was not exported.
+/// Why an export failed.
 #[derive(Debug, Error)]
 pub enum ExportError {
     /// The recording cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The output cannot be made or named.
+    /// The output cannot be created or renamed.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// The output could not be written to its end. What was written stays under its partial name.
+    /// The output could not be written completely. The written part is kept under its partial name.
     #[error("{} could not be written completely: {error}; what was written is in {}", path.display(), partial.display())]
     Write {
-        /// The file that was to be made.
+        /// The requested file.
         path: PathBuf,
-        /// Where what was written is.
+        /// The file that holds the written part.
         partial: PathBuf,
         /// The operating system's error.
         error: io::Error,
     },
-    /// The output is no file, and could not be written to its end.
+    /// Standard output could not be written completely.
     #[error("cannot write to stdout: {0}")]
     Stdout(io::Error),
-    /// Two recordings have no time in common.
+    /// Two recordings have no common time base.
     #[error("{} and {} were not recorded since the same start of the machine, so that their times cannot be compared: export each by itself", first.display(), other.display())]
     OtherStart {
         /// The first of the recordings.
         first: PathBuf,
-        /// One that does not go with it.
+        /// One with a different boot time.
         other: PathBuf,
     },
-    /// It was not wanted any more.
+    /// Canceled by the caller.
     #[error("the export was canceled")]
     GivenUp,
-    /// A file to gather in could not be made.
+    /// A temporary file could not be created.
     #[error("no temporary file can be made: {0}")]
     Scratch(io::Error),
 }
 
-/// Gets how many bytes were read, of how many that are to be read, and returns whether to go on.
+/// Receives the number of bytes read and the total number to read; returns whether to continue.
 pub type GoOn<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 
-/// Where an export goes.
+/// Destination of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
-    /// A file, made with mode 0600 and never over another.
+    /// A file, created with mode 0600; never overwrites another.
     File(PathBuf),
     /// Standard output.
     Stdout,
 }
 
-/// A file that was exported.
+/// An exported file.
 #[derive(Debug)]
 pub struct Exported {
     /// The file.
     pub path: PathBuf,
     /// The file of the CPU samples that went into the same stream.
     pub samples: Option<PathBuf>,
-    /// What there is to say of it.
+    /// Result of reading it.
     pub pass: Pass,
-    /// How much of it was written, where the format is nettrace.
+    /// What was written, for the nettrace format.
     pub joined: Option<Joined>,
 }
 
-/// Exports recorded files, and the CPU samples beside them, into one, in memory that does not depend on their size, as long as `go_on` returns true: each file is
-/// read twice. Gives the files that were read.
+/// Exports recorded files, with the CPU samples next to them, into one output, as long as `go_on` returns true. Returns the files that were
+/// read. Each file is read twice, so memory use does not depend on file sizes.
 ///
 /// # Errors
 /// See [`ExportError`].
@@ -123,7 +123,7 @@ pub fn export(paths: &[PathBuf], options: &Options, destination: &Destination, g
     }
 }
 
-/// Writes a recording and the CPU samples beside it into one stream, as [`export`] does; `None` where there are no samples.
+/// Writes a recording and the CPU samples next to it into one stream, as [`export`] does; `None` if there are no samples.
 ///
 /// # Errors
 /// See [`ExportError`].
@@ -141,12 +141,12 @@ pub(super) fn write_joined(recording: &Path, out: &File, go_on: GoOn<'_>) -> Res
     Ok(written.into_iter().next().and_then(|exported| exported.joined))
 }
 
-/// A file that is exported, and which part of it.
+/// A file to export, and the part of it.
 struct Source {
     path: PathBuf,
     recorded: Recorded,
     part: Part,
-    /// Samples that go into the same stream.
+    /// Samples to write into the same stream.
     beside: Option<CpuBeside>,
 }
 
@@ -158,8 +158,8 @@ struct Recording {
 }
 
 impl Source {
-    /// A recording, and the CPU samples beside it where there are any that are not exported already. A format that has nothing but samples is made of these
-    /// alone: they are more exact than those of the runtime, and each would be counted twice.
+    /// Opens a recording, and the CPU samples next to it unless they are exported already. Formats that contain only samples use these alone:
+    /// they are more exact than those of the runtime, and using both would count each twice.
     fn find(path: &Path, paths: &[PathBuf], options: &Options) -> Result<Vec<Self>, ReadError> {
         let part = options.part.clone();
         let mut main = Self { path: path.to_owned(), recorded: Recorded::open(path)?, part, beside: None };
@@ -180,7 +180,7 @@ impl Source {
         Ok(if has_events { vec![main, samples] } else { vec![samples] })
     }
 
-    /// The first pass.
+    /// Runs the first pass.
     fn read(mut self, before: u64, go_on: &mut dyn FnMut(u64) -> bool) -> Result<Recording, ExportError> {
         let mut overview = Overview::default();
         let mut is_wanted = true;
@@ -202,7 +202,7 @@ fn same_file(one: &Path, other: &Path) -> bool {
     one == other || place(one).is_some_and(|one| place(other) == Some(one))
 }
 
-/// The clock of a recording counts from the start of the machine: recordings from before and after a restart have no time in common.
+/// Checks that all recordings share a clock, which counts from boot: recordings from before and after a reboot have no common time base.
 fn one_clock(recordings: &[Recording]) -> Result<(), ExportError> {
     let started = |recording: &Recording| {
         let header = recording.overview.header();
@@ -220,7 +220,7 @@ fn one_clock(recordings: &[Recording]) -> Result<(), ExportError> {
     }
 }
 
-/// The second pass. The outer error is of a recording, the inner one of the output.
+/// Runs the second pass. The outer error concerns a recording, the inner one the output.
 fn write(
     recordings: Vec<Recording>,
     options: &Options,
@@ -249,13 +249,13 @@ fn write(
             Ok(export) => export,
             Err(error) => return Ok(Err(error)),
         };
-        // Once nothing more can be written there is nothing to read for.
+        // Stop reading once the output has failed.
         let reported = |bytes| {
             done.set(before + bytes);
             ask() && !failed.get()
         };
         let pass = recorded.read_while(&mut export, reported)?;
-        // Behind its end there may be more samples.
+        // There may be more samples after the end of the recording.
         let finished = if is_wanted.get() { export.finish() } else { Ok(None) };
         if !is_wanted.get() {
             return Err(ExportError::GivenUp);
@@ -269,7 +269,7 @@ fn write(
     Ok(Ok(passes))
 }
 
-/// An output of which it is known whether it failed.
+/// Output that remembers whether a write failed.
 struct Watched<'a> {
     out: &'a mut dyn Write,
     failed: &'a Cell<bool>,
@@ -277,7 +277,7 @@ struct Watched<'a> {
 
 impl Watched<'_> {
     fn watch<T>(&self, result: io::Result<T>) -> io::Result<T> {
-        // What was interrupted is tried again.
+        // Interrupted writes are retried.
         self.failed.set(self.failed.get() || result.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::Interrupted));
         result
     }

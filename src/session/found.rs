@@ -1,4 +1,4 @@
-//! Recorded files that can be opened: those that are known, and those of a folder.
+//! Discovery of recorded files: known ones and those of a folder.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -10,13 +10,13 @@ use crate::model::{FileKind, TraceFile};
 use crate::net::files;
 use crate::sorting::CompactSort;
 
-/// Entries of a folder that are looked at.
+/// Maximum number of folder entries examined.
 const ENTRIES: usize = 20_000;
-/// Files whose beginning is read, those that were written to last.
+/// Maximum number of files whose header is read, the most recently modified.
 const FILES: usize = 200;
 
-/// The nettrace and `.gcdump` files among these paths and in this folder, those that were written to last first. Only regular files are opened: no links, no pipes, no
-/// devices.
+/// Returns the nettrace and `.gcdump` files among these paths and in this folder, most recently modified first. Only regular files are
+/// opened: no links, pipes or devices.
 pub fn recorded_files(known: &[PathBuf], folder: &Path) -> Vec<TraceFile> {
     let entries = fs::read_dir(folder).into_iter().flatten().take(ENTRIES).filter_map(Result::ok).map(|entry| entry.path());
     let is_recorded =

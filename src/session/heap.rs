@@ -1,4 +1,4 @@
-//! A walk over the heap of a process: a full collection that reports every object, its type and its references.
+//! Heap walk: an induced full GC that reports every object with its type and references.
 
 use std::time::Duration;
 
@@ -14,62 +14,62 @@ use crate::export::HeapGraph;
 use crate::ipc::{BufferMb, BufferMode, Invalid, Level, Provider, Rundown, RuntimeVersion, SessionConfig};
 use crate::net::client::Client;
 
-/// Collect now; report every object, reference and type: GC, GCHeapCollect, GCHeapDump, GCHeapAndTypeNames, Type.
+/// Induces a GC and reports every object, reference and type: GC, GCHeapCollect, GCHeapDump, GCHeapAndTypeNames, Type.
 const WALK: u64 = 0x198_0001;
-/// A keyword without an event of the level "critical": a session without events.
+/// A keyword without events at the critical level, which makes a session without events.
 const LOADER: u64 = 8;
-/// The walk writes events faster than they can be sent. As much as dotnet-gcdump allows; it is taken only as far as it is needed.
+/// The walk writes events faster than they can be sent. This is the limit that dotnet-gcdump uses; memory is allocated only as needed.
 const BUFFER_MB: u32 = 1024;
-/// How long all of it may take: a heap of 100 million objects takes minutes.
+/// Timeout of a walk: a heap of 100 million objects takes minutes.
 const LONGEST: Duration = Duration::from_secs(1800);
 const STOP: StopLimit = StopLimit { time: Duration::from_secs(60), ..StopLimit::NO_RUNDOWN };
-/// Bytes of a session without events.
+/// Limit for the stream of a session without events, in bytes.
 const NOTHING: u64 = 16 << 20;
-/// What a heap may hold where the memory of its process cannot be read.
+/// Assumed memory of the process if it cannot be read.
 const UNKNOWN: u64 = 1 << 30;
 const POLL: Duration = Duration::from_millis(100);
 
-/// What is on a heap.
+/// Result of a heap walk.
 #[derive(Debug)]
 pub struct HeapWalk {
     /// Objects and bytes by type.
     pub heap: HeapSnapshot,
-    /// Every object and reference, where that was requested.
+    /// All objects and references, if requested.
     pub graph: HeapGraph,
     /// Whether the stream of the session was complete.
     pub ended: Result<(), Unfinished>,
 }
 
 impl HeapWalk {
-    /// What keeps the objects of each type alive, and what they keep alive, in the order of [`HeapSnapshot::types`]. It takes seconds for millions of
-    /// objects. `None` without a graph, for one that is not whole, and for one that is too large.
+    /// Returns what keeps the objects of each type alive, and what they keep alive, in the order of [`HeapSnapshot::types`]. Takes seconds
+    /// for millions of objects. `None` without a graph, and if it is incomplete or too large.
     pub fn retention(&self) -> Option<Retention> {
         self.heap.is_whole().then(|| self.graph.retention(&self.heap.types))?
     }
 }
 
-/// Why there is no heap.
+/// Why a heap walk failed.
 #[derive(Debug, Error)]
 pub enum HeapError {
-    /// No session.
+    /// The session could not be started.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The session cannot be requested.
+    /// The session configuration is invalid.
     #[error(transparent)]
     Config(#[from] Invalid),
     /// The stream was closed before the first object.
     #[error("no object was reported: {0}")]
     Cut(Cut),
-    /// The runtime reported nothing.
+    /// The runtime reported no object.
     #[error("no object was reported within {} s", .0.as_secs())]
     Nothing(Duration),
-    /// It was not to go on.
+    /// Canceled by the caller.
     #[error("the heap walk was canceled")]
     Canceled,
 }
 
-/// Walks the heap of a runtime of this version until the walk is over, or no event arrives for so long. `go_on` gets the objects and bytes so far,
-/// ten times a second, and returns whether the walk is to go on; the session of one that is canceled is stopped all the same.
+/// Walks the heap of a runtime of this version until the walk is complete, or no event arrives for `silence`. `go_on` receives the objects
+/// and bytes so far, ten times a second, and returns whether to continue; after a cancellation the session is still stopped properly.
 ///
 /// # Errors
 /// [`HeapError`].
@@ -81,8 +81,8 @@ pub async fn walk_heap(
     go_on: impl FnMut(u64, u64) -> bool,
 ) -> Result<HeapWalk, HeapError> {
     forget_types(&client).await?;
-    // What is on a heap was in memory: more than that is not believed. An object takes 24 bytes at least, 32 of the walk and 20 of the graph; a
-    // reference takes 8, 12 of the walk and 8 of the graph.
+    // The heap cannot be larger than the peak memory, which bounds the stream and the graph. An object takes at least 24 bytes of memory, 32
+    // of the walk and 20 of the graph; a reference takes 8, 12 of the walk and 8 of the graph.
     let memory = client.peak_memory().unwrap_or(UNKNOWN);
     let (most, room) = (memory.saturating_mul(4).saturating_add(64 << 20), memory.saturating_mul(2).saturating_add(16 << 20));
     let config = session(version.map_or(0, RuntimeVersion::major))?;
@@ -92,7 +92,7 @@ pub async fn walk_heap(
     let ended = listener.stop(STOP).await;
     let heap = followed?;
     let (live, graph) = listener.take();
-    // Figures of what was lost may have come last.
+    // The last figures may be among the lost events.
     match (live.heap().or(heap), ended) {
         (Some(heap), ended) => Ok(HeapWalk { heap, graph, ended }),
         (None, Err(Unfinished::Cut(cut))) => Err(HeapError::Cut(cut)),
@@ -100,31 +100,31 @@ pub async fn walk_heap(
     }
 }
 
-/// The session of a walk. Its rundown names the modules of the types: those alone where the runtime can choose.
+/// Returns the session configuration of a walk. Its rundown supplies the modules of the types, and only those if the runtime can choose.
 fn session(major: u32) -> Result<SessionConfig, Invalid> {
     let mut config = SessionConfig::new(Provider::new(RUNTIME, WALK, Level::Verbose)?.into());
     config.rundown = if major >= 9 { Rundown::Preferred(LOADER) } else { Rundown::Default };
     config.buffer = BufferMb::new(BUFFER_MB)?;
     if major >= 11 {
-        // The program is paused anyway, and nothing is lost.
+        // The process is paused anyway, and no events are lost.
         config.mode = BufferMode::Block;
     }
     Ok(config)
 }
 
-/// A runtime names a type once, until a session enables its provider otherwise. dotnet-gcdump has a session of the sampler do that, after which
-/// 3.1 still names no type again (seen on 3.1 and 9).
+/// Makes the runtime report type names again. It reports each name once, until a session enables its provider with different settings.
+/// dotnet-gcdump uses a sample profiler session for this, after which 3.1 still reports no type again (seen on 3.1 and 9).
 async fn forget_types(client: &Client) -> Result<(), HeapError> {
     let provider = Provider::new(RUNTIME, LOADER, Level::Critical)?;
     let mut config = SessionConfig::new(provider.into());
     config.rundown = Rundown::None;
     let mut listener = Listener::start(client.clone(), &config, Live::only_symbols(), NOTHING).await?;
-    // What is wrong with it is wrong with the walk, too, which reports it.
+    // An error here also affects the walk, which reports it.
     let _ = listener.stop(STOP).await;
     Ok(())
 }
 
-/// Waits until the walk is over, or nothing more comes.
+/// Waits until the walk is complete, or no more events arrive.
 async fn follow(
     listener: &Listener<(Live, HeapGraph)>,
     silence: Duration,
@@ -143,7 +143,7 @@ async fn follow(
             (before, at) = (progress, Instant::now());
             continue;
         }
-        // Only a quiet stream is checked for its end: that takes all types.
+        // The end is only checked on a quiet stream, because that takes a snapshot of all types.
         let heap = progress.and_then(|_| listener.look(|(live, _)| live.heap()));
         if over || at.elapsed() > silence || heap.as_ref().is_some_and(|heap| heap.is_finished) {
             return Ok(heap);

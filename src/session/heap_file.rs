@@ -1,4 +1,4 @@
-//! Files of heaps: the one that objects and their references are written to, and one that is read again.
+//! Heap files: writing objects and references to one, and reading one back.
 
 use std::fmt::Display;
 use std::fs::{File, Metadata};
@@ -14,34 +14,34 @@ use crate::export::{DumpError, Facts, GraphError, HeapDump, HeapGraph};
 use crate::model::{FileKind, Process, TraceFile};
 use crate::net::files;
 
-/// A file that is written once the walk is over, and removed if the walk fails.
+/// A file written after the walk is complete, and removed if the walk fails.
 #[derive(Debug)]
 pub struct HeapFile {
     output: Option<OutputFile>,
     file: File,
-    /// For Perfetto, and no `.gcdump`.
+    /// Perfetto trace instead of `.gcdump`.
     is_trace: bool,
 }
 
 /// Why no file was written.
 #[derive(Debug, Error)]
 pub enum HeapFileError {
-    /// The walk did not give every object.
+    /// The walk did not report every object.
     #[error("no file was written: parts of the heap walk are missing, and references would point to wrong objects")]
     Incomplete,
-    /// The graph does not fit, or the file cannot be written.
+    /// The graph is too large, or the file cannot be written.
     #[error("no file was written: {0}")]
     Graph(#[from] GraphError),
     /// The file cannot be written.
     #[error("no file was written: {0}")]
     Io(#[from] io::Error),
-    /// The file could not be made or named.
+    /// The file could not be created or renamed.
     #[error(transparent)]
     Output(#[from] OutputError),
 }
 
 impl HeapFile {
-    /// Makes the file: where that is not possible, nothing is sent to the process.
+    /// Creates the file. Called first, so that nothing is sent to the process if this fails.
     ///
     /// # Errors
     /// [`OutputError`].
@@ -51,7 +51,7 @@ impl HeapFile {
         Ok(Self { output: Some(output), file, is_trace })
     }
 
-    /// Writes the graph of a complete walk, and gives the file its name.
+    /// Writes the graph of a complete walk, and gives the file its final name.
     ///
     /// # Errors
     /// [`HeapFileError`].
@@ -83,15 +83,15 @@ impl Drop for HeapFile {
     }
 }
 
-/// More bytes are no `.gcdump` file: it has places of 32 bits.
+/// Maximum size of a `.gcdump` file, which uses 32-bit offsets.
 const LARGEST: u64 = 4 << 30;
-/// Bytes at the start that say what a file is.
+/// Number of leading bytes that identify the file type.
 const START: u64 = 64;
 
-/// Reads a `.gcdump` file. Its bytes and the graph are in memory at once: about three times its size.
+/// Reads a `.gcdump` file. Its bytes and the graph are in memory at the same time, about three times the file size.
 ///
 /// # Errors
-/// A sentence.
+/// An error message.
 pub fn read_heap(path: &Path) -> Result<HeapDump, String> {
     let (facts, mut file) = open_heap(path, files::open_named(path))?;
     if facts.len() > LARGEST {
@@ -104,15 +104,15 @@ pub fn read_heap(path: &Path) -> Result<HeapDump, String> {
     HeapDump::read(&bytes).map_err(|error| unreadable(path, error))
 }
 
-/// Whether there is a `.gcdump` file, whatever it is called.
+/// Whether the file is a `.gcdump` file, regardless of its name.
 pub fn is_heap_file(path: &Path) -> bool {
     open_heap(path, files::open_named(path)).is_ok()
 }
 
-/// What is known of a heap file before it is read.
+/// Returns the facts about a heap file that are available without reading it all.
 ///
 /// # Errors
-/// A sentence.
+/// An error message.
 pub(super) fn heap_facts(path: &Path, file: io::Result<File>) -> Result<TraceFile, String> {
     let (facts, _) = open_heap(path, file)?;
     let written = facts.modified().ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok()).unwrap_or_default();
@@ -120,7 +120,7 @@ pub(super) fn heap_facts(path: &Path, file: io::Result<File>) -> Result<TraceFil
     Ok(TraceFile { kind: FileKind::Heap, path: path.to_owned(), bytes, process_id: 0, start_unix_ms })
 }
 
-/// A regular file that begins as a heap file does. Pipes and devices are not read: they may have no end.
+/// Opens a regular file that starts like a heap file. Pipes and devices are not read, as they may have no end.
 fn open_heap(path: &Path, file: io::Result<File>) -> Result<(Metadata, File), String> {
     let opened = file.and_then(|file| Ok((file.metadata()?, file)));
     let (facts, file) = opened.map_err(|error| format!("{} cannot be opened: {error}", path.display()))?;

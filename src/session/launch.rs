@@ -1,8 +1,8 @@
-//! A program that is started to be recorded: it waits at startup, on a port of its own, until its session has begun.
+//! Starts a program to record: it is suspended at startup, on a diagnostic port of its own, until its session has begun.
 //!
-//! It gets `DOTNET_DiagnosticPorts`, and so do the programs that it starts: those are let go on at once, and what a .NET program starts does not even
-//! wait (seen on 9: a variable that is set while the runtime is suspended is its children's). It runs in a process group of its own, so
-//! that the Ctrl-C that stops a recording reaches the program only after its last events were taken in.
+//! The program gets `DOTNET_DiagnosticPorts`, which its child processes inherit: those are resumed at once, and the children of a .NET
+//! program are not even suspended (seen on 9: a variable set while the runtime is suspended is inherited). The program runs in its own
+//! process group, so that the Ctrl-C that stops a recording does not end it before its last events are read.
 
 mod others;
 #[cfg(test)]
@@ -37,74 +37,73 @@ use crate::net::discovery::Sources;
 use crate::net::port::{ConnectedRuntime, Port, PortError};
 use crate::net::stream::address_in;
 
-/// After this time without a runtime that connects there is probably none in the program.
+/// If no runtime has connected after this time, the program probably has none.
 pub const USUAL_START: Duration = Duration::from_secs(10);
-/// How long a program may take to end when it is asked to, before it is made to.
+/// Time allowed for a program to exit after SIGTERM before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
-/// A folder whose path is longer may leave no room for a socket's name.
+/// Longer paths may leave no room for a socket name.
 const LONGEST_FOLDER: usize = 60;
-/// The port's socket in its folder.
+/// Name of the port's socket in its folder.
 pub(super) const PORT: &str = "port";
 
-/// Where a program's output goes.
+/// Destination of a program's output.
 #[derive(Debug)]
 pub enum ChildOutput {
-    /// Nowhere.
+    /// Discarded.
     Discarded,
-    /// Where ours goes.
+    /// Inherited from this process.
     Inherited,
-    /// All of it to our standard error: standard output is for a document.
+    /// All output goes to our standard error, because standard output is reserved for a document.
     Stderr,
-    /// All of it into a file.
+    /// All output goes to a file.
     File(File),
 }
 
-/// What becomes of what is suspended on the port when we are gone.
+/// Handling of runtimes suspended on the port if this process is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Orphans {
-    /// A second process of this program, which must be dn-top, resumes it.
+    /// A second process of this program, which must be dn-top, resumes them.
     Resume,
-    /// It waits for ever.
+    /// They stay suspended.
     Leave,
 }
 
 /// Why a program could not be started.
 #[derive(Debug, Error)]
 pub enum LaunchError {
-    /// The folder for its port.
+    /// The folder for its port could not be created.
     #[error("no folder for the program's diagnostic port can be made in {}: {reason}", .folder.display())]
     Folder {
-        /// Where.
+        /// Parent folder.
         folder: PathBuf,
-        /// The reason.
+        /// The operating system's error.
         reason: io::Error,
     },
-    /// The process that resumes it if we are killed.
+    /// The process that resumes it if we are killed could not be started.
     #[error("the process that resumes the program if dn-top is killed cannot be started: {0}")]
     Orphans(io::Error),
-    /// Its port.
+    /// Its port could not be opened.
     #[error(transparent)]
     Port(#[from] PortError),
-    /// The program.
+    /// The program could not be started.
     #[error("{} cannot be started: {reason}", SafeText::from_path(.program.as_ref()))]
     Program {
-        /// Which.
+        /// Name or path of the program.
         program: OsString,
-        /// The reason.
+        /// The operating system's error.
         reason: io::Error,
     },
 }
 
-/// The runtime of a program that was started.
+/// The runtime of a started program.
 #[derive(Debug)]
 pub struct Launched {
-    /// The way to it.
+    /// Client of its diagnostic port or socket.
     pub client: Client,
-    /// Which process it is.
     pub key: ProcessKey,
-    /// What it runs according to /proc, where the runtime is too old for the question.
+    /// Assembly name according to /proc, for runtimes too old to report it.
     pub assembly: Option<SafeText>,
-    /// How long after its start it was found, where it does not wait to be resumed.
+    /// How long after the start it was found, if it is not suspended.
     pub missed: Option<Duration>,
 }
 
@@ -113,7 +112,7 @@ impl Launched {
         Self { key: runtime.key(), client: runtime.client, assembly: None, missed: None }
     }
 
-    /// Lets it run, if it waits for that.
+    /// Resumes the runtime if it is suspended.
     ///
     /// # Errors
     /// [`ExchangeError`].
@@ -121,7 +120,7 @@ impl Launched {
         if self.missed.is_some() { Ok(()) } else { self.client.run(&ipc::Command::ResumeRuntime).await }
     }
 
-    /// The name of its entry assembly; of the program where there is none.
+    /// Returns the name of its entry assembly, or of the program if there is none.
     ///
     /// # Errors
     /// [`ExchangeError`].
@@ -132,7 +131,7 @@ impl Launched {
         Ok(name.unwrap_or_else(|| SafeText::new(&program.file_stem().unwrap_or_default().to_string_lossy())))
     }
 
-    /// What is not in its recording, as a sentence.
+    /// A message about what the recording misses, if anything.
     pub fn note(&self) -> Option<String> {
         let missed = self.missed?.as_millis();
         Some(format!(
@@ -141,31 +140,31 @@ impl Launched {
     }
 }
 
-/// What happens to a program that was started.
+/// Event of a started program.
 #[derive(Debug)]
 pub enum LaunchEvent {
-    /// No runtime has connected in the [usual time](USUAL_START): there is probably none in the program.
+    /// No runtime has connected within [`USUAL_START`]: the program probably has none.
     NoRuntime,
-    /// Its runtime is there.
+    /// The runtime is available.
     Connected(Launched),
-    /// It ended, with this exit code.
+    /// The program exited with this exit code.
     Exited(u8),
 }
 
-/// A program that was started. Dropping it ends it for as long as it may be suspended at startup; later it goes on.
+/// A started program. Dropping it kills the program as long as it may be suspended at startup; later the program keeps running.
 #[derive(Debug)]
 pub struct Launch {
     child: Child,
     pid: u32,
     others: Arc<AtomicUsize>,
-    /// Gets its runtime; `None` once that has come.
+    /// Receives the runtime; `None` once it was received.
     runtime: Option<oneshot::Receiver<Launched>>,
-    /// When its runtime is late; `None` once that was reported.
+    /// When to report that no runtime has connected; `None` once reported.
     late: Option<Instant>,
-    /// Whether it may be suspended at startup.
+    /// Whether the program may be suspended at startup.
     is_suspended: bool,
     connecting: JoinHandle<()>,
-    /// Goes last: the port's socket is in it. Without one it is removed by the process that resumes orphans.
+    /// Dropped last, as it contains the port's socket. If `None`, it is removed by the process that resumes orphans.
     _folder: Option<TempDir>,
 }
 
@@ -178,7 +177,7 @@ impl Launch {
         let parent = short_folder();
         let folder = tempfile::Builder::new().prefix("dn-top-").tempdir_in(&parent);
         let folder = folder.map_err(|reason| LaunchError::Folder { folder: parent, reason })?;
-        // It must take over after the port is gone, and so goes after it.
+        // The resumer takes over after the port is closed, so it must be dropped after the port.
         let (resumer, folder, path) = match orphans {
             Orphans::Resume => {
                 let resumer = orphans::start(folder.path()).map_err(LaunchError::Orphans)?;
@@ -196,7 +195,7 @@ impl Launch {
         let child = child::in_own_group(&mut Command::new(program))
             .args(arguments)
             .env(VARIABLE, ports(port.path(), "suspend"))
-            // A program in another group would be stopped when it reads the terminal.
+            // A program in another process group would be stopped when it reads from the terminal.
             .stdin(if io::stdin().is_terminal() { Stdio::null() } else { Stdio::inherit() })
             .stdout(output)
             .stderr(errors)
@@ -208,7 +207,7 @@ impl Launch {
         let without_port = no_port::find(Sources::machine(), pid, begun);
         let serving = resume_others(port, Some(pid), without_port, connected, Arc::clone(&others));
         let connecting = tokio::spawn(async move {
-            // Goes after the port, which the other process then serves.
+            // Dropped after the port, which the other process then serves.
             let _resumer = resumer;
             serving.await;
         });
@@ -216,8 +215,8 @@ impl Launch {
         Ok(Self { child, pid, others, runtime, late, is_suspended: true, connecting, _folder: folder })
     }
 
-    /// Waits for the next event. The runtime comes when it has connected, and waits to be resumed, or when one that connects to no port has made its
-    /// socket. Nothing is lost where the wait is given up and begun again.
+    /// Waits for the next event. The runtime is reported when it has connected and is suspended, or, if it connects to no port, when its
+    /// socket exists. Cancel safe: no event is lost if the future is dropped.
     pub async fn next(&mut self) -> LaunchEvent {
         let Self { child, runtime, late, is_suspended, .. } = self;
         let connected = async {
@@ -240,27 +239,26 @@ impl Launch {
         }
     }
 
-    /// From now on the program is not suspended at startup, and goes on when this is dropped.
+    /// Marks the program as no longer suspended, so that it keeps running when this is dropped.
     pub fn release(&mut self) {
         self.is_suspended = false;
     }
 
-    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// How many other .NET programs connected and were let go on.
+    /// Number of other .NET processes that connected and were resumed.
     pub fn others(&self) -> usize {
         self.others.load(Ordering::Relaxed)
     }
 
-    /// Waits for its end and gives its exit code: 128 and the signal's number where a signal ended it, as a shell reports it.
+    /// Waits for the program to exit and returns its exit code: 128 plus the signal number if a signal ended it, as in a shell.
     pub async fn wait(&mut self) -> u8 {
         exited(&mut self.child).await
     }
 
-    /// Ends it and what it started: by SIGTERM, and after five seconds by SIGKILL. Gives its exit code.
+    /// Ends the program and its child processes: by SIGTERM, and after five seconds by SIGKILL. Returns its exit code.
     pub async fn end(&mut self) -> u8 {
         child::terminate(&mut self.child);
         if let Ok(code) = timeout(GRACE, self.wait()).await {

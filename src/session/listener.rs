@@ -1,4 +1,4 @@
-//! A session whose events are taken in while they come, and not kept.
+//! A session whose events are processed as they arrive, and not stored.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,9 +11,9 @@ use crate::net::client::Client;
 use crate::net::stream::BlockingStream;
 use crate::nettrace::{Decoder, Ending, Limits, Sink};
 
-/// A running session. A thread of its own feeds everything that comes to a sink, which can be looked at while it runs.
+/// A running session. A thread of its own feeds all events to a sink, which can be read at any time.
 ///
-/// Dropping it closes the connection; the runtime frees the session when it next writes to it. [`stop`](Self::stop) is better.
+/// Dropping it closes the connection; the runtime frees the session at its next write. [`stop`](Self::stop) is preferred.
 #[derive(Debug)]
 pub(super) struct Listener<S> {
     session: Arc<TraceSession>,
@@ -22,10 +22,10 @@ pub(super) struct Listener<S> {
 }
 
 impl<S: Sink + Send + 'static> Listener<S> {
-    /// Opens the session and begins to listen. It may send so many bytes before it is stopped.
+    /// Opens the session and starts reading. `most` is the maximum number of bytes before it is stopped.
     ///
     /// # Errors
-    /// When the runtime does not open it.
+    /// If the runtime does not open the session.
     pub(super) async fn start(client: Client, config: &SessionConfig, sink: S, most: u64) -> Result<Self, StartError> {
         let (session, stream) = TraceSession::open(client, config, most).await?;
         let stream = stream.into_blocking().map_err(StartError::Handle)?;
@@ -37,12 +37,12 @@ impl<S: Sink + Send + 'static> Listener<S> {
         Ok(Self { session, sink, reading: Some(reading) })
     }
 
-    /// Looks at what has come. The stream is not read until it returns: be short.
+    /// Accesses the sink. The stream is not read until `look` returns, so it must be short.
     pub(super) fn look<T>(&self, look: impl FnOnce(&mut S) -> T) -> T {
         look(&mut self.sink.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes what has come out of it.
+    /// Takes the sink's contents.
     pub(super) fn take(&self) -> S
     where
         S: Default,
@@ -50,12 +50,12 @@ impl<S: Sink + Send + 'static> Listener<S> {
         std::mem::take(&mut *self.sink.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether the stream has ended: the target did, the session was stopped, or what came was too much or could not be decoded.
+    /// Whether the stream has ended: the target exited, the session was stopped, or the data was too much or undecodable.
     pub(super) fn is_over(&self) -> bool {
         self.session.has_ended()
     }
 
-    /// Stops the session, if it has not ended, and takes in what the runtime still sends: its rundown, where one was requested.
+    /// Stops the session if it has not ended, and processes the remaining data, including any requested rundown.
     ///
     /// # Errors
     /// Why the stream is incomplete.
@@ -70,7 +70,7 @@ impl<S: Sink + Send + 'static> Listener<S> {
 }
 
 impl<S> Listener<S> {
-    /// What took everything in; `None` while the stream has not ended.
+    /// Returns the sink; `None` while the stream has not ended.
     pub(super) fn into_sink(self) -> Option<S> {
         let sink = Arc::clone(&self.sink);
         drop(self);
@@ -84,9 +84,9 @@ impl<S> Drop for Listener<S> {
     }
 }
 
-/// Feeds a stream to a sink until it ends. One that cannot be decoded ends there.
+/// Feeds a stream to a sink until it ends or cannot be decoded.
 fn listen<S: Sink>(mut stream: EventStream<BlockingStream>, session: &TraceSession, sink: &Mutex<S>) -> Ending {
-    // The decoder is the one that reads files.
+    // `dyn Sink` shares the decoder instantiation that reads files.
     let lock = || sink.lock().unwrap_or_else(PoisonError::into_inner);
     let mut decoder = Decoder::new(Limits::LIVE);
     let mut buffer = vec![0; CHUNK];

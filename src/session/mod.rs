@@ -1,9 +1,9 @@
-//! What is done to a process that takes time: recordings, counters, heap walks, stacks, profiles, dumps, perf maps; and the start of one that is to be
-//! recorded. The command line and the dashboard only parse, print, and map to messages.
+//! Long-running operations on a process: recordings, counters, heap walks, stacks, profiles, dumps, perf maps; and starting a program to
+//! record it. The command line and the dashboard only parse, print, and convert to messages.
 //!
-//! A session is opened, drained, stopped and abandoned in one place (`trace_session`), whatever it is for. A recording reads its stream on a thread of
-//! its own, writes, counts and publishes; its file gets its name when it is whole. A file that was recorded can be looked at again. Results are plain values; this room makes no text
-//! for the screen but sentences about trouble.
+//! All sessions are opened, drained, stopped and abandoned in one place (`trace_session`). A recording reads its stream on a thread of its
+//! own, writes, counts and publishes; its file is renamed when it is complete. Recorded files can be read again. Results are plain values;
+//! the only user-visible texts made here are error messages.
 
 mod backlog;
 mod client_data;

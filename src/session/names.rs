@@ -1,8 +1,8 @@
-//! Names of methods that were compiled before a recording began, while it goes on.
+//! Names of methods that were compiled before a recording began, obtained during the recording.
 //!
-//! A runtime sends them only when a session ends (reference: dotnet/runtime, "EventPipe rundown"). So a second session is opened that requests nothing
-//! but that, and is stopped at once. What it sends is taken in and goes into no file. It costs the target what its rundown costs, so it is done only
-//! where samples or allocations come whose methods have no names.
+//! A runtime sends them only when a session ends (reference: dotnet/runtime, "EventPipe rundown"). A second session that requests only the
+//! rundown is therefore opened and stopped at once. Its events are processed but not stored. The target pays the cost of a rundown, so this
+//! is done only if samples or allocations have unnamed methods.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -22,25 +22,25 @@ use crate::model::{NameSearch, RecordingAnalysis};
 use crate::net::client::Client;
 use crate::nettrace::{Sink, Tail};
 
-/// The pauses before it is done again, where many samples still have no name: a program that has only been started compiles on.
+/// Pauses between rundowns if many samples are still unnamed: a program that has just started keeps compiling.
 const AGAIN: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(10), Duration::from_secs(10)];
-/// The pause before samples without a name are counted again, where there were few.
+/// Pause before unnamed samples are counted again, if there were few.
 const RECOUNT: Duration = Duration::from_secs(2);
-/// How many samples without a name, as a part of all, are worth another time.
+/// A rundown is repeated if more than one in this many samples is unnamed.
 const MANY: u64 = 20;
-/// What all of it may take.
+/// Limits of the whole operation.
 const LIMIT: StopLimit = StopLimit { time: Duration::from_secs(20), ..StopLimit::RUNDOWN };
 /// The session requests no events, but runtimes require a provider. No provider has this name.
 const UNUSED_PROVIDER: &str = "DnTop-Unused";
-/// The end of a stream of a runtime, bytes.
+/// Size of the end marker of a runtime's stream, in bytes.
 const END: i64 = 1;
-/// Room for a rundown: what a runtime cannot send at once it keeps.
+/// Buffer for a rundown: the runtime buffers what it cannot send at once.
 const BUFFER_MB: u32 = 64;
 
-/// The search for names of one recording.
+/// The search for method names of one recording.
 #[derive(Debug)]
 pub(super) struct Names {
-    /// From when on it may be done.
+    /// Earliest time of the next rundown.
     due: Instant,
     times: usize,
     state: watch::Receiver<NameSearch>,
@@ -52,12 +52,12 @@ impl Names {
         Self { due: now, times: 0, state: watch::channel(NameSearch::NotYet).1, task: None }
     }
 
-    /// How it stands.
+    /// Current state of the search.
     pub(super) fn state(&self) -> NameSearch {
         self.state.borrow().clone()
     }
 
-    /// Begins where it is time, and where it is of use.
+    /// Starts a rundown if it is due and useful.
     pub(super) fn step(&mut self, client: &Client, progress: &Arc<Progress>, elapsed: Duration) {
         let now = Instant::now();
         let busy = self.task.as_ref().is_some_and(|task| !task.is_finished());
@@ -67,9 +67,9 @@ impl Names {
         if self.times > 0 {
             self.due = now + RECOUNT;
         }
-        // Samples of the kernel are there before anything is known of the stream.
+        // Kernel samples are available before the stream has been analysed.
         let is_first = self.times == 0 && progress.cpu.get().is_some_and(|cpu| cpu.has_generated_code());
-        // Either side may have methods that the other has not: threads that wait are not on a processor.
+        // Each profile may have methods that the other lacks: threads that wait are not on a processor.
         let is_wanted = |analysis: &RecordingAnalysis| {
             let allocations = analysis.snapshot.gc.allocations.as_ref();
             [Some(&analysis.profile), analysis.cpu.as_ref().map(|cpu| &cpu.profile), allocations.map(|all| all.stacks.profile())]
@@ -94,7 +94,7 @@ impl Names {
                 }
                 Err(reason) => NameSearch::Failed(reason.into()),
             };
-            // The receiver may be gone.
+            // The receiver may have been dropped.
             let _ = tell.send(outcome);
         }));
     }
@@ -102,27 +102,27 @@ impl Names {
     fn is_wanted(&self, profile: &Profile) -> bool {
         let counts = profile.count(SampleFilter::ALL);
         let many = if self.times == 0 { 1 } else { counts.samples().all() / MANY + 1 };
-        // Code of a method whose events were lost looks like a stub, of which there is little.
+        // Code of a method whose events were lost looks like a stub; real stubs are rare.
         let stubs = counts.own_of_origin(Origin::Stub).all();
         counts.unresolved() >= many || stubs > counts.samples().all() / MANY
     }
 
-    /// Waits for the end of what was begun, or gives it up: its session ends with its connection.
+    /// Waits for a running rundown, or abandons it: its session ends with its connection.
     pub(super) async fn finish(self, abandon: bool) {
         if let Some(task) = self.task {
             if abandon {
                 task.abort();
             }
-            // The panic hook reports a panic in it.
+            // A panic in the task is reported by the panic hook.
             let _ = task.await;
         }
     }
 }
 
-/// Has a runtime send the names of its methods, by a session that requests nothing but its rundown.
+/// Obtains the method names of a runtime through a session that requests only the rundown.
 ///
 /// # Errors
-/// When it sends no name.
+/// If the runtime sends no names.
 pub(super) async fn ask(client: Client) -> Result<Symbols, String> {
     let (symbols, ended) = rundown(client, Live::only_symbols()).await?;
     let symbols = symbols.into_symbols();
@@ -133,7 +133,7 @@ pub(super) async fn ask(client: Client) -> Result<Symbols, String> {
     }
 }
 
-/// Opens the session, stops it, and gives the sink back that took in what it sent, and whether that is all.
+/// Opens the session and stops it. Returns the sink with the rundown, and whether the rundown is complete.
 async fn rundown<S: Sink + Send + 'static>(client: Client, sink: S) -> Result<(S, Result<(), Unfinished>), String> {
     let provider = Provider::new(UNUSED_PROVIDER, 0, Level::LogAlways).map_err(|error| error.to_string())?;
     let buffer = BufferMb::new(BUFFER_MB).map_err(|error| error.to_string())?;
@@ -144,10 +144,10 @@ async fn rundown<S: Sink + Send + 'static>(client: Client, sink: S) -> Result<(S
     Ok((sink, ended))
 }
 
-/// Appends the names of a process's methods to a recording of it, by a second session: behind its end, in place of it. Gives how many there are.
+/// Appends the method names of a process to a recording, from a second session, replacing the end marker. Returns the number of methods.
 ///
 /// # Errors
-/// When not all of them come, or the file takes none; it may hold a part of them then.
+/// If not all names arrive, or the file cannot be written; it may then contain a part of them.
 pub async fn append_names(client: Client, file: &mut File, tail: Tail, largest_id: u32) -> Result<u64, String> {
     let not_written = |error: std::io::Error| format!("cannot append method names to the file: {error}");
     let bytes = file.seek(SeekFrom::End(-END)).map_err(not_written)?;

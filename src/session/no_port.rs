@@ -1,4 +1,4 @@
-//! A program whose runtime connects to no diagnostic port, as those of .NET Core 3 do not: it does not wait to be recorded, and is found by its socket.
+//! Programs whose runtime connects to no diagnostic port, as in .NET Core 3: they are not suspended at startup, and are found by their socket.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use super::launch::Launched;
 use crate::net::Directory;
 use crate::net::discovery::Sources;
 
-/// Between two looks for the socket: a runtime makes it some 40 ms after its start, and runs on at once.
+/// Interval between checks for the socket: a runtime creates it about 40 ms after its start and continues at once.
 const LOOK: Duration = Duration::from_millis(5);
-/// After so many looks, which take longer than any start, there is less hurry.
+/// Number of checks, longer than any startup, after which the interval is increased.
 const QUICK: u32 = 4000;
 const SLOW_LOOK: Duration = Duration::from_millis(200);
 
-/// Waits for the runtime of a process that was just started. `None` where it is one that connects to ports, or no socket can be found.
+/// Waits for the runtime of a process that was just started. `None` if it connects to ports, or no socket can be found.
 pub(super) async fn find(sources: Sources, pid: u32, begun: Instant) -> Option<Launched> {
     let socket = sources.usual_socket(pid)?;
     let mut directory = Directory::new(sources).ok()?;
@@ -22,10 +22,10 @@ pub(super) async fn find(sources: Sources, pid: u32, begun: Instant) -> Option<L
         if socket.exists()
             && let Ok(process) = directory.locate(&pid.to_string()).await
             && let Some(client) = directory.clients().of(&process)
-            // It is there a moment before it is listened at.
+            // The socket exists a moment before the runtime listens on it.
             && let Ok(info) = client.process_info().await
         {
-            // One that reports its version is new enough for ports.
+            // A runtime that reports its version supports ports.
             let launched = Launched { client, key: process.key, assembly: Some(process.name), missed: Some(begun.elapsed()) };
             return info.is_none().then_some(launched);
         }

@@ -1,4 +1,4 @@
-//! A process whose events are analysed for some time and not kept.
+//! A process whose events are analysed for some time and not stored.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use crate::model::{CpuSupply, NoCpuTime, RecordingAnalysis, ThreadUse};
 use crate::net::client::Client;
 use crate::net::interrupts::Interrupts;
 
-/// Time between two readings of the threads.
+/// Interval between readings of the threads.
 const PACE: Duration = Duration::from_millis(100);
 
-/// A running session whose events go into the analyses alone.
+/// A running session whose events are only analysed.
 #[derive(Debug)]
 pub struct Observation {
     listener: Listener<(Live, RuntimeWaits)>,
@@ -27,7 +27,7 @@ pub struct Observation {
     cpu_use: Option<CpuUse>,
 }
 
-/// How much CPU time the threads of a process get.
+/// CPU time that the threads of a process get.
 #[derive(Debug)]
 struct CpuUse {
     client: Client,
@@ -36,28 +36,27 @@ struct CpuUse {
     used: Arc<[ThreadUse]>,
 }
 
-/// What was observed.
+/// Result of an observation.
 #[derive(Debug)]
 pub struct Observed {
-    /// The events.
+    /// Analyses of the events.
     pub live: Live,
-    /// Why the stream is incomplete; `None` where it is complete.
+    /// Why the stream is incomplete; `None` if it is complete.
     pub unfinished: Option<Unfinished>,
-    /// Whether an interrupt ended it.
+    /// Whether it was ended by an interrupt.
     pub interrupted: bool,
-    /// How long it was observed, by our clock.
+    /// Duration of the observation, by our clock.
     pub elapsed: Duration,
     cpu_use: Option<CpuUse>,
 }
 
-/// What was observed to find out why a process is slow.
+/// Result of an observation that looks for the cause of slowness.
 #[derive(Debug)]
 pub struct SlowObserved {
-    /// All analyses, with the CPU time where the kernel sampled it.
+    /// All analyses, with CPU time if the kernel sampled it.
     pub analysis: RecordingAnalysis,
-    /// The threads.
     pub threads: Arc<[ThreadUse]>,
-    /// What else decided how much CPU time they got.
+    /// Limits on the CPU time they got.
     pub cpu_supply: CpuSupply,
 }
 
@@ -65,16 +64,16 @@ impl Observation {
     /// Opens a session.
     ///
     /// # Errors
-    /// When the runtime does not open it.
+    /// If the runtime does not open it.
     pub async fn start(client: Client, config: &SessionConfig) -> Result<Self, StartError> {
         let listener = Listener::start(client, config, Default::default(), u64::MAX).await?;
         Ok(Self { listener, began: Instant::now(), cpu_use: None })
     }
 
-    /// Opens a session, and has the kernel sample the process where it does; else with the reason why not.
+    /// Opens a session and starts kernel sampling of the process; if that fails, returns the reason as well.
     ///
     /// # Errors
-    /// When the runtime does not open the session.
+    /// If the runtime does not open the session.
     pub async fn start_with_cpu(client: Client, config: &SessionConfig) -> Result<(Self, Option<NoCpuTime>), StartError> {
         let (sampling, missing) = match CpuSampling::start(&client).await {
             Ok(sampling) => (Some(sampling), None),
@@ -85,8 +84,8 @@ impl Observation {
         Ok((Self { cpu_use: Some(cpu_use), ..observation }, missing))
     }
 
-    /// Observes for so long since the start, until the process ends, or an interrupt. `None` where another interrupt comes before the rundown is
-    /// complete: the session ends with its connection then.
+    /// Observes for this duration since the start, or until the process exits or an interrupt. `None` if another interrupt occurs before the
+    /// rundown is complete: the session then ends with its connection.
     pub async fn finish(mut self, duration: Duration, interrupts: &mut Interrupts) -> Option<Observed> {
         let end = self.began + duration;
         let interrupted = tokio::select! {
@@ -140,7 +139,7 @@ impl CpuUse {
 }
 
 impl Observed {
-    /// All analyses, and what the threads got.
+    /// Returns all analyses, and the CPU time of the threads.
     pub async fn into_slow(mut self) -> SlowObserved {
         self.live.weigh_all_samples();
         let (live, cpu_use) = (&self.live, self.cpu_use);

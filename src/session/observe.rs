@@ -1,4 +1,4 @@
-//! Looking at a stream while it comes: at most twice a second, and never for more than a small part of the time.
+//! Snapshots of a live stream: at most twice a second, and using only a small share of the time.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -8,31 +8,31 @@ use crate::analysis::{EventCount, Live};
 use crate::model::{EventRate, RecordingAnalysis};
 use crate::sorting::CompactSort;
 
-/// The shortest time between two looks.
+/// Minimum interval between snapshots.
 pub(super) const PACE: Duration = Duration::from_millis(500);
-/// The pause after a look is this many times what the look took: chunks wait for it.
+/// The pause after a snapshot is this many times its duration, because chunks wait during it.
 const REST: u32 = 25;
-/// What rates of events are reported over.
+/// Period over which event rates are computed.
 const SPAN: Duration = Duration::from_secs(10);
 
-/// Decides when to look, and remembers what it takes to tell rates.
+/// Schedules snapshots, and keeps the earlier counts needed for rates.
 #[derive(Default)]
 pub(super) struct Observer {
     /// When the stream began, by our clock.
     begun: Option<Instant>,
-    /// When the next look is due.
+    /// When the next snapshot is due.
     due: Option<Instant>,
-    /// Earlier counts, oldest first, sorted as they came from [`Live`].
+    /// Earlier counts, oldest first, in the order of [`Live`].
     earlier: VecDeque<(Instant, Vec<EventCount>)>,
 }
 
 impl Observer {
-    /// Makes it time to look: what is known has changed.
+    /// Makes a snapshot due, because new data is available.
     pub(super) fn hurry(&mut self) {
         self.due = None;
     }
 
-    /// What there is to see, if it is time to look. When the stream is over it is, and when its first events have come.
+    /// Takes a snapshot if one is due, which is also the case at the end of the stream and when its first events have arrived.
     pub(super) fn look(&mut self, live: &mut Live, cpu: Option<&Collector>, names: MethodNames, over: bool) -> Option<RecordingAnalysis> {
         live.trace()?;
         let now = Instant::now();
@@ -40,7 +40,7 @@ impl Observer {
         if !over && self.due.is_some_and(|due| now < due) {
             return None;
         }
-        // The clock goes on while no events come. After the end it stands there, as it does in the file.
+        // The clock advances while no events arrive. At the end it stops there, as it does in the file.
         let elapsed = i64::try_from(now.duration_since(begun).as_nanos()).unwrap_or(i64::MAX);
         let at = if over { live.end() } else { live.newest().max(elapsed) };
         let analysis = RecordingAnalysis {
@@ -50,7 +50,7 @@ impl Observer {
             cpu: cpu.map(|cpu| cpu.cpu_time(live.symbols(), names)),
             profile: live.profile(),
         };
-        // Samples without names are the reason to look for names: they are not left waiting.
+        // Until the first events arrive, stay due: samples without names trigger the name search without delay.
         self.due = (analysis.snapshot.totals.events > 0).then(|| Instant::now() + PACE.max(now.elapsed() * REST));
         Some(analysis)
     }
@@ -59,7 +59,7 @@ impl Observer {
     fn events(&mut self, live: &Live, now: Instant) -> Vec<EventRate> {
         let mut counts = live.throughput().counts();
         if counts.len() > RecordingAnalysis::EVENTS {
-            // Those that stay keep their order.
+            // The remaining events keep their order.
             let mut most: Vec<u64> = counts.iter().map(|event| event.count).collect();
             most.compact_sort_by_key(|count| std::cmp::Reverse(*count));
             counts.retain(|event| event.count >= most[RecordingAnalysis::EVENTS - 1]);

@@ -1,8 +1,8 @@
-//! Programs that are suspended on a port of ours when we end, whatever ends us: a second process of ours resumes them.
+//! Resumes programs that are suspended on our port when this process ends for any reason, from a second process of this program.
 //!
-//! A runtime that is suspended on a port tries to connect to it for ever. The second process is started before the program, and reads a pipe whose other
-//! end only we hold: the kernel closes that with us, after a SIGKILL as well. Then it serves the port, resumes whatever connects, and ends when no process
-//! is left that was started with the port.
+//! A runtime suspended on a port keeps trying to connect to it forever. The second process is started before the program, and reads a pipe
+//! whose write end only this process holds: the kernel closes it when this process ends, even after a SIGKILL. It then serves the port,
+//! resumes whatever connects, and exits when no process is left that was started with the port.
 
 use std::io;
 use std::path::Path;
@@ -20,35 +20,35 @@ use crate::net::discovery::Sources;
 use crate::net::port::{Port, PortError};
 use crate::net::stream::address_in;
 
-/// The command of dn-top that is [`resume_orphans`].
+/// The dn-top command that runs [`resume_orphans`].
 pub const RESUME_ORPHANS: &str = "resume-orphans";
-/// Between two looks at the environments of all processes. That of a process is empty between fork and exec, for far less than this.
+/// Interval between checks of the environments of all processes. A process's environment is empty between fork and exec, for far less than this.
 const LOOK: Duration = Duration::from_millis(500);
-/// After so many looks nothing is in a hurry any more.
+/// Number of checks after which the interval is increased.
 const QUICK: u32 = 60;
 const SLOW_LOOK: Duration = Duration::from_secs(5);
-/// A process that is killed closes its files one after the other: the port may still be open when the pipe is not, for no longer than this.
+/// A killed process closes its files one after the other: the port may stay open after the pipe was closed, for at most this long.
 const CLOSING: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_millis(10);
 
-/// Starts the second process for the port in a folder that it removes at its end. It takes over when what is given back is dropped.
+/// Starts the second process for the port in a folder, which it removes when it exits. It takes over when the returned handle is dropped.
 pub(super) fn start(folder: &Path) -> io::Result<ChildStdin> {
-    // With none of our streams held open.
+    // It must not hold any of our streams open.
     let mut process =
         child::this_program().arg(RESUME_ORPHANS).arg(folder).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     process.stdin.take().ok_or_else(|| io::ErrorKind::BrokenPipe.into())
 }
 
-/// Waits for the end of standard input, then resumes what is suspended on the port in a folder, or comes to be, until nothing can connect to it.
+/// Waits for the end of standard input, then resumes runtimes that are suspended on the port in a folder, until none can connect to it any more.
 ///
 /// # Errors
 /// Why the port cannot be served.
 pub async fn resume_orphans(folder: &Path) -> Result<(), PortError> {
     let closed = tokio::task::spawn_blocking(|| io::copy(&mut io::stdin().lock(), &mut io::sink()));
-    // A pipe that cannot be read is one that has no other end.
+    // A pipe that cannot be read counts as closed.
     drop(closed.await);
     let served = serve(&address_in(folder, PORT)).await;
-    // It is not empty if another program put something there.
+    // Not empty if another program created files in it.
     let _ = std::fs::remove_dir(folder);
     served
 }

@@ -1,4 +1,4 @@
-//! The file of a recording: made under a temporary name, given its own name only when it is whole.
+//! The file of a recording: created under a temporary name, and renamed to its final name only when it is complete.
 
 use std::fs::File;
 use std::io;
@@ -12,30 +12,30 @@ use super::cpu_beside::cpu_file;
 use crate::model::{FILE_STAMP, OutputName};
 use crate::net::files::{self, FileId};
 
-/// Why a recording's file could not be made or named.
+/// Why a recording's file could not be created or renamed.
 #[derive(Debug, Error)]
 pub enum OutputError {
-    /// Something has the name already. Nothing was overwritten.
+    /// The path exists already. Nothing was overwritten.
     #[error("{} exists already and is not overwritten; choose another file with -o", .0.display())]
     Exists(PathBuf),
-    /// A recording to the same name is being written, or was cut off.
+    /// A recording to the same path is in progress, or was cut off.
     #[error(
         "{} exists already and is not overwritten: a recording that is being written, or one that was cut off, of which \
          `dn-top salvage {} -o OUT` makes a whole file; choose another file with -o", .0.display(), .0.display()
     )]
     Unfinished(PathBuf),
-    /// The folder is not there.
+    /// The folder does not exist.
     #[error("the folder {} does not exist; create it or choose another file with -o", .0.display())]
     NoFolder(PathBuf),
-    /// The folder may not be written to.
+    /// The folder is not writable.
     #[error("{} may not be written by this user ({reason}); choose another file with -o", path.display())]
     Denied {
-        /// The file that was to be made.
+        /// The requested file.
         path: PathBuf,
         /// The operating system's error.
         reason: io::Error,
     },
-    /// The file is not where it was made any more.
+    /// The file was removed or replaced while it was written.
     #[error("{} was removed or replaced while it was written: what was written is lost", .0.display())]
     Lost(PathBuf),
     /// Any other error of the operating system.
@@ -58,7 +58,7 @@ impl OutputError {
         }
     }
 
-    /// The same of a file that is not in the nettrace format: nothing makes a whole one of what was cut off.
+    /// Converts the error for a file not in the nettrace format, which cannot be salvaged.
     pub(super) fn without_salvage(self) -> Self {
         match self {
             Self::Unfinished(partial) => Self::Exists(partial),
@@ -66,7 +66,7 @@ impl OutputError {
         }
     }
 
-    /// Whether it is a matter of rights.
+    /// Whether this is a lack of permissions.
     pub fn is_denied(&self) -> bool {
         matches!(self, Self::Denied { .. })
     }
@@ -78,15 +78,15 @@ pub struct OutputFile {
     path: PathBuf,
     partial: PathBuf,
     id: FileId,
-    /// As long as it is open its number is given to no other.
+    /// Kept open so that its file id is not reused.
     _file: File,
 }
 
 impl OutputFile {
-    /// Makes `PATH.partial` with mode 0600, and opens it for writing.
+    /// Creates `PATH.partial` with mode 0600, and opens it for writing.
     ///
     /// # Errors
-    /// When `PATH` or `PATH.partial` is there already (as a file, a link or anything else), or cannot be made.
+    /// If `PATH` or `PATH.partial` exists (as a file, a link or anything else), or cannot be created.
     pub fn create(path: &Path) -> Result<(Self, File), OutputError> {
         match files::look(path) {
             Ok(()) => return Err(OutputError::Exists(path.to_owned())),
@@ -103,7 +103,7 @@ impl OutputFile {
         Ok((Self { path: path.to_owned(), partial, id, _file: other }, file))
     }
 
-    /// Where the file is while it is being written, and stays if it never gets whole.
+    /// Path of the file while it is being written, and afterwards if it is never completed.
     pub fn partial(&self) -> &Path {
         &self.partial
     }
@@ -111,15 +111,15 @@ impl OutputFile {
     /// Leaves the file under its partial name.
     ///
     /// # Errors
-    /// [`OutputError::Lost`]: another has that name by now, or none.
+    /// [`OutputError::Lost`] if the file is no longer at that path.
     pub fn leave(self) -> Result<PathBuf, OutputError> {
         if self.id.is_at(&self.partial) { Ok(self.partial) } else { Err(OutputError::Lost(self.partial)) }
     }
 
-    /// Gives the file its own name.
+    /// Renames the file to its final name.
     ///
     /// # Errors
-    /// When something else has the name by now; the bytes then stay under the partial name. [`OutputError::Lost`] where they do not.
+    /// If the path exists by now; the bytes then stay under the partial name. [`OutputError::Lost`] if they do not.
     pub fn keep(self) -> Result<PathBuf, OutputError> {
         if !self.id.is_at(&self.partial) {
             return Err(OutputError::Lost(self.partial));
@@ -128,34 +128,34 @@ impl OutputFile {
         Ok(self.path)
     }
 
-    /// Has this file get the name of another one, which it holds all of, and which goes away.
+    /// Takes over the final name of another file, whose contents are included in this one, and discards the other.
     pub(super) fn in_place_of(self, other: Self) -> Self {
         let path = other.path.clone();
         other.discard();
         Self { path, ..self }
     }
 
-    /// Takes the file away again: nothing came that would be worth keeping.
+    /// Removes the file, if it has no contents worth keeping.
     pub fn discard(self) {
         if self.id.is_at(&self.partial) {
-            // If it cannot be removed an empty file stays behind, which does no harm.
+            // If this fails, an empty file is left behind, which is harmless.
             let _ = std::fs::remove_file(&self.partial);
         }
     }
 }
 
-/// The file about a process in `folder` where none is given, named by the pattern, with a number behind that where it is taken: two recordings of a
-/// process may begin in one second.
+/// Returns the default file for a process in `folder`, named by the pattern, and numbered if the name is taken: two recordings of a process
+/// may start in the same second.
 pub fn default_file(folder: &Path, pattern: &OutputName, name: &str, pid: u32, extension: &str) -> PathBuf {
     free_name(&folder.join(pattern.path(name, pid, file_stamp(), extension)))
 }
 
-/// Local date and time as in names of files.
+/// Returns the local date and time, as used in file names.
 pub fn file_stamp() -> String {
     Timestamp::now().to_zoned(TimeZone::system()).strftime(FILE_STAMP).to_string()
 }
 
-/// This file, or the first with a number behind its name that is free, as is that of the samples which may lie beside it.
+/// Returns this path, or its first numbered variant, such that neither it nor the sample file next to it exists.
 pub(super) fn free_name(first: &Path) -> PathBuf {
     let is_free = |file: &PathBuf| {
         let samples = cpu_file(file);
@@ -165,12 +165,12 @@ pub(super) fn free_name(first: &Path) -> PathBuf {
     std::iter::once(first.to_owned()).chain(others).find(is_free).unwrap_or_else(|| first.to_owned())
 }
 
-/// This path of another process's, with the number that makes it free where it is reached from here.
+/// Returns this path of another process, numbered so that it is free at `here`, the same path as seen by us.
 pub fn free_name_beside(path: &Path, here: &Path) -> PathBuf {
     free_name(here).file_name().map_or_else(|| path.to_owned(), |name| path.with_file_name(name))
 }
 
-/// A file of the same folder with a number behind its name: `app_2.log` beside `app.log`.
+/// Returns a path in the same folder with a number appended to the file name: `app_2.log` for `app.log`.
 pub fn numbered(path: &Path, number: u32) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push(format!("_{number}"));
@@ -181,7 +181,7 @@ pub fn numbered(path: &Path, number: u32) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// What a file is called while it is being written.
+/// Path of a file while it is being written.
 fn partial(path: &Path) -> PathBuf {
     let mut partial = path.to_owned().into_os_string();
     partial.push(".partial");
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(next(), second);
         std::fs::write(&second, "").unwrap();
         assert!(next().to_str().unwrap().ends_with("_3.nettrace"));
-        // Samples of a recording that is gone are not overwritten, and refuse no other.
+        // Samples of a deleted recording are not overwritten, and block no other file.
         std::fs::write(cpu_file(&next()), "").unwrap();
         assert!(next().to_str().unwrap().ends_with("_4.nettrace"));
     }

@@ -1,4 +1,4 @@
-//! Perf maps: turned on and off, and their files found.
+//! Perf maps: turning them on and off, and locating their files.
 
 use std::path::PathBuf;
 
@@ -8,26 +8,26 @@ use crate::model::seen_here;
 use crate::net::ExchangeError;
 use crate::net::client::Client;
 
-/// Turns perf maps on (`Some`) or off, and gives the files that are there then.
+/// Turns perf maps on (`Some`) or off, and returns the files that exist afterwards.
 ///
 /// # Errors
-/// When the runtime does not do it.
+/// If the runtime refuses.
 pub async fn perf_map(client: &Client, process: &Process, kind: Option<PerfMapKind>) -> Result<Vec<PathBuf>, ExchangeError> {
     client.run(&kind.map_or(Command::DisablePerfMap, |kind| Command::EnablePerfMap { kind })).await?;
-    // Without its environment the target is taken to have no such variable.
+    // If the environment cannot be read, assume that the variable is not set.
     let folder = folder(&client.environment().await.unwrap_or_default());
     let files = perf_map_files(process.ns_pid, kind.unwrap_or(PerfMapKind::All)).map(|name| seen_here(process, &folder.join(name)));
     Ok(files.filter(|file| file.is_file()).collect())
 }
 
-/// Where a runtime writes its maps: where it was asked to at its start, or `/tmp`, whatever its `TMPDIR` (seen on 9 and 10).
+/// Returns the folder of the perf maps: the one configured at startup, or `/tmp`, regardless of `TMPDIR` (seen on 9 and 10).
 fn folder(environment: &[Variable]) -> PathBuf {
     let reported = |name: &str| environment.iter().find(|variable| variable.name == name && !variable.value.is_empty());
     let reported = reported("DOTNET_PerfMapJitDumpPath").or_else(|| reported("COMPlus_PerfMapJitDumpPath"));
     reported.map_or_else(|| "/tmp".into(), |variable| PathBuf::from(&variable.value))
 }
 
-/// Names of the files; the pid in them is the target's own.
+/// Returns the file names; they contain the target's pid in its own namespace.
 fn perf_map_files(ns_pid: u32, kind: PerfMapKind) -> impl Iterator<Item = String> {
     let perf = [format!("perf-{ns_pid}.map"), format!("perfinfo-{ns_pid}.map")];
     let jit = format!("jit-{ns_pid}.dump");

@@ -1,4 +1,4 @@
-//! Pieces of a file, read ahead of their use.
+//! Reading of a file in pieces, ahead of their use.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,30 +6,30 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
 use crate::nettrace::{Cut, Cutter, Limits};
 
-/// One read takes at most this much. With 1 MB a piece has left the processor's cache when it is decoded, and the memory takes as long to be had as a
-/// file of 20 MB to be read.
+/// Maximum size of one read. A piece of 1 MB has left the processor's cache before it is decoded, and allocating it takes as long as reading
+/// a file of 20 MB.
 const PIECE: usize = 512 << 10;
-/// The buffer of a short file has this much room at least.
+/// Minimum buffer size, for short files.
 const SHORT: usize = 4 << 10;
 
-/// Bytes of a stream from the end of a block to the end of a block.
+/// Bytes of a stream that start and end at block boundaries.
 pub(super) struct Piece {
     pub(super) bytes: Vec<u8>,
     pub(super) cut: Cut,
 }
 
 impl Piece {
-    /// Counts what event blocks hold, if that was not done.
+    /// Counts the contents of the event blocks, if not done yet.
     pub(super) fn count(&mut self) {
         self.cut.count(&self.bytes);
     }
 }
 
-/// Reads a file by the piece. Bytes are read to where they are decoded, but for the start of a block at the end of what is read.
+/// Reads a file in pieces. Bytes are read to where they are decoded, except for an incomplete block at the end of a read, which is copied.
 pub(super) struct Pieces<'a> {
     file: &'a mut File,
     cutter: Cutter,
-    /// What the next piece begins with. All buffers have the size of this one.
+    /// Start of the next piece. All buffers have the size of this one.
     buffer: Vec<u8>,
     filled: usize,
 }
@@ -40,14 +40,14 @@ impl<'a> Pieces<'a> {
         Self { file, cutter: Cutter::new(limits), buffer: vec![0; length.clamp(SHORT, PIECE)], filled: 0 }
     }
 
-    /// The next piece, `None` behind the last. The other buffer, of a piece that is done with, is used again.
+    /// Returns the next piece, or `None` after the last. `other`, the buffer of a finished piece, is reused.
     pub(super) fn next(&mut self, other: Option<Vec<u8>>) -> io::Result<Option<Piece>> {
         loop {
             let count = self.file.read(&mut self.buffer[self.filled..])?;
             let filled = self.filled + count;
             let mut cut = self.cutter.cut(&self.buffer[..filled]);
             if count == 0 {
-                // Nothing comes behind it.
+                // The rest is the last piece.
                 cut.extend(filled);
             }
             if cut.size() > 0 {
@@ -63,7 +63,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Hands all pieces over in their order, and counts ahead while the other side has enough to do.
+    /// Sends all pieces in order, and counts them here while the receiver is busy.
     pub(super) fn hand_over(mut self, to: &SyncSender<io::Result<Piece>>, done: &Receiver<Vec<u8>>, counts: bool) {
         while let Some(piece) = self.next(done.try_recv().ok()).transpose() {
             let is_last = piece.is_err();

@@ -1,4 +1,4 @@
-//! What a recording is to be, and why it may not begin.
+//! Options of a recording, and the errors of starting one.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,46 +20,45 @@ use crate::nettrace::Keep;
 /// What to record, and into which file.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Which recording of this run of the program.
+    /// Id of the recording, unique in this run of the program.
     pub id: RecordingId,
-    /// The process.
     pub key: ProcessKey,
-    /// Its name.
+    /// Process name.
     pub name: SafeText,
-    /// Names of profiles, and providers.
+    /// Names of profiles and providers.
     pub what: Vec<String>,
-    /// The session to ask for.
+    /// The session configuration.
     pub config: SessionConfig,
-    /// Samples of the kernel are wanted; the session that is opened where there are none.
+    /// Set if kernel samples are requested: the configuration to use if they are not available.
     pub fallback: Option<SessionConfig>,
-    /// They stay in a file of their own, and the recording is as the runtime wrote it.
+    /// Whether kernel samples stay in their own file, and the recording as the runtime wrote it.
     pub separate: bool,
-    /// What is known not to be in it, a sentence each.
+    /// Messages about data known to be missing.
     pub notes: Vec<String>,
-    /// The file, as it is called when it is whole.
+    /// Final path of the file.
     pub file: PathBuf,
-    /// Whether the file's name was chosen here: where it is taken by the time that the file is made, the next number is.
+    /// Whether the path is a default: if it is taken when the file is created, the next number is used.
     pub is_default_file: bool,
     /// Stop after this time.
     pub duration: Option<Duration>,
-    /// Stop once the file has this many bytes. The rundown comes on top.
+    /// Stop once the file has this many bytes. The rundown is added to that.
     pub max_bytes: Option<u64>,
-    /// Stop when this event comes.
+    /// Stop when this event arrives.
     pub stop_on: Option<Trigger>,
-    /// Keep only the newest part, in files beside it, and write it into the file at the end.
+    /// Keep only the newest part, in files next to this one, and write it to the file at the end.
     pub keep: Option<Keep>,
-    /// Record the kernel's scheduling as well, by this tracing service, into a trace of Perfetto.
+    /// Also record the kernel's scheduling through this tracing service, into a Perfetto trace.
     pub scheduling: Option<Sockets>,
-    /// What the runtime may take to end the session.
+    /// Limits for ending the session.
     pub stop_limit: StopLimit,
-    /// Whether what comes is analysed, to be looked at while it is recorded.
+    /// Whether to analyse events during the recording.
     pub analysed: bool,
-    /// The filter of single events that are kept to be shown; it can be replaced while the recording runs.
+    /// Filter for the individual events kept for display; can be replaced during the recording.
     pub event_filter: Slot<String>,
 }
 
 impl Plan {
-    /// Records everything of a session into a file until it is stopped, and analyses nothing.
+    /// Records a whole session into a file until it is stopped, without analysis.
     pub fn new(key: ProcessKey, name: SafeText, config: SessionConfig, file: PathBuf) -> Self {
         Self {
             id: RecordingId(0),
@@ -83,10 +82,10 @@ impl Plan {
         }
     }
 
-    /// Records what was ordered. A relative path, and the default file, which the pattern names, are of this folder.
+    /// Creates a plan from options. Relative paths and the default file, which is named by the pattern, are in this folder.
     ///
     /// # Errors
-    /// A sentence: what is wrong with the order, or why the kernel's scheduling cannot be recorded.
+    /// An error message about the options, or the reason why the kernel's scheduling cannot be recorded.
     pub fn of(order: &TraceOptions, key: ProcessKey, name: SafeText, folder: &Path, pattern: &OutputName) -> Result<Self, String> {
         let Selected { what, config, fallback, .. } = order.select()?;
         let default_file = || default_file(folder, pattern, &name, key.pid, order.extension());
@@ -105,33 +104,32 @@ impl Plan {
         })
     }
 
-    /// The file of the kernel's samples; `None` where they are not wanted in one: what keeps only the newest part, and a trace of Perfetto, have the
-    /// runtime's samples.
+    /// Path of the file for kernel samples; `None` if there is none: flight recordings and Perfetto traces use the runtime's samples.
     pub(super) fn cpu_file(&self) -> Option<PathBuf> {
         let has_own = self.fallback.is_some() && self.keep.is_none() && self.scheduling.is_none();
         has_own.then(|| cpu_file(&self.file))
     }
 
-    /// How the recording looks before anything has happened.
+    /// Returns the state of the recording before it has started.
     pub fn starting(&self) -> Recording {
         let starting = Recording::starting(self.id, self.key, self.name.clone(), self.what.clone(), self.file.clone());
         Recording { notes: self.notes.clone(), scheduling: self.scheduling.as_ref().map(|_| Scheduling::Waiting), ..starting }
     }
 }
 
-/// Why a recording did not begin. No file is left behind.
+/// Why a recording could not be started. No file is left behind.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// The file could not be made. Nothing was sent to the target.
+    /// The file could not be created. Nothing was sent to the target.
     #[error(transparent)]
     Output(#[from] OutputError),
     /// The runtime did not open the session.
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
-    /// The tracing service does not record. Nothing was sent to the target.
+    /// The tracing service cannot record. Nothing was sent to the target.
     #[error("{0}. Without kernel scheduling, the events of .NET can still be recorded, into a .nettrace file")]
     Service(#[from] PerfettoError),
-    /// This process has no file handles left.
+    /// This process has run out of file handles.
     #[error("cannot duplicate the handle of the stream: {0}")]
     Handle(io::Error),
 }

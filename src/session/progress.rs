@@ -1,4 +1,4 @@
-//! What a recording's threads tell each other while it runs.
+//! State shared by the threads of a running recording.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -9,35 +9,35 @@ use super::cpu::Collector;
 use crate::analysis::{Symbols, ThreadCpu};
 use crate::model::{Kept, RecordingAnalysis, Scheduling};
 
-/// Totals that the driver may look at while the pump works.
+/// Totals and results that are read during the recording.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     pub(super) bytes: AtomicU64,
     pub(super) events: AtomicU64,
     pub(super) dropped: AtomicU64,
-    /// What is in the stream, where it is analysed. The newest wins.
+    /// Latest analysis, if the stream is analysed.
     pub(super) analysis: watch::Sender<Option<Arc<RecordingAnalysis>>>,
-    /// Names of methods that were found elsewhere.
+    /// Method names from another session.
     pub(super) names: Slot<Symbols>,
-    /// CPU times of the threads, and when they were so, nanoseconds on the clock CLOCK_MONOTONIC.
+    /// CPU times of the threads, and when they were read, in nanoseconds of CLOCK_MONOTONIC.
     pub(super) thread_times: Slot<(i64, ThreadCpu)>,
-    /// Samples of the kernel, where they are taken, too.
+    /// Collector of kernel samples, if there are any.
     pub(super) cpu: OnceLock<Arc<Collector>>,
-    /// The filter of single events that are kept to be shown.
+    /// Filter for the individual events kept for display.
     pub(super) event_filter: Slot<String>,
-    /// What is kept of the stream, where not all is.
+    /// The part of the stream that is kept, if not all is.
     pub(super) kept: watch::Sender<Option<Kept>>,
-    /// How it is with the kernel's half, where it is recorded.
+    /// State of the kernel's scheduling events, if they are recorded.
     pub(super) scheduling: watch::Sender<Option<Scheduling>>,
-    /// Set when the session is being stopped: the rundown that comes from now on is kept.
+    /// Set when the session is being stopped: the rundown that follows is kept.
     pub(super) stopping: AtomicBool,
-    /// Events that were only counted, because analysis fell behind.
+    /// Number of events that were only counted, because analysis fell behind.
     pub(super) unanalysed: AtomicU64,
-    /// Set when the recording is abandoned: what is not counted yet stays uncounted.
+    /// Set when the recording is abandoned: bytes not counted yet stay uncounted.
     pub(super) abandoned: AtomicBool,
-    /// Woken when the event has come that is waited for.
+    /// Notified when the stop event has arrived.
     pub(super) came: Notify,
-    /// Woken once, when the size limit is reached or the file takes no more: the session should be stopped.
+    /// Notified once, when the size limit is reached or the file cannot be written: the session should be stopped.
     pub(super) enough: Notify,
 }
 
@@ -60,17 +60,17 @@ impl Progress {
     }
 }
 
-/// The newest value for a thread that polls for it. Clones share it.
+/// The latest value for a thread that polls for it. Clones share it.
 #[derive(Debug)]
 pub struct Slot<T>(Arc<Mutex<Option<T>>>);
 
 impl<T> Slot<T> {
-    /// Replaces what was not taken yet.
+    /// Stores a value, replacing one that was not taken yet.
     pub fn put(&self, value: T) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
     }
 
-    /// What was put since this was last called.
+    /// Takes the value stored since the last call.
     pub(super) fn take(&self) -> Option<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

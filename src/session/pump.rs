@@ -1,5 +1,5 @@
-//! From the socket to the file. The read loop waits for nothing but the disk: a slow reader makes the runtime drop events. What the bytes mean is
-//! counted on a thread of its own, and where that is too slow it catches up from the file.
+//! From the socket to the file. The read loop waits only for the disk: a slow reader makes the runtime drop events. Decoding and counting
+//! happen on a separate thread, which catches up from the file if it is too slow.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -12,26 +12,26 @@ use super::trace_session::{CHUNK, Cut, EventStream, TraceSession};
 use crate::net::stream::BlockingStream;
 use crate::nettrace::Recent;
 
-/// What is left when the stream has ended.
+/// Result of a stream that has ended.
 #[derive(Debug)]
 pub(super) struct Pumped {
-    /// Whether the stream ended the way a whole one does. Not known where the bytes stopped making sense.
+    /// Whether the stream ended properly. False as well if that is unknown because the bytes could not be decoded.
     pub(super) complete: bool,
-    /// The first thing that went wrong, in words.
+    /// The first error, as a message.
     pub(super) trouble: Option<String>,
-    /// Whether something other than a plain end of the stream ended it.
+    /// Whether there was any error besides an early end of the stream.
     pub(super) broken: bool,
 }
 
 impl Pumped {
-    /// What is left when the pump's thread panicked: nothing is known but that the bytes up to there are in the file.
+    /// Result if the pump's thread panicked: all bytes read so far are in the file.
     pub(super) fn lost() -> Self {
         Self { complete: false, trouble: Some("recording failed inside dn-top; please report it".to_owned()), broken: true }
     }
 }
 
-/// Reads until the stream ends and writes every byte that came. After the file refuses a byte it reads on and throws away, because
-/// a runtime that is being stopped must be drained.
+/// Reads until the stream ends and writes every byte. After a write error it continues to read and discards the data, because a runtime that
+/// is being stopped must be drained.
 pub(super) struct Pump {
     pub(super) session: Arc<TraceSession>,
     pub(super) file: File,
@@ -86,8 +86,8 @@ impl Pump {
 }
 
 impl Pump {
-    /// Writes what a flight recorder kept. Counts it again: the numbers at the end are those of the file. Returns whether the file ends as it should, and
-    /// whether all of it is there. What is not stays in the files of its segments.
+    /// Writes what a flight recorder kept, and counts it again so that the final numbers are those of the file. Returns whether the file ends
+    /// properly, and whether all of it was written. The rest stays in the segment files.
     fn save(&mut self, recent: Recent, whole: bool, trouble: &mut Trouble) -> (bool, bool) {
         let (mut total, mut saved) = (0, true);
         let mut pieces = recent.pieces(whole);
@@ -95,7 +95,7 @@ impl Pump {
             let mut kept = 0;
             let mut result = write(&mut self.file, &piece, &mut kept);
             if result.as_ref().is_err_and(is_full) {
-                // The file of the segment that this is of makes room for it.
+                // Deleting the file of this segment makes room for it.
                 pieces.release();
                 result = write(&mut self.file, &piece, &mut kept);
             }
@@ -122,7 +122,7 @@ impl Pump {
     }
 }
 
-/// Reads a stream to its end, which is the end of its session. `take` gets each chunk and returns how many of its bytes were kept: only those are counted.
+/// Reads a stream to its end, which also ends its session. `take` receives each chunk and returns the number of bytes kept: only those are counted.
 pub(super) fn read_all(
     mut stream: EventStream<BlockingStream>,
     counter: &Counter,
@@ -145,7 +145,7 @@ pub(super) fn read_all(
     }
 }
 
-/// Writes everything, and notes how much that was: a disk that is full takes the first part.
+/// Writes everything, and updates `kept` with the bytes written: a full disk may still take the first part.
 fn write(file: &mut File, bytes: &[u8], kept: &mut usize) -> io::Result<()> {
     while *kept < bytes.len() {
         match file.write(&bytes[*kept..]) {
@@ -158,7 +158,7 @@ fn write(file: &mut File, bytes: &[u8], kept: &mut usize) -> io::Result<()> {
     Ok(())
 }
 
-/// The first thing that went wrong: what comes after it follows from it.
+/// The first error: later ones are consequences of it.
 #[derive(Default)]
 pub(super) struct Trouble(pub(super) Option<String>);
 

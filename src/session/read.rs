@@ -1,4 +1,4 @@
-//! What is in a recorded file, to be looked at.
+//! Contents of a recorded file, for display.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,24 +16,24 @@ use crate::model::{CpuThread, CpuTime, EventRate, FileContents, FileKind, Record
 use crate::net::files;
 use crate::sorting::CompactSort;
 
-/// The facts at the beginning of a file.
+/// Reads the header of a file.
 ///
 /// # Errors
-/// A sentence: there is no such file, or it is something else.
+/// An error message: the file does not exist, or has another format.
 pub fn trace_file(path: &Path) -> Result<TraceFile, String> {
     let facts = match FileKind::of(path) {
         FileKind::Heap => heap_facts(path, files::open_named(path))?,
         FileKind::Trace => Recorded::open(path).and_then(Recorded::facts).map_err(|error| error.to_string())?,
     };
-    // By it a file is told from another, however it was named; a pipe has none.
+    // The path identifies the file, however it was specified; a pipe has no real path.
     Ok(TraceFile { path: files::real_path(path).unwrap_or(facts.path), ..facts })
 }
 
-/// Reads a file, or what is in a part of it; events outside of that only locate methods. `go_on` gets the number of bytes that were read, and returns
-/// whether to go on: the result is `None` where it does not.
+/// Reads a file, or a part of it; events outside the part only serve to resolve methods. `go_on` receives the number of bytes read, and
+/// returns whether to continue: if not, the result is `None`.
 ///
 /// # Errors
-/// A sentence.
+/// An error message.
 pub fn read_trace(path: &Path, span: Option<Span>, mut go_on: impl FnMut(u64) -> bool) -> Result<Option<FileContents>, String> {
     let mut live = span.map_or_else(Live::default, |(from, to)| Live::within(from..=to)).keeping_events();
     let mut wanted = true;
@@ -67,7 +67,7 @@ pub fn read_trace(path: &Path, span: Option<Span>, mut go_on: impl FnMut(u64) ->
         events: events(&live, duration),
         recent: live.recent(),
         profile: live.profile(),
-        // Times of threads are of all of the recording.
+        // Thread times cover the whole recording.
         cpu: cpu.map(|cpu| recorded_cpu_time(cpu, duration, span.is_none())),
     };
     let complete = pass.ending.is_complete() && !live.throughput().loses_content();
@@ -113,7 +113,7 @@ fn recorded_thread(times: &ThreadTimes) -> CpuThread {
         let time = Duration::from_nanos(*ns);
         let sum = match state.as_str() {
             "runnable" => &mut runnable,
-            // Files of later versions may have others.
+            // Files of later versions may have other words.
             wait => waits.entry(known_wait(wait)).or_default(),
         };
         *sum = sum.saturating_add(time);
@@ -130,7 +130,7 @@ fn recorded_thread(times: &ThreadTimes) -> CpuThread {
     }
 }
 
-/// The most frequent events, with their rates over all of the time.
+/// The most frequent events, with their rates over the whole duration.
 fn events(live: &Live, duration: Duration) -> Vec<EventRate> {
     let mut counts = live.throughput().counts();
     counts.compact_sort_by_key(|event| Reverse(event.count));

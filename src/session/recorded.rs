@@ -1,4 +1,4 @@
-//! Reading a recorded file to its end, in memory that does not depend on its size.
+//! Reading of a recorded file to its end, with memory use independent of its size.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
@@ -14,15 +14,15 @@ use crate::model::{FileKind, TraceFile};
 use crate::net::files;
 use crate::nettrace::{DecodeError, Decoder, Ending, Limits, Repair, Sink, TraceHeader};
 
-/// What a person can do with a file that does not end as it should.
+/// Advice about a file that does not end properly.
 const SALVAGE: &str = "`dn-top salvage` makes a whole file of it (`--names` adds names of methods while its process runs)";
 
-/// Pieces that are read before there is a thread for it: a small file is over by then.
+/// Number of pieces read before a thread is started for reading: a small file ends before that.
 const ALONE: usize = 8;
-/// Pieces that are read ahead, besides the one that is being read.
+/// Number of pieces read ahead, besides the one being read.
 const AHEAD: usize = 2;
 
-/// Takes nothing.
+/// A sink that ignores everything.
 struct Nothing;
 
 impl Sink for Nothing {}
@@ -37,7 +37,7 @@ pub struct Recorded {
 /// Why a file cannot be read.
 #[derive(Debug, Error)]
 pub enum ReadError {
-    /// The system does not let it be opened.
+    /// The file cannot be opened.
     #[error("{} cannot be opened: {error}", path.display())]
     Open {
         /// The file.
@@ -45,7 +45,7 @@ pub enum ReadError {
         /// The operating system's error.
         error: io::Error,
     },
-    /// The system does not let it be read.
+    /// The file cannot be read.
     #[error("{} cannot be read: {error}", path.display())]
     Read {
         /// The file.
@@ -53,15 +53,15 @@ pub enum ReadError {
         /// The operating system's error.
         error: io::Error,
     },
-    /// It is no trace.
+    /// The file is not a trace.
     #[error("{}", no_trace(path, error))]
     NoTrace {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The decoder's error.
         error: DecodeError,
     },
-    /// It is the start of a trace, and of nothing else.
+    /// The file is only the start of a trace, without events.
     #[error("{} ends before its header does: it holds no events", .0.display())]
     NoHeader(PathBuf),
 }
@@ -73,23 +73,23 @@ fn no_trace(path: &Path, error: &DecodeError) -> String {
     }
 }
 
-/// What remains to be reported of a file that was read to its end.
+/// Result of reading a file to its end.
 #[derive(Debug)]
 pub struct Pass {
-    /// What the whole stream has in common.
+    /// Properties of the whole stream.
     pub header: TraceHeader,
-    /// Bytes that were read: all, unless they stopped making sense or the rest was not wanted.
+    /// Number of bytes read: all, unless decoding failed or reading was stopped.
     pub bytes: u64,
     /// How the stream ends.
     pub ending: Ending,
-    /// How the file becomes a whole one.
+    /// How to make the file complete.
     pub repair: Option<Repair>,
-    /// The largest id of a kind of event.
+    /// The largest metadata id in the file.
     pub largest_metadata_id: u32,
 }
 
 impl Pass {
-    /// What a person should know of a file that does not end the way a whole one does.
+    /// Returns a message about a file that does not end properly.
     pub fn trouble(&self) -> Option<String> {
         let words = match &self.ending {
             Ending::Complete => return None,
@@ -106,7 +106,7 @@ impl Recorded {
     /// Opens a file.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If the operating system denies it.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let path = path.to_owned();
         match File::open(&path) {
@@ -115,26 +115,26 @@ impl Recorded {
         }
     }
 
-    /// Its size in bytes; 0 where that is not known.
+    /// Returns the file size in bytes; 0 if unknown.
     pub fn size(&self) -> u64 {
         self.file.metadata().map_or(0, |facts| facts.len())
     }
 
-    /// What the whole stream has in common. The file stands at its start again.
+    /// Returns the properties of the whole stream, and rewinds the file.
     ///
     /// # Errors
     /// As [`read`](Self::read) and [`rewind`](Self::rewind).
     pub fn header(&mut self) -> Result<TraceHeader, ReadError> {
-        // It is in the first piece.
+        // The header is in the first piece.
         let header = self.read_while(&mut Nothing, |_| false)?.header;
         self.rewind()?;
         Ok(header)
     }
 
-    /// Opens a file that no person selected by its name: a regular one, through no link.
+    /// Opens a file that was not explicitly selected: only a regular file, without following links.
     ///
     /// # Errors
-    /// When the system refuses, or it is something else.
+    /// If the operating system denies it, or it is not a regular file.
     pub fn open_unasked(path: &Path) -> Result<Self, ReadError> {
         let opened = files::open(path).and_then(|file| match file.metadata()?.is_file() {
             true => Ok(file),
@@ -147,10 +147,10 @@ impl Recorded {
         }
     }
 
-    /// What is known of it once its first bytes are read.
+    /// Reads the facts in the file's header.
     ///
     /// # Errors
-    /// Where it is no trace.
+    /// If it is not a trace.
     pub fn facts(mut self) -> Result<TraceFile, ReadError> {
         let header = self.header()?;
         let started = header.sync_utc.map_or(0, |time| time.unix_ms());
@@ -164,20 +164,20 @@ impl Recorded {
         })
     }
 
-    /// Gives the sink everything that the file holds, from where it stands.
+    /// Feeds the rest of the file to the sink.
     ///
     /// # Errors
-    /// Also where the file holds nothing: it is no trace, or ends before its header does.
+    /// Also if the file contains nothing: it is not a trace, or ends before its header does.
     pub fn read(&mut self, sink: &mut dyn Sink) -> Result<Pass, ReadError> {
         self.read_while(sink, |_| true)
     }
 
-    /// The same as long as `go_on`, which gets how many bytes were read, returns true.
+    /// Does the same as long as `go_on`, which receives the number of bytes read, returns true.
     ///
     /// # Errors
     /// As [`read`](Self::read).
     pub fn read_while(&mut self, mut sink: &mut dyn Sink, mut go_on: impl FnMut(u64) -> bool) -> Result<Pass, ReadError> {
-        // One decoder for all that is done with files: a call through a table for each event is cheaper than one decoder more for each of them.
+        // One decoder instantiation, over `dyn Sink`, for all uses of files: a virtual call per event is cheaper than another copy of the decoder.
         let mut decoder = Decoder::new(Limits::default());
         let (mut bytes, counts) = (0, sink.takes_counts());
         let mut feed = |mut piece: Piece| {
@@ -185,7 +185,7 @@ impl Recorded {
             if counts {
                 piece.count();
             }
-            // The error comes again from finish, with how far the file makes sense.
+            // `finish` returns the error again, with the position up to which the file could be decoded.
             let fed = decoder.feed_cut(&piece.bytes, piece.cut, &mut sink);
             (fed.is_ok() && go_on(bytes)).then_some(piece.bytes)
         };
@@ -204,7 +204,7 @@ impl Recorded {
                 thread::Builder::new().name("read".to_owned()).spawn_scoped(scope, reader)?;
                 for piece in next {
                     let Some(done) = feed(piece?) else { break };
-                    // It may be over.
+                    // The reader may have ended.
                     let _ = back.send(done);
                 }
                 Ok(())
@@ -221,7 +221,7 @@ impl Recorded {
         }
     }
 
-    /// Where threads spend their time. A file whose names come too late for that is read once more, which a pipe cannot be.
+    /// Collects sampled methods. A file in which the names come too late is read again, which is impossible for a pipe.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -238,10 +238,10 @@ impl Recorded {
         Ok((sampled, pass))
     }
 
-    /// Goes back to the start, for another look.
+    /// Seeks back to the start.
     ///
     /// # Errors
-    /// Where that is no file but a pipe.
+    /// If it is a pipe.
     pub fn rewind(&mut self) -> Result<&mut File, ReadError> {
         match self.file.seek(SeekFrom::Start(0)) {
             Ok(_) => Ok(&mut self.file),

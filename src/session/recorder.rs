@@ -1,4 +1,4 @@
-//! One recording, from the request to the finished file: a thread takes its stream into the file, and a task drives it to its end.
+//! One recording, from the request to the finished file: a thread writes its stream to the file, and a task drives it to completion.
 
 mod driver;
 mod one_file;
@@ -27,18 +27,18 @@ use crate::model::{NoCpuTime, Recording, SafeText, shown_command_line};
 use crate::net::client::Client;
 use crate::net::log;
 
-/// Whether a recording is to end. Later requests replace earlier ones.
+/// Whether to end a recording. Later requests replace earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopRequest {
-    /// It goes on.
+    /// Continue.
     None,
-    /// With its rundown.
+    /// Stop after the rundown.
     Stop,
-    /// At once, with what has come.
+    /// Stop at once, and keep the data received so far.
     Abandon,
 }
 
-/// A running recording. Dropping it does not end it; the task sees to its end.
+/// A running recording. Dropping it does not stop it; the task completes it.
 #[derive(Debug)]
 pub struct Recorder {
     session: SessionId,
@@ -48,10 +48,10 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Makes the file, opens the session and begins to record.
+    /// Creates the file, opens the session and starts recording.
     ///
     /// # Errors
-    /// When the file cannot be made or the runtime does not open the session.
+    /// If the file cannot be created or the runtime does not open the session.
     pub async fn start(client: Client, mut plan: Plan) -> Result<Self, StartError> {
         let begun = Instant::now();
         let mut created = OutputFile::create(&plan.file);
@@ -76,7 +76,7 @@ impl Recorder {
         };
         let plan = Plan { config, ..plan };
         let cpu = cpu.map(|CpuSampling { collector, task }| {
-            // There is none yet.
+            // It cannot be set already.
             let _ = progress.cpu.set(collector);
             task
         });
@@ -120,17 +120,17 @@ impl Recorder {
         Ok(Self { session: session.id(), request, progress: published, task })
     }
 
-    /// The runtime's id of the session, unique while it exists.
+    /// The runtime's session id, unique while the session exists.
     pub fn session(&self) -> SessionId {
         self.session
     }
 
-    /// Snapshots, newest wins. The last one has [`Phase::Done`](crate::model::Phase::Done).
+    /// Snapshots of the recording; only the latest is kept. The last one has [`Phase::Done`](crate::model::Phase::Done).
     pub fn progress(&self) -> watch::Receiver<Recording> {
         self.progress.clone()
     }
 
-    /// Asks for the stop: the runtime sends its rundown and ends the stream.
+    /// Requests the stop: the runtime sends its rundown and ends the stream.
     pub fn stop(&self) {
         self.request.send_if_modified(|request| {
             let first = *request == StopRequest::None;
@@ -141,23 +141,23 @@ impl Recorder {
         });
     }
 
-    /// Ends at once, without the rundown, and keeps what has come. The runtime frees the session when it next writes to it.
+    /// Ends the recording at once, without the rundown, and keeps the data received so far. The runtime frees the session at its next write.
     pub fn abandon(&self) {
         self.request.send_replace(StopRequest::Abandon);
     }
 
-    /// Waits for the end.
+    /// Waits until the recording has ended.
     pub async fn finished(self) -> Recording {
-        // The driver's last act is to publish the outcome; the panic hook reports a panic in it.
+        // The driver publishes the outcome last; a panic in it is reported by the panic hook.
         let _ = self.task.await;
         self.progress.borrow().clone()
     }
 }
 
-/// What a recording consists of: its session, its kernel's half where that is wanted, and the thread that reads the stream.
+/// A started recording: its session, the joint recording of kernel scheduling if requested, and the thread that reads the stream.
 type Begun = (Arc<TraceSession>, Option<Joint>, JoinHandle<Pumped>);
 
-/// Opens the session, and has its stream read.
+/// Opens the session, and starts reading its stream.
 async fn begin(client: &Client, plan: &Plan, file: File, counting: Counting, progress: &Arc<Progress>) -> Result<Begun, StartError> {
     let open = async || {
         let (session, stream) = TraceSession::open(client.clone(), &plan.config, u64::MAX).await?;
@@ -178,13 +178,13 @@ async fn begin(client: &Client, plan: &Plan, file: File, counting: Counting, pro
     Ok((session, Some(joint), tokio::task::spawn_blocking(move || pump.run(stream))))
 }
 
-/// The session to open, what samples the process beside it, and why the kernel does not where it should.
+/// The session to open, the kernel sampling, and why the kernel cannot sample if it was requested.
 type Sampling = (SessionConfig, Option<CpuSampling>, Option<NoCpuTime>);
 
-/// Has the kernel sample the process where that is wanted, and chooses the session by whether it does.
+/// Starts kernel sampling if requested, and chooses the session depending on its success.
 async fn sample_cpu(client: &Client, plan: &Plan) -> Result<Sampling, OutputError> {
     let config = plan.config.clone();
-    // Without a file they are there to be looked at.
+    // Without a file, samples are only needed for analysis.
     let file = plan.cpu_file();
     if file.is_none() && !(plan.analysed && (plan.fallback.is_some() || config.samples())) {
         return Ok((plan.fallback.clone().unwrap_or(config), None, None));
@@ -197,7 +197,7 @@ async fn sample_cpu(client: &Client, plan: &Plan) -> Result<Sampling, OutputErro
     })
 }
 
-/// The facts of the process in a trace. One whose runtime is too old to report them has a name all the same.
+/// Returns the facts about the process for a trace. If the runtime is too old to report them, only the name is known.
 async fn describe(client: &Client, plan: &Plan) -> LiveProcess {
     let info = client.process_info().await.ok().flatten();
     let (command_line, runtime) =

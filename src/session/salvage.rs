@@ -1,4 +1,4 @@
-//! A complete, readable file made out of a recording that was cut off, or out of the segments that a flight recorder left when it was killed.
+//! Creation of a complete, readable file from a recording that was cut off, or from the segments of a flight recorder that was killed.
 
 mod segments;
 
@@ -14,7 +14,7 @@ use crate::model::{Bytes, Counted, SafeText};
 use crate::net::files;
 use crate::nettrace::{Ending, Repair};
 
-/// Why no complete file can be made.
+/// Why no complete file can be created.
 #[derive(Debug, Error)]
 pub enum SalvageError {
     /// A file cannot be read.
@@ -28,7 +28,7 @@ pub enum SalvageError {
         /// The operating system's error.
         error: io::Error,
     },
-    /// No segment has an event.
+    /// No segment contains an event.
     #[error("these files contain no events")]
     NoEvents,
     /// The files are not the segments of one recording.
@@ -39,11 +39,11 @@ pub enum SalvageError {
     Write(String),
 }
 
-/// Writes the complete file. `notes` receives what a person should know of it. Returns whether the file has a rundown: the names
-/// of methods that were compiled before the recording.
+/// Writes the complete file. Messages for the user are added to `notes`. Returns whether the file has a rundown: the names of methods that
+/// were compiled before the recording.
 ///
 /// # Errors
-/// When a file cannot be read, several are not segments of one recording, or the new one cannot be written.
+/// If a file cannot be read, several are not segments of one recording, or the new one cannot be written.
 pub fn salvage(paths: &[PathBuf], file: &mut File, notes: &mut Vec<String>) -> Result<bool, SalvageError> {
     match paths {
         [path] => repair(path, file, notes),
@@ -76,7 +76,7 @@ fn repair(path: &Path, file: &mut File, notes: &mut Vec<String>) -> Result<bool,
     Ok(tally.counts().iter().any(|count| count.provider.ends_with("Rundown")))
 }
 
-/// Copies what is kept and makes it complete.
+/// Copies the part to keep and completes it.
 fn write(source: &mut File, file: &mut File, repair: &Repair) -> io::Result<()> {
     io::copy(&mut source.take(repair.keep), file)?;
     file.write_all(repair.append)?;

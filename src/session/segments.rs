@@ -1,4 +1,4 @@
-//! The segments of a flight recorder, in files beside its own: what is left of it where dn-top is killed. Each is a stream of its own.
+//! Segments of a flight recorder, in files next to its own, which survive if dn-top is killed. Each is a complete stream.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -9,7 +9,7 @@ use crate::model::SafeText;
 use crate::net::files::{self, FileId};
 use crate::nettrace::{Refusal, SegmentStore};
 
-/// Segments `PATH.0001` and on.
+/// Segment files `PATH.0001`, `PATH.0002`, and so on.
 #[derive(Debug)]
 pub(super) struct Segments {
     beside: PathBuf,
@@ -27,7 +27,7 @@ struct Segment {
 }
 
 impl Segments {
-    /// None yet.
+    /// Creates an empty list of segments for this path.
     pub(super) fn beside(path: &Path) -> Self {
         Self { beside: path.to_owned(), files: VecDeque::new(), taken: None, last: 0 }
     }
@@ -41,12 +41,12 @@ impl Segments {
     fn remove(&self, segment: Segment) {
         let path = self.path(segment.number);
         if segment.id.is_at(&path) {
-            // Where it cannot be removed it stays, readable, and does no harm.
+            // If it cannot be removed, it stays behind as a readable file, which is harmless.
             let _ = fs::remove_file(path);
         }
     }
 
-    /// Opens what was written, and nothing that took its place: no link is followed, and a pipe is not waited for.
+    /// Opens a file written by us, and nothing that replaced it: no link is followed, and opening a pipe does not block.
     fn open(&self, segment: Segment) -> io::Result<File> {
         let file = files::open(&self.path(segment.number))?;
         if FileId::of(&file)? == segment.id { Ok(file) } else { Err(io::Error::other("it was replaced by another file")) }
@@ -61,7 +61,7 @@ impl SegmentStore for Segments {
     fn put(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         self.last += 1;
         let number = self.last;
-        // Neither over another file nor through a link.
+        // Never overwrites a file or follows a link.
         let made = files::create(&self.path(number));
         let failed = |what: &str, error: io::Error| refusal(&error, self.said(number, what, &error));
         let mut file = made.map_err(|error| failed("made", error))?;

@@ -1,4 +1,4 @@
-//! What every thread of a process does at one moment.
+//! Stacks of all threads of a process at one moment.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use crate::model::SafeText;
 use crate::net::client::Client;
 use crate::nettrace::{Event, Metadata, Sink, ThreadId, forward_sink};
 
-/// Names of methods and modules are all that is needed of a rundown.
+/// Rundown keywords for the names of methods and modules.
 const NAMES: u64 = 0x38;
-/// How long the first look at all threads may take to come; runtimes send what they have every tenth of a second.
+/// Time limit for the first sample of all threads; runtimes send buffered events every tenth of a second.
 const LOOK: Duration = Duration::from_secs(5);
-/// More bytes are not needed to see every thread once.
+/// Stream limit, more than enough to see every thread once.
 const LOOK_BYTES: u64 = 64 << 20;
-/// More threads are not looked at.
+/// Maximum number of threads.
 const MOST_THREADS: usize = 1 << 14;
 const POLL: Duration = Duration::from_millis(20);
 
@@ -31,19 +31,19 @@ const POLL: Duration = Duration::from_millis(20);
 pub struct ThreadStacks {
     /// Threads with the same stack, most threads first.
     pub groups: Vec<StackGroup>,
-    /// Names of threads by their number.
+    /// Thread names by thread id.
     pub names: HashMap<u64, SafeText>,
-    /// Whether all names of methods came.
+    /// Whether all method names were received.
     pub ended: Result<(), Unfinished>,
 }
 
-/// Why there are no stacks.
+/// Why no stacks are available.
 #[derive(Debug, Error)]
 pub enum StacksError {
-    /// No session.
+    /// The session could not be started.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The session cannot be requested.
+    /// The session configuration is invalid.
     #[error(transparent)]
     Config(#[from] SelectError),
     /// The stream was closed before the first sample.
@@ -54,7 +54,7 @@ pub enum StacksError {
     Nothing,
 }
 
-/// Samples all threads of a process once, those that wait included.
+/// Samples all threads of a process once, including waiting ones.
 ///
 /// # Errors
 /// [`StacksError`].
@@ -66,7 +66,7 @@ pub async fn thread_stacks(client: &Client) -> Result<ThreadStacks, StacksError>
     while !listener.look(|look| look.is_over) && !listener.is_over() && began.elapsed() < LOOK {
         sleep(POLL).await;
     }
-    // Threads may end as soon as they have been looked at.
+    // Read now, as threads may exit at any time.
     let names = client.thread_names();
     let ended = listener.stop(StopLimit::RUNDOWN).await;
     let groups = listener.look(|look| FirstLook::stacks(look));
@@ -77,11 +77,11 @@ pub async fn thread_stacks(client: &Client) -> Result<ThreadStacks, StacksError>
     }
 }
 
-/// Takes what the sampler saw when it first looked at all threads, which it stops for that: one moment. It is over with the second sample of a thread.
+/// Accepts the samples of the sampler's first pass, for which it suspends all threads: one moment. The pass ends when a thread is sampled again.
 #[derive(Debug, Default)]
 struct FirstLook {
     live: Live,
-    /// By metadata index; the first is never used.
+    /// By metadata index; the first entry is unused.
     is_sample: Vec<bool>,
     seen: HashSet<ThreadId>,
     is_over: bool,
@@ -125,7 +125,7 @@ mod tests {
         let mut encoder = Encoder::new(header);
         let sample = Metadata { provider: "Microsoft-DotNETCore-SampleProfiler".into(), ..Metadata::default() };
         let sample = encoder.metadata(&sample);
-        // Threads 1 and 3 have the same stack; 1 has another when it is looked at again, and 4 comes too late.
+        // Threads 1 and 3 have the same stack; 1 has another one in the second pass, and 4 is sampled too late.
         for (at, thread, frame) in [(0, 1, 0x10), (1, 2, 0x20), (2, 3, 0x10), (3, 1, 0x30), (4, 4, 0x10)] {
             let stack = encoder.stack(&[frame]);
             encoder.event(&NewEvent {

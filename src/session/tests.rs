@@ -32,7 +32,7 @@ mod limits;
 #[cfg(target_os = "linux")]
 mod linux;
 
-/// How long anything may take on a busy machine.
+/// Time limit of each step, for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Bench {
@@ -87,7 +87,7 @@ fn outcome(recording: &Recording) -> &Outcome {
     }
 }
 
-/// What an independent pass over the file finds.
+/// Reads a file independently: its ending, events and drops.
 fn read(file: &Path) -> (Ending, u64, u64) {
     let bytes = std::fs::read(file).unwrap();
     let (mut decoder, mut tally) = (Decoder::new(Limits::default()), Throughput::default());
@@ -111,7 +111,7 @@ async fn a_stopped_recording_is_whole_and_counted() {
     assert!(!recording.history.is_empty() && bench.runtime.is_alive());
 }
 
-/// What is shown at the end is what the file holds, with the names that the rundown brought.
+/// The final snapshot matches the contents of the file, with names from the rundown.
 #[tokio::test]
 async fn what_comes_is_analysed() {
     let bench = bench(spec());
@@ -132,7 +132,7 @@ async fn what_comes_is_analysed() {
     assert_eq!(recorder.finished().await.analysis, None);
 }
 
-/// What a session that only samples does not tell, a second one does, and nothing of that is in the file.
+/// Names missing in a session that only samples are obtained from a second session, and nothing of that is in the file.
 #[tokio::test]
 async fn names_of_older_methods_come_while_it_goes_on() {
     let bench = bench(spec());
@@ -154,14 +154,14 @@ async fn names_of_older_methods_come_while_it_goes_on() {
     assert!(outcome(&recording).complete);
     assert_eq!(read(&bench.file()), (Ending::Complete, recording.events, recording.bytes));
 
-    // What has no sample without a name requests none.
+    // If all samples have names, no names are requested.
     let recorder = bench.start(Plan { file: bench.dir.path().join("b.nettrace"), ..bench.plan() }).await;
     timeout(Duration::from_secs(60), recorder.progress().wait_for(|recording| recording.elapsed.as_secs() >= 3)).await.unwrap().unwrap();
     recorder.stop();
     assert_eq!(recorder.finished().await.names, NameSearch::NotYet);
 }
 
-/// Single events can be chosen while it goes on.
+/// Single events can be selected during the recording.
 #[tokio::test]
 async fn single_events_are_those_that_were_asked_for() {
     let bench = bench(spec());
@@ -234,7 +234,7 @@ async fn nothing_is_asked_of_the_target_when_there_is_no_place_for_the_file() {
     assert_eq!(std::fs::read(bench.file()).unwrap(), b"mine");
 }
 
-/// Recordings that begin at the same time may have been given one name.
+/// Recordings that start at the same time may have been given the same name.
 #[tokio::test]
 async fn a_default_name_that_is_taken_by_then_gets_a_number() {
     let bench = bench(spec());
@@ -262,7 +262,7 @@ async fn a_refused_session_leaves_no_file() {
 #[tokio::test]
 async fn a_stream_that_makes_no_sense_is_kept_and_said() {
     let bench = bench(Spec { script: Script::Canned(vec![0x55; 100_000].into()), ..spec() });
-    // It need not be stopped.
+    // It ends without a stop.
     let recording = timeout(PATIENCE, bench.start(bench.plan()).await.finished()).await.unwrap();
     let Outcome { stopped_by, complete, file, trouble } = outcome(&recording);
     assert_eq!((*stopped_by, *complete), (StoppedBy::Error, false));
@@ -287,7 +287,7 @@ async fn several_recordings_of_one_process_go_on_beside_each_other() {
     assert!(outcome(&second).complete);
 }
 
-/// A pump into a file, and the other end of its stream.
+/// Starts a pump into a file. Returns the other end of its stream.
 async fn pump(file: File) -> (std::thread::JoinHandle<Pumped>, Peer, Arc<Progress>) {
     let (stream, writing) = test_stream::pair().await;
     let client = Client::new(Endpoint { key: ProcessKey { pid: 77, started: 1 }, socket: PathBuf::from("/nowhere") });
@@ -349,7 +349,7 @@ async fn an_event_ends_it() {
     assert_eq!(read(&bench.file()), (Ending::Complete, recording.events, recording.bytes));
 }
 
-/// What a flight recorder reports in the end is what its file holds, and the rundown is in it.
+/// The final totals of a flight recorder match its file, which includes the rundown.
 #[tokio::test]
 async fn a_flight_recorder_writes_what_it_kept() {
     let rates = Rates { gc: 2.0, exception: 5.0, contention: 5.0, jit: 5.0, sample: 200.0, custom: 20_000.0, waves: 0.0 };

@@ -1,4 +1,4 @@
-//! What the threads of a recorded process take of the processors, from now and then a look at /proc.
+//! CPU use of the threads of a recorded process, from periodic readings of /proc.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,32 +11,32 @@ use crate::model::{CpuLimit, CpuSupply, ThreadUse};
 use crate::net::client::Client;
 use crate::net::clock::monotonic_ns;
 
-/// The time between two looks. A look reads four small files for each thread.
+/// Interval between readings. Each reads four small files per thread.
 const PACE: Duration = Duration::from_secs(2);
-/// Most threads that are looked at, and that are remembered.
+/// Maximum number of threads per reading, and in total.
 const MOST: (usize, usize) = (512, 4096);
 
-/// The threads of a process since a recording began.
+/// Threads of a process since the start of a recording.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
-    /// By number: the times on a processor and without one at the first look, and the latest. A thread that ended stays.
+    /// By thread id: CPU and runnable time at the first reading, and the latest values. Threads that have exited are kept.
     known: BTreeMap<u64, ([Duration; 2], ThreadUse)>,
     due: Option<Instant>,
     shown: Arc<[ThreadUse]>,
-    /// The CPU limits of its control groups, each at the first look that found it.
+    /// CPU limits of its control groups, each from the reading that first found it.
     limits: Vec<CpuLimit>,
-    /// Those of the latest look, with what happened since the first.
+    /// Limits found by the latest reading, relative to the first.
     limits_since: Vec<CpuLimit>,
-    /// What all processes of the machine had taken at the first look, and have since.
+    /// Busy time of the whole machine at the first reading, and since then.
     machine: Option<(Duration, Duration)>,
-    /// Whether there were more threads than are looked at: what comes into view may be old.
+    /// Whether there were more threads than a reading covers: a thread that appears later may be old.
     is_cut: bool,
-    /// CPU times of the threads of the latest look, since the recording began.
+    /// CPU times of the threads in the latest reading, since the start of the recording.
     times: ThreadCpu,
 }
 
 impl Threads {
-    /// What is known after a look, where one is due.
+    /// Takes a reading if one is due, and returns the threads.
     pub(super) fn look(&mut self, client: &Client) -> Option<Arc<[ThreadUse]>> {
         let now = Instant::now();
         let is_due = self.due.is_none_or(|due| due <= now);
@@ -52,23 +52,23 @@ impl Threads {
         })
     }
 
-    /// What else decided how much CPU it got since the recording began.
+    /// Limits on the CPU time since the start of the recording.
     pub(super) fn cpu_supply(&self) -> CpuSupply {
         CpuSupply::of(&self.limits_since, self.machine.map(|(_, since)| since))
     }
 
-    /// Makes another look due.
+    /// Makes the next reading due.
     pub(super) fn hurry(&mut self) {
         self.due = self.due.map(|_| Instant::now());
     }
 
-    /// CPU times of the threads of the latest look, and now on the clock of the stream, CLOCK_MONOTONIC.
+    /// CPU times of the threads in the latest reading, and the current time on the stream's clock, CLOCK_MONOTONIC.
     pub(super) fn cpu_times(&self) -> (i64, ThreadCpu) {
         (monotonic_ns(), self.times.clone())
     }
 
     fn take_limits(&mut self, now: Vec<CpuLimit>) {
-        // It has ended: what was found stays.
+        // The process has exited: keep the last limits.
         if !now.is_empty() {
             self.limits_since = limits_since(&mut self.limits, now);
         }
@@ -82,7 +82,7 @@ impl Threads {
             let (thread, cpu) = (time.thread, time.cpu);
             let before = match self.known.get_mut(&thread) {
                 Some((before, known)) => {
-                    // Another thread has its number now.
+                    // The thread id was reused.
                     if cpu < known.cpu {
                         *before = <[Duration; 2]>::default();
                     }
@@ -90,7 +90,7 @@ impl Threads {
                     *before
                 }
                 None => {
-                    // What a thread took before the recording does not count; one that came later took all of it since.
+                    // CPU time before the recording does not count; a thread created later used all of its time since.
                     let before = if first || self.is_cut { [cpu, time.runnable.unwrap_or_default()] } else { <[Duration; 2]>::default() };
                     if room {
                         self.known.insert(thread, (before, time));
@@ -109,7 +109,7 @@ impl Threads {
     }
 }
 
-/// What happened since the first look at each of the limits that are found now. A process that was moved to another control group has other limits than before.
+/// Returns the changes of the current limits since each was first found. A process that was moved to another control group has different limits.
 pub(super) fn limits_since(first: &mut Vec<CpuLimit>, now: Vec<CpuLimit>) -> Vec<CpuLimit> {
     first.retain(|known| now.iter().any(|limit| limit.group == known.group));
     let since = |limit: CpuLimit| match first.iter().find(|known| known.group == limit.group) {
@@ -137,7 +137,7 @@ mod tests {
         threads.take(vec![thread(9, 103), thread(8, 2)], false);
         assert_eq!(threads.shown[..], [thread(7, 0), thread(8, 2), thread(9, 3)]);
         assert_eq!(threads.cpu_times().1, [(9, 3_000_000_000), (8, 2_000_000_000)], "what has ended has no time");
-        // Another thread gets a number again.
+        // A thread id is reused.
         threads.take(vec![thread(9, 1)], false);
         assert_eq!(threads.shown[..], [thread(7, 0), thread(8, 2), thread(9, 1)]);
         threads.take((10..9000).map(|id| thread(id, 1)).collect(), false);

@@ -1,11 +1,12 @@
-//! One EventPipe session, from its opening to the end of its stream: the only place that stops sessions.
+//! One EventPipe session, from opening it to the end of its stream: the only place that stops sessions.
 //!
-//! To stop, `StopTracing` goes over a second connection *while the stream is read on*, since the runtime writes its rundown before it answers (reference:
-//! dotnet/diagnostics, "EventPipe session life"); the end of the stream is the end of the session. A session whose stream has ended is never stopped:
-//! the runtime has freed its id, and may have given it to another session.
+//! `StopTracing` is sent over a second connection *while the stream is still being read*, because the runtime writes its rundown before it
+//! answers (reference: dotnet/diagnostics, "EventPipe session life"); the end of the stream is the end of the session. A session whose stream
+//! has ended is never stopped: the runtime has freed its id, and may have given it to another session.
 //!
-//! A runtime is not trusted to end: once the stop is wanted, time and bytes are limited, and then the connection is closed, which makes the runtime
-//! free the session when it next writes to it. A process that ends closes the stream too, even where a child of it still holds the connection.
+//! A runtime is not trusted to end a session: once the stop is requested, time and bytes are limited; beyond that the connection is closed,
+//! which makes the runtime free the session at its next write. The stream is also closed when the process exits, even if a child process
+//! still holds the connection.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,23 +27,23 @@ use crate::net::log;
 use crate::net::stream::{self, BlockingStream, Closer, Stream};
 use crate::nettrace::DecodeError;
 
-/// One read of a stream takes at most this many bytes. Larger buffers gain nothing measurable, and when the first of them is freed, glibc raises the
-/// size up to which it keeps freed memory instead of giving it back.
+/// Maximum size of one read of a stream. Larger buffers gain nothing measurable, and freeing the first of them makes glibc raise the size up
+/// to which it keeps freed memory instead of returning it.
 pub(super) const CHUNK: usize = 64 * 1024;
 
-/// What a session may still take once its stop is wanted.
+/// Limits of a session once its stop is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StopLimit {
-    /// How long it may go on.
+    /// Time until the end of the stream.
     pub time: Duration,
-    /// Bytes that it may still send, besides a quarter of those that came before.
+    /// Number of bytes that may still be sent, in addition to a quarter of those received before.
     pub bytes: u64,
 }
 
 impl StopLimit {
-    /// For a session that ends with a rundown: the largest programs seen take some seconds and some 10 MB.
+    /// For a session that ends with a rundown: the largest programs seen take a few seconds and about 10 MB.
     pub const RUNDOWN: Self = Self { time: Duration::from_secs(60), bytes: 64 << 20 };
-    /// For one that does not: most runtimes need a few milliseconds. What is buffered still comes.
+    /// For a session without rundown: most runtimes need a few milliseconds. Buffered events are still sent.
     pub const NO_RUNDOWN: Self = Self { time: Duration::from_secs(5), bytes: 16 << 20 };
 
     fn most(self, received: u64) -> u64 {
@@ -50,25 +51,25 @@ impl StopLimit {
     }
 }
 
-/// How long a stream may go on whose stop was refused: a process that is ending refuses, and closes its streams a moment later.
+/// How long a stream may continue after its stop was refused: a process that is exiting refuses, and closes its streams a moment later.
 const AFTER_REFUSAL: Duration = Duration::from_secs(3);
 
-/// Why a stream was closed from our side.
+/// Why a stream was closed by us.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Cut {
-    /// It did not end in time after the stop.
+    /// The stream did not end in time after the stop.
     #[error("the runtime did not end the session within {} s; another client may occupy its diagnostic socket", .0.as_secs_f32())]
     Time(Duration),
-    /// It sent too much after the stop.
+    /// The runtime sent too much after the stop.
     #[error("the runtime kept sending after the stop, and the connection was closed after {} more", Bytes(*.0))]
     Rundown(u64),
-    /// It sent more than the session can need.
+    /// The runtime sent more than the session can need.
     #[error("the runtime sent more than {}, and the connection was closed", Bytes(*.0))]
     Budget(u64),
-    /// It sends something else.
+    /// The stream cannot be decoded.
     #[error("cannot decode the event stream: {0}")]
     Undecodable(DecodeError),
-    /// A person or a signal wanted no more of it.
+    /// Canceled by the user or a signal.
     #[error("stopped before the rundown was complete: method names may be missing")]
     Abandoned,
 }
@@ -76,54 +77,54 @@ pub enum Cut {
 /// Why a stream is incomplete.
 #[derive(Debug, Error)]
 pub enum Unfinished {
-    /// It was closed from our side.
+    /// The stream was closed by us.
     #[error("{0}")]
     Cut(Cut),
-    /// The runtime did not do what was asked.
+    /// The runtime refused the stop.
     #[error("the session could not be stopped: {0}")]
     NotStopped(ExchangeError),
-    /// The other side closed it.
+    /// The target closed the stream.
     #[error("the target ended, or closed the stream")]
     Closed,
 }
 
-/// A session that a runtime holds for us.
+/// An open session of a runtime.
 #[derive(Debug)]
 pub(super) struct TraceSession {
     client: Client,
     id: SessionId,
-    /// What was requested and is not available.
+    /// Requested features that are not available.
     losses: Vec<Loss>,
-    /// A second handle to the stream, to close it from here.
+    /// A second handle to the stream, for closing it.
     closer: Closer,
     received: AtomicU64,
-    /// Bytes that may be received.
+    /// Maximum number of bytes to receive.
     most: AtomicU64,
-    /// Bytes that had come when the stop was wanted.
+    /// Number of bytes received before the stop was requested.
     before: OnceLock<u64>,
     cut: OnceLock<Cut>,
     ended: watch::Sender<bool>,
 }
 
-/// What a session sends. It is to be read without a pause; dropping it closes the connection.
+/// Event stream of a session. It must be read continuously; dropping it closes the connection.
 #[derive(Debug)]
 pub(super) struct EventStream<S = Stream> {
     stream: S,
     end: StreamEnd,
 }
 
-/// Marks the stream as not read any more.
+/// Marks the stream as ended when dropped.
 #[derive(Debug)]
 struct StreamEnd(Arc<TraceSession>);
 
 impl TraceSession {
-    /// Opens a session that may send no more than so many bytes before it is stopped.
+    /// Opens a session that may send at most `most` bytes before it is stopped.
     pub(super) async fn open(client: Client, config: &SessionConfig, most: u64) -> Result<(Arc<Self>, EventStream), StartError> {
         let session = client.start_session(config).await?;
         Self::of(client, session, most).map_err(StartError::Handle)
     }
 
-    /// A session that was just opened.
+    /// Wraps a session that was just opened.
     pub(super) fn of(client: Client, session: Session, most: u64) -> io::Result<(Arc<Self>, EventStream)> {
         let closer = Closer::of(&session.stream)?;
         let this = Arc::new(Self {
@@ -140,7 +141,7 @@ impl TraceSession {
         let watched = Arc::clone(&this);
         tokio::spawn(async move {
             tokio::select! {
-                // What it had sent is read all the same.
+                // Data already sent is still read.
                 () = watched.client.process_exit() => watched.close(),
                 () = watched.ended() => {}
             }
@@ -150,19 +151,19 @@ impl TraceSession {
         Ok((this, EventStream { stream: session.stream, end }))
     }
 
-    /// The runtime's id of it, unique while it exists.
+    /// The runtime's session id, unique while the session exists.
     pub(super) fn id(&self) -> SessionId {
         self.id
     }
 
-    /// What was requested and is not available in this runtime.
+    /// Requested features that are not available in this runtime.
     pub(super) fn losses(&self) -> &[Loss] {
         &self.losses
     }
 
-    /// Waits for the end of the stream, on whichever side it is closed.
+    /// Waits for the end of the stream, whichever side closes it.
     pub(super) async fn ended(&self) {
-        // The sender exists as long as this.
+        // The sender lives as long as `self`.
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
     }
 
@@ -170,7 +171,7 @@ impl TraceSession {
         *self.ended.borrow()
     }
 
-    /// Stops the session and waits for the end of its stream, which must be read until then. Also gives the failure of the request.
+    /// Stops the session and waits for the end of its stream, which must be read until then. Returns the error if the request failed.
     pub(super) async fn stop(&self, limit: StopLimit) -> Option<ExchangeError> {
         let deadline = Instant::now() + limit.time;
         let refusal = self.request_stop(limit).await;
@@ -185,12 +186,12 @@ impl TraceSession {
         refusal
     }
 
-    /// Asks for the stop and waits for the answer, for the end of the stream, or until the time is over. Gives the failure, if there is one.
+    /// Requests the stop and waits for the answer, the end of the stream, or the time limit. Returns the error if the request failed.
     pub(super) async fn request_stop(&self, limit: StopLimit) -> Option<ExchangeError> {
         self.limit(limit);
         tokio::select! {
             biased;
-            // From here on the request must not be sent any more.
+            // After the end of the stream, the request must not be sent any more.
             () = self.ended() => None,
             answered = self.client.stop_session(self.id) => answered.err(),
             () = sleep(limit.time) => {
@@ -200,23 +201,23 @@ impl TraceSession {
         }
     }
 
-    /// The stop is wanted: from now on bytes are limited, whether or not the runtime has taken the request.
+    /// Limits the bytes from now on, whether or not the runtime has received the stop request.
     fn limit(&self, limit: StopLimit) {
         let before = *self.before.get_or_init(|| self.received.load(Ordering::Relaxed));
         self.most.fetch_min(limit.most(before), Ordering::Relaxed);
     }
 
-    /// Closes the stream and remembers why. What is in the socket is still read.
+    /// Closes the stream and records the reason. Data in the socket is still read.
     pub(super) fn cut(&self, why: Cut) {
-        // The first reason is the one.
+        // The first reason is kept.
         let _ = self.cut.set(why);
         self.close();
     }
 
-    /// Why the stream is incomplete, where it is.
+    /// Why the stream is incomplete, if it is.
     pub(super) fn unfinished(&self, refusal: Option<ExchangeError>) -> Unfinished {
         match (self.cut.get(), refusal) {
-            // A process that has ended needs no stop.
+            // A process that has exited needs no stop.
             (None, Some(error)) if error.trouble() == Some(Trouble::Stale) => Unfinished::Closed,
             (Some(Cut::Time(_)) | None, Some(error)) => Unfinished::NotStopped(error),
             (Some(cut), _) => Unfinished::Cut(cut.clone()),
@@ -224,12 +225,12 @@ impl TraceSession {
         }
     }
 
-    /// Why it was closed from our side, where it was.
+    /// Why the stream was closed by us, if it was.
     pub(super) fn why_cut(&self) -> Option<&Cut> {
         self.cut.get()
     }
 
-    /// Closes the stream from our side; what is in the socket is still read.
+    /// Closes the stream; data in the socket is still read.
     pub(super) fn close(&self) {
         self.closer.close();
     }
@@ -247,7 +248,7 @@ impl TraceSession {
         false
     }
 
-    /// Counts what was read. A target that exits with bytes of ours unread resets the stream: an end like any other.
+    /// Counts the bytes read. A target that exits with unread bytes of ours resets the stream, which counts as a normal end.
     fn take(&self, read: io::Result<usize>) -> io::Result<usize> {
         match read {
             Ok(count) => {
@@ -270,7 +271,7 @@ impl Drop for StreamEnd {
 }
 
 impl EventStream {
-    /// Waits for the next bytes; 0 at the end, which is also where no more may come.
+    /// Waits for the next bytes; returns 0 at the end of the stream, and when the byte limit is reached.
     pub(super) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if !self.end.0.has_room() {
             return Ok(0);
@@ -278,20 +279,20 @@ impl EventStream {
         self.end.0.take(self.stream.read(buffer).await)
     }
 
-    /// Reads everything and throws it away.
+    /// Reads and discards everything.
     pub(super) async fn drain(mut self) {
         let mut buffer = vec![0; 16 << 10];
         while let Ok(1..) = self.read(&mut buffer).await {}
     }
 
-    /// For a thread of its own, which may block.
+    /// Converts the stream for use on a blocking thread.
     pub(super) fn into_blocking(self) -> io::Result<EventStream<BlockingStream>> {
         Ok(EventStream { stream: stream::into_blocking(self.stream)?, end: self.end })
     }
 }
 
 impl EventStream<BlockingStream> {
-    /// Blocks until bytes come; 0 at the end, which is also where no more may come.
+    /// Blocks until bytes arrive; returns 0 at the end of the stream, and when the byte limit is reached.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         use std::io::Read;
         while self.end.0.has_room() {

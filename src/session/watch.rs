@@ -1,4 +1,4 @@
-//! Watching a process: a small session of its runtime's own counters, written to no file.
+//! Watch of a process: a small session for the runtime's counters, written to no file.
 
 use std::time::Duration;
 
@@ -11,36 +11,35 @@ use crate::ipc::BufferMb;
 use crate::model::{CpuUse, Process};
 use crate::net::client::Client;
 
-/// Room for events in the target, MB: the least there is.
+/// Size of the event buffer in the target, in MB: the minimum.
 const BUFFER_MB: u32 = 1;
 
 /// The library of `HttpClient`.
 const HTTP_CLIENT: &str = "System.Net.Http.dll";
-/// Values between two looks for it: each look reads all that is mapped.
+/// Number of values between checks for the library: each check reads all mappings.
 const PAUSE: u32 = 5;
 
-/// What is watched.
+/// What to watch.
 #[derive(Debug, Clone)]
 pub struct Watch {
-    /// The process.
     pub process: Process,
-    /// Time between two values.
+    /// Interval between values.
     pub interval: Duration,
-    /// Whether all meters are collected, too.
+    /// Whether to collect all meters as well.
     pub meters: bool,
 }
 
-/// When a library that may be loaded at any time is looked for: once the program has loaded something.
+/// Schedule of the checks for a library that may be loaded at any time: after other assemblies were loaded.
 #[derive(Debug, Default)]
 struct Search {
-    /// The number of assemblies at the last look.
+    /// Number of assemblies at the last check.
     seen: Option<f64>,
-    /// Values since the last look.
+    /// Number of values since the last check.
     since: u32,
 }
 
 impl Search {
-    /// Whether a look is due at these values. Each asks once.
+    /// Whether a check is due. To be called once for each set of values.
     fn is_due(&mut self, assemblies: Option<f64>) -> bool {
         self.since = self.since.saturating_add(1);
         let is_due = assemblies.is_some() && assemblies != self.seen && (self.seen.is_none() || self.since >= PAUSE);
@@ -51,17 +50,17 @@ impl Search {
     }
 }
 
-/// How many assemblies a program has loaded.
+/// Returns the number of loaded assemblies.
 fn assemblies(counters: &CountersSnapshot) -> Option<f64> {
     let counter = counters.counters.iter().find(|counter| counter.group == "System.Runtime" && counter.name == "assembly-count")?;
     counter.history.last().map(|(_, count)| *count)
 }
 
-/// Watches until the process ends or `stop` is true, or gone, and ends the session before it returns. `publish` gets the counters whenever there are
-/// new values, and the CPU time of the process since the last.
+/// Watches until the process exits, or `stop` is true or its sender is dropped, and ends the session before it returns. `publish` receives
+/// each set of counter values, and the CPU use of the process over the last seconds.
 ///
 /// # Errors
-/// A sentence: why there is no session, or why it ended.
+/// An error message: why the session could not be started, or why it ended.
 pub async fn watch<F: Future<Output = ()>>(
     client: &Client,
     watch: &Watch,
@@ -70,7 +69,7 @@ pub async fn watch<F: Future<Output = ()>>(
 ) -> Result<(), String> {
     let buffer = BufferMb::new(BUFFER_MB).map_err(|error| error.to_string())?;
     let (selection, version) = (CounterSelection::runtime(watch.meters), watch.process.runtime.as_ref());
-    // Meters cost the target a thread: those of requests are collected only where there are requests, or the library that sends them.
+    // Meters cost the target a thread: request meters are collected only if there are requests, or the library that sends them is loaded.
     let has_durations = version.is_some_and(|version| CounterSelection::has_request_durations(version.major()));
     let mut durations = (false, false);
     let mut search = Search::default();
@@ -80,7 +79,7 @@ pub async fn watch<F: Future<Output = ()>>(
     let mut cpu = CpuMonitor::default();
     loop {
         let event = tokio::select! {
-            // An error means that the sender is gone.
+            // An error means that the sender was dropped.
             _ = stop.wait_for(|stop| *stop) => break,
             event = monitor.next() => event.map_err(|error| error.to_string())?,
         };
@@ -98,7 +97,7 @@ pub async fn watch<F: Future<Output = ()>>(
             CounterEvent::Ended => break,
         }
     }
-    // The process ended, or is not watched any more: how the session ended makes no difference.
+    // The process exited, or is no longer watched: how the session ended makes no difference.
     let _ = monitor.stop().await;
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! Requests that kill the process they are sent to.
+//! Requests that crash the process that receives them.
 //!
-//! A simulated runtime crashes on what crashes a real one, so that a test in which it survives is evidence about the client. The list
-//! is what was seen on real runtimes 3.1, 8, 9 and 10; versions between behave as the next one that was seen.
+//! A simulated runtime crashes on the same requests as a real one, so a test in which it survives is evidence about the client. The list is
+//! based on real runtimes 3.1, 8, 9 and 10; versions in between behave like the next higher tested one.
 
 use crate::ipc::{CommandCode, Message};
 
@@ -31,8 +31,8 @@ pub(super) fn is_fatal(message: &Message<'_>, major: u32, suspended: bool) -> bo
     }
 }
 
-/// Whether a payload ends where a number or a class should stand, the length of a string included. A string that is cut off does no harm, and nor
-/// does a profiler's data.
+/// Whether a payload ends where a number or a class id should be, including the length of a string. A truncated string is harmless, and so is
+/// truncated profiler data.
 fn lacks_a_number(code: CommandCode, payload: &[u8]) -> bool {
     match code {
         CommandCode::AttachProfiler => payload.len() < 4 + 16 + 4,
@@ -60,7 +60,7 @@ mod tests {
         assert!(!deadly(CommandCode::CollectTracing2, &[0, 0, 0, 0, 1, 0, 0, 0], 10));
         assert!(deadly(CommandCode::GenerateCoreDump, &[0; 12], 3));
         assert!(!deadly(CommandCode::ProcessInfo, &[], 9));
-        // Unknown to the runtime, so it does not read it.
+        // Unknown to the runtime, so the payload is not read.
         assert!(!deadly(CommandCode::EnablePerfMap, &[], 6));
     }
 

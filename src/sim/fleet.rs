@@ -1,4 +1,4 @@
-//! A fleet of simulated runtimes with the facts that discovery looks for, for `--demo` and of the benchmarks.
+//! A fleet of simulated runtimes with the facts that discovery reads, for `--demo` and benchmarks.
 
 use std::f64::consts::TAU;
 use std::fs;
@@ -20,16 +20,16 @@ use crate::net::stream::address_in;
 
 const DEMO: &str = include_str!("../../assets/demo.toml");
 
-/// The machine of the fleet has been up this long when the fleet starts.
+/// Uptime of the simulated machine when the fleet starts.
 const UP: Duration = Duration::from_secs(9 * 86_400);
 
-/// Simulated processes below one folder: `proc` has their facts as `/proc` has those of real ones, `tmp` their sockets, `passwd` the names of their
-/// users. Dropping it ends them; the folder is the caller's.
+/// Simulated processes in one folder: `proc` has their facts in the format of `/proc`, `tmp` their sockets, `passwd` the names of their
+/// users. Dropping it ends them; the folder belongs to the caller.
 #[derive(Debug)]
 pub struct Fleet {
     runtimes: Vec<Simulated>,
     clock: JoinHandle<()>,
-    /// Whether its files are still written.
+    /// Whether its files are still being written.
     going: Arc<Mutex<bool>>,
 }
 
@@ -47,9 +47,9 @@ struct Member {
     version: String,
     uid: u32,
     threads: u32,
-    /// Per cent of a core.
+    /// Percentage of a core.
     cpu: f64,
-    /// Resident, MB.
+    /// Resident memory, in MB.
     memory: u64,
     rate: Rates,
     environment: Vec<String>,
@@ -70,19 +70,19 @@ enum MemberFault {
 }
 
 impl Fleet {
-    /// Starts the processes of the demo below `dir`.
+    /// Starts the demo processes in `dir`.
     ///
     /// # Errors
-    /// When files or sockets cannot be made there.
+    /// If files or sockets cannot be created there.
     pub fn demo(dir: &Path) -> io::Result<Self> {
         let demo: DemoFile = toml::from_str(DEMO).map_err(io::Error::other)?;
         Self::start(dir, demo.runtime)
     }
 
-    /// Starts `count` runtimes that are all alike, for measuring.
+    /// Starts `count` identical runtimes, for measurements.
     ///
     /// # Errors
-    /// When files or sockets cannot be made there.
+    /// If files or sockets cannot be created there.
     pub fn uniform(dir: &Path, count: usize) -> io::Result<Self> {
         let member = |i: usize| {
             let Spec { name, version, command, environment, .. } = Spec::new(&format!("Service{i:03}"), "9.0.7", 0);
@@ -121,7 +121,7 @@ impl Fleet {
                 pid,
                 ns_pid: member.ns_pid.unwrap_or(pid),
                 uid: member.uid,
-                // Some are days old, some minutes.
+                // Some started days ago, some minutes ago.
                 started: (UP.as_secs() * TICKS) * (i as u64 + 1) / (i as u64 + 2),
                 command: member.command.clone(),
                 version: member.version.clone(),
@@ -151,7 +151,7 @@ impl Fleet {
         Ok(Self { runtimes, clock, going })
     }
 
-    /// How many runtimes live.
+    /// Returns the number of live runtimes.
     pub fn alive(&self) -> usize {
         self.runtimes.iter().filter(|runtime| runtime.is_alive()).count()
     }
@@ -159,14 +159,14 @@ impl Fleet {
 
 impl Drop for Fleet {
     fn drop(&mut self) {
-        // Its files are about to be removed: the thread that writes them is waited for, and writes no more.
+        // The files are about to be removed: taking the lock waits for a running update, and no other follows.
         *self.going.lock().unwrap_or_else(PoisonError::into_inner) = false;
         self.clock.abort();
     }
 }
 
-/// Lets processor time and memory of every process go on, and those run that were resumed. Several times between two looks of a dashboard, or its figures would jump; a large fleet
-/// is for measuring, where this should not be what is measured.
+/// Advances CPU time and memory of all processes, and starts those that were resumed. It runs several times per refresh of a dashboard, or
+/// the figures would jump; less often in a large fleet, so that it does not distort measurements.
 async fn keep_time(tree: ProcTree, mut members: Vec<(Facts, Member, watch::Receiver<bool>)>, going: Arc<Mutex<bool>>) {
     let begun = Instant::now();
     let mut ticks = interval(Duration::from_millis(20 * members.len() as u64).clamp(Duration::from_millis(200), Duration::from_secs(1)));
@@ -178,7 +178,7 @@ async fn keep_time(tree: ProcTree, mut members: Vec<(Facts, Member, watch::Recei
         if !*going {
             return;
         }
-        // A reader that finds last second's facts is not misled by them, so nothing is done about a failure.
+        // A reader that finds the facts of a second ago is not misled by them, so errors are ignored.
         let _ = tree.uptime(UP + Duration::from_secs_f64(now));
         for ((facts, member, suspended), used) in members.iter_mut().zip(&mut used) {
             if suspended.has_changed().unwrap_or(false) && !*suspended.borrow_and_update() {

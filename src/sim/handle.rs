@@ -1,4 +1,4 @@
-//! A file descriptor that a client hands over (`SCM_RIGHTS`).
+//! Receives a file descriptor from a client (`SCM_RIGHTS`).
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -9,10 +9,10 @@ use tokio::io::Interest;
 
 use crate::net::stream::Stream;
 
-/// What a client hands over.
+/// A handle sent by a client.
 pub(super) use std::os::fd::OwnedFd as Handle;
 
-/// Waits for a byte, for as long as it takes, and gives what comes with it.
+/// Waits for a byte, without a time limit, and returns the handle sent with it.
 pub(super) async fn receive(connection: &Stream) -> Option<Handle> {
     loop {
         connection.readable().await.ok()?;
@@ -31,7 +31,7 @@ fn take(connection: &Stream) -> io::Result<Option<Handle>> {
     Ok(control.drain().find_map(handles).and_then(|mut handles| handles.next()))
 }
 
-/// Whether it is a file of the name that user_events are registered with.
+/// Whether the file is named like the one used to register user_events.
 pub(super) fn is_user_events_data(handle: &Handle) -> bool {
     let path = std::fs::read_link(format!("/proc/self/fd/{}", handle.as_raw_fd()));
     path.is_ok_and(|path| path.file_name().is_some_and(|name| name == "user_events_data"))

@@ -1,8 +1,7 @@
-//! Simulated runtimes: the diagnostic server of a .NET process on a real socket, with a made-up program behind it.
+//! Simulated runtimes: the diagnostic server of a .NET process on a real socket, with a simulated program behind it.
 //!
-//! They serve `--demo` and the tests. A simulated runtime answers what a real one of its version answers, blocks where it blocks, and crashes on
-//! the requests that crash a real one; faults can be added. The ordinary program connects to it over the ordinary socket: nothing else in dn-top
-//! depends on that it is not real.
+//! Used by `--demo` and the tests. A simulated runtime answers like a real one of its version, blocks where that blocks, and crashes on the requests
+//! that crash a real one; faults can be added. dn-top connects to it over an ordinary socket: no other code depends on it being simulated.
 
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the version is in the path of a library on Linux alone"))]
 mod facts;

@@ -1,6 +1,6 @@
-//! A simulated runtime's end of a diagnostic port that another process serves: it connects, identifies itself, and waits for requests.
+//! A simulated runtime's side of a diagnostic port that another process serves: it connects, advertises itself, and waits for commands.
 //!
-//! Times are the real ones: 10 ms between two tries, a quarter more each time, 500 ms at most.
+//! Delays are those of real runtimes: 10 ms after the first attempt, a quarter more each time, 500 ms at most.
 
 use std::io;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const CONNECT_LIMIT: Duration = Duration::from_millis(100);
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// The connection that waits, or the time of the next try.
+/// The idle connection, or the time of the next attempt.
 pub(super) struct Caller {
     port: ConnectPort,
     advertise: Advertise,
@@ -30,7 +30,7 @@ impl Caller {
         Self { port, advertise, waiting: None, pause: FIRST_PAUSE, next_try: Instant::now() }
     }
 
-    /// A connection over which something is requested. May be dropped and called again at any moment.
+    /// Waits for a connection with a command. Cancel safe.
     pub(super) async fn called(&mut self) -> Stream {
         loop {
             if let Some(stream) = &mut self.waiting {

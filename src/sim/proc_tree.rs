@@ -1,7 +1,7 @@
 //! A `/proc` tree for simulated processes.
 //!
 //! Simulated runtimes share one process, so the kernel has no entries for them. This writes the few files that discovery reads, in the
-//! kernel's own format, into a folder of the caller's; discovery is then pointed at that folder instead of `/proc`.
+//! kernel's format, into a folder of the caller; discovery is then pointed at that folder instead of `/proc`.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::facts::Facts;
 use crate::ipc::RuntimeVersion;
 
-/// The threads that are told apart, by their place among those of a process.
+/// Threads with a special role, by their index in a process.
 const FINALIZER: u32 = 2;
 const WORKER: u32 = 4;
 
@@ -20,14 +20,14 @@ const WORKER: u32 = 4;
 pub(super) struct ProcTree(PathBuf);
 
 impl ProcTree {
-    /// Makes the tree's root, with a boot time in seconds since the Unix epoch.
+    /// Creates the tree's root, with a boot time in seconds since the Unix epoch.
     pub(super) fn create(root: PathBuf, boot_unix_s: u64) -> io::Result<Self> {
         fs::create_dir_all(&root)?;
         fs::write(root.join("stat"), format!("cpu  0 0 0 0 0 0 0 0 0 0\nbtime {boot_unix_s}\n"))?;
         Ok(Self(root))
     }
 
-    /// Writes how long the machine has been up.
+    /// Writes the uptime of the machine.
     pub(super) fn uptime(&self, up: Duration) -> io::Result<()> {
         replace(&self.0, "uptime", &format!("{:.2} 0.00\n", up.as_secs_f64()))
     }
@@ -37,7 +37,7 @@ impl ProcTree {
         fs::create_dir_all(dir.join("ns"))?;
         let comm = comm(facts);
         let Facts { pid, ns_pid, uid, threads, .. } = facts;
-        // Every simulated process is shown in our namespaces even where it shows another pid: its socket is in the shared folder.
+        // Every simulated process is in our namespaces even if it reports another pid: its socket is in the shared folder.
         for ns in ["pid", "mnt"] {
             symlink(format!("{ns}:[1]"), dir.join("ns").join(ns))?;
         }
@@ -69,12 +69,12 @@ impl ProcTree {
         self.tick(facts, 0, 0)
     }
 
-    /// Adds the thread that a runtime has once it runs managed code.
+    /// Adds the thread that exists once managed code is running.
     pub(super) fn run(&self, facts: &Facts) -> io::Result<()> {
         thread(&self.0.join(facts.pid.to_string()), facts, FINALIZER, ".NET Finalizer")
     }
 
-    /// Writes what changes: processor time in clock ticks, all of it of the first worker, and resident memory in bytes.
+    /// Writes the current CPU time in clock ticks, all of it for the first worker, and resident memory in bytes.
     pub(super) fn tick(&self, facts: &Facts, cpu_ticks: u64, rss_bytes: u64) -> io::Result<()> {
         let dir = self.0.join(facts.pid.to_string());
         let (comm, pages) = (comm(facts), rss_bytes / 4096);
@@ -88,7 +88,7 @@ impl ProcTree {
     }
 }
 
-/// Makes a thread that has not run yet.
+/// Creates a thread that has not run yet.
 fn thread(dir: &Path, facts: &Facts, number: u32, name: &str) -> io::Result<()> {
     let tid = facts.pid + number;
     let task = dir.join("task").join(tid.to_string());
@@ -98,7 +98,7 @@ fn thread(dir: &Path, facts: &Facts, number: u32, name: &str) -> io::Result<()> 
     fs::write(task.join("stat"), stat(facts, tid, name, 0, 0))
 }
 
-/// The line of a process or of a thread.
+/// Returns the `stat` line of a process or thread.
 fn stat(facts: &Facts, id: u32, comm: &str, cpu_ticks: u64, pages: u64) -> String {
     let Facts { pid, threads, started, .. } = facts;
     format!(
@@ -106,14 +106,14 @@ fn stat(facts: &Facts, id: u32, comm: &str, cpu_ticks: u64, pages: u64) -> Strin
     )
 }
 
-/// Writes a file under another name and renames it, so that a reader never sees half of it.
+/// Writes a file under another name and renames it, so that readers never see it half written.
 fn replace(dir: &Path, name: &str, text: &str) -> io::Result<()> {
     let fresh = dir.join(format!(".{name}"));
     fs::write(&fresh, text)?;
     fs::rename(fresh, dir.join(name))
 }
 
-/// The kernel's short name: the first 15 characters of the program's file name.
+/// Returns the kernel's short name: the first 15 characters of the executable's file name.
 fn comm(facts: &Facts) -> String {
     let program = facts.command.first().map_or("dotnet", String::as_str);
     program.rsplit('/').next().unwrap_or(program).chars().take(15).collect()

@@ -1,6 +1,6 @@
-//! A made-up program: what happens in it while a session is open, as the events that a runtime would send.
+//! A simulated program: the events that a runtime would send while a session is open.
 //!
-//! It is deterministic: the same rates and the same elapsed times give the same events. Layouts are those of the runtime's own manifest.
+//! It is deterministic: the same rates and elapsed times produce the same events. Payload layouts follow the runtime's manifest.
 
 mod heap;
 mod kind;
@@ -17,16 +17,16 @@ use crate::ipc::HEAP_COLLECT;
 use crate::nettrace::{Encoder, NewEvent, TraceHeader, UtcTime};
 use crate::wire::Put;
 
-/// Where the clock of the events stands when a session begins, in nanoseconds.
+/// Timestamp at the start of a session, in nanoseconds.
 const CLOCK: i64 = 777_000_000_000_000;
 
-/// The cache of the program is emptied after so many seconds.
+/// Period after which the program's cache is emptied, in seconds.
 const CACHE_LIFE: u64 = 600;
 
-/// What a collection takes on average in a program that seldom collects, milliseconds.
+/// Mean GC pause in a program with few collections, in milliseconds.
 const MEAN_PAUSE_MS: f64 = 1.25;
 
-/// Threads that do the program's work; the first is the main thread.
+/// Number of threads that do the program's work; the first is the main thread.
 const WORKERS: u64 = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,14 +40,14 @@ enum Happening {
     Counters,
 }
 
-/// The script, and the stream that it is written into.
+/// The program's state, and the encoder of its stream.
 pub(super) struct Program {
     encoder: Encoder,
     bytes: Vec<u8>,
     requested: Requested,
-    /// Whether a walk over the heap was requested and has not begun.
+    /// Whether a heap walk was requested and has not begun.
     walks_heap: bool,
-    /// When the session began, seconds since 1970.
+    /// Start of the session, in seconds since the Unix epoch.
     unix_s: u64,
     own_provider: String,
     command_line: String,
@@ -55,20 +55,20 @@ pub(super) struct Program {
     metadata: [u32; Kind::COUNT],
     rates: [(Happening, f64); 7],
     waves: f64,
-    /// Up to where it has run, and how much of the next happening of each kind is due.
+    /// Time simulated so far; `due` holds the fraction of the next event of each kind.
     now: Duration,
-    /// When what happens now began: no event to come is older.
+    /// Timestamp of the current event: no later event is older.
     moment: i64,
     due: [f64; 7],
     happened: [u64; 7],
 }
 
-/// By how much figures are higher or lower than usual, so many seconds after the beginning.
+/// Factor by which figures deviate from their mean at this many seconds after the start.
 fn wave(seconds: f64) -> f64 {
     1.0 + 0.2 * (seconds / 7.0).sin()
 }
 
-/// Numbers, and that of the runtime in its process.
+/// Encodes numbers, followed by the CLR instance id.
 fn words(words: &[u32]) -> Vec<u8> {
     let mut payload = Vec::new();
     words.iter().for_each(|word| payload.put_u32(*word));
@@ -114,7 +114,7 @@ impl Program {
         }
     }
 
-    /// What the runtime sends for the time from the last call until `elapsed`.
+    /// Returns the data that the runtime sends for the time from the last call until `elapsed`.
     pub(super) fn run_until(&mut self, elapsed: Duration) -> &[u8] {
         let span = elapsed.saturating_sub(self.now);
         let wave = 1.0 + self.waves * (elapsed.as_secs_f64() * TAU / 30.0).sin();
@@ -125,7 +125,7 @@ impl Program {
             let due = before + rate.max(0.0) * span.as_secs_f64();
             self.due[i] = due.fract();
             for n in 1..=due as u64 {
-                // Where between the two calls the nth of them falls.
+                // Position of the nth event between the two calls.
                 moments.push((self.now + span.mul_f64(((n as f64 - before) / (due - before)).clamp(0.0, 1.0)), happening, i));
             }
         }
@@ -145,7 +145,7 @@ impl Program {
         &self.bytes
     }
 
-    /// What the runtime sends when the session is stopped: the rest, its process info, the rundown if it was requested, the end.
+    /// Returns the data that the runtime sends when the session is stopped: remaining events, process info, the rundown if requested, and the end.
     pub(super) fn finish(&mut self, elapsed: Duration) -> &[u8] {
         let mut bytes = self.run_until(elapsed).to_vec();
         let time = CLOCK + elapsed.as_nanos() as i64;
@@ -153,7 +153,7 @@ impl Program {
         for text in [self.command_line.as_str(), "Linux", "x64"] {
             payload.put_utf16z(text);
         }
-        // The runtime's own provider, which cannot be turned off.
+        // Sent by the runtime's own provider, which cannot be disabled.
         self.write(Kind::ProcessInfo, time, self.pid, 0, &payload);
         if self.requested.rundown {
             for method in 0..METHODS.len() {
@@ -213,7 +213,7 @@ impl Program {
         }
     }
 
-    /// What the runtime publishes of itself every second.
+    /// Writes the counters that the runtime publishes every second.
     fn count(&mut self, count: u64, time: i64) {
         let wave = wave(count as f64);
         let [(_, gc), (_, exception), ..] = self.rates;
@@ -236,20 +236,20 @@ impl Program {
         }
     }
 
-    /// Bytes on the heap, for counters and collections alike.
+    /// Heap size in bytes, for counters and collections alike.
     fn heap(&self, time: i64) -> u64 {
         ((61 + self.pid % 7 * 23) as f64 * 1e6 * wave((time - CLOCK) as f64 / 1e9)) as u64
     }
 
-    /// How much longer collections take than in a program that seldom collects.
+    /// Factor by which GC pauses are longer than in a program with few collections.
     fn strain(&self) -> f64 {
         1.0 + self.rates[0].1 / 6.0
     }
 
-    /// A full collection that reports what is on the heap.
+    /// Writes a full collection that reports the objects on the heap.
     fn walk_heap(&mut self) {
         self.walks_heap = false;
-        // Induced, and blocking.
+        // Induced and blocking.
         let mut start = words(&[1, 2, 1, 0]);
         start.put_u64(0);
         self.write(Kind::GcStart, CLOCK, self.pid + 4, 0, &start);
@@ -260,7 +260,7 @@ impl Program {
         self.write(Kind::GcEnd, CLOCK, self.pid + 4, 0, &words(&[1, 2]));
     }
 
-    /// A collection, in the order in which runtimes send its events. Every eighth is of generation 2.
+    /// Writes a collection, with its events in the order in which runtimes send them. Every eighth is a gen 2 collection.
     fn collect(&mut self, count: u64, time: i64) {
         let generation = if count % 8 == 7 { 2 } else { u32::from(count % 3 == 2) };
         let pause = ([4e5, 9e5, 6e6][generation as usize] * self.strain()) as i64;
@@ -278,7 +278,7 @@ impl Program {
         self.write(Kind::RestartEnd, time + pause, thread, 0, &[0, 0]);
     }
 
-    /// One thread's sample: most time goes to a few methods, some threads only wait.
+    /// Writes a sample of one thread: most time is spent in a few methods, some threads only wait.
     fn sample(&mut self, count: u64, time: i64) {
         let thread = self.pid + 4 + count % WORKERS;
         let (stack, managed) = match count * 7 % 20 {
@@ -290,7 +290,7 @@ impl Program {
         let frames: Vec<u64> = stack.iter().map(|method| METHODS[*method].address + 0x18).collect();
         let stack = self.encoder.stack(&frames);
         let payload = if managed { 2_u32 } else { 1 }.to_le_bytes();
-        // Samples are written by the sampler's own thread, in the name of the thread that they belong to.
+        // Samples are written by the sampler's thread, with the id of the sampled thread.
         self.event(Kind::Sample, time, thread, self.pid + 2, stack, &payload);
     }
 
@@ -304,7 +304,7 @@ impl Program {
         self.event(kind, time, thread, thread, stack, payload);
     }
 
-    /// Writes an event if the session requested it, or if the runtime sends it unasked.
+    /// Writes an event if the session requested it, or if the runtime sends it in every session.
     fn event(&mut self, kind: Kind, timestamp: i64, thread: u64, capture_thread: u64, stack: u32, payload: &[u8]) {
         let record = kind.metadata(&self.own_provider);
         if !kind.is_unasked() && !self.requested.wants(&record.provider, record.keywords, record.event_id) {

@@ -1,8 +1,8 @@
-//! What a simulated session was requested with.
+//! Options with which a simulated session was requested.
 
 use crate::ipc::{EventFilter, FilteredProvider, FilteredStream, Provider, Providers};
 
-/// The providers and the rundown of a session, from any generation of the command.
+/// The providers and the rundown of a session, from any version of the command.
 #[derive(Debug, Clone)]
 pub(super) struct Requested {
     providers: Vec<FilteredProvider>,
@@ -22,7 +22,7 @@ impl Requested {
         self.providers.iter().map(|filtered| &filtered.provider).find(|provider| provider.name().eq_ignore_ascii_case(name))
     }
 
-    /// Whether an event comes.
+    /// Whether the session receives an event.
     pub(super) fn wants(&self, provider: &str, keywords: u64, event: u32) -> bool {
         let matches = |filter: &EventFilter| filter.lets_through(event);
         self.providers.iter().any(|FilteredProvider { provider: requested, filter }| {

@@ -1,4 +1,4 @@
-//! A simulated runtime: commands in, answers out.
+//! A simulated runtime: executes commands and returns answers.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -20,14 +20,14 @@ use crate::ipc::{
 use crate::net::files;
 use crate::net::stream::Stream as Connection;
 
-/// Sessions that one runtime has room for, of all tools together.
+/// Maximum number of sessions in one runtime, of all tools together.
 const MOST_SESSIONS: usize = 64;
 
-/// Real ids are the addresses of session objects; freed ones come again.
+/// Real ids are the addresses of session objects; freed ones are reused.
 const FIRST_SESSION: u64 = 0x7f7f_b000_1160;
 const SESSION_BYTES: u64 = 0x200;
 
-/// Over what a command came.
+/// Endpoint over which a command was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     /// The runtime's own socket.
@@ -37,32 +37,32 @@ pub(super) enum Way {
 
 pub(super) struct Runtime {
     spec: Spec,
-    /// Where it writes perf maps.
+    /// Folder for perf maps.
     folder: PathBuf,
     environment: Vec<Variable>,
-    /// The ways over which it still waits for a resume.
+    /// Endpoints over which it still waits for a resume.
     waits_for: Vec<Way>,
-    /// Whether it waits for any; streams wait for the change.
+    /// Whether it waits for any resume; streams watch this.
     suspended: watch::Sender<bool>,
     sessions: BTreeMap<u64, Session>,
     streams: JoinSet<()>,
-    /// Whether a startup hook was applied that does not load.
+    /// Whether a startup hook that does not load was applied.
     bad_hook: bool,
 }
 
-/// A session that may still stream.
+/// A session that may still be streaming.
 struct Session {
     stop: Option<oneshot::Sender<()>>,
-    /// Comes when the rundown was read, or the reader has gone.
+    /// Completes when the rundown was read, or the reader is gone.
     drained: oneshot::Receiver<()>,
 }
 
-/// What a command leads to.
+/// Result of a command.
 pub(super) enum Answer {
-    /// A reply, and raw bytes behind it.
+    /// A reply, followed by raw bytes.
     Yes(CommandCode, Reply, Vec<u8>),
     No(Failure),
-    /// A reply, and a stream on the same connection.
+    /// A reply, followed by a stream on the same connection.
     Stream(Box<Starting>),
 }
 
@@ -72,7 +72,7 @@ impl Starting {
     }
 }
 
-/// A session that was accepted and not yet begun.
+/// A session that was accepted but has not begun.
 pub(super) struct Starting {
     code: CommandCode,
     id: u64,
@@ -86,7 +86,7 @@ impl Answer {
             Self::Stream(starting) => (Reply::Session(SessionId(starting.id)).encode(starting.code), &[][..]),
             Self::No(failure) => (failure.encode(), &[][..]),
         };
-        // As real runtimes do with an answer that does not fit.
+        // Real runtimes do the same with an answer that does not fit.
         let mut bytes = reply.or_else(|_| Failure::from(Hresult::FAIL).encode()).unwrap_or_default();
         bytes.extend_from_slice(more);
         bytes
@@ -99,7 +99,7 @@ impl Runtime {
         waits_for.extend(spec.suspended.then_some(Way::Socket));
         waits_for.extend(spec.port.as_ref().and_then(|port| port.suspend.then_some(Way::Port)));
         let (suspended, mut environment) = (watch::Sender::new(!waits_for.is_empty()), spec.variables());
-        // A real one without this variable writes to /tmp.
+        // Without this variable, a real runtime writes to /tmp.
         let reported = folder.to_string_lossy().into_owned();
         environment.push(Variable { name: "DOTNET_PerfMapJitDumpPath".to_owned(), value: reported });
         Self { spec, folder, environment, waits_for, suspended, sessions: BTreeMap::new(), streams: JoinSet::new(), bad_hook: false }
@@ -121,18 +121,18 @@ impl Runtime {
         *self.suspended.borrow()
     }
 
-    /// Whether what was requested of it has ended it: the exception of a startup hook that does not load, which runs when the program does. 8 catches
-    /// it where the program runs already.
+    /// Whether a command has crashed it, through the exception of a startup hook that does not load, which is thrown when the program runs. 8
+    /// catches it if the program is running already.
     pub(super) fn has_died(&self) -> bool {
         self.bad_hook && !self.is_suspended()
     }
 
-    /// Whether it waits for a resume, from now on.
+    /// Returns a receiver for whether it is suspended at startup.
     pub(super) fn suspension(&self) -> watch::Receiver<bool> {
         self.suspended.subscribe()
     }
 
-    /// Executes a command of this version. Blocks the server for as long as the real one does.
+    /// Executes a command of this version. Blocks the server for as long as a real one does.
     pub(super) async fn answer(&mut self, command: Command, way: Way) -> Answer {
         let code = command.code();
         let done = Answer::Yes(code, Reply::Done, Vec::new());
@@ -172,7 +172,7 @@ impl Runtime {
                 self.perf_map(kind);
                 done
             }
-            // Seen on 8.0.33: it refuses where the program runs. 9.0.7 and 10.0.14 do not survive it.
+            // Seen on 8.0.33: the request is refused if the program is running. 9.0.7 and 10.0.14 crash.
             Command::ApplyStartupHook { path } if !is_startup_hook(&path) && self.major() < 9 && !self.is_suspended() => {
                 Answer::No(Hresult::INVALID_ARGUMENT.into())
             }
@@ -202,13 +202,12 @@ impl Runtime {
             }
             Command::CollectTracing5 { session: Destination::Stream(stream) }
             | Command::CollectTracing6 { session: Destination::Stream((stream, _)) } => self.start(code, Requested::filtered(stream)),
-            // The handle that it needs is taken with the request.
+            // The required handle is received with the request.
             Command::CollectTracing5 { .. } | Command::CollectTracing6 { .. } => self.trace_to_user_events(code, None),
         }
     }
 
-    /// Starts a session whose events go elsewhere, if the handle is one of user_events. Nothing comes of it: no program's events are worth the
-    /// kernel's trouble here.
+    /// Starts a session whose events go to user_events, if the handle is the right file. No events are written: simulated ones are not worth it.
     pub(super) fn trace_to_user_events(&mut self, code: CommandCode, handle: Option<Handle>) -> Answer {
         match handle {
             None => Answer::No(Hresult::BAD_ENCODING.into()),
@@ -225,7 +224,7 @@ impl Runtime {
         self.open(code, |stop, drained| Stream::new(&spec, requested, suspended, stop, drained))
     }
 
-    /// Finds room for a session.
+    /// Opens a session if the limit is not reached.
     fn open(&mut self, code: CommandCode, stream: impl FnOnce(oneshot::Receiver<()>, oneshot::Sender<()>) -> Stream) -> Answer {
         self.sessions.retain(|_, session| matches!(session.drained.try_recv(), Err(oneshot::error::TryRecvError::Empty)));
         if self.sessions.len() >= MOST_SESSIONS {
@@ -239,13 +238,13 @@ impl Runtime {
         Answer::Stream(Box::new(Starting { code, id, stream: stream(stopped, drain) }))
     }
 
-    /// Lets an accepted session stream.
+    /// Starts streaming an accepted session.
     pub(super) fn stream(&mut self, connection: Connection, starting: Starting) {
         while self.streams.try_join_next().is_some() {}
         self.streams.spawn(starting.stream.run(connection));
     }
 
-    /// Returns when the reader has taken the rundown: until then this server answers no client.
+    /// Returns when the reader has read the rundown: until then this server answers no client.
     async fn stop(&mut self, id: u64) {
         if self.fault() == Some(&Fault::NeverStop) {
             std::future::pending().await
@@ -261,7 +260,7 @@ impl Runtime {
 
     async fn dump(&self, path: &TargetPath, kind: DumpKind) -> Result<(), String> {
         sleep(Duration::from_millis(300)).await;
-        // createdump expands more than these.
+        // createdump expands more placeholders than these.
         let name = path.as_str().replace("%%", "\0").replace("%p", &self.spec.pid.to_string()).replace('\0', "%");
         let file = files::create(Path::new(&name));
         let text = format!("This is no core dump: it stands for the {} dump of a simulated process.\n", kind.word());
@@ -277,7 +276,7 @@ impl Runtime {
             PerfMapKind::JitDump => vec![format!("jit-{pid}.dump")],
         };
         for name in names {
-            // A runtime that cannot write its perf map answers "done" all the same.
+            // A runtime that cannot write its perf map still reports success.
             let _ = std::fs::write(self.folder.join(name), "7f0000001000 40 void [Simulated] Program::Main()\n");
         }
     }

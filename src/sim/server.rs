@@ -1,7 +1,7 @@
 //! The diagnostic server of a simulated runtime.
 //!
-//! Like the real one it is a single thread of thought: it accepts one connection, reads one message without a time limit, does the command,
-//! closes, and only then looks at the next connection. Streams alone live on beside it.
+//! Like the real one it is single-threaded: it accepts one connection, reads one message without a time limit, executes the command, closes
+//! the connection, and only then accepts the next. Only event streams run concurrently.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,10 +24,10 @@ use crate::ipc::{
 };
 use crate::net::stream::{Listener, Stream};
 
-/// The command set of profilers.
+/// The profiler command set.
 const PROFILER: u8 = 3;
 
-/// A simulated runtime at work. Dropping it is a clean exit: the socket file goes with it.
+/// A running simulated runtime. Dropping it is a clean exit, which removes the socket file.
 #[derive(Debug)]
 pub struct Simulated {
     socket: PathBuf,
@@ -36,10 +36,10 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// Starts one that listens at `socket`. Files that it is requested beside dumps (perf maps) go into the socket's folder.
+    /// Starts a runtime that listens at `socket`. Requested files other than dumps (perf maps) are written to the socket's folder.
     ///
     /// # Errors
-    /// When the socket cannot be made.
+    /// If the socket cannot be created.
     pub fn start(socket: PathBuf, spec: Spec) -> io::Result<Self> {
         let listener = Listener::simulated(&socket)?;
         let folder = socket.parent().unwrap_or(Path::new(".")).to_owned();
@@ -51,22 +51,21 @@ impl Simulated {
         Ok(Self { socket, suspended, server })
     }
 
-    /// Where it listens.
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// Whether it waits at startup for a resume, from now on.
+    /// Returns a receiver for whether it is suspended at startup.
     pub fn suspension(&self) -> watch::Receiver<bool> {
         self.suspended.clone()
     }
 
-    /// Whether it runs: a request that crashes a real runtime crashes this one.
+    /// Whether it is running: a request that crashes a real runtime ends this one.
     pub fn is_alive(&self) -> bool {
         !self.server.is_finished()
     }
 
-    /// Dies as from SIGKILL: every connection ends where it is, the socket file stays behind.
+    /// Ends it as SIGKILL does: all connections are cut, and the socket file is left behind.
     pub fn kill(mut self) {
         self.server.abort();
         self.socket = PathBuf::new();
@@ -76,13 +75,13 @@ impl Simulated {
 impl Drop for Simulated {
     fn drop(&mut self) {
         self.server.abort();
-        // Gone already where the runtime was killed.
+        // Already gone if the runtime was killed.
         let _ = std::fs::remove_file(&self.socket);
     }
 }
 
 async fn serve(listener: Listener, mut caller: Option<Caller>, mut runtime: Runtime) {
-    // Connections that a real runtime forgets to close after some errors.
+    // Connections that a real runtime leaks after some errors.
     let mut forgotten = Vec::new();
     loop {
         let (way, mut connection) = tokio::select! {
@@ -115,7 +114,7 @@ async fn serve(listener: Listener, mut caller: Option<Caller>, mut runtime: Runt
         let code = CommandCode::of(message.set, message.id).filter(|code| code.since() <= runtime.major());
         let read = code.map(|_| tolerated::read(&message));
         let answer = match &read {
-            // 3.1 has no ids in the profiler set: it reads every one as an attach.
+            // 3.1 ignores the command id in the profiler set: it decodes every command as an attach.
             None if message.set == PROFILER && runtime.major() < 5 => Answer::No(Hresult::BAD_ENCODING.into()),
             None => Answer::No(Hresult::UNKNOWN_COMMAND.into()),
             Some(Reading::Command(
@@ -135,7 +134,7 @@ async fn serve(listener: Listener, mut caller: Option<Caller>, mut runtime: Runt
         }
         match (answer, read) {
             (Answer::Stream(stream), _) if sent.is_ok() => runtime.stream(connection, *stream),
-            // The connection stays open after an unknown profiler command, and since .NET 9 after a request for a session that does not read.
+            // The connection stays open after an unknown profiler command, and since .NET 9 after a session request that cannot be decoded.
             (Answer::No(_), None) if runtime.major() >= 5 && message.set == PROFILER => forgotten.push(connection),
             (Answer::No(Failure { hresult: Hresult::BAD_ENCODING, .. }), Some(_))
                 if runtime.major() >= 9 && code.is_some_and(CommandCode::starts_session) =>
@@ -154,12 +153,12 @@ async fn called(caller: Option<&mut Caller>) -> Stream {
     }
 }
 
-/// Reads one request. A 3.1 runtime reads header and payload with one call each and refuses what comes in more pieces; newer ones wait
-/// for the rest for ever.
+/// Reads one request. A 3.1 runtime reads header and payload with one call each and refuses requests that arrive in more pieces; newer ones
+/// wait for the rest without a time limit.
 async fn read_request(connection: &mut Stream, major: u32) -> Result<Vec<u8>, Hresult> {
     let mut request = vec![0; HEADER_BYTES];
     fill(connection, &mut request, major).await?;
-    // The size field, whatever the magic is: the runtime reads the payload before it looks.
+    // The size field counts regardless of the magic: the runtime reads the payload before it checks.
     let size = usize::from(u16::from_le_bytes([request[14], request[15]])).min(MAX_MESSAGE);
     if size > HEADER_BYTES {
         request.resize(size, 0);
@@ -186,7 +185,7 @@ async fn fill(connection: &mut Stream, bytes: &mut [u8], major: u32) -> Result<(
     Ok(())
 }
 
-/// Sends a reply, or what the runtime's fault makes of it.
+/// Sends a reply, modified by the runtime's fault.
 async fn send(connection: &mut Stream, runtime: &Runtime, bytes: &[u8]) -> io::Result<()> {
     match runtime.fault() {
         Some(Fault::Garbage(garbage)) => {
@@ -216,7 +215,7 @@ fn failure(hresult: Hresult) -> Vec<u8> {
     Answer::No(hresult.into()).bytes()
 }
 
-/// What a preview of .NET Core 3.0 makes of a connection: one read, one answer of eight bytes, or none and the end.
+/// Handles a connection like a preview of .NET Core 3.0: one read, then an answer of eight bytes, or none.
 async fn serve_legacy(mut connection: Stream, runtime: &mut Runtime) {
     let mut bytes = vec![0; MAX_MESSAGE];
     let Ok(count) = connection.read(&mut bytes).await else { return };
@@ -231,7 +230,7 @@ async fn serve_legacy(mut connection: Stream, runtime: &mut Runtime) {
     let stopped = if let Command::StopTracing { session } = &command { session.0 } else { 0 };
     let answer = runtime.answer(command, Way::Socket).await;
     let id = if let Answer::Stream(starting) = &answer { starting.id() } else { stopped };
-    // A client that has gone gets no answer, and its stream ends at the first write.
+    // If the client has disconnected, it gets no answer, and its stream ends at the first write.
     let sent = connection.write_all(&id.to_le_bytes()).await;
     if let (Answer::Stream(starting), Ok(())) = (answer, sent) {
         runtime.stream(connection, *starting);

@@ -1,4 +1,4 @@
-//! What a simulated runtime is.
+//! Specification of a simulated runtime.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,44 +6,44 @@ use std::time::Duration;
 
 use crate::ipc::{Cookie, ProcessInfo, RuntimeVersion, Variable};
 
-/// One simulated runtime: its answers about itself, what happens in it, and its faults.
+/// One simulated runtime: the facts it reports, its program, and its faults.
 #[derive(Debug, Clone)]
 pub struct Spec {
-    /// Process id in its own namespace: the one that it reports.
+    /// Process id in its own namespace, as it reports it.
     pub pid: u32,
-    /// Entry assembly.
+    /// Name of the entry assembly.
     pub name: String,
-    /// Runtime version; decides which commands it has and what it tolerates.
+    /// Runtime version, which determines the supported commands and the tolerated requests.
     pub version: String,
     pub command: Vec<String>,
-    /// Its environment, `NAME=value`.
+    /// Environment variables, `NAME=value`.
     pub environment: Vec<String>,
-    /// Whether it waits at startup for a resume on its own socket.
+    /// Whether it is suspended at startup until a resume on its own socket.
     pub suspended: bool,
     pub port: Option<ConnectPort>,
     pub script: Script,
     pub fault: Option<Fault>,
 }
 
-/// A diagnostic port of another process, as `DOTNET_DiagnosticPorts` names it.
+/// A diagnostic port of another process, as in `DOTNET_DiagnosticPorts`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectPort {
-    /// Where it is served, now or later.
+    /// Its path, where it may be served later.
     pub path: PathBuf,
-    /// Whether the runtime waits at startup for a resume over it.
+    /// Whether the runtime is suspended at startup until a resume over this port.
     pub suspend: bool,
 }
 
-/// What a session streams.
+/// Contents of a session's stream.
 #[derive(Debug, Clone)]
 pub enum Script {
-    /// The events of a made-up program, as far as the session's providers ask for them.
+    /// The events of a simulated program, filtered by the session's providers.
     Program(Rates),
-    /// These bytes as fast as the reader takes them, then nothing until the stop; then the end.
+    /// These bytes as fast as they are read, then nothing until the stop, then the end.
     Canned(Arc<[u8]>),
 }
 
-/// What happens in a made-up program, in events a second.
+/// Event rates of a simulated program, per second.
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rates {
@@ -51,41 +51,41 @@ pub struct Rates {
     pub exception: f64,
     pub contention: f64,
     pub jit: f64,
-    /// Thread samples, while the sample profiler is on.
+    /// Thread samples, while the sample profiler is enabled.
     pub sample: f64,
     /// Events of the program's own provider.
     pub custom: f64,
-    /// By how much the rates go up and down, 0 to 1.
+    /// Amplitude of the rates' variation, 0 to 1.
     #[serde(default)]
     pub waves: f64,
 }
 
-/// What is wrong with a simulated runtime.
+/// Fault of a simulated runtime.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// Accepts and answers nothing.
+    /// Accepts connections but answers nothing.
     Silent,
     /// Closes every connection at once.
     HangUp,
     /// Answers every request with these bytes and closes.
     Garbage(Vec<u8>),
-    /// Answers with the first so many bytes of every reply.
+    /// Sends only this many bytes of every reply.
     CutReply(usize),
-    /// Answers after this time.
+    /// Answers after this delay.
     Late(Duration),
     /// Sends replies byte by byte.
     Dribble,
-    /// Strings that it reports hold escape sequences.
+    /// Reports strings with escape sequences.
     HostileText,
-    /// Dies after so many bytes of a stream.
+    /// Crashes after this many bytes of a stream.
     CutStream(u64),
     NeverStop,
-    /// Answers that it has stopped a session, and goes on sending.
+    /// Confirms that a session was stopped, but keeps sending.
     GoOn,
 }
 
 impl Spec {
-    /// A healthy runtime of a version with a quiet little program.
+    /// A healthy runtime of this version with a small, quiet program.
     pub fn new(name: &str, version: &str, pid: u32) -> Self {
         let rates = Rates { gc: 2.0, exception: 5.0, contention: 5.0, jit: 5.0, sample: 200.0, custom: 50.0, waves: 0.0 };
         Self {
@@ -101,17 +101,16 @@ impl Spec {
         }
     }
 
-    /// Major version of the runtime.
     pub(super) fn major(&self) -> u32 {
         RuntimeVersion::new(&self.version).major()
     }
 
-    /// Whether it speaks the protocol of its own that the first previews of .NET Core 3.0 had.
+    /// Whether it uses the different protocol of the first previews of .NET Core 3.0.
     pub(super) fn is_legacy(&self) -> bool {
         ["3.0.0-preview4", "3.0.0-preview5"].iter().any(|version| self.version.starts_with(version))
     }
 
-    /// What it reports of itself. While suspended a runtime reports its executable but not its arguments.
+    /// Returns the process info. While suspended, a runtime reports its executable but not its arguments.
     pub(super) fn info(&self, suspended: bool) -> ProcessInfo {
         let hostile = if self.fault == Some(Fault::HostileText) { "\u{1b}]0;owned\u{7}\u{1b}[31m\r\n\u{202e}" } else { "" };
         let command = if suspended { &self.command[..1] } else { &self.command[..] };
@@ -127,7 +126,7 @@ impl Spec {
         }
     }
 
-    /// Random in a real runtime; here it follows from the pid, so that a run can be repeated.
+    /// Random in a real runtime; derived from the pid here, so that runs are reproducible.
     pub(super) fn cookie(&self) -> Cookie {
         Cookie(std::array::from_fn(|i| self.pid.to_le_bytes()[i % 4].wrapping_mul(i as u8 + 13) ^ 0x5a))
     }

@@ -1,4 +1,4 @@
-//! One session's stream: what a simulated runtime sends on the connection that requested it.
+//! Event stream of one session, on the connection that requested it.
 
 use std::io;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use super::requested::Requested;
 use super::spec::{Fault, Script, Spec};
 use crate::net::stream::Stream as Connection;
 
-/// How often a runtime writes what has gathered.
+/// Interval at which a runtime writes buffered events.
 const FLUSH: Duration = Duration::from_millis(100);
 
-/// A session that streams until it is stopped or its reader is gone.
+/// A session that streams until it is stopped or its reader disconnects.
 pub(super) struct Stream {
     source: Source,
     suspended: watch::Receiver<bool>,
     stop: oneshot::Receiver<()>,
-    /// Taken once it was sent.
+    /// `None` once sent.
     drained: Option<oneshot::Sender<()>>,
-    /// Bytes after which the runtime crashes.
+    /// Number of bytes after which the runtime crashes.
     cut: Option<u64>,
-    /// Whether the stop is answered and nothing else comes of it.
+    /// Whether a stop is confirmed but has no effect.
     goes_on: bool,
-    /// 3.1 answers the stop before the stream ends, newer runtimes after.
+    /// 3.1 answers the stop before the stream ends, newer runtimes answer after it.
     answer_first: bool,
 }
 
@@ -53,7 +53,7 @@ impl Stream {
         Self { source, suspended, stop, drained: Some(drained), cut, goes_on, answer_first: spec.major() < 5 }
     }
 
-    /// A session of which nothing comes over the connection.
+    /// Creates a session that sends nothing over the connection.
     pub(super) fn silent(suspended: watch::Receiver<bool>, stop: oneshot::Receiver<()>, drained: oneshot::Sender<()>) -> Self {
         Self {
             source: Source::Canned(Arc::default()),
@@ -66,7 +66,7 @@ impl Stream {
         }
     }
 
-    /// Streams. A reader that goes away ends it at the next write, as with a real runtime.
+    /// Streams to the end. If the reader disconnects, it ends at the next write, as in a real runtime.
     pub(super) async fn run(mut self, connection: Connection) {
         let mut writer = Writer { connection, left: self.cut };
         let outcome = self.play(&mut writer).await;
@@ -81,7 +81,7 @@ impl Stream {
     }
 
     async fn play(&mut self, writer: &mut Writer) -> io::Result<()> {
-        // Not even the header comes before the resume. The sender exists as long as the server, which ends this task too.
+        // Not even the header is sent before the resume. The sender lives as long as the server, which also ends this task.
         tokio::select! {
             _ = self.suspended.wait_for(|suspended| !suspended) => {}
             _ = &mut self.stop => return Ok(()),
@@ -113,15 +113,15 @@ impl Stream {
     }
 }
 
-/// Has the server answer the stop, once.
+/// Makes the server answer the stop, once.
 fn answer(drained: &mut Option<oneshot::Sender<()>>) {
     if let Some(drained) = drained.take() {
-        // The server may have gone.
+        // The server may be gone.
         let _ = drained.send(());
     }
 }
 
-/// The connection, and how much of it is left before the runtime crashes.
+/// The connection, and the number of bytes left before the runtime crashes.
 struct Writer {
     connection: Connection,
     left: Option<u64>,

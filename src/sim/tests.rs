@@ -1,4 +1,4 @@
-//! A simulated runtime over its socket, by the codec alone: no client stands between that could hide a fault.
+//! Tests of a simulated runtime over its socket, using only the codec: a client might hide faults.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -38,13 +38,13 @@ impl Bench {
         Stream::connect(self.runtime.socket()).await.unwrap()
     }
 
-    /// Sends raw bytes and takes what comes until the runtime closes, or 200 ms have passed.
+    /// Sends raw bytes and returns everything received until the runtime closes the connection, or 200 ms have passed.
     async fn raw(&self, bytes: &[u8]) -> Vec<u8> {
         let mut connection = self.connect().await;
-        // One that hangs up may be gone by now.
+        // The runtime may have closed the connection already.
         let _ = connection.write_all(bytes).await;
         let mut answer = Vec::new();
-        // A connection that stays open after an error has answered all the same.
+        // A connection that is leaked after an error has been answered before.
         let _ = timeout(Duration::from_millis(200), connection.read_to_end(&mut answer)).await;
         answer
     }
@@ -64,7 +64,7 @@ impl Bench {
         timeout(Duration::from_secs(20), read).await.expect("an answer")
     }
 
-    /// Opens a session and gives its id and the connection behind the reply.
+    /// Opens a session and returns its id and the connection after the reply.
     async fn open(&self, config: &SessionConfig) -> (SessionId, Stream) {
         let mut connection = self.connect().await;
         connection.write_all(&config.command().encode().unwrap()).await.unwrap();
@@ -149,7 +149,7 @@ async fn a_session_streams_what_was_asked_for_and_ends_whole() {
         assert_eq!(bench.ask(Command::StopTracing { session: id }).await, Ok(Reply::Session(id)), "{version}");
         let answered = std::time::Instant::now();
         let (bytes, ended) = reader.await.unwrap();
-        // `ask` waits for the end of its own connection too, so this order is only sure one way.
+        // `ask` also waits for the end of its own connection, so only one order can be checked.
         assert!(answer_first || ended <= answered + Duration::from_millis(50));
 
         let (mut decoder, mut tally) = (Decoder::new(Limits::default()), Throughput::default());
@@ -191,7 +191,7 @@ async fn there_is_room_for_64_sessions_and_ids_come_again() {
     bench.ask(Command::StopTracing { session: id }).await.unwrap();
     drain.await.unwrap().unwrap();
     assert_eq!(bench.open(&everything()).await.0, id);
-    // No session has this id; real runtimes answer success.
+    // No session has this id; real runtimes report success.
     let unknown = SessionId(5);
     assert_eq!(bench.ask(Command::StopTracing { session: unknown }).await, Ok(Reply::Session(unknown)));
 }
@@ -234,7 +234,7 @@ async fn malformed_messages_are_answered_as_by_real_runtimes() {
         let stop = Command::StopTracing { session: SessionId(1) }.encode().unwrap();
         connection.write_all(&stop[..24]).await.unwrap();
         sleep(Duration::from_millis(100)).await;
-        // The runtime may have hung up already.
+        // The runtime may have closed the connection already.
         let _ = connection.write_all(&stop[24..]).await;
         let mut answer = Vec::new();
         // 3.1 closes with bytes unread, which resets the connection after the answer.
@@ -251,7 +251,7 @@ async fn what_kills_a_real_runtime_kills_this_one() {
     assert!(bench.raw(&header_only).await.is_empty());
     assert!(!bench.runtime.is_alive());
     let refused = Stream::connect(bench.runtime.socket()).await.unwrap_err().kind();
-    // A pipe goes with its server.
+    // A pipe disappears with its server.
     assert!(matches!(refused, std::io::ErrorKind::ConnectionRefused | std::io::ErrorKind::NotFound), "{refused}");
 
     let bench = start(Spec { suspended: true, ..spec("9.0.7") });

@@ -1,4 +1,5 @@
-//! The consumer's port of a simulated tracing service: it has the producer's port record, and gives what came there, as an honest or a broken service does.
+//! The consumer port of a simulated tracing service, well-behaved or faulty: it starts recordings on the producer port, and returns the
+//! packets received there.
 
 use std::io;
 use std::path::Path;
@@ -14,55 +15,55 @@ use super::TracingService;
 use crate::perfetto::Message;
 use crate::perfetto::ipc::{Body, Frame, FrameReader};
 
-/// Its methods, numbered in this order.
+/// Method names, numbered in this order.
 const METHODS: [&str; 8] =
     ["QueryServiceState", "EnableTracing", "DisableTracing", "ReadBuffers", "FreeBuffers", "Flush", "GetTraceStats", "QueryCapabilities"];
-/// The recording that it makes.
+/// Id of its data source instance.
 const INSTANCE: u64 = 1;
-/// Bytes of a slice: most packets come in several.
+/// Size of a slice in bytes, so small that most packets are split.
 const SLICE: usize = 50;
 
 #[derive(Debug, Clone, Default)]
 pub struct ConsumerBehaviour {
     /// Whether the kernel's data source is registered.
     pub has_kernel: bool,
-    /// Whether the kernel's events come.
+    /// Whether kernel events are delivered.
     pub has_kernel_events: bool,
-    /// After so many readings of the buffers none of the kernel's events come any more.
+    /// Number of buffer reads after which no more kernel events are delivered.
     pub kernel_readings: Option<usize>,
-    /// Bytes of the buffer of .NET events that were overwritten.
+    /// Number of overwritten bytes in the buffer of .NET events.
     pub overwritten: u64,
-    /// Why it makes no recording.
+    /// Error with which it refuses a recording.
     pub error: Option<&'static str>,
-    /// What it does wrong when this method is called.
+    /// Method whose call triggers a fault, and the fault.
     pub fault: Option<(&'static str, ConsumerFault)>,
 }
 
-/// What the port does wrong.
+/// Fault of the port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConsumerFault {
-    /// It answers with bytes that are no frame.
+    /// Answers with bytes that are not a frame.
     Garbage,
-    /// It answers with a message that cannot be decoded.
+    /// Answers with a message that cannot be decoded.
     Nonsense,
     Closes,
     Silent,
-    /// It answers that it did not do it.
+    /// Answers that the call failed.
     Refuses,
-    /// It announces one more reply with each.
+    /// Announces one more reply with each reply.
     Endless,
 }
 
-/// What the port was sent.
+/// Messages that the port received.
 #[derive(Debug, Clone, Default)]
 pub struct ConsumerSeen {
-    /// Names of methods in the order of their calls.
+    /// Names of the called methods, in order.
     pub calls: Vec<&'static str>,
-    /// Recordings whose consumer is connected.
+    /// Number of recordings whose consumer is connected.
     pub recordings: usize,
 }
 
-/// The port on a socket. Dropping it ends it.
+/// A listening port. Dropping it stops it.
 #[derive(Debug)]
 pub struct ConsumerPort {
     _listening: JoinSet<()>,
@@ -70,10 +71,10 @@ pub struct ConsumerPort {
 }
 
 impl ConsumerPort {
-    /// Listens at a path; recordings are those of the service.
+    /// Listens at a path; recordings are made by the service.
     ///
     /// # Errors
-    /// When the socket cannot be made.
+    /// If the socket cannot be created.
     pub fn start(path: &Path, service: Arc<TracingService>, behaviour: ConsumerBehaviour) -> io::Result<Self> {
         let listener = UnixListener::bind(path)?;
         let (sender, seen) = watch::channel(ConsumerSeen::default());
@@ -97,7 +98,7 @@ impl ConsumerPort {
         Ok(Self { _listening: listening, seen })
     }
 
-    /// Waits until what was sent is as expected.
+    /// Waits until the received messages satisfy a condition.
     pub async fn until(&self, is_so: impl FnMut(&ConsumerSeen) -> bool) -> ConsumerSeen {
         let mut seen = self.seen.clone();
         match seen.wait_for(is_so).await {
@@ -142,7 +143,7 @@ impl Consumer {
         }
     }
 
-    /// An error ends the connection.
+    /// Handles a frame. An error ends the connection.
     async fn answer(&mut self, frame: Frame) -> io::Result<()> {
         let request = frame.request;
         let name = match frame.body {
@@ -205,7 +206,7 @@ impl Consumer {
         }
     }
 
-    /// Gives the packets that were not given yet, a slice in each reply.
+    /// Returns the packets not returned yet, one slice per reply.
     async fn give(&mut self, request: u64) -> io::Result<()> {
         let mut packets = self.service.until(|_| true).await.packets().unwrap_or_default();
         let new = packets.split_off(self.given.min(packets.len()));
@@ -231,7 +232,7 @@ impl Consumer {
         self.reply(request, true, false, Vec::new()).await
     }
 
-    /// Reports that a recording is over.
+    /// Reports that a recording has ended.
     async fn ended(&mut self, request: u64, error: &str) -> io::Result<()> {
         let mut reply = Vec::new();
         let mut message = Message::new(&mut reply);

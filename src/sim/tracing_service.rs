@@ -1,5 +1,5 @@
-//! A simulated tracing service of Perfetto, as far as a producer sees it: for tests, with switches for what an older, newer, broken or hostile service
-//! does.
+//! A simulated Perfetto tracing service, as seen by a producer: for tests, with options for the behavior of older, newer, faulty or hostile
+//! services.
 
 mod seen;
 
@@ -25,43 +25,43 @@ use crate::perfetto::ipc::{Body, Frame, FrameReader};
 use crate::perfetto::page::{ChunkState, PAGE_HEADER, PageSize, PageWord};
 use crate::perfetto::read::{Value, fields};
 
-/// What a service has, and what it does wrong.
+/// Features and faults of a service.
 #[derive(Debug, Clone)]
 pub struct TracingBehaviour {
-    /// Methods that it has, numbered in this order.
+    /// Supported methods, numbered in this order.
     pub methods: Vec<&'static str>,
-    /// Number of the first.
+    /// Number of the first method.
     pub first_method: u32,
-    /// Size of a page in KB; `None` where the command has none.
+    /// Page size in KB; `None` if the command does not specify one.
     pub page_kb: Option<u32>,
     pub memory: u64,
     pub sealed: bool,
-    /// How many files come with the command.
+    /// Number of files sent with the command.
     pub files: usize,
-    /// Whether they come with the reply to `InitializeConnection` instead.
+    /// Whether they are sent with the reply to `InitializeConnection` instead.
     pub files_at_once: bool,
-    /// Whether it announces that there is no memory (`use_shmem_emulation`).
+    /// Whether it announces that there is no shared memory (`use_shmem_emulation`).
     pub without_memory: bool,
-    /// Whether replies have fields that no schema has.
+    /// Whether replies contain fields unknown to any schema.
     pub unknown_fields: bool,
     pub fault: TracingFault,
 }
 
-/// What a service does wrong.
+/// Fault of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TracingFault {
     None,
-    /// It answers with bytes that are no frame.
+    /// Answers with bytes that are not a frame.
     Garbage,
-    /// It closes each connection.
+    /// Closes each connection.
     Closes,
     Silent,
-    /// It reads nothing more once a recording has begun.
+    /// Stops reading once a recording has begun.
     StopsReading,
-    /// It answers no commit once a recording has begun.
+    /// Stops answering commits once a recording has begun.
     StopsAnswering,
     KeepsChunks,
-    /// It writes into the memory all the time.
+    /// Keeps writing into the shared memory.
     Scribbles,
 }
 
@@ -91,7 +91,7 @@ impl Default for TracingBehaviour {
     }
 }
 
-/// A service on a socket. Dropping it ends it.
+/// A service on a socket. Dropping it stops it.
 #[derive(Debug)]
 pub struct TracingService {
     path: PathBuf,
@@ -101,10 +101,10 @@ pub struct TracingService {
 }
 
 impl TracingService {
-    /// Listens at a path, for one producer after the other.
+    /// Listens at a path, and serves one producer at a time.
     ///
     /// # Errors
-    /// When the socket or the memory cannot be made.
+    /// If the socket cannot be created.
     pub fn start(path: &Path, behaviour: TracingBehaviour) -> io::Result<Self> {
         let listener = UnixListener::bind(path)?;
         let (commands, orders) = mpsc::unbounded_channel();
@@ -113,12 +113,11 @@ impl TracingService {
         Ok(Self { path: path.to_owned(), task, commands, seen: shown })
     }
 
-    /// Where it listens.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Sends a command of `GetAsyncCommandResponse` by the number of its field.
+    /// Sends a command of `GetAsyncCommandResponse`, given by its field number.
     pub fn command(&self, field: u32, fill: impl FnOnce(&mut Message<'_>)) {
         let mut bytes = Vec::new();
         Message::new(&mut bytes).message(field, fill);
@@ -126,7 +125,7 @@ impl TracingService {
         let _ = self.commands.send(bytes);
     }
 
-    /// Has a recording set up and started, whose chunks are for buffer 1.
+    /// Sets up and starts a recording whose chunks go to buffer 1.
     pub fn record(&self, instance: u64, text: &str) {
         for field in [6, 1] {
             self.command(field, |command| {
@@ -140,12 +139,12 @@ impl TracingService {
         }
     }
 
-    /// Has a recording stopped.
+    /// Stops a recording.
     pub fn stop(&self, instance: u64) {
         self.command(2, |command| command.uint(1, instance));
     }
 
-    /// Waits until what was sent is as expected.
+    /// Waits until the received messages satisfy a condition.
     pub async fn until(&self, is_so: impl FnMut(&TracingSeen) -> bool) -> TracingSeen {
         let mut seen = self.seen.clone();
         let found = seen.wait_for(is_so).await.map(|seen| seen.clone());
@@ -170,7 +169,7 @@ async fn listen(
 ) {
     while let Ok((stream, _)) = listener.accept().await {
         let producer = Producer { stream, behaviour: &behaviour, seen: &seen, memory: None, commands: None, is_first: true };
-        // One that goes away makes room for the next.
+        // When one disconnects, the next is served.
         let _ = producer.serve(&mut orders).await;
     }
 }
@@ -287,7 +286,7 @@ impl Producer<'_> {
         self.send(Frame { request, body: Body::InvokeReply { success, has_more, reply } }, files).await
     }
 
-    /// Files go with the first bytes of a frame.
+    /// Sends a frame, with files attached to its first bytes.
     async fn send(&self, frame: Frame, files: &[OwnedFd]) -> io::Result<()> {
         let bytes = frame.encode().map_err(io::Error::other)?;
         let files: Vec<BorrowedFd<'_>> = files.iter().map(AsFd::as_fd).collect();
@@ -336,7 +335,7 @@ impl Producer<'_> {
         self.behaviour.page_kb.and_then(|size| PageSize::new(size * 1024)).unwrap_or(PageSize::DEFAULT)
     }
 
-    /// Takes a chunk out of the memory, and frees it.
+    /// Takes a chunk from the shared memory, and frees it.
     fn take(&self, page: u32, chunk: u32) -> Option<Vec<u8>> {
         let (memory, size) = (self.memory.as_ref()?, self.page());
         let start = u64::from(page) * size.bytes() as u64;
@@ -355,7 +354,7 @@ impl Producer<'_> {
         Some(image)
     }
 
-    /// Writes all over the words of the pages.
+    /// Overwrites the header words of all pages.
     fn scribble(&self) -> io::Result<()> {
         let Some(memory) = &self.memory else { return Ok(()) };
         let size = self.page().bytes() as u64;

@@ -1,4 +1,4 @@
-//! Counters and meters of a process: what to collect, what is requested of the runtime, and the values as they are published.
+//! Counters and meters of a process: the selection, the request to the runtime, and the published values.
 
 mod monitor;
 mod request;

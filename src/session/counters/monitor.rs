@@ -1,6 +1,6 @@
-//! A session of counters that is read as it comes, and begins again where other sessions change the settings of the meters.
+//! A counters session that is read live, and restarted when other sessions change the meter settings.
 //!
-//! Its stream is a few kilobytes a second, so that it needs no thread: many processes can be watched at once.
+//! Its stream is a few kilobytes a second, so it needs no thread of its own and many processes can be watched at once.
 
 use std::io;
 use std::sync::Arc;
@@ -18,73 +18,77 @@ use crate::nettrace::{DecodeError, Decoder, Limits, Sink};
 use crate::session::plan::StartError;
 use crate::session::trace_session::{Cut, EventStream, StopLimit, TraceSession, Unfinished};
 
-/// One read takes at most this much.
+/// Maximum size of one read.
 const CHUNK: usize = 16 * 1024;
-/// Values of an interval arrive one by one: they are published together after this long without another, or after half an interval.
+/// The values of an interval arrive one by one. They are published together when no other value arrives within this time, or after half an
+/// interval.
 const QUIET: Duration = Duration::from_millis(100);
-/// Bytes a second of the events of collections, or of waits for locks, above which these are not recorded any more, and values in a row. Measured: 0.7 kB
-/// a collection (.NET 3.1), 1.1 kB (.NET 9), 70 bytes (.NET 10, which filters events); 0.6 kB a wait (.NET 9).
+/// Limit on GC events, or on lock contention events, in bytes per second, and the number of consecutive intervals above it after which they
+/// are no longer recorded. Measured: 0.7 kB a collection (.NET 3.1), 1.1 kB (.NET 9), 70 bytes (.NET 10, which filters events); 0.6 kB a wait
+/// (.NET 9).
 const TOO_MANY: (f64, u32) = (64e3, 3);
-/// Values after which they are recorded again: a recording that samples threads suspends them so often, and ends.
+/// Number of intervals after which they are recorded again: a recording that samples threads suspends them this often, and may have ended.
 const RETRY: u32 = 60;
-/// Nothing is read for half an interval after values, and no longer than this: what comes then needs no wake-up of its own.
+/// Upper bound on the pause in reading after values were published, which is otherwise half an interval. Data that arrives in this time
+/// causes no wake-up of its own.
 const REST: Duration = Duration::from_millis(500);
-/// How often a session begins again because others changed the settings of the meters.
+/// Maximum number of session restarts caused by other sessions changing the meter settings.
 const SESSIONS: usize = 5;
 
-/// What to collect, and how.
+/// Options of a counters session.
 #[derive(Debug, Clone)]
 pub struct CounterOptions {
-    /// The counters and meters.
+    /// The counters and meters to collect.
     pub selection: CounterSelection,
-    /// Time between two values.
+    /// Interval between values.
     pub interval: Duration,
-    /// Most histograms that the runtime reports.
+    /// Maximum number of histograms the runtime reports.
     pub max_histograms: u32,
-    /// Most time series that the runtime reports for one instrument.
+    /// Maximum number of time series the runtime reports for one instrument.
     pub max_time_series: u32,
-    /// Room for events in the target.
+    /// Size of the event buffer in the target process.
     pub buffer: BufferMb,
-    /// Whether to record collections and waits for locks one by one, each as long as there are not too many.
+    /// Whether to record individual GCs and lock contention, each as long as there are not too many events.
     pub collections: bool,
 }
 
 impl CounterOptions {
-    /// Limits as dotnet-counters has them.
+    /// Uses the default limits of dotnet-counters.
     pub fn new(selection: CounterSelection, interval: Duration, buffer: BufferMb) -> Self {
         Self { selection, interval, max_histograms: 10, max_time_series: 1000, buffer, collections: false }
     }
 }
 
-/// What happens in a session of counters.
+/// Event of a counters session.
 #[derive(Debug)]
 pub enum CounterEvent {
-    /// Values of an interval have come.
+    /// Values of an interval.
     Values(Box<CountersSnapshot>),
-    /// Another session has the meters, with these limits. Values come only with the same limits: the session begins again with them.
+    /// Another session uses the meters with these limits. Values are published only to sessions with equal limits, so the session restarts
+    /// with them.
     OtherLimits(MeterLimits),
-    /// The target ended, or closed the stream.
+    /// The target exited or closed the stream.
     Ended,
 }
 
-/// Why there are no values.
+/// Why no values are available.
 #[derive(Debug, Error)]
 pub enum CounterError {
-    /// No session.
+    /// The session could not be started.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The limits of another session cannot be requested.
+    /// The limits of another session cannot be used in a request.
     #[error("cannot use the meter settings of another session: {0}")]
     Limits(#[from] Invalid),
-    /// The stream makes no sense.
+    /// The stream cannot be decoded.
     #[error("cannot decode the event stream: {0}")]
     Undecodable(#[from] DecodeError),
-    /// Other sessions change the limits again and again.
+    /// Other sessions keep changing the limits.
     #[error("other sessions keep changing the meter settings")]
     Contended,
 }
 
-/// A session of counters, from its beginning to its end. Dropping it closes the connection; [`stop`](Self::stop) is better.
+/// A counters session, from start to stop. Dropping it closes the connection; [`stop`](Self::stop) is preferred.
 #[derive(Debug)]
 pub struct CounterMonitor {
     client: Client,
@@ -92,23 +96,23 @@ pub struct CounterMonitor {
     major: u32,
     buffer: BufferMb,
     request: CounterRequest,
-    /// What to ask for next.
+    /// Configuration of the next session.
     config: SessionConfig,
     sessions: usize,
     open: Option<Open>,
     next: NextSession,
     collections: Recording,
     lock_waits: Recording,
-    /// What was counted in the session before, where the next one goes on with it.
+    /// Counts of the previous session, if the next one continues them.
     counted: Option<CounterTally>,
 }
 
-/// Whether another session is to take the place of the open one.
+/// Whether the open session is to be replaced.
 #[derive(Debug, Clone, Copy, Default)]
 enum NextSession {
     #[default]
     None,
-    /// One of the same counters: their histories go on.
+    /// A session of the same counters, which continues their histories.
     SameCounters,
     OtherCounters,
 }
@@ -117,9 +121,9 @@ enum NextSession {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Recording {
     NotWanted,
-    /// Values in a row before which there were too many bytes.
+    /// Number of consecutive intervals so far with too many bytes.
     Recorded(u32),
-    /// At this rate, for so many more values.
+    /// Paused because of this rate (bytes per second), for this many more intervals.
     TooMany(f64, u32),
 }
 
@@ -128,7 +132,7 @@ impl Recording {
         matches!(self, Self::Recorded(_))
     }
 
-    /// Goes on to the next values, before which the events took so many bytes a second. Returns whether that turned it on or off.
+    /// Advances by one interval, in which the events had this rate in bytes per second. Returns whether recording was turned on or off.
     fn step(&mut self, rate: f64) -> bool {
         let before = *self;
         *self = match before {
@@ -143,7 +147,7 @@ impl Recording {
     }
 }
 
-/// A session that is open.
+/// An open session.
 #[derive(Debug)]
 struct Open {
     session: Arc<TraceSession>,
@@ -155,20 +159,20 @@ struct Open {
     longest: Duration,
     /// When to read again.
     resume: Instant,
-    /// Events of counters so far.
+    /// Number of counter values so far.
     seen: u64,
-    /// When values were published last, and the bytes of collections and of locks by then.
+    /// When values were last published, and the byte counts of GC and lock contention events at that time.
     published: (Instant, [u64; 2]),
-    /// When the first value came that was not published, and when to publish it.
+    /// When the first unpublished value arrived, and when to publish it.
     due: Option<(Instant, Instant)>,
     ended: bool,
 }
 
 impl CounterMonitor {
-    /// Collects values of a runtime of this version, from the first call of [`next`](Self::next) on.
+    /// Collects values of a runtime of this version, starting with the first call of [`next`](Self::next).
     ///
     /// # Errors
-    /// Where a name is invalid, or nothing is selected.
+    /// If a name is invalid, or nothing is selected.
     pub fn new(client: Client, version: Option<&RuntimeVersion>, options: CounterOptions) -> Result<Self, Invalid> {
         let CounterOptions { selection, interval, max_histograms, max_time_series, buffer, collections } = options;
         let request = CounterRequest::new(version, interval, max_histograms, max_time_series);
@@ -191,10 +195,10 @@ impl CounterMonitor {
         })
     }
 
-    /// Collects other counters from now on, in a session of its own.
+    /// Switches to other counters, in a new session.
     ///
     /// # Errors
-    /// Where a name is invalid, or nothing is selected.
+    /// If a name is invalid, or nothing is selected.
     pub fn select(&mut self, selection: CounterSelection) -> Result<(), Invalid> {
         self.selection = selection;
         self.sessions = 0;
@@ -208,7 +212,8 @@ impl CounterMonitor {
         Ok(())
     }
 
-    /// Opens the session, where it is not open. [`next`](Self::next) does so as well; this way waiting for the runtime is not taken for waiting for values.
+    /// Opens the session if it is not open. [`next`](Self::next) does so as well; a separate call distinguishes waiting for the runtime from
+    /// waiting for values.
     ///
     /// # Errors
     /// [`CounterError`].
@@ -227,7 +232,7 @@ impl CounterMonitor {
             self.open = Some(Open {
                 session,
                 stream,
-                // The decoder is the one that reads files: so little comes here.
+                // `dyn Sink` shares the decoder instantiation that reads files, which is fast enough here.
                 decoder: Decoder::new(Limits::LIVE),
                 buffer: vec![0; CHUNK],
                 longest: self.request.interval() / 2,
@@ -242,14 +247,14 @@ impl CounterMonitor {
         self.open.as_mut().ok_or(CounterError::Contended)
     }
 
-    /// Waits for the next event. Nothing is lost where the wait is given up and begun again.
+    /// Waits for the next event. Cancel safe: no data is lost if the future is dropped.
     ///
     /// # Errors
     /// [`CounterError`].
     pub async fn next(&mut self) -> Result<CounterEvent, CounterError> {
         let next = std::mem::take(&mut self.next);
         if let Some(open) = self.open.take_if(|_| !matches!(next, NextSession::None)) {
-            // One that does not stop ends with its connection.
+            // If it does not stop, it ends with its connection.
             let (tally, ..) = open.stop().await;
             self.counted = matches!(next, NextSession::SameCounters).then_some(tally);
         }
@@ -263,7 +268,7 @@ impl CounterMonitor {
             Recording::TooMany(rate, _) => CollectionMarks::TooMany(rate),
         };
         match self.lock_waits {
-            // What has just been turned on again has counted nothing yet.
+            // A recording that was just turned on again has no counts yet.
             Recording::Recorded(_) if !changes[1] => snapshot.lock_waiters = waiters,
             Recording::TooMany(rate, _) => snapshot.too_many_lock_waits = Some(rate),
             _ => {}
@@ -282,7 +287,7 @@ impl CounterMonitor {
         Ok(CounterEvent::OtherLimits(limits))
     }
 
-    /// Stops the session. Gives the values that came last, and whether its stream was complete.
+    /// Stops the session. Returns the last unpublished values, and whether the stream was complete.
     pub async fn stop(&mut self) -> (Option<CountersSnapshot>, Result<(), Unfinished>) {
         match self.open.take() {
             Some(open) => {
@@ -295,7 +300,7 @@ impl CounterMonitor {
 }
 
 impl Open {
-    /// Bytes a second of the events of collections and of locks since the last call.
+    /// Rates of GC and lock contention events since the last call, in bytes per second.
     fn rates(&mut self) -> [f64; 2] {
         let (now, bytes) = (Instant::now(), bytes(&self.tally));
         let (then, before) = std::mem::replace(&mut self.published, (now, bytes));
@@ -303,14 +308,14 @@ impl Open {
         [0, 1].map(|kind| (bytes[kind] - before[kind]) as f64 / seconds)
     }
 
-    /// Waits for values; `None` at the end of the stream.
+    /// Waits for values. Returns `None` at the end of the stream.
     async fn values(&mut self) -> Result<Option<CountersSnapshot>, DecodeError> {
         loop {
             if self.ended {
                 return Ok(self.due.take().map(|_| self.tally.snapshot()));
             }
             if let Some((first, due)) = self.due {
-                // What comes by then is left where it is, and read at once: a read for each piece would wake us up as often.
+                // Data is left in the socket until then and read in one go: a read for each piece would cause a wake-up for each.
                 sleep_until(due).await;
                 while self.read_available().await? {}
                 let is_quiet = std::mem::replace(&mut self.seen, self.tally.values()) == self.seen;
@@ -333,7 +338,7 @@ impl Open {
         }
     }
 
-    /// Reads what is there already. Returns whether there was anything.
+    /// Reads the data that is already available. Returns whether there was any.
     async fn read_available(&mut self) -> Result<bool, DecodeError> {
         let read = tokio::select! {
             biased;
@@ -352,7 +357,7 @@ impl Open {
         Ok(())
     }
 
-    /// All that was counted, whether that has values which were not published, and whether the stream of the session was complete.
+    /// Stops the session. Returns the counts, whether they contain unpublished values, and whether the session's stream was complete.
     async fn stop(self) -> (CounterTally, bool, Result<(), Unfinished>) {
         let Self { session, mut stream, mut decoder, mut tally, mut buffer, seen, due, .. } = self;
         let rest = async {
@@ -371,7 +376,7 @@ impl Open {
     }
 }
 
-/// About the bytes of the events of collections and of locks so far.
+/// Approximate sizes of the GC and lock contention events so far, in bytes.
 fn bytes(tally: &CounterTally) -> [u64; 2] {
     [tally.collection_bytes(), tally.lock_bytes()]
 }

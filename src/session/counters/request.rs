@@ -1,4 +1,4 @@
-//! The session that makes a runtime publish counters and meters, and nothing else.
+//! The session configuration that makes a runtime publish counters and meters, and nothing else.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -12,36 +12,36 @@ const METERS: (&str, u64) = ("System.Diagnostics.Metrics", 2);
 
 /// The provider of the runtime's own events.
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
-/// Its keyword GC, and the events by which collections are known: GCStart, GCEnd, GCRestartEEEnd, GCSuspendEEBegin.
+/// Its GC keyword, and the events that delimit collections: GCStart, GCEnd, GCRestartEEEnd, GCSuspendEEBegin.
 const COLLECTIONS: (u64, &[u32]) = (1, &[1, 2, 3, 9]);
-/// Its keyword Contention, and the events by which waits for locks are known: ContentionStart, ContentionStop.
+/// Its Contention keyword, and the events that delimit waits for locks: ContentionStart, ContentionStop.
 const LOCK_WAITS: (u64, &[u32]) = (0x4000, &[81, 91]);
 
-/// Events of the runtime that a session records besides.
+/// Runtime events that a session records in addition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct RuntimeEvents {
     pub(super) collections: bool,
     pub(super) lock_waits: bool,
 }
 
-/// A session of counters: its interval, and what distinguishes its meters from those of other sessions.
+/// Parameters of a counters session: its interval, and the ids that distinguish its meters from those of other sessions.
 #[derive(Debug, Clone)]
 pub(super) struct CounterRequest {
     interval: Duration,
     session: String,
     client: String,
     limits: MeterLimits,
-    /// Whether the runtime can leave out the other events of its keywords.
+    /// Whether the runtime can filter out the other events of these keywords.
     has_filters: bool,
 }
 
 impl CounterRequest {
-    /// Values of a runtime of this version every `interval`, of so many histograms and time series at most.
+    /// Creates a request for a runtime of this version.
     pub(super) fn new(version: Option<&RuntimeVersion>, interval: Duration, histograms: u32, time_series: u32) -> Self {
         let major = version.map_or(0, RuntimeVersion::major);
         Self {
             interval,
-            // Libraries since 8.0 serve several sessions at once, if all of them share; older ones take this for a name like any other.
+            // Libraries since 8.0 serve several sessions at once if all of them are shared; older ones treat this as an ordinary session id.
             session: if major >= 8 { "SHARED".to_owned() } else { guid() },
             client: guid(),
             has_filters: Capabilities::of(version).trace_event_filter,
@@ -57,12 +57,12 @@ impl CounterRequest {
         self.interval
     }
 
-    /// Uses the limits of another session: a runtime publishes values only to sessions with the same limits.
+    /// Adopts the limits of another session: a runtime publishes values only to sessions with the same limits.
     pub(super) fn take_limits(&mut self, limits: MeterLimits) {
         self.limits = limits;
     }
 
-    /// How values of this session are distinguished from others.
+    /// Ids that distinguish the values of this session from others.
     pub(super) fn session(&self) -> CounterSession {
         CounterSession {
             interval_ms: Some(self.interval.as_millis() as u32),
@@ -71,10 +71,10 @@ impl CounterRequest {
         }
     }
 
-    /// The session for a runtime of this major version, with these events besides.
+    /// Returns the session configuration for a runtime of this major version, with these additional events.
     ///
     /// # Errors
-    /// Where a name is invalid, or nothing is selected.
+    /// If a name is invalid, or nothing is selected.
     pub(super) fn config(
         &self,
         selection: &CounterSelection,
@@ -83,7 +83,7 @@ impl CounterRequest {
         events: RuntimeEvents,
     ) -> Result<SessionConfig, Invalid> {
         let every = format!("EventCounterIntervalSec={}", self.interval.as_secs_f64());
-        // EventCounters are always written; at this level the provider's ordinary events are not.
+        // EventCounters are written at every level; the provider's ordinary events are not written at this one.
         let event_counters =
             selection.event_counters(major).map(|name| Provider::new(name, u64::MAX, Level::Critical)?.with_arguments(every.as_str()));
         let mut providers = event_counters.collect::<Result<Vec<_>, _>>()?;
@@ -117,9 +117,9 @@ impl CounterRequest {
     }
 }
 
-/// A name that no other session has.
+/// Returns a unique session id.
 fn guid() -> String {
-    // Keys are new for every one; it need not be a secret.
+    // The hash keys are different for every instance; the id need not be secret.
     let [high, low] = [0, 1].map(|half: u64| RandomState::new().hash_one(half));
     let (high, low) = (format!("{high:016x}"), format!("{low:016x}"));
     format!("{}-{}-{}-{}-{}", &high[..8], &high[8..12], &high[12..], &low[..4], &low[4..])

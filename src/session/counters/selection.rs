@@ -1,46 +1,46 @@
-//! Which counters to collect, as a person writes it: `Provider[a,b],Meter`.
+//! Selection of the counters to collect, in user syntax: `Provider[a,b],Meter`.
 
 use crate::analysis::{CounterSnapshot, CountersSnapshot};
 
-/// The runtime's own, which publishes both ways since .NET 9.
+/// The runtime's own provider and meter; it publishes both EventCounters and instruments since .NET 9.
 const RUNTIME: &str = "System.Runtime";
-/// How the names of the runtime's instruments begin; those of its EventCounters do not.
+/// Name prefix of the runtime's instruments; its EventCounters do not have it.
 const INSTRUMENT: &str = "dotnet.";
 
-/// Requests of ASP.NET Core.
+/// HTTP requests of ASP.NET Core.
 const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
 
-/// The histograms of how long requests take that are served and that are sent, and the version that first published them.
+/// Histograms of the durations of incoming and outgoing HTTP requests, and the major version that introduced them.
 const DURATIONS: ([(&str, &str); 2], u32) =
     ([(HOSTING, "http.server.request.duration"), ("System.Net.Http", "http.client.request.duration")], 8);
 
 /// All meters (reference: .NET 9 and later).
 const ALL_METERS: &str = "*";
 
-/// Providers of EventCounters and meters. A name does not show which of the two it is of: both are requested.
+/// Providers of EventCounters and meters. A name alone does not show which of the two it is, so both are requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterSelection(Vec<Group>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Group {
     name: String,
-    /// None for all.
+    /// Empty for all.
     counters: Vec<String>,
     kind: Kind,
 }
 
-/// What a name may be of.
+/// Kind of counters that a name selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Any,
-    /// Named as `EventCounters\NAME`.
+    /// Written as `EventCounters\NAME`.
     EventCounters,
     Meters,
 }
 
 impl CounterSelection {
-    /// The runtime's own EventCounters, which every version since 3.0 has, those of ASP.NET Core where it is loaded (four values in each interval),
-    /// and all meters where they are selected.
+    /// Selects the runtime's EventCounters, which every version since 3.0 has, those of ASP.NET Core if it is loaded (four values per
+    /// interval), and, if `meters` is set, all meters.
     pub fn runtime(meters: bool) -> Self {
         let group = |name: &str, kind| Group { name: name.to_owned(), counters: Vec::new(), kind };
         let groups = [(RUNTIME, Kind::EventCounters), (HOSTING, Kind::EventCounters), (ALL_METERS, Kind::Meters)]
@@ -48,12 +48,12 @@ impl CounterSelection {
         Self(groups.into_iter().filter(|group| meters || group.kind != Kind::Meters).collect())
     }
 
-    /// Whether a runtime of this version publishes how long requests take.
+    /// Whether a runtime of this major version publishes request durations.
     pub fn has_request_durations(major: u32) -> bool {
         major >= DURATIONS.1
     }
 
-    /// The same and how long requests take, those that are served, those that are sent, or both.
+    /// Returns the selection with the durations of incoming requests, outgoing requests, or both added.
     #[must_use]
     pub fn with_request_durations(&self, served: bool, sent: bool) -> Self {
         let wanted = DURATIONS.0.into_iter().zip([served, sent]).filter(|(_, is_wanted)| *is_wanted);
@@ -65,15 +65,15 @@ impl CounterSelection {
         Self(self.0.iter().cloned().chain(wanted.map(group)).collect())
     }
 
-    /// Whether a program publishes the counters of ASP.NET Core.
+    /// Whether the process publishes ASP.NET Core counters.
     pub fn serves_requests(counters: &CountersSnapshot) -> bool {
         counters.counters.iter().any(|counter| counter.group == HOSTING)
     }
 
-    /// Reads what a person wrote.
+    /// Parses the user syntax.
     ///
     /// # Errors
-    /// A sentence about what is wrong.
+    /// A message that describes the syntax error.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut groups = Vec::new();
         let mut rest = text;
@@ -98,18 +98,18 @@ impl CounterSelection {
         }
     }
 
-    /// Providers that a runtime of this version is to turn EventCounters on for.
+    /// Providers whose EventCounters are to be enabled in a runtime of this major version.
     pub(super) fn event_counters(&self, major: u32) -> impl Iterator<Item = &str> {
         self.0.iter().filter(move |group| group.has_event_counters(major)).map(|group| group.name.as_str())
     }
 
-    /// Meters and instruments, as the runtime takes them; empty for none.
+    /// Meters and instruments in the runtime's syntax; empty if there are none.
     pub(super) fn metrics(&self, major: u32) -> String {
         let mut metrics = Vec::new();
         for group in self.0.iter().filter(|group| group.has_instruments(major)) {
             match group.counters.as_slice() {
                 [] => metrics.push(group.name.clone()),
-                // All meters have them.
+                // Included in "all meters".
                 _ if self.0.iter().any(|other| other.name == ALL_METERS) && major >= 9 => {}
                 counters => metrics.extend(counters.iter().map(|counter| format!(r"{}\{counter}", group.name))),
             }
@@ -117,7 +117,7 @@ impl CounterSelection {
         metrics.join(",")
     }
 
-    /// Whether a counter is among them.
+    /// Whether the selection includes a counter.
     pub fn has(&self, counter: &CounterSnapshot) -> bool {
         self.0.iter().any(|group| group.name == counter.group && (group.counters.is_empty() || group.counters.contains(&counter.name)))
     }
@@ -142,7 +142,7 @@ impl Group {
     }
 }
 
-/// A name without any character that a runtime would read as its end.
+/// Checks that a name has no character that would end it in the runtime's syntax.
 fn checked(name: &str) -> Result<String, String> {
     let name = name.trim();
     match name.find(|c: char| c.is_control() || matches!(c, ';' | '=' | '"' | '\\' | '[' | ']')) {
@@ -162,7 +162,7 @@ mod tests {
             (3, "System.Runtime", &["System.Runtime"][..], ""),
             (8, "System.Runtime", &["System.Runtime"], ""),
             (9, "System.Runtime", &[], "System.Runtime"),
-            // What only EventCounters have.
+            // A counter that exists only as an EventCounter.
             (9, "System.Runtime[cpu-usage]", &["System.Runtime"], ""),
             (10, r"EventCounters\System.Runtime", &["System.Runtime"], ""),
             (10, "App[hits,lat],System.Runtime[dotnet.exceptions]", &["App"], r"App\hits,App\lat,System.Runtime\dotnet.exceptions"),

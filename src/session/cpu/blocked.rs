@@ -1,28 +1,28 @@
-//! What threads were blocked for, as events of the runtime show: when each was blocked is known, and when there were waits.
+//! Attribution of blocked time to the waits shown by runtime events: matches the intervals in which threads were blocked with the waits.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::analysis::{RuntimeWait, WaitReason};
 
-/// How long times are kept in which threads were blocked, nanoseconds: events come later than these do.
+/// How long blocked intervals are kept, in nanoseconds: events arrive later than they do.
 const KEPT_NS: u64 = 5_000_000_000;
-/// Most of these of one thread.
+/// Maximum number of intervals kept per thread.
 const MOST: usize = 1 << 13;
-/// Most waits that are kept until all blocked times before their end are known.
+/// Maximum number of waits kept until all blocked intervals before their end are known.
 const MOST_WAITS: usize = 1 << 17;
-/// How much later than a collection is over a thread runs again that waited for it, nanoseconds, at most: others may have the processors.
+/// Maximum delay after a GC until a thread that waited for it runs again, in nanoseconds: the processors may be busy.
 const LATE_NS: u64 = 50_000_000;
 
-/// Blocked times of threads. All are nanoseconds on the clock CLOCK_MONOTONIC.
+/// Blocked intervals of threads. All times are nanoseconds of CLOCK_MONOTONIC.
 #[derive(Debug, Default)]
 pub(super) struct Blocked {
-    /// By thread, oldest first: from when to when.
+    /// Start and end of each interval, by thread, oldest first.
     times: BTreeMap<u64, VecDeque<(u64, u64)>>,
-    /// What is not matched yet.
+    /// Waits not matched yet.
     waits: Vec<RuntimeWait>,
-    /// Threads that wait for a lock, and since when.
+    /// Threads currently waiting for a lock, and when each began to wait.
     waiting: BTreeMap<u64, u64>,
-    /// How long threads were blocked for a lock, and for collections.
+    /// Time each thread was blocked for locks and GCs.
     known: BTreeMap<u64, Known>,
 }
 
@@ -33,7 +33,7 @@ struct Known {
 }
 
 impl Blocked {
-    /// A thread was blocked in this time.
+    /// Adds an interval in which a thread was blocked.
     pub(super) fn add(&mut self, thread: u64, since: u64, until: u64) {
         let times = self.times.entry(thread).or_default();
         if times.len() >= MOST {
@@ -42,14 +42,14 @@ impl Blocked {
         times.push_back((since, until));
     }
 
-    /// Takes the waits that events show: those that are over, and those for locks that are not.
+    /// Adds waits shown by events: completed ones, and the current waits for locks.
     pub(super) fn add_waits(&mut self, waits: &[RuntimeWait], waiting: &[(u64, u64)]) {
         let room = MOST_WAITS.saturating_sub(self.waits.len());
         self.waits.extend(waits.iter().take(room));
         self.waiting = waiting.iter().copied().collect();
     }
 
-    /// Matches blocked times and waits before a moment up to which all times have come.
+    /// Matches blocked intervals and waits up to this time, by which all intervals have arrived.
     pub(super) fn match_until(&mut self, until: u64) {
         let Self { times, waits, known, .. } = self;
         waits.retain(|wait| {
@@ -79,7 +79,7 @@ impl Blocked {
         });
     }
 
-    /// How long a thread that is sampled since then has been blocked for what events show, nanoseconds.
+    /// How long a thread, sampled since `began`, has been blocked for locks and GCs, in nanoseconds.
     pub(super) fn of(&self, thread: u64, began: u64, now: u64) -> [(WaitReason, u64); 2] {
         let Known { lock_ns, gc_ns } = self.known.get(&thread).copied().unwrap_or_default();
         let waiting = self.waiting.get(&thread).map_or(0, |since| now.saturating_sub((*since).max(began)));
@@ -87,7 +87,7 @@ impl Blocked {
     }
 }
 
-/// How long a thread was blocked within a wait of its own. No other wait has these times.
+/// Removes the intervals within a wait of the thread and returns the time blocked. They are not matched with any other wait.
 fn take_within(times: &mut VecDeque<(u64, u64)>, wait: &RuntimeWait) -> u64 {
     let first = times.partition_point(|(_, until)| *until <= wait.begin);
     let end = times.partition_point(|(since, _)| *since < wait.end);
@@ -95,7 +95,8 @@ fn take_within(times: &mut VecDeque<(u64, u64)>, wait: &RuntimeWait) -> u64 {
     times.drain(first..end.max(first)).map(overlap).sum()
 }
 
-/// How long a thread was blocked by a collection. It ran until then, and does again soon after; what managed code waits for otherwise, it began to before.
+/// Removes the intervals caused by a GC and returns their time. Such an interval begins within the GC and ends soon after it; other waits of
+/// managed code began before.
 fn take_begun_within(times: &mut VecDeque<(u64, u64)>, wait: &RuntimeWait) -> u64 {
     let first = times.partition_point(|(since, _)| *since < wait.begin);
     let end = times.partition_point(|(since, until)| *since < wait.end && *until <= wait.end.saturating_add(LATE_NS));
@@ -112,7 +113,7 @@ mod tests {
         RuntimeWait { reason, thread, begin: begin * MS, end: end * MS }
     }
 
-    /// Milliseconds for locks, and for collections.
+    /// Milliseconds blocked for locks, and for GCs.
     fn of(blocked: &Blocked, thread: u64) -> [u64; 2] {
         blocked.of(thread, 10 * MS, 1000 * MS).map(|(_, ns)| ns / MS)
     }
@@ -128,9 +129,9 @@ mod tests {
         blocked.match_until(105 * MS);
         assert_eq!(of(&blocked, 7), [0, 0], "more of it may come");
         blocked.match_until(150 * MS);
-        // What was blocked before the collection, or longer than it, waits for something else.
+        // Intervals that began before the GC, or are longer than it, have another cause.
         assert_eq!([7, 8, 9, 10].map(|thread| of(&blocked, thread)), [[19, 0], [990, 5], [50, 0], [0, 0]]);
-        // Each time is of one wait.
+        // Each interval is matched with one wait.
         blocked.add_waits(&waits, &[]);
         blocked.match_until(150 * MS);
         assert_eq!([7, 8, 9].map(|thread| of(&blocked, thread)), [[19, 0], [0, 5], [0, 0]]);
@@ -149,7 +150,7 @@ mod tests {
         blocked.add_waits(&waits, &[]);
         blocked.add_waits(&waits, &[]);
         assert_eq!(blocked.waits.len(), MOST_WAITS);
-        // A damaged one does no harm.
+        // Damaged waits are harmless.
         blocked.add_waits(&[], &[(7, u64::MAX)]);
         blocked.match_until(u64::MAX);
         assert!(blocked.times.is_empty() && blocked.of(7, u64::MAX, 5) == [(WaitReason::Lock, 0), (WaitReason::Gc, 0)]);

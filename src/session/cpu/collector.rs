@@ -1,4 +1,4 @@
-//! Samples of a process, taken in by one thread and looked at by another.
+//! Collects the samples of a process on one thread while others read them.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,20 +17,20 @@ use crate::net::perf::{
     self, BlockedTime, CodeFunction, CodeKind, CpuSample, CpuSampler, NativeCode, NativeFunctions, SampleLoss, Unwinder, Wait,
 };
 
-/// The time between two looks at the ring buffers. They have room for many times that.
+/// Interval between reads of the ring buffers, which have room for many times that.
 const PACE: Duration = Duration::from_millis(10);
-/// The time between two looks at the times of the threads, each of which is a file.
+/// Interval between reads of the thread times, which take one file per thread.
 const THREADS_PACE: Duration = Duration::from_millis(500);
-/// Samples are recent for so long, nanoseconds.
+/// How long samples count as recent, in nanoseconds.
 const RECENT_NS: i64 = 2_000_000_000;
-/// How many addresses of a file get names.
+/// Maximum number of addresses of a file that get names.
 const MOST_KEPT: usize = 1 << 20;
 
 /// The samples so far.
 #[derive(Debug)]
 pub(in crate::session) struct Collector {
     collected: Mutex<Collected>,
-    /// Locked while files are read, which samples must not wait for: never while `collected` is.
+    /// Locked while files are read, which must not delay sampling: never lock it while holding `collected`.
     names: Mutex<Names>,
     over: AtomicBool,
 }
@@ -38,42 +38,42 @@ pub(in crate::session) struct Collector {
 #[derive(Debug)]
 struct Names {
     functions: NativeFunctions,
-    /// What samples are named by. Where its code is, it knows only during a look.
+    /// Names of the sampled addresses. It holds code ranges only during a lookup.
     symbols: Symbols,
 }
 
 #[derive(Debug)]
 struct Collected {
     samples: CpuSamples,
-    /// Samples of threads that were blocked.
+    /// Off-CPU samples.
     waits: CpuSamples,
     blocked: Blocked,
     code: NativeCode,
     unwinder: Unwinder,
     file: Option<CpuFile>,
-    /// The addresses of the samples in the file, sorted, as of when they last got names.
+    /// Sorted addresses of the samples in the file, as of the last name resolution.
     kept: Vec<u64>,
     threads: Vec<CpuThread>,
     loss: SampleLoss,
     sees_kernel: bool,
-    /// When the sampling began, and when samples were last taken in: nanoseconds on their clock.
+    /// When sampling began, and when samples were last collected, in nanoseconds of the samples' clock.
     began: i64,
     taken: i64,
 }
 
-/// What is known about code that the process generated and that has no name.
+/// How to treat generated code that has no name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::session) enum MethodNames {
-    /// Names may still come: it stays an address.
+    /// Names may still arrive: it is left as an address.
     Coming,
-    /// All names have come: it is of no method.
+    /// All names have arrived: it is not a method.
     Complete,
-    /// They have not come.
+    /// Names are not available.
     Missing,
 }
 
 impl Collector {
-    /// All samples go into the file, too, where there is one.
+    /// If there is a file, all samples are also written to it.
     pub(in crate::session) fn new(code: NativeCode, period_ns: u64, file: Option<CpuFile>) -> Self {
         let now = monotonic_ns();
         let names = Mutex::new(Names { functions: code.functions(), symbols: Symbols::default() });
@@ -94,16 +94,16 @@ impl Collector {
         Self { collected: Mutex::new(collected), names, over: AtomicBool::new(false) }
     }
 
-    /// Takes no more samples.
+    /// Stops sampling.
     pub(in crate::session) fn stop(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// Takes samples in until it is stopped, or has no other owner.
+    /// Collects samples until stopped, or until there is no other owner.
     pub(in crate::session) fn collect(self: &Arc<Self>, sampler: &mut CpuSampler) {
         let mut next = Instant::now();
         loop {
-            // What was written until then is taken in once more.
+            // Samples written until the stop are collected once more.
             let is_last = self.over.load(Ordering::Relaxed) || Arc::strong_count(self) == 1;
             self.take(|each| {
                 sampler.drain(&mut *each);
@@ -125,7 +125,7 @@ impl Collector {
         }
     }
 
-    /// Takes note of the waits that events of the runtime show.
+    /// Adds waits shown by runtime events.
     pub(in crate::session) fn add_runtime_waits(&self, waits: &mut RuntimeWaits) {
         let Collected { blocked, taken, .. } = &mut *self.lock();
         blocked.add_waits(&waits.take(), &waits.waiting());
@@ -138,7 +138,7 @@ impl Collector {
         blocked.match_until(taken.unsigned_abs());
     }
 
-    /// Takes in what `drain` hands over.
+    /// Collects the samples that `drain` passes on.
     fn take(&self, drain: impl FnOnce(&mut dyn FnMut(&CpuSample<'_>))) {
         let Collected { samples, waits, code, unwinder, file, taken, began: first, .. } = &mut *self.lock();
         let began = monotonic_ns();
@@ -169,11 +169,11 @@ impl Collector {
         }
     }
 
-    /// All samples, with the names of these methods, and of what else has an address in a sample.
+    /// Returns all samples, with names from these methods and for all other sampled addresses.
     pub(in crate::session) fn cpu_time(&self, methods: &Symbols, known: MethodNames) -> CpuTime {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let code = self.code();
-        // Reading files for names takes time: samples that came meanwhile are named in the second round.
+        // Reading files for names takes time: the second round names the samples collected during the first.
         for _ in 0..2 {
             let addresses = self.lock().addresses();
             names.find(&code, methods, known, &addresses);
@@ -183,17 +183,17 @@ impl Collector {
         time
     }
 
-    /// Whether there is code to which the runtime has names.
+    /// Whether the process has generated code, for which the runtime has the names.
     pub(in crate::session) fn has_generated_code(&self) -> bool {
         self.lock().code.has_generated()
     }
 
-    /// Whether the samples go into a file as well.
+    /// Whether the samples are also written to a file.
     pub(in crate::session) fn has_file(&self) -> bool {
         self.lock().file.is_some()
     }
 
-    /// Gives the file its names, and its own; `None` where there is no file.
+    /// Writes the names to the file and gives it its final name; `None` if there is no file.
     pub(in crate::session) fn finish_file(&self, methods: &Symbols, known: MethodNames) -> Option<Result<PathBuf, String>> {
         let (file, addresses) = {
             let mut collected = self.lock();
@@ -213,7 +213,7 @@ impl Collector {
         Some(finished)
     }
 
-    /// The code that the process has.
+    /// The current code mappings of the process.
     fn code(&self) -> NativeCode {
         let mut code = self.lock().code.clone();
         code.refresh();
@@ -226,7 +226,7 @@ impl Collector {
 }
 
 impl Names {
-    /// Finds what is at each of these addresses.
+    /// Resolves each of these addresses.
     fn find(&mut self, code: &NativeCode, methods: &Symbols, known: MethodNames, addresses: &[u64]) {
         for &address in addresses {
             if self.symbols.find(address).is_none() && !self.symbols.add_method_at(address, methods) {
@@ -237,7 +237,7 @@ impl Names {
 }
 
 impl Collected {
-    /// All samples, with these names.
+    /// Returns all samples, with these names.
     fn cpu_time(&mut self, symbols: &Symbols, is_over: bool) -> CpuTime {
         if self.file.is_some() {
             self.keep_addresses();
@@ -271,12 +271,12 @@ impl Collected {
         }
     }
 
-    /// The addresses of the samples that have no name yet.
+    /// Addresses in samples that have no name yet.
     fn addresses(&self) -> Vec<u64> {
         [&self.samples, &self.waits].map(CpuSamples::addresses).concat()
     }
 
-    /// Adds them to those that are kept.
+    /// Adds these addresses to `kept`.
     fn keep_addresses(&mut self) {
         if self.kept.len() >= MOST_KEPT {
             return;
@@ -286,7 +286,7 @@ impl Collected {
         self.kept.dedup();
     }
 
-    /// The threads, with what they waited for as far as the stacks of their waits show it, and events of the runtime.
+    /// Threads, with the reasons of their waits as far as the stacks of the waits and runtime events show them.
     fn threads(&self, waits: &Profile) -> Vec<CpuThread> {
         let known = waits.waits(Wait::of_functions);
         let nothing = Waits::new();
@@ -305,7 +305,7 @@ fn cpu_thread(thread: &perf::CpuThread) -> CpuThread {
     CpuThread { thread: *thread, name: name.as_str().into(), cpu: *cpu, wall: *wall, runnable: off_cpu.runnable, waits }
 }
 
-/// Adds the function of an address, by the code that the process has there.
+/// Adds the function at an address, from the code that the process has mapped there.
 fn add_name(symbols: &mut Symbols, address: u64, code: &NativeCode, functions: &mut NativeFunctions, names: MethodNames) {
     let function = match CpuSamples::kernel_address(address) {
         Some(in_kernel) => {
@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn samples_are_taken_in_while_files_are_read() {
         let collector = Arc::new(Collector::new(NativeCode::of_nothing(), 1_001_001, None));
-        // Locked as while the symbols of a large file are read.
+        // Locked as during the reading of a large file's symbols.
         let reading = collector.names.lock().unwrap();
         let names = thread::spawn({
             let collector = Arc::clone(&collector);

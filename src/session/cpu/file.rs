@@ -1,4 +1,4 @@
-//! The file of a profile: samples are written while they come, names at the end.
+//! The file of a CPU profile: samples are written continuously, names at the end.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,27 +14,27 @@ use crate::net::perf::NativeCode;
 use crate::nettrace::{TraceHeader, UtcTime};
 use crate::session::{OutputError, OutputFile};
 
-/// How often samples are written.
+/// Interval between writes.
 const PACE: Duration = Duration::from_secs(1);
-/// The longest wait that is one event: it comes when it is over, and belongs where it began. Longer ones are several.
+/// Longest wait written as one event. A wait is reported when it ends but is written at its beginning; longer ones are split.
 const LONGEST_WAIT_NS: i64 = 2_000_000_000;
 
-/// A file that is being written. Nothing is left of it where it does not get whole.
+/// A file that is being written. It is deleted unless it is finished.
 #[derive(Debug)]
 pub(in crate::session) struct CpuFile {
     output: Option<OutputFile>,
     file: File,
     trace: Option<CpuTrace>,
     next_write: Instant,
-    /// What went wrong first. Nothing is written from then on.
+    /// The first error. Nothing is written after it.
     error: Option<io::Error>,
 }
 
 impl CpuFile {
-    /// Makes the file for samples of a process that each stand for so many nanoseconds.
+    /// Creates the file for samples that each represent `period_ns` nanoseconds.
     ///
     /// # Errors
-    /// Where it is there already, or cannot be made.
+    /// If the file exists already, or cannot be created.
     pub(in crate::session) fn create(path: &Path, pid: u32, name: &str, period_ns: u64, code: &NativeCode) -> Result<Self, OutputError> {
         let (output, file) = OutputFile::create(path)?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -50,7 +50,7 @@ impl CpuFile {
         Ok(Self { output: Some(output), file, trace: Some(trace), next_write: Instant::now() + PACE, error: None })
     }
 
-    /// Takes a sample of a thread that ran, or that waited so many nanoseconds until then.
+    /// Adds a sample of a thread that was running, or that was blocked for `waited_ns` nanoseconds before it.
     pub(super) fn sample(&mut self, sample: &CpuStack<'_>, waited_ns: Option<u64>) {
         let Some(trace) = self.trace.as_mut().filter(|_| self.error.is_none()) else { return };
         match waited_ns {
@@ -59,7 +59,7 @@ impl CpuFile {
         }
     }
 
-    /// Writes samples now and then, and what was mapped since; all samples that were taken before this moment have come.
+    /// Writes samples and new mappings from time to time; all samples taken before `until_ns` have arrived.
     pub(super) fn write(&mut self, until_ns: i64, code: &NativeCode) {
         if Instant::now() < self.next_write {
             return;
@@ -80,10 +80,10 @@ impl CpuFile {
         }
     }
 
-    /// Writes the rest, the names of what has one of these addresses, and the times of the threads; then gives the file its name.
+    /// Writes the remaining samples, the names of these addresses, and the thread times; then gives the file its final name.
     ///
     /// # Errors
-    /// A sentence.
+    /// An error message.
     pub(super) fn finish(
         mut self,
         addresses: &[u64],
@@ -131,9 +131,9 @@ fn add_names(trace: &mut CpuTrace, addresses: &[u64], symbols: &Symbols) {
     for address in addresses {
         let (Some(method), Some((start, size))) = (symbols.find(*address), symbols.code_at(*address)) else { continue };
         let name = format!("{}{}", symbols.full_name(method), symbols.parameters(method));
-        // Stubs are known by how their names begin.
+        // Stubs are recognized by the prefix of their names.
         let name = if symbols.is_stub(method) { &name[name.find("IL_STUB").unwrap_or(0)..] } else { &name };
-        // A name in brackets stands for a file whose functions have none.
+        // A name in brackets stands for an image without function names.
         if last.replace(start) == Some(start) || name.starts_with('[') {
             continue;
         }

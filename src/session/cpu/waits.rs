@@ -1,4 +1,4 @@
-//! What threads wait for: what was seen of all their waits, and what the stacks of most show.
+//! Reasons for which threads wait, from the total of their waits and the stacks of most of them.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -8,27 +8,27 @@ use crate::analysis::{Origin, Profile, WaitReason, Waits};
 use crate::net::perf::Wait;
 use crate::sorting::CompactSort;
 
-/// The word for a wait that a file has; files of later versions may have others.
+/// Returns the known word for a wait read from a file; files of later versions may have other words.
 pub(in crate::session) fn known_wait(word: &str) -> &'static str {
     WaitReason::of_word(word).map(WaitReason::word).or(Wait::of_word(word).map(Wait::word)).unwrap_or(Wait::Other.word())
 }
 
-/// The waits of threads that had work, by method, and how long others were blocked; `None` where nothing is known of waits.
+/// Returns the waits of threads that had work, by method, and the time others were idle; `None` if no waits are known.
 pub(in crate::session) fn shown(waits: Option<&Profile>) -> (Option<Profile>, Duration) {
     let (busy, idle_ns) = waits.map(|waits| of_methods(waits).without_idle()).unzip();
     (busy, Duration::from_nanos(idle_ns.unwrap_or(0)))
 }
 
-/// The same waits without the frames below the methods of the program, which are the same in all of them. Where there is no managed code, what is in the
-/// kernel is left out.
+/// Returns the waits without the frames below the program's methods, which are alike in all of them. Without managed code, only kernel frames
+/// are removed.
 fn of_methods(waits: &Profile) -> Profile {
     let is_managed = |origin| matches!(origin, Origin::Managed | Origin::Unknown);
     let has_managed = waits.origins().any(is_managed);
     waits.without(|origin| if has_managed { !is_managed(origin) } else { origin == Origin::Kernel })
 }
 
-/// The waits of a thread, whose sum is exact, with the reasons of those that are known: by their stacks, and by events of the runtime, nanoseconds.
-/// What else there is of a kind has no reason.
+/// Splits the waits of a thread, whose total is exact, by the known reasons: from their stacks, and from runtime events (nanoseconds). The
+/// rest of each kind has no reason.
 pub(super) fn refined(
     all: &[(&'static str, Duration)],
     known: &Waits<Wait>,
@@ -42,7 +42,7 @@ pub(super) fn refined(
         let (kind, word) = match (kind, reason) {
             (Some(Wait::Futex), Some(reason)) => (Wait::Futex, reason.word()),
             (Some(kind), _) => (*kind, kind.word()),
-            // Without the names of the kernel's functions, methods that wait in no other way are known all the same.
+            // Without the names of kernel functions, methods that can only wait on a futex still show the reason.
             (None, Some(reason)) if *reason != WaitReason::Runtime => (Wait::Futex, reason.word()),
             (None, _) => continue,
         };
@@ -52,7 +52,7 @@ pub(super) fn refined(
     let known: u64 = waits.values().sum();
     let left: Vec<_> = all.iter().map(|(kind, time)| (*kind, ns(time).saturating_sub(of_kinds.get(kind).copied().unwrap_or(0)))).collect();
     let left_sum: u64 = left.iter().map(|(_, ns)| ns).sum();
-    // Each is measured in its own way: the sums of both differ by a little.
+    // The two are measured differently, so their totals differ slightly.
     let share = |ns: u64, of: u64, is: u64| (u128::from(ns) * u128::from(is) / u128::from(of.max(1))) as u64;
     let known_is = if left_sum == 0 { blocked } else { known.min(blocked) };
     waits.values_mut().for_each(|ns| *ns = share(*ns, known, known_is));
@@ -61,7 +61,7 @@ pub(super) fn refined(
     }
     for (reason, ns) in by_events {
         let mut more = ns.saturating_sub(waits.get(reason.word()).copied().unwrap_or(0));
-        // What the stacks do not show is there as one of these.
+        // Time not attributed by stacks is counted as one of these.
         for unknown in [WaitReason::Runtime.word(), Wait::Futex.word()] {
             let Some(left) = waits.get_mut(unknown) else { continue };
             let of_reason = more.min(*left);
@@ -94,10 +94,10 @@ mod tests {
                 known(&[(Wait::Futex, Some(WaitReason::Lock), 30), (Wait::Futex, None, 10), (Wait::Io, Some(WaitReason::Runtime), 40)]),
                 vec![("io", ms(40)), ("futex", ms(30)), ("lock", ms(30))],
             ),
-            // What was seen every now and then is less exact than the stacks are.
+            // Periodic observation is less exact than the stacks.
             (known(&[(Wait::Futex, Some(WaitReason::Sleep), 80)]), vec![("sleep", ms(80)), ("io", ms(20))]),
             (known(&[(Wait::Futex, Some(WaitReason::Idle), 150), (Wait::Io, None, 50)]), vec![("idle", ms(75)), ("io", ms(25))]),
-            // All that was seen is known, and a little of the time is not.
+            // All observed waits have a reason, although some of the time is not covered.
             (known(&[(Wait::Futex, Some(WaitReason::Signal), 60), (Wait::Io, None, 40)]), vec![("signal", ms(60)), ("io", ms(40))]),
         ] {
             assert_eq!(refined(&all, &waits, NOTHING), expected, "{waits:?}");
@@ -117,7 +117,7 @@ mod tests {
         let known = |reason, ns: u64| Waits::from([((Some(Wait::Futex), Some(reason)), ns * 1_000_000)]);
         for (known, by_events, expected) in [
             (Waits::new(), by_events(50, 6), vec![("lock", ms(50)), ("io", ms(40)), ("gc", ms(6)), ("futex", ms(4))]),
-            // A thread is blocked no longer than it is.
+            // A thread is not blocked longer than its total.
             (Waits::new(), by_events(50, 600), vec![("lock", ms(50)), ("io", ms(40)), ("gc", ms(10))]),
             (
                 known(WaitReason::Runtime, 30),

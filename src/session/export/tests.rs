@@ -1,4 +1,4 @@
-//! Exports of recordings, of the CPU samples beside them, and those that are given up.
+//! Tests of exports: recordings, the CPU samples next to them, and cancellation.
 
 use super::*;
 use crate::analysis::CpuStack;
@@ -17,7 +17,7 @@ impl Write for Full {
     }
 }
 
-/// A recording of some megabytes.
+/// A recording of a few megabytes.
 fn capture(folder: &Path) -> PathBuf {
     let packed = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/captures/net9-heavy-norundown.nettrace.xz");
     let path = folder.join("a.nettrace");
@@ -46,7 +46,7 @@ fn what_cannot_be_written_is_not_read_for() {
         let mut out = BufWriter::with_capacity(4096, Full);
         let written = write(vec![recording], &options(format), &mut out, &mut reported).unwrap();
         assert_eq!(written.unwrap_err().kind(), io::ErrorKind::StorageFull, "{format:?}");
-        // The first pass is whole.
+        // The first pass completes.
         assert!(bytes >= size && bytes < size + size / 2, "{format:?}: {bytes} of {size}");
     }
 }
@@ -68,7 +68,7 @@ fn what_is_given_up_leaves_nothing() {
     }
 }
 
-/// Also while only samples are left to be read.
+/// Also cancels while only samples are left to read.
 #[test]
 fn what_is_given_up_among_the_samples_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -96,7 +96,8 @@ fn what_is_given_up_among_the_samples_leaves_nothing() {
 
 const STARTED: i64 = 1_000_000_000;
 
-/// A recording without events, and beside it samples of one function, at 1, 2 and 3 s of the recording, whose file begins so much later.
+/// Creates a recording without events, and next to it samples of one function at 1, 2 and 3 s of the recording, in a file that starts this
+/// much later.
 fn with_samples(folder: &Path, later: i64) -> PathBuf {
     let path = folder.join("a.nettrace");
     let mut encoder = Encoder::new(TraceHeader { sync_ticks: STARTED, process_id: 42, ..TraceHeader::default() });
@@ -130,7 +131,7 @@ fn cpu_samples_beside_a_recording_are_exported_with_it() {
         let samples = folder.path().join("a.cpu.nettrace");
         let (files, folded) = read(&[&path], &options(TraceFormat::Folded), &out);
         assert_eq!((files, String::from_utf8(folded).unwrap().trim()), (vec![samples.clone()], "thread 42/43;inflate 3"), "{later}");
-        // Times are those of the recording.
+        // Times are relative to the recording.
         let window = 1_900_000_000..=2_100_000_000;
         let part = Options { part: Part { window, ..Part::default() }, ..options(TraceFormat::Folded) };
         assert_eq!(String::from_utf8(read(&[&path], &part, &out).1).unwrap().trim(), "thread 42/43;inflate 1", "{later}");
@@ -140,17 +141,17 @@ fn cpu_samples_beside_a_recording_are_exported_with_it() {
         let perfetto = options(TraceFormat::Perfetto);
         let (files, trace) = read(&[&path], &perfetto, &out);
         assert_eq!(files, [path.clone(), samples.clone()]);
-        // Once, where they are named as well.
+        // Each sample appears once even if the sample file is listed as well.
         assert_eq!(read(&[&path, &folder.path().join("./a.cpu.nettrace")], &perfetto, &out).1, trace);
         assert_eq!(read(&[&path], &options(TraceFormat::Csv), &out).0, [path]);
     }
-    // Those of another recording stay out.
+    // Samples of another recording are left out.
     let folder = tempfile::tempdir().unwrap();
     let path = with_samples(folder.path(), 61_000_000_000);
     assert_eq!(read(&[&path], &options(TraceFormat::Perfetto), &folder.path().join("out")).0, [path]);
 }
 
-/// The clocks of recordings count from the start of the machine, whose moment follows from the calendar.
+/// The clocks of recordings count from boot; the boot time is derived from the system clock.
 #[test]
 fn recordings_from_before_and_after_a_restart_are_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -175,7 +176,7 @@ fn recordings_from_before_and_after_a_restart_are_refused() {
         assert_eq!(is_made, result.is_ok());
         result
     };
-    // Half a second of difference is that of the calendar, which is set now and then.
+    // A difference of half a second is an adjustment of the system clock.
     for other in [recording("2", 160, Some(1_060_000)), recording("3", 160, Some(1_060_500)), recording("4", 5, None)] {
         assert_eq!(export(&[first.clone(), other]).unwrap().len(), 2);
     }

@@ -1,4 +1,4 @@
-//! What connects to the port of a program that was started: its own runtime, and those of the programs that it starts.
+//! Runtimes that connect to the port of a started program: its own, and those of its child processes.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -13,10 +13,10 @@ use crate::ipc::{self, EnvironmentName, EnvironmentValue};
 use crate::net::port::Port;
 use crate::net::stream::port_name;
 
-/// The variable that names ports to connect to.
+/// Environment variable with the diagnostic ports to connect to.
 pub(super) const VARIABLE: &str = "DOTNET_DiagnosticPorts";
 
-/// Sends the first runtime of the program itself to `connected`, and resumes all others: all where there is no such program.
+/// Sends the first runtime of the program itself to `connected`, and resumes all others. Without a `pid`, all are resumed.
 pub(in crate::session) async fn resume_others(
     port: Port,
     pid: Option<u32>,
@@ -34,19 +34,19 @@ pub(in crate::session) async fn resume_others(
             }
             let (free, own) = (free.clone(), if Some(runtime.key().pid) == pid { connected.take() } else { None });
             if own.is_some() {
-                // It may have a connection to the same runtime, which answers no other client until that is closed.
+                // It may hold a connection to the same runtime, which serves no other client until that is closed.
                 without_port = None;
             }
             if own.is_none() {
                 others.fetch_add(1, Ordering::Relaxed);
             }
             tokio::spawn(async move {
-                // .NET 5 cannot do this: what it starts is let go on here. One that has ended needs neither this nor a resume.
+                // .NET 5 does not support this: its child processes are resumed here. A process that has exited needs neither this nor a resume.
                 if let Some(free) = free {
                     let _ = runtime.client.run(&free).await;
                 }
                 match own {
-                    // A caller that has gone is about to end the program.
+                    // A dropped receiver means that the program is about to be ended.
                     Some(connected) => drop(connected.send(Launched::waiting(runtime))),
                     None => drop(runtime.client.run(&ipc::Command::ResumeRuntime).await),
                 }
@@ -68,13 +68,13 @@ pub(in crate::session) async fn resume_others(
     }
 }
 
-/// Has a runtime start others that connect to `ports` and do not wait: no process need be there to resume them.
+/// Returns the command that makes child processes connect to `ports` without being suspended, so that no process has to resume them.
 fn free_children(ports: &OsStr) -> Option<ipc::Command> {
     let (name, value) = (EnvironmentName::new(VARIABLE).ok()?, EnvironmentValue::new(ports.to_str()?).ok()?);
     Some(ipc::Command::SetEnvironmentVariable { name, value: Some(value) })
 }
 
-/// Our port, and behind it those that were set already.
+/// Our port, followed by those already configured.
 pub(super) fn ports(ours: &Path, tag: &str) -> OsString {
     let mut value = port_name(ours).as_os_str().to_owned();
     value.push(format!(",{tag},connect"));

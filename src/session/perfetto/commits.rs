@@ -1,4 +1,4 @@
-//! From packets to commits: chunks in the shared memory, or in the commits themselves where there is none.
+//! Turns packets into commits: chunks in the shared memory, or inside the commits if there is none.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,26 +12,26 @@ use crate::perfetto::chunk::{ChunkWriter, WriterId};
 use crate::perfetto::page::{PAGE_HEADER, PageSize};
 use crate::perfetto::producer::Commit;
 
-/// Most bytes of a commit, so that it fits a frame with the chunk that is added last.
+/// Maximum size of a commit, chosen so that it fits in a frame including the last chunk.
 const COMMIT: usize = 64 * 1024;
-/// Most commits that are not answered.
+/// Maximum number of unanswered commits.
 const UNANSWERED: usize = 8;
-/// How long the memory may be full while no commit is under way: a service frees what it has taken at once.
+/// How long the memory may be full while no commit is pending: a service frees chunks as soon as it has copied them.
 const FULL: std::time::Duration = std::time::Duration::from_secs(2);
 
-/// Bytes of packets that wait, of one stream.
+/// Size of the queued packets of one stream, in bytes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Backlog(Arc<AtomicUsize>);
 
-/// A part of a backlog, until it is dropped.
+/// A share of a backlog, released on drop.
 #[derive(Debug)]
 pub(super) struct Share(Arc<AtomicUsize>, usize);
 
 impl Backlog {
-    /// Most bytes that wait.
+    /// Maximum number of queued bytes.
     const MOST: usize = 8 << 20;
 
-    /// Takes room for so many bytes; `None` where there is too little, unless it is `needed`.
+    /// Reserves room for this many bytes; `None` if there is too little, unless `needed` is set.
     pub(super) fn take(&self, bytes: usize, needed: bool) -> Option<Share> {
         let before = self.0.fetch_add(bytes, Ordering::Relaxed);
         let share = Share(self.0.clone(), bytes);
@@ -45,47 +45,47 @@ impl Drop for Share {
     }
 }
 
-/// Something that is to be done in its turn.
+/// Work item, processed in order.
 #[derive(Debug)]
 pub(super) enum Work {
     Packets(Batch),
-    /// Acknowledge a flush: all before it is committed.
+    /// Acknowledge a flush: everything before it is committed.
     Flushed(u64),
-    /// A recording is over: all of it is committed.
+    /// A recording has ended: everything of it is committed.
     Stopped(u64),
 }
 
-/// Packets of a writer.
+/// Packets of one writer.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) writer: WriterId,
     pub(super) buffer: u32,
-    /// Each as a `packet` field of a `Trace`.
+    /// Each encoded as a `packet` field of a `Trace`.
     pub(super) packets: Vec<u8>,
-    /// Their share of a backlog.
+    /// Their share of the backlog.
     pub(super) _share: Share,
 }
 
-/// What is to be sent next.
+/// Next message to send.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// The argument of a `CommitData` whose reply is waited for.
+    /// Arguments of a `CommitData` call with a reply.
     Commit(Vec<u8>),
-    /// The argument of one without reply.
+    /// Arguments of a `CommitData` call without a reply.
     Acknowledge(Vec<u8>),
     Stopped(u64),
 }
 
-/// Everything that waits to be committed over one connection.
+/// Everything waiting to be committed over one connection.
 #[derive(Debug, Default)]
 pub(super) struct Commits {
     memory: Option<SharedMemory>,
     work: VecDeque<Work>,
     writers: HashMap<WriterId, ChunkWriter>,
     unanswered: usize,
-    /// Since when an answer is waited for: from the last one, or from the first commit that has none.
+    /// Start of the wait for an answer: the last answer, or the first commit without one.
     waits_since: Option<Instant>,
-    /// Since when the memory is full and no commit under way.
+    /// Since when the memory has been full without a pending commit.
     full_since: Option<Instant>,
 }
 
@@ -96,7 +96,8 @@ impl Commits {
     }
 
     pub(super) fn push(&mut self, work: Work) {
-        // An answer is one to all flushes before it (Perfetto's `NotifyFlushDoneForProducer`): a service that asks without end takes no memory.
+        // One answer acknowledges all earlier flushes (Perfetto's `NotifyFlushDoneForProducer`), so a service that flushes endlessly uses no
+        // memory here.
         if let (Work::Flushed(later), Some(Work::Flushed(request))) = (&work, self.work.back_mut()) {
             *request = (*request).max(*later);
         } else {
@@ -104,24 +105,24 @@ impl Commits {
         }
     }
 
-    /// A commit was answered.
+    /// Records the answer to a commit.
     pub(super) fn answered(&mut self) {
         self.unanswered = self.unanswered.saturating_sub(1);
         self.waits_since = (self.unanswered > 0).then(Instant::now);
     }
 
-    /// Since when the service answers no commit; `None` where it owes no answer.
+    /// Since when the service has answered no commit; `None` if no answer is pending.
     pub(super) fn waits_since(&self) -> Option<Instant> {
         self.waits_since
     }
 
-    /// Whether something waits for memory and nothing that comes would tell when there is some.
+    /// Whether packets wait for memory without a pending answer that would signal free memory.
     pub(super) fn waits_for_memory(&self) -> bool {
         self.full_since.is_some()
     }
 
-    /// What to send now; `None` where there is nothing, or where an answer or memory has to come first. The second value is what is wrong with the
-    /// memory, which is then not used any more.
+    /// Returns the message to send now; `None` if there is none, or an answer or free memory is needed first. The second value is a fault of
+    /// the shared memory, which is no longer used after it.
     pub(super) fn next(&mut self) -> (Option<Next>, Option<&'static str>) {
         let Some(batch) = (match self.work.front_mut() {
             None => return (None, None),

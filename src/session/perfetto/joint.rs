@@ -1,7 +1,8 @@
-//! A recording of the kernel's scheduling and of one process's events, in one trace. dn-top is the consumer that has the service record both and reads the
-//! trace into its file while it is recorded, and the producer of the events.
+//! Joint recording of the kernel's scheduling and one process's events in one trace. dn-top is the consumer, which makes the service record
+//! both and reads the trace into its file during the recording, and the producer of the events.
 //!
-//! The service forgets a recording whose consumer has gone, so that none is left where dn-top is killed. The file then has all but the last seconds.
+//! The service discards a recording when its consumer disconnects, so none is left behind if dn-top is killed. The file then lacks only the
+//! last seconds.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -23,38 +24,38 @@ use crate::perfetto::consumer::ConsumerMethod as Method;
 use crate::perfetto::recording::{FTRACE, Packets, disabled, enable, flush, losses};
 use crate::session::progress::Progress;
 
-/// Between two readings of the service's buffers.
+/// Interval between reads of the service's buffers.
 const PERIOD: Duration = Duration::from_millis(500);
-/// How long data sources may take to hand over what they have, and how much longer the service may take to confirm it.
+/// Flush timeout for data sources, in milliseconds, and the time limit for the service's confirmation.
 const FLUSH: (u64, Duration) = (10_000, Duration::from_secs(12));
-/// How long the service may take to end a recording: it waits 5 s for its data sources.
+/// Time limit for ending a recording: the service waits 5 s for its data sources.
 const END: Duration = Duration::from_secs(10);
-/// How long one reading of the service's buffers may take, which hold 64 MB at most, and how much longer once the recording is to end.
+/// Time limit for one read of the service's buffers, which hold 64 MB at most, and the limit once the recording is ending.
 const READING: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(10));
-/// When the kernel's events should have come: data sources hand over what they have every second.
+/// Time within which kernel events are expected: data sources deliver data every second.
 const KERNEL: Duration = Duration::from_secs(5);
-/// Most times without events of the kernel that are reported.
+/// Maximum number of reported gaps in the kernel's events.
 const SILENCES: usize = 10;
-/// What is written at once.
+/// Size of a write.
 const PIECE: usize = 256 << 10;
 
-/// A recording that goes on. Dropping it ends it, and leaves the file as it is.
+/// A running recording. Dropping it stops the recording and leaves the file as it is.
 #[derive(Debug)]
 pub(in crate::session) struct Joint {
     end: watch::Sender<bool>,
     reading: JoinSet<Result<Vec<String>, JointError>>,
 }
 
-/// Where the trace goes, and what there is to know of it.
+/// Output of the trace, and its state.
 #[derive(Debug)]
 pub(in crate::session) struct Target {
     pub(in crate::session) file: File,
-    /// Ask for the stop once it has this many bytes.
+    /// Request the stop once the file has this many bytes.
     pub(in crate::session) max_bytes: Option<u64>,
     pub(in crate::session) progress: Arc<Progress>,
 }
 
-/// Why the trace is not whole.
+/// Why the trace is incomplete.
 #[derive(Debug, Error)]
 pub(in crate::session) enum JointError {
     #[error("{0}; what had been read is kept")]
@@ -65,7 +66,7 @@ pub(in crate::session) enum JointError {
     Panicked,
 }
 
-/// What a reply is for.
+/// Purpose of a call, which identifies its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token {
     Ended,
@@ -80,16 +81,16 @@ enum Token {
 static NUMBER: AtomicU32 = AtomicU32::new(1);
 
 impl Joint {
-    /// Has the service record. Gives what the packets of the events go through.
+    /// Starts a recording in the service. Returns the inlet for the event packets.
     ///
     /// # Errors
-    /// [`PerfettoError`]: there is no service, it does not let us, or it does not record. Nothing is recorded then.
+    /// [`PerfettoError`]: there is no service, it denies access, or it does not record. Nothing is recorded then.
     pub(in crate::session) async fn start(sockets: Sockets, target: Target) -> Result<(Self, Inlet), PerfettoError> {
         let mut connection = Connection::<Method, Token>::open(sockets.consumer).await?;
-        // An older service may be unable to list what it has; it can have it all the same.
+        // An older service may be unable to list its data sources, and may have this one all the same.
         let state = service_state(Some(connection.address().clone())).await.ok();
         let has_kernel = state.is_none_or(|(_, state)| state.data_sources.iter().any(|(name, _)| name == FTRACE));
-        // No other recording names it, nor another dn-top.
+        // A unique name, which no other recording and no other dn-top uses.
         let source = format!("dotnet.dn-top.{}.{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let (inlets, mut started) = mpsc::channel(1);
         let mut producer = Producer::connect(sockets.producer, &source, Supply::Stream(inlets)).await?;
@@ -132,16 +133,16 @@ impl Joint {
         Ok((Self { end, reading }, inlet))
     }
 
-    /// Ends it, and waits until the whole trace is in the file. Gives what is missing in it, a sentence each. It can be called again where it was not
-    /// waited for to its end.
+    /// Ends the recording, and waits until the whole trace is in the file. Returns a message for each kind of missing data. Cancel safe: it
+    /// can be called again.
     ///
     /// # Errors
-    /// [`JointError`]: the trace is not whole.
+    /// [`JointError`]: the trace is incomplete.
     pub(in crate::session) async fn finish(&mut self) -> Result<Vec<String>, JointError> {
         self.end.send_replace(true);
         match self.reading.join_next().await {
             Some(Ok(finished)) => finished,
-            // The panic hook reports a panic.
+            // The panic is reported by the panic hook.
             Some(Err(_)) | None => Err(JointError::Panicked),
         }
     }
@@ -157,7 +158,7 @@ fn why_ended(success: bool, reply: &[u8]) -> Cause {
     }
 }
 
-/// Until when all replies to a request have to be there.
+/// Deadline for all replies to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Deadline {
     at: Instant,
@@ -170,19 +171,19 @@ impl Deadline {
     }
 }
 
-/// The consumer of a recording.
+/// The consumer side of a recording.
 struct Reader {
     connection: Connection<Method, Token>,
-    /// The producer of the events, as long as it is connected.
+    /// The producer of the events, while it is connected.
     producing: JoinSet<Result<(), PerfettoError>>,
-    /// It ends when this is dropped.
+    /// Stops the producer when dropped.
     _stop: watch::Sender<bool>,
     /// Whether the kernel's data source was registered when the recording began.
     has_kernel: bool,
     began: Instant,
-    /// When events of the kernel came last.
+    /// When kernel events last arrived.
     kernel_at: Option<Instant>,
-    /// When none came for a while although some came later, a sentence each.
+    /// Messages about gaps in the kernel's events, after which more arrived.
     silences: Vec<String>,
     /// Whether the recording is to end.
     ended: watch::Receiver<bool>,
@@ -205,7 +206,7 @@ impl Reader {
         finished
     }
 
-    /// Reads what the service has from time to time, until the recording is to end.
+    /// Reads the service's buffers periodically, until the recording is to end.
     async fn gather(&mut self) -> Result<(), JointError> {
         let mut ended = self.ended.clone();
         loop {
@@ -233,7 +234,7 @@ impl Reader {
         }
     }
 
-    /// Takes all that the service's buffers have.
+    /// Reads everything in the service's buffers.
     async fn read(&mut self) -> Result<(), JointError> {
         self.connection.call(Method::ReadBuffers, Vec::new(), Token::Read)?;
         let (mut deadline, mut is_last) = (Deadline::after(READING.0), *self.ended.borrow());
@@ -272,12 +273,12 @@ impl Reader {
         }
     }
 
-    /// The next reply, unless it or all replies together take too long.
+    /// Returns the next reply, with a time limit for it and for all replies together.
     async fn next(&mut self, method: Method, silence: Duration, deadline: Deadline) -> Result<Incoming<Token>, PerfettoError> {
         let (what, now) = (method.name(), Instant::now());
         let silent = now + silence;
         let endless = || Cause::Endless { what, limit: deadline.limit };
-        // Replies that are there already are no reason to go on.
+        // Enforce the limit even if replies are already available.
         if now >= deadline.at {
             return Err(self.connection.error(endless()));
         }
@@ -300,7 +301,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Publishes how it is with the kernel's half.
+    /// Publishes the state of the kernel's scheduling events.
     fn show(&self) {
         let address = self.connection.address();
         let now = match (self.kernel_at, self.has_kernel) {
@@ -328,7 +329,7 @@ impl Reader {
         });
     }
 
-    /// Has the service end the recording, and reads the rest.
+    /// Makes the service end the recording, and reads the rest.
     async fn finish(&mut self) -> Result<Vec<String>, JointError> {
         let mut missing = std::mem::take(&mut self.silences);
         let (flushed_from, mut is_flushed) = (Instant::now(), false);
@@ -352,13 +353,13 @@ impl Reader {
         }
         self.read().await?;
         self.show();
-        // Some thread has been switched since the events before were handed over: at least one of this program.
+        // There must have been a context switch since the previous data, at least to one of this program's threads.
         if let Some(at) = self.kernel_at.filter(|at| is_flushed && *at < flushed_from) {
             let ended = Scheduling::Ended { after: at - self.began };
             missing.push(ended.to_string());
             self.publish(ended);
         }
-        // Where losses are not known none is reported.
+        // If losses are unknown, none is reported.
         if let Ok(came) = self.connection.ask(Method::GetTraceStats, Vec::new(), Token::Counted, ANSWER_LIMIT).await {
             let losses = losses(&came.reply.body).map_err(|error| self.connection.error(error))?;
             for (loss, whose) in losses.iter().zip(["of the kernel", "of .NET"]) {
@@ -371,7 +372,7 @@ impl Reader {
         if self.packets.lost_kernel_events {
             missing.push("the kernel overwrote some of its events before `traced_probes` read them".to_owned());
         }
-        // The service forgets it anyway once the connection is closed.
+        // The service frees them anyway when the connection is closed.
         let _ = self.connection.ask(Method::FreeBuffers, Vec::new(), Token::Freed, ANSWER_LIMIT).await;
         let file = self.file.clone();
         tokio::task::spawn_blocking(move || file.sync_all()).await.map_err(|_| JointError::Panicked)??;

@@ -1,9 +1,10 @@
-//! A data source of Perfetto's tracing service: whatever records `dotnet` there gets the events of .NET processes while they happen.
+//! A data source of Perfetto's tracing service: traces that enable `dotnet` receive the events of .NET processes as they occur.
 //!
-//! Each recording has a session of its own in each process, with the profiles that its configuration names. A thread per session reads the stream,
-//! converts it and hands packets on; it never waits for the service: what the service does not take in time is dropped, counted, and shown in the trace.
+//! Each recording has its own session in each process, with the profiles named in its configuration. One thread per session reads and
+//! converts the stream and passes packets on; it never waits for the service: packets that the service does not accept in time are dropped,
+//! counted, and shown in the trace.
 //!
-//! A recording of dn-top itself can have the kernel's scheduling beside these events: dn-top then starts it in the service, and reads it into its file.
+//! A recording of dn-top can include the kernel's scheduling: dn-top then starts it in the service, and reads it into its file.
 
 mod commits;
 mod joint;
@@ -26,7 +27,7 @@ pub(super) use stream::{Inlet, ThreadNames};
 
 use crate::net::perfetto::{Address, PerfettoError, Port};
 
-/// Where the service should be.
+/// Returns the default address of the service.
 fn address_of(port: Port) -> Result<Address, PerfettoError> {
     Address::of(port).map_err(|cause| PerfettoError { address: Address::Path(port.variable().into()), cause })
 }

@@ -1,4 +1,4 @@
-//! The connection to the service: registers the data source, starts and ends recordings as it is asked to, and commits what they have.
+//! The connection to the service: registers the data source, starts and stops recordings on command, and commits their packets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -20,33 +20,33 @@ use crate::perfetto::chunk::WriterId;
 use crate::perfetto::page::PageSize;
 use crate::perfetto::producer::{Command, DataSource, Initialize, Initialized, ProducerMethod as Method, notify};
 
-/// What the shared memory should have, bytes.
+/// Requested size of the shared memory, in bytes.
 const MEMORY: u32 = 4 << 20;
-/// Until the first attempt to connect again, and the longest pause between two.
+/// Initial and maximum delay between attempts to reconnect.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
-/// Until memory is looked for again where all is in use.
+/// Delay before free memory is checked again if all is in use.
 const MEMORY_PAUSE: Duration = Duration::from_millis(5);
-/// Between two reports of how many packets there are.
+/// Interval between reports of packet counts.
 const PROGRESS: Duration = Duration::from_secs(1);
-/// How long recordings may take to end when dn-top ends.
+/// Time allowed for recordings to end when dn-top exits.
 const LAST: Duration = Duration::from_secs(10);
-/// Most recordings at the same time. A service has no more.
+/// Maximum number of concurrent recordings. A service has no more.
 const RECORDINGS: usize = 16;
-/// The data source that is served.
+/// Name of the data source.
 const SERVED: &str = "dotnet";
 
-/// What is served.
+/// Options of [`serve`].
 #[derive(Debug)]
 pub struct Serve {
-    /// Where the service is; `None` for where it should be.
+    /// Address of the service; `None` for the default.
     pub address: Option<Address>,
-    /// What is recorded unless the configuration of a recording has something else.
+    /// Settings, unless the configuration of a recording overrides them.
     pub settings: Settings,
-    /// Finds the processes.
+    /// Locates the processes.
     pub directory: Directory,
 }
 
-/// What a reply is for.
+/// Purpose of a call, which identifies its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token {
     Initialized,
@@ -55,10 +55,10 @@ enum Token {
     Committed,
 }
 
-/// Serves until `stop` is true, or gone. Connects again where the service goes away.
+/// Serves until `stop` is true or its sender is dropped. Reconnects if the service goes away.
 ///
 /// # Errors
-/// Where the environment names no socket.
+/// If the environment names no socket.
 pub async fn serve(serve: Serve, mut stop: watch::Receiver<bool>, report: impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
     let Serve { address, settings, directory } = serve;
     let address = match address {
@@ -95,30 +95,30 @@ pub async fn serve(serve: Serve, mut stop: watch::Receiver<bool>, report: impl F
     }
 }
 
-/// Waits until the end is requested, or the sender is gone.
+/// Waits until the stop is requested, or the sender is dropped.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
 type Channel<T> = (mpsc::UnboundedSender<T>, mpsc::UnboundedReceiver<T>);
 
-/// Where the packets of a recording come from.
+/// Source of the packets of a recording.
 #[derive(Debug, Clone)]
 pub(super) enum Supply {
     Sessions {
-        /// What is recorded unless the configuration of the recording has something else.
+        /// Settings, unless the configuration of the recording overrides them.
         settings: Settings,
-        /// Finds the processes.
+        /// Locates the processes.
         directory: Arc<Mutex<Directory>>,
     },
-    /// From a stream that is read elsewhere, of which this has packets made.
+    /// A stream that is read elsewhere; its reader receives the inlet for packets.
     Stream(mpsc::Sender<Inlet>),
 }
 
-/// A connection over which the data source is registered: there is none before `InitializeConnection`.
+/// A connection with the data source registered, which requires `InitializeConnection` first.
 pub(super) struct Producer {
     connection: Connection<Method, Token>,
-    /// The service has announced that there is none.
+    /// The service has announced that there is no shared memory.
     without_memory: bool,
     supply: Supply,
     commits: Commits,
@@ -127,19 +127,19 @@ pub(super) struct Producer {
     work: Channel<Work>,
     events: Channel<(u64, Event)>,
     troubles: Vec<String>,
-    /// The moment since when the service has not answered, once that was reported.
+    /// Start of the service's current silence, once reported.
     silent_since: Option<Instant>,
-    /// When it is next reported how many packets there are.
+    /// When to report packet counts next.
     progress: Instant,
 }
 
-/// A recording that goes on. It ends when this is dropped.
+/// A running recording. Dropping it stops the recording.
 #[derive(Debug)]
 struct Running {
     stop: watch::Sender<bool>,
     restart: watch::Sender<u64>,
     tally: Arc<Tally>,
-    /// Packets and drops when they were last reported.
+    /// Packet counts when last reported.
     reported: PacketCounts,
 }
 
@@ -168,7 +168,7 @@ impl Producer {
             silent_since: None,
             progress: Instant::now(),
         };
-        // A file that comes already here is that of the memory, whose pages have the requested size.
+        // A file received at this point is the shared memory, whose pages have the requested size.
         if !came.files.is_empty() {
             producer.map(came.files, Some(PageSize::LARGEST));
         }
@@ -188,7 +188,7 @@ impl Producer {
         }
     }
 
-    /// Until `stop`; then recordings end properly. An error ends them, too.
+    /// Runs until `stop`, then ends recordings properly. An error ends them, too.
     pub(super) async fn run(&mut self, stop: &mut watch::Receiver<bool>, report: &impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
         let mut stopping = stop.clone();
         let run = async {
@@ -206,7 +206,7 @@ impl Producer {
             }
             Ok(())
         };
-        // What a service that does not read was to get is not waited for.
+        // Do not wait for data to be sent to a service that does not read.
         let result = tokio::select! {
             result = run => result,
             () = async { stopped(&mut stopping).await; sleep(LAST).await } => Ok(()),
@@ -215,7 +215,7 @@ impl Producer {
         result
     }
 
-    /// Waits for the next thing that happens, and does what it needs.
+    /// Waits for the next event and handles it.
     async fn turn(&mut self, report: &impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
         self.commit()?;
         self.troubles.drain(..).for_each(|trouble| report(ProducerReport::Trouble(trouble.into())));
@@ -232,7 +232,7 @@ impl Producer {
         Ok(())
     }
 
-    /// The service has not answered for too long. The connection stays: one that was stopped for a while goes on with what it is sent then.
+    /// Reports that the service has not answered for too long. The connection is kept: a paused service continues with the data sent to it.
     fn note_silence(&mut self, since: Option<Instant>) {
         self.silent_since = since;
         let silent = self.connection.error(Cause::Silent { what: Method::CommitData.name(), limit: ANSWER_LIMIT });
@@ -249,7 +249,7 @@ impl Producer {
         }
     }
 
-    /// Sends what can be sent.
+    /// Sends as much as possible.
     fn commit(&mut self) -> Result<(), PerfettoError> {
         loop {
             let (next, trouble) = self.commits.next();
@@ -291,7 +291,7 @@ impl Producer {
                 let tally = Arc::<Tally>::default();
                 self.recordings.insert(instance, Running { stop, restart, tally: tally.clone(), reported: PacketCounts::default() });
                 let events = self.events.0.clone();
-                // The receiver may be gone.
+                // The receiver may have been dropped.
                 let report = move |event| drop(events.send((instance, event)));
                 match &self.supply {
                     Supply::Sessions { settings, directory } => {
@@ -316,7 +316,7 @@ impl Producer {
             }
             Command::Stop { instance } => match self.recordings.get(&instance) {
                 Some(running) => drop(running.stop.send_replace(true)),
-                // It was never started, or too many were.
+                // It was never started, possibly because there were too many.
                 None => self.connection.send(Method::NotifyDataSourceStopped, notify(instance))?,
             },
             Command::Flush { request, .. } => {
@@ -333,7 +333,7 @@ impl Producer {
         Ok(())
     }
 
-    /// Takes what was handed on before now.
+    /// Queues the work passed on so far.
     fn take_work(&mut self) {
         while let Ok(work) = self.work.1.try_recv() {
             self.commits.push(work);
@@ -347,7 +347,7 @@ impl Producer {
                 report(ProducerReport::Started { instance, processes, troubles });
             }
             Event::Ended(packets) => {
-                // Its packets are among the work already.
+                // Its packets have been passed on before.
                 self.take_work();
                 self.commits.push(Work::Stopped(instance));
                 report(ProducerReport::Ended { instance, packets });
@@ -357,10 +357,10 @@ impl Producer {
     }
 }
 
-/// Has packets made of a stream, from the start of a recording to its stop.
+/// Passes the inlet to the stream's reader, and reports the recording's start and stop.
 async fn relay(inlet: Inlet, inlets: mpsc::Sender<Inlet>, mut stop: watch::Receiver<bool>, report: impl Fn(Event)) {
     let tally = inlet.tally.clone();
-    // Where nothing is read any more there are no packets.
+    // If the reader has ended, there are no packets.
     let _ = inlets.send(inlet).await;
     report(Event::Started { processes: Vec::new(), troubles: Vec::new() });
     stopped(&mut stop).await;

@@ -1,5 +1,5 @@
-//! From the socket to the tracing service: the events of a recording that has the kernel's scheduling, too. They are counted and analysed as they are
-//! where they go into a file.
+//! From the socket to the tracing service: pump for the events of a recording that includes the kernel's scheduling. They are counted and
+//! analysed in the same way as events written to a file.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::session::progress::Progress;
 use crate::session::pump::{Pumped, Trouble, read_all};
 use crate::session::trace_session::{Cut, EventStream, TraceSession};
 
-/// Reads until the stream ends, and makes packets of all that comes.
+/// Reads until the stream ends, and converts everything to packets.
 pub(in crate::session) struct ServicePump {
     pub(in crate::session) session: Arc<TraceSession>,
     pub(in crate::session) process: LiveProcess,
@@ -34,7 +34,7 @@ impl ServicePump {
         let mut converter = Converter::new(process, names, inlet);
         let (mut trouble, mut decoded) = (Trouble::default(), true);
         read_all(stream, &counter, &mut trouble, |bytes, _| {
-            // Why bytes cannot be decoded is reported where they are counted.
+            // Decoding errors are reported by the counter.
             decoded = decoded && converter.feed(bytes).is_ok();
             bytes.len()
         });

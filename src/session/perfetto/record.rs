@@ -1,4 +1,4 @@
-//! One recording of the service: which processes it is of, from its start to its end.
+//! One recording of the service: its processes, from start to stop.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,48 +18,48 @@ use crate::perfetto::chunk::WriterId;
 use crate::perfetto::producer::Configuration;
 use crate::session::trace_session::StopLimit;
 
-/// How long a service waits for a data source to stop where it names no time.
+/// How long a service waits for a data source to stop if it specifies no time.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
-/// What of this is left for the last packets.
+/// Part of this time reserved for the last packets.
 const FOR_PACKETS: Duration = Duration::from_secs(1);
-/// How long processes may take to answer.
+/// Timeout for answers of processes.
 const PATIENCE: Duration = ANSWER_LIMIT.saturating_add(Duration::from_millis(500));
 
-/// Requests to a recording.
+/// Control signals for a recording.
 #[derive(Debug)]
 pub(super) struct Control {
     pub(super) stop: watch::Receiver<bool>,
-    /// To describe everything again, each time it changes.
+    /// Incremented to request that all descriptions are written again.
     pub(super) restart: watch::Receiver<u64>,
 }
 
-/// What a recording reports.
+/// Event of a recording.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// It records so many processes; why it records others not, or nothing at all.
+    /// The recording has started in these processes. `troubles` gives reasons why others, or all, are not recorded.
     Started {
         /// Names and pids.
         processes: Vec<SafeText>,
-        /// Sentences.
+        /// Messages.
         troubles: Vec<SafeText>,
     },
     Ended(PacketCounts),
 }
 
-/// A recording that was requested.
+/// A requested recording.
 #[derive(Debug)]
 pub(super) struct Recording {
     pub(super) configuration: Configuration,
     pub(super) settings: Settings,
     pub(super) directory: Arc<Mutex<Directory>>,
     pub(super) work: mpsc::UnboundedSender<Work>,
-    /// Numbers of writers that were not given yet.
+    /// Next free writer number.
     pub(super) writers: Arc<std::sync::atomic::AtomicU16>,
     pub(super) tally: Arc<Tally>,
 }
 
 impl Recording {
-    /// Records until it is asked to stop. Calls `report` when it has begun and when it is over.
+    /// Records until the stop signal. Calls `report` when the recording has started and when it has ended.
     pub(super) async fn run(self, mut control: Control, report: impl Fn(Event)) {
         let (streams, mut troubles) = match self.open(&control).await {
             Ok(opened) => opened,
@@ -73,11 +73,11 @@ impl Recording {
         let troubles: Vec<_> = troubles.into_iter().map(SafeText::from).collect();
         self.note(&troubles);
         report(Event::Started { processes: streams.iter().map(|(name, _)| SafeText::new(name)).collect(), troubles });
-        // Also where the sender is gone.
+        // Also ends if the sender was dropped.
         let _ = control.stop.wait_for(|stop| *stop).await;
         let limit = StopLimit { time: self.time_to_stop(), ..StopLimit::RUNDOWN };
         let mut stopping: JoinSet<()> = streams.into_iter().map(|(_, stream)| stream.stop(limit)).collect();
-        // The panic hook reports a panic in one of them.
+        // A panic in a task is reported by the panic hook.
         while stopping.join_next().await.is_some() {}
         report(Event::Ended(self.tally.counts()));
     }
@@ -90,7 +90,7 @@ impl Recording {
         allowed.saturating_sub(FOR_PACKETS).max(allowed / 2)
     }
 
-    /// Opens a session in each process. Also gives what is wrong with those that have none.
+    /// Opens a session in each process. Also returns error messages for processes without one.
     async fn open(&self, control: &Control) -> Result<(Vec<(String, Stream)>, Vec<String>), String> {
         let settings = self.settings.with(&self.configuration.text)?;
         let selected = settings.select()?;
@@ -121,7 +121,7 @@ impl Recording {
         Ok((streams, troubles))
     }
 
-    /// The processes that are meant and can be recorded.
+    /// Returns the selected processes that can be recorded, and error messages for the others.
     async fn find(&self, targets: &[String]) -> Result<(Vec<(Process, Client)>, Vec<String>), String> {
         let mut directory = self.directory.lock().await;
         let (mut processes, mut troubles) = (Vec::<Process>::new(), Vec::new());
@@ -162,13 +162,13 @@ impl Recording {
         Some(Outlet { writer, buffer: self.configuration.target_buffer, work: self.work.clone() })
     }
 
-    /// Shows troubles in the trace.
+    /// Writes error messages into the trace.
     fn note(&self, troubles: &[SafeText]) {
         let Some(outlet) = self.outlet().filter(|_| !troubles.is_empty()) else { return };
         let packets = notices(monotonic().as_nanos() as u64, troubles);
         if let Some(share) = Backlog::default().take(packets.len(), true) {
             let Outlet { writer, buffer, work } = outlet;
-            // Where the connection has gone nothing is wanted any more.
+            // If the connection is closed, packets are not needed.
             let _ = work.send(Work::Packets(Batch { writer, buffer, packets, _share: share }));
         }
     }

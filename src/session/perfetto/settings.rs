@@ -1,17 +1,17 @@
-//! What a recording is of: by the command line, unless the configuration of a recording has something else.
+//! Settings of a recording: from the command line, unless the configuration of a recording overrides them.
 
 use crate::clr::{Selected, select};
 use crate::ipc::BufferMb;
 
-/// Room for events in each process, MB. The runtime takes it as it needs it.
+/// Size of the event buffer in each process, in MB. The runtime allocates it as needed.
 const BUFFER_MB: u32 = 64;
 
-/// What is recorded, and of which processes.
+/// What to record, and in which processes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Settings {
-    /// Pids, names or sockets; all that can be attached to where there are none.
+    /// Pids, names or sockets; empty for all attachable processes.
     pub targets: Vec<String>,
-    /// Names of profiles.
+    /// Profile names.
     pub profiles: Vec<String>,
     /// Providers, as `NAME:KEYWORDS:LEVEL:ARGUMENTS`.
     pub providers: Vec<String>,
@@ -20,11 +20,11 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The same with what the text of a configuration (`legacy_config`) has instead: words `targets=NAME,NAME`, `profiles=NAME,NAME`, `provider=SPEC` (once
-    /// for each) and `clr-events=NAME+NAME`.
+    /// Returns the settings with overrides from the text of a configuration (`legacy_config`), which consists of the words
+    /// `targets=NAME,NAME`, `profiles=NAME,NAME`, `provider=SPEC` (repeatable) and `clr-events=NAME+NAME`.
     ///
     /// # Errors
-    /// A sentence.
+    /// An error message.
     pub fn with(&self, text: &str) -> Result<Self, String> {
         let mut asked = Self::default();
         for word in text.split_whitespace() {
@@ -46,13 +46,13 @@ impl Settings {
         Ok(asked)
     }
 
-    /// The session to open in each process.
+    /// Returns the session to open in each process.
     ///
     /// # Errors
-    /// A sentence.
+    /// An error message.
     pub fn select(&self) -> Result<Selected, String> {
         let mut selected = select(&self.profiles, &self.providers, self.clr_events.as_deref()).map_err(|error| error.to_string())?;
-        // Samples of the kernel do not go to the tracing service.
+        // Kernel samples are not sent to the tracing service.
         selected.config = selected.fallback.take().unwrap_or(selected.config);
         selected.config.buffer = BufferMb::new(BUFFER_MB).map_err(|error| error.to_string())?;
         Ok(selected)

@@ -1,4 +1,4 @@
-//! What a service has and does.
+//! State of a tracing service.
 
 use tokio::time::timeout;
 
@@ -6,10 +6,10 @@ use crate::net::perfetto::{ANSWER_LIMIT, Address, Cause, Connection, PerfettoErr
 use crate::perfetto::call::Method;
 use crate::perfetto::consumer::{ConsumerMethod, ServiceState};
 
-/// Most replies that one state comes in.
+/// Maximum number of replies for one state.
 const PARTS: usize = 1000;
 
-/// Asks the service at this address, or where it should be.
+/// Queries the service at this address, or at the default address.
 ///
 /// # Errors
 /// [`PerfettoError`]

@@ -1,4 +1,4 @@
-//! One process of a recording: its EventPipe session, and a thread that turns the stream into packets.
+//! One process of a recording: its EventPipe session, and a thread that converts the stream to packets.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,16 +21,16 @@ use crate::perfetto::producer::packets;
 use crate::session::plan::StartError;
 use crate::session::trace_session::{Cut, EventStream, StopLimit, TraceSession};
 
-/// One read takes at most this much.
+/// Maximum size of one read.
 const CHUNK: usize = 64 * 1024;
-/// How often everything is described again. What was described longer ago may be overwritten, where the service has a ring buffer.
+/// Interval between repeated descriptions. Older ones may have been overwritten if the service has a ring buffer.
 const DESCRIBED: Duration = Duration::from_secs(10);
-/// Most threads whose names are remembered.
+/// Maximum number of threads whose names are remembered.
 const THREADS: usize = 1 << 14;
-/// How often it is looked which threads the process has.
+/// Interval between readings of the process's thread names.
 const NAMES: Duration = Duration::from_secs(1);
 
-/// Where packets go.
+/// Destination of packets.
 #[derive(Debug, Clone)]
 pub(super) struct Outlet {
     pub(super) writer: WriterId,
@@ -38,16 +38,16 @@ pub(super) struct Outlet {
     pub(super) work: mpsc::UnboundedSender<Work>,
 }
 
-/// What packets of one recording go through.
+/// Entry point for the packets of one recording.
 #[derive(Debug)]
 pub(in crate::session) struct Inlet {
     pub(super) outlet: Outlet,
-    /// Changes when everything has to be described again.
+    /// Changes when all descriptions must be written again.
     pub(super) restart: watch::Receiver<u64>,
     pub(super) tally: Arc<Tally>,
 }
 
-/// Names of a process's threads by number, looked at every second until this is dropped.
+/// Thread names of a process by thread id, read every second until dropped.
 #[derive(Debug)]
 pub(in crate::session) struct ThreadNames {
     seen: Arc<Mutex<HashMap<u64, SafeText>>>,
@@ -63,14 +63,14 @@ impl ThreadNames {
                 tokio::time::sleep(NAMES).await;
                 let (client, put) = (client.clone(), put.clone());
                 let look = move || *put.lock().unwrap_or_else(PoisonError::into_inner) = client.thread_names();
-                // The panic hook reports a panic in it.
+                // A panic in it is reported by the panic hook.
                 let _ = tokio::task::spawn_blocking(look).await;
             }
         });
         Self { seen, looking }
     }
 
-    /// Those of the last look, once.
+    /// Takes the names of the last reading.
     fn take(&self) -> HashMap<u64, SafeText> {
         std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -82,14 +82,14 @@ impl Drop for ThreadNames {
     }
 }
 
-/// A process that is recorded.
+/// A process being recorded.
 #[derive(Debug)]
 pub(super) struct Stream {
     session: Arc<TraceSession>,
     thread: JoinHandle<()>,
 }
 
-/// Counts packets of all streams of a recording.
+/// Packet counts of all streams of a recording.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     packets: AtomicU64,
@@ -105,7 +105,7 @@ impl Tally {
 }
 
 impl Stream {
-    /// Opens the session and begins to convert.
+    /// Opens the session and starts the conversion.
     pub(super) async fn open(client: Client, process: &Process, config: &SessionConfig, inlet: Inlet) -> Result<Self, StartError> {
         let (session, stream) = TraceSession::open(client.clone(), config, u64::MAX).await?;
         let stream = stream.into_blocking().map_err(StartError::Handle)?;
@@ -124,18 +124,18 @@ impl Stream {
         Ok(Self { session, thread })
     }
 
-    /// Stops the session, takes in what the runtime still sends, and waits until all packets are handed on.
+    /// Stops the session, processes the remaining data, and waits until all packets are passed on.
     pub(super) async fn stop(self, limit: StopLimit) {
         if !self.session.has_ended() {
-            // What is missing then is shown in the trace.
+            // Missing data is shown in the trace.
             let _ = self.session.stop(limit).await;
         }
-        // The panic hook reports a panic in it.
+        // A panic in it is reported by the panic hook.
         let _ = self.thread.await;
     }
 }
 
-/// Blocks until the stream ends.
+/// Converts a stream, blocking until it ends.
 fn convert(mut stream: EventStream<BlockingStream>, session: &TraceSession, mut converter: Converter) {
     let mut buffer = vec![0; CHUNK];
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
@@ -144,17 +144,17 @@ fn convert(mut stream: EventStream<BlockingStream>, session: &TraceSession, mut 
             break;
         }
     }
-    // The session is over, whatever there is still to convert.
+    // Ends the session now, although conversion may still have work to do.
     drop(stream);
     converter.finish(session);
 }
 
-/// Turns a stream into packets as it is read. It stays on one thread.
+/// Converts a stream to packets as it is read. It stays on one thread.
 pub(in crate::session) struct Converter {
     trace: LiveTrace,
     decoder: Decoder,
     names: ThreadNames,
-    /// Names that are in the trace.
+    /// Names already in the trace.
     named: HashMap<u64, SafeText>,
     restart: watch::Receiver<u64>,
     described: Instant,
@@ -175,10 +175,10 @@ impl Converter {
         }
     }
 
-    /// Takes the next bytes of the stream. It never waits.
+    /// Converts the next bytes of the stream. Never blocks.
     ///
     /// # Errors
-    /// Where the bytes are no stream of events: what comes after them is of no use.
+    /// If the bytes are not a valid event stream; later bytes are then useless.
     pub(in crate::session) fn feed(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
         for (thread, name) in self.names.take() {
             if self.named.get(&thread) == Some(&name) || self.named.len() >= THREADS {
@@ -197,7 +197,7 @@ impl Converter {
         Ok(())
     }
 
-    /// The session is over: hands on what is left, and the names of methods. Gives how many packets there are.
+    /// Passes on the remaining packets and the method names once the session has ended. Returns the packet counts.
     pub(in crate::session) fn finish(mut self, session: &TraceSession) -> PacketCounts {
         let ending = self.decoder.finish(&mut self.trace);
         self.out.hand_over(&mut self.trace);
@@ -210,11 +210,11 @@ impl Converter {
     }
 }
 
-/// Hands packets on, as far as there is room.
+/// Passes packets on as long as there is room.
 struct Handover {
     outlet: Outlet,
     backlog: Backlog,
-    /// Packets that were lost since some arrived.
+    /// Number of packets lost since the last ones were passed on.
     waiting: u64,
     tally: Arc<Tally>,
 }
@@ -233,7 +233,7 @@ impl Handover {
         }
     }
 
-    /// Returns whether there was room; what is `needed` has room.
+    /// Returns whether there was room, which is always the case if `needed` is set.
     fn put(&mut self, bytes: Vec<u8>, needed: bool) -> bool {
         let count = packets(&bytes).count() as u64;
         let Some(share) = self.backlog.take(bytes.len(), needed) else {
@@ -244,7 +244,7 @@ impl Handover {
         self.tally.packets.fetch_add(count, Ordering::Relaxed);
         self.tally.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         let Outlet { writer, buffer, ref work } = self.outlet;
-        // Where the connection has gone nothing is wanted any more.
+        // If the connection is closed, packets are not needed.
         let _ = work.send(Work::Packets(Batch { writer, buffer, packets: bytes, _share: share }));
         true
     }

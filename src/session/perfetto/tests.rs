@@ -1,4 +1,4 @@
-//! Serving simulated processes to a simulated tracing service: whatever it does, packets arrive or the reason is reported.
+//! Tests that serve simulated processes to a simulated tracing service: whatever it does, packets arrive or the reason is reported.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use crate::perfetto::producer::ProducerMethod;
 use crate::perfetto::read::{Value, fields};
 use crate::sim::{Fleet, TracingBehaviour, TracingFault, TracingSeen, TracingService};
 
-/// How long anything may take on a busy machine.
+/// Time limit of each step, for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Bench {
@@ -30,7 +30,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// One simulated process, a service that behaves like this, and what serves one to the other.
+    /// Creates one simulated process, a service with this behaviour, and the producer between them.
     fn new(behaviour: TracingBehaviour) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let fleet = Fleet::uniform(dir.path(), 1).unwrap();
@@ -70,7 +70,7 @@ impl Bench {
         timeout(PATIENCE, look).await.unwrap_or_else(|_| panic!("{:?}", self.reports.lock().unwrap()))
     }
 
-    /// The words in which something is reported.
+    /// Waits for a report that contains this text.
     async fn words(&self, part: &str) -> String {
         let words = |report: &ProducerReport| match report {
             ProducerReport::Waiting(words) | ProducerReport::Trouble(words) => words.to_string(),
@@ -79,7 +79,7 @@ impl Bench {
         words(&self.report(|report| words(report).contains(part)).await)
     }
 
-    /// Records for a while, and gives the packets of it.
+    /// Records for a while, and returns the packets.
     async fn recorded(&self) -> Vec<Vec<u8>> {
         self.service().record(1, "");
         self.until(|seen| seen.started == [1] && seen.packets().is_ok_and(|packets| packets.len() > 200)).await;
@@ -94,10 +94,10 @@ impl Bench {
     }
 }
 
-/// Numbers of fields that a producer must not write: the service does, or drops the packet.
+/// Field numbers that a producer must not write: the service sets them, or drops the packet.
 const FORBIDDEN: [u32; 12] = [3, 10, 33, 35, 36, 50, 69, 79, 98, 124, 125, 133];
 
-/// What every recording has to be like.
+/// Checks that apply to every recording.
 fn assert_whole(packets: &[Vec<u8>]) {
     let has = |packet: &[u8], number: u32| fields(packet).map_while(Result::ok).any(|(found, _)| found == number);
     assert!(has(&packets[0], 59), "the first packet has no defaults");
@@ -139,7 +139,7 @@ async fn s4_s5_older_and_newer_services_serve_as_well() {
         let bench = Bench::new(TracingBehaviour { methods, page_kb, unknown_fields, ..TracingBehaviour::default() });
         if unknown_fields {
             bench.until(|seen| seen.calls.contains(&"RegisterDataSource")).await;
-            // A command that was invented later.
+            // A command unknown to this version.
             bench.service().command(99, |command| command.uint(1, 1));
         }
         assert_whole(&bench.recorded().await);
@@ -148,7 +148,7 @@ async fn s4_s5_older_and_newer_services_serve_as_well() {
     }
 }
 
-/// S6: only a flag of the service shows that there is no memory. Packets are sent then, and nothing is wrong with that.
+/// S6: only a flag of the service shows that there is no shared memory. Packets are then sent over the socket, and no fault is reported.
 #[tokio::test]
 async fn s6_a_service_says_with_a_flag_that_there_is_no_memory() {
     let bench = Bench::new(TracingBehaviour { without_memory: true, files: 0, ..TracingBehaviour::default() });
@@ -224,7 +224,7 @@ async fn p12_memory_that_is_not_as_it_should_be_is_not_mapped() {
 async fn m14_memory_that_is_written_into_harms_nothing_else() {
     let bench = Bench::new(TracingBehaviour { fault: TracingFault::Scribbles, ..TracingBehaviour::default() });
     bench.service().record(1, "");
-    // Chunks vanish or arrive, as it happens: what matters is that commits go on, and that the recording ends as it should.
+    // Chunks may be lost or arrive: what matters is that commits continue, and that the recording ends properly.
     bench.until(|seen| seen.started == [1] && seen.calls.iter().filter(|call| **call == "CommitData").count() > 20).await;
     bench.service().stop(1);
     bench.until(|seen| seen.stopped == [1]).await;
@@ -261,7 +261,7 @@ async fn p15_m8_a_service_that_does_not_read_stalls_nothing() {
     bench.end().await;
 }
 
-/// Each stop of an unknown recording has an answer that waits for no other: these fill the socket, then what may wait to be sent.
+/// Each stop of an unknown recording is answered at once: the answers fill the socket, then the send queue.
 #[tokio::test]
 async fn a_service_that_sends_commands_and_reads_no_answer_is_left() {
     let bench = Bench::new(TracingBehaviour { fault: TracingFault::StopsReading, ..TracingBehaviour::default() });
@@ -273,7 +273,7 @@ async fn a_service_that_sends_commands_and_reads_no_answer_is_left() {
     bench.end().await;
 }
 
-/// It may be stopped and continued: the connection stays.
+/// The service may be paused and continued: the connection stays.
 #[tokio::test]
 async fn a_service_that_stops_answering_is_named_and_stays_connected() {
     for fault in [TracingFault::StopsAnswering, TracingFault::StopsReading] {
@@ -282,7 +282,7 @@ async fn a_service_that_stops_answering_is_named_and_stays_connected() {
         bench.until(|seen| seen.started == [1]).await;
         let words = bench.words("no answer to CommitData within 5 s").await;
         assert!(words.starts_with("Perfetto's tracing service at ") && words.ends_with("; what it does not take is dropped and counted"));
-        // Named once, and packets are made on.
+        // Reported once, and packets continue to be produced.
         let packets = |report: &ProducerReport| match report {
             ProducerReport::Progress { packets, .. } => packets.packets + packets.dropped,
             _ => 0,
@@ -358,7 +358,7 @@ async fn a_service_that_comes_back_is_served_again() {
     bench.end().await;
 }
 
-/// P1, P2, P5, P14: which socket it is, and whose.
+/// P1, P2, P5, P14: path and owner of the socket.
 #[tokio::test]
 async fn sockets_are_checked_before_a_byte_is_sent() {
     let dir = tempfile::tempdir().unwrap();
@@ -376,7 +376,7 @@ async fn sockets_are_checked_before_a_byte_is_sent() {
         use std::os::unix::fs::{PermissionsExt, chown};
         let theirs = dir.path().join("socket");
         chown(&theirs, Some(65_533), None).unwrap();
-        // In a folder that only root may write to, root has put it there.
+        // In a folder that only root can write to, it must have been placed by root.
         assert!(open(&theirs).await.is_empty());
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o1777)).unwrap();
         assert!(open(&theirs).await.contains("belongs to user 65533 and is in a directory that every user can write to"));

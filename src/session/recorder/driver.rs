@@ -1,4 +1,4 @@
-//! Drives a recording to its end: publishes how it goes, stops it, and gives the file its name.
+//! Drives a recording to completion: publishes its progress, stops it, and gives the file its final name.
 
 use std::future::pending;
 use std::path::Path;
@@ -27,12 +27,12 @@ use crate::session::recorded::Recorded;
 use crate::session::threads::Threads;
 use crate::session::trace_session::{Cut, StopLimit, TraceSession, Unfinished};
 
-/// The stopping half of a recording's life.
+/// State of a recording that is being stopped.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stopping {
     by: StoppedBy,
     at: Instant,
-    /// Bytes there were when stop was requested: what comes on top is rundown.
+    /// Number of bytes when the stop was requested: any more are rundown.
     bytes: u64,
 }
 
@@ -43,18 +43,18 @@ pub(super) struct Driver {
     pub(super) begun: Instant,
     pub(super) limits: Limits,
     pub(super) progress: Arc<Progress>,
-    /// The kernel's half, and the service that both halves go through.
+    /// The joint recording with kernel scheduling, in the tracing service.
     pub(super) joint: Option<Joint>,
     pub(super) publish: watch::Sender<Recording>,
     pub(super) requests: watch::Receiver<StopRequest>,
     pub(super) ticks: Interval,
-    /// The thread that takes samples of the kernel in.
+    /// The thread that collects kernel samples.
     pub(super) cpu: Option<JoinHandle<()>>,
-    /// The samples of the kernel stay in a file of their own.
+    /// Whether kernel samples stay in their own file.
     pub(super) separate: bool,
-    /// How much of both is in one file, once that is being made.
+    /// Progress of joining the two files, once started.
     pub(super) joined_percent: Option<Arc<AtomicU8>>,
-    /// Threads of the process, where what comes is analysed.
+    /// Threads of the process, if events are analysed.
     pub(super) threads: Option<Threads>,
     pub(super) names: Option<Names>,
     pub(super) last: (Instant, Totals),
@@ -73,7 +73,7 @@ impl Driver {
         let stopped_by = self.record().await;
         if let (Some(cpu), Some(task)) = (self.progress.cpu.get(), self.cpu.take()) {
             cpu.stop();
-            // It takes what was written until now, some milliseconds. The panic hook reports a panic in it.
+            // It collects the remaining samples, which takes a few milliseconds. A panic in it is reported by the panic hook.
             let _ = task.await;
         }
         let refusal = match stopped_by {
@@ -90,13 +90,13 @@ impl Driver {
         self.finish(pumped, refusal, output, bytes);
     }
 
-    /// Gives the file of the kernel's samples its names, which are in the recording, and then its own.
+    /// Writes the names, which are in the recording, to the file of kernel samples, and gives that its final name.
     async fn finish_cpu(&mut self, mut pumped: Pumped, recording: &Path) -> Pumped {
         let Some(cpu) = self.progress.cpu.get().cloned().filter(|cpu| cpu.has_file()) else { return pumped };
         let (recording, names) = (recording.to_owned(), if pumped.complete { MethodNames::Complete } else { MethodNames::Missing });
         let finished = tokio::task::spawn_blocking(move || {
             let mut live = Live::only_symbols();
-            // Without it the methods have no names.
+            // Without the recording, the methods stay unnamed.
             let _ = Recorded::open(&recording).and_then(|mut recorded| recorded.read(&mut live));
             cpu.finish_file(live.symbols(), names)
         });
@@ -110,7 +110,7 @@ impl Driver {
         pumped
     }
 
-    /// Makes one file of the recording and the kernel's samples, unless that is not wanted: the file, and how many bytes it has where it was made.
+    /// Joins the recording and the kernel samples into one file, unless disabled. Returns the file, and its size if it was joined.
     async fn make_one_file(&mut self, pumped: &mut Pumped, output: OutputFile) -> (OutputFile, Option<u64>) {
         let Some(samples) = self.recording.cpu_file.clone().filter(|_| pumped.complete && !self.separate) else { return (output, None) };
         let (progress, events) = (self.progress.clone(), self.progress.totals().events);
@@ -137,12 +137,12 @@ impl Driver {
                 pumped.trouble = pumped.trouble.take().or(trouble);
                 (output, None)
             }
-            // The runtime of tasks does not cancel what blocks.
+            // Blocking tasks are never cancelled.
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         }
     }
 
-    /// Until the stream ends by itself (`None`) or there is a reason to stop it.
+    /// Runs until the stream ends by itself (`None`) or there is a reason to stop it.
     async fn record(&mut self) -> Option<StoppedBy> {
         let (progress, session) = (self.progress.clone(), self.session.clone());
         let mut analysis = progress.analysis.subscribe();
@@ -156,7 +156,7 @@ impl Driver {
             tokio::select! {
                 () = session.ended() => return None,
                 _ = self.ticks.tick() => self.step(),
-                // New names, or samples without: neither waits for the next step.
+                // New names, or samples without names, are published without waiting for the next step.
                 Ok(()) = analysis.changed() => self.publish(Instant::now(), self.progress.totals()),
                 Ok(()) = self.requests.changed() => {
                     self.handle_request();
@@ -172,10 +172,10 @@ impl Driver {
         }
     }
 
-    /// Has the runtime stop and waits for the end of the stream. Gives the request's own failure, if it failed.
+    /// Requests the stop and waits for the end of the stream. Returns the error if the request failed.
     async fn stop(&mut self, by: StoppedBy) -> Option<ExchangeError> {
         self.progress.stopping.store(true, Ordering::Relaxed);
-        // The rundown is not part of what was recorded.
+        // The rundown does not belong to the recorded period.
         if let Some(threads) = &mut self.threads {
             threads.hurry();
         }
@@ -197,7 +197,7 @@ impl Driver {
         }
     }
 
-    /// Waits until all that came is in the file and counted.
+    /// Waits until all data is written and counted.
     async fn settle(&mut self, mut pump: JoinHandle<Pumped>) -> Pumped {
         loop {
             tokio::select! {
@@ -208,7 +208,7 @@ impl Driver {
         }
     }
 
-    /// Has the tracing service end its recording, and waits until all of the trace is in the file.
+    /// Makes the tracing service end its recording, and waits until the whole trace is in the file.
     async fn join(&mut self, mut pumped: Pumped) -> Pumped {
         let Some(mut joint) = self.joint.take() else { return pumped };
         let joined = loop {
@@ -223,13 +223,13 @@ impl Driver {
         };
         match joined {
             Ok(missing) => pumped.trouble = pumped.trouble.or_else(|| (!missing.is_empty()).then(|| missing.join("; "))),
-            // What comes of the stream then is of no use.
+            // The stream's result is useless without the trace.
             Err(error) => pumped = Pumped { complete: false, broken: true, trouble: Some(error.to_string()) },
         }
         pumped
     }
 
-    /// Does what the latest request needs at once.
+    /// Handles the parts of the latest request that need immediate action.
     fn handle_request(&mut self) {
         if *self.requests.borrow_and_update() == StopRequest::Abandon {
             self.session.cut(Cut::Abandoned);
@@ -241,7 +241,7 @@ impl Driver {
         *self.requests.borrow() == StopRequest::Abandon
     }
 
-    /// Brings the snapshot up to date and publishes it.
+    /// Updates the snapshot and publishes it.
     fn step(&mut self) {
         let (now, totals) = (Instant::now(), self.progress.totals());
         let (before, last) = self.last;
@@ -255,7 +255,7 @@ impl Driver {
             self.recording.phase = Phase::Joining { percent: percent.load(Ordering::Relaxed) };
         }
         if seconds > 0.0 {
-            // What a flight recorder does not keep is not counted in the end.
+            // The total can decrease: data not kept by a flight recorder is not counted in the end.
             let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
             let history = &mut self.recording.history;
             if history.len() == Recording::HISTORY {
@@ -282,7 +282,7 @@ impl Driver {
             self.recording.phase = Phase::Recording;
         }
         if let Some(names) = &mut self.names {
-            // A suspended runtime sends nothing, and so is never asked.
+            // A suspended runtime sends nothing, so names are never requested from it.
             if self.recording.phase == Phase::Recording {
                 names.step(&self.client, &self.progress, now.duration_since(self.begun));
             }
@@ -295,7 +295,7 @@ impl Driver {
         self.recording.kept = *self.progress.kept.borrow();
         self.recording.scheduling.clone_from(&self.progress.scheduling.borrow());
         self.recording.analysis = self.progress.analysis.borrow().clone();
-        // The receiver may be gone; the file is finished all the same.
+        // The receiver may have been dropped; the file is finished anyway.
         let _ = self.publish.send(self.recording.clone());
     }
 

@@ -1,4 +1,4 @@
-//! A recording and the CPU samples beside it become one file, of format 6, once both are whole.
+//! Joins a recording and the CPU samples next to it into one file, of format 6, once both are complete.
 
 use std::io;
 use std::path::Path;
@@ -9,32 +9,33 @@ use crate::net::files::{FileId, free_space, open};
 use crate::session::export::{ExportError, GoOn, write_joined};
 use crate::session::output::OutputFile;
 
-/// One file of both.
+/// The joined file.
 #[derive(Debug)]
 pub(super) struct OneFile {
-    /// It gets the name of the recording.
+    /// Takes the final name of the recording.
     pub(super) output: OutputFile,
     pub(super) bytes: u64,
-    /// How many CPU samples are in it.
+    /// Number of CPU samples in it.
     pub(super) samples: u64,
 }
 
-/// Why there are still two.
+/// Result if there are still two files.
 #[derive(Debug)]
 pub(super) struct TwoFiles {
     /// The recording.
     pub(super) output: OutputFile,
-    /// What went wrong, as a sentence; `None` where one was not wanted any more.
+    /// An error message; `None` if canceled.
     pub(super) trouble: Option<String>,
 }
 
 impl OneFile {
-    /// Makes it of a recording with so many events and a file of samples, which both go away once everything of them is in it, as long as `go_on` returns true.
+    /// Joins a recording with this many events and a sample file, as long as `go_on` returns true. Both are removed once all their contents
+    /// are in the new file.
     ///
     /// # Errors
-    /// Both are as they were.
+    /// Both files are unchanged.
     pub(super) fn join(recording: OutputFile, samples: &Path, events: u64, go_on: GoOn<'_>) -> Result<Self, TwoFiles> {
-        // Made now, so that no file of another is taken for it later.
+        // Identify the file now, so that it is not confused with a later file of the same name.
         let facts = open(samples).and_then(|file| Ok((FileId::of(&file)?, file.metadata()?.len() + recording.partial().metadata()?.len())));
         let written = facts.map_err(|error| error.to_string()).and_then(|(id, needed)| {
             check_space(free_space(recording.partial()).ok(), needed)?;
@@ -43,7 +44,7 @@ impl OneFile {
         match written {
             Ok((id, Some((output, joined, bytes)))) => {
                 if id.is_at(samples) {
-                    // One that stays has nothing that is not in the other.
+                    // If it cannot be removed, it only duplicates data.
                     let _ = std::fs::remove_file(samples);
                 }
                 Ok(Self { output: output.in_place_of(recording), bytes, samples: joined.samples })
@@ -57,7 +58,7 @@ impl OneFile {
     }
 }
 
-/// Others write to the disk as well: half of what it has left stays free.
+/// Checks that at most half of the free disk space is used, because other programs write to the disk as well.
 fn check_space(free: Option<u64>, needed: u64) -> Result<(), String> {
     match free {
         Some(free) if free / 2 < needed => {
@@ -67,7 +68,7 @@ fn check_space(free: Option<u64>, needed: u64) -> Result<(), String> {
     }
 }
 
-/// The new file, what is in it, and how many bytes; `None` where it was given up.
+/// Returns the new file, its contents, and its size; `None` if canceled.
 fn write(recording: &OutputFile, samples: &Path, events: u64, go_on: GoOn<'_>) -> Result<Option<(OutputFile, Joined, u64)>, String> {
     // Samples are in NAME.cpu.nettrace.
     let (output, file) = OutputFile::create(&samples.with_extension("joined")).map_err(|error| error.to_string())?;
@@ -102,7 +103,7 @@ mod tests {
     use crate::export::CpuTrace;
     use crate::nettrace::{Encoder, ThreadId, TraceHeader};
 
-    /// A recording without events, and three samples beside it.
+    /// Creates a recording without events, and three samples next to it.
     fn files(folder: &Path) -> (OutputFile, PathBuf) {
         let (output, mut file) = OutputFile::create(&folder.join("a.nettrace")).unwrap();
         let mut encoder = Encoder::new(TraceHeader { process_id: 42, ..TraceHeader::default() });

@@ -1,4 +1,4 @@
-//! One complete file out of the segments that a flight recorder left when it was killed.
+//! Creation of one complete file from the segments of a flight recorder that was killed.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -11,10 +11,10 @@ use crate::nettrace::{Event, Pieces, Refusal, SegmentStore, Sink, TraceHeader};
 use crate::session::recorded::{ReadError, Recorded};
 use crate::sorting::CompactSort;
 
-/// What is longer is no segment: they have a fraction of this, and each is read at once.
+/// Maximum size of a segment; real ones have a fraction of this. Each is read as a whole.
 const LONGEST: u64 = 64 << 20;
 
-/// What is known of a segment.
+/// Facts about the contents of a segment.
 #[derive(Default)]
 struct Contents {
     /// Oldest and newest timestamp.
@@ -40,7 +40,7 @@ impl Sink for Contents {
     }
 }
 
-/// Files of others, which stay as they are.
+/// Existing segment files, which are left unchanged.
 #[derive(Debug)]
 struct Files(VecDeque<PathBuf>);
 
@@ -94,13 +94,13 @@ pub(super) fn join(paths: &[PathBuf], file: &mut File, notes: &mut Vec<String>) 
     Ok(segments.iter().any(|segment| segment.contents.rundown))
 }
 
-/// What is in a file; `None` where it holds nothing, with a note.
+/// Reads the facts about a segment; `None` with a note if it is empty.
 fn read<'a>(path: &'a Path, notes: &mut Vec<String>) -> Result<Option<Segment<'a>>, SalvageError> {
     let mut contents = Contents::default();
     let read = Recorded::open(path).and_then(|mut recorded| recorded.read_while(&mut contents, |bytes| bytes <= LONGEST));
     let pass = match read {
         Ok(pass) => pass,
-        // The newest may have been begun and no more.
+        // The newest may have been created but not written.
         Err(error @ ReadError::NoHeader(_)) => {
             notes.push(format!("{error}; skipped"));
             return Ok(None);
@@ -123,12 +123,12 @@ fn write(pieces: &mut Pieces, file: &mut File) -> io::Result<()> {
     file.sync_all()
 }
 
-/// The number at the end of a segment's name.
+/// Returns the number at the end of a segment's name.
 fn number(path: &Path) -> Option<u32> {
     path.extension()?.to_str()?.parse().ok()
 }
 
-/// Between which numbers others are left out.
+/// Returns the pairs of numbers between which others are missing.
 fn gaps(numbers: impl Iterator<Item = u32>) -> Vec<(u32, u32)> {
     let mut numbers: Vec<_> = numbers.collect();
     numbers.sort_unstable();

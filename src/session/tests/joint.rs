@@ -1,4 +1,4 @@
-//! Recordings with the kernel's scheduling, by a simulated tracing service: whatever it does, it is reported, and what was read is kept.
+//! Recordings with the kernel's scheduling through a simulated tracing service: all its faults are reported, and data already read is kept.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -9,13 +9,13 @@ use crate::perfetto::read::fields;
 use crate::sim::{ConsumerBehaviour, ConsumerFault, ConsumerPort, TracingBehaviour, TracingService};
 
 struct Service {
-    /// The producer's port.
+    /// The producer port.
     service: Arc<TracingService>,
     consumer: ConsumerPort,
     bench: Bench,
 }
 
-/// A service with events of the kernel that does everything right.
+/// A well-behaved service with kernel events.
 fn right() -> ConsumerBehaviour {
     ConsumerBehaviour { has_kernel: true, has_kernel_events: true, ..ConsumerBehaviour::default() }
 }
@@ -57,7 +57,7 @@ async fn until(recorder: &Recorder, is_so: impl FnMut(&Recording) -> bool) -> Re
     timeout(PATIENCE, progress.wait_for(is_so)).await.unwrap().unwrap().clone()
 }
 
-/// Whether both halves have come, and the rest is worth a look.
+/// Whether events of both kinds have arrived, and enough of them.
 fn goes(recording: &Recording) -> bool {
     recording.scheduling == Some(Scheduling::Recording)
         && recording.phase == Phase::Recording
@@ -65,7 +65,7 @@ fn goes(recording: &Recording) -> bool {
         && recording.bytes > 3000
 }
 
-/// The numbers of the fields of each packet.
+/// Field numbers of each packet.
 fn packets(file: &Path) -> Vec<Vec<u32>> {
     let trace = std::fs::read(file).unwrap();
     let packets = fields(&trace).map(|packet| packet.unwrap().1.bytes().unwrap());
@@ -88,7 +88,7 @@ async fn both_halves_are_in_one_file() {
     let packets = packets(&service.file());
     let with = |field| packets.iter().filter(|packet| packet.contains(&field)).count();
     assert!(with(1) > 0, "no events of the kernel");
-    // Tracks, events or samples, and names of methods.
+    // Tracks, events or samples, and method names.
     assert!(with(60) >= 2 && with(11) + with(66) > 10 && with(61) > 0, "{} {} {} {}", with(60), with(11), with(66), with(61));
     let seen = service.consumer.until(|seen| seen.recordings == 0).await;
     let calls: Vec<_> = seen.calls.iter().copied().filter(|call| *call != "ReadBuffers").collect();
@@ -167,7 +167,7 @@ async fn a_service_that_breaks_later_ends_the_recording_and_what_was_read_is_kep
         ("Flush", ConsumerFault::Closes, Some("the connection was closed")),
         ("Flush", ConsumerFault::Silent, Some("no answer to Flush")),
         ("Flush", ConsumerFault::Garbage, Some("cannot decode what it sends")),
-        // It was not done in time: the recording continues to its end.
+        // The flush timed out: the recording continues to its end.
         ("Flush", ConsumerFault::Refuses, None),
         ("DisableTracing", ConsumerFault::Closes, Some("the connection was closed")),
         ("DisableTracing", ConsumerFault::Silent, Some("no answer to DisableTracing")),
@@ -208,7 +208,7 @@ async fn a_service_that_breaks_at_once_ends_the_recording() {
         let service = service(ConsumerBehaviour { fault: Some(("ReadBuffers", fault)), ..right() });
         let recorder = service.start().await;
         if part.is_empty() {
-            // A field of another number is passed over.
+            // Fields with other numbers are skipped.
             recorder.stop();
         }
         let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
@@ -234,7 +234,7 @@ async fn the_service_or_its_producers_port_may_go_while_it_records() {
     drop(producer);
 }
 
-/// Each reply comes in time, and there is always one more.
+/// Each reply arrives in time, and there is always one more.
 #[tokio::test]
 async fn answers_without_end_have_a_limit() {
     let ended = async |method: &'static str, part| {
@@ -294,7 +294,7 @@ async fn size_time_and_the_targets_end_end_it() {
     drop(runtime);
     let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
     assert_eq!(outcome(&recording).stopped_by, StoppedBy::TargetExit);
-    // The service ended properly, whatever became of the stream.
+    // The service ended properly, regardless of the stream.
     assert!(outcome(&recording).file.as_ref().is_some_and(|file| packets(file).len() > 10));
     consumer.until(|seen| seen.recordings == 0 && seen.calls.contains(&"FreeBuffers")).await;
     drop(dir);

@@ -1,4 +1,4 @@
-//! What holds whatever the other side does.
+//! Limits that hold regardless of the other side's behavior.
 
 use super::*;
 use crate::nettrace::{Encoder, Metadata, NewEvent, TraceHeader};
@@ -6,12 +6,12 @@ use crate::session::listener::Listener;
 use crate::session::trace_session::{Cut, Unfinished};
 use tokio::time::sleep;
 
-/// A program that sends some megabytes a second.
+/// A program that sends a few megabytes a second.
 pub(super) fn flood() -> Script {
     Script::Program(Rates { custom: 50_000.0, ..Rates::default() })
 }
 
-/// Records until some bytes have come, has it stopped, and gives how it ended.
+/// Records until some data has arrived, stops, and returns the outcome.
 async fn stopped(fault: Fault, stop_limit: StopLimit) -> (Recording, Bench) {
     let bench = bench(Spec { fault: Some(fault), script: flood(), ..spec() });
     let recorder = bench.start(Plan { stop_limit, ..bench.plan() }).await;
@@ -31,7 +31,7 @@ pub(super) fn assert_cut(recording: &Recording, bench: &Bench, words: &str) {
     assert_eq!((read(&partial).1, partial.metadata().unwrap().len()), (recording.events, recording.bytes));
 }
 
-/// The stop is not even taken: the runtime's only server thread is occupied.
+/// The stop is not even accepted: the runtime's only server thread is busy.
 #[tokio::test]
 async fn a_stop_is_limited_by_time() {
     let limit = StopLimit { time: Duration::from_millis(300), bytes: u64::MAX };
@@ -45,12 +45,12 @@ async fn a_stop_is_limited_by_bytes_whether_it_is_answered_or_not() {
         let limit = StopLimit { time: PATIENCE, bytes: 300_000 };
         let (recording, bench) = stopped(fault, limit).await;
         assert_cut(&recording, &bench, "the runtime kept sending after the stop, and the connection was closed after");
-        // What was there before is more than it was when the wait for it was over, and less than all of it.
+        // The data received before the stop is more than the loop above waited for, and less than the total.
         assert!(recording.bytes > 400_000 && recording.bytes < 30_000_000, "{}", recording.bytes);
     }
 }
 
-/// What only listens keeps to the same limits.
+/// Sessions without a file have the same limits.
 #[tokio::test]
 async fn a_listener_ends_too() {
     let limit = StopLimit { time: Duration::from_millis(300), bytes: u64::MAX };
@@ -87,7 +87,7 @@ async fn a_listener_ends_too() {
     }
 }
 
-/// The file is gone when it is to get its name, or another is there.
+/// The file was removed or replaced before it is renamed.
 #[tokio::test]
 async fn a_lost_file_is_said() {
     for replace in [false, true] {
@@ -108,7 +108,7 @@ async fn a_lost_file_is_said() {
     }
 }
 
-/// A stream of so many events of some 100 bytes.
+/// A stream of this many events of about 100 bytes.
 fn stream(events: u64) -> Vec<u8> {
     let mut encoder = Encoder::new(TraceHeader { process_id: 77, ..TraceHeader::default() });
     let metadata = encoder.metadata(&Metadata { provider: "P".to_owned(), name: "A".to_owned(), ..Metadata::default() });
@@ -119,25 +119,25 @@ fn stream(events: u64) -> Vec<u8> {
     encoder.take()
 }
 
-/// Reading goes on at full speed while nothing is counted, and in the end everything is.
+/// Reading continues at full speed while counting is blocked, and in the end everything is counted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_count_that_stands_still_does_not_hold_up_the_reading() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a");
-    // More than may wait until it is analysed.
+    // More than may be queued for analysis.
     let events = 800_000;
     let bytes = stream(events);
     let (pumped, mut writing, progress) = pump(File::options().read(true).write(true).create_new(true).open(&file).unwrap()).await;
-    // The reader waits here when it publishes.
+    // Blocks the counting thread when it publishes.
     let held = progress.analysis.borrow();
     writing.write_all(&bytes).expect("the reader is gone");
-    // All but what the socket may hold.
+    // All but the bytes in the socket buffer.
     while progress.totals().bytes < bytes.len() as u64 {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert!(progress.totals().events < events);
     drop(held);
-    // What is only in the file is counted without another byte.
+    // Bytes that are only in the file are counted without waiting for more.
     let counted = async {
         while progress.totals().events < events {
             sleep(Duration::from_millis(5)).await;
@@ -153,13 +153,13 @@ async fn a_count_that_stands_still_does_not_hold_up_the_reading() {
     assert!(unanalysed > events / 4 && unanalysed < events, "{unanalysed} of {events}");
 }
 
-/// The same where the bytes are in no file, and come in small pieces: the reader of a flight recorder waits for what counts, but analyses are left out
-/// before that.
+/// The same for bytes that are in no file and arrive in small pieces: the reader of a flight recorder blocks until there is room, but
+/// analysis is suspended before that.
 #[test]
 fn small_pieces_fill_the_room_for_them() {
     let bytes = stream(10_000);
     let backlog = super::super::backlog::Backlog::default();
-    // Nothing is taken out, and nothing waits.
+    // Nothing is consumed, and nothing blocks.
     for piece in bytes.chunks(1000) {
         let mut buffer = backlog.buffer(256 * 1024);
         buffer[..piece.len()].copy_from_slice(piece);

@@ -1,4 +1,4 @@
-//! What files, devices and sockets of Linux have to do with it.
+//! Tests with files, devices and sockets of Linux.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -21,7 +21,7 @@ async fn a_recording_is_for_its_user_alone() {
 #[tokio::test]
 async fn a_full_disk_is_said_and_the_stream_is_drained() {
     let (pumped, mut writing, progress) = pump(File::options().write(true).open("/dev/full").unwrap()).await;
-    // More than a socket holds: what does not drain it would block this.
+    // More than a socket buffer holds: this blocks unless the pump drains it.
     writing.write_all(&vec![7; 4 << 20]).unwrap();
     drop(writing);
     let pumped = pumped.join().unwrap();
@@ -44,7 +44,7 @@ async fn perf_map_files_are_found() {
     assert_eq!(fleet.alive(), 1);
 }
 
-/// A stop that the process refuses leaves it a moment for its end, and not the whole time.
+/// If the process refuses the stop, the stream gets a moment to end, not the full time limit.
 #[tokio::test]
 async fn a_refused_stop_is_said() {
     let bench = bench(Spec { script: limits::flood(), ..spec() });
@@ -54,7 +54,7 @@ async fn a_refused_stop_is_said() {
     std::os::unix::net::UnixListener::bind(bench.runtime.socket())
         .map(|listener| {
             std::thread::spawn(move || {
-                // Another one answers there.
+                // Another server answers there.
                 let (mut stream, _) = listener.accept().unwrap();
                 let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
             })
@@ -65,7 +65,7 @@ async fn a_refused_stop_is_said() {
     limits::assert_cut(&recording, &bench, "the session could not be stopped: StopTracing to process 77: the peer does not speak");
 }
 
-/// A file that is reached through a link is the file, so that it is not compared with itself.
+/// The path of a file is resolved through links, so that it is not compared with itself.
 #[test]
 fn a_file_has_one_path_however_it_is_named() {
     let folder = tempfile::tempdir().unwrap();

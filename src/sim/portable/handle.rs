@@ -1,15 +1,15 @@
-//! A handle that a client hands over: over a pipe there is none.
+//! A handle sent by a client: pipes cannot transfer one.
 
 use crate::net::stream::Stream;
 
-/// What a client hands over.
+/// A handle sent by a client.
 pub(super) enum Handle {}
 
 pub(super) async fn receive(_: &Stream) -> Option<Handle> {
     None
 }
 
-/// Whether it is a file of the name that user_events are registered with.
+/// Whether the file is named like the one used to register user_events.
 pub(super) fn is_user_events_data(handle: &Handle) -> bool {
     match *handle {}
 }

@@ -1,5 +1,5 @@
-//! Facts of simulated processes, as discovery reads them: a file `PID.toml` for each, `PID.usage` with its milliseconds of processor time and its bytes of
-//! memory, and `PID.running` once it runs managed code.
+//! Facts about simulated processes, as discovery reads them: a file `PID.toml` for each, `PID.usage` with its CPU time in milliseconds and
+//! its memory in bytes, and `PID.running` once it runs managed code.
 
 use std::fs;
 use std::io;
@@ -15,13 +15,13 @@ pub(super) struct ProcTree {
 }
 
 impl ProcTree {
-    /// Makes the folder, with a boot time in seconds since the Unix epoch.
+    /// Creates the folder, with a boot time in seconds since the Unix epoch.
     pub(super) fn create(folder: PathBuf, boot_unix_s: u64) -> io::Result<Self> {
         fs::create_dir_all(&folder)?;
         Ok(Self { folder, boot_unix_s })
     }
 
-    /// How long the machine has been up is not written.
+    /// The uptime is not written on this platform.
     pub(super) fn uptime(&self, _: Duration) -> io::Result<()> {
         Ok(())
     }
@@ -45,12 +45,12 @@ impl ProcTree {
         fs::write(self.path(facts, "toml"), text)
     }
 
-    /// From now on it runs managed code.
+    /// Marks a process as running managed code.
     pub(super) fn run(&self, facts: &Facts) -> io::Result<()> {
         fs::write(self.path(facts, "running"), "")
     }
 
-    /// Writes what changes: processor time in clock ticks and resident memory in bytes.
+    /// Writes the current CPU time in clock ticks and resident memory in bytes.
     pub(super) fn tick(&self, facts: &Facts, cpu_ticks: u64, rss_bytes: u64) -> io::Result<()> {
         fs::write(self.path(facts, "usage"), format!("{} {rss_bytes}", cpu_ticks * 1000 / TICKS))
     }

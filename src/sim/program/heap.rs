@@ -1,14 +1,14 @@
-//! The heap of a made-up program, as a walk over it reports it: a static variable holds a cache that grows.
+//! The heap of a simulated program, as reported by a heap walk: a static variable holds a growing cache.
 
 use super::kind::Kind;
 use super::methods::MODULE;
 use crate::wire::Put;
 
-/// Objects in an event: it has 64 kB at most.
+/// Number of objects per event, which is limited to 64 kB.
 const CHUNK: usize = 500;
 const BYTES_OF_THUMBNAIL: u64 = 85_024;
 
-/// Types, by number.
+/// Types, by index.
 #[derive(Debug, Clone, Copy)]
 enum Type {
     Cache,
@@ -20,7 +20,7 @@ enum Type {
     Worker,
 }
 
-/// Names of the types, and whether they are of the program itself.
+/// Type names, and whether the program itself defines them.
 const TYPES: [(&str, bool); 7] = [
     ("Demo.OrderCache", true),
     ("Demo.Order[]", true),
@@ -41,11 +41,12 @@ impl Type {
 struct Object {
     kind: Type,
     size: u64,
-    /// Places of the objects that it refers to.
+    /// Indexes of the referenced objects.
     references: Vec<usize>,
 }
 
-/// The objects of a heap of about so many bytes, with so many orders in the cache: first the one that a static variable holds, then the one on a stack.
+/// Creates the objects of a heap of about this many bytes, with this many orders in the cache. The first is held by a static variable, the
+/// second by a stack.
 fn objects(bytes: u64, orders: usize) -> Vec<Object> {
     const EACH: usize = 3;
     let first = 3;
@@ -56,7 +57,7 @@ fn objects(bytes: u64, orders: usize) -> Vec<Object> {
     let thumbnails = (bytes / BYTES_OF_THUMBNAIL) as usize;
     for order in 0..orders {
         let at = all.len();
-        // Some orders have a picture, behind all orders.
+        // Some orders have a picture, placed after all orders.
         let thumbnail = (order < thumbnails).then_some(first + orders * EACH + order);
         let references: Vec<_> = [at + 1, at + 2].into_iter().chain(thumbnail).collect();
         all.extend([object(Type::Order, 56, &references), object(Type::Customer, 40, &[at + 2]), object(Type::Text, 62, &[])]);
@@ -65,7 +66,7 @@ fn objects(bytes: u64, orders: usize) -> Vec<Object> {
     all
 }
 
-/// The events of a walk, in the order in which runtimes send them.
+/// Returns the events of a heap walk, in the order in which runtimes send them.
 pub(super) fn walk(bytes: u64, orders: usize) -> Vec<(Kind, Vec<u8>)> {
     let all = objects(bytes, orders);
     let mut addresses = vec![0x7f3a_8000_0000_u64];
@@ -101,7 +102,7 @@ pub(super) fn walk(bytes: u64, orders: usize) -> Vec<(Kind, Vec<u8>)> {
     events
 }
 
-/// What these events begin with: a running number, and how many rows follow.
+/// Encodes the common header of these events: an index, and the number of rows.
 fn bulk(index: u32, rows: usize) -> Vec<u8> {
     let mut payload = Vec::new();
     payload.put_u32(index);
@@ -126,7 +127,7 @@ fn types() -> Vec<u8> {
     payload
 }
 
-/// A local variable.
+/// Encodes a root: a local variable.
 fn roots(object: u64) -> Vec<u8> {
     let mut payload = bulk(0, 1);
     payload.put_u64(object);

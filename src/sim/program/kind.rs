@@ -1,4 +1,4 @@
-//! The kinds of events that a made-up program sends.
+//! The kinds of events that a simulated program sends.
 
 use crate::nettrace::{Field, FieldType, Metadata};
 use crate::wire::Put;
@@ -11,7 +11,7 @@ const HEAP_DUMP: u64 = 0x10_0000;
 const JIT: u64 = 0x10;
 const CONTENTION: u64 = 0x4000;
 const EXCEPTION: u64 = 0x8000;
-/// EventSource marks all its events with these bits.
+/// EventSource sets these bits for all its events.
 const EVENT_SOURCE: u64 = 0xf000_0000_0000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,12 +45,12 @@ pub(super) enum Kind {
 impl Kind {
     pub(super) const COUNT: usize = Self::RundownComplete as usize + 1;
 
-    /// Whether it comes whatever providers the session requested.
+    /// Whether it is sent regardless of the session's providers.
     pub(super) fn is_unasked(self) -> bool {
         matches!(self, Self::ProcessInfo | Self::MethodRundown | Self::ModuleRundown | Self::RundownComplete)
     }
 
-    /// Its record. The runtime's own events have neither names nor fields on the wire.
+    /// Returns its metadata. The runtime's own events have neither names nor fields on the wire.
     pub(super) fn metadata(self, own_provider: &str) -> Metadata {
         let (provider, event_id, version, level, keywords) = match self {
             Self::SuspendBegin => (RUNTIME, 9, 1, 4, COLLECTIONS),
@@ -103,12 +103,12 @@ fn field(name: &str, kind: FieldType) -> Field {
     Field { name: name.to_owned(), kind }
 }
 
-/// EventSource nests what it writes of its own accord.
+/// Wraps fields as EventSource does for self-describing events.
 fn payload_of(fields: Vec<Field>) -> Vec<Field> {
     vec![field("", FieldType::Object(vec![field("Payload", FieldType::Object(fields))]))]
 }
 
-/// The shape of an EventCounter that carries what came on top.
+/// Fields of an EventCounter that reports an increment.
 fn sum_fields() -> Vec<Field> {
     use FieldType::{Double, Single, String};
     let fields = [
@@ -138,7 +138,7 @@ pub(super) fn sum_payload(name: &str, display: &str, unit: &str, increment: f64)
     payload
 }
 
-/// The shape of an EventCounter that carries a mean.
+/// Fields of an EventCounter that reports a mean.
 fn counter_fields() -> Vec<Field> {
     use FieldType::{Double, Int32, Single, String};
     let fields = [
@@ -174,7 +174,7 @@ pub(super) fn counter_payload(name: &str, display: &str, unit: &str, mean: f64) 
     payload
 }
 
-/// Sizes of a heap of so many bytes after a collection: `GCHeapStats` version 2.
+/// Payload of `GCHeapStats` version 2 for a heap of this many bytes after a collection.
 pub(super) fn heap_stats(heap: u64) -> Vec<u8> {
     let mut payload = Vec::new();
     let (gen0, gen1, large) = (256_000, 1_200_000, heap / 5);

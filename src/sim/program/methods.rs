@@ -1,4 +1,4 @@
-//! What a made-up program is made of: methods, exceptions, counters.
+//! Contents of a simulated program: methods, exceptions, counters.
 
 use crate::wire::Put;
 
@@ -26,7 +26,7 @@ pub(super) const METHODS: [Method; 8] = [
     method(7, "System.Threading.WaitHandle", "WaitOneNoCheck", "instance bool  (int32)"),
 ];
 
-/// Exceptions that it throws, in turn.
+/// Exceptions that it throws, in rotation.
 pub(super) const EXCEPTIONS: [(&str, &str); 4] = [
     ("System.InvalidOperationException", "Order 4711 has been shipped already"),
     ("System.TimeoutException", "The payment service did not answer within 3 s"),
@@ -46,7 +46,7 @@ pub(super) const COUNTERS: [(&str, &str, &str, f64); 6] = [
 
 pub(super) const MODULE: u64 = 0x7f3a_0000_4000;
 
-/// `MethodLoadVerbose` and `MethodDCEndVerbose`, version 2.
+/// Payload of `MethodLoadVerbose` and `MethodDCEndVerbose`, version 2.
 pub(super) fn payload(index: usize) -> Vec<u8> {
     let Method { address, size, namespace, name, signature } = &METHODS[index];
     let mut payload = Vec::new();
@@ -55,7 +55,7 @@ pub(super) fn payload(index: usize) -> Vec<u8> {
     payload.put_u64(*address);
     payload.put_u32(*size);
     payload.put_u32(0x0600_0001 + index as u32);
-    // Jitted, optimised at tier 1.
+    // JIT-compiled, optimized at tier 1.
     payload.put_u32(0x208);
     for text in [namespace, name, signature] {
         payload.put_utf16z(text);
@@ -65,7 +65,7 @@ pub(super) fn payload(index: usize) -> Vec<u8> {
     payload
 }
 
-/// `ModuleDCEnd`, version 2.
+/// Payload of `ModuleDCEnd`, version 2.
 pub(super) fn module() -> Vec<u8> {
     let mut payload = Vec::new();
     payload.put_u64(MODULE);

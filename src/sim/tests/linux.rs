@@ -1,4 +1,4 @@
-//! Files beside the socket.
+//! Tests with files next to the socket.
 
 use super::*;
 

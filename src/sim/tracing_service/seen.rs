@@ -1,29 +1,29 @@
-//! What a simulated tracing service was sent.
+//! Record of the messages that a simulated tracing service received.
 
 use std::collections::BTreeMap;
 
 use crate::perfetto::chunk::{CHUNK_HEADER, ChunkHeader, flag};
 use crate::wire::Reader;
 
-/// What a service was sent.
+/// Messages that a service received.
 #[derive(Debug, Clone, Default)]
 pub struct TracingSeen {
-    /// Names of methods in the order of their calls.
+    /// Names of the called methods, in order.
     pub calls: Vec<&'static str>,
     pub started: Vec<u64>,
     pub stopped: Vec<u64>,
     pub flushed: Vec<u64>,
-    /// Chunks by writer, and how many of them came in commits.
+    /// Chunks by writer.
     pub chunks: BTreeMap<u16, Vec<Vec<u8>>>,
-    /// Chunks that came in commits.
+    /// Number of chunks received inside commits.
     pub sent: usize,
 }
 
 impl TracingSeen {
-    /// The packets of all writers.
+    /// Returns the packets of all writers.
     ///
     /// # Errors
-    /// What is wrong with the chunks of a writer.
+    /// A description of an invalid chunk.
     pub fn packets(&self) -> Result<Vec<Vec<u8>>, String> {
         let mut packets = Vec::new();
         for images in self.chunks.values() {

@@ -1,4 +1,4 @@
-//! Programs of a shell, and signals.
+//! Shell programs, and signals.
 
 use super::*;
 

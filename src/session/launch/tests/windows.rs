@@ -9,7 +9,7 @@ fn interpreter(words: &[&str]) -> Launch {
 
 #[tokio::test]
 async fn exit_codes_are_those_of_the_program() {
-    // One byte holds no more.
+    // Larger codes do not fit in one byte.
     for (words, code) in [(&["exit", "0"], 0), (&["exit", "7"], 7), (&["exit", "300"], 1)] {
         let mut launch = interpreter(words);
         assert!(matches!(launch.next().await, LaunchEvent::Exited(exited) if exited == code), "{words:?}");

@@ -1,4 +1,4 @@
-//! Modes and links.
+//! File modes and links.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 

@@ -1,4 +1,4 @@
-//! Modes, links and pipes.
+//! File modes, links and pipes.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -26,7 +26,7 @@ fn no_link_is_written_through_or_followed() {
     assert!(segments.take_oldest().unwrap_err().contains("a.0002 cannot be read"));
 }
 
-/// Opening a pipe waits for a writer, for ever.
+/// Opening a pipe would block until there is a writer.
 #[test]
 fn what_took_the_place_of_a_segment_is_neither_read_nor_waited_for_nor_removed() {
     let folder = tempfile::tempdir().unwrap();
