@@ -1,6 +1,6 @@
-//! Things that begin and end, as the event sources of libraries tell them: requests, connections, look-ups, commands to a database.
+//! Activities reported by the event sources of libraries: requests, connections, DNS lookups, database commands.
 //!
-//! Start and stop are paired by their activity id, which there is only where the session has TplEventSource with keyword 0x80.
+//! Start and stop events are paired by activity ID, which is present only if the session enables TplEventSource with keyword 0x80.
 
 use std::cmp::Reverse;
 
@@ -15,24 +15,25 @@ use super::ranking::{Ranking, Row};
 use super::rates::RecentRate;
 use super::timeline::{Merge, Timeline};
 
-/// Subjects that are distinguished: of requests that are served, of those that are sent, and of all other operations together.
+/// Maximum number of subjects in each of three groups: incoming requests, outgoing requests, all other operations.
 const SUBJECTS: usize = 1024;
-/// Subjects of an operation that a snapshot has.
+/// Maximum number of subjects per operation in a snapshot.
 const TOP: usize = 100;
-/// Activities that a snapshot has.
+/// Maximum number of running activities in a snapshot.
 const RUNNING: usize = 30;
-/// Ways to end that are distinguished for a subject.
+/// Maximum number of distinct outcomes per subject.
 const OUTCOMES: usize = 12;
 
-/// What begins and ends, by operation.
+/// Activities by operation.
 #[derive(Debug)]
 pub(super) struct Activities {
     pairs: ActivityPairs,
-    /// By the number of the operation.
+    /// Indexed by operation number.
     counts: Vec<Counts>,
-    /// Of requests that are served, of those that are sent, and of all other operations: many of one kind displace none of another.
+    /// Incoming requests, outgoing requests and all other operations: separate, so that many subjects of one group do not evict those of
+    /// another.
     subjects: [Ranking<Subject>; 3],
-    /// The number of an operation and a text; kept for its memory.
+    /// Operation number and text; a reused buffer.
     key: Vec<u8>,
 }
 
@@ -85,63 +86,64 @@ impl Row for Subject {
         self.times.sum()
     }
 
-    /// What is not distinguished is what the operation has besides its subjects.
+    /// Evicted subjects need no row of their own: [`OtherActivities`] is the difference between the operation and its listed subjects.
     fn fold(&mut self, _row: Self) {}
 }
 
-/// What begins and ends.
+/// Activities, finished and running.
 #[derive(Debug, Clone)]
 pub struct ActivitySnapshot {
-    /// Operations, in the order in which they first came.
+    /// Operations, in order of first appearance.
     pub operations: Vec<OperationSnapshot>,
-    /// What is in progress, longest first: no more than 30.
+    /// Activities in progress, longest-running first; at most 30.
     pub running: Vec<RunningActivity>,
 }
 
 /// One kind of activity. Times in nanoseconds.
 #[derive(Debug, Clone)]
 pub struct OperationSnapshot {
-    /// Its source; not sanitised.
+    /// Event source; not sanitised.
     pub provider: String,
-    /// What it is; not sanitised.
+    /// Operation name; not sanitised.
     pub name: String,
-    /// What it is to an HTTP request.
+    /// Role in the processing of an HTTP request.
     pub layer: Layer,
-    /// How many began.
+    /// Number of activities started.
     pub started: u64,
-    /// How many of those that ended failed: by an event, or a status of 500 and more, of requests that are sent of 400 and more.
+    /// Number of finished activities that failed: by a failure event, or a status of at least 500 (at least 400 for outgoing requests).
     pub failed: u64,
-    /// How many ended, of those whose begin was seen and that had an activity id.
+    /// Number of activities that ended; counts only those with an activity ID whose start was seen.
     pub ended: u64,
-    /// How many are in progress.
+    /// Number of activities in progress.
     pub running: u64,
-    /// Begins a second over the last ten seconds.
+    /// Starts per second over the last ten seconds.
     pub rate: f64,
-    /// Mean time of those that ended.
+    /// Mean duration of finished activities.
     pub mean_ns: Option<f64>,
-    /// Quantiles 0.5, 0.95 and 0.99 of the same.
+    /// Quantiles 0.5, 0.95 and 0.99 of the duration of finished activities.
     pub quantiles_ns: Option<[u64; 3]>,
-    /// The longest.
+    /// Longest duration.
     pub longest_ns: u64,
-    /// What they were about, most time first: no more than 100.
+    /// Subjects by total time, descending; at most 100.
     pub subjects: Vec<ActivitySubject>,
-    /// Those that ended and are about something that is not in the list.
+    /// Finished activities whose subjects are not listed.
     pub others: OtherActivities,
 }
 
-/// Activities that are not distinguished.
+/// Finished activities whose subjects are not listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OtherActivities {
-    /// How many ended.
+    /// Number of activities that ended.
     pub count: u64,
-    /// Of them, how many failed.
+    /// Number of these that failed.
     pub failed: u64,
-    /// All of them together.
+    /// Total time, in nanoseconds.
     pub total_ns: u64,
 }
 
 impl OperationSnapshot {
-    /// Whether it is served requests whose events have no status, as those of ASP.NET Core's own event source: of failures only exceptions are seen.
+    /// Returns whether this is an operation for incoming requests whose events carry no status, such as those of ASP.NET Core's own event
+    /// source: only exceptions are visible as failures.
     pub fn lacks_status(&self) -> bool {
         let outcomes = || self.subjects.iter().flat_map(|subject| &subject.outcomes).map(|(outcome, _)| *outcome);
         let is_unknown = self.subjects.is_empty() || outcomes().any(|outcome| outcome == Outcome::Unknown);
@@ -149,35 +151,36 @@ impl OperationSnapshot {
     }
 }
 
-/// What activities are about. Times in nanoseconds.
+/// Activities with the same subject. Times in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActivitySubject {
-    /// Method and URL of a request that is sent, method and route of one that is served. Where no route is known, the path has `{number}`, `{guid}`,
-    /// `{hex}` or `{token}` for each segment that is an identifier. Of others the texts that the start event holds. Not sanitised.
+    /// Method and URL of an outgoing request, method and route of an incoming one. If the route is unknown, each path segment that is an
+    /// identifier is replaced with `{number}`, `{guid}`, `{hex}` or `{token}`. For other operations, the texts of the start event. Not
+    /// sanitised.
     pub text: String,
-    /// How many ended.
+    /// Number of activities that ended.
     pub count: u64,
-    /// Of them, how many failed.
+    /// Number of these that failed.
     pub failed: u64,
-    /// How they ended, the most frequent first: no more than 12.
+    /// Outcomes with their counts, most frequent first; at most 12.
     pub outcomes: Vec<(Outcome, u64)>,
-    /// How many end a second, over some seconds.
+    /// Activities ended per second, over the last few seconds.
     pub rate: f64,
-    /// All of them together.
+    /// Total time.
     pub total_ns: u64,
-    /// Quantiles 0.5, 0.95 and 0.99.
+    /// Quantiles 0.5, 0.95 and 0.99 of the duration.
     pub quantiles_ns: [u64; 3],
-    /// The longest.
+    /// Longest duration.
     pub longest_ns: u64,
 }
 
 impl ActivitySubject {
-    /// How those ended that failed, the most frequent first: `500 ×12, failed ×3`.
+    /// Formats the outcomes that are failures, most frequent first: `500 ×12, failed ×3`.
     pub fn failures(&self, layer: Layer) -> String {
         list(self.outcomes.iter().filter(|(outcome, _)| layer.is_failure(*outcome)))
     }
 
-    /// How those ended of which that is known.
+    /// Formats the known outcomes, most frequent first.
     pub fn statuses(&self) -> String {
         list(self.outcomes.iter().filter(|(outcome, _)| *outcome != Outcome::Unknown))
     }
@@ -190,24 +193,24 @@ fn list<'a>(outcomes: impl Iterator<Item = &'a (Outcome, u64)>) -> String {
 /// An activity that is in progress.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunningActivity {
-    /// Index into the operations.
+    /// Index into [`ActivitySnapshot::operations`].
     pub operation: usize,
-    /// When it began, nanoseconds since the start of the session.
+    /// Start time, in nanoseconds since the start of the session.
     pub since: i64,
-    /// Where it began.
+    /// Thread of the start event.
     pub thread: ThreadId,
-    /// What it is about; not sanitised.
+    /// Subject; not sanitised.
     pub subject: String,
-    /// How it ends, as far as that is known before.
+    /// Outcome, if it is known before the end.
     pub outcome: Outcome,
-    /// Whether its subject begins with the method of a request that is sent.
+    /// Whether the subject begins with the method of an outgoing request.
     pub(super) has_method: bool,
-    /// Whether its subject has a route instead of a path.
+    /// Whether the subject contains a route instead of a path.
     pub(super) has_route: bool,
 }
 
 impl ActivitySnapshot {
-    /// The requests that were sent and served, by method and route, those first that most time went to.
+    /// Returns outgoing and incoming requests by method and route, in descending order of total time.
     pub fn routes(&self) -> Vec<(&OperationSnapshot, &ActivitySubject)> {
         let requests = self.operations.iter().filter(|operation| operation.layer.request().is_some());
         let mut routes: Vec<_> = requests.flat_map(|operation| operation.subjects.iter().map(move |route| (operation, route))).collect();
@@ -215,13 +218,13 @@ impl ActivitySnapshot {
         routes
     }
 
-    /// What began, each request once: not its parts, nor the connections and look-ups that it took, nor the same once more as Kestrel reports
-    /// it. Where there is nothing else, these.
+    /// Returns the number of requests started, each counted once: without their parts, their connections and lookups, or Kestrel's report of
+    /// the same request. If there are no requests, all operations are counted.
     pub fn requests(&self) -> u64 {
         self.counted().iter().map(|operation| operation.started).sum()
     }
 
-    /// Of these, those that failed.
+    /// Returns the number of requests that failed, counted as in [`Self::requests`].
     pub fn failed(&self) -> u64 {
         self.counted().iter().map(|operation| operation.failed).sum()
     }

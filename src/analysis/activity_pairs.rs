@@ -1,6 +1,6 @@
-//! The starts and stops of activities, paired.
+//! Pairs the start and stop events of activities.
 //!
-//! They are paired by their activity id, which there is only where the session has TplEventSource with keyword 0x80.
+//! Pairing uses the activity ID, which is present only if the session enables TplEventSource with keyword 0x80.
 
 use foldhash::HashMap;
 
@@ -12,31 +12,31 @@ use super::RunningActivity;
 use super::diagnostic_source::{self, RequestDetail};
 use super::http::{self, Layer, Outcome};
 
-/// Kinds of activity that are distinguished.
+/// Maximum number of distinct operations.
 const OPERATIONS: usize = 128;
-/// Activities that are in progress at the same time.
+/// Maximum number of activities in progress.
 const RUNNING: usize = 4096;
-/// Bytes of a subject that are kept.
+/// Maximum length of a subject, in bytes.
 const SUBJECT: usize = 200;
-/// Characters of a request's method that are kept.
+/// Maximum length of a request method, in characters.
 const METHOD: usize = 20;
-/// Below 500, the statuses that Kestrel answers bad requests with (KestrelBadHttpRequestException).
+/// Statuses below 500 with which Kestrel answers bad requests (KestrelBadHttpRequestException).
 const BAD_REQUESTS: [u16; 7] = [400, 405, 408, 411, 413, 414, 431];
 
-/// Pairs starts and stops.
+/// Pairs start and stop events.
 #[derive(Debug, Default)]
 pub struct ActivityPairs {
     operations: Vec<Operation>,
-    /// By provider and name.
+    /// Index by provider and name.
     by_name: HashMap<Box<[u8]>, usize>,
-    /// The provider and name that were looked for last; kept for its memory.
+    /// Provider and name of the latest lookup; a reused buffer.
     key: Vec<u8>,
-    /// The route values that came last; kept for its memory.
+    /// Latest route values; a reused buffer.
     route_values: String,
-    /// By index of the metadata record; `None` where there was no room for another operation.
+    /// By index of the metadata record; `None` if there was no room for another operation.
     by_metadata: HashMap<u32, Option<usize>>,
     running: HashMap<(usize, [u8; 16]), usize>,
-    /// Places of running activities, which are used again.
+    /// Slots of activities, reused after they end.
     places: Vec<RunningActivity>,
     free: Vec<usize>,
 }
@@ -44,38 +44,38 @@ pub struct ActivityPairs {
 /// A kind of activity.
 #[derive(Debug)]
 pub struct Operation {
-    /// The event source; not sanitised.
+    /// Event source; not sanitised.
     pub provider: String,
-    /// What it is; not sanitised.
+    /// Operation name; not sanitised.
     pub name: String,
-    /// What it is to an HTTP request.
+    /// Role in the processing of an HTTP request.
     pub layer: Layer,
 }
 
-/// What an event has of an activity.
+/// A start or an end of an activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActivityStep {
-    /// It began.
+    /// The activity started.
     Began {
-        /// The number of its operation.
+        /// Operation number.
         operation: usize,
-        /// Where it is kept until it ends; `None` where it has no id by which its end would be found. A place is used again, also without an end:
-        /// the oldest activities are given up where too many continue.
+        /// Slot of the activity until it ends; `None` if it has no ID by which its end could be found. Slots are reused, even without an end:
+        /// if too many activities are in progress, the oldest are abandoned.
         place: Option<usize>,
     },
-    /// It ended.
+    /// The activity ended.
     Ended {
-        /// The number of its operation.
+        /// Operation number.
         operation: usize,
-        /// Where it is kept until the next event.
+        /// Slot of the activity; valid until the next event.
         place: usize,
-        /// How.
+        /// Outcome.
         outcome: Outcome,
     },
 }
 
 impl ActivityPairs {
-    /// Takes an event of the kinds `ActivityStart`, `ActivityStop`, `ActivityFailure` and `ActivityDetail`; does nothing with others.
+    /// Processes an event of kind `ActivityStart`, `ActivityStop`, `ActivityFailure` or `ActivityDetail`; ignores all others.
     pub fn feed(&mut self, kind: EventKind, event: &Event<'_>, at: i64) -> Option<ActivityStep> {
         if kind == EventKind::ActivityDetail {
             self.detail(event);
@@ -87,9 +87,10 @@ impl ActivityPairs {
             EventKind::ActivityStop => self.stop(event, operation),
             EventKind::ActivityFailure => {
                 let ended = &mut self.places[*self.running.get(&(operation, event.activity_id()))?].outcome;
-                // Kestrel sets the status of a request that ends with an unhandled exception before ASP.NET Core reports the exception, first with the
-                // status: where no response has started 500, or that of a BadHttpRequestException, which is the client's fault
-                // (HttpProtocol.ProcessRequests, HostingApplicationDiagnostics.RequestEnd). Any other is that of a response that had begun.
+                // Kestrel sets the status of a request that ends with an unhandled exception before ASP.NET Core reports the exception, and
+                // the status arrives first: if no response has started, it is 500, or the status of a BadHttpRequestException, which is a
+                // client error (HttpProtocol.ProcessRequests, HostingApplicationDiagnostics.RequestEnd). Any other status is that of a
+                // response that had already started.
                 if !matches!(*ended, Outcome::Status(status) if status >= 500 || BAD_REQUESTS.contains(&status)) {
                     *ended = Outcome::Failed;
                 }
@@ -99,27 +100,27 @@ impl ActivityPairs {
         }
     }
 
-    /// How many operations there are.
+    /// Returns the number of operations.
     pub fn operations(&self) -> usize {
         self.operations.len()
     }
 
-    /// An operation by its number.
+    /// Returns the operation with this number.
     pub fn operation(&self, number: usize) -> &Operation {
         &self.operations[number]
     }
 
-    /// The activity at a place.
+    /// Returns the activity in this slot.
     pub fn activity(&self, place: usize) -> &RunningActivity {
         &self.places[place]
     }
 
-    /// Activities in progress, with their places.
+    /// Returns the activities in progress, with their slots.
     pub fn running(&self) -> impl Iterator<Item = (usize, &RunningActivity)> {
         self.running.values().map(|place| (*place, &self.places[*place]))
     }
 
-    /// What an event in a request has of it: the method, the status, and the route instead of the path.
+    /// Applies an event within a request: method, status, and route in place of the path.
     fn detail(&mut self, event: &Event<'_>) -> Option<()> {
         let (layer, RequestDetail { method, route_values, outcome }) = RequestDetail::read(event.values())?;
         let (provider, name) = layer.request()?;
@@ -128,7 +129,7 @@ impl ActivityPairs {
         if activity.outcome == Outcome::Unknown {
             activity.outcome = outcome;
         }
-        // A request that is redirected is sent again.
+        // A redirected request is sent again.
         if let Some(method) = method.filter(|_| !activity.has_method) {
             activity.has_method = true;
             activity.subject.insert(0, ' ');
@@ -137,7 +138,7 @@ impl ActivityPairs {
         if let Some(values) = route_values {
             values.copy_start(&mut self.route_values, SUBJECT);
             http::add_route(&mut activity.subject, &self.route_values);
-            // Behind the values that are kept, segments of the path may be identifiers still.
+            // Beyond the route values that were kept, path segments may still be identifiers.
             activity.has_route = values.chars().nth(SUBJECT).is_none();
         }
         Some(())
@@ -153,29 +154,29 @@ impl ActivityPairs {
             return self.known(&metadata.provider, failed.as_bytes());
         }
         if metadata.provider == diagnostic_source::PROVIDER {
-            // One record serves many libraries.
+            // One metadata record is shared by many libraries.
             let source = diagnostic_source::source(event.values())?.as_bytes();
             let source = Utf16::new(&source[..source.len().min(2 * SUBJECT)]);
             return self.named(metadata, source.as_bytes(), || source.to_string());
         }
         let name = metadata.name.strip_suffix("Start").or_else(|| metadata.name.strip_suffix("Stop")).unwrap_or(&metadata.name);
         let index = self.named(metadata, name.as_bytes(), || name.to_owned());
-        // As many records as a stream can have.
+        // Bounded by the number of metadata records in a stream.
         self.by_metadata.insert(metadata.index, index);
         index
     }
 
-    /// The operation of this name, where it is known.
+    /// Returns the operation with this name, if there is one.
     fn known(&mut self, provider: &str, name: &[u8]) -> Option<usize> {
         self.key.clear();
         self.key.extend_from_slice(provider.as_bytes());
-        // In no text.
+        // Never occurs in UTF-8 text.
         self.key.push(0xff);
         self.key.extend_from_slice(name);
         self.by_name.get(&self.key[..]).copied()
     }
 
-    /// The operation of this name, a new one where there is none yet; `None` where there is no room for it.
+    /// Returns the operation with this name, creating it if needed; `None` if there is no room.
     fn named(&mut self, metadata: &Metadata, name: &[u8], words: impl FnOnce() -> String) -> Option<usize> {
         let known = self.known(&metadata.provider, name);
         if known.is_some() {
@@ -191,7 +192,7 @@ impl ActivityPairs {
         Some(next)
     }
 
-    /// Where the activity that begins is kept; `None` where it has no id.
+    /// Returns the slot of the started activity; `None` if it has no ID.
     fn start(&mut self, event: &Event<'_>, at: i64, operation: usize) -> Option<usize> {
         let id = event.activity_id();
         if id == [0; 16] {
@@ -238,7 +239,7 @@ impl ActivityPairs {
         Some(ActivityStep::Ended { operation, place, outcome })
     }
 
-    /// Gives up the older half of what is in progress: its end was lost, or never comes.
+    /// Abandons the older half of the activities in progress: their end was lost or will not happen.
     fn abandon(&mut self) {
         let mut begins: Vec<i64> = self.running.values().map(|place| self.places[*place].since).collect();
         let half = begins.len() / 2;
@@ -254,7 +255,7 @@ impl ActivityPairs {
     }
 }
 
-/// Ends the path of a request that was cut off behind its last whole segment: a part of an identifier is not known to be one.
+/// Truncates the path of a request that was cut off to its last complete segment: a partial identifier cannot be recognised as one.
 fn end_at_segment(subject: &mut String) {
     if subject.chars().count() >= SUBJECT
         && let Some(at) = subject.rfind('/')
@@ -264,7 +265,7 @@ fn end_at_segment(subject: &mut String) {
     }
 }
 
-/// Appends the texts of a payload, with a space between: 200 bytes or so. The first call has a depth of 0.
+/// Appends the texts of a payload, separated by spaces, up to about 200 bytes. `depth` is 0 in the outermost call.
 fn add_texts(subject: &mut String, values: Values<'_>, depth: u32) {
     for (field, value) in values {
         if subject.len() >= SUBJECT || depth > 2 {
@@ -279,7 +280,7 @@ fn add_texts(subject: &mut String, values: Values<'_>, depth: u32) {
                     continue;
                 }
                 let room = SUBJECT.saturating_sub(subject.len());
-                // What follows a path differs from request to request.
+                // The query string differs from request to request.
                 subject.extend(text.chars().take_while(|c| *c != '?').take(room));
             }
             Value::Object(inner) => add_texts(subject, inner, depth + 1),

@@ -1,4 +1,4 @@
-//! Assemblies: what is loaded, and what was not found.
+//! Assemblies: loaded ones and failed lookups.
 
 use std::collections::VecDeque;
 
@@ -10,14 +10,14 @@ use crate::sorting::CompactSort;
 
 use super::known::{Analysis, Known, View};
 
-/// Assemblies that are kept.
+/// Maximum number of assemblies.
 const ASSEMBLIES: usize = 4096;
-/// Characters of a name that are kept.
+/// Maximum length of a name, in characters.
 const NAME: usize = 300;
-/// Failed searches that are kept.
+/// Maximum number of failed lookups.
 const MISSING: usize = 64;
 
-/// Lists assemblies.
+/// Tracks assembly loads, unloads and failed lookups.
 #[derive(Debug, Default)]
 pub(super) struct Assemblies {
     loaded: HashMap<u64, Assembly>,
@@ -28,20 +28,21 @@ pub(super) struct Assemblies {
     missing: VecDeque<MissingAssembly>,
 }
 
-/// What is loaded.
+/// Loaded assemblies and failed lookups.
 #[derive(Debug, Clone)]
 pub struct AssemblySnapshot {
-    /// Assemblies, by name: no more than 4096.
+    /// Loaded assemblies, sorted by name; at most 4096.
     pub loaded: Vec<Assembly>,
-    /// Loads during the session.
+    /// Number of loads during the session.
     pub loads: u64,
-    /// Assemblies that were unloaded since.
+    /// Number of unloads during the session.
     pub unloads: u64,
-    /// Searches for an assembly that ended (it takes keyword assemblyloader).
+    /// Number of completed lookups (requires keyword assemblyloader).
     pub searches: u64,
-    /// Of these, those that failed. Some failures are expected: for resources of a language, or before a program finds it elsewhere.
+    /// Number of these that failed. Some failures are expected: for satellite resource assemblies, or before the application finds the
+    /// assembly elsewhere.
     pub failures: u64,
-    /// The latest failed searches, newest first: no more than 64.
+    /// The latest failed lookups, newest first; at most 64.
     pub missing: Vec<MissingAssembly>,
 }
 
@@ -50,20 +51,20 @@ pub struct AssemblySnapshot {
 pub struct Assembly {
     /// Name, version, culture and public key token; not sanitised.
     pub full_name: String,
-    /// When it was loaded, nanoseconds since the start of the session; `None` where it was there before.
+    /// Load time, in nanoseconds since the start of the session; `None` if it was loaded before.
     pub at: Option<i64>,
-    /// Whether it was made at run time.
+    /// Whether the assembly is dynamic (created at run time).
     pub is_dynamic: bool,
 }
 
-/// An assembly that was not found.
+/// A failed assembly lookup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingAssembly {
-    /// When, nanoseconds since the start of the session.
+    /// Time, in nanoseconds since the start of the session.
     pub at: i64,
-    /// What was looked for; not sanitised.
+    /// Name of the requested assembly; not sanitised.
     pub name: String,
-    /// The requesting assembly; can be empty. Not sanitised.
+    /// The requesting assembly; may be empty. Not sanitised.
     pub requested_by: String,
 }
 

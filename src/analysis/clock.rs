@@ -1,13 +1,13 @@
-//! The stream's clock in nanoseconds.
+//! Converts the timestamps of a stream to nanoseconds.
 
 use crate::nettrace::TraceHeader;
 
-/// Turns timestamps into nanoseconds since the point on the clock that the trace header names, which is near the start of the session.
+/// Converts timestamps to nanoseconds since the sync point in the trace header, which is near the start of the session.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock(Option<TraceHeader>);
 
 impl Clock {
-    /// A clock of which nothing is known yet; it counts timestamps as nanoseconds.
+    /// Returns a clock without a trace header; it treats timestamps as nanoseconds.
     pub(super) fn unknown() -> Self {
         Self(None)
     }

@@ -1,6 +1,6 @@
-//! Two recordings beside each other, figure by figure.
+//! Compares two recordings figure by figure.
 //!
-//! Recordings have different lengths: what is counted is compared as a rate, and time as a share of the recording.
+//! Recordings differ in length: counts are compared as rates, times as shares of the recording.
 
 use std::collections::HashMap;
 
@@ -8,89 +8,89 @@ use super::{Profile, SampleFilter, Snapshot, Timeline, without_duplicates};
 
 use crate::sorting::CompactSort;
 
-/// What is unresolved has addresses, which differ between two runs.
+/// Unresolved frames are grouped, because their addresses differ between runs.
 const UNRESOLVED: &str = "(unresolved)";
 
 /// One of the two recordings.
 #[derive(Debug, Clone, Copy)]
 pub struct Compared<'a> {
-    /// Everything but the samples.
+    /// All results except the samples.
     pub snapshot: &'a Snapshot,
     /// The samples.
     pub profile: &'a Profile,
 }
 
-/// What a figure is in.
+/// Unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
-    /// Events a second.
+    /// Events per second.
     PerSecond,
-    /// Bytes a second.
+    /// Bytes per second.
     BytesPerSecond,
     /// Bytes.
     Bytes,
     /// Nanoseconds.
     Nanoseconds,
-    /// A share of the recording's time, 1 for all of it; more where several threads are counted.
+    /// Share of the recording's duration, where 1 is all of it; may exceed 1 if several threads are counted.
     Share,
-    /// The cell's value.
+    /// Value in the counter's own unit.
     Plain,
 }
 
-/// What a section is about.
+/// Subject of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
-    /// Collections, pauses and the heap.
+    /// Garbage collections, pauses and the GC heap.
     Gc,
-    /// Self time of methods, waiting threads left out.
+    /// Self time by method, without waiting threads.
     Methods,
-    /// Time of methods with what they call, waiting threads left out.
+    /// Total time by method, callees included, without waiting threads.
     MethodTotals,
-    /// Bytes by type.
+    /// Allocated bytes by type.
     Allocations,
     /// Exceptions by type.
     Exceptions,
-    /// Time that threads wait for locks, by method.
+    /// Time spent waiting for locks, by method.
     Contention,
     /// JIT compilation.
     Jit,
-    /// HTTP requests and other operations: how often, and how long.
+    /// Rates and durations of HTTP requests and other operations.
     Operations,
-    /// Counters and meters: the mean of their values.
+    /// Mean values of counters and meters.
     Counters,
 }
 
-/// A figure in both recordings.
+/// A figure with its values in both recordings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedFigure {
-    /// What it is of; not sanitised.
+    /// Name of the figure; not sanitised.
     pub name: String,
-    /// What it is in.
+    /// Unit of both values.
     pub unit: Unit,
-    /// In the first recording; `None` where it cannot be known.
+    /// Value in the first recording; `None` if unknown.
     pub before: Option<f64>,
-    /// In the second recording; `None` where it cannot be known.
+    /// Value in the second recording; `None` if unknown.
     pub after: Option<f64>,
 }
 
-/// Figures that belong together.
+/// Figures of one subject.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Section {
-    /// What they are about.
+    /// Subject of the figures.
     pub subject: Subject,
-    /// The figures, the greatest change first; those of [`Subject::Gc`] and [`Subject::Jit`] in a fixed order.
+    /// The figures, greatest change first; those of [`Subject::Gc`] and [`Subject::Jit`] in a fixed order.
     pub figures: Vec<ComparedFigure>,
 }
 
 impl Unit {
-    /// Whether nothing is 0 of it.
+    /// Returns whether a missing figure means 0.
     fn is_additive(self) -> bool {
         matches!(self, Self::PerSecond | Self::BytesPerSecond | Self::Share)
     }
 }
 
 impl Subject {
-    /// All, in the order in which they are shown.
+    /// All subjects, in display order.
     pub const ALL: [Self; 9] = [
         Self::Gc,
         Self::Methods,
@@ -103,7 +103,7 @@ impl Subject {
         Self::Counters,
     ];
 
-    /// What its figures are.
+    /// Returns the heading.
     pub fn title(self) -> &'static str {
         match self {
             Self::Gc => "GC",
@@ -118,12 +118,12 @@ impl Subject {
         }
     }
 
-    /// Whether its figures stand in a fixed order.
+    /// Returns whether the figures have a fixed order.
     fn is_ordered(self) -> bool {
         matches!(self, Self::Gc | Self::Jit)
     }
 
-    /// The figures of one recording; `None` where it holds nothing of the subject.
+    /// Returns the figures of one recording; `None` if it contains no data on the subject.
     fn figures(self, of: Compared<'_>) -> Option<Figures> {
         let Compared { snapshot, profile } = of;
         let seconds = snapshot.recorded_ns.max(1) as f64 / 1e9;
@@ -160,7 +160,7 @@ impl Subject {
                     let Some(frame) = profile.frame_at(method.frame) else { continue };
                     let time = if self == Self::Methods { method.own } else { method.total };
                     match frame.is_unresolved() {
-                        // Totals of several may hold the same sample.
+                        // Total times of several unresolved frames may include the same samples, so they cannot be added up.
                         true if self == Self::MethodTotals => {}
                         true => found.add(UNRESOLVED, Unit::Share, share(time.running_ns)),
                         false => found.add(&frame.full_name(), Unit::Share, share(time.running_ns)),
@@ -212,14 +212,15 @@ impl Subject {
                         found.add(&name, Unit::Plain, values.iter().map(|(_, value)| value).sum::<f64>() / values.len() as f64);
                     }
                 }
-                // One that is missing was not published: that is no value.
+                // A counter that is missing was not published, which does not mean 0.
                 found.are_all = false;
             }
         }
         (!found.all.is_empty()).then_some(found)
     }
 
-    /// A figure that only one recording has is 0 in the other where that held the subject, and all of its figures are known.
+    /// Builds the section. A figure found in only one recording counts as 0 in the other if that one has data on the subject and all of its
+    /// figures are known.
     fn compare(self, before: Compared<'_>, after: Compared<'_>) -> Option<Section> {
         let (before, after) = (self.figures(before), self.figures(after));
         if before.is_none() && after.is_none() {
@@ -237,7 +238,7 @@ impl Subject {
         };
         let mut figures: Vec<_> = keys.map(figure).collect();
         if !self.is_ordered() {
-            // Where units differ only the relative change can be held against that of others.
+            // With mixed units, only relative changes are comparable.
             let is_mixed = matches!(self, Self::Operations | Self::Counters);
             let weight = |figure: &ComparedFigure| if is_mixed { figure.relative() } else { figure.change().map(f64::abs) }.unwrap_or(-1.0);
             let order = |figure: &ComparedFigure| (weight(figure), figure.before.or(figure.after).unwrap_or_default());
@@ -251,30 +252,30 @@ impl Subject {
 }
 
 impl ComparedFigure {
-    /// The second less the first.
+    /// Returns the second value minus the first.
     pub fn change(&self) -> Option<f64> {
         Some(self.after? - self.before?)
     }
 
-    /// How much of the greater of both the change is, 0 to 1.
+    /// Returns the change relative to the larger value, 0 to 1.
     fn relative(&self) -> Option<f64> {
         let greater = self.after?.abs().max(self.before?.abs());
         Some(if greater == 0.0 { 0.0 } else { (self.change()?.abs() / greater).min(1.0) })
     }
 }
 
-/// Compares two recordings: what only one of them holds is left open in the other.
+/// Compares two recordings. Subjects found in only one of them have no values for the other.
 pub fn compare(before: Compared<'_>, after: Compared<'_>) -> Vec<Section> {
     Subject::ALL.into_iter().filter_map(|subject| subject.compare(before, after)).collect()
 }
 
-/// Figures of a recording by name and unit.
+/// Figures of one recording by name and unit.
 #[derive(Debug)]
 struct Figures {
     all: HashMap<(String, Unit), f64>,
-    /// Keys in the order in which they were added.
+    /// Keys in insertion order.
     order: Vec<(String, Unit)>,
-    /// Whether one that is missing is 0.
+    /// Whether a missing figure is 0.
     are_all: bool,
 }
 
@@ -285,7 +286,7 @@ impl Default for Figures {
 }
 
 impl Figures {
-    /// Adds a figure; one of the same name is added up.
+    /// Adds a figure; values with the same name and unit are summed.
     fn add(&mut self, name: &str, unit: Unit, value: f64) {
         let key = (name.to_owned(), unit);
         match self.all.get_mut(&key) {

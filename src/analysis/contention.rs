@@ -1,4 +1,4 @@
-//! Waits for locks: how many, how long, and where.
+//! Lock contention: number, duration and location of waits.
 
 use foldhash::HashMap;
 
@@ -13,24 +13,24 @@ use super::known::{Analysis, Known, View};
 use super::ranking::{Ranking, Row};
 use super::timeline::{Merge, Timeline};
 
-/// Threads that wait at the same time.
+/// Maximum number of threads tracked as waiting.
 const WAITING: usize = 4096;
-/// Places that are distinguished, before those in the same method are put together.
+/// Maximum number of distinct stacks, before they are grouped by method.
 const SITES: usize = 1024;
-/// Places of a snapshot.
+/// Maximum number of sites in a snapshot.
 const TOP: usize = 100;
-/// Frames that tell a place: those of the lock itself come first.
+/// Number of leaf frames that identify a site; the first ones belong to the lock itself.
 const DEPTH: usize = 12;
-/// Seconds that the latest waits are looked at for.
+/// Length of the window for recent waits, in seconds.
 const LATELY: u32 = 10;
-/// The shortest time since the start of a session over which threads that wait are counted: one burst is no average.
+/// Minimum time since the start of a session for which the mean number of waiting threads is reported: a single burst is not an average.
 const SHORTEST: i64 = 3 * SECOND;
 const SECOND: i64 = 1_000_000_000;
 
-/// Pairs begin and end of waits by thread, which can wait for one lock at a time.
+/// Pairs start and stop events by thread: a thread can wait for only one lock at a time.
 #[derive(Debug)]
 pub(super) struct Contention {
-    /// When the session began.
+    /// Start of the session.
     began: i64,
     started: u64,
     start_lost: u64,
@@ -40,9 +40,9 @@ pub(super) struct Contention {
     times: Distribution,
     sites: Ranking<Site>,
     count_over_time: Timeline,
-    /// Nanoseconds of the waits that ended, in the seconds in which they were.
+    /// Nanoseconds of finished waits, attributed to the seconds in which they were spent.
     wait_over_time: Timeline,
-    /// The place of the latest wait, as a key.
+    /// Key of the latest site; a reused buffer.
     key: Vec<u8>,
 }
 
@@ -73,52 +73,52 @@ impl Row for Site {
     }
 }
 
-/// What was waited for.
+/// Lock contention of a recording.
 #[derive(Debug, Clone)]
 pub struct ContentionSnapshot {
-    /// Waits for managed locks: as many as all places have together.
+    /// Waits for managed locks; the sum over all sites.
     pub count: u64,
-    /// Of these, those whose start is not in the stream; their end has how long they took.
+    /// Number of these whose start event is missing from the stream; their duration is taken from the stop event.
     pub start_lost: u64,
-    /// Waits for locks of the runtime itself that began; not in `count`, nor in anything below.
+    /// Started waits for the runtime's own native locks; not included in `count` or any of the fields below.
     pub native: u64,
-    /// Waits that ended.
+    /// Finished waits.
     pub ended: u64,
-    /// All waits together, nanoseconds, with what those took so far that are not over: until now, or until the session was stopped.
+    /// Total waiting time in nanoseconds, including unfinished waits up to now or to the end of the session.
     pub wait_ns: u64,
-    /// The longest, nanoseconds, be it over or not.
+    /// Longest wait in nanoseconds, finished or not.
     pub longest_ns: u64,
-    /// Quantiles 0.5, 0.95 and 0.99 of those that ended, nanoseconds; `None` before the first.
+    /// Quantiles 0.5, 0.95 and 0.99 of finished waits, in nanoseconds; `None` before the first.
     pub quantiles_ns: Option<[u64; 3]>,
-    /// Waits a second over the last ten seconds.
+    /// Waits per second over the last ten seconds.
     pub rate: f64,
-    /// Threads that waited at any moment of the last ten seconds, on average: their time together divided by that of the clock. `None` in the first
-    /// three seconds of a session.
+    /// Mean number of threads waiting at the same time over the last ten seconds: total waiting time divided by elapsed time. `None` in the
+    /// first three seconds of a session.
     pub recent_waiters: Option<f64>,
-    /// Waits that are not over: threads that wait now, or waited when the session was stopped.
+    /// Unfinished waits: threads waiting now, or when the session was stopped.
     pub waiting: usize,
-    /// Most threads that waited at the same time.
+    /// Maximum number of threads waiting at the same time.
     pub most_waiting: usize,
-    /// Waits by step.
+    /// Number of waits over time.
     pub count_over_time: Timeline,
-    /// Places, those where most time was spent first: no more than 100.
+    /// Sites by total waiting time, descending; at most 100.
     pub sites: Vec<ContentionSite>,
-    /// Time spent in places that are not in the list.
+    /// Waiting time of sites that are not listed, in nanoseconds.
     pub others_ns: u64,
 }
 
-/// A place where threads wait for a lock.
+/// A method in which threads wait for a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentionSite {
-    /// The method that takes the lock, or its address; empty where waits came without a stack. Not sanitised.
+    /// Method that takes the lock, or its address; empty if the events had no stack. Not sanitised.
     pub method: String,
-    /// Waits.
+    /// Number of waits.
     pub count: u64,
-    /// Of these, those that are not over.
+    /// Number of these that are unfinished.
     pub unfinished: u64,
-    /// All of them together, nanoseconds, with what those took so far that are not over.
+    /// Total waiting time in nanoseconds, including unfinished waits so far.
     pub wait_ns: u64,
-    /// The longest, nanoseconds, be it over or not.
+    /// Longest wait in nanoseconds, finished or not.
     pub longest_ns: u64,
 }
 
@@ -141,12 +141,12 @@ impl Default for Contention {
 }
 
 impl Contention {
-    /// Waits of a session that began then.
+    /// Creates the analysis of a session that started at `began`.
     pub(super) fn since(began: i64) -> Self {
         Self { began, ..Self::default() }
     }
 
-    /// Whether a thread waits for a lock now, as far as is known.
+    /// Returns whether a thread is known to be waiting for a lock now.
     #[inline]
     pub(super) fn is_waiting(&self, thread: ThreadId) -> bool {
         !self.waiting.is_empty() && self.waiting.contains_key(&thread)
@@ -163,7 +163,7 @@ impl Contention {
         if self.waiting.len() >= WAITING && !self.waiting.contains_key(&known.thread) {
             return self.end_lost(&waiting);
         }
-        // A thread waits for one lock at a time.
+        // A thread waits for only one lock at a time.
         if let Some(before) = self.waiting.insert(known.thread, waiting) {
             self.end_lost(&before);
         }
@@ -174,11 +174,11 @@ impl Contention {
         if stop.native {
             return;
         }
-        // A number that is none becomes 0, one that is too large the largest.
+        // The cast turns NaN and negative values into 0 and saturates at the maximum.
         let reported = stop.duration_ns.map(|reported| reported as u64);
         let (from, waited_ns) = match (self.waiting.remove(&known.thread), reported) {
             (Some(from), reported) => (from, reported.unwrap_or_else(|| u64::try_from(known.at.saturating_sub(from.since)).unwrap_or(0))),
-            // Its start was lost, or was before the session.
+            // The start event was lost or precedes the session.
             (None, Some(reported)) => {
                 self.start_lost += 1;
                 let since = known.at.saturating_sub(i64::try_from(reported).unwrap_or(i64::MAX));
@@ -191,7 +191,7 @@ impl Contention {
         self.site(&from.frames).fold(Site { count: 1, unfinished: 0, wait_ns: waited_ns, longest_ns: waited_ns });
     }
 
-    /// A wait began, and how long it took is not known.
+    /// Counts a wait whose duration is unknown.
     fn end_lost(&mut self, from: &Waiting) {
         self.site(&from.frames).fold(Site { count: 1, ..Site::default() });
     }
@@ -202,13 +202,13 @@ impl Contention {
         self.sites.row(&self.key)
     }
 
-    /// The waits that are in progress, and how long each has taken.
+    /// Returns the unfinished waits and their durations so far.
     fn going_on(&self, now: i64) -> impl Iterator<Item = (&Waiting, u64)> {
         self.waiting.values().map(move |waiting| (waiting, u64::try_from(now.saturating_sub(waiting.since)).unwrap_or(0)))
     }
 
-    /// Threads that waited at any moment of the last ten seconds, on average: their time together divided by that of the clock. `None` in the first
-    /// three seconds of a session.
+    /// Returns the mean number of threads waiting at the same time over the last ten seconds: total waiting time divided by elapsed time.
+    /// `None` in the first three seconds of a session.
     pub(super) fn recent_waiters(&self, now: i64) -> Option<f64> {
         let first = (now / SECOND - i64::from(LATELY) + 1).saturating_mul(SECOND).max(self.began);
         let time = now.saturating_sub(first);
@@ -220,14 +220,14 @@ impl Contention {
         Some(over_time.sum(now, LATELY) / time as f64)
     }
 
-    /// Places by the method that takes the lock.
+    /// Returns the sites, grouped by the method that takes the lock.
     fn sites(&self, symbols: &Symbols, now: i64) -> Vec<ContentionSite> {
         let mut by_method = HashMap::<String, Site>::default();
         for (key, site) in self.sites.rows() {
             let frames: Vec<u64> = key.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default())).collect();
             by_method.entry(taker(&frames, symbols)).or_default().fold(*site);
         }
-        // A wait without an end is what is looked for most.
+        // Unfinished waits are the most relevant ones.
         let mut unfinished = HashMap::<[u64; DEPTH], Site>::default();
         for (waiting, wait_ns) in self.going_on(now) {
             unfinished.entry(waiting.frames).or_default().fold(Site { count: 1, unfinished: 1, wait_ns, longest_ns: wait_ns });
@@ -244,7 +244,7 @@ impl Contention {
     }
 }
 
-/// The leaf frames of an event's stack.
+/// Returns the leaf frames of an event's stack.
 fn frames(known: &Known<'_>) -> [u64; DEPTH] {
     let mut frames = [0; DEPTH];
     for (frame, address) in frames.iter_mut().zip(known.event.stack().into_iter().flat_map(|stack| stack.frames())) {
@@ -253,7 +253,7 @@ fn frames(known: &Known<'_>) -> [u64; DEPTH] {
     frames
 }
 
-/// Adds a wait that ended, or continues, to the seconds of the session in which it was, as far back as these are looked at.
+/// Distributes a finished or unfinished wait over the seconds in which it was spent, within the window for recent waits.
 fn share_out(line: &mut Timeline, began: i64, end: i64, waited_ns: u64) {
     let longest = i64::from(LATELY + 1) * SECOND;
     let mut from = end.saturating_sub(i64::try_from(waited_ns).unwrap_or(longest).min(longest)).max(began);
@@ -264,7 +264,7 @@ fn share_out(line: &mut Timeline, began: i64, end: i64, waited_ns: u64) {
     }
 }
 
-/// The method that takes a lock: the first that is not part of the lock.
+/// Returns the method that takes the lock: the first frame that is not part of the lock implementation.
 fn taker(frames: &[u64], symbols: &Symbols) -> String {
     let mut names = symbols.frame_names(frames);
     let first = names.next().unwrap_or_default();
@@ -323,7 +323,7 @@ impl Analysis for Contention {
 mod tests {
     use super::*;
 
-    /// A damaged timestamp is as far away as a number can be.
+    /// A corrupt timestamp can be any number.
     #[test]
     fn a_wait_until_the_end_of_time_is_shared_out() {
         let mut line = Timeline::new(Merge::Sum);

@@ -1,21 +1,21 @@
-//! What libraries report through `DiagnosticSource`, commands to a database above all: one event source hands it on, under names that mean nothing
-//! (`Activity1`), so that what it is and what it is about have to be looked for in the payload.
+//! Events that libraries publish through `DiagnosticSource`, mainly database commands. A single event source forwards them under generic names
+//! (`Activity1`), so the operation and its subject have to be read from the payload.
 
 use super::http::{Layer, Outcome};
 use crate::nettrace::{Value, Values};
 use crate::wire::Utf16;
 
-/// The event source that hands it on.
+/// The forwarding event source.
 pub(super) const PROVIDER: &str = "Microsoft-Diagnostics-DiagnosticSource";
-/// Arguments that mean nothing, differ from command to command, or are too private for a screen.
+/// Arguments that are meaningless, differ with every command, or are too private for a screen.
 const UNTOLD: [&str; 5] = ["ConnectionId", "ConnectionString", "CommandType", "CommandTimeout", "ServerVersion"];
 
-/// The library: the name of its listener.
+/// Returns the library: the name of its listener.
 pub(super) fn source<'a>(values: Values<'a>) -> Option<Utf16<'a>> {
     text(values, "SourceName")
 }
 
-/// What an event in a request has of it. The arguments have the names that the profiles `http` and `slow` give them.
+/// Data of an event within a request. The argument names are those assigned by the profiles `http` and `slow`.
 #[derive(Debug, Default)]
 pub(super) struct RequestDetail<'a> {
     pub(super) method: Option<Utf16<'a>>,
@@ -25,7 +25,7 @@ pub(super) struct RequestDetail<'a> {
 }
 
 impl<'a> RequestDetail<'a> {
-    /// What it is to a request, and what it has of it; `None` where it is not of a library that sends or serves requests.
+    /// Reads the layer and the details; `None` if the library neither sends nor serves requests.
     pub(super) fn read(values: Values<'a>) -> Option<(Layer, Self)> {
         let source = source(values.clone())?;
         let layer = [("Microsoft.AspNetCore", Layer::Server), ("HttpHandlerDiagnosticListener", Layer::Client)]
@@ -44,7 +44,7 @@ impl<'a> RequestDetail<'a> {
     }
 }
 
-/// Appends what it is about, no more than `room` bytes or so: the text of the command where it is known, else its other arguments.
+/// Appends the subject, up to about `room` bytes: the command text if present, otherwise the other arguments.
 pub(super) fn add_subject(subject: &mut String, values: Values<'_>, room: usize) {
     let command = arguments(values.clone()).find(|(key, _)| *key == *"CommandText").map(|(_, value)| value);
     let others = arguments(values).filter(|(key, _)| !UNTOLD.iter().any(|untold| *key == **untold)).map(|(_, value)| value);
@@ -52,13 +52,13 @@ pub(super) fn add_subject(subject: &mut String, values: Values<'_>, room: usize)
         if !subject.is_empty() {
             subject.push(' ');
         }
-        // A command of many lines is one line of a list.
+        // Multi-line commands are shown in a single line.
         let line = reported.chars().map(|c| if c.is_whitespace() { ' ' } else { c });
         subject.extend(line.take(room.saturating_sub(subject.len())));
     }
 }
 
-/// The requested arguments, as names and values.
+/// Returns the requested arguments as names and values.
 fn arguments<'a>(values: Values<'a>) -> impl Iterator<Item = (Utf16<'a>, Utf16<'a>)> {
     let elements = values.into_iter().filter_map(|(_, value)| if let Value::Array(elements) = value { Some(elements) } else { None });
     elements.flatten().filter_map(|element| {

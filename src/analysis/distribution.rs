@@ -1,9 +1,9 @@
-//! How values spread, in bounded memory.
+//! Distribution of values in bounded memory.
 
-/// Steps between a power of two and the next: a quantile is off by at most half of a 32nd.
+/// Buckets between consecutive powers of two: a quantile is off by at most half of 1/32.
 const STEPS: u64 = 32;
 
-/// How values spread. Count, sum, smallest and largest are exact, quantiles within 2 %.
+/// Distribution of values. Count, sum, minimum and maximum are exact, quantiles within 2 %.
 #[derive(Debug, Clone, Default)]
 pub struct Distribution {
     counts: Vec<u32>,
@@ -26,27 +26,27 @@ impl Distribution {
         self.sum += u128::from(value);
     }
 
-    /// How many values.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their sum.
+    /// Returns the sum, saturated at `u64::MAX`.
     pub fn sum(&self) -> u64 {
         self.sum.try_into().unwrap_or(u64::MAX)
     }
 
-    /// The largest; 0 where there are none.
+    /// Returns the largest value; 0 if there are none.
     pub fn largest(&self) -> u64 {
         self.largest
     }
 
-    /// Their mean; `None` where there are none.
+    /// Returns the mean; `None` if there are no values.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The value that a share of all values (0 to 1) does not exceed; `None` where there are none.
+    /// Returns the quantile for a share of 0 to 1; `None` if there are no values.
     pub fn quantile(&self, share: f64) -> Option<u64> {
         let rank = (share.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -57,13 +57,13 @@ impl Distribution {
         Some(middle(bucket).clamp(self.smallest, self.largest))
     }
 
-    /// The median, and what 95 and 99 % of all values do not exceed; `None` where there are none.
+    /// Returns the quantiles 0.5, 0.95 and 0.99; `None` if there are no values.
     pub fn quantiles(&self) -> Option<[u64; 3]> {
         Some([self.quantile(0.5)?, self.quantile(0.95)?, self.quantile(0.99)?])
     }
 }
 
-/// Small values have a bucket each, larger ones share 32 between two powers of two.
+/// Returns the bucket of a value: one each for small values, 32 per power of two for larger ones.
 fn bucket(value: u64) -> usize {
     if value < STEPS {
         return value as usize;

@@ -1,21 +1,21 @@
-//! Dominators of a graph: for each node the last one that every path from the roots to it goes through.
+//! Dominators of a graph: for each node, the last node that lies on every path from the roots to it.
 //!
-//! The algorithm of Lengauer and Tarjan ("A Fast Algorithm for Finding Dominators in a Flowgraph", 1979) with path compression: O(m log n) for n nodes
-//! and m edges, whatever the graph looks like. Nothing is recursive: graphs of a heap have paths of millions of objects.
+//! Uses the algorithm of Lengauer and Tarjan ("A Fast Algorithm for Finding Dominators in a Flowgraph", 1979) with path compression: O(m log
+//! n) for n nodes and m edges, for any graph. Nothing is recursive, as heap graphs have paths of millions of objects.
 
-/// No node.
+/// Represents the absence of a node.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A graph in compressed rows.
+/// A graph in compressed sparse row format.
 #[derive(Debug, Default)]
 pub(super) struct Edges {
-    /// Where the targets of each node end; they begin where those of the node before end.
+    /// End of the targets of each node; they start at the end of the previous node's targets.
     ends: Vec<u32>,
     targets: Vec<u32>,
 }
 
 impl Edges {
-    /// Adds a node with its targets. Returns `false` where there are too many to be numbered.
+    /// Adds a node with its targets. Returns `false` if the numbers do not fit in 32 bits.
     pub(super) fn push(&mut self, targets: impl Iterator<Item = u32>) -> bool {
         self.targets.extend(targets);
         let end = u32::try_from(self.targets.len()).ok().filter(|_| self.ends.len() < NONE as usize - 1);
@@ -23,7 +23,7 @@ impl Edges {
         end.is_some()
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub(super) fn nodes(&self) -> usize {
         self.ends.len()
     }
@@ -33,32 +33,32 @@ impl Edges {
         start..self.ends[node as usize]
     }
 
-    /// What a node refers to.
+    /// Returns the targets of a node.
     pub(super) fn of(&self, node: u32) -> &[u32] {
         let range = self.range(node);
         &self.targets[range.start as usize..range.end as usize]
     }
 }
 
-/// The nodes that are reached from roots, in depth-first order, with their dominators.
+/// The nodes reachable from the roots in depth-first order, with their dominators.
 #[derive(Debug)]
 pub(super) struct Dominators {
-    /// The node at each place; [`NONE`] at the first, which is the root of all roots.
+    /// Node at each position; [`NONE`] at the first, which is the virtual root above all roots.
     pub(super) nodes: Vec<u32>,
-    /// The place of the dominator of each place, which is before it.
+    /// Position of the dominator of each position, which is always an earlier one.
     pub(super) dominators: Vec<u32>,
-    /// The place of each node; [`NONE`] for those that are not reached.
+    /// Position of each node; [`NONE`] if unreachable.
     pub(super) places: Vec<u32>,
 }
 
 impl Dominators {
-    /// Those of all nodes that are reached from roots. Targets and roots that are no nodes count for nothing.
+    /// Computes the dominators of all nodes reachable from the roots. Targets and roots that are not nodes are ignored.
     pub(super) fn new(edges: &Edges, roots: impl Iterator<Item = u32> + Clone) -> Self {
         let (nodes, places, parents) = depth_first(edges, roots.clone());
         let predecessors = predecessors(edges, roots, &nodes, &places);
         let mut forest = Forest::new(nodes.len());
         let mut dominators = vec![0; nodes.len()];
-        // The nodes that each place is the semidominator of, as lists.
+        // The nodes whose semidominator is at each position, as linked lists.
         let (mut first, mut next) = (vec![NONE; nodes.len()], vec![NONE; nodes.len()]);
         for at in (1..nodes.len() as u32).rev() {
             for predecessor in predecessors.of(at) {
@@ -86,10 +86,10 @@ impl Dominators {
     }
 }
 
-/// Nodes in depth-first order, the place of each, and the place that each was reached from.
+/// Returns the nodes in depth-first order, the position of each node, and the parent of each position.
 fn depth_first(edges: &Edges, roots: impl Iterator<Item = u32>) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
     let (mut nodes, mut parents, mut places) = (vec![NONE], vec![0], vec![NONE; edges.nodes()]);
-    // Places, and the number of their next edge.
+    // Positions, each with the index of its next edge.
     let mut stack = Vec::new();
     let mut visit = |node: u32, from: u32, stack: &mut Vec<(u32, u32)>, nodes: &mut Vec<u32>| {
         if let Some(place) = places.get_mut(node as usize).filter(|place| **place == NONE) {
@@ -114,7 +114,7 @@ fn depth_first(edges: &Edges, roots: impl Iterator<Item = u32>) -> (Vec<u32>, Ve
     (nodes, places, parents)
 }
 
-/// The edges turned round, between places.
+/// Returns the reversed edges, between positions.
 fn predecessors(edges: &Edges, roots: impl Iterator<Item = u32> + Clone, nodes: &[u32], places: &[u32]) -> Edges {
     let place = |node: u32| places.get(node as usize).copied().filter(|place| *place != NONE);
     let all = || {
@@ -132,7 +132,7 @@ fn predecessors(edges: &Edges, roots: impl Iterator<Item = u32> + Clone, nodes: 
         sum += *end;
         *end = sum - *end;
     }
-    // Each now is where the next of its own goes, and in the end where they end.
+    // Each value is now the insertion index for its position, and ends up as the end of its range.
     let mut targets = vec![0; sum as usize];
     for (from, to) in all() {
         let at = &mut ends[to as usize];
@@ -142,10 +142,10 @@ fn predecessors(edges: &Edges, roots: impl Iterator<Item = u32> + Clone, nodes: 
     Edges { ends, targets }
 }
 
-/// The trees of places that were dealt with.
+/// The forest of processed positions.
 struct Forest {
     semi: Vec<u32>,
-    /// Of all between a place and the root of its tree, the one with the least semidominator, as far as is known.
+    /// For each position, the one with the smallest semidominator on its compressed path towards the root of its tree.
     label: Vec<u32>,
     ancestor: Vec<u32>,
     path: Vec<u32>,
@@ -157,7 +157,7 @@ impl Forest {
         Self { semi: all.clone(), label: all, ancestor: vec![NONE; len], path: Vec::new() }
     }
 
-    /// Of a place and all between it and the root of its tree, the one with the least semidominator.
+    /// Returns the position with the smallest semidominator on the path from this position to below the root of its tree.
     fn best(&mut self, place: u32) -> u32 {
         let Self { semi, label, ancestor, path } = self;
         if ancestor[place as usize] == NONE {

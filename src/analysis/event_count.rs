@@ -1,34 +1,35 @@
-//! How often the events of one kind came.
+//! Number of events by kind.
 
 use crate::clr::{RUNTIME, SAMPLE_PROFILER, UNIVERSAL_EVENTS};
 
-/// How often an event came.
+/// Number and size of the events of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventCount {
-    /// Name of the provider; not sanitised. Empty for events whose kind the stream does not define.
+    /// Provider name; not sanitised. Empty for events whose metadata is missing from the stream.
     pub provider: String,
-    /// Number of the event within its provider.
+    /// Event ID within its provider.
     pub event_id: u32,
-    /// Name of the event, for the runtime's own events from [`events::name`](crate::clr::events::name); not sanitised.
+    /// Event name; the runtime's own events are named by [`events::name`](crate::clr::events::name). Not sanitised.
     pub name: String,
-    /// Events.
+    /// Number of events.
     pub count: u64,
-    /// Bytes of their payloads.
+    /// Payload bytes.
     pub bytes: u64,
 }
 
 impl EventCount {
-    /// Its name, or its number where it has none; not sanitised.
+    /// Returns the event name, or the ID if it has no name; not sanitised.
     pub fn title(&self) -> String {
         if self.name.is_empty() { format!("event {}", self.event_id) } else { self.name.clone() }
     }
 
-    /// Whether it is a sample.
+    /// Returns whether this is a CPU sample.
     pub fn is_sample(&self) -> bool {
         [SAMPLE_PROFILER, UNIVERSAL_EVENTS].contains(&self.provider.as_str())
     }
 
-    /// Whether it is a sample, or of a suspension of all threads: each round of samples of the runtime needs one, and so does each collection.
+    /// Returns whether this is a sample or an event of a runtime suspension: each sampling round of the runtime requires a suspension, and so
+    /// does each garbage collection.
     pub fn comes_of_sampling(&self) -> bool {
         const SUSPENSIONS: [u32; 4] = [3, 7, 8, 9];
         self.is_sample() || self.provider == RUNTIME && SUSPENSIONS.contains(&self.event_id)

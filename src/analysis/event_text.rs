@@ -1,31 +1,31 @@
-//! What is in an event, in words: by its metadata, or by the runtime's manifest.
+//! Formats the payload of an event as text, by its metadata or by the runtime's manifest.
 
 use crate::clr::manifest;
 use crate::nettrace::{Event, Value, Values};
 
-/// Most fields of an event, most elements of an array, most fields of an element, and how deep objects may lie in one another.
+/// Maximum number of fields of an event, of elements of an array, and of fields of an element, and maximum nesting depth of objects.
 const FIELDS: usize = 64;
 const ELEMENTS: usize = 16;
 const PARTS: usize = 4;
 const DEPTH: usize = 4;
-/// Characters of a text.
+/// Maximum length of a text, in characters.
 const TEXT: usize = 1000;
-/// Bytes of an array, and of all names and values together, before no more is added: hundreds of events are kept.
+/// Size in bytes of an array, and of all names and values together, from which nothing is added: hundreds of events are kept.
 const ARRAY: usize = 4000;
 const ALL: usize = 16_000;
-/// Bytes that are shown where their meaning is not known.
+/// Number of bytes shown for an unknown layout.
 const RAW: usize = 32;
 
-/// The fields of an event in words.
+/// Formatted fields of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Described {
-    /// Names and values; those of objects in objects have both names, with a dot between. Not sanitised.
+    /// Names and values; fields of nested objects have dotted names. Not sanitised.
     pub fields: Vec<(String, String)>,
-    /// Whether there is more in it, or something that is malformed.
+    /// Whether fields are omitted or the payload is malformed.
     pub is_cut: bool,
 }
 
-/// The fields of an event in words, by its metadata or by the runtime's manifest.
+/// Formats the fields of an event, by its metadata or by the runtime's manifest.
 pub fn describe(event: &Event<'_>, pointer_size: u8) -> Described {
     let mut all = Described::default();
     let metadata = event.metadata;
@@ -100,7 +100,7 @@ fn text(value: &Value<'_>) -> String {
     }
 }
 
-/// An element of an array: pairs, as event sources write dictionaries, as `key=value`.
+/// Formats an array element: pairs, in which event sources write dictionaries, as `key=value`.
 fn element_text(value: &Value<'_>) -> String {
     match value {
         Value::Object(inner) => {
@@ -125,7 +125,7 @@ fn short(chars: impl Iterator<Item = char>) -> String {
     text
 }
 
-/// A GUID as it is written: its first three parts stand on the wire with their lowest byte first.
+/// Formats a GUID, whose first three parts are little-endian in the stream.
 fn guid(bytes: &[u8; 16]) -> String {
     let [a, b, c, d, e, f, g, h, rest @ ..] = *bytes;
     let (first, second, third) = (u32::from_le_bytes([a, b, c, d]), u16::from_le_bytes([e, f]), u16::from_le_bytes([g, h]));
@@ -133,7 +133,7 @@ fn guid(bytes: &[u8; 16]) -> String {
     format!("{first:08x}-{second:04x}-{third:04x}-{}-{}", &rest[..4], &rest[4..])
 }
 
-/// Universal time from 100 ns units since 1601, by days since 0000-03-01.
+/// Formats a FILETIME (100 ns units since 1601) in UTC, by days since 0000-03-01.
 fn file_time(ticks: u64) -> String {
     let seconds = ticks / 10_000_000;
     let (days, second) = (seconds / 86_400 + 584_694, seconds % 86_400);

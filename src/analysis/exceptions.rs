@@ -1,4 +1,4 @@
-//! Exceptions: which, how many, and from where.
+//! Exceptions by type, with rates and stacks.
 
 use std::collections::VecDeque;
 
@@ -14,20 +14,20 @@ use super::rates::RecentRate;
 use super::symbols::Symbols;
 use super::timeline::{Merge, Timeline};
 
-/// Types that are distinguished.
+/// Maximum number of distinct types.
 const TYPES: usize = 256;
-/// Types of a snapshot.
+/// Maximum number of types in a snapshot.
 const TOP: usize = 100;
-/// Exceptions that are kept one by one.
+/// Maximum number of individual exceptions kept.
 const RECENT: usize = 64;
-/// Frames of a stack that are kept.
+/// Maximum number of frames kept per stack.
 const DEPTH: usize = 64;
-/// Characters of a message that are kept.
+/// Maximum length of a message, in characters.
 const MESSAGE: usize = 400;
-/// Since .NET 9 the frames that throw are managed code themselves.
+/// Since .NET 9, exceptions are dispatched by managed code, whose frames are on the stack.
 const DISPATCH: &str = "System.Runtime.EH.";
 
-/// Counts exceptions as they are thrown, caught or not.
+/// Counts first-chance exceptions, whether handled or not.
 #[derive(Debug)]
 pub(super) struct Exceptions {
     thrown: u64,
@@ -68,7 +68,7 @@ struct Thrown {
 }
 
 impl Thrown {
-    /// Takes another exception into the same memory.
+    /// Overwrites this with another exception, reusing its buffers.
     fn set(&mut self, known: &Known<'_>, thrown: &ExceptionThrown<'_>) {
         self.at = known.at;
         self.thread = known.thread;
@@ -87,56 +87,56 @@ impl Thrown {
     }
 }
 
-/// What was thrown.
+/// Exceptions of a recording.
 #[derive(Debug, Clone)]
 pub struct ExceptionSnapshot {
-    /// Exceptions, rethrown ones included.
+    /// Number of exceptions, including rethrown ones.
     pub thrown: u64,
-    /// Exceptions that were caught and rethrown.
+    /// Number of rethrown exceptions.
     pub rethrown: u64,
-    /// Exceptions a second over the last ten seconds.
+    /// Exceptions per second over the last ten seconds.
     pub rate: f64,
-    /// Exceptions a second before that, over up to five minutes; `None` before there was half a minute of it.
+    /// Exceptions per second before that, over up to five minutes; `None` if this period is shorter than half a minute.
     pub usual: Option<f64>,
-    /// Types, most frequent first: no more than 100.
+    /// Types, most frequent first; at most 100.
     pub types: Vec<ExceptionType>,
-    /// Exceptions of types that are not in the list.
+    /// Number of exceptions whose types are not listed.
     pub others: u64,
-    /// The latest, newest first: no more than 64.
+    /// The latest exceptions, newest first; at most 64.
     pub recent: Vec<ThrownException>,
-    /// Where they are thrown.
+    /// Stacks from which exceptions are thrown.
     pub stacks: TypeStacks,
 }
 
-/// How often exceptions of a type were thrown.
+/// Exceptions of one type.
 #[derive(Debug, Clone)]
 pub struct ExceptionType {
-    /// Full name; not sanitised.
+    /// Full type name; not sanitised.
     pub name: String,
-    /// How many.
+    /// Number of exceptions.
     pub count: u64,
-    /// How many a second, over some seconds.
+    /// Exceptions per second, over the last few seconds.
     pub rate: f64,
-    /// The latest of them.
+    /// The latest exception of this type.
     pub last: ThrownException,
 }
 
-/// An exception.
+/// A single exception.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThrownException {
-    /// When it was thrown, nanoseconds since the start of the session.
+    /// Time, in nanoseconds since the start of the session.
     pub at: i64,
-    /// Where.
+    /// The throwing thread.
     pub thread: ThreadId,
-    /// Its HRESULT.
+    /// HRESULT.
     pub hresult: u32,
-    /// Whether it was caught before and is rethrown.
+    /// Whether it was caught before and is now rethrown.
     pub rethrown: bool,
-    /// Full name of its type; not sanitised.
+    /// Full type name; not sanitised.
     pub type_name: String,
-    /// The start of its message; not sanitised.
+    /// Start of the message; not sanitised.
     pub message: String,
-    /// Methods or addresses, leaf first, from the one that threw; empty where there was no stack. Not sanitised.
+    /// Methods or addresses, leaf first, starting at the throwing method; empty if the event has no stack. Not sanitised.
     pub frames: Vec<String>,
 }
 
@@ -154,7 +154,7 @@ impl Default for Exceptions {
 }
 
 impl Exceptions {
-    /// From here on, numbers of stacks mean others.
+    /// Drops cached stack IDs, which have new meanings from here on.
     pub(super) fn forget_stacks(&mut self) {
         self.stacks.forget_stacks();
     }
@@ -166,7 +166,7 @@ impl Exceptions {
         (seconds >= 30).then(|| self.over_time.recent(before, seconds).into_iter().sum::<f64>() / seconds as f64)
     }
 
-    /// Takes an exception that was thrown. `None` where its payload is malformed.
+    /// Processes an exception event. `None` if its payload is malformed.
     pub(super) fn feed(&mut self, known: &Known<'_>, symbols: &Symbols) -> Option<()> {
         let thrown: ExceptionThrown<'_> = known.payload()?;
         self.thrown += 1;
@@ -183,7 +183,7 @@ impl Exceptions {
         Some(())
     }
 
-    /// What was thrown so far.
+    /// Returns the exceptions so far.
     pub(super) fn snapshot(&self, view: &View<'_>) -> ExceptionSnapshot {
         let named = |(name, row): (&[u8], &Type)| ExceptionType {
             name: Utf16::new(name).to_string(),

@@ -1,16 +1,16 @@
-//! The filter of every list: what is typed behind `/`.
+//! The filter of all lists, entered after `/`.
 //!
-//! Words are separated by blanks, and all must match; `!word` must not. `column:word` matches only in the columns whose titles begin so; a word that
-//! has a colon itself is written with one in front. Case does not matter. A word matches where it stands as it is, or, from [`SCATTERED`] letters on,
-//! where its letters are in order between two blanks, over at most twice as many letters: short words would match nearly everything.
-//! What is excluded is excluded only where it stands as it is.
+//! Words are separated by whitespace, and all of them must match; `!word` must not match. `column:word` matches only in columns whose titles
+//! start with `column`; a word that itself contains a colon is written with a leading colon. Matching ignores case. A word matches as a
+//! substring; from [`SCATTERED`] letters on, it also matches if its letters occur in order, without whitespace between them, within at most
+//! twice as many letters: shorter words would match nearly everything. Excluded words match only as substrings.
 
 use std::ops::Range;
 
-/// Shorter words match only as they are.
+/// Minimum number of letters of a word for a scattered match.
 const SCATTERED: usize = 4;
 
-/// A filter, parsed once and matched against many rows without allocation.
+/// A filter, parsed once and matched against many rows without allocating.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     text: String,
@@ -19,14 +19,14 @@ pub struct Filter {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Word {
-    /// Beginning of a column's title, in lower case; empty for any column.
+    /// Lower-case prefix of a column title; empty for any column.
     column: String,
-    /// In lower case.
+    /// Lower-case letters.
     letters: Vec<char>,
     excluded: bool,
 }
 
-/// A text in a column of a row.
+/// The text of one column of a row.
 #[derive(Debug, Clone, Copy)]
 pub struct Field<'a> {
     column: &'a str,
@@ -35,46 +35,46 @@ pub struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// A text in the column of this title.
+    /// Creates a text field.
     pub const fn text(column: &'a str, text: &'a str) -> Self {
         Self { column, text, is_number: false }
     }
 
-    /// A number, in which only words that name its column match.
+    /// Creates a number field, which matches only words with a column prefix.
     pub const fn number(column: &'a str, text: &'a str) -> Self {
         Self { column, text, is_number: true }
     }
 }
 
 impl Filter {
-    /// Parses what was typed.
+    /// Parses the input.
     pub fn new(text: &str) -> Self {
         let words = text.split_whitespace().map(Word::new).filter(|word| !word.letters.is_empty()).collect();
         Self { text: text.to_owned(), words }
     }
 
-    /// What has to be typed to find this text.
+    /// Returns the input that finds this text.
     pub fn literal(text: &str) -> String {
         let quoted = |word: &str| if word.contains(':') || word.starts_with('!') { format!(":{word}") } else { word.to_owned() };
         text.split_whitespace().map(quoted).collect::<Vec<_>>().join(" ")
     }
 
-    /// The text as typed.
+    /// Returns the input.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether it lets everything through.
+    /// Returns whether all rows pass.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// Whether some word has to match.
+    /// Returns whether any word must match.
     pub fn has_wanted(&self) -> bool {
         self.words.iter().any(|word| !word.excluded)
     }
 
-    /// Whether a row with these fields passes.
+    /// Returns whether a row with these fields passes.
     pub fn passes(&self, fields: &[Field<'_>]) -> bool {
         self.words.iter().all(|word| {
             let is_known = word.column.is_empty() || fields.iter().any(|field| word.names(field.column));
@@ -83,7 +83,7 @@ impl Filter {
         })
     }
 
-    /// What matched in a field, as ranges of bytes.
+    /// Returns the byte ranges of the matches in a field.
     pub fn marks(&self, field: Field<'_>) -> Vec<Range<usize>> {
         let mut marks = Vec::new();
         for word in self.words.iter().filter(|word| !word.excluded && word.is_for(&field)) {
@@ -92,7 +92,7 @@ impl Filter {
         marks
     }
 
-    /// The complaint about a column that a list does not have, given the titles of those it has.
+    /// Returns an error message if a word names a column that is not among these titles.
     pub fn unknown_column(&self, columns: &[&str]) -> Option<String> {
         let word = self.words.iter().find(|word| !word.column.is_empty() && !columns.iter().any(|title| word.names(title)))?;
         let (letters, columns) = (word.letters.iter().collect::<String>(), columns.join(", "));
@@ -121,7 +121,7 @@ impl Word {
         self.find(text).is_some() || self.scattered(text).is_some()
     }
 
-    /// Where the word stands as it is.
+    /// Returns the first occurrence of the word as a substring.
     fn find(&self, text: &str) -> Option<Range<usize>> {
         text.char_indices().find_map(|(at, _)| {
             let mut rest = text[at..].chars();
@@ -129,7 +129,7 @@ impl Word {
         })
     }
 
-    /// Where its letters begin to be scattered.
+    /// Returns the start of the first scattered match.
     fn scattered(&self, text: &str) -> Option<usize> {
         if self.excluded || self.letters.len() < SCATTERED {
             return None;
@@ -137,7 +137,7 @@ impl Word {
         text.char_indices().map(|(at, _)| at).find(|at| self.scatter(&text[*at..], |_| {}))
     }
 
-    /// Whether its letters are scattered from the beginning of a text, and where each is.
+    /// Returns whether there is a scattered match at the start of a text, and marks its letters.
     fn scatter(&self, text: &str, mut mark: impl FnMut(Range<usize>)) -> bool {
         let mut letters = self.letters.iter().peekable();
         for (at, c) in text.char_indices().take(2 * self.letters.len()).take_while(|(_, c)| !c.is_whitespace()) {
@@ -150,7 +150,7 @@ impl Word {
         letters.peek().is_none()
     }
 
-    /// Marks every place where it stands as it is, or else the letters that are scattered.
+    /// Marks all occurrences as a substring, or else the letters of the scattered match.
     fn mark(&self, text: &str, mut mark: impl FnMut(Range<usize>)) {
         let mut from = 0;
         while let Some(found) = self.find(&text[from..]) {
@@ -165,7 +165,7 @@ impl Word {
     }
 }
 
-/// How well a name is what was typed: 0 where it is that, 1 where it begins so, else 2.
+/// Ranks a name by the input: 0 for an exact match, 1 for a prefix, otherwise 2.
 pub fn name_rank(typed: &str, name: &str) -> u8 {
     let mut name = name.chars().map(lower);
     if !typed.trim().chars().map(lower).all(|letter| name.next() == Some(letter)) {
@@ -174,28 +174,28 @@ pub fn name_rank(typed: &str, name: &str) -> u8 {
     u8::from(name.next().is_some())
 }
 
-/// One letter for one: ranges of bytes stay those of the text.
+/// Returns exactly one lower-case letter per letter, so that matches map to byte ranges of the text.
 fn lower(c: char) -> char {
     if c.is_ascii() { c.to_ascii_lowercase() } else { c.to_lowercase().next().unwrap_or(c) }
 }
 
-/// Which single events are shown: by the names of providers and events.
+/// Filters individual events by provider and event name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventFilter(Filter);
 
-/// Events of which there are so many, and which mean so little one by one, that they are shown only on request.
+/// Providers of frequent events that mean little individually, shown only on request.
 const COMMON: [&str; 2] = ["Microsoft-DotNETCore-SampleProfiler", "Microsoft-Windows-DotNETRuntimeRundown"];
 
 impl EventFilter {
-    /// The columns in which a word can match.
+    /// The columns matched by a word.
     pub const COLUMNS: [&str; 2] = ["EVENT", "PROVIDER"];
 
-    /// Parses what was typed.
+    /// Parses the input.
     pub fn new(text: &str) -> Self {
         Self(Filter::new(text))
     }
 
-    /// Whether an event of that name passes.
+    /// Returns whether an event passes.
     pub fn passes(&self, provider: &str, name: &str) -> bool {
         let [event, of] = Self::COLUMNS;
         (self.0.has_wanted() || !COMMON.contains(&provider)) && self.0.passes(&[Field::text(event, name), Field::text(of, provider)])
@@ -238,13 +238,13 @@ mod tests {
             ("order !dotnet", false),
             ("!", true),
             ("!!order", false),
-            // Letters in order, over at most twice as many, between blanks.
+            // Letters in order, within at most twice as many, without whitespace between them.
             ("rdsvc", true),
             ("odsc", false),
             ("rdc", false),
             ("!rdsvc", true),
             ("netsrv", false),
-            // In a column, whose title may be cut; a number only there.
+            // In a column, whose title may be abbreviated; numbers match only there.
             ("name:order", true),
             ("na:order", true),
             ("NAME:Order", true),
@@ -256,7 +256,7 @@ mod tests {
             ("87.4", false),
             ("cpu:87.4", true),
             ("cpu%:87", true),
-            // No such column: nothing passes, whichever way it is asked.
+            // With an unknown column nothing passes, excluded or not.
             ("http://*", false),
             ("!nowhere:x", false),
             (":http://*:8080", true),
@@ -317,7 +317,7 @@ mod tests {
     }
 
     proptest! {
-        /// A filter never panics, a text matches itself, and marks are pieces of the text that are there exactly where a wanted word matches.
+        /// A filter never panics, a text matches itself, and there are marks within the text exactly if a required word matches.
         #[test]
         fn filters_are_total_and_marks_lie_in_the_text(typed in ".{0,24}", text in ".{0,40}", word in "[a-zÀ-ž]{1,8}") {
             let field = [Field::text("NAME", &text)];

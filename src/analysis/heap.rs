@@ -1,8 +1,8 @@
-//! What is on the heap: objects by type, from a walk over it in a full collection.
+//! Heap contents: objects by type, from a heap walk during a full collection.
 //!
-//! A session with the keywords 0x1980001 makes the runtime collect at once and report every object that it finds alive, and of every
-//! reference, apart: an object has the number of references that it holds, and they follow in the same order in events of their own. So there is a sum that must
-//! hold, and events have running numbers: where something is missing, that shows.
+//! A session with the keywords 0x1980001 makes the runtime start a full collection immediately and report every live object and every
+//! reference in separate events: an object has a reference count, and the references follow in the same order in events of their own. So the
+//! sums must match, and the events are numbered: missing data can be detected.
 
 use std::fmt;
 
@@ -15,32 +15,32 @@ use crate::sorting::CompactSort;
 use super::known::{Analysis, Known, View};
 use super::names::{NameId, Names};
 
-/// Types that are distinguished.
+/// Maximum number of distinct types.
 const TYPES: usize = 1 << 17;
-/// Bytes of their names.
+/// Maximum total length of type names, in bytes.
 const TEXT: usize = 8 << 20;
-/// Types of a snapshot.
+/// Maximum number of types in a snapshot.
 const TOP: usize = 1000;
 
-/// Counts objects.
+/// Counts objects by type.
 #[derive(Debug)]
 pub(super) struct Heap {
     names: Names,
-    /// By type, its name and its module.
+    /// Name and module by type ID.
     name_of: HashMap<u64, (NameId, u64)>,
-    /// The collection that began last and may walk the heap.
+    /// The latest collection that may walk the heap.
     collection: Option<u32>,
     walk: Walk,
 }
 
-/// One walk over the heap.
+/// A single heap walk.
 #[derive(Debug, Default)]
 struct Walk {
     collection: Option<u32>,
     types: HashMap<u64, Objects>,
     others: Objects,
     all: Objects,
-    /// References that objects hold, by their own count.
+    /// Number of references according to the objects.
     promised_edges: u64,
     edges: u64,
     node_events: Events,
@@ -49,7 +49,7 @@ struct Walk {
     is_finished: bool,
 }
 
-/// Events of a kind, which have running numbers.
+/// Numbered events of one kind.
 #[derive(Debug, Default)]
 struct Events {
     seen: u32,
@@ -62,57 +62,57 @@ struct Objects {
     bytes: u64,
 }
 
-/// What is on the heap.
+/// Result of a heap walk.
 #[derive(Debug, Clone)]
 pub struct HeapSnapshot {
-    /// Objects.
+    /// Number of objects.
     pub objects: u64,
-    /// Bytes that they take.
+    /// Size of all objects, in bytes.
     pub bytes: u64,
-    /// References between them.
+    /// Number of references between objects.
     pub references: u64,
-    /// Types, those that take most first: no more than 1000.
+    /// Types by size, descending; at most 1000.
     pub types: Vec<HeapType>,
-    /// Types that are not in the list: how many, and their objects and bytes.
+    /// Types that are not listed: their number, objects and bytes.
     pub others: (u64, u64, u64),
-    /// Whether the walk came to its end. Until then the figures are of what was reported so far.
+    /// Whether the walk is complete. Until then the figures cover what was reported so far.
     pub is_finished: bool,
-    /// What is wrong with the figures; none where the walk came to its end and everything adds up.
+    /// Problems with the figures; empty if the walk is complete and consistent.
     pub problems: Vec<HeapProblem>,
 }
 
 /// Objects of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeapType {
-    /// Its name, type arguments in angle brackets; empty where it is not known. Not sanitised.
+    /// Type name with type arguments in angle brackets; empty if unknown. Not sanitised.
     pub name: String,
-    /// Its module, without extension; empty where it is not known. Not sanitised.
+    /// Module name without extension; empty if unknown. Not sanitised.
     pub module: String,
-    /// How many.
+    /// Number of objects.
     pub objects: u64,
-    /// Bytes that they take.
+    /// Their size in bytes.
     pub bytes: u64,
 }
 
-/// Why the figures of a heap may be wrong.
+/// A reason why the figures of a heap walk may be wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeapProblem {
-    /// Objects claim so many references, and another number was reported.
+    /// The number of reported references differs from the sum over all objects.
     ReferencesDoNotAddUp {
-        /// The sum over all objects.
+        /// Sum over all objects.
         promised: u64,
-        /// References that were reported.
+        /// Number of references reported.
         reported: u64,
     },
-    /// So many events are missing, as their numbers show.
+    /// Number of events missing, determined from their indexes.
     EventsMissing(u64),
-    /// The runtime dropped so many events during the walk.
+    /// Number of events dropped by the runtime during the walk.
     EventsLost(u64),
-    /// The type of so many objects was not reported: another session has it named already.
+    /// Number of objects whose type was not reported, because another session received it before.
     TypesUnknown(u64),
-    /// The file that was read has no names of the types of so many objects.
+    /// Number of objects whose types have no names in the file.
     TypesUnnamed(u64),
-    /// PerfView kept only about this share of the objects in the file, percent; 0 for less than 1.
+    /// Approximate percentage of the objects that PerfView kept in the file; 0 for less than 1.
     Sampled(u32),
 }
 
@@ -135,7 +135,7 @@ impl fmt::Display for HeapProblem {
 }
 
 impl HeapSnapshot {
-    /// What a walk found that came to its end, with nothing wrong: objects of all types, and the references between them.
+    /// Creates the result of a complete walk without problems, from the objects of all types and the number of references.
     pub fn new(mut types: Vec<HeapType>, references: u64) -> Self {
         let sum =
             |types: &[HeapType]| types.iter().fold((0, 0), |(objects, bytes), of| (objects + of.objects, of.bytes.saturating_add(bytes)));
@@ -147,7 +147,8 @@ impl HeapSnapshot {
         Self { objects, bytes, references, types, others, is_finished: true, problems: Vec::new() }
     }
 
-    /// Whether every reference of every object was reported, so that they can be followed. Types may be missing: their objects have no names.
+    /// Returns whether every reference of every object was reported, so that references can be followed. Types may be missing: their objects
+    /// have no names.
     pub fn is_whole(&self) -> bool {
         let is_harmless = |problem: &HeapProblem| {
             matches!(problem, HeapProblem::TypesUnknown(_) | HeapProblem::TypesUnnamed(_) | HeapProblem::Sampled(_))
@@ -155,14 +156,14 @@ impl HeapSnapshot {
         self.is_finished && self.problems.iter().all(is_harmless)
     }
 
-    /// Whether the figures can be trusted.
+    /// Returns whether the figures are complete and consistent.
     pub fn is_exact(&self) -> bool {
         self.is_finished && self.problems.is_empty()
     }
 }
 
 impl Events {
-    /// Takes the number of an event, and returns whether it begins another walk.
+    /// Processes the index of an event and returns whether it starts another walk.
     fn next(&mut self, index: u32) -> bool {
         if index == 0 && self.seen > 0 {
             return true;
@@ -195,7 +196,7 @@ impl Heap {
         let walk = &mut self.walk;
         walk.collection = walk.collection.or(self.collection);
         let reported = nodes.nodes();
-        // Objects that an event has fewer of than its count are as good as missing.
+        // An event with fewer objects than its count is incomplete.
         walk.node_events.missing += u64::from(reported.len() < nodes.count as usize);
         for node in reported {
             walk.all.add(1, node.size);
@@ -230,14 +231,14 @@ impl Heap {
         }
     }
 
-    /// The runtime dropped events. Those of another thread may be among them without harm; that cannot be reported.
+    /// Counts events dropped by the runtime. Events of other threads may be among them, which is harmless but cannot be distinguished.
     pub(super) fn events_lost(&mut self, count: u32) {
         if self.walk.all.count > 0 && !self.walk.is_finished {
             self.walk.lost += u64::from(count);
         }
     }
 
-    /// What was found so far; `None` where no walk began.
+    /// Returns the number of objects and bytes so far; `None` if no walk started.
     pub(super) fn progress(&self) -> Option<(u64, u64)> {
         let Objects { count, bytes } = self.walk.all;
         (count > 0).then_some((count, bytes))

@@ -1,4 +1,4 @@
-//! What changed on a heap between two walks, by type.
+//! Changes of the heap between two heap walks, by type.
 
 use foldhash::HashMap;
 
@@ -6,35 +6,35 @@ use super::heap::{HeapSnapshot, HeapType};
 
 use crate::sorting::CompactSort;
 
-/// A type of which two walks found different objects.
+/// A type whose objects differ between two heap walks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeapChange<'a> {
-    /// Its name; empty where it is not known. Not sanitised.
+    /// Type name; empty if unknown. Not sanitised.
     pub name: &'a str,
-    /// Its module. Not sanitised.
+    /// Module name. Not sanitised.
     pub module: &'a str,
-    /// What the first walk found.
+    /// Objects in the first walk.
     pub before: HeapAmount,
-    /// What the second walk found.
+    /// Objects in the second walk.
     pub after: HeapAmount,
 }
 
-/// Objects of a type.
+/// Number and size of the objects of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeapAmount {
-    /// So many.
+    /// The exact amount.
     Known {
-        /// How many.
+        /// Number of objects.
         objects: u64,
-        /// Bytes that they take.
+        /// Their size in bytes.
         bytes: u64,
     },
-    /// The type is not among those that are listed: its objects take no more than so many bytes.
+    /// The type is not listed: its objects take at most this many bytes.
     AtMost(u64),
 }
 
 impl HeapAmount {
-    /// Bytes that they take, or at most take.
+    /// Returns the bytes, or their upper bound.
     pub fn bytes(self) -> u64 {
         match self {
             Self::Known { bytes, .. } | Self::AtMost(bytes) => bytes,
@@ -45,7 +45,7 @@ impl HeapAmount {
         Self::Known { objects: named.objects, bytes: named.bytes }
     }
 
-    /// Of a type that a walk does not list.
+    /// Returns the amount of a type that is not listed in a walk.
     fn unlisted(heap: &HeapSnapshot) -> Self {
         match heap.types.last().filter(|_| heap.others.0 > 0) {
             Some(smallest) => Self::AtMost(smallest.bytes),
@@ -55,12 +55,12 @@ impl HeapAmount {
 }
 
 impl HeapChange<'_> {
-    /// How many bytes more there are; where an amount is not known, as many as there are at least more, or less.
+    /// Returns the growth in bytes; if one of the amounts is only a bound, the minimum growth or shrinkage.
     pub fn bytes(&self) -> i64 {
         self.after.bytes() as i64 - self.before.bytes() as i64
     }
 
-    /// How many objects more there are; `None` where that is not known.
+    /// Returns the growth in objects; `None` if unknown.
     pub fn objects(&self) -> Option<i64> {
         match (self.before, self.after) {
             (HeapAmount::Known { objects: before, .. }, HeapAmount::Known { objects: after, .. }) => Some(after as i64 - before as i64),
@@ -70,7 +70,7 @@ impl HeapChange<'_> {
 }
 
 impl HeapSnapshot {
-    /// What changed since another walk over the same heap, what grew most first.
+    /// Returns the changes since another walk over the same heap, greatest growth first.
     pub fn changes_since<'a>(&'a self, before: &'a Self) -> Vec<HeapChange<'a>> {
         let key = |named: &'a HeapType| (named.name.as_str(), named.module.as_str());
         let mut earlier: HashMap<_, _> = before.types.iter().map(|named| (key(named), named)).collect();
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(found, expected.map(|(name, bytes, objects)| (name.to_owned(), bytes, objects)));
     }
 
-    /// Of a type that is not listed, only the most that it can have is known.
+    /// For a type that is not listed, only an upper bound is known.
     #[test]
     fn a_list_that_is_cut_does_not_claim_nothing() {
         let before = heap(&[("Big", 9, 900), ("Small", 1, 24)], 40);

@@ -1,5 +1,4 @@
-//! What is special about HTTP requests, and what is beneath them, among all that begins and ends: which event sources report the same request, what a
-//! request is about, and how it ended.
+//! HTTP requests among all activities: which event sources report the same request, its subject, its outcome, and the operations beneath it.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::fmt::{self, Write as _};
@@ -10,29 +9,29 @@ use crate::wire::Utf16;
 const CLIENT: &str = "System.Net.Http";
 const SERVER: &str = "Microsoft.AspNetCore.Hosting";
 const KESTREL: &str = "Microsoft-AspNetCore-Server-Kestrel";
-/// Providers of steps of requests, and of what is beneath them.
+/// Providers of the steps of requests and of the layers below.
 const BENEATH: [&str; 3] = ["System.Net.Sockets", "System.Net.Security", "System.Net.NameResolution"];
 const REQUEST: &str = "Request";
-/// Fields that differ from request to request, or from connection to connection, and mean nothing for what these are about.
+/// Fields that differ per request or connection and do not describe the subject.
 const IDS: [&str; 5] = ["connectionId", "requestId", "httpVersion", "remoteEndPoint", "traceIdentifier"];
 
-/// What an operation is to a request.
+/// Role of an operation in the processing of an HTTP request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layer {
-    /// A request that the process sends.
+    /// An outgoing request.
     Client,
-    /// A request that it serves.
+    /// An incoming request.
     Server,
-    /// The same request once more, as Kestrel reports it.
+    /// The same incoming request as reported by Kestrel.
     Kestrel,
-    /// A part of a request, or what it takes: a connection, a name to look up.
+    /// A part of a request or an operation beneath it: a connection, a DNS lookup.
     Part,
-    /// Nothing of a request: an operation of its own.
+    /// Unrelated to requests.
     Other,
 }
 
 impl Layer {
-    /// The operation whose events requests of this layer are paired by.
+    /// Returns the provider and name of the operation that represents requests of this layer.
     pub(super) fn request(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Client => Some((CLIENT, REQUEST)),
@@ -41,7 +40,7 @@ impl Layer {
         }
     }
 
-    /// The direction of requests; empty for what is none.
+    /// Returns the direction of requests; empty for other operations.
     pub fn direction(self) -> &'static str {
         match self {
             Self::Server => "in",
@@ -61,7 +60,7 @@ impl Layer {
         }
     }
 
-    /// Whether a request that ended so has failed: one that is sent by any error status, one that is served by those that are the server's fault.
+    /// Returns whether this outcome is a failure: any error status for outgoing requests, only server errors for incoming ones.
     pub fn is_failure(self, outcome: Outcome) -> bool {
         match outcome {
             Outcome::Unknown => false,
@@ -71,15 +70,15 @@ impl Layer {
     }
 }
 
-/// How an activity ended.
+/// Outcome of an activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Outcome {
-    /// It ended; how is not in the stream.
+    /// The activity ended, but the stream has no outcome.
     #[default]
     Unknown,
-    /// With this status code.
+    /// Ended with this status code.
     Status(u16),
-    /// Without an answer, or by an exception.
+    /// Ended without a response or with an exception.
     Failed,
 }
 
@@ -94,7 +93,7 @@ impl fmt::Display for Outcome {
 }
 
 impl Outcome {
-    /// A status code in digits.
+    /// Parses a status code.
     pub(super) fn of_text(text: Utf16<'_>) -> Self {
         let mut status: u16 = 0;
         for c in text.chars() {
@@ -106,7 +105,7 @@ impl Outcome {
         Self::Status(status)
     }
 
-    /// What the end of a request has (System.Net.Http, .NET 8): its status, or -1 where none came.
+    /// Reads the outcome from the stop event of a request (System.Net.Http, .NET 8): its status, or -1 if there was no response.
     pub(super) fn of_stop(values: Values<'_>) -> Self {
         let status = values.into_iter().find_map(|(field, value)| match value {
             Value::Int(status) if field.name == "statusCode" => Some(status),
@@ -119,7 +118,7 @@ impl Outcome {
     }
 }
 
-/// The operation that an event of this name marks as failed.
+/// Returns the operation marked as failed by an event with this name.
 pub(super) fn failed_operation<'a>(provider: &str, event: &'a str) -> Option<&'a str> {
     match (provider, event) {
         (SERVER, "UnhandledException") => Some(REQUEST),
@@ -127,10 +126,10 @@ pub(super) fn failed_operation<'a>(provider: &str, event: &'a str) -> Option<&'a
     }
 }
 
-/// Names of route values that are not segments of a path: what MVC and Razor Pages choose by it.
+/// Route values that are not path segments: MVC and Razor Pages use them for selection.
 const CHOSEN: [&str; 4] = ["controller", "action", "area", "page"];
 
-/// Puts the names of route values in place of the segments that they are: `GET /orders/7` with `[id, 7]` becomes `GET /orders/{id}`, the route.
+/// Replaces path segments with the names of their route values: `GET /orders/7` with `[id, 7]` becomes the route `GET /orders/{id}`.
 pub(super) fn add_route(subject: &mut String, values: &str) {
     for pair in values.split("],[") {
         let pair = pair.strip_prefix('[').unwrap_or(pair);
@@ -140,7 +139,7 @@ pub(super) fn add_route(subject: &mut String, values: &str) {
         }
         let is_segment =
             |at: &usize| subject[..*at].ends_with('/') && matches!(subject.as_bytes().get(at + value.len()), None | Some(b'/'));
-        // What is the same in several places is more often near the end.
+        // If a value occurs in several places, the last one is the most likely.
         if let Some(at) = subject.rmatch_indices(value).map(|(at, _)| at).find(is_segment) {
             subject.replace_range(at..at + value.len(), "{}");
             subject.insert_str(at + 1, name);
@@ -148,14 +147,14 @@ pub(super) fn add_route(subject: &mut String, values: &str) {
     }
 }
 
-/// Appends the subject of a request whose route is not known, with a placeholder for each segment of its path that is an identifier, so that requests
-/// which differ in these alone have the same text: `GET /orders/7` becomes `GET /orders/{number}`.
+/// Appends the subject of a request without a known route, with a placeholder for each path segment that is an identifier, so that requests
+/// differing only in these have the same text: `GET /orders/7` becomes `GET /orders/{number}`.
 pub(super) fn add_without_ids(text: &mut Vec<u8>, subject: &str) {
-    // A host is no segment of the path.
+    // The host is not a path segment.
     let host = subject.find("://").filter(|at| subject.find('/') == Some(at + 1)).map_or(0, |at| at + 3);
     let path = subject[host..].find('/').map_or(subject.len(), |at| host + at);
     text.extend_from_slice(&subject.as_bytes()[..path]);
-    // Kestrel has the method behind the path.
+    // Kestrel puts the method after the path.
     for piece in subject[path..].split_inclusive(['/', ' ']) {
         let segment = piece.trim_end_matches(['/', ' ']);
         text.extend_from_slice(placeholder(segment).unwrap_or(segment).as_bytes());
@@ -163,9 +162,9 @@ pub(super) fn add_without_ids(text: &mut Vec<u8>, subject: &str) {
     }
 }
 
-/// What stands for a segment that is an identifier.
+/// Returns the placeholder for a segment that is an identifier.
 fn placeholder(segment: &str) -> Option<&'static str> {
-    /// Hexadecimal digits that are no word.
+    /// Minimum number of hexadecimal digits, more than in any word.
     const HEX: usize = 16;
     const GUID: usize = 36;
     let bytes = segment.as_bytes();
@@ -180,10 +179,10 @@ fn placeholder(segment: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a segment looks like a random number in Base64, Base32 or such: long, and changing between small letters, capital letters and digits more often than
-/// words do. A capital letter that begins a word is no change.
+/// Returns whether a segment looks like random data in Base64, Base32 or similar: long, and alternating between lower case, upper case and
+/// digits more often than words do. The capital letter at the start of a word does not count as a change.
 fn is_token(segment: &[u8]) -> bool {
-    /// Characters without `-`, which joins the words of a name.
+    /// Minimum length without `-`, which joins the words of a name.
     const LENGTH: usize = 24;
     let is_change = |before: u8, after: u8| {
         let begins_word = before.is_ascii_uppercase() && after.is_ascii_lowercase();
@@ -194,7 +193,7 @@ fn is_token(segment: &[u8]) -> bool {
     let (mut rest, mut before) = (segment, b'-');
     while let [byte, behind @ ..] = rest {
         (rest, before) = match behind {
-            // Percent-encoded, as the letters of most languages are: its digits are none of a token.
+            // Percent-encoded, as the letters of most languages are: its digits are not part of a token.
             [high, low, behind @ ..] if *byte == b'%' && high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => (behind, b'-'),
             _ if byte.is_ascii_alphanumeric() || b"-_.~=+".contains(byte) => {
                 length += usize::from(*byte != b'-');
@@ -208,7 +207,7 @@ fn is_token(segment: &[u8]) -> bool {
     length >= LENGTH && changes * 4 >= length && (has_digit || changes * 3 >= length)
 }
 
-/// Appends the URL of a request that is sent, without what follows its path: that differs from request to request. `false` where there is none.
+/// Appends the URL of an outgoing request without its query, which differs from request to request. Returns `false` if there is none.
 pub(super) fn add_url(subject: &mut String, values: Values<'_>, room: usize) -> bool {
     let (mut scheme, mut host, mut path, mut port) = (None, None, None, 0);
     for (field, value) in values {
@@ -244,13 +243,13 @@ fn add(subject: &mut String, text: Utf16<'_>, room: usize) {
     subject.extend(text.chars().take(room));
 }
 
-/// Whether a field means nothing for what an activity is about.
+/// Returns whether a field does not describe the subject of an activity.
 pub(super) fn is_id(field: &str) -> bool {
     IDS.contains(&field)
 }
 
-/// Appends an address as .NET writes it, `InterNetwork:16:{31,144,127,0,0,1,..}` (RFC 2553 structures without their family), the way people do:
-/// `127.0.0.1:8080`. `false` where it is none.
+/// Appends an address formatted by .NET, `InterNetwork:16:{31,144,127,0,0,1,..}` (RFC 2553 structures without their family), in the usual
+/// notation: `127.0.0.1:8080`. Returns `false` if it is not an address.
 pub(super) fn add_address(subject: &mut String, text: Utf16<'_>) -> bool {
     const V4: &str = "InterNetwork:";
     const V6: &str = "InterNetworkV6:";
@@ -351,7 +350,7 @@ mod tests {
             ("GET http://shop:8080/orders/7", "GET http://shop:8080/orders/{number}"),
             ("https://1234567890123456/7", "https://1234567890123456/{number}"),
             ("GET /7/http://shop/8", "GET /{number}/http://shop/{number}"),
-            // Words, versions, and what only begins as an identifier.
+            // Words, versions, and segments that only start like an identifier.
             ("GET /v1/facade/2024-01-02", "GET /v1/facade/2024-01-02"),
             ("GET /0123456789abcde", "GET /0123456789abcde"),
             ("GET /0d6ad7a5-7d3c-4b1e-9f0a-2b7d1c9e8f1x", "GET /{token}"),
@@ -365,7 +364,7 @@ mod tests {
             ("GET /%D0%A0%D0%BE%D1%81%D1%81%D0%B8%D1%8F", "GET /%D0%A0%D0%BE%D1%81%D1%81%D0%B8%D1%8F"),
             ("GET /iPhone14ProMax256GBBlue", "GET /iPhone14ProMax256GBBlue"),
             ("GET /B2B-S3-EC2-x86-64-v2-to-v3", "GET /B2B-S3-EC2-x86-64-v2-to-v3"),
-            // A percent sign that encodes nothing.
+            // A percent sign that does not encode anything.
             ("GET /9bJ2xQeT7uK0aLmZ4vR1wgXy5t%3", "GET /9bJ2xQeT7uK0aLmZ4vR1wgXy5t%3"),
             ("x:/é/7", "x:/é/{number}"),
             ("GET http://7", "GET http://7"),

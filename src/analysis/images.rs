@@ -1,4 +1,4 @@
-//! What is mapped into the processes of a machine, and which functions are in it, as in recordings of the whole machine (`Universal.System`).
+//! Mapped files and functions of the processes of a machine, for machine-wide recordings (`Universal.System`).
 
 use std::collections::BTreeMap;
 
@@ -11,19 +11,19 @@ use crate::nettrace::Event;
 use super::Origin;
 use super::names::{NameId, Names};
 
-/// Most mappings and functions of all processes.
+/// Maximum number of mappings and functions of all processes.
 const RANGES: usize = 1 << 18;
-/// Most processes.
+/// Maximum number of processes.
 const PROCESSES: usize = 1 << 14;
-/// Bytes of all names.
+/// Maximum total length of names, in bytes.
 const TEXT: usize = 8 << 20;
 const POINTER_SIZE: u8 = 8;
-/// The addresses of the kernel begin here. Its functions are listed with every process.
+/// Start of the kernel addresses. Kernel functions are listed with every process.
 const KERNEL: u64 = 1 << 63;
 
-/// The processes of a machine: their names, their mapped files and the functions whose names are known.
+/// The processes of a machine: their names, mapped files and functions with known names.
 ///
-/// A process id that is used again is one process here, of which the latest word counts.
+/// A reused process ID is treated as a single process, in which the latest event wins.
 #[derive(Debug)]
 pub struct Images {
     names: Names,
@@ -31,7 +31,7 @@ pub struct Images {
     ranges: usize,
 }
 
-/// A function and where its code is.
+/// A function and its code range.
 #[derive(Debug)]
 pub(super) struct NativeCode {
     pub(super) start: u64,
@@ -44,9 +44,9 @@ pub(super) struct NativeCode {
 #[derive(Debug, Default)]
 struct Process {
     name: NameId,
-    /// Whether there are .NET methods among its symbols.
+    /// Whether any symbol is a .NET method.
     has_methods: bool,
-    /// By first address.
+    /// By start address.
     mappings: BTreeMap<u64, Mapping>,
     symbols: BTreeMap<u64, Symbol>,
 }
@@ -62,17 +62,17 @@ struct Mapping {
 struct Symbol {
     last: u64,
     name: NameId,
-    /// The module of a .NET method.
+    /// Module of a .NET method.
     module: Option<NameId>,
 }
 
-/// What is at an address of a process.
+/// A code location in a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Place {
     path: NameId,
-    /// The function; the empty text where none is known.
+    /// The function; the empty text if unknown.
     function: NameId,
-    /// Where in the file it is; 0 where the function is known.
+    /// Offset in the file; 0 if the function is known.
     offset: u64,
 }
 
@@ -83,7 +83,7 @@ impl Default for Images {
 }
 
 impl Images {
-    /// Takes an event. `None` where its payload is malformed, or there is no room for more.
+    /// Processes an event. `None` if its payload is malformed or there is no room.
     pub fn feed(&mut self, kind: EventKind, event: &Event<'_>) -> Option<()> {
         let pid = event.thread().process;
         if self.processes.len() >= PROCESSES && !self.processes.contains_key(&pid) {
@@ -116,12 +116,12 @@ impl Images {
         Some(())
     }
 
-    /// The processes whose names are known. Not sanitised.
+    /// Returns the processes with known names. Not sanitised.
     pub fn process_names(&self) -> impl Iterator<Item = (u32, &str)> {
         self.processes.iter().map(|(pid, process)| (*pid, self.names.get(process.name))).filter(|(_, name)| !name.is_empty())
     }
 
-    /// What is at an address of a process.
+    /// Returns the location of an address in a process.
     pub fn find(&self, pid: u32, address: u64) -> Option<Place> {
         let process = self.processes.get(&pid)?;
         let mapping = process.mappings.range(..=address).next_back().filter(|(_, mapping)| address <= mapping.last);
@@ -136,7 +136,7 @@ impl Images {
         }
     }
 
-    /// A function of a process, or of the kernel for it; where only its file is known, that with a name in brackets.
+    /// Returns the function at an address of a process or the kernel; if only the file is known, its name in brackets.
     pub(super) fn function_at(&self, pid: u32, address: u64) -> Option<NativeCode> {
         let process = self.processes.get(&pid)?;
         let mapping = process.mappings.range(..=address).next_back().map(|(_, mapping)| mapping).filter(|mapping| address <= mapping.last);
@@ -166,12 +166,12 @@ impl Images {
             (None, Origin::Unknown) => {
                 NativeCode { start: address, size: 1, name: "[JIT-compiled code]".to_owned(), image: String::new(), origin }
             }
-            // The kernel's own images have brackets already: `[vdso]`.
+            // The kernel's own images already have brackets: `[vdso]`.
             (None, _) => NativeCode { start: address, size: 1, name: format!("[{}]", image.trim_matches(['[', ']'])), image, origin },
         })
     }
 
-    /// The function at a place, or where it is in its file. Not sanitised.
+    /// Returns the function at a location, or else file and offset. Not sanitised.
     pub fn function(&self, place: Place) -> String {
         match self.names.get(place.function) {
             "" => format!("{}+{:#x}", self.file(place), place.offset),
@@ -179,14 +179,14 @@ impl Images {
         }
     }
 
-    /// The name of the file at a place; empty where it is not known. Not sanitised.
+    /// Returns the file name of a location; empty if unknown. Not sanitised.
     pub fn file(&self, place: Place) -> &str {
         self.names.get(place.path).rsplit('/').next().unwrap_or_default()
     }
 }
 
-/// The module of a .NET method, and its name with parameters: it is called `RETURNS [MODULE] NAME[TIER]`, and no other function is. The module is empty
-/// where it is `?`.
+/// Returns module and name with parameters of a .NET method, whose symbol is uniquely formatted as `RETURNS [MODULE] NAME[TIER]`. The module
+/// is empty if it is `?`.
 fn method(name: &[u8]) -> Option<(&[u8], &[u8])> {
     let position = |text: &[u8], part: &[u8]| text.windows(part.len()).position(|window| window == part);
     let name = name.strip_suffix(b"]")?;

@@ -1,4 +1,4 @@
-//! Compilation at run time: how many methods, how long it took, and which took longest.
+//! JIT compilation: number of methods, time, and the slowest methods.
 
 use foldhash::HashMap;
 
@@ -11,23 +11,23 @@ use super::known::{Analysis, Known, View};
 use super::symbols::method_name;
 use super::timeline::{Merge, Timeline};
 
-/// Threads that compile at the same time.
+/// Maximum number of threads tracked as compiling.
 const COMPILING: usize = 256;
-/// Methods that wait for one another on a thread: compiling one can make another be compiled.
+/// Maximum nesting of compilations on a thread: compiling a method can trigger compiling another.
 const NESTED: usize = 32;
-/// Slowest methods that are kept.
+/// Maximum number of slowest methods kept.
 const SLOWEST: usize = 50;
-/// Characters of a name that are kept.
+/// Maximum length of a name, in characters.
 const NAME: usize = 300;
 
-/// Counts method bodies as they appear, and pairs them with the begin of their compilation where that is known.
+/// Counts method bodies as they are loaded, and pairs them with the start of their compilation if known.
 #[derive(Debug)]
 pub(super) struct Jit {
     methods: u64,
     by_tier: [Compiled; Tier::ALL.len()],
     over_time: Timeline,
     unloaded: u64,
-    /// By thread, the methods that it compiles, outermost first.
+    /// Methods being compiled by each thread, outermost first.
     compiling: HashMap<ThreadId, Vec<Begun>>,
     times: Distribution,
     time_over_time: Timeline,
@@ -43,70 +43,70 @@ struct Begun {
     method: u64,
     at: i64,
     il_size: u32,
-    /// Time of methods that were compiled in between on the same thread.
+    /// Time of methods compiled in between on the same thread.
     inner_ns: u64,
 }
 
 /// Method bodies of a tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Compiled {
-    /// How many.
+    /// Number of method bodies.
     pub bodies: u64,
-    /// Their code, bytes.
+    /// Code size, in bytes.
     pub code_bytes: u64,
 }
 
-/// What was compiled.
+/// JIT compilation of a recording.
 #[derive(Debug, Clone)]
 pub struct JitSnapshot {
-    /// Method bodies that appeared, precompiled ones that were first used included.
+    /// Number of method bodies loaded, including precompiled ones on first use.
     pub bodies: u64,
-    /// Of these, those that were compiled at run time.
+    /// Number of these that were JIT-compiled.
     pub jitted: u64,
-    /// All by tier, those that there are.
+    /// Method bodies by tier; only tiers that occurred.
     pub by_tier: Vec<(Tier, Compiled)>,
-    /// Method bodies that went.
+    /// Number of method bodies unloaded.
     pub unloaded: u64,
-    /// Method bodies a second over the last ten seconds.
+    /// Method bodies per second over the last ten seconds.
     pub rate: f64,
-    /// Method bodies by step.
+    /// Method bodies over time.
     pub over_time: Timeline,
-    /// Time spent compiling; `None` where its begin is not known (it takes level verbose).
+    /// Compilation time; `None` if the start of compilations is unknown (requires level verbose).
     pub time: Option<JitTime>,
-    /// Time in which methods were compiled again beside the program, nanoseconds, and how many waited for it at the end of the latest such time.
-    /// (It takes keyword compilation.)
+    /// Time spent in background (tiered) compilation, in nanoseconds, and the number of methods pending at the end of the latest background
+    /// run. (Requires keyword compilation.)
     pub background: Option<(u64, u32)>,
 }
 
-/// Time spent compiling, nanoseconds.
+/// Compilation time, in nanoseconds.
 #[derive(Debug, Clone)]
 pub struct JitTime {
-    /// Compilations that this is about.
+    /// Number of compilations measured.
     pub count: u64,
-    /// All of them together; what was compiled in between on the same thread counts once.
+    /// Total time; compilations nested on the same thread are counted once.
     pub total_ns: u64,
     /// Quantiles 0.5, 0.95 and 0.99.
     pub quantiles_ns: Option<[u64; 3]>,
-    /// Nanoseconds by step.
+    /// Nanoseconds over time.
     pub over_time: Timeline,
-    /// IL that was compiled, bytes.
+    /// Size of the compiled IL, in bytes.
     pub il_bytes: u64,
-    /// The methods that took longest, longest first: no more than 50.
+    /// The slowest methods, slowest first; at most 50.
     pub slowest: Vec<SlowMethod>,
 }
 
-/// A method whose compilation took long.
+/// A method with a slow compilation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlowMethod {
-    /// Type and name; not sanitised.
+    /// Type and method name; not sanitised.
     pub name: String,
-    /// How long it took.
+    /// Compilation time.
     pub time_ns: u64,
-    /// Size of its IL, bytes.
+    /// IL size, in bytes.
     pub il_size: u32,
-    /// What was made of it.
+    /// Tier of the compiled code.
     pub tier: Tier,
-    /// When it was done, nanoseconds since the start of the session.
+    /// End of the compilation, in nanoseconds since the start of the session.
     pub at: i64,
 }
 
@@ -151,7 +151,7 @@ impl Jit {
         }
         let Some(nested) = self.compiling.get_mut(&known.thread) else { return };
         let Some(depth) = nested.iter().rposition(|begun| begun.method == body.method) else { return };
-        // What began later on this thread and did not end never will.
+        // Nested compilations that started later on this thread without an end will not end.
         nested.truncate(depth + 1);
         let Some(begun) = nested.pop() else { return };
         let whole_ns = u64::try_from(known.at.saturating_sub(begun.at)).unwrap_or(0);

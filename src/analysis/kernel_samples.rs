@@ -1,23 +1,23 @@
-//! Samples by the kernel, as `dotnet-trace collect-linux` and `record-trace` put them into a file. They are counted here, and exported.
+//! Kernel samples, as recorded by `dotnet-trace collect-linux` and `record-trace`. They are only counted here, and exported.
 
 use std::fmt;
 
 use super::EventCount;
 
-/// The provider of these events (reference: Universal providers of the nettrace format).
+/// Provider of these events (reference: Universal providers of the nettrace format).
 const PROVIDER: &str = "Universal.Events";
 
-/// How many a stream has.
+/// Number of kernel samples in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KernelSamples {
-    /// What was on a processor, at regular intervals.
+    /// CPU samples, taken at regular intervals.
     pub cpu: u64,
     /// Context switches.
     pub switches: u64,
 }
 
 impl KernelSamples {
-    /// Those among the counts of a stream; `None` where there are none.
+    /// Sums up the kernel samples among the event counts of a stream; `None` if there are none.
     pub fn among<'a>(counts: impl IntoIterator<Item = &'a EventCount>) -> Option<Self> {
         let mut samples = Self::default();
         for EventCount { name, count, .. } in counts.into_iter().filter(|count| count.provider == PROVIDER) {

@@ -1,4 +1,4 @@
-//! What an analysis is, and what it is fed.
+//! The interface of an analysis and its input.
 
 use crate::clr::EventKind;
 use crate::clr::payload::{Fields, Payload};
@@ -6,29 +6,29 @@ use crate::nettrace::{Event, Stack, ThreadId};
 
 use super::Symbols;
 
-/// An accumulator: events in, a small snapshot out. Memory is bounded whatever comes, and no event that is like one before allocates.
+/// An accumulator: events in, a small snapshot out. Memory is bounded for any input, and an event similar to an earlier one does not allocate.
 pub(super) trait Analysis {
-    /// What it finds.
+    /// Result of the analysis.
     type Snapshot;
 
-    /// Takes an event of a kind that it handles. `None` where the payload is malformed.
+    /// Processes an event of a kind handled by this analysis. `None` if the payload is malformed.
     fn feed(&mut self, known: &Known<'_>) -> Option<()>;
 
-    /// A capture thread lost events: what began on it may have ended unseen.
+    /// Handles lost events of a capture thread: operations started on it may have ended unseen.
     fn lost(&mut self, _capture_thread: ThreadId) {}
 
-    /// What it finds.
+    /// Returns the current result.
     fn snapshot(&self, view: &View<'_>) -> Self::Snapshot;
 }
 
-/// An event, and what is known of it.
+/// An event with its context.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known<'a> {
     pub(super) kind: EventKind,
     pub(super) event: &'a Event<'a>,
-    /// When, in nanoseconds since the start of the session.
+    /// Time, in nanoseconds since the start of the session.
     pub(super) at: i64,
-    /// The thread that it is about.
+    /// The thread to which the event applies.
     pub(super) thread: ThreadId,
     pub(super) pointer_size: u8,
 }
@@ -40,20 +40,20 @@ impl<'a> Known<'a> {
     }
 }
 
-/// From where a snapshot looks.
+/// Context of a snapshot.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View<'a> {
-    /// The present, in nanoseconds since the start of the session.
+    /// Current time, in nanoseconds since the start of the session.
     pub(super) now: i64,
     pub(super) symbols: &'a Symbols,
 }
 
-/// The leaf frames of a stack, copied: at most as many as there is room for.
+/// The leaf frames of a stack, copied up to a maximum depth.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Frames(Vec<u64>);
 
 impl Frames {
-    /// Takes another stack into the same memory.
+    /// Overwrites this with another stack, reusing its buffer.
     pub(super) fn set(&mut self, stack: Option<Stack<'_>>, most: usize) {
         self.0.clear();
         if let Some(stack) = stack {
@@ -61,7 +61,7 @@ impl Frames {
         }
     }
 
-    /// The methods of the frames, leaf first.
+    /// Returns the methods of the frames, leaf first.
     pub(super) fn resolve(&self, symbols: &Symbols) -> Vec<String> {
         symbols.frame_names(&self.0).collect()
     }

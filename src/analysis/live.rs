@@ -1,4 +1,4 @@
-//! Everything that is known of a stream, kept up to date while it comes.
+//! All analyses of a stream, updated as it arrives.
 
 use std::ops::RangeInclusive;
 
@@ -22,21 +22,21 @@ use super::recent::{Recent, RecentSnapshot};
 use super::thread_pool::ThreadPool;
 use super::{EventFilter, Snapshot, Symbols, Throughput};
 
-/// Every analysis at once: feed it a stream, ask it for snapshots.
+/// All analyses combined: fed with a stream, provides snapshots.
 ///
-/// The kind of an event is determined when its metadata arrives, so that an event that no analysis handles costs little.
+/// The kind of an event is determined when its metadata arrives, so that events not handled by any analysis are cheap.
 #[derive(Debug)]
 pub struct Live {
     throughput: Throughput,
     clock: Clock,
-    /// By metadata index.
+    /// Indexed by metadata index.
     kinds: Vec<Kind>,
-    /// The newest event, nanoseconds since the start of the session.
+    /// Time of the newest event, in nanoseconds since the start of the session.
     newest: i64,
-    /// The newest event of what was recorded, and the first of the rundown after it.
+    /// Time of the newest event before the rundown, and of the first rundown event.
     newest_recorded: i64,
     rundown: Option<i64>,
-    /// Events outside of it only serve to understand those inside.
+    /// Events outside this range are only used to interpret those inside.
     window: RangeInclusive<i64>,
     unreadable: u64,
     pointer_size: u8,
@@ -53,17 +53,17 @@ pub struct Live {
     counters: Counters,
     heap: Heap,
     methods: Methods,
-    /// Only where single events are shown.
+    /// `None` unless individual events are shown.
     recent: Option<Recent>,
 }
 
-/// The events of a metadata record.
+/// Classification of the events of a metadata record.
 #[derive(Debug, Clone, Copy, Default)]
 struct Kind {
     kind: EventKind,
-    /// They come after the stop of the session.
+    /// Emitted after the session is stopped.
     is_rundown: bool,
-    /// Analyses take them in time order.
+    /// Analysed in time order.
     is_ordered: bool,
 }
 
@@ -98,50 +98,52 @@ impl Default for Live {
 }
 
 impl Live {
-    /// Looks at a part of a stream, in nanoseconds since the start of its session: events outside of it only locate methods.
+    /// Restricts the analysis to a part of a stream, in nanoseconds since the start of its session: events outside it are only used to locate
+    /// methods.
     pub fn within(window: RangeInclusive<i64>) -> Self {
         Self { window, ..Self::default() }
     }
 
-    /// Looks only for where methods are.
+    /// Creates an instance that only collects symbols.
     pub fn only_symbols() -> Self {
         let nothing = RangeInclusive::new(1, 0);
         Self::within(nothing)
     }
 
-    /// Sets which counters in the stream are the session's own. Without this all are taken.
+    /// Sets which counters in the stream are the session's own. By default all are used.
     pub fn set_counter_session(&mut self, session: CounterSession) {
         self.counters.set_session(session);
     }
 
-    /// What the stream holds and what of it was lost.
+    /// Returns totals of the stream's events and losses.
     pub fn throughput(&self) -> &Throughput {
         &self.throughput
     }
 
-    /// What the whole stream has in common, once it has come.
+    /// Returns the trace header, once it has arrived.
     pub fn trace(&self) -> Option<&TraceHeader> {
         self.clock.header()
     }
 
-    /// The moment of the newest event, nanoseconds since the start of the session.
+    /// Returns the time of the newest event, in nanoseconds since the start of the session.
     pub fn newest(&self) -> i64 {
         self.newest
     }
 
-    /// The end of what was recorded so far, nanoseconds since the start of the session: the stop, once its rundown began, or else the newest event.
+    /// Returns the end of the recording so far, in nanoseconds since the start of the session: the stop once the rundown has begun, otherwise
+    /// the newest event.
     pub fn end(&self) -> i64 {
         self.stopped().unwrap_or(self.newest)
     }
 
-    /// When the session was stopped, as far as the stream shows it: by its rundown, or the one event that comes instead where it has none.
+    /// Returns when the session was stopped, according to its rundown, or the single event that replaces a disabled rundown.
     fn stopped(&self) -> Option<i64> {
-        // Threads write on until they notice the stop.
+        // Threads keep writing events until they notice the stop.
         self.rundown.map(|first| first.max(self.newest_recorded))
     }
 
-    /// What is known at a moment, nanoseconds since the start of the session: the present of a live session, which may be later than its
-    /// newest event, or [`end`](Self::end).
+    /// Returns a snapshot at a time in nanoseconds since the start of the session: the current time of a live session, which may be later than
+    /// its newest event, or [`end`](Self::end).
     pub fn snapshot(&self, now: i64) -> Snapshot {
         let now = self.stopped().map_or(now, |stopped| now.min(stopped));
         let view = View { now, symbols: &self.symbols };
@@ -164,79 +166,79 @@ impl Live {
         }
     }
 
-    /// Keeps the latest single events, too. To be turned on before the stream begins.
+    /// Also keeps the latest individual events. To be called before the stream begins.
     #[must_use]
     pub fn keeping_events(mut self) -> Self {
         self.recent = Some(Recent::new(self.pointer_size));
         self
     }
 
-    /// Chooses the single events that are kept.
+    /// Sets which individual events are kept.
     pub fn set_event_filter(&mut self, filter: EventFilter) {
         if let Some(recent) = &mut self.recent {
             recent.set_filter(filter);
         }
     }
 
-    /// The latest single events, where they are kept.
+    /// Returns the latest individual events, if they are kept.
     pub fn recent(&mut self) -> RecentSnapshot {
         self.recent.as_mut().map(|recent| recent.snapshot(&self.symbols)).unwrap_or_default()
     }
 
-    /// The methods that threads spend their time in: no more than `limit`.
+    /// Returns the methods in which threads spend their time; at most `limit`.
     pub fn methods(&self, filter: SampleFilter, limit: usize) -> MethodsSnapshot {
         self.profile().methods(filter, limit)
     }
 
-    /// All samples, to be looked at from every side: by method, as a call tree, as a flame graph, of one thread.
+    /// Returns all samples, for views by method, as a call tree, as a flame graph or by thread.
     pub fn profile(&self) -> Profile {
         self.methods.profile(&self.symbols)
     }
 
-    /// What is on the heap, where the session requested a walk over it and one began.
+    /// Returns the heap contents, if the session requested a heap walk and one has begun.
     pub fn heap(&self) -> Option<HeapSnapshot> {
         self.heap.snapshot(&View { now: self.newest, symbols: &self.symbols })
     }
 
-    /// Objects of the heap and their bytes, so far as the walk over it has come.
+    /// Returns the number of objects and bytes reported by the heap walk so far.
     pub fn heap_progress(&self) -> Option<(u64, u64)> {
         self.heap.progress()
     }
 
-    /// Threads by the stacks that they had: the most frequent, no more than `limit`.
+    /// Groups threads by stack, most frequent first; at most `limit`.
     pub fn stacks(&self, filter: SampleFilter, limit: usize) -> Vec<StackGroup> {
         self.methods.stacks(&self.symbols, filter, limit)
     }
 
-    /// Takes the CPU times of threads at a moment on the clock of the stream: they tell how much of the samples before it is CPU time.
+    /// Adds the CPU times of threads at a timestamp of the stream's clock; they determine how much of the preceding samples is CPU time.
     pub fn weigh_samples(&mut self, timestamp: i64, times: ThreadCpu) {
-        // Before the stream has a clock it has no samples.
+        // Without a clock the stream has no samples yet.
         if self.clock.header().is_some() {
             self.methods.weigh(self.clock.nanoseconds(timestamp), times);
         }
     }
 
-    /// No more samples come that are older than the CPU times.
+    /// Finishes weighting: no more samples older than the CPU times will arrive.
     pub fn weigh_all_samples(&mut self) {
         self.methods.weigh_all();
     }
 
-    /// The methods that are known.
+    /// Returns the known methods.
     pub fn symbols(&self) -> &Symbols {
         &self.symbols
     }
 
-    /// Takes in the methods that another stream of the same process reported, such as a short session for them alone.
+    /// Merges the methods reported by another stream of the same process, such as a short session that only collects symbols.
     pub fn add_symbols(&mut self, symbols: &Symbols) {
         self.symbols.absorb(symbols);
     }
 
-    /// Gives away the methods that are known, for another look at the same stream or process.
+    /// Returns the known methods, for another pass over the same stream or process.
     pub fn into_symbols(self) -> Symbols {
         self.symbols
     }
 
-    /// Hands an event to the analyses that it is for; outside of the window only to those that understand others by it.
+    /// Passes an event to its analysis; outside the window only to the symbols, which are needed to interpret other events.
     fn analyse(&mut self, kind: EventKind, event: &Event<'_>) {
         let at = self.clock.nanoseconds(event.timestamp());
         let known = &Known { kind, event, at, thread: event.thread(), pointer_size: self.pointer_size };
@@ -246,7 +248,7 @@ impl Live {
         }
     }
 
-    /// Whether an event is analysed when it arrives in time order, and not before.
+    /// Returns whether an event is analysed only when it is delivered in time order.
     pub fn analyses_later(&self, event: &Event<'_>) -> bool {
         self.kind(event.metadata).is_ordered
     }
@@ -255,7 +257,7 @@ impl Live {
         self.kinds.get(metadata.index as usize).copied().unwrap_or_default()
     }
 
-    /// Counts an event without looking into it: it is missing from every analysis.
+    /// Counts an event without analysing it.
     pub fn count_only(&mut self, event: &Event<'_>) {
         let at = self.clock.nanoseconds(event.timestamp());
         if self.window.contains(&at) {
@@ -265,7 +267,7 @@ impl Live {
         }
     }
 
-    /// Hands an event to the analyses that it is for. `None` where its payload is malformed.
+    /// Passes an event to its analysis. `None` if its payload is malformed.
     fn route(&mut self, known: &Known<'_>) -> Option<()> {
         use EventKind as Kind;
         match known.kind {
@@ -315,7 +317,7 @@ impl Sink for Live {
     fn metadata(&mut self, metadata: &Metadata) {
         self.throughput.metadata(metadata);
         let (kind, is_rundown) = (EventKind::of(metadata), EventKind::comes_after_the_stop(metadata));
-        // What a rundown describes does not depend on time, and there is much of it; nor do symbols.
+        // Rundown events are numerous and independent of time, and so are symbols.
         let is_ordered = kind.is_analysed()
             && !matches!(kind, EventKind::BulkType | EventKind::BulkNode | EventKind::BulkEdge)
             && !is_rundown
@@ -344,9 +346,10 @@ impl Sink for Live {
             }
         }
         if matches!(kind, EventKind::GcStart | EventKind::GcEnd) && self.window.contains(&at) {
-            // One thread walks over the heap, so that its events are in order; until the end of the walk nothing else has to be put in order.
+            // A single thread walks the heap, so its events are in order; apart from them, only the start and end of the collection have to be
+            // in order.
             let thread = event.thread();
-            // What is malformed is counted when it is analysed.
+            // Malformed payloads are counted when they are analysed.
             let _ = self.heap.feed(&Known { kind, event, at, thread, pointer_size: self.pointer_size });
         }
         if kind.is_analysed() && !is_ordered {
@@ -354,7 +357,7 @@ impl Sink for Live {
         }
     }
 
-    /// What pairs events of several threads needs them in time order.
+    /// Analyses that pair events of several threads need them in time order.
     fn needs_order(&self, metadata: &Metadata) -> bool {
         self.kind(metadata).is_ordered
     }

@@ -1,4 +1,4 @@
-//! What the program logs with `ILogger`.
+//! Messages that the application logs with `ILogger`.
 
 use std::collections::VecDeque;
 
@@ -9,17 +9,17 @@ use crate::wire::Utf16;
 use super::known::{Analysis, Known, View};
 use super::timeline::{Merge, Timeline};
 
-/// Messages that are kept.
+/// Maximum number of messages kept.
 const RECENT: usize = 500;
-/// Characters of a message that are kept.
+/// Maximum length of a message, in characters.
 const MESSAGE: usize = 1000;
-/// Characters of the structured fields of a message that are kept.
+/// Maximum length of the structured fields of a message, in characters.
 const ARGUMENTS: usize = 2000;
-/// The field that is missing in messages without a name, and how many texts from it on are read.
+/// The field that is missing from messages without an event name, and the maximum number of texts read from it on.
 const EVENT_NAME: &str = "EventName";
 const TEXTS: usize = 8;
 
-/// Keeps the latest messages and counts all.
+/// Keeps the latest messages and counts all of them.
 #[derive(Debug)]
 pub(super) struct Logs {
     by_level: [u64; LEVELS.len()],
@@ -27,38 +27,38 @@ pub(super) struct Logs {
     recent: VecDeque<LogMessage>,
 }
 
-/// Names of the levels, by number.
+/// Names of the log levels, by number.
 pub const LEVELS: [&str; 7] = ["trace", "debug", "info", "warn", "error", "critical", "none"];
 
-/// What was logged.
+/// Log messages of a recording.
 #[derive(Debug, Clone)]
 pub struct LogSnapshot {
-    /// Messages by level; see [`LEVELS`].
+    /// Number of messages by level; see [`LEVELS`].
     pub by_level: [u64; LEVELS.len()],
-    /// Messages a second over the last ten seconds.
+    /// Messages per second over the last ten seconds.
     pub rate: f64,
-    /// The latest, newest first: no more than 500.
+    /// The latest messages, newest first; at most 500.
     pub recent: Vec<LogMessage>,
 }
 
-/// A message.
+/// A log message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LogMessage {
-    /// When, nanoseconds since the start of the session.
+    /// Time, in nanoseconds since the start of the session.
     pub at: i64,
-    /// Where.
+    /// The logging thread.
     pub thread: ThreadId,
     /// Index into [`LEVELS`].
     pub level: usize,
-    /// Category; not sanitised.
+    /// Logger category; not sanitised.
     pub logger: String,
-    /// Number of the event in the program; 0 where it has none.
+    /// Event ID assigned by the application; 0 if there is none.
     pub event_id: i64,
-    /// The start of the text; not sanitised.
+    /// Start of the formatted message; not sanitised.
     pub text: String,
-    /// The start of the exception, as JSON; empty where there is none. Not sanitised.
+    /// Start of the exception as JSON; empty if there is none. Not sanitised.
     pub exception: String,
-    /// The start of its structured fields, an object in JSON; empty where they were not recorded. Not sanitised.
+    /// Start of the structured fields as a JSON object; empty if they were not recorded. Not sanitised.
     pub arguments: String,
 }
 
@@ -68,7 +68,7 @@ impl Default for Logs {
     }
 }
 
-/// What of a message is read. Its fields differ from version to version of the library.
+/// The parts of a message in use. Its fields differ between versions of the library.
 #[derive(Default)]
 struct Parts<'a> {
     level: i64,
@@ -77,16 +77,16 @@ struct Parts<'a> {
     text: Utf16<'a>,
     exception: Utf16<'a>,
     arguments: Utf16<'a>,
-    /// The texts from the event's name on, and how many there are.
+    /// The texts from the event name on, and their number.
     texts: [Utf16<'a>; TEXTS],
     count: usize,
 }
 
 impl<'a> Parts<'a> {
-    /// Reads the texts from the event's name on, which the fields describe.
+    /// Assigns the texts from the event name on to their fields.
     ///
-    /// .NET Core 3.x writes a name that is null as no bytes, not as an empty text: then one text fewer is there than fields are, and each is that of
-    /// the field behind it.
+    /// .NET Core 3.x writes a null name as no bytes instead of an empty text: then there is one text fewer than fields, and each text belongs
+    /// to the field after it.
     fn tell_apart(&mut self, fields: &[Field]) {
         let texts = || fields.iter().filter(|field| field.kind == FieldType::String);
         let missing = usize::from(texts().count().min(TEXTS) == self.count + 1);

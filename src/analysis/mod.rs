@@ -1,10 +1,10 @@
 //! Accumulators: events in by the million, small bounded snapshots out.
 //!
-//! [`Live`] owns them all: it is a [`Sink`](crate::nettrace::Sink), fed by a decoder, cheaply, and gives plain values whenever it is asked. Memory
-//! is bounded whatever the stream holds, and an event like one before allocates nothing. Moments are nanoseconds since the start of the
-//! session (the trace header's point on the clock). Text from the stream is not sanitised here.
+//! [`Live`] owns all of them: it is a [`Sink`](crate::nettrace::Sink), fed by a decoder at low cost, and returns plain values on request.
+//! Memory is bounded for any stream, and an event similar to an earlier one does not allocate. Times are in nanoseconds since the start of the
+//! session (the sync point of the trace header). Text from the stream is not sanitised here.
 //!
-//! No input or output, no clock: the time is that of the events and the callers.
+//! Performs no I/O and reads no clock: all times are those of the events and the callers.
 
 mod activities;
 mod activity_pairs;

@@ -1,4 +1,4 @@
-//! Text that is kept once.
+//! String interning.
 
 use std::hash::BuildHasher;
 
@@ -7,20 +7,20 @@ use foldhash::fast::RandomState;
 
 use crate::wire::Utf16;
 
-/// Texts by number. Equal ones have one number, and what does not fit has that of the empty text.
+/// Interned texts. Equal texts have the same ID; a text that does not fit has the ID of the empty text.
 #[derive(Debug, Clone)]
 pub(super) struct Names {
     text: String,
-    /// Where in the text each ends; it begins where the one before ends.
+    /// End of each text in `text`; it starts at the end of the previous one.
     ends: Vec<u32>,
     hasher: RandomState,
-    /// Number by hash. Texts whose hashes are equal are kept without being found again.
+    /// ID by hash. Texts with colliding hashes are stored, but not found again.
     by_hash: HashMap<u64, u32>,
     limit: usize,
     full: bool,
 }
 
-/// The number of a text.
+/// ID of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub(super) struct NameId(u32);
 
@@ -31,12 +31,12 @@ impl NameId {
 }
 
 impl Names {
-    /// No more than so many bytes of text, and a number of texts that goes with it.
+    /// Creates an empty table, limited to this many bytes of text and a corresponding number of texts.
     pub(super) fn new(limit: usize) -> Self {
         Self { text: String::new(), ends: vec![0], hasher: RandomState::default(), by_hash: HashMap::default(), limit, full: false }
     }
 
-    /// The number of a text. Allocates only where it is new.
+    /// Returns the ID of a text. Allocates only if it is new.
     pub(super) fn add(&mut self, name: Utf16<'_>) -> NameId {
         let start = self.text.len();
         let bytes = name.as_bytes();
@@ -51,7 +51,7 @@ impl Names {
         self.added(start)
     }
 
-    /// The number of the text behind `start`, which goes away again where it is not new.
+    /// Returns the ID of the text from `start` on, removing it again if it already exists.
     fn added(&mut self, start: usize) -> NameId {
         let added = &self.text[start..];
         if added.is_empty() {
@@ -89,7 +89,7 @@ impl Names {
     }
 }
 
-/// UTF-16 units, or bytes, of a name that are kept: what is longer is no name.
+/// Maximum length of a name in UTF-16 code units or bytes; anything longer is not a real name.
 const LONGEST: usize = 1024;
 
 #[cfg(test)]

@@ -1,23 +1,23 @@
-//! The heaviest of many, when there may be more than can be kept.
+//! Keeps the heaviest of many rows in bounded memory.
 
 use foldhash::HashMap;
 
 use crate::sorting::CompactSort;
 
-/// Bytes of a key that count.
+/// Maximum number of significant bytes of a key.
 pub(super) const KEY: usize = 1024;
 
-/// What is kept for a key.
+/// The data of a key.
 pub(super) trait Row: Default {
-    /// How heavy it is: the light ones make room.
+    /// Returns the weight: light rows are evicted.
     fn weight(&self) -> u64;
 
-    /// Takes in one that is no longer distinguished.
+    /// Merges an evicted row into this one.
     fn fold(&mut self, row: Self);
 }
 
-/// Rows by key, no more than a limit. When it is reached, the lighter half is folded into one row: the sum over all rows stays right, and a
-/// key that comes back starts from zero.
+/// Rows by key, up to a limit. When it is reached, the lighter half is folded into a single row: the sum over all rows stays correct, and an
+/// evicted key that occurs again starts from zero.
 #[derive(Debug)]
 pub(super) struct Ranking<R> {
     index: HashMap<Box<[u8]>, u32>,
@@ -31,7 +31,7 @@ impl<R: Row> Ranking<R> {
         Self { index: HashMap::default(), rows: Vec::new(), limit: limit.max(2), rest: R::default() }
     }
 
-    /// The row of a key, which is made where there is none. Allocates only then.
+    /// Returns the row of a key, creating it if needed. Allocates only then.
     pub(super) fn row(&mut self, key: &[u8]) -> &mut R {
         let key = &key[..key.len().min(KEY)];
         let at = match self.index.get(key) {
@@ -48,12 +48,12 @@ impl<R: Row> Ranking<R> {
         &mut self.rows[at]
     }
 
-    /// Rows and their keys, in no order.
+    /// Returns all keys and rows, in no particular order.
     pub(super) fn rows(&self) -> impl Iterator<Item = (&[u8], &R)> {
         self.index.iter().map(|(key, at)| (&**key, &self.rows[*at as usize]))
     }
 
-    /// The heaviest rows and their keys, heaviest first; equal ones by key.
+    /// Returns the heaviest rows with their keys, heaviest first; equal ones by key.
     pub(super) fn heaviest(&self, count: usize) -> Vec<(&[u8], &R)> {
         let mut rows: Vec<_> = self.rows().collect();
         rows.compact_sort_by(|(a_key, a), (b_key, b)| b.weight().cmp(&a.weight()).then(a_key.cmp(b_key)));
@@ -61,7 +61,7 @@ impl<R: Row> Ranking<R> {
         rows
     }
 
-    /// What is no longer distinguished.
+    /// Returns the sum of all evicted rows.
     pub(super) fn rest(&self) -> &R {
         &self.rest
     }
@@ -70,7 +70,7 @@ impl<R: Row> Ranking<R> {
         let mut weights: Vec<u64> = self.rows.iter().map(Row::weight).collect();
         let half = weights.len() / 2;
         let middle = *weights.select_nth_unstable(half).1;
-        // Of rows as heavy as the one in the middle as many go as it takes.
+        // Of the rows as heavy as the middle one, evict only as many as needed.
         let lighter = weights[..half].iter().filter(|weight| **weight < middle).count();
         let mut equal = half.saturating_sub(lighter);
         let mut kept = Vec::with_capacity(self.limit);

@@ -1,4 +1,4 @@
-//! When events came, and where they are missing.
+//! Event rates over time, and lost events.
 
 use std::collections::VecDeque;
 
@@ -7,48 +7,48 @@ use crate::sorting::CompactSort;
 
 use super::timeline::{Merge, Timeline};
 
-/// Holes that are kept one by one.
+/// Maximum number of individual gaps kept.
 const HOLES: usize = 256;
-/// Events are put on the time line this many nanoseconds at a time.
+/// Interval in nanoseconds at which events are added to the timeline.
 const BATCH: i64 = 10_000_000;
-/// A capture thread's holes this close together are one, nanoseconds.
+/// Gaps of a capture thread closer together than this are merged, in nanoseconds.
 const CLOSE: i64 = 1_000_000_000;
 
-/// Events over time.
+/// Tracks event rates and losses over time.
 #[derive(Debug)]
 pub(super) struct Rates {
     events: Timeline,
     lost: Timeline,
     holes: VecDeque<Hole>,
     total_lost: u64,
-    /// Events that are not on the time line yet, and from when to when they came.
+    /// Events that are not on the timeline yet, and the start of their interval.
     batch: u32,
     batch_begin: i64,
 }
 
-/// When events came, and where they are missing.
+/// Event rates over time, and lost events.
 #[derive(Debug, Clone)]
 pub struct RateSnapshot {
-    /// Events a second over the last ten seconds.
+    /// Events per second over the last ten seconds.
     pub rate: f64,
-    /// Events by step.
+    /// Number of events over time.
     pub events: Timeline,
-    /// All that were dropped.
+    /// Total number of dropped events.
     pub total_lost: u64,
-    /// Of these, those that were noticed in the last thirty seconds.
+    /// Number of these detected in the last thirty seconds.
     pub recent_lost: u64,
-    /// The latest holes, newest first: no more than 256.
+    /// The latest gaps, newest first; at most 256.
     pub holes: Vec<Hole>,
 }
 
-/// A place in the trace where events of a thread are missing.
+/// A gap in the trace: missing events of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hole {
-    /// The moment before which they are missing, nanoseconds since the start of the session.
+    /// Time before which events are missing, in nanoseconds since the start of the session.
     pub at: i64,
-    /// How many.
+    /// Number of missing events.
     pub count: u64,
-    /// The thread that would have written them.
+    /// The capture thread of the missing events.
     pub capture_thread: ThreadId,
 }
 
@@ -83,7 +83,7 @@ impl Rates {
     }
 
     pub(super) fn lost(&mut self, at: i64, loss: &Loss) {
-        // What is missing before the first event of a thread may have been before the session.
+        // Events missing before the first event of a thread may precede the session.
         if loss.kind == LossKind::Start {
             return;
         }
@@ -111,7 +111,7 @@ impl Rates {
     }
 }
 
-/// How many came in the last seconds, in the memory of two numbers: each counts less and less with time.
+/// Number of events over the last few seconds, kept in two numbers: an exponentially decaying count.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RecentRate {
     weight: f64,
@@ -119,7 +119,7 @@ pub(super) struct RecentRate {
 }
 
 impl RecentRate {
-    /// Nanoseconds after which one counts but a third.
+    /// Time in nanoseconds after which the weight of an event has decayed to 1/e.
     const SPAN: f64 = 3e9;
 
     fn at(self, now: i64) -> f64 {
@@ -135,7 +135,7 @@ impl RecentRate {
         *self = Self { weight: self.at(at) + other.at(at), at };
     }
 
-    /// How many a second. In a session that is younger than the span, there were fewer that could count.
+    /// Returns the rate per second, corrected for sessions younger than the span.
     pub(super) fn rate(self, now: i64) -> f64 {
         let seconds = Self::SPAN / 1e9 * (1.0 - (-(now.max(1_000_000_000) as f64) / Self::SPAN).exp());
         self.at(now) / seconds

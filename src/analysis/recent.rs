@@ -1,6 +1,6 @@
-//! The latest single events, with what is in them.
+//! The latest individual events, with their payloads.
 //!
-//! Only events that a filter lets through are kept, and of these no more than some a second: an event that is not kept costs a look at its kind.
+//! Only events that pass a filter are kept, up to a maximum rate: an event that does not pass costs only a lookup of its kind.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,27 +13,27 @@ use super::Symbols;
 use super::event_text::{Described, describe};
 use super::filter::EventFilter;
 
-/// How many are kept.
+/// Maximum number of events kept.
 const KEPT: usize = 500;
-/// How many are kept of a second, and how many of them may come at once.
+/// Maximum number of events kept per second, and in a burst.
 const RATE: i64 = 250;
 const BURST: i64 = 250;
-/// Nanoseconds for each of them, and for so many at once.
+/// The same in nanoseconds: per event, and for a full burst.
 const STEP: i64 = 1_000_000_000 / RATE;
 const SLACK: i64 = STEP * BURST;
-/// Frames of a stack that are kept.
+/// Maximum number of frames kept per stack.
 const FRAMES: usize = 64;
-/// Characters of a name that is in a payload.
+/// Maximum length of a name in a payload, in characters.
 const NAME: usize = 100;
 
-/// Keeps the latest single events.
+/// Keeps the latest individual events.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     filter: EventFilter,
-    /// By metadata index, and whether the filter lets it through.
+    /// Kind of event by metadata index, with whether it passes the filter.
     kinds: Vec<(Arc<EventName>, bool)>,
     ring: VecDeque<Kept>,
-    /// The moment until which what was kept fills the rate.
+    /// Time until which the rate is exhausted by the events kept so far.
     filled: i64,
     seen: u64,
     skipped: u64,
@@ -44,59 +44,59 @@ pub(super) struct Recent {
 struct Kept {
     event: Arc<SingleEvent>,
     frames: Vec<u64>,
-    /// The names of the frames, and how many method bodies were known then.
+    /// Frame names, and the number of known method bodies when they were resolved.
     stack: Option<(usize, Arc<[String]>)>,
 }
 
-/// What kind of event.
+/// Kind of an event.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct EventName {
-    /// Who writes it; not sanitised.
+    /// Provider; not sanitised.
     pub provider: String,
-    /// Its number.
+    /// Event ID.
     pub event_id: u32,
-    /// Its name; empty where it is not known. Not sanitised.
+    /// Event name; empty if unknown. Not sanitised.
     pub name: String,
 }
 
-/// One event.
+/// A single event.
 #[derive(Debug, PartialEq)]
 pub struct SingleEvent {
-    /// Its place among all that passed the filter.
+    /// Sequence number among all events that passed the filter.
     pub number: u64,
-    /// When it happened, nanoseconds since the start of the session.
+    /// Time, in nanoseconds since the start of the session.
     pub at: i64,
-    /// Whose event it is.
+    /// Thread of the event.
     pub thread: ThreadId,
-    /// What kind of event.
+    /// Kind of the event.
     pub kind: Arc<EventName>,
-    /// Its fields in words.
+    /// Fields formatted as text.
     pub payload: Described,
-    /// Bytes of its payload.
+    /// Payload size in bytes.
     pub bytes: usize,
-    /// The activity that it is part of; `None` where there is none.
+    /// Activity ID; `None` if there is none.
     pub activity: Option<[u8; 16]>,
 }
 
 impl SingleEvent {
-    /// Its name, or its number where it has none; not sanitised.
+    /// Returns the event name, or the ID if it has no name; not sanitised.
     pub fn title(&self) -> String {
         if self.kind.name.is_empty() { format!("event {}", self.kind.event_id) } else { self.kind.name.clone() }
     }
 }
 
-/// The latest single events.
+/// The latest individual events.
 #[derive(Debug, Clone, Default)]
 pub struct RecentSnapshot {
-    /// Events with the methods of their stacks, leaf first: the latest first, no more than 500.
+    /// Events with the methods of their stacks (leaf first), latest first; at most 500.
     pub events: Vec<(Arc<SingleEvent>, Arc<[String]>)>,
-    /// How many passed the filter since it was set.
+    /// Number of events that passed the filter since it was set.
     pub seen: u64,
-    /// How many of these came too fast to be kept.
+    /// Number of these that were skipped because of the maximum rate.
     pub skipped: u64,
 }
 
-/// Whether events of a kind are looked at: those whose names are in their payloads have to be.
+/// Returns whether events of a kind have to be examined, as events with names in their payloads always do.
 fn passes_kind(filter: &EventFilter, kind: &EventName) -> bool {
     events::is_dynamic(&kind.provider, kind.event_id) || filter.passes(&kind.provider, &kind.name)
 }
@@ -104,7 +104,7 @@ fn passes_kind(filter: &EventFilter, kind: &EventName) -> bool {
 impl Recent {
     pub(super) fn new(pointer_size: u8) -> Self {
         let mut recent = Self { filled: i64::MIN, pointer_size, ..Self::default() };
-        // The record of events whose kind was never reported.
+        // Placeholder for events without metadata.
         recent.kinds.push((Arc::default(), false));
         recent
     }
@@ -154,7 +154,7 @@ impl Recent {
         }
         self.seen += 1;
         let ahead = self.filled.saturating_sub(at);
-        // A clock that went back by far is a reset.
+        // A large step back of the clock is treated as a reset.
         if (SLACK..2 * SLACK).contains(&ahead) {
             self.skipped += 1;
             return;
@@ -169,7 +169,7 @@ impl Recent {
             bytes: event.payload.len(),
             activity: Some(event.activity_id()).filter(|activity| *activity != [0; 16]),
         };
-        // The oldest one's memory is used again.
+        // Reuse the buffer of the oldest event.
         let mut frames =
             if self.ring.len() >= KEPT { self.ring.pop_front().map(|kept| kept.frames).unwrap_or_default() } else { Vec::new() };
         frames.clear();
@@ -186,13 +186,13 @@ impl Recent {
                 Some((known, stack)) if *known == bodies || *known == usize::MAX => stack.clone(),
                 _ => symbols.frame_names(&kept.frames).collect(),
             };
-            // A stack whose methods are all known stays what it is.
+            // A fully resolved stack does not change any more.
             let known = if stack.iter().any(|name| name.starts_with("0x")) { bodies } else { usize::MAX };
             kept.stack = Some((known, stack.clone()));
             (kept.event.clone(), stack)
         };
         let mut events: Vec<_> = self.ring.iter_mut().rev().map(line).collect();
-        // Threads write blocks of their own, so that what came later can be earlier.
+        // Threads write separate blocks, so later events in the stream can be earlier in time.
         events.compact_sort_by_key(|(event, _)| std::cmp::Reverse(event.at));
         RecentSnapshot { events, seen: self.seen, skipped: self.skipped }
     }

@@ -1,4 +1,4 @@
-//! Processor time of a process in a file: samples by the kernel (`Universal.Events`), and the names that come with them (`Universal.System`).
+//! CPU time of a process in a file: kernel samples (`Universal.Events`) and the names recorded with them (`Universal.System`).
 
 use std::collections::BTreeMap;
 
@@ -10,71 +10,71 @@ use super::images::NativeCode;
 use super::methods::{CpuSamples, CpuStack, MissingFrames, Profile};
 use super::{Images, NativeFunction, Symbols};
 
-/// Samples of the processor time of one process. A file of several has none here: addresses of one process mean others in another.
+/// CPU samples of a single process. Not available for files with several processes, as an address has a different meaning in each.
 #[derive(Debug, Default)]
 pub(super) struct RecordedCpu {
     images: Images,
     samples: Option<(u32, CpuSamples)>,
     waits: Option<CpuSamples>,
     is_of_several: bool,
-    /// By number.
+    /// By thread ID.
     threads: BTreeMap<u64, ThreadTimes>,
     losses: Option<SampleLosses>,
-    /// How many times they have.
+    /// Number of entries in all thread times.
     times: usize,
-    /// The frames of a sample; kept for their memory.
+    /// Frames of a sample; a reused buffer.
     frames: Vec<u64>,
 }
 
-/// Most times that are kept, pairs of a thread and a state, and most states of one thread.
+/// Maximum number of pairs of thread and state, and of states per thread.
 const TIMES: (usize, usize) = (1 << 17, 64);
-/// Longest name of a thread or state, bytes; the kernel keeps 15.
+/// Maximum length of a thread or state name in bytes; the kernel keeps 15.
 const LONGEST: usize = 64;
 
-/// The processor time of a process in a file.
+/// CPU time of a process in a file.
 #[derive(Debug)]
 pub struct RecordedCpuTime {
-    /// The samples.
+    /// CPU samples.
     pub profile: Profile,
-    /// Where threads were blocked, where the file has that: the time of a sample is that of a wait.
+    /// Samples of blocked threads, if the file has any: the time of a sample is the duration of the wait.
     pub waits: Option<Profile>,
-    /// The times of the threads on a processor and off it, where the file has them.
+    /// On-CPU and off-CPU times of the threads, if the file has them.
     pub threads: Vec<ThreadTimes>,
-    /// Samples whose stack was cut off, and such whose stack is broken: see [`MissingFrames`].
+    /// Number of samples with a truncated stack: see [`MissingFrames::Cut`].
     pub cut: u64,
-    /// The others of these.
+    /// Number of samples with a broken stack: see [`MissingFrames::Broken`].
     pub broken: u64,
-    /// What there are no samples of in all of the recording, where the file has that.
+    /// Samples lost in the whole recording, if the file states it.
     pub losses: Option<SampleLosses>,
 }
 
-/// How long a thread was on a processor and off it, nanoseconds.
+/// On-CPU and off-CPU time of a thread, in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ThreadTimes {
-    /// Its number in its process.
+    /// Thread ID within its process.
     pub thread: u64,
-    /// Its name; not sanitised.
+    /// Thread name; not sanitised.
     pub name: String,
-    /// On a processor.
+    /// On-CPU time.
     pub cpu_ns: u64,
-    /// Off it, by state: `runnable`, or what it waited for. Not sanitised.
+    /// Off-CPU time by state: `runnable`, or the kind of wait. Not sanitised.
     pub off_cpu_ns: BTreeMap<String, u64>,
 }
 
 impl ThreadTimes {
-    /// All of its time.
+    /// Returns the total time.
     pub fn wall_ns(&self) -> u64 {
         self.off_cpu_ns.values().fold(self.cpu_ns, |sum, ns| sum.saturating_add(*ns))
     }
 }
 
-/// Events of collectors have no pointers.
+/// Collector events contain no pointers.
 const POINTER_SIZE: u8 = 8;
-/// Addresses of the kernel are not below this.
+/// Lowest kernel address.
 const KERNEL: u64 = 1 << 63;
 
 impl RecordedCpu {
-    /// Takes an event of a file whose samples stand for so many nanoseconds each.
+    /// Processes an event of a file in which each sample represents this many nanoseconds.
     pub(super) fn feed(&mut self, kind: EventKind, event: &Event<'_>, at: i64, period_ns: u32) -> Option<()> {
         if kind == EventKind::ThreadTime {
             return self.thread_time(event);
@@ -130,7 +130,7 @@ impl RecordedCpu {
         Some(())
     }
 
-    /// The samples by function, and the times of the threads; `None` where there are no samples, or such of several processes.
+    /// Returns the samples by function and the thread times; `None` if there are no samples, or samples of several processes.
     pub(super) fn time(&self) -> Option<RecordedCpuTime> {
         let (cut, broken) = self.samples.as_ref().map(|(_, samples)| samples.missing()).unwrap_or_default();
         let threads = self.threads.values().cloned().collect();
@@ -142,7 +142,7 @@ impl RecordedCpu {
     fn profile(&self, process: u32, samples: &CpuSamples) -> Profile {
         let mut symbols = Symbols::default();
         for address in samples.addresses() {
-            // Another address of the function was before.
+            // Already added for another address of the same function.
             if symbols.find(address).is_some() {
                 continue;
             }

@@ -1,29 +1,29 @@
-//! What keeps the objects of a heap alive, and what they keep alive: paths from roots, and retained sizes by type.
+//! What keeps the objects of a heap alive, and what they retain: paths from roots, and retained sizes by type.
 
 use std::borrow::Cow;
 
 use super::dominators::{Dominators, Edges, NONE};
 
-/// Paths of a type.
+/// Maximum number of paths per type.
 const PATHS: usize = 3;
-/// Objects of a type, those nearest to roots first, whose paths are compared to find different ones.
+/// Number of objects per type, closest to the roots first, whose paths are compared to find different ones.
 const TRIED: u32 = 64;
-/// Steps that are kept at each end of a path; objects of one type in a row are one.
+/// Number of steps kept at each end of a path; consecutive objects of one type are a single step.
 const STEPS: usize = 12;
-/// Objects that all paths together may lead through before they were made short.
+/// Maximum total length of all paths, in objects, before they are shortened.
 const WALKED: usize = 1 << 26;
-/// Bytes that the computation may take.
+/// Memory limit of the computation, in bytes.
 const MOST: u64 = 2 << 30;
 
-/// Objects by number, what each refers to, and the roots.
+/// Objects by index, with their references, and the roots.
 #[derive(Debug, Default)]
 pub struct ObjectGraph {
-    /// Names of types, by number.
+    /// Type names by type index.
     pub types: Vec<String>,
-    /// The size of each object, bytes, and its type.
+    /// Size in bytes and type of each object.
     objects: Vec<(u32, u32)>,
     edges: Edges,
-    /// Objects that roots refer to, and which root it is.
+    /// Objects referenced by roots, with the index of the root.
     roots: Vec<(u32, u32)>,
     root_names: Vec<Cow<'static, str>>,
     is_full: bool,
@@ -32,67 +32,68 @@ pub struct ObjectGraph {
 /// What the objects of each type keep alive, and what keeps them alive.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Retention {
-    /// In the order of the requested types; `None` for one that is not known by this name.
+    /// In the order of the requested types; `None` for a type that is unknown by this name.
     pub types: Vec<Option<RetainedType>>,
-    /// Objects to which no known root leads.
+    /// Number of objects not reachable from any known root.
     pub unreached: u64,
 }
 
 /// What the objects of a type keep alive, and what keeps them alive.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RetainedType {
-    /// Bytes that would be freed with these objects: their own, and those of objects that only one of them leads to. Objects that several of them share
-    /// are not in it, so that it is at least as much.
+    /// Bytes that would be freed with these objects: their own size, and that of objects reachable only through a single one of them. Objects
+    /// shared by several of them are not included, so this is a lower bound.
     pub bytes: u64,
-    /// The shortest different paths from roots to objects of the type, the shortest first.
+    /// The shortest distinct paths from roots to objects of the type, shortest first.
     pub paths: Vec<RootPath>,
 }
 
-/// How a root leads to an object.
+/// A path from a root to an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RootPath {
-    /// What kind of root it is, or the name of the static variable. Not sanitised.
+    /// Kind of the root, or name of the static variable. Not sanitised.
     pub root: String,
-    /// From the root to the object.
+    /// Steps from the root to the object.
     pub steps: Vec<PathStep>,
 }
 
-/// A step of a path.
+/// A step of a root path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathStep {
-    /// Objects of a type.
+    /// Consecutive objects of one type.
     Objects {
-        /// The type; empty where it is not known. Not sanitised.
+        /// Type name; empty if unknown. Not sanitised.
         name: String,
-        /// How many of them in a row.
+        /// Number of objects.
         count: u32,
     },
-    /// So many objects that are left out.
+    /// Number of objects left out.
     Omitted(u32),
 }
 
 impl ObjectGraph {
-    /// Room for a graph of so many objects and references; `None` where the computation would take too much memory.
+    /// Creates an empty graph for this many objects and references; `None` if the computation would need too much memory.
     pub fn new(objects: usize, references: usize) -> Option<Self> {
-        // An object: size, type, place, path, 8 numbers of the dominators. A reference: there and back.
+        // Per object: size, type, position, path, 8 integers for the dominators. Per reference: both directions.
         let bytes = (objects as u64).saturating_mul(52).saturating_add((references as u64).saturating_mul(8));
         (bytes <= MOST).then(Self::default)
     }
 
-    /// Adds an object of a type with what it refers to. The first has the number 0.
+    /// Adds an object with its type and references. The first object has index 0.
     pub fn push(&mut self, size: u32, kind: u32, targets: impl Iterator<Item = u32>) {
         self.is_full |= !self.edges.push(targets);
         self.objects.push((size, kind));
     }
 
-    /// Adds a root, whatever it is called. Of several that lead to an object, the first is shown.
+    /// Adds a root with its name. If several roots lead to an object, the first is shown.
     pub fn root(&mut self, name: impl Into<Cow<'static, str>>, objects: impl Iterator<Item = u32>) {
         let number = self.root_names.len() as u32;
         self.root_names.push(name.into());
         self.roots.extend(objects.filter(|object| (*object as usize) < self.objects.len()).map(|object| (object, number)));
     }
 
-    /// What the first so many types keep alive, and what keeps them alive; `None` for a graph with more references than can be numbered.
+    /// Computes what the first `types` types keep alive, and what keeps them alive; `None` if the graph has too many references for 32-bit
+    /// indexes.
     pub fn retention(&self, types: usize) -> Option<Retention> {
         if self.is_full {
             return None;
@@ -107,11 +108,11 @@ impl ObjectGraph {
         Some(Retention { types, unreached })
     }
 
-    /// Retained bytes by type.
+    /// Returns the retained bytes by type.
     fn retained(&self, Dominators { nodes, dominators, places }: &Dominators) -> Vec<u64> {
         let mut of_type = vec![0_u64; self.types.len()];
         let mut of_place: Vec<u64> = vec![0; nodes.len()];
-        // Each dominates those behind it alone. Children are listed on the way.
+        // A node dominates only nodes after it. The lists of children are built in the same pass.
         let (mut first, mut next) = (vec![NONE; nodes.len()], vec![NONE; nodes.len()]);
         for place in (1..nodes.len()).rev() {
             let above = dominators[place] as usize;
@@ -119,7 +120,7 @@ impl ObjectGraph {
             of_place[above] += of_place[place];
             next[place] = std::mem::replace(&mut first[above], place as u32);
         }
-        // What an object of the type dominates that another of the type dominates counts once.
+        // Objects dominated by two objects of the same type, one of which dominates the other, are counted once.
         let mut around = vec![0_u32; self.types.len()];
         let kind = |place: u32| self.objects[nodes[place as usize] as usize].1 as usize;
         let mut stack = vec![0_u32];
@@ -140,7 +141,7 @@ impl ObjectGraph {
                 *around += 1;
             }
         }
-        // What no root leads to is known to hold itself.
+        // An unreachable object is only known to retain itself.
         for ((size, kind), _) in self.objects.iter().zip(places).filter(|(_, place)| **place == NONE) {
             if let Some(bytes) = of_type.get_mut(*kind as usize) {
                 *bytes += u64::from(*size);
@@ -149,12 +150,12 @@ impl ObjectGraph {
         of_type
     }
 
-    /// The shortest paths by type.
+    /// Returns the shortest paths by type.
     fn paths(&self, types: usize) -> Vec<Vec<RootPath>> {
         let mut paths = vec![Vec::new(); types];
         let mut tried = vec![0; types];
         let mut left = WALKED;
-        // The object before it; for the first of a path, the number of its root behind all objects.
+        // The preceding object on the path; for the first object, the root index plus the number of objects.
         let mut before = vec![NONE; self.objects.len()];
         let mut queue: Vec<u32> = Vec::new();
         for ((object, _), root) in self.roots.iter().zip(self.objects.len() as u32..NONE) {
@@ -185,7 +186,7 @@ impl ObjectGraph {
     }
 
     fn path(&self, object: u32, before: &[u32], left: &mut usize) -> RootPath {
-        // From the object to the root: types, and how many in a row.
+        // From the object to the root: types, with the number of consecutive objects.
         let mut rows: Vec<(u32, u32)> = Vec::new();
         let mut at = object;
         while let Some((_, kind)) = self.objects.get(at as usize) {

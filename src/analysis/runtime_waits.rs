@@ -1,4 +1,4 @@
-//! Waits that the runtime's own events show: for locks, and for collections to be over.
+//! Waits shown by runtime events: for locks, and for the end of garbage collections.
 
 use foldhash::HashMap;
 
@@ -8,21 +8,21 @@ use crate::clr::EventKind;
 use crate::clr::payload::{ContentionStart, ContentionStop, Fields, Payload, SuspendBegin};
 use crate::nettrace::{Event, Loss, Metadata, Sink, ThreadId, TraceHeader};
 
-/// Threads that wait for locks at the same time.
+/// Maximum number of threads tracked as waiting for locks.
 const WAITING: usize = 4096;
-/// Waits that are kept until they are taken.
+/// Maximum number of waits kept until [`RuntimeWaits::take`].
 const KEPT: usize = 1 << 16;
 
-/// A wait that is over. Times are nanoseconds on the clock of the stream, which on Linux is CLOCK_MONOTONIC.
+/// A finished wait. Times are in nanoseconds of the stream's clock, which is CLOCK_MONOTONIC on Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuntimeWait {
-    /// What for: a lock, or a collection.
+    /// Reason: a lock or a garbage collection.
     pub reason: WaitReason,
-    /// The thread that waited; `None` where all did that executed managed code.
+    /// The waiting thread; `None` for all threads that executed managed code.
     pub thread: Option<u64>,
-    /// Since when.
+    /// Start.
     pub begin: u64,
-    /// Until when.
+    /// End.
     pub end: u64,
 }
 
@@ -32,26 +32,26 @@ pub struct RuntimeWaits {
     /// By metadata index.
     kinds: Vec<EventKind>,
     pointer_size: u8,
-    /// Whether its clock counts nanoseconds, as on Linux; waits of others are not found.
+    /// Whether the clock counts nanoseconds, as on Linux; waits in other streams are not found.
     is_in_ns: bool,
-    /// Since when they wait for a lock.
+    /// When each thread began to wait for a lock.
     waiting: HashMap<ThreadId, u64>,
     suspensions: Suspensions,
     over: Vec<RuntimeWait>,
 }
 
 impl RuntimeWaits {
-    /// The waits that ended since this was last asked: no more than 65,536.
+    /// Returns the waits that ended since the last call; at most 65,536.
     pub fn take(&mut self) -> Vec<RuntimeWait> {
         std::mem::take(&mut self.over)
     }
 
-    /// Threads that wait for a lock, and since when.
+    /// Returns the threads waiting for a lock, with the start of each wait.
     pub fn waiting(&self) -> Vec<(u64, u64)> {
         self.waiting.iter().map(|(thread, since)| (thread.thread, *since)).collect()
     }
 
-    /// Takes an event of a kind. `None` where it shows nothing: its payload is malformed, or what it ends did not begin.
+    /// Processes an event. `None` if its payload is malformed, or it ends something that did not begin.
     fn feed(&mut self, kind: EventKind, event: &Event<'_>) -> Option<()> {
         let fields = Fields::of(event, self.pointer_size);
         let (thread, at) = (event.thread(), u64::try_from(event.timestamp()).ok()?);
@@ -64,7 +64,7 @@ impl RuntimeWaits {
             }
             EventKind::ContentionStop => {
                 let ContentionStop { native: false, duration_ns } = ContentionStop::read(fields)? else { return Some(()) };
-                // Its start may have been before the session.
+                // The start may precede the session.
                 let began = self.waiting.remove(&thread).or_else(|| duration_ns.map(|waited| at.saturating_sub(waited as u64)));
                 self.ended(WaitReason::Lock, Some(thread.thread), began?, at);
             }
@@ -97,11 +97,11 @@ impl Sink for RuntimeWaits {
         self.kinds.push(if self.is_in_ns { EventKind::of(metadata) } else { EventKind::Other });
     }
 
-    /// What is paired is of one thread, whose events come in their order.
+    /// Only events of the same thread are paired, and these are in order.
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         let kind = self.kinds.get(event.metadata.index as usize).copied().unwrap_or_default();
-        // What is malformed shows nothing.
+        // A malformed payload is ignored.
         let _ = self.feed(kind, event);
     }
 

@@ -1,4 +1,4 @@
-//! Where threads spend their time, of a stream that is read for nothing else: no other analysis, and names only of methods that samples are in.
+//! Samples of a stream that is read for nothing else: no other analyses, and names only of methods that occur in samples.
 
 use std::ops::RangeInclusive;
 
@@ -26,11 +26,11 @@ pub struct SampledMethods {
     methods: Methods,
     cpu: RecordedCpu,
     period_ns: u32,
-    /// Samples of the kernel outside of it are left out.
+    /// Kernel samples outside this range are ignored.
     window: RangeInclusive<i64>,
-    /// Whether names may be left out: they were not all known from the start.
+    /// Whether irrelevant names may be skipped: not all names were known from the start.
     selects: bool,
-    /// Samples came after names were left out, perhaps theirs.
+    /// Whether samples arrived after names had been skipped, which may have been theirs.
     late: bool,
 }
 
@@ -54,38 +54,39 @@ impl Default for SampledMethods {
 }
 
 impl SampledMethods {
-    /// With names that are known from the start: samples are distinguished by method from the first one on, which takes less room.
+    /// Creates an instance with all names known from the start: samples are distinguished by method from the beginning, which takes less
+    /// memory.
     pub fn with_symbols(symbols: Symbols) -> Self {
         Self { symbols, selects: false, ..Self::default() }
     }
 
-    /// For the samples of the kernel in a part of a stream, in nanoseconds since the start of its session.
+    /// Creates an instance for the kernel samples in a part of a stream, in nanoseconds since the start of its session.
     pub fn within(window: RangeInclusive<i64>) -> Self {
         Self { window, ..Self::default() }
     }
 
-    /// Whether another look with all names known from the start would show more: stacks were put together for want of room, or samples that
-    /// came after the first names of a rundown are in methods that were in none before.
+    /// Returns whether another pass with all names known from the start would be more complete: stacks were folded for lack of room, or
+    /// samples that arrived after the first rundown names may be in methods that were skipped.
     pub fn is_incomplete(&self) -> bool {
         self.selects && (self.late || self.methods.is_folded())
     }
 
-    /// What the stream holds and what of it was lost.
+    /// Returns totals of the stream's events and losses.
     pub fn throughput(&self) -> &Throughput {
         &self.throughput
     }
 
-    /// The methods that are known.
+    /// Returns the known methods.
     pub fn symbols(&self) -> &Symbols {
         &self.symbols
     }
 
-    /// All samples, with the names that are known.
+    /// Returns all samples, with the known names.
     pub fn profile(&self) -> Profile {
         self.methods.profile(&self.symbols)
     }
 
-    /// Samples by the kernel, where the file has such of one process.
+    /// Returns the kernel samples, if the file has any, of a single process.
     pub fn cpu(&self) -> Option<RecordedCpuTime> {
         self.cpu.time()
     }
@@ -94,7 +95,7 @@ impl SampledMethods {
         self.kinds.get(metadata.index as usize).copied().unwrap_or_default()
     }
 
-    /// Hands an event to the analysis that it is for; one whose payload is malformed is in none.
+    /// Passes an event to its analysis. `None` if the payload is malformed.
     fn analyse(&mut self, event: &Event<'_>) -> Option<()> {
         let (kind, at) = (self.kind(event.metadata), self.clock.nanoseconds(event.timestamp()));
         let known = &Known { kind, event, at, thread: event.thread(), pointer_size: self.pointer_size };
@@ -105,7 +106,7 @@ impl SampledMethods {
             }
             EventKind::ContentionStart | EventKind::ContentionStop => self.contention.feed(known),
             EventKind::MethodRundownVerbose => {
-                // Names come last: by now it is known which are wanted.
+                // Names come last: by now it is known which are needed.
                 if self.selects && !self.symbols.selects() && self.methods.count() > 0 {
                     self.symbols.select(self.methods.addresses());
                 }
@@ -130,7 +131,7 @@ impl Sink for SampledMethods {
         self.kinds.push(EventKind::of(metadata));
     }
 
-    /// What a rundown describes does not depend on time, and there is much of it.
+    /// Rundown events are numerous and independent of time.
     fn needs_order(&self, metadata: &Metadata) -> bool {
         matches!(
             self.kind(metadata),
@@ -158,7 +159,7 @@ impl Sink for SampledMethods {
             | EventKind::SampleLosses) => {
                 let at = self.clock.nanoseconds(event.timestamp());
                 if !matches!(kind, EventKind::CpuSample | EventKind::ContextSwitch) || self.window.contains(&at) {
-                    // What is malformed is in no profile.
+                    // A malformed payload is ignored.
                     let _ = self.cpu.feed(kind, event, at, self.period_ns);
                 }
             }

@@ -1,4 +1,4 @@
-//! All analysis at one moment.
+//! The results of all analyses at one point in time.
 
 use super::Totals;
 use super::activities::ActivitySnapshot;
@@ -13,38 +13,38 @@ use super::rates::RateSnapshot;
 use super::thread_pool::ThreadPoolSnapshot;
 use crate::nettrace::ThreadId;
 
-/// What is known of a stream.
+/// The results of all analyses of a stream.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// The moment that it looks from, nanoseconds since the start of the session: no later than its stop, as nothing is recorded after that.
+    /// Time of the snapshot, in nanoseconds since the start of the session: at most the stop, as nothing is recorded after it.
     pub now: i64,
-    /// How long was recorded up to then, nanoseconds: since the start of the session, or of the part of it that is looked at. Rates over all of the
-    /// recording are divided by this, not by the time between its first and its last event.
+    /// Recorded time up to `now`, in nanoseconds: since the start of the session, or of the selected part. Overall rates are relative to this,
+    /// not to the time between the first and the last event.
     pub recorded_ns: u64,
-    /// The sums over the stream.
+    /// Totals of the stream.
     pub totals: Totals,
-    /// Names of threads, where the stream has them, in ascending order of the threads; not sanitised.
+    /// Names of threads, if the stream has them, in ascending order of the threads; not sanitised.
     pub thread_names: Vec<(ThreadId, String)>,
-    /// Events whose payload made no sense.
+    /// Number of events with a malformed payload.
     pub unreadable: u64,
-    /// When events came, and where they are missing.
+    /// Event rates over time, and lost events.
     pub rates: RateSnapshot,
     /// Garbage collection.
     pub gc: GcSnapshot,
     /// Exceptions.
     pub exceptions: ExceptionSnapshot,
-    /// Waits for locks.
+    /// Lock contention.
     pub contention: ContentionSnapshot,
-    /// The thread pool and the threads.
+    /// The thread pool and threads.
     pub thread_pool: ThreadPoolSnapshot,
-    /// Compilation at run time.
+    /// JIT compilation.
     pub jit: JitSnapshot,
     /// Assemblies.
     pub assemblies: AssemblySnapshot,
-    /// What the program logs.
+    /// Log messages.
     pub logs: LogSnapshot,
-    /// Requests and other things that begin and end.
+    /// Requests and other activities.
     pub activities: ActivitySnapshot,
-    /// What the program and its libraries publish.
+    /// EventCounters and meters.
     pub counters: CountersSnapshot,
 }

@@ -1,4 +1,4 @@
-//! Which method an address is in.
+//! Resolves addresses to methods.
 
 mod copy;
 mod native;
@@ -17,42 +17,42 @@ use super::names::{NameId, Names};
 
 pub use native::{NativeFunction, Origin};
 
-/// Most method bodies.
+/// Maximum number of method bodies.
 const BODIES: usize = 1 << 18;
-/// Most methods.
+/// Maximum number of methods.
 const METHODS: usize = 1 << 17;
-/// Most modules.
+/// Maximum number of modules.
 const MODULES: usize = 1 << 14;
-/// Bytes of all names.
+/// Maximum total length of names, in bytes.
 const TEXT: usize = 12 << 20;
 
-/// The methods of a process and where their code is: from rundowns and from loads while it runs.
+/// The methods of a process and their code ranges, from rundowns and from method loads at run time.
 ///
-/// A method has one body for each tier that it was compiled in. Bodies stay known when they are thrown away, until their place is used again.
+/// A method has one body per tier in which it was compiled. Unloaded bodies are kept until their address range is reused.
 #[derive(Debug, Clone)]
 pub struct Symbols {
     names: Names,
-    /// By start.
+    /// By start address.
     bodies: BTreeMap<u64, Body>,
     methods: Vec<Method>,
-    /// By method, a bit for each tier that it was compiled in.
+    /// Bit mask of the tiers in which each method was compiled, by method.
     tiers: Vec<u16>,
-    /// By method, its parameters.
+    /// Parameters by method.
     parameters: Vec<NameId>,
     /// By method.
     origins: Vec<Origin>,
-    /// A signature that is being read, and its parameters; kept for their memory.
+    /// The signature being parsed, and its parameters; reused buffers.
     signature: String,
     text: String,
     by_identity: HashMap<Method, MethodId>,
-    /// Path by module.
+    /// Paths by module ID.
     modules: HashMap<u64, NameId>,
-    /// Sorted addresses: bodies that have none of them are left out.
+    /// Sorted addresses: bodies that contain none of them are skipped.
     selected: Option<Vec<u64>>,
     full: bool,
 }
 
-/// A method of a [`Symbols`].
+/// ID of a method in [`Symbols`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MethodId(pub(super) u32);
 
@@ -62,8 +62,8 @@ struct Body {
     method: MethodId,
 }
 
-/// What distinguishes methods: generic instantiations of a type have other namespaces. Signatures do not, where types can be unloaded they hold
-/// addresses.
+/// Identity of a method: generic instantiations of a type have different namespaces. Signatures are not part of it, as they contain addresses
+/// if types can be unloaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Method {
     module: u64,
@@ -92,12 +92,12 @@ impl Default for Symbols {
 }
 
 impl Symbols {
-    /// How many method bodies are known.
+    /// Returns the number of known method bodies.
     pub fn bodies(&self) -> usize {
         self.bodies.len()
     }
 
-    /// How many methods are known.
+    /// Returns the number of known methods.
     pub fn methods(&self) -> usize {
         self.methods.len()
     }
@@ -106,7 +106,7 @@ impl Symbols {
         match known.kind {
             EventKind::MethodLoadVerbose | EventKind::MethodRundownVerbose => {
                 let body = known.payload()?;
-                // The names are not looked at where they are not wanted.
+                // Skip the names if they are not needed.
                 if self.is_selected(&body) {
                     self.add(&known.payload()?);
                 }
@@ -123,17 +123,17 @@ impl Symbols {
         Some(())
     }
 
-    /// Leaves out all methods from now on that have none of these addresses, which are sorted.
+    /// From now on, skips all methods that contain none of these sorted addresses.
     pub(super) fn select(&mut self, addresses: Vec<u64>) {
         self.selected = Some(addresses);
     }
 
-    /// Whether methods are left out.
+    /// Returns whether methods are skipped.
     pub(super) fn selects(&self) -> bool {
         self.selected.is_some()
     }
 
-    /// Whether methods of a stack may have been left out.
+    /// Returns whether methods of a stack may have been skipped.
     pub(super) fn left_out(&self, stack: Stack<'_>) -> bool {
         let is_missing = |address: u64| {
             let selected = self.selected.as_ref().is_none_or(|addresses| addresses.binary_search(&address).is_ok());
@@ -162,7 +162,7 @@ impl Symbols {
         self.insert(body.start, Body { size: body.size, method: id });
     }
 
-    /// Forgets where code is, and keeps the methods and functions with their numbers.
+    /// Removes all code ranges, and keeps the methods and functions with their IDs.
     pub fn forget_code(&mut self) {
         self.bodies.clear();
     }
@@ -175,7 +175,7 @@ impl Symbols {
         self.names.add_str(&self.text)
     }
 
-    /// The number of a method, which is made where it is new; `None` where there is no room for another.
+    /// Returns the ID of a method, adding it if needed; `None` if there is no room.
     fn method(&mut self, method: Method, origin: Origin, parameters: impl FnOnce(&mut Self) -> NameId) -> Option<MethodId> {
         let next = MethodId(self.methods.len() as u32);
         if let Some(id) = self.by_identity.get(&method) {
@@ -206,13 +206,13 @@ impl Symbols {
         self.modules.len() < MODULES || self.modules.contains_key(&module)
     }
 
-    /// Whether a body has any of these addresses.
+    /// Returns whether a body overlaps this address range.
     fn covers(&self, first: u64, last: u64) -> bool {
         let before = self.bodies.range(..=last).next_back();
         before.is_some_and(|(start, body)| start.saturating_add(u64::from(body.size) - 1) >= first)
     }
 
-    /// Drops the bodies whose place is used again.
+    /// Removes the bodies whose address range is reused.
     fn clear(&mut self, start: u64, size: u32) {
         let end = start.saturating_add(size.into());
         while let Some((old, body)) = self.bodies.range(..end).next_back() {
@@ -224,17 +224,17 @@ impl Symbols {
         }
     }
 
-    /// The method that an address is in. For a return address, ask for the byte before it: a call can be the last instruction.
+    /// Returns the method at an address. For a return address, pass the address minus one: a call can be the last instruction.
     pub fn find(&self, address: u64) -> Option<MethodId> {
         self.body_at(address).map(|(_, body)| body.method)
     }
 
-    /// First addresses of all code, in their order.
+    /// Returns the start addresses of all code, in ascending order.
     pub fn starts(&self) -> impl Iterator<Item = u64> {
         self.bodies.keys().copied()
     }
 
-    /// Where the code is that an address is in: its first address and its size in bytes.
+    /// Returns the code range at an address: start address and size in bytes.
     pub fn code_at(&self, address: u64) -> Option<(u64, u32)> {
         self.body_at(address).map(|(start, body)| (start, body.size))
     }
@@ -244,68 +244,68 @@ impl Symbols {
         (address - start < body.size.into()).then_some((*start, *body))
     }
 
-    /// Full name of a method's type, and its own name.
+    /// Returns the full type name and the name of a method.
     pub(super) fn names(&self, method: MethodId) -> (&str, &str) {
         let method = &self.methods[method.0 as usize];
         (self.names.get(method.namespace), self.names.get(method.name))
     }
 
-    /// Whether it is code that the runtime makes to get from managed to native code or back.
+    /// Returns whether this is a stub generated by the runtime for transitions between managed and native code.
     pub fn is_stub(&self, method: MethodId) -> bool {
         self.names(method).1.starts_with("IL_STUB")
     }
 
-    /// Type and name of a method with a dot between.
+    /// Returns type and method name, separated by a dot.
     pub fn full_name(&self, method: MethodId) -> String {
         let (namespace, name) = self.names(method);
         method_name(namespace, name)
     }
 
-    /// The parameters of a method in parentheses, as in `(int, string)`; empty where they are not known.
+    /// Returns the parameters of a method in parentheses, as in `(int, string)`; empty if unknown.
     pub fn parameters(&self, method: MethodId) -> &str {
         self.names.get(self.parameters[method.0 as usize])
     }
 
-    /// File name of a method's module without its extension; empty where it is not known.
+    /// Returns the file name of a method's module without extension; empty if unknown.
     pub fn module(&self, method: MethodId) -> &str {
         self.module_name(self.methods[method.0 as usize].module)
     }
 
-    /// File name of a module without its extension; empty where it is not known.
+    /// Returns the file name of a module without extension; empty if unknown.
     pub(super) fn module_name(&self, module: u64) -> &str {
         module_name(self.modules.get(&module).map_or("", |path| self.names.get(*path)))
     }
 
-    /// The tiers that a method was compiled in, so far as bodies of it came.
+    /// Returns the tiers in which a method was compiled, according to its bodies seen so far.
     pub(super) fn tiers(&self, method: MethodId) -> Vec<Tier> {
         let tiers = self.tiers[method.0 as usize];
         Tier::ALL.into_iter().filter(|tier| tiers >> *tier as u16 & 1 != 0).collect()
     }
 
-    /// The frames of a stack, leaf first, up to the first that is 0. All but the leaf are return addresses.
+    /// Returns the names of stack frames, leaf first, up to the first 0. All frames but the leaf are return addresses.
     pub(super) fn frame_names(&self, frames: &[u64]) -> impl Iterator<Item = String> {
         let frames = frames.iter().take_while(|address| **address != 0).enumerate();
         frames.map(|(depth, address)| self.frame_name(if depth == 0 { *address } else { address - 1 }))
     }
 
-    /// The full name of the method that an address is in, or the address.
+    /// Returns the full name of the method at an address, or the address.
     fn frame_name(&self, address: u64) -> String {
         self.find(address).map_or_else(|| format!("{address:#x}"), |method| self.full_name(method))
     }
 }
 
-/// Type and name of a method as they are in the source, with a dot between.
+/// Returns type and method name in source notation, separated by a dot.
 pub(super) fn method_name(namespace: &str, name: &str) -> String {
     let mut full = String::with_capacity(namespace.len() + 1 + name.len());
     write_method_name(namespace, name, &mut full);
     full
 }
 
-/// The name of a module: that of its file without the extension.
+/// Returns the module name: the file name without extension.
 pub fn module_name(path: &str) -> &str {
     let file = path.rsplit(['/', '\\']).next().unwrap_or_default();
     let name = file.strip_suffix(".dll").or_else(|| file.strip_suffix(".exe")).unwrap_or(file);
-    // Precompiled code of a module, in a file beside it.
+    // Precompiled (NGen) code in a separate file next to the module.
     name.strip_suffix(".ni").unwrap_or(name)
 }
 

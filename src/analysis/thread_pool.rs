@@ -1,4 +1,4 @@
-//! The thread pool: how many workers, why, and whether they are enough. And how many threads are created.
+//! The thread pool: number of workers, adjustments and starvation. Also counts created threads.
 
 use std::collections::VecDeque;
 
@@ -8,21 +8,21 @@ use crate::clr::payload::{self, AdjustmentReason, AdjustmentSample, MinMaxThread
 use super::known::{Analysis, Known, View};
 use super::timeline::{Merge, Timeline};
 
-/// Adjustments that are kept one by one.
+/// Maximum number of individual adjustments kept.
 const RECENT: usize = 64;
-/// Seconds that count as the latest.
+/// Length of the window for recent values, in seconds.
 const LATELY: u32 = 30;
-/// Reasons that are distinguished; the last stands for all that are not known.
+/// Number of distinct adjustment reasons; the last represents all unknown ones.
 const REASONS: usize = 16;
 
-/// Watches the thread pool.
+/// Analyses the events of the thread pool.
 #[derive(Debug)]
 pub(super) struct ThreadPool {
     workers: Option<(i64, u32)>,
     workers_over_time: Timeline,
     adjustments: [u64; REASONS],
     starvation_over_time: Timeline,
-    /// The fewest workers that it wanted.
+    /// The lowest target number of workers.
     fewest: u32,
     blocked: u32,
     most_blocked: u32,
@@ -35,60 +35,61 @@ pub(super) struct ThreadPool {
     threads_created: u64,
 }
 
-/// The thread pool and the threads.
+/// The thread pool and threads of a recording.
 #[derive(Debug, Clone)]
 pub struct ThreadPoolSnapshot {
-    /// Workers, by the latest event; `None` where none came.
+    /// Number of workers, by the latest event; `None` if there was none.
     pub workers: Option<u32>,
-    /// Workers over time: the most of each step.
+    /// Maximum number of workers over time.
     pub workers_over_time: Timeline,
-    /// Fewest and most workers, as the program set them.
+    /// Minimum and maximum number of workers, as configured by the application.
     pub bounds: Option<(u16, u16)>,
-    /// Work items completed per second, as the pool last measured them over a time that is in the session; `None` before that.
+    /// Completed work items per second, as last measured by the pool over a period within the session; `None` before that.
     pub throughput: Option<f64>,
-    /// Changes of the wanted number of workers by reason, those that happened.
+    /// Adjustments of the target number of workers by reason; only reasons that occurred.
     pub adjustments: Vec<(AdjustmentReason, u64)>,
-    /// Times that the pool was starved: work waited for half a second and no worker came free.
+    /// Number of starvation events: work waited for half a second and no worker became available.
     pub starvations: u64,
-    /// Of these, those of the last thirty seconds.
+    /// Number of these in the last thirty seconds.
     pub recent_starvations: u64,
-    /// Workers that waited for tasks, the most at a time: those that others were made for.
+    /// Maximum number of workers blocked on tasks at the same time, for which the pool added others.
     pub blocked: u32,
-    /// The same of the last thirty seconds.
+    /// The same over the last thirty seconds.
     pub recent_blocked: u32,
-    /// The latest changes, newest first: no more than 64.
+    /// The latest adjustments, newest first; at most 64.
     pub recent: Vec<Adjustment>,
-    /// Work items that went into the queue and came out; 0 where the session does not ask for that (keyword threadtransfer, verbose).
+    /// Number of work items enqueued and dequeued; 0 unless recorded (keyword threadtransfer, verbose).
     pub work_items: (u64, u64),
-    /// Managed threads that were created. Their ends are not in a stream: no runtime writes ThreadTerminated to it.
+    /// Number of managed threads created. Their ends are unknown: no runtime writes ThreadTerminated to the stream.
     pub threads_created: u64,
 }
 
-/// A change of the pool's target number of workers.
+/// An adjustment of the pool's target number of workers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adjustment {
-    /// Nanoseconds since the start of the session.
+    /// Time, in nanoseconds since the start of the session.
     pub at: i64,
-    /// Workers from then on.
+    /// New target number of workers.
     pub workers: u32,
-    /// Work items completed per second since the change before; `None` where that was not measured, or over a time that began before the session.
+    /// Completed work items per second since the previous adjustment; `None` if not measured, or measured over a period that began before the
+    /// session.
     pub throughput: Option<f64>,
-    /// Why.
+    /// Reason.
     pub reason: AdjustmentReason,
 }
 
-/// What the pool measures, without what it measured over a time that began before the session.
+/// Throughput measured by the pool, without values measured over a period that began before the session.
 ///
-/// The first sample of a pool spans all the time since its clock was 0, which is the start of the machine, not of the pool: two work items that took
-/// 10 ms come out at 0.001 per second. The average that follows the sample contains it.
+/// The first sample of a pool covers all the time since its clock was 0, which is the boot of the machine, not the start of the pool: two work
+/// items completed in 10 ms appear as 0.001 per second. The average after the sample includes it.
 #[derive(Debug, Default)]
 struct Throughput {
     latest: Option<f64>,
-    /// A sample was seen: those after it span a time that is in the session.
+    /// A sample was seen: later ones cover periods within the session.
     sampled: bool,
-    /// A sample was seen since the latest change.
+    /// A sample was seen since the latest adjustment.
     sampled_since_change: bool,
-    /// The average of the next change contains only such samples.
+    /// The average of the next adjustment includes only samples within the session.
     average_is_whole: bool,
 }
 
@@ -100,9 +101,9 @@ impl Throughput {
         (self.sampled, self.sampled_since_change) = (true, true);
     }
 
-    /// The average since the change before, at a change.
+    /// Processes the average since the previous adjustment.
     fn average(&mut self, per_second: f64) -> Option<f64> {
-        // The runtime writes 0 where nothing was measured since the change before.
+        // The runtime writes 0 if nothing was measured since the previous adjustment.
         let known = self.average_is_whole && (self.sampled_since_change || per_second > 0.0);
         (self.average_is_whole, self.sampled_since_change) = (self.sampled, false);
         known.then_some(per_second)
@@ -133,7 +134,7 @@ impl Default for ThreadPool {
 impl ThreadPool {
     fn workers(&mut self, at: i64, count: u32) {
         self.workers_over_time.add(at, f64::from(count));
-        // Events of different threads come out of order.
+        // Events of different threads arrive out of order.
         if self.workers.is_none_or(|(last, _)| last <= at) {
             self.workers = Some((at, count));
         }
@@ -193,7 +194,7 @@ impl Analysis for ThreadPool {
             starvations: self.adjustments[AdjustmentReason::STARVATION.0 as usize],
             recent_starvations: self.starvation_over_time.sum(view.now, LATELY) as u64,
             blocked: self.most_blocked,
-            // It stays as it is until something else is reported.
+            // The value remains valid until another one is reported.
             recent_blocked: lately.into_iter().fold(f64::from(self.blocked), f64::max) as u32,
             recent: self.recent.iter().rev().copied().collect(),
             work_items: (self.enqueued, self.dequeued),

@@ -1,4 +1,4 @@
-//! How much of what a stream holds, and how much of it was lost.
+//! Counts the events of a stream by kind, and losses.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,35 +11,35 @@ use crate::nettrace::{Counts, Event, Loss, LossKind, Metadata, Problem, ProblemK
 use crate::sorting::CompactSort;
 use crate::wire::Utf16;
 
-/// Most threads that are distinguished.
+/// Maximum number of distinct threads.
 const THREAD_LIMIT: usize = 1 << 18;
 
-/// Most threads whose names are kept, of up to 256 bytes each.
+/// Maximum number of thread names, of up to 256 bytes each.
 const NAMED_THREADS: usize = 1 << 14;
 
-/// Names of events that are distinguished by what their payloads call them, and bytes of such a name.
+/// Maximum number of distinct event names found in payloads, and the maximum size of such a name in bytes.
 const NAMES: usize = 64;
 const NAME: usize = 256;
 
-/// Threads that are known without a look into a table, as long as their ids differ in the low bits.
+/// Size of the direct-mapped cache of known threads, indexed by the low bits of their IDs.
 const NEAR: usize = 64;
 
-/// Counts what is in a stream.
+/// Counts the contents of a stream.
 #[derive(Debug)]
 pub struct Throughput {
     trace: Option<TraceHeader>,
     totals: Totals,
-    /// By metadata index; the first counts the events of unknown kinds.
+    /// By metadata index; the first counts events without metadata.
     kinds: Vec<Kind>,
-    /// Of events whose names are in their payloads, count and bytes by metadata index and name; they are in `kinds`, too.
+    /// Count and bytes of events whose names are in their payloads, by metadata index and name; also included in `kinds`.
     dynamic: Vec<(u32, Box<[u8]>, u64, u64)>,
     threads: HashSet<ThreadId>,
     thread_names: HashMap<ThreadId, String>,
-    /// Some of `threads`, by the low bits of their ids: most events are of one of these.
+    /// Cache of `threads` by the low bits of their IDs, which covers most events.
     near: [Option<ThreadId>; NEAR],
     first_timestamp: i64,
     last_timestamp: i64,
-    /// How often, and where first.
+    /// Count and first position.
     problems: BTreeMap<ProblemKind, (u64, u64)>,
 }
 
@@ -53,41 +53,40 @@ struct Kind {
     is_dynamic: bool,
 }
 
-/// The sums over a stream.
+/// Totals of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Events.
+    /// Number of events.
     pub events: u64,
-    /// Bytes of their payloads.
+    /// Payload bytes.
     pub payload_bytes: u64,
-    /// Events that the runtime dropped: numbers that are missing between two events of a thread, or before a sequence point.
+    /// Number of events dropped by the runtime: gaps in the sequence numbers of a thread, or before a sequence point.
     pub dropped: u64,
-    /// Events that are missing before the first of their thread. Other readers do not count these, and they are not in `dropped`.
+    /// Number of events missing before the first event of their thread. Other readers do not count these; not included in `dropped`.
     pub dropped_at_start: u64,
-    /// Stacks that the stream defines.
+    /// Number of stacks defined in the stream.
     pub stacks: u64,
-    /// Threads that events belong to. No more than 2^18 are distinguished.
+    /// Number of threads with events. At most 2^18 are distinguished.
     pub threads: u64,
-    /// Sequence points.
+    /// Number of sequence points.
     pub sequence_points: u64,
-    /// Problems with parts of the stream.
+    /// Number of problems with parts of the stream.
     pub problems: u64,
-    /// Time between the oldest and the newest event, nanoseconds.
+    /// Time between the oldest and the newest event, in nanoseconds.
     pub duration_ns: u64,
 }
 
-/// How often something is wrong with a part of a stream.
+/// Number of problems of one kind with parts of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProblemCount {
-    /// What is wrong.
+    /// Kind of the problem.
     pub kind: ProblemKind,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
-    /// Where first, as an offset from the start of the stream.
+    /// First occurrence, as an offset from the start of the stream.
     pub first: u64,
 }
 
-/// In words.
 impl fmt::Display for ProblemCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, count, first } = self;
@@ -116,12 +115,12 @@ impl Default for Throughput {
 }
 
 impl Throughput {
-    /// What the whole stream has in common, once it has come.
+    /// Returns the trace header, once it has arrived.
     pub fn trace(&self) -> Option<&TraceHeader> {
         self.trace.as_ref()
     }
 
-    /// What is wrong with parts of the stream, by its first place.
+    /// Returns the problems with parts of the stream, in order of first occurrence.
     pub fn problems(&self) -> Vec<ProblemCount> {
         let count = |(kind, (count, first)): (&ProblemKind, &(u64, u64))| ProblemCount { kind: *kind, count: *count, first: *first };
         let mut problems: Vec<_> = self.problems.iter().map(count).collect();
@@ -129,24 +128,24 @@ impl Throughput {
         problems
     }
 
-    /// Whether content of the stream may be missing from what was counted: a part of it could not be read, or was not kept.
+    /// Returns whether content of the stream may be missing from the counts: a part of it could not be read, or was not kept.
     pub fn loses_content(&self) -> bool {
         self.problems.keys().any(|kind| kind.loses_content())
     }
 
-    /// Names of threads, where the stream has them (V6), in ascending order of the threads; not sanitised.
+    /// Returns the names of threads, if the stream has them (V6), in ascending order of the threads; not sanitised.
     pub fn thread_names(&self) -> Vec<(ThreadId, String)> {
         let mut names: Vec<_> = self.thread_names.iter().map(|(thread, name)| (*thread, name.clone())).collect();
         names.sort_unstable();
         names
     }
 
-    /// Timestamps of the oldest and the newest event, on the stream's own clock.
+    /// Returns the timestamps of the oldest and the newest event, on the stream's own clock.
     pub fn span(&self) -> Option<(i64, i64)> {
         (self.first_timestamp <= self.last_timestamp).then_some((self.first_timestamp, self.last_timestamp))
     }
 
-    /// The sums so far.
+    /// Returns the totals so far.
     pub fn snapshot(&self) -> Totals {
         let duration = self.span().zip(self.trace).map(|((first, last), trace)| trace.nanoseconds_between(first, last));
         Totals {
@@ -159,7 +158,7 @@ impl Throughput {
         }
     }
 
-    /// What came, by provider, number and name, in this order. Versions of an event count as one.
+    /// Returns the event counts, sorted by provider, event ID and name. Versions of an event are combined.
     pub fn counts(&self) -> Vec<EventCount> {
         let mut sums = BTreeMap::new();
         let mut add = |provider: &String, event_id: u32, name: String, (count, bytes): (u64, u64)| {
@@ -216,7 +215,7 @@ impl Sink for Throughput {
     }
 
     fn counted(&mut self, counts: &Counts<'_>) -> bool {
-        // Those whose names are in their payloads are counted by these.
+        // Events with names in their payloads have to be counted individually.
         if counts.kinds.iter().any(|kind| self.kinds.get(kind.metadata as usize).is_none_or(|kind| kind.is_dynamic)) {
             return false;
         }
@@ -293,7 +292,7 @@ mod tests {
             Encoder::new(TraceHeader { sync_utc: Some(UtcTime::from_unix_ms(0)), ticks_per_second: 1_000, ..TraceHeader::default() });
         let runtime = Metadata { provider: "Microsoft-Windows-DotNETRuntime".into(), event_id: 143, ..Metadata::default() };
         let demo = Metadata { provider: "Demo".into(), event_id: 7, name: "Tick".into(), ..Metadata::default() };
-        // Two versions of one event, an event of another provider, and one whose id is not defined.
+        // Two versions of one event, an event of another provider, and one with an undefined metadata ID.
         let kinds = [
             encoder.metadata(&Metadata { version: 1, ..runtime.clone() }),
             encoder.metadata(&Metadata { version: 2, ..runtime }),
@@ -334,7 +333,7 @@ mod tests {
         assert_eq!(throughput.counts(), expected);
     }
 
-    /// Three of 64 names are distinguished, and those behind are counted together.
+    /// Three of 64 names are checked, and the names beyond the limit are counted together.
     #[test]
     fn dynamic_events_have_the_names_in_their_payloads() {
         let mut encoder = Encoder::new(TraceHeader::default());

@@ -1,15 +1,15 @@
-//! One figure over time, bounded however long that is.
+//! A value over time in bounded memory.
 
-/// Seconds that are kept one by one.
+/// Number of seconds kept individually.
 const SECONDS: usize = 300;
-/// Steps that the whole time is divided into.
+/// Maximum number of steps for the whole period.
 const STEPS: usize = 512;
-/// A step while the time is short, nanoseconds.
+/// Initial step width, in nanoseconds.
 const SHORTEST_STEP: i64 = 100_000_000;
 const SECOND: i64 = 1_000_000_000;
 
-/// A figure over time: the last five minutes second by second, and all of the time in at most 512 steps, whose width doubles when the time
-/// outgrows them. What happened before time began counts as if it happened then.
+/// A value over time: the last five minutes by second, and the whole period in at most 512 steps, whose width doubles when they run out.
+/// Negative times count as 0.
 #[derive(Debug, Clone)]
 pub struct Timeline {
     merge: Merge,
@@ -18,18 +18,18 @@ pub struct Timeline {
     step_ns: i64,
     /// By second, modulo [`SECONDS`].
     seconds: Vec<f64>,
-    /// The newest second.
+    /// The newest second with a value.
     newest: i64,
     /// The second of the first value.
     oldest: i64,
 }
 
-/// What becomes of two values that fall together.
+/// How values in the same step are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Merge {
-    /// Their sum. Where there is no value, there is 0.
+    /// The sum; 0 without a value.
     Sum,
-    /// The larger, or the newer where a figure has one value at a time. Where there is no value, there is NaN.
+    /// The maximum; NaN without a value.
     Max,
 }
 
@@ -56,7 +56,7 @@ impl Timeline {
         self.oldest = self.oldest.min(second);
         if second > self.newest {
             self.seconds.resize(SECONDS, none);
-            // The seconds between had nothing.
+            // There were no values in the seconds in between.
             let skipped = second.saturating_sub(self.newest).min(SECONDS as i64);
             for empty in 0..skipped {
                 self.seconds[slot(second - empty)] = none;
@@ -68,37 +68,37 @@ impl Timeline {
         }
     }
 
-    /// Makes the steps twice as wide.
+    /// Doubles the width of the steps.
     fn widen(&mut self) {
         let merge = self.merge;
         self.steps = self.steps.chunks(2).map(|pair| pair.iter().fold(merge.none(), |sum, value| merge.of(sum, *value))).collect();
         self.step_ns = self.step_ns.saturating_mul(2);
     }
 
-    /// The width of a step in nanoseconds, and the figure of every step since the beginning.
+    /// Returns the width of a step in nanoseconds, and the values of all steps.
     pub fn whole(&self) -> (i64, &[f64]) {
         (self.step_ns, &self.steps)
     }
 
-    /// The figure of each of the last `count` seconds up to the one that `now` falls into, oldest first; never more than the last 300.
+    /// Returns the values of the last `count` seconds up to and including that of `now`, oldest first; at most the last 300.
     pub fn recent(&self, now: i64, count: usize) -> Vec<f64> {
         let last = now.max(0) / SECOND;
         let count = count.min(SECONDS) as i64;
         (last - count + 1..=last).map(|second| self.second(second)).collect()
     }
 
-    /// The sum over the seconds before `now`, at most `seconds` of them, divided by the time they took.
+    /// Returns the sum over at most the last `seconds` seconds before `now`, divided by the time they span.
     pub fn rate(&self, now: i64, seconds: u32) -> f64 {
         let now = now.max(0);
         let last = now / SECOND;
         let first = (last - i64::from(seconds.clamp(1, SECONDS as u32 - 1)) + 1).max(self.oldest.min(last));
         let sum: f64 = (first..=last).map(|second| self.second(second)).filter(|value| value.is_finite()).sum();
-        // A second that has only begun does not count as one, but half of one makes no rate either.
+        // A second that has just begun does not count in full, but a rate needs at least one second.
         let time = (now - first * SECOND).max(SECOND) as f64 / SECOND as f64;
         sum / time
     }
 
-    /// The sum over the last `seconds` seconds, the one that `now` falls into included.
+    /// Returns the sum over the last `seconds` seconds, including that of `now`.
     pub fn sum(&self, now: i64, seconds: u32) -> f64 {
         self.recent(now, seconds as usize).into_iter().filter(|value| value.is_finite()).sum()
     }

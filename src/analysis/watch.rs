@@ -1,24 +1,24 @@
-//! Waiting for one event.
+//! Waits for a specific event.
 
 use super::event_text::describe;
 use crate::clr::{Condition, Trigger};
 use crate::nettrace::{Event, Metadata, Sink, TraceHeader};
 
-/// Notices when the event comes that is waited for.
+/// Detects a trigger event.
 ///
-/// A text is looked for as it is, in the bytes of the payload: as UTF-16, which is how runtimes write text, and as UTF-8.
+/// A text is searched for case-sensitively in the bytes of the payload: as UTF-16, which is how runtimes write text, and as UTF-8.
 #[derive(Debug)]
 pub struct Watch {
     trigger: Option<Trigger>,
     needles: Option<[Vec<u8>; 2]>,
     pointer_size: u8,
-    /// By metadata index: whether events of this kind are looked at.
+    /// Whether events of a kind are examined, by metadata index.
     wanted: Vec<bool>,
     came: bool,
 }
 
 impl Watch {
-    /// Waits for this event, or for none.
+    /// Creates a watch for this event, or for none.
     pub fn new(trigger: Option<Trigger>) -> Self {
         let needles = match trigger.as_ref().map(Trigger::condition) {
             Some(Condition::Text(text)) => Some([text.encode_utf16().flat_map(u16::to_le_bytes).collect(), text.as_bytes().to_vec()]),
@@ -27,7 +27,7 @@ impl Watch {
         Self { trigger, needles, pointer_size: TraceHeader::default().pointer_size, wanted: vec![false], came: false }
     }
 
-    /// Whether it has come.
+    /// Returns whether the event was received.
     pub fn has_come(&self) -> bool {
         self.came
     }
@@ -45,7 +45,7 @@ impl Watch {
     }
 }
 
-/// Whether a field that is described by this text has this value: as it stands, its number in decimal or hexadecimal, or what the number stands for.
+/// Returns whether a formatted field has this value: the same text, the same number in decimal or hexadecimal, or the name of the number.
 fn is_value(text: &str, value: &str) -> bool {
     let (number, word) = text.strip_suffix(')').and_then(|text| text.split_once(" (")).unwrap_or((text, text));
     let parsed = |text: &str| text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok());
@@ -77,7 +77,7 @@ mod tests {
     use crate::nettrace::{Decoder, Encoder, Limits, NewEvent};
     use crate::wire::Put;
 
-    /// Whether the event comes in this stream.
+    /// Returns whether the event is received in this stream.
     fn comes(trigger: Option<&str>, bytes: &[u8]) -> bool {
         let mut watch = Watch::new(trigger.map(|trigger| Trigger::parse(trigger).unwrap()));
         Decoder::new(Limits::default()).feed(bytes, &mut watch).unwrap();

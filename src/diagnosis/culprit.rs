@@ -1,14 +1,14 @@
-//! The code of the program itself that time goes to.
+//! Finds the application code responsible for time spent.
 
 use crate::analysis::{Counts, Origin, ProfileFrame, SampleCount};
 
-/// The code of the program itself that the time of some samples goes to.
+/// The application code responsible for the time of some samples.
 pub(super) struct Culprit {
-    /// Nanoseconds of stacks that have such code.
+    /// Nanoseconds of stacks with application code.
     pub(super) total: u64,
-    /// Of these, nanoseconds of stacks without code of the program.
+    /// Nanoseconds of the selected stacks without application code.
     of_others: u64,
-    /// The method that is nearest to the leaf in most of that time.
+    /// The application method closest to the leaf for most of that time.
     pub(super) method: Option<String>,
 }
 
@@ -19,11 +19,12 @@ impl Culprit {
         own
     }
 
-    /// Of stacks only that have a frame whose method is one of these; all of their time.
+    /// Considers only stacks that contain a frame selected by `is`, with all of their time.
     pub(super) fn beneath(counts: &Counts<'_>, is: impl Fn(&ProfileFrame) -> bool, time: impl Fn(SampleCount) -> u64) -> Self {
         let profile = counts.profile();
         let nodes = counts.totals().len();
-        // The nearest own method of every node, and whether it is beneath; a parent has a smaller number than its children.
+        // For each node, the nearest application method, and whether it is beneath a selected frame; parents have smaller indexes than their
+        // children.
         let mut nearest: Vec<(Option<&str>, bool)> = vec![(None, false); nodes];
         let mut by_method = foldhash::HashMap::<Option<&str>, u64>::default();
         for node in 1..nodes as u32 {
@@ -46,7 +47,7 @@ impl Culprit {
     }
 }
 
-/// Nanoseconds in which exceptions are thrown and their handlers looked for: not in the handlers themselves.
+/// Returns the nanoseconds spent throwing exceptions and looking up their handlers, excluding the handlers themselves.
 pub(super) fn dispatch_ns(counts: &Counts<'_>) -> u64 {
     let profile = counts.profile();
     let nodes = counts.totals().len();
@@ -61,26 +62,26 @@ pub(super) fn dispatch_ns(counts: &Counts<'_>) -> u64 {
     total
 }
 
-/// Whether a frame throws exceptions: native code, since .NET 9 most of it managed code of the runtime.
+/// Returns whether a frame is part of exception dispatch: native code, since .NET 9 mostly managed code of the runtime.
 fn is_dispatch(frame: &ProfileFrame) -> bool {
     frame.origin == Origin::Exception || frame.name.starts_with("System.Runtime.EH.")
 }
 
-/// Whether a method is of a library that writes log messages.
+/// Returns whether a method belongs to a logging library.
 pub(super) fn is_logger(method: &str) -> bool {
     LOGGERS.iter().any(|start| method.starts_with(start))
 }
 
-/// Namespaces of libraries that write log messages.
+/// Namespaces of logging libraries.
 const LOGGERS: [&str; 4] = ["Microsoft.Extensions.Logging.", "Serilog.", "NLog.", "log4net."];
 
 fn is_own_frame(frame: &ProfileFrame) -> bool {
     frame.is_known() && frame.origin == Origin::Managed && is_own(&frame.name)
 }
 
-/// Whether a method is not part of .NET itself.
+/// Returns whether a method is not part of .NET itself.
 pub fn is_own(method: &str) -> bool {
-    // Code without names yet is shown by its address, or by its file in brackets.
+    // Code without names yet is represented by its address, or by its file in brackets.
     const LIBRARY: [&str; 7] = ["System.", "Microsoft.", "Internal.", "Interop", "dynamicClass.", "0x", "["];
     !is_logger(method) && !LIBRARY.iter().any(|start| method.starts_with(start))
 }

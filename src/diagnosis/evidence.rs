@@ -1,4 +1,4 @@
-//! What a recording shows of each possible cause.
+//! Evaluates each possible cause.
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use crate::analysis::{Collection, Layer, OperationSnapshot, Origin, SampleCount,
 use crate::clr::payload::GcType;
 use crate::model::{Bytes, Count, CountRate, Counted, CpuUse, Nanoseconds, Percent};
 
-/// Share of the CPU time for throwing exceptions that is high.
+/// Share of CPU time spent throwing exceptions that counts as high.
 const DISPATCH_SHARE: f64 = 0.2;
-/// The first runtime that throws exceptions in managed code, which its own samples show.
+/// First runtime version that dispatches exceptions in managed code, which is visible in its own samples.
 const MANAGED_DISPATCH: u32 = 9;
-/// Share of the CPU time for log messages that is high.
+/// Share of CPU time spent on log messages that counts as high.
 const LOGGING_SHARE: f64 = 0.3;
-/// Share of the time in which the pool is starved that is high.
+/// Share of the time with a starved pool that counts as high.
 const STARVED_SHARE: f64 = 0.05;
-/// The pool is checked for starvation this often (.NET runtime, `GateActivitiesPeriodMs`), nanoseconds.
+/// Interval at which the pool checks for starvation (.NET runtime, `GateActivitiesPeriodMs`), in nanoseconds.
 const STARVED: f64 = 0.5e9;
-/// The most that a cause weighs that is no defect by itself, whatever its share.
+/// Maximum severity of a cause that is not a problem in itself, whatever its share.
 pub(super) const HARMLESS: f64 = 0.95;
 
-/// Share, severity and sentence of a cause that was measured.
+/// Share, severity and sentence of a measured cause.
 pub(super) type Found = (Option<f64>, f64, String);
 
 impl Evidence<'_> {
@@ -44,12 +44,12 @@ impl Evidence<'_> {
         }
     }
 
-    /// Nanoseconds that were recorded.
+    /// Returns the recorded time in nanoseconds.
     pub(super) fn duration(&self) -> f64 {
         self.analysis.snapshot.recorded_ns.max(1) as f64
     }
 
-    /// Why there can be no events of a source. Where none came and it is not known whether they were recorded, nothing is claimed.
+    /// Returns an error if there can be no events of a source, or if there are none and it is unknown whether they were recorded.
     pub(super) fn measured(&self, source: Source, seen: bool) -> Result<(), String> {
         match source.is_in(self.what, self.analysis.cpu.is_none()) {
             _ if seen => Ok(()),
@@ -67,11 +67,11 @@ impl Evidence<'_> {
         let counts = self.analysis.profile(false).count(SampleFilter::BUSY);
         let own = Culprit::of(&counts, |samples| samples.running_ns);
         let text = match own.method {
-            // A process that hardly runs has no hot method.
+            // A nearly idle process has no hot method.
             Some(method) if cores >= RUNS => format!("{} of one core is used; most of it in {method}.", Percent(cores)),
             _ => format!("{} of one core is used.", Percent(cores)),
         };
-        // It may be meant to work: any defect weighs more.
+        // High CPU usage may be intended: any other problem is more severe.
         Ok((Some(cores), (cores / self.thresholds.share(Threshold::Cpu)).min(1.0), text))
     }
 
@@ -92,13 +92,13 @@ impl Evidence<'_> {
             let what = format!("the CPU limit of its control group, {limit}, throttled it in {share_of_periods} of periods");
             return Ok((Some(share), severity, format!("{text}: {what}.")));
         }
-        // More threads than CPUs are no defect of the machine: what they run is what is to be looked at.
+        // Having more threads than CPUs is not a problem of the machine: look at what they run.
         let is_machine = cpu.others() > Some(cores) && waiting >= STARVES;
         let severity = if is_machine { severity } else { severity.min(HARMLESS) };
         let others = cpu.others().map(|others| format!(", all others {others:.1}")).unwrap_or_default();
         let uses = format!("the process uses {cores:.1} CPUs{others}");
         if waiting < share.min(STARVES) {
-            // Short runs can wait as long as they run: what counts is how long anything waits.
+            // Short runs can wait as long as they run, so the overall waiting time counts.
             let text = format!("Runnable threads wait for a CPU for at most {} of the time; {uses}.", Percent(waiting));
             return Ok((Some(waiting), severity * waiting / STARVES, text));
         }
@@ -118,7 +118,7 @@ impl Evidence<'_> {
         let place = logging.method.map(|method| format!("; most by {method}")).unwrap_or_default();
         let is_cpu = self.analysis.cpu.is_some() || self.analysis.profile.is_weighed;
         let time = if is_cpu { "CPU time" } else { "sampled time" };
-        // A process that hardly runs is not slow because of it.
+        // Logging does not slow down a nearly idle process.
         let severity = if self.busy_cores() >= RUNS { share / LOGGING_SHARE } else { 0.0 };
         Ok((Some(share), severity, format!("{} of the {time} is spent on log messages{place}.", Percent(share))))
     }
@@ -132,7 +132,7 @@ impl Evidence<'_> {
         let mut text = format!("All threads are paused for {} of the time{longest}", Percent(share));
         if full > self.thresholds.of(Threshold::Gen2Collections) {
             text += &format!("; {} gen 2 collections", CountRate(full));
-            // A reason that most of them have.
+            // A reason shared by most of them.
             let reasons = gc.recent.iter().filter(|collection| collection.generation == 2).map(|collection| collection.reason);
             let (large, all) = reasons.fold((0, 0), |(large, all), reason| (large + usize::from(reason.is_large()), all + 1));
             text += if large * 2 > all { ": large objects are allocated all the time" } else { "" };
@@ -197,21 +197,21 @@ impl Evidence<'_> {
         let thrower = Culprit::of(&thrown, SampleCount::all).method.map(|method| format!(", most thrown in {method}"));
         let dispatch = self.dispatch_share();
         let cost = match dispatch {
-            // A lower bound without information.
+            // A lower bound of 0 is not informative.
             Some((0.0, _)) => String::new(),
             Some((share, time)) => format!(" At least {} of the {time} is spent throwing them.", Percent(share)),
             None => " Their CPU time is not measured: profile cpu records it.".to_owned(),
         };
         let text = format!("{} exceptions; {} are {}{}.{cost}", CountRate(rate), Percent(of_type), kind.name, thrower.unwrap_or_default());
         let share = dispatch.map(|(share, _)| share).filter(|share| *share > 0.0);
-        // A process that hardly runs is not slow because of what it runs.
+        // Exceptions do not slow down a nearly idle process.
         let cost = if self.busy_cores() >= RUNS { share.unwrap_or(0.0) / DISPATCH_SHARE } else { 0.0 };
         let severity = (rate / self.thresholds.of(Threshold::Exceptions)).max(cost);
         Ok((share, severity, text))
     }
 
-    /// Share of the samples of running threads that throw exceptions, and what these samples are of; `None` where no sample would show it: before
-    /// .NET 9 the runtime's own samples show the method that throws and not what follows.
+    /// Returns the share of running samples spent throwing exceptions, and the kind of these samples; `None` if samples would not show it:
+    /// before .NET 9, the runtime's own samples show the throwing method but not the dispatch.
     fn dispatch_share(&self) -> Option<(f64, &'static str)> {
         let counts = self.analysis.profile(false).count(SampleFilter::BUSY);
         let (busy, dispatch) = (counts.samples().running_ns, dispatch_ns(&counts));
@@ -233,7 +233,7 @@ impl Evidence<'_> {
         };
         let failing = self.thresholds.share(Threshold::FailedRequests);
         let failed = |operation: &OperationSnapshot| operation.failed as f64 / operation.started as f64 / failing;
-        // That a request which is served is slow is what is to be explained.
+        // A slow incoming request is the symptom to be explained, not a cause.
         let served = server.map(|server| slow(server).min(HARMLESS).max(failed(server)));
         let sent = client.map(|client| slow(client).max(failed(client)));
         match (client, server) {
@@ -255,7 +255,7 @@ impl Evidence<'_> {
         let counts = self.analysis.profile.count(SampleFilter { running: false, ..SampleFilter::ALL });
         let locks = self.locked_ns();
         let own = Culprit::of(&counts, |samples| samples.waiting_ns);
-        // Samples do not tell a thread that waits for a processor from one that waits for anything else.
+        // Samples do not distinguish waiting for a CPU from other waits.
         let sampled: Vec<_> = counts.threads().iter().filter_map(|sampled| sampled.thread.in_process()).collect();
         let of_sampled = self.threads.iter().filter(|thread| sampled.contains(&thread.thread));
         let ready = of_sampled.filter_map(|thread| thread.runnable).sum::<Duration>().as_nanos() as f64;
@@ -264,11 +264,11 @@ impl Evidence<'_> {
         let is_most = share * time > ready;
         let place = own.method.filter(|method| is_most && site != Some(method.as_str())).map(|method| format!("; most in {method}"));
         let text = format!("{} of thread time is spent in other waits{}.", Percent(share), place.unwrap_or_default());
-        // Threads that wait are no defect: most have nothing to do.
+        // Waiting threads are not a problem: most of them are idle.
         Ok((Some(share), share * HARMLESS, text))
     }
 
-    /// What its threads took of the processors, as the kernel measured.
+    /// Returns the CPU usage of the threads, as measured by the kernel.
     fn cpu_use(&self) -> CpuUse {
         let times = self.threads.iter().filter_map(|thread| thread.runnable);
         CpuUse {
@@ -279,19 +279,19 @@ impl Evidence<'_> {
         }
     }
 
-    /// Threads that ran at a time, on average, as sampled.
+    /// Returns the mean number of threads running at the same time, from samples.
     fn busy_cores(&self) -> f64 {
         self.analysis.profile(false).count(SampleFilter::BUSY).samples().running_ns as f64 / self.duration()
     }
 
-    /// Nanoseconds of all managed threads together, as sampled.
+    /// Returns the total time of all sampled threads, in nanoseconds.
     pub(super) fn thread_time(&self) -> Option<f64> {
         let time = self.analysis.profile.count(SampleFilter::ALL).samples().all_ns();
         (time > 0).then_some(time as f64)
     }
 }
 
-/// `Requests sent: p95 1.2 s, 3 of 60 failed, most time with http://..`.
+/// Formats a sentence such as `Requests sent: p95 1.2 s, 3 of 60 failed, most time with http://..`.
 fn requests(which: &str, operation: &OperationSnapshot) -> String {
     let p95 = operation.quantiles_ns.map(|[_, p95, _]| format!("p95 {}, ", Nanoseconds(p95))).unwrap_or_default();
     let most = operation.subjects.first().map(|subject| format!(", most time with {}", subject.text)).unwrap_or_default();
@@ -300,7 +300,7 @@ fn requests(which: &str, operation: &OperationSnapshot) -> String {
     format!("Requests {which}: {p95}{} of {} {failed}{unfinished}{most}", Count(operation.failed), Count(operation.started))
 }
 
-/// Whether the heap was larger after most full collections than after the one before: its bytes after the first and the last.
+/// Returns the heap size in bytes after the first and the last full collection, if the heap grew from one to the next in most of them.
 fn growth(newest_first: &[Collection], thresholds: &Thresholds) -> Option<(u64, u64)> {
     let full = newest_first.iter().rev().filter(|collection| collection.generation == 2 && collection.kind != GcType::FOREGROUND);
     let sizes: Vec<u64> = full.filter_map(|collection| collection.heap_after).collect();

@@ -1,4 +1,4 @@
-//! What a recording shows of waits for locks: by their events, and by threads that wait all the time.
+//! Lock waits in a recording: from contention events, and from threads that are blocked all the time.
 
 use std::ops::Range;
 
@@ -8,11 +8,12 @@ use super::{Evidence, Source, Threshold};
 use crate::analysis::StuckThreads;
 use crate::model::{Counted, Percent};
 
-/// Runtimes in whose stacks a lock that is waited for has no method (seen in .NET 8 and 9; in .NET Core 3.1 and .NET 10 it has).
+/// Major versions of runtimes whose stacks do not show the method of a contended lock (seen in .NET 8 and 9; .NET Core 3.1 and .NET 10 show
+/// it).
 const HIDES_LOCKS: Range<u32> = 5..10;
-/// The share of the time in which a thread was blocked that it was blocked all the time: the first samples come late.
+/// Minimum share of the time for a thread to count as blocked all the time: the first samples arrive late.
 const ALL_THE_TIME: f64 = 0.7;
-/// A thread that waits for less is not stuck, nanoseconds.
+/// Minimum waiting time of a stuck thread, in nanoseconds.
 const LONG_NS: f64 = 1e9;
 
 impl Evidence<'_> {
@@ -25,10 +26,10 @@ impl Evidence<'_> {
         let share = self.thread_time().map(|time| (wait_ns / time).min(1.0));
         let severity = at_a_time / self.thresholds.of(Threshold::LockWaiters);
         let (of_locks, others): (Vec<_>, Vec<_>) = stuck_threads.into_iter().partition(|stuck| stuck.is_lock);
-        // What may be no lock is no defect by itself.
+        // A wait that may not be for a lock is not a problem in itself.
         let severity = if others.is_empty() { severity } else { severity.max(HARMLESS) };
         let began = self.waits_that_began(share, at_a_time);
-        // Nothing but a guess has no share.
+        // A mere guess has no share.
         let share = share.filter(|_| began.is_some() || !of_locks.is_empty() || others.is_empty());
         let text = match (began, stuck(&of_locks, &others)) {
             (Some(began), Some(stuck)) => format!("{began}. {stuck}."),
@@ -40,7 +41,7 @@ impl Evidence<'_> {
         Ok((share, severity, text))
     }
 
-    /// The waits that have events, as a sentence without its end.
+    /// Describes the waits that have events, as a sentence without a period.
     fn waits_that_began(&self, share: Option<f64>, at_a_time: f64) -> Option<String> {
         let site = self.analysis.snapshot.contention.sites.first()?;
         let what = match share {
@@ -52,7 +53,7 @@ impl Evidence<'_> {
         Some(format!("{what}{at_a_time}{place}"))
     }
 
-    /// Where threads of the program are blocked all the time. A wait that began before the recording, and is not over, has no event.
+    /// Returns where application threads are blocked all the time. A wait that began before the recording and is not over has no event.
     fn stuck_threads(&self) -> Vec<StuckThreads> {
         let least_ns = (self.duration() * ALL_THE_TIME).max(LONG_NS);
         let mut stuck_threads = self.analysis.profile.stuck_threads(least_ns as u64);
@@ -61,12 +62,12 @@ impl Evidence<'_> {
         stuck_threads
     }
 
-    /// Nanoseconds that threads waited for locks.
+    /// Returns the time that threads waited for locks, in nanoseconds.
     pub(super) fn locked_ns(&self) -> f64 {
         self.lock_wait_ns(&self.stuck_threads())
     }
 
-    /// The same: by events, and by the samples of threads whose wait has none.
+    /// Returns the time that threads waited for locks, in nanoseconds: from events, plus the samples of threads whose wait has no event.
     fn lock_wait_ns(&self, stuck_threads: &[StuckThreads]) -> f64 {
         let locks = &self.analysis.snapshot.contention;
         let blocked: usize = stuck_threads.iter().filter(|stuck| stuck.is_lock).map(|stuck| stuck.threads).sum();
@@ -74,7 +75,7 @@ impl Evidence<'_> {
     }
 }
 
-/// Threads that waited all the time, as a sentence without its end.
+/// Describes threads blocked all the time, as a sentence without a period.
 fn stuck(of_locks: &[StuckThreads], others: &[StuckThreads]) -> Option<String> {
     let threads = |places: &[StuckThreads]| Counted(places.iter().map(|place| place.threads as u64).sum(), "thread");
     match (of_locks, others) {

@@ -1,7 +1,7 @@
-//! Why a process is slow: how much of its time goes into each possible cause, and the culprit of each in a sentence.
+//! Diagnoses slow processes: how much time goes into each possible cause, with the culprit of each in a sentence.
 //!
-//! [`slowdowns`] takes what a recording shows of its process, and [`Thresholds`] from which values on a figure is a problem. No input or output, no
-//! clock. Text is not sanitised here.
+//! [`slowdowns`] compares the contents of a recording with [`Thresholds`] from which a value is a problem. Performs no I/O and reads no clock.
+//! Text is not sanitised here.
 
 mod culprit;
 mod evidence;
@@ -20,33 +20,33 @@ pub use culprit::is_own;
 pub use source::Source;
 pub use thresholds::{GROWING_COLLECTIONS, RUNS, STARVES, THROTTLED, Threshold, Thresholds};
 
-/// A possible cause.
+/// A possible cause of slowness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// Its own code runs.
+    /// The application's own code is running.
     Cpu,
-    /// Threads that are ready to run have no processor.
+    /// Runnable threads wait for a CPU.
     CpuWait,
-    /// Its code writes log messages.
+    /// The application writes log messages.
     Logging,
-    /// Collections, and a heap that grows.
+    /// Garbage collections, and heap growth.
     Gc,
-    /// Methods are compiled.
+    /// JIT compilation.
     Jit,
-    /// Threads wait for locks.
+    /// Lock contention.
     Locks,
-    /// Work waits for a thread of the pool.
+    /// Work items wait for a thread of the pool.
     ThreadPool,
     /// Exceptions.
     Exceptions,
-    /// Requests that it sends, and serves.
+    /// Outgoing and incoming HTTP requests.
     Http,
-    /// Threads wait for something else.
+    /// Other waits.
     Waiting,
 }
 
 impl Cause {
-    /// All, in the order in which they are listed where they weigh the same.
+    /// All causes, in the order in which those of equal severity are listed.
     pub const ALL: [Self; 10] = [
         Self::ThreadPool,
         Self::Locks,
@@ -60,7 +60,7 @@ impl Cause {
         Self::Waiting,
     ];
 
-    /// Its name.
+    /// Returns the display name.
     pub fn title(self) -> &'static str {
         match self {
             Self::Cpu => "CPU",
@@ -76,7 +76,7 @@ impl Cause {
         }
     }
 
-    /// Its name in JSON.
+    /// Returns the name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
@@ -93,46 +93,46 @@ impl Cause {
     }
 }
 
-/// How much a cause slows a process down.
+/// The effect of a cause on a process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slowdown {
     /// The cause.
     pub cause: Cause,
-    /// Share of the time that the sentence names; more than 1 for several cores. `None` where it takes no share that can be measured.
+    /// Share of the time described in the text; more than 1 for several cores. `None` if there is no measurable share.
     pub share: Option<f64>,
-    /// How many times its threshold: from 1 on it is a problem. `None` where it was not measured.
+    /// Ratio to the threshold: a problem from 1 on. `None` if not measured.
     pub severity: Option<f64>,
-    /// What was found, in a sentence. Not sanitised.
+    /// The finding in a sentence. Not sanitised.
     pub text: String,
 }
 
 impl Slowdown {
-    /// Whether it is above its threshold.
+    /// Returns whether the threshold is reached.
     pub fn is_problem(&self) -> bool {
         self.severity.is_some_and(|severity| severity >= 1.0)
     }
 }
 
-/// What a recording shows of its process.
+/// The input of a diagnosis.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
-    /// What is in the recording.
+    /// Analysis of the recording.
     pub analysis: &'a RecordingAnalysis,
-    /// What its threads took of the processors; empty where that is not known.
+    /// CPU usage of the process's threads; empty if unknown.
     pub threads: &'a [ThreadUse],
-    /// For how long that was watched: the analysis may be some time behind.
+    /// Period in which `threads` was measured; the analysis may be some time behind.
     pub elapsed: Duration,
-    /// Profiles and providers that were recorded; empty where they are not known.
+    /// Profiles and providers that were recorded; empty if unknown.
     pub what: &'a [String],
-    /// Major version of the runtime, where it is known.
+    /// Major version of the runtime, if known.
     pub runtime: Option<u32>,
-    /// What else decides how much CPU it gets.
+    /// Limits on the available CPU time.
     pub cpu_supply: CpuSupply,
-    /// From which values on a figure is a problem.
+    /// Thresholds from which a value is a problem.
     pub thresholds: &'a Thresholds,
 }
 
-/// All causes, the worst first; what was not measured comes last.
+/// Returns all causes, most severe first; those that were not measured come last.
 pub fn slowdowns(evidence: &Evidence<'_>) -> Vec<Slowdown> {
     let mut all: Vec<_> = Cause::ALL.into_iter().map(|cause| evidence.weigh(cause)).collect();
     all.compact_sort_by(|a, b| b.severity.unwrap_or(-1.0).total_cmp(&a.severity.unwrap_or(-1.0)));

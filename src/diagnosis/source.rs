@@ -1,34 +1,34 @@
-//! What it takes for a recording to hold something, for the text of an empty screen.
+//! Sources of data, and what is needed to record them: explains why data is missing.
 
 use crate::clr::{RUNTIME, profile};
 
-/// Something that a recording can hold.
+/// A source of data in a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// Collections and pauses.
+    /// Garbage collections and pauses.
     Collections,
-    /// What is allocated.
+    /// Object allocations.
     Allocations,
     /// Exceptions.
     Exceptions,
-    /// Waits for locks.
+    /// Lock contention.
     Contention,
     /// The thread pool.
     ThreadPool,
-    /// Samples of what threads do.
+    /// Samples of thread stacks.
     Samples,
-    /// Messages of `ILogger`.
+    /// `ILogger` messages.
     Logs,
-    /// Requests and the like.
+    /// Requests and other activities.
     Activities,
-    /// Methods that are compiled, and how long that takes.
+    /// JIT-compiled methods, and compilation time.
     Compilation,
-    /// Assemblies.
+    /// Assembly loads.
     Assemblies,
 }
 
 impl Source {
-    /// All of them.
+    /// All sources.
     pub const ALL: [Self; 10] = [
         Self::Collections,
         Self::Allocations,
@@ -42,12 +42,12 @@ impl Source {
         Self::Assemblies,
     ];
 
-    /// Whether a NativeAOT program sends it.
+    /// Returns whether NativeAOT applications provide this source.
     pub fn is_of_native_aot(self) -> bool {
         !matches!(self, Self::Samples | Self::Compilation | Self::Assemblies)
     }
 
-    /// Provider, keyword and level (reference: .NET runtime provider, keywords).
+    /// Returns provider, keyword and level (reference: .NET runtime provider, keywords).
     fn needs(self) -> (&'static str, u64, u32) {
         match self {
             Self::Collections => (RUNTIME, 0x1, 4),
@@ -59,13 +59,13 @@ impl Source {
             // Messages as text, or with their fields.
             Self::Logs => ("Microsoft-Extensions-Logging", 0xc, 4),
             Self::Activities => ("System.Net.Http", 0, 4),
-            // EventPipe has methods at level verbose alone, whatever the manifest has (seen on 3.1, 8, 9 and 10).
+            // EventPipe writes method events only at level verbose, regardless of the manifest (seen on 3.1, 8, 9 and 10).
             Self::Compilation => (RUNTIME, 0x10, 5),
             Self::Assemblies => (RUNTIME, 0x8, 4),
         }
     }
 
-    /// What its events are called.
+    /// Returns the name of the events.
     pub fn events(self) -> &'static str {
         match self {
             Self::Collections => "collections",
@@ -81,7 +81,7 @@ impl Source {
         }
     }
 
-    /// The profile that is made for it.
+    /// Returns the profile intended for this source.
     pub fn profile(self) -> &'static str {
         match self {
             Self::Collections => "dotnet-common",
@@ -97,10 +97,10 @@ impl Source {
         }
     }
 
-    /// Whether a recording of these profiles, as [`Recording::what`](crate::model::Recording::what) has them, can hold it; `None` where it is not
-    /// made of profiles alone. `falls_back`: whether the kernel does not sample the process.
+    /// Returns whether a recording with these profiles, as in [`Recording::what`](crate::model::Recording::what), can contain this source;
+    /// `None` if it includes anything but profiles. `falls_back`: whether the kernel does not sample the process.
     pub fn is_in(self, what: &[String], falls_back: bool) -> Option<bool> {
-        // Nothing is known of a file.
+        // The profiles of a file are unknown.
         if what.is_empty() {
             return None;
         }
@@ -112,7 +112,7 @@ impl Source {
                 provider.name() == name && all && provider.level().number() >= level
             };
             let profile = profile(word).ok()?;
-            // Samples come from one side or the other.
+            // Samples are taken either by the kernel or by the runtime.
             let fallback = profile.fallback.iter().filter(|_| falls_back || self == Self::Samples);
             found |= profile.providers.iter().chain(&profile.besides).chain(fallback).any(asks);
         }

@@ -13,7 +13,7 @@ fn analysis(change: impl Fn(&mut Snapshot)) -> RecordingAnalysis {
     RecordingAnalysis { snapshot, events, recent, profile, cpu: None }
 }
 
-/// Of a process whose threads took so much CPU time in 20 s.
+/// For a process whose threads used this much CPU time in 20 s.
 fn weighed(change: impl Fn(&mut Snapshot), cpu_ms: u64, what: &[&str], runtime: u32) -> Vec<Slowdown> {
     let what: Vec<_> = what.iter().map(|name| (*name).to_owned()).collect();
     let thread = ThreadUse { thread: 1, name: "main".into(), cpu: Duration::from_millis(cpu_ms), runnable: None, state: 'R' };
@@ -61,14 +61,14 @@ fn waited(snapshot: &mut Snapshot, seconds: u64) {
     (snapshot.contention.count, snapshot.contention.wait_ns) = (9, wait_ns);
 }
 
-/// A change of a snapshot, CPU time in milliseconds, and the worst cause of that with its share and sentence.
+/// A change to a snapshot, CPU time in milliseconds, and its most severe cause with share and sentence.
 type Case = (fn(&mut Snapshot), u64, Cause, Option<f64>, &'static str);
 
 #[test]
 fn the_worst_cause_is_first_and_names_the_culprit() {
     let cases: [Case; 8] = [
         (|_| {}, 19_000, Cause::Cpu, Some(0.95), "95 % of one core is used."),
-        // The CPU is what all others take; the cause is what they are.
+        // CPU usage includes that of all other causes, which explain it.
         (
             |snapshot| (snapshot.gc.pauses.total_ns, snapshot.gc.collections) = (5_000_000_000, [90, 4, 0]),
             20_000,
@@ -111,7 +111,7 @@ fn the_worst_cause_is_first_and_names_the_culprit() {
             None,
             "2.0k/s exceptions; 75 % are Shop.NotFound. Their CPU time is not measured: profile cpu records it.",
         ),
-        // The worse of two.
+        // The more severe of two causes.
         (
             |snapshot| {
                 thrown(snapshot, 1_200);
@@ -163,7 +163,7 @@ fn what_was_not_measured_is_not_claimed() {
     );
     let (_, text) = not_measured(&["gc-collect"], 9).remove(1);
     assert_eq!(text, "Not measured: this recording has no lock contention (recorded by profile slow).");
-    // What a file holds beyond its events is not known.
+    // What a file was recorded with is unknown.
     assert_eq!(causes(&[], 9).len(), 9);
     let (_, text) = not_measured(&[], 9).remove(1);
     assert_eq!(text, "Not measured: no lock contention in this recording: none occurred, or they were not recorded.");
@@ -201,7 +201,7 @@ fn the_code_of_the_program_is_named() {
     assert!(text(Cause::Http).contains("p95 ") && text(Cause::Http).contains("https://stock.local/"), "{}", text(Cause::Http));
 }
 
-/// From the most exact of what a recording has: its events, samples of the kernel, or the background compilation alone.
+/// Uses the most accurate source available: events, kernel samples, or background compilation only.
 #[test]
 fn time_in_jit_is_a_cause() {
     let found = |change: fn(&mut RecordingAnalysis)| {
@@ -227,7 +227,7 @@ fn time_in_jit_is_a_cause() {
     assert_eq!(found(|_| {}), (false, nothing));
 }
 
-/// Only samples that lie in the runtime's own code for exceptions count, and those of handlers do not.
+/// Only samples in the runtime's exception handling count, not those in handlers.
 #[test]
 fn what_exceptions_cost_is_measured_where_samples_show_it() {
     let cost = |thrower: &str, runtime: Option<u32>| {
@@ -252,7 +252,7 @@ fn what_exceptions_cost_is_measured_where_samples_show_it() {
     assert_eq!(cost("nothing", Some(9)), (None, String::new()), "no sample of it is no measure of it");
     let (share, text) = cost("PriceBasket", None);
     assert!(share > Some(0.1) && text.contains(" of the sampled time is spent throwing them."), "{share:?} {text}");
-    // What it calls is not part of it.
+    // Its callees are not part of it.
     assert!(cost("Main", Some(9)).0 < Some(0.1));
 }
 
@@ -271,7 +271,7 @@ fn what_is_not_the_program_is_no_culprit() {
     }
 }
 
-/// That a request which is served is slow is what is to be explained; an error is a problem by itself.
+/// A slow incoming request is the symptom to be explained; an error is a problem in itself.
 #[test]
 fn requests_that_are_answered_with_errors_are_a_problem() {
     let scripted = crate::ui::tests::analysis::scripted();
@@ -288,7 +288,7 @@ fn requests_that_are_answered_with_errors_are_a_problem() {
     assert_eq!([http(0, 5_000_000_000), http(4, 1), http(20, 1)], [false, false, true]);
 }
 
-/// A thread that had a processor for some of 20 s, and waited for one for some.
+/// A thread that ran for part of 20 s, and was runnable for part of it.
 #[test]
 fn threads_without_a_processor_are_told_from_threads_that_wait() {
     let analysis = analysis(|_| ());
@@ -311,10 +311,10 @@ fn threads_without_a_processor_are_told_from_threads_that_wait() {
     assert_eq!(starved.text, "Runnable threads wait for a CPU 75 % of the time; the process uses 0.2 CPUs, all others 1.8.");
     let content = found(19_000, 1_000, 40_000);
     assert_eq!((content.share, content.is_problem()), (Some(0.05), false));
-    // It could use more CPUs than there are, all the time or in bursts, and nothing else does.
+    // It could use more CPUs than available, all the time or in bursts, and nothing else uses them.
     let own = found(36_000, 100_000, 39_000);
     assert!(!own.is_problem() && own.text.ends_with("; the process uses 1.8 CPUs, all others 0.1."), "{own:?}");
-    // It runs for moments, and waits about as long for each.
+    // It runs briefly, and waits about as long for each run.
     let moments = found(1_740, 3_400, 8_000);
     assert!(!moments.is_problem() && moments.share < Some(0.18), "{moments:?}");
     assert_eq!(moments.text, "Runnable threads wait for a CPU for at most 17 % of the time; the process uses 0.1 CPUs, all others 0.3.");

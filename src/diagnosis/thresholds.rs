@@ -1,44 +1,45 @@
-//! Thresholds above which a figure is a finding: those of the overview, the findings of a recording, the causes of slowness and the health of watched processes.
+//! Thresholds from which a value is a finding: for the overview, the findings of a recording, the causes of slowness and the health of watched
+//! processes.
 
-/// A figure that is a finding from some value on.
+/// A value with a threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threshold {
-    /// Share of the time in GC pauses, per cent.
+    /// Share of the time in GC pauses, in percent.
     GcTime,
-    /// Exceptions a second.
+    /// Exceptions per second.
     Exceptions,
-    /// Threads that wait for locks at a time, on average.
+    /// Mean number of threads waiting for locks at the same time.
     LockWaiters,
-    /// Pool threads that wait for tasks at a time.
+    /// Number of pool threads waiting for tasks at the same time.
     BlockedThreads,
-    /// Growth of the heap from the first to the last of some full collections in a row, per cent.
+    /// Heap growth from the first to the last of several consecutive full collections, in percent.
     HeapGrowth,
-    /// The least growth of gen 2, MB.
+    /// Minimum growth of gen 2, in MB.
     HeapGrowthSize,
-    /// Length of the thread pool's queue.
+    /// Thread pool queue length.
     QueueLength,
-    /// Lock contentions a second.
+    /// Lock contentions per second.
     LockContentions,
-    /// Collections of gen 2 a second.
+    /// Gen 2 collections per second.
     Gen2Collections,
-    /// Induced collections a second.
+    /// Induced collections per second.
     InducedCollections,
-    /// Time spent compiling, per cent of one core.
+    /// Time spent compiling, in percent of one core.
     JitTime,
-    /// Share of requests that failed, per cent.
+    /// Share of requests that failed, in percent.
     FailedRequests,
-    /// Quantile 0.95 of the duration of requests, seconds.
+    /// Quantile 0.95 of the request duration, in seconds.
     SlowRequests,
-    /// CPU, per cent of one core.
+    /// CPU usage, in percent of one core.
     Cpu,
-    /// Share of the time in which its threads are ready to run that they wait for a processor, per cent.
+    /// Share of the time in which threads are runnable that they wait for a CPU, in percent.
     CpuWait,
-    /// Share of the periods of a CPU limit in which it throttles, per cent.
+    /// Share of the periods of a CPU limit that are throttled, in percent.
     CpuThrottling,
 }
 
 impl Threshold {
-    /// All.
+    /// All thresholds.
     pub const ALL: [Self; 16] = [
         Self::GcTime,
         Self::Exceptions,
@@ -58,7 +59,7 @@ impl Threshold {
         Self::CpuThrottling,
     ];
 
-    /// Its name in the configuration file, what it is of, its default, and its least and largest value.
+    /// Returns the name in the configuration file, the description, the default, and the minimum and maximum.
     fn row(self) -> (&'static str, &'static str, f64, (f64, f64)) {
         match self {
             Self::GcTime => ("gc-time", "Time in GC pauses, % of the time", 10.0, (0.1, 100.0)),
@@ -85,24 +86,24 @@ impl Threshold {
         }
     }
 
-    /// Its name in the configuration file.
+    /// Returns the name in the configuration file.
     pub fn name(self) -> &'static str {
         self.row().0
     }
 
-    /// What it is of, with its unit and its range.
+    /// Returns the description with unit and range.
     pub fn about(self) -> String {
         let (_, about, _, (least, largest)) = self.row();
         format!("{about}; {least} to {largest}")
     }
 
-    /// Its default.
+    /// Returns the default value.
     pub fn default_value(self) -> f64 {
         self.row().2
     }
 }
 
-/// The thresholds in force, each in its range.
+/// The thresholds in effect, each within its range.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Thresholds([f64; Threshold::ALL.len()]);
 
@@ -113,10 +114,10 @@ impl Default for Thresholds {
 }
 
 impl Thresholds {
-    /// The same with another value.
+    /// Sets a threshold.
     ///
     /// # Errors
-    /// Its range, in words, where the value is not in that.
+    /// Describes the valid range if the value is outside it.
     pub fn set(&mut self, threshold: Threshold, value: f64) -> Result<(), String> {
         let (name, _, _, (least, largest)) = threshold.row();
         if !(least..=largest).contains(&value) {
@@ -126,40 +127,40 @@ impl Thresholds {
         Ok(())
     }
 
-    /// A value, in the unit of the configuration file. Never 0.
+    /// Returns a value, in the unit of the configuration file. Never 0.
     pub fn of(&self, threshold: Threshold) -> f64 {
         self.0[threshold as usize]
     }
 
-    /// A value in per cent, as a share.
+    /// Returns a percentage as a fraction.
     pub fn share(&self, threshold: Threshold) -> f64 {
         self.of(threshold) / 100.0
     }
 
-    /// By how much a heap grows at least, as a factor.
+    /// Returns the minimum heap growth, as a factor.
     pub fn heap_growth(&self) -> f64 {
         1.0 + self.share(Threshold::HeapGrowth)
     }
 
-    /// By how much gen 2 grows at least, bytes.
+    /// Returns the minimum growth of gen 2, in bytes.
     pub fn heap_growth_bytes(&self) -> f64 {
         self.of(Threshold::HeapGrowthSize) * 1e6
     }
 
-    /// Pool threads that wait for tasks at a time.
+    /// Returns the number of pool threads waiting for tasks at the same time.
     pub fn blocked_threads(&self) -> u32 {
         self.of(Threshold::BlockedThreads).ceil() as u32
     }
 }
 
-/// Full collections in a row that each leave more.
+/// Number of consecutive full collections, each leaving a larger heap, for growth.
 pub const GROWING_COLLECTIONS: usize = 4;
-/// CPU time per time below which a process hardly runs: cores.
+/// CPU usage below which a process is nearly idle, in cores.
 pub const RUNS: f64 = 0.1;
-/// Threads that wait for a processor at a time, on average, from which on the machine may be to blame: whoever runs for moments alone waits about as long for
-/// a turn where nothing else runs.
+/// Mean number of threads waiting for a CPU from which the machine may be overloaded: a thread with very short runs waits about as long for
+/// its turn even if nothing else runs.
 pub const STARVES: f64 = 0.25;
-/// Share of the periods from which on a CPU limit is to blame for waiting.
+/// Share of throttled periods from which a CPU limit is the cause of waiting.
 pub const THROTTLED: f64 = 0.1;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How long requests take, all routes together: the histograms `http.server.request.duration` of ASP.NET Core and `http.client.request.duration` of
+//! Request durations over all routes: the histograms `http.server.request.duration` of ASP.NET Core and `http.client.request.duration` of
 //! `HttpClient`, both since .NET 8.
 
 use std::collections::VecDeque;
@@ -7,31 +7,31 @@ use super::series::Reading;
 
 use crate::sorting::CompactSort;
 
-/// The meters and their histograms, of requests that are served and of those that are sent; the unit is seconds.
+/// Meters and histograms of incoming and outgoing requests; the unit is seconds.
 const SERVED: (&str, &str) = ("Microsoft.AspNetCore.Hosting", "http.server.request.duration");
 const SENT: (&str, &str) = ("System.Net.Http", "http.client.request.duration");
-/// The quantiles that the library publishes.
+/// The quantiles published by the library.
 const SHARES: [f64; 3] = [0.5, 0.95, 0.99];
-/// Share of requests by which a quantile of several combinations may be off, so that few of another combination do not raise it to the next step.
+/// Share of requests by which a merged quantile may be off, so that a few requests of one combination do not raise it to the next step.
 const TOLERANCE: f64 = 0.005;
-/// Intervals that are kept.
+/// Maximum number of intervals kept.
 const HISTORY: usize = 300;
 
-/// How long the requests of one interval took.
+/// Durations of the requests of one interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RequestDurations {
-    /// When the interval ended, nanoseconds since the start of the session.
+    /// End of the interval, in nanoseconds since the start of the session.
     pub at: i64,
-    /// Quantiles 0.5, 0.95 and 0.99 in seconds; `None` where no request ended.
+    /// Quantiles 0.5, 0.95 and 0.99 in seconds; `None` if no request ended.
     pub quantiles: Option<[f64; 3]>,
-    /// Requests that ended.
+    /// Number of requests that ended.
     pub count: u64,
-    /// Combinations of route, method and status code that these requests had. From two on the quantiles are estimates: each combination publishes its
-    /// own three, and a value between two of them counts as the higher one.
+    /// Number of combinations of route, method and status code among these requests. With two or more, the quantiles are estimates: each
+    /// combination publishes its own three, and a value between two of them counts as the higher one.
     pub combinations: usize,
 }
 
-/// Adds up the combinations of each interval.
+/// Merges the combinations of each interval.
 #[derive(Debug)]
 pub(super) struct Durations {
     histogram: (&'static str, &'static str),
@@ -41,12 +41,12 @@ pub(super) struct Durations {
 }
 
 impl Durations {
-    /// Of requests that are served.
+    /// Creates the history of incoming requests.
     pub(super) fn served() -> Self {
         Self::of(SERVED)
     }
 
-    /// Of requests that are sent.
+    /// Creates the history of outgoing requests.
     pub(super) fn sent() -> Self {
         Self::of(SENT)
     }
@@ -55,7 +55,7 @@ impl Durations {
         Self { histogram, current: Vec::new(), history: VecDeque::new(), is_published: false }
     }
 
-    /// Takes a combination, where it is one of this histogram.
+    /// Adds a combination if it belongs to this histogram.
     pub(super) fn add(&mut self, meter: &str, instrument: &str, reading: &Reading) {
         if (meter, instrument) != self.histogram {
             return;
@@ -67,7 +67,7 @@ impl Durations {
         }
     }
 
-    /// The interval is over.
+    /// Ends the current interval.
     pub(super) fn end(&mut self, at: i64) {
         if !self.is_published {
             return;
@@ -86,7 +86,7 @@ impl Durations {
     }
 }
 
-/// The quantiles of all combinations together.
+/// Returns the quantiles of all combinations together.
 fn merge(combinations: &[(u64, [f64; 3])]) -> Option<[f64; 3]> {
     let weights = [SHARES[0], SHARES[1] - SHARES[0], 1.0 - SHARES[1]];
     let steps = |(count, values): &(u64, [f64; 3])| {
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(merge(&[]), None);
         assert_eq!(merge(&[(7, [1.0, 2.0, 3.0])]), Some([1.0, 2.0, 3.0]));
         assert_eq!(merge(&[(7, [1.0, 2.0, 3.0]), (70, [1.0, 2.0, 3.0])]), Some([1.0, 2.0, 3.0]));
-        // One slow request in a thousand changes nothing, a tenth of them does.
+        // One slow request in a thousand makes no difference, one in ten does.
         assert_eq!(merge(&[(1, [9.0; 3]), (999, [1.0, 2.0, 3.0])]), Some([1.0, 2.0, 3.0]));
         assert_eq!(merge(&[(100, [9.0; 3]), (900, [1.0, 2.0, 3.0])]), Some([2.0, 9.0, 9.0]));
     }

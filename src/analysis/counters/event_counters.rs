@@ -1,4 +1,4 @@
-//! EventCounters: events of that name, of any provider, in two shapes.
+//! EventCounters: events named `EventCounters` of any provider, in two payload layouts.
 
 use foldhash::HashMap;
 
@@ -10,22 +10,22 @@ use super::number::seconds;
 use super::series::{CounterKind, CounterSource, Identity, Series, Spread};
 use super::{CounterSession, Store};
 
-/// Providers whose interval is remembered.
+/// Maximum number of providers whose interval is tracked.
 const PROVIDERS: usize = 1024;
-/// Characters of a name that are kept.
+/// Maximum length of a name, in characters.
 const NAME: usize = 200;
-/// Share of the provider's interval that a change must have taken to be shown. .NET Core 3.1 publishes twice in each, often with a few milliseconds
-/// between: such a change is no rate, but a part of the next.
+/// Minimum share of the provider's interval that a change must span to be reported. .NET Core 3.1 publishes twice per interval, often a few
+/// milliseconds apart: such a change is not a rate on its own and is added to the next.
 const WHOLE: f64 = 0.75;
 
 /// Reads EventCounters.
 #[derive(Debug, Default)]
 pub(super) struct EventCounters {
-    /// By metadata index, when values of the session's own interval last came.
+    /// By metadata index: time of the last value with the session's own interval.
     own_at: HashMap<u32, i64>,
 }
 
-/// The fields of an event. There are two shapes of it, and what one lacks the other has.
+/// The fields of both payload layouts; fields missing from one are present in the other.
 #[derive(Debug, Default)]
 struct Payload<'a> {
     name: Utf16<'a>,
@@ -44,7 +44,7 @@ struct Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// The fields may be nested: the outermost has no name, the one in it is called Payload.
+    /// Reads the fields, which may be nested: the outermost object has no name, the one in it is called Payload.
     fn read(&mut self, values: Values<'a>, depth: u32) {
         for (field, value) in values {
             match (field.name.as_str(), value) {
@@ -67,7 +67,7 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// The interval of the provider in milliseconds, by its series.
+    /// Returns the provider's interval in milliseconds, from its series.
     fn interval_ms(&self) -> Option<u32> {
         let mut digits = self.series.chars();
         "Interval=".chars().all(|expected| digits.next() == Some(expected)).then_some(())?;
@@ -96,12 +96,12 @@ impl EventCounters {
                 name: payload.name.start(NAME),
                 display_name: payload.display_name.start(NAME),
                 unit: payload.unit.start(NAME),
-                // Tags are reported the way meters report them.
+                // Tags are formatted as those of meters.
                 tags: payload.metadata.start(NAME).replace(':', "="),
                 rate_scale_s: None,
             })
         })?;
-        // The interval that it publishes in, not the time that the latest took: that is another each time.
+        // The nominal publishing interval; the measured one varies.
         let nominal_s = || Some(f64::from(payload.interval_ms()?) / 1000.0);
         series.identity.rate_scale_s = seconds(payload.rate_scale).or_else(nominal_s).filter(|seconds| *seconds > 0.0);
         let reading = &mut series.reading;
@@ -122,7 +122,7 @@ impl EventCounters {
         reading.at = known.at;
         reading.interval_s = interval_s;
         reading.delta = delta;
-        // Of an interval in which nothing was written there is no mean; what is polled has one value in each.
+        // An interval without writes has no mean; a polled counter has one value per interval.
         reading.value = payload.mean.filter(|mean| mean.is_finite() && payload.count != 0);
         reading.spread = payload.mean.filter(|_| payload.count > 1).map(|_| Spread {
             min: payload.min,
@@ -134,12 +134,12 @@ impl EventCounters {
         Some(())
     }
 
-    /// Another stream begins, which has metadata of its own.
+    /// Starts a new stream, which has its own metadata.
     pub(super) fn restart(&mut self) {
         self.own_at.clear();
     }
 
-    /// Whether a value is to be taken: of the requested interval, or of another where none of that comes.
+    /// Returns whether to accept a value: it has the requested interval, or there are no values with the requested interval.
     fn is_own(&mut self, known: &Known<'_>, payload: &Payload<'_>, session: &CounterSession) -> bool {
         let (Some(asked), Some(reported)) = (session.interval_ms, payload.interval_ms()) else { return true };
         let provider = known.event.metadata.index;

@@ -1,5 +1,4 @@
-//! Meters: what `System.Diagnostics.Metrics` publishes for a session. Events are known by name and their fields by theirs, as each version of the
-//! library adds some.
+//! Meters: events of `System.Diagnostics.Metrics`. Events and their fields are identified by name, as new versions of the library add some.
 
 use std::fmt;
 
@@ -13,11 +12,11 @@ use super::number::{number, pairs};
 use super::series::{CounterKind, CounterSource, Identity, Series};
 use super::{CounterSession, Store};
 
-/// Notices that are kept.
+/// Maximum number of notices kept.
 const NOTICES: usize = 32;
-/// Characters of a text that are kept.
+/// Maximum length of a text, in characters.
 const TEXT: usize = 400;
-/// Instruments that .NET 9 and 10 publish as counters although they rise and fall, and their meter.
+/// Meter and instruments that .NET 9 and 10 publish as counters although their values rise and fall.
 const AMOUNTS: (&str, [&str; 2]) = ("System.Runtime", ["dotnet.thread_pool.queue.length", "dotnet.thread_pool.thread.count"]);
 
 /// Reads the events of meters.
@@ -36,24 +35,24 @@ impl Default for Meters {
     }
 }
 
-/// Something that a person should know about the values of meters.
+/// A problem that affects the values of meters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MeterNotice {
-    /// There are more combinations of tags than the session's limit: some are missing.
+    /// The number of tag combinations exceeds the session's limit: some are missing.
     TimeSeriesLimit,
-    /// There are more histograms than the session's limit: some are missing.
+    /// The number of histograms exceeds the session's limit: some are missing.
     HistogramLimit,
-    /// The library failed.
+    /// The library reported an error.
     Error(String),
-    /// A callback of the program that observes a value failed.
+    /// An observable instrument's callback in the application failed.
     CallbackError(String),
-    /// Another session has the meters, and they serve only one: nothing comes.
+    /// Another session reads the meters, and only one can: there are no values.
     OtherSession(String),
-    /// Another session has other limits: request it again with these, and both get values.
+    /// A shared session has other limits: if it is requested again with these, both sessions get values.
     OtherLimits(MeterLimits),
 }
 
-/// In words; not sanitised.
+/// Not sanitised.
 impl fmt::Display for MeterNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -67,18 +66,18 @@ impl fmt::Display for MeterNotice {
     }
 }
 
-/// The limits of a shared session, as text, as in a request.
+/// Limits of a shared session, as text in the format of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeterLimits {
     /// `MaxHistograms`.
     pub max_histograms: String,
     /// `MaxTimeSeries`.
     pub max_time_series: String,
-    /// `RefreshInterval`, seconds.
+    /// `RefreshInterval`, in seconds.
     pub refresh_interval: String,
 }
 
-/// The fields that any of the events has.
+/// The fields of all events together.
 #[derive(Debug, Default)]
 struct Fields<'a> {
     session: Option<Utf16<'a>>,
@@ -161,7 +160,7 @@ impl Meters {
             "HistogramLimitReached" => self.note(MeterNotice::HistogramLimit),
             "Error" => self.note(MeterNotice::Error(fields.error.start(TEXT))),
             "ObservableInstrumentCallbackError" => self.note(MeterNotice::CallbackError(fields.error.start(TEXT))),
-            // All sessions get it, also the one that has the meters.
+            // Sent to all sessions, including the one that reads the meters.
             "MultipleSessionsNotSupportedError" if session.meter_session.is_some() && !is_ours(fields.running_session) => {
                 self.note(MeterNotice::OtherSession(fields.running_session.start(TEXT)));
             }
@@ -177,7 +176,7 @@ impl Meters {
     fn sum(&self, known: &Known<'_>, fields: &Fields<'_>, kind: CounterKind, store: &mut Store) {
         let Some(series) = self.series(known, fields, kind, store) else { return };
         let reading = &mut series.reading;
-        // Empty in the first interval, and where nothing was counted.
+        // Empty in the first interval, and if nothing was counted.
         reading.delta = fields.rate.and_then(number);
         reading.value = fields.value.and_then(number);
         if let Some(delta) = reading.delta {

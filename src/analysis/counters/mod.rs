@@ -1,4 +1,4 @@
-//! Counters: figures that the program and its libraries publish themselves, as EventCounters and as instruments of meters.
+//! Counters published by the application and its libraries, as EventCounters and as instruments of meters.
 
 mod durations;
 mod event_counters;
@@ -28,24 +28,24 @@ pub use runtime_stats::RuntimeStats;
 pub use series::{CounterKind, CounterSnapshot, CounterSource, HistogramReading, Spread};
 pub use tally::CounterTally;
 
-/// Most series that are distinguished; as many as a session of meters has by default, and EventCounters besides.
+/// Maximum number of series: the default limit of a session for meters, with room for EventCounters.
 const SERIES: usize = 2000;
 
-/// Which of the counters in a stream are the session's own.
+/// Identifies the session's own counters in a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CounterSession {
-    /// The requested interval of EventCounters, milliseconds; `None` takes them all, as for a file.
+    /// Requested interval of EventCounters in milliseconds; `None` accepts all intervals, as for a file.
     ///
-    /// A provider publishes at the shortest interval of all sessions, and every session gets that. Values of another interval are taken where
-    /// none of the own comes.
+    /// A provider publishes to every session at the shortest interval of all sessions. Values with another interval are accepted if there are
+    /// none with the requested one.
     pub interval_ms: Option<u32>,
-    /// `SessionId` of the meters; `None` takes them all.
+    /// `SessionId` of the meters; `None` accepts all.
     pub meter_session: Option<String>,
-    /// `ClientId` of the meters, where the session is `SHARED`.
+    /// `ClientId` of the meters, if the session is `SHARED`.
     pub meter_client: Option<String>,
 }
 
-/// Keeps the latest value of every counter and its history.
+/// Keeps the latest value and the history of every counter.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     session: CounterSession,
@@ -54,57 +54,57 @@ pub(super) struct Counters {
     meters: Meters,
 }
 
-/// All series, by what distinguishes them.
+/// All series by key.
 #[derive(Debug, Default)]
 struct Store {
     series: Vec<Series>,
     index: HashMap<Box<[u8]>, u32>,
-    /// What distinguishes the latest; kept for its memory.
+    /// Key of the latest lookup; a reused buffer.
     key: Vec<u8>,
-    /// Values of series for which there was no room.
+    /// Number of values dropped because there was no room for their series.
     dropped: u64,
-    /// The series of the last lookup.
+    /// Series of the latest lookup.
     latest: Option<u32>,
 }
 
-/// What the program and its libraries publish.
+/// All counters and derived figures.
 #[derive(Debug, Clone)]
 pub struct CountersSnapshot {
-    /// Counters, by provider or meter, name and tags.
+    /// Counters, sorted by provider or meter, name and tags.
     pub counters: Vec<CounterSnapshot>,
-    /// Whether all that there is was reported.
+    /// Whether the initial enumeration of instruments is complete.
     pub all_instruments_reported: bool,
-    /// What went wrong, each once.
+    /// Problems, without duplicates.
     pub notices: Vec<MeterNotice>,
-    /// Values that were left out, as there are too many counters.
+    /// Number of values dropped because there are too many counters.
     pub dropped: u64,
-    /// The figures for a line of a table.
+    /// Figures for a row of the process list.
     pub stats: RuntimeStats,
-    /// How long requests that were served took, by interval, oldest first; empty where the session has no such histogram.
+    /// Durations of incoming requests by interval, oldest first; empty if the session does not have this histogram.
     pub requests: Vec<RequestDurations>,
-    /// The same of requests that were sent.
+    /// Durations of outgoing requests, likewise.
     pub sent_requests: Vec<RequestDurations>,
-    /// Collections one by one.
+    /// Individual garbage collections.
     pub collections: CollectionMarks,
-    /// Threads that wait for a lock at a time, on average over ten seconds; `None` where waits are not recorded, and in the first three seconds.
+    /// Mean number of threads waiting for a lock over ten seconds; `None` if lock contention is not recorded, and in the first three seconds.
     pub lock_waiters: Option<f64>,
-    /// Bytes a second of the events of waits for locks, where these were so many that they are not recorded for a while.
+    /// Rate of lock contention events in bytes per second, if it was so high that recording them is suspended for a while.
     pub too_many_lock_waits: Option<f64>,
 }
 
-/// Whether the session of counters has the events of collections.
+/// Garbage collection events of a counter session.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum CollectionMarks {
-    /// It has not.
+    /// Not recorded.
     #[default]
     NotRecorded,
-    /// The latest, oldest first.
+    /// The latest collections, oldest first.
     Recorded(Vec<GcMark>),
-    /// There were so many bytes of them a second that they are not recorded for a while.
+    /// Recording is suspended for a while because of the high event rate, given in bytes per second.
     TooMany(f64),
 }
 
-/// The counters without those that are reported twice: a group that is a meter is not shown as EventCounters, too.
+/// Returns the counters without duplicates: EventCounters are omitted if there is a meter with the same name as their group.
 pub fn without_duplicates(counters: &[CounterSnapshot]) -> impl Iterator<Item = &CounterSnapshot> {
     let of_meter = |counter: &&CounterSnapshot| counter.source == CounterSource::Meter;
     let meters: HashSet<&str> = counters.iter().filter(of_meter).map(|counter| counter.group.as_str()).collect();
@@ -112,7 +112,7 @@ pub fn without_duplicates(counters: &[CounterSnapshot]) -> impl Iterator<Item = 
 }
 
 impl Store {
-    /// The series of the key, which is made where it is new; `None` where there is no room.
+    /// Returns the series of the current key, creating it if needed; `None` if there is no room.
     fn series(&mut self, make: impl FnOnce() -> Series) -> Option<&mut Series> {
         let at = match self.index.get(&self.key[..]) {
             Some(at) => *at as usize,
@@ -130,11 +130,11 @@ impl Store {
         self.series.get_mut(at)
     }
 
-    /// Begins a key of these parts, none of which holds a NUL unit.
+    /// Sets the key from these parts, none of which contains a NUL code unit.
     fn set_key(&mut self, parts: [&[u8]; 5]) {
         self.key.clear();
         for part in parts {
-            // What is longer than this differs before, or not at all.
+            // Parts that are longer are expected to differ within this prefix.
             self.key.extend_from_slice(&part[..part.len().min(1024)]);
             self.key.extend_from_slice(&[0, 0]);
         }
@@ -142,7 +142,7 @@ impl Store {
 }
 
 impl Counters {
-    /// Another stream of the same session of counters begins.
+    /// Starts another stream of the same counter session.
     pub(super) fn restart(&mut self) {
         self.event_counters.restart();
     }

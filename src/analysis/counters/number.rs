@@ -1,16 +1,16 @@
-//! Numbers that come as text.
+//! Numbers in text form.
 
 use crate::wire::Utf16;
 
-/// Digits of the longest number that is read.
+/// Maximum length of a number, in characters.
 const LONGEST: usize = 64;
 
-/// A number in the text; `None` for what is none, the empty text among it, and for what is not finite.
+/// Parses a number; `None` if the text is empty, not a number, or not finite.
 pub(super) fn number(text: Utf16<'_>) -> Option<f64> {
     parse(text.chars())
 }
 
-/// Reads a number without memory of its own. Some versions of the library write a comma where the program's culture does.
+/// Parses a number without allocating. Some versions of the library write a decimal comma if the application's culture uses one.
 fn parse(chars: impl Iterator<Item = char>) -> Option<f64> {
     let mut digits = [0_u8; LONGEST];
     let mut length = 0;
@@ -23,19 +23,19 @@ fn parse(chars: impl Iterator<Item = char>) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// Pairs of numbers: `0.5=19;0.95=94`. Replaces what was there; takes no more than 16.
+/// Parses pairs of numbers such as `0.5=19;0.95=94` into `into`, replacing its contents; reads at most 16.
 pub(super) fn pairs(text: Utf16<'_>, into: &mut Vec<(f64, f64)>) {
     into.clear();
     let mut chars = text.chars().peekable();
     while chars.peek().is_some() && into.len() < 16 {
-        // What stands between the separators, each of which is taken off.
+        // `take_while` also consumes the separator.
         let share = parse(chars.by_ref().take_while(|c| *c != '='));
         let value = parse(chars.by_ref().take_while(|c| *c != ';'));
         into.extend(share.zip(value));
     }
 }
 
-/// Seconds of a time such as `00:01:00`; `None` for what is none.
+/// Parses a time such as `00:01:00` into seconds; `None` if it is invalid.
 pub(super) fn seconds(text: Utf16<'_>) -> Option<f64> {
     let mut parts = [0.0; 3];
     let mut chars = text.chars();

@@ -1,4 +1,4 @@
-//! Counters one value at a time, for what keeps no history of its own.
+//! Reads counters one value at a time, for callers that need no history.
 
 use crate::clr::EventKind;
 use crate::nettrace::Event;
@@ -6,30 +6,30 @@ use crate::nettrace::Event;
 use super::super::known::{Analysis, Known};
 use super::{CounterKind, Counters};
 
-/// Reads the values of counters as they come.
+/// Reads counter values from events.
 #[derive(Debug, Default)]
 pub struct CounterReader(Counters);
 
-/// A value of a counter. Text is not sanitised.
+/// A counter value. Text is not sanitised.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CounterValue<'a> {
     /// Provider or meter.
     pub group: &'a str,
-    /// The counter's name.
+    /// Counter name.
     pub name: &'a str,
-    /// Its tags, which distinguish it from others of its name: `k=v,k2=v2`; can be empty.
+    /// Tags, which distinguish counters of the same name: `k=v,k2=v2`; may be empty.
     pub tags: &'a str,
-    /// What is counted; can be empty.
+    /// Unit; may be empty.
     pub unit: &'a str,
-    /// How the value is meant.
+    /// Kind of the counter.
     pub kind: CounterKind,
-    /// A gauge's value, how much a counter changed a second, the highest quantile of a histogram.
+    /// Value of a gauge, change per second of a counter, highest quantile of a histogram.
     pub value: f64,
 }
 
 impl CounterReader {
-    /// The value that an event of the kinds [`EventKind::EventCounter`] and [`EventKind::Metrics`] brings; `None` where it brings none. `at` is its moment in
-    /// nanoseconds since the start of the session.
+    /// Reads the value of an event of kind [`EventKind::EventCounter`] or [`EventKind::Metrics`]; `None` if it has none. `at` is the time of
+    /// the event in nanoseconds since the start of the session.
     pub fn read(&mut self, kind: EventKind, event: &Event<'_>, at: i64, pointer_size: u8) -> Option<CounterValue<'_>> {
         let counters = &mut self.0;
         counters.store.latest = None;

@@ -1,47 +1,47 @@
-//! The few figures by which one process is compared with another.
+//! The key figures by which processes are compared.
 
 use super::series::CounterSnapshot;
 
-/// How a process is, by what its runtime publishes: EventCounters of `System.Runtime`, or else the meter of that name (.NET 9). What is not
-/// reported is `None`.
+/// Key figures of a process, from the EventCounters of `System.Runtime`, or else from the meter of that name (.NET 9). Figures that are not
+/// published are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct RuntimeStats {
-    /// Processor time, percent of all processors.
+    /// CPU usage, in percent of all processors.
     pub cpu_percent: Option<f64>,
-    /// Memory that it has in use, bytes.
+    /// Working set, in bytes.
     pub working_set: Option<f64>,
-    /// Size of the collector's heap, bytes.
+    /// GC heap size, in bytes.
     pub heap: Option<f64>,
-    /// Bytes allocated a second.
+    /// Allocation rate, in bytes per second.
     pub allocation_rate: Option<f64>,
-    /// Time spent in collections, percent of the time since the collection before (EventCounter; nothing once there was none for ten intervals) or of
-    /// the interval (meter).
+    /// Time in GC, in percent of the time since the previous collection (EventCounter; 0 after ten intervals without a collection) or of the
+    /// interval (meter).
     pub gc_time_percent: Option<f64>,
-    /// Collections of each generation a second.
+    /// Collections per second, by generation.
     pub collections: [Option<f64>; 3],
-    /// Exceptions a second.
+    /// Exceptions per second.
     pub exceptions: Option<f64>,
-    /// Waits for locks a second.
+    /// Lock contentions per second.
     pub contentions: Option<f64>,
-    /// Work items that wait for a thread.
+    /// Thread pool queue length.
     pub queue_length: Option<f64>,
-    /// Threads of the thread pool.
+    /// Number of thread pool threads.
     pub pool_threads: Option<f64>,
 }
 
 const GROUP: &str = "System.Runtime";
-/// EventCounters tell megabytes of a million bytes.
+/// EventCounters use decimal megabytes.
 const MEGABYTE: f64 = 1e6;
-/// Intervals without a collection after which there is no time in collections.
+/// Number of intervals without a collection after which the time in GC is 0.
 const QUIET: usize = 10;
 
 impl RuntimeStats {
     pub(super) fn new(counters: &[CounterSnapshot]) -> Self {
         let of = |name: &'static str| counters.iter().filter(move |counter| counter.group == GROUP && counter.name == name);
         let value = |name| of(name).find_map(|counter| counter.value);
-        // Older runtimes put everything since their start into the first interval of a session.
+        // Older runtimes include everything since process start in the first interval of a session.
         let rate = |name| of(name).filter(|counter| counter.history.len() > 1).find_map(|counter| counter.rate);
-        // An instrument has one series for each combination of tags.
+        // An instrument has one series per combination of tags.
         let values = |name| sum(of(name).map(|counter| counter.value));
         let rates = |name| sum(of(name).map(|counter| counter.rate));
         let generation = |tag: &'static str| {
@@ -49,7 +49,7 @@ impl RuntimeStats {
         };
         let processors = value("dotnet.process.cpu.count").filter(|count| *count > 0.0);
         let cpu = || Some(rates("dotnet.process.cpu.time")? / processors? * 100.0);
-        // The counter stays what the last collection made it, however long ago that was.
+        // The counter keeps the value of the last collection, however long ago that was.
         let is_quiet = |counter: &CounterSnapshot| {
             let history = &counter.history;
             history.len() >= QUIET && history[history.len() - QUIET..].iter().all(|(_, rate)| *rate == 0.0)
@@ -73,7 +73,7 @@ impl RuntimeStats {
     }
 }
 
-/// The sum of those that are there; `None` where none is.
+/// Returns the sum of the values that are present; `None` if there are none.
 fn sum(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     values.flatten().reduce(|a, b| a + b)
 }

@@ -1,8 +1,8 @@
-//! One counter: its latest value and its history.
+//! A single counter: its latest value and its history.
 
 use std::collections::VecDeque;
 
-/// Values of the history.
+/// Maximum number of values in the history.
 const HISTORY: usize = 300;
 
 /// A counter.
@@ -10,14 +10,14 @@ const HISTORY: usize = 300;
 pub(super) struct Series {
     pub(super) identity: Identity,
     pub(super) reading: Reading,
-    /// Whether a whole interval was read: before that there is nothing to show.
+    /// Whether a complete interval was read; before that there is no value.
     is_read: bool,
     history: VecDeque<(i64, f64)>,
-    /// Of a histogram.
+    /// Quantiles of a histogram.
     quantiles: VecDeque<(i64, [f64; 3])>,
 }
 
-/// What a counter is called and how its values are meant.
+/// Names, unit and kind of a counter.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Identity {
     pub(super) source: CounterSource,
@@ -27,11 +27,11 @@ pub(super) struct Identity {
     pub(super) display_name: String,
     pub(super) unit: String,
     pub(super) tags: String,
-    /// Seconds that a rate is given for: what the counter specifies, else the interval that it is published in; `None` where neither is known.
+    /// Time unit of the rate, in seconds: specified by the counter, otherwise its publishing interval; `None` if neither is known.
     pub(super) rate_scale_s: Option<f64>,
 }
 
-/// The latest values; what an event does not have is `None`.
+/// The latest values; those missing from the event are `None`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reading {
     pub(super) at: i64,
@@ -39,7 +39,7 @@ pub(super) struct Reading {
     pub(super) value: Option<f64>,
     pub(super) delta: Option<f64>,
     pub(super) total: Option<f64>,
-    /// A change that came too early to be reported as one, and the seconds that it took: a part of the next.
+    /// A change over too short a time to be reported on its own, and that time in seconds; added to the next change.
     pub(super) part: (f64, f64),
     pub(super) spread: Option<Spread>,
     pub(super) quantiles: Vec<(f64, f64)>,
@@ -49,7 +49,7 @@ pub(super) struct Reading {
     pub(super) total_sum: f64,
 }
 
-/// Who publishes a counter.
+/// Source of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CounterSource {
     /// A provider of EventCounters.
@@ -58,86 +58,87 @@ pub enum CounterSource {
     Meter,
 }
 
-/// How the values of a counter are meant.
+/// Kind of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CounterKind {
-    /// A value as it was: a gauge, or the mean of an interval.
+    /// A value at a point in time, or the mean over an interval.
     Gauge,
-    /// A sum that only grows: what matters is how fast.
+    /// A monotonic sum, shown as a rate.
     Counter,
-    /// A sum that grows and shrinks.
+    /// A sum that can rise and fall.
     UpDownCounter,
-    /// How values spread in an interval.
+    /// The distribution of values in an interval.
     Histogram,
 }
 
-/// How the values of an interval spread.
+/// Statistics of the values of an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// The smallest.
+    /// Minimum.
     pub min: f64,
-    /// The largest.
+    /// Maximum.
     pub max: f64,
-    /// Their standard deviation.
+    /// Standard deviation.
     pub standard_deviation: f64,
-    /// How many.
+    /// Number of values.
     pub count: u64,
 }
 
-/// What a histogram has of its latest interval.
+/// Values of a histogram in its latest interval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HistogramReading {
-    /// Shares (0 to 1) and the values that so many do not exceed; empty where nothing was recorded.
+    /// Quantiles as shares (0 to 1) and values; empty if nothing was recorded.
     pub quantiles: Vec<(f64, f64)>,
-    /// How many values were recorded; `None` where the library does not tell (before 8.0).
+    /// Number of values recorded; `None` if the library does not publish it (before 8.0).
     pub count: Option<u64>,
-    /// Their sum.
+    /// Sum of these values.
     pub sum: Option<f64>,
-    /// How many values were recorded since the session began.
+    /// Number of values recorded since the session started.
     pub total_count: u64,
-    /// Their sum.
+    /// Sum of these values.
     pub total_sum: f64,
-    /// Quantiles 0.5, 0.95 and 0.99 of the latest 300 intervals in which values were recorded, and when these ended, oldest first; empty where a library
-    /// publishes others.
+    /// Quantiles 0.5, 0.95 and 0.99 of the latest 300 intervals in which values were recorded, with the end of each interval, oldest first;
+    /// empty if a library publishes different quantiles.
     pub history: Vec<(i64, [f64; 3])>,
 }
 
-/// A counter and its latest value. What is not known is `None`, never 0.
+/// A counter and its latest value. Unknown values are `None`, never 0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CounterSnapshot {
-    /// Who publishes it.
+    /// Source of the counter.
     pub source: CounterSource,
-    /// How its values are meant.
+    /// Kind of the counter.
     pub kind: CounterKind,
-    /// Provider or meter; not sanitised, like all text here.
+    /// Provider or meter; not sanitised, as all text here.
     pub group: String,
-    /// Its name.
+    /// Counter name.
     pub name: String,
-    /// A name for people; the same where there is no other.
+    /// Display name; the counter name if there is no other.
     pub display_name: String,
-    /// What is counted; can be empty.
+    /// Unit; may be empty.
     pub unit: String,
-    /// Its tags, which distinguish it from others of its name: `k=v,k2=v2`, not escaped; can be empty.
+    /// Tags, which distinguish counters of the same name: `k=v,k2=v2`, not escaped; may be empty.
     pub tags: String,
-    /// The latest value of a gauge, the running total of a counter (since the session began, where the library does not tell), the median of a histogram.
+    /// Latest value of a gauge, running total of a counter (since the session started, if the library does not publish it), median of a
+    /// histogram.
     pub value: Option<f64>,
-    /// How much a counter changed in its latest interval.
+    /// Change of a counter in its latest interval.
     pub delta: Option<f64>,
-    /// The same for each second.
+    /// Change per second.
     pub rate: Option<f64>,
-    /// The same for the time that the counter specifies, and that time in seconds; where it specifies none, the interval that it is published in, as it was
-    /// requested and not as long as the latest took.
+    /// Change per time unit of the counter, and that time unit in seconds; if the counter specifies none, its nominal publishing interval, not
+    /// the measured length of the latest one.
     pub scaled_rate: Option<(f64, f64)>,
-    /// How the values of an EventCounter spread in its interval.
+    /// Statistics of the values of an EventCounter in its interval.
     pub spread: Option<Spread>,
-    /// The values of a histogram.
+    /// Values of a histogram.
     pub histogram: Option<HistogramReading>,
-    /// Length of the latest interval, seconds.
+    /// Length of the latest interval, in seconds.
     pub interval_s: Option<f64>,
-    /// When the latest value came, nanoseconds since the start of the session.
+    /// Time of the latest value, in nanoseconds since the start of the session.
     pub at: i64,
-    /// The latest 300 values and when they came, oldest first: of a gauge its value, of a counter its change a second, of a histogram its highest
-    /// quantile.
+    /// The latest 300 values with their times, oldest first: the value of a gauge, the change per second of a counter, the highest quantile of
+    /// a histogram.
     pub history: Vec<(i64, f64)>,
 }
 
@@ -146,21 +147,21 @@ impl Series {
         Self { identity, reading: Reading::default(), is_read: false, history: VecDeque::new(), quantiles: VecDeque::new() }
     }
 
-    /// A counter that was seen to fall is none that only grows, whatever it is published as: what matters of it is its value.
+    /// Reclassifies a counter whose value fell: it is not monotonic, whatever it is published as, so its value is shown instead of its rate.
     pub(super) fn can_fall(&mut self) {
         if self.identity.kind == CounterKind::Counter {
             self.identity.kind = CounterKind::UpDownCounter;
-            // These were rates.
+            // The history contains rates.
             self.history.clear();
         }
     }
 
-    /// The newest value of the history and when it came.
+    /// Returns the newest value of the history with its time.
     pub(super) fn newest(&self) -> Option<(i64, f64)> {
         self.history.back().copied()
     }
 
-    /// Puts the latest reading into the history, where it has a value.
+    /// Adds the latest reading to the history if it has a value.
     pub(super) fn record(&mut self) {
         self.is_read = true;
         let value = match self.identity.kind {
@@ -180,7 +181,7 @@ impl Series {
         Some(self.reading.delta? / interval)
     }
 
-    /// What there is to show; `None` where only a part of an interval was read so far.
+    /// Returns the snapshot; `None` if only part of an interval was read so far.
     pub(super) fn snapshot(&self) -> Option<CounterSnapshot> {
         self.is_read.then(|| self.latest())
     }
@@ -223,7 +224,7 @@ impl Series {
     }
 }
 
-/// Adds a value, where there is one; the oldest makes room.
+/// Appends a value, if any, and drops the oldest if the history is full.
 fn push<T>(history: &mut VecDeque<T>, value: Option<T>) {
     if let Some(value) = value {
         if history.len() >= HISTORY {

@@ -1,4 +1,4 @@
-//! Counters, collections as marks, and how many threads wait for locks, of a stream in which nothing else is of interest.
+//! Counters, garbage collection marks and the number of threads waiting for locks, for streams without other events of interest.
 
 use crate::clr::EventKind;
 use crate::nettrace::{Event, Loss, Metadata, Sink, TraceHeader};
@@ -10,18 +10,18 @@ use super::super::known::{Analysis, Known, View};
 use super::super::symbols::Symbols;
 use super::{CollectionMarks, CounterSession, Counters, CountersSnapshot};
 
-/// About the bytes that an event takes in the stream besides its payload and its stack.
+/// Approximate size of an event in the stream without its payload and stack, in bytes.
 const HEADER: usize = 32;
 
-/// The runtime's events of the keyword Contention: ContentionStart, ContentionLockCreated, ContentionStop.
+/// Runtime events of the keyword Contention: ContentionStart, ContentionLockCreated, ContentionStop.
 const LOCK_EVENTS: [u32; 3] = [81, 90, 91];
 
-/// Takes the counters of a stream and leaves the rest: much smaller than [`Live`](crate::analysis::Live), for many streams at once.
-/// A stream of the same process may follow: times continue from the start of the first one, counters and marks stay.
+/// Reads only the counters of a stream: much smaller than [`Live`](crate::analysis::Live), for many streams at once. Another stream of the
+/// same process may follow: times continue from the start of the first one, counters and marks are kept.
 #[derive(Debug)]
 pub struct CounterTally {
     clock: Clock,
-    /// By metadata index, with whether it is an event of locks.
+    /// By metadata index, with whether it is a lock contention event.
     kinds: Vec<(EventKind, bool)>,
     newest: i64,
     values: u64,
@@ -33,7 +33,7 @@ pub struct CounterTally {
 }
 
 impl CounterTally {
-    /// Takes the counters that are the session's own.
+    /// Creates a tally for the session's own counters.
     pub fn new(session: CounterSession) -> Self {
         let mut counters = Counters::default();
         counters.set_session(session);
@@ -50,32 +50,32 @@ impl CounterTally {
         }
     }
 
-    /// How many events reported counters so far.
+    /// Returns the number of counter events so far.
     pub fn values(&self) -> u64 {
         self.values
     }
 
-    /// About how many bytes the events of locks took so far.
+    /// Returns the approximate size of all lock contention events so far, in bytes.
     pub fn lock_bytes(&self) -> u64 {
         self.lock_bytes
     }
 
-    /// About how many bytes all other events took so far that are no values: those of collections.
+    /// Returns the approximate size of all events so far that are neither counters nor lock contention, in bytes: those of collections.
     pub fn collection_bytes(&self) -> u64 {
         self.collection_bytes
     }
 
-    /// Threads that wait for a lock at a time, on average over the last ten seconds; `None` in the first three of a stream.
+    /// Returns the mean number of threads waiting for a lock over the last ten seconds; `None` in the first three seconds of a stream.
     pub fn lock_waiters(&self) -> Option<f64> {
         self.contention.recent_waiters(self.newest)
     }
 
-    /// The latest collections.
+    /// Returns the latest garbage collections.
     pub fn marks(&self) -> CollectionMarks {
         CollectionMarks::Recorded(self.marks.marks())
     }
 
-    /// What is known of the counters.
+    /// Returns the current values of the counters.
     pub fn snapshot(&self) -> CountersSnapshot {
         self.counters.snapshot(&View { now: self.newest, symbols: &Symbols::default() })
     }
@@ -83,7 +83,7 @@ impl CounterTally {
 
 impl Sink for CounterTally {
     fn trace(&mut self, header: &TraceHeader) {
-        // The clock of one process is the same in all its streams.
+        // All streams of a process use the same clock.
         if self.clock.header().is_none() {
             self.clock = Clock::new(header);
         }
@@ -107,7 +107,7 @@ impl Sink for CounterTally {
         let at = self.clock.nanoseconds(event.timestamp());
         let pointer_size = self.clock.header().map_or(8, |header| header.pointer_size);
         let known = Known { kind, event, at, thread: event.thread(), pointer_size };
-        // An invalid value counts as none.
+        // An invalid value is ignored.
         let _ = match kind {
             EventKind::EventCounter | EventKind::Metrics => {
                 self.newest = self.newest.max(at);

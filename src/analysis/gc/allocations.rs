@@ -1,4 +1,4 @@
-//! What is allocated.
+//! Object allocations by type.
 
 use crate::clr::payload::{AllocationKind, AllocationSampled, AllocationTick};
 use crate::clr::{TypeArguments, type_name};
@@ -10,14 +10,14 @@ use super::super::ranking::{Ranking, Row};
 use super::super::symbols::Symbols;
 use super::super::timeline::{Merge, Timeline};
 
-/// Types that are distinguished.
+/// Maximum number of distinct types.
 const TYPES: usize = 1024;
-/// Types of a snapshot.
+/// Maximum number of types in a snapshot.
 const TOP: usize = 100;
-/// Bytes for which .NET 10 draws one allocation at random, on average.
+/// Mean number of bytes per randomly sampled allocation of .NET 10.
 const BYTES_PER_SAMPLE: f64 = 102_400.0;
 
-/// Counts allocation ticks: one for about 100 KB on each heap, with the type of the object that made it up.
+/// Counts AllocationTick events: one per about 100 KB on each heap, with the type of the object that crossed the threshold.
 #[derive(Debug)]
 pub(super) struct Allocations {
     ticks: u64,
@@ -27,7 +27,7 @@ pub(super) struct Allocations {
     over_time: Timeline,
     samples: u64,
     sampled: Ranking<Type>,
-    /// Of ticks, until the first sample comes.
+    /// Stacks of ticks until the first sample, then of samples.
     stacks: EventStacks,
 }
 
@@ -56,44 +56,45 @@ impl Type {
     }
 }
 
-/// What the program allocates.
+/// Allocations of a recording.
 #[derive(Debug, Clone)]
 pub struct AllocationSnapshot {
-    /// Bytes that were allocated, to within 100 KB for each heap.
+    /// Allocated bytes, accurate to 100 KB per heap.
     pub bytes: u64,
-    /// Of these, as small, large and pinned objects.
+    /// Of these, bytes of small, large and pinned objects.
     pub by_kind: [u64; 3],
-    /// Events that tell of it.
+    /// Number of AllocationTick events.
     pub ticks: u64,
-    /// Bytes a second over the last ten seconds.
+    /// Bytes per second over the last ten seconds.
     pub rate: f64,
-    /// Types, those of the most bytes first: no more than 100.
+    /// Types by bytes, descending; at most 100.
     pub top: Vec<AllocatedType>,
-    /// Bytes of all types that are not in the list.
+    /// Bytes of types that are not listed.
     pub others: u64,
-    /// Whether `top` is from allocations that were drawn at random (.NET 10) and not from ticks, which favour what is allocated when one is due.
+    /// Whether `top` is based on randomly sampled allocations (.NET 10) instead of ticks, which are biased towards the objects being allocated
+    /// when a tick is due.
     pub is_random: bool,
-    /// Where objects of the types are allocated, by [`AllocatedType::full_name`]; they weigh bytes.
+    /// Allocation stacks by type, with [`AllocatedType::full_name`] as the key, weighted by bytes.
     pub stacks: TypeStacks,
 }
 
-/// How much of a type is allocated, as far as the events that stand for all allocations tell.
+/// Estimated allocations of one type, extrapolated from events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllocatedType {
-    /// Name, its type arguments without namespaces; not sanitised.
+    /// Name with type arguments without namespaces; not sanitised.
     pub name: String,
-    /// Name as the runtime reports it; not sanitised.
+    /// Name as reported by the runtime; not sanitised.
     pub full_name: String,
-    /// Bytes that it stands for.
+    /// Estimated bytes.
     pub bytes: u64,
-    /// Events that tell of it.
+    /// Number of events.
     pub ticks: u64,
-    /// The largest object among them, bytes; 0 where sizes are not known.
+    /// Size of the largest object, in bytes; 0 if unknown.
     pub largest: u64,
 }
 
 impl AllocationSnapshot {
-    /// Bytes of all types.
+    /// Returns the bytes of all types.
     pub fn all(&self) -> u64 {
         self.top.iter().fold(self.others, |sum, kind| sum.saturating_add(kind.bytes))
     }
@@ -136,7 +137,7 @@ impl Allocations {
             self.stacks = EventStacks::default();
         }
         self.samples += 1;
-        // Every byte is drawn with the same chance; an object stands for as many bytes as it takes for one of its size to be drawn.
+        // Every byte is sampled with the same probability, so an object represents its size divided by the probability that it is sampled.
         let size = sampled.object_size.max(1) as f64;
         let bytes = (size / -(-size / BYTES_PER_SAMPLE).exp_m1()) as u64;
         self.sampled.row(sampled.type_name.as_bytes()).add(bytes, 1, sampled.object_size);

@@ -1,4 +1,4 @@
-//! Collections one by one.
+//! Individual garbage collections.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,15 +11,15 @@ use crate::sorting::CompactSort;
 use super::suspensions::Pause;
 use super::{Heap, RECENT};
 
-/// Collections that are in progress at the same time: a background one and one in front of it.
+/// Maximum number of collections tracked as open; in practice a background collection and a foreground one.
 const OPEN: usize = 64;
-/// Combinations of generation, reason and type that are distinguished: real ones are fewer.
+/// Maximum number of distinct combinations of generation, reason and type; fewer exist in practice.
 const CAUSES: usize = 256;
 
-/// Pairs starts and ends of collections by their number.
+/// Pairs the start and end events of collections by number.
 ///
-/// A background collection ends after others that began later, and with the server's collector start and end are reported by different threads, so that
-/// the end can stand before the start in the stream.
+/// A background collection ends after foreground ones that started later. With server GC, start and end are reported by different threads, so
+/// the end can precede the start in the stream.
 #[derive(Debug, Default)]
 pub(super) struct Collections {
     by_generation: [u64; 3],
@@ -27,9 +27,9 @@ pub(super) struct Collections {
     causes: BTreeMap<(u32, GcReason, GcType), u64>,
     begun: HashMap<u32, (i64, GcStart)>,
     ended: HashMap<u32, Ended>,
-    /// The collection whose end each thread reported last: sizes of the heap follow it.
+    /// Last collection whose end each thread reported; heap sizes follow it.
     last_ended: HashMap<ThreadId, u32>,
-    /// Sizes before a collection that the thread has not reported the end of, all heaps together.
+    /// Heap size before a collection whose end the thread has not reported yet, summed over all heaps.
     before: HashMap<ThreadId, u64>,
     recent: VecDeque<Collection>,
 }
@@ -42,41 +42,41 @@ struct Ended {
     promoted: Option<u64>,
 }
 
-/// A collection that ended. Moments are nanoseconds since the start of the session.
+/// A finished collection. Times in nanoseconds since the start of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Collection {
-    /// Its number in the life of the process.
+    /// Sequence number in the process.
     pub number: u32,
-    /// The oldest generation that it collected.
+    /// Oldest generation collected.
     pub generation: u32,
-    /// Why.
+    /// Reason.
     pub reason: GcReason,
-    /// How.
+    /// Type.
     pub kind: GcType,
-    /// When it began.
+    /// Start.
     pub start: i64,
-    /// When it ended.
+    /// End.
     pub end: i64,
-    /// How long the program stood for it; `None` where that was not seen. A pause counts for one collection only.
+    /// Total time the application was paused for it; `None` if no pause was seen. Each pause is attributed to one collection only.
     pub pause_ns: Option<u64>,
-    /// Size of the heap before it, bytes.
+    /// Heap size before the collection, in bytes.
     pub heap_before: Option<u64>,
-    /// Size of the heap after it, bytes.
+    /// Heap size after the collection, in bytes.
     pub heap_after: Option<u64>,
-    /// What survived it, bytes.
+    /// Promoted bytes.
     pub promoted: Option<u64>,
 }
 
-/// How many collections were alike.
+/// Number of collections with the same generation, reason and type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CollectionCount {
-    /// The oldest generation that they collected.
+    /// Oldest generation collected.
     pub generation: u32,
-    /// Why.
+    /// Reason.
     pub reason: GcReason,
-    /// How.
+    /// Type.
     pub kind: GcType,
-    /// How many.
+    /// Number of collections.
     pub count: u64,
 }
 
@@ -91,7 +91,7 @@ impl Collections {
         match self.ended.remove(&start.number) {
             Some(ended) => self.close(at, start, ended),
             None => {
-                // Where the end of one before was lost: only a background collection is in progress when another begins.
+                // Remove collections whose end was lost: only a background collection can be in progress when another one starts.
                 self.begun.retain(|number, (_, begun)| {
                     *number > start.number || (begun.kind == GcType::BACKGROUND && start.kind != GcType::BACKGROUND)
                 });
@@ -116,7 +116,7 @@ impl Collections {
         }
     }
 
-    /// Size of one heap before a collection, which the thread that reports its end reports.
+    /// Adds the size of one heap before a collection, reported by the same thread as the end of the collection.
     pub(super) fn before(&mut self, thread: ThreadId, bytes: u64) {
         if self.before.len() >= OPEN && !self.before.contains_key(&thread) {
             self.before.clear();
@@ -125,7 +125,7 @@ impl Collections {
         *all = all.saturating_add(bytes);
     }
 
-    /// Sizes of the heap, which follow the end of a collection on the same thread.
+    /// Applies heap sizes, which follow the end of a collection on the same thread.
     pub(super) fn heap(&mut self, thread: ThreadId, heap: &Heap) {
         let Some(number) = self.last_ended.remove(&thread) else { return };
         let (size, promoted) = (Some(heap.size()), Some(heap.promoted));
@@ -175,10 +175,9 @@ impl Collections {
         self.begun.len()
     }
 
-    /// The latest collections, newest first, each with the pauses that it caused.
+    /// Returns the latest collections, newest first, each with the total duration of its pauses.
     ///
-    /// A collection that is not done in the background is within one pause. The pauses of a background collection overlap with it and
-    /// have no other collection within.
+    /// A foreground collection lies within a single pause. The pauses of a background collection overlap it and contain no other collection.
     pub(super) fn recent<'a>(&self, pauses: impl Iterator<Item = &'a Pause>) -> Vec<Collection> {
         let mut recent: Vec<_> = self.recent.iter().copied().collect();
         recent.compact_sort_by_key(|collection| std::cmp::Reverse((collection.start, collection.number)));
@@ -199,7 +198,7 @@ impl Collections {
     }
 }
 
-/// Makes room where there are more open ends than there can be: the oldest number goes.
+/// Makes room by removing the lowest number if there are more open collections than possible.
 fn forget<T>(open: &mut HashMap<u32, T>, number: u32) {
     if open.len() >= OPEN && !open.contains_key(&number) {
         let oldest = open.keys().copied().min().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Collections as marks on a time axis: when, how long the pause was, and which generation.
+//! Garbage collections as marks on a time axis: time, pause and generation.
 
 use std::collections::VecDeque;
 
@@ -9,37 +9,37 @@ use crate::nettrace::ThreadId;
 use super::super::known::Known;
 use super::suspensions::Suspensions;
 
-/// Marks that are kept.
+/// Maximum number of marks.
 const MARKS: usize = 4096;
-/// The generation that a background collection collects.
+/// The generation of a background collection.
 const BACKGROUND_GENERATION: u32 = 2;
 
-/// A pause for a collection.
+/// A GC pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GcMark {
-    /// When it began, nanoseconds since the start of the session.
+    /// Start, in nanoseconds since the start of the session.
     pub at: i64,
-    /// How long all managed threads were paused.
+    /// Time for which all managed threads were paused.
     pub pause_ns: u64,
-    /// The oldest generation that was collected.
+    /// Oldest generation collected.
     pub generation: u32,
-    /// Whether the program called `GC.Collect`.
+    /// Whether the collection was induced by `GC.Collect`.
     pub is_induced: bool,
 }
 
-/// Marks the pauses of a session that has nothing of the collector but its informational events.
+/// Tracks the pauses of a session that has only the informational GC events.
 #[derive(Debug, Default)]
 pub(in crate::analysis) struct GcMarks {
     suspensions: Suspensions,
-    /// What began since the latest suspension.
+    /// Generation of the collection started since the latest suspension, and whether it is induced.
     started: Option<(u32, bool)>,
-    /// The background collection that is in progress: it has more pauses than the one that it begins in.
+    /// The background collection in progress: it has further pauses after the one in which it starts.
     background: Option<u32>,
     marks: VecDeque<GcMark>,
 }
 
 impl GcMarks {
-    /// Takes an event. `None` where the payload is malformed.
+    /// Processes an event. `None` if the payload is malformed.
     pub(in crate::analysis) fn feed(&mut self, known: &Known<'_>) -> Option<()> {
         let thread = known.event.capture_thread();
         match known.kind {
@@ -68,7 +68,7 @@ impl GcMarks {
 
     fn restarted(&mut self, at: i64, thread: ThreadId) {
         let Some(pause) = self.suspensions.end(at, thread) else { return };
-        // A pause in which no collection begins belongs to the one in the background; else its begin was lost.
+        // A pause in which no collection starts belongs to the background collection; without one, the start event was lost.
         let background = self.background.map(|_| (BACKGROUND_GENERATION, false));
         let Some((generation, is_induced)) = self.started.take().or(background) else { return };
         if self.marks.len() >= MARKS {
@@ -77,12 +77,12 @@ impl GcMarks {
         self.marks.push_back(GcMark { at: pause.begin, pause_ns: pause.nanoseconds(), generation, is_induced });
     }
 
-    /// Another stream begins: what is in progress then is not known. The marks stay.
+    /// Starts another stream, in which collections in progress are unknown. The marks are kept.
     pub(in crate::analysis) fn restart(&mut self) {
         *self = Self { marks: std::mem::take(&mut self.marks), ..Self::default() };
     }
 
-    /// The latest, oldest first.
+    /// Returns the marks, oldest first.
     pub(in crate::analysis) fn marks(&self) -> Vec<GcMark> {
         self.marks.iter().copied().collect()
     }

@@ -1,4 +1,4 @@
-//! Garbage collection: pauses, collections, the heap, and what is allocated.
+//! Garbage collection: pauses, collections, heap sizes and allocations.
 
 mod allocations;
 mod collections;
@@ -25,10 +25,10 @@ pub(in crate::analysis) use marks::GcMarks;
 pub use pauses::PauseSnapshot;
 pub(in crate::analysis) use suspensions::Suspensions;
 
-/// Collections that are kept one by one.
+/// Maximum number of individual collections kept.
 const RECENT: usize = 256;
 
-/// Watches the garbage collector.
+/// Analyses the events of the garbage collector.
 #[derive(Debug)]
 pub(super) struct Gc {
     pauses: Pauses,
@@ -39,49 +39,49 @@ pub(super) struct Gc {
     parts_over_time: [Timeline; 5],
 }
 
-/// What the garbage collector did.
+/// Garbage collection of a recording.
 #[derive(Debug, Clone)]
 pub struct GcSnapshot {
-    /// Collections that began, by the oldest generation collected: 0, 1 and 2.
+    /// Number of collections started, by oldest generation collected: 0, 1 and 2.
     pub collections: [u64; 3],
-    /// Of these, those that the program induced.
+    /// Number of induced collections.
     pub induced: u64,
-    /// The same by generation, reason and type, most first.
+    /// Number of collections by generation, reason and type, descending.
     pub causes: Vec<CollectionCount>,
-    /// Collections that began and have not ended.
+    /// Number of collections started but not ended.
     pub running: usize,
-    /// How long the program stood.
+    /// GC pauses.
     pub pauses: PauseSnapshot,
-    /// The heap after the latest collection; `None` before the first.
+    /// Heap after the latest collection; `None` before the first.
     pub heap: Option<Heap>,
-    /// Size of the heap over time, after collections, bytes.
+    /// Heap size after collections over time, in bytes.
     pub heap_size: Timeline,
-    /// The same of its parts, in the order of [`Heap::parts`].
+    /// Sizes of the parts of the heap over time, in the order of [`Heap::parts`].
     pub parts_over_time: [Timeline; 5],
-    /// What is allocated; `None` where no event shows it (it takes level verbose).
+    /// Allocations; `None` if there are no allocation events (requires level verbose).
     pub allocations: Option<AllocationSnapshot>,
     /// The latest collections, newest first.
     pub recent: Vec<Collection>,
 }
 
-/// The heap after a collection, bytes.
+/// The heap after a collection. Sizes in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heap {
-    /// Nanoseconds since the start of the session.
+    /// Time, in nanoseconds since the start of the session.
     pub at: i64,
-    /// Generations 0, 1 and 2.
+    /// Sizes of generations 0, 1 and 2.
     pub generations: [u64; 3],
-    /// The large object heap.
+    /// Size of the large object heap.
     pub large: u64,
-    /// The pinned object heap; `None` before .NET 5.
+    /// Size of the pinned object heap; `None` before .NET 5.
     pub pinned: Option<u64>,
-    /// What survived the collection.
+    /// Promoted bytes.
     pub promoted: u64,
-    /// Objects that wait for their finalizer.
+    /// Number of objects promoted because they are ready for finalization.
     pub finalization: u64,
-    /// Objects that could not be moved.
+    /// Number of pinned objects.
     pub pinned_objects: u32,
-    /// Handles.
+    /// Number of GC handles.
     pub handles: u32,
 }
 
@@ -101,13 +101,13 @@ impl Heap {
         }
     }
 
-    /// Generations 0, 1 and 2, large and pinned objects.
+    /// Returns the sizes of generations 0, 1 and 2, LOH and POH.
     pub fn parts(&self) -> [u64; 5] {
         let [gen0, gen1, gen2] = self.generations;
         [gen0, gen1, gen2, self.large, self.pinned.unwrap_or(0)]
     }
 
-    /// All of it.
+    /// Returns the total size.
     pub fn size(&self) -> u64 {
         self.generations.into_iter().chain([self.large]).chain(self.pinned).fold(0, u64::saturating_add)
     }
@@ -127,7 +127,7 @@ impl Default for Gc {
 }
 
 impl Gc {
-    /// Takes an event that stands for allocated bytes.
+    /// Processes an allocation event.
     pub(super) fn feed_allocation(&mut self, known: &Known<'_>, symbols: &Symbols) -> Option<()> {
         match known.kind {
             EventKind::AllocationTick => self.allocations.tick(known, symbols, &known.payload()?),
@@ -137,7 +137,7 @@ impl Gc {
         Some(())
     }
 
-    /// From here on, numbers of stacks mean others.
+    /// Drops cached stack IDs, which have new meanings from here on.
     pub(super) fn forget_stacks(&mut self) {
         self.allocations.forget_stacks();
     }
@@ -164,7 +164,7 @@ impl Analysis for Gc {
                     self.heap = Some(heap);
                 }
             }
-            // Version 3 has sizes; older ones are not written by any .NET Core.
+            // Version 3 has sizes; no version of .NET Core writes older ones.
             EventKind::PerHeapHistory if known.event.metadata.version >= 3 => {
                 let history: PerHeapHistory = known.payload()?;
                 self.collections.before(thread, history.size_before);

@@ -1,4 +1,4 @@
-//! How long all threads stood for the collector.
+//! GC pauses.
 
 use std::collections::VecDeque;
 
@@ -9,10 +9,10 @@ use super::super::distribution::Distribution;
 use super::super::timeline::{Merge, Timeline};
 use super::suspensions::{Pause, Suspensions};
 
-/// Pauses that are kept one by one.
+/// Maximum number of individual pauses kept.
 const RECENT: usize = 1024;
 
-/// Counts and measures them.
+/// Counts and measures pauses.
 #[derive(Debug)]
 pub(super) struct Pauses {
     suspensions: Suspensions,
@@ -22,20 +22,20 @@ pub(super) struct Pauses {
     recent: VecDeque<Pause>,
 }
 
-/// How long the program stood for the collector. From the begin of a suspension until all threads run again; times in nanoseconds.
+/// GC pauses, from the start of the suspension until all threads are resumed. Times in nanoseconds.
 #[derive(Debug, Clone)]
 pub struct PauseSnapshot {
-    /// Pauses: a background collection has two.
+    /// Number of pauses; a background collection has two.
     pub count: u64,
-    /// All of them together.
+    /// Total duration.
     pub total_ns: u64,
-    /// The longest.
+    /// Longest pause.
     pub longest_ns: u64,
     /// Quantiles 0.5, 0.95 and 0.99; `None` before the first pause.
     pub quantiles_ns: Option<[u64; 3]>,
-    /// Share of the last ten seconds that the program stood, 0 to 1.
+    /// Share of the last ten seconds spent paused, 0 to 1.
     pub recent_share: f64,
-    /// The longest pause of a step.
+    /// Longest pause over time.
     pub longest: Timeline,
 }
 
@@ -56,7 +56,7 @@ impl Pauses {
         self.suspensions.begin(at, thread, begin);
     }
 
-    /// All threads run again.
+    /// Handles the end of a restart: all threads are running again.
     pub(super) fn restarted(&mut self, at: i64, thread: ThreadId) {
         let Some(pause) = self.suspensions.end(at, thread) else { return };
         self.times.add(pause.nanoseconds());
@@ -68,7 +68,7 @@ impl Pauses {
         self.recent.push_back(pause);
     }
 
-    /// The latest pauses, oldest first.
+    /// Returns the latest pauses, oldest first.
     pub(super) fn recent(&self) -> impl Iterator<Item = &Pause> {
         self.recent.iter()
     }

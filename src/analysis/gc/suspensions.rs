@@ -1,14 +1,14 @@
-//! Pauses for collections, from the events of the thread that suspends all others.
+//! GC pauses, from the events of the suspending thread.
 
 use foldhash::HashMap;
 
 use crate::clr::payload::SuspendBegin;
 use crate::nettrace::ThreadId;
 
-/// Threads that suspend others at the same time: there are two or three.
+/// Upper bound on threads that suspend others at the same time; in practice two or three.
 const SUSPENDERS: usize = 64;
 
-/// A time that all managed threads were suspended for a collection.
+/// A period in which all managed threads were suspended for a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::analysis) struct Pause {
     pub(in crate::analysis) begin: i64,
@@ -21,20 +21,20 @@ impl Pause {
     }
 }
 
-/// Pairs the begin of a suspension with the end of the restart.
+/// Pairs the start of a suspension with the end of the restart.
 ///
-/// The sampling profiler suspends a thousand times a second, and its events stand between those of the collector. But the thread that suspends also restarts,
-/// and the events of one thread come in their order: so they are paired by thread.
+/// The sampling profiler suspends the runtime a thousand times per second, and its events are interleaved with those of the GC. But the
+/// suspending thread also performs the restart, and the events of one thread are in order, so they are paired by thread.
 #[derive(Debug, Default)]
 pub(in crate::analysis) struct Suspensions {
-    /// Since when threads suspend all others for a collection.
+    /// Start of each thread's suspension for a collection.
     since: HashMap<ThreadId, i64>,
 }
 
 impl Suspensions {
-    /// A thread suspends all others. Returns whether that is for a collection.
+    /// Handles the start of a suspension. Returns whether it is for a collection.
     pub(in crate::analysis) fn begin(&mut self, at: i64, thread: ThreadId, begin: SuspendBegin) -> bool {
-        // One of this thread that has no end was lost.
+        // An earlier suspension of this thread without an end: the end event was lost.
         self.since.remove(&thread);
         if self.since.len() >= SUSPENDERS {
             self.since.clear();
@@ -45,12 +45,12 @@ impl Suspensions {
         begin.is_for_gc()
     }
 
-    /// All threads run again. `None` where it was not for a collection, or the begin is not known.
+    /// Handles the end of a restart. `None` if it was not for a collection, or its start is unknown.
     pub(in crate::analysis) fn end(&mut self, at: i64, thread: ThreadId) -> Option<Pause> {
         self.since.remove(&thread).map(|begin| Pause { begin, end: at })
     }
 
-    /// Events of a thread were lost.
+    /// Handles lost events of a thread.
     pub(in crate::analysis) fn lost(&mut self, thread: ThreadId) {
         self.since.remove(&thread);
     }

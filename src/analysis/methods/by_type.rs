@@ -1,6 +1,6 @@
-//! The stacks of events by type: where objects are allocated, and exceptions thrown.
+//! Stacks of events by type: allocated objects and thrown exceptions.
 //!
-//! They are kept and shown as those of samples are. A type stands in place of a thread, and what an event weighs in place of nanoseconds.
+//! They are stored and shown like the stacks of samples, with the type in place of the thread and the weight in place of nanoseconds.
 
 use super::samples::{Doing, Samples};
 use super::stack_cache::StackCache;
@@ -13,27 +13,27 @@ use crate::nettrace::ThreadId;
 use crate::sorting::CompactSort;
 use crate::wire::Utf16;
 
-/// Types that are distinguished.
+/// Maximum number of distinct types.
 const TYPES: u64 = 1024;
-/// What stands for none.
+/// ID that represents no type.
 const NONE: ThreadId = ThreadId::of(TYPES);
 
-/// Counts the stacks of events that each have a type and a weight.
+/// Counts the stacks of events with a type and a weight.
 #[derive(Debug)]
 pub(in crate::analysis) struct EventStacks {
     tree: StackTree,
     samples: Samples,
     nodes: StackCache<u32>,
-    /// By name in UTF-16: the types that weigh least make room for others.
+    /// By name in UTF-16; the types with the least weight are evicted.
     types: Ranking<Type>,
-    /// What stands for no type yet.
+    /// Unused IDs.
     free: Vec<ThreadId>,
 }
 
 #[derive(Debug, Default)]
 struct Type {
     weight: u64,
-    /// What stands for it in the samples.
+    /// ID that represents the type in the samples.
     number: Option<ThreadId>,
 }
 
@@ -42,7 +42,7 @@ impl Row for Type {
         self.weight
     }
 
-    /// The samples of what is no longer distinguished are put together when its number is used again.
+    /// The samples of an evicted type are merged when its ID is reused.
     fn fold(&mut self, _row: Self) {}
 }
 
@@ -58,27 +58,27 @@ impl Default for EventStacks {
     }
 }
 
-/// The stacks of events by type, with the names that are known.
+/// Stacks of events by type, with resolved names.
 #[derive(Debug, Clone, Default)]
 pub struct TypeStacks {
     profile: Profile,
-    /// Names of types, not sanitised, and what stands for them in the profile.
+    /// Type names (not sanitised) with the IDs that represent them in the profile.
     types: Vec<(String, ThreadId)>,
 }
 
-/// A method in which objects of a type are allocated.
+/// A method that allocates objects of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallSite {
-    /// Type and name with parameters, or an address; empty for events without a stack. Not sanitised.
+    /// Type and method name with parameters, or an address; empty for events without a stack. Not sanitised.
     pub method: String,
-    /// Bytes that its events stand for.
+    /// Bytes represented by its events.
     pub bytes: u64,
-    /// Events.
+    /// Number of events.
     pub events: u64,
 }
 
 impl EventStacks {
-    /// Counts an event of a type, with the methods that are known by now.
+    /// Counts an event of a type, resolving its stack with the currently known methods.
     pub(in crate::analysis) fn add(&mut self, known: &Known<'_>, symbols: &Symbols, type_name: Utf16<'_>, weight: u64) {
         let kind = self.number(type_name, weight);
         let stack_id = known.event.stack_id();
@@ -100,7 +100,7 @@ impl EventStacks {
         }
     }
 
-    /// What stands for a type, one of whose events weighs so much.
+    /// Returns the ID of a type, adding the weight of an event.
     fn number(&mut self, type_name: Utf16<'_>, weight: u64) -> ThreadId {
         let name = type_name.as_bytes();
         let row = self.types.row(name);
@@ -109,7 +109,7 @@ impl EventStacks {
             return number;
         }
         if self.free.is_empty() {
-            // At first none is used; later the types of half of them have just made room.
+            // At first all IDs are unused; later, half of the types have just been evicted.
             let mut used: Vec<_> = self.types.rows().filter_map(|(_, row)| row.number).collect();
             used.sort_unstable();
             let is_free = |number: ThreadId| used.binary_search(&number).is_err();
@@ -121,7 +121,7 @@ impl EventStacks {
         number.unwrap_or(ThreadId::OTHERS)
     }
 
-    /// From here on, numbers of stacks mean others.
+    /// Drops cached stack IDs, which have new meanings from here on.
     pub(in crate::analysis) fn forget_stacks(&mut self) {
         self.nodes.clear();
     }
@@ -134,35 +134,35 @@ impl EventStacks {
 }
 
 impl TypeStacks {
-    /// The events of a type by stack, of all types where none is given; empty for a type that is not distinguished. Each counts as a sample of a thread
-    /// that runs.
+    /// Returns the events of a type by stack, or of all types if none is given; empty for a type without an ID. Each event counts as a sample
+    /// of a running thread.
     pub fn of(&self, type_name: Option<&str>) -> Counts<'_> {
         let number = |name: &str| self.types.iter().find(|(known, _)| known == name).map_or(NONE, |(_, number)| *number);
         self.profile.count(SampleFilter { thread: type_name.map(number), ..SampleFilter::ALL })
     }
 
-    /// The name of what [`StackGroup::threads`](super::StackGroup::threads) has in place of a thread; `None` for types that are not distinguished.
+    /// Returns the type name of an ID used as a thread in [`StackGroup::threads`](super::StackGroup::threads); `None` if there is none.
     pub fn type_name(&self, number: ThreadId) -> Option<&str> {
         self.types.iter().find(|(_, known)| *known == number).map(|(name, _)| name.as_str())
     }
 
-    /// The stacks of all types.
+    /// Returns the stacks of all types.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    /// Whether no event has a stack.
+    /// Returns whether no event has a stack.
     pub fn is_empty(&self) -> bool {
         self.of(None).totals().len() < 2
     }
 
-    /// The same without some frames.
+    /// Returns a copy without the hidden frames.
     #[must_use]
     pub(in crate::analysis) fn without_frames(self, is_hidden: impl Fn(&ProfileFrame) -> bool) -> Self {
         Self { profile: self.profile.without_frames(is_hidden), ..self }
     }
 
-    /// The methods that allocate objects of a type, those of the most bytes first.
+    /// Returns the methods that allocate objects of a type, by bytes in descending order.
     pub fn call_sites(&self, type_name: &str, limit: usize) -> Vec<CallSite> {
         let counts = self.of(Some(type_name));
         let without = counts.own_of(StackTree::ROOT);

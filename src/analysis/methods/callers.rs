@@ -1,4 +1,4 @@
-//! The callers of a method: the call tree the other way round.
+//! Caller tree of a method: the inverted call tree.
 
 use std::cmp::Reverse;
 
@@ -9,7 +9,7 @@ use super::tree::StackTree;
 
 use crate::sorting::CompactSort;
 
-/// A caller, and whom it was called by on the way to the method.
+/// A node of the caller tree: a caller on one path to the method.
 #[derive(Debug, Default)]
 struct Caller {
     frame: u32,
@@ -19,8 +19,8 @@ struct Caller {
 }
 
 impl Counts<'_> {
-    /// The tree of a frame's callers, each row behind the one that it calls, the heaviest first: the first row is the method itself, and every other
-    /// has the samples in which the method was called on this way. Of a recursion only the outermost call counts. At most `limit` rows.
+    /// Returns the caller tree of a frame in preorder, heaviest callers first: the first row is the method itself, every other row has the
+    /// samples in which the method was called on this path. Of a recursion, only the outermost call counts. At most `limit` rows.
     pub fn callers(&self, frame: u32, weight: impl Fn(SampleCount) -> u64, limit: usize) -> Vec<CallNode> {
         let profile = self.profile();
         let frame_of = |node: u32| profile.nodes[node as usize].frame;

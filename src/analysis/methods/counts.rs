@@ -1,4 +1,4 @@
-//! Samples of a profile that pass a filter: by method, as a call tree, by stack, by thread.
+//! Filtered samples of a profile: by method, as a call tree, by stack, by thread.
 
 use std::cmp::Reverse;
 
@@ -13,21 +13,23 @@ use super::profile::{Cell, FrameKind, Profile, ProfileFrame};
 use super::tree::StackTree;
 use super::{SampleFilter, ThreadSamples};
 
-/// Samples by what their threads were doing, and the time that they stand for.
+/// Number of samples by thread state, with the time they represent.
 ///
-/// Shares are shares of time: rounds of the sampler are uneven, and a sample of a long one stands for more than one of a short one. It stands for the
-/// time since the round before, but for no more than four times the mean of the latest: a stall does not go to what was sampled after it.
+/// Percentages are shares of time: sampling rounds are uneven, and a sample of a long round represents more time than one of a short round. It
+/// represents the time since the previous round, but at most four times the mean of the latest rounds: a stall is not attributed to the
+/// samples after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SampleCount {
-    /// Running, as far as is known: see [`Profile::is_weighed`]. That a sample is marked as managed code means little, as .NET 9 marks hardly any.
+    /// Running, as far as known: see [`Profile::is_weighed`]. Whether a sample is marked as managed code means little, as .NET 9 marks hardly
+    /// any.
     pub running: u64,
-    /// Waiting: in a method that does nothing else, or for a lock.
+    /// Waiting: in a method that only waits, or for a lock.
     pub waiting: u64,
-    /// Nanoseconds of those that were running.
+    /// Nanoseconds of running samples.
     pub running_ns: u64,
-    /// Nanoseconds of those that were waiting.
+    /// Nanoseconds of waiting samples.
     pub waiting_ns: u64,
-    /// Nanoseconds of those of CPU time that are recent: see [`CpuSamples::forget_recent`](super::CpuSamples::forget_recent).
+    /// Nanoseconds of recent CPU samples: see [`CpuSamples::forget_recent`](super::CpuSamples::forget_recent).
     pub recent_ns: u64,
 }
 
@@ -40,12 +42,12 @@ impl SampleCount {
         }
     }
 
-    /// All of them.
+    /// Returns the number of all samples.
     pub fn all(self) -> u64 {
         self.running + self.waiting
     }
 
-    /// Nanoseconds of all of them.
+    /// Returns the nanoseconds of all samples.
     pub fn all_ns(self) -> u64 {
         self.running_ns.saturating_add(self.waiting_ns)
     }
@@ -59,50 +61,50 @@ impl SampleCount {
     }
 }
 
-/// Samples of a method: all of its bodies together.
+/// Samples of a method, all of its bodies combined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MethodTime {
-    /// Type and name, or an address where the method is not known; not sanitised.
+    /// Type and method name, or an address if the method is unknown; not sanitised.
     pub name: String,
-    /// Its parameters in parentheses, types without namespaces; empty where they are not known. Not sanitised.
+    /// Parameters in parentheses, types without namespaces; empty if unknown. Not sanitised.
     pub parameters: String,
-    /// Its module, without extension; empty where it is not known. Not sanitised.
+    /// Module without extension; empty if unknown. Not sanitised.
     pub module: String,
-    /// Samples in which it was the leaf.
+    /// Samples with this method as the leaf.
     pub own: SampleCount,
-    /// Samples in which it was anywhere on the stack, once each.
+    /// Samples with this method anywhere on the stack, each counted once.
     pub total: SampleCount,
-    /// The tiers that it was compiled in.
+    /// Tiers in which it was compiled.
     pub tiers: Vec<Tier>,
-    /// Whose code it is.
+    /// Origin of the code.
     pub origin: Origin,
 }
 
-/// The same, by the index of its frame.
+/// Samples of a method, by frame index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MethodCount {
-    /// Index of the frame.
+    /// Frame index.
     pub frame: u32,
-    /// Samples in which it was the leaf.
+    /// Samples with this method as the leaf.
     pub own: SampleCount,
-    /// Samples in which it was anywhere on the stack, once each.
+    /// Samples with this method anywhere on the stack, each counted once.
     pub total: SampleCount,
 }
 
-/// A node of the call tree: a method, and how it was called.
+/// A node of the call tree: a method on one call path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallNode {
-    /// Type and name, an address, or `…` for all that is too light; not sanitised.
+    /// Type and method name, an address, or `…` for folded stacks; not sanitised.
     pub name: String,
-    /// Index of its frame.
+    /// Frame index.
     pub frame: u32,
-    /// Frames above it; the first have 0.
+    /// Number of frames above it; 0 for the outermost.
     pub depth: usize,
-    /// Whose code it is.
+    /// Origin of the code.
     pub origin: Origin,
-    /// Samples in which it was the leaf.
+    /// Samples with this node as the leaf.
     pub own: SampleCount,
-    /// These and those of everything it called.
+    /// Own samples and those of all callees.
     pub total: SampleCount,
 }
 
@@ -111,18 +113,18 @@ pub struct CallNode {
 pub struct StackGroup {
     /// Methods or addresses, leaf first; not sanitised.
     pub frames: Vec<String>,
-    /// Samples of all of them.
+    /// Samples of all threads.
     pub samples: SampleCount,
-    /// Threads and how many samples of each, most first.
+    /// Threads with their number of samples, descending.
     pub threads: Vec<(ThreadId, u64)>,
 }
 
-/// Samples that pass a filter, by node of the profile.
+/// Filtered samples by node of the profile.
 #[derive(Debug)]
 pub struct Counts<'a> {
     profile: &'a Profile,
     filter: SampleFilter,
-    /// Index of the selected thread; one that is not there where none of that number is.
+    /// Index of the selected thread; an invalid index if there is no such thread.
     thread: Option<u32>,
     own: Vec<SampleCount>,
     total: Vec<SampleCount>,
@@ -160,56 +162,57 @@ impl<'a> Counts<'a> {
         passed
     }
 
-    /// What is counted.
+    /// Returns the profile.
     pub fn profile(&self) -> &'a Profile {
         self.profile
     }
 
-    /// All samples that pass.
+    /// Returns the total of all samples.
     pub fn samples(&self) -> SampleCount {
         self.total_of(StackTree::ROOT)
     }
 
-    /// Samples whose leaf a node is.
+    /// Returns the samples with a node as the leaf.
     pub fn own_of(&self, node: u32) -> SampleCount {
         self.own.get(node as usize).copied().unwrap_or_default()
     }
 
-    /// Samples of every node and all below it, by its number.
+    /// Returns the total samples of every node, indexed by node.
     pub fn totals(&self) -> &[SampleCount] {
         &self.total
     }
 
-    /// These and those of all nodes below.
+    /// Returns the samples of a node and of all nodes below it.
     pub fn total_of(&self, node: u32) -> SampleCount {
         self.total.get(node as usize).copied().unwrap_or_default()
     }
 
-    /// Whether enough methods have names to tell threads that wait from those that run, or their CPU times do.
+    /// Returns whether waiting and running threads can be distinguished: enough methods have names, or the CPU times are known.
     pub fn tell_waiting(&self) -> bool {
         self.profile.is_weighed || self.unresolved().saturating_mul(10) <= self.samples().all()
     }
 
-    /// Samples whose leaf is not known.
+    /// Returns the number of samples whose leaf is unresolved.
     pub fn unresolved(&self) -> u64 {
         self.of_kind(FrameKind::Address)
     }
 
-    /// Samples whose stack was too rare to be kept apart.
+    /// Returns the number of samples whose stack was folded because it was too rare.
     pub fn folded(&self) -> u64 {
         self.of_kind(FrameKind::Folded)
     }
 
-    /// Samples whose stack the runtime cut off, so that their callers are missing: these have too little time.
+    /// Returns the samples whose stack was truncated by the runtime. Their callers are missing and have too little time.
     pub fn cut(&self) -> SampleCount {
         let of = |node: u32| self.profile.frames[self.profile.nodes[node as usize].frame as usize].kind;
         let cut = self.profile.children(StackTree::ROOT).find(|node| of(*node) == FrameKind::Cut);
         cut.map_or_else(SampleCount::default, |node| self.total_of(node))
     }
 
-    /// Samples with code of this origin anywhere in their stacks, its own and what it calls, and all of threads that do nothing else.
+    /// Returns the samples with code of this origin anywhere on the stack, callees included, and all samples of the threads selected by
+    /// `is_of`.
     pub fn within(&self, origin: Origin, is_of: impl Fn(ThreadId) -> bool) -> SampleCount {
-        // A node is behind its parent.
+        // Every node follows its parent.
         let mut inside = vec![false; self.profile.nodes.len()];
         for node in 1..inside.len() {
             inside[node] = inside[self.profile.nodes[node].parent as usize] || self.frame(node as u32).origin == origin;
@@ -223,7 +226,7 @@ impl<'a> Counts<'a> {
         sum
     }
 
-    /// Samples whose leaf is code of this origin.
+    /// Returns the samples whose leaf is code of this origin.
     pub fn own_of_origin(&self, origin: Origin) -> SampleCount {
         let mut sum = SampleCount::default();
         (1..self.own.len()).filter(|node| self.frame(*node as u32).origin == origin).for_each(|node| sum.add(self.own[node]));
@@ -235,7 +238,7 @@ impl<'a> Counts<'a> {
         nodes.filter(|(node, _)| self.profile.frames[node.frame as usize].kind == kind).map(|(_, own)| own.all()).sum()
     }
 
-    /// Samples by thread, those with the most time first.
+    /// Returns the samples by thread, in descending order of time.
     pub fn threads(&self) -> Vec<ThreadSamples> {
         let mut by_thread = HashMap::<u32, SampleCount>::default();
         for cell in &self.profile.cells {
@@ -250,14 +253,14 @@ impl<'a> Counts<'a> {
         threads
     }
 
-    /// Methods that have samples, in no order to speak of.
+    /// Returns the methods that have samples, in no particular order.
     pub fn by_method(&self) -> Vec<MethodCount> {
         let frames = self.profile.frames.len();
         let mut methods: Vec<_> =
             (0..frames as u32).map(|frame| MethodCount { frame, own: SampleCount::default(), total: SampleCount::default() }).collect();
-        // By frame, how often it is among the frames above.
+        // For each frame, the number of its occurrences among the current ancestors.
         let mut above = vec![0_u32; frames];
-        // Nodes, and whether they are entered or left again.
+        // Nodes, and whether they are being entered or left.
         let mut walk: Vec<(u32, bool)> = self.profile.children(StackTree::ROOT).map(|child| (child, true)).collect();
         while let Some((index, enters)) = walk.pop() {
             let frame = self.profile.nodes[index as usize].frame as usize;
@@ -281,7 +284,7 @@ impl<'a> Counts<'a> {
         methods
     }
 
-    /// The methods that weigh most by their own samples, heaviest first, without those that weigh nothing.
+    /// Returns the methods with the greatest weight of own samples, descending, without those of weight 0.
     pub fn hottest(&self, limit: usize, weight: impl Fn(SampleCount) -> u64) -> Vec<MethodCount> {
         let mut methods = self.by_method();
         methods.retain(|method| weight(method.own) > 0);
@@ -290,13 +293,13 @@ impl<'a> Counts<'a> {
         methods
     }
 
-    /// Methods, those with the most time of their own first.
+    /// Returns the methods in descending order of self time.
     pub(super) fn methods(&self, limit: usize) -> Vec<MethodTime> {
         let frame = |method: &MethodCount| &self.profile.frames[method.frame as usize];
         let mut methods = self.by_method();
         methods.compact_sort_by(|a, b| {
             let weight = |method: &MethodCount| Reverse((method.own.all_ns(), method.own.all(), method.total.all_ns()));
-            // Numbers of frames depend on which was seen first: the same samples in another file have others.
+            // Frame indexes depend on the order of appearance, and the same samples in another file have different ones.
             let text = |method: &MethodCount| [&frame(method).name, &frame(method).parameters, &frame(method).module];
             (weight(a), text(a), a.frame).cmp(&(weight(b), text(b), b.frame))
         });
@@ -308,12 +311,12 @@ impl<'a> Counts<'a> {
         methods.iter().map(time).collect()
     }
 
-    /// The call tree from its roots on, every node behind its parent, the children of one heaviest first: the heaviest nodes, as many as are
-    /// asked for, by the samples that `weight` counts. What is left out is in the totals of the frames above it.
+    /// Returns the call tree in preorder, the heaviest children first. Only the `limit` heaviest nodes are included, by `weight` of their
+    /// samples; omitted nodes are part of the totals of the frames above.
     pub fn call_tree(&self, weight: impl Fn(SampleCount) -> u64, limit: usize) -> Vec<CallNode> {
         let weight = |index: u32| weight(self.total[index as usize]);
         let mut heaviest: Vec<u32> = (1..self.profile.nodes.len() as u32).filter(|index| weight(*index) > 0).collect();
-        // Of equals the one nearer to the root comes first, so that no node is kept without its parent.
+        // Of equal nodes, the one closer to the root comes first, so that no node is kept without its parent.
         heaviest.compact_sort_by_key(|index| (Reverse(weight(*index)), *index));
         heaviest.truncate(limit);
         let mut kept = vec![false; self.profile.nodes.len()];
@@ -339,7 +342,7 @@ impl<'a> Counts<'a> {
         CallNode { name: name.clone(), frame, depth, origin: *origin, own, total }
     }
 
-    /// Samples of a node: in which it was the leaf, and these with those of everything below.
+    /// Returns a node's own samples, and its total with all nodes below.
     pub(super) fn of_node(&self, node: u32) -> (SampleCount, SampleCount) {
         (self.own[node as usize], self.total[node as usize])
     }
@@ -348,7 +351,7 @@ impl<'a> Counts<'a> {
         &self.profile.frames[self.profile.nodes[node as usize].frame as usize]
     }
 
-    /// Stacks with the threads that had them, those with the most samples first.
+    /// Returns stacks with their threads, in descending order of samples.
     pub fn stacks(&self, limit: usize) -> Vec<StackGroup> {
         let mut groups = HashMap::<u32, (SampleCount, Vec<(ThreadId, u64)>)>::default();
         for cell in &self.profile.cells {

@@ -1,4 +1,4 @@
-//! Samples of what threads execute, which the kernel took: pieces of processor time.
+//! CPU samples taken by the kernel.
 
 use std::collections::VecDeque;
 
@@ -9,35 +9,35 @@ use super::Profile;
 use super::samples::{Doing, Samples};
 use super::tree::{Frame, Meaning, StackTree};
 
-/// What a thread executed.
+/// A sample of a thread's stack.
 #[derive(Debug, Clone, Copy)]
 pub struct CpuStack<'a> {
     /// The thread.
     pub thread: ThreadId,
-    /// When, nanoseconds on any clock.
+    /// Time, in nanoseconds on any clock.
     pub at: i64,
-    /// Frames in the kernel, innermost first.
+    /// Kernel frames, innermost first.
     pub kernel: &'a [u64],
-    /// Frames of the program, innermost first. All but the first are return addresses.
+    /// User frames, innermost first. All but the first are return addresses.
     pub user: &'a [u64],
-    /// What is missing of it.
+    /// Why outer frames are missing, if they are.
     pub missing: Option<MissingFrames>,
 }
 
 /// Why the outermost frames of a stack are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingFrames {
-    /// There were more than are kept.
+    /// There were more frames than are recorded.
     Cut,
-    /// A function in between does not keep the frame pointer.
+    /// A function in between does not maintain the frame pointer.
     Broken,
 }
 
 impl MissingFrames {
-    /// What the label of a sample in a file is called.
+    /// Key of the label for samples in a file.
     pub const LABEL: &str = "DnTop.MissingFrames";
 
-    /// The value of that label.
+    /// Returns the value of the label.
     pub fn word(self) -> &'static str {
         match self {
             Self::Cut => "cut",
@@ -45,7 +45,7 @@ impl MissingFrames {
         }
     }
 
-    /// Reads such a label.
+    /// Parses a label.
     pub fn of_label(label: Label<'_>) -> Option<Self> {
         let Label::Text(key, value) = label else { return None };
         let word = |missing: &Self| missing.word().as_bytes() == value;
@@ -53,30 +53,30 @@ impl MissingFrames {
     }
 }
 
-/// Counts samples of processor time.
+/// Counts CPU samples.
 #[derive(Debug)]
 pub struct CpuSamples {
     period_ns: u64,
     tree: StackTree,
     samples: Samples,
-    /// The frames of one sample; kept for its memory.
+    /// Frames of a sample; a reused buffer.
     frames: Vec<u64>,
     cut: u64,
     broken: u64,
-    /// The latest samples, oldest first: when they were taken, their cells, and the nanoseconds that they stand for.
+    /// The latest samples, oldest first: time, cell and nanoseconds of each.
     recent: VecDeque<(i64, u32, u64)>,
-    /// When that began, where it is not as long ago as it should be.
+    /// Time since which samples are recent, once some have expired.
     recent_since: Option<i64>,
 }
 
-/// Most samples that are recent.
+/// Maximum number of recent samples.
 const RECENT: usize = 1 << 18;
 
-/// Addresses of the kernel have this bit, and none of a program has. Frames that are no address have it, too: so it is taken off.
+/// Set in kernel addresses and never in user addresses. Also set in frames that are not addresses, so it is removed from addresses.
 const KERNEL: u64 = 1 << 63;
 
 impl CpuSamples {
-    /// Samples that each stand for so many nanoseconds.
+    /// Creates a counter for samples that each represent a fixed number of nanoseconds.
     pub fn new(period_ns: u64) -> Self {
         Self {
             period_ns,
@@ -90,7 +90,7 @@ impl CpuSamples {
         }
     }
 
-    /// Samples that stand for the time that each of them has.
+    /// Creates a counter for samples with individual durations.
     pub fn of_waits() -> Self {
         Self::new(0)
     }
@@ -100,7 +100,7 @@ impl CpuSamples {
         self.add_time(stack, self.period_ns);
     }
 
-    /// Counts a sample that stands for so many nanoseconds.
+    /// Counts a sample that represents a number of nanoseconds.
     pub fn add_time(&mut self, stack: &CpuStack<'_>, ns: u64) {
         self.frames.clear();
         self.frames.extend(stack.kernel.iter().map(|address| address & !KERNEL));
@@ -116,7 +116,7 @@ impl CpuSamples {
                 Some(Frame::BROKEN)
             }
         };
-        // Names come at the end.
+        // Names are resolved at the end.
         let node = self.tree.add(self.frames.iter().copied(), missing, &Symbols::default());
         let cell = self.samples.add_recent(node, stack.thread, stack.at, Doing::Managed, ns);
         self.recent.push_back((stack.at, cell, ns));
@@ -131,8 +131,8 @@ impl CpuSamples {
         }
     }
 
-    /// Names what has a name by now, for good: other code may come in its place, and there are some hundred functions where there are many thousand
-    /// addresses. From here on, all names are to be of this table or of one that was made of it.
+    /// Resolves names permanently if they are final: other code may be loaded at the same address, and there are a few hundred functions but
+    /// many thousand addresses. From here on, all names must be from this symbol table or one derived from it.
     pub fn name(&mut self, symbols: &Symbols) {
         let moved = self.tree.rename(|frame| {
             let Meaning::Address(address) = frame.meaning() else { return frame };
@@ -142,12 +142,12 @@ impl CpuSamples {
         self.renumber(&cells);
     }
 
-    /// Follows the recent samples to where their cells moved.
+    /// Updates the cell indexes of recent samples.
     fn renumber(&mut self, cells: &[u32]) {
         self.recent.iter_mut().for_each(|(_, cell, _)| *cell = cells[*cell as usize]);
     }
 
-    /// Samples that were taken before this moment are not recent any more.
+    /// Removes the samples taken before this time from the recent ones.
     pub fn forget_recent(&mut self, before: i64) {
         while let Some((at, cell, ns)) = self.recent.front().copied()
             && at < before
@@ -158,28 +158,29 @@ impl CpuSamples {
         self.recent_since = self.recent_since.max(Some(before));
     }
 
-    /// The moment since which samples are recent.
+    /// Returns the time since which samples are recent.
     pub fn recent_since(&self) -> Option<i64> {
         self.recent_since
     }
 
-    /// Samples whose outermost frames are missing: of stacks that were cut off, and of such with a function that does not keep the frame pointer.
+    /// Returns the numbers of samples with missing outer frames: truncated stacks, and stacks with a function that does not maintain the frame
+    /// pointer.
     pub fn missing(&self) -> (u64, u64) {
         (self.cut, self.broken)
     }
 
-    /// The addresses of all frames, sorted.
+    /// Returns the addresses of all frames, sorted.
     pub fn addresses(&self) -> Vec<u64> {
         self.tree.addresses()
     }
 
-    /// The address in the kernel that one of [`addresses`](Self::addresses) stands for; `None` where it is one of the program.
+    /// Returns the kernel address for one of [`addresses`](Self::addresses); `None` if it is a user address.
     pub fn kernel_address(address: u64) -> Option<u64> {
-        // Programs have the lower 56 bits at most, and it has all others.
+        // User addresses have at most 56 bits; in kernel addresses all higher bits are set.
         Some(address | KERNEL).filter(|address| *address >= 0xff << 56)
     }
 
-    /// All samples, with these names.
+    /// Returns all samples, with names from these symbols.
     pub fn profile(&self, symbols: &Symbols) -> Profile {
         Profile { interval_ns: Some(self.period_ns).filter(|ns| *ns > 0), ..Profile::new(&self.tree, &self.samples, symbols, 0) }
     }
@@ -222,14 +223,14 @@ mod tests {
         let own = |name: &str| hidden.methods.iter().find(|method| method.name == name).map(|method| method.own.all_ns());
         assert_eq!((own("sys"), own("middle"), own("leaf"), hidden.samples.all_ns()), (None, Some(1000), Some(3000), 5000));
         let all = cpu.profile(&symbols).without(|origin| origin != Origin::Unknown);
-        // All of the time is that of hidden frames, of stacks whose callers are missing as well.
+        // All time belongs to hidden frames of stacks whose callers are missing as well.
         assert_eq!((all.methods(SampleFilter::ALL, 10).methods.len(), all.count(SampleFilter::ALL).own_of(0).all_ns()), (0, 5000));
-        // A sample without any frame has nothing to hide.
+        // A sample without frames has nothing to hide.
         let mut empty = CpuSamples::new(1000);
         empty.add(&stack(&[], &[], Some(MissingFrames::Broken)));
         let none_hidden = empty.profile(&symbols).without(|_| false);
         assert_eq!(none_hidden.count(SampleFilter::ALL).own_of(0), empty.profile(&symbols).count(SampleFilter::ALL).own_of(0));
-        // The return address 100 is that of a call in what ends at 99.
+        // The return address 100 belongs to a call in the function that ends at 99.
         assert_eq!((of("middle"), of("main")), ((0, 3000, Origin::Native), (0, 3000, Origin::Native)));
         assert_eq!((methods.samples.all(), methods.samples.all_ns(), methods.unresolved), (5, 5000, 0));
         assert_eq!(((cpu.missing()), methods.methods.len()), ((1, 1), 6));
@@ -278,7 +279,7 @@ mod tests {
         assert_eq!(cpu.addresses(), [10, 15, 20, 30, 100, 101, 102, 110, 200, 201, 202, 300, 400]);
         for _ in 0..2 {
             cpu.name(&symbols);
-            // A stub may get a name, as may what has none.
+            // A stub may still get a name, and so may an unresolved address.
             assert_eq!((looks(&cpu, &symbols), cpu.addresses()), (before.clone(), vec![300, 400]));
         }
         symbols.forget_code();

@@ -1,7 +1,7 @@
 //! Where threads spend their time: samples by method, by thread and by stack.
 //!
-//! The sampler looks at every managed thread, about a thousand times a second, also at those that wait. So a sample is a piece of *thread time*,
-//! not of processor time: as long as its round took. A sample whose method is not known yet is kept by address, and finds its method in a snapshot.
+//! The sampler captures every managed thread about a thousand times per second, including waiting ones. So a sample represents *thread time*,
+//! not CPU time, of the length of its sampling round. Samples of unknown methods are kept by address and resolved in a snapshot.
 
 mod by_type;
 mod callers;
@@ -34,9 +34,9 @@ pub use profile::{Profile, ProfileFrame};
 pub use rounds::Rounds;
 pub use waits::{StuckThreads, WaitReason, Waits};
 
-/// Frames after which the runtime cuts stacks off (reference: nettrace, stacks). What has as many has more, as a rule.
+/// Number of frames at which the runtime truncates stacks (reference: nettrace, stacks). A stack with this many frames usually has more.
 const CUT: usize = 100;
-/// CPU times that wait for the samples before them.
+/// Maximum number of pending CPU times.
 const TIMES: usize = 16;
 
 /// Counts samples.
@@ -44,75 +44,75 @@ const TIMES: usize = 16;
 pub struct Methods {
     tree: StackTree,
     samples: Samples,
-    /// Each stack is added to the tree once, however many samples have it.
+    /// Node by stack ID: each stack is added to the tree only once, however many samples share it.
     remembered: StackCache<Remembered>,
-    /// Samples of threads that ran no managed code, or whose stack the stream does not hold.
+    /// Samples of threads that ran no managed code, or whose stack is missing from the stream.
     without_stack: u64,
-    /// CPU times of threads, and when they were so, before which samples may still come.
+    /// Pending CPU times of threads and their timestamps, until all earlier samples have arrived.
     times: VecDeque<(i64, ThreadCpu)>,
 }
 
-/// CPU time so far of threads by their number in the process, nanoseconds.
+/// Total CPU time of threads, in nanoseconds, by thread ID within the process.
 pub type ThreadCpu = Vec<(u64, u64)>;
 
-/// Where samples with a stack go.
+/// Destination of samples with a stack.
 #[derive(Debug, Clone, Copy)]
 struct Remembered {
     node: u32,
-    /// The thread of the latest, and their cell: a thread that waits has the same stack for long.
+    /// Thread and cell of the latest sample: a waiting thread has the same stack for a long time.
     latest: Option<(ThreadId, u32)>,
 }
 
-/// Which samples count.
+/// Selects the samples to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleFilter {
-    /// Those of one thread; `None` for all.
+    /// Only samples of this thread; `None` for all threads.
     pub thread: Option<ThreadId>,
-    /// Those of threads that run.
+    /// Samples of running threads.
     pub running: bool,
-    /// Those of threads that wait.
+    /// Samples of waiting threads.
     pub waiting: bool,
 }
 
 impl SampleFilter {
-    /// All of them.
+    /// All samples.
     pub const ALL: Self = Self { thread: None, running: true, waiting: true };
-    /// All but those of threads that wait: the nearest to processor time that samples tell.
+    /// All samples except those of waiting threads: the best approximation of CPU time by samples.
     pub const BUSY: Self = Self { waiting: false, ..Self::ALL };
 }
 
-/// The methods that threads spend their time in.
+/// The methods in which threads spend their time.
 #[derive(Debug, Clone)]
 pub struct MethodsSnapshot {
-    /// All samples that the filter lets through.
+    /// Total of the selected samples.
     pub samples: SampleCount,
-    /// Time between two samples of a thread, as measured, nanoseconds: what a sample stands for. `None` before there are some.
+    /// Measured time between two samples of a thread, in nanoseconds: what one sample represents. `None` without enough samples.
     pub interval_ns: Option<u64>,
-    /// Threads, those with the most time first.
+    /// Threads in descending order of time.
     pub threads: Vec<ThreadSamples>,
-    /// Methods, those with the most time of their own first.
+    /// Methods in descending order of self time.
     pub methods: Vec<MethodTime>,
-    /// Samples whose method is not known (yet).
+    /// Number of samples whose method is not known (yet).
     pub unresolved: u64,
-    /// Samples without a stack; not in the methods.
+    /// Number of samples without a stack; not included in the methods.
     pub without_stack: u64,
-    /// Samples whose stack was too rare to be kept apart; not in the methods' own.
+    /// Number of samples whose stack was folded because it was too rare; not included in the self time of methods.
     pub folded: u64,
-    /// Samples whose stack the runtime cut off at 100 frames; the totals of their callers are too low.
+    /// Samples whose stack was truncated by the runtime at 100 frames; the totals of their callers are too low.
     pub cut: SampleCount,
 }
 
 /// Samples of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadSamples {
-    /// Which one; [`ThreadId::OTHERS`] for all that are not distinguished.
+    /// The thread; [`ThreadId::OTHERS`] for all threads that are not distinguished.
     pub thread: ThreadId,
-    /// How many.
+    /// Samples of the thread.
     pub samples: SampleCount,
 }
 
 impl Profile {
-    /// The methods that threads spend their time in: no more than `limit`.
+    /// Returns the methods in which threads spend their time; at most `limit`.
     pub fn methods(&self, filter: SampleFilter, limit: usize) -> MethodsSnapshot {
         let counts = self.count(filter);
         MethodsSnapshot {
@@ -129,7 +129,7 @@ impl Profile {
 }
 
 impl Methods {
-    /// Takes a sample of a thread, of which another analysis may know that it waits for a lock.
+    /// Processes a sample of a thread. `is_blocked` is set if the thread is known to be waiting for a lock.
     pub(super) fn feed(&mut self, known: &Known<'_>, symbols: &Symbols, is_blocked: bool) -> Option<()> {
         let sample: ThreadSample = known.payload()?;
         self.weigh_until(known.at);
@@ -170,7 +170,7 @@ impl Methods {
         }
     }
 
-    /// From here on, numbers of stacks mean others.
+    /// Drops cached stack IDs, which have new meanings from here on.
     pub(super) fn forget_stacks(&mut self) {
         self.remembered.clear();
     }
@@ -179,23 +179,23 @@ impl Methods {
         let weights = self.samples.by_node(self.tree.len());
         let moved = self.tree.make_room(symbols, weights);
         self.samples.make_room(&moved);
-        // A stack that was folded away stays it: were it added again with the next sample, room would have to be made again soon.
+        // A folded stack stays folded: if the next sample added it again, space would soon run out again.
         for remembered in self.remembered.values_mut() {
             *remembered = Remembered { node: moved[remembered.node as usize], latest: None };
         }
     }
 
-    /// Takes the CPU times of threads at a moment: they divide the samples before it into those of threads that ran and of such that waited. They wait for
-    /// the first sample after it.
+    /// Adds the CPU times of threads at a time: they divide the preceding samples into running and waiting ones. They are pending until the
+    /// first later sample.
     pub(super) fn weigh(&mut self, at: i64, times: ThreadCpu) {
         if self.times.len() >= TIMES {
-            // They are the sums since the beginning: those that follow are the same of a longer time.
+            // The values are cumulative, so later ones cover the dropped interval as well.
             self.times.pop_front();
         }
         self.times.push_back((at, times));
     }
 
-    /// Takes no more samples that are older than the times that have come.
+    /// Applies all pending CPU times: no more older samples will arrive.
     pub(super) fn weigh_all(&mut self) {
         self.weigh_until(i64::MAX);
     }
@@ -208,22 +208,22 @@ impl Methods {
         }
     }
 
-    /// How many samples there are.
+    /// Returns the number of samples.
     pub fn count(&self) -> u64 {
         self.samples.count()
     }
 
-    /// The addresses whose methods are not known yet, sorted.
+    /// Returns the addresses of methods that are not known yet, sorted.
     pub(super) fn addresses(&self) -> Vec<u64> {
         self.tree.addresses()
     }
 
-    /// Whether stacks were put together for want of room.
+    /// Returns whether stacks were folded for lack of room.
     pub(super) fn is_folded(&self) -> bool {
         self.tree.is_folded()
     }
 
-    /// All samples, with the names that are known by now.
+    /// Returns all samples, with the names known by now.
     pub(super) fn profile(&self, symbols: &Symbols) -> Profile {
         Profile::new(&self.tree, &self.samples, symbols, self.without_stack)
     }

@@ -1,4 +1,4 @@
-//! All samples at one moment, apart from the stream that they came from, to be viewed in every way.
+//! All samples at one point in time, independent of their stream, for any kind of view.
 
 use foldhash::HashMap;
 
@@ -10,55 +10,54 @@ use super::samples::Samples;
 use super::tree::{Frame, Meaning, StackTree};
 use super::{Counts, SampleCount, SampleFilter};
 
-/// Samples as a tree of stacks whose frames are methods, as far as those are known, and by thread.
+/// Samples by thread in a tree of stacks, with frames resolved to methods where possible.
 #[derive(Debug, Clone, Default)]
 pub struct Profile {
     pub(super) frames: Vec<ProfileFrame>,
-    /// The root first, and every node behind its parent.
+    /// The root first; every node follows its parent.
     pub(super) nodes: Vec<Node>,
     pub(super) cells: Vec<Cell>,
     /// Threads by index.
     pub(super) threads: Vec<ThreadId>,
-    /// By index of the thread: when its newest sample was, and the node of that.
+    /// By thread index: time and node of the newest sample.
     pub(super) newest: Vec<(i64, u32)>,
-    /// Time between two samples of a thread, as measured, nanoseconds: what a sample stands for. `None` before there are some.
+    /// Measured time between two samples of a thread, in nanoseconds: what one sample represents. `None` without enough samples.
     pub interval_ns: Option<u64>,
-    /// Samples of threads that ran no managed code, or whose stack the stream does not hold.
+    /// Samples of threads that ran no managed code, or whose stack is missing from the stream.
     pub without_stack: u64,
-    /// Whether the CPU times of the threads are known, so that what is running is CPU time, estimated from both. Where they are not, threads that count as
+    /// Whether the CPU times of the threads are known, so that the running time is CPU time, estimated from both. If not, threads counted as
     /// running may be waiting.
     pub is_weighed: bool,
 }
 
-/// What a frame of a stack is: a method with all of its bodies, an address, all that was too light to be kept, or the callers that are missing where the
-/// runtime cut the stack off.
+/// A stack frame: a method with all of its bodies, an address, folded stacks, or the missing callers of a truncated stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileFrame {
-    /// Type and name; an address where the method is not known; `…` for what was folded away. Not sanitised.
+    /// Type and method name; an address if the method is unknown; `…` for folded stacks. Not sanitised.
     pub name: String,
-    /// Its parameters in parentheses, types without namespaces; empty where they are not known. Not sanitised.
+    /// Parameters in parentheses, types without namespaces; empty if unknown. Not sanitised.
     pub parameters: String,
-    /// Its module, without extension; empty where it is not known. Not sanitised.
+    /// Module without extension; empty if unknown. Not sanitised.
     pub module: String,
-    /// The tiers that it was compiled in.
+    /// Tiers in which it was compiled.
     pub tiers: Vec<Tier>,
-    /// Whose code it is.
+    /// Origin of the code.
     pub origin: Origin,
     pub(super) kind: FrameKind,
 }
 
 impl ProfileFrame {
-    /// Its name with its parameters, which distinguish overloads.
+    /// Returns the name with parameters, which distinguish overloads.
     pub fn full_name(&self) -> String {
         format!("{}{}", self.name, self.parameters)
     }
 
-    /// Whether it is a method whose name is not known.
+    /// Returns whether this is an address whose method is unknown.
     pub fn is_unresolved(&self) -> bool {
         self.kind == FrameKind::Address
     }
 
-    /// Whether it is a method whose name is known.
+    /// Returns whether this is a known method.
     pub fn is_known(&self) -> bool {
         self.kind == FrameKind::Method
     }
@@ -73,11 +72,11 @@ pub(super) enum FrameKind {
     Broken,
 }
 
-/// What stands for callers that are missing.
+/// Names of the frames that represent missing callers.
 const CUT: &str = "(callers missing: stack cut off)";
 const BROKEN: &str = "(callers missing: code without frame pointers)";
 
-/// No node.
+/// Represents the absence of a node.
 pub(super) const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
@@ -88,22 +87,22 @@ pub(super) struct Node {
     next: u32,
 }
 
-/// Samples of a node in a thread.
+/// Samples of a node in one thread.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cell {
     pub(super) node: u32,
-    /// Index of the thread.
+    /// Thread index.
     pub(super) thread: u32,
     pub(super) count: SampleCount,
 }
 
-/// Frames that were described, while a profile is made.
+/// Frames described so far, while a profile is built.
 #[derive(Default)]
 struct Known {
     by_frame: HashMap<Frame, u32>,
     /// By name, parameters and module.
     by_title: HashMap<[String; 3], u32>,
-    /// Whether a thread waits whose leaf it is.
+    /// Whether a thread with this frame as the leaf is waiting.
     waiting: Vec<bool>,
 }
 
@@ -119,7 +118,7 @@ impl Profile {
         for (index, node) in tree.nodes().iter().enumerate().skip(1) {
             let parent = places[node.parent as usize];
             let frame = node.frame.resolved(symbols);
-            // Code that the runtime makes to get from one app to another belongs to its caller.
+            // Transition stubs generated by the runtime belong to their caller.
             if let Meaning::Method(method) = frame.meaning()
                 && symbols.is_stub(method)
             {
@@ -128,7 +127,7 @@ impl Profile {
             }
             let is_nameless = matches!(frame.meaning(), Meaning::Method(method) if symbols.is_nameless(method));
             let frame = profile.frame(&mut frames, frame, symbols);
-            // Functions that call each other, and that look the same.
+            // Nameless functions of the same file that call each other are indistinguishable.
             if is_nameless && parent != StackTree::ROOT && profile.nodes[parent as usize].frame == frame {
                 places[index] = parent;
                 continue;
@@ -150,7 +149,7 @@ impl Profile {
         profile
     }
 
-    /// The index of a frame, which is new or was there before. Methods that are called the same are one.
+    /// Returns the index of a frame, adding it if needed. Methods with the same title share one frame.
     fn frame(&mut self, known: &mut Known, frame: Frame, symbols: &Symbols) -> u32 {
         let next = self.frames.len() as u32;
         let index = *known.by_frame.entry(frame).or_insert(next);
@@ -201,18 +200,19 @@ impl Profile {
         index
     }
 
-    /// Whose code its frames are.
+    /// Returns the origins of all methods.
     pub fn origins(&self) -> impl Iterator<Item = Origin> {
         self.frames.iter().filter(|frame| frame.kind == FrameKind::Method).map(|frame| frame.origin)
     }
 
-    /// The same without the frames of some origins: their time is that of the nearest caller that is left, and of none where there is none.
+    /// Returns a copy without the frames of some origins. Their time is attributed to the nearest remaining caller, or to no frame if there is
+    /// none.
     #[must_use]
     pub fn without(&self, is_hidden: impl Fn(Origin) -> bool) -> Self {
         self.without_frames(|frame| is_hidden(frame.origin))
     }
 
-    /// The same without some frames.
+    /// Returns a copy without the hidden frames.
     pub(in crate::analysis) fn without_frames(&self, is_hidden: impl Fn(&ProfileFrame) -> bool) -> Self {
         let Self { frames, nodes, cells, threads, newest, interval_ns, without_stack, is_weighed } = self;
         let mut left = Self {
@@ -233,7 +233,7 @@ impl Profile {
             let is_kept = !is_hidden(&frames[node.frame as usize]);
             places[index] = if is_kept { left.child(&mut children, parent, node.frame) } else { parent };
         }
-        // Where all frames are hidden, only the mark of the missing callers is left: what was not its own time before is none of it.
+        // If all frames are hidden, only the mark of the missing callers is left. Time that was not its own before is not attributed to it.
         let is_mark = |node: &Node| matches!(frames[node.frame as usize].kind, FrameKind::Cut | FrameKind::Broken);
         for (place, node) in places.iter_mut().zip(nodes).skip(1) {
             if *place != StackTree::ROOT && is_mark(&left.nodes[*place as usize]) && !is_mark(node) {
@@ -247,7 +247,7 @@ impl Profile {
         left
     }
 
-    /// The node of a frame below another, which is new or was there before.
+    /// Returns the child node with this frame, adding it if needed.
     fn child(&mut self, children: &mut HashMap<(u32, u32), u32>, parent: u32, frame: u32) -> u32 {
         let next = self.nodes.len() as u32;
         let place = *children.entry((parent, frame)).or_insert(next);
@@ -257,7 +257,7 @@ impl Profile {
         place
     }
 
-    /// Lets every node know those below it.
+    /// Links every node to its children.
     fn link(&mut self) {
         for index in (1..self.nodes.len()).rev() {
             let parent = self.nodes[index].parent as usize;
@@ -265,7 +265,7 @@ impl Profile {
         }
     }
 
-    /// Adds a cell to the one of the same node and thread, where there is one.
+    /// Adds a cell, merging it with an existing one of the same node and thread.
     fn put(&mut self, merged: &mut HashMap<(u32, u32), u32>, cell: Cell) {
         let next = self.cells.len() as u32;
         match *merged.entry((cell.node, cell.thread)).or_insert(next) {
@@ -274,58 +274,58 @@ impl Profile {
         }
     }
 
-    /// Other names for all frames.
+    /// Renames all frames.
     #[cfg(test)]
     pub(crate) fn rename(&mut self, rename: impl Fn(&str) -> String) {
         self.frames.iter_mut().for_each(|frame| frame.name = rename(&frame.name));
     }
 
-    /// The newest sample of each thread that is distinguished: when it was taken, and its innermost frame. Those without a stack are left out.
+    /// Returns the newest sample of each distinguished thread: time and innermost frame. Threads without a stack are left out.
     pub fn newest(&self) -> impl Iterator<Item = (ThreadId, i64, &ProfileFrame)> {
         let newest = self.threads.iter().zip(&self.newest).filter(|(thread, _)| **thread != ThreadId::OTHERS);
         newest.filter_map(|(thread, (at, node))| Some((*thread, *at, self.frame_of(*node)?)))
     }
 
-    /// Whether there is no sample.
+    /// Returns whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
 
-    /// A frame by its index.
+    /// Returns the frame with this index.
     pub fn frame_at(&self, index: u32) -> Option<&ProfileFrame> {
         self.frames.get(index as usize)
     }
 
-    /// The frame of a node; `None` for the root and for nodes that are not there.
+    /// Returns the frame of a node; `None` for the root and for invalid nodes.
     pub fn frame_of(&self, node: u32) -> Option<&ProfileFrame> {
         let node = self.nodes.get(node as usize).filter(|_| node != StackTree::ROOT)?;
         self.frame_at(node.frame)
     }
 
-    /// The node above; the root is above itself.
+    /// Returns the parent of a node; the root is its own parent.
     pub fn parent(&self, node: u32) -> u32 {
         self.nodes.get(node as usize).map_or(StackTree::ROOT, |node| node.parent)
     }
 
-    /// The nodes below.
+    /// Returns the children of a node.
     pub fn children(&self, node: u32) -> impl Iterator<Item = u32> {
         let step = |index: u32| (index != NONE).then_some(index);
         let first = self.nodes.get(node as usize).and_then(|node| step(node.first_child));
         std::iter::successors(first, move |last| step(self.nodes[*last as usize].next))
     }
 
-    /// Counts the samples that a filter lets through.
+    /// Counts the samples selected by a filter.
     pub fn count(&self, filter: SampleFilter) -> Counts<'_> {
         Counts::new(self, filter)
     }
 }
 
-/// Whether a thread whose leaf is this method, and which is in native code, waits.
+/// Returns whether a thread in native code with this method as the leaf is waiting.
 fn waits(namespace: &str, name: &str) -> bool {
     WAITS.iter().any(|(types, names)| types.contains(&namespace) && names.iter().any(|prefix| name.starts_with(prefix)))
 }
 
-/// Types, and how those of their methods begin in which a thread does nothing but wait.
+/// Types, with prefixes of their methods in which a thread only waits.
 const WAITS: &[(&[&str], &[&str])] = &[
     (&["System.Threading.Thread"], &["Sleep", "Join"]),
     (&["System.Threading.WaitHandle"], &["WaitOne", "WaitMultiple", "SignalAndWait", "WaitAny", "WaitAll"]),
@@ -337,7 +337,7 @@ const WAITS: &[(&[&str], &[&str])] = &[
     ),
     (&["System.Threading.ManualResetEventSlim", "System.Threading.SemaphoreSlim", "System.Threading.CountdownEvent"], &["Wait"]),
     (&["System.Threading.SpinWait"], &["SpinOnce"]),
-    // Calls into the system. Runtimes before .NET 5 have no frame for those, but for the method that calls.
+    // System calls. Runtimes before .NET 5 have no frame for these, only for the calling method.
     (
         &["Interop+Sys"],
         &["WaitForSocketEvents", "LowLevelMonitor_", "Poll", "Select", "Accept", "Receive", "Read", "WaitPid", "WaitIdAnyExited"],

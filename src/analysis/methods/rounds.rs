@@ -1,24 +1,25 @@
-//! What a sample stands for: the sampler stops all threads, looks at each once, and lets them run; then it sleeps. How long that takes is uneven: where
-//! many threads run, rounds come late.
+//! The time a sample represents. The sampler suspends all threads, samples each once, resumes them, and sleeps. The length of such a round
+//! varies: with many running threads, rounds are late.
 
-/// A round stands for at most this many times the mean of those before it: a process that is stopped for a second has not spent it in one method.
+/// Maximum length of a round in multiples of the mean of previous rounds: a process that was stopped for a second did not spend it in one
+/// method.
 const CAP: u64 = 4;
-/// The mean is that of about as many rounds. Of fewer, a stall would count for much; of more, it would not follow a program that gets busy, whose rounds
-/// are ten times as long then, and those would be taken for stalls.
+/// Approximate number of rounds in the mean. With fewer, a stall would have a large effect; with more, it would not follow an application that
+/// becomes busy: its rounds become ten times as long, and would be taken for stalls.
 const LATEST: u64 = 32;
-/// What a round stands for before any are known: the runtime's period (reference: nettrace, sample profiler).
+/// Length of a round before any are known: the runtime's sampling period (reference: nettrace, sample profiler).
 const NOMINAL_NS: u64 = 1_000_000;
 
-/// Finds the rounds of the sampler and how long each was.
+/// Detects the rounds of the sampler and their lengths.
 #[derive(Debug)]
 pub struct Rounds {
-    /// Number of the current round; the first has 1.
+    /// Number of the current round, starting at 1.
     number: u32,
-    /// When it began, nanoseconds.
+    /// Start of the current round, in nanoseconds.
     start: i64,
-    /// What a sample of it stands for, nanoseconds.
+    /// Time represented by each of its samples, in nanoseconds.
     weight_ns: u64,
-    /// What a sample of the latest rounds stands for, on average.
+    /// Mean of the latest rounds, in nanoseconds.
     mean_ns: u64,
 }
 
@@ -29,12 +30,13 @@ impl Default for Rounds {
 }
 
 impl Rounds {
-    /// A thread that was in no round yet.
+    /// Round of a thread that was not sampled yet.
     pub const NEVER: u32 = 0;
 
-    /// The round of a sample of a thread that was last seen in round `seen`, and what the sample stands for, nanoseconds: the time before it.
+    /// Returns the round of a sample of a thread last seen in round `seen`, and the time it represents in nanoseconds, which is the time
+    /// before it.
     ///
-    /// Each thread is looked at once in a round: one that is there again begins the next.
+    /// Each thread is sampled once per round: a thread that occurs again starts the next round.
     #[inline]
     pub fn sample(&mut self, seen: u32, at: i64) -> (u32, u64) {
         if seen == self.number {
@@ -49,7 +51,7 @@ impl Rounds {
         if self.number != 1 {
             let gap = u64::try_from(at.saturating_sub(start)).unwrap_or(0);
             self.weight_ns = gap.min(self.mean_ns.saturating_mul(CAP));
-            // A mean of 0 would stay that.
+            // A mean of 0 would stay 0.
             self.mean_ns = (self.mean_ns.saturating_mul(LATEST - 1).saturating_add(self.weight_ns) / LATEST).max(LATEST);
         }
     }
@@ -61,7 +63,8 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// What samples of two threads stand for in rounds that begin at these milliseconds, the second thread a while behind the first.
+    /// Returns the weights of the samples of two threads, in rounds starting at these milliseconds, the second thread a little after the
+    /// first.
     fn weights(starts: impl IntoIterator<Item = i64>) -> Vec<u64> {
         let (mut rounds, mut seen) = (Rounds::default(), [Rounds::NEVER; 2]);
         let mut round = |at: i64| {
@@ -77,7 +80,7 @@ mod tests {
     #[test]
     fn a_round_stands_for_the_time_since_the_one_before() {
         assert_eq!(weights([0, 1, 3, 4]), [1_000_000, 1_000_000, 2_000_000, 1_000_000]);
-        // Late ones stand for as much as they are late; a stall does not.
+        // Late rounds count in full; a stall does not.
         let late = weights((0..100).map(|round| round * 10).chain([1020, 2020, 2030]));
         let capped = late.iter().skip(1).take_while(|weight| **weight < 10_000_000).count();
         assert!(late[1] == 4_000_000 && capped < 20, "{late:?}");

@@ -1,4 +1,4 @@
-//! How many samples there are of each stack in each thread.
+//! Sample counts by stack and thread.
 
 mod weight;
 
@@ -8,14 +8,14 @@ use super::SampleCount;
 use super::rounds::Rounds;
 use crate::nettrace::ThreadId;
 
-/// Most combinations of stack and thread.
+/// Maximum number of combinations of stack and thread.
 const CELLS: usize = 1 << 17;
-/// Most threads that are distinguished.
+/// Maximum number of distinct threads.
 const THREADS: usize = 4096;
-/// The thread of what is not distinguished.
+/// Index for all threads that are not distinguished.
 const OTHERS: u32 = 0;
 
-/// Samples by node of the tree and thread.
+/// Samples by tree node and thread.
 #[derive(Debug)]
 pub(super) struct Samples {
     cells: Vec<Cell>,
@@ -28,22 +28,22 @@ pub(super) struct Samples {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cell {
     pub(super) node: u32,
-    /// Index of the thread.
+    /// Thread index.
     pub(super) thread: u32,
     /// In managed code.
     pub(super) managed: Tally,
-    /// In native code, or in managed code that had to stop for the sample.
+    /// In native code, or in managed code that had to be stopped for the sample.
     pub(super) external: Tally,
     /// Waiting for a lock.
     pub(super) blocked: Tally,
-    /// Of all that, what is recent, nanoseconds.
+    /// Recent part of all these, in nanoseconds.
     pub(super) recent_ns: u64,
-    /// What is not blocked: nanoseconds since the times of the threads last came, and CPU time of all before that.
+    /// Time that was not blocked: nanoseconds since the latest CPU times, and the CPU time of everything before.
     open_ns: u64,
     cpu_ns: u64,
 }
 
-/// Samples, and the time that they stand for.
+/// Number of samples, and the time they represent.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Tally {
     pub(super) samples: u32,
@@ -57,7 +57,7 @@ impl Tally {
     }
 }
 
-/// What a sample shows of its thread.
+/// Thread state shown by a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doing {
     Managed,
@@ -66,7 +66,7 @@ pub(super) enum Doing {
 }
 
 impl Cell {
-    /// Samples in which its thread may have run: where its method shows that it waits, those in managed code alone.
+    /// Returns the samples in which the thread may have been running: if its method only waits, only those in managed code.
     fn may_run(&self, waits: bool) -> Tally {
         let mut tally = self.managed;
         if !waits {
@@ -75,7 +75,7 @@ impl Cell {
         tally
     }
 
-    /// What its samples stand for, so much of it CPU time.
+    /// Returns the sample count, with this much of it being CPU time.
     pub(super) fn count(&self, waits: bool, cpu_ns: u64) -> SampleCount {
         let Tally { samples, ns } = self.may_run(waits);
         let samples = f64::from(samples);
@@ -101,17 +101,17 @@ struct Thread {
     samples: u64,
     first: i64,
     last: i64,
-    /// The node of the newest sample.
+    /// Node of the newest sample.
     node: u32,
-    /// The sampler's round that it was last seen in.
+    /// Sampling round of the newest sample.
     round: u32,
-    /// Its CPU time when that last came with samples, nanoseconds; 0 where it never did.
+    /// CPU time at the latest update with samples, in nanoseconds; 0 before the first.
     cpu_ns: u64,
-    /// CPU time of its samples that count as those of other threads.
+    /// CPU time of samples that were moved to [`OTHERS`].
     moved_ns: u64,
-    /// Whether its CPU time ever came.
+    /// Whether its CPU time was ever reported.
     is_timed: bool,
-    /// What of its latest time, not blocked, was CPU time.
+    /// CPU time as a share of the time that was not blocked, at the latest update.
     share: f64,
 }
 
@@ -145,28 +145,28 @@ impl Default for Samples {
 }
 
 impl Samples {
-    /// Counts a sample and gives its cell.
+    /// Counts a sample and returns its cell.
     pub(super) fn add(&mut self, node: u32, thread: ThreadId, at: i64, doing: Doing) -> u32 {
         let cell = self.cell_of(node, thread);
         self.again(cell, at, doing);
         cell
     }
 
-    /// Counts a sample that stands for so many nanoseconds, whatever was before it, and gives its cell.
+    /// Counts a sample that represents a number of nanoseconds, regardless of earlier samples, and returns its cell.
     pub(super) fn add_weighted(&mut self, node: u32, thread: ThreadId, at: i64, doing: Doing, ns: u64) -> u32 {
         let cell = self.cell_of(node, thread);
         self.tally(cell, at, doing, ns);
         cell
     }
 
-    /// The same for one that is recent.
+    /// Like [`Self::add_weighted`], for a recent sample.
     pub(super) fn add_recent(&mut self, node: u32, thread: ThreadId, at: i64, doing: Doing, ns: u64) -> u32 {
         let cell = self.add_weighted(node, thread, at, doing, ns);
         self.cells[cell as usize].recent_ns += ns;
         cell
     }
 
-    /// So many nanoseconds of a cell are not recent any more.
+    /// Removes nanoseconds from the recent part of a cell.
     pub(super) fn forget_recent(&mut self, cell: u32, ns: u64) {
         let recent = &mut self.cells[cell as usize].recent_ns;
         *recent = recent.saturating_sub(ns);
@@ -192,7 +192,7 @@ impl Samples {
         let index = self.cells[cell as usize].thread;
         let thread = &mut self.threads[index as usize];
         let (round, ns) = self.rounds.sample(thread.round, at);
-        // Of threads that are not distinguished there are many in a round.
+        // There are several samples of undistinguished threads per round.
         if index != OTHERS {
             thread.round = round;
         }
@@ -242,12 +242,12 @@ impl Samples {
         &self.cells
     }
 
-    /// Threads by their index.
+    /// Returns the threads by index.
     pub(super) fn threads(&self) -> impl Iterator<Item = ThreadId> {
         self.threads.iter().map(|thread| thread.id)
     }
 
-    /// By index of the thread: when its newest sample was, and the node of that.
+    /// Returns time and node of the newest sample, by thread index.
     pub(super) fn newest(&self) -> impl Iterator<Item = (i64, u32)> {
         self.threads.iter().map(|thread| (thread.last, thread.node))
     }
@@ -256,7 +256,7 @@ impl Samples {
         self.threads.iter().map(|thread| thread.samples).sum()
     }
 
-    /// The time between two samples of a thread: of the one with the most of them, as it lived longest.
+    /// Returns the time between two samples of a thread, measured on the thread with the most samples.
     pub(super) fn interval_ns(&self) -> Option<u64> {
         let most = self.threads[1..].iter().max_by_key(|thread| thread.samples).filter(|thread| thread.samples > 1)?;
         Some(most.last.abs_diff(most.first) / (most.samples - 1))
@@ -266,7 +266,7 @@ impl Samples {
         self.cells.len() >= CELLS
     }
 
-    /// Samples by node, of which there are so many.
+    /// Returns the number of samples by node.
     pub(super) fn by_node(&self, nodes: usize) -> Vec<u64> {
         let mut weights = vec![0; nodes];
         for cell in &self.cells {
@@ -275,7 +275,7 @@ impl Samples {
         weights
     }
 
-    /// Follows nodes to where they moved. Gives the new cell of every old one.
+    /// Applies new node indexes. Returns the new cell of every old one.
     pub(super) fn follow(&mut self, moved: &[u32]) -> Vec<u32> {
         self.threads.iter_mut().for_each(|thread| thread.node = moved[thread.node as usize]);
         let old = std::mem::take(&mut self.cells);
@@ -283,7 +283,7 @@ impl Samples {
         old.iter().map(|cell| self.merge(moved[cell.node as usize], cell.thread, cell)).collect()
     }
 
-    /// The same, and where that is not enough it no longer distinguishes the threads of the lightest cells.
+    /// Like [`Self::follow`]; if that is not enough, merges the lightest cells into the undistinguished threads.
     pub(super) fn make_room(&mut self, moved: &[u32]) -> Vec<u32> {
         let followed = self.follow(moved);
         if self.cells.len() <= CELLS / 2 {
@@ -305,7 +305,7 @@ impl Samples {
         followed.into_iter().map(|cell| places[cell as usize]).collect()
     }
 
-    /// No longer distinguishes some threads: their samples count as those of others.
+    /// Merges the samples of some threads into the undistinguished ones.
     pub(super) fn fold_threads(&mut self, is_folded: impl Fn(ThreadId) -> bool) {
         let old = std::mem::take(&mut self.cells);
         self.index.clear();

@@ -1,13 +1,13 @@
-//! What is known of stacks by their numbers, which are small in most streams.
+//! Cache by stack ID; IDs are small in most streams.
 
 use foldhash::HashMap;
 
-/// Numbers of stacks below this are looked up by index.
+/// Stack IDs below this are looked up by index.
 const DENSE: usize = 1 << 16;
-/// Stacks of larger numbers that are remembered.
+/// Maximum number of cached stacks with larger IDs.
 const SPARSE: usize = 1 << 17;
 
-/// A value by number of the stack, until the next sequence point.
+/// Values by stack ID, valid until the next sequence point.
 #[derive(Debug)]
 pub(super) struct StackCache<T> {
     dense: Vec<Option<T>>,
@@ -41,10 +41,10 @@ impl<T: Copy> StackCache<T> {
         self.sparse.insert(stack_id, value);
     }
 
-    /// From here on, numbers of stacks mean others.
+    /// Removes all values: stack IDs have new meanings from here on.
     pub(super) fn clear(&mut self) {
         self.dense.clear();
-        // Clearing would cost the largest size that the table ever had.
+        // Clearing the table would cost time in proportion to its capacity.
         self.sparse = HashMap::default();
     }
 

@@ -1,19 +1,19 @@
-//! Stacks, put together where they begin alike.
+//! Stacks in a tree, sharing common outer frames.
 
 use foldhash::HashMap;
 
 use super::super::Symbols;
 use super::super::symbols::MethodId;
 
-/// Most nodes.
+/// Maximum number of nodes.
 const NODES: usize = 1 << 17;
-/// Most frames of a stack, counted from the leaf.
+/// Maximum number of frames of a stack, counted from the leaf.
 const DEPTH: usize = 256;
 
-/// A tree of stacks from their roots on.
+/// A tree of stacks, from the outermost frames on.
 #[derive(Debug)]
 pub(super) struct StackTree {
-    /// The root first, and every node behind its parent.
+    /// The root first; every node follows its parent.
     nodes: Vec<Node>,
     children: HashMap<(u32, Frame), u32>,
 }
@@ -24,12 +24,11 @@ pub(super) struct Node {
     pub(super) frame: Frame,
 }
 
-/// What a node stands for: a method, an address whose method is not known yet, everything that was too light to be kept, or the callers that are
-/// missing where a stack was cut off.
+/// Frame of a node: a method, an address whose method is not known yet, folded stacks, or the missing callers of a truncated stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Frame(u64);
 
-/// What distinguishes a frame.
+/// Decoded frame.
 pub(super) enum Meaning {
     Method(MethodId),
     Address(u64),
@@ -41,9 +40,9 @@ pub(super) enum Meaning {
 impl Frame {
     pub(super) const FOLDED: Self = Self(u64::MAX);
     pub(super) const CUT: Self = Self(u64::MAX - 1);
-    /// The outermost frames are missing because code in between does not keep the frame pointer.
+    /// The outermost frames are missing because code in between does not maintain the frame pointer.
     pub(super) const BROKEN: Self = Self(u64::MAX - 2);
-    /// No address has it: it would be in the half that belongs to the kernel.
+    /// Marks a method. Never set in an address, as it would be in the kernel half.
     const METHOD: u64 = 1 << 63;
 
     fn of(address: u64, symbols: &Symbols) -> Self {
@@ -60,7 +59,7 @@ impl Frame {
         }
     }
 
-    /// The same, as a method where it is one by now.
+    /// Returns the frame as a method, if it is known by now.
     pub(super) fn resolved(self, symbols: &Symbols) -> Self {
         if self.0 & Self::METHOD != 0 { self } else { Self::of(self.0, symbols) }
     }
@@ -73,7 +72,7 @@ impl Default for StackTree {
 }
 
 impl StackTree {
-    /// What has no frame, and what all stacks hang on.
+    /// The root of all stacks, which has no frame.
     pub(super) const ROOT: u32 = 0;
 
     pub(super) fn nodes(&self) -> &[Node] {
@@ -84,7 +83,7 @@ impl StackTree {
         self.nodes.len()
     }
 
-    /// The addresses whose methods are not known yet, sorted.
+    /// Returns the addresses of methods that are not known yet, sorted.
     pub(super) fn addresses(&self) -> Vec<u64> {
         let address = |node: &Node| if let Meaning::Address(address) = node.frame.meaning() { Some(address) } else { None };
         let mut addresses: Vec<_> = self.nodes.iter().skip(1).filter_map(address).collect();
@@ -93,7 +92,7 @@ impl StackTree {
         addresses
     }
 
-    /// Whether the lightest stacks were folded away.
+    /// Returns whether the lightest stacks were folded.
     pub(super) fn is_folded(&self) -> bool {
         self.nodes.iter().any(|node| node.frame == Frame::FOLDED)
     }
@@ -102,7 +101,7 @@ impl StackTree {
         self.nodes.len() + DEPTH > NODES
     }
 
-    /// The node of a stack's leaf. The frames are leaf first; `missing` stands for those that are missing at their end.
+    /// Returns the node of a stack's leaf. Frames are leaf first; `missing` represents missing outer frames.
     pub(super) fn add(
         &mut self,
         frames: impl DoubleEndedIterator<Item = u64> + ExactSizeIterator,
@@ -112,7 +111,7 @@ impl StackTree {
         let root = missing.map_or(Self::ROOT, |missing| self.child(Self::ROOT, missing));
         let frames = frames.take(DEPTH).enumerate().rev();
         frames.fold(root, |parent, (depth, address)| {
-            // A return address can stand behind the last byte of its method.
+            // A return address can be just past the last byte of its method.
             let address = if depth == 0 { address } else { address.wrapping_sub(1) };
             self.child(parent, Frame::of(address, symbols))
         })
@@ -127,8 +126,8 @@ impl StackTree {
         child
     }
 
-    /// Puts together what turned out to be the same method, and folds away the lightest stacks where that is not enough. `weights` are the samples of
-    /// each node. Gives the new node of every old one.
+    /// Merges nodes that turned out to be the same method, and folds the lightest stacks if that is not enough. `weights` are the samples of
+    /// each node. Returns the new node of every old one.
     pub(super) fn make_room(&mut self, symbols: &Symbols, mut weights: Vec<u64>) -> Vec<u32> {
         let mut merged = Self::default();
         let moved = self.move_to(&mut merged, |node| node.frame.resolved(symbols));
@@ -150,7 +149,7 @@ impl StackTree {
         debug_assert!(heavier.len() == keep);
         let threshold = *threshold;
         let mut folded = Self::default();
-        // A node is never heavier than its parent: what is kept hangs together.
+        // A node is never heavier than its parent, so the nodes that are kept are connected.
         let mut places = vec![Self::ROOT; merged.len()];
         for (index, node) in merged.nodes.iter().enumerate().skip(1) {
             let parent = places[node.parent as usize];
@@ -165,7 +164,7 @@ impl StackTree {
         moved.into_iter().map(|node| places[node as usize]).collect()
     }
 
-    /// Gives frames other names, and puts together what then is the same. Gives the new node of every old one.
+    /// Renames frames and merges nodes that become equal. Returns the new node of every old one.
     pub(super) fn rename(&mut self, name: impl Fn(Frame) -> Frame) -> Vec<u32> {
         let mut renamed = Self::default();
         let moved = self.move_to(&mut renamed, |node| name(node.frame));
@@ -173,7 +172,7 @@ impl StackTree {
         moved
     }
 
-    /// Adds every node to another tree under the name it has there, and gives its number there.
+    /// Adds every node to another tree under its new name, and returns its index there.
     fn move_to(&self, other: &mut Self, name: impl Fn(&Node) -> Frame) -> Vec<u32> {
         let mut moved = vec![Self::ROOT; self.nodes.len()];
         for (index, node) in self.nodes.iter().enumerate().skip(1) {

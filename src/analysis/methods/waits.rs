@@ -1,4 +1,4 @@
-//! What threads wait for, as the stacks show that they wait in.
+//! What threads wait for, according to the stacks in which they wait.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,25 +14,25 @@ use crate::nettrace::ThreadId;
 /// Why a thread waits for another one (on Linux: in a futex, which the runtime uses for all of these).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WaitReason {
-    /// A lock that another thread holds: `Monitor.Enter`, `Lock.Enter`, a reader-writer lock.
+    /// A lock held by another thread: `Monitor.Enter`, `Lock.Enter`, a reader-writer lock.
     Lock,
-    /// A signal of another thread: `Monitor.Wait`, a wait handle, a semaphore, a task, the end of a thread.
+    /// A signal from another thread: `Monitor.Wait`, a wait handle, a semaphore, a task, the end of a thread.
     Signal,
-    /// Time: `Thread.Sleep`.
+    /// A period of time: `Thread.Sleep`.
     Sleep,
-    /// Work: a thread of the thread pool, or one of the library's own, that has none.
+    /// Work: an idle thread of the thread pool or of the library itself.
     Idle,
-    /// A garbage collection to be over. Events of the runtime show it, and no stack does.
+    /// The end of a garbage collection. Known from runtime events only, not from stacks.
     Gc,
-    /// Something in the runtime that neither the stack nor an event shows: before .NET 10 a contended `Monitor.Enter` looks like this, too.
+    /// Something in the runtime shown neither by the stack nor by an event: before .NET 10 this includes a contended `Monitor.Enter`.
     Runtime,
 }
 
 impl WaitReason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 6] = [Self::Lock, Self::Signal, Self::Sleep, Self::Idle, Self::Gc, Self::Runtime];
 
-    /// A word for it.
+    /// Returns the name of the reason.
     pub fn word(self) -> &'static str {
         match self {
             Self::Lock => "lock",
@@ -44,13 +44,13 @@ impl WaitReason {
         }
     }
 
-    /// The reason of a [word](Self::word).
+    /// Returns the reason with this [name](Self::word).
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.word() == word)
     }
 }
 
-/// How the names of methods begin that wait for a reason. The first line that fits a method counts.
+/// Prefixes of the names of waiting methods, by reason. The first match counts.
 const METHODS: &[(WaitReason, &[&str])] = &[
     (
         WaitReason::Idle,
@@ -93,25 +93,25 @@ const METHODS: &[(WaitReason, &[&str])] = &[
     ),
 ];
 
-/// Callers of a method that waits which are looked at: what waits in the library has a few layers.
+/// Maximum number of managed frames examined: waiting methods of the library have a few layers.
 const CALLERS: usize = 12;
 
-/// The waits of one thread, nanoseconds: by the kind that the functions of the kernel show, and the reason that the methods show.
+/// Waits of one thread in nanoseconds: by the kind determined from kernel functions, and the reason determined from methods.
 pub type Waits<K> = BTreeMap<(Option<K>, Option<WaitReason>), u64>;
 
-/// Threads that are blocked in one place for as long as they were looked at.
+/// Threads blocked at the same place for the whole observation period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StuckThreads {
-    /// The method that waits, without those of the lock itself. Not sanitised.
+    /// The waiting method, without those of the lock itself. Not sanitised.
     pub method: String,
-    /// How many threads.
+    /// Number of threads.
     pub threads: usize,
-    /// Whether the stack shows that it is a lock. Before .NET 10 it need not: then it is a lock, or native code that the method calls.
+    /// Whether the stack shows a lock. Before .NET 10 it may not: then it is a lock, or native code called by the method.
     pub is_lock: bool,
 }
 
 impl Profile {
-    /// Where threads are blocked by locks, as far as is known, for at least so many nanoseconds: the place of most threads first.
+    /// Returns the places where threads are blocked, as far as known by locks, for at least this many nanoseconds; most threads first.
     pub fn stuck_threads(&self, least_ns: u64) -> Vec<StuckThreads> {
         let mut places = BTreeMap::<(bool, &str), usize>::new();
         for cell in self.cells.iter().filter(|cell| cell.count.waiting_ns >= least_ns) {
@@ -132,7 +132,7 @@ impl Profile {
         stuck_threads
     }
 
-    /// The time of each thread by what it waits for, where the samples are of waits. `kind` gets the functions of the kernel, innermost first.
+    /// Returns each thread's time by what it waits for, in a profile of waits. `kind` receives the kernel functions, innermost first.
     pub fn waits<K: Copy + Ord>(&self, kind: impl Fn(&[&str]) -> Option<K>) -> HashMap<ThreadId, Waits<K>> {
         let mut by_node = vec![None; self.nodes.len()];
         let mut found = HashMap::<ThreadId, Waits<K>>::default();
@@ -144,7 +144,7 @@ impl Profile {
         found
     }
 
-    /// The same without the waits of threads that have no work, and the time of those, nanoseconds.
+    /// Returns a copy without the waits of idle threads, and the nanoseconds of those.
     #[must_use]
     pub fn without_idle(&self) -> (Self, u64) {
         let is_idle = |cell: &Cell| matches!(self.why(cell.node, |_| None::<()>), (_, Some(WaitReason::Idle)));
@@ -154,7 +154,7 @@ impl Profile {
         (busy, idle_ns)
     }
 
-    /// The frames of a stack, innermost first.
+    /// Returns the frames of a stack, innermost first.
     fn frames_from(&self, node: u32) -> impl Iterator<Item = &ProfileFrame> {
         let nodes = std::iter::successors(Some(node), |node| Some(self.parent(*node))).take_while(|node| *node != StackTree::ROOT);
         nodes.filter_map(|node| self.frame_of(node))
@@ -174,16 +174,16 @@ impl Profile {
     }
 }
 
-/// Why a method waits; `None` where it does something else.
+/// Returns the reason for which a method waits; `None` if it does not wait.
 fn reason_of(method: &str) -> Option<WaitReason> {
     let name = method.replace('+', ".");
     METHODS.iter().find(|(_, starts)| starts.iter().any(|start| name.starts_with(start))).map(|(reason, _)| *reason)
 }
 
-/// Why a thread with these methods, innermost first, waits; `None` where there is none.
+/// Returns the reason for which a thread with these methods, innermost first, waits; `None` if there are no methods.
 fn reason(managed: &[&ProfileFrame]) -> Option<WaitReason> {
     let mut reasons = managed.iter().map_while(|frame| reason_of(&frame.name));
-    // A thread that has no work waits for a signal of its own library: its callers tell.
+    // An idle thread waits for a signal of its own library, which is visible in its callers.
     let Some(first) = reasons.next() else { return (!managed.is_empty()).then_some(WaitReason::Runtime) };
     Some(reasons.fold(first, |reason, of_caller| match (reason, of_caller) {
         (WaitReason::Signal | WaitReason::Sleep, WaitReason::Idle | WaitReason::Lock) => of_caller,
@@ -197,13 +197,13 @@ mod tests {
     use super::*;
     use crate::analysis::{NativeFunction, Symbols};
 
-    /// The waits of a thread with this stack: functions and whose code they are, innermost first.
+    /// Returns the waits of a thread with this stack: functions with their origins, innermost first.
     fn waits(stack: &[(&str, Origin)]) -> Waits<&'static str> {
         let mut samples = CpuSamples::of_waits();
         let user: Vec<_> = (1..=stack.len() as u64).map(|place| place * 100 + 1).collect();
         samples.add_time(&CpuStack { thread: ThreadId::of(7), at: 0, kernel: &[], user: &user, missing: None }, 500);
         let mut symbols = Symbols::default();
-        // The root has none.
+        // The root has no address.
         let addresses: Vec<_> = samples.addresses().into_iter().filter(|address| *address > 0).collect();
         assert_eq!(addresses.len(), stack.len());
         for (address, (name, origin)) in addresses.into_iter().zip(stack) {
@@ -231,7 +231,7 @@ mod tests {
                 Some(Idle),
             ),
             (&["System.Threading.WaitHandle.WaitOneNoCheck", "System.Threading.PortableThreadPool+GateThread.GateThreadStart"], Some(Idle)),
-            // A work item that waits is no idle thread.
+            // A waiting work item does not make the thread idle.
             (
                 &[
                     "System.Threading.Monitor.Wait",

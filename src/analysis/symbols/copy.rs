@@ -1,4 +1,4 @@
-//! What one table of methods takes in from another.
+//! Copies methods from one symbol table to another.
 
 use foldhash::HashMap;
 
@@ -6,9 +6,9 @@ use super::{Body, Method, MethodId, Symbols};
 use crate::analysis::names::{NameId, Names};
 
 impl Symbols {
-    /// Takes in what another table has and this one has not. Where both know a place, what was reported here counts.
+    /// Adds everything from another table that is missing here. Where both cover an address range, this table wins.
     pub(in crate::analysis) fn absorb(&mut self, other: &Self) {
-        // Each text is added once, however many methods have it.
+        // Each text is added once, however many methods share it.
         let mut copies = HashMap::default();
         let mut copy = |names: &mut Names, id| *copies.entry(id).or_insert_with(|| names.add_str(other.names.get(id)));
         for (module, path) in &other.modules {
@@ -26,7 +26,7 @@ impl Symbols {
         }
     }
 
-    /// The number that a method of another table has here; `None` where there is no room for it.
+    /// Returns the ID in this table of a method of another table; `None` if there is no room.
     fn copy(&mut self, other: &Self, of: MethodId, copy: &mut impl FnMut(&mut Names, NameId) -> NameId) -> Option<MethodId> {
         let Method { module, token, namespace, name } = other.methods[of.0 as usize];
         let method = Method { module, token, namespace: copy(&mut self.names, namespace), name: copy(&mut self.names, name) };
@@ -36,7 +36,7 @@ impl Symbols {
         Some(id)
     }
 
-    /// Takes in the .NET method that another table has at an address; whether there is one.
+    /// Copies the .NET method at an address from another table. Returns whether there is one.
     pub fn add_method_at(&mut self, address: u64, other: &Self) -> bool {
         let Some((start, Body { size, method })) = other.body_at(address) else { return false };
         let module = other.methods[method.0 as usize].module;

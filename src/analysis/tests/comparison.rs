@@ -1,4 +1,4 @@
-//! Two recordings beside each other.
+//! Comparison of two recordings.
 
 use super::script::MS;
 use super::{Bytes, Script};

@@ -7,7 +7,7 @@ use crate::nettrace::{Field, FieldType};
 
 const S: i64 = 1000 * MS;
 
-/// What an event holds: names of fields and values.
+/// A field of an event: name and value.
 #[derive(Clone, Copy)]
 enum Part<'a> {
     Text(&'a str, &'a str),
@@ -120,7 +120,7 @@ fn values_of_another_interval_are_taken_only_where_the_own_does_not_come() {
     sum(&mut script, S, "n", 1.0, 1.0, "", "Interval=1000");
     sum(&mut script, 3 * S, "n", 100.0, 0.1, "", "Interval=100");
     assert_eq!(named(&counters(&mut script, session.clone()), "n").value, Some(2.0));
-    // Another client requested a shorter interval: all sessions get that.
+    // Another client requested a shorter interval, at which all sessions now receive values.
     let mut script = Script::new();
     sum(&mut script, 0, "n", 1.0, 1.0, "", "Interval=1000");
     for tick in 1..=50 {
@@ -208,7 +208,7 @@ fn instruments_of_every_kind() {
         "",
         &[Text("rate", "-3"), Text("value", "7"), Int("instrumentId", 2)],
     );
-    // Before version 1 a counter reported no total.
+    // Before version 1, counters did not report a total.
     value(&mut script, S, "me", "CounterRateValuePublished", "old", "", &[Text("rate", "2")]);
     value(&mut script, 2 * S, "me", "CounterRateValuePublished", "old", "", &[Text("rate", "3")]);
     value(&mut script, S, "me", "GaugeValuePublished", "heat", "", &[Text("lastValue", "21.5"), Int("instrumentId", 3)]);
@@ -239,7 +239,7 @@ fn instruments_of_every_kind() {
     assert_eq!(named(&found, "old took").histogram.as_ref().unwrap().count, None);
 }
 
-/// .NET 9 publishes two amounts of the thread pool as counters; and whatever falls is an amount.
+/// .NET 9 publishes two non-monotonic values of the thread pool as counters; any counter that falls is treated the same way.
 #[test]
 fn what_rises_and_falls_is_shown_as_it_is_and_not_as_a_rate() {
     let mut script = Script::new();
@@ -323,7 +323,7 @@ fn more_counters_than_fit_are_left_out() {
     assert_eq!((found.counters.len(), found.dropped), (2000, 100));
 }
 
-/// A session of counters has the waits for locks, too. One whose end was lost does not continue for ever.
+/// A counter session also records lock contention. A wait whose end was lost does not continue forever.
 #[test]
 fn threads_that_wait_for_locks_are_counted_beside_counters() {
     for (is_lost, expected) in [(false, 3.0), (true, 0.0)] {
@@ -344,7 +344,7 @@ fn threads_that_wait_for_locks_are_counted_beside_counters() {
     }
 }
 
-/// A burst in the first seconds is no average, and a stream that follows is a beginning for waits, but not for counters.
+/// A burst in the first seconds is not an average. A following stream restarts the waits, but not the counters.
 #[test]
 fn a_stream_that_follows_goes_on_with_the_counters_and_not_with_the_waits() {
     let mut tally = CounterTally::new(CounterSession::default());

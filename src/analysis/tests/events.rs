@@ -1,4 +1,4 @@
-//! Exceptions, compilation, assemblies and logs.
+//! Exceptions, JIT compilation, assemblies and logs.
 
 use super::script::{MS, RUNDOWN};
 use super::{Bytes, Script};
@@ -15,7 +15,7 @@ fn exceptions_by_type() {
     let mut script = Script::new();
     script.method(0x1000, 0x100, "Shop.Order", "Pay").method(0x2000, 0x100, "System.Runtime.EH", "RhThrowEx");
     script.method(0x3000, 0x10, "Shop.Program", "Main");
-    // The last frame returns to behind the last byte of its method.
+    // The last frame's return address is just past the last byte of its method.
     script.stack(&[0x2010, 0x1020, 0x3010, 0x9999]);
     for round in 0..70 {
         throw(&mut script, round * 100 * MS, "System.FormatException", &format!("number {round}"), 0);
@@ -32,7 +32,7 @@ fn exceptions_by_type() {
     assert!((exceptions.rate - 71.0 / 7.0).abs() < 1e-9, "{}", exceptions.rate);
 }
 
-/// A stack is counted by type, without the code that throws, and has its names also where these come later.
+/// Stacks are counted by type, without the throwing code, and are resolved even if the names arrive later.
 #[test]
 fn exceptions_by_stack() {
     let mut script = Script::new();
@@ -66,7 +66,7 @@ fn exceptions_by_stack() {
     assert!(Script::new().snapshot().exceptions.stacks.is_empty());
 }
 
-/// The rarest of too many types make room for others, and none of them has the stacks of another.
+/// The rarest types are evicted if there are too many, and no type gets the stacks of another.
 #[test]
 fn stacks_of_many_types_are_bounded() {
     let mut script = Script::new();
@@ -110,7 +110,7 @@ fn body(script: &mut Script, at: i64, thread: u64, method: u64, name: &str, flag
     script.runtime(143, 1, at, thread, payload.text("N.T").text(name).text("").u16(0));
 }
 
-/// Stacks have the methods that were at their addresses when they came: code that is gone makes room for other code.
+/// Stacks show the methods that were at their addresses at the time of the event: unloaded code may be replaced.
 #[test]
 fn stacks_have_the_methods_of_their_time() {
     let mut script = Script::new();
@@ -191,7 +191,7 @@ fn messages_of_loggers() {
     assert_eq!((latest.level, latest.logger.as_str(), latest.event_id, latest.text.as_str()), (4, "Db", 42, "broken"));
 }
 
-/// As .NET Core 3.x writes a message without a name: there are no bytes for it, and the text stands in its place.
+/// As .NET Core 3.x writes a message without a name: the name has no bytes, and the text takes its place.
 #[test]
 fn messages_without_a_name_have_their_text() {
     let text = |names: &[&'static str]| names.iter().map(|name| (*name, FieldType::String)).collect::<Vec<_>>();

@@ -35,7 +35,7 @@ fn only_suspensions_for_the_collector_are_pauses() {
     let mut script = Script::new();
     let (sampler, collector, background) = (9, 1, 2);
     suspend(&mut script, MS, collector, 1);
-    // The sampler has to wait with its own suspension.
+    // The sampler's own suspension has to wait.
     suspend(&mut script, 2 * MS, sampler, 0);
     restart(&mut script, 4 * MS, collector);
     restart(&mut script, 5 * MS, sampler);
@@ -58,7 +58,7 @@ fn only_suspensions_for_the_collector_are_pauses() {
 #[test]
 fn collections_are_paired_by_number() {
     let mut script = Script::new();
-    // A background collection (7) begins, one in front of it (8) is done within its first pause.
+    // A background collection (7) starts; a foreground one (8) runs within its first pause.
     suspend(&mut script, 0, 1, 1);
     start(&mut script, MS, 1, 7, 2, 0, 1);
     start(&mut script, 2 * MS, 1, 8, 1, 0, 0);
@@ -69,7 +69,7 @@ fn collections_are_paired_by_number() {
     restart(&mut script, 22 * MS, 2);
     end(&mut script, 30 * MS, 2, 7, 2);
     heap(&mut script, 30 * MS, 2, [10, 20, 30, 40, 50]);
-    // The server's collector: the thread that reports the start comes behind the one that reports the end.
+    // Server GC: the thread that reports the start comes after the one that reports the end.
     suspend(&mut script, 40 * MS, 3, 1);
     end(&mut script, 44 * MS, 3, 9, 0);
     heap(&mut script, 44 * MS, 3, [0, 0, 0, 0, 7]);
@@ -118,7 +118,7 @@ fn allocations_by_type() {
     assert_eq!((allocations.rate, allocations.is_random), (550.0 / 3.0, false));
 }
 
-/// Call sites of the types, heaviest first: name of the type, methods and bytes.
+/// Returns the call sites of the types, heaviest first: type name, methods and bytes.
 fn call_sites(live: &Live) -> Vec<(String, Vec<(String, u64)>)> {
     let allocations = live.snapshot(live.newest()).gc.allocations.unwrap();
     let of = |name: &str| allocations.stacks.call_sites(name, 10).into_iter().map(|site| (site.method, site.bytes)).collect();
@@ -144,7 +144,7 @@ fn a_type_has_the_methods_that_allocate_it() {
     ] {
         tick(script.stack(frames), 0, name, bytes);
     }
-    // A number means another stack behind a sequence point.
+    // Stack IDs have new meanings after a sequence point.
     script.sequence_point(MS);
     tick(script.stack(&[0x3010]), 2, "B", 2);
     let live = script.play();
@@ -162,7 +162,7 @@ fn a_type_has_the_methods_that_allocate_it() {
     assert_eq!(nodes, [(0, "Shop.Main", 450, 0), (1, "Shop.Save", 300, 300), (1, "Shop.Load", 150, 150)]);
 }
 
-/// Call sites are those of the events that the types are from.
+/// Call sites are based on the same events as the types.
 #[test]
 fn ticks_do_not_count_where_allocations_are_drawn_at_random() {
     let mut script = Script::new();
@@ -221,7 +221,7 @@ fn a_collection_knows_the_heap_before_and_after_it() {
     assert_eq!(gc.parts_over_time[2].recent(3 * MS, 1), [40.0]);
 }
 
-/// What a session of counters makes of the events of collections.
+/// Marks from the GC events of a counter session.
 #[test]
 fn pauses_are_marked_with_their_generation() {
     let mut script = Script::new();
@@ -235,7 +235,7 @@ fn pauses_are_marked_with_their_generation() {
         start(script, 11 * MS, collector, 1, 0, 0, 0);
         end(script, 11 * MS, collector, 1, 0);
     });
-    // A background collection begins in one pause and has another; in between, a young generation is collected.
+    // A background collection starts in one pause and has another; in between, a gen 1 collection runs.
     pause(&mut script, 20, background, &|script| start(script, 21 * MS, background, 2, 2, 0, 1));
     pause(&mut script, 30, collector, &|script| {
         start(script, 31 * MS, collector, 3, 1, 1, 0);
@@ -243,7 +243,7 @@ fn pauses_are_marked_with_their_generation() {
     });
     pause(&mut script, 40, background, &|_| {});
     end(&mut script, 45 * MS, background, 2, 2);
-    // Of these nothing is known, and the last is none for a collection.
+    // The collections of these are unknown, and the last suspension is not for a collection.
     pause(&mut script, 50, collector, &|_| {});
     suspend(&mut script, 60 * MS, collector, 0);
     restart(&mut script, 61 * MS, collector);

@@ -1,4 +1,4 @@
-//! Walks over the heap.
+//! Heap walks.
 
 use super::{Bytes, Script};
 use crate::analysis::{HeapProblem, HeapSnapshot};
@@ -6,7 +6,7 @@ use crate::analysis::{HeapProblem, HeapSnapshot};
 fn types(script: &mut Script, named: &[(u64, &str)]) {
     let mut payload = Bytes::default().u32(named.len() as u32).u16(0);
     for (id, name) in named {
-        // Types with a number from 100 on are of another module.
+        // Types with IDs from 100 on belong to another module.
         let module = 1 + u64::from(*id >= 100);
         payload = payload.u64(*id).u64(module).u32(0).u32(0).u8(0).text(name).u32(1).u64(9);
     }

@@ -1,4 +1,4 @@
-//! Whatever a stream holds, the analyses neither panic nor grow beyond their bounds.
+//! For any stream, the analyses neither panic nor exceed their memory bounds.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use super::{Bytes, Script};
 use crate::analysis::{SampleCount, SampleFilter};
 use crate::nettrace::{Field, FieldType, Metadata};
 
-/// Events of every kind that is known, and some that are not.
+/// Events of all known kinds, and some unknown ones.
 fn kind() -> impl Strategy<Value = Metadata> {
     let runtime = (prop_oneof![0_u32..20, 50_u32..62, 80_u32..92, 141_u32..160, 280_u32..304], 0_u32..5)
         .prop_map(|(event_id, version)| Metadata { provider: super::script::RUNTIME.into(), event_id, version, ..Metadata::default() });
@@ -58,7 +58,7 @@ fn field() -> impl Strategy<Value = Field> {
     (names, kinds).prop_map(|(name, kind)| Field { name: name.into(), kind })
 }
 
-/// Small numbers make sense more often than any bytes do.
+/// Small numbers are more often meaningful than arbitrary bytes.
 fn payload() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![vec(any::<u8>(), 0..120), vec(0_u8..4, 0..120), vec(prop_oneof![Just(0_u8), Just(65)], 60..200)]
 }

@@ -1,4 +1,4 @@
-//! Waits for locks, and the thread pool.
+//! Lock contention, and the thread pool.
 
 use super::script::{MS, RUNDOWN};
 use super::{Bytes, Script};
@@ -32,7 +32,7 @@ fn waits_are_paired_by_thread() {
     script.stack(&[0x3008]);
     got(&mut script, 32 * MS, 5, 0, 1e6);
     let contention = script.snapshot().contention;
-    // One continues, for two milliseconds by now; of one only the end is in the stream.
+    // One wait is in progress, for two milliseconds so far; of another only the end is in the stream.
     assert_eq!((contention.count, contention.start_lost, contention.ended, contention.waiting), (5, 1, 4, 1));
     assert_eq!((contention.native, contention.most_waiting), (1, 2));
     assert_eq!((contention.wait_ns, contention.longest_ns, contention.others_ns), (18_000_000, 10_000_000, 0));
@@ -41,10 +41,10 @@ fn waits_are_paired_by_thread() {
     assert_eq!(sites, [("Bank.Move", 3, 1, 14_000_000, 10_000_000), ("Bank.See", 2, 0, 4_000_000, 3_000_000)]);
 }
 
-/// A wait counts when it is, and not only when it ends, and not all at once then.
+/// A wait counts while it lasts, not only when it ends, and not all at once then.
 #[test]
 fn threads_that_wait_are_counted_while_they_wait() {
-    // Three threads wait from second 30 on, up to second 60 or longer.
+    // Three threads wait from second 30 to second 60 or longer.
     let at = |second: i64, got: bool| {
         let mut script = Script::new();
         for thread in 1..=3 {
@@ -66,7 +66,7 @@ fn threads_that_wait_are_counted_while_they_wait() {
         (70, true, 0.0),
         (80, true, 0.0),
     ] {
-        // The second that has only begun stands for a whole one.
+        // A second that has just begun counts as a full one.
         let lately = at(second, got).recent_waiters.unwrap();
         assert!((lately - waiters).abs() < 0.4, "{second} {got}: {lately}");
     }
@@ -88,7 +88,7 @@ fn a_wait_whose_end_was_lost_is_none() {
     assert_eq!((contention.sites.len(), contention.sites[0].count), (1, 2), "and stays in the count of its place");
 }
 
-/// A thread that waits when a session is stopped did not wait for the rundown.
+/// A thread that waits when a session is stopped does not wait for the rundown.
 #[test]
 fn what_goes_on_at_the_stop_ends_there() {
     let mut script = Script::new();
@@ -107,7 +107,8 @@ fn what_goes_on_at_the_stop_ends_there() {
     assert_eq!((site.count, site.unfinished, site.wait_ns, site.longest_ns), (2, 1, 600_000_000, 500_000_000));
 }
 
-/// Since .NET 6 the pool makes up for threads that wait for tasks before it starves. How many wait is by how many its goal exceeds its minimum.
+/// Since .NET 6 the pool compensates for threads blocked on tasks before it starves. Their number is the excess of the target over the
+/// minimum.
 #[test]
 fn threads_of_the_pool_that_wait_for_tasks_are_counted() {
     let pool = |bounds: bool, wanted: &[(i64, u32, u32)]| {
@@ -123,10 +124,10 @@ fn threads_of_the_pool_that_wait_for_tasks_are_counted() {
     };
     assert_eq!(pool(true, &[(1, 3, 3), (2, 20, 6)]), (0, 0, 1), "for other reasons");
     assert_eq!(pool(true, &[(1, 3, 8), (2, 9, 8), (3, 2, 8)]), (7, 7, 0));
-    // Nothing new is reported while they wait and wait.
+    // No further events are reported while they wait.
     assert_eq!(pool(true, &[(1, 9, 8), (90, 30, 3)]), (7, 7, 0));
     assert_eq!(pool(true, &[(1, 9, 8), (2, 2, 8), (90, 3, 3)]), (7, 0, 0), "it is over");
-    // Where the minimum is not in the stream, the lowest count that was wanted stands for it.
+    // If the minimum is not in the stream, the lowest target is used instead.
     assert_eq!(pool(false, &[(1, 4, 8), (2, 9, 8), (3, 4, 8)]), (5, 5, 0));
 }
 
@@ -144,7 +145,7 @@ fn the_thread_pool_starves() {
         script.runtime(55, 0, at * MS, 2, Bytes::default().f64(1.5).u32(workers).u32(reason).u16(0));
         script.runtime(50, 0, at * MS, 2, Bytes::default().u32(workers).u32(0).u16(0));
     }
-    // An older event that comes later does not count how many there are now.
+    // An older event that arrives later does not change the current number.
     script.runtime(57, 0, 100 * MS, 3, Bytes::default().u32(3).u32(0).u16(0));
     let pool = script.snapshot().thread_pool;
     assert_eq!((pool.workers, pool.bounds), (Some(7), Some((2, 99))));
@@ -157,10 +158,10 @@ fn the_thread_pool_starves() {
     assert_eq!(pool.workers_over_time.recent(1500 * MS, 2), [5.0, 7.0]);
 }
 
-/// As .NET 9 writes them on a machine that has run for 28 minutes: the first sample counts from its start, and so does the average after it.
+/// As written by .NET 9 on a machine with an uptime of 28 minutes: the first sample counts from boot, and so does the average after it.
 #[test]
 fn throughput_is_of_times_that_lie_in_the_session() {
-    // Samples, and changes with their averages and reasons.
+    // Samples, and adjustments with their averages and reasons.
     let steps = [
         (0, 0.0, Some(1)),
         (0, 0.0012, None),
@@ -168,7 +169,7 @@ fn throughput_is_of_times_that_lie_in_the_session() {
         (80, 0.0055, Some(0)),
         (200, 7.0, None),
         (200, 6.5, Some(3)),
-        // The pool starves: nothing was completed, or nothing was measured.
+        // The pool is starved: nothing was completed, or nothing was measured.
         (700, 0.0, Some(6)),
         (1200, 4.0, Some(6)),
     ];

@@ -28,7 +28,7 @@ fn samples(script: &mut Script) {
     }
     sample(script, 10 * MS, 1, EXTERNAL, &[0x5001, 0x2050, 0x1010]);
     sample(script, 10 * MS, 1, EXTERNAL, &[0x2070, 0x1010]);
-    // The address behind Main, to which its last call returns.
+    // The address just past Main, which is the return address of its last call.
     sample(script, 11 * MS, 2, MANAGED, &[0x9000, 0x1100]);
     sample(script, 11 * MS, 3, EXTERNAL, &[]);
 }
@@ -85,7 +85,7 @@ fn check(live: &Live) {
         let rows = counts.callers(method.frame, SampleCount::all, 100).into_iter();
         rows.map(|row| (row.depth, row.name, row.own.all(), row.total.all())).collect()
     };
-    // Of a recursion the outermost call counts.
+    // Of a recursion, the outermost call counts.
     assert_eq!(callers("App.Work"), [node(0, "App.Work", 2, 12), node(1, "App.Main", 2, 12)]);
     let sleep = "System.Threading.Thread.Sleep";
     assert_eq!(callers(sleep), [node(0, sleep, 10, 10), node(1, "App.Idle", 10, 10), node(2, "App.Main", 10, 10)]);
@@ -120,7 +120,7 @@ fn methods_may_be_told_before_or_after_or_elsewhere() {
     check(&live);
 }
 
-/// Before .NET 10 the method that takes a lock is the last of the stack; then as later, the thread takes no CPU time.
+/// Before .NET 10, the method that takes a lock is the leaf of the stack; in all versions, the thread uses no CPU time.
 #[test]
 fn threads_that_never_go_on_are_found() {
     let mut script = Script::new();
@@ -132,9 +132,9 @@ fn threads_that_never_go_on_are_found() {
         }
         sample(&mut script, tick * MS, 3, EXTERNAL, &[0x2020, 0x1010]);
         sample(&mut script, tick * MS, 4, EXTERNAL, &[0x4001, 0x3010, 0x1010]);
-        // It waits in one place after another.
+        // Waits at alternating places.
         sample(&mut script, tick * MS, 5, EXTERNAL, &[0x2001 + (tick as u64 % 2) * 0x1000, 0x1010]);
-        // It runs.
+        // Running.
         sample(&mut script, tick * MS, 6, MANAGED, &[0x2030, 0x1010]);
     }
     let mut live = script.play();
@@ -180,7 +180,7 @@ fn who_waits_for_a_lock_does_not_run() {
     assert_eq!((samples.running, samples.waiting, samples.waiting_ns), (3, 1, 2_000_000));
 }
 
-/// The sampler comes late where much runs: what it finds then has run for longer. But nothing has run for as long as a stall.
+/// Sampling rounds are late under load, and their samples represent more time. But no sample represents all the time of a stall.
 #[test]
 fn shares_are_those_of_time() {
     let mut script = Script::new();
@@ -189,7 +189,7 @@ fn shares_are_those_of_time() {
     let mut round = |script: &mut Script, gap: i64, leaf: u64| {
         at += gap;
         sample(script, at, 1, MANAGED, &[leaf, 0x1010]);
-        // As in a real round, the next thread is looked at a little later.
+        // As in a real round, the next thread is sampled a little later.
         sample(script, at + MS / 10, 2, EXTERNAL, &[0x4001, 0x1010]);
     };
     (0..200).for_each(|_| round(&mut script, MS, 0x2001));
@@ -199,7 +199,7 @@ fn shares_are_those_of_time() {
     let of = |name: &str| methods.methods.iter().find(|method| method.name == name).unwrap().own;
     let (work, idle) = (of("App.Work"), of("App.Idle"));
     assert_eq!((work.running, work.running_ns), (200, 200_000_000));
-    // Four times what the latest rounds took, most of which took 3 ms.
+    // Four times the mean of the latest rounds, most of which took 3 ms.
     let capped = idle.running_ns - 50 * 3_000_000;
     assert!(idle.running == 51 && (10_000_000..11_000_000).contains(&capped), "{idle:?}");
     assert_eq!(methods.methods[0].name, "App.Work");
@@ -207,7 +207,7 @@ fn shares_are_those_of_time() {
     assert_eq!(threads, [work.running_ns + idle.running_ns]);
 }
 
-/// The runtime writes no more than 100 frames: the caller of the last of them is not known.
+/// The runtime writes at most 100 frames: the caller of the last one is unknown.
 #[test]
 fn stacks_that_were_cut_off_are_told_apart() {
     let mut script = Script::new();
@@ -234,7 +234,7 @@ fn stacks_that_were_cut_off_are_told_apart() {
     assert_eq!(roots, [("(callers missing: stack cut off)".to_owned(), 2), ("App.Main".to_owned(), 1)]);
 }
 
-/// Instantiations of a generic type whose arguments can be unloaded differ only by addresses, which mean nothing to a reader.
+/// Instantiations of a generic type with unloadable arguments differ only by addresses, which are meaningless to readers.
 #[test]
 fn methods_that_are_called_the_same_are_one() {
     let mut script = Script::new();
@@ -287,12 +287,12 @@ fn sampled(mut sampled: SampledMethods, script: impl Fn(&mut Script)) -> Sampled
     sampled
 }
 
-/// Where names come last, only those are read of methods that samples are in.
+/// If names come last, only those of sampled methods are read.
 #[test]
 fn a_stream_that_is_read_for_its_samples_alone_shows_the_same() {
     let names_last = |script: &mut Script| {
         samples(script);
-        // The rundown begins when all that was recorded is written.
+        // The rundown begins once all recorded events are written.
         script.sequence_point(12 * MS);
         program(script);
         script.method(0x7000, 0x100, "App", "Never");
@@ -306,7 +306,7 @@ fn a_stream_that_is_read_for_its_samples_alone_shows_the_same() {
     assert_eq!((found.methods, found.samples, found.unresolved), (all.methods, all.samples, all.unresolved));
     assert_eq!(alone.symbols().methods(), 5, "without what is in no sample");
 
-    // A sample that comes after names were left out may be in one of those.
+    // A sample that arrives after names were skipped may be in one of those methods.
     let late = |script: &mut Script| {
         names_last(script);
         sample(script, 20 * MS, 1, MANAGED, &[0x7001, 0x1010]);
@@ -321,7 +321,7 @@ fn a_stream_that_is_read_for_its_samples_alone_shows_the_same() {
     assert!(!again.is_incomplete() && names.contains(&"App.Never".to_owned()), "{names:?}");
 }
 
-/// Addresses take more room than methods: what had to be folded away is found with all names known from the start.
+/// Addresses take more memory than methods: stacks that had to be folded are found if all names are known from the start.
 #[test]
 fn stacks_that_do_not_fit_without_names_are_read_again() {
     let many = |script: &mut Script| {

@@ -1,4 +1,4 @@
-//! Scripted sessions: what is written is what the analyses must find.
+//! Scripted sessions: the analyses must find what the script wrote.
 
 mod comparison;
 mod counters;

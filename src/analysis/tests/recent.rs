@@ -1,4 +1,4 @@
-//! Single events: which are kept, and what is shown of them.
+//! Individual events: which ones are kept, and how they are shown.
 
 use super::script::{MS, RUNTIME};
 use super::{Bytes, Script};
@@ -48,7 +48,7 @@ fn fields_are_told_by_the_stream_or_by_the_manifest() {
 #[test]
 fn no_more_are_kept_than_somebody_can_look_at() {
     let mut script = Script::new();
-    // Ten thousand in a second, then a few.
+    // Ten thousand in one second, then a few.
     for number in 0..10_000 {
         script.event(own("Flood"), i64::from(number) * MS / 10, 1, 1, Bytes::default().u32(number).text(""));
     }

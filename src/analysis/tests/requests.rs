@@ -1,4 +1,4 @@
-//! Requests and other things that begin and end.
+//! Requests and other activities.
 
 use super::script::MS;
 use super::{Bytes, Script};
@@ -26,12 +26,13 @@ fn requests_are_paired_by_activity() {
     assert_eq!((activities.running.len(), activities.running[0].subject.as_str(), activities.running[0].since), (1, "http://shop/b", MS));
 }
 
-/// A request is one, however many event sources tell of it, and has its status; what differs from one to the next is not what it is about.
+/// A request reported by several event sources is counted once and has its status; its subject excludes everything specific to a single
+/// request.
 #[test]
 fn requests_are_counted_once_and_have_their_outcome() {
     let text = |names: &[&'static str]| names.iter().map(|name| (*name, FieldType::String)).collect::<Vec<_>>();
     let mut script = Script::new();
-    // As Kestrel serves two requests on two connections, the second of which ends in an exception.
+    // As Kestrel serves two requests on two connections, the second of which ends with an exception.
     for (id, connection) in [(1, "0HN1"), (2, "0HN2")] {
         let at = i64::from(id) * 100 * MS;
         const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
@@ -64,7 +65,7 @@ fn requests_are_counted_once_and_have_their_outcome() {
             Bytes::default().text(connection),
         );
     }
-    // And as it sends three: one is answered well, one not, and one not at all.
+    // And as it sends three: one succeeds, one gets an error status, and one gets no response.
     let fields =
         [("scheme", FieldType::String), ("host", FieldType::String), ("port", FieldType::Int32), ("pathAndQuery", FieldType::String)];
     let status = [("statusCode", FieldType::Int32)];
@@ -102,7 +103,7 @@ fn requests_are_counted_once_and_have_their_outcome() {
 
 const BRIDGE: &str = "Microsoft-Diagnostics-DiagnosticSource";
 
-/// The fields of what `DiagnosticSource` hands on, and a payload of them.
+/// The fields of an event forwarded by `DiagnosticSource`, and a payload for them.
 fn bridged() -> [(&'static str, FieldType); 3] {
     let text = |name: &str| Field { name: name.to_owned(), kind: FieldType::String };
     let pairs = FieldType::Array(Box::new(FieldType::Object(vec![text("Key"), text("Value")])));
@@ -114,7 +115,7 @@ fn reported(source: &str, arguments: &[(&str, &str)]) -> Bytes {
     arguments.iter().fold(head, |bytes, (key, value)| bytes.text(key).text(value))
 }
 
-/// Requests have the method, the route and the status that their libraries hand on while they are in progress.
+/// Requests get the method, route and status that their libraries publish while they are in progress.
 #[test]
 fn requests_have_their_route_and_status() {
     const ASP_NET: &str = "Microsoft.AspNetCore";
@@ -130,11 +131,12 @@ fn requests_have_their_route_and_status() {
     serve(1, "/orders/7", 10, &[("StatusCode", "200"), ("RouteValues", "[id, 7]")]);
     serve(2, "/orders/8", 20, &[("StatusCode", "200"), ("RouteValues", "[id, 8]")]);
     serve(3, "/orders/9", 30, &[("StatusCode", "500"), ("RouteValues", "[id, 9]")]);
-    // A route of which a segment is a number, and paths without one.
+    // A route with a number as a segment, and paths without a route.
     serve(4, "/2024/sales", 5, &[("StatusCode", "200"), ("RouteValues", "[controller, sales]")]);
     serve(7, "/about/8", 3, &[("StatusCode", "404")]);
     serve(8, "/about/9", 1, &[("StatusCode", "404")]);
-    // Ended with an unhandled exception: before a response has started, after, because the request was wrong, and after a response of another that states so.
+    // Ended with an unhandled exception: before the response started, after it started, because of a bad request, and after a response with
+    // such a status.
     for (id, status) in [(9, "500"), (10, "200"), (11, "413"), (12, "404")] {
         let (at, hosting) = (i64::from(id) * 1000 * MS, "Microsoft.AspNetCore.Hosting");
         script.activity(id).described(hosting, "RequestStart", &text(["method", "path"]), at, Bytes::default().text("GET").text("/throw"));
@@ -142,12 +144,12 @@ fn requests_have_their_route_and_status() {
         script.activity(id).described(hosting, "UnhandledException", &[], at, Bytes::default());
         script.activity(id).described(hosting, "RequestStop", &[], at + MS / 4, Bytes::default());
     }
-    // Of a library that is not known, and of a request that has ended.
+    // From an unknown library, and for a request that has ended.
     script.activity(5).described(BRIDGE, "Event", &fields, 6000 * MS, reported("Other", &[("StatusCode", "500")]));
     script.activity(1).described(BRIDGE, "Event", &fields, 6000 * MS, reported(ASP_NET, &[("StatusCode", "500")]));
     let sent = Bytes::default().text("https").text("shop");
     script.activity(6).described("System.Net.Http", "RequestStart", &text(["scheme", "host"]), 7000 * MS, sent);
-    // It is redirected once.
+    // Redirected once.
     for _ in 0..2 {
         script.activity(6).described(BRIDGE, "Event", &fields, 7001 * MS, reported(HTTP_CLIENT, &[("Method", "POST")]));
     }
@@ -179,7 +181,7 @@ fn requests_have_their_route_and_status() {
     assert!(!activities.operations.iter().any(|operation| operation.lacks_status()));
 }
 
-/// Paths and route values that are longer than what is kept of them.
+/// Paths and route values that exceed the maximum lengths.
 #[test]
 fn long_paths_are_routes_too() {
     const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
@@ -205,7 +207,7 @@ fn long_paths_are_routes_too() {
     assert_eq!(routes, expected);
 }
 
-/// More routes than are distinguished: all are counted.
+/// More routes than the limit: all of them are counted.
 #[test]
 fn routes_beyond_the_limit_are_counted_together() {
     let fields = [("method", FieldType::String), ("path", FieldType::String)];
@@ -220,7 +222,7 @@ fn routes_beyond_the_limit_are_counted_together() {
     assert_eq!((served.others.count, served.others.failed, served.others.total_ns), (2900, 0, 2900));
 }
 
-/// Times of a malformed stream exceed what can be counted.
+/// Durations in a malformed stream exceed the maximum that can be counted.
 #[test]
 fn times_that_are_too_long_are_counted_as_the_longest() {
     let fields = [("method", FieldType::String), ("path", FieldType::String)];
@@ -235,7 +237,7 @@ fn times_that_are_too_long_are_counted_as_the_longest() {
     assert!(served.subjects.iter().all(|route| route.total_ns > 1 << 62));
 }
 
-/// Requests that are sent to many URLs, each of which takes longer than all that are served.
+/// Outgoing requests to many URLs, each of which takes longer than all incoming requests.
 #[test]
 fn a_flood_of_urls_displaces_no_route() {
     let served = [("method", FieldType::String), ("path", FieldType::String)];
@@ -257,7 +259,7 @@ fn a_flood_of_urls_displaces_no_route() {
     assert_eq!((sent.ended, sent.subjects.len(), sent.others.count), (4990, 100, 4890));
 }
 
-/// The end stands first in the stream where another thread's block does.
+/// The stop event comes first in the stream if the block of another thread does.
 #[test]
 fn ends_that_stand_before_their_begins_are_paired() {
     let mut script = Script::new();
@@ -266,10 +268,10 @@ fn ends_that_stand_before_their_begins_are_paired() {
     };
     tell(1, "AcceptStop", 30);
     tell(1, "AcceptStart", 10);
-    // The begin of this one was lost, and the next has its number.
+    // The start event of this one was lost, and its ID is reused by the next.
     tell(2, "AcceptStop", 40);
     tell(2, "AcceptStart", 50);
-    // This one took long.
+    // A slow one.
     tell(3, "AcceptStop", 9000);
     tell(3, "AcceptStart", 60);
     let activities = script.snapshot().activities;
@@ -277,7 +279,7 @@ fn ends_that_stand_before_their_begins_are_paired() {
     assert_eq!((accept.started, accept.ended, accept.running, accept.longest_ns), (3, 2, 1, 8_940_000_000));
 }
 
-/// What comes by way of `DiagnosticSource` is grouped by its source and by the command, whatever connection it is sent on.
+/// Events forwarded by `DiagnosticSource` are grouped by source and command, regardless of the connection.
 #[test]
 fn commands_to_databases_are_named_by_their_text() {
     let fields = bridged();

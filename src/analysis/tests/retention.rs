@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::analysis::{ObjectGraph, PathStep, RetainedType, Retention};
 
-/// A graph of objects: size, type, references. Roots lead to the objects with these numbers.
+/// A graph of objects: size, type, references. Roots refer to the objects with these indexes.
 fn graph(types: &[&str], objects: &[(u32, u32, &[u32])], roots: &[(&'static str, &[u32])]) -> ObjectGraph {
     let references = objects.iter().map(|(_, _, targets)| targets.len()).sum();
     let mut graph = ObjectGraph::new(objects.len(), references).unwrap();
@@ -26,7 +26,7 @@ fn bytes(graph: &ObjectGraph) -> Vec<u64> {
     all(graph).types.into_iter().map(|of| of.unwrap().bytes).collect()
 }
 
-/// A path in a line.
+/// Formats each path as a single line.
 fn words(of: &RetainedType) -> Vec<String> {
     let step = |step: &PathStep| match step {
         PathStep::Objects { name, count: 1 } => name.clone(),
@@ -70,7 +70,7 @@ fn paths_are_the_shortest_and_differ() {
     assert_eq!(graph.retention(1).unwrap().types.len(), 1, "only of what was asked for");
 }
 
-/// A path of a million objects is one line where they are of one type, and is cut in the middle where they are not.
+/// A path of a million objects is a single step if they have the same type, and is truncated in the middle otherwise.
 #[test]
 fn long_paths_are_short() {
     const LEN: u32 = 1_000_000;
@@ -97,7 +97,7 @@ fn a_graph_that_takes_too_much_memory_is_refused() {
     assert!(ObjectGraph::new(0, 1 << 30).is_none());
 }
 
-/// Bytes that are not reached any more without the object.
+/// Returns the bytes that are unreachable without the object.
 fn freed(objects: &[(u32, u32, Vec<u32>)], roots: &[u32], without: u32) -> u64 {
     let reached = |without: Option<u32>| {
         let mut seen = vec![false; objects.len()];
@@ -110,12 +110,12 @@ fn freed(objects: &[(u32, u32, Vec<u32>)], roots: &[u32], without: u32) -> u64 {
         objects.iter().zip(seen).filter(|(_, seen)| *seen).map(|((size, _, _), _)| u64::from(*size)).sum::<u64>()
     };
     let all = reached(None) - reached(Some(without));
-    // One that is not reached holds itself.
+    // An unreachable object retains itself.
     if all == 0 { objects[without as usize].0.into() } else { all }
 }
 
 proptest! {
-    /// Each object has a type of its own: then the retained size is what is not reached without it.
+    /// Each object has its own type, so its retained size is what is unreachable without it.
     #[test]
     fn an_object_retains_what_is_not_reached_without_it(
         edges in prop::collection::vec(prop::collection::vec(0_u32..24, 0..4), 24),
@@ -130,7 +130,7 @@ proptest! {
         graph.root("root", roots.iter().copied());
         let expected: Vec<u64> = (0..24).map(|number| freed(&objects, &roots, number)).collect();
         prop_assert_eq!(bytes(&graph), expected);
-        // The path of each begins at a root and follows references.
+        // Each path begins at a root and follows references.
         for (number, of) in all(&graph).types.into_iter().enumerate() {
             for path in of.unwrap().paths {
                 let steps: Vec<u32> = path.steps.iter().map(|step| match step {

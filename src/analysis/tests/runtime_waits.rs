@@ -1,10 +1,10 @@
-//! Waits that events of the runtime show.
+//! Waits shown by runtime events.
 
 use super::script::MS;
 use super::{Bytes, Script};
 use crate::analysis::{RuntimeWait, RuntimeWaits, WaitReason};
 
-/// When the session began, nanoseconds.
+/// Start of the session, in nanoseconds.
 const BEGAN: u64 = 5_000_000_000;
 
 #[test]
@@ -23,18 +23,18 @@ fn locks_and_collections_that_threads_wait_for() {
         script.runtime(3, 1, at * MS, thread, Bytes::default().u16(0));
     };
     wait(&mut script, 1, 7, 0);
-    // A lock of the runtime itself.
+    // A native lock of the runtime.
     wait(&mut script, 1, 8, 1);
     suspend(&mut script, 2, 9, 1);
-    // The sampler of the runtime.
+    // A suspension by the sampler.
     suspend(&mut script, 2, 10, 0);
     restart(&mut script, 3, 10);
     restart(&mut script, 4, 9);
     got(&mut script, 5, 8, 1, 4.0);
     got(&mut script, 6, 7, 0, 5.0);
-    // One that began before the session, as far as it was in it.
+    // A wait that began before the session.
     got(&mut script, 8, 11, 0, 7.0);
-    // What began before events of its thread were lost is not known to last.
+    // A wait that began before events of its thread were lost is not known to continue.
     wait(&mut script, 9, 12, 0);
     script.lose(12, 3);
     restart(&mut script, 10, 12);

@@ -1,4 +1,4 @@
-//! Writes sessions, and plays them to every analysis.
+//! Writes sessions, and plays them to all analyses.
 
 use std::collections::HashMap;
 
@@ -8,21 +8,21 @@ use crate::wire::Put;
 
 pub(super) const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 pub(super) const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
-/// Where the session's clock begins.
+/// Start of the session on the stream's clock.
 const ORIGIN: i64 = 5_000_000_000;
 pub(super) const MS: i64 = 1_000_000;
 
-/// A session that is being written.
+/// Writes a session.
 pub(super) struct Script {
     encoder: Encoder,
     records: HashMap<(String, u32, u32, String), u32>,
     stack: Vec<u64>,
     activity: [u8; 16],
-    /// Distinguishes records of one name.
+    /// Distinguishes metadata records with the same name.
     pub(super) shape: u32,
 }
 
-/// A payload that is being written.
+/// Writes a payload.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bytes(pub(super) Vec<u8>);
 
@@ -58,24 +58,24 @@ impl Script {
         Self { encoder: Encoder::new(header), records: HashMap::new(), stack: Vec::new(), activity: [0; 16], shape: 0 }
     }
 
-    /// The stack of the events to come, leaf first.
+    /// Sets the stack of the following events, leaf first.
     pub(super) fn stack(&mut self, frames: &[u64]) -> &mut Self {
         self.stack = frames.to_vec();
         self
     }
 
-    /// The activity of the events to come.
+    /// Sets the activity of the following events.
     pub(super) fn activity(&mut self, id: u8) -> &mut Self {
         self.activity = [id; 16];
         self
     }
 
-    /// An event of the runtime.
+    /// Writes a runtime event.
     pub(super) fn runtime(&mut self, id: u32, version: u32, at: i64, thread: u64, payload: Bytes) -> &mut Self {
         self.event(Metadata { provider: RUNTIME.into(), event_id: id, version, ..Metadata::default() }, at, thread, thread, payload)
     }
 
-    /// An event that its metadata describe.
+    /// Writes an event described by its metadata.
     pub(super) fn described(&mut self, provider: &str, name: &str, fields: &[(&str, FieldType)], at: i64, payload: Bytes) -> &mut Self {
         let fields = fields.iter().map(|(name, kind)| Field { name: (*name).into(), kind: kind.clone() }).collect();
         let record = Metadata { provider: provider.into(), event_id: self.shape, name: name.into(), fields, ..Metadata::default() };
@@ -100,7 +100,7 @@ impl Script {
         self
     }
 
-    /// A method whose code is at an address.
+    /// Writes a method with its code range.
     pub(super) fn method(&mut self, start: u64, size: u32, namespace: &str, name: &str) -> &mut Self {
         let payload = Bytes::default().u64(start).u64(1).u64(start).u32(size).u32(start as u32).u32(0x208);
         let payload = payload.text(namespace).text(name).text("void  ()").u16(0).u64(0);
@@ -118,7 +118,7 @@ impl Script {
         self
     }
 
-    /// Plays what was written to every analysis.
+    /// Plays everything written so far to all analyses.
     pub(super) fn play(&mut self) -> Live {
         let mut live = Live::default();
         self.play_to(&mut live);
@@ -132,7 +132,7 @@ impl Script {
         assert!(decoder.finish(sink).is_complete());
     }
 
-    /// The snapshot at the end, where every payload makes sense.
+    /// Returns the snapshot at the end, where every payload is valid.
     pub(super) fn snapshot(&mut self) -> Snapshot {
         let live = self.play();
         let snapshot = live.snapshot(live.newest());

@@ -1,4 +1,4 @@
-//! Times of threads on a processor and off it, in a file of the kernel's samples.
+//! On-CPU and off-CPU times of threads, in a file of kernel samples.
 
 use super::{Bytes, Script};
 use crate::analysis::{SampledMethods, ThreadTimes};
@@ -17,7 +17,7 @@ fn time(script: &mut Script, thread: u64, name: &[u8], state: &[u8], ns: u8) {
     event(script, "DnTop.Threads", thread, bytes(bytes(Bytes::default(), name), state).u8(ns));
 }
 
-/// The times in a file that has a sample, too.
+/// Returns the times in a file that also has a sample.
 fn times(mut script: Script) -> Vec<ThreadTimes> {
     event(&mut script, "Universal.Events", 1, Bytes::default().u8(1));
     let mut sampled = SampledMethods::default();
@@ -34,7 +34,7 @@ fn names_and_states_are_text_of_some_length() {
     time(&mut script, 3, b"a", &long, 1);
     time(&mut script, 4, b"\xff", b"futex", 1);
     time(&mut script, 5, b"a", b"\xff", 1);
-    // Its payload ends early.
+    // A truncated payload.
     event(&mut script, "DnTop.Threads", 6, Bytes::default().u16(9));
     let times = times(script);
     assert_eq!(times.iter().map(|times| times.thread).collect::<Vec<_>>(), [1]);

@@ -1,16 +1,16 @@
-//! How much of the samples of a thread is CPU time, where its CPU time is known besides: the sampler looks at threads that wait in native code as well, and a
-//! sample does not tell them from those that run.
+//! Estimates the CPU time of samples from the known CPU times of threads: the sampler also captures threads that wait in native code, and a
+//! sample does not distinguish these from running ones.
 
 use foldhash::HashMap;
 
 use super::{Cell, Samples};
 
-/// The part of the time of which the CPU times may be unknown: one of so many.
+/// Reciprocal of the maximum share of time for which CPU times may be unknown.
 const UNKNOWN: u64 = 20;
 
 impl Samples {
-    /// Takes the CPU time so far of threads by their number in the process, nanoseconds. What came since it last did stands for as much of it as was
-    /// added. Those of threads that are missing stand for as much as before.
+    /// Applies the total CPU time of threads, in nanoseconds, by thread ID within the process. The samples since the previous update represent
+    /// the CPU time added since then. Samples of missing threads are weighted as before.
     pub(in super::super) fn weigh(&mut self, times: &[(u64, u64)]) {
         if times.is_empty() {
             return;
@@ -27,9 +27,9 @@ impl Samples {
                 continue;
             };
             thread.is_timed = true;
-            // Without samples, its CPU time is that of samples to come.
+            // Without samples, the CPU time belongs to samples still to come.
             if *open > 0 {
-                // Less than before is that of another thread, which has the number now.
+                // If it decreased, the ID was reused by another thread.
                 let spent = cpu_ns.checked_sub(thread.cpu_ns).unwrap_or(cpu_ns);
                 (thread.cpu_ns, thread.share) = (cpu_ns, (spent as f64 / *open as f64).min(1.0));
             }
@@ -42,8 +42,8 @@ impl Samples {
         }
     }
 
-    /// Whether the CPU times of the threads are known of nearly all time that may be CPU time: threads that lived between two looks have none, and those
-    /// of a process with very many.
+    /// Returns whether the CPU times are known for nearly all time that may be CPU time: they are missing for threads that lived only between
+    /// two updates, and for those of a process with very many threads.
     pub(in super::super) fn is_weighed(&self) -> bool {
         let (mut all, mut unknown) = (0_u64, 0_u64);
         for cell in &self.cells {
@@ -54,8 +54,8 @@ impl Samples {
         all > 0 && unknown <= all / UNKNOWN
     }
 
-    /// The CPU time of each cell, nanoseconds, no more than its thread was not blocked. `waits` finds cells whose threads wait as their method shows: what
-    /// these do not take is the time of the other cells of their threads.
+    /// Returns the CPU time of each cell in nanoseconds, at most the time that its thread was not blocked. `waits` selects cells whose method
+    /// only waits: their CPU time is attributed to the other cells of their threads.
     pub(in super::super) fn cpu_ns(&self, waits: impl Fn(&Cell) -> bool) -> Vec<u64> {
         let part = |ns: u64, cell: &Cell| ns as f64 * cell.may_run(waits(cell)).ns as f64 / cell.may_run(false).ns.max(1) as f64;
         let mut known = vec![0.0; self.threads.len()];
@@ -81,7 +81,7 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// Samples of one thread, one each millisecond: cells and how many of each, in turns.
+    /// Adds samples of one thread, one per millisecond, cycling through the cells.
     fn sample(samples: &mut Samples, from: i64, turns: i64, cells: &[u32]) {
         for turn in 0..turns {
             for (at, node) in cells.iter().enumerate() {
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!((cpu_ms(&samples, &[]), samples.is_weighed()), (vec![1000], false), "as long as nothing else is known");
         samples.weigh(&[(7, 1000 * MS as u64)]);
         assert_eq!((cpu_ms(&samples, &[]), samples.is_weighed()), (vec![1000], true));
-        // It waits in a socket from here on, and then both.
+        // From here on it waits in a socket, then alternates.
         sample(&mut samples, 1000, 1000, &[2]);
         assert_eq!(cpu_ms(&samples, &[]), [1000, 1000], "as before, until its time comes");
         samples.weigh(&[(7, 1020 * MS as u64)]);
@@ -111,14 +111,14 @@ mod tests {
         assert_eq!(cpu_ms(&samples, &[]), [1010, 30], "what is new counts as what was last");
         samples.weigh(&[(7, 1520 * MS as u64)]);
         assert_eq!(cpu_ms(&samples, &[]), [1250, 270]);
-        // Once its name is known, its time is that of the others.
+        // Once its name is known, its time is attributed to the others.
         assert_eq!(cpu_ms(&samples, &[2]), [1500, 0]);
     }
 
     #[test]
     fn a_thread_that_waits_for_most_of_the_time_has_the_time_that_it_ran() {
         let mut samples = Samples::default();
-        // Two samples in a hundred are not of the wait whose name comes later.
+        // Two samples in a hundred are outside the wait, whose name is resolved later.
         for round in 0..20 {
             sample(&mut samples, round * 100, 1, &[[1; 2].as_slice(), &[2; 98]].concat());
             samples.weigh(&[(7, (round as u64 + 1) * 2 * MS as u64)]);
@@ -137,7 +137,7 @@ mod tests {
         sample(&mut samples, 1000, 1000, &[1]);
         samples.weigh(&[(8, 5 * MS as u64)]);
         assert_eq!(cpu_ms(&samples, &[]), [1800], "it ended before the look");
-        // Another thread has its number.
+        // Another thread has reused its ID.
         samples.weigh(&[(7, 500 * MS as u64)]);
         assert_eq!(cpu_ms(&samples, &[]), [1400]);
     }
