@@ -1,4 +1,4 @@
-//! `gc`, `exceptions`, `allocations`, `contention`, `jit`, `http`, `logs` and `events`: one analysis of a nettrace file, or of a process for some time.
+//! `gc`, `exceptions`, `allocations`, `contention`, `jit`, `http`, `logs` and `events`: one analysis of a nettrace file or of a live process.
 
 mod document;
 mod fields;
@@ -53,7 +53,7 @@ struct Found {
 const CALL_SITES: usize = 10;
 
 impl Analysis {
-    /// The profile that records what it needs.
+    /// The profile that records the events this analysis needs.
     fn profile(self) -> &'static str {
         match self {
             Self::Gc => "gc-collect",
@@ -226,7 +226,7 @@ fn quantiles(known: Option<[u64; 3]>) -> [Value; 3] {
     known.map_or([Value::Missing, Value::Missing, Value::Missing], |all| all.map(Value::Nanoseconds))
 }
 
-/// The longest of so many times.
+/// Returns the maximum of `count` times; missing if there were none.
 fn longest(count: u64, longest_ns: u64) -> Value {
     if count > 0 { Value::Nanoseconds(longest_ns) } else { Value::Missing }
 }
@@ -262,7 +262,7 @@ pub(super) async fn run(host: &Host, analysis: Analysis, arguments: &args::Analy
     Ok(exit)
 }
 
-/// Everything in a file.
+/// Analyses a whole file.
 fn read(path: &Path) -> Result<(Live, bool, Exit), Failure> {
     let mut live = Live::default();
     let pass = Recorded::open(path).and_then(|mut recorded| recorded.read(&mut live)).map_err(Failure::failed)?;
@@ -297,7 +297,7 @@ mod tests {
         }
     }
 
-    /// 0 would be a time that was measured.
+    /// 0 would look like a measured time.
     #[test]
     fn where_nothing_has_ended_no_time_is_the_longest() {
         let found = Live::default().snapshot(0);

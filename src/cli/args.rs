@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line arguments.
 
 mod analysis;
 mod control;
@@ -96,10 +96,10 @@ pub(super) struct Dashboard {
     pub(super) settings: Settings,
 }
 
-/// Asks the terminal for its background.
+/// Queries the terminal for its background color.
 pub(super) const AUTO_THEME: &str = "auto";
 
-/// Accepts the name of a theme, or the path of a file, which is read later.
+/// Accepts the name of a theme, or the path of a theme file, which is read later.
 fn parse_theme(text: &str) -> Result<String, String> {
     let is_known = text == AUTO_THEME || Theme::NAMES.contains(&text) || text.ends_with(".toml");
     is_known
@@ -294,7 +294,7 @@ pub(super) struct Target {
     pub(super) target: String,
 }
 
-/// A refresh faster than 100 ms shows nothing new and only costs.
+/// Refreshing faster than 100 ms adds cost but no information.
 fn parse_refresh(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(time) if time >= Duration::from_millis(100) => Ok(time),

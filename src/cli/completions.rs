@@ -1,4 +1,4 @@
-//! Shell completions: the script of a shell runs the program itself for what a word can be, so that processes, profiles and themes are completed too.
+//! Shell completions: the script of a shell runs the program itself for the candidates, so that processes, profiles and themes are completed too.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -19,10 +19,10 @@ use crate::clr::profiles;
 use crate::model::Process;
 use crate::ui::Theme;
 
-/// Set by the scripts: the shell.
+/// Environment variable that the scripts set to the name of the shell.
 const VARIABLE: &str = "_DN_TOP_COMPLETE";
 const SHELLS: Shells<'static> = Shells(&[&PlainBash, &Elvish, &Fish, &Powershell, &Zsh]);
-/// How long the names of processes are waited for. One that has not answered by then is completed by its pid.
+/// Timeout for the names of processes. A process that has not answered by then is completed by its pid only.
 const ANSWERS: Duration = Duration::from_millis(300);
 
 pub(super) fn script(shell: Shell) -> Result<Exit, Failure> {
@@ -34,17 +34,17 @@ pub(super) fn script(shell: Shell) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Answers the script of a shell, if that is what started this program: then there is nothing else to do.
+/// Answers the completion request of a shell script, if the program was started by one. Returns whether it was.
 ///
 /// # Errors
-/// The shell is not known, or the answer cannot be written.
+/// The shell is unknown, or the answer cannot be written.
 pub(super) fn answer() -> clap::error::Result<bool> {
     let folder = std::env::current_dir().ok();
     let asked = CompleteEnv::with_factory(|| with_values(Arguments::command())).var(VARIABLE).shells(SHELLS);
     asked.try_complete(std::env::args_os(), folder.as_deref())
 }
 
-/// The command with what its arguments can be, where that depends on the machine.
+/// Adds the completers of arguments whose values depend on the machine.
 fn with_values(command: Command) -> Command {
     let with_values_of = |arg: clap::Arg| match arg.get_id().as_str() {
         "target" => arg.add(ArgValueCompleter::new(targets)),
@@ -62,11 +62,11 @@ fn with_values(command: Command) -> Command {
     command.mut_args(with_values_of).mut_subcommands(with_values)
 }
 
-/// The processes that a command can be given, by pid and by name.
+/// Returns the possible target processes, by pid and by name.
 fn targets(current: &OsStr) -> Vec<CompletionCandidate> {
     let processes = processes().unwrap_or_default();
     let attachable = || processes.iter().filter(|process| process.contact.is_attachable());
-    // A name may be chosen to be run by the shell, or to be an option.
+    // Not every process name is safe here: the shell could execute it, or it could be parsed as an option.
     let named: BTreeSet<&str> =
         attachable().map(|process| process.name.as_str()).filter(|name| is_plain(OsStr::new(name)) && !name.starts_with('-')).collect();
     let by_pid = attachable().map(|process| candidate(&process.key.pid.to_string(), &process.name));
@@ -74,9 +74,9 @@ fn targets(current: &OsStr) -> Vec<CompletionCandidate> {
     by_pid.chain(named.into_iter().map(CompletionCandidate::new)).filter(begins).collect()
 }
 
-/// The processes of the machine, or of those that the options before the command mean.
+/// Lists the processes of this machine, or of the source that the options before the command select.
 fn processes() -> Result<Vec<Process>, Failure> {
-    // The words of the line come behind those of the script.
+    // The words of the command line follow those of the script.
     let words = std::env::args_os().skip_while(|word| word != "--").skip(2);
     let options = options_before_command(words)?;
     runtime()?.block_on(async {
@@ -89,13 +89,13 @@ fn candidate(value: &str, about: &str) -> CompletionCandidate {
     CompletionCandidate::new(value).help(Some(about.to_owned().into()))
 }
 
-/// Whether a shell takes it for one word that stands for nothing but itself.
+/// Whether a shell treats `word` as a single literal word.
 fn is_plain(word: &OsStr) -> bool {
     word.to_str().is_some_and(|word| word.chars().all(|sign| sign.is_alphanumeric() || "_./@%+=:,-".contains(sign)))
 }
 
-/// The completer for bash, which would put a name such as `$(id)` on the command line as it stands: what is not plain is not completed. The other
-/// shells quote what they insert.
+/// The completer for bash, which would insert a name such as `$(id)` unquoted: candidates that are not plain are left out. The other shells quote
+/// what they insert.
 struct PlainBash;
 
 impl EnvCompleter for PlainBash {

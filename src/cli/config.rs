@@ -1,7 +1,7 @@
 //! The configuration file: defaults for the options of the command line, keys, thresholds.
 //!
-//! A key is the long name of an option; options of a command are in a table of its name. So every option of the command line can be configured, is
-//! checked by the same parsers, and shows in `--help` as the default. What is no option is in [`Settings`].
+//! A key is the long name of an option; the options of a command are in a table named after it. So every option of the command line can be
+//! configured, is checked by the same parser, and appears in `--help` as the default. Settings that are not options are in [`Settings`].
 
 mod settings;
 
@@ -23,10 +23,10 @@ use crate::ui::Theme;
 
 pub(super) use settings::Settings;
 
-/// Largest file that is read, bytes.
+/// Maximum size of a file, in bytes.
 const LARGEST: u64 = 64 * 1024;
 
-/// What is wrong in the file, and where.
+/// An error in the file and its byte offset.
 #[derive(Debug)]
 struct Mistake {
     at: usize,
@@ -41,10 +41,10 @@ fn path() -> Option<PathBuf> {
     Some(folder()?.join("config.toml"))
 }
 
-/// The theme in a file; a name without a folder is that of a file beside the configuration file.
+/// Reads the theme in a file. A name without a folder is relative to the folder of the configuration file.
 ///
 /// # Errors
-/// The file cannot be read, belongs to another user or has a mistake: one line that names it.
+/// The file cannot be read, belongs to another user or is invalid: one line that names it.
 pub(super) fn theme(file: &str) -> Result<Theme, Failure> {
     let path = match folder() {
         Some(folder) if !file.contains(is_separator) => folder.join(file),
@@ -55,10 +55,10 @@ pub(super) fn theme(file: &str) -> Result<Theme, Failure> {
     Theme::from_toml(&text).map_err(|what| Failure::usage(format!("{name}: {}", SafeText::new(&what))))
 }
 
-/// Most theme files that are offered.
+/// Maximum number of theme files offered.
 const MOST_THEMES: usize = 32;
 
-/// The themes in the files beside the configuration file, by name; where one cannot be used, why.
+/// Returns the themes in the files beside the configuration file, sorted by name; for one that is unusable, the error.
 pub(super) fn own_themes() -> Vec<(SafeText, Result<Theme, SafeText>)> {
     let mut names: Vec<String> = theme_files().into_iter().filter_map(|name| name.into_string().ok()).collect();
     names.sort();
@@ -67,23 +67,23 @@ pub(super) fn own_themes() -> Vec<(SafeText, Result<Theme, SafeText>)> {
     names.into_iter().map(read).collect()
 }
 
-/// The names of the theme files beside the configuration file.
+/// Returns the names of the theme files beside the configuration file.
 pub(super) fn theme_files() -> Vec<OsString> {
     let files = folder().and_then(|folder| folder.read_dir().ok()).into_iter().flatten();
     let names = files.filter_map(|file| Some(file.ok()?.file_name()));
     names.filter(|name| name != "config.toml" && Path::new(name).extension().is_some_and(|ending| ending == "toml")).collect()
 }
 
-/// The command with the defaults of the configuration file, if there is one, and its other settings.
+/// Returns the command with the defaults of the configuration file, if there is one, and the other settings of the file.
 ///
 /// # Errors
-/// The file cannot be read, belongs to another user or has a mistake: one line that names it.
+/// The file cannot be read, belongs to another user or is invalid: one line that names it.
 pub(super) fn with_defaults(command: Command) -> Result<(Command, Settings), Failure> {
     let Some(path) = path() else { return Ok((command, Settings::default())) };
     let name = SafeText::from_path(&path);
     let text = match read(&path) {
         Ok(text) => text,
-        // A home that another user's program was started with has nothing for us.
+        // HOME may be that of another user and not accessible: then there is no configuration.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::PermissionDenied) => {
             return Ok((command, Settings::default()));
         }
@@ -145,7 +145,7 @@ fn with_default(command: Command, key: &str, span: Range<usize>, value: &Spanned
         (DeValue::Boolean(false), true) => return Ok(command),
         (DeValue::Boolean(true), true) => vec!["true".into()],
         (_, true) => return mistake(value.span().start, format!("{key} must be true or false")),
-        // As it is printed where there is no default.
+        // The printed form of an option without a default.
         (DeValue::String(text), false) if text.is_empty() && option.get_default_values().is_empty() => return Ok(command),
         (DeValue::String(text), false) => vec![text.as_ref().to_owned()],
         (DeValue::Integer(number), false) => vec![number.as_str().to_owned()],
@@ -157,7 +157,7 @@ fn with_default(command: Command, key: &str, span: Range<usize>, value: &Spanned
         _ => return mistake(value.span().start, format!("{key} must be a string")),
     };
     if !is_flag {
-        // The parser of the command line judges it; what else the command needs is not there.
+        // Checked by the parser of the command line; errors about missing other arguments are ignored.
         let words = ["dn-top".to_owned()].into_iter().chain(values.iter().map(|value| format!("--{key}={value}")));
         if let Err(error) = command.clone().try_get_matches_from(words)
             && matches!(
@@ -172,17 +172,17 @@ fn with_default(command: Command, key: &str, span: Range<usize>, value: &Spanned
     Ok(command.mut_arg(id, |option| option.default_values(values)))
 }
 
-/// What can be configured.
+/// Returns the options that can be configured.
 fn options(command: &Command) -> impl Iterator<Item = &Arg> {
     let is_setting =
         |option: &&Arg| !matches!(option.get_action(), ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong | ArgAction::Version);
     command.get_arguments().filter(is_setting).filter(|option| option.get_long().is_some() && !option.is_hide_set())
 }
 
-/// Names that are more similar than this are probably meant (1 is equal).
+/// Jaro-Winkler similarity above which a name is suggested (1 is equal).
 const SIMILAR: f64 = 0.8;
 
-/// Words for a name that nothing has, with the one that was meant.
+/// Formats the message for an unknown name, with the most similar known one.
 fn meant(word: &str, kind: &str, names: Vec<&str>) -> String {
     let similarity = |known: &&str| strsim::jaro_winkler(known, word);
     let nearest = names.into_iter().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
@@ -192,14 +192,14 @@ fn meant(word: &str, kind: &str, names: Vec<&str>) -> String {
     }
 }
 
-/// A parser's message, without its marks for a terminal and its advice on `--help`.
+/// Reduces a parser's message to one line, without the `error:` prefix and the hint about `--help`.
 fn one_line(message: &str) -> String {
     let message = message.trim_start_matches("error: ");
     let message = message.split("\n\n").next().unwrap_or_default();
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// `config`: the configuration file with every default, commented out.
+/// `config`: prints the configuration file with every default, commented out.
 pub(super) fn print(command: &Command) -> Result<Exit, Failure> {
     let place = path().map_or_else(|| SafeText::new("~/.config/dn-top/config.toml"), |path| SafeText::from_path(&path));
     print::text(|out| write!(out, "# Defaults for the options of dn-top. It reads this file from {place}.\n{}", defaults(command)))?;
@@ -232,7 +232,7 @@ fn describe(command: &Command) -> String {
         .collect()
 }
 
-/// Help and defaults are of this program: there is nothing in them that the two languages write differently.
+/// Help and defaults are dn-top's own texts, which contain nothing that Rust and TOML escape differently.
 fn toml_text(text: &str) -> String {
     format!("{text:?}")
 }
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(thresholds, wanted);
     }
 
-    /// What is printed, with the signs of the comments taken away from the keys and tables of the settings.
+    /// The printed keys and tables of the settings, uncommented, are the defaults.
     #[test]
     fn the_printed_settings_are_the_defaults() {
         let printed = settings::describe_values() + &settings::describe_tables();
@@ -374,7 +374,7 @@ mod tests {
         let text = defaults(&Arguments::command());
         let command = configured(&text).unwrap();
         assert_eq!(command.clone().render_long_help().to_string(), Arguments::command().render_long_help().to_string());
-        // With the signs of the comments taken away, every line is accepted as it stands.
+        // Uncommented, every line is accepted as it is.
         let lines = text.lines().map(|line| line.strip_prefix("# ").filter(|line| line.contains(" = ")).unwrap_or(line));
         assert!(lines.clone().filter(|line| line.contains(" = ") && !line.starts_with('#')).count() > 200, "{text}");
         let command = configured(&lines.collect::<Vec<_>>().join("\n")).unwrap();

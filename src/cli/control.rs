@@ -1,4 +1,4 @@
-//! `resume`, `set-env`, `startup-hook` and `profiler`: what is changed in a runtime.
+//! `resume`, `set-env`, `startup-hook` and `profiler`: commands that change a runtime.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub(super) async fn resume(host: &Host, target: &str) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Sets a variable (`NAME=VALUE`), or unsets one.
+/// Sets a variable (`NAME=VALUE`) or unsets one.
 pub(super) async fn set_env(host: &Host, target: &str, assignment: Option<&str>, unset: Option<&str>) -> Result<Exit, Failure> {
     let (name, value) = match (assignment, unset) {
         (Some(assignment), _) => {
@@ -56,7 +56,7 @@ pub(super) async fn startup_hook(host: &Host, target: &str, path: &Path) -> Resu
     let command = |process: &Process| Ok(Command::ApplyStartupHook { path: target_path(process, path)? });
     change(host, target, command, |process| match process.run_state {
         RunState::Suspended => "startup hook set; it runs when the process is resumed".to_owned(),
-        // A program may be published without support for hooks, and its runtime answers the same.
+        // A program can be published without support for hooks; its runtime answers the same.
         RunState::Running | RunState::Unknown => {
             "startup hook accepted; a program built with StartupHookSupport=false ignores it".to_owned()
         }
@@ -76,7 +76,7 @@ pub(super) async fn profiler(host: &Host, profiler: Profiler) -> Result<Exit, Fa
         Profiler::Startup { library: ProfilerLibrary { target, guid, path } } => {
             let command = |process: &Process| {
                 if process.run_state == RunState::Running {
-                    // Runtimes answer "done" to this and do nothing.
+                    // Runtimes answer with success and do nothing.
                     let why = "is not suspended at startup: attach the profiler instead (`dn-top profiler attach`)";
                     return Err(anyhow::anyhow!("{} {why}", called(process)).into());
                 }

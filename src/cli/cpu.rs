@@ -1,4 +1,4 @@
-//! `cpu TARGET`: the methods and functions that take the most processor time.
+//! `cpu TARGET`: the methods and functions with the most CPU time.
 
 mod live;
 mod summary;
@@ -20,9 +20,9 @@ use crate::model::{CpuTime, Percent, Process};
 use crate::net::interrupts::Interrupts;
 use crate::session::{CpuError, CpuProfile, CpuRequest, profile_cpu};
 
-/// How long is sampled where neither a time is given nor the end of a live view.
+/// Sampling time if neither a duration nor `--live` is given.
 const USUAL_DURATION: Duration = Duration::from_secs(5);
-/// The time between two pictures of a live view.
+/// Time between two updates of the live view.
 const LIVE_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Failure> {
@@ -46,7 +46,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
     let printed = live.finish();
     let document = document(&process, &profile, arguments);
     if !matches!(printed, Ok(true)) {
-        // Nothing more is printed.
+        // The output is closed or failed: print nothing more.
     } else if arguments.output.json && arguments.live {
         print::more(|out| print::json_entry(out, &Entry { r#type: "summary", document: &document }))?;
     } else if arguments.output.json {
@@ -66,19 +66,19 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
             false
         }
     };
-    // Where the samples are is known by then.
+    // Only after the message about the file with the samples.
     printed?;
     Ok(match (interrupted, document.complete) {
         _ if !is_written => Exit::Failed,
         (true, _) => Exit::Interrupted,
-        // One that ends is no failure.
+        // A target that exits is not a failure.
         (false, true) => Exit::Done,
         (false, false) if profile.ended => Exit::Done,
         (false, false) => Exit::Failed,
     })
 }
 
-/// What a line of a live view is.
+/// A line of the live view, tagged with its type.
 #[derive(Serialize)]
 struct Entry<'a, T> {
     r#type: &'static str,
@@ -95,7 +95,7 @@ fn denied(error: CpuError) -> Failure {
     Failure::new(exit, error)
 }
 
-/// What a person should know about the figures.
+/// Returns remarks on the accuracy of the figures.
 fn remarks(process: &Process, profile: &CpuProfile, document: &Document) -> Vec<String> {
     let mut remarks = Vec::new();
     if profile.ended {
@@ -116,7 +116,7 @@ fn remarks(process: &Process, profile: &CpuProfile, document: &Document) -> Vec<
     remarks
 }
 
-/// What there are no samples of.
+/// Returns remarks on missing samples.
 pub(super) fn missing_samples(losses: &SampleLosses) -> Vec<String> {
     let SampleLosses { lost, unreadable, throttled, missed_threads, short_threads, .. } = *losses;
     let mut remarks = Vec::new();
@@ -134,7 +134,7 @@ pub(super) fn missing_samples(losses: &SampleLosses) -> Vec<String> {
     remarks
 }
 
-/// What the totals lack, where stacks were cut off or are broken.
+/// Returns remarks on totals that are too low because stacks were cut off or are broken.
 pub(super) fn missing_callers(samples: u64, cut: u64, broken: u64) -> Vec<String> {
     let share = |part: u64| Percent(part as f64 / samples.max(1) as f64);
     let mut remarks = Vec::new();

@@ -1,4 +1,4 @@
-//! The dashboard, from its options.
+//! Starts the dashboard with its options.
 
 use std::io::{self, IsTerminal};
 use std::panic::resume_unwind;
@@ -41,12 +41,12 @@ pub(super) fn run(options: Dashboard) -> Result<Exit, Failure> {
         show(dashboard).await?;
         Ok::<_, Failure>(Exit::Done)
     });
-    // A task that still waits for a slow runtime must not hold the shell prompt back.
+    // A task that still waits for a slow runtime must not delay the shell prompt.
     runtime.shutdown_timeout(Duration::from_millis(100));
     left
 }
 
-/// `open FILE..`: the dashboard over recorded files.
+/// `open FILE..`: opens recorded files in the dashboard.
 pub(super) fn open(paths: &[PathBuf], options: &Dashboard) -> Result<Exit, Failure> {
     let files: Vec<TraceFile> = paths.iter().map(|path| trace_file(path)).collect::<Result<_, _>>().map_err(anyhow::Error::msg)?;
     let (look, runtime) = prepare(options)?;
@@ -64,17 +64,17 @@ pub(super) fn open(paths: &[PathBuf], options: &Dashboard) -> Result<Exit, Failu
         terminal: terminal(options),
     };
     let left = runtime.block_on(show(dashboard));
-    // A file that is still being read must not hold the shell prompt back.
+    // A file that is still being read must not delay the shell prompt.
     runtime.shutdown_timeout(Duration::from_millis(100));
     Ok(left.map(|()| Exit::Done)?)
 }
 
-/// Shows the dashboard on the thread of the task pool that is woken for it: with a thread of its own, two would be woken for each look at the processes.
+/// Runs the dashboard on a worker thread of the task pool: with a thread of its own, each scan of the processes would wake two threads.
 async fn show(dashboard: tui::Dashboard) -> anyhow::Result<()> {
     tokio::spawn(tui::run(dashboard)).await.unwrap_or_else(|ended| resume_unwind(ended.into_panic()))
 }
 
-/// What every dashboard needs: a terminal, how it looks, and tasks.
+/// Checks for a terminal, and creates the look and the async runtime, which every dashboard needs.
 fn prepare(options: &Dashboard) -> Result<(tui::Look, Runtime), Failure> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(Failure::usage(
@@ -87,7 +87,7 @@ fn prepare(options: &Dashboard) -> Result<(tui::Look, Runtime), Failure> {
 fn look(options: &Dashboard) -> Result<tui::Look, Failure> {
     let kind = match (TerminalKind::of_environment(), options.color) {
         (kind, Color::Always) => {
-            // Else crossterm leaves them out where NO_COLOR is set.
+            // Otherwise crossterm omits colors if NO_COLOR is set.
             crossterm::style::force_color_output(true);
             kind.with_colors()
         }
@@ -110,7 +110,7 @@ fn look(options: &Dashboard) -> Result<tui::Look, Failure> {
     Ok(tui::Look { theme: signs(theme), own, on_ground: on_ground.map(|themes| themes.map(signs)), ascii })
 }
 
-/// Whether there are to be no colors.
+/// Whether colors are disabled.
 fn is_plain(color: Color) -> bool {
     match color {
         Color::Always => false,
@@ -119,7 +119,7 @@ fn is_plain(color: Color) -> bool {
     }
 }
 
-/// The themes that can be chosen: none where there are to be no colors.
+/// Returns the names of the available themes: none if colors are disabled.
 fn themes(options: &Dashboard, look: &tui::Look) -> Vec<SafeText> {
     if is_plain(options.color) {
         return Vec::new();

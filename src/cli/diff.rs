@@ -1,4 +1,4 @@
-//! `diff BEFORE [AFTER]`: what changed between two recordings, two parts of one, or two heaps.
+//! `diff BEFORE [AFTER]`: the differences between two recordings, two parts of one, or two heaps.
 
 use std::io::Write;
 use std::path::Path;
@@ -26,7 +26,7 @@ struct Recording {
     file: SafeText,
     duration_ms: u64,
     dropped_events: u64,
-    /// Whether all of the recording could be read.
+    /// Whether the whole recording could be read.
     complete: bool,
 }
 
@@ -36,7 +36,7 @@ struct SectionDocument {
     figures: Vec<FigureDocument>,
 }
 
-/// A value is null where the recording does not hold it.
+/// A value is null if the recording does not contain it.
 #[derive(Serialize)]
 struct FigureDocument {
     name: SafeText,
@@ -155,7 +155,7 @@ fn write_section(out: &mut dyn Write, section: &Section, most: usize) -> std::io
     }
 }
 
-/// A place without a stack has no name.
+/// Returns the title of a figure: an allocation or wait without a stack has no name.
 fn title(name: &str) -> SafeText {
     if name.is_empty() { SafeText::new("(no stack)") } else { SafeText::new(name) }
 }

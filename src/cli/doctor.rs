@@ -1,4 +1,4 @@
-//! `doctor`: what can be seen and done here, and what would help where it cannot.
+//! `doctor`: checks what is visible and possible on this machine, with advice for what is not.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
@@ -55,7 +55,7 @@ pub(super) async fn run(host: &Host, json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Who answers, and for every other reason how many do not and one of them.
+/// Returns the number of attachable processes and, for each reason why others are not, their number and an example.
 async fn processes(host: &Host) -> Result<Vec<Check>, Failure> {
     let mut directory = host.directory()?;
     let rows = directory.refresh(ANSWERS).await.map_err(anyhow::Error::from)?;

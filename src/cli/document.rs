@@ -1,11 +1,11 @@
-//! A process as the command line contract writes it in JSON.
+//! A process in the JSON of the command line contract.
 
 use serde::Serialize;
 
 use crate::ipc::{Capabilities, RuntimeVersion};
 use crate::model::{Contact, CpuLimit, Process, RunState};
 
-/// One element of `ps --json`. Facts that a runtime is too old to give are null, and those of a process that is not seen.
+/// One element of `ps --json`. Facts that the runtime is too old to report are null, as are those of a process that is not visible.
 #[derive(Debug, Serialize)]
 pub(super) struct ProcessDocument<'a> {
     pid: u32,
@@ -31,15 +31,15 @@ pub(super) struct ProcessDocument<'a> {
     reason: Option<&'a str>,
 }
 
-/// `info --json`: one process, and what its runtime can do, if that is known.
+/// `info --json`: one process and, if known, the capabilities of its runtime.
 #[derive(Debug, Serialize)]
 pub(super) struct InfoDocument<'a> {
     #[serde(flatten)]
     process: ProcessDocument<'a>,
-    /// The lowest CPU limit of its control groups; null where none is known.
+    /// The lowest CPU limit of its control groups; null if there is none or it is unknown.
     cpu_limit_cores: Option<f64>,
     capabilities: Option<Capabilities>,
-    /// Which of them the runtime's answers have shown; the others are only expected of its version.
+    /// The capabilities confirmed by answers of the runtime; the others are inferred from its version.
     capabilities_known: Vec<&'static str>,
 }
 
@@ -79,18 +79,18 @@ impl<'a> InfoDocument<'a> {
     }
 }
 
-/// Whether /proc shows the process: a socket may be there without one, or that of one that we cannot see.
+/// Whether the process is visible in /proc: a socket can outlive its process, or belong to an invisible one.
 pub(super) fn is_seen(process: &Process) -> bool {
     process.started_unix_ms > 0 && !process.is_stale_socket()
 }
 
-/// What its runtime can do. A runtime that answers without a version is an old one; of one that does not answer nothing is known.
+/// Returns the capabilities of the runtime. A runtime that answers without a version is an old one; without an answer they are unknown.
 pub(super) fn capabilities(process: &Process) -> Option<Capabilities> {
     let known = process.runtime.is_some() || process.contact == Contact::Ok;
     known.then(|| process.capabilities())
 }
 
-/// The word of the `state` field.
+/// Returns the value of the `state` field.
 pub(super) fn state(process: &Process) -> &'static str {
     match process.run_state {
         _ if process.is_stale_socket() => "ended",
@@ -100,7 +100,7 @@ pub(super) fn state(process: &Process) -> &'static str {
     }
 }
 
-/// The word of the `contact` field. A process that was not asked in time has no trouble that is known.
+/// Returns the value of the `contact` field. A process that was not queried in time has no known error.
 pub(super) fn contact(process: &Process) -> &'static str {
     match &process.contact {
         Contact::Unknown | Contact::Ok => "ok",

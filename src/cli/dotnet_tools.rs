@@ -1,5 +1,5 @@
-//! Command lines of dotnet-trace, dotnet-counters, dotnet-gcdump, dotnet-stack and dotnet-dump: with `dotnet-` replaced by `dn-top ` they work as they are
-//! documented. They are translated into commands of dn-top; an option that dn-top does not have is refused or reported, never ignored.
+//! Command lines of dotnet-trace, dotnet-counters, dotnet-gcdump, dotnet-stack and dotnet-dump: with `dotnet-` replaced by `dn-top ` they work as
+//! documented. They are translated into commands of dn-top; an unsupported option is rejected or reported, never ignored.
 
 mod options;
 
@@ -11,15 +11,15 @@ use self::options::TOOLS;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Translated {
     pub(super) arguments: Vec<OsString>,
-    /// What differs from the other tool, a sentence each.
+    /// Differences from the other tool, one sentence each.
     pub(super) notes: Vec<String>,
 }
 
-/// What follows an option.
+/// The argument of an option.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
     Value,
-    /// `true` or `false`; `true` where it is left out.
+    /// `true` or `false`; `true` if omitted.
     Switch,
 }
 
@@ -37,19 +37,19 @@ struct Tool {
     build: fn(&mut Line) -> Result<(), String>,
 }
 
-/// What was read of a command line so far, and what it becomes.
+/// The options parsed so far, and the resulting command line.
 #[derive(Default)]
 struct Line {
     /// The command of dn-top and its options.
     words: Vec<String>,
     target: Option<String>,
     positional: Vec<String>,
-    /// The command behind `--`.
+    /// The command after `--`.
     program: Option<Vec<OsString>>,
     output: Option<String>,
     format: Option<String>,
     clr_events: [Option<String>; 2],
-    /// Its provider, its name, and its fields.
+    /// Provider, event name and payload filter.
     stopping_event: [Option<String>; 3],
     keeps_suspended: bool,
     dump_type: Option<String>,
@@ -69,7 +69,7 @@ impl Line {
         Ok(())
     }
 
-    /// The command of dn-top in front of its options.
+    /// Inserts the command of dn-top before its options.
     fn command(&mut self, words: &[&str]) {
         self.words.splice(0..0, words.iter().map(|word| (*word).to_owned()));
     }
@@ -104,10 +104,10 @@ impl Line {
     }
 }
 
-/// Translates a command line, its program's name included, where it is one of the other tools.
+/// Translates a command line, including the program name, if it is one of the other tools'.
 ///
 /// # Errors
-/// A sentence: an option or a command that is not supported, or a value that cannot be read.
+/// An option or command is not supported, or a value cannot be parsed: one sentence.
 pub(super) fn translate(arguments: &[OsString]) -> Result<Option<Translated>, String> {
     let word = |at: usize| arguments.get(at).and_then(|word| word.to_str());
     // Options before the command stay.

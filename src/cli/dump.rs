@@ -1,4 +1,4 @@
-//! `dump` and `perfmap`: what a runtime is asked to write.
+//! `dump` and `perfmap`: files that a runtime writes on request.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `env`: the environment of a process, secrets masked.
+//! `env`: the environment of a process, with secrets masked.
 
 use serde::Serialize;
 
@@ -27,7 +27,7 @@ pub(super) async fn run(host: &Host, target: &str, reveal: bool, json: bool) -> 
     let mut rows: Vec<_> = variables.into_iter().map(row).collect();
     rows.compact_sort_by(|(.., a), (.., b)| a.name.cmp(&b.name));
     if json {
-        // Control characters are escaped in JSON: the text stays as it is.
+        // JSON escapes control characters, so the text is written unchanged.
         let row = |(masked, _, raw): (bool, Variable, ipc::Variable)| Row { masked, value: (!masked).then_some(raw.value), name: raw.name };
         print::json_list("variables", rows.into_iter().map(row))?;
     } else {

@@ -1,24 +1,22 @@
-//! How a command ends: the exit codes of the command line contract.
+//! The exit codes of the command line contract.
 
 use std::fmt::Display;
 use std::process::ExitCode;
 
-/// Why a command ended the way it did.
+/// The outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exit {
-    /// Done.
     Done,
-    /// The operation failed: the target's answer, a file that could not be written.
+    /// The operation failed, for example the target refused it, or a file could not be written.
     Failed,
-    /// The arguments make no sense, or there is no terminal.
+    /// The arguments are invalid, or there is no terminal.
     Usage,
     /// No such target, or more than one.
     NoTarget,
-    /// Not permitted.
     Denied,
-    /// Interrupted; what was gathered is kept.
+    /// Interrupted; everything received so far is kept.
     Interrupted,
-    /// A program that was started ended with this code, and so do we.
+    /// The exit code of a program started by the command, passed on.
     Child(u8),
 }
 
@@ -36,7 +34,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// A command that did not do what was asked.
+/// An error with its exit code.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) exit: Exit,

@@ -1,4 +1,4 @@
-//! `export FILE`: a recording in the format of another tool.
+//! `export FILE`: converts a recording to the format of another tool.
 
 use std::path::{Path, PathBuf};
 
@@ -13,13 +13,13 @@ use crate::session::{Destination, ExportError, Exported, OutputError, export};
 
 #[derive(Serialize)]
 struct Document {
-    /// Those that were read: the files of CPU samples beside recordings are among them, or stand for these.
+    /// The files that were read, including the files with CPU samples beside recordings.
     files: Vec<SafeText>,
     output: SafeText,
     bytes: u64,
-    /// Whether all recordings end the way a whole one does.
+    /// Whether no recording is truncated.
     complete: bool,
-    /// How much was written, of the format nettrace.
+    /// Number of events written, for the nettrace format.
     #[serde(flatten)]
     joined: Option<Counts>,
 }
@@ -90,7 +90,7 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Converts a recording into a file next to it.
+/// Converts a recording, to a file next to it.
 pub(super) fn beside(recording: &Path, format: TraceFormat) -> Result<PathBuf, Failure> {
     let options = Options { format, part: Part::default(), calls: false, tasks: false, number: 0 };
     let file = PathBuf::from(format!("{}.{}", export_stem(recording), format.extension()));

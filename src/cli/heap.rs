@@ -1,4 +1,4 @@
-//! `heap TARGET` and `heap FILE`: what is on the heap, by type.
+//! `heap TARGET` and `heap FILE`: the objects on the heap, by type.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -21,20 +21,20 @@ struct Document {
     objects: u64,
     bytes: u64,
     references: u64,
-    /// Whether the walk came to its end.
+    /// Whether the heap walk finished.
     complete: bool,
-    /// Why the figures may be wrong; none where everything adds up.
+    /// Reasons why the figures may be wrong; empty if everything adds up.
     problems: Vec<String>,
     types: Vec<Type>,
-    /// What is not among the types.
+    /// Everything of the types not listed.
     others: Others,
-    /// Objects to which no known root leads, where paths or retained sizes were requested.
+    /// Number of objects that are not reachable from any known root, if paths or retained sizes were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     unreached: Option<u64>,
-    /// What keeps objects of the requested types alive.
+    /// The paths that keep objects of the requested types alive.
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<Vec<PathsOf>>,
-    /// The file with the graph, where one was requested.
+    /// The file with the object graph, if one was requested.
     file: Option<SafeText>,
 }
 
@@ -44,7 +44,7 @@ struct Type {
     module: SafeText,
     objects: u64,
     bytes: u64,
-    /// What would be freed with them, at least.
+    /// Lower bound of the bytes that would be freed with these objects.
     #[serde(skip_serializing_if = "Option::is_none")]
     retained_bytes: Option<u64>,
 }
@@ -63,7 +63,7 @@ struct RootPath {
     steps: Vec<Step>,
 }
 
-/// Objects of a type in a row; some that are left out have no type.
+/// Consecutive objects of one type on a path; objects that were left out have no type.
 #[derive(Serialize)]
 struct Step {
     name: Option<SafeText>,
@@ -127,7 +127,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
     failure.map_or(Ok(exit), Err)
 }
 
-/// What is in a file.
+/// Shows the contents of a file.
 fn show(path: &Path, arguments: &args::Heap) -> Result<Exit, Failure> {
     if arguments.gcdump || arguments.graph_file.is_some() {
         return Err(Failure::usage("--output and --gcdump write what is on the heap of a process: FILE holds it already"));
@@ -146,7 +146,7 @@ fn unwritten(error: OutputError) -> Failure {
     Failure::new(if error.is_denied() { Exit::Denied } else { Exit::Failed }, error)
 }
 
-/// Asks the person.
+/// Asks for confirmation on the terminal.
 fn is_allowed(process: &Process) -> anyhow::Result<bool> {
     let (name, size) = (called(process), Bytes(process.usage.rss_bytes));
     let question = format!("{name} uses {size} of memory. Walking its heap forces a full GC, which pauses it. Continue? [y/N] ");

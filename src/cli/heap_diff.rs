@@ -1,4 +1,4 @@
-//! `diff BEFORE.gcdump AFTER.gcdump`: what changed on a heap, by type.
+//! `diff BEFORE.gcdump AFTER.gcdump`: the differences between two heaps, by type.
 
 use std::io::Write;
 use std::path::Path;
@@ -16,9 +16,9 @@ use crate::model::{Bytes, Count, SafeText};
 struct Document {
     before: Heap,
     after: Heap,
-    /// Types of which there are more or fewer objects, what grew most first.
+    /// Types whose number of objects changed, the largest growth first.
     types: Vec<Type>,
-    /// Types that changed as well.
+    /// Number of further types that changed.
     other_types: usize,
 }
 
@@ -27,11 +27,11 @@ struct Heap {
     file: SafeText,
     objects: u64,
     bytes: u64,
-    /// Why the figures may be wrong.
+    /// Reasons why the figures may be wrong.
     problems: Vec<String>,
 }
 
-/// Objects and bytes are null where a type is not among the 1000 that take most.
+/// Objects and bytes are null if the type is not among the 1000 largest.
 #[derive(Serialize)]
 struct Type {
     name: SafeText,
@@ -39,7 +39,7 @@ struct Type {
     before: Amount,
     after: Amount,
     change_objects: Option<i64>,
-    /// At least so much where one of the amounts is not known.
+    /// A lower bound if one of the amounts is unknown.
     change_bytes: i64,
 }
 

@@ -1,4 +1,4 @@
-//! Whose processes are meant, and what may be done to them: the options `--demo` and `--readonly`.
+//! The source of the processes and the access to them: the options `--demo` and `--readonly`.
 
 use std::path::Path;
 
@@ -21,14 +21,14 @@ pub(super) struct Host {
     _demo: Option<Demo>,
 }
 
-/// The demo's fleet of simulated runtimes, and the folder that it is in.
+/// The demo's simulated runtimes and their folder.
 struct Demo {
     _fleet: Fleet,
     dir: TempDir,
 }
 
 impl Host {
-    /// To be called inside a tokio runtime.
+    /// Must be called inside a tokio runtime.
     pub(super) fn new(options: &Dashboard) -> Result<Self, Failure> {
         let demo = if options.demo { Some(Demo::start()?) } else { None };
         let simulated = demo.as_ref().map(|demo| demo.dir.path()).or(options.sim.as_deref());
@@ -56,7 +56,7 @@ impl Demo {
     }
 }
 
-/// `sim COUNT DIR`: simulated runtimes for measuring, until killed.
+/// `sim COUNT DIR`: runs simulated runtimes for measurements until killed.
 pub(super) async fn simulate(count: usize, dir: &Path) -> Result<Exit, Failure> {
     let fleet = Fleet::uniform(dir, count).with_context(|| format!("no simulated runtimes can be started below {}", dir.display()))?;
     println!("{} runtimes in {}", fleet.alive(), dir.display());

@@ -1,4 +1,4 @@
-//! Where the log goes: a new file, whatever there is already.
+//! Creation of the log file: always a new file.
 
 use std::io;
 use std::path::Path;
@@ -9,21 +9,21 @@ use crate::model::SafeText;
 use crate::net::log;
 use crate::session::{file_stamp, numbered};
 
-/// Logs that may lie beside one another.
+/// Maximum number of numbered log files with the same base name.
 const MOST: u32 = 1000;
 
-/// Begins the log in this new file, or in a new file in this folder. A path out of the configuration file is that of every start: where it is taken, a number is
-/// put behind the name.
+/// Starts the log in the new file `path`, or in a new file if `path` is a folder. A path from the configuration file is the same at every start: if
+/// it exists, a number is appended to its name.
 ///
 /// # Errors
-/// The file cannot be made, or there is one already.
+/// The file cannot be created or already exists.
 pub(super) fn begin(path: &Path, is_default: bool) -> anyhow::Result<()> {
     begin_by(path, is_default, log::begin)
 }
 
 fn begin_by(path: &Path, is_default: bool, begin: impl Fn(&Path) -> io::Result<()>) -> anyhow::Result<()> {
     let in_folder = || path.join(format!("dn-top_{}_{}.log", file_stamp(), std::process::id()));
-    // In containers, programs of the same pid may share a folder.
+    // Containers that share a folder can run programs with the same pid.
     let (mut file, may_count) = if path.is_dir() { (in_folder(), true) } else { (path.to_owned(), is_default) };
     let first = file.clone();
     let mut begun = begin(&file);
@@ -43,7 +43,7 @@ mod tests {
 
     use super::*;
 
-    /// The names that are tried where these are taken, and whether the log has begun.
+    /// Returns the names tried if the first `taken` exist, and whether the log was started.
     fn tried(path: &Path, is_default: bool, taken: usize, error: io::ErrorKind) -> (Vec<String>, Result<(), String>) {
         let names = RefCell::new(Vec::new());
         let begin = |file: &Path| {

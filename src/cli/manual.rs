@@ -61,7 +61,7 @@ const EXIT_CODES: [(&str, &str); 6] = [
     ("130", "interrupted; everything received so far is kept"),
 ];
 
-/// One page with all commands: someone in trouble searches one page, and not nineteen.
+/// Prints one page with all commands, so that there is only one page to search.
 pub(super) fn page() -> Result<Exit, Failure> {
     print::more(|mut out| {
         let mut command = Arguments::command();
@@ -99,7 +99,7 @@ fn keys(out: &mut dyn Write) -> io::Result<()> {
     page.to_writer(&mut &mut *out)
 }
 
-/// As `help COMMAND` shows them.
+/// Writes the commands as `help COMMAND` shows them.
 fn commands(command: &clap::Command, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Roff::new();
     page.control("SH", ["COMMANDS"]);
@@ -114,7 +114,7 @@ fn commands(command: &clap::Command, out: &mut dyn Write) -> io::Result<()> {
     page.to_writer(&mut &mut *out)
 }
 
-/// A heading, and a list of words with what they mean.
+/// Writes a heading and a list of words with their meanings.
 fn section(out: &mut dyn Write, heading: &str, rows: &[(&str, &str)]) -> io::Result<()> {
     let mut page = Roff::new();
     page.control("SH", [heading]);

@@ -1,7 +1,7 @@
 //! Arguments, headless commands and exit codes.
 //!
-//! Every command runs on the same engine as the dashboard (`net`, `session`) and only turns its values into text or JSON. Results go to stdout,
-//! words for a person to stderr; exit codes are a contract.
+//! Every command uses the same engine as the dashboard (`net`, `session`) and only formats its values as text or JSON. Results go to stdout,
+//! messages to stderr; exit codes are a contract.
 
 mod analyses;
 mod args;
@@ -76,7 +76,7 @@ fn run() -> Result<Exit, Failure> {
     let translated = dotnet_tools::translate(&given).map_err(Failure::usage)?;
     translated.iter().flat_map(|translated| &translated.notes).for_each(print::say);
     let given = translated.map_or(given, |translated| translated.arguments);
-    // The way to a configuration file that is right must not need one.
+    // `config` must work even if the configuration file is invalid.
     let is_config = given.get(1).is_some_and(|word| word == "config");
     let (command, settings) =
         if is_config { (Arguments::command(), config::Settings::default()) } else { config::with_defaults(Arguments::command())? };
@@ -152,7 +152,7 @@ fn run() -> Result<Exit, Failure> {
     }
 }
 
-/// Prints what is wrong with the arguments and, where the target is missing, the processes that could be one.
+/// Prints the error in the arguments and, if the target is missing, the possible targets.
 fn refuse(error: &clap::Error, given: &[OsString]) -> Result<Exit, Failure> {
     let words = error.render().to_string();
     print::say(words.trim_start_matches("error: ").trim_end());
@@ -163,7 +163,7 @@ fn refuse(error: &clap::Error, given: &[OsString]) -> Result<Exit, Failure> {
     Ok(Exit::Usage)
 }
 
-/// The options of the dashboard before the command, without what follows it.
+/// Parses the options of the dashboard before the command, without the rest of the command line.
 fn options_before_command(words: impl Iterator<Item = OsString>) -> Result<Dashboard, Failure> {
     let command = Arguments::command();
     let before = words.take_while(|word| command.find_subcommand(word).is_none());
@@ -171,15 +171,15 @@ fn options_before_command(words: impl Iterator<Item = OsString>) -> Result<Dashb
     Ok(parsed.map_err(anyhow::Error::from)?.dashboard)
 }
 
-/// Runs a command on the processes that the options before it mean.
+/// Runs a command on the processes selected by the options before it.
 fn on_processes(options: &Dashboard, command: impl AsyncFnOnce(&Host) -> Result<Exit, Failure>) -> Result<Exit, Failure> {
-    // One type of future for all commands makes the program smaller.
+    // One future type for all commands makes the binary smaller.
     let command: Pin<Box<dyn Future<Output = Result<Exit, Failure>> + '_>> = Box::pin(async { command(&Host::new(options)?).await });
     runtime()?.block_on(command)
 }
 
-/// Two threads for tasks, so that the dashboard answers keys on one while the other looks at the processes. What reads a stream or the disk at length has
-/// threads of its own.
+/// Creates the async runtime. It has two worker threads, so that the dashboard handles keys on one while the other scans the processes. Long reads
+/// of streams or files run on threads of their own.
 fn runtime() -> anyhow::Result<Runtime> {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().context("cannot start the async runtime")
 }

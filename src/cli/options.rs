@@ -1,4 +1,4 @@
-//! Options before a command: each is honoured or refused, never ignored.
+//! Options before a command: each takes effect or is rejected, never ignored.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory};
@@ -9,15 +9,15 @@ use super::exit::Failure;
 use crate::ipc::CommandCode;
 use crate::net::Access;
 
-/// What a command works on.
+/// The subject of a command.
 enum Subject {
-    /// Processes, with such requests.
+    /// Processes, which receive requests with this command code.
     Processes(CommandCode),
-    /// A program that it starts.
+    /// A program that the command starts.
     Program,
     /// Recorded files, in the dashboard.
     OpenFiles,
-    /// Recorded files, or nothing.
+    /// Recorded files without the dashboard, or nothing.
     NoProcess,
 }
 
@@ -76,7 +76,7 @@ impl Subject {
         }
     }
 
-    /// Whether an option of the dashboard means something before the command; else why it does not, as the end of a sentence.
+    /// Returns `Ok` if an option of the dashboard has an effect before this command; otherwise the reason, as the end of a sentence.
     fn takes(&self, option: &str) -> Result<(), &'static str> {
         match (option, self) {
             ("readonly", Self::Processes(code)) if !Access::ReadOnly.allows(*code) => {
@@ -94,12 +94,12 @@ impl Subject {
     }
 }
 
-/// Whether there is anything to log: without a command the dashboard opens.
+/// Whether there is anything to log. Without a command the dashboard opens, which logs.
 pub(super) fn is_logged(command: Option<&Command>) -> bool {
     command.is_none_or(|command| Subject::of(command).takes("log").is_ok())
 }
 
-/// Refuses options before the command that it could only ignore.
+/// Rejects options before the command that have no effect on it.
 pub(super) fn check(command: &Command, matches: &ArgMatches) -> Result<(), Failure> {
     let (subject, name) = (Subject::of(command), matches.subcommand_name().unwrap_or_default());
     let options = Arguments::command();

@@ -1,4 +1,4 @@
-//! `perfetto`: what Perfetto's tracing service has and records, and .NET processes as a data source of it.
+//! `perfetto`: the state of Perfetto's tracing service, and .NET processes as one of its data sources.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ struct SessionDocument {
     data_sources: u32,
 }
 
-/// Shows a service: its producers with their data sources, and what it records.
+/// Shows the service: its producers with their data sources, and its sessions.
 pub(super) async fn show_service(json: bool) -> Result<Exit, Failure> {
     let (socket, state) = service_state(None).await.map_err(|error| {
         let exit = if error.is_denied() { Exit::Denied } else { Exit::Failed };
@@ -73,7 +73,7 @@ pub(super) async fn show_service(json: bool) -> Result<Exit, Failure> {
             writeln!(out, "session {id}{name}: {state}, of user {uid}, data sources: {data_sources}, {buffer_kb} KB{until}")?;
         }
         if !document.sessions.is_empty() {
-            // The state of a service has no figures of its buffers, and GetTraceStats is of the consumer's own session.
+            // The service state contains no buffer statistics, and GetTraceStats only covers the consumer's own session.
             writeln!(out, "lost data: the service reports it only to the consumer that started a session, and in the trace")?;
         }
         Ok(())
@@ -81,7 +81,7 @@ pub(super) async fn show_service(json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What the service sends is text of others.
+/// Converts the state of the service. Its texts are untrusted.
 fn document(socket: String, state: ServiceState) -> ServiceDocument {
     let ServiceState { version, producers, data_sources, sessions } = state;
     let sources = |producer: u32| data_sources.iter().filter(|(_, of)| *of == producer).map(|(name, _)| SafeText::new(name)).collect();
@@ -105,7 +105,7 @@ fn document(socket: String, state: ServiceState) -> ServiceDocument {
     ServiceDocument { socket, version: SafeText::new(&version), producers: producers.collect(), sessions: sessions.collect() }
 }
 
-/// Serves until Ctrl-C, or for a time.
+/// Serves until Ctrl-C, or for the given duration.
 pub(super) async fn serve_processes(host: &Host, arguments: ServePerfetto) -> Result<Exit, Failure> {
     let ServePerfetto { targets, events: Events { profile, provider, clr_events, duration } } = arguments;
     let settings = Settings { targets, profiles: profile, providers: provider, clr_events };

@@ -1,4 +1,4 @@
-//! Writing: results to stdout, words for a person to stderr.
+//! Output: results to stdout, messages to stderr.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -13,7 +13,7 @@ use crate::tui::write_stderr;
 
 pub(super) use crate::tui::say;
 
-/// The version of the JSON documents: it grows when a field goes or changes its meaning.
+/// Version of the JSON documents: incremented when a field is removed or changes its meaning.
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
@@ -23,13 +23,13 @@ struct Versioned<'a, T> {
     document: &'a T,
 }
 
-/// Prints one JSON object with its schema.
+/// Prints one JSON object with its schema version.
 pub(super) fn json(document: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(&Versioned { schema: SCHEMA, document }).context("the result cannot be written as JSON")?;
     more(|out| writeln!(out, "{}", escape_json(&text))).map(drop)
 }
 
-/// Prints one JSON object with its schema and a list, which has this name in it.
+/// Prints one JSON object with its schema version and a list named `name`.
 pub(super) fn json_list(name: &str, rows: impl IntoIterator<Item = impl Serialize>) -> anyhow::Result<()> {
     json(&BTreeMap::from([(name, rows.into_iter().collect::<Vec<_>>())]))
 }
@@ -38,17 +38,17 @@ pub(super) fn json_line(out: &mut dyn Write, document: &impl Serialize) -> io::R
     writeln!(out, "{}", escape_json(&serde_json::to_string(document)?))
 }
 
-/// Writes one of several JSON objects, with its schema, on a line of its own.
+/// Writes one of several JSON objects, with its schema version, on one line.
 pub(super) fn json_entry(out: &mut dyn Write, document: &impl Serialize) -> io::Result<()> {
     json_line(out, &Versioned { schema: SCHEMA, document })
 }
 
-/// Prints text for a person, whatever names from outside it holds. A reader that has seen enough (`| head`) is no error.
+/// Prints text, which may contain untrusted names. A reader that closes the pipe early (`| head`) is not an error.
 pub(super) fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
     more(|out| write(&mut Safe(out))).map(drop)
 }
 
-/// Prints a document as it is, of which more may come; whether the output is still open.
+/// Prints unsanitized output, possibly in several parts. Returns whether the output is still open.
 pub(super) fn more(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<bool> {
     let mut out = BufWriter::new(io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
@@ -57,7 +57,7 @@ pub(super) fn more(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyh
     }
 }
 
-/// Passes text on without the characters that a terminal obeys, except for line ends.
+/// A writer that replaces the characters that control a terminal, except for line ends.
 pub(super) struct Safe<W>(pub(super) W);
 
 impl<W: Write> Write for Safe<W> {
@@ -75,7 +75,7 @@ impl<W: Write> Write for Safe<W> {
     }
 }
 
-/// Replaces the line that the cursor is on. Where stderr accepts nothing at the moment, the line is left out: a later one replaces it anyway.
+/// Replaces the current line. If stderr is blocked, the line is skipped: a later one replaces it anyway.
 pub(super) fn rewrite_line(words: impl Display) {
     write_stderr(&format!("\r\x1b[K{}", safe(&words.to_string())), Duration::ZERO);
 }

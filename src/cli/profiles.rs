@@ -1,4 +1,4 @@
-//! `profiles`: the built-in trace profiles and what each turns on.
+//! `profiles`: the built-in trace profiles and what each enables.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! `ps` and `info`: the processes, and all that is known of one.
+//! `ps` and `info`: the list of processes, and the details of one.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,16 +12,16 @@ use super::target::{Found, called, find};
 use crate::model::{Age, Bytes, Capability, Contact, Counted, CpuLimit, Process, SafeText, Trouble, Usage};
 use crate::net::user;
 
-/// Between the two looks that a figure for processor time takes.
+/// Time between the two scans that a CPU usage figure needs.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long all processes together may take to answer: a little longer than makes one slow. Who does not answer then is listed as slow.
+/// Timeout for the answers of all processes: slightly longer than the threshold for slow. Processes without an answer by then are listed as slow.
 pub(super) const ANSWERS: Duration = Duration::from_millis(1100);
 
 pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
     let mut directory = host.directory()?;
     let began = Instant::now();
     directory.refresh(ANSWERS).await.map_err(anyhow::Error::from)?;
-    // Processes that answer leave time for the second look, those that are slow have taken more than it.
+    // If all processes have answered early, wait for the second scan; slow ones have taken longer than this already.
     sleep_until(began + LOOK).await;
     let rows = directory.refresh(Duration::ZERO).await.map_err(anyhow::Error::from)?;
     let more_stale = directory.more_stale_sockets();
@@ -73,7 +73,7 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Lists the processes that a command can be given, on stderr.
+/// Lists the possible target processes on stderr.
 pub(super) async fn candidates(host: &Host) -> Result<Exit, Failure> {
     let rows = host.directory()?.refresh(ANSWERS).await.map_err(anyhow::Error::from)?;
     let attachable: Vec<_> = rows.iter().filter(|row| row.contact.is_attachable()).collect();
@@ -112,7 +112,7 @@ pub(super) async fn info(host: &Host, target: &str, json: bool) -> Result<Exit, 
     answered(&process)
 }
 
-/// Whether the runtime gave its facts, where it could be asked: those of /proc are printed without them.
+/// Returns an error if the runtime was queried without success; the facts from /proc are printed in any case.
 fn answered(process: &Process) -> Result<Exit, Failure> {
     match &process.contact {
         Contact::Trouble { kind: Trouble::Slow | Trouble::Refused | Trouble::Timeout | Trouble::Unsupported, reason } => {
@@ -153,7 +153,7 @@ fn facts(process: &Process) -> [(&'static str, String); 14] {
     ]
 }
 
-/// As far as the system shows it.
+/// Describes the memory and threads, as far as the system reports them.
 fn memory(process: &Process) -> Option<String> {
     let Usage { rss_bytes, threads, .. } = process.usage;
     let resident = (rss_bytes > 0).then(|| format!("{} resident", Bytes(rss_bytes)));

@@ -1,4 +1,4 @@
-//! A recording at the command line, for `trace` and `run`: its options, the line on stderr, the result.
+//! Recording from the command line, for `trace` and `run`: options, the progress line on stderr, the result.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::net::client::Client;
 use crate::net::interrupts::Interrupts;
 use crate::session::{Plan, Recorder};
 
-/// How often the line on stderr is rewritten.
+/// Interval at which the progress line on stderr is rewritten.
 const PROGRESS: Duration = Duration::from_millis(500);
 
 /// The document of the command line contract.
@@ -37,15 +37,15 @@ struct Document {
     complete: bool,
     session_id: String,
     stopped_by: &'static str,
-    /// What was requested and the runtime cannot do.
+    /// Requested features that the runtime does not support.
     notes: Vec<String>,
-    /// With `--kernel`: whether the kernel's events are in the file, and if not, why.
+    /// With `--kernel`: whether the file contains the kernel's events, and the reason if not.
     #[serde(skip_serializing_if = "Option::is_none")]
     kernel: Option<KernelDocument>,
-    /// With profile `cpu` or `slow`: how many samples of the kernel are in the file.
+    /// With profile `cpu` or `slow`: number of kernel samples in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     cpu_samples: Option<u64>,
-    /// With `--separate` as well: the file of the kernel's samples.
+    /// Also with `--separate`: the file of the kernel samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     cpu_file: Option<String>,
     /// With `--export`: the converted file.
@@ -70,7 +70,7 @@ impl KernelDocument {
     }
 }
 
-/// A recording of the command line: its options, and what becomes of the result.
+/// A recording from the command line: its options, and the output of the result.
 pub(super) struct RecordCommand {
     options: TraceOptions,
     output_name: OutputName,
@@ -79,7 +79,7 @@ pub(super) struct RecordCommand {
 }
 
 impl RecordCommand {
-    /// Understands the options; warns of what would not be recorded.
+    /// Checks the options, and prints warnings about events that would not be recorded.
     pub(super) fn new(options: args::Record, settings: &Settings) -> Result<Self, Failure> {
         let given = trace_options(&options);
         let selected = given.select().map_err(Failure::usage)?;
@@ -105,7 +105,7 @@ impl RecordCommand {
         Ok(recorder)
     }
 
-    /// Shows the progress until the recording is over, and then its result.
+    /// Shows the progress until the recording is finished, then its result.
     pub(super) async fn follow(&self, recorder: Recorder, interrupts: &mut Interrupts) -> Result<Followed, Failure> {
         let session_id = format!("{:#x}", recorder.session().0);
         let interrupted = watch(&recorder, self.options.duration, interrupts).await;
@@ -117,37 +117,37 @@ impl RecordCommand {
             return Err(anyhow::anyhow!("the recording did not finish").into());
         };
         if !interrupted {
-            // What closed the terminal may have been what interrupted: then nothing can be reported.
+            // The interrupt may be the closing of the terminal: then nothing can be reported.
             reported?;
         }
         failure.map_or(Ok(Followed { outcome, interrupted }), Err)
     }
 
-    /// Converts the finished file where that was requested.
+    /// Converts the finished file, if requested.
     fn export(&self, recording: &Recording) -> Result<Option<PathBuf>, Failure> {
         let (Some(format), Phase::Done(Outcome { file: Some(file), .. })) = (self.export, &recording.phase) else { return Ok(None) };
         if format == TraceFormat::Nettrace && recording.cpu_samples.is_some() {
-            // It is in that format.
+            // The file has that format already.
             return Ok(None);
         }
         tokio::task::block_in_place(|| export::beside(file, format)).map(Some)
     }
 }
 
-/// What there is where the kernel does not sample.
+/// Message for a recording without CPU samples from the kernel.
 pub(super) fn no_cpu_time(why: &SafeText) -> String {
     format!("thread time (managed only, includes waiting) is recorded instead of CPU time: {why}")
 }
 
-/// How a recording ended.
+/// The result of a recording.
 pub(super) struct Followed {
     pub(super) outcome: Outcome,
-    /// Whether a signal stopped it.
+    /// Whether a signal stopped the recording.
     pub(super) interrupted: bool,
 }
 
 impl Followed {
-    /// Whether what was requested is not in the file.
+    /// Whether the file lacks something that was requested.
     pub(super) fn failed(&self) -> bool {
         match self.outcome.stopped_by {
             StoppedBy::Error => true,
@@ -179,7 +179,7 @@ pub(super) fn trace_options(options: &args::Record) -> TraceOptions {
     }
 }
 
-/// `trace`: records until the duration, the size, Ctrl-C or the target's end.
+/// `trace`: records until the duration, the size, Ctrl-C or the exit of the target.
 pub(super) async fn trace(host: &Host, arguments: args::Trace) -> Result<Exit, Failure> {
     if !arguments.user_events.is_empty() {
         return user_events::run(host, arguments).await;
@@ -202,7 +202,7 @@ pub(super) async fn trace(host: &Host, arguments: args::Trace) -> Result<Exit, F
     })
 }
 
-/// Shows how it goes until the recording is over; whether a signal ended it.
+/// Shows the progress until the recording is finished. Returns whether a signal stopped it.
 async fn watch(recorder: &Recorder, duration: Option<Duration>, interrupts: &mut Interrupts) -> bool {
     let mut progress = recorder.progress();
     let line = std::io::stderr().is_terminal();
@@ -219,7 +219,7 @@ async fn watch(recorder: &Recorder, duration: Option<Duration>, interrupts: &mut
         }
         tokio::select! {
             () = interrupts.next() => {
-                // Whatever began the stop: a signal does not wait for the rundown.
+                // A signal while stopping, whatever the reason for the stop, skips the rundown.
                 if asked || matches!(progress.borrow().phase, Phase::Stopping { .. } | Phase::Joining { .. }) {
                     recorder.abandon();
                 } else {
@@ -242,7 +242,7 @@ async fn watch(recorder: &Recorder, duration: Option<Duration>, interrupts: &mut
         }
     }
     if line {
-        // The line makes room for the result.
+        // Clear the line for the result.
         print::rewrite_line("");
     }
     asked

@@ -1,4 +1,4 @@
-//! `report FILE`: the methods that threads spend their time in; requests by route, and why the process was slow, where the file holds what shows it.
+//! `report FILE`: the methods with the most time; also requests by route, and why the process was slow, if the file contains such events.
 
 mod off_cpu;
 
@@ -22,51 +22,51 @@ use crate::model::{Count, Counted, FileContents, Percent, SafeText};
 use crate::session::{Recorded, cpu_beside, read_trace};
 use crate::sorting::CompactSort;
 
-/// Events that tell more than where time is spent: collections, changes of the thread pool, exceptions and lock contention.
+/// Events that explain slowness beyond the samples: garbage collections, thread pool changes, exceptions and lock contention.
 const TROUBLES: [u32; 5] = [1, 54, 55, 80, 81];
 const REQUESTS: [&str; 2] = ["Microsoft.AspNetCore.Hosting", "System.Net.Http"];
 
-/// The document of the command line contract. `self` and `total` are samples, as are `waiting` and the rest of the whole; shares are those of the times,
-/// which end in `_ns`.
+/// The document of the command line contract. `self`, `total`, `waiting` and the other plain numbers are counts of samples; times have names that
+/// end in `_ns`, and shares are of times.
 #[derive(Serialize)]
 struct Report {
-    /// `cpu` where the kernel sampled what ran: then times are CPU time. `threads` where the runtime sampled its threads.
+    /// `cpu` if the kernel sampled the code: times are CPU time. `threads` if the runtime sampled its threads.
     source: &'static str,
     /// Samples that count.
     samples: u64,
-    /// Nanoseconds of thread time that they stand for.
+    /// Thread time of these samples, nanoseconds.
     time_ns: u64,
-    /// Samples of threads that waited; they count only where that was requested.
+    /// Samples of waiting threads; they only count if requested.
     waiting: u64,
     waiting_ns: u64,
-    /// Samples of threads that may be waiting: nothing shows that they do, and the file does not have their CPU times.
+    /// Samples of threads that may be waiting: nothing proves it, and the file does not contain their CPU times.
     may_be_waiting: u64,
-    /// Nanoseconds between two samples of a thread, on average.
+    /// Average time between two samples of a thread, nanoseconds.
     interval_ns: Option<u64>,
-    /// Samples whose method is not known.
+    /// Samples whose method is unknown.
     unresolved: u64,
-    /// Samples without a stack; in no method.
+    /// Samples without a stack; attributed to no method.
     without_stack: u64,
-    /// Samples whose stack was cut off, by the runtime at 100 frames or by the kernel: the totals of their callers are too low.
+    /// Samples whose stack was cut off, by the runtime at 100 frames or by the kernel: the totals of the outermost callers are too low.
     cut_stacks: u64,
     cut_stacks_ns: u64,
-    /// Samples whose stack has code without frame pointers, or was cut off by the kernel: the totals of their callers are too low.
+    /// Samples whose stack contains code without frame pointers, or was cut off by the kernel: the totals of the callers are too low.
     broken_chains: u64,
     cut_chains: u64,
     dropped_events: u64,
-    /// Time of samples whose frames are all hidden; in no method.
+    /// Time of samples whose frames are all hidden; attributed to no method.
     hidden_ns: u64,
     methods: Vec<Method>,
-    /// Where that was requested and the file holds it.
+    /// Present if requested and the file contains the data.
     #[serde(skip_serializing_if = "Option::is_none")]
     off_cpu: Option<OffCpu>,
-    /// Where the kernel sampled, and the file has it: whether it sampled its own code too, and what there are no samples of.
+    /// Present if the kernel sampled and the file records it: whether kernel code was sampled too, and how many samples are missing.
     #[serde(flatten)]
     losses: Option<Losses>,
-    /// Where the file holds requests.
+    /// Present if the file contains requests.
     #[serde(flatten)]
     routes: Option<Routes>,
-    /// Why the process was slow, where the file holds more than samples.
+    /// Why the process was slow; present if the file contains more than samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     slow: Option<Verdict>,
 }
@@ -109,7 +109,7 @@ pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<E
         RUNTIME => TROUBLES.contains(&event.event_id),
         provider => REQUESTS.contains(&provider),
     };
-    // A pipe cannot be read once more: to open it waits for a writer.
+    // A pipe cannot be read again: opening it would block until there is a writer.
     let is_file = arguments.file.metadata().is_ok_and(|metadata| metadata.is_file());
     let more = is_file && sampled.throughput().counts().iter().any(tells_more);
     let contents = if more { read_trace(&arguments.file, None, |_| true).ok().flatten() } else { None };
@@ -194,7 +194,7 @@ fn report(sampled: &SampledMethods, cpu: Option<RecordedCpuTime>, arguments: &ar
     };
     let all = profile.count(SampleFilter::ALL).samples();
     let filter = if arguments.waiting { SampleFilter::ALL } else { SampleFilter::BUSY };
-    // The analysis gives those first that are hot themselves.
+    // The analysis sorts by self time.
     let mut found = profile.methods(filter, if arguments.inclusive { usize::MAX } else { arguments.count });
     if arguments.inclusive {
         found.methods.compact_sort_by_key(|method| Reverse((method.total.all_ns(), method.total.all())));

@@ -1,4 +1,4 @@
-//! `run`: start a program suspended, record it from its first instruction, and end with its exit code.
+//! `run`: starts a program suspended, records it from its first instruction, and exits with its exit code.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -52,7 +52,7 @@ pub(super) async fn run(arguments: args::Run, settings: &Settings) -> Result<Exi
     let (stopped_by, failed) = match recorded {
         Ok(recorded) => recorded,
         Err(failure) => {
-            // It has not done anything yet, or what it does is not known.
+            // The program has not run yet, or its state is unknown.
             launch.end().await;
             return Err(failure);
         }
@@ -77,7 +77,7 @@ pub(super) async fn run(arguments: args::Run, settings: &Settings) -> Result<Exi
     }
 }
 
-/// Records a runtime: one that waits to be resumed from its first instruction. Gives what ended the recording, and whether that was a failure.
+/// Records a runtime: from its first instruction if it is suspended at startup. Returns what ended the recording, and whether that was a failure.
 async fn record(
     order: &RecordCommand,
     launch: &mut Launch,

@@ -1,4 +1,4 @@
-//! `salvage FILE -o OUT`: a complete, readable file out of one that was cut off, with names of methods where its process still runs.
+//! `salvage FILE -o OUT`: repairs a truncated file, and adds method names if the recorded process still runs.
 
 mod names;
 

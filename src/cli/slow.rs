@@ -1,4 +1,4 @@
-//! `slow FILE|TARGET`: why a process is slow, as the dashboard shows it.
+//! `slow FILE|TARGET`: why a process is slow, as shown in the dashboard.
 
 use std::io::Write;
 
@@ -20,18 +20,18 @@ use crate::session::{Observation, SlowObserved, read_trace};
 /// The possible causes.
 #[derive(Serialize)]
 pub(super) struct Verdict {
-    /// The worst cause, where it is above its threshold.
+    /// The worst cause, if it is above its threshold.
     slow_because_of: Option<&'static str>,
-    /// The worst first; those that were not measured last.
+    /// The worst first; causes that were not measured are last.
     causes: Vec<FoundCause>,
 }
 
 #[derive(Serialize)]
 struct FoundCause {
     cause: &'static str,
-    /// Share of the time that the sentence names; more than 1 for several cores.
+    /// Share of the time named in the text; above 1 for several cores.
     share: Option<f64>,
-    /// How many times its threshold: from 1 on it is a problem. Null where it was not measured.
+    /// Multiple of the threshold: a problem from 1 on. Null if not measured.
     severity: Option<f64>,
     problem: bool,
     text: SafeText,
@@ -53,13 +53,13 @@ impl Verdict {
         Self { slow_because_of: causes.first().filter(|worst| worst.problem).map(|worst| worst.cause), causes }
     }
 
-    /// Of a file: what was recorded, besides what is in it, is not known.
+    /// Evaluates a file: what was recorded, beyond the contents of the file, is unknown.
     pub(super) fn of_file(contents: &FileContents, thresholds: &Thresholds) -> Self {
         let (analysis, elapsed) = (&contents.analysis, contents.duration);
         Self::of(&Evidence { analysis, threads: &[], elapsed, what: &[], runtime: None, cpu_supply: CpuSupply::default(), thresholds })
     }
 
-    /// Writes the verdict, and then the causes.
+    /// Writes the verdict, followed by the causes.
     pub(super) fn write_text(&self, out: &mut dyn Write) -> std::io::Result<()> {
         match self.causes.first().filter(|worst| worst.problem) {
             Some(worst) => writeln!(out, "Slow because of: {}", worst.title)?,

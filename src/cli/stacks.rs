@@ -1,4 +1,4 @@
-//! `stacks TARGET`: what every thread is doing at one moment.
+//! `stacks TARGET`: the current stacks of all threads.
 
 use std::io::Write;
 
@@ -19,7 +19,7 @@ struct Document {
     pid: u32,
     name: SafeText,
     threads: usize,
-    /// Whether all names came.
+    /// Whether all names were received.
     complete: bool,
     stacks: Vec<Stack>,
 }
@@ -34,7 +34,7 @@ struct Stack {
 
 #[derive(Serialize)]
 struct ThreadName {
-    /// As the process numbers it.
+    /// Thread id in the pid namespace of the target.
     id: u64,
     name: Option<SafeText>,
 }
@@ -54,7 +54,7 @@ pub(super) async fn run(host: &Host, target: &str, json: bool) -> Result<Exit, F
     if let Err(why) = &ended {
         print::say(format_args!("some method names may be missing and are shown as addresses: {why}"));
     }
-    // One that ends is no failure.
+    // A target that exits is not a failure.
     Ok(if matches!(ended, Ok(()) | Err(Unfinished::Closed)) { Exit::Done } else { Exit::Failed })
 }
 
@@ -108,7 +108,7 @@ mod tests {
     fn threads_of_a_stack_are_shown_together() {
         let group = |frame: &str, threads: &[u64]| StackGroup {
             frames: vec![frame.to_owned()],
-            // The first sample of a thread does not show whether it waits.
+            // The first sample of a thread does not show whether it is waiting.
             samples: SampleCount { waiting: 1, ..SampleCount::default() },
             threads: threads.iter().map(|thread| (ThreadId { thread: *thread, ..ThreadId::default() }, 1)).collect(),
         };

@@ -1,4 +1,4 @@
-//! `stats FILE`: what is in a nettrace file.
+//! `stats FILE`: the contents of a nettrace file.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,13 +17,13 @@ use crate::sorting::CompactSort;
 #[derive(Serialize)]
 struct Stats {
     format_version: u32,
-    /// Whether the stream ends the way a whole one does, and nothing of it may be missing.
+    /// Whether the stream ends regularly and lost nothing.
     complete: bool,
     #[serde(skip)]
     cut_off: bool,
     pointer_size: u8,
     process_id: u32,
-    /// None where the runtime does not report it.
+    /// `None` if the runtime does not report it.
     processors: Option<u32>,
     start_utc: Option<String>,
     duration_ms: u64,
@@ -32,11 +32,11 @@ struct Stats {
     dropped: u64,
     stacks: u64,
     threads: u64,
-    /// Where the stream has names of threads.
+    /// Empty if the stream does not contain thread names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     thread_names: Vec<ThreadName>,
     sequence_points: u64,
-    /// What is wrong with parts of the stream, by place.
+    /// Problems in parts of the stream, by position.
     problems: Vec<ProblemStats>,
     counts: Vec<EventStats>,
 }
@@ -46,15 +46,15 @@ struct ProblemStats {
     kind: &'static str,
     text: String,
     count: u64,
-    /// Offset of the first from the start of the stream, bytes.
+    /// Offset of the first occurrence from the start of the stream, in bytes.
     first_byte: u64,
 }
 
 #[derive(Serialize)]
 struct ThreadName {
-    /// None where it is a thread of the process that the whole stream is of.
+    /// `None` for a thread of the stream's only process.
     process_id: Option<u32>,
-    /// As the process numbers it.
+    /// Thread id within its process.
     id: u64,
     name: SafeText,
 }

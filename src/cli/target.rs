@@ -1,4 +1,4 @@
-//! From a word on the command line to a process that can be talked to.
+//! Resolves a target on the command line to a process and a client for it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,16 +13,16 @@ use crate::net::client::{ANSWER_LIMIT, Client};
 use crate::net::{ExchangeError, TargetError};
 use crate::session::StartError;
 
-/// How long a command waits for the process info of all: a little longer than a client does, so that a silent process has timed out by then.
+/// Timeout for the process info of all processes: slightly longer than that of a client, so that an unresponsive process has timed out by then.
 pub(super) const PATIENCE: Duration = ANSWER_LIMIT.saturating_add(Duration::from_millis(500));
 
-/// A process, and the way to it where there is one.
+/// A process, and its client if it has a diagnostic socket.
 pub(super) struct Found {
     pub(super) process: Process,
     pub(super) client: Option<Client>,
 }
 
-/// The process that is meant, attachable or not.
+/// Finds the target, attachable or not.
 pub(super) async fn find(host: &Host, target: &str) -> Result<Found, Failure> {
     let mut directory = host.directory()?;
     let process = directory.resolve(target, PATIENCE).await.map_err(|error| match error {
@@ -34,14 +34,14 @@ pub(super) async fn find(host: &Host, target: &str) -> Result<Found, Failure> {
     Ok(Found { process, client })
 }
 
-/// The process that is meant, if it can be talked to.
+/// Finds the target and returns its client, if the process is attachable.
 pub(super) async fn connect(host: &Host, target: &str) -> Result<(Process, Client), Failure> {
     let Found { process, client } = find(host, target).await?;
     let client = checked(&process, client)?;
     Ok((process, client))
 }
 
-/// The way to a process, if there is one that may be gone.
+/// Returns the client of an attachable process, or the reason why it is not attachable.
 fn checked(process: &Process, client: Option<Client>) -> Result<Client, Failure> {
     let name = called(process);
     if !process.contact.is_attachable() {
@@ -56,7 +56,7 @@ fn checked(process: &Process, client: Option<Client>) -> Result<Client, Failure>
     client.ok_or_else(|| anyhow::anyhow!("{name} serves no diagnostic socket").into())
 }
 
-/// A process that is given as a preview of .NET Core 3.0, which is sent nothing in a protocol that it does not speak.
+/// Connects to a target specified as a preview of .NET Core 3.0, without sending anything in a protocol that it does not support.
 pub(super) async fn connect_legacy(host: &Host, target: &str) -> Result<(Process, Client), Failure> {
     let mut directory = host.directory()?;
     let process = directory.locate(target).await.map_err(|error| Failure::new(Exit::NoTarget, error))?;
@@ -64,7 +64,7 @@ pub(super) async fn connect_legacy(host: &Host, target: &str) -> Result<(Process
     Ok((process, client.legacy()))
 }
 
-/// The process that is meant, if its program runs: one that is suspended at startup sends nothing.
+/// Connects to the target, unless it is suspended at startup: then it sends no events.
 pub(super) async fn connect_running(host: &Host, target: &str) -> Result<(Process, Client), Failure> {
     let (process, client) = connect(host, target).await?;
     if process.run_state == RunState::Suspended {
@@ -74,7 +74,7 @@ pub(super) async fn connect_running(host: &Host, target: &str) -> Result<(Proces
     Ok((process, client))
 }
 
-/// How a command ends whose session was not opened.
+/// Converts the error of a session that was not opened.
 pub(super) fn not_started(error: StartError) -> Failure {
     let exit = match &error {
         StartError::Output(error) if error.is_denied() => Exit::Denied,
@@ -85,7 +85,7 @@ pub(super) fn not_started(error: StartError) -> Failure {
     Failure::new(exit, error)
 }
 
-/// A process in a sentence. One that was given by its socket, and has not answered, has no name; or not even a pid.
+/// Describes a process in a message. A process specified by its socket has no name, and possibly no pid, until it has answered.
 pub(super) fn called(process: &Process) -> String {
     match (process.key.pid, process.name.as_str(), &process.socket) {
         (0, _, Some(socket)) => format!("the process at {}", socket.display()),
@@ -94,12 +94,12 @@ pub(super) fn called(process: &Process) -> String {
     }
 }
 
-/// How a command ends whose exchange failed.
+/// Converts the error of a failed exchange.
 pub(super) fn refused(error: ExchangeError) -> Failure {
     Failure::new(exit_of(&error), error)
 }
 
-/// Refuses what a NativeAOT program cannot do, whatever it would answer: seconds of silence, or that it failed.
+/// Rejects commands that a NativeAOT program does not support: it would not answer for seconds, or only report a failure.
 pub(super) fn possible(process: &Process, command: CommandCode) -> Result<(), Failure> {
     match NativeAotGap::of(command).filter(|_| process.native_aot) {
         Some(gap) => Err(impossible(process, gap)),
@@ -107,7 +107,7 @@ pub(super) fn possible(process: &Process, command: CommandCode) -> Result<(), Fa
     }
 }
 
-/// The process that is meant, if its program runs and a command can be had of it that NativeAOT programs have nothing for.
+/// Connects to the target, unless it is suspended at startup, or is a NativeAOT program, which lacks the feature.
 pub(super) async fn connect_managed(host: &Host, target: &str, gap: NativeAotGap) -> Result<(Process, Client), Failure> {
     let found = connect_running(host, target).await?;
     if found.0.native_aot { Err(impossible(&found.0, gap)) } else { Ok(found) }
@@ -117,7 +117,7 @@ fn impossible(process: &Process, gap: NativeAotGap) -> Failure {
     anyhow::anyhow!("{}: {}", called(process), gap.words(process.key.pid)).into()
 }
 
-/// How a command ends that the runtime of a process did not execute; one that it does not have is named in plain words.
+/// Converts the error of a command that the runtime did not execute. For an unknown command it names the purpose and the required version.
 pub(super) fn declined(process: &Process, error: ExchangeError) -> Failure {
     let code = error.command;
     match error.hresult() {
@@ -133,7 +133,7 @@ pub(super) fn exit_of(error: &ExchangeError) -> Exit {
     if matches!(error.trouble(), Some(Trouble::Denied | Trouble::Unverified)) { Exit::Denied } else { Exit::Failed }
 }
 
-/// A relative path is meant from where the person stands, which the target does not know.
+/// Makes a path absolute. A relative path refers to the current folder of dn-top, which may differ from that of the target.
 pub(super) fn absolute(process: &Process, path: &Path) -> Result<PathBuf, Failure> {
     if path.is_absolute() {
         return Ok(path.to_owned());

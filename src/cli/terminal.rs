@@ -1,20 +1,20 @@
-//! What the terminal can show, by the environment.
+//! Capabilities of the terminal, from the environment.
 
 use crate::tui::interprets_sequences;
 
-/// What a terminal can show, by the name in TERM.
+/// Capabilities of a terminal, by its name in TERM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum TerminalKind {
-    /// ASCII without colors: a terminal of the 1970s, or one without capabilities. It takes the numbers of colors for other commands, such as blinking.
+    /// ASCII without colors: a terminal of the 1970s, or one without capabilities. It interprets color codes as other commands, such as blinking.
     Plain,
-    /// ASCII and sixteen colors: the fonts of consoles have no braille. One of Windows that interprets no escape sequences is such a console.
+    /// ASCII and 16 colors: console fonts lack braille. Includes a Windows console that does not interpret escape sequences.
     Console,
     /// Unicode and 256 colors.
     Modern,
 }
 
 impl TerminalKind {
-    /// The kind of a name. Terminals of today have many names, so what is not known to be older is one of them; Windows has no names.
+    /// Returns the kind for a name. Modern terminals have many names, so an unknown one is modern; Windows has no names.
     pub(super) fn of(term: Option<&str>) -> Self {
         match term {
             Some("" | "dumb") => Self::Plain,
@@ -25,18 +25,18 @@ impl TerminalKind {
         }
     }
 
-    /// The same terminal where colors are required all the same: the sixteen that nearly every emulator of an old terminal has.
+    /// The kind to use if colors are forced: nearly every emulator of an old terminal supports 16 colors.
     pub(super) fn with_colors(self) -> Self {
         self.max(Self::Console)
     }
 
-    /// The kind of this process's terminal.
+    /// The kind of the terminal of this process.
     pub(super) fn of_environment() -> Self {
         let named = Self::of(term().as_deref());
         if interprets_sequences() { named } else { named.min(Self::Console) }
     }
 
-    /// In words, for a list of findings.
+    /// A description for a list of findings.
     pub(super) fn describe(self) -> &'static str {
         match self {
             Self::Plain => "no colors, ASCII",
@@ -50,19 +50,19 @@ fn term() -> Option<String> {
     std::env::var("TERM").ok()
 }
 
-/// Whether the terminal ignores a query that it does not support, rather than showing it as text.
+/// Whether the terminal ignores an unsupported query instead of showing it as text.
 pub(super) fn answers_queries() -> bool {
     term().is_some_and(|term| TerminalKind::of(Some(&term)) == TerminalKind::Modern)
 }
 
-/// Whether the background is light, by COLORFGBG: two or three of the sixteen colors, the background last.
+/// Whether the background is light according to COLORFGBG: two or three of the 16 colors, the background last.
 pub(super) fn has_light_background() -> Option<bool> {
     let colors = std::env::var("COLORFGBG").ok()?;
     let background: u8 = colors.rsplit(';').next()?.parse().ok()?;
     Some(background == 7 || (9..16).contains(&background))
 }
 
-/// Whether the locale has more than ASCII. Without any locale the terminal is taken for a modern one.
+/// Whether the locale uses UTF-8. Without a locale the terminal is assumed to be modern.
 pub(super) fn speaks_utf8() -> bool {
     let set = |name: &&str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set);

@@ -1,4 +1,4 @@
-//! `trace --user-events`: events go to tracepoints of the kernel, where `perf` and others pick them up, and not to us.
+//! `trace --user-events`: events go to tracepoints of the kernel, for `perf` and other tools, instead of to dn-top.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ use crate::net::interrupts::Interrupts;
 use crate::net::user_events::Kernel;
 use crate::session::{KernelSession, user_events_data};
 
-/// What `--json` prints.
+/// The document printed with `--json`.
 #[derive(Serialize)]
 struct Document {
     session_id: String,

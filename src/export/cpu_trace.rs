@@ -1,5 +1,5 @@
-//! Samples of a process by the kernel as a nettrace file of format 6, with the universal providers that PerfView reads: `Universal.Events` has the samples,
-//! `Universal.System` the files that are mapped, and the functions. Source: what `record-trace` of microsoft/one-collect writes, and the parsers of
+//! Kernel samples of a process as a nettrace file of format 6, with the universal providers that PerfView reads: `Universal.Events` for the
+//! samples, `Universal.System` for mapped files and functions. Source: the output of `record-trace` of microsoft/one-collect, and the parsers of
 //! microsoft/perfview.
 
 use std::collections::BTreeMap;
@@ -12,32 +12,32 @@ use crate::wire::Put;
 
 const EVENTS: &str = "Universal.Events";
 const SYSTEM: &str = "Universal.System";
-/// The provider of events that the universal ones have no place for. Readers that do not know it pass them over.
+/// Provider of the events that the universal providers do not cover. Readers skip unknown providers.
 const THREADS: &str = "DnTop.Threads";
-/// The same, about the samples.
+/// Provider of the events about the samples themselves.
 const SAMPLES: &str = "DnTop.Samples";
-/// Types of fields: an integer of variable length, and a text, which these providers describe as one unit of it.
+/// Field types: a variable-length integer, and text, which these providers describe as a single UTF-8 code unit.
 const NUMBER: FieldType = FieldType::VarUInt;
 const TEXT: FieldType = FieldType::Utf8CodeUnit;
-/// What a mapping of the kernel's code begins with, and its name. All its addresses have the highest bit.
+/// Address range of the kernel mapping, and its name. All kernel addresses have the highest bit set.
 const KERNEL: (Range<u64>, &[u8]) = (0xffff_8000_0000_0000..u64::MAX, b"vmlinux");
-/// What memory of no file is called: PerfView takes the module of a .NET method from its name only where its mapping is called so, as runtimes that write
-/// their code through a second mapping call it.
+/// Name of anonymous memory: PerfView takes the module of a .NET method from the method's name only if its mapping has this name, which it has in
+/// runtimes that write their code through a second mapping.
 const GENERATED: &[u8] = b"/memfd:doublemapper";
-/// Longest text, bytes.
+/// Maximum length of a text, in bytes.
 const LONGEST: usize = 4096;
 
-/// Writes a file of samples of one process.
+/// Writer for a file with the samples of one process.
 #[derive(Debug)]
 pub struct CpuTrace {
     encoder: CollectorEncoder,
     kinds: Kinds,
     pid: u32,
-    /// Samples that may not be the oldest that are still to come.
+    /// Samples not yet written: older ones may still follow.
     pending: Vec<Pending>,
-    /// What is mapped now, by its first address.
+    /// Current mappings, by start address.
     mappings: BTreeMap<u64, Mapping>,
-    /// How many mappings were written: they have numbers from 1 on; the kernel's has 0.
+    /// Number of mappings written: their ids start at 1; that of the kernel is 0.
     written: u64,
     payload: Vec<u8>,
     now: i64,
@@ -54,11 +54,11 @@ struct Kinds {
     losses: u32,
 }
 
-/// A mapping, or what is left of it where others took a part of its place.
+/// A mapping, or what remains of it after later mappings replaced a part.
 #[derive(Debug, Clone)]
 struct Mapping {
     end: u64,
-    /// As it was written: its number, addresses and file.
+    /// Id, addresses, offset and file as they were written.
     id: u64,
     whole: Range<u64>,
     file_offset: u64,
@@ -71,12 +71,12 @@ struct Pending {
     thread: u64,
     stack: Vec<u64>,
     missing: Option<MissingFrames>,
-    /// How long it waited from then on, nanoseconds; `None` where it ran.
+    /// For a wait: its duration from `at` on, nanoseconds. `None` if the thread was running.
     waited_ns: Option<u64>,
 }
 
 impl CpuTrace {
-    /// Begins a file about a process.
+    /// Starts a file for one process.
     pub fn new(header: &TraceHeader, pid: u32, name: &str) -> Self {
         let mut encoder = CollectorEncoder::new(header);
         let mut define =
@@ -131,7 +131,7 @@ impl CpuTrace {
         this
     }
 
-    /// Adds a mapping of code from now on, unless it is there already. It takes the place of whatever was at its addresses.
+    /// Adds a mapping of code from now on, unless it exists already. It replaces earlier mappings at its addresses.
     pub fn mapping(&mut self, range: Range<u64>, file_offset: u64, path: &[u8]) {
         let path = if path.is_empty() { GENERATED } else { path };
         let is_same = |known: &Mapping| known.whole == range && known.file_offset == file_offset && known.path == path;
@@ -139,7 +139,7 @@ impl CpuTrace {
             return;
         }
         if let Some(known) = self.mapping_at(range.start).cloned() {
-            // What is before it stays, and so does what is behind it.
+            // The parts before and after the new mapping remain.
             if let Some((_, before)) = self.mappings.range_mut(..range.start).next_back() {
                 before.end = before.end.min(range.start);
             }
@@ -164,7 +164,7 @@ impl CpuTrace {
         self.mappings.range(..=address).next_back().map(|(_, mapping)| mapping).filter(|mapping| address < mapping.end)
     }
 
-    /// Adds a function: its first address, its size in bytes, and its name. One that is in no mapping is left out.
+    /// Adds a function: its start address, its size in bytes, and its name. A function outside all mappings is left out.
     pub fn function(&mut self, start: u64, size: u32, name: &str) {
         let mapping = match self.mapping_at(start) {
             Some(mapping) => mapping.id,
@@ -172,19 +172,19 @@ impl CpuTrace {
             None => return,
         };
         let payload = &mut self.payload;
-        // The numbers of functions are of no use.
+        // Readers do not use the ids of functions.
         [0, mapping, start, start.saturating_add(u64::from(size.max(1)) - 1)].iter().for_each(|number| payload.put_varint(*number));
         self.put_text(name.as_bytes());
         self.system_event(self.kinds.symbol);
     }
 
-    /// The name of a function that is a .NET method, as the runtime writes it into perf maps and readers take it apart: what it returns (which is not
-    /// known here), its module, its name with parameters, and its tier.
+    /// Returns the name of a .NET method in the form that runtimes write to perf maps and readers parse: return type (unknown here), module, name
+    /// with parameters, and tier.
     pub fn method_name(module: &str, name: &str) -> String {
         format!("? [{}] {name}[?]", if module.is_empty() { "?" } else { module })
     }
 
-    /// Adds how long a thread was in a state: `cpu`, `runnable`, or what it waited for.
+    /// Adds the time that a thread spent in a state: `cpu`, `runnable`, or what it waited for.
     pub fn thread_time(&mut self, thread: u64, name: &str, state: &str, duration_ns: u64) {
         self.put_text(name.as_bytes());
         self.put_text(state.as_bytes());
@@ -193,7 +193,7 @@ impl CpuTrace {
         self.payload.clear();
     }
 
-    /// Adds what there are no samples of.
+    /// Adds the counts of missing samples.
     pub fn losses(&mut self, losses: &SampleLosses) {
         let SampleLosses { sees_kernel, lost, unreadable, throttled, missed_threads, short_threads } = *losses;
         let payload = &mut self.payload;
@@ -208,7 +208,7 @@ impl CpuTrace {
         self.add(stack, stack.at, None);
     }
 
-    /// Adds a wait of so many nanoseconds, which ended at the moment of the stack. The event is of the moment that it began.
+    /// Adds a wait of `ns` nanoseconds that ended at the time of the stack. The event has the time at which the wait began.
     pub fn wait(&mut self, stack: &CpuStack<'_>, ns: u64) {
         self.add(stack, stack.at.saturating_sub_unsigned(ns), Some(ns));
     }
@@ -217,7 +217,7 @@ impl CpuTrace {
         self.pending.push(Pending { at, thread: thread.thread, stack: [kernel, user].concat(), missing, waited_ns });
     }
 
-    /// Writes all samples until a moment, after which no older ones come, and gives the bytes to be written to the file.
+    /// Writes all samples up to `until`, after which no older ones may follow, and returns the bytes to append to the file.
     pub fn write_until(&mut self, until: i64) -> Vec<u8> {
         self.pending.sort_by_key(|sample| sample.at);
         let whole = self.pending.partition_point(|sample| sample.at <= until);
@@ -234,7 +234,7 @@ impl CpuTrace {
         self.encoder.take()
     }
 
-    /// Ends the file.
+    /// Finishes the file and returns its last bytes.
     pub fn finish(self) -> Vec<u8> {
         self.encoder.finish()
     }
@@ -252,14 +252,14 @@ impl CpuTrace {
         self.payload.put(text);
     }
 
-    /// Writes an event with the payload that was put together.
+    /// Writes an event with the prepared payload.
     fn system_event(&mut self, kind: u32) {
         self.encoder.event(kind, (self.pid, self.pid.into()), self.now, &[], None, &self.payload);
         self.payload.clear();
     }
 }
 
-/// The record of a kind of event.
+/// Builds the metadata of a kind of event.
 fn kind(provider: &str, event_id: u32, name: &str, fields: &[(&str, FieldType)]) -> Metadata {
     let field = |(name, kind): &(&str, FieldType)| Field { name: (*name).to_owned(), kind: kind.clone() };
     let fields = fields.iter().map(field).collect();
@@ -278,19 +278,19 @@ mod tests {
         let ids = |trace: &CpuTrace| [100, 120, 150, 199, 200, 250, 300].map(|address| trace.mapping_at(address).map(|mapping| mapping.id));
         trace.mapping(100..200, 0, b"/a.so");
         trace.mapping(240..260, 0, b"/b.so");
-        // The same again is not written.
+        // A duplicate is not written.
         trace.mapping(100..200, 0, b"/a.so");
         assert_eq!((ids(&trace), trace.written), ([Some(1), Some(1), Some(1), Some(1), None, Some(2), None], 2));
-        // In the midst of one: both of its ends stay.
+        // In the middle of a mapping: both of its ends remain.
         trace.mapping(120..150, 0, b"");
         assert_eq!(ids(&trace), [Some(1), Some(3), Some(1), Some(1), None, Some(2), None]);
-        // Over the end of one, and all of another.
+        // Over the end of one mapping and the whole of another.
         trace.mapping(199..300, 0, b"/c.so");
         assert_eq!(ids(&trace), [Some(1), Some(3), Some(1), Some(4), Some(4), Some(4), None]);
-        // Another file at the same addresses.
+        // A different file at the same addresses.
         trace.mapping(120..150, 0, b"/d.so");
         assert_eq!((ids(&trace)[1], trace.written), (Some(5), 5));
-        // The whole one is back: its number is new.
+        // The original range again: it gets a new id.
         trace.mapping(100..200, 7, b"/a.so");
         assert_eq!((ids(&trace), trace.mappings.len()), ([Some(6), Some(6), Some(6), Some(6), Some(4), Some(4), None], 2));
     }
@@ -316,13 +316,13 @@ mod tests {
         sample(&mut trace, 43, 3000, &[], &[310, 350, 150]);
         sample(&mut trace, 42, 2000, &[kernel + 5], &[330, 150]);
         let mut bytes = trace.write_until(2500);
-        // Not in order, and in another part of the stream.
+        // Out of order, and in another part of the stream.
         for at in [9000, 5000] {
             sample(&mut trace, 44, at, &[], &[310, 350, 150]);
         }
         trace.sample(&CpuStack { missing: Some(MissingFrames::Broken), ..stack(44, 9000, &[], &[390]) });
         trace.sample(&CpuStack { missing: Some(MissingFrames::Cut), ..stack(44, 9500, &[], &[315, 350, 150]) });
-        // It ended at 9800, and began before the others.
+        // Ended at 9800, but began before the others.
         trace.wait(&stack(43, 9800, &[kernel + 5], &[310, 350, 150]), 1800);
         bytes.extend(trace.write_until(i64::MAX));
         trace.function(300, 20, &CpuTrace::method_name("App", "Work.Inner(int[])"));

@@ -1,9 +1,9 @@
-//! The `.gcdump` file of a heap, as dotnet-gcdump writes and PerfView reads it.
+//! The `.gcdump` file of a heap, as written by dotnet-gcdump and read by PerfView.
 //!
-//! It is an object graph of the FastSerialization format: a `GCHeapDump` of version 10 with a `Graphs.MemoryGraph` of version 1 in it. That is a table of
-//! types, for each node where it is described, the descriptions, and the addresses. A description is the node's type and size, and the distance in node
-//! numbers to each node that it refers to, as numbers of 7 bits a byte with the highest bits first. (Source: `GCHeapDump.cs`, `graph.cs`, `MemoryGraph.cs`
-//! and `FastSerialization.cs` of PerfView.)
+//! It is an object graph in the FastSerialization format: a `GCHeapDump` of version 10 that contains a `Graphs.MemoryGraph` of version 1: a table
+//! of types, the position of each node's description, the descriptions, and the addresses. A description consists of the node's type and size, and
+//! the distance in node numbers to each referenced node, as numbers of 7 bits per byte, highest bits first. (Source: `GCHeapDump.cs`, `graph.cs`,
+//! `MemoryGraph.cs` and `FastSerialization.cs` of PerfView.)
 
 mod read;
 
@@ -17,24 +17,24 @@ use super::places::Places;
 
 pub use read::{DumpError, HeapDump};
 
-/// What is known of the process besides its heap.
+/// Facts about the process besides its heap.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
-    /// Its number.
+    /// Process id.
     pub process_id: u32,
-    /// Its name.
+    /// Process name.
     pub process_name: String,
-    /// When the heap was walked, milliseconds since the Unix epoch.
+    /// Time of the heap walk, milliseconds since the Unix epoch.
     pub collected_unix_ms: i64,
 }
 
-/// Why there is no file.
+/// Error of writing a `.gcdump` file.
 #[derive(Debug, Error)]
 pub enum GraphError {
-    /// There are more objects or references than the format can hold, or than there was room for.
+    /// There are more objects or references than the format can hold, or than fit into memory.
     #[error("the heap has more objects or references than the process has memory for, or than a .gcdump file holds")]
     TooLarge,
-    /// It could not be written.
+    /// The file could not be written.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -51,35 +51,35 @@ mod tag {
 /// Ticks of 100 ns between the year 1 and the Unix epoch.
 const EPOCH: i64 = 621_355_968_000_000_000;
 
-/// A node that is no object, such as the root of all.
+/// A node that is not an object, such as the root of all roots.
 struct Group {
     name: String,
     children: Vec<u32>,
 }
 
-/// The graph with numbers for addresses. The nodes are numbered: groups, objects, and objects that are only referred to.
+/// The graph with node numbers instead of addresses. The numbers are assigned to groups, then objects, then objects that are only referenced.
 struct Numbered {
-    /// Its edges are numbers of nodes, [`NOWHERE`] where they lead to none.
+    /// The graph; its edges are node numbers, [`NOWHERE`] if the target does not exist.
     graph: HeapGraph,
     groups: Vec<Group>,
-    /// Numbers of an object and of another that is alive as long as it is, in order.
+    /// Node numbers of an object and of another one that it keeps alive, sorted.
     dependents: Vec<(u32, u32)>,
-    /// Addresses of objects that were not reported.
+    /// Addresses of referenced objects that were not reported.
     others: Vec<u64>,
-    /// By type of object and class of size, which of `types` it is.
+    /// Index into `types`, by object type and size class.
     kinds: Vec<[u32; CLASSES.len()]>,
     types: Vec<SizedType>,
 }
 
-/// A type of objects, those of one class of size: readers that show a type's size show that of its first object.
+/// An object type in one size class: readers show the size of the first object as the size of the type.
 struct SizedType {
     kind: u32,
     class: usize,
-    /// The size of the first: such a size is not repeated.
+    /// Size of the first object; it is not repeated in the descriptions of objects with the same size.
     size: i32,
 }
 
-/// Classes of size: their lower bounds in bytes, and how dotnet-gcdump marks the types of what is larger.
+/// Size classes: exclusive lower bounds in bytes, and the suffixes with which dotnet-gcdump marks the types of larger objects.
 const CLASSES: [(u32, &str); 5] =
     [(0, ""), (1_000, " (Bytes > 1K)"), (10_000, " (Bytes > 10K)"), (100_000, " (Bytes > 100K)"), (1_000_000, " (Bytes > 1M)")];
 /// No type.
@@ -92,10 +92,10 @@ fn class(size: u32) -> usize {
 }
 
 impl HeapGraph {
-    /// Writes the file. Only a graph that is whole makes one: where the walk broke off or lost events, references lead anywhere.
+    /// Writes the file. The graph must be complete: if the walk was aborted or lost events, references may lead anywhere.
     ///
     /// # Errors
-    /// When it cannot be written, or the format cannot hold it.
+    /// The file cannot be written, or the format cannot hold the graph.
     pub fn write(self, facts: &Facts, out: &mut impl Write) -> Result<(), GraphError> {
         if self.is_full() {
             return Err(GraphError::TooLarge);
@@ -108,11 +108,11 @@ impl HeapGraph {
         out.begin("Graphs.MemoryGraph", 1, 0)?;
         graph.write(&mut out)?;
         out.bytes(&[tag::END_OBJECT])?;
-        // Whether pointers have 64 bits; and that nothing was sampled: every object counts once.
+        // Whether pointers are 64 bits wide; and sampling rates of 1: every object counts once.
         out.bytes(&[is_64_bit.into()])?;
         out.bytes(&1.0_f32.to_le_bytes())?;
         out.bytes(&1.0_f32.to_le_bytes())?;
-        // Nothing of JavaScript, nothing of segments, no log.
+        // No JavaScript heap, no segments, no log.
         out.bytes(&[tag::NULL_REFERENCE, tag::NULL_REFERENCE])?;
         out.string(None)?;
         out.i64(facts.collected_unix_ms.saturating_mul(10_000).saturating_add(EPOCH))?;
@@ -122,7 +122,7 @@ impl HeapGraph {
         out.i64(0)?;
         out.i64(0)?;
         out.i32(0)?;
-        // What later versions added: nothing of COM, behind a note where its end is, and who made this.
+        // Additions of later versions: no COM data, behind a forward reference to its end; and the creating program.
         out.bytes(&[tag::SKIP_REGION])?;
         out.i32(0)?;
         out.bytes(&[tag::NULL_REFERENCE])?;
@@ -130,7 +130,7 @@ impl HeapGraph {
         out.bytes(&[tag::STRING])?;
         out.string(Some("dn-top"))?;
         out.bytes(&[tag::END_OBJECT, tag::END_OBJECT])?;
-        // The places that notes refer to, where these are reported, and where that is known.
+        // The targets of forward references, the position of that table, and the position of this pointer.
         let places = out.at;
         out.i32(1)?;
         out.label(skipped)?;
@@ -192,7 +192,7 @@ impl Numbered {
 
     fn write(&self, out: &mut Out<'_, impl Write>) -> Result<(), GraphError> {
         out.i64(self.graph.nodes.iter().map(|node| i64::from(node.size)).sum())?;
-        // The first group is the root.
+        // Node 0, the first group, is the root.
         out.i32(0)?;
         out.i32(count(1 + self.groups.len() + self.types.len())?)?;
         for name in std::iter::once("UNDEFINED").chain(self.groups.iter().map(|group| group.name.as_str())) {
@@ -205,7 +205,7 @@ impl Numbered {
             out.i32(*size)?;
             out.string(self.graph.module(*kind))?;
         }
-        // Where each node is described. The first description is that of all that are not known.
+        // Position of each node's description. The first description is shared by all objects that were not reported.
         let nodes = self.groups.len() + self.graph.nodes.len() + self.others.len();
         out.i32(count(nodes)?)?;
         let mut at = 2_usize;
@@ -227,7 +227,7 @@ impl Numbered {
         Ok(())
     }
 
-    /// Gives the description of each node; of those that were not reported there is none.
+    /// Passes the description of each node to `take`, except those of unreported objects, which have none.
     fn describe(&self, mut take: impl FnMut(&[u8]) -> Result<(), GraphError>) -> Result<(), GraphError> {
         let mut text = Vec::new();
         for (group, number) in self.groups.iter().zip(0..) {
@@ -260,7 +260,7 @@ impl Numbered {
     }
 }
 
-/// How many nodes a node refers to, and how far away in number each is.
+/// Writes the number of children, and the distance to each in node numbers.
 fn put_children(text: &mut Vec<u8>, number: i32, count: usize, children: impl Iterator<Item = u32>) {
     put(text, count as i32);
     for child in children {
@@ -268,7 +268,7 @@ fn put_children(text: &mut Vec<u8>, number: i32, count: usize, children: impl It
     }
 }
 
-/// Writes a number in as few bytes as hold it with its sign: 7 bits a byte, the highest first, all bytes but the last marked.
+/// Writes a signed number in as few bytes as possible: 7 bits per byte, highest first, all bytes but the last marked.
 fn put(text: &mut Vec<u8>, value: i32) {
     if (-64..64).contains(&value) {
         text.push(value as u8 & 0x7f);
@@ -283,12 +283,12 @@ fn put(text: &mut Vec<u8>, value: i32) {
     text.push(value as u8 & 0x7f);
 }
 
-/// A count or a place as the format holds it.
+/// Converts a count or position to the width of the format.
 fn count(count: usize) -> Result<i32, GraphError> {
     i32::try_from(count).map_err(|_| GraphError::TooLarge)
 }
 
-/// Writes, and counts the bytes.
+/// A writer that counts its bytes.
 struct Out<'a, W> {
     inner: &'a mut W,
     at: u64,
@@ -308,13 +308,13 @@ impl<W: Write> Out<'_, W> {
         self.bytes(&value.to_le_bytes())
     }
 
-    /// A place in the file.
+    /// Writes a position in the file.
     fn label(&mut self, at: u64) -> Result<(), GraphError> {
         let at = u32::try_from(at).map_err(|_| GraphError::TooLarge)?;
         Ok(self.bytes(&at.to_le_bytes())?)
     }
 
-    /// The count of UTF-16 units and each of them as UTF-8 on its own; -1 where there is none.
+    /// Writes the number of UTF-16 units, and each unit separately as UTF-8; -1 for none.
     fn string(&mut self, text: Option<&str>) -> io::Result<()> {
         let Some(text) = text else { return self.i32(-1) };
         self.i32(text.encode_utf16().count() as i32)?;
@@ -328,7 +328,7 @@ impl<W: Write> Out<'_, W> {
         Ok(())
     }
 
-    /// Begins an object: its type is an object of no type, with a version and that of the oldest reader.
+    /// Begins an object: its type, itself an object without a type, with the version and the oldest reader version.
     fn begin(&mut self, name: &str, version: i32, oldest_reader: i32) -> io::Result<()> {
         self.bytes(&[tag::BEGIN_OBJECT, tag::BEGIN_OBJECT, tag::NULL_REFERENCE])?;
         self.i32(version)?;

@@ -1,4 +1,4 @@
-//! The heap as a graph: objects, their references, and the roots that keep them alive, as a heap walk reports them.
+//! The heap as a graph: objects, references, and the roots that keep them alive, as reported by a heap walk.
 
 use foldhash::HashMap;
 
@@ -11,15 +11,15 @@ use crate::clr::payload::{
 use crate::clr::{TypeArguments, type_name};
 use crate::nettrace::{Event, Metadata, Sink, TraceHeader};
 
-/// More bytes are never kept.
+/// Upper limit for the size of a graph, in bytes.
 const MOST: u64 = 2 << 30;
-/// Most modules.
+/// Maximum number of modules.
 const MODULES: usize = 1 << 14;
-/// Longest name that is kept, characters.
+/// Maximum length of a name that is kept, in characters.
 const LONGEST: usize = 1024;
 
-/// Gathers the graph while the session goes on. The file needs addresses of objects that come last for references that come first, so all of it is kept:
-/// 20 bytes for an object, 8 for a reference, and never more than there is room for: what needs more makes no graph, and nothing of it is kept.
+/// Collects the graph during the session. The file needs the addresses of the last objects for the first references, so everything is kept in
+/// memory: 20 bytes per object and 8 per reference, up to a limit. Beyond the limit the graph is discarded.
 #[derive(Debug, Clone, Default)]
 pub struct HeapGraph {
     /// By metadata index.
@@ -31,38 +31,36 @@ pub struct HeapGraph {
     modules: HashMap<u64, String>,
     /// Addresses of objects.
     pub(super) addresses: Vec<u64>,
-    /// The same objects.
+    /// The same objects as in `addresses`.
     pub(super) nodes: Vec<Node>,
-    /// Addresses, in the order of the nodes that hold them.
+    /// Target addresses of references, in the order of the referencing nodes.
     pub(super) edges: Vec<u64>,
     pub(super) roots: Vec<(u64, Root)>,
     pub(super) statics: Vec<Static>,
-    /// An object, and another that is alive as long as it is.
+    /// An object, and another one that it keeps alive through a dependent handle.
     pub(super) dependents: Vec<(u64, u64)>,
-    /// Bytes that may be kept, and that are.
+    /// Memory limit in bytes; `taken` is the memory in use.
     room: u64,
     taken: u64,
     is_full: bool,
 }
 
-/// A type.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Type {
-    /// Empty where it is not known.
+    /// Empty if unknown.
     pub(super) name: String,
     module: u64,
 }
 
-/// An object.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Node {
     pub(super) size: u32,
-    /// Index of its type.
+    /// Index of the type.
     pub(super) kind: u32,
     pub(super) edges: u32,
 }
 
-/// Why an object is alive.
+/// A kind of root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Root {
     Local,
@@ -76,7 +74,7 @@ pub(super) enum Root {
 impl Root {
     pub(super) const ALL: [Self; 6] = [Self::Local, Self::Finalizer, Self::Pinned, Self::Strong, Self::Reference, Self::Other];
 
-    /// What it is called in a file of this kind.
+    /// The name in a `.gcdump` file.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Local => "[local vars]",
@@ -88,7 +86,7 @@ impl Root {
         }
     }
 
-    /// What it is called in a sentence.
+    /// The display name.
     fn words(self) -> &'static str {
         match self {
             Self::Local => "local variable",
@@ -101,7 +99,7 @@ impl Root {
     }
 }
 
-/// A static variable and the object in it.
+/// A static variable and the object that it references.
 #[derive(Debug, Clone)]
 pub(super) struct Static {
     pub(super) object: u64,
@@ -111,25 +109,25 @@ pub(super) struct Static {
 }
 
 impl HeapGraph {
-    /// Waits for a walk, with room for so many bytes. One without room is not wanted and stays empty.
+    /// Creates an empty graph that takes at most `room` bytes. With `room` 0 no graph is collected.
     pub fn new(room: u64) -> Self {
         Self { room: room.min(MOST), ..Self::default() }
     }
 
-    /// Whether there was more than there is room for. What there is then makes no whole graph.
+    /// Whether the limit was exceeded. The graph is incomplete then.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// What keeps the objects of these types alive, and what they keep alive. `None` where there was no room for the graph, or is none for the
-    /// computation. Only a graph that is whole has an answer: where the walk broke off or lost events, references lead anywhere.
+    /// Returns what keeps the objects of these types alive, and what they retain. `None` if the memory was insufficient for the graph or for the
+    /// computation. The graph must be complete: if the walk was aborted or lost events, references may lead anywhere.
     pub fn retention(&self, types: &[HeapType]) -> Option<Retention> {
         if self.is_full || self.nodes.is_empty() {
             return None;
         }
         let mut graph = ObjectGraph::new(self.nodes.len(), self.edges.len() + self.dependents.len())?;
         graph.types = types.iter().map(|named| named.name.clone()).collect();
-        // Types of one name and module are one.
+        // Merge types with the same name and module.
         let mut known: HashMap<(&str, &str), u32> = types.iter().zip(0..).map(|(of, number)| ((&*of.name, &*of.module), number)).collect();
         let mut is_known = vec![false; types.len()];
         let mut numbers = Vec::with_capacity(self.types.len());
@@ -148,7 +146,7 @@ impl HeapGraph {
         for (_, node, targets) in self.objects(&dependents) {
             graph.push(node.size, numbers[node.kind as usize], targets.filter_map(|target| places.find(target)));
         }
-        // The type that comes with a static variable is that of the variable: which class has it is not reported.
+        // The type of a static variable's event is the type of the variable; its class is not reported.
         for Static { object, name, of_thread, .. } in &self.statics {
             let what = if *of_thread { "thread-static variable" } else { "static variable" };
             graph.root(format!("{what} {name}"), places.find(*object).into_iter());
@@ -164,15 +162,14 @@ impl HeapGraph {
         Some(retention)
     }
 
-    /// Values of dependent handles by their keys, in the order of these.
+    /// Returns the keys and values of the dependent handles, sorted by key.
     pub(super) fn sorted_dependents(&self) -> Vec<(u64, u64)> {
         let mut dependents = self.dependents.clone();
         dependents.sort_unstable();
         dependents
     }
 
-    /// Each object with its address, and what it refers to: its references that are not null, and what [dependent handles](Self::sorted_dependents) keep alive
-    /// as long as it exists.
+    /// Iterates over the objects: the address, and the targets of non-null references and of [dependent handles](Self::sorted_dependents).
     pub(super) fn objects<'g>(
         &'g self,
         dependents: &'g [(u64, u64)],
@@ -187,7 +184,7 @@ impl HeapGraph {
         })
     }
 
-    /// The path of a type's module, where it is known.
+    /// Returns the path of a type's module, if known.
     pub(super) fn module(&self, kind: u32) -> Option<&str> {
         let module = self.types.get(kind as usize)?.module;
         self.modules.get(&module).map(String::as_str).filter(|path| !path.is_empty())
@@ -208,13 +205,13 @@ impl HeapGraph {
         Some(index)
     }
 
-    /// The start of a name, where there is room for it.
+    /// Returns the start of a name, if the memory limit permits.
     fn name(&mut self, name: impl Iterator<Item = char>) -> Option<String> {
         let name: String = name.take(LONGEST).collect();
         self.take(name.len()).map(|()| name)
     }
 
-    /// Takes room for so many bytes. Once there is none, nothing is kept any more.
+    /// Reserves memory. Once the limit is exceeded, the graph is discarded and stays empty.
     fn take(&mut self, bytes: usize) -> Option<()> {
         self.taken += bytes as u64;
         if self.taken <= self.room {
@@ -226,7 +223,7 @@ impl HeapGraph {
 
     fn nodes(&mut self, nodes: BulkNode<'_>) -> Option<()> {
         if nodes.index == 0 && !self.nodes.is_empty() {
-            // Another walk: of the one before only the names of types still count.
+            // A second walk: only the type names of the first remain valid.
             self.taken -= (size_of_val(&*self.addresses) + size_of_val(&*self.nodes) + size_of_val(&*self.edges)) as u64;
             self.addresses.clear();
             self.nodes.clear();
@@ -236,7 +233,7 @@ impl HeapGraph {
             let kind = self.type_of(node.type_id)?;
             self.take(size_of::<u64>() + size_of::<Node>())?;
             let size = node.size.min(i32::MAX as u64) as u32;
-            // What holds more has no room in any process.
+            // No process has room for more references.
             let edges = u32::try_from(node.edges).unwrap_or(u32::MAX);
             self.addresses.push(node.address);
             self.nodes.push(Node { size, kind, edges });
@@ -327,7 +324,7 @@ impl Sink for HeapGraph {
     fn event(&mut self, event: &Event<'_>) {
         let kind = self.kinds.get(event.metadata.index as usize).copied().unwrap_or_default();
         if kind != EventKind::Other {
-            // What makes no sense is missing then, which the analysis of the same stream reports.
+            // The parts of an invalid payload are missing, which the analysis of the same stream reports.
             let _ = self.feed(kind, Fields::of(event, self.pointer_size));
         }
     }

@@ -1,7 +1,7 @@
-//! A heap as a Perfetto trace, which its heap explorer opens.
+//! A heap as a Perfetto trace, for its heap explorer.
 //!
-//! Source: `protos/perfetto/trace/profiling/heap_graph.proto` in google/perfetto, version 59. What it calls a type of root are those of Java; each stands
-//! for the one of .NET that is most like it. Nothing is kept in memory besides the graph itself: objects have their addresses for numbers.
+//! Source: `protos/perfetto/trace/profiling/heap_graph.proto` in google/perfetto, version 59. Its root types are those of Java; each .NET root is
+//! mapped to the most similar one. Nothing but the graph is kept in memory: addresses serve as object ids.
 
 use std::io::Write;
 
@@ -13,16 +13,16 @@ use super::graph::{HeapGraph, Root};
 
 /// The packet sequence of the heap.
 const SEQUENCE: u64 = 0x4000_0001;
-/// Any number that no other track has.
+/// Arbitrary id that no other track has.
 const PROCESS: u64 = 1;
-/// Bytes of a packet, unless a single object has more references than that.
+/// Size of a packet in bytes, unless a single object has more references.
 const PACKET: usize = 400 << 10;
 
 impl HeapGraph {
-    /// Writes the trace. Only a graph that is whole makes one: where the walk broke off or lost events, references lead anywhere.
+    /// Writes the trace. The graph must be complete: if the walk was aborted or lost events, references may lead anywhere.
     ///
     /// # Errors
-    /// When it cannot be written, or there was no room for the graph.
+    /// The trace cannot be written, or the graph exceeded its memory limit.
     pub fn write_trace(&self, facts: &Facts, out: &mut impl Write) -> Result<(), GraphError> {
         if self.is_full() {
             return Err(GraphError::TooLarge);
@@ -42,7 +42,7 @@ impl HeapGraph {
                 object.uint(heap::OBJECT_ID, address);
                 object.uint(heap::OBJECT_TYPE_ID, u64::from(node.kind) + 1);
                 object.uint(heap::SELF_SIZE, node.size.into());
-                // The walk does not show in which fields references are; there have to be as many as references.
+                // The walk does not report field names, but there must be one per reference.
                 object.packed(heap::REFERENCE_FIELD_ID, targets.clone().map(|_| 0));
                 object.packed(heap::REFERENCE_OBJECT_ID, targets);
             })?;
@@ -69,7 +69,7 @@ fn root_type(root: Root) -> u64 {
     }
 }
 
-/// The packets of the heap, which belong together.
+/// Writer of the heap's packets, which form one heap graph.
 struct Parts<'a, W> {
     out: &'a mut W,
     pid: u64,
@@ -81,7 +81,7 @@ struct Parts<'a, W> {
 }
 
 impl<W: Write> Parts<'_, W> {
-    /// The start of the trace. When the machine started is not known: all clocks get the calendar's time.
+    /// Writes the start of the trace. The boot time is unknown: all clocks are set to the wall clock time.
     fn begin(&mut self, name: &str) -> Result<(), GraphError> {
         let Self { pid, at, packet, .. } = self;
         Message::new(packet).message(packet::PACKET, |packet| {
@@ -122,7 +122,7 @@ impl<W: Write> Parts<'_, W> {
         if self.gathered.len() >= PACKET { self.put(true) } else { Ok(()) }
     }
 
-    /// Writes what was gathered, and whether more comes.
+    /// Writes the collected fields as a packet. `continues` means that more packets follow.
     fn put(&mut self, continues: bool) -> Result<(), GraphError> {
         let Self { pid, at, gathered, packet, index, .. } = self;
         Message::new(packet).message(packet::PACKET, |packet| {

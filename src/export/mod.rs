@@ -1,6 +1,7 @@
-//! What runtimes tell, in the file formats of other tools.
+//! Events and analyses in the file formats of other tools.
 //!
-//! Events or findings in, bytes out, into whatever takes them; of a heap also bytes in, findings out. No input, no files, no clock: moments and names are arguments.
+//! Converts events or analyses to bytes for a writer; for heaps also bytes to analyses. No input, no files, no clock: times and names are
+//! arguments.
 
 mod cpu_trace;
 mod gcdump;

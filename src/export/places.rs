@@ -1,28 +1,28 @@
-//! Objects by their addresses.
+//! Lookup of objects by address.
 
-/// Bytes of a page: each has few objects.
+/// Base-2 logarithm of the page size in bytes; a page of 1 KiB contains few objects.
 const PAGE: u32 = 10;
-/// A step to the next object that is longer than this begins another run.
+/// A larger distance to the next object starts a new run.
 const STEP: u64 = 16 << PAGE;
 
-/// Finds objects by address. A heap walk reports them region by region and in the order of addresses within each, so that there are few runs of
-/// growing addresses; where in one an object is, a table of pages shows nearly.
+/// Finds objects by address. A heap walk reports objects region by region, with ascending addresses within each, so there are few runs of ascending
+/// addresses; within a run, a page table narrows down the position.
 pub(super) struct Places<'a> {
     addresses: &'a [u64],
-    /// In the order of addresses.
+    /// Sorted by address.
     runs: Vec<Run>,
-    /// By page of each run, and one behind all: which is the first object that begins in it or behind it.
+    /// For each page of each run, and one past the end: index of the first object that starts in the page or after it.
     pages: Vec<u32>,
-    /// The run that was looked at last.
+    /// The run used last.
     near: Run,
 }
 
-/// Objects whose addresses grow in short steps.
+/// Objects with ascending addresses in small steps.
 #[derive(Debug, Clone, Copy, Default)]
 struct Run {
     first: u64,
     last: u64,
-    /// The place of its first page in `pages`.
+    /// Index of its first page in `pages`.
     pages: usize,
 }
 
@@ -43,7 +43,7 @@ impl<'a> Places<'a> {
         Self { addresses, near: runs.first().copied().unwrap_or_default(), runs, pages }
     }
 
-    /// The place of an object among the addresses.
+    /// Returns the index of an object among the addresses.
     pub(super) fn find(&mut self, address: u64) -> Option<u32> {
         if !(self.near.first..=self.near.last).contains(&address) {
             let behind = self.runs.partition_point(|run| run.first <= address);
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn objects_are_found_in_any_order_of_regions() {
         let region = |first: u64, step: u64, count: u64| (0..count).map(move |place| first + place * step);
-        // The second region ends where the first begins, the third lies apart, and the fourth is one object.
+        // The second region ends where the first begins, the third is far away, and the fourth is a single object.
         let addresses: Vec<u64> = region(0x10_0000, 24, 5000)
             .chain(region(0x10_0000 - 24 * 100, 24, 100))
             .chain(region(0x9000_0000_0000, 5000, 300))

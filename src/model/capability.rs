@@ -1,20 +1,20 @@
-//! What can be done with a process, and why not.
+//! The capabilities of a process, and the reasons for missing ones.
 
 use crate::ipc::{Capabilities, CommandCode};
 
-/// One line of the capability table.
+/// A row of the capability table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capability {
-    /// What could be done, such as `dump`.
+    /// Name of the capability, such as `dump`.
     pub name: String,
-    /// How well it can be done, such as `generation 3`; or a sentence with the reason why it cannot.
+    /// Level of support, such as `generation 3`, or a sentence with the reason if it is not supported.
     pub available: Result<String, String>,
-    /// Whether the runtime's answers have shown it; else it is only expected of its version.
+    /// Whether answers of the runtime have confirmed it; otherwise it is inferred from its version.
     pub known: bool,
 }
 
 impl Capability {
-    /// What a runtime can be asked to do, one line each.
+    /// Returns the capabilities of a runtime, one row each.
     pub fn table(can: &Capabilities) -> Vec<Self> {
         use CommandCode as Code;
         let row = |name: &str, command, how: String| {

@@ -1,50 +1,50 @@
-//! What was found out about this machine.
+//! Findings about this machine.
 
 use super::SafeText;
 
-/// One thing that was looked at.
+/// One check of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// What was looked at, for people.
+    /// Display name of what was checked.
     pub subject: &'static str,
-    /// How well it is.
+    /// Result.
     pub grade: Grade,
     /// What was found.
     pub finding: SafeText,
-    /// What would help, where something is wrong.
+    /// How to fix a problem.
     pub advice: Option<&'static str>,
 }
 
-/// How well something is.
+/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grade {
-    /// Nothing is wrong.
+    /// No problem.
     Good,
-    /// Something can be had that not everybody needs, and is not there.
+    /// An optional feature is missing.
     Optional,
-    /// Something cannot be seen or done.
+    /// Something cannot be observed or done.
     Bad,
 }
 
 impl Check {
-    /// Nothing is wrong.
+    /// Creates a check without a problem.
     pub fn good(subject: &'static str, finding: impl Into<SafeText>) -> Self {
         Self { subject, grade: Grade::Good, finding: finding.into(), advice: None }
     }
 
-    /// Something that not everybody needs is not there.
+    /// Creates a check of a missing optional feature.
     pub fn optional(subject: &'static str, finding: impl Into<SafeText>) -> Self {
         Self { subject, grade: Grade::Optional, finding: finding.into(), advice: None }
     }
 
-    /// Something cannot be seen or done.
+    /// Creates a check of something that cannot be observed or done.
     pub fn bad(subject: &'static str, finding: impl Into<SafeText>, advice: &'static str) -> Self {
         Self { subject, grade: Grade::Bad, finding: finding.into(), advice: Some(advice) }
     }
 }
 
 impl Grade {
-    /// The word of `dn-top doctor`.
+    /// Returns the word printed by `dn-top doctor`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Good => "ok",

@@ -1,4 +1,4 @@
-//! Two recordings compared, and their figures as text.
+//! Comparison of two recordings, and the formatting of its figures.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::analysis::{Compared, Section, Unit, compare};
 impl RecordingAnalysis {
     /// Compares this recording with a later one.
     pub fn compare(&self, after: &Self) -> Vec<Section> {
-        // Thread time and CPU time do not compare.
+        // Thread time and CPU time are not comparable.
         let waiting = self.cpu.is_none() || after.cpu.is_none();
         compare(self.compared(waiting), after.compared(waiting))
     }
@@ -18,12 +18,12 @@ impl RecordingAnalysis {
     }
 }
 
-/// A compared figure with its unit: `1.2/s`, `340 kB/s`, `6.1 ms`, `12.5 %`. A size or a duration is not negative. What is something is never shown
-/// as nothing: `<0.01/s`, `<0.1 %`.
+/// A compared figure with its unit: `1.2/s`, `340 kB/s`, `6.1 ms`, `12.5 %`. Sizes and durations are not negative. A nonzero value is never shown
+/// as zero: `<0.01/s`, `<0.1 %`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Amount(pub f64, pub Unit);
 
-/// The difference of two such figures, with its sign: `+1.2/s`, `-12.5 %`, `0`.
+/// The signed difference of two such figures: `+1.2/s`, `-12.5 %`, `0`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change(pub f64, pub Unit);
 

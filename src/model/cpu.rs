@@ -6,65 +6,65 @@ use super::SafeText;
 use crate::analysis::Profile;
 use crate::sorting::CompactSort;
 
-/// CPU time of a process, as the kernel samples it.
+/// CPU time of a process, as sampled by the kernel.
 #[derive(Debug, Clone, Default)]
 pub struct CpuTime {
-    /// The samples. All are of threads that ran.
+    /// The samples, all of running threads.
     pub profile: Profile,
-    /// Where threads that had work were blocked, in managed code as far as there is any: the time of a sample is that of a wait. `None` where the kernel does
-    /// not show it.
+    /// The waits of threads with work: stacks with managed code if possible, and durations as sample times. `None` if the kernel does not report
+    /// them.
     pub waits: Option<Profile>,
-    /// How long threads were blocked that had no work.
+    /// Blocked time of idle threads.
     pub idle: Duration,
-    /// The moment up to which they were taken, nanoseconds on their clock; `None` where that is not known, of a file.
+    /// Time up to which samples were taken, nanoseconds on their clock; `None` if unknown, as for a file.
     pub now: Option<i64>,
-    /// How long samples were taken.
+    /// Duration of the sampling.
     pub elapsed: Duration,
-    /// The time that [`recent_ns`](crate::analysis::SampleCount::recent_ns) is of: the last two seconds, less in the beginning, and none once it is over.
+    /// The window of [`recent_ns`](crate::analysis::SampleCount::recent_ns): the last two seconds, shorter at the start, and zero at the end.
     pub recent: Duration,
-    /// All threads since the sampling began, in no order; none of a file.
+    /// All threads since sampling began, in no particular order; empty for a file.
     pub threads: Vec<CpuThread>,
-    /// Samples that had no room in a ring buffer.
+    /// Samples that did not fit into a ring buffer.
     pub lost: u64,
-    /// Samples that could not be read.
+    /// Samples that could not be decoded.
     pub unreadable: u64,
-    /// Times that the kernel took no samples for a while, because they came too fast.
+    /// Number of times that the kernel paused sampling, because the rate was too high.
     pub throttled: u64,
     /// Threads that could not be sampled.
     pub missed_threads: u64,
     /// Threads that ended before they could be sampled.
     pub short_threads: u64,
-    /// Threads whose waits have no stacks (any more), because there were too many.
+    /// Threads whose waits have no stacks (or no longer), because there were too many.
     pub unfollowed: u64,
-    /// Stacks of waits that had no room in a ring buffer.
+    /// Stacks of waits that did not fit into a ring buffer.
     pub lost_waits: u64,
-    /// Samples of stacks that the kernel cut off.
+    /// Samples whose stack was cut off by the kernel.
     pub cut: u64,
-    /// Samples of stacks whose callers are missing, because code in between does not keep the frame pointer.
+    /// Samples whose callers are missing, because code in between does not maintain the frame pointer.
     pub broken: u64,
-    /// Whether samples show what runs in the kernel.
+    /// Whether the samples include kernel code.
     pub sees_kernel: bool,
 }
 
-/// The time of a thread on a processor and off it.
+/// The time of a thread on and off CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CpuThread {
-    /// Its number in the PID namespace of the process.
+    /// Thread id in the pid namespace of the process.
     pub thread: u64,
-    /// Its latest name.
+    /// Latest name.
     pub name: SafeText,
-    /// Time on a processor since the sampling began, in the program and in the kernel. It is exact.
+    /// Time on CPU since sampling began, in user and kernel mode. Exact.
     pub cpu: Duration,
-    /// How long it was sampled: its time on a processor and off it.
+    /// Time during which the thread was sampled, on and off CPU.
     pub wall: Duration,
-    /// Runnable, while other threads had the processor.
+    /// Runnable, but not on a CPU.
     pub runnable: Duration,
-    /// Blocked, by what it waited for, such as `lock` or `futex`; most first.
+    /// Blocked time by reason, such as `lock` or `futex`; the largest first.
     pub waits: Vec<(&'static str, Duration)>,
 }
 
 impl CpuThread {
-    /// Where it was while it was on no processor, most first: shares of its wall time of half a percent and more.
+    /// Returns where the thread spent its time off CPU, the largest first: shares of its wall time of at least half a percent.
     pub fn off_cpu(&self) -> Vec<(&'static str, f64)> {
         let share = |time: Duration| time.as_secs_f64() / self.wall.as_secs_f64().max(1e-9);
         let mut parts: Vec<_> = self.waits.iter().map(|(wait, time)| (*wait, share(*time))).collect();

@@ -1,15 +1,15 @@
-//! What a program writes, as lines to be shown.
+//! The output of a program as display lines.
 
 use super::SafeText;
 
-/// How many lines are kept.
+/// Maximum number of lines.
 const MOST: usize = 500;
-/// Characters of a line; what is longer is cut.
+/// Maximum length of a line, in characters.
 const LONGEST: usize = 1000;
-/// Columns between two stops of the tabulator.
+/// Distance between tab stops, in columns.
 const TAB: usize = 8;
 
-/// The newest lines of what a program wrote, oldest first: as a terminal would show them, less the colours, and safe to show.
+/// Returns the newest lines of a program's output, oldest first: as a terminal would show them, but without colors and safe to display.
 pub fn newest_lines(written: &[u8]) -> Vec<SafeText> {
     let text = String::from_utf8_lossy(written);
     let mut lines: Vec<_> = text.lines().rev().take(MOST).map(shown).collect();
@@ -18,7 +18,7 @@ pub fn newest_lines(written: &[u8]) -> Vec<SafeText> {
 }
 
 fn shown(line: &str) -> SafeText {
-    // What a progress bar wrote last stands over what it wrote before.
+    // Text after a carriage return overwrites the line, as with a progress bar.
     let line = line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default();
     let mut plain = String::new();
     let mut columns = 0;
@@ -30,7 +30,7 @@ fn shown(line: &str) -> SafeText {
                 plain.extend(std::iter::repeat_n(' ', blanks));
                 columns += blanks;
             }
-            // A colour or the like: ESC [ parameters, and a letter that ends it.
+            // A CSI sequence, such as a color: ESC [ parameters, and a final letter.
             '\u{1b}' if chars.as_str().starts_with('[') => {
                 chars.by_ref().skip(1).find(|c| ('@'..='~').contains(c));
             }

@@ -1,7 +1,7 @@
-//! Plain values that rooms hand each other: a process and what is known of it, a recording and how it goes.
+//! Plain values shared by the modules: a process and its facts, a recording and its progress.
 //!
-//! They live in a room of their own because `net` and `session` make them, `app` keeps them, `ui` shows them and `cli` prints them,
-//! and none of those may know all the others. No input or output, no clock, and no rules beyond those of a value itself.
+//! They have a module of their own because `net` and `session` create them, `app` stores them, `ui` displays them and `cli` prints them, and none
+//! of those may depend on all the others. No input or output, no clock, and no rules beyond those of a value itself.
 
 mod capability;
 mod check;

@@ -1,15 +1,15 @@
-//! What cannot be had of a NativeAOT program, and what shows the same.
+//! Features that NativeAOT programs lack, and alternatives.
 
 use crate::ipc::CommandCode;
 
-/// Something that takes what only a runtime with a JIT has.
+/// A feature that only a runtime with a JIT has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NativeAotGap {
     /// `createdump` is part of CoreCLR.
     Dump,
-    /// No method is compiled that a perf map could name.
+    /// No methods are JIT-compiled that a perf map could name.
     PerfMap,
-    /// No assembly can be loaded.
+    /// Assemblies cannot be loaded.
     StartupHook,
     /// There is no profiler interface.
     Profiler,
@@ -20,7 +20,7 @@ pub enum NativeAotGap {
 }
 
 impl NativeAotGap {
-    /// What a command is missing; `None` for those that such programs execute.
+    /// Returns the missing feature of a command; `None` if NativeAOT programs support it.
     pub fn of(command: CommandCode) -> Option<Self> {
         use CommandCode as Code;
         if command.is_for_native_aot() {
@@ -34,7 +34,7 @@ impl NativeAotGap {
         })
     }
 
-    /// Why not, and what to do instead, as a sentence without its end.
+    /// Returns the reason and an alternative, as a sentence without a period.
     pub fn words(self, pid: u32) -> String {
         let (what, instead) = match self {
             Self::Dump => ("cannot write a core dump itself", format!("`gcore {pid}` writes one")),

@@ -1,16 +1,16 @@
-//! What the file of a recording, a heap or a dump is called when no name is given, and where it is.
+//! The default name and folder of the file of a recording, a heap or a dump.
 
 use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
 
 use super::place::file_stem;
 
-/// Longest pattern, bytes.
+/// Maximum length of a pattern, in bytes.
 const LONGEST: usize = 128;
-/// Longest name of a file without its extension, bytes: file systems take 255 for all of it, and `.partial` and a number may follow.
+/// Maximum length of a file name without extension, in bytes: file systems allow 255 in total, and `.partial` and a number may follow.
 const LONGEST_NAME: usize = 200;
 
-/// A pattern for the names of files, without their extension. One that could name anything but a plain file in its folder cannot be made.
+/// A pattern for file names without extension. It can only name plain files in its folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputName {
     /// Empty for the current folder.
@@ -40,10 +40,11 @@ impl Default for OutputName {
 }
 
 impl OutputName {
-    /// A pattern with `{name}` (of the process), `{pid}`, `{time}` (`yyyymmdd_hhmmss`) and `{kind}` (`trace`, `heap` or `dump`) in it.
+    /// Parses a pattern with the placeholders `{name}` (of the process), `{pid}`, `{time}` (`yyyymmdd_hhmmss`) and `{kind}` (`trace`, `heap` or
+    /// `dump`).
     ///
     /// # Errors
-    /// Why it is none, in words.
+    /// The pattern is invalid: the reason as text.
     pub fn parse(pattern: &str) -> Result<Self, String> {
         if pattern.is_empty() || pattern.len() > LONGEST {
             return Err(format!("a name has 1 to {LONGEST} bytes"));
@@ -73,18 +74,19 @@ impl OutputName {
         Ok(Self { folder: PathBuf::new(), pieces })
     }
 
-    /// The same in another folder.
+    /// Returns the same pattern in another folder.
     #[must_use]
     pub fn in_folder(self, folder: PathBuf) -> Self {
         Self { folder, ..self }
     }
 
-    /// The folder of recordings and heap files; empty for the current one. A core dump is written by the process itself, where that can.
+    /// Returns the folder of recordings and heap files; empty for the current one. Core dumps are written by the process itself, to a folder that
+    /// it can access.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The path of a file about a process, with its extension.
+    /// Returns the path of a file for a process, with extension.
     pub fn path(&self, name: &str, pid: u32, stamp: impl Display, extension: &str) -> PathBuf {
         self.folder.join(self.file(name, pid, stamp, extension))
     }
@@ -94,7 +96,7 @@ impl OutputName {
         self.pieces.contains(&Piece::Time)
     }
 
-    /// The name of a file about a process, with its extension.
+    /// Returns the name of a file for a process, with extension.
     pub fn file(&self, name: &str, pid: u32, stamp: impl Display, extension: &str) -> String {
         let mut file = String::new();
         for piece in &self.pieces {
@@ -129,7 +131,7 @@ impl Display for OutputName {
     }
 }
 
-/// A character that means nothing to shells and file systems.
+/// Whether a character has no special meaning for shells and file systems.
 fn is_safe(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_')
 }

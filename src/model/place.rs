@@ -1,22 +1,22 @@
-//! Paths of a target, as it sees them and as they are reached from here.
+//! Paths in a target: as the target sees them, and as they are reachable from dn-top.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use super::{OutputName, Process};
 
-/// What stands before a path of the target's to reach it from here: `/proc/PID/root` where it has a file system of its own.
+/// Returns the prefix under which a path of the target is reachable: `/proc/PID/root` if it has a different root file system.
 fn prefix(process: &Process) -> Option<PathBuf> {
     let root = PathBuf::from(format!("/proc/{}/root", process.key.pid));
     process.socket.as_ref().filter(|socket| socket.starts_with(&root)).map(|_| root)
 }
 
-/// Whether the target sees other files than we do.
+/// Whether the target has a different root file system.
 pub fn is_elsewhere(process: &Process) -> bool {
     prefix(process).is_some()
 }
 
-/// A path of the target's, as it is reached from here.
+/// Converts a path of the target to one that is reachable from dn-top.
 pub fn seen_here(process: &Process, path: &Path) -> PathBuf {
     match (prefix(process), path.strip_prefix("/")) {
         (Some(root), Ok(path)) => root.join(path),
@@ -24,7 +24,7 @@ pub fn seen_here(process: &Process, path: &Path) -> PathBuf {
     }
 }
 
-/// The target's temporary folder as it sees it: where its socket is, unless it is known.
+/// Returns the target's temporary folder, as the target sees it: the known one, or that of its socket.
 pub fn temporary_folder(process: &Process) -> PathBuf {
     if let Some(folder) = &process.temporary_folder {
         return folder.clone();
@@ -36,15 +36,15 @@ pub fn temporary_folder(process: &Process) -> PathBuf {
     }
 }
 
-/// Local date and time in names of files, `yyyymmdd_hhmmss`, for `strftime`.
+/// `strftime` format of local date and time in file names, `yyyymmdd_hhmmss`.
 pub const FILE_STAMP: &str = "%Y%m%d_%H%M%S";
 
-/// Where a dump goes by default: into the target's temporary folder, under a name with this local date and time where the pattern has them.
+/// Returns the default path of a dump: in the target's temporary folder, with `stamp` as local date and time if the pattern contains it.
 pub fn default_dump_path(process: &Process, pattern: &OutputName, stamp: impl Display) -> PathBuf {
     temporary_folder(process).join(pattern.file(&process.name, process.key.pid, stamp, "dmp"))
 }
 
-/// The part of a name from outside that is safe in a file name: letters, digits, `.`, `-` and `_`.
+/// Returns the part of an untrusted name that is safe in a file name: letters, digits, `.`, `-` and `_`.
 pub fn file_stem(name: &str) -> String {
     let clean: String = name.chars().filter(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_')).take(64).collect();
     Some(clean.trim_start_matches(['.', '-'])).filter(|clean| !clean.is_empty()).unwrap_or("dotnet").to_owned()

@@ -1,70 +1,71 @@
-//! A .NET process and what is known of it.
+//! A .NET process.
 
 use std::path::PathBuf;
 
 use super::SafeText;
 use crate::ipc::{Capabilities, CommandSupport, Cookie, RuntimeVersion};
 
-/// Which process: a pid alone is used again, a pid and its start time are not.
+/// Identifies a process: pids are reused, but not together with the start time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProcessKey {
-    /// Process id as we see it.
+    /// Process id in dn-top's pid namespace.
     pub pid: u32,
     /// Start time in clock ticks since boot: field 22 of `/proc/PID/stat`, and the key in the name of a diagnostic socket.
     pub started: u64,
 }
 
-/// A process with a .NET runtime in it.
+/// A process that hosts a .NET runtime.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Process {
-    /// Which process.
+    /// Pid and start time.
     pub key: ProcessKey,
-    /// Process id of its parent, where the system shows one.
+    /// Process id of its parent, if the system reports one.
     pub parent: Option<u32>,
     /// Process id inside its innermost pid namespace: equal to `key.pid` unless it is in a container.
     pub ns_pid: u32,
-    /// Entry assembly as the runtime reports it, else the best that /proc offers.
+    /// Entry assembly as reported by the runtime, otherwise the best name in /proc.
     pub name: SafeText,
-    /// Runtime version as the runtime reports it; where it is too old for that (3.x) or cannot be reached, that of its library's path. `None` where neither is known.
+    /// Version as reported by the runtime; if it is too old for that (3.x) or cannot be reached, the version in the path of its library. `None` if
+    /// neither is known.
     pub runtime: Option<RuntimeVersion>,
-    /// Whether its program was compiled to native code, runtime included: it has no JIT, no profiler interface and no heap walk.
+    /// Whether its program is compiled with NativeAOT: it has no JIT, no profiler interface and no heap walk.
     pub native_aot: bool,
-    /// Which commands it has, as far as its answers have shown.
+    /// The supported commands, as far as answers have shown.
     pub support: CommandSupport,
-    /// Operating system as the runtime reports it, such as `Linux`.
+    /// Operating system as reported by the runtime, such as `Linux`.
     pub os: Option<SafeText>,
-    /// Architecture as the runtime reports it, such as `x64`.
+    /// Architecture as reported by the runtime, such as `x64`.
     pub arch: Option<SafeText>,
-    /// Portable runtime identifier as the runtime reports it, such as `linux-x64`.
+    /// Portable runtime identifier as reported by the runtime, such as `linux-x64`.
     pub rid: Option<SafeText>,
-    /// Command line as the runtime reports it, else from /proc, as [`shown_command_line`](super::shown_command_line) makes it.
+    /// Command line as reported by the runtime, otherwise from /proc, after [`shown_command_line`](super::shown_command_line).
     pub command_line: SafeText,
-    /// The runtime instance's random id; `None` where the runtime is too old to report it.
+    /// Random id of the runtime instance (runtime cookie); `None` if the runtime is too old to report it.
     pub cookie: Option<Cookie>,
     /// Effective user id.
     pub uid: u32,
-    /// Name of that user, where there is one.
+    /// Name of that user, if there is one.
     pub user: Option<SafeText>,
-    /// Container id (first 12 characters) where the process is in one.
+    /// Container id (first 12 characters), if the process is in a container.
     pub container: Option<SafeText>,
-    /// Path under which we reach its diagnostic socket.
+    /// Path of its diagnostic socket as reachable from dn-top.
     pub socket: Option<PathBuf>,
-    /// Its temporary folder, where the system shows it; else that is the folder of its socket.
+    /// Its temporary folder, if the system reports it; otherwise it is the folder of the socket.
     pub temporary_folder: Option<PathBuf>,
-    /// Whether it is connected to the diagnostic port that we serve.
+    /// Whether it is connected to the diagnostic port served by dn-top.
     pub on_port: bool,
     /// Start time, milliseconds since the Unix epoch.
     pub started_unix_ms: u64,
-    /// What it uses of the machine.
+    /// Its CPU and memory usage.
     pub usage: Usage,
-    /// Running, or waiting at startup for a resume.
+    /// Running, or suspended at startup.
     pub run_state: RunState,
-    /// Whether its runtime can be talked to.
+    /// Whether its runtime can be reached.
     pub contact: Contact,
 }
 
 impl Process {
-    /// A process of which nothing is known yet.
+    /// Creates a process without further facts.
     pub fn new(key: ProcessKey) -> Self {
         Self {
             key,
@@ -92,7 +93,7 @@ impl Process {
         }
     }
 
-    /// The command line with the program, and the assembly that it runs, without their folders. On Windows the program is in quotes.
+    /// Returns the command line without the folders of the program and of the assembly that it runs. On Windows the program is quoted.
     pub fn short_command_line(&self) -> String {
         fn file(path: &str) -> &str {
             &path[path.rfind(['/', '\\']).map_or(0, |at| at + 1)..]
@@ -112,33 +113,33 @@ impl Process {
         short
     }
 
-    /// What its runtime can be asked.
+    /// Returns the capabilities of its runtime.
     pub fn capabilities(&self) -> Capabilities {
         Capabilities::new(self.runtime.as_ref(), self.native_aot, self.support)
     }
 
-    /// Whether this is no process but a socket that one left behind when it was killed.
+    /// Whether this is not a process, but the socket left behind by a killed one.
     pub fn is_stale_socket(&self) -> bool {
         matches!(self.contact, Contact::Trouble { kind: Trouble::Stale, .. })
     }
 }
 
-/// What a process uses of the machine, from /proc.
+/// Resource usage of a process, from /proc.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Usage {
-    /// Per cent of one core since the last look; `None` until there are two looks.
+    /// Percent of one core since the previous scan; `None` until the second scan.
     pub cpu_percent: Option<f32>,
-    /// Resident set, bytes. 0 where it is not known.
+    /// Resident set size, bytes. 0 if unknown.
     pub rss_bytes: u64,
-    /// Writable memory of its own, resident or not, bytes. 0 where it is not known.
+    /// Private writable memory, resident or not, bytes. 0 if unknown.
     pub data_bytes: u64,
-    /// Operating system threads. 0 where it is not known.
+    /// Operating system threads. 0 if unknown.
     pub threads: u32,
 }
 
 impl Usage {
-    /// About what a heap dump holds, bytes: all writable memory of its own, and besides it code that was compiled at run time, which is in shared
-    /// memory, and parts of modules. These are up to a tenth of it.
+    /// Estimates the size of a heap dump, bytes: all private writable memory, plus JIT-compiled code, which is in shared memory, and parts of
+    /// modules. The latter two are up to a tenth of the former.
     pub fn heap_dump_bytes(self) -> u64 {
         self.rss_bytes.max(self.data_bytes.saturating_add(self.data_bytes / 10))
     }
@@ -147,55 +148,55 @@ impl Usage {
 /// Whether managed code may run yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RunState {
-    /// The runtime runs.
+    /// The runtime is running.
     #[default]
     Running,
-    /// The runtime waits at startup for a `ResumeRuntime` command.
+    /// The runtime is suspended at startup, until a `ResumeRuntime` command.
     Suspended,
-    /// Either: it was started to wait, and nothing shows whether it was resumed (Windows, macOS).
+    /// Either: it was started suspended, and nothing shows whether it was resumed (Windows, macOS).
     Unknown,
 }
 
-/// Whether a runtime can be talked to.
+/// Whether a runtime can be reached.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Contact {
-    /// Not asked yet.
+    /// Not queried yet.
     #[default]
     Unknown,
-    /// It answers.
+    /// The runtime answers.
     Ok,
-    /// It cannot be talked to, or not well.
+    /// The runtime cannot be reached, or answers late.
     Trouble {
-        /// What kind of trouble.
+        /// Kind of problem.
         kind: Trouble,
-        /// A sentence for a person: what is the matter and what would help.
+        /// A sentence for the user: the problem, and a remedy.
         reason: SafeText,
     },
 }
 
-/// Why a runtime cannot be talked to. The names are those of the command line contract's `contact` field.
+/// Why a runtime cannot be reached. The names are those of the command line contract's `contact` field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Trouble {
-    /// It answers late, or a long command is under way.
+    /// The runtime answers late, or a long command is in progress.
     Slow,
-    /// It belongs to another user, or its files cannot be reached.
+    /// The process belongs to another user, or its files are not accessible.
     Denied,
-    /// The socket is there, its process is not.
+    /// The socket exists, its process does not.
     Stale,
-    /// The socket is not the process's own, or that cannot be checked: it is never connected to, or nothing was sent to it.
+    /// The socket does not belong to the process, or that cannot be checked: it is not connected to, or nothing was sent to it.
     Unverified,
-    /// A runtime is in the process but it serves no socket.
+    /// The process has a runtime, but it serves no socket.
     Disabled,
     /// The socket refused the connection, or closed it without an answer.
     Refused,
-    /// No answer within the deadline.
+    /// No answer before the timeout.
     Timeout,
-    /// What answers does not speak the protocol, or the path is too long for a socket.
+    /// The peer does not implement the protocol, or the path is too long for a socket.
     Unsupported,
 }
 
 impl Trouble {
-    /// The word of the command line contract.
+    /// Returns the word in the command line contract.
     pub fn word(self) -> &'static str {
         match self {
             Self::Slow => "slow",
@@ -211,12 +212,12 @@ impl Trouble {
 }
 
 impl Contact {
-    /// Whether a command may be sent. A slow runtime may be asked; it answers late.
+    /// Whether commands may be sent. Also true for a slow runtime, which answers late.
     pub fn is_attachable(&self) -> bool {
         matches!(self, Self::Ok | Self::Unknown | Self::Trouble { kind: Trouble::Slow, .. })
     }
 
-    /// The sentence for a person, where there is one.
+    /// Returns the sentence for the user, if there is a problem.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Trouble { reason, .. } => Some(reason),

@@ -1,52 +1,52 @@
-//! How it goes with serving Perfetto's tracing service.
+//! Progress of serving Perfetto's tracing service.
 
 use std::fmt;
 use std::ops::AddAssign;
 
 use super::{Bytes, Count, Counted, SafeText};
 
-/// What there is to report of a producer of the tracing service.
+/// A report of a producer for the tracing service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProducerReport {
-    /// Connected to the service that listens there.
+    /// Connected to the service at this socket.
     Connected(SafeText),
-    /// There is no service, or it has gone; why. It is tried again.
+    /// There is no service, or it exited: the reason. The connection is retried.
     Waiting(SafeText),
-    /// A session of the service has begun.
+    /// A session of the service started.
     Started {
-        /// Its number.
+        /// Id of the data source instance.
         instance: u64,
-        /// The processes that it records.
+        /// The recorded processes.
         processes: Vec<SafeText>,
-        /// Why it does not record others.
+        /// Reasons why other processes are not recorded.
         troubles: Vec<SafeText>,
     },
     /// A session is running.
     Progress {
-        /// Its number.
+        /// Id of the data source instance.
         instance: u64,
-        /// All packets of it so far.
+        /// Packets of the session so far.
         packets: PacketCounts,
     },
-    /// A session is over.
+    /// A session ended.
     Ended {
-        /// Its number.
+        /// Id of the data source instance.
         instance: u64,
-        /// All packets of it.
+        /// All packets of the session.
         packets: PacketCounts,
     },
-    /// Something is not as it should be, and was got round.
+    /// A problem that was worked around.
     Trouble(SafeText),
 }
 
-/// Packets of a session.
+/// Packet counts of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PacketCounts {
-    /// How many went to the service.
+    /// Packets delivered to the service.
     pub packets: u64,
-    /// Their bytes.
+    /// Their size, in bytes.
     pub bytes: u64,
-    /// How many the service did not take in time.
+    /// Packets that the service did not accept in time.
     pub dropped: u64,
 }
 

@@ -7,28 +7,28 @@ use std::time::Duration;
 
 use super::{CpuSupply, ProcessKey, RecordingAnalysis, SafeText, Stopwatch};
 
-/// Which recording of this run of the program.
+/// Identifies a recording within this run of dn-top.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecordingId(pub u32);
 
-/// How a recording stands: a snapshot, newest wins.
+/// The state of a recording: a snapshot; the newest replaces the previous ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recording {
-    /// Which recording.
+    /// Id of the recording.
     pub id: RecordingId,
-    /// The process that is recorded.
+    /// The recorded process.
     pub key: ProcessKey,
-    /// Its name when the recording began.
+    /// Name of the process when the recording began.
     pub name: SafeText,
-    /// Where the whole file will be, or is. While recording the bytes are in the same path with `.partial` behind it. Empty where there is none.
+    /// Path of the finished file. While recording, data is written to the same path with `.partial` appended. Empty if there is no file.
     pub file: PathBuf,
-    /// Profiles and providers in words, such as `dotnet-common + sampled-thread-time`.
+    /// Descriptions of profiles and providers, such as `dotnet-common + sampled-thread-time`.
     pub what: Vec<String>,
-    /// What was requested and the runtime cannot do, a sentence each.
+    /// Requested features that the runtime does not support, one sentence each.
     pub notes: Vec<String>,
-    /// Where in its life it is.
+    /// Current phase.
     pub phase: Phase,
-    /// Time since the session was requested, until now or until it ended.
+    /// Time since the session was requested, until now or its end.
     pub elapsed: Duration,
     /// Stream bytes written.
     pub bytes: u64,
@@ -36,39 +36,39 @@ pub struct Recording {
     pub events: u64,
     /// Events that the runtime dropped, by gaps in the sequence numbers.
     pub dropped: u64,
-    /// Events that are in the file, and counted, but missing from `analysis`: they came faster than they could be analysed.
+    /// Events that are in the file, and counted, but missing from `analysis`, because they arrived faster than they could be analyzed.
     pub unanalysed: u64,
     /// Rates over time, oldest first, at most [`Recording::HISTORY`] of them.
     pub history: Vec<Rate>,
-    /// What its threads took of the processors, by number of the thread; empty where that is not known.
+    /// CPU use of its threads, by thread id; empty if unknown.
     pub threads: Arc<[ThreadUse]>,
-    /// What else decides how much CPU it gets.
+    /// What limits its CPU use from outside.
     pub cpu_supply: CpuSupply,
-    /// How far the names of methods are known that were compiled before it began.
+    /// Progress of resolving the names of methods compiled before the recording began.
     pub names: NameSearch,
-    /// What a flight recorder keeps so far; `None` for a recording that keeps everything.
+    /// The data kept by a flight recorder so far; `None` for a recording that keeps everything.
     pub kept: Option<Kept>,
-    /// Where its events go instead of into a file; `None` where they come to us.
+    /// Destination of the events if they are not written to a file; `None` if dn-top receives them.
     pub kernel: Option<KernelTrace>,
-    /// How it is with what the kernel adds; `None` where that is not recorded.
+    /// State of the kernel's scheduling events; `None` if they are not recorded.
     pub scheduling: Option<Scheduling>,
-    /// Why the kernel does not sample its CPU time, where it should.
+    /// Why the kernel does not sample its CPU time, if requested.
     pub no_cpu: Option<NoCpuTime>,
-    /// The file of the kernel's samples, once it is whole, where it is one of its own.
+    /// The separate file of the kernel samples, once it is complete.
     pub cpu_file: Option<PathBuf>,
-    /// How many samples of the kernel are in the file of the recording, once it is whole.
+    /// Number of kernel samples in the file of the recording, once it is complete.
     pub cpu_samples: Option<u64>,
-    /// What is in it so far; `None` before anything is known, and where it is not analysed.
+    /// Analysis so far; `None` before the first, and if the recording is not analyzed.
     pub analysis: Option<Arc<RecordingAnalysis>>,
 }
 
 impl Recording {
-    /// How many rates are kept: two minutes of them.
+    /// Maximum number of rates: two minutes.
     pub const HISTORY: usize = 240;
-    /// What time one rate spans: a whole number of the 100 ms after which a runtime writes what has gathered, or the rates would jump.
+    /// Time span of one rate: a multiple of the 100 ms interval in which a runtime flushes its buffers, so that rates do not jitter.
     pub const STEP: Duration = Duration::from_millis(500);
 
-    /// How it looks before anything has happened.
+    /// Returns the initial state.
     pub fn starting(id: RecordingId, key: ProcessKey, name: SafeText, what: Vec<String>, file: PathBuf) -> Self {
         Self {
             id,
@@ -101,59 +101,59 @@ impl Recording {
 /// Why the kernel does not sample the CPU time of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoCpuTime {
-    /// A sentence.
+    /// The reason, as a sentence.
     pub why: SafeText,
-    /// A command or a setting that would allow it, in a few words; empty where nothing would.
+    /// A command or setting that would allow it, in a few words; empty if there is none.
     pub remedy: SafeText,
 }
 
-/// The search for names of methods that were compiled before a recording began.
+/// The resolution of names of methods compiled before a recording began.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum NameSearch {
-    /// It was not begun: nothing was without a name so far.
+    /// Not started: all methods have had names so far.
     #[default]
     NotYet,
-    /// The runtime was asked, in a second, short session.
+    /// Requested from the runtime in a second, short session.
     Requested,
-    /// The runtime sent them.
+    /// Received from the runtime.
     Found {
-        /// How many methods.
+        /// Number of methods.
         methods: usize,
-        /// When that was requested, since the recording began.
+        /// Time of the request since the recording began.
         at: Duration,
-        /// How long that took.
+        /// Duration of the request.
         took: Duration,
     },
-    /// It sent none: a sentence.
+    /// Not received: the reason, as a sentence.
     Failed(SafeText),
 }
 
-/// What a thread took of the processors while it was recorded.
+/// CPU use of a thread while it was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadUse {
-    /// Its number in the PID namespace of the process.
+    /// Thread id in the pid namespace of the process.
     pub thread: u64,
-    /// Its name.
+    /// Name of the thread.
     pub name: SafeText,
-    /// Time on a processor, since the recording began where there is one.
+    /// Time on CPU, since the recording began if there is one.
     pub cpu: Duration,
-    /// Time in which it was ready to run and had no processor, as long; `None` where that is not measured.
+    /// Time runnable but not on a CPU, over the same period; `None` if not measured.
     pub runnable: Option<Duration>,
-    /// What it does, by the letter of `/proc/PID/task/TID/stat`: `R` runs, `S` sleeps, `D` waits for a device.
+    /// Thread state as in `/proc/PID/task/TID/stat`: `R` running, `S` sleeping, `D` waiting for a device.
     pub state: char,
 }
 
-/// Events that go to tracepoints of the kernel, where others read them.
+/// Events that go to tracepoints of the kernel, to be read by other tools.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KernelTrace {
-    /// The names of the tracepoints.
+    /// Names of the tracepoints.
     pub tracepoints: Vec<String>,
-    /// What the runtime called the session, once it has.
+    /// Session id assigned by the runtime, once known.
     pub session: Option<String>,
 }
 
 impl fmt::Display for KernelTrace {
-    /// As others know them, `user_events:NAME`.
+    /// Formats the tracepoints as other tools name them, `user_events:NAME`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, name) in self.tracepoints.iter().enumerate() {
             write!(f, "{}user_events:{name}", if at > 0 { "," } else { "" })?;
@@ -162,19 +162,19 @@ impl fmt::Display for KernelTrace {
     }
 }
 
-/// The kernel's half of a recording: which threads ran when, what woke them, and the names of processes and threads.
+/// State of the kernel's events in a recording: scheduling, wakeups, and the names of processes and threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scheduling {
     /// Requested from the tracing service; no event received yet.
     Waiting,
-    /// It is recorded.
+    /// Events are being recorded.
     Recording,
-    /// It was recorded, and no more of it comes.
+    /// Events were recorded, but ended early.
     Ended {
-        /// From the start of the recording to when its last events came.
+        /// Time from the start of the recording to the last events.
         after: Duration,
     },
-    /// It does not come, so that the events of .NET are recorded alone: why, and what would help.
+    /// No events, so that those of .NET are recorded alone: the reason, and a remedy.
     Missing(SafeText),
 }
 
@@ -193,81 +193,81 @@ impl fmt::Display for Scheduling {
     }
 }
 
-/// The newest part of a recording, which is all that is kept of it.
+/// The newest part of a recording, which is all that a flight recorder keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kept {
-    /// Bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// From the oldest event to the newest.
+    /// Time from the oldest event to the newest.
     pub span: Duration,
 }
 
-/// What came in one step of [`Recording::STEP`], as rates.
+/// Rates over one [`Recording::STEP`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Rate {
-    /// Stream bytes a second.
+    /// Stream bytes per second.
     pub bytes: f64,
-    /// Events a second.
+    /// Events per second.
     pub events: f64,
     /// Whether the runtime dropped events in this step.
     pub dropped: bool,
 }
 
-/// Where in its life a recording is.
+/// Phase of a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Phase {
     /// The session was requested; no data has been received.
     Starting,
-    /// Events come.
+    /// Events are being received.
     Recording,
-    /// Stop was requested; the runtime sends its rundown.
+    /// Stop was requested; the runtime is sending its rundown.
     Stopping {
         /// Time since stop was requested.
         since: Duration,
-        /// Bytes that have come since then.
+        /// Bytes received since then.
         bytes: u64,
     },
     /// The stream has ended; the recording and its CPU samples are being written into one file.
     Joining {
-        /// How much of that is done.
+        /// Progress in percent.
         percent: u8,
     },
-    /// It is over.
+    /// Finished.
     Done(Outcome),
 }
 
-/// How a recording ended.
+/// The result of a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// What ended it.
+    /// What stopped it.
     pub stopped_by: StoppedBy,
-    /// Whether the file ends the way a whole stream ends.
+    /// Whether the stream ended regularly.
     pub complete: bool,
-    /// The file that was kept; `None` where not a byte had come.
+    /// The resulting file; `None` if no data was received.
     pub file: Option<PathBuf>,
-    /// A sentence for a person where not everything went well.
+    /// A sentence for the user about problems, if any.
     pub trouble: Option<SafeText>,
 }
 
-/// What ended a recording. The names are those of the command line contract's `stopped_by` field.
+/// What stopped a recording. The names are those of the command line contract's `stopped_by` field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StoppedBy {
-    /// The duration limit is reached.
+    /// The duration limit was reached.
     Duration,
-    /// The size limit is reached.
+    /// The size limit was reached.
     Size,
-    /// The event came that was waited for.
+    /// The stop event was received.
     Event,
-    /// A person or a signal stopped it.
+    /// The user or a signal stopped it.
     Interrupt,
-    /// The target ended.
+    /// The target exited.
     TargetExit,
-    /// Something failed.
+    /// An operation failed.
     Error,
 }
 
 impl StoppedBy {
-    /// The word of the command line contract.
+    /// Returns the word in the command line contract.
     pub fn word(self) -> &'static str {
         match self {
             Self::Duration => "duration",

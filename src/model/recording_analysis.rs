@@ -1,66 +1,66 @@
-//! What is in a recording, as far as it was looked at.
+//! The analyzed contents of a recording.
 
 use super::CpuTime;
 use crate::analysis::{EventCount, Profile, RecentSnapshot, Snapshot};
 
-/// What is in a recording: a snapshot, newest wins. Names and messages in it are the target's own words, not sanitised.
+/// The analyzed contents of a recording: a snapshot; the newest replaces the previous ones. Names and messages come from the target, unsanitized.
 #[derive(Debug, Clone)]
 pub struct RecordingAnalysis {
-    /// Every analysis but the ones below.
+    /// Results of all analyses except the following.
     pub snapshot: Snapshot,
-    /// What came, most first: no more than [`RecordingAnalysis::EVENTS`].
+    /// The most frequent events, at most [`RecordingAnalysis::EVENTS`].
     pub events: Vec<EventRate>,
-    /// The latest single events.
+    /// The latest individual events.
     pub recent: RecentSnapshot,
-    /// Where threads spend their time, as the runtime samples it: managed code, of threads that wait as well.
+    /// Thread time as sampled by the runtime: managed code, including waiting threads.
     pub profile: Profile,
-    /// Where they spend their CPU time, as the kernel samples it: all code, of threads that run. `None` where the kernel takes no samples.
+    /// CPU time as sampled by the kernel: all code of running threads. `None` if there are no kernel samples.
     pub cpu: Option<CpuTime>,
 }
 
 impl RecordingAnalysis {
-    /// Where threads spend their time: with or without threads that wait. Which of them wait, the samples of the kernel show best.
+    /// Returns the profile with or without waiting threads. Without them, kernel samples are preferred, since they only show running threads.
     pub fn profile(&self, waiting: bool) -> &Profile {
         self.cpu_time(waiting).map_or(&self.profile, |cpu| &cpu.profile)
     }
 
-    /// The CPU time, where [`profile`](Self::profile) is of it.
+    /// Returns the CPU time, if [`profile`](Self::profile) is based on it.
     pub fn cpu_time(&self, waiting: bool) -> Option<&CpuTime> {
         self.cpu.as_ref().filter(|_| !waiting || self.profile.is_empty())
     }
 
-    /// The same, of threads that wait alone where the kernel shows where they do.
+    /// Returns the waits alone if `waiting` and the kernel reports them, otherwise the same as [`profile`](Self::profile).
     pub fn time_or_waits(&self, waiting: bool) -> &Profile {
         self.waits().filter(|_| waiting).unwrap_or_else(|| self.profile(waiting))
     }
 
-    /// Where threads were blocked, as the kernel shows it.
+    /// Returns the waits, as reported by the kernel.
     pub fn waits(&self) -> Option<&Profile> {
         self.cpu.as_ref()?.waits.as_ref()
     }
 
-    /// How many kinds of events are distinguished.
+    /// Maximum number of kinds of events.
     pub const EVENTS: usize = 500;
 
-    /// A rate per second: the recent one while recording, else the average over all of the recording.
+    /// Returns a rate per second: the recent one while recording, otherwise the average over the whole recording.
     pub fn rate(&self, over: bool, count: u64, recent: f64) -> f64 {
         let seconds = self.snapshot.recorded_ns as f64 / 1e9;
         if over { count as f64 / seconds.max(0.001) } else { recent }
     }
 }
 
-/// A snapshot is like no other: two are the same only where they are one.
+/// Snapshots are equal only if they are the same object.
 impl PartialEq for RecordingAnalysis {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
     }
 }
 
-/// How often an event came.
+/// Count and rate of a kind of event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventRate {
-    /// Which, and all of it.
+    /// The kind of event and its totals.
     pub event: EventCount,
-    /// Events a second over the last ten seconds.
+    /// Events per second over the last ten seconds.
     pub rate: f64,
 }

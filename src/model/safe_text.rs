@@ -1,4 +1,4 @@
-//! Text from outside that is safe to show.
+//! Untrusted text made safe to display.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -10,18 +10,18 @@ use serde::{Serialize, Serializer};
 
 use super::text::safe_chars;
 
-/// The longest text, bytes: as long as the kernel allows an argument or an environment variable to be.
+/// Maximum length of a text, in bytes: the kernel's limit for an argument or environment variable.
 const MOST: usize = 128 << 10;
 
-/// Text that a terminal, a path or a clipboard may get: one line without control and escape characters, without characters that reorder or hide
-/// text, and of at most 128 KiB. There is no other way to make one than to have text cleaned, so that what is typed so needs no care where it is used.
+/// Text that is safe for a terminal, a path or the clipboard: one line without control and escape characters, without characters that reorder or
+/// hide text, and of at most 128 KiB. Every constructor sanitizes, so values of this type need no further care.
 ///
-/// White space of every kind becomes a blank; the rest becomes U+FFFD. Text that is cut ends with `…`. A clone shares the text.
+/// Whitespace of any kind becomes a blank, other unsafe characters become U+FFFD. Truncated text ends with `…`. Clones share the text.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SafeText(Arc<str>);
 
 impl SafeText {
-    /// Cleans text.
+    /// Sanitizes text.
     pub fn new(text: &str) -> Self {
         if text.len() <= MOST && text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
             return Self(text.into());
@@ -37,22 +37,22 @@ impl SafeText {
         Self(clean.into())
     }
 
-    /// Cleans bytes that should be UTF-8 and may not be.
+    /// Sanitizes bytes that may not be valid UTF-8.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         Self::new(&String::from_utf8_lossy(bytes))
     }
 
-    /// Cleans a path.
+    /// Sanitizes a path.
     pub fn from_path(path: &Path) -> Self {
         Self::new(&path.to_string_lossy())
     }
 
-    /// Cleans lines and joins those that are not blank.
+    /// Sanitizes several lines, and joins those that are not blank.
     pub fn from_lines(text: &str) -> Self {
         Self::new(&text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" · "))
     }
 
-    /// The first characters, with `…` where some are left out.
+    /// Returns the first characters, with `…` if some are left out.
     #[must_use]
     pub fn cut(self, longest: usize) -> Self {
         match self.char_indices().nth(longest) {
@@ -61,7 +61,7 @@ impl SafeText {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Which names and texts look like secrets. One place decides for environments, command lines, and what is copied of them.
+//! Detection and masking of secrets in names and texts, for environments, command lines, and what is copied from them.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,15 +8,15 @@ use super::text::sanitise;
 
 use crate::sorting::CompactSort;
 
-/// What stands in the place of a secret.
+/// Replacement of a secret.
 const MASK: &str = "***";
 
-/// Words of a name, alone between separators or humps: `GITHUB_TOKEN`, `authCookie`. A plural counts, too, and a number after it.
+/// Secret words of a name, delimited by separators or camel case: `GITHUB_TOKEN`, `authCookie`. Also matched as plural, and with a number appended.
 const WORDS: [&str; 13] =
     ["TOKEN", "SECRET", "PASS", "SSHPASS", "PWD", "PW", "PAT", "SESSION", "JWT", "BEARER", "AUTH", "AUTHORIZATION", "COOKIE"];
-/// Ends of words that are written as one with what is before them: `GITHUBTOKEN`.
+/// Secret suffixes of words without a separator: `GITHUBTOKEN`.
 const ENDS: [&str; 3] = ["TOKEN", "SECRET", "PWD"];
-/// What makes a secret of every name that has it, with or without separators: `API_KEY`, `ApiKey`, `APIKEY`, `PGPASSWORD`.
+/// Substrings that make any name secret, with or without separators: `API_KEY`, `ApiKey`, `APIKEY`, `PGPASSWORD`.
 const ANYWHERE: [&str; 16] = [
     "PASSWORD",
     "PASSWD",
@@ -35,12 +35,12 @@ const ANYWHERE: [&str; 16] = [
     "CONNECTIONSTRING",
     "SHAREDACCESSSIGNATURE",
 ];
-/// The last word of the name of a place.
+/// Last words of names that denote a location, not a secret.
 const PLACES: [&str; 6] = ["SOCK", "SOCKET", "FILE", "PATH", "DIR", "DIRECTORY"];
-/// Keys of addresses that are no words of names: signatures of shared access and of cloud storage.
+/// Keys in URLs that are not words of names: signatures of shared access and of cloud storage.
 const KEYS: [&str; 2] = ["SIG", "SIGNATURE"];
 
-/// Whether what has this name is taken for a secret. `PWD` and `OLDPWD` are a shell's directories, and the key in the name of an assembly is public.
+/// Whether a name is that of a secret. `PWD` and `OLDPWD` are a shell's directories, and the key in an assembly name is public.
 pub(super) fn is_secret_name(name: &str) -> bool {
     if matches!(name, "PWD" | "OLDPWD") {
         return false;
@@ -58,7 +58,7 @@ pub(super) fn is_secret_name(name: &str) -> bool {
     words.iter().any(is_secret) || ANYWHERE.iter().any(|part| joined.contains(part))
 }
 
-/// The upper-case words of a name: what is between separators, and between the humps of camel case.
+/// Returns the upper-case words of a name, split at separators and camel case boundaries.
 fn words(name: &str) -> Vec<String> {
     let (mut words, mut before) = (vec![String::new()], None);
     let mut characters = name.chars().peekable();
@@ -78,19 +78,19 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// A command line as it is shown, kept and searched: without secrets.
+/// Returns a command line as it is displayed, stored and searched: sanitized, with secrets masked.
 pub fn shown_command_line(text: &str) -> SafeText {
     SafeText::new(&mask_secrets(&sanitise(text)))
 }
 
-/// Whether a text has a secret in it, whatever its name is.
+/// Whether a text contains a secret, whatever its name.
 pub(super) fn holds_secret(text: &str) -> bool {
     !secrets(text).is_empty()
 }
 
-/// The text with `***` for each secret in it: passwords of addresses, values of keys and options with secret names, tokens, keys in PEM form.
-/// Where it is not clear where a secret ends more is masked, and not less: in a command line the blanks in an argument look like those between
-/// arguments. Takes time in proportion to the length of the text.
+/// Replaces each secret in a text by `***`: passwords in URLs, values of keys and options with secret names, tokens, keys in PEM form. If the end
+/// of a secret is ambiguous, more is masked rather than less: in a command line, blanks within an argument look like those between arguments. Takes
+/// linear time.
 pub(super) fn mask_secrets(text: &str) -> Cow<'_, str> {
     let found = secrets(text);
     if found.is_empty() {
@@ -106,11 +106,11 @@ pub(super) fn mask_secrets(text: &str) -> Cow<'_, str> {
     Cow::Owned(masked)
 }
 
-/// Where the secrets of a text are, in order and apart.
+/// Returns the ranges of secrets in a text, sorted and disjoint.
 fn secrets(text: &str) -> Vec<Range<usize>> {
     let mut all = Vec::new();
     for find in [passwords_of_addresses, assignments, options, bearers, web_tokens, pem] {
-        // What is found is in order, and nothing is looked for inside it: that would take quadratic time.
+        // Each search reports in order, and does not search within what it has found: that would take quadratic time.
         find(text, &mut Found { all: &mut all, end: 0 });
     }
     all.compact_sort_by_key(|range: &Range<usize>| range.start);
@@ -125,10 +125,10 @@ fn secrets(text: &str) -> Vec<Range<usize>> {
     all
 }
 
-/// What one search has found.
+/// The results of one search.
 struct Found<'a> {
     all: &'a mut Vec<Range<usize>>,
-    /// Where the last one ends.
+    /// End of the latest result.
     end: usize,
 }
 
@@ -166,7 +166,7 @@ fn passwords_of_addresses(text: &str, found: &mut Found<'_>) {
             let password = authority + colon + 1;
             let end = match piece[authority..authority + length].rfind('@') {
                 Some(end) => authority + end,
-                // A password may have a slash in it, though that is wrong. A number is a port.
+                // A password may contain a slash, although that is invalid. A number is a port.
                 None => match last_at {
                     Some(end) if !is_port(&piece[password..]) => end,
                     _ => continue,
@@ -186,7 +186,7 @@ fn is_port(text: &str) -> bool {
 
 /// `NAME=VALUE`, `NAME: VALUE`, `"NAME":"VALUE"` and `--NAME:VALUE` in command lines, connection strings, addresses, headers and JSON.
 fn assignments(text: &str, found: &mut Found<'_>) {
-    // Names lie between separators, so that no part of a text is looked at twice.
+    // Names lie between separators, so that no part of the text is scanned twice.
     let (mut after_equals, mut after_colon) = (0, 0);
     for (at, separator) in text.match_indices(['=', ':']) {
         let is_colon = separator == ":";
@@ -225,7 +225,7 @@ fn assignments(text: &str, found: &mut Found<'_>) {
     }
 }
 
-/// The name at the end of a text, which may be quoted. In a key of configuration it may have colons in it.
+/// Returns the name at the end of a text, which may be quoted. Configuration keys may contain colons.
 fn name_before(text: &str, with_colons: bool) -> &str {
     let text = text.trim_end_matches(is_quote);
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.') || with_colons && c == ':';
@@ -233,12 +233,13 @@ fn name_before(text: &str, with_colons: bool) -> &str {
     text[start..].trim_start_matches('-')
 }
 
-/// How long the value is that a text begins with: to the end of its quotation, to the next quote, option or one of `ends`, or to the end of the text.
+/// Returns the length of the value at the start of a text: up to the closing quote, the next quote, option or one of `ends`, or the end of the
+/// text.
 fn value_length(text: &str, ends: &str) -> usize {
     if let Some(rest) = text.strip_prefix(MASK)
         && rest.chars().next().is_none_or(|c| c.is_whitespace() || is_quote(c) || matches!(c, '}' | ',') || ends.contains(c))
     {
-        // Masked before.
+        // Already masked.
         return MASK.len();
     }
     if let Some(quote) = text.chars().next().filter(|c| is_quote(*c)) {
@@ -259,7 +260,7 @@ fn value_length(text: &str, ends: &str) -> usize {
     text[..end.map_or(text.len(), |(end, _)| end)].trim_end().len()
 }
 
-/// `--password VALUE` and `-pw VALUE`. A short option such as `-p` may be anything and stays.
+/// `--password VALUE` and `-pw VALUE`. The meaning of a one-letter option such as `-p` is unknown, so it is not masked.
 fn options(text: &str, found: &mut Found<'_>) {
     let (mut end, mut secret_follows) = (0, false);
     for piece in text.split_inclusive(char::is_whitespace) {
@@ -278,7 +279,7 @@ fn options(text: &str, found: &mut Found<'_>) {
     }
 }
 
-/// `Bearer VALUE`, as headers have it.
+/// `Bearer VALUE`, as in headers.
 fn bearers(text: &str, found: &mut Found<'_>) {
     let (mut end, mut token_follows) = (0, false);
     for piece in text.split_inclusive(|c: char| c.is_whitespace() || is_quote(c)) {
@@ -291,7 +292,7 @@ fn bearers(text: &str, found: &mut Found<'_>) {
     }
 }
 
-/// JSON Web Tokens: three parts in base64, of which the first begins with `{"`.
+/// JSON Web Tokens: three base64 parts, the first of which begins with `{"`.
 fn web_tokens(text: &str, found: &mut Found<'_>) {
     let mut looked_at = 0;
     for (at, _) in text.match_indices("eyJ") {
@@ -307,7 +308,7 @@ fn web_tokens(text: &str, found: &mut Found<'_>) {
     }
 }
 
-/// Keys and certificates in PEM form, to their end or that of the text.
+/// Keys and certificates in PEM form, up to their end or that of the text.
 fn pem(text: &str, found: &mut Found<'_>) {
     const END: &str = "-----END";
     for (at, begin) in text.match_indices("-----BEGIN ") {

@@ -1,19 +1,19 @@
-//! Further names of environment variables that are secret, besides those that are recognised anyway.
+//! User-defined patterns for secret names of environment variables, in addition to the built-in ones.
 
-/// Most patterns.
+/// Maximum number of patterns.
 const MOST: usize = 64;
-/// Longest pattern, bytes.
+/// Maximum length of a pattern, in bytes.
 const LONGEST: usize = 128;
 
-/// Names whose values are masked, too. It only adds: what is recognised as a secret stays one.
+/// Patterns of names whose values are masked in addition. Built-in secrets always remain secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SecretPatterns(Vec<String>);
 
 impl SecretPatterns {
-    /// Patterns without regard to case: a part of the name, or with `*` (any characters) and `?` (one character) all of it.
+    /// Creates case-insensitive patterns: a part of the name, or with `*` (any characters) or `?` (one character) the whole name.
     ///
     /// # Errors
-    /// Why one is refused, in words.
+    /// A pattern is invalid: the reason as text.
     pub fn new<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let patterns: Vec<&str> = patterns.into_iter().collect();
         if patterns.len() > MOST {
@@ -25,7 +25,7 @@ impl SecretPatterns {
         }
     }
 
-    /// Whether what has this name is secret by one of the patterns. Takes time in proportion to the product of their lengths at most.
+    /// Whether a name matches one of the patterns. Takes time at most proportional to the product of the lengths.
     pub fn matches(&self, name: &str) -> bool {
         if self.0.is_empty() {
             return false;
@@ -39,7 +39,7 @@ impl SecretPatterns {
     }
 }
 
-/// Whether the whole name is what the pattern stands for. It goes back to the last `*` only: more never helps.
+/// Whether a pattern matches the whole name. Backtracks to the last `*` only: going further back never helps.
 fn is_match(pattern: &[char], name: &[char]) -> bool {
     let (mut at, mut in_name) = (0, 0);
     let mut last_star: Option<(usize, usize)> = None;

@@ -1,9 +1,9 @@
-//! Sizes as people write them.
+//! Sizes with units.
 
-/// Reads `4096`, `64MB` (powers of 1000) or `1GiB` (powers of 1024), into bytes.
+/// Parses `4096`, `64MB` (powers of 1000) or `1GiB` (powers of 1024) as bytes.
 ///
 /// # Errors
-/// A sentence with what was expected.
+/// The text is not a size: a sentence with what was expected.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -25,7 +25,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A size as [`parse_size`] reads it back: in the largest unit that leaves no fraction.
+/// Formats a size for [`parse_size`], in the largest unit that leaves no fraction.
 pub fn format_size(bytes: u64) -> String {
     let units = [(1_000_000_000, "GB"), (1 << 30, "GiB"), (1_000_000, "MB"), (1 << 20, "MiB"), (1_000, "kB")];
     let fits = units.iter().find(|(factor, _)| bytes > 0 && bytes.is_multiple_of(*factor));

@@ -1,30 +1,31 @@
-//! Text from outside, made safe to show.
+//! Sanitizing of untrusted text.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use unicode_width::UnicodeWidthChar;
 
-/// Characters that may go into the same cell as the one before: combining marks, variation selectors, joiners, skin tones. Emoji take six at most (three
-/// joiners, a variation selector and two skin tones in "kiss"), pointed Hebrew and Arabic four. Thousands of them would be drawn over the lines around it.
+/// Maximum number of characters that share a cell with the preceding one: combining marks, variation selectors, joiners, skin tones. Emoji have at
+/// most six (three joiners, a variation selector and two skin tones in "kiss"), pointed Hebrew and Arabic four. Thousands would be drawn over
+/// adjacent lines.
 const MOST_MARKS: usize = 6;
 const ZERO_WIDTH_JOINER: char = '\u{200d}';
 
-/// Replaces what a terminal, a path or a clipboard must never get: control and escape characters, and those that reorder or hide text.
+/// Replaces characters that are unsafe for a terminal, a path or the clipboard: control and escape characters, and those that reorder or hide text.
 ///
-/// White space of every kind becomes one space, so that the result is one line; the rest becomes U+FFFD, so that a reader sees that something was there.
-/// Of the marks on a character, all but the first six are left out.
+/// Whitespace of any kind becomes one space, so that the result is one line; other unsafe characters become U+FFFD, so that they remain noticeable.
+/// Marks on a character after the sixth are removed.
 pub fn sanitise(text: &str) -> String {
     safe(text).into_owned()
 }
 
-/// [`sanitise`], without a copy where there is nothing to replace.
+/// Like [`sanitise`], but borrows the text if there is nothing to replace.
 pub fn safe(text: &str) -> Cow<'_, str> {
     let is_safe = |c: char| matches!(c, ' '..='~') || safe_char(c) == c && !is_mark(c);
     if text.chars().all(is_safe) { Cow::Borrowed(text) } else { Cow::Owned(safe_chars(text).collect()) }
 }
 
-/// The characters of text that may be shown.
+/// Returns the characters of a text after sanitizing.
 pub(super) fn safe_chars(text: &str) -> impl Iterator<Item = char> {
     let (mut marks, mut joined) = (0, false);
     let fits = move |c: &char| {
@@ -36,7 +37,7 @@ pub(super) fn safe_chars(text: &str) -> impl Iterator<Item = char> {
             }
             return fits;
         }
-        // So does a joined emoji.
+        // Neither does a joined emoji.
         if !std::mem::take(&mut joined) {
             marks = 0;
         }
@@ -45,7 +46,7 @@ pub(super) fn safe_chars(text: &str) -> impl Iterator<Item = char> {
     text.chars().map(safe_char).filter(fits)
 }
 
-/// Whether a character goes into the same cell as the one before. The skin tone of an emoji does, although it has a width of its own.
+/// Whether a character shares the cell of the preceding one. The skin tone of an emoji does, although it has a width of its own.
 fn is_mark(c: char) -> bool {
     c.width() == Some(0) || matches!(c, '\u{1f3fb}'..='\u{1f3ff}')
 }
@@ -58,8 +59,8 @@ fn safe_char(c: char) -> char {
     }
 }
 
-/// A JSON document with every character escaped that a terminal, a browser or an editor may take for more than text, where JSON itself allows it as it is.
-/// All of these stand in strings, since a document is ASCII elsewhere.
+/// Escapes the characters of a JSON document that a terminal, a browser or an editor may interpret, although JSON permits them unescaped. All of
+/// them are within strings, since the rest of a document is ASCII.
 pub fn escape_json(document: &str) -> Cow<'_, str> {
     let is_unsafe = |c: char| c != '\n' && safe_char(c) != c;
     if !document.contains(is_unsafe) {
@@ -69,7 +70,7 @@ pub fn escape_json(document: &str) -> Cow<'_, str> {
     for c in document.chars() {
         if is_unsafe(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
-                // Writing into a string does not fail.
+                // Writing to a string cannot fail.
                 let _ = write!(escaped, "\\u{unit:04x}");
             }
         } else {
@@ -79,8 +80,8 @@ pub fn escape_json(document: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Marks that change the direction of the text around them, characters without a width that can make two names look alike, and tags.
-/// The joiners U+200C and U+200D stay: scripts and emoji need them.
+/// Whether a character is a mark that changes the direction of the surrounding text, a zero-width character that can make two names look alike, or
+/// a tag. The joiners U+200C and U+200D are allowed: scripts and emoji need them.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
@@ -116,7 +117,7 @@ mod tests {
         let stacked = |marks: usize| format!("a{}b", "\u{301}".repeat(marks));
         let family = |members: usize| vec!["👩"; members].join("\u{200d}");
         for (raw, safe) in [
-            // What is written in real scripts stays: Vietnamese, pointed Hebrew, Thai, Hindi, Korean, the longest emoji.
+            // Real scripts are unchanged: Vietnamese, pointed Hebrew, Thai, Hindi, Korean, the longest emoji.
             ("Việt e\u{302}\u{323}".to_owned(), "Việt e\u{302}\u{323}".to_owned()),
             ("ש\u{5c1}\u{5bc}\u{5b8}\u{596}".to_owned(), "ש\u{5c1}\u{5bc}\u{5b8}\u{596}".to_owned()),
             ("ที่นี่ क्षत्रिय".to_owned(), "ที่นี่ क्षत्रिय".to_owned()),
@@ -128,7 +129,7 @@ mod tests {
             (stacked(10_000).repeat(2), stacked(6).repeat(2)),
             ("\u{301}".repeat(10_000), "\u{301}".repeat(6)),
             ("👩🏻🏻🏻🏻🏻🏻🏻".to_owned(), "👩🏻🏻🏻🏻🏻🏻".to_owned()),
-            // A family has an end, too, with skin tones or without.
+            // Families are limited, too, with or without skin tones.
             (family(4), family(4)),
             (family(10_500), family(7).repeat(1500)),
         ] {

@@ -1,4 +1,4 @@
-//! A recorded file that is looked at.
+//! A recorded file shown in the dashboard.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -7,61 +7,62 @@ use std::time::Duration;
 
 use super::{RecordingAnalysis, SafeText};
 
-/// What a recorded file holds.
+/// The contents of a recorded file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// Events over time: a nettrace file.
     Trace,
-    /// The heap at one moment: a `.gcdump` file.
+    /// A snapshot of the heap: a `.gcdump` file.
     Heap,
 }
 
 impl FileKind {
-    /// The kind that the end of the name stands for. PerfView writes it as `.gcDump`.
+    /// Returns the kind by the file extension. PerfView writes `.gcDump`.
     pub fn of(path: &Path) -> Self {
         let is_heap = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gcdump"));
         if is_heap { Self::Heap } else { Self::Trace }
     }
 }
 
-/// What is known of a recorded file once its first bytes were read.
+/// Facts from the first bytes of a recorded file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceFile {
-    /// What it holds.
+    /// Kind of contents.
     pub kind: FileKind,
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its size.
+    /// Size of the file, in bytes.
     pub bytes: u64,
-    /// The process that was recorded; 0 where that is not known.
+    /// Pid of the recorded process; 0 if unknown.
     pub process_id: u32,
-    /// When, in milliseconds since the Unix epoch; 0 where it has none. Of a heap when the file was written.
+    /// Start of the recording, or for a heap the time the file was written, in milliseconds since the Unix epoch; 0 if unknown.
     pub start_unix_ms: u64,
 }
 
 impl TraceFile {
-    /// The last part of its path. Not sanitised.
+    /// Returns the last component of the path, unsanitized.
     pub fn name(&self) -> Cow<'_, str> {
         self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy()
     }
 }
 
-/// A part of a recorded file, in nanoseconds since the start of its session; both ends belong to it.
+/// A part of a recorded file, in nanoseconds since the start of its session; both ends are inclusive.
 pub type Span = (i64, i64);
 
-/// What is in a file, or in a part of it.
+/// The analyzed contents of a file, or of a part of it.
 #[derive(Debug, Clone)]
 pub struct FileContents {
-    /// What was found.
+    /// Results of the analysis.
     pub analysis: Arc<RecordingAnalysis>,
-    /// Bytes that made sense.
+    /// Number of valid bytes.
     pub bytes: u64,
-    /// The moment that the recording was stopped, nanoseconds since the start of the session; of the newest event, where the stop is not in the file.
+    /// Time at which the recording was stopped, nanoseconds since the start of the session; that of the newest event if the file does not contain
+    /// the stop.
     pub end: i64,
-    /// How long was recorded.
+    /// Duration of the recording.
     pub duration: Duration,
-    /// Whether the file ends the way a whole one does.
+    /// Whether the file ends regularly.
     pub complete: bool,
-    /// A sentence where it does not.
+    /// A sentence about the problem, if it does not.
     pub trouble: Option<SafeText>,
 }

@@ -1,13 +1,13 @@
-//! The formats of other tools that a recording can be exported to.
+//! Export formats for recordings.
 
 use std::path::Path;
 
-/// A format.
+/// An export format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceFormat {
     /// Perfetto's trace format: everything.
     Perfetto,
-    /// The JSON of speedscope: samples, a profile for each thread.
+    /// The JSON of speedscope: samples, one profile per thread.
     Speedscope,
     /// The JSON of Chrome's tracing: everything.
     Chromium,
@@ -15,17 +15,17 @@ pub enum TraceFormat {
     Folded,
     /// The profile of pprof: samples.
     Pprof,
-    /// Comma-separated values: a line for each event.
+    /// Comma-separated values: one line per event.
     Csv,
-    /// The event stream format, version 6: everything, CPU samples beside a recording with it.
+    /// The nettrace format, version 6: everything, including CPU samples beside the recording.
     Nettrace,
 }
 
 impl TraceFormat {
-    /// Every format.
+    /// All formats.
     pub const ALL: [Self; 7] = [Self::Perfetto, Self::Speedscope, Self::Chromium, Self::Folded, Self::Pprof, Self::Csv, Self::Nettrace];
 
-    /// Its name, as the command line and the form have it.
+    /// Returns the name used on the command line and in the form.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Perfetto => "perfetto",
@@ -38,7 +38,7 @@ impl TraceFormat {
         }
     }
 
-    /// What opens it, and what it holds.
+    /// Returns the tools that open it, and its contents.
     pub const fn about(self) -> &'static str {
         match self {
             Self::Perfetto => "for ui.perfetto.dev: threads, samples, locks, GC, requests",
@@ -51,12 +51,12 @@ impl TraceFormat {
         }
     }
 
-    /// Whether a part of a recording can be had in it.
+    /// Whether a part of a recording can be exported.
     pub fn has_parts(self) -> bool {
         self != Self::Nettrace
     }
 
-    /// The extension of its files by convention.
+    /// Returns the conventional file extension.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Perfetto => "perfetto-trace",
@@ -65,13 +65,13 @@ impl TraceFormat {
             Self::Folded => "folded",
             Self::Pprof => "pb",
             Self::Csv => "csv",
-            // That of the recording itself has no more.
+            // Differs from that of the recording itself.
             Self::Nettrace => "joined.nettrace",
         }
     }
 }
 
-/// The path of a recording without its extensions: an export of it gets that of its format.
+/// Returns the path of a recording without its extensions, to which an export appends its own.
 pub fn export_stem(recording: &Path) -> String {
     let name = recording.to_string_lossy();
     let name = name.strip_suffix(".partial").unwrap_or(&name);

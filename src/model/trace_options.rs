@@ -1,4 +1,4 @@
-//! What is to be recorded, and until when: one value for the options of the command line and the form of the dashboard.
+//! Options of a recording, shared by the command line and the form of the dashboard.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::clr::{DEFAULT_PROFILES, Selected, Trigger, parse_event_ids, parse_tra
 use crate::ipc::{Attempt, BufferMb, BufferMode, Capabilities, Loss, Rundown, SessionConfig, UserEvents};
 use crate::nettrace::Keep;
 
-/// Options of a recording, as a person gave them. The default is what is recorded without any.
+/// Options of a recording, as given by the user. The default is the same as without any options.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TraceOptions {
     /// Names of profiles.
@@ -23,40 +23,40 @@ pub struct TraceOptions {
     pub event_ids: Vec<String>,
     /// Event buffer in the runtime, in MB.
     pub buffer_mb: Option<u32>,
-    /// `full`, `none` or `0xHEX`; without, what the profiles need.
+    /// `full`, `none` or `0xHEX`; `None` for what the profiles need.
     pub rundown: Option<String>,
-    /// Events come without their stacks.
+    /// Record events without stacks.
     pub no_stacks: bool,
-    /// The target waits when the buffer is full, instead of dropping events.
+    /// Block the target when the buffer is full instead of dropping events.
     pub block: bool,
-    /// Stop when this event comes.
+    /// Stop at this event.
     pub stop_on: Option<Trigger>,
-    /// Tracepoints of the kernel that events go to instead of into a file, as `NAME` or `NAME=ID,ID`.
+    /// Kernel tracepoints that receive the events instead of a file, as `NAME` or `NAME=ID,ID`.
     pub tracepoints: Vec<String>,
     /// Record the kernel's scheduling as well.
     pub scheduling: bool,
     /// Keep only the newest part.
     pub flight: Option<Keep>,
-    /// CPU samples stay in a file of their own.
+    /// Keep CPU samples in a separate file.
     pub separate: bool,
     /// Stop after this time.
     pub duration: Option<Duration>,
     /// Stop once the file has this many bytes.
     pub max_size: Option<u64>,
-    /// The file; without, a name of the process and the time.
+    /// Output file; `None` for a name with the process and the time.
     pub file: Option<PathBuf>,
 }
 
 impl TraceOptions {
-    /// Some profiles, and nothing special.
+    /// Creates options with profiles and no others.
     pub fn of_profiles(profiles: &[String]) -> Self {
         Self { profiles: profiles.to_vec(), ..Self::default() }
     }
 
-    /// The session to request, and the warnings about it.
+    /// Returns the session to request, with warnings about it.
     ///
     /// # Errors
-    /// A sentence with what cannot be parsed or combined.
+    /// An option cannot be parsed, or options cannot be combined: a sentence about it.
     pub fn select(&self) -> Result<Selected, String> {
         let mut selected = select(&self.profiles, &self.providers, self.clr_events.as_deref()).map_err(|error| error.to_string())?;
         for config in [Some(&mut selected.config), selected.fallback.as_mut()].into_iter().flatten() {
@@ -71,7 +71,7 @@ impl TraceOptions {
         Ok(selected)
     }
 
-    /// Changes a session that profiles and providers make to what was requested.
+    /// Applies the options to the session configuration of the profiles and providers.
     fn apply(&self, config: &mut SessionConfig) -> Result<(), String> {
         let on = |config: &SessionConfig, name: &str| {
             config.providers.iter().position(|filtered| filtered.provider.name().eq_ignore_ascii_case(name))
@@ -101,15 +101,15 @@ impl TraceOptions {
         Ok(())
     }
 
-    /// The extension of its file by convention.
+    /// Returns the conventional extension of the output file.
     pub fn extension(&self) -> &'static str {
         if self.scheduling { TraceFormat::Perfetto.extension() } else { "nettrace" }
     }
 
-    /// The session whose events go to tracepoints, and the names of these; `None` where none are given.
+    /// Returns the session whose events go to tracepoints, and the names of these; `None` if there are none.
     ///
     /// # Errors
-    /// As [`Self::select`], or a sentence about a tracepoint.
+    /// The same as for [`Self::select`], or a sentence about a tracepoint.
     pub fn user_events(&self) -> Result<Option<(UserEvents, KernelTrace)>, String> {
         if self.tracepoints.is_empty() {
             return Ok(None);
@@ -119,10 +119,10 @@ impl TraceOptions {
         Ok(Some((events, KernelTrace { tracepoints: names, session: None })))
     }
 
-    /// What a runtime is expected to leave out of this, so that a person is warned before.
+    /// Returns which of these options a runtime is expected not to support, to warn the user in advance.
     ///
     /// # Errors
-    /// Where it is expected not to do it at all, why: `a filter by event ids needs .NET 10`.
+    /// The runtime is expected not to record at all: the reason, such as `a filter by event ids needs .NET 10`.
     pub fn expected_losses(&self, capabilities: &Capabilities) -> Result<Vec<Loss>, String> {
         let attempts = self.select()?.config.attempts();
         let mut missing = String::new();
@@ -135,11 +135,11 @@ impl TraceOptions {
         Err(missing)
     }
 
-    /// The same as options of the command line.
+    /// Formats the options as command line arguments.
     pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         let mut add = |option: &str, value: &str| words.extend([option.to_owned(), value.to_owned()]);
-        // Without anything the command line takes these by itself.
+        // The command line adds the default profiles itself if nothing else is given.
         if self.profiles != DEFAULT_PROFILES || !self.providers.is_empty() || self.clr_events.is_some() {
             self.profiles.iter().for_each(|profile| add("--profile", profile));
         }
@@ -163,18 +163,18 @@ impl TraceOptions {
         words
     }
 
-    /// The whole command line that records this target, for a shell.
+    /// Formats the complete command line that records a target, for a shell.
     pub fn command_line(&self, target: &str) -> String {
         let mut line = "dn-top trace".to_owned();
         for word in [target.to_owned()].into_iter().chain(self.words()) {
-            // Writing into a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(line, " {}", quote(&word));
         }
         line
     }
 }
 
-/// Reads `full`, `none` or `0xHEX`.
+/// Parses `full`, `none` or `0xHEX`.
 fn parse_rundown(text: &str) -> Result<Rundown, String> {
     match text {
         "full" => Ok(Rundown::Default),
@@ -188,10 +188,10 @@ fn parse_rundown(text: &str) -> Result<Rundown, String> {
     }
 }
 
-/// Reads how much a flight recorder keeps: a size such as `64MB`, or a time such as `5m`.
+/// Parses the limit of a flight recorder: a size such as `64MB`, or a time such as `5m`.
 ///
 /// # Errors
-/// A sentence with what was expected.
+/// The text is neither: a sentence with what was expected.
 pub fn parse_keep(text: &str) -> Result<Keep, String> {
     if let Ok(span) = humantime::parse_duration(text) {
         let enough = span >= Duration::from_secs(1);
@@ -214,7 +214,7 @@ fn format_time(time: Duration) -> String {
     humantime::format_duration(time).to_string().replace(' ', "")
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=+,@%^".contains(c);
     if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }

@@ -1,4 +1,4 @@
-//! Quantities as a person reads them. Decimal units, three digits at most before the unit, the same width everywhere.
+//! Human-readable quantities, with decimal units, at most three digits before the unit, and uniform width.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,24 +7,24 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bytes(pub u64);
 
-/// Bytes a second: `340 kB/s`.
+/// Bytes per second: `340 kB/s`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ByteRate(pub f64);
 
-/// How many: `512`, `12.3k`, `1.2M`.
+/// A count: `512`, `12.3k`, `1.2M`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Count(pub u64);
 
-/// How many of something: `1 event`, `12.3k events`, `2 processes`; with `{:#}` in full, `12345 events`. The noun is in the singular.
+/// A count with a noun: `1 event`, `12.3k events`, `2 processes`; with `{:#}` in full, `12345 events`. The noun is given in the singular.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted<'a>(pub u64, pub &'a str);
 
-/// How many a second: `12.3k/s`.
+/// A rate per second: `12.3k/s`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CountRate(pub f64);
 
-/// A figure of any size and sign, in full: `1234567.25`, `0.012`, `0.0004`, `-2e300`. No more than three digits behind the point, but for small
-/// figures two that are not 0; those with more than 15 digits before the point or six 0 behind it in powers of ten.
+/// A number of any size and sign, in full: `1234567.25`, `0.012`, `0.0004`, `-2e300`. At most three decimals, but two significant digits for small
+/// numbers. Numbers with more than 15 digits before the point or six zeros after it are in scientific notation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Number(pub f64);
 
@@ -32,22 +32,22 @@ pub struct Number(pub f64);
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Nanoseconds(pub u64);
 
-/// A share, 0 to 1, in percent: `0 %`, `<0.1 %`, `0.4 %`, `12 %`, `100 %`. What is not all is never shown as all, nor what is something as nothing.
+/// A share, 0 to 1, in percent: `0 %`, `<0.1 %`, `0.4 %`, `12 %`, `100 %`. Only exact shares are shown as 0 % or 100 %.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Percent(pub f64);
 
-/// How long something has been: the two largest units, `45s`, `12m`, `3h 12m`, `2d 4h`, `3y 20d`.
+/// An age in its two largest units: `45s`, `12m`, `3h 12m`, `2d 4h`, `3y 20d`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Age(pub Duration);
 
-/// A running time to the second: `0:42`, `1:02:03`.
+/// A duration in seconds: `0:42`, `1:02:03`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stopwatch(pub Duration);
 
-/// Splits a number into at most three digits before the point and a step of thousands.
+/// Scales a number to at most three digits before the point. Returns it with the power of 1000, and whether to show a decimal.
 fn scaled(value: f64) -> (f64, usize, bool) {
     let (mut value, mut step) = (value.max(0.0), 0);
-    // 999.5 would be shown as 1000.
+    // 999.5 would be rounded to 1000.
     while value >= 999.5 && step < 6 {
         value /= 1000.0;
         step += 1;
@@ -105,12 +105,12 @@ impl fmt::Display for Number {
         let value = self.0;
         let text = match value.abs() {
             0.0 => return f.pad("0"),
-            // Of NaN and what is infinite there are no digits.
+            // NaN and infinity have no digits.
             size if !size.is_finite() => return f.pad(&value.to_string()),
             1e15.. => return f.pad(&format!("{value:e}")),
             0.1.. => format!("{value:.3}"),
             size if size < 1e-6 => return f.pad(&format!("{value:.1e}")),
-            // The place of the first digit that is not 0, and the next one.
+            // Up to the digit after the first significant one.
             size => format!("{value:.*}", (1.0 - size.log10().floor()) as usize),
         };
         f.pad(if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text })

@@ -1,27 +1,28 @@
-//! A variable of a process's environment.
+//! An environment variable of a process.
 
 use super::secret::{holds_secret, is_secret_name};
 use super::{SafeText, SecretPatterns};
 use crate::ipc;
 
-/// One variable, as it is shown.
+/// An environment variable, safe to display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
     /// Name, up to the first `=`.
     pub name: SafeText,
-    /// Value, all behind that.
+    /// Value: everything after the first `=`.
     pub value: SafeText,
     is_secret: bool,
 }
 
 impl Variable {
-    /// Takes a time that grows with its length: whether it is a secret is determined here, and not each time that it is shown.
+    /// Creates a variable. Takes time proportional to its length, because it determines whether it is secret, once instead of whenever it is
+    /// displayed.
     pub fn new(raw: &ipc::Variable, secrets: &SecretPatterns) -> Self {
         let is_secret = is_secret_name(&raw.name) || secrets.matches(&raw.name) || holds_secret(&raw.value);
         Self { name: SafeText::new(&raw.name), value: SafeText::new(&raw.value), is_secret }
     }
 
-    /// Whether its name or its value is that of a secret: the value is masked until it is revealed.
+    /// Whether the name or the value is secret: the value is masked until it is revealed.
     pub fn is_secret(&self) -> bool {
         self.is_secret
     }

@@ -1,12 +1,12 @@
-//! Requests of the operating system to the dashboard.
+//! Requests to the dashboard by signals.
 
-/// What a signal requests.
+/// The request of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asked {
     End,
-    /// To give the terminal back and stop until it is continued.
+    /// Release the terminal and stop until continued.
     Suspend,
-    /// To take the terminal again: the program was stopped and continued.
+    /// Set up the terminal again: the program was stopped and continued.
     Resume,
     Measure,
 }

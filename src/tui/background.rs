@@ -1,22 +1,22 @@
-//! The background of the terminal, as it answers the query for it.
+//! The background color of the terminal, by its answer to a query.
 //!
 //! Source: "XTerm Control Sequences", operating system command 11: the answer is `11;rgb:RRRR/GGGG/BBBB`, each with one to four hexadecimal digits.
 
-/// Asks for the background color.
+/// Queries the background color.
 pub(super) const QUERY: &[u8] = b"\x1b]11;?\x1b\\";
-/// How an answer begins.
+/// Start of an answer.
 pub(super) const ANSWER: &[u8] = b"11;rgb:";
-/// The command that it answers.
+/// Command number of an answer.
 pub(super) const NUMBER: &[u8] = b"11;";
-/// Most bytes of an answer that are kept.
+/// Maximum number of bytes of an answer that are kept.
 pub(super) const LONGEST: usize = ANSWER.len() + 3 * 4 + 2;
 
-/// Whether the background is light: by its luma, ITU-R BT.601.
+/// Whether the background is light, by its luma (ITU-R BT.601).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct IsLight(pub(super) bool);
 
 impl IsLight {
-    /// Reads an answer, without what begins and ends the command.
+    /// Parses an answer, without the start and end of the command.
     pub(super) fn parse(answer: &[u8]) -> Option<Self> {
         let colors = std::str::from_utf8(answer.strip_prefix(ANSWER)?).ok()?;
         let share = |digits: &str| {

@@ -1,31 +1,31 @@
-//! Copying: to the desktop's clipboard where there is one, through the terminal (OSC 52) where there is not.
+//! Copying to the desktop's clipboard if there is one, otherwise through the terminal (OSC 52).
 
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
-/// The longest text that is sent through a terminal. Encoded it takes a third more; terminals and tmux cut longer ones off.
+/// Maximum length of a text for OSC 52. Encoding adds a third; terminals and tmux truncate longer sequences.
 pub(super) const LONGEST_OSC52: usize = 74_994 / 4 * 3;
 
-/// How long the desktop may take. A dead X display answers at once; a hung one must not hold the toast back.
+/// Timeout of the desktop's clipboard. A dead X display fails at once; a hung one must not delay the toast.
 const DEADLINE: Duration = Duration::from_millis(500);
 
-/// Where a text went, or should go.
+/// Destination of a copied text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Route {
     Desktop,
-    /// The terminal's own clipboard by escape sequence.
+    /// The terminal's clipboard, by escape sequence.
     Terminal,
 }
 
-/// Chooses by the environment: over SSH, or without a display, only the terminal can reach the person's clipboard.
+/// Chooses by environment variables: over SSH, or without a display, only the terminal can reach the user's clipboard.
 pub(super) fn route(variable: impl Fn(&str) -> bool) -> Route {
     let remote = variable("SSH_TTY") || variable("SSH_CONNECTION");
     let display = variable("DISPLAY") || variable("WAYLAND_DISPLAY") || ["macos", "windows"].contains(&std::env::consts::OS);
     if remote || !display { Route::Terminal } else { Route::Desktop }
 }
 
-/// Where a copied text goes from here, as the end of a sentence.
+/// Returns where copied text goes, as the end of a sentence.
 pub fn clipboard_reaches() -> &'static str {
     match route(is_set) {
         Route::Desktop => "to the desktop's clipboard",
@@ -33,23 +33,23 @@ pub fn clipboard_reaches() -> &'static str {
     }
 }
 
-/// Whether a variable of the environment has a value.
+/// Whether an environment variable is set and not empty.
 pub(super) fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
-/// The desktop's clipboard. On X11 and Wayland it is this process that hands the text out, so one is kept for the whole run, on a
-/// thread of its own because its calls block.
+/// The desktop's clipboard. On X11 and Wayland the owning process serves the text, so one instance is kept for the whole run, on a separate thread
+/// because its calls block.
 #[derive(Debug, Default)]
 pub(super) struct Desktop {
     requests: Option<mpsc::UnboundedSender<(String, oneshot::Sender<bool>)>>,
 }
 
 impl Desktop {
-    /// Puts the text into the clipboard; the answer comes by itself: whether it worked within the deadline.
+    /// Puts a text on the clipboard. The future resolves to whether that succeeded before the timeout.
     pub(super) fn set(&mut self, text: String) -> impl Future<Output = bool> + use<> {
         let (answer, answered) = oneshot::channel();
-        // A request that cannot be sent drops its answer, which reads as "did not work".
+        // If the request cannot be sent, its answer is dropped, which counts as a failure.
         let _ = self.requests.get_or_insert_with(start).send((text, answer));
         async move { matches!(tokio::time::timeout(DEADLINE, answered).await, Ok(Ok(true))) }
     }
@@ -61,11 +61,11 @@ fn start() -> mpsc::UnboundedSender<(String, oneshot::Sender<bool>)> {
         let mut clipboard = arboard::Clipboard::new().ok();
         while let Some((text, answer)) = incoming.blocking_recv() {
             let done = clipboard.as_mut().is_some_and(|clipboard| clipboard.set_text(text).is_ok());
-            // Past the deadline the result is not needed.
+            // After the timeout the result is no longer needed.
             let _ = answer.send(done);
         }
     };
-    // Without the thread the receiver is gone and every request fails at once, which the caller turns into OSC 52.
+    // Without the thread the receiver is dropped, and every request fails at once; the caller then uses OSC 52.
     let _ = std::thread::Builder::new().name("clipboard".to_owned()).spawn(serve);
     requests
 }
@@ -90,7 +90,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_clipboard_that_is_not_there_says_so() {
-        // Whether or not this machine has a display: the answer comes, and within the deadline.
+        // With or without a display: there is an answer before the timeout.
         let mut desktop = Desktop { requests: Some(mpsc::unbounded_channel().0) };
         assert!(!desktop.set("text".to_owned()).await);
     }

@@ -1,4 +1,4 @@
-//! What a whole control sequence of a terminal means.
+//! Decoding of complete control sequences.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
@@ -13,7 +13,7 @@ pub(super) fn modified(code: KeyCode, mut modifiers: KeyModifiers) -> Event {
     Event::Key(KeyEvent::new(code, modifiers))
 }
 
-/// ESC [, parameters and a final byte. What is unknown is nothing: an answer to another program's question, a key that does nothing here.
+/// Decodes ESC [, parameters and a final byte. Unknown sequences are ignored: answers to queries of other programs, keys without a function here.
 pub(super) fn control_sequence(parameters: &[u8], last: u8) -> Option<Event> {
     let parameters = std::str::from_utf8(parameters).ok()?;
     if let Some(report) = parameters.strip_prefix('<') {
@@ -23,16 +23,16 @@ pub(super) fn control_sequence(parameters: &[u8], last: u8) -> Option<Event> {
     }
     let mut numbers = parameters.split(';').map(|number| number.parse::<u8>().ok());
     let first = numbers.next().flatten();
-    // 1 and a bit each for Shift, Alt and Ctrl.
+    // 1 plus a bit each for Shift, Alt and Ctrl.
     let bits = numbers.next().flatten().unwrap_or(1).saturating_sub(1);
     let held = [KeyModifiers::SHIFT, KeyModifiers::ALT, KeyModifiers::CONTROL].into_iter().enumerate();
     let modifiers = held.filter(|(bit, _)| bits & 1 << bit != 0).map(|(_, modifier)| modifier).collect();
     let code = match (last, first) {
-        // Enter with a modifier, where the terminal distinguishes them (kitty's "CSI u", xterm's modifyOtherKeys).
+        // Enter with a modifier, if the terminal distinguishes it (kitty's "CSI u", xterm's modifyOtherKeys).
         (b'u', Some(13)) => KeyCode::Enter,
         (b'~', Some(27)) if numbers.next() == Some(Some(13)) => KeyCode::Enter,
         (b'Z', _) => KeyCode::BackTab,
-        // With other numbers R is where the cursor is.
+        // With other numbers, R reports the cursor position.
         (b'P'..=b'S', None | Some(1)) => KeyCode::F(last - b'P' + 1),
         (b'~', Some(number)) => match number {
             1 | 7 => KeyCode::Home,
@@ -63,7 +63,7 @@ pub(super) fn cursor_key(last: u8) -> Option<KeyCode> {
     })
 }
 
-/// A mouse report. Columns and rows count from 1.
+/// Decodes a mouse report. Columns and rows count from 1.
 pub(super) fn mouse(button: u16, column: u16, row: u16, released: bool) -> Option<Event> {
     let is_motion = button & 0b10_0000 != 0;
     let pressed = match button & 0b1100_0011 {
@@ -76,7 +76,7 @@ pub(super) fn mouse(button: u16, column: u16, row: u16, released: bool) -> Optio
         (0b100_0000, _) => MouseEventKind::ScrollUp,
         (0b100_0001, _) => MouseEventKind::ScrollDown,
         (_, Some(pressed)) if !released && !is_motion => MouseEventKind::Down(pressed),
-        // Nothing is done on release, on motion, or sideways.
+        // Release, motion and horizontal scrolling are ignored.
         _ => return None,
     };
     let held = [(0b100, KeyModifiers::SHIFT), (0b1000, KeyModifiers::ALT), (0b1_0000, KeyModifiers::CONTROL)];

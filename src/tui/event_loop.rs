@@ -1,4 +1,4 @@
-//! The event loop: messages in, pictures out.
+//! The event loop: handles messages and draws frames.
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, resume_unwind};
@@ -29,59 +29,58 @@ use crate::net::port::Port;
 use crate::net::{Access, Directory};
 use crate::ui::{Theme, view};
 
-/// Data is drawn at most this often; keys are answered at once.
+/// Minimum time between frames for data; keys are answered at once.
 const FRAME: Duration = Duration::from_millis(33);
 
-/// Answers that wait for the loop. Tasks that find it full wait.
+/// Capacity of the message channel. Tasks wait if it is full.
 const INBOX: usize = 256;
 
-/// Messages of a kind that are handled before the next picture, and before the next look at signals.
+/// Maximum number of messages of a kind that are handled before the next frame, and before signals are checked again.
 const AT_ONCE: usize = 256;
 
 const NO_MORE_OUTPUT: &str = "the terminal takes no more output";
 
-/// What the dashboard needs to know before it opens.
+/// Everything needed to open the dashboard.
 #[derive(Debug)]
 pub struct Dashboard {
-    /// What is settled when it starts.
+    /// Initial options of the app.
     pub options: Options,
     pub look: Look,
-    /// Where to look for processes; `None` where recorded files are shown.
+    /// Source of processes; `None` if recorded files are shown.
     pub machine: Option<Machine>,
-    /// Time between two looks.
+    /// Time between two refreshes.
     pub refresh: Duration,
-    /// Further names of environment variables that are masked.
+    /// Additional patterns of secret environment variables.
     pub secrets: SecretPatterns,
     pub terminal: TerminalOptions,
 }
 
-/// How the dashboard looks.
+/// Appearance of the dashboard.
 #[derive(Debug)]
 pub struct Look {
     pub theme: Theme,
-    /// Theme files, by name; where one cannot be used, why.
+    /// Theme files, by name; for one that is unusable, the error.
     pub own: Vec<(SafeText, Result<Theme, SafeText>)>,
-    /// Those for a terminal that turns out to have a dark background, and a light one; `None` does not ask for it.
+    /// Themes for a terminal with a dark background and a light one; `None` if the background is not queried.
     pub on_ground: Option<[Theme; 2]>,
-    /// Whether it is drawn with ASCII characters only.
+    /// Whether to draw with ASCII characters only.
     pub ascii: bool,
 }
 
-/// Where processes are found.
+/// The source of processes.
 #[derive(Debug)]
 pub struct Machine {
-    /// Where to look for them.
     pub sources: Sources,
-    /// A diagnostic port that is served as well.
+    /// A diagnostic port to serve as well.
     pub port: Option<Port>,
 }
 
-/// Shows the dashboard until the person leaves it, then finishes the recordings, or continues with them where that was requested.
+/// Runs the dashboard until the user quits, then finishes the recordings, or continues them if requested.
 ///
-/// To be called inside a tokio runtime.
+/// Must be called inside a tokio runtime.
 ///
 /// # Errors
-/// When the terminal or the processes cannot be had.
+/// The terminal cannot be set up, or the processes cannot be listed.
 pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     let Dashboard { options, look, machine, refresh, secrets, terminal } = dashboard;
     let access = match (options.readonly, options.watch) {
@@ -95,7 +94,7 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     let mut runner = Runner::new(directory.as_ref().map(Directory::clients), refresh, wake.clone(), inbox.clone())
         .with_names(options.output_name.clone(), secrets);
     let clock = Clock { begun: Instant::now(), zone: TimeZone::system() };
-    // Before the window is measured: from here on no change of it is missed.
+    // Before the window is measured, so that no later change is missed.
     let mut signals = Signals::new().context("cannot install signal handlers")?;
     let state = State::new(options, size()?, clock.now());
     let device = Arc::new(Device::open().context("the terminal cannot be opened")?);
@@ -108,12 +107,12 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
             let ticks = Ticks::new(refresh).context("cannot start the refresh timer")?;
             tokio::spawn(watcher::watch(directory, ticks, wake, inbox))
         }
-        // What was requested is begun with the first message.
+        // The first message starts the initial effects.
         None => tokio::spawn(async move { drop(inbox.send(Msg::Tick).await) }),
     };
 
     let mut screen = Screen { state, look, terminal, runner: &mut runner, clock, drawn: None, dirty: true };
-    // The recordings are finished whatever happens to the picture.
+    // Recordings are finished even if drawing fails or panics.
     let left = catch(screen.run(input, messages, &mut signals)).await;
     drop(screen);
     watcher.abort();
@@ -136,12 +135,12 @@ fn directory(machine: Machine, access: Access) -> anyhow::Result<Directory> {
     Ok(directory)
 }
 
-/// How the dashboard was left.
+/// The way in which the user quit.
 struct Leave {
     keep_recording: bool,
 }
 
-/// Runs the future and hands a panic in it over as a value.
+/// Runs a future, and returns a panic in it as an error.
 async fn catch<T>(future: impl Future<Output = T>) -> std::thread::Result<T> {
     let mut future = std::pin::pin!(future);
     std::future::poll_fn(|context| match std::panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
@@ -151,7 +150,7 @@ async fn catch<T>(future: impl Future<Output = T>) -> std::thread::Result<T> {
     .await
 }
 
-/// Waits for recordings that were to continue without the dashboard, until they end or a signal finishes them.
+/// Waits for recordings that continue without the dashboard, until they end or a signal stops them.
 async fn keep_recording(runner: &mut Runner, signals: &mut Signals) {
     let active = runner.recordings().active();
     if active == 0 {
@@ -165,7 +164,7 @@ async fn keep_recording(runner: &mut Runner, signals: &mut Signals) {
     finish(runner, signals).await;
 }
 
-/// Finishes the recordings that are not over, where a person can see it.
+/// Finishes the active recordings, with messages on stderr.
 async fn finish(runner: &mut Runner, signals: &mut Signals) {
     let active = runner.recordings().active();
     if active > 0 {
@@ -182,7 +181,7 @@ struct Screen<'a> {
     clock: Clock,
     /// When the last frame was drawn.
     drawn: Option<Instant>,
-    /// Whether the picture is behind the state.
+    /// Whether the state has changed since the last frame.
     dirty: bool,
 }
 
@@ -194,15 +193,15 @@ impl Screen<'_> {
         signals: &mut Signals,
     ) -> anyhow::Result<Leave> {
         self.draw(0)?;
-        // The empty picture does not hold the first list back.
+        // The empty frame must not delay the first list.
         self.drawn = None;
         let mut is_open = true;
-        // Whether a key or a signal was not yet answered with a picture.
+        // Whether a key or a signal has not led to a frame yet.
         let mut urgent = false;
         loop {
             let deadline = self.state.next_deadline(self.clock.now());
             let frame = if self.terminal.is_behind() { Some(FRAME) } else { self.dirty.then(|| self.until_next_frame()) };
-            // Signals come first: neither a flood of keys nor a terminal that reads nothing holds them back. Then keys, then all else, then one picture.
+            // Signals come first: neither a flood of keys nor a blocked terminal delays them. Then keys, then everything else, then one frame.
             let first = tokio::select! {
                 biased;
                 asked = signals.next() => {
@@ -223,7 +222,7 @@ impl Screen<'_> {
                 }
                 key = input.recv(), if is_open => {
                     urgent = true;
-                    // Without it, the terminal is gone.
+                    // If the channel is closed, the terminal is gone.
                     is_open = key.is_some();
                     match key.unwrap_or(Input::Msg(Msg::Terminate)) {
                         Input::Msg(msg) => Some(msg),
@@ -262,7 +261,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Takes the theme for the background of the terminal.
+    /// Switches to the theme for the background of the terminal.
     fn adapt(&mut self, IsLight(is_light): IsLight) {
         if let Some([dark, light]) = self.look.on_ground.take() {
             self.look.theme = if is_light { light } else { dark };
@@ -270,7 +269,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Updates the state, and starts the effects of that.
+    /// Updates the state, and runs the resulting effects.
     fn take(&mut self, msg: Msg) -> anyhow::Result<ControlFlow<Leave>> {
         self.runner.note(&msg);
         for effect in update(&mut self.state, msg, self.clock.now()) {
@@ -302,7 +301,7 @@ impl Screen<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Takes a theme that was chosen, whatever the background.
+    /// Applies a theme chosen by the user, regardless of the background.
     fn use_theme(&mut self, name: &str) -> Result<(), SafeText> {
         let own = || self.look.own.iter().find(|(other, _)| other.as_str() == name).map(|(_, theme)| theme.clone());
         let Some(theme) = Theme::named(name).map(Ok).or_else(own).transpose()? else { return Ok(()) };
@@ -312,7 +311,7 @@ impl Screen<'_> {
         Ok(())
     }
 
-    /// Stops until a shell continues this program.
+    /// Suspends until a shell continues this program.
     fn suspend(&mut self) -> anyhow::Result<()> {
         signals::suspend(|| self.terminal.give_back());
         self.terminal.resume()?;
@@ -341,7 +340,7 @@ impl Screen<'_> {
     }
 }
 
-/// Columns and rows of the window.
+/// Returns the number of columns and rows of the window.
 fn size() -> anyhow::Result<(u16, u16)> {
     crossterm::terminal::size().context("the size of the terminal cannot be determined")
 }
@@ -350,7 +349,7 @@ fn measured() -> anyhow::Result<Msg> {
     size().map(|(columns, rows)| Msg::Resize(columns, rows))
 }
 
-/// Sleeps that long; for ever where there is nothing to wait for.
+/// Sleeps for the given time; forever if there is none.
 async fn pause(time: Option<Duration>) {
     match time {
         Some(time) => sleep(time).await,
@@ -358,7 +357,7 @@ async fn pause(time: Option<Duration>) {
     }
 }
 
-/// Reads the time for the pure parts.
+/// Supplies the time to the pure modules.
 struct Clock {
     begun: Instant,
     zone: TimeZone,

@@ -1,4 +1,4 @@
-//! What is printed on the terminal once the dashboard has gone from it.
+//! Messages on the terminal after the dashboard has closed.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -6,22 +6,22 @@ use std::time::Duration;
 use super::tty;
 use crate::model::{Bytes, Counted, Outcome, Phase, Recording, Stopwatch, sanitise};
 
-/// How long a message waits for a terminal that reads nothing.
+/// Timeout for a message on a blocked terminal.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Writes to standard error, unless it takes nothing for that long. A terminal that was closed must not end what is being finished, as `eprintln!` would,
-/// and one that reads nothing must not hold it back.
+/// Writes to standard error, unless it is blocked for the given time. A closed terminal must not interrupt the finishing of recordings, as
+/// `eprintln!` would, and a blocked one must not delay it.
 pub fn write_stderr(text: &str, timeout: Duration) {
     tty::write_stderr(text.as_bytes(), timeout);
 }
 
-/// Writes words to a person on standard error, whatever paths and names from outside they hold.
+/// Writes a message to standard error, which may contain untrusted paths and names.
 pub fn say(words: impl Display) {
     let lines: Vec<_> = words.to_string().lines().map(sanitise).collect();
     write_stderr(&format!("dn-top: {}\n", lines.join("\n")), TIMEOUT);
 }
 
-/// Reports the end of a recording.
+/// Prints the result of a recording.
 pub(super) fn print(recording: &Recording) {
     let Phase::Done(Outcome { file, trouble, .. }) = &recording.phase else { return };
     let trouble = trouble.as_ref().map(|trouble| format!("; {trouble}")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Exports of recorded files, each on a thread of the pool.
+//! Exports of recorded files, each on a thread of the blocking pool.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -18,11 +18,11 @@ pub(super) struct ExportRequest {
     pub(super) ticket: Ticket,
 }
 
-/// Exports a file, reports its progress, and gives up once nothing listens any more.
+/// Exports a file and reports its progress. Gives up when the receiver is dropped.
 pub(super) fn start(wanted: ExportRequest, inbox: mpsc::Sender<Msg>) {
     tokio::task::spawn_blocking(move || {
         let ticket = wanted.ticket;
-        // The answer to a question of a dashboard that has gone is of no use.
+        // The receiver is gone once the dashboard has quit.
         let _ = inbox.blocking_send(Msg::job_done(ticket, export(wanted, &inbox)));
     });
 }
@@ -31,11 +31,11 @@ fn export(wanted: ExportRequest, inbox: &mpsc::Sender<Msg>) -> Result<JobResult,
     let ExportRequest { source, destination, format, span, ticket } = wanted;
     let mut reported = 0;
     let mut go_on = |bytes: u64, total: u64| {
-        // One that grows has more to read by then.
+        // The file may still be growing.
         let percent = u8::try_from(u128::from(bytes) * 100 / u128::from(total.max(1))).unwrap_or(100).min(99);
         if percent != reported {
             reported = percent;
-            // Where the loop is busy, the next one will do.
+            // If the loop is busy, the next report suffices.
             let _ = inbox.try_send(Msg::JobProgress { ticket, percent });
         }
         !inbox.is_closed()
@@ -47,7 +47,7 @@ fn export(wanted: ExportRequest, inbox: &mpsc::Sender<Msg>) -> Result<JobResult,
     let file = Destination::File(destination.clone());
     let passes = session::export(&[source], &options, &file, &mut go_on).map_err(|error| error.to_string())?;
     let bytes = destination.metadata().ok().map(|facts| facts.len());
-    // One that is in progress has no end yet.
+    // A recording in progress has no end yet.
     let note = passes.iter().find_map(|exported| exported.pass.trouble()).filter(|_| !grows);
     let note = note.or_else(|| passes.iter().find_map(|exported| exported.joined.as_ref().map(ToString::to_string)));
     Ok(JobResult { files: vec![destination.to_string_lossy().into_owned().into()], bytes, note: note.map(Into::into) })

@@ -1,4 +1,4 @@
-//! Reading recorded files, each on a thread of the pool; of what is asked of a file, the newest wins.
+//! Reading of recorded files, each on a thread of the blocking pool; for each file, a new request replaces the previous one.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,17 +12,17 @@ use crate::app::{Msg, Ticket};
 use crate::model::{ProcessKey, Span};
 use crate::session::read_trace;
 
-/// How often it is reported how far a file was read.
+/// Interval of progress reports.
 const TELL: Duration = Duration::from_millis(100);
 
-/// The readings that are under way.
+/// The reads in progress.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     wanted: BTreeMap<ProcessKey, Arc<AtomicBool>>,
 }
 
 impl Files {
-    /// Reads a file, or a part of it, and gives up what was asked of it before.
+    /// Reads a file, or a part of it, and cancels an earlier request for it.
     pub(super) fn read(&mut self, key: ProcessKey, path: PathBuf, span: Option<Span>, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
         self.wanted.retain(|_, wanted| Arc::strong_count(wanted) > 1);
         let wanted = Arc::new(AtomicBool::new(true));
@@ -34,7 +34,7 @@ impl Files {
             let go_on = |bytes| {
                 if reported.elapsed() >= TELL {
                     reported = Instant::now();
-                    // Where the loop is busy, the next one will do.
+                    // If the loop is busy, the next report suffices.
                     let _ = inbox.try_send(Msg::FileProgress { ticket, bytes });
                 }
                 wanted.load(Ordering::Relaxed) && !inbox.is_closed()

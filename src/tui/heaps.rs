@@ -1,4 +1,4 @@
-//! Walks over heaps, one at a time, and the objects of the last one, which can be written to a file; and files that are read.
+//! Heap walks, one at a time, and the objects of the latest one, which can be written to a file; also reading of heap files.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use crate::model::{Process, SafeText};
 use crate::net::client::Client;
 use crate::session::{HeapFile, HeapWalk, read_heap, walk_heap};
 
-/// How long no event may come before a walk is given up.
+/// A walk is aborted if no event arrives for this time.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// A walk with all its objects.
@@ -23,15 +23,15 @@ struct Kept {
     process: Process,
 }
 
-/// What is walked, and what was walked last.
+/// The heap walks and file reads in progress, and the latest walk.
 #[derive(Default)]
 pub(super) struct Heaps {
     wanted: HashMap<Ticket, Arc<AtomicBool>>,
-    /// The objects of the last walk. There may be millions of them, so that those of no other are kept.
+    /// The objects of the latest walk. There may be millions, so only those of one walk are kept.
     last: Arc<Mutex<Option<Arc<Kept>>>>,
-    /// A walk that was canceled may still have its session stopped.
+    /// Held during a walk: the session of a canceled walk may still be stopping.
     turn: Arc<tokio::sync::Mutex<()>>,
-    /// Files are read one at a time as well: each may take several times its size of memory.
+    /// Held while reading a file: each may take several times its size in memory.
     reading: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -44,7 +44,7 @@ impl Heaps {
             last.lock().unwrap_or_else(PoisonError::into_inner).take();
             let began = Instant::now();
             let go_on = |objects, bytes| {
-                // Where the loop is busy, the next one will do.
+                // If the loop is busy, the next report suffices.
                 let _ = inbox.try_send(Msg::HeapProgress { ticket, objects, bytes });
                 wanted.load(Ordering::Relaxed) && !inbox.is_closed()
             };
@@ -64,13 +64,13 @@ impl Heaps {
         });
     }
 
-    /// Reads a file, unless it was canceled before its turn.
+    /// Reads a file, unless it is canceled before its turn.
     pub(super) fn read(&mut self, path: PathBuf, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
         let (wanted, reading) = (self.want(ticket), Arc::clone(&self.reading));
         tokio::spawn(async move {
             let turn = reading.lock_owned().await;
             let read = move || {
-                // The next read starts when this one ends, also where its result is no longer awaited.
+                // The next read starts when this one ends, even if it was canceled.
                 let _turn = turn;
                 if !wanted.load(Ordering::Relaxed) {
                     return;
@@ -87,7 +87,7 @@ impl Heaps {
         });
     }
 
-    /// Tells apart answers that are still awaited.
+    /// Registers a job, and returns a flag that is cleared when the job is canceled.
     fn want(&mut self, ticket: Ticket) -> Arc<AtomicBool> {
         self.wanted.retain(|_, wanted| Arc::strong_count(wanted) > 1);
         let wanted = Arc::new(AtomicBool::new(true));
@@ -95,14 +95,14 @@ impl Heaps {
         wanted
     }
 
-    /// Ends a walk as soon as the runtime lets its session be stopped; of a file, what was not begun.
+    /// Cancels a walk, as soon as the runtime allows its session to be stopped, or a read that has not started.
     pub(super) fn cancel(&mut self, ticket: Ticket) {
         if let Some(wanted) = self.wanted.remove(&ticket) {
             wanted.store(false, Ordering::Relaxed);
         }
     }
 
-    /// Writes the objects of the last walk to a new file.
+    /// Writes the objects of the latest walk to a new file.
     pub(super) fn write(&self, walk: Ticket, destination: PathBuf, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
         let kept = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone().filter(|kept| kept.ticket == walk);
         tokio::task::spawn_blocking(move || {
@@ -120,7 +120,7 @@ impl Heaps {
     }
 }
 
-/// What a walk found, and what keeps that alive.
+/// Summarizes a walk, including what keeps the objects alive.
 fn found(walk: HeapWalk, took: Duration) -> (HeapWalk, WalkedHeap) {
     let trouble = walk.ended.as_ref().err().map(|why| SafeText::from(why.to_string()));
     let found = WalkedHeap { heap: walk.heap.clone(), retention: walk.retention(), took, trouble };

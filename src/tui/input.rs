@@ -1,4 +1,4 @@
-//! The keyboard and the mouse.
+//! Keyboard and mouse input.
 
 use std::io;
 
@@ -9,29 +9,29 @@ use super::background::IsLight;
 use super::keyboard::read_while_open;
 use crate::app::Msg;
 
-/// What comes from the terminal.
+/// Input from the terminal.
 pub(super) enum Input {
-    /// A key, the mouse, pasted text, or another size of the window.
+    /// A key, a mouse event, pasted text, or a new window size.
     Msg(Msg),
-    /// What its background is, where it was asked.
+    /// The background color, if it was queried.
     Background(IsLight),
 }
 
-/// Typing ahead further than this waits in the terminal.
+/// Capacity of the channel. Further input stays in the terminal.
 const AHEAD: usize = 256;
 
-/// Starts a thread that reads keys, mouse and paste until the terminal ends, which closes the channel. Nothing else ends it: nothing can interrupt its
-/// wait.
+/// Starts a thread that reads keys, mouse and paste until the terminal is closed, which closes the channel. Nothing else ends the thread, because
+/// its wait cannot be interrupted.
 pub(super) fn listen() -> io::Result<mpsc::Receiver<Input>> {
     let (sender, receiver) = mpsc::channel(AHEAD);
     std::thread::Builder::new().name("input".to_owned()).spawn(move || read_while_open(&sender))?;
     Ok(receiver)
 }
 
-/// What a key, the mouse or pasted text is to the dashboard; nothing where it does not matter.
+/// Converts a terminal event to a message; `None` if it is irrelevant.
 pub(super) fn message(event: Event) -> Option<Msg> {
     match event {
-        // A console reports that a key is let go as well.
+        // A console also reports the release of keys.
         Event::Key(key) if key.kind != KeyEventKind::Release => Some(Msg::Key(key)),
         Event::Mouse(mouse) => Some(Msg::Mouse(mouse)),
         Event::Paste(text) => Some(Msg::Paste(text)),

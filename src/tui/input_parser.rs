@@ -1,7 +1,7 @@
-//! Bytes that a terminal sends, parsed into keys, mouse reports and pasted text.
+//! Parses the bytes from a terminal into keys, mouse reports and pasted text.
 //!
-//! The terminal library's own reader is not used: it polls edge-triggered and reads at most 1,024 bytes per edge, so the rest of a burst stays unread
-//! until something else is typed; it takes an ESC at the end of a read for the Esc key, and then the rest of the sequence for typed text.
+//! The terminal library's own reader is not used: it polls edge-triggered and reads at most 1,024 bytes per edge, so the rest of a burst stays
+//! unread until something else is typed; and it takes an ESC at the end of a read for the Esc key, and the rest of the sequence for typed text.
 //!
 //! Sequences: ECMA-48 section 5.4 (CSI) and "XTerm Control Sequences" (keys, SGR and normal mouse tracking, bracketed paste).
 
@@ -12,19 +12,19 @@ use crossterm::event::{Event, KeyCode, KeyModifiers};
 use super::background::{self, IsLight};
 use super::control_sequence::{control_sequence, cursor_key, key, modified, mouse};
 
-/// How long the rest of a sequence may take to follow its ESC. After that it was the Esc key.
+/// Timeout for the rest of a sequence after ESC. After that, it was the Esc key.
 const ESCAPE_TIMEOUT: Duration = Duration::from_millis(50);
 /// How long a paste may pause before it counts as complete: a lost end marker must not swallow all further keys.
 const PASTE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Bytes of parameters that are kept; no sequence known here has more than 20.
+/// Maximum number of parameter bytes; no sequence known here has more than 20.
 const LONGEST_PARAMETERS: usize = 32;
-/// Bytes of a paste that are kept: it goes into a line of text.
+/// Maximum number of bytes of a paste, which goes into a single line of text.
 const LONGEST_PASTE: usize = 64 * 1024;
 const PASTE_END: &[u8] = b"\x1b[201~";
 
 const ESC: u8 = 0x1b;
 
-/// Parses the bytes of a terminal, in pieces of any size.
+/// Parser for the bytes from a terminal, in chunks of any size.
 #[derive(Debug, Default)]
 pub struct InputParser {
     state: State,
@@ -35,7 +35,7 @@ pub struct InputParser {
 enum State {
     #[default]
     Ground,
-    /// Some bytes of a character in UTF-8.
+    /// Within a UTF-8 character.
     Character { bytes: Vec<u8>, modifiers: KeyModifiers },
     /// After ESC.
     Escape,
@@ -49,16 +49,16 @@ enum State {
     NormalMouse(Vec<u8>),
     /// After ESC [ 200 ~.
     Paste(Vec<u8>),
-    /// After ESC ], as far as it is an answer to the query for the background.
+    /// After ESC ], as long as it may be an answer to the background query.
     Answer(Vec<u8>),
-    /// The same after an ESC, which ends it with a backslash.
+    /// The same after another ESC: a backslash ends the answer.
     AnswerEnd(Vec<u8>),
-    /// Such an answer.
+    /// A complete answer.
     Answered(Vec<u8>),
 }
 
 impl InputParser {
-    /// Parses more bytes and hands over all that is complete.
+    /// Parses more bytes, and emits all complete events.
     pub fn feed(&mut self, bytes: &[u8], mut emit: impl FnMut(Event)) {
         for byte in bytes {
             self.state = match std::mem::take(&mut self.state).next(*byte, &mut emit) {
@@ -71,12 +71,12 @@ impl InputParser {
         }
     }
 
-    /// What the terminal answered to the query for its background since the last call.
+    /// Returns the terminal's answer to the background query since the last call.
     pub(super) fn take_background(&mut self) -> Option<IsLight> {
         self.background.take()
     }
 
-    /// How long to wait for more bytes before [`Self::time_out`] is to be called; `None` where nothing is pending that time completes.
+    /// Returns how long to wait for more bytes before calling [`Self::time_out`]; `None` if nothing pending would be completed by it.
     pub fn timeout(&self) -> Option<Duration> {
         match self.state {
             State::Escape => Some(ESCAPE_TIMEOUT),
@@ -86,13 +86,13 @@ impl InputParser {
         }
     }
 
-    /// No byte has followed within [`Self::timeout`].
+    /// Must be called if no byte has followed within [`Self::timeout`].
     pub fn time_out(&mut self, mut emit: impl FnMut(Event)) {
         match std::mem::take(&mut self.state) {
             State::Escape => emit(key(KeyCode::Esc)),
             State::Paste(bytes) => emit(paste(&bytes)),
             State::Answer(bytes) | State::AnswerEnd(bytes) if !is_answer(&bytes) => typed(&bytes, &mut emit),
-            // The rest of a sequence whose start is known is never typed text, however late it is.
+            // The rest of a sequence is never typed text, however late it arrives.
             other => self.state = other,
         }
     }
@@ -127,7 +127,7 @@ impl State {
             Self::Ss3 => {
                 let code = match byte {
                     b'P'..=b'S' => Some(KeyCode::F(byte - b'P' + 1)),
-                    // Without a final byte: something else was typed since.
+                    // Not a final byte: something else was typed.
                     0..=0x1f | 0x7f.. => return Self::plain(byte, KeyModifiers::NONE, emit),
                     _ => cursor_key(byte),
                 };
@@ -148,7 +148,7 @@ impl State {
                     }
                     Self::Csi(parameters)
                 }
-                // Nothing of a sequence: it was cut off.
+                // Not part of a sequence: it was cut off.
                 _ => Self::plain(byte, KeyModifiers::NONE, emit),
             },
             Self::Console => match byte {
@@ -166,7 +166,7 @@ impl State {
                 Self::Ground
             }
             Self::Answer(bytes) if byte == ESC => Self::AnswerEnd(bytes),
-            // BEL ends it, too.
+            // BEL is also a terminator.
             Self::Answer(bytes) if byte == 0x07 => Self::Answered(bytes),
             Self::Answer(mut bytes) => {
                 if !is_answer(&bytes) && background::ANSWER.get(bytes.len()) != Some(&byte) {
@@ -180,7 +180,7 @@ impl State {
             }
             Self::AnswerEnd(bytes) if byte == b'\\' => Self::Answered(bytes),
             Self::AnswerEnd(bytes) => {
-                // Cut off, where it was one.
+                // If it was an answer, it was cut off.
                 if !is_answer(&bytes) {
                     typed(&bytes, emit);
                 }
@@ -194,7 +194,7 @@ impl State {
                     return Self::Ground;
                 }
                 if bytes.len() > LONGEST_PASTE + PASTE_END.len() {
-                    // What may become the end marker stays.
+                    // Keep the end, which may become the end marker.
                     bytes.remove(LONGEST_PASTE);
                 }
                 Self::Paste(bytes)
@@ -202,7 +202,7 @@ impl State {
         }
     }
 
-    /// A byte outside of any sequence.
+    /// Parses a byte outside of any sequence.
     fn plain(byte: u8, held: KeyModifiers, emit: &mut impl FnMut(Event)) -> Self {
         let (code, modifiers) = match byte {
             ESC => return Self::Escape,
@@ -212,11 +212,11 @@ impl State {
             0x7f => (KeyCode::Backspace, held),
             0 => (KeyCode::Char(' '), held | KeyModifiers::CONTROL),
             1..=0x1a => (KeyCode::Char(char::from(byte - 1 + b'a')), held | KeyModifiers::CONTROL),
-            // Ctrl-4 to Ctrl-7, as terminals send them.
+            // Ctrl-4 to Ctrl-7, as sent by terminals.
             0x1c..=0x1f => (KeyCode::Char(char::from(byte - 0x1c + b'4')), held | KeyModifiers::CONTROL),
             0x20..=0x7e => (KeyCode::Char(char::from(byte)), held),
             0xc2..=0xf4 => return Self::Character { bytes: vec![byte], modifiers: held },
-            // Begins no character.
+            // Not the start of a character.
             _ => return Self::Ground,
         };
         emit(modified(code, modifiers));
@@ -224,12 +224,12 @@ impl State {
     }
 }
 
-/// Whether it cannot have been typed: what follows Alt with a bracket begins like no answer.
+/// Whether the bytes cannot have been typed: typed text after Alt-] does not start like an answer.
 fn is_answer(bytes: &[u8]) -> bool {
     bytes.starts_with(background::NUMBER)
 }
 
-/// What began like an answer and is none: Alt with a bracket, and what was typed behind it.
+/// Emits bytes that began like an answer but are none, as typed: Alt with a bracket, and the keys after it.
 fn typed(bytes: &[u8], emit: &mut impl FnMut(Event)) {
     emit(modified(KeyCode::Char(']'), KeyModifiers::ALT));
     bytes.iter().for_each(|byte| emit(key(KeyCode::Char(char::from(*byte)))));

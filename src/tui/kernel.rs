@@ -1,4 +1,4 @@
-//! Sessions whose events go to tracepoints of the kernel, from the key to their end.
+//! Sessions whose events go to tracepoints of the kernel, from the key press to the end.
 
 use std::time::{Duration, Instant};
 
@@ -11,18 +11,18 @@ use crate::net::client::Client;
 use crate::net::user_events::UserEventsData;
 use crate::session::{KernelSession, StopRequest};
 
-/// Such a session that is wanted.
+/// A request for such a session.
 pub(super) struct KernelRequest {
-    /// How it looks before anything has happened.
+    /// Initial state of the recording.
     pub(super) recording: Recording,
     pub(super) events: UserEvents,
-    /// The file that the runtime needs, or a sentence about all that is missing.
+    /// The file that the runtime needs, or a sentence about everything that is missing.
     pub(super) data: Result<UserEventsData, String>,
-    /// End it after this time.
+    /// Stop after this time.
     pub(super) duration: Option<Duration>,
 }
 
-/// Has the process write until it is stopped, the time is over, or it ends; returns the result, if it began.
+/// Runs a session until it is stopped, the time is over, or the process exits. Returns the result, if the session started.
 pub(super) async fn hold(
     client: Client,
     wanted: KernelRequest,
@@ -37,7 +37,7 @@ pub(super) async fn hold(
     let started = match data {
         Ok(data) => tokio::select! {
             started = KernelSession::start(client, events, &data) => started.map_err(|error| error.to_string()),
-            // The runtime finds the connection closed, and ends what it may have begun.
+            // The runtime notices the closed connection, and ends a session that it may have started.
             _ = requests.wait_for(|request| *request != StopRequest::None) => Err("Stopped before the session started.".to_owned()),
         },
         Err(missing) => Err(missing),
@@ -87,7 +87,7 @@ mod tests {
         inbox: mpsc::Receiver<Msg>,
     }
 
-    /// A simulated runtime of a version, and a session that is asked of it.
+    /// Starts a simulated runtime of a version, and requests a session.
     fn bench(version: &str, duration: Option<Duration>, data: Result<(), String>) -> Bench {
         let folder = tempfile::tempdir().unwrap();
         let (key, socket) = (ProcessKey { pid: 1, started: 1 }, folder.path().join("socket"));
@@ -112,7 +112,7 @@ mod tests {
             }
         }
 
-        /// How it ended.
+        /// Waits for the end of the session.
         async fn over(&mut self) -> Outcome {
             loop {
                 if let Phase::Done(outcome) = self.next().await.phase {
@@ -121,7 +121,7 @@ mod tests {
             }
         }
 
-        /// Whether the runtime has room for as many sessions as there can be.
+        /// Whether the runtime has no open session: it accepts the maximum number.
         async fn has_no_session(&self) -> bool {
             let mut held = Vec::new();
             for _ in 0..64 {
@@ -165,7 +165,7 @@ mod tests {
     #[tokio::test]
     async fn nobody_need_wait_for_a_runtime_that_does_not_begin() {
         let mut bench = bench("10.0.9", None, Ok(()));
-        // It was not given the time to.
+        // Stopped before the session had time to start.
         bench.recordings.stop(RecordingId(1));
         match bench.inbox.recv().await {
             Some(Msg::TraceFailed { reason, .. }) => assert_eq!(reason, "Stopped before the session started."),

@@ -1,4 +1,4 @@
-//! Bytes of the terminal, as they come.
+//! Reads the bytes of the terminal.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::input::{Input, message};
 use super::input_parser::InputParser;
 
-/// Reads until the terminal ends or the receiver is gone.
+/// Reads until the terminal is closed or the receiver is dropped.
 pub(super) fn read_while_open(sender: &mpsc::Sender<Input>) -> Option<()> {
     let (mut parser, mut chunk) = (InputParser::default(), [0; 4096]);
     loop {
@@ -31,7 +31,7 @@ pub(super) fn read_while_open(sender: &mpsc::Sender<Input>) -> Option<()> {
     }
 }
 
-/// Waits for bytes and reads what is there; nothing where none come in time.
+/// Waits for bytes and reads the available ones; `None` after the timeout.
 fn read(chunk: &mut [u8], timeout: Option<Timespec>) -> rustix::io::Result<Option<usize>> {
     let ready = poll(&mut [PollFd::new(&stdin(), PollFlags::IN)], timeout.as_ref())?;
     if ready == 0 { Ok(None) } else { rustix::io::read(stdin(), chunk).map(Some) }

@@ -1,4 +1,4 @@
-//! A program that the dashboard starts: suspended, recorded, and resumed.
+//! A program started by the dashboard: suspended, recorded, and resumed.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -14,7 +14,7 @@ use crate::model::{OutputName, RecordingId, SafeText, TraceOptions};
 use crate::net::files;
 use crate::session::{ChildOutput, Launch, LaunchEvent, Launched, Orphans, Plan, USUAL_START};
 
-/// Time between two looks at what it has written.
+/// Interval at which the output of the program is read.
 const LOOK: Duration = Duration::from_millis(200);
 
 pub(super) struct LaunchRequest {
@@ -26,7 +26,7 @@ pub(super) struct LaunchRequest {
     pub(super) ticket: Ticket,
 }
 
-/// Starts it, hands it over to be recorded, shows what it writes, and reports how it ended.
+/// Starts the program, passes it on to be recorded, shows its output, and reports its exit.
 pub(super) async fn run(wanted: LaunchRequest, start: oneshot::Sender<(Launched, Plan)>, inbox: mpsc::Sender<Msg>) {
     let ticket = wanted.ticket;
     let result = match create(&wanted.output) {
@@ -43,11 +43,11 @@ pub(super) async fn run(wanted: LaunchRequest, start: oneshot::Sender<(Launched,
         }
         Err(trouble) => Err(trouble),
     };
-    // The dashboard may have quit by now.
+    // The dashboard may have quit in the meantime.
     drop(inbox.send(Msg::job_done(ticket, result)).await);
 }
 
-/// Shows what was written since the last time.
+/// Sends the output since the last call.
 async fn forward(tail: &mut Tail, ticket: Ticket, inbox: &mpsc::Sender<Msg>) {
     if let Some(lines) = tail.news() {
         drop(inbox.send(Msg::Wrote { ticket, lines: lines.into() }).await);
@@ -90,7 +90,7 @@ async fn follow(
     ended(launch.wait().await, "")
 }
 
-/// Plans the recording of a program that was started.
+/// Plans the recording of a started program.
 async fn introduce(
     launched: &Launched,
     program: &str,
@@ -103,7 +103,7 @@ async fn introduce(
     Ok(Plan { id, notes: launched.note().into_iter().collect(), analysed: true, ..plan })
 }
 
-/// A new file, never over another, and a look at its end.
+/// Creates a new file, never overwriting another, with a reader of its end.
 fn create(path: &Path) -> Result<(File, Tail), String> {
     let both = files::create(path).and_then(|file| Ok((file.try_clone()?, Tail::new(file))));
     both.map_err(|error| format!("{} cannot be made for its output: {error}", path.display()))

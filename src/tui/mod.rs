@@ -1,9 +1,8 @@
-//! The ring around the dashboard: event loop, effect runner, terminal guard, clipboard.
+//! The runtime of the dashboard: event loop, effect runner, terminal guard, clipboard.
 //!
-//! The loop turns keys, answers and deadlines into messages, lets [`app`](crate::app) decide, draws when something changed, and hands what is to be
-//! done outside to the one runner, whose tasks answer with messages. No network or disk is waited for in the loop. Only the loop's own thread
-//! draws on the terminal, which is never waited for, and every way out gives it back, finishes the recordings and
-//! ends what is watched.
+//! The loop converts keys, answers and deadlines to messages, passes them to [`app`](crate::app), draws when something has changed, and passes
+//! effects to the single runner, whose tasks answer with messages. The loop never waits for network or disk. Only the loop's own thread draws on
+//! the terminal, which is never waited for, and every exit path restores the terminal, finishes the recordings and stops the watches.
 
 #[cfg_attr(windows, allow(dead_code, reason = "a console asks for the end alone"))]
 mod asked;

@@ -1,4 +1,4 @@
-//! Panics: one in a task is news for the dashboard, one in the dashboard gives the terminal back first. Of both a report is left in a file.
+//! Panics: one in a task is reported in the dashboard, one in the dashboard restores the terminal first. Both leave a report file.
 
 use std::backtrace::Backtrace;
 use std::io::{self, Write};
@@ -13,8 +13,8 @@ use super::exit_report::say;
 use super::terminal::Device;
 use crate::app::Msg;
 
-/// From now on a panic on this thread gives the terminal back before it is reported, and one on any other thread becomes a message: it must not
-/// write over the picture.
+/// Installs the panic hook: a panic on this thread restores the terminal before it is reported; one on any other thread becomes a message, because
+/// it must not write over the screen.
 pub(super) fn guard(inbox: mpsc::Sender<Msg>, device: Arc<Device>) {
     let dashboard = thread::current().id();
     set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
@@ -31,7 +31,7 @@ pub(super) fn guard(inbox: mpsc::Sender<Msg>, device: Arc<Device>) {
             say(format_args!("the dashboard crashed: {words}"));
             say(format_args!("recordings are finished; {more}"));
         } else {
-            // A full inbox loses the message; the task's own result still shows that it failed.
+            // A full channel loses the message; the task's own result still shows that it failed.
             let _ = inbox.try_send(Msg::TaskPanicked(format!("{words}; {more}").into()));
         }
     }));
@@ -44,7 +44,7 @@ fn words(info: &PanicHookInfo<'_>) -> String {
     format!("{}{place}", said.unwrap_or("no reason given"))
 }
 
-/// Leaves a new file with what is known, and prints where. Nothing of any process is in it.
+/// Writes the panic to a new file, and returns its path. The file contains no data of any process.
 fn report(words: &str) -> io::Result<PathBuf> {
     let mut file = tempfile::Builder::new().prefix("dn-top-panic-").suffix(".txt").tempfile()?;
     let (name, version, thread) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"), thread::current());
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use crate::tui::terminal::{Terminal, TerminalOptions};
 
-    /// Set in the process of its own in which the dashboard breaks.
+    /// Set in the child process in which the dashboard panics.
     const BREAK: &str = "DN_TOP_TEST_BREAK";
 
     #[test]
@@ -74,7 +74,7 @@ mod tests {
             guard(mpsc::channel(8).0, Arc::clone(&device));
             let terminal = Terminal::enter(device, TerminalOptions { mouse: true, title: true }, false).unwrap();
             drop(catch_unwind(|| panic!("the picture broke")));
-            // Only the hook has given the terminal back: nothing was dropped.
+            // Only the hook has restored the terminal: nothing was dropped.
             std::mem::forget(terminal);
             return;
         }
@@ -89,7 +89,7 @@ mod tests {
         let mut output = pair.master.try_clone_reader().unwrap();
         let (mut screen, mut chunk, mut said) = (vt100::Parser::default(), [0; 4096], String::new());
         drop(pair.slave);
-        // The end of a terminal is an error.
+        // The end of a terminal is reported as an error.
         while let Ok(count @ 1..) = output.read(&mut chunk) {
             screen.process(&chunk[..count]);
             said += &String::from_utf8_lossy(&chunk[..count]);
@@ -113,7 +113,7 @@ mod tests {
         let (inbox, mut messages) = mpsc::channel(8);
         guard(inbox, Arc::new(Device::open().unwrap()));
         let panicked = thread::spawn(|| panic!("the {} broke", "task")).join();
-        // The tests beside this one panic as they like.
+        // Other tests may panic with the default hook.
         drop(take_hook());
         assert!(panicked.is_err());
         let said = std::iter::from_fn(|| messages.try_recv().ok()).find_map(|msg| match msg {

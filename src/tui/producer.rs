@@ -11,10 +11,10 @@ use super::signals::Signals;
 use crate::app::{JobResult, Msg, Ticket};
 use crate::session::{self, Serve};
 
-/// How long it may take to end before that is reported.
+/// Time that the producer may take to stop before a message is printed.
 const SHORT: Duration = Duration::from_millis(300);
 
-/// What is served, and how to end that.
+/// The current producer, and how to stop it.
 #[derive(Debug, Default)]
 pub(super) struct Producer {
     stop: Option<watch::Sender<bool>>,
@@ -22,7 +22,7 @@ pub(super) struct Producer {
 }
 
 impl Producer {
-    /// Begins to serve; what was served before ends. How it goes is reported to `inbox`.
+    /// Starts to serve, and stops the previous producer. Progress is reported to `inbox`.
     pub(super) fn start(&mut self, serve: Serve, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
         self.stop();
         while self.tasks.try_join_next().is_some() {}
@@ -50,7 +50,8 @@ impl Producer {
         }
     }
 
-    /// Ends it and waits for that, but not against another signal, for when the dashboard has gone. What ends it has a limit of its own.
+    /// Stops the producer and waits for its end, unless there is another signal; for use after the dashboard has closed. Stopping has its own
+    /// timeout.
     pub(super) async fn finish(&mut self, signals: &mut Signals) {
         self.stop();
         let mut all_over = std::pin::pin!(async { while self.tasks.join_next().await.is_some() {} });

@@ -1,4 +1,4 @@
-//! The recordings that the dashboard started, from the key to the finished file.
+//! The recordings started by the dashboard, from the key press to the finished file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::model::{Phase, Recording, RecordingId};
 use crate::net::client::Client;
 use crate::session::{Launched, Plan, Recorder, Slot, StopRequest};
 
-/// How long recordings may take to finish after the dashboard has gone.
+/// Time that recordings may take to finish after the dashboard has closed.
 const LAST_WAIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
@@ -24,38 +24,38 @@ pub(super) struct Recordings {
     requests: BTreeMap<RecordingId, watch::Sender<StopRequest>>,
     event_filters: BTreeMap<RecordingId, Slot<String>>,
     tasks: JoinSet<Option<Recording>>,
-    /// Those that have ended, until they are reported.
+    /// Ended recordings that are not reported yet.
     over: Vec<Recording>,
 }
 
 impl Recordings {
-    /// Begins one; how it goes is reported to `inbox`.
+    /// Starts a recording; progress is reported to `inbox`.
     pub(super) fn start(&mut self, client: Client, plan: Plan, inbox: mpsc::Sender<Msg>) {
         let requests = self.begin(plan.id);
         self.event_filters.insert(plan.id, plan.event_filter.clone());
         self.tasks.spawn(record(client, plan, requests, inbox, None));
     }
 
-    /// Begins one whose events go to the kernel.
+    /// Starts a recording whose events go to the kernel.
     pub(super) fn start_in_kernel(&mut self, client: Client, wanted: kernel::KernelRequest, inbox: mpsc::Sender<Msg>) {
         let requests = self.begin(wanted.recording.id);
         self.tasks.spawn(kernel::hold(client, wanted, requests, inbox));
     }
 
-    /// Begins one once it is known of what, and then lets that process run, which waits for it.
+    /// Starts a recording once its process is known, and then resumes the process, which is suspended until then.
     pub(super) fn await_start(&mut self, id: RecordingId, start: oneshot::Receiver<(Launched, Plan)>, inbox: mpsc::Sender<Msg>) {
         let mut requests = self.begin(id);
         self.tasks.spawn(async move {
             let (launched, plan) = tokio::select! {
                 start = start => start.ok()?,
-                // It is not needed any more.
+                // Canceled before the start.
                 Ok(_) = requests.wait_for(|request| *request != StopRequest::None) => return None,
             };
             record(launched.client.clone(), plan, requests, inbox, Some(launched)).await
         });
     }
 
-    /// Drops those that have ended and makes room for another.
+    /// Removes ended recordings, and registers a new one.
     fn begin(&mut self, id: RecordingId) -> watch::Receiver<StopRequest> {
         self.active();
         self.requests.retain(|_, request| !request.is_closed());
@@ -73,7 +73,7 @@ impl Recordings {
         self.request(id, StopRequest::Abandon);
     }
 
-    /// Chooses the single events that are kept.
+    /// Sets the filter for individual events.
     pub(super) fn filter_events(&self, id: RecordingId, filter: String) {
         if let Some(shared) = self.event_filters.get(&id) {
             shared.put(filter);
@@ -86,23 +86,23 @@ impl Recordings {
         }
     }
 
-    /// How many are not over.
+    /// Returns the number of active recordings.
     pub(super) fn active(&mut self) -> usize {
         while let Some(over) = self.tasks.try_join_next() {
-            // For the words at the end: not what was analysed.
+            // Keep what the report needs, not the analysis.
             let words = |recording| Recording { history: Vec::new(), threads: Arc::default(), analysis: None, ..recording };
             self.over.extend(over.ok().flatten().map(words));
         }
         self.tasks.len()
     }
 
-    /// Reports the end of those that are over, for when the dashboard has gone.
+    /// Reports the results of ended recordings; for use after the dashboard has closed.
     pub(super) fn print_outcomes(&mut self) {
         self.active();
         self.over.drain(..).for_each(|recording| exit_report::print(&recording));
     }
 
-    /// Waits until all are over, and reports how each ended.
+    /// Waits until all have ended, and reports the results.
     pub(super) async fn all_over(&mut self) {
         self.print_outcomes();
         while let Some(over) = self.tasks.join_next().await {
@@ -110,7 +110,7 @@ impl Recordings {
         }
     }
 
-    /// Stops all and waits, but not for ever, and not against another signal: what does not end in time is abandoned, its file stays.
+    /// Stops all and waits, but not forever, and not after another signal: what does not end in time is abandoned, its file remains.
     pub(super) async fn finish(&mut self, signals: &mut Signals) {
         for (wanted, limit) in [(StopRequest::Stop, LAST_WAIT), (StopRequest::Abandon, Duration::from_secs(2))] {
             for request in self.requests.values() {
@@ -125,7 +125,7 @@ impl Recordings {
     }
 }
 
-/// Records, and lets the process run that waits for it, if it does; gives how it ended, if it began.
+/// Records, and resumes the process if it is suspended. Returns the result, if the recording started.
 async fn record(
     client: Client,
     plan: Plan,
@@ -166,7 +166,7 @@ async fn record(
                     break;
                 }
             }
-            // The sender exists as long as the runner.
+            // The sender lives as long as the runner.
             Ok(()) = requests.changed() => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Runs the effects that `update` returns, on the task pool, and answers with messages.
+//! Runs the effects returned by `update` on the task pool, and answers with messages.
 
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -27,14 +27,14 @@ use crate::net::user_events::Kernel;
 use crate::net::{Clients, Directory};
 use crate::session::{self, Plan, Serve, Settings, Watch};
 
-/// The shortest time between two values of a watched process: more often costs it more and shows no more.
+/// Minimum interval between values of a watched process: a shorter one costs more and shows nothing more.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// What of an effect only the event loop can do, because it alone touches the terminal.
+/// The part of an effect that only the event loop can do, because it owns the terminal.
 #[derive(Debug)]
 pub(super) enum ForTerminal {
     Nothing,
-    /// Send text to the terminal's clipboard.
+    /// Copy text to the terminal's clipboard.
     Copy {
         text: String,
         label: String,
@@ -48,7 +48,7 @@ pub(super) enum ForTerminal {
 }
 
 pub(super) struct Runner {
-    /// None where recorded files are shown.
+    /// `None` if recorded files are shown.
     clients: Option<Clients>,
     files: Files,
     heaps: Heaps,
@@ -56,23 +56,23 @@ pub(super) struct Runner {
     recordings: Recordings,
     watches: Watches,
     producer: Producer,
-    /// Time between two values of a watched process.
+    /// Interval between values of a watched process.
     interval: Duration,
     desktop: Desktop,
     output_name: OutputName,
-    /// Further names of environment variables that are masked.
+    /// Additional patterns of secret environment variables.
     secrets: Arc<SecretPatterns>,
     wake: Arc<Notify>,
     inbox: mpsc::Sender<Msg>,
 }
 
-/// Threads of a process that are listed: each takes four small files.
+/// Maximum number of listed threads of a process: each requires reading four small files.
 const MOST_THREADS: usize = 512;
-/// Most assemblies that are listed.
+/// Maximum number of listed assemblies.
 const MOST_ASSEMBLIES: usize = 10_000;
 
 impl Drop for Runner {
-    /// Removes the socket of a port that is served: tasks that are cut off at the end hold clients as well, and would leave it.
+    /// Removes the socket of a served port: tasks aborted at the end hold clients as well, and would leave it behind.
     fn drop(&mut self) {
         if let Some(clients) = &self.clients {
             clients.close_port();
@@ -101,13 +101,13 @@ impl Runner {
         }
     }
 
-    /// The same with other names of files, and of secrets.
+    /// Sets the pattern of file names, and the secret patterns.
     pub(super) fn with_names(mut self, output_name: OutputName, secrets: SecretPatterns) -> Self {
         (self.output_name, self.secrets) = (output_name, Arc::new(secrets));
         self
     }
 
-    /// Keeps what effects need to know of the processes: they name them by key.
+    /// Stores the processes, which effects refer to by key.
     pub(super) fn note(&mut self, msg: &Msg) {
         if let Msg::Processes(processes) = msg {
             self.processes = processes.iter().map(|process| (process.key, process.clone())).collect();
@@ -126,7 +126,7 @@ impl Runner {
         &mut self.producer
     }
 
-    /// Begins what is wanted; nothing here waits.
+    /// Starts an effect without waiting for it.
     pub(super) fn run(&mut self, effect: Effect) -> ForTerminal {
         match effect {
             Effect::Refresh => self.wake.notify_one(),
@@ -324,7 +324,7 @@ impl Runner {
         Ok(())
     }
 
-    /// The client of a process that is still listed, or a sentence.
+    /// Returns the client of a listed process, or an error sentence.
     fn reach(&self, key: ProcessKey) -> Result<(Client, Process), String> {
         let process = self.processes.get(&key).ok_or_else(|| format!("process {} has ended", key.pid))?;
         let client = self
@@ -335,13 +335,13 @@ impl Runner {
         Ok((client, process.clone()))
     }
 
-    /// Another list of the processes.
+    /// Creates a separate directory of the processes.
     fn directory(&self) -> Result<Directory, String> {
         let clients = self.clients.as_ref().ok_or("recorded files are open, not processes")?;
         clients.directory().map_err(|error| format!("the processes of this machine cannot be listed: {error}"))
     }
 
-    /// Serves a port, and shows what programs need to connect to it.
+    /// Serves a port, and shows the environment variable that programs need to connect to it.
     fn serve(&self, path: &Path) -> Result<JobResult, String> {
         let clients = self.clients.as_ref().ok_or("recorded files are open, not processes")?;
         port::make_room();
@@ -349,15 +349,15 @@ impl Runner {
         Ok(JobResult { files: vec![format!("DOTNET_DiagnosticPorts={}", shown(path)).into()], ..JobResult::default() })
     }
 
-    /// Lets a task talk to a process and answer with a message.
+    /// Spawns a task that queries a process and answers with a message.
     fn ask<F>(&self, key: ProcessKey, talk: impl FnOnce(Result<(Client, Process), String>) -> F)
     where
         F: Future<Output = Msg> + Send + 'static,
     {
-        // One type of task for all questions makes the program smaller.
+        // One task type for all queries makes the binary smaller.
         let talk: Pin<Box<dyn Future<Output = Msg> + Send>> = Box::pin(talk(self.reach(key)));
         let inbox = self.inbox.clone();
-        // The answer to a question of a dashboard that has gone is of no use.
+        // The receiver is gone once the dashboard has quit.
         tokio::spawn(async move { drop(inbox.send(talk.await).await) });
     }
 
@@ -366,7 +366,7 @@ impl Runner {
         tokio::spawn(async move { drop(inbox.send(msg).await) });
     }
 
-    /// To the desktop's clipboard if that is where the person is, else, or if that fails, through the terminal.
+    /// Copies to the desktop's clipboard if the user is local, otherwise through the terminal.
     fn copy(&mut self, text: String, label: String) -> ForTerminal {
         if text.len() > LONGEST_OSC52 && route(is_set) == Route::Terminal {
             self.send(Msg::Failed(format!("the {label} is too long for a terminal's clipboard ({} bytes)", text.len()).into()));

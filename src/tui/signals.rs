@@ -1,6 +1,6 @@
-//! Signals, and what they ask of the dashboard.
+//! Signals, and the requests to the dashboard that they represent.
 //!
-//! That the window has another size comes as a signal, not from the thread that reads keys.
+//! A change of the window size arrives as a signal, not from the thread that reads keys.
 
 use std::io;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl Signals {
         })
     }
 
-    /// Waits until the program is asked to end; for when it does not hold the terminal.
+    /// Waits for a request to end the program; for use when it does not own the terminal.
     pub(super) async fn end(&mut self) {
         loop {
             match self.next().await {
@@ -57,24 +57,25 @@ impl Signals {
     }
 }
 
-/// Stops this process until it is continued, after `prepare`. Nothing happens where no shell could continue it: there the kernel ignores a SIGTSTP too.
+/// Stops this process until it is continued, after calling `prepare`. Does nothing if no shell could continue it: then the kernel ignores SIGTSTP
+/// as well.
 pub(super) fn suspend(prepare: impl FnOnce()) {
-    // A shell gives each job a process group of its own. The session leader's group has no parent in the session.
+    // A shell gives each job its own process group. The session leader's group has no parent in the session.
     if getsid(None).is_ok_and(|session| session != getpgrp()) {
         prepare();
-        // To this thread, not to the process: another thread would take it, and this one continue for a moment. It does not fail.
+        // Raised for this thread, not for the process: otherwise another thread would handle it, and this one continue for a moment. Cannot fail.
         let _ = raise(process::Signal::STOP.as_raw());
     }
 }
 
-/// From now on a signal that ends a program with a core dump gives the terminal back first. This runs as a task: it works even where the event loop hangs.
+/// Restores the terminal on signals that end the program with a core dump. Runs as a task, so that it works even if the event loop hangs.
 pub(super) fn restore_before_core_dump(device: Arc<Device>) -> io::Result<()> {
     for number in [process::Signal::QUIT, process::Signal::ABORT].map(process::Signal::as_raw) {
         let (mut asked, device) = (signal(SignalKind::from_raw(number))?, Arc::clone(&device));
         tokio::spawn(async move {
             if asked.recv().await.is_some() {
                 device.give_back();
-                // It fails for signals only that do not exist.
+                // Only fails for signals that do not exist.
                 let _ = emulate_default_handler(number);
             }
         });

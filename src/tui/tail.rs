@@ -1,27 +1,27 @@
-//! The end of a file that another process writes.
+//! The end of a file that another process is writing.
 
 use std::fs::File;
 
 use crate::model::{SafeText, newest_lines};
 use crate::net::files;
 
-/// Bytes of the end that are looked at.
+/// Number of bytes that are read from the end.
 const WINDOW: u64 = 64 * 1024;
 
-/// The end of a file that another process writes.
+/// Reader of the end of a file that another process is writing.
 pub(super) struct Tail {
     file: File,
-    /// How long it was when it was last looked at.
+    /// Length of the file when it was last read.
     seen: u64,
 }
 
 impl Tail {
-    /// The writer may have the same file open: reading here does not move its position.
+    /// Creates a reader. The writer may share the open file: reading does not move its position.
     pub(super) fn new(file: File) -> Self {
         Self { file, seen: 0 }
     }
 
-    /// The newest lines, if there is anything new.
+    /// Returns the newest lines, if the file has changed.
     pub(super) fn news(&mut self) -> Option<Vec<SafeText>> {
         let len = self.file.metadata().ok()?.len();
         if len == self.seen {
@@ -31,7 +31,7 @@ impl Tail {
         let from = len.saturating_sub(WINDOW);
         let mut end = vec![0; (len - from) as usize];
         files::read_exact_at(&self.file, &mut end, from).ok()?;
-        // Of the first line only a part may be there.
+        // The first line may be incomplete.
         let whole = if from == 0 { 0 } else { end.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1) };
         Some(newest_lines(end.get(whole..).unwrap_or_default()))
     }

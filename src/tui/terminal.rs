@@ -1,4 +1,4 @@
-//! The terminal as a guarded thing: taken over once, given back on every way out, written to once a frame, never waited for.
+//! A guard for the terminal: set up once, restored on every exit path, written to once per frame, never waited for.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,15 +15,15 @@ use super::tty::{FrameBackend, Tty};
 
 /// Alternate screen, which some terminals do not clear, bracketed paste, no cursor.
 const TAKE: &[u8] = b"\x1b[?1049h\x1b[2J\x1b[?2004h\x1b[?25l";
-/// Buttons and the wheel, in SGR coordinates. No motion: it would be thrown away.
+/// Buttons and the wheel, in SGR coordinates. No motion events, which would be ignored.
 const TAKE_MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
-/// Undoes all of that, wherever in a frame it comes: ends a string and a synchronized update, resets the style.
+/// Undoes all of that, at any point within a frame: ends a string and a synchronized update, resets the style.
 const GIVE_BACK: &[u8] = b"\x1b\\\x1b[?2026l\x1b[m\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[?1049l";
 
-/// How long a terminal may take to read what is left when it is given back. After that, what it has not read is discarded.
+/// Time that a terminal may take to read pending output when it is restored. After that, the pending output is discarded.
 const LAST_WRITE: Duration = Duration::from_secs(1);
 
-/// Saves the title of the window, and restores it (XTWINOPS 22 and 23).
+/// Saves and restores the title of the window (XTWINOPS 22 and 23).
 const SAVE_TITLE: &[u8] = b"\x1b[22;2t";
 const RESTORE_TITLE: &[u8] = b"\x1b[23;2t";
 
@@ -37,7 +37,7 @@ pub struct TerminalOptions {
 pub(super) struct Device {
     tty: Tty,
     taken: AtomicBool,
-    /// Whether the title is to be restored.
+    /// Whether the title must be restored.
     titled: AtomicBool,
 }
 
@@ -47,9 +47,9 @@ impl Device {
         Ok(Self { tty: Tty::of_stdout()?, taken: AtomicBool::new(false), titled: AtomicBool::new(false) })
     }
 
-    /// Gives the terminal back if it was taken over. It may be called more than once, by any thread, from a panic hook as well.
+    /// Restores the terminal if it was set up. May be called repeatedly, from any thread, also from a panic hook.
     ///
-    /// This takes [`LAST_WRITE`] at most: where the terminal reads nothing, it finds this sequence once it reads again.
+    /// Takes at most [`LAST_WRITE`]: a blocked terminal processes the sequence once it reads again.
     pub(super) fn give_back(&self) {
         if !self.taken.swap(false, Ordering::SeqCst) {
             return;
@@ -57,7 +57,7 @@ impl Device {
         let title = if self.titled.swap(false, Ordering::SeqCst) { RESTORE_TITLE } else { b"" };
         let sequence = [GIVE_BACK, title].concat();
         if !self.tty.write_within(&sequence, LAST_WRITE) {
-            // Makes room for the sequence.
+            // Make room for the sequence.
             self.tty.discard();
             let _ = self.tty.write(&sequence);
         }
@@ -66,10 +66,10 @@ impl Device {
     }
 }
 
-/// Bytes for the terminal that are held back until a frame is whole.
+/// Buffers the bytes for the terminal until a frame is complete.
 ///
-/// The drawing library flushes in the middle of a frame (after moving the cursor, after hiding it); a terminal then shows half a
-/// picture. So `flush` does nothing here and [`Terminal`] sends everything at once.
+/// The drawing library flushes in the middle of a frame (after moving the cursor, after hiding it), so a terminal would show incomplete frames. So
+/// `flush` does nothing here, and [`Terminal`] sends everything at once.
 #[derive(Clone, Default)]
 struct Held(Arc<Mutex<Vec<u8>>>);
 
@@ -90,24 +90,24 @@ impl Write for Held {
     }
 }
 
-/// The terminal, taken over. Dropping it gives it back.
+/// The terminal, set up for the dashboard. Restored when dropped.
 pub(super) struct Terminal {
     inner: ratatui::Terminal<FrameBackend<Held>>,
     held: Held,
-    /// What of the last frame the terminal has not taken yet.
+    /// The part of the last frame that the terminal has not accepted yet.
     unwritten: Vec<u8>,
     device: Arc<Device>,
     options: TerminalOptions,
-    /// The title that was set last.
+    /// The current title.
     title: String,
-    /// How many bytes the backend writes for a frame without a difference: it resets the style all the same.
+    /// Number of bytes that the backend writes for an unchanged frame: it still resets the style.
     nothing: usize,
 }
 
 impl Terminal {
-    /// Takes the terminal over: raw mode, alternate screen, bracketed paste and, if wished, the mouse.
+    /// Sets up the terminal: raw mode, alternate screen, bracketed paste and, optionally, the mouse.
     ///
-    /// With `asks_background` its background is queried; the answer arrives with the keys.
+    /// With `asks_background` the background color is queried; the answer arrives with the keys.
     pub(super) fn enter(device: Arc<Device>, options: TerminalOptions, asks_background: bool) -> io::Result<Self> {
         let held = Held::default();
         let mut backend = device.tty.backend(held.clone());
@@ -125,7 +125,7 @@ impl Terminal {
     }
 
     fn take_over(&mut self) -> io::Result<()> {
-        // A shell may have had it since.
+        // A shell may have used the terminal in the meantime.
         let _ = disable_raw_mode();
         enable_raw_mode()?;
         self.device.taken.store(true, Ordering::SeqCst);
@@ -140,33 +140,33 @@ impl Terminal {
         self.send()
     }
 
-    /// Gives the terminal away until [`Self::resume`].
+    /// Restores the terminal until [`Self::resume`].
     pub(super) fn give_back(&self) {
         self.device.give_back();
     }
 
-    /// Takes the terminal over again after the program was stopped and continued; everything is redrawn.
+    /// Sets up the terminal again after the program was stopped and continued; everything is redrawn.
     pub(super) fn resume(&mut self) -> io::Result<()> {
         self.take_over()?;
         self.clear()
     }
 
-    /// Drops what is on the screen, so that the next frame draws everything.
+    /// Invalidates the screen, so that the next frame draws everything.
     pub(super) fn clear(&mut self) -> io::Result<()> {
-        // The library's own `clear` queries the terminal for the cursor's position, and the answer would go to the thread that waits for keys.
+        // The library's own `clear` queries the cursor position from the terminal, and the answer would go to the thread that reads keys.
         let size = self.inner.size()?;
         self.inner.resize(size.into())
     }
 
-    /// Whether the terminal has not yet taken the last frame: no other can be drawn until [`Self::write_rest`] has written it.
+    /// Whether the terminal has not accepted the whole last frame: none can be drawn until [`Self::write_rest`] has written it.
     pub(super) fn is_behind(&self) -> bool {
         !self.unwritten.is_empty()
     }
 
-    /// Draws one frame: one write, inside a synchronized update, and none if the picture did not change. Returns how many bytes it wrote; `None` where the
-    /// console is drawn by calls.
+    /// Draws one frame with one write, inside a synchronized update, and with none if nothing changed. Returns the number of bytes written; `None`
+    /// if the console is drawn by API calls.
     ///
-    /// Not to be called while [`Self::is_behind`].
+    /// Must not be called while [`Self::is_behind`].
     pub(super) fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<Option<usize>> {
         queue!(self.held, BeginSynchronizedUpdate)?;
         let before = self.held.bytes().len();
@@ -192,7 +192,7 @@ impl Terminal {
         self.device.tty.interprets_sequences()
     }
 
-    /// Writes a command between two frames; whether it was. A terminal that is behind, or interprets none, takes none.
+    /// Writes a command between two frames. Returns whether it was written: not if the terminal is behind, or does not interpret sequences.
     pub(super) fn command(&mut self, command: impl crossterm::Command) -> io::Result<bool> {
         if self.is_behind() || !self.interprets_sequences() {
             return Ok(false);
@@ -201,7 +201,7 @@ impl Terminal {
         self.send().map(|()| true)
     }
 
-    /// Sets the title of the window where it is another. A terminal that is behind gets it with a later frame.
+    /// Sets the title of the window if it differs. If the terminal is behind, it is set with a later frame.
     pub(super) fn set_title(&mut self, title: &str) -> io::Result<()> {
         if self.options.title && self.title != title && self.command(SetTitle(title))? {
             title.clone_into(&mut self.title);
@@ -219,7 +219,7 @@ impl Terminal {
         self.write_rest()
     }
 
-    /// Writes as much of the last frame as the terminal takes now.
+    /// Writes as much of the last frame as the terminal accepts now.
     pub(super) fn write_rest(&mut self) -> io::Result<()> {
         while self.is_behind() {
             match self.device.tty.write(&self.unwritten) {

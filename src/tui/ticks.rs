@@ -1,7 +1,7 @@
-//! A timer that wakes a thread once for each tick.
+//! A periodic timer that wakes its thread once per tick.
 //!
-//! A sleep of the runtime's wakes its thread twice or three times: its timers are in a wheel, and one that is a second away is looked at again, and set
-//! more exactly, on the way. An idle dashboard does nothing else.
+//! A sleep of tokio wakes its thread two or three times: its timer wheel re-inserts a timer that is a second away with finer resolution on the way.
+//! An idle dashboard does nothing else.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,10 +17,10 @@ use tokio::io::unix::AsyncFd;
 pub(super) struct Ticks(AsyncFd<OwnedFd>);
 
 impl Ticks {
-    /// The first tick comes after one interval, which is not 0.
+    /// Starts the timer. The first tick is after one interval, which must not be 0.
     ///
     /// # Errors
-    /// When the kernel gives no timer: there are too many open files.
+    /// The kernel cannot create a timer: too many files are open.
     pub(super) fn new(interval: Duration) -> io::Result<Self> {
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
         let interval = Timespec::try_from(interval).map_err(|_| io::ErrorKind::InvalidInput)?;
@@ -29,7 +29,7 @@ impl Ticks {
         AsyncFd::with_interest(timer, Interest::READABLE).map(Self)
     }
 
-    /// Waits for the next tick. Those that were missed count as one.
+    /// Waits for the next tick. Missed ticks count as one.
     pub(super) async fn tick(&self) -> io::Result<()> {
         loop {
             let mut ready = self.0.readable().await?;

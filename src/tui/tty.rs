@@ -1,4 +1,4 @@
-//! The terminal as an open file of our own, which does not block.
+//! The terminal as a separate, non-blocking open file.
 
 use std::io::{self, Write, stderr};
 use std::os::fd::OwnedFd;
@@ -11,43 +11,43 @@ use rustix::io::{Errno, write};
 use rustix::stdio::stdout;
 use rustix::termios::{QueueSelector, isatty, tcflush};
 
-/// Draws frames, as escape sequences.
+/// Draws frames with escape sequences.
 pub(super) type FrameBackend<W> = CrosstermBackend<W>;
 
-/// Whether the terminal interprets escape sequences: each does.
+/// Whether the terminal interprets escape sequences: always.
 pub fn interprets_sequences() -> bool {
     true
 }
 
-/// A terminal to write to.
+/// A terminal for output.
 pub(super) struct Tty(OwnedFd);
 
 impl Tty {
-    /// The terminal on standard output.
+    /// Opens the terminal on standard output.
     pub(super) fn of_stdout() -> io::Result<Self> {
-        // Another user's terminal (su) that does not control this session cannot be opened again: writing to it may block.
+        // Another user's terminal (su) that does not control this session cannot be reopened: writing to it may block.
         Self::reopen(1).map_or_else(|| stdout().try_clone_to_owned().map(Self), Ok)
     }
 
-    /// Opens the terminal of a standard stream once more, so that it does not block: that is a property of an open file, and that of the stream is shared
-    /// with the shell.
+    /// Opens the terminal of a standard stream again, in non-blocking mode: that is a property of the open file, and the one of the stream is
+    /// shared with the shell.
     fn reopen(stream: u8) -> Option<Self> {
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let path = format!("/proc/self/fd/{stream}");
         [path.as_str(), "/dev/tty"].into_iter().find_map(|path| open(path, flags, Mode::empty()).ok()).map(Self)
     }
 
-    /// Whether what is written has an effect.
+    /// Whether escape sequences have an effect.
     pub(super) fn interprets_sequences(&self) -> bool {
         true
     }
 
-    /// Draws frames into a writer.
+    /// Creates a backend that draws frames to a writer.
     pub(super) fn backend<W: Write>(&self, writer: W) -> FrameBackend<W> {
         CrosstermBackend::new(writer)
     }
 
-    /// Writes as much as the terminal takes now; `WouldBlock` where that is nothing.
+    /// Writes as much as the terminal accepts now; `WouldBlock` if that is nothing.
     pub(super) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match write(&self.0, bytes) {
@@ -57,7 +57,7 @@ impl Tty {
         }
     }
 
-    /// Writes all, or gives up after that time or at an error.
+    /// Writes everything, or gives up after the timeout or on an error. Returns whether everything was written.
     pub(super) fn write_within(&self, mut bytes: &[u8], time: Duration) -> bool {
         let deadline = Instant::now() + time;
         while !bytes.is_empty() {
@@ -76,21 +76,21 @@ impl Tty {
         true
     }
 
-    /// Discards what the terminal has not read.
+    /// Discards output that the terminal has not read.
     pub(super) fn discard(&self) {
         let _ = tcflush(&self.0, QueueSelector::OFlush);
     }
 
-    /// Nothing: a terminal is controlled by the bytes that are written to it.
+    /// Does nothing: terminals are controlled by escape sequences.
     pub(super) fn take(&self, _mouse: bool) -> io::Result<()> {
         Ok(())
     }
 
-    /// Nothing, as well.
+    /// Does nothing, see `take`.
     pub(super) fn give_back(&self) {}
 }
 
-/// Writes to standard error, unless it takes nothing for that long.
+/// Writes to standard error, unless it is blocked for the given time.
 pub(super) fn write_stderr(bytes: &[u8], timeout: Duration) {
     if isatty(stderr())
         && let Some(terminal) = Tty::reopen(2)
@@ -98,7 +98,7 @@ pub(super) fn write_stderr(bytes: &[u8], timeout: Duration) {
         terminal.write_within(bytes, timeout);
         return;
     }
-    // A pipe that is ready takes a page. At an interruption there is probably room.
+    // A pipe that is ready accepts at least a page. If the wait was interrupted, there is probably room.
     if poll(&mut [PollFd::new(&stderr(), PollFlags::OUT)], timeout.try_into().ok().as_ref()) != Ok(0) {
         let _ = stderr().write_all(bytes);
     }

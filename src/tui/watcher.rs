@@ -11,13 +11,13 @@ use super::ticks::Ticks;
 use crate::app::{Msg, StaleSockets};
 use crate::net::Directory;
 
-/// How long the list waits for answers of new processes. Most answer within a millisecond; the others are in the next list.
+/// Timeout for answers of new processes. Most answer within a millisecond; the others are in the next list.
 const PATIENCE: Duration = Duration::from_millis(40);
 
-/// Lists at every tick until the receiver is gone. `wake` requests one out of turn.
+/// Lists the processes at every tick until the receiver is dropped. `wake` requests an additional list.
 pub(super) async fn watch(mut directory: Directory, ticks: Ticks, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) {
     let (mut failed, mut stale) = (false, StaleSockets::default());
-    // The first list is shown at once, with what /proc has; the second follows at once, with the answers of the processes.
+    // The first list is shown at once, with the facts from /proc; the second follows immediately, with the answers of the processes.
     let mut patience = Duration::ZERO;
     let mut port_changes = None;
     loop {
@@ -35,7 +35,7 @@ pub(super) async fn watch(mut directory: Directory, ticks: Ticks, wake: Arc<Noti
                 }
                 Some(Msg::Processes(rows))
             }
-            // Said once, not every second.
+            // Reported once, not every second.
             Err(_) if failed => None,
             Err(error) => {
                 failed = true;
@@ -63,13 +63,13 @@ pub(super) async fn watch(mut directory: Directory, ticks: Ticks, wake: Arc<Noti
     }
 }
 
-/// Waits until a runtime comes to our port, or leaves it.
+/// Waits until a runtime connects to the served port or disconnects.
 async fn changed(port_changes: &mut Option<watch::Receiver<()>>) {
     if let Some(port) = port_changes {
         if port.changed().await.is_ok() {
             return;
         }
-        // It was taken down; another one may be served.
+        // The port was closed; another one may be served.
         *port_changes = None;
     }
     std::future::pending().await

@@ -1,4 +1,4 @@
-//! The processes that the dashboard watches. None is watched any more once it has gone.
+//! The processes watched by the dashboard. All watches end when it closes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::model::ProcessKey;
 use crate::net::client::Client;
 use crate::session::{self, Watch};
 
-/// How long all sessions together may take to stop: a runtime that hangs finds its reader gone later.
+/// Time that all sessions together may take to stop: a hanging runtime finds its connection closed later.
 const LAST_WAIT: Duration = Duration::from_secs(4);
 
-/// What is watched, and how to stop that.
+/// The active watches, and how to stop them.
 #[derive(Debug, Default)]
 pub(super) struct Watches {
     stops: BTreeMap<ProcessKey, watch::Sender<bool>>,
@@ -24,13 +24,13 @@ pub(super) struct Watches {
 }
 
 impl Watches {
-    /// Watches a process; the session before, if there is one, is stopped. What comes of it is reported to `inbox`.
+    /// Starts to watch a process; an earlier session for it is stopped. Results are reported to `inbox`.
     pub(super) fn start(&mut self, client: Client, watch: Watch, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
         let (stop, stopped) = watch::channel(false);
         if let Some(before) = self.stops.insert(watch.process.key, stop) {
             before.send_replace(true);
         }
-        // Those that are over are forgotten.
+        // Forget those that have ended.
         while self.tasks.try_join_next().is_some() {}
         self.stops.retain(|_, stop| !stop.is_closed());
         self.tasks.spawn(async move {
@@ -42,14 +42,14 @@ impl Watches {
         });
     }
 
-    /// Watches a process no longer.
+    /// Stops watching a process.
     pub(super) fn stop(&mut self, key: ProcessKey) {
         if let Some(stop) = self.stops.remove(&key) {
             stop.send_replace(true);
         }
     }
 
-    /// Stops all and waits for that, for when the dashboard has gone.
+    /// Stops all and waits for their end; for use after the dashboard has closed.
     pub(super) async fn finish(&mut self) {
         self.stops.values().for_each(|stop| _ = stop.send_replace(true));
         let all_over = async { while self.tasks.join_next().await.is_some() {} };

@@ -1,4 +1,4 @@
-//! Work of single effects, which needs nothing of the runner.
+//! Work of individual effects that does not need the runner.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ use crate::net::client::Client;
 use crate::net::{Clients, RemovedSockets, remove_stale_sockets};
 use crate::session;
 
-/// What every thread does, as a tab shows it.
+/// Converts sampled stacks for a tab.
 pub(super) fn stacks(sampled: session::ThreadStacks) -> Arc<Stacks> {
     let session::ThreadStacks { groups, names, ended } = sampled;
     let trouble = ended.err().map(|why| format!("Some method names may be missing: {why}.").into());
     Arc::new(Stacks { groups, names: names.into_iter().collect(), trouble })
 }
 
-/// Sends a command that changes the process, with what is in the file where it takes any.
+/// Sends a command that changes the process, with the contents of the file if it needs one.
 pub(super) async fn control(client: &Client, mut command: Command, file: Option<&Path>) -> Result<(), String> {
     if let (Command::AttachProfiler { data, .. }, Some(file)) = (&mut command, file) {
         let file = file.to_owned();
@@ -30,7 +30,7 @@ pub(super) async fn control(client: &Client, mut command: Command, file: Option<
     client.run(&command).await.map(drop).map_err(|error| error.to_string())
 }
 
-/// Takes the port down once those run that wait.
+/// Closes the port after resuming the suspended processes.
 pub(super) async fn close_port(clients: &Clients, waiting: &[Process]) -> Result<(), String> {
     for process in waiting {
         if let Some(Err(error)) = clients.resume(process).await {
@@ -41,7 +41,7 @@ pub(super) async fn close_port(clients: &Clients, waiting: &[Process]) -> Result
     Ok(())
 }
 
-/// Removes stale sockets, and reports how many.
+/// Removes stale sockets, and reports their number.
 pub(super) fn clean_up(folders: &BTreeSet<PathBuf>) -> Result<JobResult, String> {
     let mut all = RemovedSockets::default();
     for folder in folders {

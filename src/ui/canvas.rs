@@ -1,4 +1,4 @@
-//! Drawing into the buffer: everything is clipped, nothing can panic, and nothing allocates for plain text.
+//! Drawing to the buffer: everything is clipped, nothing can panic, and plain text needs no allocation.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Write};
@@ -14,10 +14,10 @@ use super::theme::Theme;
 pub(super) use crate::app::layout::{width, wrap};
 use crate::model::safe;
 
-/// Bytes that safe text has in a cell at most.
+/// Maximum number of bytes of sanitized text in one cell.
 const LONGEST_CELL: usize = 64;
 
-/// A buffer to draw into, in a theme.
+/// A buffer to draw to, with a theme.
 pub(super) struct Canvas<'a> {
     buffer: &'a mut Buffer,
     pub(super) theme: &'a Theme,
@@ -33,21 +33,21 @@ impl<'a> Canvas<'a> {
         if self.theme.glyphs.ascii && !text.is_ascii() { Cow::Owned(to_ascii(text)) } else { Cow::Borrowed(text) }
     }
 
-    /// Writes text from here on, into at most so many columns; what does not fit is cut and marked. Returns how many it took.
+    /// Draws text, at most `room` columns wide; longer text is truncated and marked. Returns the number of columns used.
     ///
-    /// It is the last line of defence: whatever text is given, no character reaches the terminal that it obeys.
+    /// This is the last line of defense: whatever the text, no control character reaches the terminal.
     pub(super) fn text(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style) -> u16 {
         let area = self.buffer.area;
         let room = room.min(area.right().saturating_sub(x));
         if room == 0 || y < area.top() || y >= area.bottom() || x < area.left() {
             return 0;
         }
-        // A text takes no more columns than bytes. One that is far too long is not looked at to its end in every frame.
+        // Text has at most as many columns as bytes. Overlong text is not scanned to its end in every frame.
         let longest = usize::from(room) * LONGEST_CELL;
         let (start, rest) = text.split_at((0..=longest.min(text.len())).rfind(|end| text.is_char_boundary(*end)).unwrap_or(0));
         let start = safe(start);
         let text = self.spell(&start);
-        // Nothing shines through from what was drawn here before.
+        // Replace the style of what was drawn here before.
         let style = Style::reset().patch(style);
         let fits = rest.is_empty() && (text.len() <= usize::from(room) || width(&text) <= room);
         let (end, _) = self.buffer.set_stringn(x, y, &text, usize::from(if fits { room } else { room - 1 }), style);
@@ -58,18 +58,18 @@ impl<'a> Canvas<'a> {
         end - x
     }
 
-    /// Writes text so that it ends where the room does.
+    /// Draws right-aligned text.
     pub(super) fn right(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style) {
         let blank = room.saturating_sub(width(&self.spell(text)));
         self.text(x + blank, y, room - blank, text, style);
     }
 
-    /// Writes a number so that it ends where the room does.
+    /// Draws a right-aligned number.
     pub(super) fn number(&mut self, x: u16, y: u16, room: u16, value: impl Display, style: Style) {
         self.with_scratch(value, |canvas, text| canvas.right(x, y, room, text, style));
     }
 
-    /// Writes a value. Returns how many columns it took.
+    /// Draws a value. Returns the number of columns used.
     pub(super) fn value(&mut self, x: u16, y: u16, room: u16, value: impl Display, style: Style) -> u16 {
         self.with_scratch(value, |canvas, text| canvas.text(x, y, room, text, style))
     }
@@ -77,14 +77,14 @@ impl<'a> Canvas<'a> {
     fn with_scratch<T>(&mut self, value: impl Display, draw: impl FnOnce(&mut Self, &str) -> T) -> T {
         let mut text = std::mem::take(&mut self.scratch);
         text.clear();
-        // A value that cannot be formatted leaves what it managed to write.
+        // If formatting fails, the part written so far is drawn.
         let _: fmt::Result = write!(text, "{value}");
         let drawn = draw(self, &text);
         self.scratch = text;
         drawn
     }
 
-    /// Writes pieces of text one behind the other. Returns how many columns they took.
+    /// Draws pieces of text one after the other. Returns the number of columns used.
     pub(super) fn pieces(&mut self, x: u16, y: u16, room: u16, pieces: &[(&str, Style)]) -> u16 {
         let mut used = 0;
         for (text, style) in pieces {
@@ -93,14 +93,14 @@ impl<'a> Canvas<'a> {
         used
     }
 
-    /// Writes text of a target that was made safe, and marks what a filter matched in it.
+    /// Draws sanitized text, and highlights the matches of a filter.
     pub(super) fn filtered(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style, marks: &[Range<usize>]) -> u16 {
         let used = self.text(x, y, room, text, style);
         self.mark(x, y, used, text, marks);
         used
     }
 
-    /// Marks ranges of a text that was written into so many columns. Where it was cut before the end of a range, the sign of the cut is marked.
+    /// Highlights ranges of a text drawn in `columns` columns. If it is truncated before the end of a range, the truncation mark is highlighted.
     pub(super) fn mark(&mut self, x: u16, y: u16, columns: u16, text: &str, marks: &[Range<usize>]) {
         let Some(last) = marks.iter().map(|range| range.end).max() else { return };
         let (matched, end) = (self.theme.matched, x + columns);
@@ -123,7 +123,7 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Writes text over several lines, broken between words, as far as there is room. Returns how many lines it took.
+    /// Draws text on several lines, wrapped between words, as far as it fits. Returns the number of lines.
     pub(super) fn wrapped(&mut self, area: Rect, text: &str, style: Style) -> u16 {
         let lines = wrap(&self.spell(text), area.width);
         for (line, y) in lines.iter().zip(area.y..area.bottom()) {
@@ -132,7 +132,7 @@ impl<'a> Canvas<'a> {
         (lines.len() as u16).min(area.height)
     }
 
-    /// Puts a style over what is there.
+    /// Applies a style to existing contents.
     pub(super) fn style(&mut self, area: Rect, style: Style) {
         self.buffer.set_style(area, style);
     }
@@ -154,7 +154,7 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Puts one character.
+    /// Draws one character.
     pub(super) fn char(&mut self, x: u16, y: u16, c: char, style: Style) {
         if let Some(cell) = self.buffer.cell_mut((x, y)) {
             cell.set_char(c).set_style(style);
@@ -181,9 +181,9 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Draws a frame over what is there, with a title, and hands out the room inside.
+    /// Draws a frame with a title over existing contents, and returns the area inside.
     pub(super) fn dialog(&mut self, area: Rect, title: &str, style: Style) -> Rect {
-        // A blank column on each side keeps it apart from what it covers.
+        // A blank column on each side separates it from what it covers.
         let left = area.x.saturating_sub(1);
         self.clear(Rect { x: left, width: area.right() + 1 - left, ..area });
         self.frame(area, style);
@@ -197,7 +197,7 @@ impl<'a> Canvas<'a> {
         Rect::new(area.x + 2, area.y + 1, area.width.saturating_sub(4), area.height.saturating_sub(2))
     }
 
-    /// Shows on a frame's right side which part of a list is on the screen.
+    /// Draws a scroll bar on the right side of a frame, for the visible part of a list.
     pub(super) fn scroll_mark(&mut self, track: Rect, offset: usize, shown: usize, len: usize) {
         let height = usize::from(track.height);
         if len <= shown || height == 0 {
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn what_matched_is_marked_as_far_as_it_is_visible() {
         let theme = Theme::dark();
-        // The mark is where the letters are; a cut stands for what is behind it.
+        // The highlight is at the matching letters; the truncation mark stands for what follows it.
         for (text, room, range, marked) in [
             ("abcdef", 6, 2..4, "  ##  "),
             ("abcdef", 4, 1..2, " #    "),
@@ -250,7 +250,7 @@ mod tests {
             let used = Canvas::new(&mut buffer, &theme).text(0, 0, room, text, Style::new());
             assert!(used <= room, "{text}");
             let line: String = buffer.content().iter().map(|cell| cell.symbol()).collect();
-            // A wide character leaves the cell behind it empty.
+            // The cell after a wide character is empty.
             assert_eq!(line.replace("日 ", "日"), shown.trim_end().to_owned() + &" ".repeat(5 - usize::from(used)), "{text} in {room}");
         }
         let mut buffer = Buffer::empty(Rect::new(0, 0, 2, 1));

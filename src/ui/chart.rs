@@ -1,4 +1,4 @@
-//! Curves over time, in braille: four dots high and two wide in every cell. Without Unicode, one star a column.
+//! Charts over time, in braille: four dots high and two wide per cell. Without Unicode, one star per column.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::model::Recording;
 
 use super::canvas::{Canvas, width};
 
-/// Columns of the axis's numbers.
+/// Width of the axis labels, in columns.
 pub(super) const AXIS: u16 = 10;
 
-/// What time a chart spans: one of few, so that it does not crawl.
+/// Time span of a chart: one of a few, so that the chart does not shift all the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     steps: usize,
@@ -21,12 +21,12 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The span in which this many steps of [`Recording::STEP`] have room.
+    /// Returns the span that fits `len` steps of [`Recording::STEP`].
     pub(super) fn of(len: usize) -> Self {
         Self::fit(len, Recording::STEP, [Recording::HISTORY / 4, Recording::HISTORY / 2, Recording::HISTORY])
     }
 
-    /// The span in which this many seconds have room, up to five minutes.
+    /// Returns the span that fits `len` seconds, up to five minutes.
     pub(super) fn of_seconds(len: usize) -> Self {
         Self::fit(len, Duration::from_secs(1), [30, 60, 120, 300])
     }
@@ -44,13 +44,13 @@ impl Span {
 pub(super) struct Curve {
     pub(super) title: &'static str,
     pub(super) style: Style,
-    /// Writes a value of its axis.
+    /// Formats a value of the axis.
     pub(super) unit: fn(f64) -> String,
-    /// How many values there are.
+    /// Number of values.
     pub(super) len: usize,
 }
 
-/// The next of 1, 2, 5, 10, 20, 50 … at or above the value: the axis moves seldom, and its numbers are round.
+/// Returns the next of 1, 2, 5, 10, 20, 50 … at or above the value, so that the axis changes rarely and has round numbers.
 fn round_up(value: f64) -> f64 {
     if !value.is_finite() || value <= 1.0 {
         return 1.0;
@@ -59,7 +59,7 @@ fn round_up(value: f64) -> f64 {
     [1.0, 2.0, 5.0].into_iter().map(|step| step * unit).find(|step| *step >= value).unwrap_or(10.0 * unit)
 }
 
-/// Draws a curve with its title and axis, newest at the right; `lost` marks the steps in which something was lost.
+/// Draws a curve with its title and axis, newest on the right; `lost` marks the steps with lost events.
 pub(super) fn curve(
     canvas: &mut Canvas<'_>,
     area: Rect,
@@ -82,10 +82,10 @@ pub(super) fn curve(
     }
 }
 
-/// Values of one layer, by step.
+/// Style and values by step of one layer.
 pub(super) type Layer<'a> = (Style, &'a dyn Fn(usize) -> f64);
 
-/// Draws layers one on the other, the first at the bottom, with their axis. Returns the highest sum.
+/// Draws stacked layers, the first at the bottom, with their axis. Returns the highest sum.
 pub(super) fn plot(
     canvas: &mut Canvas<'_>,
     area: Rect,
@@ -110,7 +110,7 @@ pub(super) fn plot(
         canvas.sign(plot.x - 1, y, theme.glyphs.vertical, theme.border);
     }
 
-    // Columns of dots, from the right: each shows the largest of the steps that fall into it.
+    // Columns of dots, from the right: each shows the maximum of its steps.
     let (across, down) = if theme.glyphs.ascii { (1, 1) } else { (2, 4) };
     let (columns, rows) = (usize::from(plot.width) * across, usize::from(plot.height) * down);
     let column = |dot: usize| -> Option<(usize, usize)> {
@@ -119,7 +119,7 @@ pub(super) fn plot(
         (from < shown).then(|| (len - to.min(shown), len - from))
     };
     let mut cells = vec![0_u8; usize::from(plot.height)];
-    // By cell: how many dots each layer has in it.
+    // By cell: number of dots of each layer.
     let mut shares = vec![0_u8; usize::from(plot.height) * layers.len()];
     for x in 0..usize::from(plot.width) {
         cells.fill(0);
@@ -134,7 +134,7 @@ pub(super) fn plot(
             for layer in 0..layers.len() {
                 height += value(layer, step);
                 let end = ((height / top * (rows - 1) as f64).round() as usize).min(rows - 1);
-                // The lowest line is there even for nothing.
+                // The lowest line is drawn even for 0.
                 for dot_row in next..=end {
                     let from_top = rows - 1 - dot_row;
                     cells[from_top / down] |= if theme.glyphs.ascii { 1 } else { dots[from_top % down] };
@@ -155,7 +155,7 @@ pub(super) fn plot(
     peak
 }
 
-/// Draws single moments over a plot that was drawn with the same area and span, and whose highest value is `peak`.
+/// Draws marks for single points in time over a plot with the same area and span, whose highest value is `peak`.
 pub(super) fn marks(canvas: &mut Canvas<'_>, area: Rect, span: Span, peak: f64, marks: &[Mark]) {
     let plot = Rect { x: area.x + AXIS, width: area.width.saturating_sub(AXIS), ..area };
     let (top, rows) = (round_up(peak), f64::from(plot.height.saturating_sub(1)));
@@ -168,13 +168,13 @@ pub(super) fn marks(canvas: &mut Canvas<'_>, area: Rect, span: Span, peak: f64, 
     }
 }
 
-/// The layers of a graph, without Unicode.
+/// Characters for the layers of a graph without Unicode.
 const MARKS: [char; 6] = ['*', 'o', '+', 'x', '#', '.'];
 
-/// The bits of a braille cell's dots, left and right column, from the top.
+/// The bits of the dots of a braille cell: left and right column, from the top.
 const DOTS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
 
-/// Draws the time beneath a curve, up to its end.
+/// Draws the time axis below a curve.
 pub(super) fn time_axis(canvas: &mut Canvas<'_>, area: Rect, span: Span, end: &str) {
     let theme = canvas.theme;
     if area.width < AXIS + 4 || area.height == 0 {

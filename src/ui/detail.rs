@@ -1,4 +1,4 @@
-//! The details of the selected process: the frame, the tabs, and what the open tab shows.
+//! The details of the selected process: the frame, the tabs, and the contents of the open tab.
 
 use std::ops::RangeInclusive;
 
@@ -11,7 +11,7 @@ use crate::model::{FileKind, Percent};
 use super::canvas::{Canvas, width};
 use super::{analysis, overview, trace};
 
-/// Draws the details. Returns where the terminal's cursor belongs, while a search is being typed.
+/// Draws the details. Returns the position of the terminal's cursor while a search is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let focused = state.focus == Focus::Detail;
@@ -33,12 +33,12 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout
     if cursor.is_some() { cursor } else { idle_line(canvas, state, layout) }
 }
 
-/// Draws what the open tab shows.
+/// Draws the contents of the open tab.
 fn tab(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<(u16, u16)> {
     let mut body = layout.body;
     if let Some(file) = state.open_file().filter(|file| file.facts.kind == FileKind::Trace) {
         body = file_range(canvas, file, body);
-        // Before anything was read there is nothing to show but the progress.
+        // Before anything is read, there is only the progress to show.
         state.shown_recording()?;
     }
     match state.tab.content() {
@@ -49,7 +49,7 @@ fn tab(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<
     None
 }
 
-/// A filter that is typed where there is nothing to filter yet, in the lower border.
+/// Draws a filter that is being typed while there is nothing to filter, on the lower border.
 fn idle_line(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<(u16, u16)> {
     let line = state.line.as_ref().filter(|line| line.purpose == Typing::Tab)?;
     let (x, y, room) = (layout.frame.x + 2, layout.frame.bottom() - 1, layout.frame.width / 2);
@@ -59,7 +59,7 @@ fn idle_line(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> O
     Some(((x + 2).saturating_add(before).min((x + used).saturating_sub(1)), y))
 }
 
-/// Whose details these are, at the right end of the upper border, or of the lower one where the tabs need the upper.
+/// Draws the process name at the right end of the upper border, or of the lower one if the tabs need the upper.
 fn subject(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) {
     let theme = canvas.theme;
     let Some(row) = state.selected().filter(|_| state.tab != Tab::Jobs) else { return };
@@ -81,7 +81,7 @@ fn subject(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) {
     }
 }
 
-/// Draws what part of a recorded file is shown, and events over its time. Returns the room below it.
+/// Draws the shown range of a recorded file, and its events over time. Returns the area below.
 fn file_range(canvas: &mut Canvas<'_>, file: &OpenFile, body: Rect) -> Rect {
     let theme = canvas.theme;
     let lines = file.range_lines(body.height);
@@ -95,13 +95,13 @@ fn file_range(canvas: &mut Canvas<'_>, file: &OpenFile, body: Rect) -> Rect {
     } else {
         let behind = Rect { x: line.x + used + 2, width: line.width.saturating_sub(used + 2), ..line };
         file_meter(canvas, file, behind);
-        // Where there is one line for both, the range shows by its style.
+        // On a shared line, the range is shown by the style.
         file_events(canvas, file, behind);
     }
     rest
 }
 
-/// Which columns of a line are in the part that is shown; `None` where there is too little room, or the end is not known.
+/// Returns the columns of a line within the shown range; `None` if there is too little room, or the end is unknown.
 fn columns_shown(file: &OpenFile, line: Rect) -> Option<RangeInclusive<u16>> {
     let end = file.end.filter(|_| line.width >= 10)?;
     let (from, to) = file.span().unwrap_or((0, end));
@@ -109,7 +109,7 @@ fn columns_shown(file: &OpenFile, line: Rect) -> Option<RangeInclusive<u16>> {
     Some(place(from)..=place(to))
 }
 
-/// Draws the part that is shown, of all of the file.
+/// Draws the shown range as a part of the file.
 fn file_meter(canvas: &mut Canvas<'_>, file: &OpenFile, line: Rect) {
     let theme = canvas.theme;
     let Some(shown) = columns_shown(file, line) else { return };
@@ -120,7 +120,7 @@ fn file_meter(canvas: &mut Canvas<'_>, file: &OpenFile, line: Rect) {
     }
 }
 
-/// Draws events over the time of a file.
+/// Draws the number of events over the time of a file.
 fn file_events(canvas: &mut Canvas<'_>, file: &OpenFile, line: Rect) {
     let theme = canvas.theme;
     let Some(shown) = columns_shown(file, line) else { return };

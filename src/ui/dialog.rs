@@ -1,4 +1,4 @@
-//! Dialogs that ask.
+//! Dialogs with questions.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -8,7 +8,7 @@ use crate::app::{Choice, Field, Form, FormLayout, FormLine, Purpose, Question, R
 
 use super::canvas::{Canvas, width};
 
-/// Draws the dialog. Returns where the terminal's cursor belongs, while something is being typed.
+/// Draws the dialog. Returns the position of the terminal's cursor while something is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, form: &Form, layout: &Layout) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let place = form.place(layout);
@@ -40,7 +40,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, form: &Form, layout: &Layout) -> Opt
     cursor
 }
 
-/// A question, what it was answered with, and below it what that means where there is room for it.
+/// Draws a question with its answer and, if there is room, an explanation below.
 fn ask(canvas: &mut Canvas<'_>, question: &Question, place: &FormLayout, row: Rect, focused: bool) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let label = if focused { theme.key } else { theme.dim };
@@ -100,7 +100,7 @@ fn options(canvas: &mut Canvas<'_>, choice: &Choice, row: Rect, focused: bool) {
     }
 }
 
-/// What is left of a text behind so many columns.
+/// Returns the rest of a text after some columns.
 fn skip_columns(text: &str, columns: usize) -> String {
     let mut skipped = 0;
     text.chars()

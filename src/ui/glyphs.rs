@@ -1,47 +1,47 @@
-//! The signs: one set for Unicode terminals, one for the others.
+//! Symbols: one set for Unicode terminals, one for others.
 //!
-//! All are one column wide in every terminal: the record sign U+23FA is not, hence the fisheye for recordings.
+//! All are one column wide in every terminal: the record symbol U+23FA is not, hence the fisheye for recordings.
 
-/// A set of signs.
+/// A set of symbols.
 #[derive(Debug)]
 pub(super) struct Glyphs {
-    /// Whether nothing but ASCII may be written.
+    /// Whether only ASCII may be written.
     pub(super) ascii: bool,
     /// Corners of a frame: upper left, upper right, lower left, lower right.
     pub(super) corners: [&'static str; 4],
     pub(super) horizontal: &'static str,
     pub(super) vertical: &'static str,
-    /// Where a list is scrolled to.
+    /// The thumb of a scroll bar.
     pub(super) thumb: &'static str,
     pub(super) running: &'static str,
     pub(super) watched: &'static str,
-    /// A process waits at startup.
+    /// A process suspended at startup.
     pub(super) suspended: &'static str,
     pub(super) recording: &'static str,
     pub(super) trouble: &'static str,
     pub(super) gone: &'static str,
-    /// Something is under way.
+    /// Something in progress.
     pub(super) waiting: &'static str,
     pub(super) yes: &'static str,
     pub(super) no: &'static str,
     pub(super) bars: [&'static str; 8],
-    /// A part of a whole, and what is left of it.
+    /// The filled and the empty part of a meter.
     pub(super) meter: [&'static str; 2],
-    /// Sorted upwards.
+    /// Sorted in ascending order.
     pub(super) ascending: &'static str,
-    /// Sorted downwards.
+    /// Sorted in descending order.
     pub(super) descending: &'static str,
-    /// Lines of a tree: a branch goes on, a row of it, its last row.
+    /// Lines of a tree: a continuing branch, a row of it, its last row.
     pub(super) tree: [&'static str; 3],
-    /// A row of a tree that is collapsed, and one that is expanded.
+    /// A collapsed row of a tree, and an expanded one.
     pub(super) fold: [&'static str; 2],
-    /// Between two facts.
+    /// Separator between two facts.
     pub(super) dot: &'static str,
-    /// Nothing known.
+    /// Value unknown.
     pub(super) none: &'static str,
     pub(super) more: &'static str,
     pub(super) mask: &'static str,
-    /// The selected line of a list to choose from.
+    /// The selected line of a pick list.
     pub(super) pointer: &'static str,
 }
 
@@ -101,7 +101,7 @@ pub(super) static ASCII: Glyphs = Glyphs {
     pointer: ">",
 };
 
-/// Our own words in ASCII.
+/// Converts dn-top's own texts to ASCII.
 pub(super) fn to_ascii(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {

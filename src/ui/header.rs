@@ -1,4 +1,4 @@
-//! The first line: what there is, and in what mode the program is.
+//! The header line: summary and modes.
 
 use crate::app::layout::Layout;
 use crate::app::{FrameStats, State};

@@ -1,4 +1,4 @@
-//! A list: its heading, its rows, the selected one, and where it is scrolled to.
+//! A list: its column titles, its rows, the selection, and the scroll bar.
 
 use std::ops::Range;
 
@@ -15,11 +15,11 @@ use super::theme::Theme;
 #[derive(Clone, Copy)]
 pub(super) struct Listing<'a> {
     pub(super) list: &'a dyn List,
-    /// The selected row, where one is.
+    /// The selected row, if any.
     pub(super) cursor: Option<Cursor>,
-    /// Whether the keys go to it.
+    /// Whether it has the focus.
     pub(super) focused: bool,
-    /// Whether the first line has the titles of the columns.
+    /// Whether the first line contains the column titles.
     pub(super) titled: bool,
     pub(super) filter: &'a Filter,
 }
@@ -176,7 +176,7 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
     }
 }
 
-/// Draws the lines in front of a row of a tree; of more than there is room for, those next to it. Returns how many columns they took.
+/// Draws the lines before a row of a tree; if they do not fit, only the innermost. Returns the number of columns used.
 fn branches(canvas: &mut Canvas<'_>, area: Rect, branch: &Branch) -> u16 {
     let theme = canvas.theme;
     let [goes_on, fork, end] = theme.glyphs.tree;
@@ -188,7 +188,7 @@ fn branches(canvas: &mut Canvas<'_>, area: Rect, branch: &Branch) -> u16 {
     canvas.pieces(area.x, area.y, shown.len() as u16 * 2, shown)
 }
 
-/// Draws how much of a whole something is: shares from the left, each in its style.
+/// Draws a meter: shares from the left, each in its style.
 fn meter(canvas: &mut Canvas<'_>, x: u16, y: u16, room: u16, shares: &[(f64, Style)]) {
     let [full, empty] = canvas.theme.glyphs.meter;
     let mut sum = 0.0;
@@ -206,10 +206,10 @@ fn meter(canvas: &mut Canvas<'_>, x: u16, y: u16, room: u16, shares: &[(f64, Sty
     }
 }
 
-/// Share of the largest value that the heights of bars span at least: what hardly changes is a flat line.
+/// Minimum span of the bars, as a share of the largest value, so that nearly constant values are a flat line.
 const LEAST_SPAN: f64 = 0.2;
 
-/// The latest values as bars, the newest at the right. None is as high as the line: it would touch the one above.
+/// Draws the latest values as bars, the newest on the right. None is as high as the line, or it would touch the one above.
 fn bars(canvas: &mut Canvas<'_>, area: Rect, values: &[f64], style: Style) {
     let bars = canvas.theme.glyphs.bars;
     let shown = &values[values.len().saturating_sub(usize::from(area.width))..];
@@ -220,7 +220,7 @@ fn bars(canvas: &mut Canvas<'_>, area: Rect, values: &[f64], style: Style) {
     }
 }
 
-/// How high the bar of each value is, from 0 to 1.
+/// Returns the height of each value's bar, from 0 to 1.
 fn heights(values: &[f64]) -> impl Iterator<Item = f64> {
     let known = || values.iter().copied().filter(|value| value.is_finite());
     let (low, high) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
@@ -228,7 +228,7 @@ fn heights(values: &[f64]) -> impl Iterator<Item = f64> {
     values.iter().map(move |value| if span > 0.0 { ((value - low) / span).clamp(0.0, 1.0) } else { 0.0 })
 }
 
-/// Writes pieces of text. Returns how many columns they took.
+/// Draws pieces of text. Returns the number of columns used.
 pub(super) fn pieces(canvas: &mut Canvas<'_>, area: Rect, line: &[(impl AsRef<str>, Role)]) -> u16 {
     let mut x = area.x;
     for (text, role) in line {
@@ -237,7 +237,8 @@ pub(super) fn pieces(canvas: &mut Canvas<'_>, area: Rect, line: &[(impl AsRef<st
     x - area.x
 }
 
-/// The part of a method's full name that fits: without the first namespaces, without all of them, without its type. Where nothing fits, its own name.
+/// Returns the part of a method's full name that fits: without the first namespaces, without all of them, or without its type. If nothing fits, the
+/// bare method name.
 pub(super) fn short_name(name: &str, room: u16) -> &str {
     let mut rest = name;
     while width(rest) > room {
@@ -249,7 +250,7 @@ pub(super) fn short_name(name: &str, room: u16) -> &str {
     rest
 }
 
-/// The parts of a text that there is room for, and at least the first.
+/// Returns the comma-separated parts of a text that fit, and at least the first.
 fn first_parts(text: &str, room: u16) -> &str {
     let mut rest = text;
     while width(rest) > room
@@ -260,7 +261,7 @@ fn first_parts(text: &str, room: u16) -> &str {
     rest
 }
 
-/// What compilers add to names of functions of which they make several: `.cold`, `.isra.0`.
+/// Suffixes that compilers add to the names of function clones: `.cold`, `.isra.0`.
 const ADDED: [&str; 5] = ["isra", "constprop", "part", "cold", "llvm"];
 
 fn is_added(part: &str) -> bool {
@@ -269,8 +270,8 @@ fn is_added(part: &str) -> bool {
         && words.next().is_none_or(|next| next.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// What comes behind the first dot that parts names: not one in the arguments of a generic type, not that of `.ctor`, and not one in front of what a compiler
-/// added.
+/// Returns what follows the first dot that separates parts of the name: not one within the arguments of a generic type, not that of `.ctor`, and
+/// not one before a compiler suffix.
 fn after_first_dot(name: &str) -> Option<&str> {
     let mut depth = 0_usize;
     for (at, c) in name.char_indices() {
@@ -287,7 +288,7 @@ fn after_first_dot(name: &str) -> Option<&str> {
     None
 }
 
-/// Writes a method's name, without its beginning where there is no room for it.
+/// Draws a method's name, without its start if there is no room for it.
 fn name(canvas: &mut Canvas<'_>, x: u16, y: u16, room: u16, name: &str, style: Style, marks: &[Range<usize>]) {
     if short_name(name, room).len() == name.len() {
         canvas.filtered(x, y, room, name, style, marks);

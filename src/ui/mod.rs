@@ -1,8 +1,8 @@
-//! The pure picture of the state: panes, charts, themes, overlays.
+//! Pure rendering of the state: panes, charts, themes, overlays.
 //!
-//! [`view`] draws a [`State`] in a [`Theme`] into a frame and changes nothing. It draws every frame from scratch, only what
-//! is visible, and takes all places from [`app::layout`](crate::app::layout), which the mouse uses, too. Everything is clipped:
-//! no terminal is too small to draw into.
+//! [`view`] draws a [`State`] with a [`Theme`] to a frame and changes nothing. It draws every frame from scratch, only what is visible, and takes
+//! all positions from [`app::layout`](crate::app::layout), which mouse handling uses too. Everything is clipped: no terminal is too small to draw
+//! to.
 
 mod analysis;
 mod canvas;
@@ -49,13 +49,13 @@ pub fn view(state: &State, theme: &Theme, frame: &mut Frame<'_>) {
     };
     overlay::finishing(canvas, state, &layout);
     toasts::draw(canvas, state, &layout);
-    // The terminal's cursor is where something is typed, and nowhere else.
+    // The terminal's cursor is only visible where something is being typed.
     if let Some(cursor) = over.or(list).or(detail) {
         frame.set_cursor_position(cursor);
     }
 }
 
-/// The last line: what is possible now.
+/// Draws the last line: the available keys.
 fn hints(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
     let (key, label) = (canvas.theme.key, canvas.theme.dim);
     for hint in state.hints(layout.screen.width) {
@@ -63,7 +63,7 @@ fn hints(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
     }
 }
 
-/// What is shown in a terminal that is too small for the dashboard.
+/// Draws the message for a terminal that is too small for the dashboard.
 fn too_small(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
     let theme = canvas.theme;
     let screen = layout.screen;

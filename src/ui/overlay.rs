@@ -1,4 +1,4 @@
-//! What lies over the panes: lists to choose from, and the end.
+//! Overlays on the panes: pick lists, and the progress of quitting.
 
 use ratatui::layout::Rect;
 
@@ -11,7 +11,7 @@ use super::analysis::text;
 use super::canvas::{Canvas, wrap};
 use super::list::{self, Listing};
 
-/// Draws the list over the panes. Returns where the terminal's cursor belongs, while its filter is typed.
+/// Draws a pick list over the panes. Returns the position of the terminal's cursor while its filter is being typed.
 pub(super) fn pick_list(canvas: &mut Canvas<'_>, state: &State, list: &PickList<'_>) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let inside = canvas.dialog(list.frame, &list.title, theme.focus);
@@ -37,7 +37,7 @@ pub(super) fn pick_list(canvas: &mut Canvas<'_>, state: &State, list: &PickList<
     }
 }
 
-/// The end, while recordings are being finished.
+/// Draws the progress of quitting, while recordings are being finished.
 pub(super) fn finishing(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
     let theme = canvas.theme;
     let Some(ending) = state.ending else { return };

@@ -33,7 +33,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
     canvas.scroll_mark(track, skip, height, layout.lines());
 }
 
-/// Lines from the top of the content, of which some are above or below what is seen.
+/// Allocates lines from the top of the content, some of which are scrolled out of view.
 struct Page {
     area: Rect,
     skip: usize,
@@ -41,7 +41,7 @@ struct Page {
 }
 
 impl Page {
-    /// The next lines, as far as they are seen.
+    /// Returns the visible part of the next lines.
     fn take(&mut self, lines: u16) -> Rect {
         let end = self.skip + usize::from(self.area.height);
         let first = self.line.clamp(self.skip, end);
@@ -71,13 +71,13 @@ fn findings(canvas: &mut Canvas<'_>, state: &State, overview: &Overview<'_>, are
 fn facts(canvas: &mut Canvas<'_>, overview: &Overview<'_>, area: Rect) {
     let role = |figure: &Figure| (figure.label, figure.value.clone(), canvas.theme.role(figure.role));
     let all: Vec<_> = overview.facts.iter().map(role).collect();
-    // All of its lines are for them.
+    // They may use all lines of the area.
     figures(canvas, Rect { height: area.height.saturating_mul(6), ..area }, &all);
 }
 
 fn graphs(canvas: &mut Canvas<'_>, overview: &Overview<'_>, layout: &OverviewLayout, page: &mut Page) {
     let OverviewLayout { columns, rows, height, others, .. } = *layout;
-    // The same time in all of them.
+    // All graphs have the same time span.
     let len =
         overview.graphs.iter().take(layout.shown()).flat_map(|graph| &graph.layers).map(|layer| layer.values.len()).max().unwrap_or(0);
     let span = Span::of_seconds(len);
@@ -102,7 +102,7 @@ fn graphs(canvas: &mut Canvas<'_>, overview: &Overview<'_>, layout: &OverviewLay
     }
 }
 
-/// Draws graphs side by side, with their time below, as many as have room.
+/// Draws graphs side by side, with a time axis below, as many as fit.
 pub(super) fn row(canvas: &mut Canvas<'_>, graphs: &[Graph], area: Rect) {
     const NARROWEST: u16 = 36;
     if graphs.is_empty() || area.height < 3 {
@@ -118,7 +118,7 @@ pub(super) fn row(canvas: &mut Canvas<'_>, graphs: &[Graph], area: Rect) {
     }
 }
 
-/// One of so many columns.
+/// Returns the area of one of several columns.
 fn place(area: Rect, columns: u16, column: u16) -> Rect {
     const GAP: u16 = 2;
     let width = (area.width + GAP) / columns;
@@ -148,7 +148,7 @@ fn draw_graph(canvas: &mut Canvas<'_>, graph: &Graph, span: Span, area: Rect) {
     if let [(label, style)] = legend.as_mut_slice() {
         (*label, *style) = (format!("peak {}", (graph.unit)(peak)), theme.dim);
     }
-    // Only what fits as a whole.
+    // Only labels that fit completely.
     for (label, style) in legend {
         if used + 2 + width(&label) > area.width {
             break;

@@ -1,4 +1,4 @@
-//! Texts to read: the help, and the message history.
+//! Texts to read: the help, the message history, and program output.
 
 use ratatui::layout::Rect;
 
@@ -11,7 +11,7 @@ use crate::model::Stopwatch;
 use super::canvas::{Canvas, width, wrap};
 use super::theme::Theme;
 
-/// All keys. Returns where the terminal's cursor belongs, while a search is being typed.
+/// Draws all keys. Returns the position of the terminal's cursor while a search is being typed.
 pub(super) fn keys(canvas: &mut Canvas<'_>, state: &State, help: &Help, layout: &Layout) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let inside = canvas.dialog(layout.reader(), "Keys", theme.focus);
@@ -37,7 +37,7 @@ pub(super) fn keys(canvas: &mut Canvas<'_>, state: &State, help: &Help, layout: 
     search(canvas, state, &help.reader.search, layout.reader())
 }
 
-/// The message history, newest first.
+/// Draws the message history, newest first.
 pub(super) fn messages(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, layout: &Layout) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let inside = canvas.dialog(layout.reader(), "Messages", theme.focus);
@@ -67,7 +67,7 @@ pub(super) fn messages(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, 
     search(canvas, state, &reader.search, layout.reader())
 }
 
-/// Output of a program that was started here, and the state of the program, or the log of dn-top: the end, unless it is scrolled up.
+/// Draws the output of a started program and its state, or the log of dn-top: the end, unless it is scrolled up.
 pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, layout: &Layout) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let job = view.ticket.and_then(|ticket| state.jobs.find(ticket));
@@ -92,7 +92,7 @@ pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, 
         };
         nothing(canvas, &view.reader, &["TEXT"], body, text);
     }
-    // Above, where no message covers it.
+    // At the top, where no message covers it.
     let (sign, style, stands) = match job.map(|job| (job, &job.ended)) {
         None => {
             (theme.glyphs.dot, theme.accent, format!("The latest {} lines; --log FILE writes all of them to a file.", view.lines.len()))
@@ -108,13 +108,13 @@ pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, 
     search(canvas, state, &view.reader.search, layout.reader())
 }
 
-/// What stands in place of an empty text.
+/// Draws the replacement for an empty text.
 fn nothing(canvas: &mut Canvas<'_>, reader: &Reader, columns: &[&str], area: Rect, text: &str) {
     let complaint = reader.search.unknown_column(columns);
     canvas.wrapped(area, complaint.as_deref().unwrap_or(text), canvas.theme.dim);
 }
 
-/// A sign and a colour for how a message is meant.
+/// Returns the symbol and style for the level of a message.
 pub(super) fn mark(theme: &Theme, level: Level) -> (&'static str, ratatui::style::Style) {
     match level {
         Level::Info => (theme.glyphs.dot, theme.accent),
@@ -129,7 +129,7 @@ fn scroll(canvas: &mut Canvas<'_>, inside: Rect, skip: usize, len: usize) {
     canvas.scroll_mark(track, skip, usize::from(inside.height), len);
 }
 
-/// What is searched for, in the lower border.
+/// Draws the search text on the lower border.
 pub(super) fn search(canvas: &mut Canvas<'_>, state: &State, filter: &Filter, area: Rect) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let typing = state.line.as_ref().filter(|line| line.purpose == Typing::Overlay);

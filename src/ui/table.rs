@@ -10,7 +10,7 @@ use crate::app::{Column, Focus, State, Typing};
 use super::canvas::{Canvas, width, wrap};
 use super::list::{self, Listing};
 
-/// Draws the table. Returns where the terminal's cursor belongs, while a filter is being typed.
+/// Draws the table. Returns the position of the terminal's cursor while a filter is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let focused = state.focus == Focus::List;
@@ -32,14 +32,14 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) 
     list::draw(canvas, inner, &listing);
     let reason = state.selected().and_then(|row| row.process.contact.reason());
     if let Some(reason) = reason.filter(|_| !layout.columns.iter().any(|slot| slot.column == Column::Command)) {
-        // Where no column has room for it.
+        // No column shows the reason.
         let (x, room) = (layout.frame.x + 2, layout.frame.width.saturating_sub(4));
         canvas.pieces(x, layout.frame.bottom() - 1, room, &[(" ", theme.warn), (reason, theme.warn), (" ", theme.warn)]);
     }
     cursor
 }
 
-/// The table's name, how many rows the filter lets through, and the filter.
+/// Draws the title of the table, the number of rows that pass the filter, and the filter.
 fn title(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let list = &state.list;
@@ -72,7 +72,7 @@ fn title(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) -> Option<
     Some((start.saturating_add(2).saturating_add(before).min(end.saturating_sub(1)), y))
 }
 
-/// The text where there is nothing to show.
+/// Draws the text for an empty list.
 fn empty(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) {
     let theme = canvas.theme;
     let mut lines: Vec<(String, Style)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Pictures of the main states, looked at and kept.
+//! Snapshots of the main states.
 
 pub(crate) mod analysis;
 mod events;
@@ -36,7 +36,7 @@ fn text(buffer: &Buffer) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The styles as a map: a letter for each, and what the letters mean.
+/// Renders the styles as a map: a letter for each, with a legend.
 fn styles(buffer: &Buffer) -> String {
     let mut known: Vec<Style> = Vec::new();
     let width = usize::from(buffer.area.width);
@@ -65,7 +65,7 @@ fn styles(buffer: &Buffer) -> String {
 #[test]
 fn every_state_has_its_picture() {
     for (name, _) in SCENES {
-        // What is about details is best seen where there is room for them.
+        // Scenes about details need more room.
         let (width, height) = match name {
             "environment" | "operations" | "exporting" | "done" | "trouble" => (120, 40),
             _ => (80, 24),
@@ -198,7 +198,7 @@ fn a_native_aot_program_differs_from_others() {
         let row = shown.lines().find(|line| line.contains("OrderService")).unwrap();
         assert!(row.contains(version) && shown.contains(words), "{shown}");
     }
-    // It sends no samples, so that it is no use to record them.
+    // NativeAOT sends no samples, so recording them is useless.
     let mut app = scene("not-recorded", 120, 40);
     app.send(Msg::Processes(vec![shop(true)]));
     app.press("7");
@@ -222,7 +222,7 @@ fn themes_have_their_styles() {
     assert!(Theme::named("unheard of").is_none());
 }
 
-/// One screen of every tab, of a list over the panes and of what a filter marks, with the styles.
+/// One screen of every tab, of a pick list and of filter matches, with the styles.
 #[test]
 fn every_tab_has_its_styles() {
     for (name, keys) in [
@@ -261,7 +261,7 @@ fn every_tab_has_its_styles() {
     }
 }
 
-/// Without colour, selection and states are still distinguished, and nothing is coloured.
+/// Without colour, selection and states are still distinguishable.
 #[test]
 fn mono_has_no_colour_and_shows_the_selection() {
     for (name, make) in SCENES {
@@ -306,7 +306,7 @@ fn no_size_is_too_small_to_draw() {
             for theme in [Theme::dark(), Theme::mono().ascii()] {
                 let buffer = picture(&app, &theme, width, height);
                 assert_eq!((buffer.area.width, buffer.area.height), (width, height), "{name}");
-                // The terminal may be smaller than the last size that was heard of.
+                // The terminal may be smaller than its last reported size.
                 picture(&app, &theme, width.div_ceil(2), height.div_ceil(2));
             }
         }
@@ -346,11 +346,11 @@ fn secrets_are_not_in_the_picture() {
     for (width, height) in [(60, 20), (80, 24), (200, 60)] {
         let mut app = scene("environment", width, height);
         let shown = |app: &TestApp| text(&picture(app, &Theme::dark(), width, height));
-        // All is masked at first, and what matches a search gives nothing away.
+        // Everything is masked at first, and search matches reveal nothing.
         assert!(!shown(&app).contains("Server=db") && !shown(&app).contains("sk-live"));
         app.press("/hunter⏎");
         assert!(shown(&app).contains("0 of 8 variables"), "{}", shown(&app));
-        // One is shown when it is selected, and only that one.
+        // Only the selected one is revealed.
         app.press("/⎋/main⏎v/⎋");
         assert!(shown(&app).contains("Server=db") && !shown(&app).contains("sk-live"));
     }
@@ -371,7 +371,7 @@ fn hostile_text_costs_no_more_than_other_text() {
     for hostile in ["a\u{301}", "\u{301}", "👩\u{200d}", "👩🏻\u{200d}", "\u{1100}", "\u{600}", "क\u{94d}", "日", "x "] {
         for name in [hostile.repeat(10_000), format!("a{}", hostile.repeat(40_000))] {
             let bytes = bytes(&name);
-            // Where one line of a name holds the most that a cell may hold.
+            // Allows for one line of the name in which every cell holds the maximum.
             assert!(bytes < usual + 12_000, "{bytes} bytes for {hostile:?}, {usual} for a usual name");
         }
     }

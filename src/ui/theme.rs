@@ -1,30 +1,30 @@
-//! Themes: a style for each role, never for a place.
+//! Themes: a style per role, not per place.
 
 use ratatui::style::{Color, Modifier, Style};
 
 use super::glyphs::{ASCII, Glyphs, UNICODE};
 
-/// How everything looks.
+/// The styles and symbols of the dashboard.
 #[derive(Debug, Clone)]
 pub struct Theme {
     pub(super) text: Style,
     pub(super) dim: Style,
     pub(super) strong: Style,
-    /// The one accent: names, the focus, what can be pressed.
+    /// The only accent: names, the focus, what can be pressed.
     pub(super) accent: Style,
-    /// Keys, and what is sorted by: the accent, stronger.
+    /// Keys, and the sort column: a stronger accent.
     pub(super) key: Style,
     pub(super) border: Style,
-    /// The border of the pane that has the focus.
+    /// The border of the focused pane.
     pub(super) focus: Style,
-    /// The selected line of the pane that has the focus.
+    /// The selected line of the focused pane.
     pub(super) selected: Style,
     /// The selected line of the other pane.
     pub(super) shadowed: Style,
     pub(super) matched: Style,
-    /// A small label with a ground of its own.
+    /// A small label with its own background.
     pub(super) chip: Style,
-    /// Such a label that must not be overlooked.
+    /// A label that must not be overlooked.
     pub(super) alarm: Style,
     pub(super) good: Style,
     pub(super) warn: Style,
@@ -39,7 +39,7 @@ pub struct Theme {
     pub(super) glyphs: &'static Glyphs,
 }
 
-/// Grounds of the frames of a flame graph, with a foreground that can be read on them.
+/// Backgrounds of the frames of a flame graph, with a legible foreground.
 #[derive(Debug, Clone)]
 pub(super) struct Flames {
     /// Code of the program, on even and odd lines.
@@ -51,7 +51,7 @@ pub(super) struct Flames {
     pub(super) gc: Style,
     pub(super) jit: Style,
     pub(super) kernel: Style,
-    /// Code that mostly waits.
+    /// Code that is mostly waiting.
     pub(super) waits: Style,
     pub(super) found: Style,
     pub(super) chosen: Style,
@@ -90,7 +90,7 @@ impl Theme {
         })
     }
 
-    /// For terminals with a dark ground, which stays as it is.
+    /// For terminals with a dark background, which is unchanged.
     pub fn dark() -> Self {
         Self {
             text: PLAIN,
@@ -127,7 +127,7 @@ impl Theme {
         }
     }
 
-    /// For terminals with a light ground, which stays as it is.
+    /// For terminals with a light background, which is unchanged.
     pub fn light() -> Self {
         Self {
             text: PLAIN,
@@ -164,7 +164,7 @@ impl Theme {
         }
     }
 
-    /// For terminals whose ground is not known: it can be read on a dark one and on a light one.
+    /// For terminals with an unknown background: legible on dark and light ones.
     pub fn neutral() -> Self {
         Self {
             text: PLAIN,
@@ -190,7 +190,7 @@ impl Theme {
         }
     }
 
-    /// The sixteen colours that every terminal has, on its own ground, nothing dimmed.
+    /// The 16 colours of every terminal, on its own background, nothing dimmed.
     pub fn high_contrast() -> Self {
         Self {
             text: PLAIN,
@@ -227,7 +227,7 @@ impl Theme {
         }
     }
 
-    /// No colour at all: bold, dim and reverse video.
+    /// No colours: bold, dim and reverse video.
     pub fn mono() -> Self {
         const DIM: Style = Style::new().add_modifier(Modifier::DIM);
         const BOLD: Style = bold(PLAIN);
@@ -267,7 +267,7 @@ impl Theme {
         }
     }
 
-    /// The same with signs that every terminal has.
+    /// The same theme with ASCII symbols.
     #[must_use]
     pub fn ascii(mut self) -> Self {
         self.glyphs = &ASCII;

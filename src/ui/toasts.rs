@@ -8,9 +8,9 @@ use crate::app::{Level, State};
 use super::canvas::{Canvas, width, wrap};
 use super::reader::mark;
 
-/// How many are shown at once.
+/// Maximum number of messages shown at once.
 const SHOWN: usize = 3;
-/// How many lines each may take.
+/// Maximum number of lines of a message.
 const LINES: usize = 4;
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {

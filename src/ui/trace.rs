@@ -1,4 +1,4 @@
-//! The recordings of the selected process: one of them, live.
+//! The recordings of the selected process: one of them at a time, live.
 
 use ratatui::layout::Rect;
 
@@ -17,9 +17,9 @@ use super::canvas::Canvas;
 use super::chart::{Curve, Span, curve, time_axis};
 use super::list::short_name;
 
-/// Below this, the numbers take two lines.
+/// Below this width, the numbers take two lines.
 const NARROW: u16 = 60;
-/// Most methods that are listed here; the tab Methods has all of them.
+/// Maximum number of methods listed here; the tab Methods lists all.
 const HOTTEST: usize = 8;
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
@@ -48,7 +48,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
     }
 }
 
-/// Findings and the key figures. Returns how many lines it took.
+/// Draws the findings and the key figures. Returns the number of lines.
 fn summary(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, analysis: &RecordingAnalysis, area: Rect) -> u16 {
     let over = !tracked.is_active();
     let all = figures_of(canvas, analysis, over);
@@ -59,7 +59,8 @@ fn summary(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, analysis: 
     used + warnings(canvas, state, &found.iter().collect::<Vec<_>>(), rest, rest.height.saturating_sub(4).min(4))
 }
 
-/// The methods and functions whose own code takes most CPU time: now while it goes on, else of all of it. Returns how many lines it took.
+/// Draws the methods and functions with the most self CPU time: of the last seconds while recording, otherwise in total. Returns the number of
+/// lines.
 fn hottest(canvas: &mut Canvas<'_>, tracked: &Tracked, analysis: &RecordingAnalysis, area: Rect) -> u16 {
     let theme = canvas.theme;
     let Some(cpu) = &analysis.cpu else { return 0 };
@@ -80,7 +81,7 @@ fn hottest(canvas: &mut Canvas<'_>, tracked: &Tracked, analysis: &RecordingAnaly
     methods.len() as u16 + 2
 }
 
-/// The events that came most, with their rates.
+/// Draws the most frequent events, with their rates.
 fn most_frequent(canvas: &mut Canvas<'_>, tracked: &Tracked, analysis: &RecordingAnalysis, area: Rect) {
     let theme = canvas.theme;
     let over = !tracked.is_active();
@@ -108,7 +109,7 @@ fn most_frequent(canvas: &mut Canvas<'_>, tracked: &Tracked, analysis: &Recordin
     }
 }
 
-/// Three to five lines of words and numbers. Returns how many.
+/// Draws three to five lines of texts and numbers. Returns the number of lines.
 fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) -> u16 {
     let theme = canvas.theme;
     let recording = &tracked.value;
@@ -169,7 +170,7 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) 
     y - area.y
 }
 
-/// Where events go that do not come here, and their readers. Returns how many lines it took.
+/// Draws the tracepoints that receive the events, and how to read them. Returns the number of lines.
 fn destination(canvas: &mut Canvas<'_>, kernel: &KernelTrace, area: Rect) -> u16 {
     let theme = canvas.theme;
     let places = kernel.to_string();
@@ -182,7 +183,7 @@ fn destination(canvas: &mut Canvas<'_>, kernel: &KernelTrace, area: Rect) -> u16
     ) + 1
 }
 
-/// How much came, and how much was lost. Returns how many lines it took.
+/// Draws the received amounts, and how much was lost. Returns the number of lines.
 fn numbers(canvas: &mut Canvas<'_>, tracked: &Tracked, area: Rect) -> u16 {
     let (theme, y) = (canvas.theme, area.y);
     let (dot, recording) = (theme.glyphs.dot, &tracked.value);
@@ -195,7 +196,7 @@ fn numbers(canvas: &mut Canvas<'_>, tracked: &Tracked, area: Rect) -> u16 {
     let totals = [(bytes.as_str(), theme.strong), (&byte_rate, theme.bytes)];
     let counts = [(events.as_str(), theme.strong), (" events", theme.dim), (&event_rate, theme.events)];
     let lost = [("    ", theme.text), (&dropped, loss), (" dropped", loss)];
-    // What was lost is always in sight.
+    // Losses are always visible.
     if area.width < NARROW {
         canvas.pieces(area.x, y, area.width, &[&totals[..], &lost].concat());
         canvas.pieces(area.x, y + 1, area.width, &counts);
@@ -206,7 +207,7 @@ fn numbers(canvas: &mut Canvas<'_>, tracked: &Tracked, area: Rect) -> u16 {
     }
 }
 
-/// Whence the names of methods come while it goes on.
+/// Returns the progress of resolving method names during the recording.
 fn names(search: &NameSearch) -> Option<(String, bool)> {
     match search {
         NameSearch::NotYet => None,
@@ -220,7 +221,7 @@ fn names(search: &NameSearch) -> Option<(String, bool)> {
     }
 }
 
-/// A sentence on what is going on, where the numbers do not show it.
+/// Returns a sentence about the state, if the numbers do not show it.
 fn note(state: &State, tracked: &Tracked, now: std::time::Duration) -> Option<(String, bool)> {
     let suspended = state.selected().is_some_and(|row| row.process.run_state == RunState::Suspended);
     match &tracked.value.phase {
@@ -254,9 +255,9 @@ fn note(state: &State, tracked: &Tracked, now: std::time::Duration) -> Option<(S
     }
 }
 
-/// Two curves over time: one above the other where they keep some height, else side by side, else one.
+/// Draws two curves over time: one above the other if they keep some height, otherwise side by side, otherwise one.
 fn charts(canvas: &mut Canvas<'_>, tracked: &Tracked, area: Rect) {
-    // A file that is looked at again has no history of its own making.
+    // A reopened file has no history of rates.
     if tracked.value.history.is_empty() && !tracked.is_active() {
         return;
     }
@@ -296,7 +297,7 @@ fn charts(canvas: &mut Canvas<'_>, tracked: &Tracked, area: Rect) {
     }
 }
 
-/// The figures that the overview shows.
+/// Returns the figures shown in the overview.
 fn figures_of(canvas: &Canvas<'_>, analysis: &RecordingAnalysis, over: bool) -> Vec<Figure> {
     let theme = canvas.theme;
     let snapshot = &analysis.snapshot;

@@ -1,4 +1,4 @@
-//! Themes that a person writes: TOML with a style for each role that differs from a built-in theme.
+//! User-defined themes: TOML with a style for each role that differs from a built-in theme.
 //!
 //! ```toml
 //! base = "light"
@@ -13,7 +13,7 @@ use super::theme::Theme;
 
 type Role = fn(&mut Theme) -> &mut Style;
 
-/// Every role, by its name in a file.
+/// All roles, by name in a file.
 const ROLES: &[(&str, Role)] = &[
     ("text", |theme| &mut theme.text),
     ("dim", |theme| &mut theme.dim),
@@ -46,7 +46,7 @@ const ROLES: &[(&str, Role)] = &[
     ("flame-selected", |theme| &mut theme.flames.chosen),
 ];
 
-/// Words before a color.
+/// Modifiers before a color.
 const MODIFIERS: &[(&str, Modifier)] = &[
     ("bold", Modifier::BOLD),
     ("dim", Modifier::DIM),
@@ -56,10 +56,10 @@ const MODIFIERS: &[(&str, Modifier)] = &[
 ];
 
 impl Theme {
-    /// The theme of a file: `base` names a built-in theme, and every other key is a role.
+    /// Parses a theme file: `base` names a built-in theme, and every other key is a role.
     ///
     /// # Errors
-    /// One line: a key that is no role, or a value that is no style.
+    /// A key is not a role, or a value is not a style: one line about it.
     pub fn from_toml(text: &str) -> Result<Self, String> {
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
             let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count()) + 1;
@@ -83,7 +83,7 @@ impl Theme {
     }
 }
 
-/// Reads modifiers, a color, and `on` with the color of the background: each may be missing.
+/// Parses modifiers, a color, and `on` with the background color: each is optional.
 fn style(text: &str) -> Option<Style> {
     let mut style = Style::new();
     let mut words = text.split_whitespace();

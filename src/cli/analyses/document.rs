@@ -1,4 +1,4 @@
-//! What was found in a recording, with what is said of every recording.
+//! The output of an analysis: its result and the fields common to all recordings.
 
 use std::io::Write;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use crate::cli::args;
 use crate::cli::print;
 use crate::model::{Counted, Stopwatch};
 
-/// The document of the command line contract, with the fields of what was found. Sizes are bytes where the name ends in `_bytes`, and times nanoseconds
-/// where it ends in `_ns`.
+/// The document that the command line contract describes, with the fields of the result. Field names that end in `_bytes` are sizes in bytes, those
+/// that end in `_ns` times in nanoseconds.
 #[derive(Serialize)]
 pub(in crate::cli) struct Document<T> {
     duration_ms: u64,
     dropped_events: u64,
-    /// Whether all of the recording could be read.
+    /// Whether the whole recording could be read.
     complete: bool,
     #[serde(flatten)]
     found: T,
@@ -27,7 +27,7 @@ impl<T: Serialize> Document<T> {
         Self { duration_ms: snapshot.recorded_ns / 1_000_000, dropped_events: snapshot.totals.dropped, complete, found }
     }
 
-    /// Prints it as JSON or as text, and a warning where events are missing.
+    /// Prints the document as JSON or as text, and a warning if events were dropped.
     pub(in crate::cli) fn print(
         &self,
         output: &args::Output,

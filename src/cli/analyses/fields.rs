@@ -1,4 +1,4 @@
-//! Figures and texts by their names, as a JSON object or a row of a table.
+//! Named values, written as a JSON object or as a table row.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::model::{Bytes, Count, Nanoseconds, SafeText};
 
-/// A figure or a text, by its name in JSON.
+/// A value and its name in JSON.
 pub(in crate::cli) type Field = (&'static str, Value);
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -18,7 +18,7 @@ pub(in crate::cli) enum Value {
     Nanoseconds(u64),
     Text(SafeText),
     Counts(Counts),
-    /// Parts of what the row is of.
+    /// Nested rows, such as the call sites of an allocated type.
     Rows(Vec<Fields>),
     Missing,
 }
@@ -37,7 +37,7 @@ impl Value {
             Self::Counts(Counts(counts)) => {
                 counts.iter().map(|(name, count)| format!("{name} ×{}", Count(*count))).collect::<Vec<_>>().join(", ")
             }
-            // Method and bytes of the largest.
+            // Method and bytes of the two largest call sites.
             Self::Rows(rows) => {
                 let row = |row: &Fields| row.0.iter().take(2).map(|(_, value)| value.shown()).collect::<Vec<_>>().join(" ");
                 rows.iter().take(2).map(row).collect::<Vec<_>>().join(", ")
@@ -47,7 +47,7 @@ impl Value {
     }
 }
 
-/// How many of each.
+/// Counts by name.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::cli) struct Counts(pub(super) Vec<(String, u64)>);
 
@@ -68,7 +68,7 @@ impl Serialize for Fields {
     }
 }
 
-/// Writes rows of the same fields below a line of their names, with an empty line before; nothing where there are none.
+/// Writes rows that have the same fields as a table, with an empty line and a header line before it. Writes nothing if there are no rows.
 pub(in crate::cli) fn write_table(out: &mut dyn Write, rows: &[Fields]) -> std::io::Result<()> {
     let Some(first) = rows.first() else { return Ok(()) };
     let mut table = vec![first.0.iter().map(|(name, _)| title(name).to_uppercase()).collect::<Vec<_>>()];
@@ -91,7 +91,7 @@ pub(in crate::cli) fn write_table(out: &mut dyn Write, rows: &[Fields]) -> std::
     Ok(())
 }
 
-/// The title of a field: its name without its unit.
+/// Returns the title of a field: its name without the unit.
 pub(super) fn title(name: &str) -> String {
     let name = name.strip_suffix("_ns").or_else(|| name.strip_suffix("_bytes")).unwrap_or(name);
     name.replace('_', " ")

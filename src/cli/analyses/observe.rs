@@ -1,4 +1,4 @@
-//! A process that is observed for some time, with messages about it.
+//! Observing a live process for some time, with messages on stderr.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use crate::model::Process;
 use crate::net::interrupts::Interrupts;
 use crate::session::{Observation, Observed, StartError};
 
-/// Observes for so long, or until Ctrl-C. `start` runs once signals are caught: none of them ends the program while a session is open.
+/// Observes the process for `duration`, or until Ctrl-C. `start` is polled only after the signal handlers are installed, so no signal ends the
+/// program while a session is open.
 pub(in crate::cli) async fn observe(
     process: &Process,
     duration: Duration,

@@ -8,12 +8,12 @@ use super::fields::{Counts, Fields, Value, write_table};
 use crate::analysis::{ActivitySnapshot, ActivitySubject, OperationSnapshot};
 use crate::model::{Count, Counted};
 
-/// The part of a document that is about requests.
+/// The part of a document about requests.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct Routes {
-    /// Those that most time goes to.
+    /// The routes with the highest total time.
     routes: Vec<Fields>,
-    /// Requests that ended and are in none of them, by direction.
+    /// Ended requests that are in none of `routes`, by direction.
     other_routes: Vec<Others>,
 }
 
@@ -26,7 +26,7 @@ struct Others {
 }
 
 impl Routes {
-    /// No more than `most` routes.
+    /// Lists at most `most` routes.
     pub(in crate::cli) fn new(activities: &ActivitySnapshot, most: usize) -> Self {
         let all = activities.routes();
         let (listed, more) = all.split_at(most.min(all.len()));

@@ -1,4 +1,4 @@
-//! Exceptions by the stack that threw them.
+//! Exceptions by throwing stack.
 
 use std::io::Write;
 
@@ -12,13 +12,13 @@ use crate::model::{Count, SafeText};
 #[derive(Serialize)]
 pub(super) struct ThrownStack {
     count: u64,
-    /// How many of each type.
+    /// Exception count by type.
     types: Value,
-    /// Leaf first, from the method that throws.
+    /// Leaf first: begins with the throwing method.
     frames: Vec<SafeText>,
 }
 
-/// The most frequent stacks, no more than `most`.
+/// Returns the most frequent stacks, at most `most`.
 pub(super) fn rows(stacks: &TypeStacks, most: usize) -> Vec<ThrownStack> {
     let name = |number| SafeText::new(stacks.type_name(number).unwrap_or("other types")).to_string();
     let groups = stacks.of(None).stacks(most).into_iter();

@@ -74,7 +74,8 @@ pub(in crate::cli) struct Heap {
 }
 
 impl Heap {
-    /// The file, where it is not a process: also one that is missing. The folder of a program has a file with the name of its process.
+    /// Returns the file, unless the source is a process. A file of another kind does not count: the folder of a program contains a file with the
+    /// process name. A missing file does, if its name is that of a heap file.
     pub(in crate::cli) fn file(&self) -> Option<&Path> {
         let path = Path::new(&self.source);
         let is_heap = |path: &&Path| FileKind::of(path) == FileKind::Heap || is_heap_file(path);
@@ -98,7 +99,7 @@ pub(in crate::cli) struct Analyze {
 }
 
 impl Analyze {
-    /// The file, where it is not a process.
+    /// Returns the file, unless the source is a process.
     pub(in crate::cli) fn file(&self) -> Option<&Path> {
         file(&self.source)
     }
@@ -117,13 +118,13 @@ pub(in crate::cli) struct Slow {
 }
 
 impl Slow {
-    /// The file, where it is not a process.
+    /// Returns the file, unless the source is a process.
     pub(in crate::cli) fn file(&self) -> Option<&Path> {
         file(&self.source)
     }
 }
 
-/// The file that is named, where it is not a process: also one that is missing, where it is named as traces are.
+/// Returns the file that `source` names, unless it is a process. A missing file counts if it has the extension of a trace.
 fn file(source: &str) -> Option<&Path> {
     let path = Path::new(source);
     let is_trace = path.is_file() || source.ends_with(".nettrace") || source.contains(".nettrace.partial");
@@ -182,7 +183,7 @@ pub(in crate::cli) struct Diff {
     pub(in crate::cli) output: Output,
 }
 
-/// A part of a recording, as times since its start.
+/// A part of a recording: times since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) struct Range {
     pub(in crate::cli) from: Option<Duration>,
@@ -224,7 +225,7 @@ mod tests {
         heap: Heap,
     }
 
-    /// A publish folder has the program beside its assembly, by the name of the process.
+    /// A publish folder contains the executable, which has the name of the process, beside the assembly.
     #[test]
     fn a_program_in_the_folder_is_no_heap() {
         let folder = tempfile::tempdir().unwrap();

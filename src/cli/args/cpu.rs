@@ -1,4 +1,4 @@
-//! What `cpu` takes.
+//! Options of `cpu`.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Options of `export` and `salvage`, which make files of recorded ones.
+//! Options of `export` and `salvage`, which convert and repair recorded files.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Perfetto's tracing service.
+//! Options of `perfetto`.
 
 use clap::{Args, Subcommand};
 

@@ -1,4 +1,4 @@
-//! What a recording is to be.
+//! Options that select what is recorded.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Settings of the configuration file that are not options: keys, thresholds, names of secrets and of files.
+//! Settings of the configuration file that are not options: keys, thresholds, secret patterns, output names, default profiles.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::diagnosis::{Threshold, Thresholds};
 use crate::model::{OutputName, SecretPatterns};
 use crate::sorting::CompactSort;
 
-/// The names of its tables and keys.
+/// Names of the tables and keys.
 const KEYS: &str = "keys";
 const THRESHOLDS: &str = "thresholds";
 const SECRETS: &str = "secret-patterns";
@@ -30,12 +30,12 @@ pub(in crate::cli) struct Settings {
     pub(in crate::cli) thresholds: Thresholds,
     pub(in crate::cli) secrets: SecretPatterns,
     pub(in crate::cli) output_name: OutputName,
-    /// What the dashboard records when nothing else is chosen.
+    /// Default profiles of recordings in the dashboard.
     pub(in crate::cli) profiles: Option<Vec<String>>,
 }
 
 impl Settings {
-    /// Takes a table of the file. Returns whether it is one of these.
+    /// Applies a table of the file. Returns whether it is one of these settings.
     pub(super) fn table(&mut self, name: &str, table: &DeTable<'_>) -> Result<bool, Mistake> {
         match name {
             KEYS => self.keys = keys(table)?,
@@ -51,7 +51,7 @@ impl Settings {
         Ok(true)
     }
 
-    /// Takes a value of the file. Returns whether it is one of these.
+    /// Applies a value of the file. Returns whether it is one of these settings.
     pub(super) fn value(&mut self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<bool, Mistake> {
         let mistake = |what: String| Mistake { at: value.span().start, what };
         match name {
@@ -64,7 +64,7 @@ impl Settings {
                 let name = OutputName::parse(pattern).map_err(mistake)?;
                 self.output_name = name.in_folder(self.output_name.folder().to_owned());
             }
-            // As it is printed where there is no default.
+            // The printed form of the default.
             FOLDER if value.get_ref().as_str() == Some("") => {}
             FOLDER => {
                 let folder = value.get_ref().as_str().map(PathBuf::from).filter(|folder| folder.is_absolute());
@@ -92,7 +92,7 @@ impl Settings {
 
 fn keys(table: &DeTable<'_>) -> Result<KeyMap, Mistake> {
     let all: Vec<(Action, String)> = Action::rebindable().into_iter().map(|action| (action, action.name())).collect();
-    // In the order of the file: what comes later is what is in conflict.
+    // In the order of the file, so that a conflict is reported at the later key.
     let mut written: Vec<_> = table.iter().collect();
     written.compact_sort_by_key(|(key, _)| key.span().start);
     let (mut changed, mut places) = (Vec::new(), Vec::new());
@@ -110,7 +110,7 @@ fn keys(table: &DeTable<'_>) -> Result<KeyMap, Mistake> {
     KeyMap::new(changed).map_err(|KeyConflict { at, why }| Mistake { at: places.get(at).copied().unwrap_or_default(), what: why })
 }
 
-/// What has this name; else what was meant.
+/// Returns the item with this name, or an error that suggests a similar one.
 fn find<'a, T>(all: impl Iterator<Item = (T, &'a str)> + Clone, name: &Spanned<impl AsRef<str>>, kind: &str) -> Result<T, Mistake> {
     let (word, Range { start, .. }) = (name.get_ref().as_ref(), name.span());
     let names: Vec<&str> = all.clone().map(|(_, name)| name).collect();
@@ -118,13 +118,13 @@ fn find<'a, T>(all: impl Iterator<Item = (T, &'a str)> + Clone, name: &Spanned<i
     found.map(|(found, _)| found).ok_or_else(|| Mistake { at: start, what: meant(word, kind, names) })
 }
 
-/// A list of texts.
+/// Returns the strings of a list.
 fn texts<'a>(value: &'a Spanned<DeValue<'_>>) -> Option<Vec<&'a str>> {
     let DeValue::Array(items) = value.get_ref() else { return None };
     items.iter().map(|item| item.get_ref().as_str()).collect()
 }
 
-/// A number; what is none is in no range.
+/// Parses a number. Anything else is NaN, which is in no range.
 fn number(value: &Spanned<DeValue<'_>>) -> f64 {
     let text = match value.get_ref() {
         DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
@@ -134,7 +134,7 @@ fn number(value: &Spanned<DeValue<'_>>) -> f64 {
     text.parse().unwrap_or(f64::NAN)
 }
 
-/// Every key of the file that is not in a table, with its default, commented out.
+/// Describes every key that is not in a table, with its default, commented out.
 pub(super) fn describe_values() -> String {
     format!(
         "\n# Names of environment variables to mask, besides those that look like secrets: a part of the name, or with * and ? all of it\n\
@@ -150,7 +150,7 @@ pub(super) fn describe_values() -> String {
     )
 }
 
-/// Every table that is not of a command, with its defaults, commented out.
+/// Describes every table that does not belong to a command, with its defaults, commented out.
 pub(super) fn describe_tables() -> String {
     let keys: String = Action::rebindable()
         .into_iter()

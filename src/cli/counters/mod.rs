@@ -1,4 +1,4 @@
-//! `counters TARGET`: what the program and its libraries publish, as it comes.
+//! `counters TARGET`: prints counters and meters as they are published.
 
 mod print_out;
 
@@ -23,7 +23,7 @@ use crate::net::files;
 use crate::net::interrupts::Interrupts;
 use crate::session::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection, Unfinished};
 
-/// dotnet-counters' share of the target's memory.
+/// Buffer size in the target; the same as dotnet-counters uses.
 const BUFFER_MB: u32 = 10;
 
 pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, Failure> {
@@ -35,14 +35,14 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
     let options = CounterOptions { selection: selection.clone(), interval, max_histograms, max_time_series, buffer, collections: false };
     let mut monitor = CounterMonitor::new(client, process.runtime.as_ref(), options).map_err(Failure::usage)?;
     let file = arguments.output_file.as_deref().map(create).transpose()?;
-    // How long the runtime takes to answer is no part of the duration.
+    // The time until the runtime answers does not count toward the duration.
     tokio::select! {
         () = interrupts.next() => return Ok(Exit::Interrupted),
         opened = monitor.open() => opened.map_err(|error| failed(&process, error))?,
     }
     let deadline = arguments.duration.map(|duration| Instant::now() + duration);
     let mut output = Output { printer: Printer::new(arguments.format, file), selection, printed: false };
-    // The first values come after an interval, and meters begin at the next whole one.
+    // The first values arrive after one interval; meters start at the next whole one.
     let patience = Instant::now() + (interval * 3).max(Duration::from_secs(5));
     let over = tokio::select! {
         () = interrupts.next() => Ok(Exit::Interrupted),
@@ -65,7 +65,7 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
     Ok(exit)
 }
 
-/// Prints values until the time is over, the target ends, or the output is closed.
+/// Prints values until the deadline, the exit of the target, or the closing of the output.
 async fn follow(
     monitor: &mut CounterMonitor,
     output: &mut Output,
@@ -100,7 +100,7 @@ async fn follow(
     }
 }
 
-/// The time is over, and no value came.
+/// Returns the error for a run that ended without any value.
 fn nothing(process: &Process, counters: &str, duration: Option<Duration>) -> Failure {
     let within = duration.map(|duration| format!(" within {}", humantime::format_duration(duration))).unwrap_or_default();
     let all = format!("`dn-top counters {}` shows those of the runtime, `--counters NAME` those of a provider or meter", process.key.pid);
@@ -114,7 +114,7 @@ fn failed(process: &Process, error: CounterError) -> Failure {
     }
 }
 
-/// A file that grows while values come.
+/// Creates the output file.
 fn create(path: &Path) -> Result<File, Failure> {
     files::create(path).map_err(|error| {
         let exit = if error.kind() == ErrorKind::PermissionDenied { Exit::Denied } else { Exit::Failed };
@@ -122,16 +122,16 @@ fn create(path: &Path) -> Result<File, Failure> {
     })
 }
 
-/// Where values go, and which.
+/// The printer, and the counters to print.
 struct Output {
     printer: Printer,
     selection: CounterSelection,
-    /// Whether there were any.
+    /// Whether any value was printed.
     printed: bool,
 }
 
 impl Output {
-    /// Prints what is new, and remarks on it; returns whether the output is still open.
+    /// Prints the new values and notices. Returns whether the output is still open.
     fn print(&mut self, snapshot: &CountersSnapshot) -> anyhow::Result<bool> {
         snapshot.notices.iter().for_each(|notice| self.printer.say(notice));
         let (any, is_open) = self.printer.counters(&snapshot.counters, &self.selection)?;

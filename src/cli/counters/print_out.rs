@@ -1,4 +1,4 @@
-//! Values as text, CSV or JSON.
+//! Counter values as text, CSV or JSON.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -18,11 +18,11 @@ use crate::session::CounterSelection;
 /// Prints every value once.
 pub(super) struct Printer {
     format: CounterFormat,
-    /// Where values go; standard output without.
+    /// Output file; standard output if `None`.
     file: Option<File>,
-    /// When the latest value that was printed came, by group, name and tags.
+    /// Time of the latest printed value, by group, name and tags.
     printed: HashMap<(String, String, String), i64>,
-    /// What was printed already.
+    /// Notices already printed.
     said: HashSet<String>,
     headed: bool,
 }
@@ -39,9 +39,9 @@ struct Line<'a> {
     tags: &'a str,
     kind: &'static str,
     value: Option<f64>,
-    /// How much it changed in the interval.
+    /// Change in the interval.
     delta: Option<f64>,
-    /// The same for each second.
+    /// Change per second.
     rate: Option<f64>,
     interval_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,16 +50,16 @@ struct Line<'a> {
 
 #[derive(Serialize)]
 struct Histogram {
-    /// Shares and the values that so many do not exceed.
+    /// Quantiles (0 to 1) and their values.
     quantiles: Vec<(f64, f64)>,
     count: Option<u64>,
     sum: Option<f64>,
 }
 
-/// A value as text and CSV have it.
+/// A value as written in text and CSV.
 struct Row<'a> {
     counter: &'a CounterSnapshot,
-    /// What is counted in which time.
+    /// Unit, with the interval for a rate.
     unit: String,
     tags: String,
     kind: &'static str,
@@ -71,12 +71,12 @@ impl Printer {
         Self { format, file, printed: HashMap::default(), said: HashSet::default(), headed: false }
     }
 
-    /// A session begins: its clock is another one.
+    /// Starts a new session, whose clock differs from that of the previous one.
     pub(super) fn begin(&mut self) {
         self.printed.clear();
     }
 
-    /// Prints a remark about the values, once.
+    /// Prints a notice about the values, once.
     pub(super) fn say(&mut self, notice: &MeterNotice) {
         if matches!(notice, MeterNotice::OtherLimits(_)) {
             return;
@@ -87,9 +87,9 @@ impl Printer {
         }
     }
 
-    /// Prints what is new of the selection; whether there was anything, and whether the output is still open.
+    /// Prints the new values of the selection. Returns whether there were any, and whether the output is still open.
     pub(super) fn counters(&mut self, counters: &[CounterSnapshot], selection: &CounterSelection) -> anyhow::Result<(bool, bool)> {
-        // What publishes both ways is shown once, as dotnet-counters does.
+        // A counter that is published both as an EventCounter and by a meter is shown once, as in dotnet-counters.
         let new: Vec<_> =
             without_duplicates(counters).filter(|counter| selection.has(counter)).filter(|counter| self.is_new(counter)).collect();
         if new.is_empty() {
@@ -155,7 +155,7 @@ fn json(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot]) -> i
     Ok(())
 }
 
-/// The columns of dotnet-counters.
+/// Writes the columns of dotnet-counters.
 fn csv(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot], headed: bool) -> io::Result<()> {
     let out = &mut Safe(out);
     if !headed {
@@ -164,7 +164,7 @@ fn csv(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot], heade
     let time = now.to_zoned(TimeZone::system()).strftime("%m/%d/%Y %H:%M:%S").to_string();
     for Row { counter, unit, tags, kind, value } in counters.iter().flat_map(|counter| rows(counter)) {
         let name = format!("{}{}{}", counter.display_name, bracketed(" (", &unit, ")"), bracketed("[", &tags, "]"));
-        // No row, and not 0, where nothing was measured.
+        // No row instead of 0 if nothing was measured.
         if let Some(value) = value {
             writeln!(out, "{time},{},{},{kind},{}", quoted(&counter.group), quoted(&name), Number(value))?;
         }
@@ -189,8 +189,8 @@ fn text(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot], head
     Ok(())
 }
 
-/// A counter has a row for its change in time, a gauge for its value, a histogram for each of its quantiles. In the first interval of a counter that the
-/// runtime only looks at, its change is not known: its total is.
+/// Returns one row for the rate of a counter, one for the value of a gauge, and one per quantile of a histogram. In the first interval of an
+/// observable counter the rate is unknown, so its total is shown.
 fn rows(counter: &CounterSnapshot) -> Vec<Row<'_>> {
     let row = |unit: String, tags: String, kind, value| Row { counter, unit, tags, kind, value };
     let (unit, tags) = (counter.unit.clone(), counter.tags.clone());
@@ -215,18 +215,18 @@ fn bracketed(open: &str, inside: &str, close: &str) -> String {
     if inside.is_empty() { String::new() } else { format!("{open}{inside}{close}") }
 }
 
-/// A field of CSV. Control characters would end a line, or reach the terminal.
+/// Quotes a CSV field. Control characters are replaced: they would end the line or reach the terminal.
 fn quoted(text: &str) -> String {
     let text = sanitise(text);
     if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
-/// A number with its thousands apart.
+/// Formats a number with thousands separators.
 fn plain(value: f64) -> String {
     let text = Number(value).to_string();
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
     let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |digits| ("-", digits));
-    // A power of ten, or no number at all.
+    // A power of ten, or not a number.
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return text;
     }
@@ -234,7 +234,7 @@ fn plain(value: f64) -> String {
     format!("{sign}{}{rest}", groups.join(","))
 }
 
-/// A number without what adding and dividing left in its last digits: 0.012175 and not 0.012175000000000047.
+/// Removes rounding errors from the last digits of a number: 0.012175 instead of 0.012175000000000047.
 fn exact(value: f64) -> f64 {
     format!("{value:.11e}").parse().unwrap_or(value)
 }

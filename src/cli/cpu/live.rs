@@ -1,4 +1,4 @@
-//! The methods that are hottest now, every second.
+//! The hottest methods of the last two seconds, updated every second.
 
 use std::cmp::Reverse;
 use std::io::{self, IsTerminal, Write};
@@ -13,24 +13,24 @@ use crate::cli::print::{self, Safe};
 use crate::model::{Count, CpuTime, Process, SafeText};
 use crate::sorting::CompactSort;
 
-/// Puts the cursor into the first column of the first line.
+/// Moves the cursor to the first column of the first line.
 const HOME: &str = "\x1b[H";
-/// Clears what is right of the cursor.
+/// Clears from the cursor to the end of the line.
 const CLEAR_LINE: &str = "\x1b[K";
-/// Clears what is right of the cursor and below.
+/// Clears from the cursor to the end of the screen.
 const CLEAR_BELOW: &str = "\x1b[J";
 
-/// A moment of a profile. Percentages are those of one core over the window, the last two seconds.
+/// One update of the live view. Percentages are of one core over the window, the last two seconds.
 #[derive(Serialize)]
 struct Moment {
     pid: u32,
     name: SafeText,
-    /// Since the sampling began.
+    /// Since sampling began.
     elapsed_ms: f64,
-    /// The time that is called now; shorter in the beginning.
+    /// Length of the window; shorter at the start.
     window_ms: f64,
     now_percent: f64,
-    /// Processor time of all threads since the sampling began, as the kernel measured it.
+    /// CPU time of all threads since sampling began, as measured by the kernel.
     cpu_ms: f64,
     samples: u64,
     lost_samples: u64,
@@ -38,10 +38,10 @@ struct Moment {
     short_threads: u64,
     broken_chains: u64,
     cut_chains: u64,
-    /// Samples whose method is not known.
+    /// Samples whose method is unknown.
     unresolved: u64,
     kernel_visible: bool,
-    /// Those that ran in the window, the hottest first.
+    /// Methods that ran within the window, the hottest first.
     methods: Vec<Method>,
 }
 
@@ -50,22 +50,22 @@ struct Method {
     name: SafeText,
     module: SafeText,
     kind: &'static str,
-    /// Milliseconds of processor time in a second, of itself.
+    /// Self time: milliseconds of CPU time per second.
     now_ms_per_s: f64,
     now_percent: f64,
-    /// The same, of it and all that it called.
+    /// Total time: the method and everything it calls.
     now_total_percent: f64,
-    /// Since the sampling began.
+    /// Since sampling began.
     self_ms: f64,
     total_ms: f64,
 }
 
-/// Prints moments: in place of each other where stdout is a terminal, else below each other.
+/// Prints the updates: each replaces the previous one if stdout is a terminal, otherwise they follow each other.
 pub(super) struct LiveView<'a> {
     process: &'a Process,
     arguments: &'a args::Cpu,
     on_terminal: bool,
-    /// What printing came to: whether the output is still open, or why nothing more could be printed.
+    /// Result of the last print: whether the output is still open, or the error.
     printed: anyhow::Result<bool>,
     shown: bool,
 }
@@ -77,7 +77,7 @@ impl<'a> LiveView<'a> {
         Self { process, arguments, on_terminal, printed: Ok(true), shown: false }
     }
 
-    /// Prints what is so now; whether more can be printed.
+    /// Prints an update. Returns whether more can be printed.
     pub(super) fn show(&mut self, time: &CpuTime) -> bool {
         let moment = moment(self.process, time, self.arguments);
         self.printed = if self.arguments.output.json {
@@ -99,7 +99,7 @@ impl<'a> LiveView<'a> {
         write_text(&mut Safe(&mut text), moment)?;
         let text = String::from_utf8_lossy(&text).into_owned();
         print::more(|out| {
-            // What was there before stays above the first picture.
+            // Scroll earlier output up, so that it stays above the first update.
             let first = if self.shown { String::new() } else { "\n".repeat(height.into()) };
             write!(out, "{first}{HOME}")?;
             for line in text.lines().take(usize::from(height).saturating_sub(1)) {
@@ -109,10 +109,10 @@ impl<'a> LiveView<'a> {
         })
     }
 
-    /// Whether the output is still open for what follows the last moment.
+    /// Returns whether the output is still open for what follows the last update.
     ///
     /// # Errors
-    /// Why the last moment could not be printed.
+    /// The last update could not be printed.
     pub(super) fn finish(self) -> anyhow::Result<bool> {
         if self.on_terminal && self.shown {
             print::more(|out| writeln!(out))?;
@@ -121,7 +121,7 @@ impl<'a> LiveView<'a> {
     }
 }
 
-/// The beginning of a line that takes so many columns at most.
+/// Returns the start of a line, at most `columns` wide.
 fn cut(line: &str, columns: usize) -> &str {
     let mut used = 0;
     let too_much = line.char_indices().find(|(_, c)| {

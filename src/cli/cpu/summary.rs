@@ -1,4 +1,4 @@
-//! The profile of a process as a document and as text.
+//! The CPU profile of a process as a document and as text.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,57 +14,57 @@ use crate::model::{Count, CpuThread, Percent, Process, SafeText};
 use crate::session::CpuProfile;
 use crate::sorting::CompactSort;
 
-/// How many threads the text shows.
+/// Maximum number of threads in the text.
 const THREADS: usize = 10;
-/// How many methods it shows in which threads waited.
+/// Maximum number of waiting methods in the text.
 const WAITS: usize = 5;
 
-/// How the names of the threads begin that do nothing but collect garbage (.NET 6 and later; the kernel keeps 15 characters).
+/// Prefixes of the names of threads that only collect garbage (.NET 6 and later; the kernel keeps 15 characters).
 const GC_THREADS: &[&str] = &[".NET Server GC", ".NET BGC"];
 
-/// The document of the command line contract. Percentages are those of one processor over the whole time.
+/// The document of the command line contract. Percentages are of one core over the whole time.
 #[derive(Serialize)]
 pub(super) struct Document {
     pid: u32,
     name: SafeText,
     duration_ms: f64,
-    /// Processor time that a sample stands for.
+    /// CPU time per sample.
     period_ns: u64,
     pub(super) samples: u64,
-    /// Processor time of all threads as the kernel measured it.
+    /// CPU time of all threads, as measured by the kernel.
     cpu_ms: f64,
     cpu_percent: f64,
-    /// What the samples are of.
+    /// The sampled time, by kind of code.
     managed_ms: f64,
     native_ms: f64,
     kernel_ms: f64,
     stub_ms: f64,
     unknown_ms: f64,
-    /// Time in the garbage collector and in the JIT compiler and all that these call, as far as their code is known: parts of the above.
+    /// Total time in the garbage collector and in the JIT compiler, as far as their code is known: part of the above.
     gc_ms: f64,
     jit_ms: f64,
-    /// Whether samples show what runs in the kernel; where not, `kernel_ms` is what is missing from `cpu_ms`.
+    /// Whether the samples include kernel code; otherwise `kernel_ms` is what is missing from `cpu_ms`.
     pub(super) kernel_visible: bool,
     pub(super) lost_samples: u64,
     /// Threads that could not be sampled.
     pub(super) missed_threads: u64,
     /// Threads that ended before they could be sampled.
     pub(super) short_threads: u64,
-    /// Samples whose callers are missing: code in between does not keep the frame pointer.
+    /// Samples whose callers are missing, because code in between does not maintain the frame pointer.
     pub(super) broken_chains: u64,
-    /// Samples whose stack was deeper than the kernel keeps.
+    /// Samples whose stack is deeper than the kernel records.
     pub(super) cut_chains: u64,
-    /// Whether all names of managed methods came.
+    /// Whether the names of all managed methods were received.
     pub(super) complete: bool,
     methods: Vec<Method>,
     threads: Vec<Thread>,
-    /// Where threads that had work were blocked; none where the kernel does not show it.
+    /// Methods in which threads with work were blocked; empty if the kernel does not report it.
     waiting_methods: Vec<WaitingMethod>,
-    /// How long others were.
+    /// Blocked time of idle threads.
     idle_ms: f64,
-    /// Waits whose stack had no room in a ring buffer.
+    /// Waits whose stacks did not fit into a ring buffer.
     lost_waits: u64,
-    /// Threads whose waits have no stacks (any more), because there were too many.
+    /// Threads whose waits have no stacks (or no longer), because there were too many.
     unfollowed_threads: u64,
 }
 
@@ -74,7 +74,7 @@ struct WaitingMethod {
     module: SafeText,
     self_ms: f64,
     total_ms: f64,
-    /// Of itself; those longer than a second in parts of a second.
+    /// Waits in the method itself; those longer than a second count once per part of a second.
     waits: u64,
 }
 
@@ -98,13 +98,13 @@ struct Thread {
     cpu_ms: f64,
     cpu_percent: f64,
     samples: u64,
-    /// How long it was sampled. The percentages that follow are of this time, and add up to 100.
+    /// Time during which the thread was sampled. The following percentages are of this time and add up to 100.
     wall_ms: f64,
     on_cpu_percent: f64,
-    /// Runnable, while other threads had the processor.
+    /// Runnable, but not on a CPU.
     runnable_percent: f64,
-    /// Blocked, by what it waited for. Events of the runtime show waits for a `lock` and for a collection (`gc`). Where stacks show it, there are also
-    /// `signal`, `sleep`, `idle` (a thread of the thread pool without work) and `runtime`; else all of these are `futex`.
+    /// Blocked, by reason. Runtime events identify waits for a `lock` and for a garbage collection (`gc`). Stacks, where available, also identify
+    /// `signal`, `sleep`, `idle` (a thread pool thread without work) and `runtime`; without them all of these are `futex`.
     waits_percent: BTreeMap<&'static str, f64>,
 }
 
@@ -253,7 +253,7 @@ pub(super) fn write_text(out: &mut dyn Write, document: &Document) -> std::io::R
     writeln!(out, "{:>27}  {idle} idle thread{}", "", if idle == 1 { "" } else { "s" })
 }
 
-/// Where a thread was while it was on no processor, most first: shares of its wall time.
+/// Describes where a thread spent its time off CPU, as shares of its wall time, the largest first.
 fn off_cpu(thread: &Thread) -> String {
     let mut parts: Vec<_> = thread.waits_percent.iter().map(|(wait, percent)| (*wait, *percent)).collect();
     parts.push(("runnable", thread.runnable_percent));

@@ -1,4 +1,4 @@
-//! The options of each tool, and what becomes of them.
+//! The options of each tool and their translation.
 
 use std::time::Duration;
 
@@ -259,7 +259,7 @@ fn trace_collect(line: &mut Line) -> Result<(), String> {
     }
     match std::mem::take(&mut line.stopping_event) {
         [Some(provider), Some(event), Some(filter)] => {
-            // Names and values have a colon between them there.
+            // dotnet-trace separates names and values by a colon.
             let fields: Option<Vec<_>> =
                 filter.split(',').map(|part| part.split_once(':').map(|(name, value)| format!("{name}={value}"))).collect();
             let fields = fields.ok_or("--stopping-event-payload-filter is FIELD:VALUE,FIELD:VALUE")?;
@@ -349,7 +349,7 @@ fn dump_collect(line: &mut Line) -> Result<(), String> {
     line.of_target("dump")
 }
 
-/// `dd:hh:mm:ss`, `hh:mm:ss` or `hh:mm`, as dotnet-trace reads them, or a time such as `30s`.
+/// Parses `dd:hh:mm:ss`, `hh:mm:ss` or `hh:mm`, as dotnet-trace does, or a time such as `30s`.
 pub(super) fn time_span(text: &str) -> Result<Duration, String> {
     let wrong = || format!("a duration is dd:hh:mm:ss, such as 00:00:00:30, not '{}'", text.escape_debug());
     if !text.contains(':') {
@@ -370,7 +370,7 @@ fn number(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| format!("expected a number, not '{}'", text.escape_debug()))
 }
 
-/// Provider specifications separated by commas, which quoted arguments may hold.
+/// Splits provider specifications at commas, except within quoted arguments.
 pub(super) fn providers(list: &str) -> Vec<String> {
     let (mut found, mut quoted) = (vec![String::new()], false);
     for c in list.chars() {

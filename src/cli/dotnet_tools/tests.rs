@@ -12,7 +12,7 @@ fn ours(line: &str) -> Result<String, String> {
     Ok(translated.arguments[1..].iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" "))
 }
 
-/// Every option of the tools, as they document them, and what becomes of it.
+/// Every documented option of the tools, with its translation.
 #[test]
 fn every_documented_option_does_the_same_or_is_refused() {
     let accepted = [
@@ -144,10 +144,10 @@ fn values_are_read_as_the_tools_read_them() {
     assert_eq!(providers("A,B:1:5:k=\"a,b\",C"), ["A", "B:1:5:k=\"a,b\"", "C"]);
 }
 
-/// An option as the tools document it: its names, and a value where it has one.
+/// A documented option: its names, and its value if it takes one.
 type Documented = (Vec<&'static str>, Option<&'static str>);
 
-/// The options of each tool and command.
+/// The documented options of each tool and command.
 fn documented() -> BTreeMap<(&'static str, &'static str), Vec<Documented>> {
     let mut found = BTreeMap::<_, Vec<Documented>>::new();
     for line in include_str!("documented.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {

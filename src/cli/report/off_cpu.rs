@@ -10,23 +10,23 @@ use crate::analysis::{MethodTime, Profile, SampleFilter, ThreadTimes};
 use crate::model::{Count, Nanoseconds, SafeText};
 use crate::sorting::CompactSort;
 
-/// How many threads the text shows.
+/// Maximum number of threads in the text.
 const THREADS: usize = 10;
 
 /// Shares of the wall time of all threads.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct OffCpu {
-    /// `states` where the kernel measured what threads waited for. `methods` where the runtime sampled its threads: then reasons are methods that do nothing
-    /// but wait, and time is thread time of managed threads.
+    /// `states` if the kernel measured what threads waited for. `methods` if the runtime sampled its threads: then the reasons are methods that
+    /// only wait, and time is thread time of managed threads.
     source: &'static str,
     wall_ns: u64,
-    /// Those with the most time first; `cpu` and `runnable` among them where the kernel measured.
+    /// The largest first; includes `cpu` and `runnable` if the kernel measured.
     reasons: Vec<Reason>,
-    /// Those that waited least first; none where the runtime sampled.
+    /// The threads with the most CPU time first; empty if the runtime sampled.
     threads: Vec<Thread>,
-    /// Where threads that had work were blocked, as the kernel saw their stacks: methods with the most time first.
+    /// The methods in which threads with work were blocked, from the stacks that the kernel recorded; the most time first.
     methods: Vec<Method>,
-    /// How long others were.
+    /// Blocked time of idle threads.
     idle_ns: u64,
 }
 
@@ -36,7 +36,7 @@ struct Method {
     module: SafeText,
     self_ns: u64,
     total_ns: u64,
-    /// How many waits, those longer than a second in parts of a second.
+    /// Number of waits; those longer than a second count once per part of a second.
     waits: u64,
 }
 
@@ -53,12 +53,12 @@ struct Thread {
     name: SafeText,
     wall_ns: u64,
     cpu_ns: u64,
-    /// By reason, most first.
+    /// By reason, the largest first.
     off_cpu: Vec<Reason>,
 }
 
 impl OffCpu {
-    /// `None` where no times are known.
+    /// Returns `None` if no times are known.
     pub(super) fn of_threads(threads: &[ThreadTimes]) -> Option<Self> {
         let mut sums = BTreeMap::<&str, u64>::new();
         for thread in threads {
@@ -88,7 +88,7 @@ impl OffCpu {
         })
     }
 
-    /// Adds where threads were blocked.
+    /// Adds the methods in which threads were blocked.
     pub(super) fn with_waits(mut self, waits: &Profile, idle_ns: u64, count: usize) -> Self {
         self.idle_ns = idle_ns;
         let method = |method: MethodTime| Method {
@@ -102,7 +102,7 @@ impl OffCpu {
         self
     }
 
-    /// `None` where there are no samples.
+    /// Returns `None` if there are no samples.
     pub(super) fn of_samples(profile: &Profile) -> Option<Self> {
         let wall_ns = profile.count(SampleFilter::ALL).samples().all_ns();
         let found = profile.methods(SampleFilter { running: false, ..SampleFilter::ALL }, usize::MAX);
@@ -165,7 +165,7 @@ mod tests {
         let off_cpu = OffCpu::of_samples(&scripted.profile).unwrap();
         let all = scripted.profile.count(SampleFilter::ALL).samples();
         assert_eq!((off_cpu.source, off_cpu.wall_ns, off_cpu.threads.len()), ("methods", all.all_ns(), 0));
-        // Only those that wait, and each with the time of its own.
+        // Only waiting methods, each with its self time.
         let [Reason { reason, ns, percent }] = &off_cpu.reasons[..] else { panic!("{off_cpu:?}") };
         assert_eq!((reason.as_str(), *ns), ("System.Threading.WaitHandle.WaitOneNoCheck", all.waiting_ns));
         assert!((percent - 100.0 * all.waiting_ns as f64 / all.all_ns() as f64).abs() < 1e-9);

@@ -1,4 +1,4 @@
-//! Names of methods for a recording that was cut off before its rundown: the process that was recorded can still send them, if it runs.
+//! Method names for a recording that was cut off before its rundown: the recorded process can still send them while it runs.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::net::{RecordedError, RecordedProcess};
 use crate::nettrace::{Tail, TraceHeader};
 use crate::session::{Recorded, append_names};
 
-/// What a file has of its process, and how it ends.
+/// The header of a recording, and its end.
 struct Subject {
     header: TraceHeader,
     tail: Tail,
@@ -25,7 +25,7 @@ impl Subject {
         Ok(Self { header: pass.header, tail, largest_id: pass.largest_metadata_id })
     }
 
-    /// The process that was recorded, where it certainly still runs.
+    /// Returns the recorded process, if it certainly still runs.
     fn process(&self, host: &Host) -> Result<Result<Process, RecordedError>, Failure> {
         let began_ns = TraceHeader { sync_ticks: 0, ..self.header }.nanoseconds_between(0, self.header.sync_ticks);
         let recorded = RecordedProcess { pid: self.header.process_id, began_ns, code: self.tail.code() };
@@ -33,7 +33,7 @@ impl Subject {
     }
 }
 
-/// Requests the names of the process that was recorded and appends them. Gives the message.
+/// Requests the method names from the recorded process and appends them. Returns a message about the result.
 pub(super) async fn append(host: &Host, path: &Path, file: &mut File) -> Result<String, Failure> {
     const WITHOUT: &str = "nothing was written; without --names the file is made without them";
     let subject = Subject::of(path)?;
@@ -55,7 +55,7 @@ pub(super) async fn append(host: &Host, path: &Path, file: &mut File) -> Result<
     Ok(format!("appended {}, as {} has them now", Counted(methods, "method name"), called(&found)))
 }
 
-/// How names can be had, where that is certain.
+/// Returns a hint on how to add the names, if the recorded process certainly still runs.
 pub(super) fn offer(host: &Host, made: &Path, paths: &[PathBuf]) -> Result<Option<String>, Failure> {
     let Ok(process) = Subject::of(made)?.process(host)? else { return Ok(None) };
     let command = match paths {

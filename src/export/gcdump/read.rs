@@ -1,7 +1,7 @@
-//! A `.gcdump` file is read again: one of dn-top, dotnet-gcdump or PerfView.
+//! Reads a `.gcdump` file of dn-top, dotnet-gcdump or PerfView.
 //!
-//! Nodes with an address are objects; those without one group the roots, and what they refer to is kept alive. Nodes of the first type are objects that were
-//! never described. What follows the graph in the file is not needed, but for how much of the heap was sampled. (Sources as of the parent module, and
+//! Nodes with an address are objects; nodes without one group the roots, and keep alive what they reference. Nodes of the first type are objects
+//! that were never described. Of the part after the graph only the sampling rate is needed. (Sources: those of the parent module, and
 //! `DotNetHeapDumpGraphReader.cs` of dotnet-gcdump for the names of groups.)
 
 use foldhash::HashMap;
@@ -11,79 +11,79 @@ use super::tag;
 use crate::analysis::{HeapProblem, HeapSnapshot, HeapType, ObjectGraph, Retention, module_name};
 use crate::wire::{Reader, WireError};
 
-/// The first bytes: the name of the format, its length before it.
+/// The first bytes: the name of the format, preceded by its length.
 const FORMAT: &[u8] = b"\x14\0\0\0!FastSerialization.1";
-/// The oldest version that keeps its graph first and its further fields tagged.
+/// The oldest version that stores the graph first and tags its further fields.
 const OLDEST: i32 = 9;
-/// UTF-16 units of a text that are kept.
+/// Maximum length of a text that is kept, in UTF-16 units.
 const LONGEST: usize = 1024;
-/// Bytes that a type takes at least.
+/// Minimum size of a type, in bytes.
 const TYPE: usize = 12;
-/// Most types, groups of roots among them.
+/// Maximum number of types, including groups of roots.
 const TYPES: usize = 1 << 20;
-/// No object.
+/// Marks a node that is not an object.
 const NONE: u32 = u32::MAX;
 
-/// A heap as a file has it.
+/// The heap in a file.
 #[derive(Debug)]
 pub struct HeapDump {
-    /// Objects by type.
+    /// The objects, by type.
     pub heap: HeapSnapshot,
-    /// `None` where there are too many objects for what is computed of it.
+    /// `None` if there are too many objects for the computations on the graph.
     graph: Option<ObjectGraph>,
 }
 
-/// Why a file cannot be read.
+/// Error of reading a `.gcdump` file.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DumpError {
-    /// It is something else.
+    /// The file has another format.
     #[error("it is not a .gcdump file: it does not begin with the object GCHeapDump of the format FastSerialization")]
     NoDump,
-    /// It was written before 2013.
+    /// The file was written before 2013.
     #[error("it has version {0} of the format, and versions before {OLDEST} are not supported: open it with PerfView")]
     Version(i32),
-    /// Its types have numbers for names, which symbol files of .NET Native explain.
+    /// The type names are numbers, which only the symbol files of .NET Native resolve.
     #[error("it is of a .NET Native program, whose type names are in symbol files: open it with PerfView")]
     Native,
-    /// It ends too soon, or a length leads beyond its end.
+    /// The file ends too soon, or a length exceeds its end.
     #[error("it is cut off or damaged: {0}")]
     Wire(#[from] WireError),
-    /// It contradicts itself.
+    /// The file is inconsistent.
     #[error("it is damaged: {0}")]
     Damaged(&'static str),
 }
 
-/// The parts of the graph as the file has them.
+/// The parts of the graph, as stored in the file.
 struct Parts<'a> {
     types: Vec<SizedType>,
-    /// What is found of each type, those of one name and module being one.
+    /// Types with the same name and module merged, to be filled with counts.
     named: Vec<HeapType>,
-    /// Where in `text` each node is described, 4 bytes each.
+    /// Position of each node's description in `text`, 4 bytes each.
     places: &'a [u8],
     text: &'a [u8],
-    /// 8 bytes for each node.
+    /// 8 bytes per node.
     addresses: &'a [u8],
 }
 
-/// A type of the file: there is one for each class of size.
+/// A type of the file: there is one per size class.
 struct SizedType {
-    /// Which of the named types.
+    /// Index into the merged types.
     named: u32,
     size: i32,
 }
 
 /// The description of a node.
 struct Node<'a> {
-    /// Index of its type.
+    /// Index of the type.
     kind: usize,
     size: u32,
     targets: u32,
-    /// Distances to the nodes that it refers to.
+    /// Distances to the referenced nodes.
     text: Reader<'a>,
 }
 
 impl HeapDump {
-    /// Whether a file that starts with these bytes may be one.
+    /// Whether a file that starts with these bytes may be a `.gcdump` file.
     pub fn is_one(start: &[u8]) -> bool {
         version(&mut Reader::new(start)).is_ok()
     }
@@ -91,7 +91,7 @@ impl HeapDump {
     /// Reads a whole file.
     ///
     /// # Errors
-    /// [`DumpError`].
+    /// See [`DumpError`].
     pub fn read(file: &[u8]) -> Result<Self, DumpError> {
         let reader = &mut Reader::new(file);
         let version = version(reader)?;
@@ -100,7 +100,7 @@ impl HeapDump {
         }
         let parts = Parts::read(reader)?;
         let mut dump = parts.dump()?;
-        // Whether pointers have 64 bits, once more; then how many objects stand for how many.
+        // Whether pointers are 64 bits wide, repeated; then the sampling rate of the objects.
         reader.u8()?;
         let objects = reader.f32()?;
         if objects.is_finite() && objects > 1.0 {
@@ -109,14 +109,14 @@ impl HeapDump {
         Ok(dump)
     }
 
-    /// What keeps the objects of each type alive, and what they keep alive, in the order of [`HeapSnapshot::types`]. It takes seconds for millions of
-    /// objects. `None` where there are too many.
+    /// Returns what keeps the objects of each type alive, and what they retain, in the order of [`HeapSnapshot::types`]. Takes seconds for millions
+    /// of objects. `None` if there are too many.
     pub fn retention(&self) -> Option<Retention> {
         self.graph.as_ref()?.retention(self.heap.types.len())
     }
 }
 
-/// The start of a file: the version of its format.
+/// Reads the start of a file, and returns the version of its format.
 fn version(reader: &mut Reader<'_>) -> Result<i32, DumpError> {
     if reader.take(FORMAT.len()).ok() != Some(FORMAT) {
         return Err(DumpError::NoDump);
@@ -124,7 +124,7 @@ fn version(reader: &mut Reader<'_>) -> Result<i32, DumpError> {
     begin(reader)?.filter(|(name, ..)| name == "GCHeapDump").map(|(_, version, _)| version).ok_or(DumpError::NoDump)
 }
 
-/// The start of an object: the name of its type, its version and that of the oldest reader. `None` where something else is there.
+/// Reads the start of an object, and returns its type name, its version and the oldest reader version. `None` if something else follows.
 fn begin(reader: &mut Reader<'_>) -> Result<Option<(String, i32, i32)>, WireError> {
     if reader.array()? != [tag::BEGIN_OBJECT, tag::BEGIN_OBJECT, tag::NULL_REFERENCE] {
         return Ok(None);
@@ -134,7 +134,7 @@ fn begin(reader: &mut Reader<'_>) -> Result<Option<(String, i32, i32)>, WireErro
     Ok((reader.u8()? == tag::END_OBJECT).then_some((name, version, oldest_reader)))
 }
 
-/// The start of a text: the count of its UTF-16 units, each as UTF-8 on its own. `None` where there is none.
+/// Reads a text: the number of its UTF-16 units, and each unit as UTF-8. `None` for a null text. Only the start of a long text is kept.
 fn text(reader: &mut Reader<'_>) -> Result<Option<String>, WireError> {
     let Ok(count) = u32::try_from(reader.i32()?) else { return Ok(None) };
     let mut units = Vec::new();
@@ -153,7 +153,7 @@ fn text(reader: &mut Reader<'_>) -> Result<Option<String>, WireError> {
     Ok(Some(String::from_utf16_lossy(&units)))
 }
 
-/// A number of 7 bits a byte, the highest first: the first byte has the sign, and all but the last are marked.
+/// Reads a number of 7 bits per byte, highest first: the first byte has the sign, and all but the last are marked.
 fn number(reader: &mut Reader<'_>) -> Result<i32, DumpError> {
     let mut byte = reader.u8()?;
     let mut value = i32::from(byte & 0x7f) - i32::from(byte & 0x40) * 2;
@@ -167,7 +167,7 @@ fn number(reader: &mut Reader<'_>) -> Result<i32, DumpError> {
     if byte & 0x80 == 0 { Ok(value) } else { Err(DumpError::Damaged("a number is longer than 5 bytes")) }
 }
 
-/// How many entries of so many bytes follow.
+/// Reads the number of entries that follow, and checks that there are enough bytes for them, `size` each.
 fn count(reader: &mut Reader<'_>, size: usize) -> Result<usize, DumpError> {
     let count = usize::try_from(reader.i32()?).map_err(|_| DumpError::Damaged("a count is negative"))?;
     let mut ahead = *reader;
@@ -175,7 +175,7 @@ fn count(reader: &mut Reader<'_>, size: usize) -> Result<usize, DumpError> {
     Ok(count)
 }
 
-/// The name of a type without what PerfView and dotnet-gcdump put behind it: a class of size, and what an array has for elements.
+/// Removes the suffixes of PerfView and dotnet-gcdump from a type name: the size class, and the kind of array elements.
 fn without_notes(name: &str) -> &str {
     let is_note = |note: &str| ["Bytes > ", "Ptrs,", "NoPtrs,"].iter().any(|start| note.starts_with(start));
     name.rsplit_once(" (").filter(|(_, note)| is_note(note)).map_or(name, |(name, _)| name)
@@ -188,7 +188,7 @@ impl<'a> Parts<'a> {
             Some(_) => {}
             None => return Err(DumpError::Damaged("it holds no memory graph")),
         }
-        // Bytes of all objects, and the root of all: both are found again.
+        // Total size and root node: both are recomputed.
         reader.take(12)?;
         let (mut types, mut named, mut known) = (Vec::new(), Vec::new(), HashMap::default());
         let all = count(reader, TYPE)?;
@@ -213,7 +213,7 @@ impl<'a> Parts<'a> {
             return Err(DumpError::Damaged("it has another number of addresses than of objects"));
         }
         let addresses = reader.take(nodes * 8)?;
-        // Old versions do not say whether pointers have 64 bits.
+        // Old versions do not store the pointer size.
         let mut end = reader.u8()?;
         if end == tag::BYTE {
             reader.u8()?;
@@ -233,11 +233,11 @@ impl<'a> Parts<'a> {
         let of_type = self.types.get(kind).ok_or(DumpError::Damaged("an object has a type that is not in it"))?;
         let size = if described & 1 == 1 { number(&mut text)? } else { of_type.size };
         let targets = u32::try_from(number(&mut text)?).map_err(|_| DumpError::Damaged("a count of references is negative"))?;
-        // Writers cut the size of an array of more than 2 GiB to its lower half.
+        // Writers truncate the size of an array of more than 2 GiB to its lower half.
         Ok(Node { kind, size: size as u32, targets, text })
     }
 
-    /// All nodes, and their addresses.
+    /// Returns all nodes with their addresses.
     fn nodes(&self) -> impl Iterator<Item = Result<(u64, Node<'a>), DumpError>> {
         let places = self.places.chunks_exact(4).map(|place| u32::from_le_bytes(place.try_into().unwrap_or_default()));
         let addresses = self.addresses.chunks_exact(8).map(|address| u64::from_le_bytes(address.try_into().unwrap_or_default()));
@@ -245,14 +245,14 @@ impl<'a> Parts<'a> {
     }
 
     fn dump(mut self) -> Result<HeapDump, DumpError> {
-        // The number of each node as an object.
+        // Object number of each node.
         let mut numbers = Vec::with_capacity(self.places.len() / 4);
         let (mut objects, mut references, mut named) = (0, 0, std::mem::take(&mut self.named));
         let mut of_roots = 0;
         let mut left = self.text.len();
         for node in self.nodes() {
             let (address, Node { kind, size, targets, .. }) = node?;
-            // Each reference takes a byte: where there are more, descriptions lie over one another.
+            // Each reference takes at least a byte: if there are more, descriptions overlap.
             left = left.checked_sub(targets as usize).ok_or(DumpError::Damaged("there are more references than it has bytes for"))?;
             let is_object = address != 0 && kind != 0;
             numbers.push(if is_object { objects } else { NONE });
@@ -271,7 +271,7 @@ impl<'a> Parts<'a> {
         if unknown > 0 {
             heap.problems.push(HeapProblem::TypesUnnamed(unknown));
         }
-        // What a root refers to takes the memory of four other references.
+        // A reference of a root takes as much memory as four other references.
         let graph = ObjectGraph::new(objects as usize, (references as usize).saturating_add(of_roots.saturating_mul(4)));
         let graph = graph.map(|graph| self.fill(graph, &named, &heap.types, &numbers)).transpose()?;
         Ok(HeapDump { heap, graph })
@@ -291,7 +291,7 @@ impl<'a> Parts<'a> {
                 graph.types.push(of.name.clone());
             }
         }
-        // Of each reference of a root: the node, its type, the object.
+        // For each reference of a root: the node, its type, the object.
         let (mut targets, mut roots, mut of_threads) = (Vec::new(), Vec::new(), Vec::new());
         for (node, at) in self.nodes().zip(0_i32..) {
             let (address, mut node) = node?;
@@ -312,7 +312,7 @@ impl<'a> Parts<'a> {
             }
         }
         of_threads.sort_unstable();
-        // There may be a root for each object: those of one type are one, so that each name is kept once.
+        // There may be a root node per object: merge those of one type, so that each name is stored once.
         for (at, ..) in &mut roots {
             *at = u32::from(of_threads.binary_search(&(*at as usize)).is_ok());
         }
@@ -327,7 +327,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// What a group of roots is called in a sentence; and its rank, as of several roots that lead to an object the first is shown.
+/// Returns the rank of a group of roots and its display name. Of several roots that lead to an object, the one with the lowest rank is shown.
 fn root(group: &str, of_thread: bool) -> (usize, String) {
     const KNOWN: [(&[&str], &str); 8] = [
         (&["local vars"], "local variable"),

@@ -1,4 +1,4 @@
-//! The file is read again by its format's description, and not by what wrote it.
+//! The file is read by a separate implementation of the format's specification, independent of the writer.
 
 use super::*;
 use crate::nettrace::{Decoder, Encoder, Limits, Metadata, NewEvent, TraceHeader};
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 #[path = "../../../tests/support/gcdump.rs"]
 mod reader;
 
-/// Objects whose type has a module that is known.
+/// Objects whose type has a known module.
 const ADDRESSES: [u64; 3] = [0x100, 0x200, 0x300];
 const FACTS: i64 = 1_731_974_400_000;
 
@@ -31,12 +31,12 @@ fn node(kind: &str, size: i32, children: &[usize], address: u64) -> reader::Node
     reader::Node { kind: kind.into(), module, size, children: children.into(), address }
 }
 
-/// The graph that a session reports: events by number, and their payloads.
+/// Builds the graph from session events: event ids and payloads.
 fn graph(events: &[(u32, Vec<u8>)]) -> HeapGraph {
     graph_in(1 << 30, events)
 }
 
-/// The same with room for so many bytes.
+/// The same with a memory limit in bytes.
 fn graph_in(room: u64, events: &[(u32, Vec<u8>)]) -> HeapGraph {
     let header = TraceHeader::default();
     let mut encoder = Encoder::new(header);
@@ -51,7 +51,7 @@ fn graph_in(room: u64, events: &[(u32, Vec<u8>)]) -> HeapGraph {
     graph
 }
 
-/// A payload of an index, a count, and rows of words of eight bytes with so many bytes of the last one kept.
+/// Builds a payload: an index, a count, and rows of 8-byte words, the last word of each row shortened by `cut` bytes.
 fn rows(numbered: bool, rows: &[&[u64]], cut: usize) -> Vec<u8> {
     let mut payload = Vec::new();
     if numbered {
@@ -108,9 +108,9 @@ fn a_graph_is_read_again() {
         (38, statics),
         // Address, bytes, type, references.
         (18, rows(true, &[&[0x100, 24, 1, 2], &[0x200, 32, 1, 0], &[0x300, 8000, 2, 2]], 0)),
-        // To itself, to what was not reported, to none, and back. An edge has a field's number of four bytes behind it.
+        // To itself, to an unreported object, to null, and back. Each edge is followed by a 4-byte field id.
         (19, rows(true, &[&[0x100, 0], &[0x999, 0], &[0, 0], &[0x100, 0]], 4)),
-        // One that exists as long as another.
+        // A dependent handle.
         (17, rows(true, &[&[0x100, 0x300, 7]], 0)),
         (152, module),
     ]);
@@ -137,7 +137,7 @@ fn a_graph_is_read_again() {
     assert_eq!((heap.objects, heap.bytes, heap.references, heap.is_exact()), (3, 24 + 32 + 8000, 4, true));
     let types: Vec<_> = heap.types.iter().map(|of| (of.name.as_str(), of.module.as_str(), of.objects, of.bytes)).collect();
     assert_eq!(types, [("Shop.Item<System.Int32>[]", "Shop", 1, 8000), ("Shop.Basket", "Shop", 2, 56)]);
-    // What the file says of it is what the walk said, but for the static variable, which has a type in the file.
+    // The file yields the same as the walk, except for the static variable, whose name in the file includes a type.
     let mut walked = walked.retention(&heap.types).unwrap();
     let path = &mut walked.types[1].as_mut().unwrap().paths[0];
     assert_eq!(path.root, "static variable Current");
@@ -154,7 +154,7 @@ fn what_there_is_no_room_for_makes_no_file() {
     let write = |graph: HeapGraph| graph.write(&Facts::default(), &mut Vec::new());
     let fits = graph_in(10_000, &[(18, nodes(400))]);
     assert!(fits.nodes.len() == 400 && write(fits).is_ok());
-    // What came later is not kept either.
+    // Later objects are not kept either.
     let full = graph_in(10_000, &[(18, nodes(1000)), (18, nodes(1))]);
     assert!(full.is_full() && full.nodes.capacity() == 0);
     assert!(matches!(write(full), Err(GraphError::TooLarge)));

@@ -1,4 +1,4 @@
-//! Requests and other activities, each in a lane of its operation.
+//! Requests and other activities, each on a lane of its operation.
 
 use crate::analysis::{ActivityPairs, ActivityStep, Outcome, RunningActivity};
 use crate::clr::EventKind;
@@ -8,20 +8,19 @@ use super::began::flow_of;
 use super::output::Output;
 use super::writer::{Fact, Track, TrackEvent};
 
-/// Most lanes of an operation. What begins then is not shown.
+/// Maximum number of lanes of an operation. Further concurrent activities are not shown.
 const LANES: usize = 256;
 
-/// Activities that have begun and not ended.
+/// The running activities.
 #[derive(Debug, Default)]
 pub(super) struct Activities {
     pairs: ActivityPairs,
-    /// By number of the operation.
+    /// By operation number.
     operations: Vec<Lanes>,
-    /// By place of the activity; `None` where nothing is, or there was no lane.
+    /// By place of the activity; `None` if there is no activity, or no lane was free.
     places: Vec<Option<Place>>,
 }
 
-/// The lanes of an operation.
 #[derive(Debug)]
 struct Lanes {
     title: String,
@@ -55,7 +54,7 @@ impl Activities {
     }
 
     fn begin(&mut self, event: &Event<'_>, operation: usize, place: usize) {
-        // The activity that was here was given up.
+        // The previous activity at this place was abandoned.
         self.vacate(place);
         for new in self.operations.len()..=operation {
             let operation = self.pairs.operation(new);
@@ -78,7 +77,7 @@ impl Activities {
         Some(left)
     }
 
-    /// Ends all activities.
+    /// Ends all running activities.
     pub(super) fn finish(&self, end: i64, output: &mut Output<'_>) {
         for (place, activity) in self.pairs.running() {
             if let Some(Some(unfinished)) = self.places.get(place) {

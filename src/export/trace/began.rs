@@ -1,4 +1,4 @@
-//! What begins with one event and ends with another.
+//! Slices that begin with one event and end with another.
 
 use foldhash::HashMap;
 
@@ -14,21 +14,21 @@ use super::stacks::NodeId;
 use super::walk::set;
 use super::writer::{Counter, Fact, Track, TrackEvent};
 
-/// Most of a kind that go on at the same time. What begins then is not shown.
+/// Maximum number of concurrent slices of a kind. Further ones are not shown.
 const OPEN: usize = 4096;
-/// Most compilations that go on in a thread at the same time, as in the analysis of compilation.
+/// Maximum nesting of compilations on a thread, as in the analysis of compilation.
 const NESTED: usize = 32;
 
-/// What has begun and not ended.
+/// The open slices.
 #[derive(Debug, Default)]
 pub(super) struct Began {
-    /// Threads are stopped and started again by one thread.
+    /// By suspending thread, which also restarts the threads.
     pauses: HashMap<ThreadId, Pause>,
-    /// When the latest pause of each process ended.
+    /// End of the latest pause of each process.
     paused: HashMap<u32, i64>,
     background: HashMap<(u32, u32), Background>,
     waits: HashMap<ThreadId, Wait>,
-    /// Innermost last: what a method needs can be compiled while it is.
+    /// Innermost last: compiling a method can trigger the compilation of others.
     compilations: HashMap<ThreadId, Vec<Compilation>>,
     activities: Activities,
     text: String,
@@ -37,7 +37,7 @@ pub(super) struct Began {
 #[derive(Debug, Default)]
 struct Pause {
     since: i64,
-    /// How long it took until all threads stood, nanoseconds.
+    /// Time until all threads were suspended, nanoseconds.
     suspending: Option<i64>,
     for_gc: bool,
     collection: Option<GcStart>,
@@ -68,7 +68,7 @@ struct Compilation {
 }
 
 impl Began {
-    /// `None` where the payload makes no sense.
+    /// Returns `None` if the payload is malformed.
     pub(super) fn feed(
         &mut self,
         kind: EventKind,
@@ -97,7 +97,7 @@ impl Began {
                     let (pause_ns, between) = (at.saturating_sub(pause.since), at.saturating_sub(before));
                     if between > 0 {
                         let share = (pause_ns as f64 / between as f64).clamp(0.0, 1.0) * 100.0;
-                        // A value holds until the next one: this one is of the time up to here.
+                        // A value applies until the next one: this one covers the time up to now.
                         output.counter(thread.process, &Counter::PauseShare, before, share);
                     }
                 }
@@ -119,7 +119,7 @@ impl Began {
             }
             Kind::ContentionStart => {
                 let start: ContentionStart = read(event, pointer_size)?;
-                // A thread waits for one lock at a time: the end of one before was lost.
+                // A thread waits for one lock at a time: the end of the previous wait was lost.
                 if let Some(wait) = self.waits.remove(&thread) {
                     wait.show(thread, at, output);
                 }
@@ -149,7 +149,7 @@ impl Began {
                 if let Some(nested) = self.compilations.get_mut(&thread)
                     && let Some(depth) = nested.iter().rposition(|compilation| compilation.method == body.method)
                 {
-                    // What began later on this thread and did not end never will.
+                    // Compilations that began later on this thread and have not ended never will.
                     nested.drain(depth..).take(1).for_each(|compilation| compilation.show(thread, &body, at, output));
                 }
             }
@@ -161,26 +161,26 @@ impl Began {
         Some(())
     }
 
-    /// What survived the collection of a thread.
+    /// Sets the promoted bytes of the collection that runs on a thread.
     pub(super) fn promoted(&mut self, thread: ThreadId, bytes: u64) {
         if let Some(pause) = self.pauses.get_mut(&thread) {
             pause.promoted = Some(bytes);
         }
     }
 
-    /// A thread lost events: the ends of what it began may be among them.
+    /// Drops what a thread began, since the ends may be among its lost events.
     pub(super) fn lost(&mut self, thread: ThreadId) {
         self.pauses.remove(&thread);
         self.waits.remove(&thread);
         self.compilations.remove(&thread);
     }
 
-    /// Numbers of nodes mean others from here on.
+    /// Invalidates the node ids of stacks, which are reassigned from here on.
     pub(super) fn forget_stacks(&mut self) {
         self.waits.values_mut().for_each(|wait| wait.node = 0);
     }
 
-    /// Ends everything that has begun.
+    /// Ends all open slices.
     pub(super) fn finish(mut self, end: i64, output: &mut Output<'_>) {
         for (thread, pause) in self.pauses.drain().filter(|(_, pause)| pause.for_gc) {
             pause.show(thread, end, output);
@@ -205,10 +205,10 @@ fn open<K: Eq + std::hash::Hash, V>(map: &mut HashMap<K, V>, key: K, value: V) {
     }
 }
 
-/// The number of the flow that connects what has an activity id; 0 where there is none.
+/// Returns the flow id that connects events with this activity id; 0 without an activity.
 pub(super) fn flow_of(activity: [u8; 16]) -> u64 {
     let id = u128::from_le_bytes(activity);
-    // Ids that a process makes differ in few bits, and in any of them.
+    // Activity ids of one process differ in few bits, at any position.
     let mixed = (id as u64 ^ (id >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     if id == 0 { 0 } else { mixed.rotate_left(32) | 1 }
 }

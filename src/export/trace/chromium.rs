@@ -1,4 +1,4 @@
-//! The JSON of Chrome's tracing, which Perfetto, speedscope and others read.
+//! The JSON of Chrome's tracing, which Perfetto, speedscope and other tools read.
 //!
 //! Source: the document "Trace Event Format". Times are microseconds since the start of the session.
 
@@ -13,7 +13,7 @@ use super::spans::{Edge, Spans};
 use super::stacks::Stacks;
 use super::writer::{Counter, Fact, Sample, Subject, Track, TrackEvent, Writer};
 
-/// Threads of what is not of one thread have numbers that no thread has: pids end at 2^22.
+/// First thread id of tracks that do not belong to a thread. Thread ids end at 2^22.
 const FIRST_TRACK: u64 = 1 << 30;
 
 /// Writes a recording as one JSON object.
@@ -23,7 +23,7 @@ pub(super) struct Chromium<W> {
     is_first: bool,
     threads: HashMap<ThreadId, Spans>,
     tracks: HashMap<(u64, String), u64>,
-    /// How many slices of threads there are.
+    /// Number of slices on threads.
     slices: u64,
 }
 
@@ -32,14 +32,14 @@ impl<W: Write> Chromium<W> {
         out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
         let pid = subject.header.process_id;
         let mut chromium = Self { out, subject, is_first: true, threads: HashMap::default(), tracks: HashMap::default(), slices: 0 };
-        // The trace processor refuses a file with an empty name, and one without any event.
+        // The trace processor rejects files with an empty name, and files without events.
         let name = Some(chromium.subject.command_line.clone()).filter(|name| !name.is_empty());
         let name = name.unwrap_or_else(|| format!("process {pid}"));
         chromium.metadata("process_name", pid.into(), 0, &name)?;
         Ok(chromium)
     }
 
-    /// Begins an event; its object is not closed.
+    /// Begins an event; its object remains open.
     fn begin(&mut self, phase: char, name: &str, pid: u64, tid: u64) -> io::Result<()> {
         let comma = if std::mem::replace(&mut self.is_first, false) { "" } else { ",\n" };
         write!(self.out, "{comma}{{\"ph\":\"{phase}\",\"pid\":{pid},\"tid\":{tid},\"name\":")?;
@@ -75,12 +75,12 @@ impl<W: Write> Chromium<W> {
         self.out.write_all(b"}}")
     }
 
-    /// Process and number of the thread that a track is shown as.
+    /// Returns the process and thread ids under which a track is shown.
     fn place(&mut self, thread: ThreadId, track: Track<'_>) -> io::Result<(u64, u64)> {
         let pid = self.subject.pid(thread).into();
         let name = match track {
             Track::Thread if matches!(thread.life, 0 | u32::MAX) => return Ok((pid, thread.thread)),
-            // Another thread had its number before.
+            // An earlier thread had the same id.
             Track::Thread => format!("Thread {thread}"),
             Track::LostEvents => format!("Lost events of thread {thread}"),
             Track::LostPackets => "Lost packets".to_owned(),
@@ -110,7 +110,7 @@ impl<W: Write> Chromium<W> {
         self.out.write_all(b"}")
     }
 
-    /// Ends the calls of all threads.
+    /// Ends the open calls of all threads.
     fn end_calls(&mut self, stacks: &Stacks) -> io::Result<()> {
         for (thread, mut spans) in std::mem::take(&mut self.threads) {
             spans.end(|at, edge| self.edge(thread, at, edge, stacks))?;
@@ -139,7 +139,7 @@ impl<W: Write> Writer for Chromium<W> {
         let TrackEvent { thread, track, category, name, start, end, facts, .. } = *event;
         match end {
             Some(end) if track == Track::Thread => {
-                // The calls of the thread are not nested with it, since samples only show roughly when they began and ended.
+                // Asynchronous: the thread's calls do not nest with it, since samples show their start and end only approximately.
                 self.slices += 1;
                 let (pid, tid) = self.place(thread, track)?;
                 for (phase, at, facts) in [('b', start, facts), ('e', end, &[][..])] {

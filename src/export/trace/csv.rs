@@ -1,6 +1,6 @@
-//! Events as comma-separated values: a line for each, in the order of the file.
+//! Events as comma-separated values: one line per event, in file order.
 //!
-//! Source: RFC 4180, but with line feeds alone. The crate `csv` would keep each record in a buffer of its own; here a field is written as it is decoded.
+//! Source: RFC 4180, but with line feeds only. Unlike with the crate `csv`, which buffers whole records, fields are written as they are decoded.
 
 use std::io::{self, Write};
 
@@ -15,7 +15,7 @@ pub(super) struct Csv<W> {
     out: W,
     part: Part,
     header: TraceHeader,
-    /// By metadata index, the fields of its provider and event.
+    /// By metadata index: the fields for provider and event.
     names: Vec<String>,
     line: String,
     error: Option<io::Error>,
@@ -78,7 +78,7 @@ impl<W: Write> Sink for Csv<W> {
     }
 }
 
-/// Appends a field. A control character would act on a terminal: a space stands for it.
+/// Appends a field. Control characters, which would affect a terminal, become spaces.
 fn quote(line: &mut String, field: &str) {
     let is_plain = !field.contains(|c: char| c == ',' || c == '"' || c.is_control());
     if is_plain {

@@ -1,4 +1,4 @@
-//! Folded stacks: a line for each stack, `thread;caller;callee COUNT`, which every flame graph program reads.
+//! Folded stacks: one line per stack, `thread;caller;callee COUNT`, which every flame graph tool reads.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use crate::nettrace::ThreadId;
 use super::stacks::{NodeId, Stacks};
 use super::writer::{Sample, Writer};
 
-/// Most combinations of thread and stack that are counted before they are written. A stack can then stand on more than one line.
+/// Maximum number of combinations of thread and stack in memory. Beyond it counts are written early, so a stack may appear on several lines.
 const COUNTS: usize = 1 << 15;
 
 /// Counts samples by thread and stack, and writes them at the end.
@@ -31,7 +31,7 @@ impl<W: Write> Folded<W> {
             write!(self.out, "thread {thread}")?;
             stacks.path(node, &mut path);
             for frame in &path {
-                // What separates frames and ends a line does not stand in a name.
+                // Separators must not occur within a name.
                 let name = stacks.name(*frame).replace(|c: char| c == ';' || c.is_control(), "_");
                 write!(self.out, ";{name}")?;
             }

@@ -1,4 +1,4 @@
-//! Which recordings of one trace are of the same process: it has one row then, and each of its threads one.
+//! Detects which recordings of a trace are of the same process, so that it gets one row, and so does each of its threads.
 
 use std::collections::HashSet;
 
@@ -6,27 +6,27 @@ use foldhash::HashMap;
 
 use super::overview::Overview;
 
-/// Most methods of a recording that are compared.
+/// Maximum number of methods compared per recording.
 const METHODS: usize = 1 << 16;
-/// Fewer methods need not overlap: without a rundown a recording has those only that were compiled while it ran.
+/// Below this number of methods an overlap is not required: without a rundown, a recording only contains methods compiled while it ran.
 const RUNDOWN: usize = 100;
 
-/// The processes of the recordings that go into one trace. Their times are of the same start of the machine.
+/// The processes of the recordings in a trace, whose times must be since the same boot of the machine.
 #[derive(Debug, Default)]
 pub struct Processes(HashMap<u32, Vec<Known>>);
 
-/// What recordings have of a process.
+/// Facts about a process from its recordings.
 #[derive(Debug)]
 struct Known {
-    /// Distinguishes it from others of its number.
+    /// Distinguishes processes with the same pid.
     incarnation: i64,
     command_line: String,
-    /// First addresses of its methods.
+    /// Start addresses of its methods.
     methods: HashSet<u64>,
 }
 
 impl Processes {
-    /// Finds out which processes of a recording earlier ones have as well: give it each recording before it is exported.
+    /// Detects the processes that earlier recordings contain too. Must be called for each recording before its export.
     pub fn add(&mut self, overview: &mut Overview) {
         let header = *overview.header();
         let of_others: Vec<u32> = overview.process_ids().filter(|pid| *pid != header.process_id).collect();
@@ -63,10 +63,10 @@ impl Processes {
 }
 
 impl Known {
-    /// Whether nothing shows that a process of the same number is another one. Numbers are used again, and those of two containers can be the same.
+    /// Whether the two may be the same process. Pids are reused, and can be equal in two containers.
     fn may_be(&self, other: &Self) -> bool {
         let has_other_program = !self.command_line.is_empty() && !other.command_line.is_empty() && self.command_line != other.command_line;
-        // Code is loaded at random addresses.
+        // Code is loaded at randomized addresses.
         let has_other_code = self.methods.len().min(other.methods.len()) >= RUNDOWN && self.methods.is_disjoint(&other.methods);
         !has_other_program && !has_other_code
     }
@@ -85,9 +85,9 @@ mod tests {
         let table = [
             (known("dotnet a.dll", 0..200), known("dotnet a.dll", 100..300), true),
             (known("dotnet a.dll", 0..200), known("dotnet b.dll", 0..200), false),
-            // Two containers of one image.
+            // Two containers of the same image.
             (known("dotnet a.dll", 0..200), known("dotnet a.dll", 1000..1200), false),
-            // Without a rundown, and the samples of the kernel.
+            // Without a rundown; and kernel samples.
             (known("dotnet a.dll", 0..200), known("dotnet a.dll", 1000..1010), true),
             (known("dotnet a.dll", 0..200), known("", 0..0), true),
         ];

@@ -1,4 +1,4 @@
-//! A recording and the CPU samples beside it in one stream of format 6, in the order of time: every event with everything that belongs to it.
+//! Merges a recording and the CPU samples beside it into one stream of format 6, in time order, with everything that belongs to each event.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -8,34 +8,34 @@ use crate::clr::EventKind;
 use crate::model::Counted;
 use crate::nettrace::{CollectorEncoder, Event, Loss, Metadata, Sink, Thread, ThreadId, TraceHeader};
 
-/// Most losses of a batch that are kept apart.
+/// Maximum number of losses of a batch that are kept apart.
 const MOST_LOSSES: usize = 4096;
 
-/// CPU samples and what comes with them, in the order of time, as a stream of them gives them.
+/// A stream of CPU samples and their descriptions, in time order.
 pub trait Samples {
-    /// What the stream has in common.
+    /// Returns the header of the stream.
     fn header(&self) -> &TraceHeader;
 
-    /// Puts the next ones into a batch that is empty; `false` behind the last.
+    /// Fills an empty batch with the next events. Returns `false` after the last.
     fn refill(&mut self, batch: &mut Batch) -> bool;
 
-    /// Whether what was read ended the way a whole stream does. To be asked behind the last.
+    /// Whether the stream ended regularly. Only valid after the last batch.
     fn is_complete(&self) -> bool;
 }
 
-/// Some events of a stream: a sink.
+/// Some events of a stream. Implements [`Sink`].
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// Kinds of events that were not there before, in the order of their indexes.
+    /// New kinds of events, in the order of their indexes.
     kinds: Vec<Metadata>,
     events: Vec<Entry>,
     frames: Vec<u64>,
     payloads: Vec<u8>,
-    /// Threads that lost events, and how many.
+    /// Threads that lost events, and the number of events.
     losses: Vec<(ThreadId, u32)>,
 }
 
-/// An event, and where its frames and its payload end.
+/// An event, with the ends of its frames and its payload.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     kind: u32,
@@ -46,18 +46,18 @@ struct Entry {
     payload: usize,
 }
 
-/// How much was written.
+/// Counts of what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Joined {
     /// Events of the recording.
     pub events: u64,
-    /// CPU samples beside it.
+    /// CPU samples from beside the recording.
     pub samples: u64,
-    /// Mappings, functions and times of threads that belong to these.
+    /// Mappings, functions and thread times that belong to the samples.
     pub descriptions: u64,
-    /// Events that the recording and the samples lost. The stream has their numbers left out.
+    /// Lost events and samples. Their sequence numbers are skipped in the stream.
     pub lost: u64,
-    /// Whether the samples end early.
+    /// Whether the samples are truncated.
     pub samples_cut: bool,
 }
 
@@ -75,28 +75,28 @@ impl fmt::Display for Joined {
     }
 }
 
-/// Writes both.
+/// Writer of the merged stream.
 pub(super) struct Join<'w> {
     encoder: CollectorEncoder,
     out: Box<dyn Write + 'w>,
     error: Option<io::Error>,
     is_v6: bool,
     process: u32,
-    /// Ids by metadata index; that of what was not defined has none.
+    /// Ids by metadata index; index 0 is undefined.
     kinds: Vec<u32>,
     samples: Option<Box<dyn Samples + 'w>>,
     batch: Batch,
-    /// How many of the batch are written.
+    /// Number of events of the batch already written.
     written: usize,
-    /// By metadata index of the samples' stream: the id, and whether it is of samples.
+    /// By metadata index of the sample stream: the id, and whether it is a sample.
     sample_kinds: Vec<(u32, bool)>,
-    /// The process that the samples are of, as they number it.
+    /// Pid of the sampled process in the sample stream.
     sampled: Option<u32>,
     joined: Joined,
 }
 
 impl Batch {
-    /// Whether it has no event.
+    /// Whether the batch contains no events.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
@@ -141,7 +141,7 @@ impl Sink for Batch {
     fn ordered_loss(&mut self, loss: &Loss) {
         let is_full = self.losses.len() >= MOST_LOSSES;
         match self.losses.last_mut().filter(|_| is_full) {
-            // Of which thread they were does not matter that much.
+            // The exact thread matters less than the total.
             Some((_, count)) => *count = count.saturating_add(loss.count),
             None => self.losses.push((loss.capture_thread, loss.count)),
         }
@@ -154,9 +154,9 @@ impl<'w> Join<'w> {
         self.joined.lost += u64::from(count);
     }
 
-    /// Begins the stream of a recording with this header.
+    /// Starts the stream for a recording with this header.
     pub(super) fn new(header: &TraceHeader, out: Box<dyn Write + 'w>, samples: Option<Box<dyn Samples + 'w>>) -> Self {
-        // Readers take the time that a sample of the kernel stands for from there; that of the runtime's they measure.
+        // Readers use this interval as the weight of a kernel sample; for runtime samples they measure it.
         let sampling_interval_ns = samples.as_ref().map_or(header.sampling_interval_ns, |samples| samples.header().sampling_interval_ns);
         Self {
             encoder: CollectorEncoder::new(&TraceHeader { sampling_interval_ns, ..*header }),
@@ -174,7 +174,7 @@ impl<'w> Join<'w> {
         }
     }
 
-    /// Writes all samples until a moment.
+    /// Writes all samples up to `until`.
     fn write_samples(&mut self, until: i64) {
         loop {
             while let Some(entry) = self.batch.events.get(self.written).copied() {
@@ -206,7 +206,7 @@ impl<'w> Join<'w> {
 
     fn write_sample(&mut self, Entry { kind, thread, timestamp, missing, .. }: Entry) {
         let (kind, is_sample) = self.sample_kinds.get(kind as usize).copied().unwrap_or_default();
-        // In a container, the runtime has another number for its process than the kernel.
+        // In a container, the runtime and the kernel have different pids for the process.
         let of = *self.sampled.get_or_insert(thread.process);
         let process = if thread.process == of && self.process != 0 { self.process } else { thread.process };
         let (frames, payload) = (self.batch.frames(self.written), self.batch.payload(self.written));
@@ -217,12 +217,12 @@ impl<'w> Join<'w> {
         self.hand_over();
     }
 
-    /// Gives away what there is enough of.
+    /// Passes encoded bytes on once there are enough.
     fn hand_over(&mut self) {
         if !self.encoder.is_long() {
             return;
         }
-        // Stacks are held until then, by the encoder and by readers.
+        // Encoder and readers keep stacks in memory up to a sequence point.
         self.encoder.sequence_point();
         let bytes = self.encoder.take();
         self.put(&bytes);
@@ -234,7 +234,7 @@ impl<'w> Join<'w> {
         }
     }
 
-    /// Writes what is left.
+    /// Writes the rest.
     pub(super) fn finish(mut self) -> io::Result<Joined> {
         self.write_samples(i64::MAX);
         if let Some(error) = self.error {

@@ -1,8 +1,8 @@
-//! Text within JSON.
+//! JSON strings.
 
 use std::io::{self, Write};
 
-/// Writes a string with its quotation marks. Control and bidirectional characters are escaped, so that the file can be looked at in a terminal.
+/// Writes a quoted string. Control and bidirectional characters are escaped, so that the file is safe to view in a terminal.
 pub(super) fn write_string(out: &mut dyn Write, text: &str) -> io::Result<()> {
     out.write_all(b"\"")?;
     let mut rest = text;

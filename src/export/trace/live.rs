@@ -1,4 +1,4 @@
-//! A stream as packets for a tracing service, while it comes.
+//! Converts a live stream into packets for a tracing service.
 
 use std::cell::RefCell;
 use std::hash::Hash;
@@ -14,37 +14,37 @@ use crate::analysis::{Images, Live, Symbols};
 use crate::clr::EventKind;
 use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, Thread, TraceHeader};
 
-/// The process that a stream is of, as it was when the stream was opened.
+/// The process of a stream, as of the opening of the stream.
 #[derive(Debug, Clone, Default)]
 pub struct LiveProcess {
-    /// Its number where the service is, which need not be that of its own pid namespace.
+    /// Pid in the namespace of the service, which may differ from its own.
     pub pid: u32,
-    /// When it was started, by any clock: another process of the number has another time.
+    /// Start time, by any clock: distinguishes processes with the same pid.
     pub started: u64,
-    /// The program, for people.
+    /// Display name of the program.
     pub name: String,
-    /// Its command line.
+    /// Command line.
     pub command_line: String,
-    /// The version of its runtime.
+    /// Version of the runtime.
     pub runtime: String,
 }
 
-/// Turns a stream into packets as it comes. Give it the stream, and [`take`](Self::take) the packets from time to time.
+/// Converts a live stream into packets. Feed it the stream, and [`take`](Self::take) the packets regularly.
 ///
-/// Methods are named at the end, when the runtime has described them; until then stacks have addresses.
+/// Methods are named at the end, after the rundown; until then stacks contain addresses.
 pub struct LiveTrace {
     process: LiveProcess,
     packets: Packets,
     walk: Option<Walk<'static>>,
-    /// Threads that were named before the stream began.
+    /// Threads named before the start of the stream.
     early: Vec<Thread>,
     symbols: Live,
     kinds: Vec<EventKind>,
-    /// The time of the newest event whose packets were taken.
+    /// Time of the newest event whose packets were delivered.
     taken: i64,
 }
 
-/// Where the packets are gathered.
+/// Buffer of the packets.
 #[derive(Debug, Clone, Default)]
 struct Packets(Rc<RefCell<Vec<u8>>>);
 
@@ -59,13 +59,14 @@ impl Write for Packets {
     }
 }
 
-/// Packets that show sentences at a moment, nanoseconds of the monotonic clock, each as a `packet` field of a `Trace`. They need a sequence of their own.
+/// Returns packets that show `sentences` at a time in nanoseconds of the monotonic clock, each as a `packet` field of a `Trace`. They need a
+/// sequence of their own.
 pub fn notices(at: u64, sentences: &[impl AsRef<str> + Hash]) -> Vec<u8> {
     live::notices(at, sentences)
 }
 
 impl LiveTrace {
-    /// Nothing has come yet.
+    /// Creates an empty trace.
     pub fn new(process: LiveProcess) -> Self {
         Self {
             process,
@@ -78,7 +79,7 @@ impl LiveTrace {
         }
     }
 
-    /// The packets of what has come since the last time, each as a `packet` field of a `Trace`.
+    /// Returns the packets since the previous call, each as a `packet` field of a `Trace`.
     pub fn take(&mut self) -> Vec<u8> {
         if let Some(walk) = &mut self.walk {
             walk.flush();
@@ -86,12 +87,13 @@ impl LiveTrace {
         self.packets.0.take()
     }
 
-    /// The packets that were taken last have arrived.
+    /// Acknowledges the delivery of the packets returned last.
     pub fn arrived(&mut self) {
         self.taken = self.newest();
     }
 
-    /// Describes everything again: what was described before may be overwritten. `lost` packets did not arrive, all since those that did last.
+    /// Describes everything again, since earlier descriptions may have been overwritten. `lost` packets were not delivered, all after the last
+    /// delivered ones.
     pub fn restart(&mut self, lost: u64) {
         if let Some(walk) = &mut self.walk {
             walk.restart((lost > 0).then_some((self.taken, lost)));
@@ -102,7 +104,7 @@ impl LiveTrace {
         self.walk.as_ref().map_or(0, Walk::newest)
     }
 
-    /// Ends what is open, names the methods, and gives the last packets. `trouble` is the reason why the stream did not end properly.
+    /// Ends all open slices, names the methods, and returns the last packets. `trouble` is the reason if the stream did not end regularly.
     pub fn finish(mut self, trouble: Option<&str>) -> Vec<u8> {
         let symbols = self.symbols.into_symbols();
         if let Some(mut walk) = self.walk.take() {
@@ -110,7 +112,7 @@ impl LiveTrace {
                 walk.note_loss(trouble, walk.newest(), &[]);
             }
             walk.set_symbols(symbols);
-            // Writing into memory does not fail.
+            // Writing to memory cannot fail.
             let _ = walk.finish();
         }
         self.packets.0.take()
@@ -120,7 +122,7 @@ impl LiveTrace {
 impl Sink for LiveTrace {
     fn trace(&mut self, header: &TraceHeader) {
         let LiveProcess { pid, started, name, command_line, runtime } = self.process.clone();
-        // In its own namespace the process may have another number.
+        // The pid in the process's own namespace may differ.
         let header = TraceHeader { process_id: pid, ..*header };
         let subject = Subject { header, command_line, runtime, ..Subject::default() };
         let writer = Perfetto::live(self.packets.clone(), subject, started as i64, &name);

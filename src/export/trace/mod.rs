@@ -1,7 +1,7 @@
 //! A recording in the formats of other tools.
 //!
-//! Two passes: the first finds the names of methods, which come last in a recording, and what process it is of ([`Overview`]); the second writes
-//! ([`Export`]). Both are [`Sink`]s. Memory does not depend on the length of the recording.
+//! Two passes: the first collects the names of methods, which are at the end of a recording, and facts about its process ([`Overview`]); the second
+//! writes the output ([`Export`]). Both are [`Sink`]s. Memory use does not depend on the length of the recording.
 
 mod activities;
 mod began;
@@ -47,22 +47,22 @@ pub use output::Part;
 pub use overview::Overview;
 pub use speedscope::Scratch;
 
-/// How a recording is exported.
+/// Options of an export.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The format.
+    /// Output format.
     pub format: TraceFormat,
-    /// What of the recording.
+    /// The part of the recording to export.
     pub part: Part,
-    /// Whether samples are nested slices as well (Perfetto only; in the other formats they are or cannot be).
+    /// Whether samples are also written as nested slices (Perfetto only; the other formats always or never have them).
     pub calls: bool,
-    /// Whether tasks are followed from the thread that makes them to the one that runs them (Perfetto only).
+    /// Whether tasks are linked from the thread that creates them to the one that runs them (Perfetto only).
     pub tasks: bool,
-    /// The place of the recording among those that are exported into one trace (Perfetto only).
+    /// Index of the recording among those exported into one trace (Perfetto only).
     pub number: u32,
 }
 
-/// The second pass over a recording: give it the same stream as the [`Overview`].
+/// The second pass over a recording: feed it the same stream as the [`Overview`].
 pub struct Export<'w>(Pass<'w>);
 
 enum Pass<'w> {
@@ -72,13 +72,13 @@ enum Pass<'w> {
 }
 
 impl<'w> Export<'w> {
-    /// Begins to write. `scratch` is an empty private file in which some formats gather what comes first.
+    /// Starts the output. `scratch` is an empty private file, in which some formats buffer data.
     ///
     /// # Errors
     /// The output cannot be written.
     pub fn new(options: Options, overview: Overview, out: Box<dyn Write + 'w>, scratch: Box<dyn Scratch + 'w>) -> io::Result<Self> {
         let Options { format, part, calls, tasks, number } = options;
-        // They are as good as those of the runtime, and better: each would be counted twice.
+        // Kernel samples make those of the runtime redundant: with both, everything would be counted twice.
         let is_sampled_twice =
             overview.has_cpu_samples() && matches!(format, TraceFormat::Speedscope | TraceFormat::Folded | TraceFormat::Pprof);
         let (subject, stacks) = overview.into_parts();
@@ -95,15 +95,15 @@ impl<'w> Export<'w> {
         Ok(Self(Pass::Walk(Box::new(Walk::new(Output::new(writer, stacks, part, process), tasks, is_sampled_twice)))))
     }
 
-    /// Begins to write a recording with CPU samples of the same clock into one stream of the format nettrace.
+    /// Starts merging a recording and CPU samples of the same clock into one stream in nettrace format.
     pub fn joined(overview: &Overview, out: Box<dyn Write + 'w>, samples: Box<dyn Samples + 'w>) -> Self {
         Self(Pass::Joined(Box::new(Join::new(overview.header(), out, Some(samples)))))
     }
 
-    /// Writes what is left. Gives how much was written in all where the format is nettrace.
+    /// Writes the rest. Returns the total counts for the nettrace format.
     ///
     /// # Errors
-    /// The first error of the output.
+    /// The first error of the output is returned.
     pub fn finish(self) -> io::Result<Option<Joined>> {
         match self.0 {
             Pass::Walk(walk) => walk.finish().map(|()| None),

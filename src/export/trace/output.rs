@@ -1,4 +1,4 @@
-//! Where what a walk finds goes: to the format, as far as it is in the selected part.
+//! Passes the results of a walk to the output format, as far as they are within the selected part.
 
 use std::collections::HashSet as StdSet;
 use std::io;
@@ -11,11 +11,11 @@ use crate::nettrace::{Thread, ThreadId};
 use super::stacks::{FrameId, NodeId, Stacks};
 use super::writer::{Allocation, Counter, Sample, Track, TrackEvent, Writer};
 
-/// Most threads that are remembered; then the format gets them again.
+/// Maximum number of remembered threads; beyond it threads are described again.
 const THREADS: usize = 1 << 16;
-/// Frames of a stack in which it can be seen what its thread is for, counted from the root.
+/// Number of frames, counted from the root, in which the purpose of a thread is looked for.
 const ROOTS: usize = 6;
-/// What threads are for by a method near the root of their stacks, in the words of the runtime's own thread names.
+/// Thread purposes by a method near the root of the stack, named like the runtime's own threads.
 const PURPOSES: [(&str, &str); 9] = [
     ("System.Threading.PortableThreadPool+WorkerThread.", ".NET TP Worker"),
     ("System.Threading.ThreadPoolWorkQueue.Dispatch", ".NET TP Worker"),
@@ -28,15 +28,15 @@ const PURPOSES: [(&str, &str); 9] = [
     ("System.GC.RunFinalizers", ".NET Finalizer"),
 ];
 
-/// The thread whose number is that of its process.
+/// Name of the thread whose id equals the pid.
 const MAIN: &str = ".NET Main";
 
-/// What of a recording is exported.
+/// The part of a recording that is exported.
 #[derive(Debug, Clone)]
 pub struct Part {
     /// Nanoseconds since the start of the session.
     pub window: RangeInclusive<i64>,
-    /// Threads by their id in the operating system; empty for all.
+    /// Threads by operating system id; empty for all.
     pub threads: StdSet<u64>,
 }
 
@@ -52,27 +52,27 @@ impl Part {
     }
 }
 
-/// A format, and what it has to be given first.
+/// A format writer, with the state that it needs.
 pub(super) struct Output<'w> {
     writer: Box<dyn Writer + 'w>,
     pub(super) stacks: Stacks,
     part: Part,
-    /// The process that the whole stream is of; 0 where it is of several.
+    /// The process of the whole stream; 0 if it has several.
     process: u32,
     threads: HashMap<ThreadId, Known>,
-    /// Why nothing more can be written.
+    /// The first error; nothing more is written after it.
     error: Option<io::Error>,
     path: Vec<FrameId>,
 }
 
-/// What is known of a thread.
+/// State of a thread.
 #[derive(Debug, Default)]
 struct Known {
-    /// As the stream has it.
+    /// Name in the stream.
     name: String,
-    /// The thread was written to the format.
+    /// Whether the thread was passed to the format.
     is_described: bool,
-    /// A stack was looked at for a name, or none is needed.
+    /// Whether a name is known, or was already looked for in a stack.
     is_named: bool,
 }
 
@@ -87,7 +87,7 @@ impl<'w> Output<'w> {
         }
     }
 
-    /// A thread was described.
+    /// Records the name of a thread.
     pub(super) fn described(&mut self, thread: &Thread) {
         if !thread.name.is_empty() {
             self.make_room();
@@ -101,7 +101,7 @@ impl<'w> Output<'w> {
         }
     }
 
-    /// Describes a thread that has this stack to the format, and returns whether it is exported.
+    /// Describes a thread with this stack to the format, and returns whether it is exported.
     fn thread(&mut self, thread: ThreadId, node: NodeId) -> bool {
         if !self.part.has(thread) {
             return false;
@@ -125,7 +125,7 @@ impl<'w> Output<'w> {
         true
     }
 
-    /// What a thread is for that has this stack; empty where that cannot be seen.
+    /// Returns the purpose of a thread with this stack; empty if unknown.
     fn purpose(&mut self, node: NodeId) -> &'static str {
         let mut path = std::mem::take(&mut self.path);
         self.stacks.path(node, &mut path);
@@ -159,7 +159,7 @@ impl<'w> Output<'w> {
     }
 
     pub(super) fn counter(&mut self, process: u32, counter: &Counter<'_>, at: i64, value: f64) {
-        // What is no number has no place on a graph.
+        // NaN and infinity cannot be plotted.
         if self.part.window.contains(&at) && value.is_finite() {
             self.put(|writer, _| writer.counter(process, counter, at, value));
         }
@@ -171,18 +171,18 @@ impl<'w> Output<'w> {
         }
     }
 
-    /// Hands over what was found so far.
+    /// Passes on everything found so far.
     pub(super) fn flush(&mut self) {
         self.put(|writer, _| writer.flush());
     }
 
-    /// Describes everything again: a reader may not have what was written before, and lacks a part of it with `is_incomplete`.
+    /// Describes everything again, for readers that may lack earlier packets; `is_incomplete` if some were lost.
     pub(super) fn restart(&mut self, is_incomplete: bool) {
         self.threads.values_mut().for_each(|known| known.is_described = false);
         self.put(|writer, _| writer.restart(is_incomplete));
     }
 
-    /// Begins the stacks again where there are too many, and returns whether it did.
+    /// Resets the stacks if there are too many, and returns whether it did.
     pub(super) fn clear_stacks(&mut self) -> bool {
         let is_full = self.stacks.is_full();
         if is_full {
@@ -192,7 +192,7 @@ impl<'w> Output<'w> {
         is_full
     }
 
-    /// Writes what is left.
+    /// Writes the rest.
     pub(super) fn finish(mut self, newest: i64) -> io::Result<()> {
         let end = newest.min(*self.part.window.end());
         self.put(|writer, stacks| writer.finish(end, stacks));

@@ -1,4 +1,4 @@
-//! The first look at a recording: the names of its methods, and what it is of.
+//! The first pass over a recording: names of methods, and facts about the process.
 
 use foldhash::HashMap;
 
@@ -11,10 +11,10 @@ use super::stacks::Stacks;
 use super::walk::set;
 use super::writer::Subject;
 
-/// Characters of a command line.
+/// Maximum length of a command line, in characters.
 const COMMAND_LINE: usize = 4096;
 
-/// What has to be known of a recording before it is exported.
+/// Facts about a recording that its export needs.
 #[derive(Debug)]
 pub struct Overview {
     symbols: Live,
@@ -30,37 +30,37 @@ impl Default for Overview {
 }
 
 impl Overview {
-    /// What the stream has in common.
+    /// Returns the header of the stream.
     pub fn header(&self) -> &TraceHeader {
         &self.subject.header
     }
 
-    /// The processes that the stream names, where it is of several.
+    /// Returns the pids of the named processes, if the stream has several.
     pub(super) fn process_ids(&self) -> impl Iterator<Item = u32> {
         self.images.process_names().map(|(pid, _)| pid)
     }
 
-    /// First addresses of the methods that are known, in their order.
+    /// Returns the start addresses of the known methods, sorted.
     pub(super) fn method_starts(&self) -> impl Iterator<Item = u64> {
         self.symbols.symbols().starts()
     }
 
-    /// The command line of the process, empty where it is not known.
+    /// Returns the command line of the process; empty if unknown.
     pub(super) fn command_line(&self) -> &str {
         &self.subject.command_line
     }
 
-    /// Sets by what processes are distinguished from others of their number.
+    /// Sets the values that distinguish processes with the same pid.
     pub(super) fn set_incarnations(&mut self, incarnations: HashMap<u32, i64>) {
         self.subject.incarnations = incarnations;
     }
 
-    /// Whether there are samples of the kernel.
+    /// Whether there are kernel samples.
     pub(super) fn has_cpu_samples(&self) -> bool {
         self.kinds.contains(&EventKind::CpuSample)
     }
 
-    /// The process, and no stacks yet of its methods.
+    /// Returns the facts about the process, and an empty set of stacks with its methods.
     pub(super) fn into_parts(mut self) -> (Subject, Stacks) {
         self.subject.processes = self.images.process_names().map(|(pid, name)| (pid, name.to_owned())).collect();
         (self.subject, Stacks::new(self.symbols.into_symbols(), self.images))
@@ -95,7 +95,7 @@ impl Sink for Overview {
                 }
             }
             Some(kind @ (EventKind::ProcessName | EventKind::ProcessMapping | EventKind::ProcessSymbol)) => {
-                // One that makes no sense names nothing.
+                // Malformed events are ignored.
                 let _ = self.images.feed(*kind, event);
             }
             Some(kind) if kind.locates_methods() => self.symbols.event(event),

@@ -1,7 +1,7 @@
 //! Perfetto's trace format.
 //!
-//! Everything of a recording stands on one packet sequence, with names, frames and stacks interned. Source: `docs/reference/synthetic-track-event.md` and the
-//! messages of `protos/perfetto/trace` in google/perfetto, version 59.
+//! Everything of a recording is on one packet sequence, with names, frames and stacks interned. Source: `docs/reference/synthetic-track-event.md`
+//! and the messages of `protos/perfetto/trace` in google/perfetto, version 59.
 
 mod allocations;
 pub(super) mod live;
@@ -24,7 +24,7 @@ use super::spans::{Edge, Spans};
 use super::stacks::{FrameId, Stacks};
 use super::writer::{Allocation, Counter, Fact, Sample, Subject, TrackEvent, Writer};
 
-/// Bytes that are gathered before they are written.
+/// Size of the write buffer, in bytes.
 const GATHERED: usize = 64 * 1024;
 
 /// Writes a recording as a Perfetto trace.
@@ -32,18 +32,18 @@ pub(super) struct Perfetto<W> {
     out: W,
     packets: Packets,
     tracks: Tracks,
-    /// The calls of each thread, where samples are to be slices as well.
+    /// The open calls of each thread, if samples are also written as slices.
     calls: Option<HashMap<ThreadId, Spans>>,
     allocations: Allocations,
     path: Vec<FrameId>,
-    /// Numbers of the names of an event's facts; kept for its memory.
+    /// Ids of the names of an event's facts; kept to reuse its memory.
     labels: Vec<u64>,
-    /// Packets may lack what those before them described.
+    /// Whether packets may lack the descriptions in earlier ones.
     was_restarted: bool,
 }
 
 impl<W: Write> Perfetto<W> {
-    /// Begins the part of a trace that has this number among those of other recordings. With `with_calls`, samples are slices as well.
+    /// Starts the part of a trace with this index among the recordings. With `with_calls`, samples are also written as slices.
     pub(super) fn new(out: W, subject: Subject, number: u32, with_calls: bool) -> io::Result<Self> {
         let mut packets = Packets::new(&subject.header, number);
         if number == 0 {
@@ -66,7 +66,7 @@ impl<W: Write> Perfetto<W> {
         Ok(perfetto)
     }
 
-    /// A call of a thread begins or ends, on a track below that of the thread: other slices of the thread are not nested with calls.
+    /// Writes the begin or end of a call, on a track below that of the thread: other slices of the thread do not nest with calls.
     fn edge(&mut self, thread: ThreadId, at: i64, edge: Edge, stacks: &Stacks) {
         let uuid = self.tracks.calls(thread, &mut self.packets);
         let name = match edge {
@@ -84,7 +84,7 @@ impl<W: Write> Perfetto<W> {
 
     fn end_calls(&mut self, stacks: &Stacks) {
         for (thread, mut spans) in self.calls.as_mut().map(std::mem::take).unwrap_or_default() {
-            // Nothing is written here that could fail.
+            // Nothing in here can fail.
             let _ = spans.end(|at, edge| {
                 self.edge(thread, at, edge, stacks);
                 Ok(())
@@ -92,7 +92,7 @@ impl<W: Write> Perfetto<W> {
         }
     }
 
-    /// Writes the allocations that were not written yet, and ends all calls: what they refer to goes away.
+    /// Writes pending allocations and ends all calls, before the stacks that they reference are reset.
     fn end_references(&mut self, stacks: &Stacks) {
         self.end_calls(stacks);
         self.allocations.write(&self.tracks, &mut self.packets, stacks, &mut self.path);
@@ -193,7 +193,7 @@ impl<W: Write> Writer for Perfetto<W> {
     }
 
     fn allocation(&mut self, allocation: &Allocation, stacks: &Stacks) -> io::Result<()> {
-        // Values grow along a sequence, which begins again where a service may lose packets: there is the rate alone.
+        // Values are cumulative along a sequence, which restarts if a service may lose packets: live traces only contain the rate.
         if self.packets.is_live() {
             return Ok(());
         }

@@ -1,6 +1,7 @@
-//! The profile format of pprof, uncompressed, which its programs read as well as compressed.
+//! The profile format of pprof, uncompressed: its tools accept both.
 //!
-//! Source: `proto/profile.proto` in google/pprof. Every sample has two values, its count and the nanoseconds that it stands for, and its thread as a label.
+//! Source: `proto/profile.proto` in google/pprof. Every sample has two values, its count and its duration in nanoseconds, and its thread as a
+//! label.
 
 use std::io::{self, Write};
 
@@ -12,7 +13,7 @@ use crate::perfetto::Message;
 use super::stacks::{FrameId, NodeId, Stacks};
 use super::writer::{Sample, Subject, Writer};
 
-/// Most combinations of thread and stack that are counted before they are written.
+/// Maximum number of combinations of thread and stack in memory before they are written.
 const COUNTS: usize = 1 << 15;
 
 /// Fields of `Profile`.
@@ -27,7 +28,7 @@ mod profile {
     pub(super) const DURATION_NANOS: u32 = 10;
 }
 
-/// Strings that every profile has, by their index.
+/// The strings at the start of every profile, by index.
 const STRINGS: [&str; 7] = ["", "samples", "count", "thread_time", "nanoseconds", "thread", "managed code"];
 
 /// Counts samples by thread and stack, and writes them at the end.
@@ -36,11 +37,11 @@ pub(super) struct Pprof<W> {
     subject: Subject,
     bytes: Vec<u8>,
     counts: HashMap<(ThreadId, NodeId), (u64, i64)>,
-    /// Strings so far.
+    /// Number of strings written.
     strings: u64,
-    /// Frames whose numbers were given again: they go on behind these.
+    /// Offset of the current frame ids, after those before the last reset.
     first_frame: u64,
-    /// By frame, whether it is written.
+    /// By frame: whether it is written.
     frames: Vec<bool>,
     threads: HashMap<ThreadId, u64>,
 }
@@ -70,7 +71,7 @@ impl<W: Write> Pprof<W> {
         message.message(profile::MAPPING, |mapping| {
             mapping.uint(1, 1);
             mapping.uint(5, 6);
-            // Functions are known: nothing has to be looked up.
+            // Function names are included: nothing needs to be symbolized.
             mapping.uint(7, 1);
         });
         pprof
@@ -94,7 +95,7 @@ impl<W: Write> Pprof<W> {
             message.message(profile::FUNCTION, |function| {
                 function.uint(1, id);
                 function.uint(2, name);
-                // No system name: one that is equal to the name would be taken for mangled.
+                // No system name: if it equals the name, readers consider it mangled.
                 function.uint(4, file);
             });
             message.message(profile::LOCATION, |location| {

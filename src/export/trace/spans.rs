@@ -1,19 +1,19 @@
-//! Samples of a thread as nested calls: what stays on the stack from one sample to the next goes on.
+//! Samples of a thread as nested calls: a frame that stays on the stack from one sample to the next is one call.
 
 use std::io;
 
 use super::stacks::{FrameId, NodeId, Stacks};
 
-/// The calls that a thread is in.
+/// The open calls of a thread.
 #[derive(Debug, Default)]
 pub(super) struct Spans {
     open: Vec<FrameId>,
     path: Vec<FrameId>,
-    /// When the last sample was taken.
+    /// Time of the last sample.
     until: i64,
 }
 
-/// A call begins or ends.
+/// The begin or end of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Edge {
     Begin(FrameId),
@@ -21,8 +21,8 @@ pub(super) enum Edge {
 }
 
 impl Spans {
-    /// Takes the next sample, which stands for a time before it, and gives what ended and began: ends first, and the innermost first. Where samples stand for
-    /// the same time the first counts.
+    /// Adds the next sample, which represents the time before it, and reports the calls that ended and began: ends first, innermost first. If
+    /// samples overlap in time, the first one counts.
     pub(super) fn sample(
         &mut self,
         at: i64,
@@ -32,7 +32,7 @@ impl Spans {
         mut edge: impl FnMut(i64, Edge) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut start = at.saturating_sub(duration);
-        // A round of the sampler takes a while itself, and a thread is not always at the same place in it.
+        // A round of the sampler takes time itself, and the position of a thread within it varies.
         if start > self.until.saturating_add(duration / 2) {
             self.end(&mut edge)?;
         } else {

@@ -1,7 +1,7 @@
-//! The file format of speedscope, with a profile for each thread.
+//! The file format of speedscope, with one profile per thread.
 //!
-//! Source: `file-format-spec.ts` in jlfwong/speedscope. Calls begin and end ("evented"), so that the time in which a thread was not sampled stays
-//! empty. What begins and ends is gathered by thread in a file of its own, since threads come mixed and the profile of each stands in one piece.
+//! Source: `file-format-spec.ts` in jlfwong/speedscope. Profiles are "evented" (calls begin and end), so that time without samples of a thread
+//! stays empty. Events of threads are interleaved, but each profile must be contiguous: so events are buffered by thread in a scratch file.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::rc::Rc;
@@ -15,14 +15,14 @@ use super::spans::{Edge, Spans};
 use super::stacks::{FrameId, Stacks};
 use super::writer::{Sample, Subject, Writer};
 
-/// Bytes of a record of the gathering file: a moment, and a frame with whether it ends.
+/// Size of a record in the scratch file, in bytes: a time, and a frame with a flag for its end.
 const RECORD: usize = 12;
-/// Bytes of a thread that are gathered before they are written.
+/// Size of a thread's buffer, in bytes.
 const GATHERED: usize = RECORD * 340;
-/// Set where a call ends.
+/// Flag of a frame: the call ends.
 const ENDS: u32 = 1 << 31;
 
-/// A private file to gather in.
+/// A private temporary file.
 pub trait Scratch: Read + Write + Seek {}
 
 impl<T: Read + Write + Seek> Scratch for T {}
@@ -33,10 +33,10 @@ pub(super) struct Speedscope<'w, W> {
     scratch: Box<dyn Scratch + 'w>,
     subject: Subject,
     threads: HashMap<ThreadId, Thread>,
-    /// Name and module of frames by their number in the file.
+    /// Name and module of frames, by id in the output.
     frames: Vec<Rc<(String, String)>>,
     frame_ids: HashMap<Rc<(String, String)>, u32>,
-    /// Number in the file by frame, and one; 0 where it has none yet.
+    /// By frame: its id in the output plus one; 0 if it has none yet.
     known: Vec<u32>,
 }
 
@@ -45,7 +45,7 @@ struct Thread {
     name: String,
     spans: Spans,
     gathered: Vec<u8>,
-    /// Where in the file the pieces stand that were written, and how long each is.
+    /// Offsets and lengths of the pieces in the scratch file.
     pieces: Vec<(u64, usize)>,
     first: Option<i64>,
     last: i64,
@@ -56,7 +56,7 @@ impl<'w, W: Write> Speedscope<'w, W> {
         Self { out, scratch, subject, threads: HashMap::default(), frames: Vec::new(), frame_ids: HashMap::default(), known: Vec::new() }
     }
 
-    /// Adds what began or ended to what is gathered of a thread.
+    /// Adds the begin or end of a call to the buffer of a thread.
     fn edge(&mut self, thread: &mut Thread, at: i64, edge: Edge, stacks: &Stacks) -> io::Result<()> {
         let frame = match edge {
             Edge::Begin(frame) => self.frame(frame, stacks),
@@ -155,7 +155,7 @@ impl<W: Write> Writer for Speedscope<'_, W> {
         let mut threads: Vec<_> = std::mem::take(&mut self.threads).into_iter().filter(|(_, thread)| thread.first.is_some()).collect();
         threads.sort_unstable_by_key(|(id, _)| *id);
         if threads.is_empty() {
-            // A file without a profile is not read.
+            // Speedscope rejects a file without profiles.
             threads.push((ThreadId::default(), Thread { name: "(no samples)".to_owned(), ..Thread::default() }));
         }
         for (index, (id, mut thread)) in threads.into_iter().enumerate() {

@@ -1,32 +1,32 @@
-//! The stacks of an export, each kept once: a tree whose nodes are frames.
+//! The stacks of an export, deduplicated: a tree whose nodes are frames.
 
 use foldhash::HashMap;
 
 use crate::analysis::{Images, MethodId, Place, Symbols};
 use crate::nettrace::Event;
 
-/// Most nodes; then the tree is reset.
+/// Maximum number of nodes; beyond it the tree is reset.
 const NODES: usize = 1 << 16;
-/// Most frames of a stack, counted from the leaf. Runtimes write 100.
+/// Maximum number of frames of a stack, counted from the leaf. Runtimes write 100.
 const DEPTH: usize = 256;
-/// Most addresses whose frame is remembered.
+/// Maximum number of cached addresses.
 const KNOWN: usize = 1 << 15;
-/// Most stack numbers whose node is remembered.
+/// Maximum number of cached stack ids.
 const REMEMBERED: usize = 1 << 16;
 
-/// A node of the tree: a frame below the frames of its callers. 0 is the root, which is no frame.
+/// A node of the tree: a frame below those of its callers. 0 is the root, which has no frame.
 pub(super) type NodeId = u32;
-/// A frame by its number.
+/// Id of a frame.
 pub(super) type FrameId = u32;
 
-/// What a frame is.
+/// A distinct frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Frame {
-    /// A method whose name is known.
+    /// A method with a known name.
     Method(MethodId),
-    /// Code of a file that is mapped into a process.
+    /// Code of a mapped file.
     Native(Place),
-    /// Code that nothing names.
+    /// Code without a name.
     Address(u64),
 }
 
@@ -43,16 +43,16 @@ pub(super) struct Stacks {
     images: Images,
     frames: Vec<Frame>,
     frame_ids: HashMap<Frame, FrameId>,
-    /// By process and address of code; `None` for code that belongs to its caller.
+    /// By process and code address; `None` for code attributed to its caller.
     known: HashMap<(u32, u64), Option<FrameId>>,
     nodes: Vec<Node>,
     children: HashMap<(NodeId, FrameId), NodeId>,
-    /// By the number that a stack has in the stream, the process that it is of and its node and one; 0 where it is not known.
+    /// By stack id in the stream: the process, and the node plus one; 0 if unknown.
     remembered: Vec<(u32, NodeId)>,
 }
 
 impl Stacks {
-    /// No stacks yet, and the names of their frames.
+    /// Creates an empty tree with the names for its frames.
     pub(super) fn new(symbols: Symbols, images: Images) -> Self {
         Self {
             symbols,
@@ -66,7 +66,7 @@ impl Stacks {
         }
     }
 
-    /// The node of the leaf of an event's stack.
+    /// Returns the leaf node of an event's stack.
     pub(super) fn add(&mut self, event: &Event<'_>) -> NodeId {
         let (number, process) = (event.stack_id() as usize, event.thread().process);
         if let Some((_, node)) = self.remembered.get(number).filter(|(of, node)| *node != 0 && *of == process) {
@@ -75,7 +75,7 @@ impl Stacks {
         let Some(stack) = event.stack() else { return 0 };
         let mut node = 0;
         for (depth, address) in stack.frames().take(DEPTH).enumerate().rev() {
-            // A return address can stand behind the last byte of its method.
+            // A return address can be just past the last byte of its method.
             let address = if depth == 0 { address } else { address.wrapping_sub(1) };
             if let Some(frame) = self.frame(process, address) {
                 node = self.child(node, frame);
@@ -90,7 +90,7 @@ impl Stacks {
         node
     }
 
-    /// `None` for code that the runtime makes to call native code and to be called by it: it belongs to its caller.
+    /// Returns `None` for stubs that the runtime generates for calls to and from native code: they are attributed to their caller.
     fn frame(&mut self, process: u32, address: u64) -> Option<FrameId> {
         if let Some(known) = self.known.get(&(process, address)) {
             return *known;
@@ -116,7 +116,7 @@ impl Stacks {
         id
     }
 
-    /// The node of a frame that a node calls.
+    /// Returns the child of a node for a called frame.
     fn child(&mut self, parent: NodeId, frame: FrameId) -> NodeId {
         let next = self.nodes.len() as NodeId;
         let node = *self.children.entry((parent, frame)).or_insert(next);
@@ -126,17 +126,17 @@ impl Stacks {
         node
     }
 
-    /// From here on, numbers of stacks mean others.
+    /// Forgets the stack ids, which are reassigned from here on.
     pub(super) fn forget_numbers(&mut self) {
         self.remembered.clear();
     }
 
-    /// Whether the tree has to be reset.
+    /// Whether the tree must be reset.
     pub(super) fn is_full(&self) -> bool {
         self.nodes.len() + DEPTH > NODES
     }
 
-    /// Resets it: numbers of nodes and frames are given again.
+    /// Resets the tree: ids of nodes and frames are reassigned.
     pub(super) fn clear(&mut self) {
         self.frames.clear();
         self.frame_ids.clear();
@@ -146,7 +146,7 @@ impl Stacks {
         self.remembered.clear();
     }
 
-    /// Replaces the content of `path` by the frames of a node, root first.
+    /// Replaces the contents of `path` by the frames of a node, root first.
     pub(super) fn path(&self, mut node: NodeId, path: &mut Vec<FrameId>) {
         path.clear();
         while node != 0 {
@@ -157,12 +157,12 @@ impl Stacks {
         path.reverse();
     }
 
-    /// How many frames there are.
+    /// Returns the number of frames.
     pub(super) fn frames(&self) -> FrameId {
         self.frames.len() as FrameId
     }
 
-    /// A frame as text: type and name of a method with its parameters.
+    /// Returns the text of a frame: type, name and parameters of a method.
     pub(super) fn name(&self, frame: FrameId) -> String {
         match self.frames[frame as usize] {
             Frame::Method(method) => format!("{}{}", self.symbols.full_name(method), self.symbols.parameters(method)),
@@ -171,7 +171,7 @@ impl Stacks {
         }
     }
 
-    /// Where the code of a frame is that nothing names yet.
+    /// Returns the address of a frame without a name.
     pub(super) fn address(&self, frame: FrameId) -> Option<u64> {
         match self.frames[frame as usize] {
             Frame::Address(address) => Some(address),
@@ -179,23 +179,23 @@ impl Stacks {
         }
     }
 
-    /// The method at an address with its parameters, by names that came later than the stack.
+    /// Returns the method at an address with its parameters, for names that arrived after the stack.
     pub(super) fn method_at(&self, address: u64) -> Option<String> {
         let method = self.symbols.find(address)?;
         Some(format!("{}{}", self.symbols.full_name(method), self.symbols.parameters(method)))
     }
 
-    /// Takes the names that came after the stacks.
+    /// Sets the names that arrived after the stacks.
     pub(super) fn set_symbols(&mut self, symbols: Symbols) {
         self.symbols = symbols;
     }
 
-    /// Whether a frame is a method, whose code the runtime made.
+    /// Whether a frame is a managed method.
     pub(super) fn is_managed(&self, frame: FrameId) -> bool {
         matches!(self.frames[frame as usize], Frame::Method(_))
     }
 
-    /// The module of a frame, without extension where it is one of methods; empty where it is not known.
+    /// Returns the module of a frame, without extension for methods; empty if unknown.
     pub(super) fn module(&self, frame: FrameId) -> &str {
         match self.frames[frame as usize] {
             Frame::Method(method) => self.symbols.module(method),

@@ -1,4 +1,4 @@
-//! Exports of streams that were made or damaged.
+//! Exports of generated and damaged streams.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,7 +10,7 @@ use super::*;
 use crate::nettrace::{Decoder, Encoder, Event, Limits, Loss, NewEvent, ThreadId, TraceHeader};
 use crate::wire::Put;
 
-/// Exports a stream, and gives what was written.
+/// Exports a stream, and returns the output.
 fn export(bytes: &[u8], format: TraceFormat) -> Vec<u8> {
     let mut overview = Overview::default();
     read(bytes, &mut overview);
@@ -56,7 +56,7 @@ fn what_holds_nothing_is_exported_as_nothing() {
     }
 }
 
-/// What a method needs is compiled while it is: both are shown, the inner one within the outer.
+/// Compiling a method can trigger the compilation of another: both are shown, nested.
 #[test]
 fn compilations_within_each_other_are_both_shown() {
     let mut encoder = Encoder::new(TraceHeader { process_id: 7, ..TraceHeader::default() });
@@ -124,7 +124,7 @@ fn an_output_that_fails_is_said() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whatever is wrong with a recording, JSON is JSON and nothing panics.
+    /// However damaged a recording is, JSON output is valid and nothing panics.
     #[test]
     fn damaged_recordings_are_exported_as_far_as_they_go(flips in proptest::collection::vec((0.0..1.0, any::<u8>()), 1..60), end in 0.1..1.0) {
         let mut bytes = capture();
@@ -142,14 +142,14 @@ proptest! {
     }
 }
 
-/// All that events are, whatever their order, and how many were lost.
+/// All events, regardless of their order, and the number of lost ones.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Content {
     events: BTreeMap<(String, u32, String), (u64, u64)>,
     lost: u64,
     newest: i64,
     late: u64,
-    /// Of all threads, in whatever stream.
+    /// The process of all threads.
     process: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Events in, what they mean for an export out.
+//! Converts events into samples, slices and counters for an export.
 
 use std::io;
 
@@ -18,13 +18,13 @@ use super::began::{Began, flow_of};
 use super::output::Output;
 use super::writer::{Allocation, Counter, Fact, Sample, Track, TrackEvent};
 
-/// Characters of a text that are kept.
+/// Maximum length of a text, in characters.
 const TEXT: usize = 1000;
-/// Characters of a log message that are its name.
+/// Maximum length of a log message in the name of its event, in characters.
 const MESSAGE: usize = 200;
-/// How often the allocation rate has a value, nanoseconds.
+/// Interval of the allocation rate, nanoseconds.
 const ALLOCATION_STEP: i64 = 100_000_000;
-/// Most threads of which is remembered in which round the sampler saw them, or until when they lost events.
+/// Maximum number of threads whose sampler round, or end of event loss, is remembered.
 const THREADS: usize = 65_536;
 
 /// Walks through a recording.
@@ -36,15 +36,15 @@ pub(super) struct Walk<'w> {
     began: Began,
     counters: CounterReader,
     rounds: Rounds,
-    /// The round of the sampler that each thread was last seen in.
+    /// The sampler round in which each thread was last seen.
     seen: HashMap<ThreadId, u32>,
-    /// Bytes allocated in the step that ends at this moment.
+    /// Bytes allocated in the current step, and the end of that step.
     allocated: (u64, i64),
     sequence_point: i64,
-    /// Until when events of each capture thread are known to be missing: what is missing next is missing after that.
+    /// End of the latest known gap of each capture thread: the next gap starts after it.
     lost_until: HashMap<ThreadId, i64>,
     newest: i64,
-    /// Whether tasks are followed from thread to thread.
+    /// Whether tasks are linked across threads.
     with_tasks: bool,
     /// Whether samples of the runtime are left out.
     without_samples: bool,
@@ -71,18 +71,18 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// Ends what is still open.
+    /// Ends everything still open.
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.began.finish(self.newest, &mut self.output);
         self.output.finish(self.newest)
     }
 
-    /// Hands over what was found so far.
+    /// Passes on everything found so far.
     pub(super) fn flush(&mut self) {
         self.output.flush();
     }
 
-    /// Describes everything again. `lost` is since when how many packets are missing.
+    /// Describes everything again. `lost` is the time since which packets are missing, and their number.
     pub(super) fn restart(&mut self, lost: Option<(i64, u64)>) {
         self.output.restart(lost.is_some());
         if let Some((since, packets)) = lost {
@@ -91,18 +91,18 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// Shows that something is missing between a moment and now.
+    /// Adds a slice that shows missing data between `since` and now.
     pub(super) fn note_loss(&mut self, name: &str, since: i64, facts: &[(&'static str, Fact<'_>)]) {
         let slice = TrackEvent::slice(ThreadId::default(), "lost", name, since.min(self.newest), self.newest, facts);
         self.output.event(TrackEvent { track: Track::LostPackets, ..slice });
     }
 
-    /// The time of the newest event.
+    /// Returns the time of the newest event.
     pub(super) fn newest(&self) -> i64 {
         self.newest
     }
 
-    /// Takes the names of methods that came after the stacks.
+    /// Sets the names of methods that arrived after the stacks.
     pub(super) fn set_symbols(&mut self, symbols: Symbols) {
         self.output.stacks.set_symbols(symbols);
     }
@@ -129,7 +129,7 @@ impl<'w> Walk<'w> {
         self.output.sample(&Sample { thread, at, duration, node, is_native: kind != SampleType::Managed });
     }
 
-    /// A processor was looked at by the kernel.
+    /// Adds a sample that the kernel took on a CPU.
     fn cpu_sample(&mut self, event: &Event<'_>, at: i64) {
         let node = self.output.stacks.add(event);
         let duration = self.header.sampling_interval_ns.into();
@@ -142,7 +142,7 @@ impl<'w> Walk<'w> {
         self.output.event(TrackEvent { node, ..TrackEvent::slice(event.thread(), "sched", "Off CPU", at, end, &[]) });
     }
 
-    /// Begins the stacks again where there are too many.
+    /// Resets the stacks if there are too many.
     fn make_room(&mut self) {
         if self.output.clear_stacks() {
             self.began.forget_stacks();
@@ -189,7 +189,7 @@ impl<'w> Walk<'w> {
         *sum = sum.saturating_add(bytes);
     }
 
-    /// A task is put where it waits for a thread or for another task, or begins to run: both are connected.
+    /// Adds an event of a task. A flow connects the point where it is scheduled or awaited with the one where it starts.
     fn task(&mut self, event: &Event<'_>, at: i64) {
         let id = event.values().into_iter().find_map(|(field, value)| match value {
             Value::Int(id) if ["TaskID", "ContinueWithTaskId"].contains(&field.name.as_str()) => u64::try_from(id).ok(),
@@ -225,7 +225,7 @@ impl<'w> Walk<'w> {
         self.texts = [text, logger];
     }
 
-    /// `None` where the payload makes no sense.
+    /// Returns `None` if the payload is malformed.
     fn known(&mut self, kind: EventKind, event: &Event<'_>, at: i64) -> Option<()> {
         use EventKind as Kind;
         match kind {
@@ -247,7 +247,7 @@ impl<'w> Walk<'w> {
             }
             Kind::AllocationSampled => {
                 let _: AllocationSampled<'_> = self.read(event)?;
-                // One in about 100 KB (see the clr room).
+                // On average one event per 100 KB (see `clr`).
                 self.allocated(event, at, 102_400);
             }
             Kind::ExceptionThrown => {
@@ -312,10 +312,10 @@ impl<'w> Walk<'w> {
     }
 }
 
-/// Replaces a text by the start of another, in the same memory.
+/// Replaces `text` by the start of another text, reusing its memory.
 pub(super) fn set(text: &mut String, from: Utf16<'_>, most: usize) {
     text.clear();
-    // No text has more characters than units of two bytes.
+    // A text has at most one character per UTF-16 unit.
     if from.as_bytes().len() <= 2 * most { from.push_to(text) } else { text.extend(from.chars().take(most)) }
 }
 
@@ -332,9 +332,9 @@ impl Sink for Walk<'_> {
         match self.kind(metadata) {
             EventKind::TaskScheduled | EventKind::TaskStarted => self.with_tasks,
             EventKind::SuspendEnd => true,
-            // They have no end that could come before them, and readers sort.
+            // They do not pair with other events, and readers sort them.
             EventKind::ExceptionThrown | EventKind::LogMessage => false,
-            // Rundowns describe what is there, and are not part of what was recorded.
+            // Rundown events describe existing state; they are not part of the recording.
             kind => kind.is_analysed() && kind != EventKind::ThreadSample && !EventKind::comes_after_the_stop(metadata),
         }
     }
@@ -348,7 +348,7 @@ impl Sink for Walk<'_> {
             EventKind::CpuSample => self.cpu_sample(event, at),
             EventKind::ContextSwitch => self.context_switch(event, at),
             kind @ (EventKind::ExceptionThrown | EventKind::LogMessage) => {
-                // One whose payload makes no sense has nothing to show.
+                // A malformed payload is ignored.
                 let _ = self.known(kind, event, at);
             }
             _ => return,
@@ -358,7 +358,7 @@ impl Sink for Walk<'_> {
 
     fn ordered_event(&mut self, event: &Event<'_>) {
         let (kind, at) = (self.kind(event.metadata), self.at(event.timestamp()));
-        // One whose payload makes no sense has nothing to show.
+        // A malformed payload is ignored.
         let _ = self.known(kind, event, at);
         self.make_room();
     }

@@ -1,4 +1,4 @@
-//! What an export is made of, whatever its format.
+//! The interface of export formats, and its data types.
 
 use std::io;
 
@@ -8,76 +8,76 @@ use crate::nettrace::{ThreadId, TraceHeader};
 
 use super::stacks::{NodeId, Stacks};
 
-/// A format. Moments are nanoseconds since the start of the session; text is as the stream has it, and not sanitised.
+/// An export format. Times are nanoseconds since the start of the session; text is unsanitized, as in the stream.
 ///
-/// The order is that in which things end: a slice comes when it is over, so that those around it come behind it.
+/// Calls are in the order of end times: a slice is written when it is over, so enclosing slices follow it.
 pub(super) trait Writer {
-    /// A thread. Comes before everything that names it, and again where its name is found later.
+    /// Writes a thread. Called before everything that references it, and again if its name is found later.
     fn thread(&mut self, _thread: ThreadId, _name: &str) -> io::Result<()> {
         Ok(())
     }
 
-    /// A sample. Those of a thread come in the order of time.
+    /// Writes a sample. Samples of a thread are in time order.
     fn sample(&mut self, _sample: &Sample, _stacks: &Stacks) -> io::Result<()> {
         Ok(())
     }
 
-    /// Something that took time, or happened at a moment.
+    /// Writes a slice or an instant event.
     fn event(&mut self, _event: &TrackEvent<'_>, _stacks: &Stacks) -> io::Result<()> {
         Ok(())
     }
 
-    /// A value of a counter of a process.
+    /// Writes a value of a process counter.
     fn counter(&mut self, _process: u32, _counter: &Counter<'_>, _at: i64, _value: f64) -> io::Result<()> {
         Ok(())
     }
 
-    /// Memory that was allocated. These come in the order of time.
+    /// Writes an allocation. Allocations are in time order.
     fn allocation(&mut self, _allocation: &Allocation, _stacks: &Stacks) -> io::Result<()> {
         Ok(())
     }
 
-    /// Numbers of nodes and frames are given again from here on.
+    /// Node and frame ids are reassigned from here on.
     fn stacks_cleared(&mut self, _stacks: &Stacks) -> io::Result<()> {
         Ok(())
     }
 
-    /// Hands over what is gathered.
+    /// Passes on buffered data.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Describes everything again from here on: a reader may not have what was written before, and lacks a part of it with `is_incomplete`.
+    /// Describes everything again, for readers that may lack earlier packets; `is_incomplete` if some were lost.
     fn restart(&mut self, _is_incomplete: bool) -> io::Result<()> {
         Ok(())
     }
 
-    /// Nothing comes any more.
+    /// Finishes the output.
     fn finish(&mut self, end: i64, stacks: &Stacks) -> io::Result<()>;
 }
 
-/// The process that a recording is of.
+/// The process of a recording.
 #[derive(Debug, Default)]
 pub(super) struct Subject {
-    /// What the stream has in common.
+    /// Header of the stream.
     pub(super) header: TraceHeader,
-    /// Its command line, empty where it is not known.
+    /// Command line; empty if unknown.
     pub(super) command_line: String,
-    /// The version of its runtime, empty where it is not known.
+    /// Version of the runtime; empty if unknown.
     pub(super) runtime: String,
-    /// Names of processes, where the stream is of several.
+    /// Names of processes, if the stream has several.
     pub(super) processes: HashMap<u32, String>,
-    /// What distinguishes processes from others of their number; nothing for those that only this stream has.
+    /// Values that distinguish processes with the same pid; none for processes that only occur in this stream.
     pub(super) incarnations: HashMap<u32, i64>,
 }
 
 impl Subject {
-    /// Where a thread's process has its number: of its own in a stream of several processes.
+    /// Returns the pid of a thread's process, which threads only have in a stream of several processes.
     pub(super) fn pid(&self, thread: ThreadId) -> u32 {
         if thread.process == 0 { self.header.process_id } else { thread.process }
     }
 
-    /// The program that the process runs: its assembly where `dotnet` runs one.
+    /// Returns the name of the program, or of the assembly if it is run by `dotnet`.
     pub(super) fn name(&self) -> &str {
         let file = |path: &'_ str| path.rsplit('/').next().unwrap_or_default().len();
         let mut words = self.command_line.split(' ').filter(|word| !word.is_empty());
@@ -98,33 +98,33 @@ impl Subject {
 pub(super) struct Sample {
     pub(super) thread: ThreadId,
     pub(super) at: i64,
-    /// The time before it that it stands for, nanoseconds.
+    /// The time before it that the sample represents, nanoseconds.
     pub(super) duration: i64,
     pub(super) node: NodeId,
-    /// Whether the thread was in native code, which its leaf called: waiting as a rule.
+    /// Whether the thread was in native code called by its leaf frame: usually it is waiting.
     pub(super) is_native: bool,
 }
 
-/// Something that took time, or happened at a moment.
+/// A slice, or an instant event.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TrackEvent<'a> {
-    /// Where it happened. Of events that are not drawn in a thread, its process counts.
+    /// The thread of the event. If the event is not drawn on a thread, only its process matters.
     pub(super) thread: ThreadId,
     pub(super) track: Track<'a>,
     pub(super) category: &'static str,
     pub(super) name: &'a str,
     pub(super) start: i64,
-    /// `None` where it took no time.
+    /// `None` for an instant event.
     pub(super) end: Option<i64>,
-    /// Where it began; 0 where that is not known.
+    /// Stack at the start; 0 if unknown.
     pub(super) node: NodeId,
-    /// What it is connected with: everything else that has one of these; 0 is none.
+    /// Flow ids: events that share one are connected; 0 for none.
     pub(super) flows: [u64; 2],
     pub(super) facts: &'a [(&'static str, Fact<'a>)],
 }
 
 impl<'a> TrackEvent<'a> {
-    /// Something that took time in a thread.
+    /// Creates a slice on a thread.
     pub(super) fn slice(
         thread: ThreadId,
         category: &'static str,
@@ -137,7 +137,6 @@ impl<'a> TrackEvent<'a> {
     }
 }
 
-/// Memory that was allocated.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Allocation {
     pub(super) process: u32,
@@ -146,7 +145,7 @@ pub(super) struct Allocation {
     pub(super) node: NodeId,
 }
 
-/// A fact of an event.
+/// The value of an event's argument.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Fact<'a> {
     Count(u64),
@@ -155,19 +154,19 @@ pub(super) enum Fact<'a> {
     Text(&'a str),
 }
 
-/// Where an event is drawn.
+/// The track of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Track<'a> {
-    /// That of the thread that it happened in.
+    /// The track of the event's thread.
     Thread,
-    /// That of the capture thread whose events are missing: such gaps of two threads overlap, and slices of one track must not.
+    /// One track per capture thread with missing events: the gaps of two threads may overlap, slices of one track must not.
     LostEvents,
-    /// What a tracing service did not take.
+    /// Packets that a tracing service did not accept.
     LostPackets,
     GcPauses,
     BackgroundGc,
     ThreadPool,
-    /// One of the lanes of an operation, such as the requests that a server handles: those that overlap have different ones.
+    /// A lane of an operation, such as the requests that a server handles: overlapping ones are on different lanes.
     Operation {
         name: &'a str,
         lane: u32,
@@ -177,20 +176,20 @@ pub(super) enum Track<'a> {
 /// A counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Counter<'a> {
-    /// Bytes of a generation, of the large object heap (3) or of the pinned object heap (4).
+    /// Size in bytes of a generation, of the large object heap (3) or of the pinned object heap (4).
     Heap(usize),
-    /// Bytes a second.
+    /// Bytes per second.
     AllocationRate,
-    /// Share of the time since the pause before that a pause took, per cent.
+    /// Duration of a pause as a share of the time since the previous pause, percent.
     PauseShare,
-    /// Workers of the thread pool.
+    /// Worker threads of the thread pool.
     Workers,
-    /// One that the program publishes: provider or meter, name with tags, unit.
+    /// A published counter: provider or meter, name with tags, unit.
     Published { group: &'a str, name: &'a str, unit: &'a str },
 }
 
 impl Counter<'_> {
-    /// Names of what the heap consists of.
+    /// Names of the parts of the heap.
     pub(super) const HEAPS: [&'static str; 5] = ["Gen 0", "Gen 1", "Gen 2", "Large object heap", "Pinned object heap"];
 }
 

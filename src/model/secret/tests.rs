@@ -115,7 +115,7 @@ fn texts_with_secrets() {
         ("app /p:Password=hush", "app /p:Password=***"),
         ("postgres://app:hu/sh@db", "postgres://app:***@db"),
         ("http://localhost:5000;amqp://u:hush@h", "http://localhost:5000;amqp://u:***@h"),
-        // Where these end cannot be known.
+        // The end of these secrets is ambiguous.
         ("app --password hu sh", "app --password ***"),
         ("app --password=hu sh -v", "app --password=*** -v"),
         ("--jwt-file x eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.c2lnbmF0dXJl end", "--jwt-file x *** end"),
@@ -161,11 +161,11 @@ proptest! {
     fn any_text_is_taken(text in "([A-Za-z0-9=:;&?@/ \"'\\\\-]|password=|--token |://|eyJ|-----BEGIN |\\*\\*\\*|\\PC){0,40}") {
         let masked = mask_secrets(&text);
         prop_assert_eq!(holds_secret(&text), *masked != *text);
-        // What was masked once keeps nothing back that would be masked then.
+        // Masking again never makes the text longer.
         prop_assert!(!holds_secret(&masked) || mask_secrets(&masked).len() <= masked.len());
     }
 
-    /// No part of a secret is left, whatever it is made of and wherever it stands.
+    /// No part of a secret remains, whatever it consists of and wherever it is.
     #[test]
     fn nothing_of_a_secret_is_left(
         before in "[a-z ./]{0,10}",
@@ -183,7 +183,7 @@ proptest! {
     }
 }
 
-/// What would take hours if a part of a text were looked at more than a few times.
+/// Would take hours if a part of the text were scanned more than a few times.
 #[test]
 fn hostile_texts_take_linear_time() {
     for piece in [

@@ -79,20 +79,20 @@ fn keys_mouse_and_paste() {
             b"\x1b[<0;1;1M\x1b[<0;1;1m\x1b[<64;120;40M\x1b[<65;7;3M",
             &[at(down(MouseButton::Left), 0, 0), at(MouseEventKind::ScrollUp, 119, 39), at(MouseEventKind::ScrollDown, 6, 2)],
         ),
-        // Motion, the wheel sideways, coordinates that there are not.
+        // Motion, horizontal scrolling, invalid coordinates.
         (b"\x1b[<35;5;5M\x1b[<32;5;5M\x1b[<66;5;5M\x1b[<0;0;1M\x1b[<0;99999;1M\x1b[<0;1M", &[]),
         (b"\x1b[M !!\x1b[M#!!\x1b[Ma!\"", &[at(down(MouseButton::Left), 0, 0), at(MouseEventKind::ScrollDown, 0, 1)]),
         (b"\x1b[200~two\rlines\x1b[A\x1b[201~x", &[Event::Paste("two\rlines\x1b[A".to_owned()), held(KeyCode::Char('x'), NONE)]),
         (b"\x1b[200~without an end", &[Event::Paste("without an end".to_owned())]),
-        // Answers to the questions of others, and unknown keys, are no typed text.
+        // Answers to queries of other programs, and unknown keys, are not typed text.
         (b"\x1b[?62;22c\x1b[12;40R\x1b[?1u\x1b[99~\x1b[1;2;3;4;5;6;7;8;9;10;11;12;13;14;15;16;17X", &[]),
-        // The answer to our own, with either end; one that was cut off; and Alt with a bracket.
+        // The answer to our query, with either terminator; a truncated one; and Alt with a bracket.
         (b"\x1b]11;rgb:ffff/ffff/ffff\x1b\\q\x1b]11;rgb:0/0/0\x07q", &[held(KeyCode::Char('q'), NONE), held(KeyCode::Char('q'), NONE)]),
         (b"\x1b]11;nonsense\x07\x1b]11;rgb:ff\x1b[A", &[key(KeyCode::Up)]),
         (b"\x1b]", &[held(KeyCode::Char(']'), ALT)]),
         (b"\x1b]1q", &[held(KeyCode::Char(']'), ALT), held(KeyCode::Char('1'), NONE), held(KeyCode::Char('q'), NONE)]),
         (b"\x1b]\x1b[A", &[held(KeyCode::Char(']'), ALT), key(KeyCode::Up)]),
-        // What was cut off, and then a key.
+        // A truncated sequence, followed by a key.
         (b"\x1b[<65;1\x03", &[held(KeyCode::Char('c'), CTRL)]),
         (b"\x1b[\r\x1bO\r\x1b[[q", &[key(KeyCode::Enter), key(KeyCode::Enter), held(KeyCode::Char('q'), NONE)]),
         (b"\x1b[<65;1\x1b[B", &[key(KeyCode::Down)]),
@@ -124,7 +124,7 @@ fn only_a_lone_esc_and_a_paste_are_completed_by_time() {
         parser.feed(bytes, drop);
         assert_eq!(parser.timeout(), timeout, "{bytes:?}");
     }
-    // The rest of a mouse report comes late: nothing of it is typed.
+    // The rest of a mouse report arrives late, but is not typed text.
     let (mut parser, mut events) = (InputParser::default(), Vec::new());
     parser.feed(b"\x1b[<65;10", |event| events.push(event));
     parser.time_out(|event| events.push(event));
@@ -154,7 +154,7 @@ fn what_is_kept_is_bounded() {
 proptest! {
     #[test]
     fn pieces_of_any_size_give_the_same(bytes: Vec<u8>, cuts in prop::collection::vec(1_usize..20, 1..20)) {
-        // Many bytes that begin or end something.
+        // Many bytes that start or end sequences.
         let bytes: Vec<u8> = bytes.iter().map(|byte| if *byte < 0x80 { b"\x1b[O<0;1~MmAq"[usize::from(byte % 12)] } else { *byte }).collect();
         let (mut pieces, mut rest) = (Vec::new(), &bytes[..]);
         for cut in cuts.iter().cycle() {

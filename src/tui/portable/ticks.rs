@@ -1,4 +1,4 @@
-//! A timer that ticks.
+//! A periodic timer.
 
 use std::io;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 pub(super) struct Ticks(Mutex<Interval>);
 
 impl Ticks {
-    /// The first tick comes after one interval, which is not 0.
+    /// Starts the timer. The first tick is after one interval.
     ///
     /// # Errors
-    /// Where it is 0.
+    /// The interval is 0.
     pub(super) fn new(interval: Duration) -> io::Result<Self> {
         if interval.is_zero() {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -24,7 +24,7 @@ impl Ticks {
         Ok(Self(Mutex::new(ticks)))
     }
 
-    /// Waits for the next tick. Those that were missed count as one.
+    /// Waits for the next tick. Missed ticks count as one.
     pub(super) async fn tick(&self) -> io::Result<()> {
         self.0.lock().await.tick().await;
         Ok(())

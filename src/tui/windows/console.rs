@@ -1,7 +1,7 @@
-//! A console that does not interpret escape sequences: drawn by calls, in a screen buffer of its own.
+//! A console that does not interpret escape sequences: drawn by API calls, in a separate screen buffer.
 //!
-//! Those are the consoles of Windows before 10, and that of Wine, which takes sequences for text. There are sixteen colours and no bell, and a cell has one
-//! character.
+//! These are the consoles of Windows before 10, and that of Wine, which treats sequences as text. There are 16 colours and no bell, and a cell
+//! contains one character.
 
 use std::io;
 
@@ -15,28 +15,28 @@ use unicode_width::UnicodeWidthStr;
 
 /// `ENABLE_PROCESSED_OUTPUT` and `ENABLE_VIRTUAL_TERMINAL_PROCESSING` (`SetConsoleMode`).
 const INTERPRETED: u32 = 0x1 | 0x4;
-/// Characters are shown as they are, and one at the end of a line neither begins another nor scrolls (`SetConsoleMode`).
+/// Characters are shown as they are, and one at the end of a line neither starts a new line nor scrolls (`SetConsoleMode`).
 const LITERAL: u32 = 0;
-/// The bit of a bright colour (`FOREGROUND_INTENSITY`).
+/// The bit for bright colours (`FOREGROUND_INTENSITY`).
 const BRIGHT: u16 = 8;
 
-/// Whether this console interprets escape sequences, which is tried in a screen buffer that is never shown.
+/// Whether this console interprets escape sequences, tested in a screen buffer that is never shown.
 pub(super) fn interprets_sequences() -> io::Result<bool> {
     let screen = ScreenBuffer::create()?;
     if ConsoleMode::from(screen.handle().clone()).set_mode(INTERPRETED).is_err() {
         return Ok(false);
     }
     Writer::from(screen.handle().clone()).write_char_buffer(b"\x1b[m")?;
-    // One that does not counts three characters.
+    // If not, the cursor has moved by three characters.
     Ok(screen.info()?.cursor_pos().x == 0)
 }
 
-/// Two screen buffers: what was on the screen, and ours.
+/// Two screen buffers: the original one, and our own.
 #[derive(Clone)]
 pub(super) struct Console {
     before: ScreenBuffer,
     own: ScreenBuffer,
-    /// The colours of text without any: those of the console.
+    /// The default colours of the console.
     plain: u16,
 }
 
@@ -48,14 +48,14 @@ impl Console {
         Ok(Self { before, own, plain })
     }
 
-    /// Shows our screen, empty.
+    /// Shows our screen buffer, cleared.
     pub(super) fn show(&self) -> io::Result<()> {
         self.own.show()?;
         Hide.execute_winapi()?;
         self.clear()
     }
 
-    /// Shows what was on the screen.
+    /// Shows the original screen buffer.
     pub(super) fn give_back(&self) -> io::Result<()> {
         self.before.show()
     }
@@ -80,7 +80,7 @@ impl Console {
     }
 }
 
-/// Neighbours in a row that look alike.
+/// Adjacent cells in a row with the same attributes.
 #[derive(Debug, PartialEq)]
 struct Run {
     column: u16,
@@ -91,18 +91,18 @@ struct Run {
 
 fn runs<'a>(cells: impl Iterator<Item = (u16, u16, &'a Cell)>, plain: u16) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    // Continues the last run.
+    // The position that continues the last run.
     let mut next = None;
     for (column, row, cell) in cells {
         let attributes = attributes(cell, plain);
         let character = cell.symbol().chars().next().unwrap_or(' ');
-        // Of all of it: a character that is narrow may be wide with what follows.
+        // Width of the whole symbol: a narrow character may be wide together with what follows.
         let is_narrow = cell.symbol().width() == 1;
         match runs.last_mut() {
             Some(run) if is_narrow && next == Some((column, row)) && run.attributes == attributes => run.text.push(character),
             _ => {
                 if !is_narrow {
-                    // Some consoles give it one cell, and would leave what was in the other.
+                    // Some consoles use one cell for it, and would leave the old contents in the other.
                     runs.push(Run { column, row, attributes, text: "  ".to_owned() });
                 }
                 runs.push(Run { column, row, attributes, text: character.into() });
@@ -113,7 +113,7 @@ fn runs<'a>(cells: impl Iterator<Item = (u16, u16, &'a Cell)>, plain: u16) -> Ve
     runs
 }
 
-/// The colours of a cell, as numbers for the console: of the text in bits 0 to 3, of its ground in bits 4 to 7.
+/// Returns the console attributes of a cell: text colour in bits 0 to 3, background in bits 4 to 7.
 fn attributes(cell: &Cell, plain: u16) -> u16 {
     let mut text = number(cell.fg).unwrap_or(plain & 0xf);
     let mut ground = number(cell.bg).unwrap_or(plain >> 4);
@@ -127,19 +127,19 @@ fn attributes(cell: &Cell, plain: u16) -> u16 {
     if cell.modifier.contains(Modifier::REVERSED) {
         (text, ground) = (ground, text);
     }
-    // Two colours may be like the same one of the sixteen, and the text would vanish.
+    // Two colours may map to the same one of the 16, and the text would vanish.
     if text == ground && cell.fg != cell.bg {
         text = if is_light(ground) { 0 } else { 15 };
     }
     text | ground << 4
 }
 
-/// Whether black is better to read on a colour than white: on grey, and on the bright ones with green in them.
+/// Whether black is more legible than white on a colour: on grey, and on bright colours that contain green.
 fn is_light(colour: u16) -> bool {
     colour == 7 || colour & BRIGHT != 0 && colour & 2 != 0
 }
 
-/// The number of a colour, whose bits are blue, green, red and bright; `None` for that of the console.
+/// Returns the number of a colour, with bits for blue, green, red and bright; `None` for the default colour.
 fn number(color: Color) -> Option<u16> {
     Some(match color {
         Color::Reset => return None,
@@ -159,7 +159,7 @@ fn number(color: Color) -> Option<u16> {
         Color::LightMagenta => 13,
         Color::LightYellow => 14,
         Color::White => 15,
-        // Terminals count red as 1 and blue as 4.
+        // In ANSI numbering, red is 1 and blue is 4.
         Color::Indexed(ansi @ 0..16) => u16::from(ansi & 0b1010 | (ansi & 1) << 2 | ansi >> 2 & 1),
         Color::Indexed(cube @ 16..232) => {
             let level = |step: u8| if step == 0 { 0 } else { 55 + 40 * step };
@@ -171,7 +171,7 @@ fn number(color: Color) -> Option<u16> {
     })
 }
 
-/// Which of the sixteen is like a colour: its strong parts, and how bright the strongest is.
+/// Returns the nearest of the 16 colours, by the strong components and the brightness of the strongest.
 fn nearest(parts: [u8; 3]) -> u16 {
     let strongest = parts.into_iter().max().unwrap_or(0);
     let strong = parts.into_iter().fold(0, |bits, part| bits << 1 | u16::from(u16::from(part) * 4 > u16::from(strongest) * 3));
@@ -224,7 +224,7 @@ mod tests {
         let expected = [(0, 0, 7, "  "), (0, 0, 7, "⚠"), (2, 0, 7, "b")];
         let found = written(&[(0, 0, with_selector), (2, 0, with_text)]);
         assert_eq!(found, expected.map(|(column, row, attributes, text)| (column, row, attributes, text.to_owned())));
-        // A combining character would be a cell of its own.
+        // A combining character would take a cell of its own.
         assert_eq!(written(&[(0, 0, cell("e\u{301}", Color::Reset))]), [(0, 0, 7, "e".to_owned())]);
     }
 

@@ -1,11 +1,11 @@
-//! Records of the console, as they come.
+//! Reads the input records of the console.
 
 use crossterm::event::read;
 use tokio::sync::mpsc;
 
 use super::input::{Input, message};
 
-/// Reads until the console ends or the receiver is gone.
+/// Reads until the console is closed or the receiver is dropped.
 pub(super) fn read_while_open(sender: &mpsc::Sender<Input>) -> Option<()> {
     loop {
         if let Some(msg) = message(read().ok()?) {

@@ -1,4 +1,4 @@
-//! Requests of the console to the dashboard. That the window has another size comes with the keys.
+//! Requests of the console to the dashboard. A change of the window size arrives with the keys.
 
 use std::io;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ impl Signals {
         Interrupts::new().map(Self)
     }
 
-    /// Waits until the program is asked to end; for when it does not hold the terminal.
+    /// Waits for a request to end the program; for use when it does not own the terminal.
     pub(super) async fn end(&mut self) {
         self.0.next().await;
     }
@@ -26,10 +26,10 @@ impl Signals {
     }
 }
 
-/// A console has no jobs to stop.
+/// Does nothing: consoles have no job control.
 pub(super) fn suspend(_: impl FnOnce()) {}
 
-/// Windows ends a program without asking it.
+/// Does nothing: Windows ends a program without a signal.
 pub(super) fn restore_before_core_dump(_: Arc<Device>) -> io::Result<()> {
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The console that the dashboard is drawn on.
+//! The console on which the dashboard is drawn.
 
 mod console;
 
@@ -13,34 +13,34 @@ use ratatui::layout::{Position, Size};
 
 use console::Console;
 
-/// Whether the console interprets escape sequences. One that cannot be tried is taken for one that does.
+/// Whether the console interprets escape sequences. If that cannot be tested, it is assumed.
 pub fn interprets_sequences() -> bool {
     console::interprets_sequences().unwrap_or(true)
 }
 
-/// A console to write to. Writing waits for it. One that does not interpret escape sequences is drawn by calls.
+/// A console for output. Writing blocks. A console that does not interpret escape sequences is drawn by API calls.
 pub(super) struct Tty(Option<Console>);
 
 impl Tty {
-    /// The console on standard output.
+    /// Opens the console on standard output.
     pub(super) fn of_stdout() -> io::Result<Self> {
-        // It makes the console interpret sequences from here on.
+        // Enables the interpretation of sequences as a side effect.
         let is_set = crossterm::ansi_support::supports_ansi();
         let console = if is_set && interprets_sequences() { None } else { Some(Console::open()?) };
         Ok(Self(console))
     }
 
-    /// Whether what is written has an effect.
+    /// Whether escape sequences have an effect.
     pub(super) fn interprets_sequences(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Draws frames, as escape sequences into a writer where they are interpreted.
+    /// Creates a backend that draws frames: as escape sequences to a writer, if they are interpreted.
     pub(super) fn backend<W: Write>(&self, writer: W) -> FrameBackend<W> {
         FrameBackend { sequences: CrosstermBackend::new(writer), console: self.0.clone() }
     }
 
-    /// Writes all.
+    /// Writes everything.
     pub(super) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         if self.interprets_sequences() {
             let mut console = stdout().lock();
@@ -50,31 +50,31 @@ impl Tty {
         Ok(bytes.len())
     }
 
-    /// Writes all, however long it takes.
+    /// Writes everything, however long it takes.
     pub(super) fn write_within(&self, bytes: &[u8], _: Duration) -> bool {
         self.write(bytes).is_ok()
     }
 
-    /// Nothing waits here.
+    /// Does nothing: there is no pending output.
     pub(super) fn discard(&self) {}
 
-    /// Begins to use the console. Clicks come as records and not as escape sequences.
+    /// Sets up the console. Mouse clicks arrive as records instead of escape sequences.
     pub(super) fn take(&self, mouse: bool) -> io::Result<()> {
         if mouse {
-            // A console without a mouse has none.
+            // Fails on a console without a mouse.
             let _ = EnableMouseCapture.execute_winapi();
         }
         self.0.as_ref().map_or(Ok(()), Console::show)
     }
 
-    /// Ends that.
+    /// Restores the console.
     pub(super) fn give_back(&self) {
         let _ = DisableMouseCapture.execute_winapi();
         let _ = self.0.as_ref().map_or(Ok(()), Console::give_back);
     }
 }
 
-/// Draws frames, by escape sequences or by calls.
+/// Draws frames with escape sequences or API calls.
 pub(super) struct FrameBackend<W: Write> {
     sequences: CrosstermBackend<W>,
     console: Option<Console>,
@@ -101,7 +101,7 @@ impl<W: Write> Backend for FrameBackend<W> {
         self.clear_region(ClearType::All)
     }
 
-    // The cursor is hidden.
+    // The cursor stays hidden.
     fn hide_cursor(&mut self) -> io::Result<()> {
         self.sequences.hide_cursor()
     }

@@ -1,4 +1,4 @@
-//! The flame graph: the root at the top, every frame as wide as its share, and the selected one in words below.
+//! The flame graph: the root at the top, the width of each frame proportional to its share, and a description of the selected frame below.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -25,12 +25,12 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<
     describe(canvas, look, graph, words);
 }
 
-/// Draws a frame: its ground, and as much of its name as there is room for.
+/// Draws a frame: its background, and as much of its name as fits.
 fn frame(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, place: FlameBox, line: Rect) {
     let profile = graph.counts.profile();
     let style = style(canvas, look, graph, place);
     let x = line.x + place.x;
-    // A gap separates a frame from the next one.
+    // A gap separates adjacent frames.
     let columns = if place.width > 2 { place.width - 1 } else { place.width };
     let columns = columns.min(line.right().saturating_sub(x));
     for column in 0..columns {
@@ -48,7 +48,7 @@ fn frame(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, place
         let room = room.saturating_sub(used);
         canvas.text(x + 1 + used, line.y, room, short_name(&found.name, room), style);
     } else if canvas.theme.glyphs.ascii {
-        // Without a name there is nothing else to tell it by where colours are not.
+        // Without a name and colours, frames need a visible border.
         canvas.sign(x, line.y, "|", style);
     }
 }
@@ -76,7 +76,7 @@ fn style(canvas: &Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, place: Fl
     }
 }
 
-/// How code looks that is of no .NET method.
+/// Returns the style of code that is not a .NET method.
 fn native(flames: &Flames, origin: Origin) -> Option<Style> {
     match origin {
         Origin::Native | Origin::Allocation | Origin::Exception => Some(flames.native),
@@ -92,7 +92,7 @@ fn is_framework(name: &str) -> bool {
     ["System.", "Microsoft.", "Interop", "Internal.", "dynamicClass", "Windows."].iter().any(|start| name.starts_with(start))
 }
 
-/// The selected frame in words, and what the colours mean.
+/// Describes the selected frame, and draws the colour legend.
 fn describe(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, area: Rect) {
     let theme = canvas.theme;
     let sampling = &look.state.views.sampling;
@@ -142,7 +142,7 @@ fn legend(canvas: &mut Canvas<'_>, look: &Look<'_>, line: Rect) {
     let flames = &theme.flames;
     let mut signs = vec![(" program ", flames.own[0]), (" framework ", flames.library[0])];
     let waiting = look.state.views.sampling.waiting;
-    // Where the kernel shows waits, there is nothing else.
+    // If the kernel reports waits, the graph contains nothing else.
     let is_of_waits = waiting && look.analysis.waits().is_some();
     if look.analysis.cpu_time(waiting).is_some() && !is_of_waits {
         signs.extend([(" native ", flames.native), (" GC ", flames.gc), (" JIT ", flames.jit), (" kernel ", flames.kernel)]);
@@ -162,7 +162,7 @@ fn legend(canvas: &mut Canvas<'_>, look: &Look<'_>, line: Rect) {
     }
 }
 
-/// The share of the samples that have what is searched for anywhere in their stacks.
+/// Returns the share of samples that match the search anywhere in their stacks.
 fn found_share(look: &Look<'_>, graph: &FlameGraph<'_>) -> Option<f64> {
     if look.state.views.filter(Tab::Methods).is_empty() {
         return None;

@@ -1,7 +1,7 @@
-//! What is in a recording: collections, exceptions, threads, methods, events.
+//! The tabs of a recording: GC, exceptions, threads, methods, events.
 //!
-//! Each view has a line with the recording and its state, some figures, curves where there is room, and one list that can be moved
-//! in. What a recording cannot hold is named, with the profile that records it.
+//! Each tab has a line with the recording and its state, some figures, charts if there is room, and one list with a cursor. If a recording cannot
+//! contain the data of a tab, that is stated, with the profile that records it.
 
 mod flame;
 mod panel;
@@ -20,7 +20,7 @@ use super::canvas::{Canvas, width};
 pub(super) use panel::{Figure, figures};
 pub(super) use tab::text;
 
-/// Draws the open tab. Returns where the terminal's cursor belongs, while a filter is being typed.
+/// Draws the open tab. Returns the position of the terminal's cursor while a filter is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option<(u16, u16)> {
     if let Some((view, geometry)) = state.tab_view() {
         let mut area = geometry.heading;
@@ -59,7 +59,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option
     None
 }
 
-/// What to press when nothing was recorded yet, or why nothing can be.
+/// Draws the keys that start a recording if there is none, or the reason why none is possible.
 pub(in crate::ui) fn no_recording(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
     let theme = canvas.theme;
     if let Some(reason) = refusal(state) {
@@ -91,7 +91,7 @@ fn refusal(state: &State) -> Option<String> {
     }
 }
 
-/// What to press where there are no counters.
+/// Draws the keys that start a watch, if there are no counters.
 fn not_watched(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
     let theme = canvas.theme;
     let text = if state.shown_recording().is_some() { "No counters are in this recording." } else { "This process is not watched." };
@@ -144,7 +144,7 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect
     canvas.right(area.x + used + 2, area.y, area.width.saturating_sub(used + 2), &recording.what.join(" + "), theme.dim);
 }
 
-/// Writes findings, a line each, no more than `most`. Returns how many lines it took.
+/// Draws findings, one per line, at most `most`. Returns the number of lines.
 pub(super) fn warnings(canvas: &mut Canvas<'_>, state: &State, found: &[&Finding], area: Rect, most: u16) -> u16 {
     let mut lines = 0;
     for (finding, y) in found.iter().zip(area.y..area.bottom().min(area.y.saturating_add(most))) {
@@ -154,7 +154,7 @@ pub(super) fn warnings(canvas: &mut Canvas<'_>, state: &State, found: &[&Finding
     lines
 }
 
-/// Writes a finding into a line, with its age where that is known: as much of it as there is room for, what is seen and the first key in any case.
+/// Draws a finding on one line, with its age if known: as much as fits, but always what was found and the first key.
 pub(super) fn draw_finding(canvas: &mut Canvas<'_>, state: &State, finding: &Finding, age: &str, style: Style, area: Rect) {
     let theme = canvas.theme;
     let mut advice = state.advice(finding);
@@ -162,7 +162,7 @@ pub(super) fn draw_finding(canvas: &mut Canvas<'_>, state: &State, finding: &Fin
     let room = area.width.saturating_sub(start.iter().map(|(text, _)| width(text)).sum());
     let why = [(finding.why, theme.text), (if advice.is_empty() { "" } else { ".  " }, theme.dim)];
     let needed = |steps: &[String]| steps.iter().map(|step| width(step)).sum::<u16>() + 2 * (steps.len().saturating_sub(1)) as u16;
-    // What to press matters more than why.
+    // The keys matter more than the reason.
     let has_why = advice.is_empty() || width(finding.why) + 3 + needed(&advice) <= room;
     while !has_why && advice.len() > 1 && needed(&advice) > room {
         advice.pop();
@@ -172,13 +172,13 @@ pub(super) fn draw_finding(canvas: &mut Canvas<'_>, state: &State, finding: &Fin
     canvas.pieces(area.x, area.y, area.width, &[&start[..], why, &[(advice.as_str(), theme.accent)]].concat());
 }
 
-/// What is left of an area below some lines.
+/// Returns the rest of an area below some lines.
 fn below(area: Rect, lines: u16) -> Rect {
     let lines = lines.min(area.height);
     Rect { y: area.y + lines, height: area.height - lines, ..area }
 }
 
-/// The left part of an area and the right one, with a gap between.
+/// Splits an area into a left and a right part with a gap between them.
 fn beside(area: Rect, left: u16) -> (Rect, Rect) {
     const GAP: u16 = 3;
     let left = left.min(area.width);
@@ -186,11 +186,11 @@ fn beside(area: Rect, left: u16) -> (Rect, Rect) {
     (Rect { width: left, ..area }, Rect { x: area.right() - right, width: right, ..area })
 }
 
-/// The most columns of a filter.
+/// Maximum width of a filter, in columns.
 const FILTER: u16 = 32;
 
-/// Draws the filter of a list at the right end of the line of its figures, and hands out the room that is left for those. Returns where the cursor
-/// belongs while it is typed.
+/// Draws the filter of a list at the right end of its line of figures. Returns the remaining area for the figures, and the position of the cursor
+/// while the filter is being typed.
 fn filter(canvas: &mut Canvas<'_>, state: &State, area: Rect) -> (Rect, Option<(u16, u16)>) {
     let line = state.line.as_ref().filter(|line| line.purpose == Typing::Tab);
     let text = state.views.filter(state.tab).as_str();

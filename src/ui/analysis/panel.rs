@@ -1,4 +1,4 @@
-//! Figures in a line, curves over time, parts of a whole.
+//! Lines of figures, and charts over time.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -10,11 +10,11 @@ use super::super::canvas::{Canvas, width};
 use super::super::chart::{Curve, Span, curve, time_axis};
 use super::beside;
 
-/// A figure: what it is, its value, and the value's style.
+/// A figure: label, value, and the style of the value.
 pub(in crate::ui) type Figure = (&'static str, String, Style);
 
-/// Writes figures one behind the other, in as many lines as it takes, but no more than a sixth of the room. Returns how
-/// many; the first figures matter most.
+/// Draws figures one after the other, in as many lines as needed, but at most a sixth of the area. Returns the number of lines. The first figures
+/// matter most.
 pub(in crate::ui) fn figures(canvas: &mut Canvas<'_>, area: Rect, figures: &[Figure]) -> u16 {
     let theme = canvas.theme;
     let area = Rect { height: area.height.div_ceil(6), ..area };
@@ -33,13 +33,13 @@ pub(in crate::ui) fn figures(canvas: &mut Canvas<'_>, area: Rect, figures: &[Fig
     if figures.is_empty() { 0 } else { (y - area.y + 1).min(area.height) }
 }
 
-/// A figure over time, and how it is drawn.
+/// A figure over time, with its appearance.
 pub(super) struct History<'a> {
     pub(super) title: &'static str,
     pub(super) style: Style,
     pub(super) unit: fn(f64) -> String,
     pub(super) line: &'a Timeline,
-    /// Whether the figure stays what it was until it changes; else it is a sum, and nothing where there is none.
+    /// Whether the figure keeps its value until it changes; otherwise it is a sum per second, and 0 without a value.
     pub(super) stays: bool,
 }
 
@@ -47,9 +47,9 @@ pub(super) struct History<'a> {
 const SECOND: i64 = 1_000_000_000;
 
 impl History<'_> {
-    /// The last five minutes, second by second.
+    /// Returns the last five minutes, second by second.
     fn seconds(&self, now: i64, over: bool) -> Vec<f64> {
-        // The second that has only begun would always look low.
+        // The current second is incomplete, and would always look low.
         let last = if over || self.stays { now } else { now.saturating_sub(SECOND) };
         let count = usize::try_from(last.max(0) / SECOND + 1).unwrap_or(300).min(300);
         let mut values = self.line.recent(last, count);
@@ -66,7 +66,7 @@ impl History<'_> {
     }
 }
 
-/// Draws curves with their time below: two side by side, or the first alone where there is no room for both.
+/// Draws charts with a time axis below: two side by side, or only the first if there is no room for both.
 pub(super) fn histories(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect, histories: &[History<'_>]) {
     let now = look.analysis.snapshot.now;
     let half = area.width.saturating_sub(3) / 2;

@@ -1,4 +1,4 @@
-//! A tab that is described by a [`View`]: figures, charts, a list, and what is about its selected row.
+//! A tab described by a [`View`]: figures, charts, a list, and details of its selected row.
 
 use ratatui::layout::Rect;
 
@@ -15,7 +15,7 @@ use super::super::theme::Theme;
 use super::panel::{self, History};
 use super::{below, filter, flame};
 
-/// Draws it. Returns where the terminal's cursor belongs, while a filter is being typed.
+/// Draws the tab. Returns the position of the terminal's cursor while a filter is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, view: &View<'_>, geometry: &Geometry) -> Option<(u16, u16)> {
     let first = geometry.heads.first().copied().unwrap_or_default();
     let (left, cursor) = filter(canvas, state, first);
@@ -63,16 +63,16 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, view: &View<'_>, geom
     cursor
 }
 
-/// Draws what is beside or below the list.
+/// Draws the part beside or below the list.
 fn beside(canvas: &mut Canvas<'_>, side: &Side<'_>, area: Rect) {
-    // What is listed below the text has a third at least.
+    // Reserve up to a third of the height for the lists below the text.
     let needed = |rows: &Rows<'_>| u16::try_from(rows.len()).unwrap_or(u16::MAX).saturating_add(1);
     let wanted = side.lists.iter().map(needed).fold(0, u16::saturating_add).min(area.height / 3);
     let wanted = if wanted < 2 { 0 } else { wanted };
     let used = text(canvas, &side.text, Rect { height: area.height - wanted, ..area });
     let mut rest = below(area, used);
     for (index, rows) in side.lists.iter().enumerate() {
-        // Each has its share of what is left, and what those after it do not need.
+        // Each gets its share of the rest, plus what the following ones do not need.
         let after = &side.lists[index + 1..];
         let share = rest.height / (after.len() as u16 + 1);
         let others = after.iter().map(needed).fold(0, u16::saturating_add);
@@ -92,14 +92,14 @@ fn beside(canvas: &mut Canvas<'_>, side: &Side<'_>, area: Rect) {
     }
 }
 
-/// Draws figures as far as the area goes.
+/// Draws figures, on all lines of the area.
 fn figures(canvas: &mut Canvas<'_>, area: Rect, all: &[Figure]) {
     let all: Vec<panel::Figure> =
         all.iter().map(|Figure { label, value, role }| (*label, value.clone(), canvas.theme.role(*role))).collect();
     panel::figures(canvas, Rect { height: area.height.saturating_mul(6), ..area }, &all);
 }
 
-/// Draws a list in which nothing is selected.
+/// Draws a list without a selection.
 fn unselected(canvas: &mut Canvas<'_>, list: &dyn List, area: Rect) {
     list::draw(canvas, area, &Listing { list, cursor: None, focused: false, titled: true, filter: &Filter::default() });
 }
@@ -109,7 +109,7 @@ fn history<'a>(theme: &Theme, chart: &Chart<'a>) -> History<'a> {
     History { title, style: theme.role(role), unit, line, stays: keeps_value }
 }
 
-/// Writes text. Returns how many lines it took.
+/// Draws text. Returns the number of lines.
 pub(in crate::ui) fn text(canvas: &mut Canvas<'_>, lines: &[Line], area: Rect) -> u16 {
     let mut rest = area;
     for (index, line) in lines.iter().enumerate() {
@@ -129,7 +129,7 @@ pub(in crate::ui) fn text(canvas: &mut Canvas<'_>, lines: &[Line], area: Rect) -
     area.height - rest.height
 }
 
-/// Writes a line, its last piece wrapped. Returns how many lines it took.
+/// Draws a line, its last piece wrapped. Returns the number of lines.
 fn wrapped(canvas: &mut Canvas<'_>, line: &Line, area: Rect) -> u16 {
     let Some(((text, role), others)) = line.split_last() else { return 1 };
     let (indent, lines) = last_piece(line, area.width);

@@ -1,4 +1,4 @@
-//! What is found in a made-up session: a program that collects, throws, waits and computes.
+//! The analysis of a made-up session: a program with garbage collections, exceptions, waits and computations.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -10,11 +10,11 @@ use crate::nettrace::{Decoder, Encoder, Field, FieldType, Limits, Metadata, NewE
 use crate::wire::Put;
 
 const MS: i64 = 1_000_000;
-/// How long the session is, milliseconds.
+/// Length of the session, milliseconds.
 const LENGTH: i64 = 42_000;
 const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
 
-/// Methods, each at 0x1000 times its place, counted from 1.
+/// Methods; the n-th, counted from 1, is at address n * 0x1000.
 const METHODS: [(&str, &str); 7] = [
     ("System.Threading.Thread", "StartCallback"),
     ("Shop.Api.OrdersController", "Create"),
@@ -28,11 +28,11 @@ const METHODS: [(&str, &str); 7] = [
 struct Session {
     encoder: Encoder,
     records: Vec<((&'static str, u32, u32), u32)>,
-    /// Records of events that tell their fields.
+    /// Metadata ids of self-describing events.
     own: Vec<((&'static str, &'static str), u32)>,
 }
 
-/// A payload of numbers and texts.
+/// A part of a payload.
 enum Part<'a> {
     Byte(u8),
     Short(u16),
@@ -45,7 +45,7 @@ enum Part<'a> {
 use Part::{Byte, Long, Real, Short, Text, Word};
 
 impl Session {
-    /// Writes an event of a thread; `stack` counts methods from 1, and what is larger is an address without a method.
+    /// Writes an event of a thread; `stack` contains method numbers from 1, and larger values are addresses without a method.
     fn write(&mut self, provider: &'static str, kind: (u32, u32), (at, thread): (i64, u64), stack: &[u64], parts: &[Part<'_>]) {
         let (event_id, version) = kind;
         let record = (provider, event_id, version);
@@ -81,7 +81,7 @@ impl Session {
         });
     }
 
-    /// Writes an event that its metadata describe; an activity is a number other than 0.
+    /// Writes a self-describing event; an activity is a number other than 0.
     fn described(
         &mut self,
         (provider, name): (&'static str, &'static str),
@@ -113,7 +113,7 @@ impl Session {
         });
     }
 
-    /// What a program with libraries sends in the millisecond `ms`.
+    /// Writes the events of a program with libraries for the millisecond `ms`.
     fn chat(&mut self, ms: i64) {
         let at = ms * MS;
         let text = |texts: &[&str]| {
@@ -162,7 +162,7 @@ impl Session {
         self.write(RUNTIME, kind, (at, thread), stack, parts);
     }
 
-    /// What happens in the millisecond `ms`.
+    /// Writes the runtime events for the millisecond `ms`.
     fn tick(&mut self, ms: i64) {
         let at = ms * MS;
         if ms % 5 == 0 {
@@ -199,7 +199,7 @@ impl Session {
         }
     }
 
-    /// A collection, the `number`th: every sixth is a full one, and leaves more than the one before.
+    /// Writes the `number`th garbage collection: every sixth is a full one, and leaves a larger heap than the previous.
     fn collect(&mut self, number: i64, at: i64) {
         let generation = if number % 6 == 5 { 2 } else { (number % 3 / 2) as u32 };
         let pause = [600_000, 1_100_000, 190_000_000][generation as usize];
@@ -224,18 +224,18 @@ impl Session {
     }
 }
 
-/// What is found in the session.
+/// Returns the analysis of the session.
 pub(crate) fn scripted() -> Arc<RecordingAnalysis> {
     static ANALYSIS: LazyLock<Arc<RecordingAnalysis>> = LazyLock::new(|| Arc::new(play()));
     ANALYSIS.clone()
 }
 
-/// What is found where nothing has happened yet.
+/// Returns the analysis of an empty session.
 pub(crate) fn empty() -> Arc<RecordingAnalysis> {
     Arc::new(found(&mut Live::default()))
 }
 
-/// CPU time of a made-up program: its own code, and what that calls.
+/// Returns the CPU time of a made-up program: its own code and what it calls.
 pub(crate) fn cpu_time() -> CpuTime {
     let functions = [
         ("System.Threading.Thread.StartCallback", "System.Private.CoreLib", Origin::Managed),
@@ -324,7 +324,7 @@ fn play() -> RecordingAnalysis {
     decoder.feed(&session.encoder.take(), &mut live).unwrap();
     decoder.finish(&mut live);
     let mut found = found(&mut live);
-    // As while a process is recorded.
+    // As if the process were being recorded.
     found.profile.is_weighed = true;
     found
 }

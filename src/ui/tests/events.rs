@@ -1,4 +1,4 @@
-//! What the events of a recording are shown as.
+//! Display of the events of a recording.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::app::test_app::{TestApp, recording};
 use crate::model::{EventRate, Phase, Recording, RecordingAnalysis};
 use crate::ui::Theme;
 
-/// A recording that is running and holds these events.
+/// A running recording that contains these events.
 fn with(events: Vec<EventRate>) -> TestApp {
     let analysis = RecordingAnalysis { events, ..analysis::empty().as_ref().clone() };
     let mut app = TestApp::populated(120, 40);

@@ -1,4 +1,4 @@
-//! What the program looks like in its main states.
+//! Scenes: the main states of the program.
 
 mod dialogs;
 mod files;
@@ -19,7 +19,7 @@ use recorded::*;
 use watched::*;
 use web::{live_requests, web_overview};
 
-/// A scene's name, and how to get there in a terminal of some size.
+/// The name of a scene, and a function that creates it for a terminal size.
 type Scene = (&'static str, fn(u16, u16) -> TestApp);
 
 pub(crate) const SCENES: [Scene; 111] = [
@@ -158,11 +158,11 @@ pub(crate) const SCENES: [Scene; 111] = [
         app
     }),
     ("sick", |w, h| watching(w, h, "/inventory⏎⏎")),
-    // Of two that are recorded one is sick.
+    // Two are recorded, one of them with problems.
     ("sick-recorded", |w, h| watching(w, h, "t/inventory⏎t/⎋")),
 ];
 
-/// So many keys after all processes are listed.
+/// Presses keys after all processes are listed.
 fn keyed(width: u16, height: u16, keys: &str) -> TestApp {
     let mut app = TestApp::populated(width, height);
     app.press(keys);

@@ -1,11 +1,11 @@
-//! Files of other writers, made after the specification; files of ours are in the tests of the parent.
+//! Files as other tools write them, built from the specification; dn-top's own files are covered by the tests of the parent module.
 
 use super::*;
 use crate::analysis::{PathStep, RetainedType};
 use crate::wire::Put;
 use proptest::prelude::*;
 
-/// A node: type, size where it is not that of its type, address, targets.
+/// A node: type, size if it differs from that of the type, address, targets.
 type Described<'a> = (i32, Option<i32>, u64, &'a [i32]);
 
 fn put_text(out: &mut Vec<u8>, text: &str) {
@@ -21,13 +21,13 @@ fn put_begin(out: &mut Vec<u8>, name: &str, version: u32, oldest_reader: u32) {
     out.put_u8(6);
 }
 
-/// A number in five bytes, which is longer than it has to be.
+/// Writes a number in five bytes, which may be longer than necessary.
 fn put_number(out: &mut Vec<u8>, value: i32) {
     let byte = |bits: u32| (i64::from(value) >> bits) as u8 & 0x7f;
     out.put(&[byte(28) | 0x80, byte(21) | 0x80, byte(14) | 0x80, byte(7) | 0x80, byte(0)]);
 }
 
-/// What PerfView writes: types with their sizes and modules, nodes, and how many objects one stands for.
+/// Builds a file as PerfView does: types with their sizes and modules, nodes, and the sampling multiplier.
 fn file(version: u32, oldest_reader: u32, types: &[(&str, i32, &str)], nodes: &[Described<'_>], multiplier: f32) -> Vec<u8> {
     let mut out = Vec::new();
     put_text(&mut out, "!FastSerialization.1");
@@ -54,7 +54,7 @@ fn file(version: u32, oldest_reader: u32, types: &[(&str, i32, &str)], nodes: &[
     out.put(&text);
     out.put_u32(nodes.len() as u32);
     nodes.iter().for_each(|(_, _, address, _)| out.put_u64(*address));
-    // Of 32 bits, as PerfView had it first; then the end of the graph and the same once more.
+    // 32-bit pointers, as in the first versions of PerfView; then the end of the graph and the pointer size again.
     out.put(&[8, 0, 6, 0]);
     out.put(&multiplier.to_le_bytes());
     out.put(&1.0_f32.to_le_bytes());
@@ -74,7 +74,7 @@ const TYPES: [(&str, i32, &str); 10] = [
     ("", 16, ""),
 ];
 
-/// Roots; the cache, two arrays, an item; an object that was never described; one without a name of its type.
+/// Roots; the cache, two arrays, an item; an object that was never described; one whose type has no name.
 const NODES: [Described<'static>; 10] = [
     (1, None, 0, &[1, 3]),
     (2, None, 0, &[2]),
@@ -142,7 +142,7 @@ fn a_sample_is_called_that() {
     assert!(dump.heap.problems.last().unwrap().to_string().contains(" less than 1 % "), "{:?}", dump.heap.problems);
 }
 
-/// A name of 3 KB for each of millions of roots would need more memory than there is.
+/// Otherwise a 3 KB name for each of millions of roots would exhaust the memory.
 #[test]
 fn roots_of_one_type_share_their_name() {
     let roots: Vec<Described<'_>> = (0..9).map(|_| (3, None, 0, &[9][..])).chain([(5, None, 0x100, &[][..])]).collect();
@@ -152,7 +152,7 @@ fn roots_of_one_type_share_their_name() {
     assert_eq!(graph.matches("static variable Shop.Cache.s_all").count(), 1, "{graph}");
 }
 
-/// Descriptions that lie over one another would make a small file a large graph.
+/// With overlapping descriptions, a small file could contain a huge graph.
 #[test]
 fn references_take_bytes_of_the_file() {
     let mut nodes: Vec<Described<'_>> = (1..=10).map(|address| (5, None, address, &[][..])).collect();
@@ -161,12 +161,12 @@ fn references_take_bytes_of_the_file() {
     assert_eq!(HeapDump::read(&bytes).unwrap().heap.references, 1000);
     let second = [5010_u32, 5020].map(u32::to_le_bytes).concat();
     let places = bytes.windows(8).position(|word| word == second).expect("where the second node is described");
-    // All are described as the first.
+    // All nodes get the description of the first.
     bytes[places..places + 9 * 4].fill(0);
     assert!(HeapDump::read(&bytes).unwrap_err().to_string().contains("more references"));
 }
 
-/// dn-top's, dotnet-gcdump's and PerfView's, and one that is not known.
+/// Names of dn-top, dotnet-gcdump and PerfView, and an unknown one.
 #[test]
 fn groups_of_roots_are_called_the_same_whoever_wrote_them() {
     for (groups, words) in [
@@ -185,7 +185,7 @@ proptest! {
     #[test]
     fn any_damage_is_an_error_or_a_graph(cut: prop::sample::Index, changes: Vec<(prop::sample::Index, u8)>) {
         let whole = file(10, 0, &TYPES, &NODES, 1.0);
-        // All but the second multiplier is needed.
+        // Everything but the second multiplier is required.
         let cut = cut.index(whole.len());
         prop_assert_eq!(HeapDump::read(&whole[..cut]).is_err(), cut < whole.len() - 4);
         let mut bytes = whole;

@@ -1,6 +1,6 @@
-//! What was allocated where, as a heap profile.
+//! Allocations by stack, as a heap profile.
 //!
-//! A reader takes the difference of two dumps for a stack: both have what was allocated there since the sequence began.
+//! A reader takes the difference between two dumps for a stack: both contain the totals since the start of the sequence.
 
 use foldhash::HashMap;
 
@@ -11,25 +11,25 @@ use super::super::writer::Allocation;
 use super::packets::Packets;
 use super::tracks::Tracks;
 
-/// Between two dumps, nanoseconds.
+/// Interval between dumps, nanoseconds.
 const STEP: i64 = 1_000_000_000;
-/// What the runtime allocates between two events on average, bytes: the sampling interval.
+/// Average number of bytes allocated between two events of the runtime: the sampling interval.
 const INTERVAL: u64 = 102_400;
-/// No process can allocate more at once, bytes.
+/// Upper bound for a single allocation, in bytes.
 const MOST: u64 = 1 << 47;
-/// As many stacks as there can be in a sequence.
+/// Upper bound for the number of stacks in a sequence.
 const STACKS: u64 = 1 << 16;
 const HEAP: &str = "dotnet.alloc";
 
-/// Sums by process and stack.
+/// Totals by process and stack.
 #[derive(Debug, Default)]
 pub(super) struct Allocations {
     sums: HashMap<(u32, NodeId), Sum>,
-    /// Those that changed since the dump before.
+    /// Keys of the totals that changed since the previous dump.
     changed: Vec<(u32, NodeId)>,
-    /// How many dumps were written.
+    /// Number of dumps written.
     index: u64,
-    /// When the dump before was written, or the first allocation came.
+    /// Time of the previous dump, or of the first allocation.
     since: Option<i64>,
     newest: i64,
 }
@@ -46,7 +46,7 @@ impl Allocations {
     pub(super) fn add(&mut self, allocation: &Allocation) -> bool {
         let Allocation { process, at, bytes, node } = *allocation;
         let sum = self.sums.entry((process, node)).or_default();
-        // Perfetto's numbers have a sign, and it adds up those of all stacks.
+        // Perfetto's values are signed, and are summed over all stacks.
         sum.bytes = sum.bytes.saturating_add(bytes.min(MOST)).min(i64::MAX as u64 / STACKS);
         sum.count += 1;
         if !std::mem::replace(&mut sum.has_changed, true) {
@@ -56,7 +56,7 @@ impl Allocations {
         at.saturating_sub(*self.since.get_or_insert(at)) >= STEP
     }
 
-    /// Writes what changed since the dump before.
+    /// Writes the totals that changed since the previous dump.
     pub(super) fn write(&mut self, tracks: &Tracks, packets: &mut Packets, stacks: &Stacks, path: &mut Vec<FrameId>) {
         self.since = Some(self.newest);
         self.changed.sort_unstable();
@@ -71,7 +71,7 @@ impl Allocations {
                 .filter_map(|key| {
                     let sum = sums.get_mut(key)?;
                     sum.has_changed = false;
-                    // What came without a stack is of none.
+                    // Allocations without a stack are left out.
                     Some((packets.state.stack(key.1, false, stacks, path)?, sum.bytes, sum.count))
                 })
                 .collect();

@@ -1,5 +1,5 @@
-//! What is different where a trace goes to a tracing service while it is recorded: the service numbers the sequences and has the clocks, readers may lack
-//! what came before, and the names of methods come last.
+//! Differences for traces that go to a tracing service live: the service assigns sequence ids and has the clocks, readers may lack earlier packets,
+//! and the names of methods follow at the end.
 
 use std::hash::{BuildHasher, Hash};
 use std::io::Write;
@@ -16,13 +16,13 @@ use super::{Perfetto, start_of};
 use crate::perfetto::Message;
 use crate::perfetto::field::{clock, event, interned, packet, symbols, track};
 
-/// Names in one packet.
+/// Number of names per packet.
 const NAMES_TOGETHER: usize = 200;
-/// Numbers of frames and stacks that no frame and no stack of the stream has.
+/// First id of the frames and stacks for late names: larger than any id of the stream.
 const OF_NAMES: u64 = 1 << 40;
 
 impl<W: Write> Perfetto<W> {
-    /// Begins to write for a service. `started` distinguishes the process from others of its number.
+    /// Starts output for a service. `started` distinguishes the process from others with the same pid.
     pub(in crate::export::trace) fn live(out: W, subject: Subject, started: i64, label: &str) -> Self {
         let path = format!("code of process {}", subject.header.process_id);
         let mut packets = Packets::live(&subject.header, path);
@@ -32,7 +32,7 @@ impl<W: Write> Perfetto<W> {
         Self { out, packets, tracks, calls: None, allocations: Allocations::default(), path, labels, was_restarted: false }
     }
 
-    /// Begins the sequence again: what the packets from here on refer to is described again.
+    /// Restarts the sequence: everything that later packets reference is described again.
     pub(super) fn restart_sequence(&mut self, is_incomplete: bool) {
         self.was_restarted = true;
         self.packets.clear_state(|packet| {
@@ -44,10 +44,10 @@ impl<W: Write> Perfetto<W> {
         self.tracks.process(0, &mut self.packets);
     }
 
-    /// Names the code whose methods were not known when it was written.
+    /// Names the code whose methods were unknown when it was written.
     pub(super) fn late_names(&mut self, end: i64, stacks: &Stacks) {
         let Some(late) = self.packets.state.late.take() else { return };
-        // A reader has a mapping with a slash before the first part of its path.
+        // Readers prepend a slash to the path of a mapping.
         let path = format!("/{}", late.path);
         let mut addresses: Vec<u64> = late.addresses.iter().copied().collect();
         addresses.sort_unstable();
@@ -74,8 +74,8 @@ impl<W: Write> Perfetto<W> {
         }
     }
 
-    /// A reader counts a name as an error where it has no frame for it, as in a ring buffer, whose older packets are overwritten. So the frames are described
-    /// once more, as the stack of an event that explains itself.
+    /// Describes the frames again, as the stack of a self-explanatory event. Readers count a name without a frame as an error, and in a ring buffer
+    /// the older packets with the frames are overwritten.
     fn keep_frames(&mut self, path: &str, addresses: &[u64], stack: u64, at: i64) {
         let uuid = self.tracks.of_runtime(0, "Method names", 5, &mut self.packets);
         let state = &mut self.packets.state;
@@ -102,7 +102,7 @@ impl<W: Write> Perfetto<W> {
     }
 }
 
-/// Packets that show sentences at a moment, nanoseconds of the monotonic clock, on a track of dn-top itself.
+/// Returns packets that show `sentences` at a time in nanoseconds of the monotonic clock, on a track of dn-top itself.
 pub(in crate::export::trace) fn notices(at: u64, sentences: &[impl AsRef<str> + Hash]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let uuid = FixedState::with_seed(0).hash_one(("notices", at, sentences)) | 1;

@@ -1,4 +1,4 @@
-//! The packets of a recording, one behind the other.
+//! The packets of a recording.
 
 use crate::nettrace::{TraceHeader, UtcTime};
 use crate::perfetto::Message;
@@ -6,24 +6,25 @@ use crate::perfetto::field::{clock, packet, track};
 
 use super::state::State;
 
-/// Ids of packet sequences of traces that others recorded are lower, so that an export can be appended to one.
+/// First id of our packet sequences. Those of other traces are lower, so that an export can be appended to one.
 const FIRST_SEQUENCE: u32 = 0x4000_0001;
-/// How far the sequences of one recording are apart, which leaves room for those of others.
+/// Distance between the sequences of one recording, which leaves room for those of others.
 const STRIDE: u32 = 1 << 16;
 
-/// Appends packets to a buffer, each of which defines first what it refers to.
+/// Appends packets to a buffer, each preceded by the definitions that it references.
 #[derive(Debug)]
 pub(super) struct Packets {
     pub(super) bytes: Vec<u8>,
     pub(super) state: State,
-    /// The packet sequence: each recording of a trace has its own, and a new one where its state begins again. 0 where a tracing service numbers them.
+    /// Id of the packet sequence: each recording of a trace has its own, and a new one after each reset of its state. 0 if a tracing service
+    /// assigns it.
     sequence: u32,
-    /// Perfetto's time of the start of the session, nanoseconds.
+    /// Start of the session in Perfetto's time, nanoseconds.
     origin: i64,
 }
 
 impl Packets {
-    /// Begins the part of a trace that has this number among those of other recordings.
+    /// Starts the part of a trace with this index among the recordings.
     pub(super) fn new(header: &TraceHeader, number: u32) -> Self {
         let sequence = FIRST_SEQUENCE.wrapping_add(number % STRIDE).wrapping_sub(STRIDE);
         let origin = header.nanoseconds_between(0, header.sync_ticks);
@@ -32,7 +33,7 @@ impl Packets {
         packets
     }
 
-    /// Begins packets for a tracing service, which numbers sequences itself. Code is described by this path, and its methods are named at the end.
+    /// Starts packets for a tracing service, which assigns sequence ids itself. Code is described by `path`, and its methods are named at the end.
     pub(super) fn live(header: &TraceHeader, path: String) -> Self {
         let origin = header.nanoseconds_between(0, header.sync_ticks);
         let mut packets = Self { bytes: Vec::new(), state: State::with_late_names(path), sequence: 0, origin };
@@ -40,7 +41,7 @@ impl Packets {
         packets
     }
 
-    /// Begins a sequence: nothing is interned from here on, and no allocation is counted.
+    /// Starts a new sequence, with nothing interned and no allocations counted.
     pub(super) fn begin(&mut self) {
         if self.sequence == 0 {
             return self.clear_state(|_| {});
@@ -50,7 +51,7 @@ impl Packets {
         self.clear_state(|packet| packet.uint(packet::FIRST_PACKET_ON_SEQUENCE, 1));
     }
 
-    /// Begins again on the sequence: nothing is interned from here on.
+    /// Resets the interned state of the sequence.
     pub(super) fn clear_state(&mut self, fill: impl FnOnce(&mut Message<'_>)) {
         self.state.clear();
         self.packet(packet::INCREMENTAL_STATE_CLEARED, None, |packet| {
@@ -59,7 +60,7 @@ impl Packets {
         });
     }
 
-    /// The clocks at the start. How long the machine was suspended is not known: the clock of the time since boot gets the same time.
+    /// Writes the clocks at the start. The time that the machine was suspended is unknown: the boot time clock is set to the same time.
     pub(super) fn clock_snapshot(&mut self, calendar: Option<UtcTime>) {
         let monotonic = self.time(0);
         let calendar = calendar.map(|time| time.unix_ms().max(0) as u64 * 1_000_000);
@@ -77,12 +78,12 @@ impl Packets {
         });
     }
 
-    /// Whether they are for a tracing service.
+    /// Whether the packets are for a tracing service.
     pub(super) fn is_live(&self) -> bool {
         self.sequence == 0
     }
 
-    /// Perfetto's time of a moment, nanoseconds.
+    /// Converts a time to Perfetto's time, nanoseconds.
     pub(super) fn time(&self, at: i64) -> u64 {
         self.origin.saturating_add(at).max(0) as u64
     }

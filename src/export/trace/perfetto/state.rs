@@ -1,4 +1,4 @@
-//! What the packets of a sequence refer to: names, frames and stacks by number.
+//! Interned state of a packet sequence: the ids of names, frames and stacks.
 
 use foldhash::{HashMap, HashSet};
 
@@ -6,50 +6,50 @@ use super::super::stacks::{FrameId, NodeId, Stacks};
 use crate::perfetto::Message;
 use crate::perfetto::field::interned;
 
-/// Bytes of a name that are written.
+/// Maximum length of a name, in bytes.
 const NAME: usize = 4096;
-/// Most names of a kind that are interned, and bytes of them; then the state begins again.
+/// Maximum number of interned names of a kind, and maximum size of all in bytes; beyond it the state is reset.
 const NAMES: usize = 1 << 14;
 const TEXT: usize = 2 << 20;
-/// Most places whose method is named at the end.
+/// Maximum number of addresses whose methods are named at the end.
 const ADDRESSES: usize = 1 << 18;
-/// The mapping of frames whose module is not known.
+/// Mapping of frames whose module is unknown.
 const UNKNOWN_MODULE: &str = "unknown";
-/// What managed code called: the runtime, a native library, the kernel.
+/// Frame of code called by managed code: the runtime, a native library, the kernel.
 const NATIVE_CODE: &str = "(native code)";
 
-/// What packets refer to. Numbers begin at 1.
+/// The interned state. Ids start at 1.
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// By kind.
     names: [HashMap<Box<str>, u64>; 3],
-    /// Names of this program's own, by kind: they are found by where they are, without a look at their text.
+    /// Static names of dn-top, by kind: found by address, without comparing text.
     labels: [Vec<(&'static str, u64)>; 3],
-    /// Bytes of all names.
+    /// Total size of all names, in bytes.
     text_bytes: usize,
     mappings: HashMap<Box<str>, u64>,
-    /// By frame, whether it is described.
+    /// By frame: whether it is described.
     frames: Vec<bool>,
-    /// By node, whether its stack is described.
+    /// By node: whether its stack is described.
     stacks: Vec<bool>,
     /// Whether the frame of native code is described.
     native: bool,
-    /// What the next packet has to define.
+    /// Definitions for the next packet.
     pub(super) pending: Vec<u8>,
-    /// Code whose methods are named at the end, where that is done.
+    /// Code whose methods are named at the end, if enabled.
     pub(super) late: Option<LateNames>,
 }
 
-/// Code whose methods are not known before the end of a stream.
+/// Code whose methods are unknown until the end of the stream.
 #[derive(Debug)]
 pub(super) struct LateNames {
-    /// The mapping of this code alone.
+    /// Path of the mapping of this code.
     pub(super) path: String,
-    /// Where it was seen.
+    /// Addresses seen in stacks.
     pub(super) addresses: HashSet<u64>,
 }
 
-/// What a name is of: each has numbers of its own.
+/// Kinds of names, with separate ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     Event,
@@ -68,17 +68,17 @@ impl Kind {
 }
 
 impl State {
-    /// Code is described by this path, and its methods are named at the end.
+    /// Creates a state for late names: code is described by `path`, and its methods are named at the end.
     pub(super) fn with_late_names(path: String) -> Self {
         Self { late: Some(LateNames { path, addresses: HashSet::default() }), ..Self::default() }
     }
 
-    /// Nothing is described from here on.
+    /// Forgets all descriptions.
     pub(super) fn clear(&mut self) {
         *self = Self { late: self.late.take(), ..Self::default() };
     }
 
-    /// The number of a name. Allocates only where it is new.
+    /// Returns the id of a name. Only allocates for new names.
     pub(super) fn name(&mut self, kind: Kind, name: &str) -> u64 {
         let name = start_of(name);
         let names = &mut self.names[kind as usize];
@@ -95,7 +95,7 @@ impl State {
         next
     }
 
-    /// The number of a name of this program's own.
+    /// Returns the id of a static name of dn-top.
     pub(super) fn label(&mut self, kind: Kind, name: &'static str) -> u64 {
         if let Some((_, known)) = self.labels[kind as usize].iter().find(|(known, _)| std::ptr::eq(*known, name)) {
             return *known;
@@ -105,7 +105,7 @@ impl State {
         number
     }
 
-    /// Whether there are so many names that the state has to begin again.
+    /// Whether there are so many names that the state must be reset.
     pub(super) fn is_full(&self) -> bool {
         self.text_bytes >= TEXT || self.names.iter().any(|names| names.len() >= NAMES)
     }
@@ -147,14 +147,14 @@ impl State {
                 entry.uint(interned::IID, iid);
                 entry.uint(interned::FUNCTION_NAME_ID, iid);
                 entry.uint(interned::MAPPING_ID, mapping);
-                // Frames of one mapping are distinguished by it.
+                // The address distinguishes the frames of a mapping.
                 entry.uint(interned::REL_PC, address.unwrap_or(iid));
             });
         }
         iid
     }
 
-    /// The mapping of a frame, and its address in there where the name comes later.
+    /// Returns the mapping of a frame, and its address if it is named later.
     fn place(&mut self, frame: FrameId, stacks: &Stacks) -> (u64, Option<u64>) {
         if let Some(address) = stacks.address(frame)
             && let Some(mut late) = self.late.take()
@@ -169,12 +169,12 @@ impl State {
         (self.mapping(stacks.module(frame)), None)
     }
 
-    /// The number of a stack, which may end in native code. `None` where it has no frames.
+    /// Returns the id of a stack, optionally with a native leaf. `None` if it has no frames.
     pub(super) fn stack(&mut self, node: NodeId, is_native: bool, stacks: &Stacks, path: &mut Vec<FrameId>) -> Option<u64> {
         if node == 0 && !is_native {
             return None;
         }
-        // Each node stands for two stacks: with and without a leaf in native code.
+        // Each node has two stacks: with and without a native leaf.
         let index = node as usize * 2 + usize::from(is_native);
         if self.stacks.len() <= index {
             self.stacks.resize(index + 1, false);
@@ -195,7 +195,7 @@ impl State {
         Some(iid)
     }
 
-    /// The frame of native code, whose number no other frame has.
+    /// Returns the id of the native frame, which differs from those of all other frames.
     fn native(&mut self) -> u64 {
         const IID: u64 = u32::MAX as u64 + 1;
         if !std::mem::replace(&mut self.native, true) {
@@ -215,7 +215,7 @@ impl State {
     }
 }
 
-/// The start of a name, no longer than is written.
+/// Returns the start of a name, cut to the maximum length.
 pub(super) fn start_of(name: &str) -> &str {
     let end = (0..=NAME.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
     &name[..end.unwrap_or(0)]

@@ -13,23 +13,23 @@ use super::super::writer::{Counter, Subject, Track, TrackEvent};
 use super::packets::Packets;
 use super::state::start_of;
 
-/// Most tracks that are remembered; then they are described again, which changes nothing.
+/// Maximum number of remembered tracks; beyond it tracks are described again, which does no harm.
 const TRACKS: usize = 1 << 16;
 
-/// Describes each track before the first packet that names it.
+/// Describes each track before the first packet that references it.
 #[derive(Debug)]
 pub(super) struct Tracks {
     pub(super) subject: Subject,
-    /// Distinguishes processes of one number, where the subject has nothing else that does.
+    /// Distinguishes processes with the same pid, unless the subject has a better value.
     incarnation: i64,
-    /// Distinguishes what each of several recordings of a process has for itself.
+    /// Distinguishes tracks that each recording of a process has separately.
     recording: i64,
-    /// Shown beside the name of the process, which the kernel may know better.
+    /// Shown beside the process name, for which the kernel may have a better value.
     label: String,
     described: HashSet<u64>,
 }
 
-/// The thread's number as Perfetto has it: a positive number of 32 bits.
+/// Returns the thread id for Perfetto: a positive 32-bit number.
 pub(super) fn tid(thread: ThreadId) -> u64 {
     i32::try_from(thread.thread).map_or(0, |tid| tid as u64)
 }
@@ -40,17 +40,17 @@ impl Tracks {
         Self { incarnation: recording, recording, subject, label: String::new(), described: HashSet::default() }
     }
 
-    /// Of a process that was started then.
+    /// Creates the tracks of a process with this start time.
     pub(super) fn live(subject: Subject, started: i64, label: &str) -> Self {
         Self { incarnation: started, label: label.to_owned(), ..Self::new(subject) }
     }
 
-    /// Describes all tracks again.
+    /// Forgets all tracks, so that they are described again.
     pub(super) fn forget(&mut self) {
         self.described.clear();
     }
 
-    /// An id for what nothing else in the trace is. It has 56 bits: more take two more bytes in each packet.
+    /// Returns an id that is unique within the trace. It has 56 bits: a larger one would take two more bytes in each packet.
     fn uuid(&self, process: u32, what: impl Hash) -> u64 {
         let pid = if process == 0 { self.subject.header.process_id } else { process };
         let incarnation = self.subject.incarnations.get(&pid).unwrap_or(&self.incarnation);
@@ -60,13 +60,13 @@ impl Tracks {
     fn of_thread(&self, what: &str, thread: ThreadId) -> u64 {
         let life = match thread.life {
             0 | u32::MAX => None,
-            // Each recording counts them for itself.
+            // Lives are counted separately in each recording.
             life => Some((life, self.recording)),
         };
         self.uuid(thread.process, (what, thread.thread, life))
     }
 
-    /// Marks a track as described, and returns whether it was not.
+    /// Marks a track as described, and returns whether it was new.
     fn is_new(&mut self, uuid: u64) -> bool {
         if self.described.len() >= TRACKS {
             self.described.clear();
@@ -74,14 +74,14 @@ impl Tracks {
         self.described.insert(uuid)
     }
 
-    /// The track of a process, by the number that threads have it by; 0 where there is none.
+    /// Returns the track of a process, by the pid in thread ids; 0 if there is none.
     pub(super) fn process(&mut self, process: u32, packets: &mut Packets) -> u64 {
         let pid = if process == 0 { self.subject.header.process_id } else { process };
         if pid == 0 {
             return 0;
         }
         let uuid = self.uuid(pid, "process");
-        // One of several processes has less to describe it than the recording that it is the subject of.
+        // Described better by the recording that has this process as its subject.
         let is_described = process != 0 && self.subject.incarnations.get(&pid).is_some_and(|first| *first != self.recording);
         if self.is_new(uuid) && !is_described {
             let (Subject { command_line, runtime, processes, .. }, label) = (&self.subject, &self.label);
@@ -107,7 +107,7 @@ impl Tracks {
         uuid
     }
 
-    /// Describes a thread, again where its name is known now.
+    /// Describes a thread, again if its name has become known.
     pub(super) fn thread(&mut self, thread: ThreadId, name: &str, packets: &mut Packets) {
         self.process(thread.process, packets);
         let (uuid, pid) = (self.of_thread("thread", thread), self.subject.pid(thread));
@@ -124,7 +124,7 @@ impl Tracks {
         }
     }
 
-    /// The track of a thread's sampled calls.
+    /// Returns the track of a thread's sampled calls.
     pub(super) fn calls(&mut self, thread: ThreadId, packets: &mut Packets) -> u64 {
         let (parent, uuid) = (self.of_thread("thread", thread), self.of_thread("calls", thread));
         self.described(uuid, parent, packets, |descriptor| descriptor.text(track::NAME, "Calls (sampled)"))
@@ -137,7 +137,7 @@ impl Tracks {
         uuid
     }
 
-    /// A track that holds others, or slices, at a place among those beside it.
+    /// Returns a track that contains other tracks or slices, with its rank among its siblings.
     fn group(&mut self, name: &str, parent: u64, rank: u64, packets: &mut Packets) -> u64 {
         let of = if parent == 0 { self.recording } else { 0 };
         let uuid = FixedState::with_seed(0).hash_one(("group", parent, name, of)) >> 8 | 1;
@@ -148,7 +148,7 @@ impl Tracks {
         })
     }
 
-    /// A group of what is not of one thread.
+    /// Returns a group for what does not belong to a single thread.
     pub(super) fn of_runtime(&mut self, process: u32, name: &str, rank: u64, packets: &mut Packets) -> u64 {
         let process = self.process(process, packets);
         let runtime = self.group(".NET", process, 0, packets);
@@ -160,7 +160,7 @@ impl Tracks {
         if name.is_empty() { collector } else { self.group(name, collector, rank, packets) }
     }
 
-    /// The track that an event is drawn on.
+    /// Returns the track of an event.
     pub(super) fn of_event(&mut self, event: &TrackEvent<'_>, packets: &mut Packets) -> u64 {
         let process = event.thread.process;
         match event.track {
@@ -180,13 +180,13 @@ impl Tracks {
             Track::Operation { name, lane } => {
                 let operations = self.of_runtime(process, "Requests", 2, packets);
                 let uuid = self.uuid(process, ("operation", name, lane, self.recording));
-                // Tracks of one name beside each other are drawn as lanes of one.
+                // Sibling tracks with the same name are drawn as lanes of one track.
                 self.described(uuid, operations, packets, |descriptor| descriptor.text(track::NAME, start_of(name)))
             }
         }
     }
 
-    /// The track of a counter.
+    /// Returns the track of a counter.
     pub(super) fn of_counter(&mut self, process: u32, counter: &Counter<'_>, packets: &mut Packets) -> u64 {
         let uuid = self.uuid(process, ("counter", counter));
         if self.described.contains(&uuid) {

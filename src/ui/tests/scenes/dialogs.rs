@@ -1,4 +1,4 @@
-//! Dialogs, and what needs no recording.
+//! Dialogs, and states without a recording.
 
 use crate::app::test_app::{TestApp, fleet, options, recording};
 use crate::app::{Msg, Options};
@@ -31,14 +31,14 @@ pub(super) fn own_log(width: u16, height: u16) -> TestApp {
     app
 }
 
-/// Keywords are offered while a provider is typed.
+/// Keywords are suggested while a provider is being typed.
 pub(super) fn providers(width: u16, height: u16) -> TestApp {
     let mut app = keyed(width, height, "O⇥");
     app.send(Msg::Paste("Microsoft-Windows-DotNETRuntime:g".to_owned()));
     app
 }
 
-/// Nothing is there that events in the kernel take.
+/// The requirements of user_events tracepoints are missing.
 pub(super) fn tracepoints_missing(width: u16, height: u16) -> TestApp {
     let mut app = keyed(width, height, "O⇤⇤");
     let missing = [
@@ -63,7 +63,7 @@ pub(super) fn wrong_answers(width: u16, height: u16) -> TestApp {
     app
 }
 
-/// A port is served, and is to be no longer.
+/// A port is served, and about to be closed.
 pub(super) fn close_port(width: u16, height: u16) -> TestApp {
     let mut app = TestApp::with(Options { port: Some("/tmp/dn-top.port".into()), ..options() }, width, height);
     let mut processes = fleet();

@@ -10,7 +10,7 @@ use crate::model::{FileContents, FileKind, TraceFile};
 
 use super::super::analysis::scripted;
 
-/// A recorded file is open that was read: fifty seconds of it.
+/// An open recorded file after reading: fifty seconds of it.
 pub(crate) fn opened(width: u16, height: u16) -> TestApp {
     let path = PathBuf::from("/srv/traces/OrderService_4242.nettrace.partial");
     let file = TraceFile { kind: FileKind::Trace, path, bytes: 182_000_000, process_id: 4242, start_unix_ms: START_UNIX_MS };
@@ -32,7 +32,7 @@ pub(crate) fn opened(width: u16, height: u16) -> TestApp {
     app
 }
 
-/// A file with a heap is open that was read.
+/// An open heap file after reading.
 pub(super) fn heap(width: u16, height: u16) -> TestApp {
     let path = PathBuf::from("/srv/heaps/OrderService_4242_20261121_083121.gcdump");
     let file = TraceFile { kind: FileKind::Heap, path, bytes: 5_000_000, process_id: 0, start_unix_ms: START_UNIX_MS };
@@ -43,7 +43,7 @@ pub(super) fn heap(width: u16, height: u16) -> TestApp {
     app
 }
 
-/// Files that can be opened.
+/// The list of files that can be opened.
 pub(super) fn picking(width: u16, height: u16, keys: &str) -> TestApp {
     let mut app = TestApp::populated(width, height);
     app.press("L");
@@ -52,7 +52,7 @@ pub(super) fn picking(width: u16, height: u16, keys: &str) -> TestApp {
     app
 }
 
-/// Files that an open one can be compared with.
+/// The list of files to compare an open one with.
 pub(crate) fn comparing(width: u16, height: u16, keys: &str) -> TestApp {
     let mut app = opened(width, height);
     app.press("=");
@@ -61,7 +61,7 @@ pub(crate) fn comparing(width: u16, height: u16, keys: &str) -> TestApp {
     app
 }
 
-/// An open file that is compared with another, which is of a recording half as long, with fewer collections and without timeouts.
+/// An open file compared with another: a recording half as long, with fewer collections and no timeouts.
 pub(crate) fn compared(width: u16, height: u16, keys: &str) -> TestApp {
     let mut app = comparing(width, height, "↓↓⏎");
     let Some(Effect::ReadFile { ticket, .. }) = app.take_effects().pop() else { return app };
@@ -80,9 +80,9 @@ pub(crate) fn compared(width: u16, height: u16, keys: &str) -> TestApp {
     app
 }
 
-/// Answers what files there are.
+/// Answers with the list of files.
 fn list(app: &mut TestApp) {
-    // In a terminal that is too small keys do nothing.
+    // In a terminal that is too small, keys have no effect.
     let Some(Effect::FindFiles { ticket, .. }) = app.take_effects().pop() else { return };
     let file = |name: &str, bytes, process_id, start_unix_ms| TraceFile {
         kind: FileKind::Trace,

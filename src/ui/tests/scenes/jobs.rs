@@ -1,4 +1,4 @@
-//! What takes a while, besides recordings.
+//! Long-running jobs other than recordings.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::model::{PacketCounts, Phase, ProducerReport, SafeText};
 use super::keyed;
 use super::recorded::tracing;
 
-/// A program was started, wrote something, and ended.
+/// A program was started, wrote output, and exited.
 pub(super) fn ran(width: u16, height: u16) -> TestApp {
     let mut app = keyed(width, height, "aG⏎dotnet␣app.dll⇥⇥⇥y");
-    // In a terminal that is too small nothing is.
+    // In a terminal that is too small, it is not started.
     let Some(ticket) = app.last_ticket() else { return app };
     let error =
         "Unhandled exception. System.InvalidOperationException: Sequence contains no matching element, whatever was looked for in it";
@@ -27,11 +27,11 @@ pub(super) fn ran(width: u16, height: u16) -> TestApp {
     app
 }
 
-/// A recording is exported while it goes on.
+/// A recording is exported while it is running.
 pub(super) fn exporting(width: u16, height: u16) -> TestApp {
     let mut app = tracing(width, height, 42, Phase::Recording);
     app.press("E→⌃⏎");
-    // Where the screen is too small, no key does anything.
+    // In a terminal that is too small, keys have no effect.
     if let Some(ticket) = app.last_ticket() {
         app.send(Msg::JobProgress { ticket, percent: 45 });
     }
@@ -58,7 +58,7 @@ pub(super) fn operations(width: u16, height: u16) -> TestApp {
     app
 }
 
-/// The tracing service has two sessions, and does not take all of one.
+/// The tracing service has two sessions, and does not accept all packets of one.
 pub(super) fn served(width: u16, height: u16) -> TestApp {
     let mut app = keyed(width, height, "F⇥⇥→⏎");
     if let Some(ticket) = app.last_ticket() {
@@ -106,7 +106,7 @@ pub(super) fn heap(width: u16, height: u16, keys: &str) -> TestApp {
 /// Every thread was sampled once: three wait for the same lock.
 pub(super) fn stacks(width: u16, height: u16) -> TestApp {
     let mut app = keyed(width, height, "D");
-    // Where there is no room to show it, nothing is asked.
+    // In a terminal that is too small, nothing is requested.
     let Some(Effect::SampleStacks { ticket, .. }) = app.take_effects().pop() else { return app };
     let group = |frames: &[&str], waiting, threads: &[u64]| StackGroup {
         frames: frames.iter().map(|frame| (*frame).to_owned()).collect(),

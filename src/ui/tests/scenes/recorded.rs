@@ -1,4 +1,4 @@
-//! Processes that are recorded, or were.
+//! Processes with a running or finished recording.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub(super) fn on_cpu(width: u16, height: u16, keys: &str) -> TestApp {
     app
 }
 
-/// It should, and may not.
+/// Kernel samples were requested, but are not permitted.
 pub(super) fn thread_time(width: u16, height: u16) -> TestApp {
     let mut app = tracing(width, height, 42, Phase::Recording);
     let what = ["dotnet-common", "cpu"].map(str::to_owned).to_vec();
@@ -71,7 +71,7 @@ pub(super) fn thread_time(width: u16, height: u16) -> TestApp {
     app
 }
 
-/// Threads were sampled, and no wait for a lock was seen.
+/// Threads were sampled, without any lock contention.
 pub(super) fn quiet(width: u16, height: u16) -> TestApp {
     let mut app = tracing(width, height, 42, Phase::Recording);
     let mut analysis = (*scripted()).clone();
@@ -83,7 +83,7 @@ pub(super) fn quiet(width: u16, height: u16) -> TestApp {
     app
 }
 
-/// What /proc has of the threads of the made-up session.
+/// The threads of the made-up session, as in /proc.
 pub(super) fn threads() -> Arc<[ThreadUse]> {
     let thread = |thread, name: &str, cpu| ThreadUse {
         thread,
@@ -112,7 +112,7 @@ pub(super) fn nothing_yet(width: u16, height: u16) -> TestApp {
     keyed(width, height, "⏎t4")
 }
 
-/// A recording that is over can still be looked at.
+/// A finished recording remains visible.
 pub(super) fn finished(width: u16, height: u16) -> TestApp {
     let mut app = tracing(width, height, 42, Phase::Recording);
     let file = Some(PathBuf::from("/srv/app/OrderService_4242_20261121_083021.nettrace"));

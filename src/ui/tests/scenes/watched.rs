@@ -1,4 +1,4 @@
-//! Processes that are watched.
+//! Watched processes.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::model::ThreadUse;
 use super::keyed;
 use super::recorded::threads;
 
-/// All are watched, and one of them stands for its collector.
+/// All are watched, and one of them spends much time in GC.
 pub(super) fn watching(width: u16, height: u16, keys: &str) -> TestApp {
     let mut app = keyed(width, height, "W");
     let well = published(61.4, 4.2e6, 1.3, 3.0, 0.0);
@@ -19,7 +19,7 @@ pub(super) fn watching(width: u16, height: u16, keys: &str) -> TestApp {
     app
 }
 
-/// The selected process is watched, and sick in two ways.
+/// The selected process is watched, and has two problems.
 pub(super) fn sick_overview(width: u16, height: u16) -> TestApp {
     let mut app = keyed(width, height, "w");
     let mut counters = (*published(331.0, 212e6, 38.2, 120.0, 2.0)).clone();
@@ -62,7 +62,7 @@ pub(super) fn sick_overview(width: u16, height: u16) -> TestApp {
     app
 }
 
-/// The same in a tab, of a process that is not recorded.
+/// The same process in a tab, without a recording.
 pub(super) fn live(width: u16, height: u16, keys: &str) -> TestApp {
     let mut app = sick_overview(width, height);
     app.press(keys);
@@ -70,7 +70,7 @@ pub(super) fn live(width: u16, height: u16, keys: &str) -> TestApp {
     app
 }
 
-/// Its assemblies, as /proc has them.
+/// Its assemblies, from /proc.
 pub(super) fn mapped(width: u16, height: u16) -> TestApp {
     let mut app = live(width, height, "⏎9⇥⇥⇥⇥");
     let ticket = app.effects.iter().rev().find_map(|effect| match effect {
@@ -84,7 +84,7 @@ pub(super) fn mapped(width: u16, height: u16) -> TestApp {
     app
 }
 
-/// /proc answers twice.
+/// Answers two requests for the threads.
 pub(super) fn list_threads(app: &mut TestApp) {
     for look in [1, 2] {
         let threads = threads().iter().map(|thread| ThreadUse { cpu: thread.cpu * look / 2, ..thread.clone() }).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! A web program whose collections are marked one by one.
+//! A web program whose garbage collections are marked individually.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use crate::app::test_app::{TestApp, metered, published};
 
 use super::keyed;
 
-/// A value by the second.
+/// A value as a function of the second.
 type At = fn(f64) -> f64;
 
-/// Requests that get slower, of which some fail.
+/// Requests become slower, and some fail.
 pub(super) fn web_overview(width: u16, height: u16) -> TestApp {
     let mut app = keyed(width, height, "w");
     let mut counters = (*published(61.4, 4.2e6, 1.3, 3.0, 0.0)).clone();
@@ -41,7 +41,7 @@ pub(super) fn web_overview(width: u16, height: u16) -> TestApp {
     app
 }
 
-/// A web program that is watched and not recorded.
+/// A web program that is watched, but not recorded.
 pub(super) fn live_requests(width: u16, height: u16) -> TestApp {
     let mut app = keyed(width, height, "w");
     let mut counters = (*metered()).clone();
