@@ -100,6 +100,7 @@ pub enum LaunchError {
 pub struct Launched {
     /// Client of its diagnostic port or socket.
     pub client: Client,
+    /// The process it runs in.
     pub key: ProcessKey,
     /// Assembly name according to /proc, for runtimes too old to report it.
     pub assembly: Option<SafeText>,
@@ -244,6 +245,7 @@ impl Launch {
         self.is_suspended = false;
     }
 
+    /// Pid of the program that was started.
     pub fn pid(&self) -> u32 {
         self.pid
     }

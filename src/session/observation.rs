@@ -55,6 +55,7 @@ pub struct Observed {
 pub struct SlowObserved {
     /// All analyses, with CPU time if the kernel sampled it.
     pub analysis: RecordingAnalysis,
+    /// CPU time of each thread while recording.
     pub threads: Arc<[ThreadUse]>,
     /// Limits on the CPU time they got.
     pub cpu_supply: CpuSupply,

@@ -22,6 +22,7 @@ use crate::nettrace::Keep;
 pub struct Plan {
     /// Id of the recording, unique in this run of the program.
     pub id: RecordingId,
+    /// The process to record.
     pub key: ProcessKey,
     /// Process name.
     pub name: SafeText,

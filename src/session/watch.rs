@@ -22,6 +22,7 @@ const PAUSE: u32 = 5;
 /// What to watch.
 #[derive(Debug, Clone)]
 pub struct Watch {
+    /// The process to watch.
     pub process: Process,
     /// Interval between values.
     pub interval: Duration,
