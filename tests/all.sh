@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Sets a plain machine up and runs every test, those against real .NET runtimes included. Arguments go to `cargo test`.
-# Where a runtime cannot be had, the tests that need it are skipped and say so; with CI=true that is a failure,
-# but not for what comes from an archive (DN_TOP_RUNTIME_ARCHIVES, see tests/setup.sh).
+# Sets up a plain machine and runs all tests, including those with real .NET runtimes. Arguments are passed to `cargo test`.
+# Tests whose runtime is not available are skipped with a message; with CI=true that is a failure, except for runtimes
+# from an archive (DN_TOP_RUNTIME_ARCHIVES, see tests/setup.sh).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -11,14 +11,14 @@ if ! tests/setup.sh; then
   echo "The set-up did not finish: tests that need what is missing will be SKIPPED." >&2
 fi
 
-# Most of them wait for another program most of the time.
+# Most tests wait for another program most of the time.
 export RUST_TEST_THREADS=${RUST_TEST_THREADS-$((2 * $(nproc)))}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 outcome=0
 cargo test --no-fail-fast "$@" 2>&1 | tee "$log" || outcome=$?
 
-# The runner's summary of each test program, with the program's name, and their sum. A skipped test counts as passed for the runner.
+# Summary of each test binary with its name, and the totals. The test runner counts skipped tests as passed.
 printf '\nIn short\n'
 awk '
   /^ +Running / { name = $0; sub(/^ +Running (unittests )?/, "", name); sub(/ \(.*/, "", name) }
@@ -32,7 +32,7 @@ awk '
   }
   END { printf "total: %d passed, %d failed, %d skipped\n", passed - skipped, failed, skipped + ignored }' "$log"
 
-# What depends on other programs may fail because the machine stood still: a few such tests have one more chance, each alone. That is never silent.
+# Tests that depend on other programs may fail because the machine was frozen: a few such tests are retried once, each alone. That is always reported.
 if ((outcome != 0)); then
   failed=$(awk '
     /^ +Running / { name = $0; sub(/^ +Running (unittests )?/, "", name); sub(/ \(.*/, "", name) }

@@ -1,4 +1,4 @@
-//! Every analysis over real captures: what they count is what is there. And what they allocate.
+//! Runs every analysis over real captures, and checks their counts against the events in the captures, and their allocations.
 
 use std::io::Read;
 
@@ -11,7 +11,7 @@ const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
 const MB: u64 = 1 << 20;
 
-/// Captures of the tree.
+/// Captures in the repository.
 const CAPTURES: [&str; 4] = ["net31-heavy", "net9-heavy-drops", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"];
 
 fn capture(name: &str) -> Vec<u8> {
@@ -28,7 +28,7 @@ fn analyse<S: Sink>(bytes: &[u8], mut sink: S) -> S {
     sink
 }
 
-/// How often events of a provider came, by number.
+/// Returns the number of events of a provider with the given event IDs.
 fn events(live: &Live, provider: &str, ids: &[u32]) -> u64 {
     let counts = live.throughput().counts();
     counts.iter().filter(|kind| kind.provider == provider && ids.contains(&kind.event_id)).map(|kind| kind.count).sum()
@@ -63,7 +63,7 @@ fn what_is_counted_is_what_is_there() {
     }
 }
 
-/// Figures of one capture, found by other means: its events were counted by hand.
+/// Figures of one capture that were determined independently: its events were counted by hand.
 #[test]
 fn a_busy_program_on_net31() {
     let live = analyse(&capture("net31-heavy"), Live::default());
@@ -87,7 +87,7 @@ fn a_busy_program_on_net31() {
     assert_eq!(all.iter().map(|node| node.own.all()).sum::<u64>(), methods.samples.all());
 }
 
-/// A part of a recording, as a person chooses it on a time line.
+/// Ranges of a recording, as selected on the time line.
 #[test]
 fn parts_of_a_session_add_up() {
     let bytes = capture("net31-heavy");
@@ -123,7 +123,7 @@ fn text(payload: &mut Vec<u8>, texts: &[&str]) {
     texts.iter().for_each(|text| payload.put_utf16z(text));
 }
 
-/// One of every kind of event that comes again and again, with its payload.
+/// One event of every frequent kind, with its payload.
 fn everyday() -> Vec<(Metadata, Vec<u8>)> {
     let native = |event_id, version, words: &[u32]| {
         let mut payload = Vec::new();
@@ -202,7 +202,7 @@ fn an_event_like_one_before_allocates_nothing() {
     };
     let (warm_up, stream) = (rounds(&mut encoder, 2000), rounds(&mut encoder, 2000));
     let (mut decoder, mut live) = (Decoder::new(Limits::default()), Live::default());
-    // In one piece: the decoder has no block to put together.
+    // Fed in one piece, so that the decoder does not have to assemble blocks.
     let mut feed = |bytes: &[u8]| decoder.feed(bytes, &mut live).expect("a readable stream");
     feed(&warm_up);
     let info = measure(|| feed(&stream));
@@ -213,7 +213,7 @@ fn an_event_like_one_before_allocates_nothing() {
     assert_eq!(info.count_total, 0, "{info:?}");
 }
 
-/// A report of samples reads no other analysis, and no names but those of methods that samples are in.
+/// A report of samples runs no other analysis, and resolves only the names of methods that have samples.
 #[test]
 fn samples_alone_are_those_of_every_analysis() {
     for name in CAPTURES {

@@ -1,4 +1,4 @@
-//! What dn-top does with what makes no sense: one clear sentence, the right exit code, and no process harmed. No .NET is needed.
+//! Malformed input: one clear sentence, the right exit code, and no process is harmed. Needs no .NET.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests by their attribute, and not what they call")]
 
@@ -15,10 +15,10 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
 use support::{Invocation, Output, Running, Signal, folder, runtimes};
 
-/// Commands that talk to a process.
+/// Commands that connect to a process.
 const COMMANDS: [&[&str]; 4] = [&["env"], &["trace"], &["dump"], &["perfmap", "on"]];
 
-/// A simulated runtime, and an empty folder that commands work in.
+/// A simulated runtime, and an empty working directory for commands.
 struct Bench {
     _home: tempfile::TempDir,
     place: tempfile::TempDir,
@@ -40,7 +40,7 @@ impl Bench {
         self.place.path().join(name)
     }
 
-    /// Starts a command that is given the runtime's socket.
+    /// Starts a command with the runtime's socket as its target.
     fn start(&self, words: &[&str]) -> Running {
         let socket = self.runtime.socket().to_str().unwrap();
         Invocation::new([&words[..1], &[socket], &words[1..]].concat()).current_dir(self.place.path()).start()
@@ -63,11 +63,11 @@ impl Bench {
 }
 
 fn healthy() -> Spec {
-    // Its own process is what listens, as dn-top checks.
+    // dn-top checks that the listening process has this PID.
     Spec::new("Web", "9.0.7", std::process::id())
 }
 
-/// A message of the protocol's form that says it has this length.
+/// Returns a diagnostic IPC message whose header claims this length.
 fn message(magic: &[u8; 14], length: u16) -> Vec<u8> {
     let mut bytes = [&magic[..], &length.to_le_bytes(), &[0xff, 0, 0, 0]].concat();
     bytes.resize(length.into(), 0x41);
@@ -88,13 +88,13 @@ async fn servers_that_make_no_sense_are_named() {
     ] {
         let said = format!("{fault:?}");
         let bench = Bench::faulty(fault);
-        // All at once: each waits out the silence of its own connection.
+        // Started together: each has to wait for the timeout of its own connection.
         let running = COMMANDS.map(|words| bench.start(words));
         let info = bench.start(&["info", "--json"]);
         for running in running {
             running.wait().assert_refused(1, &format!("process {} ({this}): {words}", std::process::id()));
         }
-        // What /proc shows is printed all the same.
+        // Facts from /proc are printed all the same.
         let output = info.wait();
         assert!(output.code == 1 && output.stderr.contains(words), "{output:?}");
         let info: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
@@ -117,7 +117,7 @@ async fn nothing_that_a_target_says_of_itself_reaches_the_terminal_raw() {
         assert!(!raw(&output.stdout) && !raw(&output.stderr), "{words:?}: {output:?}");
         assert!(!output.stdout.contains('\u{202e}'), "{words:?} turns the text around");
     }
-    // In JSON, what could harm is escaped.
+    // JSON escapes control characters.
     let name = bench.run(&["env", "--json"]).json()["variables"][0]["name"].clone();
     assert_eq!(name, "A\u{1b}]0;owned\u{7}");
     let files: Vec<_> = fs::read_dir(bench.place.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -138,7 +138,7 @@ fn what_cannot_be_asked_for_is_said_before_anybody_is_asked() {
         (&["--rundown", "some"], "rundown is full, none or a keyword such as 0x38"),
         (&["--buffer-mb", "0"], "buffer"),
     ] {
-        // A target that is not there: it is not looked for.
+        // The target does not exist; it is not even looked up.
         Invocation::new([&["trace", "4194305"], arguments].concat()).run().assert_refused(2, words);
     }
     for arguments in
@@ -196,8 +196,8 @@ async fn a_folder_that_is_not_there_is_named() {
     bench.assert_untouched();
 }
 
-/// Runs dn-top with a file system of these options mounted over a folder, and then `stats` of what is left there. Only a mount namespace of their
-/// own sees it. `None` where there can be none.
+/// Runs dn-top with a file system mounted over a folder with these options, then `stats` for each file left there. The mount is visible only
+/// in a mount namespace of its own. `None` where such a namespace cannot be created.
 fn mounted(options: &str, place: &Path, words: &[&str]) -> Option<Output> {
     if !runtimes::namespaces() {
         return None;
@@ -240,7 +240,7 @@ async fn a_full_disk_keeps_what_was_written() {
     let said = |of: &Value| json!([of["complete"], of["bytes"], of["events"]]);
     assert_eq!(said(stats), said(result));
     assert!(stats["events"].as_u64() > Some(100), "{stats}");
-    // The session is not left open at the runtime.
+    // The runtime's session has been closed.
     assert!(bench.trace_into(&bench.file("next.nettrace")).code == 0 && bench.runtime.is_alive());
 }
 
@@ -295,7 +295,7 @@ fn pipes_and_devices_are_no_heap_files() {
     }
 }
 
-/// What prints a right configuration file works beside a wrong one.
+/// Commands that print a valid configuration file work although the current one is invalid.
 #[test]
 fn a_wrong_configuration_file_does_not_hide_the_right_one() {
     let place = folder();
@@ -308,7 +308,7 @@ fn a_wrong_configuration_file_does_not_hide_the_right_one() {
     assert!(config.stdout.contains("# theme = \"auto\"\n"), "{}", config.stderr);
 }
 
-/// A file that is missing has one exit code, and messages one prefix.
+/// A missing file has the same exit code in every command, and messages have the same prefix.
 #[test]
 fn errors_look_alike_in_every_command() {
     let place = folder();

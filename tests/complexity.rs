@@ -1,7 +1,7 @@
-//! What a hostile stream costs: no more than an ordinary one of the same size and shape.
+//! Cost of hostile streams: not above that of an ordinary stream of the same size and shape.
 //!
-//! Each case plays two streams that have the same number of events, an ordinary one and one made to be slow, and compares the processor time of
-//! decoding and analysing them. What is guarded against costs a hundred times as much, or far more: the bound is four times.
+//! Each case plays two streams with the same number of events, an ordinary one and one designed to be slow, and compares the CPU time of
+//! decoding and analyzing them. An unguarded attack would cost a hundred times as much, or far more: the bound is four times.
 
 #[path = "support/v6.rs"]
 #[allow(dead_code, reason = "each test binary uses its part")]
@@ -18,18 +18,18 @@ use v6::{Kind, Row, V6, field};
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
-/// What takes less is not measured well.
+/// Shorter times cannot be measured reliably.
 const LEAST: Duration = Duration::from_millis(25);
-/// How many times as long the hostile one may take.
+/// Maximum ratio of the hostile stream's cost to the ordinary one's.
 const RATIO: u32 = 4;
 
-/// The processor time that this thread has used.
+/// Returns the CPU time used by this thread.
 fn time() -> Duration {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
     Duration::from_nanos(stat.split(' ').next().and_then(|ns| ns.parse().ok()).expect("nanoseconds"))
 }
 
-/// The shorter of two runs.
+/// Returns the shorter of two runs.
 fn cost(work: impl Fn()) -> Duration {
     let run = || {
         let before = time();
@@ -51,7 +51,7 @@ fn compare(what: &str, ordinary: impl Fn(), hostile: impl Fn()) {
     assert!(hostile <= ordinary.max(LEAST) * RATIO, "{what}: {hostile:?}, and {ordinary:?} ordinarily");
 }
 
-/// Decodes and analyses both.
+/// Decodes and analyzes both, and compares their costs.
 #[track_caller]
 fn compare_streams(what: &str, ordinary: &[u8], hostile: &[u8]) {
     let analyse = |stream: &[u8]| {
@@ -72,15 +72,15 @@ fn whole(mut encoder: Encoder) -> Vec<u8> {
     encoder.take()
 }
 
-/// Ids that a hash function of one multiplication and no seed puts into one place, in a table of up to 2^24 places: the inverse of FxHash.
+/// Returns IDs that an unseeded one-multiplication hash function maps to the same bucket of a table of up to 2^24 buckets: the inverse of FxHash.
 fn colliding(number: u64) -> u64 {
-    /// The inverse of its factor, modulo 2^64.
+    /// Inverse of the factor of FxHash, modulo 2^64.
     const INVERSE: u64 = inverse(0xf135_7aea_2e62_a9c5);
     (number << 24).rotate_right(26).wrapping_mul(INVERSE)
 }
 
 const fn inverse(odd: u64) -> u64 {
-    // Each step doubles the bits that are right.
+    // Each step doubles the number of correct bits.
     let (mut found, mut step) = (odd, 0);
     while step < 6 {
         found = found.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(found)));
@@ -89,7 +89,7 @@ const fn inverse(odd: u64) -> u64 {
     found
 }
 
-/// Ids of every table that a stream fills, chosen to collide.
+/// IDs in every table filled by a stream, chosen to collide.
 #[test]
 fn ids_that_collide_cost_no_more() {
     const COUNT: u64 = 40_000;
@@ -133,7 +133,7 @@ fn ids_that_collide_cost_no_more() {
     }
 }
 
-/// The same of the tables that only V6 fills.
+/// The same for the tables that only V6 fills.
 #[test]
 fn thread_indexes_that_collide_cost_no_more() {
     let stream = |id: fn(u64) -> u64| {
@@ -146,7 +146,7 @@ fn thread_indexes_that_collide_cost_no_more() {
     compare_streams("thread indexes", &stream(|number| number * 7), &stream(colliding));
 }
 
-/// A stack that is written into a segment of a flight recording: ids collide there as well.
+/// A stack written into a segment of a flight recording: IDs collide there as well.
 #[test]
 fn a_flight_recording_costs_what_its_bytes_do() {
     let stream = |frames: u64| {
@@ -163,7 +163,7 @@ fn a_flight_recording_costs_what_its_bytes_do() {
     compare("a stack of 100,000 frames", || record(&ordinary), || record(&hostile));
 }
 
-/// Keeps nothing.
+/// A store that keeps nothing.
 #[derive(Debug)]
 struct Nowhere;
 
@@ -182,7 +182,7 @@ fn activity(name: &str) -> Metadata {
     Metadata { provider: "Shop".into(), name: name.into(), ..Metadata::default() }
 }
 
-/// Names of operations of which there are more than are distinguished, and that differ only at their ends.
+/// More operation names than are distinguished, differing only at their ends.
 #[test]
 fn operations_beyond_those_told_apart_cost_no_more() {
     let stream = |names: u32| {
@@ -197,7 +197,7 @@ fn operations_beyond_those_told_apart_cost_no_more() {
     };
     compare_streams("names in the metadata", &stream(64), &stream(2000));
 
-    // One kind of event, and the name in its payload.
+    // A single kind of event, with the name in its payload.
     let stream = |names: u32| {
         let mut encoder = encoder();
         let fields = vec![Field { name: "SourceName".into(), kind: FieldType::String }];
@@ -213,7 +213,7 @@ fn operations_beyond_those_told_apart_cost_no_more() {
     compare_streams("names in payloads", &stream(64), &stream(2000));
 }
 
-/// Ends whose begin never comes, all at one moment.
+/// Stops without a start, all at the same time.
 #[test]
 fn ends_without_a_begin_cost_no_more() {
     let stream = |begins: bool| {
@@ -229,7 +229,7 @@ fn ends_without_a_begin_cost_no_more() {
     compare_streams("ends without a begin", &stream(true), &stream(false));
 }
 
-/// A list of labels that many events refer to.
+/// A label list referenced by many events.
 #[test]
 fn long_lists_of_labels_cost_no_more() {
     let stream = |labels: usize| {
@@ -244,7 +244,7 @@ fn long_lists_of_labels_cost_no_more() {
     compare_streams("a list of 100,000 labels", &stream(32), &stream(100_000));
 }
 
-/// Arrays that stand elsewhere in the payload, all in the same place.
+/// Arrays stored out of line in the payload, all at the same place.
 #[test]
 fn arrays_that_share_their_place_cost_no_more() {
     const BYTE: u8 = 6;
@@ -259,7 +259,7 @@ fn arrays_that_share_their_place_cost_no_more() {
         stream.events((1..=20).map(|sequence| Row { metadata: 1, sequence, labels: 1, payload, ..Row::default() }));
         stream.end()
     };
-    // Each element of the whole payload is an array of the whole payload, whose elements are, whose elements are.
+    // Each element of the whole payload is an array of the whole payload, recursively.
     let mut payload = Vec::new();
     (0..4000_u32).for_each(|_| payload.put_u32(16_000 << 16));
     let deep = far(&object(&far(&object(&far(&object(&far(&[BYTE])))))));
@@ -279,7 +279,7 @@ fn sampler(encoder: &mut Encoder) -> u32 {
     encoder.metadata(&Metadata { provider: SAMPLER.into(), ..Metadata::default() })
 }
 
-/// A deep stack whose number is large, in sample after sample.
+/// A deep stack with a high stack ID, in sample after sample.
 #[test]
 fn stacks_with_large_numbers_cost_no_more() {
     let stream = |before: u64| {
@@ -294,7 +294,7 @@ fn stacks_with_large_numbers_cost_no_more() {
     compare_streams("a stack of number 70,000", &stream(70_000), &stream(0));
 }
 
-/// More stacks than are kept apart, one after the other and again.
+/// More stacks than are kept apart, round-robin.
 #[test]
 fn stacks_that_are_folded_cost_no_more() {
     let stream = |stacks: u64| {
@@ -308,14 +308,14 @@ fn stacks_that_are_folded_cost_no_more() {
     compare_streams("2000 stacks of 100 frames", &stream(1000), &stream(2000));
 }
 
-/// Tables that were large once are emptied again and again.
+/// Tables that once were large are cleared again and again.
 #[test]
 fn emptying_tables_costs_no_more() {
     let stream = |threads: u64| {
         let mut stream = V6::new();
         stream.threads((0..threads).map(|index| (index, 1, index)));
         stream.events((0..threads).map(|thread| Row { sequence: 1, thread, ..Row::default() }));
-        // As many as have to be there for the bytes to be the same.
+        // As many blocks as needed to make both streams the same size.
         (0..60_000 - threads).for_each(|_| stream.block(Kind::RemoveThread, &[0xff, 0xff, 3, 0]));
         for _ in 0..30_000 {
             stream.threads([(1, 1, 1)]);
@@ -327,7 +327,7 @@ fn emptying_tables_costs_no_more() {
     compare_streams("sequence points", &stream(10), &stream(60_000));
 }
 
-/// Counters of which each is in a group of its own.
+/// Counters, each in a group of its own.
 #[test]
 fn groups_of_counters_cost_no_more() {
     let counters = |count: u32| {
@@ -355,7 +355,7 @@ fn groups_of_counters_cost_no_more() {
     compare("reported once", || reported(&few, 2000), || reported(&many, 20));
 }
 
-/// Single events that are kept take little memory, whatever is in them.
+/// Individually kept events take little memory, whatever their contents.
 #[test]
 fn single_events_take_little_memory() {
     let mut encoder = encoder();
@@ -373,7 +373,7 @@ fn single_events_take_little_memory() {
     assert!(info.bytes_max < 32 << 20, "{info:?}");
 }
 
-/// Whatever the seeds of the tables are, the findings are the same: each run has others.
+/// The findings do not depend on the seeds of the hash tables, which differ in each run.
 #[test]
 fn findings_do_not_depend_on_seeds() {
     for name in ["net31-heavy", "net9-heavy-drops", "v6-record-trace-oncpu-offcpu"] {

@@ -1,4 +1,4 @@
-//! Streams with whole headers, and streams that are damaged: what an encoder of ours did to them is what is said of them.
+//! Streams with uncompressed event headers, and damaged streams, all made by our own encoder: the reported problems match the damage.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests by their attribute, and not what they call")]
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use support::{Invocation, folder};
 use v6::{Kind, Row, V6, block_header, field};
 
-/// Events by name and number, with their sorted flag, threads, losses and what is wrong.
+/// Decoded events by name and number, with their sorted flag, threads, losses and problems.
 #[derive(Debug, Default)]
 struct Found {
     events: Vec<(String, u32, bool, String, usize)>,
@@ -36,7 +36,7 @@ impl Sink for Found {
     }
 }
 
-/// What is in a stream, and what is wrong with it.
+/// Decodes a stream, and returns its contents and problems.
 fn decode(bytes: &[u8]) -> (Found, Throughput) {
     let mut sink = (Found::default(), Throughput::default());
     let mut decoder = Decoder::new(Limits::default());
@@ -45,7 +45,7 @@ fn decode(bytes: &[u8]) -> (Found, Throughput) {
     sink
 }
 
-/// A V4 stream of these blocks.
+/// Returns a V4 stream of these blocks.
 fn v4(blocks: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut out = Encoder::new(TraceHeader { process_id: 7, ..TraceHeader::default() }).take();
     for (name, body) in blocks {
@@ -62,18 +62,18 @@ fn v4(blocks: &[(&str, Vec<u8>)]) -> Vec<u8> {
     out
 }
 
-/// How the space up to the next multiple of four is written behind an event with a whole header.
+/// How the padding to a multiple of four is written after an event with an uncompressed header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Space {
-    /// It counts as part of the event, as runtimes have it.
+    /// Counted as part of the event, as runtimes do.
     Counted,
-    /// It does not, as the specification can be read.
+    /// Not counted, a possible reading of the specification.
     Uncounted,
-    /// There is none, as TraceEvent reads it.
+    /// No padding, as TraceEvent expects.
     None,
 }
 
-/// A block of V4 with whole headers: metadata id, sequence number, whether it is sorted, and the payload of each.
+/// Returns a V4 block with uncompressed headers, given the metadata ID, sequence number, sorted flag and payload of each event.
 fn whole_headers(rows: &[(u32, u32, bool, Vec<u8>)], space: Space) -> Vec<u8> {
     let mut body = block_header(0);
     for (metadata, sequence, sorted, payload) in rows {
@@ -95,7 +95,7 @@ fn whole_headers(rows: &[(u32, u32, bool, Vec<u8>)], space: Space) -> Vec<u8> {
     body
 }
 
-/// The payload of a metadata blob of V4, with tags of other kinds than are known, whose sizes make it of any length.
+/// Returns the payload of a V4 metadata blob, with tags of unknown kinds, whose sizes allow any length.
 fn metadata(id: u32, name: &str, tags: &[(u8, usize)]) -> Vec<u8> {
     let mut out = Vec::new();
     out.put_u32(id);
@@ -116,7 +116,7 @@ fn metadata(id: u32, name: &str, tags: &[(u8, usize)]) -> Vec<u8> {
 fn whole_headers_are_read_in_every_form() {
     for space in [Space::Counted, Space::Uncounted, Space::None] {
         for tag in 0..4 {
-            // A tag of a kind that is not known, and the opcode behind it.
+            // A tag of an unknown kind, followed by the opcode.
             let record = |id, name| (0, 0, true, metadata(id, name, &[(9, tag), (1, 1)]));
             let records = whole_headers(&[record(1, "Opened"), record(2, "Sold"), record(3, "Closed")], space);
             let row = |metadata, sequence: u32, length| (metadata, sequence, sequence % 2 == 1, vec![0xee; length]);
@@ -130,7 +130,7 @@ fn whole_headers_are_read_in_every_form() {
     }
 }
 
-/// Three kinds of events of three threads; indexes are used again for others once they are forgotten or removed.
+/// Three kinds of events of three threads; indexes are reused for other threads once they are dropped or removed.
 #[test]
 fn threads_are_told_apart_by_their_ids_and_lives() {
     let mut stream = V6::new();
@@ -139,11 +139,11 @@ fn threads_are_told_apart_by_their_ids_and_lives() {
     stream.threads([(1, 7, 70), (2, 7, 71)]);
     stream.events([row(1, 1, 10), row(2, 1, 11), row(1, 2, 12)]);
     stream.sequence_point(20, 1, &[(1, 2), (2, 1)]);
-    // The same index for another thread, and another index for the same one.
+    // The same index for another thread, and another index for the same thread.
     stream.threads([(1, 8, 80), (3, 7, 70)]);
     stream.events([row(1, 1, 21), row(3, 1, 22)]);
     stream.remove(&[(3, 1)]);
-    // A thread that ended, and another of the same ids.
+    // A thread that exited, and another with the same IDs.
     stream.threads([(3, 7, 70)]);
     stream.events([row(3, 1, 30)]);
     stream.sequence_point(40, 0, &[]);
@@ -152,7 +152,7 @@ fn threads_are_told_apart_by_their_ids_and_lives() {
     let threads: Vec<_> = found.events.iter().map(|(.., thread, _)| thread.as_str()).collect();
     assert_eq!(threads, ["7/70", "7/71", "7/70", "8/80", "7/70", "7/70#2"]);
     assert_eq!((tally.snapshot().threads, tally.problems(), found.losses), (4, vec![], vec![]));
-    // Single events name them the same way.
+    // The live event list names them the same way.
     let (mut decoder, mut live) = (Decoder::new(Limits::default()), Live::default().keeping_events());
     decoder.feed(&bytes, &mut live).unwrap();
     decoder.finish(&mut live);
@@ -160,7 +160,7 @@ fn threads_are_told_apart_by_their_ids_and_lives() {
     assert_eq!(shown[3..5], [ThreadId { process: 8, thread: 80, life: 0 }, ThreadId { process: 7, thread: 70, life: 0 }]);
 }
 
-/// In V6 a thread's numbers begin at 1: what is missing before its first event was lost. In V4 it may have been before the stream.
+/// In V6, a thread's sequence numbers begin at 1: a gap before its first event is a loss. In V4, those events may precede the stream.
 #[test]
 fn losses_before_the_first_event_count_in_v6() {
     let mut stream = V6::new();
@@ -185,10 +185,10 @@ fn losses_before_the_first_event_count_in_v6() {
     assert_eq!((tally.snapshot().dropped, tally.snapshot().dropped_at_start), (3, 0));
 }
 
-/// What was done to a stream, its bytes, the problems that it has, each with its count and first byte, and whether content may be missing.
+/// Description of the damage, the damaged bytes, the expected problems with count and first byte, and whether content may be missing.
 type Damaged = (&'static str, Vec<u8>, Vec<(ProblemKind, u64, usize)>, bool);
 
-/// Every way of damaging a stream.
+/// Returns streams with every kind of damage.
 fn damaged() -> Vec<Damaged> {
     let row = |thread, sequence| Row { metadata: 1, thread, sequence, ..Row::default() };
     let start = || {
@@ -197,7 +197,7 @@ fn damaged() -> Vec<Damaged> {
         stream.threads([(1, 7, 70)]);
         stream
     };
-    // Where the content of the next block begins.
+    // Offset of the next block's content.
     let next = |stream: &V6| stream.len() + 4;
     let mut cases = Vec::new();
 
@@ -239,7 +239,7 @@ fn damaged() -> Vec<Damaged> {
 
     let mut stream = start();
     let at = next(&stream) + 2;
-    // An array elsewhere, relative to its field, of strings.
+    // An out-of-line array, relative to its field, of strings.
     stream.metadata(2, "Shop", "Opened", 0, 1, &field("Names", &[24, 18]));
     cases.push(("elements elsewhere that differ in size", stream.end(), vec![(ProblemKind::VariableElements, 1, at)], false));
 
@@ -295,13 +295,13 @@ fn stats_says_what_is_wrong() {
         assert!(text.contains(&format!(": {count}, first at byte {first}\n")), "{what}: {text}");
         assert_eq!(text.contains("INCOMPLETE"), loses_content, "{what}: {text}");
     }
-    // What is whole has none.
+    // An undamaged stream has no problems.
     std::fs::write(&file, V6::new().end()).unwrap();
     let whole = Invocation::new(["stats", file.to_str().unwrap(), "--json"]).start().wait().json();
     assert_eq!((&whole["complete"], &whole["problems"]), (&Value::Bool(true), &json!([])));
 }
 
-/// Elements elsewhere that differ in size are read one behind the other, and the fields behind them are where they are.
+/// Out-of-line elements of different sizes are read sequentially, and the fields after them are found.
 #[test]
 fn elements_that_differ_in_size_are_read() {
     let mut stream = V6::new();
@@ -322,7 +322,7 @@ fn elements_that_differ_in_size_are_read() {
     assert_eq!((fields, event.payload.is_cut), (vec!["Names=[Anna, Bo]".to_owned(), "Count=42".to_owned()], false));
 }
 
-/// An open file that is damaged is shown as incomplete, and every tab says how many problems it has.
+/// A damaged file is shown as incomplete, and every tab shows the number of problems.
 #[test]
 fn the_dashboard_shows_damage() {
     let place = folder();

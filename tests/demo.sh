@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Shows dn-top at work with no .NET at hand: builds it and opens the dashboard on simulated runtimes. Arguments go to dn-top.
+# Demonstrates dn-top without .NET: builds it and opens the dashboard on simulated runtimes. Arguments are passed to dn-top.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tests/setup.sh build

@@ -1,4 +1,4 @@
-//! `export` over real captures: what is in the files, read by others than those that wrote them.
+//! `export` over real captures: the exported files are checked by independent readers.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests by their attribute, and not what they call")]
 
@@ -32,7 +32,7 @@ use trace_processor::{Engine, assert_agrees};
 const CAPTURES: [&str; 4] = ["net31-heavy", "net9-heavy-drops", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"];
 const FORMATS: [&str; 6] = ["perfetto", "speedscope", "chromium", "folded", "pprof", "csv"];
 
-/// Writes a capture into a folder.
+/// Unpacks a capture into a folder.
 fn capture(name: &str, place: &Path) -> PathBuf {
     let packed: PathBuf = [env!("CARGO_MANIFEST_DIR"), "tests", "captures", &format!("{name}.nettrace.xz")].iter().collect();
     unpack(&packed, place)
@@ -50,7 +50,7 @@ fn run(words: &[&str]) -> Output {
     Invocation::new(words).run()
 }
 
-/// Exports a capture and gives what was written.
+/// Exports a capture and returns the written bytes.
 fn export(capture: &Path, format: &str, more: &[&str]) -> Vec<u8> {
     let out = capture.with_extension(format);
     let words = ["export", capture.to_str().unwrap(), "--format", format, "-o", out.to_str().unwrap()];
@@ -62,7 +62,7 @@ fn export(capture: &Path, format: &str, more: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// How often an event is in a capture, as `stats` says.
+/// Event counts of a capture, from `stats`.
 struct Stats(serde_json::Value);
 
 impl Stats {
@@ -84,7 +84,7 @@ impl Stats {
     }
 }
 
-/// Numbers and names are those of the messages in `protos/perfetto/trace`.
+/// Field numbers and names are from the messages in `protos/perfetto/trace`.
 #[test]
 fn a_perfetto_trace_refers_to_nothing_that_it_does_not_define() {
     let place = folder();
@@ -155,14 +155,14 @@ fn a_perfetto_trace_refers_to_nothing_that_it_does_not_define() {
     }
 }
 
-/// The trace processor that Perfetto's own page runs, and that of the oldest page that is supported.
+/// Uses the trace processor of Perfetto's current UI, and that of the oldest supported UI.
 #[test]
 fn perfettos_own_trace_processor_finds_what_the_recording_holds() {
     let Some(engine) = Engine::newest() else { return };
     let oldest = Engine::oldest();
     let place = folder();
     let mut captures: Vec<PathBuf> = CAPTURES.iter().map(|name| capture(name, place.path())).collect();
-    // More of them than are in the tree.
+    // More captures than are in the repository.
     if let Some(more) = std::env::var_os("DN_TOP_CAPTURES") {
         let packed =
             fs::read_dir(more).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.to_string_lossy().ends_with(".nettrace.xz"));
@@ -181,14 +181,14 @@ fn perfettos_own_trace_processor_finds_what_the_recording_holds() {
         assert_agrees(&engine, &trace, &file);
         background += assert_contents(&engine, &trace, &file)["background GC"];
         let calls = assert_calls(&engine, &written("perfetto", &["--slices"]), &file);
-        // Some have no samples; those of the last are of native code, too.
+        // Some have no samples; those of the last capture include native code.
         let has_samples = ["net31-heavy.nettrace", "v6-record-trace-oncpu-offcpu.nettrace"].iter().any(|name| file.ends_with(name));
         assert!(calls == 10 || !has_samples, "{}: {calls}", file.display());
         for trace in [written("chromium", &[]), written("perfetto", &["--slices", "--flows"])] {
             engine.assert_right(&trace, "");
         }
         if let Some(oldest) = &oldest {
-            // Where an event happened is newer than it.
+            // The source location of an event is newer than this version.
             oldest.assert_right(&trace, "unknown_extension_fields");
         }
     }
@@ -266,7 +266,7 @@ fn a_part_is_what_was_asked_for() {
     assert!(!part.is_empty() && part.len() < all.len() && !of_one.is_empty() && of_one.len() < all.len());
 }
 
-/// Names of files and functions are texts that the collector describes as single characters.
+/// Names of files and functions are strings that the collector describes as arrays of characters.
 #[test]
 fn texts_of_collectors_outside_the_runtime_are_read() {
     let place = folder();
@@ -308,7 +308,7 @@ fn nothing_is_overwritten_and_what_is_no_recording_is_refused() {
     run(&["export", file, "--format", "folded", "-o", "/dev/full/x"]).assert_refused(1, "/dev/full/x");
     let output = run(&["export", file, "--format", "folded", "--json"]).json();
     assert_eq!(output["output"], file.replace(".nettrace", ".folded"));
-    // One that was cut off is exported as far as it goes.
+    // A truncated recording is exported as far as it goes.
     let cut = place.path().join("cut.nettrace");
     let bytes = fs::read(file).unwrap();
     fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();

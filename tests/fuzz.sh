@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Looks for input that dn-top does not survive: every target, one after the other, with cargo-fuzz, which needs a nightly toolchain. Without one the
-# stable toolchain runs all targets in turn, on seeds that it damages at random: that finds less.
+# Fuzzes dn-top: runs every target, one after the other, with cargo-fuzz, which needs a nightly toolchain. Without one, the stable toolchain runs
+# all targets in turn on randomly damaged seeds, which finds less.
 #
-#   tests/fuzz.sh [SECONDS [TARGET..]]     for so long each; by default 60, and every target. Building comes on top: minutes at first.
+#   tests/fuzz.sh [SECONDS [TARGET..]]     seconds per target; by default 60, and every target. Building takes additional time: minutes at first.
 #
-# It installs cargo-fuzz where it is missing. What is found, and what was learnt, stays in target/fuzz. `cargo test --test fuzz` runs the same targets
-# for a moment, on stable.
+# Installs cargo-fuzz if it is missing. Findings and the corpus are kept in target/fuzz. `cargo test --test fuzz` briefly runs the same targets
+# on stable.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -23,7 +23,7 @@ command -v c++ >/dev/null || { echo "fuzz: this needs a C++ compiler (Debian: ap
 export PATH=$work/tools/bin:$PATH
 command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz --quiet --root "$work/tools"
 
-# The seeds come from the captures of the tree.
+# The seeds are made from the captures in the repository.
 DN_TOP_SEEDS=$work/seeds cargo test --quiet --test fuzz seeds_make_sense
 
 found=0

@@ -1,6 +1,6 @@
-//! Holds the sources to the rules that the compiler does not know: which room may use which, and what a pure room may not touch.
+//! Checks the sources against rules that the compiler does not enforce: the allowed dependencies between rooms, and what pure rooms may not use.
 //!
-//! It reads sources as tokens, not as text: comments, strings and tests do not count, and a `use` over many lines does.
+//! Sources are read as tokens, not as text: comments, strings and tests are ignored, and a `use` may span lines.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests by their attribute, and not what they call")]
 
@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 
 use rust_source::{paths, tokens, without_tests};
 
-/// Every room, and the rooms that it may use besides itself.
+/// Every room, and the other rooms that it may use.
 const ARROWS: &[(&str, &[&str])] = &[
     ("wire", &[]),
     ("sorting", &[]),
     ("assembly", &["wire"]),
     ("ipc", &["wire"]),
-    // A macro that a room exports stands at the root.
+    // A macro exported by a room is at the crate root.
     ("nettrace", &["wire", "forward_sink"]),
     ("clr", &["ipc", "nettrace", "wire"]),
     ("analysis", &["sorting", "clr", "nettrace", "wire"]),
@@ -57,11 +57,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("main", &["cli"]),
 ];
 
-/// The rooms that get bytes, time and sizes as arguments and reach for none of them.
+/// Rooms that receive bytes, time and sizes as arguments, and have no access to the system.
 const PURE: &[&str] =
     &["wire", "sorting", "assembly", "ipc", "nettrace", "clr", "analysis", "perfetto", "export", "model", "diagnosis", "app", "ui"];
 
-/// What a pure room may not name: the start of a path.
+/// Path prefixes that are forbidden in a pure room.
 const IMPURE: &[&str] = &[
     "tokio",
     "arboard",
@@ -91,9 +91,9 @@ fn rooms_use_only_what_is_below_them() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The front doors of what differs between systems: modules of one name with the same items.
+/// Entry points of the platform-specific modules: modules of one name with the same items.
 const OF_SYSTEMS: &[&str] = &["net/mod.rs", "net/perf/mod.rs", "net/perfetto/mod.rs", "net/port/mod.rs", "sim/mod.rs", "tui/mod.rs"];
-/// What belongs to one system, and may be named by the rooms that have such modules.
+/// Platform-specific paths, allowed only in the rooms that have such modules.
 const SYSTEM: &[&str] = &[
     "rustix",
     "procfs",
@@ -140,7 +140,7 @@ fn only_the_choice_of_a_module_depends_on_the_system() {
     assert!(conditions(&source).all(|(_, item)| item[0] == "mod"));
 }
 
-/// What each `cfg` depends on, and what follows it.
+/// Returns the condition of each `cfg`, with the tokens that follow it.
 fn conditions(tokens: &[String]) -> impl Iterator<Item = (&[String], &[String])> {
     let starts = tokens.iter().enumerate().filter(|(_, token)| ["cfg", "cfg_attr"].contains(&token.as_str()));
     starts.map(|(at, _)| {
@@ -175,7 +175,7 @@ fn every_room_has_its_row() {
     }
 }
 
-/// What a file does that its room may not.
+/// Returns the violations in a file.
 fn forbidden(file: &Path, source: &str) -> Vec<String> {
     let module = module_of(file);
     let Some(room) = module.first().cloned() else { return Vec::new() };
@@ -184,7 +184,7 @@ fn forbidden(file: &Path, source: &str) -> Vec<String> {
     };
     let mut wrong = Vec::new();
     for path in paths(&module, &without_tests(tokens(source))) {
-        // The fields of log messages are read; what is shown of them is sanitised as any text of a target.
+        // The fields of log messages are parsed here; what is shown of them is sanitized like any text from a target.
         let is_read = module == ["app", "tabs", "logs"];
         if path.starts_with("serde_json::") && module != ["cli", "print"] && !is_read {
             wrong.push(format!("JSON is written in cli::print, which escapes what a terminal obeys, and not with {path}"));
@@ -206,7 +206,7 @@ fn forbidden(file: &Path, source: &str) -> Vec<String> {
     wrong
 }
 
-/// `ipc/frame.rs` is `[ipc, frame]`, `ipc/mod.rs` is `[ipc]`; the library's root is `[]` and may name every room.
+/// `ipc/frame.rs` is `[ipc, frame]`, `ipc/mod.rs` is `[ipc]`; the library's root is `[]` and may use every room.
 fn module_of(file: &Path) -> Vec<String> {
     let mut module: Vec<String> = file.with_extension("").iter().map(|part| part.to_str().unwrap().to_owned()).collect();
     if ["mod", "lib"].contains(&module.last().unwrap().as_str()) {
@@ -219,7 +219,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every source file but those that hold nothing but tests, by its path below `src`.
+/// Returns every source file except those that contain only tests, by path relative to `src`.
 fn sources() -> BTreeMap<PathBuf, String> {
     let top = root().join("src");
     let mut found = BTreeMap::new();

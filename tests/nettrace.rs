@@ -1,4 +1,4 @@
-//! The nettrace decoder over real captures. `captures/expected.json` holds what an independent reader found in them.
+//! The nettrace decoder over real captures. `captures/expected.json` contains the results of an independent reader.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use dn_top::analysis::Throughput;
 use dn_top::nettrace::{Counts, Cutter, Decoder, Ending, Event, Limits, Loss, Metadata, Problem, SequencePoint, Sink, TraceHeader};
 use serde_json::Value;
 
-/// Captures that the tree is too small for can be checked as well: name a directory with `expected.json` and the `.xz` files.
+/// Environment variable with a directory of further captures, too large for the repository: `expected.json` and the `.xz` files.
 const CAPTURES: &str = "DN_TOP_CAPTURES";
 
 fn captures() -> PathBuf {
@@ -26,7 +26,7 @@ fn expected() -> serde_json::Map<String, Value> {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// What the decoder finds, in the form of the expected figures.
+/// Returns the results of the decoder, in the form of the expected figures.
 fn found(bytes: &[u8]) -> Value {
     let (mut decoder, mut throughput) = (Decoder::new(Limits::default()), Throughput::default());
     decoder.feed(bytes, &mut throughput).expect("a readable stream");
@@ -55,7 +55,7 @@ fn captures_hold_what_an_independent_reader_finds() {
     }
 }
 
-/// A running hash of all calls of a sink, one entry for each event.
+/// A running hash of all calls to a sink, with one entry per event.
 #[derive(Default)]
 struct Digest {
     hasher: DefaultHasher,
@@ -93,7 +93,7 @@ fn digest<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Digest, Ending) {
     (digest, ending)
 }
 
-/// Numbers without pattern, the same in every run.
+/// Returns a pseudorandom generator with a fixed seed.
 fn noise() -> impl FnMut(usize) -> usize {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     move |below| {
@@ -144,7 +144,7 @@ fn a_capture_that_was_cut_off_gives_the_events_before_the_cut() {
     }
 }
 
-/// Counts events, and how many of them came as counts of whole blocks.
+/// Counts events, and how many of them were counted by whole blocks.
 #[derive(Default)]
 struct Tally {
     throughput: Throughput,
@@ -188,14 +188,14 @@ impl Sink for Tally {
 }
 
 impl Tally {
-    /// Everything that is known, in words.
+    /// Formats all results as text.
     fn words(&self, decoder: &Decoder, ending: &Ending) -> String {
         let Self { throughput: all, .. } = self;
         format!("{ending:?} {:?} {:?} {:?} {:?} {:?}", decoder.trace(), all.snapshot(), all.span(), all.counts(), all.problems())
     }
 }
 
-/// Reads a stream with at most so many bytes at a time, and counts blocks before they are decoded.
+/// Reads a stream in pieces of at most `most` bytes, and counts blocks before they are decoded.
 fn counted_ahead(bytes: &[u8], most: usize) -> (String, u64) {
     let (mut cutter, mut decoder, mut tally) = (Cutter::new(Limits::default()), Decoder::new(Limits::default()), Tally::default());
     let (mut from, mut to) = (0, 0);

@@ -1,4 +1,4 @@
-//! What the nettrace decoder allocates: nothing for an event, and never more than its limits.
+//! Allocations of the nettrace decoder: none per event, and never more than its limits.
 
 use std::io::Read;
 
@@ -17,7 +17,7 @@ fn capture(name: &str) -> Vec<u8> {
     bytes
 }
 
-/// Feeds as a recorder does. What cannot be read is no error here.
+/// Feeds in chunks, as a recorder does. Decoding errors are ignored.
 fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Throughput, AllocationInfo) {
     let mut throughput = Throughput::default();
     let info = measure(|| {
@@ -48,7 +48,7 @@ fn an_event_allocates_nothing() {
         encoder.flush();
         encoder.take()
     };
-    // The tables and buffers grow to their size, and from then on nothing does.
+    // Tables and buffers first grow to their final size, and do not grow afterwards.
     let (warm_up, stream) = (write(&mut encoder, 50_000), write(&mut encoder, 100_000));
     let (mut decoder, mut throughput) = (Decoder::new(Limits::default()), Throughput::default());
     let mut feed =
@@ -59,7 +59,7 @@ fn an_event_allocates_nothing() {
     assert_eq!(info.count_total, 0, "{info:?}");
 }
 
-/// Events that are kept cost memory, and no event that is not kept allocates.
+/// Kept events take memory, but other events allocate nothing.
 #[test]
 fn single_events_cost_by_what_is_kept() {
     for (filter, most) in [("shop", 16 * 600), ("no such event", 200)] {
@@ -77,7 +77,7 @@ fn single_events_cost_by_what_is_kept() {
             encoder.flush();
             encoder.take()
         };
-        // A second each; in the first one tables and buffers grow to their size.
+        // One second each; in the first, tables and buffers grow to their final size.
         let (first, second) = (write(0), write(1_000_000_000));
         decoder.feed(&first, &mut live).expect("a readable stream");
         let info = measure(|| decoder.feed(&second, &mut live).expect("a readable stream"));
@@ -109,7 +109,7 @@ fn a_block_takes_no_memory_before_it_comes() {
     stream.extend([0; 100]);
     let (_, info) = decode(stream.chunks(10));
     assert!(info.bytes_max < MB, "{info:?}");
-    // Nor more than its size and a little when it does come: what grows is copied once more at most.
+    // Nor much more than its size when the block is received: growing copies it once more at most.
     let block = vec![0; 48 << 20];
     let (_, info) = decode(stream.chunks(64).chain(block.chunks(1 << 16)));
     assert!(info.bytes_max < 128 * MB, "{info:?}");
@@ -120,7 +120,7 @@ fn memory_has_an_end_whatever_comes() {
     let mut encoder = Encoder::new(TraceHeader::default());
     let long = "x".repeat(3000);
     let mut streams = vec![Vec::new(); 3];
-    // A million kinds of events and as many threads; names without end; stacks without a sequence point.
+    // A million kinds of events and as many threads; very long names; stacks without a sequence point.
     for i in 0..1_000_000_u32 {
         let metadata = encoder.metadata(&Metadata { event_id: i, ..Metadata::default() });
         encoder.event(&NewEvent { metadata, thread: i.into(), capture_thread: i.into(), ..NewEvent::default() });
@@ -162,7 +162,7 @@ fn damaged_captures_are_survived() {
         let whole = capture(name);
         for round in 0..12 {
             let mut bytes = whole.clone();
-            // Few changes in some rounds, so that decoding goes far; many in others.
+            // Few changes in some rounds, so that decoding gets far; many in others.
             for _ in 0..1 << round {
                 let at = noise(bytes.len());
                 bytes[at] = noise(256) as u8;
@@ -173,7 +173,7 @@ fn damaged_captures_are_survived() {
     }
 }
 
-/// A hundred methods call each other in every order: samples of a million stacks, with an exception in each thousandth.
+/// Returns samples of a million stacks, as a hundred methods call each other in every order, with an exception per thousand.
 fn a_million_stacks() -> Vec<u8> {
     let mut encoder = Encoder::new(TraceHeader::default());
     let mut record =
@@ -185,7 +185,7 @@ fn a_million_stacks() -> Vec<u8> {
         let new = NewEvent { timestamp, thread: 7, capture_thread: 7, stack, ..NewEvent::default() };
         encoder.event(&NewEvent { metadata: sample, payload: &2_u32.to_le_bytes(), ..new });
         if number % 1000 == 0 {
-            // Two texts, two numbers and a flag; the rest are zeroes.
+            // Two strings, two numbers and a flag; the rest is zero.
             encoder.event(&NewEvent { metadata: thrown, payload: &[0; 64], ..new });
         }
         if number % 20_000 == 19_999 {
@@ -196,7 +196,7 @@ fn a_million_stacks() -> Vec<u8> {
     encoder.take()
 }
 
-/// In pieces as a file is read.
+/// Feeds in chunks, as when reading a file.
 fn feed(bytes: &[u8], sink: &mut dyn dn_top::nettrace::Sink) {
     let (mut decoder, mut sink) = (Decoder::new(Limits::default()), sink);
     bytes.chunks(256 * 1024).for_each(|chunk| decoder.feed(chunk, &mut sink).expect("a stream of ours"));
@@ -218,13 +218,13 @@ fn an_export_of_a_million_stacks_takes_no_more_than_others() {
         });
         let most = info.bytes_max;
         eprintln!("{}: {most} bytes", format.name());
-        // What is counted by stack keeps more of them before it is written.
+        // Formats that count by stack keep more stacks before they are written.
         let limit = if matches!(format, TraceFormat::Pprof | TraceFormat::Folded) { 32 * MB } else { 16 * MB };
         assert!(most <= limit, "{}: {most} bytes", format.name());
     }
 }
 
-/// Objects of 24 bytes, each with a reference to the one before it.
+/// Objects of 24 bytes, each with a reference to the previous one.
 #[test]
 fn the_graph_of_a_heap_takes_little_more_than_its_addresses() {
     const OBJECTS: u64 = 1 << 17;
@@ -255,7 +255,7 @@ fn the_graph_of_a_heap_takes_little_more_than_its_addresses() {
         Decoder::new(Limits::default()).feed(&stream, &mut graph).expect("a readable stream");
         graph.write(&Facts::default(), &mut written).expect("a graph");
     });
-    // A place, an address, a type and a size, and where the reference leads, in a byte each but for the first two.
+    // An offset, an address, a type, a size and the target of the reference, in a byte each except the first two.
     assert!(written.0 > OBJECTS * 15, "{} bytes", written.0);
     assert!(info.bytes_max < OBJECTS * 44, "{} bytes an object", info.bytes_max / OBJECTS);
 }

@@ -1,4 +1,4 @@
-//! Events in the order of time: blocks of several threads, written one behind the other, come out merged.
+//! Events in time order: sequentially written blocks of several threads are merged.
 
 #[path = "support/v6.rs"]
 #[allow(dead_code, reason = "each test binary uses its part")]
@@ -14,14 +14,14 @@ use dn_top::wire::Put;
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
 
-/// What comes in the order of time: timestamp, thread, payload and frames, with the losses among them.
+/// Events in time order: timestamp, thread, payload and frames, with the losses among them.
 #[derive(Debug, Default)]
 struct Ordered {
     events: Vec<(i64, u64, Vec<u8>, Vec<u64>)>,
     losses: Vec<(usize, u32)>,
     points: Vec<usize>,
     problems: Vec<ProblemKind>,
-    /// Events in the order of the stream.
+    /// Number of events in stream order.
     seen: usize,
 }
 
@@ -52,12 +52,12 @@ impl Sink for Ordered {
     }
 }
 
-/// How a stream says how far it can be put in order.
+/// How a stream marks the point up to which it can be ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Says {
-    /// By a sequence point behind every round.
+    /// By a sequence point after every round.
     Points,
-    /// By marks: the first event of each thread in a round is the oldest that is left, as runtimes have it.
+    /// By marks: the first event of each thread in a round is the oldest of those remaining, as runtimes do.
     Marks,
     Nothing,
 }
@@ -65,7 +65,8 @@ enum Says {
 const THREADS: u64 = 4;
 const EVENTS: i64 = 50;
 
-/// Rounds in which four threads write their events of some time, one thread behind the other, each in a block of its own, with so many stacks.
+/// Encodes rounds in which four threads write events of the same time span, one thread after the other, each in its own block, with this
+/// many stacks.
 fn worst_order(rounds: i64, stacks: i64, says: Says, mut each: impl FnMut(&[u8])) {
     let mut encoder = Encoder::new(TraceHeader::default());
     let metadata = encoder.metadata(&Metadata { provider: "Shop".into(), name: "Sold".into(), ..Metadata::default() });
@@ -127,7 +128,7 @@ fn blocks_in_the_worst_order_come_out_in_order() {
             assert_ordered(&ordered, 20);
             assert_eq!(ordered.problems, []);
             match says {
-                // What came before a point was handed over before it.
+                // Events before a point are delivered before it.
                 Says::Points => assert_eq!(ordered.points, (1..=20).map(|round| round * 200).collect::<Vec<_>>()),
                 Says::Marks => assert!(latest <= 2 * 200, "{latest} events were held back"),
                 Says::Nothing => assert_eq!(latest, 20 * 200, "nothing says that no older event comes"),
@@ -136,7 +137,7 @@ fn blocks_in_the_worst_order_come_out_in_order() {
     }
 }
 
-/// A stream that never says how far it can be put in order takes bounded memory, loses nothing, and it is said that some may be out of order.
+/// A stream that never marks how far it can be ordered takes bounded memory and loses nothing, and events possibly out of order are reported.
 #[test]
 fn memory_is_bounded_without_marks() {
     let (mut decoder, mut count) = (Decoder::new(Limits::default()), Count::default());
@@ -176,7 +177,7 @@ impl Sink for Count {
     }
 }
 
-/// Kinds that are not wanted in order cost nothing and come once; what is counted is the same whether or not order is wanted.
+/// Kinds of events that need no order cost nothing and are delivered once; counts do not depend on ordering.
 #[test]
 fn counts_do_not_depend_on_order() {
     let mut bytes = Vec::new();
@@ -209,7 +210,7 @@ impl Counts for (Throughput, Ordered) {
     }
 }
 
-/// A loss comes before the event that shows it, and behind what is older.
+/// A loss is delivered before the event that reveals it, and after older events.
 #[test]
 fn losses_keep_their_place() {
     let mut encoder = Encoder::new(TraceHeader::default());
@@ -231,7 +232,7 @@ fn losses_keep_their_place() {
     assert_eq!(ordered.losses, [(3, 5), (4, 2)], "before the events at 30 and at 40");
 }
 
-/// A stack block that resets the numbers without a sequence point drops the stacks before it: what refers to those goes first.
+/// A stack block that resets the stack IDs without a sequence point drops the earlier stacks: events that refer to them are delivered first.
 #[test]
 fn stacks_that_are_dropped_are_still_those_of_their_events() {
     let limits = Limits { stack_bytes: 4000, ..Limits::default() };
@@ -246,7 +247,7 @@ fn stacks_that_are_dropped_are_still_those_of_their_events() {
     }
 }
 
-/// A sample of a thread that waits for a lock is one of a waiting thread, wherever in the stream the sampler's block stands.
+/// A sample of a thread waiting for a lock counts as waiting, wherever the sampler's block is in the stream.
 #[test]
 fn samples_are_paired_with_waits_of_other_blocks() {
     let mut encoder = Encoder::new(TraceHeader::default());
@@ -255,7 +256,7 @@ fn samples_are_paired_with_waits_of_other_blocks() {
         let version = u32::from(event_id == 91);
         encoder.metadata(&Metadata { provider: RUNTIME.into(), event_id, version, ..Metadata::default() })
     });
-    // The sampler writes as thread 9 of thread 1: in the middle of a wait, and behind it.
+    // The sampler writes as thread 9 about thread 1: during a wait, and after it.
     for timestamp in [150, 250] {
         let stack = encoder.stack(&[0x100]);
         let payload = &[1, 0, 0, 0];
@@ -277,7 +278,7 @@ fn samples_are_paired_with_waits_of_other_blocks() {
     assert_eq!(live.methods(SampleFilter::ALL, 1).threads[0].thread, ThreadId::of(1));
 }
 
-/// Real streams say often enough how far they can be put in order: nothing comes out of it, and no more is held back than a runtime writes at once.
+/// Real streams have marks often enough: no event is out of order, and no more are held back than a runtime writes at once.
 #[test]
 fn captures_come_out_in_order() {
     for name in ["net31-heavy", "net9-heavy-drops", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"] {

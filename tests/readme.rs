@@ -1,4 +1,4 @@
-//! What the README says of the program, held against the program.
+//! Checks the README against the program.
 
 #![allow(clippy::unwrap_used, reason = "a missing part of the README is what these tests are to find")]
 
@@ -11,7 +11,7 @@ use dn_top::analysis::Filter;
 use dn_top::app::action::{Group, KeyMap};
 use dn_top::app::help::{HelpLine, help};
 
-/// The headings of the help that the README repeats; what has a use in one tab, list or dialog alone is left to the help itself.
+/// Headings of the help that the README repeats; keys of single tabs, lists or dialogs are only in the help itself.
 const SHOWN: [Group; 4] = [Group::Process, Group::Table, Group::Files, Group::Program];
 
 #[test]
@@ -36,7 +36,7 @@ fn the_keys_are_those_of_the_action_table() {
     holds("## Keys", &keys);
 }
 
-/// The first table below a heading is this one. With DN_TOP_UPDATE_README in the environment it is made so.
+/// Panics unless the first table below a heading is this one. With `DN_TOP_UPDATE_README` in the environment, the table is replaced instead.
 fn holds(heading: &str, rows: &[[String; 2]]) {
     let row = |[left, right]: &[String; 2]| format!("| {left} | {right}{}|\n", if right.is_empty() { "" } else { " " });
     let wanted = row(&rows[0]) + "|---|---|\n" + &rows[1..].iter().map(row).collect::<String>();
@@ -53,19 +53,19 @@ fn holds(heading: &str, rows: &[[String; 2]]) {
     }
 }
 
-/// What dn-top prints when it is called like this.
+/// Returns the output of dn-top with these arguments.
 fn printed(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_dn-top")).args(arguments).output().unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Every command, and what the help says of it.
+/// Returns every command with its description in the help.
 fn commands() -> Vec<[String; 2]> {
     let help = printed(&["--help"]);
     let mut commands: Vec<[String; 2]> = Vec::new();
     for line in help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap().lines() {
-        // A description that does not fit its line goes on in further ones, which are indented more.
+        // Continuation lines of a description are indented further.
         match (line.strip_prefix("  ").and_then(|line| line.split_once(' ')), commands.last_mut()) {
             (Some((name, what)), _) if !name.is_empty() => commands.push([name.to_owned(), what.trim().to_owned()]),
             (_, Some([_, what])) => *what += &format!(" {}", line.trim()),
@@ -88,7 +88,7 @@ fn every_command_is_listed_with_what_the_help_says_of_it() {
 fn the_manual_page_has_every_command() {
     let page = printed(&["man"]);
     let entries = help(&Filter::default(), &KeyMap::default(), None).into_iter().filter(|line| matches!(line, HelpLine::Entry(..))).count();
-    // Exit codes are written the same way.
+    // Exit codes are formatted the same way.
     assert!(page.matches(".TP").count() > entries);
     for [name, _] in commands() {
         assert!(page.contains(&format!(".SS {name}\n")), "no section for {name}");
@@ -107,7 +107,7 @@ fn the_manual_page_has_every_command() {
     assert_eq!(stray, None);
 }
 
-/// The variables of the environment that the program reads, but for those of Windows and of the completions of shells.
+/// Returns the environment variables that the program reads, except those for Windows and shell completions.
 fn variables(folder: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {

@@ -1,4 +1,4 @@
-//! The commands that read a recorded file, over real captures.
+//! Commands that read a recorded file, over real captures.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests by their attribute, and not what they call")]
 
@@ -34,8 +34,8 @@ fn run<A: AsRef<OsStr>>(words: &[A]) -> Output {
     Invocation::new(words).run()
 }
 
-/// What an independent reader found in the captures. Others than those of the tree can be checked as well: DN_TOP_CAPTURES names a folder with
-/// `expected.json` and the `.xz` files.
+/// The results match those of an independent reader. More captures can be checked: `DN_TOP_CAPTURES` is a folder with `expected.json` and
+/// the `.xz` files.
 #[test]
 fn stats_are_those_of_an_independent_reader() {
     let folder_of = std::env::var_os("DN_TOP_CAPTURES")
@@ -53,7 +53,7 @@ fn stats_are_those_of_an_independent_reader() {
         for (field, expected) in expected.as_object().unwrap().iter().filter(|(field, _)| *field != "counts") {
             assert_eq!(&stats[field], expected, "{name}: {field}");
         }
-        // The reader knew the names that are in the stream, which the runtime's own events have not.
+        // The reader had only the names in the stream, which omits those of the runtime's own events.
         let count = |of: &Value| json!([of["provider"], of["id"], of["count"]]);
         let [reported, expected] = [&stats, expected].map(|of| of["counts"].as_array().unwrap());
         assert_eq!(reported.iter().map(count).collect::<Vec<_>>(), expected.iter().map(count).collect::<Vec<_>>(), "{name}");
@@ -67,7 +67,7 @@ fn salvage(file: &Path, out: &Path) -> Output {
     run(&["salvage".as_ref(), file.as_os_str(), "-o".as_ref(), out.as_os_str()])
 }
 
-/// How a stream ends, and how many events are in it.
+/// Returns how a stream ends, and its number of events.
 fn read(bytes: &[u8]) -> (Ending, u64) {
     let (mut decoder, mut tally) = (Decoder::new(Limits::default()), Throughput::default());
     let _ = decoder.feed(bytes, &mut tally);
@@ -157,7 +157,7 @@ fn recordings_are_compared() {
         let section = sections.iter().find(|section| section["subject"] == subject).unwrap();
         section["figures"].as_array().unwrap().clone()
     };
-    // What is compared with itself has not changed, and is what the other commands say.
+    // Compared to itself, a recording has not changed, and its figures match those of the other commands.
     let same = diff(&[file, "-n", "100000", "--json"]);
     let all = sections(&same);
     let report = run(&["report", file, "-n", "100000", "--json"]).json();
@@ -168,7 +168,7 @@ fn recordings_are_compared() {
     let found = methods.iter().find(|method| method["name"] == hottest["name"]).unwrap();
     let share = hottest["self_ns"].as_f64().unwrap() / 1e9 / seconds;
     assert!((found["before"].as_f64().unwrap() - share).abs() < 0.001, "{found} and {hottest}");
-    // Two parts of one.
+    // Two ranges of one recording.
     let parts = diff(&["--before-range", "..500ms", "--after-range", "500ms..1s", "--json"]);
     assert_eq!((&parts.json()["before"]["duration_ms"], &parts.json()["after"]["duration_ms"]), (&json!(500), &json!(500)));
     assert!(sections(&parts).iter().any(|section| section["subject"] == "exceptions"), "{}", parts.stdout);
@@ -225,7 +225,7 @@ fn a_report_says_what_the_file_lacks() {
     assert!(output.code == 0 && output.stderr.contains(held) && !output.stderr.contains("--profile"), "{output:?}");
 }
 
-/// Every capture that is kept here.
+/// Every capture in the repository.
 const ALL: [&str; 4] = ["net31-heavy", "net9-heavy-drops", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"];
 
 #[test]
@@ -255,14 +255,14 @@ fn an_open_file_shows_what_stats_counts_and_its_parts_are_the_whole() {
             list.sort_by_key(ToString::to_string);
         }
         assert_eq!(counts, expected, "{name}");
-        // Wherever it is cut in two, nothing is lost and nothing counted twice.
+        // Split in two at any point, nothing is lost or counted twice.
         for part in [3, 2] {
             let middle = whole.end / part;
             let [before, after] = [(i64::MIN, middle), (middle + 1, i64::MAX)].map(|span| read(Some(span)).analysis.snapshot.totals);
             assert_eq!((before.events + after.events, before.dropped + after.dropped), (totals.events, totals.dropped), "{name}");
             assert!(before.events > 0 && after.events > 0, "{name}");
         }
-        // It is not needed any more.
+        // Reading is canceled.
         assert!(dn_top::session::read_trace(&file, None, |_| false).unwrap().is_none(), "{name}");
     }
 }
@@ -295,7 +295,7 @@ fn the_dashboard_opens_files_and_walks_through_their_time() {
     fs::write(&whole, &bytes).unwrap();
     fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
     let mut screen = Invocation::new(["open".as_ref(), whole.as_os_str(), cut.as_os_str()]).screen(120, 40);
-    // The rows stand by name.
+    // The rows are sorted by name.
     screen.wait_until("both", |shown| shown.contains("2 files") && shown.contains("✓ whole") && shown.contains("! incomplete"));
     screen.wait_for("after the last whole block");
     screen.wait_for("`dn-top salvage`");
@@ -316,7 +316,7 @@ fn the_dashboard_opens_files_and_walks_through_their_time() {
     screen.assert_restored();
 }
 
-/// Names of threads in a stream of format 6, one of them of another process and with what a terminal obeys in it.
+/// Thread names in a V6 stream, one of them of another process and with terminal control sequences.
 #[test]
 fn names_of_threads_are_shown_where_a_file_has_them() {
     let text = |out: &mut Vec<u8>, text: &str| {

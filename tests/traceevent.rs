@@ -1,4 +1,4 @@
-//! The figures of Microsoft's TraceEvent 4.0.0 for the captures, in `captures/traceevent.json`: ours are the same, but for what is named here.
+//! The figures of Microsoft's TraceEvent 4.0.0 for the captures, in `captures/traceevent.json`: ours are the same, except where listed here.
 
 #[path = "support/figures.rs"]
 mod figures;
@@ -10,10 +10,10 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-/// Other captures than those of the tree can be checked as well: this names a directory with the `.xz` files.
+/// Environment variable with a directory of further `.xz` captures.
 const CAPTURES: &str = "DN_TOP_CAPTURES";
 
-/// Where another figure is right: capture, figure, what TraceEvent has, what is right, and why.
+/// Figures that are wrong in TraceEvent: capture, figure, TraceEvent's value, the right value, and the reason.
 const OTHERS: [(&str, &str, &str, &str, &str); 5] = [
     (
         "net9-heavy-drops",
@@ -58,7 +58,7 @@ fn in_tree(name: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "tests", "captures", name].iter().collect()
 }
 
-/// A capture, decompressed; `None` where it is not there.
+/// Returns a decompressed capture; `None` if it does not exist.
 fn capture(name: &str) -> Option<Vec<u8>> {
     let name = format!("{name}.nettrace.xz");
     let other = std::env::var_os(CAPTURES).map(|folder| PathBuf::from(folder).join(&name));
@@ -85,7 +85,7 @@ fn figures_are_those_of_trace_event() {
                 unused.iter().position(|(of, what, theirs, ours, _)| (*of, *what, *theirs, *ours) == (&name, &figure, &words.0, &words.1));
             match named {
                 Some(place) => _ = unused.remove(place),
-                // 0 and 0.0 are the same.
+                // 0 and 0.0 are equal.
                 None if expected.as_f64().is_some() && expected.as_f64() == found[&figure].as_f64() => {}
                 None if found[&figure] != expected => {
                     differ.push(format!("{name}: {figure}: {} of ours, {} of TraceEvent", words.1, words.0));

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# Builds dn-top for Windows, and runs it under Wine beside real .NET 8 and 10 for Windows.
+# Builds dn-top for Windows, and runs it under Wine with real .NET 8 and 10 for Windows.
 #
-#   tests/windows.sh setup    makes the folder that the rest takes: Debian sid with rustc and its library's source, mingw-w64 and Wine, and single-file
-#                             .NET 8 and 10 programs for Windows. It takes root, 4 GB and some minutes, and installs debootstrap and npm where they are missing.
+#   tests/windows.sh setup    creates the folder used by the rest: Debian sid with rustc and the standard library's source, mingw-w64 and Wine, and
+#                             single-file .NET 8 and 10 programs for Windows. Needs root, 4 GB and some minutes, and installs debootstrap and npm if missing.
 #   tests/windows.sh check    compiles
-#   tests/windows.sh macos    compiles for macOS, with its unit tests: that takes no more than the library's source. Nothing is linked, and nothing runs
-#   tests/windows.sh units    compiles, and runs the unit tests of net, session, sim and the console, counted
-#   tests/windows.sh live     compiles, and runs the program beside the runtimes
-#   tests/windows.sh          both
+#   tests/windows.sh macos    compiles for macOS, with its unit tests: that needs only the standard library's source. Nothing is linked or run
+#   tests/windows.sh units    compiles, runs the unit tests of net, session, sim and the console, and checks their number
+#   tests/windows.sh live     compiles, and runs the program with the runtimes
+#   tests/windows.sh          units and live
 #
-# The folder is $DN_TOP_WINDOWS, by default ~/.cache/dn-top-windows. Without it, or without root, everything is SKIPPED, with the reason. The startup hook is
-# that of tests/setup.sh; without it, that part is.
+# The folder is $DN_TOP_WINDOWS, by default ~/.cache/dn-top-windows. Without it, or without root, everything is SKIPPED, with the reason. The startup
+# hook is that of tests/setup.sh; without it, the tests of hooks are skipped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 project=$PWD
 folder=${DN_TOP_WINDOWS:-${XDG_CACHE_HOME:-$HOME/.cache}/dn-top-windows}
 target=x86_64-pc-windows-gnu
 
-# Runs a script in the folder as root directory, with the project as /src, in mounts that go with it.
+# Runs a script with the folder as root directory and the project as /src, in a private mount namespace.
 inside() {
   FOLDER=$folder PROJECT=$project SCRIPT=$1 unshare -m bash -euc '
     mount --make-rprivate /
@@ -45,7 +45,7 @@ setup() {
   fi
   for tool in debootstrap npm unshare; do command -v "$tool" >/dev/null || { echo "there is no $tool"; exit 1; }; done
   mkdir -p "$folder"
-  # The archive of updates for security has no sid.
+  # The archive of security updates has no sid.
   archive=$(apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' 'Component: main' | grep -v security | head -n 1)
   [[ -x $folder/usr/bin/apt-get ]] || debootstrap --variant=minbase sid "$folder" "$archive" >/dev/null
   cp /etc/apt/apt.conf.d/* "$folder/etc/apt/apt.conf.d/" 2>/dev/null || true
@@ -70,7 +70,7 @@ ready() {
 
 cargo_inside() { inside "cd /src; cargo $1 -Z build-std=std,panic_unwind --target $target ${*:2}"; }
 
-# The C library of a tool of the tests is not compiled.
+# The C library of a test dependency is not compiled.
 macos() {
   target=aarch64-apple-darwin
   inside "cd /src; export CC_aarch64_apple_darwin=true AR_aarch64_apple_darwin=true RUSTFLAGS='-D warnings'
@@ -78,8 +78,8 @@ macos() {
     cargo check -Z build-std=std,panic_unwind --target $target --lib --profile test"
 }
 
-# Unit tests of the rooms that differ between systems. Those of what only Linux has are not among them. Two give 40 and 100 processes parts of a second to
-# answer in, which Wine on a busy machine does not keep.
+# Unit tests of the rooms with platform-specific code, except Linux-only ones. Two tests are excluded that give 40 and 100 processes fractions of a
+# second to respond, which is too short under Wine on a busy machine.
 units() {
   local said
   said=$(cargo_inside test --lib -- net:: session:: sim:: tui::tty --skip a_silent_process_holds_nobody_up --skip a_hundred_silent_processes) || { tail -n 60 <<<"$said"; echo 'FAILED windows: unit tests'; exit 1; }
@@ -87,7 +87,7 @@ units() {
   echo "windows: ${BASH_REMATCH[1]} unit tests passed under Wine"
 }
 
-# The program beside the runtimes, as a script for bash inside. Wine's own pids are not those of Linux.
+# The tests of the program with the runtimes, as a bash script to run inside. Wine has PIDs of its own, which are not those of Linux.
 live='
 program=/target/x86_64-pc-windows-gnu/debug/dn-top.exe
 dn_top() { timeout 120 wine $program "$@"; }
@@ -103,7 +103,7 @@ pids() { dn_top ps --json | sed -n "s/.*\"pid\": \([0-9]*\),*\r*$/\1/p" | sort -
 newest() { pids | tail -n 1; }
 threads() { dn_top ps --json | grep -A 30 "\"pid\": $1," | sed -n "s/.*\"threads\": \([0-9]*\),*\r*$/\1/p" | head -n 1; }
 cd "$(mktemp -d)"
-# The first .NET process of a new session of Wine may miss its pipe.
+# The first .NET process of a new Wine session may fail to create its pipe.
 wine cmd /c ver >/dev/null
 mkfifo input
 wine /mcp/azmcp.exe server start <input >/dev/null 2>&1 & runtime=$!
@@ -127,7 +127,7 @@ expect trace "\"complete\": true" "$made"
 events=$(sed -n "s/.*\"events\": \\([0-9]*\\),/\\1/p" <<<"$made")
 expect stats "^$events events, 0 dropped" "$(dn_top stats five.nettrace)"
 cp five.nettrace /recording.nettrace
-# Wine gives the group of a user what its user has.
+# Wine gives the group of a file the permissions of its owner.
 [[ $(stat -c %a five.nettrace) == *0 ]] || fail "others may open a recording: $(stat -c %a five.nettrace)"
 expect run "\"complete\": true" "$(dn_top run -o run.nettrace --json -- "Z:\\mcp\\azmcp.exe" --version 2>/dev/null)"
 expect "an exit code" "^7$" "$(dn_top run -- cmd /c exit 7 >/dev/null 2>&1; echo $?)"
@@ -142,7 +142,7 @@ expect "the second session" "\"complete\": true" "$(dn_top trace azmcp --duratio
 wait $first
 expect "the first session" "\"complete\": true" "$(cat first.json)"
 
-# Whatever is no new file on a drive is not written to.
+# Only new files on a drive are written.
 refused 1 "exists already" trace azmcp --duration 1s -o five.nettrace
 for name in NUL con.nettrace "\\\\.\\pipe\\dotnet-diagnostic-$target" "\\\\?\\Z:\\tmp\\x.nettrace" "\\\\server\\share\\x.nettrace" five.nettrace:x; do
   refused 1 "choose a file on a drive" trace azmcp --duration 1s -o "$name"
@@ -150,11 +150,11 @@ done
 refused 2 "the dashboard needs a terminal"
 refused 3 "there is no process" info 99999
 
-# A client that is killed leaves the runtime answering.
+# The runtime still responds after a client is killed.
 wine $program trace azmcp -o killed.nettrace 2>/dev/null & sleep 5; kill -9 $!
 expect "after a kill" "Runtime  *10\\." "$(dn_top info azmcp)"
 
-# A process that is killed leaves what had come. It is suspended at startup until it is resumed.
+# If the process is killed, the data received so far is kept. It is suspended at startup until it is resumed.
 DOTNET_DefaultDiagnosticPortSuspend=1 wine /mcp/azmcp.exe server start <input >/dev/null 2>&1 &
 for _ in $(seq 30); do [[ $(newest) != "$target" ]] && break; sleep 1; done
 second=$(newest)
@@ -167,7 +167,7 @@ wait $recorder || true
 expect "a killed target" "every complete block is kept" "$(cat cut.txt)"
 expect "a file that was cut off" "CUT OFF" "$(dn_top stats cut.nettrace.partial 2>/dev/null)"
 
-# Diagnostics that are switched off. What shows that a single file is a program of .NET is a file beside it.
+# Diagnostics switched off. Only a file next to a single-file program shows that it is a .NET program.
 mkdir off
 ln -s /mcp/azmcp.exe off/shop.exe
 touch off/shop.runtimeconfig.json
@@ -176,7 +176,7 @@ for _ in $(seq 30); do grep -q shop <<<"$(dn_top ps)" && break; sleep 1; done
 expect "diagnostics that are switched off" "Contact .*switched off by DOTNET_EnableDiagnostics=0" "$(dn_top info shop)"
 kill $off
 
-# A dump takes a program that a single file lacks; the runtime starts the one that is beside it.
+# A dump needs a program that a single file lacks; the runtime starts the one next to it.
 refused 1 "published as a single file, copy createdump.exe" dump azmcp -o "Z:\\tmp\\a.dmp"
 mkdir dumped
 ln -s /mcp/azmcp.exe dumped/azmcp.exe
@@ -204,7 +204,7 @@ for _ in $(seq 10); do [[ -s /tmp/attached ]] && break; sleep 1; done
 expect "an attached profiler" "^attached" "$(cat /tmp/attached)"
 refused 1 "a profiler is in this process already" profiler attach azmcp --guid "$class" --path "Z:$(pwd | tr / "\\\\")\\profiler.dll" --data data
 
-# The dashboard, in a pseudo-terminal. What a console does with escape sequences is seen by a program that does nothing else.
+# The dashboard, in a pseudo-terminal. A separate program detects how the console handles escape sequences.
 in_terminal() { script -qfec "stty rows 40 cols 120; exec wine $1" "$2"; }
 x86_64-w64-mingw32-gcc -o console.exe /src/tests/tools/console.c
 in_terminal "console.exe console.txt" /dev/null </dev/null >/dev/null
@@ -227,7 +227,7 @@ wait $recorder || code=$?
 exec 5>&-
 expect "a recording ended by Ctrl-C" " 0 dropped" "$(dn_top stats interrupted.nettrace)"
 x86_64-w64-mingw32-gcc -o ctrl_break.exe /src/tests/tools/ctrl_break.c
-# Wine may end a program that is to get Ctrl-Break, whatever that program does with it.
+# Wine may terminate a program on Ctrl-Break, even if the program handles it.
 code=0
 in_terminal "ctrl_break.exe 3 ctrl_break.exe" /dev/null </dev/null >/dev/null || code=$?
 if [[ $code == 7 ]]; then
@@ -241,7 +241,7 @@ fi
 mkfifo keys
 in_terminal "$program" screen.txt <keys >/dev/null & dashboard=$!
 exec 4>keys
-shows() { # WORDS, since the last time
+shows() { # WORDS, in the output since the last match
   for _ in $(seq 60); do
     screen=$(tail -c "+$seen" "$screen_file" | tr -d "\0")
     grep -q -- "$1" <<<"$screen" && { seen=$(($(stat -c %s "$screen_file") + 1)); return; }
@@ -251,7 +251,7 @@ shows() { # WORDS, since the last time
 }
 seen=1
 screen_file=screen.txt
-# A cell that stays as it was is not written again: only what takes the place of something else is whole.
+# Unchanged cells are not written again: only text that replaces different text is complete.
 shows attachable
 printf t >&4
 shows recording
@@ -267,7 +267,7 @@ wait $dashboard || fail "the dashboard ended with $?"
 expect "the recording of the dashboard" " 0 dropped" "$(dn_top stats azmcp_*.nettrace)"
 expect "after the dashboard" "Runtime  *10\." "$(dn_top info azmcp)"
 
-# A diagnostic port of the dashboard: the program waits for it, and is resumed by a key.
+# A diagnostic port of the dashboard: the program is suspended on it, and is resumed by a key.
 before=$(newest)
 DOTNET_DiagnosticPorts=dn-top-port wine /mcp/azmcp.exe server start <input >/dev/null 2>&1 &
 for _ in $(seq 30); do [[ $(newest) != "$before" ]] && break; sleep 1; done
@@ -276,7 +276,7 @@ in_terminal "$program --port dn-top-port --filter pid:$waiting" port.txt <keys >
 exec 4>keys
 seen=1
 screen_file=port.txt
-# It takes the place of "connecting".
+# Replaces "connecting", which hides part of it.
 shows "nded?"
 [[ $(threads "$waiting") -le 3 ]] || fail "a process that is to wait has threads: $(dn_top ps --json)"
 printf R >&4
@@ -289,7 +289,7 @@ exec 4>&-
 wait $dashboard || fail "the dashboard with a port ended with $?"
 wine taskkill /F /PID "$waiting" >/dev/null
 
-# Startup hooks, in .NET 8: the other program was built without them.
+# Startup hooks, with .NET 8: the .NET 10 program was built without support for them.
 if [[ -f /hook/hook.dll ]]; then
   DOTNET_STARTUP_HOOKS="Z:\\hook\\host.dll" DN_TOP_HOOK="Z:\\tmp\\hooked" wine /net8/Sarif.Multitool.exe "Z:\\hook\\work.dll" 200 200 <input >/dev/null 2>&1 &
   for _ in $(seq 30); do grep -q Sarif <<<"$(dn_top ps)" && break; sleep 1; done

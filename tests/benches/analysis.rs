@@ -1,8 +1,9 @@
-//! How fast captures go through the decoder with full accounting, and through every analysis; what that allocates and how much memory it takes.
+//! Throughput, allocations and memory use of the decoder with full accounting, and of every analysis, on captures.
 //!
-//! `cargo bench --bench analysis [-- FILE.nettrace]..`; without files, a recording of more than 200 MB of a busy program on .NET 9, made the first time and
-//! kept outside the tree (`tests/setup.sh` brings the runtime), and the captures of the tree. One core, by the processor's time, so that other work on
-//! the machine counts less; best and median of the rounds. Files are read as they come, as `dn-top stats` reads them, before any is read whole.
+//! `cargo bench --bench analysis [-- FILE.nettrace]..`; without files, a recording of more than 200 MB of a busy program on .NET 9, made on
+//! the first run and kept outside the repository (`tests/setup.sh` installs the runtime), and the captures in the repository. One core,
+//! measured in CPU time, so that other load on the machine matters less; best and median of the rounds. Files are first read in chunks, as
+//! `dn-top stats` reads them, then measured from memory.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot be set up has failed")]
 
@@ -21,9 +22,9 @@ use captures::{read, time};
 use dn_top::analysis::{Live, SampleFilter, Throughput};
 use dn_top::nettrace::{Decoder, Event, Limits, Loss, Metadata, Sink, forward_sink};
 
-/// How long each line is measured.
+/// Measuring time of each line.
 const TIME: Duration = Duration::from_secs(3);
-/// Pieces as a recorder reads them from a socket.
+/// Chunk size with which a recorder reads from a socket.
 const PIECE: usize = 64 * 1024;
 
 fn main() {
@@ -45,7 +46,7 @@ fn main() {
     }
 }
 
-/// The events of a sink that counts.
+/// A sink that counts events.
 trait Counts: Sink {
     fn events(&self) -> u64;
 }
@@ -62,11 +63,11 @@ impl Counts for Live {
     }
 }
 
-/// Every analysis, with events in the order of the file instead of that of time: what the order costs is the difference.
+/// Every analysis, with events in file order instead of time order: the difference is the cost of ordering.
 #[derive(Default)]
 struct FileOrder {
     live: Live,
-    /// By [`Metadata::index`]: kinds that would come in the order of time.
+    /// Indexed by [`Metadata::index`]: whether these events are normally put in time order.
     ordered: Vec<bool>,
 }
 
@@ -98,9 +99,9 @@ impl Counts for FileOrder {
     }
 }
 
-/// Reads a file as it comes, and measures what that takes.
+/// Reads a file in chunks, and measures time and memory.
 fn memory<S: Counts>(name: &str, file: &Path, sink: impl Fn() -> S) {
-    // The peak is reset.
+    // Resets the peak RSS.
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
     let (mut sink, mut input, mut buffer) = (sink(), File::open(file).unwrap(), vec![0; 256 << 10]);
     let (before, begun) = (time(), Instant::now());

@@ -1,4 +1,4 @@
-//! The files that benchmarks read, and the clock that they are timed by.
+//! Input files of the benchmarks, and the clock that times them.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -10,10 +10,11 @@ use dn_top::model::{Process, ProcessKey};
 use dn_top::net::client::Client;
 use dn_top::net::endpoint::Endpoint;
 
-/// Smallest recording that is made.
+/// Minimum size of the recording, in bytes.
 const SIZE: u64 = 210_000_000;
 
-/// The files of the command line; where there are none, a large recording and the captures of the tree. All of them are in the cache of the disk.
+/// Returns the files given on the command line; without any, a large recording and the captures in the repository. All of them are in the
+/// page cache.
 pub(crate) fn files() -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::env::args_os().skip(1).filter(|arg| arg != "--bench").map(PathBuf::from).collect();
     if files.is_empty() {
@@ -28,7 +29,7 @@ pub(crate) fn files() -> Vec<PathBuf> {
     files
 }
 
-/// The large recording: where it is kept, once it is made. `None` where there is no .NET 9.
+/// Returns the path of the large recording, making it first if necessary. `None` without .NET 9.
 fn recording() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?.join("dn-top-benchmarks");
@@ -44,7 +45,7 @@ fn recording() -> Option<PathBuf> {
     Some(file)
 }
 
-/// Everything that the runtime has to say, samples with stacks and the program's own events, until it is enough, and the rundown.
+/// Records all runtime events, samples with stacks and the program's own events until the file is large enough, then the rundown.
 fn record(program: &crate::support::Program, file: &Path) {
     let everything = ["Microsoft-Windows-DotNETRuntime:0x100000c019:5", "Microsoft-DotNETCore-SampleProfiler:0:4", "DnTop-Work"];
     let config = select(&[] as &[&str], &everything, None).unwrap().config;
@@ -90,7 +91,7 @@ pub(crate) fn read(file: &Path) -> Vec<u8> {
     bytes
 }
 
-/// What this thread has used of a processor.
+/// Returns the CPU time used by this thread.
 pub(crate) fn time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

@@ -1,7 +1,7 @@
-//! How long it takes to find the .NET processes: simulated ones by the hundred, and those of this machine.
+//! Time taken to find the .NET processes: hundreds of simulated ones, and those of this machine.
 //!
-//! `cargo bench --bench discovery`; medians of the rounds. "First" is a scan with an empty cache, "next" one of those that follow every second,
-//! "asked" the whole list with everybody's answer to ProcessInfo.
+//! `cargo bench --bench discovery`; medians of the rounds. "First" is a scan with an empty cache, "next" one of the scans that follow every
+//! second, "asked" the whole list including the ProcessInfo response of each process.
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ fn measure(runtime: &tokio::runtime::Runtime, name: &str, sources: &Sources) {
     println!("{name:<28} {listed:>8} {:>12.2} {:>12.2} {:>12.2}", median(first), median(next), median(asked));
 }
 
-/// In milliseconds.
+/// Returns the median in milliseconds.
 fn median(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
     times[times.len() / 2].as_secs_f64() * 1e3

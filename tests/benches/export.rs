@@ -1,7 +1,7 @@
-//! How fast captures become the formats of other tools, and packets for a tracing service while they come.
+//! Speed of exporting captures to other tools' formats, and of converting them to packets for a tracing service live.
 //!
-//! `cargo bench --bench export [-- FILE.nettrace]..`; without files those of the benchmark `analysis`. One core, by the processor's time; the best of the rounds.
-//! Always also exceptions with texts and stacks as fast as packets can be made of them.
+//! `cargo bench --bench export [-- FILE.nettrace]..`; without files, those of the benchmark `analysis`. One core, measured in CPU time; the
+//! best of the rounds. Always also measures exceptions with messages and stacks, converted to packets at full speed.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot be set up has failed")]
 
@@ -26,9 +26,9 @@ use dn_top::perfetto::producer::packets;
 use dn_top::wire::Put;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
-/// How long each line is measured.
+/// Measuring time of each line.
 const TIME: Duration = Duration::from_secs(2);
-/// Pieces as a recorder reads them from a socket.
+/// Chunk size with which a recorder reads from a socket.
 const PIECE: usize = 64 * 1024;
 const FORMATS: [TraceFormat; 6] =
     [TraceFormat::Perfetto, TraceFormat::Speedscope, TraceFormat::Chromium, TraceFormat::Folded, TraceFormat::Pprof, TraceFormat::Csv];
@@ -60,7 +60,7 @@ fn measure_live(bytes: &[u8]) {
     println!("    and put into the memory of a service, {put:.0} ns each: {put_share:.1} % of a core at 200,000/s");
 }
 
-/// Exceptions as .NET 9 writes them that are thrown and caught: four events each. Every 16th message is new.
+/// Returns a stream of exceptions thrown and caught, as .NET 9 writes them: four events each. Every 16th message is new.
 fn exceptions() -> Vec<u8> {
     let mut encoder = Encoder::new(TraceHeader { process_id: 1, ..TraceHeader::default() });
     let [thrown, caught, caught_end, thrown_end] = [80, 250, 251, 256].map(|event_id| {
@@ -106,7 +106,7 @@ fn exceptions() -> Vec<u8> {
     encoder.take()
 }
 
-/// Seconds that it takes.
+/// Returns the best time, in seconds.
 fn best(mut run: impl FnMut()) -> f64 {
     let (start, mut best) = (Instant::now(), f64::INFINITY);
     let mut rounds = 0;
@@ -129,7 +129,7 @@ fn export(format: TraceFormat, bytes: &[u8]) {
     export.finish().unwrap();
 }
 
-/// Counts the packets, and puts them into memory as a service shares it.
+/// Counts the packets, and optionally writes them to shared memory, as with a tracing service.
 fn live(bytes: &[u8], with_memory: bool) -> usize {
     let mut count = 0;
     let mut trace = LiveTrace::new(LiveProcess { pid: 1, ..LiveProcess::default() });
@@ -148,7 +148,7 @@ fn live(bytes: &[u8], with_memory: bool) -> usize {
     count
 }
 
-/// The memory of a service that frees at once what is complete.
+/// Shared memory of a service that frees complete chunks at once.
 struct Service {
     memory: SharedMemory,
     file: File,

@@ -1,4 +1,4 @@
-//! What a picture costs: taking a list of processes in, and drawing it.
+//! Cost of a frame: applying a process list, and drawing it.
 //!
 //! ```text
 //! cargo bench --bench frame
@@ -35,7 +35,7 @@ fn main() {
                 terminal.draw(|frame| view(&state, &theme, frame)).unwrap();
                 draws.push(begun.elapsed());
             }
-            // Once even the small curves of processor time are flat, the same list again changes nothing.
+            // Once the CPU sparklines are flat too, applying the same list again changes nothing.
             let mut idle = 0;
             for round in 0..ROUNDS {
                 update(&mut state, Msg::Processes(processes(count, 0)), now(ROUNDS));
@@ -53,7 +53,7 @@ fn main() {
 }
 
 fn now(second: u64) -> Now {
-    // The clock stands still to the minute: only the processes change.
+    // The displayed time stays constant, so that only the processes change.
     Now { elapsed: Duration::from_secs(second), ..Now::default() }
 }
 

@@ -1,11 +1,12 @@
-//! What the runtime loses when a program floods it: to dn-top that records and analyses, and beside it to a plain loop that copies the socket into a file.
+//! Events dropped by the runtime while a program floods it: when dn-top records and analyzes, compared to a plain loop that copies the
+//! socket into a file.
 //!
 //! ```text
 //! cargo bench --bench loss
 //! ```
 //!
-//! Both ask the same .NET 9 process for the same session, in turn, and write into memory; what is lost is reported by the numbers that the runtime gives its
-//! events, which are counted afterwards in what was written. `tests/setup.sh` brings the runtime.
+//! Both open the same session on the same .NET 9 process, in turn, and write to memory. Losses are determined by counting, in the written
+//! file, the sequence numbers of the events. `tests/setup.sh` installs the runtime.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot be set up has failed")]
 
@@ -26,7 +27,7 @@ use dn_top::net::endpoint::Endpoint;
 use dn_top::nettrace::{Decoder, Limits};
 use dn_top::session::{Plan, Recorder};
 
-/// How long each session goes on.
+/// Duration of each session.
 const TIME: Duration = Duration::from_secs(4);
 const PAIRS: usize = 4;
 
@@ -36,7 +37,7 @@ fn main() {
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     println!("{:<28} {:>10} {:>12} {:>12} {:>10} {:>8}", "", "MB", "events", "events/s", "lost", "load");
     for megabytes in [256, 4, 1] {
-        // As fast as it goes: ten thousand events of its own in a round.
+        // As fast as possible: ten thousand of the program's own events in a round.
         let program = net9.program("work").arg("0").arg("10000").start();
         let process = Process { socket: Some(program.socket()), ..Process::new(ProcessKey { pid: program.pid(), started: 1 }) };
         let client = Client::new(Endpoint::of(&process).unwrap());
@@ -64,13 +65,13 @@ fn show(name: &str, totals: &Totals) {
 fn config(megabytes: u32) -> SessionConfig {
     let mut config = select(&[] as &[&str], &["DnTop-Work"], None).unwrap().config;
     config.buffer = BufferMb::new(megabytes).unwrap();
-    // Walking stacks would slow the program down.
+    // Stack walks would slow the program down.
     config.stacks = false;
     config.rundown = Rundown::None;
     config
 }
 
-/// What a person would write: read 64 KB, write them.
+/// Copies the stream with a naive loop: read 64 KB, write them.
 async fn copy(client: &Client, config: &SessionConfig, folder: &Path) -> Totals {
     let path = folder.join("plain");
     let session = client.start_session(config).await.unwrap();
@@ -103,7 +104,7 @@ async fn record(client: &Client, config: SessionConfig, folder: &Path) -> Totals
     totals
 }
 
-/// What is in a file, which goes.
+/// Returns the totals of a file, and deletes it.
 fn count(file: &Path) -> Totals {
     let (mut decoder, mut tally) = (Decoder::new(Limits::default()), Throughput::default());
     let (mut input, mut buffer) = (File::open(file).unwrap(), vec![0; 256 << 10]);

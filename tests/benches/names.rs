@@ -1,4 +1,4 @@
-//! From the key `t` to the first hot method by its name on the screen, of real programs whose methods were compiled long before.
+//! Time from pressing `t` until the first hot method is shown by name, for real programs whose methods were compiled long before.
 //!
 //! ```text
 //! cargo bench --bench names
@@ -24,7 +24,7 @@ fn main() {
     }
 }
 
-/// One recording of a program that works.
+/// Makes one recording of a busy program.
 fn named(runtime: &runtimes::Runtime) -> Duration {
     let mut program = runtime.program("known").start();
     program.carry_out("spend 300");
@@ -36,7 +36,7 @@ fn named(runtime: &runtimes::Runtime) -> Duration {
     screen.keys(screen::ENTER);
     screen.wait_for(&format!("known {} ─", program.pid()));
     let began = Instant::now();
-    // And to the tab with the methods.
+    // Starts a recording, and switches to the tab with the methods.
     screen.keys("t");
     screen.wait_for("recording");
     screen.keys(screen::ENTER);

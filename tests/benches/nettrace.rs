@@ -1,7 +1,7 @@
-//! How fast captures are decoded with full accounting: metadata, stacks, threads, loss and counts by event.
+//! Decoding speed of captures with full accounting: metadata, stacks, threads, loss and counts by event.
 //!
-//! `cargo bench --bench nettrace [-- FILE.nettrace]..`; without files, the captures of the tree. One core, by the processor's
-//! time, so that other work on the machine counts less.
+//! `cargo bench --bench nettrace [-- FILE.nettrace]..`; without files, the captures in the repository. One core, measured in CPU time, so
+//! that other load on the machine matters less.
 
 use std::hint::black_box;
 use std::io::Read;
@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use dn_top::analysis::Throughput;
 use dn_top::nettrace::{Decoder, Limits, Sink};
 
-/// How long each line is measured.
+/// Measuring time of each line.
 const TIME: Duration = Duration::from_secs(2);
-/// Pieces as a recorder reads them from a socket.
+/// Chunk size with which a recorder reads from a socket.
 const PIECE: usize = 64 * 1024;
 
 struct Nothing;
@@ -63,7 +63,7 @@ fn measure<S: Sink>(name: &str, bytes: &[u8], piece: usize, sink: impl Fn() -> S
     println!("{name:<52} {:>8.1} {:>8.2} {:>12.1}", size / 1e6, size * rounds / seconds / 1e9, events * rounds / seconds / 1e6);
 }
 
-/// What this thread has used of a processor.
+/// Returns the CPU time used by this thread.
 fn time() -> Duration {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
     Duration::from_nanos(stat.split(' ').next().and_then(|ns| ns.parse().ok()).expect("nanoseconds"))

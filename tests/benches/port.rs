@@ -1,13 +1,13 @@
-//! A diagnostic port with 500 runtimes at it, and what `run` costs a program.
+//! A diagnostic port with 500 connected runtimes, and the overhead of `run` for a program.
 //!
 //! ```text
 //! cargo bench --bench port
 //! ```
 //!
-//! The runtimes are simulated in this process; the port is dn-top's, in a terminal of its own, and idle figures are over ten seconds of that. How long
-//! it takes to resume all is measured with the library here, so that the runtimes' own part is in it. What `run` costs is the difference of medians: to
-//! the program alone, and where a session is asked for to the same program with one that its runtime starts by itself, since what a session costs the
-//! runtime is the same for every client.
+//! The runtimes are simulated in this process; the port belongs to a dn-top in its own terminal, whose idle figures are over ten seconds.
+//! The time to resume all runtimes is measured with the library in this process, and so includes the runtimes' own part. The overhead of
+//! `run` is a difference of medians: relative to the program alone, and with a session, relative to the same program with a session started
+//! by the runtime itself, since the runtime's cost of a session is the same for every client.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot be set up has failed")]
 
@@ -32,7 +32,7 @@ fn main() {
     port::make_room();
     let tasks = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let place = folder();
-    // Their facts, as discovery looks them up; those that connect are others of the same pids.
+    // Entries that discovery finds for the PIDs; the runtimes that connect are separate simulations with the same PIDs.
     let _fleet = tasks.block_on(async { Fleet::uniform(place.path(), COUNT) }).unwrap();
     let path = place.path().join("port");
     let runtimes = tasks.block_on(async { connecting(place.path(), &path) });
@@ -81,7 +81,7 @@ fn idle(place: &Path, path: &Path) {
     println!("dashboard with {COUNT} at its port, idle: {used:.2} % of a core (target 1), {resident} resident (target 30 MB)");
 }
 
-/// Processor time of all threads.
+/// Returns the CPU time of all threads.
 fn running(pid: u32) -> Duration {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let of = |task: std::io::Result<fs::DirEntry>| fs::read_to_string(task.unwrap().path().join("schedstat")).unwrap_or_default();
@@ -112,7 +112,7 @@ fn launch() {
     println!("    that of run {:.1} ms more than that (target 30)", run - own);
 }
 
-/// How long a command takes, milliseconds.
+/// Returns the median duration of a command, in milliseconds.
 fn median(command: impl Fn(usize) -> Invocation) -> f64 {
     let mut times: Vec<Duration> = (0..RUNS)
         .map(|run| {

@@ -1,14 +1,14 @@
-//! The whole program, measured from outside as a person meets it: a release build in a terminal of 120×40.
+//! The whole program, measured from outside: a release build in a terminal of 120×40.
 //!
 //! ```text
 //! cargo bench --bench program                     dn-top with simulated runtimes in another process
 //! cargo bench --bench program -- htop             another program in the same terminal, to compare
 //! ```
 //!
-//! Startup is the median of several runs. Idle figures are over twenty seconds: processor time from `schedstat` and wake-ups
-//! from `voluntary_ctxt_switches`, both summed over all threads, memory from `smaps_rollup`, bytes as they reach the
-//! terminal. Latency is from a key's write to the first byte that comes back, at random phase to the refresh. Last comes a real .NET 9 program, where
-//! `tests/setup.sh` has brought one.
+//! Startup is the median of several runs. Idle figures are over twenty seconds: CPU time from `schedstat` and wake-ups from
+//! `voluntary_ctxt_switches`, both summed over all threads, memory from `smaps_rollup`, bytes as they reach the terminal. Latency is from
+//! writing a key to the first byte of output, at random phase to the refresh. Last, a real .NET 9 program is measured, if `tests/setup.sh`
+//! has installed .NET 9.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot be set up has failed")]
 
@@ -26,9 +26,9 @@ use support::{Invocation, PATIENCE, Running, Screen, folder, poll, runtimes, scr
 const STARTS: usize = 11;
 const IDLE: Duration = Duration::from_secs(20);
 const PRESSES: usize = 200;
-/// A heading of the process table: when it is there, so is the frame around it.
+/// A heading of the process table: once it is shown, so is the frame around it.
 const HEADING: &str = "PID";
-/// What the screen says while a process is recorded.
+/// Text on the screen while a process is recorded.
 const RECORDING: &str = "recording";
 
 fn main() {
@@ -36,7 +36,7 @@ fn main() {
     let load = fs::read_to_string("/proc/loadavg").unwrap();
     println!("load average before: {load}");
     if !words.is_empty() {
-        // Of another program only this much is known: what it draws fills the screen.
+        // The only assumption about another program is that it fills the screen.
         let open = || Invocation::of(&words[0], &words[1..]).screen(120, 40);
         measure(&open, &|shown| shown.lines().filter(|line| !line.trim().is_empty()).count() > 10);
         return;
@@ -56,11 +56,11 @@ fn main() {
     flooded();
 }
 
-/// Keys while a real program writes events as fast as it can, and each of them is written and analysed.
+/// Measures keys while a real program writes events as fast as it can, and every event is recorded and analyzed.
 fn flooded() {
     let Some(net9) = runtimes::net9() else { return };
     println!("\na .NET 9 program that writes events as fast as it can, on the same processors");
-    // Two, so that a key has something to move.
+    // Two programs, so that the selection can move.
     let (program, other) = (net9.program("work").arg("0").arg("10000").start(), net9.program("known").start());
     let screen = Invocation::new([] as [&str; 0]).screen(120, 40);
     screen.wait_for(&format!(" {} known", other.pid()));
@@ -85,11 +85,11 @@ fn flooded() {
     println!("{:.1} M events/s, {} lost", number("events") / number("duration_ms") / 1e3, number("dropped"));
 }
 
-/// Simulated runtimes in a process of their own, so that their work is not counted as the dashboard's: `dn-top sim COUNT
-/// FOLDER` serves them until it is killed, and `dn-top --sim FOLDER` looks at them, and not at this machine.
+/// Simulated runtimes in a separate process, so that their work is not attributed to the dashboard: `dn-top sim COUNT FOLDER` serves them
+/// until killed, and `dn-top --sim FOLDER` shows them instead of this machine's processes.
 struct Fleet {
     folder: tempfile::TempDir,
-    /// As the sockets' names tell them.
+    /// PIDs in the names of the sockets.
     pids: BTreeSet<String>,
     _server: Running,
 }
@@ -107,12 +107,12 @@ impl Fleet {
 }
 
 fn pids(folder: &Path) -> BTreeSet<String> {
-    // There is no such folder until the server makes it.
+    // The folder does not exist until the server has created it.
     let names = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter_map(|name| Some(name.strip_prefix("dotnet-diagnostic-")?.split_once('-')?.0.to_owned())).collect()
 }
 
-/// Startup, idle and keys. Returns the program, still running.
+/// Measures startup, idle and keys. Returns the program, still running.
 fn measure(open: &dyn Fn() -> Screen, is_full: &dyn Fn(&str) -> bool) -> Screen {
     let (mut bytes, mut frames) = (Vec::new(), Vec::new());
     for _ in 0..STARTS {
@@ -143,7 +143,7 @@ fn measure(open: &dyn Fn() -> Screen, is_full: &dyn Fn(&str) -> bool) -> Screen 
     screen
 }
 
-/// From the start until the first simulated process is on the screen.
+/// Measures the time from start until the first simulated process is shown.
 fn first_row(open: &dyn Fn() -> Screen, pids: &BTreeSet<String>) {
     let mut rows = Vec::new();
     for _ in 0..STARTS {
@@ -158,7 +158,7 @@ fn first_row(open: &dyn Fn() -> Screen, pids: &BTreeSet<String>) {
     report("start to first row", &mut rows, "target p50 60 ms");
 }
 
-/// Presses what starts a recording of the selected process, and measures.
+/// Presses the keys that start a recording of the selected process, then measures key latency.
 fn recording(screen: &Screen, start: &[&str]) {
     for key in start {
         screen.keys(key);
@@ -173,7 +173,7 @@ fn recording(screen: &Screen, start: &[&str]) {
 fn keys(screen: &Screen, name: &str, target: &str) {
     let (mut latencies, mut unanswered, before) = (Vec::new(), 0, screen.bytes());
     for press in 0..PRESSES {
-        // Never in step with a refresh: 20 to 116 ms, in an order that repeats late.
+        // Never in step with a refresh: 20 to 116 ms, in an order with a long period.
         std::thread::sleep(Duration::from_millis(20 + (press as u64 * 61) % 97));
         screen.watch();
         let pressed = Instant::now();
@@ -197,7 +197,7 @@ fn report(name: &str, times: &mut [Duration], remark: &str) {
     println!("{name:<26}p50 {:.2}, p95 {:.2}, p99 {:.2}, max {:.2} ms ({remark})", at(0.5), at(0.95), at(0.99), at(1.0));
 }
 
-/// What a process has used since it started.
+/// Resources used by a process since its start.
 struct Usage {
     running: Duration,
     wakeups: u64,
@@ -209,7 +209,7 @@ struct Usage {
 impl Usage {
     fn of(pid: u32) -> Self {
         let tasks: Vec<_> = fs::read_dir(format!("/proc/{pid}/task")).unwrap().map(|task| task.unwrap().path()).collect();
-        // A thread may end while it is looked at.
+        // A thread may exit during the reads.
         let read = |task: &Path, file: &str| fs::read_to_string(task.join(file)).unwrap_or_default();
         let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
         let running = tasks.iter().filter_map(|task| field(&read(task, "schedstat"), "")).sum();
@@ -227,7 +227,7 @@ fn field(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
 }
 
-/// The benchmark's own build keeps symbols for profilers.
+/// Returns the size of the stripped binary; the benchmark's build keeps symbols for profilers.
 fn stripped_size() -> u64 {
     let folder = folder();
     let copy = folder.path().join("dn-top");

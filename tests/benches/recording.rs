@@ -1,12 +1,12 @@
-//! Recording from a saturating simulated runtime, beside a plain loop that copies the same stream from the socket into a file: the ratio says what
-//! counting events, publishing and finishing cost.
+//! Recording from a saturating simulated runtime, compared to a plain loop that copies the same stream from the socket into a file: the
+//! ratio is the cost of counting events, publishing and finishing.
 //!
 //! ```text
 //! cargo bench --bench recording
 //! ```
 //!
-//! Both read the same bytes from the same server, in turn, into a folder in memory, where no disk hides the difference; the first pair is not
-//! counted. The plain loop is what a person would write: read 64 KB, write them.
+//! Both read the same bytes from the same server, in turn, into a folder in memory, so that no disk hides the difference; the first pair is
+//! discarded. The plain loop is naive: read 64 KB, write them.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot be set up has failed")]
 
@@ -52,7 +52,7 @@ fn main() {
     println!("recorder / plain:   median {:.2}, {:.2} to {:.2} (target 0.9)", ratios[PAIRS / 2], ratios[0], ratios[PAIRS - 1]);
 }
 
-/// A stream as a busy program makes it: events of some 60 bytes from eight threads, some with stacks.
+/// Returns a stream like that of a busy program: events of some 60 bytes from eight threads, some with stacks.
 fn stream() -> (Arc<[u8]>, u64) {
     let header = TraceHeader::default();
     let mut encoder = Encoder::new(header);
@@ -121,7 +121,7 @@ async fn record(folder: &Path, stream: &Arc<[u8]>) -> (Duration, u64) {
     let file = folder.join("recorded.nettrace");
     let begun = Instant::now();
     let plan = Plan {
-        // The whole stream, and then the stop.
+        // Stops after the whole stream.
         max_bytes: Some(stream.len() as u64),
         analysed: std::env::args().any(|argument| argument == "analysed"),
         ..Plan::new(ProcessKey { pid: 1, started: 1 }, "Busy".into(), config(), file.clone())

@@ -1,13 +1,13 @@
-//! A soak: the dashboard in a terminal beside processes that come and go, 1,000 in half an hour. They are watched and recorded; what the dashboard
-//! holds of them must not grow.
+//! Soak test: the dashboard in a terminal with processes that start and exit, 1,000 in half an hour. They are watched and recorded; the
+//! dashboard's memory and other resources must not grow.
 //!
 //! ```text
 //! tests/soak.sh [MINUTES]
 //! ```
 //!
-//! The processes are real ones with a simulated runtime in each, and where `tests/setup.sh` has brought them, one program on each real runtime. Memory
-//! is the median of a minute's samples of the resident set, and must stay within 1 MB of what it was after the warm-up. File descriptors, threads and
-//! the sessions that runtimes hold are counted before the first process comes and after the last has gone.
+//! The processes are real, each with a simulated runtime, plus one program on each real runtime that `tests/setup.sh` has installed. Memory
+//! is the median of a minute's samples of the resident set, and must stay within 1 MB of its value after the warm-up. File descriptors,
+//! threads and the runtimes' open sessions are counted before the first process starts and after the last has exited.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot be set up has failed")]
 
@@ -25,19 +25,19 @@ use dn_top::sim::{Simulated, Spec};
 use support::screen::{ESC, Screen};
 use support::{Invocation, Launch, PATIENCE, Program, poll, runtimes};
 
-/// The argument that makes this program one of the processes.
+/// The argument that makes this program act as one of the processes.
 const RUNTIME: &str = "runtime";
-/// Processes that come in a minute: 1,000 in thirty.
+/// Processes started per minute: 1,000 in thirty minutes.
 const COMING: u32 = 1000 / 30 + 1;
-/// Of those, how many there are at a time.
+/// Number of these alive at a time.
 const ALIVE: usize = 12;
-/// Of those that stay.
+/// Number of processes that live throughout.
 const STAYING: usize = 4;
 /// Minutes after which memory must be flat; a third of a shorter soak.
 const WARM_UP: usize = 5;
-/// By how much memory may differ from then on, MB.
+/// Allowed difference in memory from then on, MB.
 const TOLERANCE: f64 = 1.0;
-/// How long what was begun may take to end. Idle threads of the task pool live for ten seconds.
+/// Time for started work to end. Idle threads of the task pool live for ten seconds.
 const SETTLE: Duration = Duration::from_secs(20);
 
 fn main() -> ExitCode {
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Is a process with a simulated runtime, until its standard input ends.
+/// Runs as a process with a simulated runtime, until standard input is closed.
 fn serve() {
     let tasks = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     tasks.block_on(async {
@@ -90,7 +90,7 @@ fn soak(minutes: usize) -> ExitCode {
             come += 1;
             if coming.len() > ALIVE {
                 let mut oldest = coming.pop_front().unwrap();
-                // Half of them are killed instead.
+                // Half of them are killed instead of exiting.
                 if turn % 2 == 0 {
                     oldest.finish();
                 }
@@ -136,19 +136,20 @@ fn soak(minutes: usize) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// What the table shows of a process that is recorded.
+/// Text in the table for a process being recorded.
 const RECORDING: &str = "◉ recording";
 
-/// What a person does in a minute. On a busy machine a process may not be ready to be recorded when its turn has come; then none is.
+/// Returns the keys pressed at one step of a minute. On a busy machine, a process may not be ready for recording at its step; then none is
+/// recorded.
 fn keys(turn: u32, is_recording: bool) -> &'static str {
     match turn {
-        // Everything is watched, and looked at in every tab.
+        // Watch all processes, and open every tab.
         1 | 9 => "\x1bW",
         2 => "1",
         3 => "2",
         4 => "9",
         5 => "0",
-        // A process is recorded.
+        // Record a process.
         11 if !is_recording => "\x1bGt",
         12..=16 => "3",
         17 => "4",
@@ -157,16 +158,16 @@ fn keys(turn: u32, is_recording: bool) -> &'static str {
         20 => "7",
         21 => "8",
         22 if is_recording => "3t",
-        // No process is watched any more.
+        // Unwatch all processes.
         26 | 27 => "\x1bW",
         30 => "\x1bg",
         _ => "j",
     }
 }
 
-/// What a process holds.
+/// Resources held by a process.
 struct Held {
-    /// What no file holds, MB: pages of the program's own file come as its code runs for the first time, and go when others need the room.
+    /// Anonymous memory, MB. Pages of the executable do not count: they are mapped in as code first runs, and evicted under memory pressure.
     memory: f64,
     descriptors: usize,
     threads: usize,
@@ -183,7 +184,7 @@ impl Held {
     }
 }
 
-/// Sessions that runtimes hold: each is a connection to the diagnostic socket of one.
+/// Returns the number of open sessions: each is a connection to the diagnostic socket of a runtime.
 fn sessions(programs: &[Program]) -> usize {
     const CONNECTED: &str = "03";
     let sockets = fs::read_to_string("/proc/net/unix").unwrap();

@@ -1,4 +1,4 @@
-//! Exports of recordings that are damaged, or lie.
+//! Exports of damaged or deliberately wrong recordings.
 
 use std::fs;
 use std::io::{Cursor, Write};
@@ -15,11 +15,11 @@ use crate::trace_processor::{Engine, read};
 use crate::v6::{Kind, Row, V6};
 use crate::{CAPTURES, FORMATS, capture};
 
-/// Recordings in one trace: loading it takes the trace processor a second at least.
+/// Recordings per trace: loading a trace takes the trace processor at least a second.
 const TOGETHER: u32 = 48;
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
-/// Exports a stream as far as it makes sense.
+/// Exports a stream as far as it can be decoded.
 fn export(bytes: &[u8], format: TraceFormat, number: u32) -> Vec<u8> {
     let mut overview = Overview::default();
     read(bytes, &mut overview);
@@ -31,7 +31,7 @@ fn export(bytes: &[u8], format: TraceFormat, number: u32) -> Vec<u8> {
     out
 }
 
-/// Numbers that are always the same.
+/// A deterministic pseudorandom generator.
 struct Dice(u64);
 
 impl Dice {
@@ -43,7 +43,7 @@ impl Dice {
     }
 }
 
-/// Counts what a decoder takes of a stream.
+/// Counts the events decoded from a stream.
 #[derive(Default)]
 struct Taken {
     has_header: bool,
@@ -60,15 +60,15 @@ impl Sink for Taken {
     }
 }
 
-/// As many as DN_TOP_MUTATIONS says, otherwise a few dozen, and 1000 in CI; every other one is cut off. Those that `export` refuses, which end before the
-/// header or have a broken one, are none of them.
+/// Number of mutations: `DN_TOP_MUTATIONS`; by default a few dozen, and 1000 in CI; every other one is truncated. Mutations that `export`
+/// rejects, which end before the header or have a broken one, are not counted.
 #[test]
 fn whatever_is_wrong_with_a_recording_the_trace_is_right() {
     let Some(engine) = Engine::newest() else { return };
     let usual = if std::env::var("CI").is_ok_and(|ci| ci == "true") { 1000 } else { 48 };
     let count: u32 = std::env::var("DN_TOP_MUTATIONS").map_or(usual, |count| count.parse().unwrap());
     let place = folder();
-    // Less of each, and more of them.
+    // Shortened captures allow more mutations.
     let captures = CAPTURES.map(|name| {
         let mut bytes = fs::read(capture(name, place.path())).unwrap();
         bytes.truncate(1 << 20);
@@ -80,7 +80,7 @@ fn whatever_is_wrong_with_a_recording_the_trace_is_right() {
         if exported == count {
             break;
         }
-        // Recordings of one trace: each has a packet sequence of its own.
+        // Recordings in one trace; each has a packet sequence of its own.
         let trace = place.path().join(format!("{batch}.perfetto-trace"));
         let mut file = fs::File::create(&trace).unwrap();
         let (mut packets, mut number) = (0, 0);
@@ -114,10 +114,10 @@ fn whatever_is_wrong_with_a_recording_the_trace_is_right() {
     assert!(exported == count && without_events < count / 4, "{exported} exported, {without_events} of them without events");
 }
 
-/// Where the blocks of a recording begin, behind its first.
+/// Returns the offsets of the blocks of a recording, except the first.
 fn blocks(bytes: &[u8]) -> Vec<usize> {
     if bytes.starts_with(b"Nettrace\0\0\0\0") {
-        // Size and kind of each in four bytes, behind a header of 20.
+        // Each block has its size and kind in four bytes; the header has 20 bytes.
         let next = |at: &usize| Some(at + 4 + (u32::from_le_bytes(*bytes.get(*at..)?.first_chunk()?) & 0xff_ffff) as usize);
         return std::iter::successors(next(&20), next).filter(|at| *at < bytes.len()).collect();
     }
@@ -130,7 +130,7 @@ fn blocks(bytes: &[u8]) -> Vec<usize> {
     (0..bytes.len()).filter(is_block).collect()
 }
 
-/// What there is of a recording is exported, wherever it ends between two blocks, in a form that readers take.
+/// A recording truncated between any two blocks is exported as far as it goes, in a form that readers accept.
 #[test]
 fn a_recording_may_end_behind_any_block() {
     let (engine, place) = (Engine::newest(), folder());
@@ -171,7 +171,6 @@ fn a_recording_may_end_behind_any_block() {
     }
 }
 
-/// Counts events.
 struct Events(u64);
 
 impl Sink for Events {
@@ -180,7 +179,7 @@ impl Sink for Events {
     }
 }
 
-/// Two threads of one number: the second began when the first had ended.
+/// Two threads with the same ID: the second started after the first had exited.
 fn reused() -> Vec<u8> {
     let mut stream = V6::new();
     stream.metadata(80, RUNTIME, "", 0, 0, &[]);
@@ -242,12 +241,12 @@ fn two_threads_of_one_number_are_two() {
     }
 }
 
-/// UTF-16 with a zero behind it.
+/// Appends UTF-16 with a terminating zero.
 fn put_units(payload: &mut Vec<u8>, units: impl IntoIterator<Item = u16>) {
     units.into_iter().chain([0]).for_each(|unit| payload.put_u16(unit));
 }
 
-/// Exceptions of these names, in time that goes back, of a thread number that is given again.
+/// Returns a stream of exceptions with these type names, with decreasing timestamps and a reused thread ID.
 fn thrown(names: &[Vec<u16>]) -> Vec<u8> {
     let mut encoder = Encoder::new(TraceHeader { process_id: 7, ..TraceHeader::default() });
     let mut record = |event_id, version| encoder.metadata(&Metadata { provider: RUNTIME.into(), event_id, version, ..Metadata::default() });
@@ -257,7 +256,7 @@ fn thrown(names: &[Vec<u16>]) -> Vec<u8> {
     let mut event = |metadata, timestamp, thread, payload: &[u8]| {
         encoder.event(&NewEvent { metadata, timestamp, thread, capture_thread: thread, stack, payload, ..NewEvent::default() });
     };
-    // More than there is memory anywhere, again and again.
+    // Repeated allocations larger than any memory.
     let mut most = vec![0; 10];
     most.put_u64(u64::MAX);
     most.put(&[0; 40]);
@@ -306,7 +305,7 @@ fn names_and_times_may_be_anything() {
     let bytes = thrown(&names);
     for format in TraceFormat::ALL {
         let exported = export(&bytes, format, 0);
-        // One of them holds events as they are.
+        // Nettrace keeps the events as they are.
         assert!(exported.len() < 1 << 17 || format == TraceFormat::Nettrace, "{format:?}: {} bytes", exported.len());
         match format {
             TraceFormat::Perfetto => {
@@ -339,7 +338,7 @@ fn names_and_times_may_be_anything() {
     }
 }
 
-/// A file system that is full: one sentence, what was written stays, and the rest of the recording is not read for nothing.
+/// A full file system: one sentence, written data is kept, and the rest of the recording is not read needlessly.
 #[test]
 fn a_full_disk_is_said_and_loses_nothing() {
     let place = folder();

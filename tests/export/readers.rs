@@ -1,4 +1,4 @@
-//! Exports as the programs show them that they are made for, beside what `report` says.
+//! Exports as displayed by the programs that they are meant for, compared to the output of `report`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::support::{self, folder};
 use crate::trace_processor::{assert_known_fields, read};
 use crate::{CAPTURES, capture, export, run};
 
-/// Methods by name, each with its own samples and those of all that it calls.
+/// Methods by name, with their self and total samples.
 type Counts = BTreeMap<String, (u64, u64)>;
 
 fn report(file: &Path) -> Counts {
@@ -48,7 +48,7 @@ fn pprof_counts_what_report_counts() {
     }
 }
 
-/// Nanoseconds of a duration as the page shows it, such as `1.26ms (0.03%)`.
+/// Parses a duration as shown by the page, such as `1.26ms (0.03%)`, into nanoseconds.
 fn nanoseconds(shown: &str) -> f64 {
     let number = shown.split_whitespace().next().unwrap();
     let at = number.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap();
@@ -63,7 +63,7 @@ fn nanoseconds(shown: &str) -> f64 {
     number[..at].parse::<f64>().unwrap() * unit
 }
 
-/// Text of HTML.
+/// Returns the text content of HTML.
 fn text(html: &str) -> String {
     let mut text = String::new();
     for part in
@@ -85,7 +85,7 @@ fn speedscopes_own_page_shows_what_report_shows() {
     let file = capture("net31-heavy", place.path());
     let mut live = Live::default();
     read(&fs::read(&file).unwrap(), &mut live);
-    // The thread that most of the time was spent in.
+    // The thread with the most samples.
     let threads = live.methods(SampleFilter::ALL, 1).threads;
     let thread = threads[0].thread;
     let exported = export(&file, "speedscope", &["--thread", &thread.thread.to_string()]);
@@ -95,7 +95,7 @@ fn speedscopes_own_page_shows_what_report_shows() {
     let address = format!("file://{}/index.html#view=sandwich&localProfilePath={}", page.display(), script.display());
     let words =
         ["--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--use-gl=angle", "--use-angle=swiftshader"];
-    // It connects to nothing.
+    // Without network connections.
     let words =
         [&words[..], &["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]].concat();
     let more = ["--enable-unsafe-swiftshader", "--virtual-time-budget=20000", "--window-size=1200,4000", "--dump-dom", &address];
@@ -114,7 +114,7 @@ fn speedscopes_own_page_shows_what_report_shows() {
     for method in &expected.methods {
         let name = format!("{}{}", method.name, method.parameters);
         let Some((own, total)) = shown.get(&name) else { panic!("{name} is not among {:?}", shown.keys()) };
-        // What stays on the stack goes on between two samples; the page shows two digits.
+        // A method on the stack in consecutive samples counts as running in between; the page shows two digits.
         for (found, expected) in [(*own, method.own.all_ns()), (*total, method.total.all_ns())] {
             assert!((found - expected as f64).abs() <= whole * 0.02, "{name}: {found} and not {expected} of {whole}");
         }
@@ -131,7 +131,7 @@ fn perfettos_published_messages_know_every_field() {
     }
 }
 
-/// A recording that comes through a pipe is read once, as it comes.
+/// A recording from a pipe is read once, as a stream.
 #[test]
 fn a_report_reads_a_pipe() {
     let place = folder();

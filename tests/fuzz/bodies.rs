@@ -1,6 +1,6 @@
-//! What is done with bytes that make no sense: each target takes any, and must neither panic, nor go on for ever, nor take memory without end.
+//! Bodies of the fuzz targets: each accepts any bytes, and must neither panic, nor hang, nor use unbounded memory.
 //!
-//! The fuzz targets of this folder call these, and so does `tests/fuzz.rs` in the ordinary suite.
+//! They are called by the fuzz targets in this folder, and by `tests/fuzz.rs` in the ordinary test suite.
 
 pub(crate) mod others;
 mod script;
@@ -17,10 +17,10 @@ use dn_top::nettrace::{Decoder, Encoder, Ending, Event, Limits, Loss, Metadata, 
 pub(crate) use script::Scribe;
 use script::{PROVIDERS, script};
 
-/// A target and its name.
+/// Name and body of a target.
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
-/// Every target.
+/// All targets.
 pub(crate) const TARGETS: [Target; 13] = [
     ("stream", stream),
     ("blocks", blocks),
@@ -37,7 +37,7 @@ pub(crate) const TARGETS: [Target; 13] = [
     ("words", others::words),
 ];
 
-/// The bytes are a stream. However it is cut it gives the same, and salvaged it gives the same events.
+/// The bytes are a stream. Decoding is independent of chunking, and the salvaged stream has the same events.
 pub(crate) fn stream(bytes: &[u8]) {
     let (whole, ending, decoder) = decode(std::iter::once(bytes));
     let (pieces, same, _) = decode(bytes.chunks(1 + bytes.len() % 97));
@@ -64,7 +64,7 @@ fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Digest, Ending, Decode
     (digest, ending, decoder)
 }
 
-/// The calls of a sink, in short.
+/// Digest of the calls to a sink.
 #[derive(Default)]
 struct Digest {
     calls: u64,
@@ -112,7 +112,7 @@ impl Sink for Digest {
     }
 }
 
-/// Reads a value to its depth, within reason.
+/// Reads a value recursively, up to a limit.
 fn read(name: &str, value: &Value<'_>, left: &mut usize, hasher: &mut impl Hasher) {
     if *left == 0 {
         return;
@@ -127,23 +127,23 @@ fn read(name: &str, value: &Value<'_>, left: &mut usize, hasher: &mut impl Hashe
     }
 }
 
-/// The bytes are the content of blocks whose frames make sense: whether V4 or V6, then for each block its kind, its size and what it holds.
+/// The bytes are the contents of well-formed blocks: first V4 or V6, then the kind, size and body of each block.
 pub(crate) fn blocks(bytes: &[u8]) {
     stream(&framed(bytes));
 }
 
-/// The same, and every analysis of it. What they say must add up.
+/// The same, with every analysis. The results must be consistent.
 pub(crate) fn findings(bytes: &[u8]) {
     let mut live = Live::default().keeping_events();
     let mut decoder = Decoder::new(Limits::default());
-    // What comes before it makes no sense is analysed.
+    // Everything before malformed data is analyzed.
     let _ = decoder.feed(&framed(bytes), &mut live);
     decoder.finish(&mut live);
     check(&live, live.newest());
     live.recent();
 }
 
-/// The stream of these blocks.
+/// Returns the stream of these blocks.
 fn framed(bytes: &[u8]) -> Vec<u8> {
     let Some((format, mut rest)) = bytes.split_first() else { return Vec::new() };
     let v6 = format & 1 != 0;
@@ -159,12 +159,12 @@ fn framed(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Names of the blocks of V4; the last is one that no runtime writes.
+/// Names of the V4 blocks; the last is written by no runtime.
 pub(crate) const V4_BLOCKS: [&str; 5] = ["EventBlock", "MetadataBlock", "StackBlock", "SPBlock", "NewBlock"];
 
 fn v6_start() -> Vec<u8> {
     let mut out = b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0".to_vec();
-    // A trace block without a moment, with nanoseconds, pointers of 8 bytes, and nothing else.
+    // A trace block without a time, with nanoseconds, pointers of 8 bytes, and nothing else.
     let mut body = vec![0; 24];
     body.extend(1_000_000_000_u64.to_le_bytes());
     body.extend([8, 0, 0, 0, 0, 0, 0, 0]);
@@ -188,7 +188,7 @@ fn put_v4(out: &mut Vec<u8>, name: &str, body: &[u8]) {
     out.push(6);
 }
 
-/// The bytes are the payload of every kind of event that the runtime does not describe: a version, the size of a pointer, the payload.
+/// The bytes are the payload of every kind of event that has no metadata of its own: version, pointer size, payload.
 pub(crate) fn payloads(bytes: &[u8]) {
     let [version, pointer, payload @ ..] = bytes else { return };
     let fields = Fields::new(payload, u32::from(version % 6), if pointer & 1 == 0 { 8 } else { 4 });
@@ -221,7 +221,7 @@ pub(crate) fn payloads(bytes: &[u8]) {
     }
 }
 
-/// The bytes are a `.gcdump` file. What is read of it must add up.
+/// The bytes are a `.gcdump` file. The results of reading it must be consistent.
 pub(crate) fn heap(bytes: &[u8]) {
     let Ok(dump) = HeapDump::read(bytes) else { return };
     let (heap, retention) = (&dump.heap, dump.retention().expect("small enough"));
@@ -234,14 +234,14 @@ pub(crate) fn heap(bytes: &[u8]) {
     }
 }
 
-/// The bytes say which events come, one after the other. What every analysis then says must add up.
+/// The bytes are a script of events. The results of every analysis must be consistent.
 pub(crate) fn analyses(bytes: &[u8]) {
     let mut sink = (Live::default().keeping_events(), HeapGraph::new(1 << 30));
     let mut decoder = Decoder::new(Limits::default());
     decoder.feed(&script(bytes), &mut sink).expect("a readable stream");
     assert!(decoder.finish(&mut sink).is_complete());
     let (mut live, graph) = sink;
-    // One that claims too much is refused.
+    // A graph that exceeds the limits is refused.
     let _ = graph.write(&Facts::default(), &mut std::io::sink());
     for now in [live.newest(), 0, i64::MAX, i64::MIN] {
         check(&live, now);

@@ -1,4 +1,4 @@
-//! Targets for what is no stream of events: answers of runtimes, what the system says of processes, what a person types.
+//! Targets for input other than event streams: responses of runtimes, system files about processes, text typed by users.
 
 use std::cell::RefCell;
 use std::fs;
@@ -19,15 +19,15 @@ use dn_top::perfetto::ipc::{Body, Frame, FrameReader};
 use dn_top::perfetto::producer::{self, Initialized};
 use dn_top::perfetto::recording::{Packets, disabled, enable, flush, losses};
 
-/// The bytes are what a runtime, or a client of ours, sends: a message, an advertisement, an environment block, a message of the protocol before.
-/// What is read is written the same way, and read again.
+/// The bytes are messages of a runtime or a client: a message, an advertisement, an environment block, a message of the legacy protocol.
+/// Everything decoded is encoded again, and must decode to the same.
 pub(crate) fn protocol(bytes: &[u8]) {
     if let Ok(Some((message, used))) = Message::decode(bytes) {
         assert!(used <= bytes.len());
         for code in CommandCode::ALL {
             match Reply::decode(*code, &message) {
                 Ok(reply) => {
-                    // Text that is no UTF-16 is replaced, and may be too long then.
+                    // Invalid UTF-16 is replaced, and may then be too long.
                     let Ok(again) = reply.encode(*code) else { continue };
                     let (message, _) = Message::decode(&again).expect("a message").expect("all of it");
                     assert_eq!(Reply::decode(*code, &message), Ok(reply), "{code}");
@@ -63,7 +63,8 @@ pub(crate) fn protocol(bytes: &[u8]) {
     }
 }
 
-/// The bytes are what a tracing service of Perfetto sends, and what is in its frames. A frame is written the same way, and read again.
+/// The bytes are sent by a Perfetto tracing service, as frames and as their contents. Every decoded frame is encoded again, and must decode
+/// to the same.
 pub(crate) fn service(bytes: &[u8]) {
     let mut frames = FrameReader::default();
     for piece in bytes.chunks(1 + bytes.len() / 3) {
@@ -92,13 +93,13 @@ fn service_message(bytes: &[u8]) {
     assert!(trace.len() <= 2 * bytes.len(), "more is written than came");
 }
 
-/// Whether a terminal can be shown this.
+/// Panics unless the text is safe to print on a terminal.
 #[track_caller]
 fn is_safe(text: &str) {
     assert!(!text.chars().any(char::is_control), "{text:?}");
 }
 
-/// A process that its files make a .NET one, of which the bytes replace some: of the first only the name, as the rest is the kernel's own.
+/// System files of a .NET process, some of which the bytes replace. Of `stat`, only the name is replaced, as the kernel writes the rest.
 const FILES: [(&str, &str); 10] = [
     ("proc/77/stat", "dotnet"),
     ("proc/77/status", "Name:\tdotnet\nUid:\t0\t0\t0\t0\nNSpid:\t77\n"),
@@ -115,16 +116,16 @@ const FILES: [(&str, &str); 10] = [
     ("proc/uptime", "10000.00 1.0\n"),
 ];
 
-/// What the kernel writes around the name.
+/// Contents of `stat` around the name.
 const STAT: [&str; 2] =
     ["77 (", ") S 1 1 1 0 -1 4194560 1 2 3 4 50 0 0 0 20 0 4 0 256818 1000000 2500 18446744073709551615 1 1 0 0 0 0 0 4096 0 0 0 0 17 1"];
 
 thread_local! {
-    /// A tree that looks like a machine, and what is in its files.
+    /// A folder that imitates a machine, and the contents of its files.
     static MACHINE: RefCell<Option<(tempfile::TempDir, [Vec<u8>; FILES.len()])>> = const { RefCell::new(None) };
 }
 
-/// The bytes are files of the system: for each a number, a length and its content. Behind the last one: the name of a socket.
+/// The bytes are system files: for each its number, length and content. After the last one follows the name of a socket.
 pub(crate) fn machine(bytes: &[u8]) {
     MACHINE.with_borrow_mut(|machine| {
         let (folder, held) = machine.get_or_insert_with(|| {
@@ -169,7 +170,7 @@ fn look(folder: &Path, socket: &[u8]) {
     }
 }
 
-/// The bytes are a text: an argument, a filter, the output of a program. What is read from it is written and read again.
+/// The bytes are text: an argument, a filter, the output of a program. Everything parsed is formatted again, and must parse to the same.
 pub(crate) fn words(bytes: &[u8]) {
     is_safe(&SafeText::from_bytes(bytes));
     newest_lines(bytes).iter().for_each(|line| is_safe(line));
@@ -199,8 +200,8 @@ pub(crate) fn words(bytes: &[u8]) {
     let _ = (version.major(), version.minor());
 }
 
-/// The bytes say how much is kept (2) and for how long (1), and are a script then: what a flight recorder keeps of that stream is a whole stream, of
-/// its newest events, and of all where nothing had to go.
+/// The bytes are the limits of a flight recording, in size (2) and time (1), followed by a script. The recording of that stream must be a
+/// complete stream of its newest events, and of all events if nothing was dropped.
 pub(crate) fn flight(bytes: &[u8]) {
     let [low, high, span, script @ ..] = bytes else { return };
     let keep = Keep {
@@ -240,7 +241,7 @@ impl SegmentStore for Kept {
     fn release(&mut self) {}
 }
 
-/// What the targets here can start from.
+/// Returns the seeds of the targets in this module.
 pub(crate) fn seeds(target: &str) -> Vec<Vec<u8>> {
     let files = |files: &[(u8, &[u8])], socket: &str| {
         let file = |(number, content): &(u8, &[u8])| [&[*number][..], &(content.len() as u16).to_le_bytes(), content].concat();
@@ -275,9 +276,9 @@ pub(crate) fn seeds(target: &str) -> Vec<Vec<u8>> {
             let methods = vec![(1, "EnableTracing".to_owned()), (2, "ReadBuffers".to_owned())];
             // ReadBuffersResponse: a slice of two bytes that ends its packet.
             let slice = [0x12, 6, 0x0a, 2, 8, 1, 0x10, 1];
-            // GetTraceStatsResponse: bytes that were overwritten, and chunks that were discarded.
+            // GetTraceStatsResponse: counts of overwritten bytes and of discarded chunks.
             let stats = [0x0a, 7, 0x0a, 5, 0x68, 9, 0x90, 1, 3];
-            // GetAsyncCommandResponse: an instance is to be stopped.
+            // GetAsyncCommandResponse: a request to stop an instance.
             let stop = [0x12, 2, 8, 7];
             vec![
                 frame(1, Body::Bind("ConsumerPort".to_owned())),

@@ -1,9 +1,9 @@
-//! Streams of events that make sense, from bytes that need not.
+//! Well-formed event streams from arbitrary bytes.
 
 use dn_top::clr::EventKind;
 use dn_top::nettrace::{Decoder, Encoder, Event, Field, FieldType, Limits, Metadata, NewEvent, Sink, TraceHeader};
 
-/// Providers whose events mean something, and one that is anybody's.
+/// Providers with special handling, and one without.
 pub(super) const PROVIDERS: [&str; 7] = [
     "Microsoft-Windows-DotNETRuntime",
     "Microsoft-Windows-DotNETRuntimeRundown",
@@ -14,7 +14,7 @@ pub(super) const PROVIDERS: [&str; 7] = [
     "Shop",
 ];
 
-/// Names of events that are known by them.
+/// Event names with special handling.
 const NAMES: [&str; 12] = [
     "",
     "EventCounters",
@@ -30,7 +30,7 @@ const NAMES: [&str; 12] = [
     "RequestStop",
 ];
 
-/// Fields that analyses look for.
+/// Fields used by analyses.
 const FIELDS: [(&str, FieldType); 16] = [
     ("Name", FieldType::String),
     ("Mean", FieldType::Double),
@@ -50,11 +50,11 @@ const FIELDS: [(&str, FieldType); 16] = [
     ("Level", FieldType::Int32),
 ];
 
-/// Bytes of a script before the payload of an event.
+/// Bytes of a step before the payload of the event.
 const STEP: usize = 16;
 
-/// The stream that a script describes. A step is: what to do; provider, number (2 bytes), version, name, fields (2); thread; time since the event before
-/// in some unit (1 and 2); depth and start of the stack; length of the payload (2); and the payload.
+/// Returns the stream described by a script. A step consists of: action; provider, event ID (2 bytes), version, name, fields (2); thread;
+/// unit and time since the previous event (1 and 2); depth and start of the stack; length of the payload (2); and the payload.
 pub(super) fn script(mut bytes: &[u8]) -> Vec<u8> {
     let mut encoder = Encoder::new(TraceHeader::default());
     let mut records = std::collections::HashMap::new();
@@ -94,7 +94,7 @@ pub(super) fn script(mut bytes: &[u8]) -> Vec<u8> {
     encoder.take()
 }
 
-/// Writes the script of a stream, for a start that makes sense.
+/// Converts a stream to a script, as a realistic seed.
 #[derive(Default)]
 pub(crate) struct Scribe {
     script: Vec<u8>,
@@ -102,10 +102,10 @@ pub(crate) struct Scribe {
 }
 
 impl Scribe {
-    /// The script of a stream.
+    /// Returns the script of a stream.
     pub(crate) fn script_of(stream: &[u8]) -> Vec<u8> {
         let (mut decoder, mut scribe) = (Decoder::new(Limits::default()), Self::default());
-        // What comes before it makes no sense is as good.
+        // A prefix before malformed data is good enough.
         let _ = decoder.feed(stream, &mut scribe);
         decoder.finish(&mut scribe);
         scribe.script
@@ -116,7 +116,7 @@ impl Sink for Scribe {
     fn event(&mut self, event: &Event<'_>) {
         let Metadata { provider, event_id, name, version, fields, .. } = event.metadata;
         let index = |of: &[&str], what: &str| of.iter().position(|one| *one == what).unwrap_or(of.len() - 1) as u8;
-        // Of each kind a few are enough.
+        // Only events with special handling, and small payloads.
         if EventKind::of(event.metadata) == EventKind::Other || event.payload.len() > 2000 {
             return;
         }

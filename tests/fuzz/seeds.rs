@@ -1,4 +1,4 @@
-//! Inputs to start from, made from the captures of the tree: small enough that changing a byte of one matters.
+//! Seeds made from the captures in the repository: small enough that changing one byte matters.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,7 +12,7 @@ use super::bodies::{Scribe, V4_BLOCKS};
 /// Captures: the oldest runtime, a newer one, and the other format.
 const CAPTURES: [&str; 3] = ["net31-heavy", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"];
 
-/// The start of a capture.
+/// Returns the start of a capture.
 fn start(name: &str, length: usize) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/captures/{name}.nettrace.xz"));
     let mut bytes = Vec::new();
@@ -21,7 +21,7 @@ fn start(name: &str, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// What a target can start from.
+/// Returns the seeds of a target.
 pub(crate) fn seeds(target: &str) -> Vec<Vec<u8>> {
     match target {
         "stream" => CAPTURES.iter().flat_map(|name| [700, 6000, 20_000].map(|length| start(name, length))).collect(),
@@ -40,7 +40,7 @@ pub(crate) fn seeds(target: &str) -> Vec<Vec<u8>> {
     }
 }
 
-/// A heap of these objects, by bytes and references: each refers to those behind it. Every other one has a root.
+/// Returns a heap of these objects, given their sizes and numbers of references: each refers to the objects after it. Every other one has a root.
 fn heap(objects: &[(u64, u64)]) -> Vec<u8> {
     let mut encoder = Encoder::new(TraceHeader::default());
     let mut event = |event_id, rows: &[Vec<u64>], cut: usize| {
@@ -54,7 +54,7 @@ fn heap(objects: &[(u64, u64)]) -> Vec<u8> {
     };
     let address = |number: u64| 0x1000 + 0x10 * number;
     let numbered = || (0..).zip(objects);
-    // Of a root, 3 bytes of the flags and one of the id are left out: a stack's, whatever its flags.
+    // For each root, 3 bytes of the flags and one byte of the ID are omitted: a stack root, whatever its flags.
     event(16, &numbered().step_by(2).map(|(number, _)| vec![address(number), 0, 0]).collect::<Vec<_>>(), 3);
     event(18, &numbered().map(|(number, (bytes, held))| vec![address(number), *bytes, number % 3, *held]).collect::<Vec<_>>(), 0);
     let held = numbered().flat_map(|(number, (_, held))| (1..=*held).map(move |next| vec![address(number + next), 0]));
@@ -67,7 +67,7 @@ fn heap(objects: &[(u64, u64)]) -> Vec<u8> {
     file
 }
 
-/// Marks, joiners, conjuncts, wide and narrow, what reorders, what controls.
+/// Combining marks, joiners, conjuncts, wide and narrow characters, bidirectional and control characters.
 const TEXTS: [&str; 6] = [
     "plain text, ",
     "e\u{301}\u{302}",
@@ -77,7 +77,7 @@ const TEXTS: [&str; 6] = [
     "\x1b[31m\x1b]0;a\x07\u{9b}\t\r\n",
 ];
 
-/// Through tabs, forms and lists; a filter; the mouse; a paste; what else happens in between.
+/// Tabs, forms and lists; a filter; the mouse; a paste; other messages in between.
 const KEYS: [&[u8]; 7] = [
     b"123\t4567890?\x1b\xff:dump\r\xff",
     b"/serv\x1b[A\x1b[B\r\x1b\xff\x05\xfedGgjk",
@@ -88,13 +88,13 @@ const KEYS: [&[u8]; 7] = [
     b"\x1b[5~\x1b[6~\x1b[1;5C\x1bOP\x1b[[A\x1b[15~\x28\xfd\xc3\xbc\xe6\x97\xa5\xfc\xfb",
 ];
 
-/// Some parts of the script of a stream.
+/// Returns some parts of the script of a stream.
 fn scripts(stream: &[u8]) -> Vec<Vec<u8>> {
     let script = Scribe::script_of(stream);
     steps(&script).chunks(40).step_by(9).take(20).map(|steps| steps.concat()).collect()
 }
 
-/// One payload of every kind that a stream has, with its version and for pointers of eight bytes.
+/// Returns one payload of each kind in a stream, with its version and for 8-byte pointers.
 fn payloads(stream: &[u8]) -> Vec<Vec<u8>> {
     let script = Scribe::script_of(stream);
     let mut seen = std::collections::HashSet::new();
@@ -104,7 +104,7 @@ fn payloads(stream: &[u8]) -> Vec<Vec<u8>> {
     payloads
 }
 
-/// The steps of a script.
+/// Splits a script into its steps.
 fn steps(mut script: &[u8]) -> Vec<&[u8]> {
     let mut steps = Vec::new();
     while script.len() >= 16 {
@@ -116,7 +116,7 @@ fn steps(mut script: &[u8]) -> Vec<&[u8]> {
     steps
 }
 
-/// The start of each of the first blocks of a stream, behind one another, as the target `blocks` takes them.
+/// Returns the prefixes of the first blocks of a stream, concatenated as input of the target `blocks`.
 fn blocks(stream: &[u8]) -> Vec<Vec<u8>> {
     let v6 = stream[8..12] == [0; 4];
     let mut seed = vec![if v6 { 3 } else { 2 }];
@@ -140,7 +140,7 @@ fn blocks(stream: &[u8]) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// A block: how the target numbers its kind, its content, and where the next begins.
+/// A block: its kind as numbered by the target, its content, and the offset of the next block.
 type Block = (Option<u8>, std::ops::Range<usize>, usize);
 
 fn v6_block(stream: &[u8], at: usize) -> Option<Block> {

@@ -1,4 +1,4 @@
-//! What comes from a terminal, and what goes to it.
+//! Terminal input and output.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-/// The bytes are text from outside. What is shown of it controls nothing, is the same when it is made safe again, and no cell holds much of it.
+/// The bytes are external text. The displayed text has no control characters, sanitizing it again changes nothing, and no cell holds much of it.
 pub(crate) fn text(bytes: &[u8]) {
     let safe = SafeText::from_bytes(bytes);
     assert!(!safe.contains(char::is_control), "{safe:?}");
@@ -24,15 +24,15 @@ pub(crate) fn text(bytes: &[u8]) {
         assert!(!line.contains(char::is_control), "{line:?}");
     }
     let mut buffer = Buffer::empty(Rect::new(0, 0, 500, 1));
-    // As it is drawn: of an endless text only the start is looked at.
+    // As drawn: only the start of an endless text is used.
     buffer.set_string(0, 0, safe.chars().take(8000).collect::<String>(), Style::new());
     for symbol in buffer.content().iter().map(|cell| cell.symbol()) {
         assert!(symbol.len() <= 64 * Span::raw(symbol).width(), "{symbol:?} in one place");
     }
 }
 
-/// The bytes are what a terminal sends to a dashboard, which only looks (`--readonly`). However they are cut they are the same keys; and whatever is
-/// typed, there is a picture, and nothing is done that changes a process. Bytes that are in no text stand for what else happens.
+/// The bytes are terminal input to a dashboard in read-only mode (`--readonly`). Parsing is independent of chunking; whatever is typed, a
+/// frame is drawn, and no process is changed. Bytes that occur in no text stand for other messages.
 pub(crate) fn keys(bytes: &[u8]) {
     let options = Options { readonly: true, searched: vec!["/tmp".to_owned()], ..Options::default() };
     let mut now = Now::default();

@@ -1,4 +1,4 @@
-//! What dn-top does beside processes that mean harm: one clear sentence, an exit code, and little time, disk and memory. No .NET is needed.
+//! dn-top against hostile processes: one clear sentence, an exit code, and limited time, disk and memory. Needs no .NET.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests by their attribute, and not what they call")]
 
@@ -14,16 +14,16 @@ use std::time::{Duration, Instant};
 use server::{FAULT, Fault, Hostile};
 use support::{Invocation, Output, Running, Signal, folder};
 
-/// Most memory that a command may have had, MB.
+/// Maximum peak memory of a command, MB.
 const MEMORY: u64 = 64;
-/// Most that a command may write, MB: what it was allowed, a quarter of that, 64 MB of rundown, and what is read at once.
+/// Maximum bytes written by a command, MB: the limit it was given, a quarter of that, 64 MB of rundown, and one read.
 const DISK: u64 = 5 + 2 + 64 + 5;
-/// Most files that it may have at a time.
+/// Maximum number of its files at a time.
 const FILES: usize = 250;
-/// No command takes longer on a machine that is not busy. Most end at once, or after the 5 s that an answer may take.
+/// Maximum duration of a command on a machine that is not busy. Most end at once, or after the response timeout of 5 s.
 const SECONDS: u64 = 120;
 
-/// What a command is to do: its words without the target, its exit code, and what it says on standard error.
+/// A command and its expected result: its words without the target, its exit code, and its text on standard error.
 type Row = (&'static [&'static str], i32, &'static str);
 
 const TRACE: &[&str] = &["trace", "--duration", "1s", "--max-size", "5MB", "-o", "a.nettrace"];
@@ -37,7 +37,7 @@ const DUMP: &[&str] = &["dump", "-o", "a.dmp"];
 /// Commands that send one request.
 const REQUESTS: [&[&str]; 8] = [&["env"], TRACE, COUNTERS, &["stacks"], HEAP, &["perfmap", "off"], &["resume"], &["set-env", "A=B"]];
 
-/// The program that the tests start.
+/// The hostile program started by the tests.
 #[test]
 #[ignore = "it is no test: the tests start it"]
 fn program() {
@@ -46,7 +46,7 @@ fn program() {
     }
 }
 
-/// A command under way, the folder that it works in, and a thread that looks after it.
+/// A running command, its working directory, and the thread that monitors it.
 struct Case {
     name: String,
     running: Running,
@@ -54,27 +54,27 @@ struct Case {
     watched: JoinHandle<Taken>,
 }
 
-/// The most that a command had.
+/// Peak resource usage of a command.
 #[derive(Debug, Default)]
 struct Taken {
     /// MB.
     memory: u64,
-    /// MB, of all files together.
+    /// MB, sum of all files.
     disk: u64,
     files: usize,
     seconds: u64,
 }
 
-/// What came of it.
+/// Result of a command.
 struct Ended {
     name: String,
     output: Output,
-    /// Files that it left.
+    /// Number of files left behind.
     left: usize,
 }
 
 impl Case {
-    /// Starts a command with its target behind its name.
+    /// Starts a command, with its target after its name.
     fn start(fault: Fault, target: &str, words: &[&str]) -> Self {
         Self::of(fault, words, Invocation::new([&words[..1], &[target], &words[1..]].concat()))
     }
@@ -85,7 +85,7 @@ impl Case {
         let (pid, path, began) = (running.pid(), place.path().to_owned(), Instant::now());
         let watched = std::thread::spawn(move || {
             let mut taken = Taken::default();
-            // A process that has ended has no memory.
+            // A process that has exited has no memory usage.
             while let Some(memory) = peak_memory(pid)
                 && began.elapsed() < Duration::from_secs(SECONDS)
             {
@@ -100,7 +100,7 @@ impl Case {
         Self { name: format!("{fault:?} {}", words.join(" ")), running, place, watched }
     }
 
-    /// Waits for its end.
+    /// Waits for the command to exit.
     #[track_caller]
     fn end(self) -> Ended {
         let taken = self.watched.join().unwrap();
@@ -135,14 +135,14 @@ impl Ended {
     }
 }
 
-/// MB, without the pages of the program's own file, which a build without optimization has many of; `None` of a process that has ended.
+/// Returns the peak memory in MB, without the pages of the executable, which are many in an unoptimized build; `None` if the process has exited.
 fn peak_memory(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let kilobytes = |name| status.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse::<u64>().ok());
     Some(kilobytes("VmHWM:")?.saturating_sub(kilobytes("RssFile:")?) / 1024)
 }
 
-/// Runs commands beside one process, one after the other.
+/// Runs commands against one process, one after the other.
 fn in_turn(fault: Fault, rows: &[Row]) {
     let hostile = Hostile::start(fault);
     for (words, code, said) in rows {
@@ -150,7 +150,7 @@ fn in_turn(fault: Fault, rows: &[Row]) {
     }
 }
 
-/// Every command says what came instead of an answer. All at once: each waits out its own silence.
+/// Every command reports what was received instead of a response. All run at once: each has to wait for its own timeout.
 #[test]
 fn answers_that_make_no_sense_are_named() {
     for (fault, words) in [
@@ -168,7 +168,7 @@ fn answers_that_make_no_sense_are_named() {
     ] {
         let hostile = Hostile::start(fault);
         let mut commands = REQUESTS.to_vec();
-        // A dump may take as long as it likes, unless the process is known to be mute.
+        // A dump has no timeout, unless the process is already known not to respond.
         let may_wait = matches!(fault, Fault::Silent | Fault::HalfHeader | Fault::Drip);
         commands.extend((!may_wait).then_some(DUMP));
         let cases: Vec<_> = commands.iter().map(|words| Case::start(fault, &hostile.pid().to_string(), words)).collect();
@@ -176,7 +176,7 @@ fn answers_that_make_no_sense_are_named() {
             ended.assert(1, words);
             assert_eq!(ended.left, 0, "{} left a file behind", ended.name);
         }
-        // The others answer this question.
+        // The others answer this request.
         let (code, words) = if format!("{fault:?}").starts_with("All") { (1, words) } else { (0, "") };
         Case::start(fault, &hostile.pid().to_string(), &["info"]).end().assert(code, words);
     }
@@ -184,7 +184,7 @@ fn answers_that_make_no_sense_are_named() {
 
 #[test]
 fn an_answer_of_nothing_is_named() {
-    // It has the form of a yes.
+    // It has the form of a success response.
     in_turn(
         Fault::LongReply,
         &[(&["trace", "-o", "a.nettrace"], 0, "no data received"), (&["env"], 1, "an environment of 1094795585 bytes")],
@@ -206,7 +206,7 @@ fn what_is_no_stream_ends_at_once() {
 const CUT: &str = "the runtime kept sending after the stop, and the connection was closed";
 const BUDGET: &str = "the runtime sent more than";
 
-/// Bytes are limited, whether the stop is answered or not.
+/// The number of bytes is limited, whether or not the stop request is answered.
 #[test]
 fn a_stream_without_an_end_is_cut_off() {
     let (no_thread, no_object) =
@@ -252,7 +252,7 @@ fn a_stream_that_is_closed_is_no_failure() {
     );
 }
 
-/// A session that is being stopped, whatever for, is abandoned at the first signal.
+/// A session being stopped, for whatever reason, is abandoned at the first signal.
 #[test]
 fn a_signal_does_not_wait_for_a_stop_that_is_not_answered() {
     for words in [TRACE, COUNTERS] {
@@ -265,7 +265,7 @@ fn a_signal_does_not_wait_for_a_stop_that_is_not_answered() {
     }
 }
 
-/// `run` starts what means harm.
+/// `run` starts the hostile program.
 #[test]
 fn a_program_that_means_harm_is_recorded_within_limits() {
     for (fault, code, words) in [

@@ -1,5 +1,5 @@
-//! A process that speaks the diagnostic protocol to do harm. It is this test binary, started again ([`Hostile::start`]), so that its pid, its socket and
-//! its memory are its own. It serves a socket, and the port of `dn-top run`.
+//! A process that uses the diagnostic protocol to do harm. It is this test binary, started again ([`Hostile::start`]), so that it has its
+//! own PID, socket and memory. It serves a socket, and connects to the port of `dn-top run`.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -16,16 +16,16 @@ use dn_top::wire::Put as _;
 
 use crate::support::{PATIENCE, folder, poll};
 
-/// Where the program finds what is wrong with it.
+/// Environment variable with the fault of the program.
 pub(crate) const FAULT: &str = "HOSTILE";
 
-/// What a hostile process does. All but the first four answer process info properly: what is faulty is the answer to everything else, or the
-/// stream of every session.
+/// Fault of a hostile process. All but the first four answer ProcessInfo properly: the fault is in the response to everything else, or in
+/// the stream of every session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Answers nothing, not even process info.
+    /// Answers nothing, not even ProcessInfo.
     AllSilent,
-    /// Answers everything with what is no protocol.
+    /// Answers everything with garbage.
     AllGarbage,
     /// Answers everything with a byte a second.
     AllDrip,
@@ -35,39 +35,39 @@ pub(crate) enum Fault {
     Silent,
     /// Sends half a header and nothing more.
     HalfHeader,
-    /// Closes in the middle of the answer.
+    /// Closes in the middle of the response.
     HalfReply,
-    /// Closes without an answer.
+    /// Closes without a response.
     Closes,
-    /// Sends bytes without sense, without an end.
+    /// Sends an endless stream of garbage.
     Garbage,
     /// Sends the header of another protocol.
     WrongMagic,
-    /// Sends the longest message there is, of nothing.
+    /// Sends a message of the maximum length, without meaningful content.
     LongReply,
     /// Sends a byte a second.
     Drip,
-    /// Announces 16 MB of environment, of 2.8 million variables.
+    /// Announces 16 MB of environment, with 2.8 million variables.
     Environment,
-    /// Streams what is no nettrace, without an end, and answers no stop.
+    /// Streams endless data that is not nettrace, and does not answer the stop request.
     NoNettrace,
-    /// Streams blocks of 15 MB of nothing without an end, and answers no stop.
+    /// Streams endless blocks of 15 MB of zeros, and does not answer the stop request.
     LongBlock,
-    /// Streams events without an end, and answers no stop: as if its socket were occupied.
+    /// Streams endless events, and does not answer the stop request: as if its socket were occupied.
     Endless,
-    /// Answers the stop and streams on without an end.
+    /// Answers the stop request, but continues to stream.
     GoesOn,
     /// Closes the stream after some events.
     Cut,
-    /// Streams an event a second, and answers no stop.
+    /// Streams an event a second, and does not answer the stop request.
     Trickle,
-    /// Streams events without an end whose timestamps jump.
+    /// Streams endless events with jumping timestamps.
     Timestamps,
-    /// Streams events without an end, each of another thread.
+    /// Streams endless events, each from another thread.
     Threads,
-    /// Streams objects of a heap without an end, each of another type.
+    /// Streams endless heap objects, each of another type.
     Heap,
-    /// Streams names of types without an end.
+    /// Streams endless type names.
     Types,
 }
 
@@ -98,7 +98,7 @@ impl Fault {
         Self::Types,
     ];
 
-    /// Whether it is in the stream, and not in answers.
+    /// Whether the fault is in the stream, and not in responses.
     fn streams(self) -> bool {
         !matches!(
             self,
@@ -114,7 +114,7 @@ impl Fault {
     }
 }
 
-/// Such a process. Killed when this is dropped.
+/// A running hostile process. Killed on drop.
 pub(crate) struct Hostile {
     child: Child,
     folder: tempfile::TempDir,
@@ -135,7 +135,7 @@ impl Hostile {
         hostile
     }
 
-    /// The program, as `dn-top run` may start it.
+    /// Returns the command of the program, as `dn-top run` may start it.
     pub(crate) fn command() -> Command {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["program", "--exact", "--ignored", "--nocapture"]);
@@ -146,7 +146,7 @@ impl Hostile {
         self.child.id()
     }
 
-    /// Waits until it was asked to stop a session.
+    /// Waits until it has received a stop request.
     pub(crate) fn wait_for_stop(&self) {
         poll(PATIENCE, || self.has("stop").then_some(())).expect("no stop was asked for");
     }
@@ -163,14 +163,14 @@ impl Drop for Hostile {
     }
 }
 
-/// The program itself, for as long as it lives.
+/// Runs the hostile program.
 pub(crate) fn run(fault: &str) {
     let fault = Fault::ALL.into_iter().find(|known| format!("{known:?}") == fault).unwrap();
     let place = PathBuf::from(std::env::var_os("TMPDIR").unwrap());
     if let Some(ports) = std::env::var_os("DOTNET_DiagnosticPorts") {
         let port = ports.to_str().unwrap().split(',').next().unwrap().to_owned();
         let advertise = Advertise { cookie: Cookie([7; 16]), pid: std::process::id().into() }.encode();
-        // Until the port is gone.
+        // Until the port is closed.
         while let Ok(mut stream) = UnixStream::connect(&port) {
             if stream.write_all(&advertise).is_ok() {
                 let (request, stream) = (read(&mut stream), stream);
@@ -243,7 +243,7 @@ fn answer(mut stream: UnixStream, request: &[u8], fault: Fault) -> io::Result<()
             let mut block = Vec::new();
             block.put_u32(2_796_201);
             block.resize(16 << 20, 0);
-            // Each is a string of one unit, which is its end.
+            // Each is a string of one code unit, the terminator.
             block[4..].chunks_exact_mut(6).for_each(|entry| entry[0] = 1);
             stream.write_all(&reply(code, &Reply::Environment { bytes: block.len() as u32 }))?;
             stream.write_all(&block)
@@ -267,7 +267,7 @@ fn reply(code: CommandCode, reply: &Reply) -> Vec<u8> {
     reply.encode(code).unwrap()
 }
 
-/// A message of the protocol's form that says it has this length.
+/// Returns a diagnostic IPC message whose header claims this length.
 fn message(magic: &[u8; 14], length: u16) -> Vec<u8> {
     let mut bytes = [&magic[..], &length.to_le_bytes(), &[0xff, 0, 0, 0]].concat();
     bytes.resize(length.into(), 0x41);
@@ -294,7 +294,7 @@ fn drip(mut stream: UnixStream, bytes: &[u8]) -> io::Result<()> {
     hold()
 }
 
-/// The stream of a session.
+/// Writes the stream of a session.
 fn flow(mut stream: UnixStream, fault: Fault) -> io::Result<()> {
     if fault == Fault::NoNettrace {
         return for_ever(stream, &[0x55; 65_536]);
@@ -307,7 +307,7 @@ fn flow(mut stream: UnixStream, fault: Fault) -> io::Result<()> {
     let ordinary = kind(&mut encoder, "Hostile", 1, "Event");
     let sample = kind(&mut encoder, "Microsoft-DotNETCore-SampleProfiler", 0, "");
     let [types, nodes] = [15, 18].map(|id| kind(&mut encoder, RUNTIME, id, ""));
-    // As a whole walk: it begins with a collection, and does not end.
+    // As in a complete heap walk: it begins with a collection, but does not end.
     let start = kind(&mut encoder, RUNTIME, 1, "");
     let mut collection = Vec::new();
     [1, 2, 0, 0].into_iter().for_each(|word| collection.put_u32(word));
@@ -322,7 +322,7 @@ fn flow(mut stream: UnixStream, fault: Fault) -> io::Result<()> {
     for round in 0_u64.. {
         let events = if fault == Fault::Trickle { 1 } else { 1000 };
         for number in round * events..(round + 1) * events {
-            // A permutation without an order.
+            // A permutation in no particular order.
             let random = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number >> 7;
             let mut payload = Vec::new();
             let mut event = NewEvent { metadata: ordinary, timestamp: number as i64, thread: 1, capture_thread: 1, ..NewEvent::default() };
@@ -366,7 +366,7 @@ fn flow(mut stream: UnixStream, fault: Fault) -> io::Result<()> {
         match fault {
             Fault::Cut => return Ok(()),
             Fault::Trickle => thread::sleep(Duration::from_secs(1)),
-            // Some 10 MB a second; the others send as much as can be taken.
+            // Some 10 MB a second; the others send as fast as possible.
             Fault::GoesOn | Fault::Timestamps => thread::sleep(Duration::from_millis(1)),
             _ => {}
         }
@@ -374,13 +374,13 @@ fn flow(mut stream: UnixStream, fault: Fault) -> io::Result<()> {
     Ok(())
 }
 
-/// Blocks of 15 MB of nothing, behind so many bytes.
+/// Streams blocks of 15 MB of zeros, after `at` bytes.
 fn long_blocks(mut stream: UnixStream, mut at: usize) -> io::Result<()> {
     let zeros = vec![0; 15 << 20];
     loop {
         let mut block = b"\x05\x05\x01\x02\0\0\0\x02\0\0\0\x0a\0\0\0EventBlock\x06".to_vec();
         block.put_u32(zeros.len() as u32);
-        // The content begins at a multiple of four.
+        // The content is aligned to a multiple of four.
         block.resize(block.len() + (at + block.len()).wrapping_neg() % 4, 0);
         at += block.len() + zeros.len() + 1;
         stream.write_all(&block)?;

@@ -1,4 +1,4 @@
-//! `gc`, `exceptions` and the others, of files and of processes.
+//! `gc`, `exceptions` and the other analysis commands, on files and on processes.
 
 use serde_json::json;
 
@@ -46,7 +46,7 @@ fn a_file_and_its_process_have_the_same_figures() {
     });
 }
 
-/// A message has its text and its structured fields, from every version of the library.
+/// A log message has its text and its structured fields, with every version of the logging library.
 #[test]
 fn log_messages_have_their_fields() {
     runtimes::each(runtimes::with("web"), |runtime| {

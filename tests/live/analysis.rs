@@ -1,4 +1,4 @@
-//! The analyses against the runtimes: programs that do a known number of things show these numbers.
+//! The analyses against real runtimes: the figures match programs that perform known numbers of operations.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,7 +21,7 @@ const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
 /// Collections, loads, compilation, contention, exceptions, threads, tiers.
 const KEYWORDS: u64 = 0x10_0000_c019;
 
-/// A program as it is found, and how it is talked to.
+/// Returns a program as discovered, and its client.
 pub(crate) async fn process(program: &Program) -> (Process, Client) {
     let mut directory = Directory::new(Sources::machine()).unwrap();
     loop {
@@ -34,7 +34,7 @@ pub(crate) async fn process(program: &Program) -> (Process, Client) {
     }
 }
 
-/// A session whose stream is analysed while it comes.
+/// A session whose stream is analyzed live.
 struct Watch {
     client: Client,
     id: dn_top::ipc::SessionId,
@@ -59,18 +59,18 @@ impl Watch {
             }
             assert!(decoder.finish(&mut *shared.lock().unwrap()).is_complete());
         });
-        // The runtime answers before it lets events into the session.
+        // The runtime responds before the session receives events.
         tokio::time::sleep(Duration::from_millis(300)).await;
         Self { client, id: session.id, live, reader }
     }
 
-    /// What there is to say while it goes on.
+    /// Returns the current snapshot of the running session.
     fn look(&self) -> Snapshot {
         let live = self.live.lock().unwrap();
         live.snapshot(live.newest())
     }
 
-    /// Samples of a thread so far.
+    /// Returns the number of samples of a thread so far.
     fn samples_of(&self, thread: u32) -> u64 {
         let methods = self.live.lock().unwrap().methods(SampleFilter::ALL, 0);
         methods.threads.iter().find(|found| found.thread == ThreadId::of(thread.into())).map_or(0, |found| found.samples.all())
@@ -118,24 +118,24 @@ fn known_numbers_are_shown() {
             .find(|site| site.method.contains("Known.Contend.lambda_"))
             .unwrap_or_else(|| panic!("{runtime}: {:?}", snapshot.contention));
         assert_eq!(site.count, 7, "{runtime}");
-        // The holder lets go 20 ms after it saw the other wait; when it gets the processor for it is another matter.
+        // The holder releases the lock 20 ms after it has seen the other thread wait; when it is scheduled for that is another matter.
         assert!((7 * 15_000_000..snapshot.totals.duration_ns).contains(&site.wait_ns), "{runtime}: {site:?}");
         assert!(program.finish().success(), "{runtime}: {}", program.stderr());
     });
 }
 
-/// Samples of a thread that come to a share within 3 points, also where the sampler itself has to wait for a processor.
+/// Number of samples of a thread for which shares are accurate to 3 points, even if the sampler itself has to wait for a processor.
 const SAMPLES: u64 = 8000;
 
 #[test]
 fn time_is_where_it_was_spent() {
     runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
         let mut program = runtime.program("known").start();
-        // The methods get their last tier.
+        // Lets the methods reach their final tier.
         program.spend(1000);
         let sampler = vec![provider(SAMPLER, 0, Level::Informational)];
         let watch = Watch::start(&program, sampler, Rundown::Default, Live::default()).await;
-        // How many samples come in a time is the machine's affair.
+        // The sampling rate depends on the machine.
         let (mut spent, mut rounds) = ([0.0; 3], 0);
         while watch.samples_of(program.pid()) < SAMPLES {
             rounds += 1;
@@ -154,10 +154,10 @@ fn time_is_where_it_was_spent() {
     });
 }
 
-/// Panics unless the samples of three methods stand to each other as the times that they took by the program's own clock, within 3 points.
+/// Panics unless the samples of three methods have the same proportions as the times measured by the program's own clock, within 3 points.
 ///
-/// They share work as 70 to 20 to 10, and on a machine that is busy with other things not quite time: whoever has waited for a processor for 30 ms in a
-/// method has spent them there, and the sampler shows that.
+/// The work is split 70 to 20 to 10, but on a busy machine the time is not: a method in which the thread has waited for a processor for 30
+/// ms has taken them, and the samples show that.
 pub(crate) fn assert_shares(samples: [f64; 3], spent: [f64; 3], runtime: &str) {
     let percent = |of: [f64; 3]| of.map(|one| one / of.iter().sum::<f64>() * 100.0);
     let (shown, truth) = (percent(samples), percent(spent));
@@ -178,7 +178,7 @@ fn objects_on_the_heap_are_counted_exactly() {
         let heap = watch.stop().await.heap().unwrap();
         assert!(heap.is_exact(), "{runtime}: {:?}", heap.problems);
         let of = |name: &str| heap.types.iter().find(|named| named.name == name).map(|named| (named.objects, named.bytes));
-        // A header and a pointer to the type, and a field; a length, and references or 25 numbers. The walk does not count what rounds it up.
+        // A header, the method table pointer and a field; a length, and references or 25 numbers. The reported sizes exclude alignment padding.
         assert_eq!(of("Held"), Some((1000, 24 * 1000)), "{runtime}");
         assert_eq!(of("Held[]"), Some((1, 24 + 8 * 1000)), "{runtime}");
         assert_eq!(of("Grain[]"), Some((1000, 124 * 1000)), "{runtime}");
@@ -204,7 +204,7 @@ fn methods_are_known_by_a_short_second_session() {
         let after = live.methods(SampleFilter::ALL, usize::MAX);
         let all = after.samples.all();
         assert!(before.unresolved * 2 > all && all > 100, "{runtime}: {before:?}");
-        // A few are in code that no rundown has: stubs, and methods that were unloaded.
+        // A few are in code missing from every rundown: stubs, and methods that were unloaded.
         assert!(after.unresolved * 20 < all || runtime.version.starts_with('9'), "{runtime}: {} of {all}", after.unresolved);
         assert!(after.methods.iter().any(|method| method.name.starts_with("System.")), "{runtime}: {:?}", after.methods);
     });
@@ -230,7 +230,7 @@ fn counters_and_meters_have_the_values_that_the_program_set() {
         let second = Watch::start(&program, vec![meters("second")], Rundown::None, refused).await;
         assert!(poll(PATIENCE, || (!second.look().counters.notices.is_empty()).then_some(())).is_some());
         let refused = second.stop().await;
-        // An interval with all values from 0 to 99 in it. The last one is cut short when the session stops.
+        // An interval that contains all values from 0 to 99. The last interval is cut short when the session stops.
         let is_full = |counter: &CounterSnapshot| counter.histogram.as_ref().is_some_and(|latency| latency.count >= Some(100));
         let full = || Some(first.look().counters).filter(|counters| counters.counters.iter().any(is_full));
         let counters = poll(PATIENCE, full).unwrap_or_else(|| panic!("{:?}", first.look().counters));
@@ -243,7 +243,7 @@ fn counters_and_meters_have_the_values_that_the_program_set() {
         let [a, b] = ["route=/a", "route=/b"].map(|tags| of("hits", tags));
         assert!((a.value.unwrap() - b.value.unwrap()).abs() <= 1.0, "in turn: {a:?} {b:?}");
         let latency = of("lat", "").histogram.as_ref().unwrap();
-        // Of 0 to 99 in turn, as many as there were in the interval: up to a half of them may be there once more than the others.
+        // Values from 0 to 99 in turn, as many as fit in the interval: up to half of them may occur once more than the others.
         let [p50, p95, p99] = [0, 1, 2].map(|index| latency.quantiles[index].1);
         assert!((36.0..64.0).contains(&p50) && (90.0..=99.0).contains(&p95) && (95.0..=99.0).contains(&p99), "{latency:?}");
         let mean = latency.total_sum / latency.total_count as f64;
@@ -253,16 +253,16 @@ fn counters_and_meters_have_the_values_that_the_program_set() {
         let stats = counters.stats;
         assert!(stats.working_set.unwrap() > 1e7 && stats.heap.unwrap() > 1e4 && stats.cpu_percent.is_some() && stats.exceptions.is_some());
         assert!(of("assembly-count", "").value.unwrap() > 5.0);
-        // Older ones have no meter of their own.
+        // Older versions have no meter of their own.
         assert!(runtime.major() < 9 || of("dotnet.assembly.count", "").value.unwrap() > 5.0);
         assert_eq!(refused.snapshot(0).counters.notices, [MeterNotice::OtherSession("first".into())]);
         assert_eq!(refused.snapshot(0).counters.counters.len(), 0, "the values of others are not taken");
-        // The program went on.
+        // The program continues.
         assert!(poll(PATIENCE, || program.answers().then_some(())).is_some());
     });
 }
 
-/// A session for `DnTop.Told`, and what is seen of it.
+/// Returns the state of an instrument in a session for `DnTop.Told`.
 fn reported(live: &Snapshot, name: &str, tags: &str) -> Option<CounterSnapshot> {
     live.counters.counters.iter().find(|counter| counter.group == "DnTop.Told" && counter.name == name && counter.tags == tags).cloned()
 }
@@ -280,7 +280,7 @@ fn instruments_have_exactly_the_values_that_they_were_given() {
             ..CounterSession::default()
         });
         let watch = Watch::start(&program, vec![meters], Rundown::None, live).await;
-        // An instrument counts what it is given once it is listened to.
+        // An instrument records values once a listener is attached.
         assert!(poll(PATIENCE, || watch.look().counters.all_instruments_reported.then_some(())).is_some(), "{:?}", watch.look().counters);
         for command in ["count 7", "change 5", "change -3", "record 40 25", "gauge 17"] {
             program.carry_out(command);
@@ -299,7 +299,7 @@ fn instruments_have_exactly_the_values_that_they_were_given() {
             poll(PATIENCE, size).unwrap_or_else(|| panic!("{:?}", reported(&watch.look(), "size", "")))
         };
         assert_eq!(recorded(40).total_sum, 40.0 * 25.0);
-        // What is counted on is added to what was; what is of an interval is reported for that interval alone.
+        // Cumulative values are added up; values of an interval are reported for that interval alone.
         for command in ["count 3", "change 10", "record 60 50", "gauge 4"] {
             program.carry_out(command);
         }

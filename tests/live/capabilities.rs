@@ -1,5 +1,5 @@
-//! What runtimes cannot do: they are asked for less where that serves as well, and refuse the rest in words. And how those are distinguished that cannot
-//! say what they are.
+//! Features that runtimes lack: dn-top falls back where that is just as good, and otherwise refuses with a clear message. Also, how runtimes
+//! are distinguished that do not report their version.
 
 use std::fs;
 use std::process::Command;
@@ -18,7 +18,7 @@ fn run(program: &Program, command: &str, arguments: &[&str]) -> Output {
     Invocation::new([&[command, &program.pid().to_string()], arguments].concat()).run()
 }
 
-/// Panics unless its counters are printed as they come, until Ctrl-C.
+/// Panics unless its counters are printed live, until Ctrl-C.
 fn assert_counters(program: &Program) {
     let running = Invocation::new(["counters", &program.pid().to_string(), "--format", "csv"]).start();
     let printed = poll(PATIENCE, || running.stdout().contains("System.Runtime").then_some(()));
@@ -35,7 +35,7 @@ fn counters_and_events_without_stacks_come_from_every_runtime() {
 
         let place = folder();
         let file = place.path().join("a.nettrace");
-        // Samples would be nothing without theirs.
+        // Samples are useless without stacks.
         let options = ["--no-stacks", "--clr-events", "exception", "--duration", "500ms", "-o", file.to_str().unwrap(), "--json"];
         let output = run(&program, "trace", &options);
         let lost = "events carry their stacks, which makes them larger and costs the target more: recording without stacks needs .NET 9";
@@ -70,13 +70,14 @@ fn every_runtime_is_watched_and_asked_once_for_what_it_does_not_have() {
             }
             let process = directory.resolve(&program.pid().to_string(), Duration::from_secs(10)).await.unwrap();
             let known = process.capabilities().known().contains(&"collect_tracing");
-            // Sessions without stacks are the third generation, those with filters by event the fifth, which .NET 10 has; the newest of .NET 9 is the fourth.
+            // Sessions without stacks need CollectTracing3, those with filters by event CollectTracing5, which .NET 10 has; the newest of
+            // .NET 9 is CollectTracing4.
             assert_eq!(known, runtime.major() != 9, "{runtime}");
         });
     });
 }
 
-/// A person reads why at once, and the program is left alone.
+/// The reason is printed at once, and no request is sent to the program.
 #[test]
 fn native_aot_refuses_in_words_what_it_cannot_do() {
     let Some(aot) = runtimes::native_aot() else { return };
@@ -143,7 +144,7 @@ fn native_aot_does_what_it_can_and_is_said_to_be_it() {
     assert!(program.is_alive() && program.answers());
 }
 
-/// The path of the library says the version, unless an application brings its own.
+/// The path of the library contains the version, unless an application brings its own.
 #[test]
 fn the_text_of_the_library_says_the_version_where_the_path_does_not() {
     let Some(net31) = runtimes::net31() else { return };
@@ -154,7 +155,7 @@ fn the_text_of_the_library_says_the_version_where_the_path_does_not() {
         net31.program("known").words()[1..].iter().fold(crate::support::Launch::new(&own.join("dotnet")), |launch, word| launch.arg(word));
     let mut program = words.start();
     assert_eq!(run(&program, "info", &["--json"]).json()["runtime_version"], net31.version);
-    // What it does from here on takes no assembly that is not loaded by now.
+    // From here on, it uses only assemblies that are already loaded.
     program.carry_out("throw 1");
     let framework = own.join("shared/Microsoft.NETCore.App");
     fs::rename(&framework, framework.with_file_name("own")).unwrap();
@@ -162,7 +163,7 @@ fn the_text_of_the_library_says_the_version_where_the_path_does_not() {
     assert!(program.is_alive() && program.answers());
 }
 
-/// A runtime in another place; the same files, where that is possible.
+/// Copies a runtime to another place; with hard links, where possible.
 fn copy(runtime: &Runtime, to: &std::path::Path) {
     let from = runtime.host().parent().unwrap().to_owned();
     let copied = ["-al", "-a"].into_iter().any(|how| {

@@ -1,4 +1,4 @@
-//! What is changed in a runtime at the command line: variables, startup hooks, profilers.
+//! Changes to a runtime from the command line: environment variables, startup hooks, profilers.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn run(program: &Program, words: &[&str]) -> Output {
     Invocation::new(words).run()
 }
 
-/// Panics unless it was done and said so.
+/// Panics unless the command succeeded and reported it.
 fn done(program: &Program, words: &[&str], said: &str) {
     let output = run(program, words);
     assert!(output.code == 0 && output.stderr.contains(said), "{words:?} {output:?}");
@@ -31,7 +31,7 @@ fn wait_for_text(file: &Path, text: &str) {
     assert!(poll(PATIENCE, found).is_some(), "{}: {:?}", file.display(), fs::read_to_string(file));
 }
 
-/// A program that stands still at its start until it is resumed over its own socket.
+/// Starts a program that is suspended at startup until it is resumed over its own socket.
 fn suspended(launch: Launch) -> Program {
     let program = launch.env("DOTNET_DefaultDiagnosticPortSuspend", "1").start();
     let waits = || run(&program, &["info", "PID", "--json"]).json();
@@ -103,7 +103,7 @@ fn a_profiler_is_attached_to_every_runtime() {
             run(program, &["profiler", "attach", "PID", "--guid", CLASS, "--path", path, "--data", data.to_str().unwrap()])
         };
         let mut program = runtime.any().start();
-        // It answers a moment before a profiler may come.
+        // It responds shortly before a profiler can be attached.
         let is_starting = |output: &Output| ["starting up", "suspended at startup"].iter().any(|words| output.stderr.contains(words));
         let missing = poll(PATIENCE, || Some(attach("/no/such.so", &program)).filter(|output| !is_starting(output))).unwrap();
         assert!(missing.code == 1 && missing.stderr.contains("ERROR_MOD_NOT_FOUND (0x8007007e)"), "{runtime} {missing:?}");
@@ -173,7 +173,7 @@ fn what_user_events_lack_is_said() {
     runtimes::each(runtimes::all(), |runtime| {
         let mut program = runtime.any().start();
         let output = run(&program, &["trace", "PID", "--clr-events", "gc", "--user-events", "dn_top_test", "--duration", "100ms"]);
-        // Where the kernel has them and we may, a new runtime does it.
+        // A new runtime supports it if the kernel does and we have permission.
         let kernel = Path::new("/proc/sys/kernel/user_events_max").exists();
         let may = fs::File::options().read(true).write(true).open("/sys/kernel/tracing/user_events_data").is_ok();
         let old = runtime.major() < 10;

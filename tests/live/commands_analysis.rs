@@ -1,4 +1,4 @@
-//! What the commands say of a running program, against programs that do what is known.
+//! Output of the commands for running programs with known behavior.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,14 +23,14 @@ fn number(value: &Value) -> f64 {
 fn a_report_shows_where_the_time_went() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
-        // The methods get their last tier.
+        // Lets the methods reach their final tier.
         program.spend(1000);
         let place = folder();
         let file = place.path().join("a.nettrace");
         let recording = start(&["trace"], &program, &["-o", file.to_str().unwrap(), "--profile", "dotnet-sampled-thread-time"]);
         let partial = wait_for_bytes(&recording, place.path());
         assert!(program.answers());
-        // How many samples come in a time is the machine's affair. There are a handful of threads besides, whose samples are counted here too.
+        // The sampling rate depends on the machine. There are a handful of other threads, whose samples count here too.
         let (mut spent, mut rounds) = ([0.0; 3], 0);
         while sampled(&partial) < 10_000 {
             rounds += 1;
@@ -48,7 +48,7 @@ fn a_report_shows_where_the_time_went() {
         let times = ["Seventy()", "Twenty()", "Ten()"].map(total);
         let (all, spend): (f64, f64) = (times.iter().sum(), total("Spend(int)"));
         assert!(all > 500.0 && spend >= all && spend < all * 1.2, "{runtime}: {spend} in all, {times:?}");
-        // The runtime does not describe its stubs, which are hit now and then.
+        // The runtime does not report its stubs, which are hit occasionally.
         assert!(number(&report["unresolved"]) <= number(&report["samples"]) / 1000.0, "{report:#}");
         assert_shares(times, spent, &runtime.to_string());
     });
@@ -69,11 +69,11 @@ fn types_have_the_methods_that_allocate_them() {
         assert_eq!(recording.wait().code, 130);
         let found = Invocation::new(["allocations", file.to_str().unwrap(), "-n", "100", "--json"]).run().json();
         assert_allocated_in(&found, "System.Byte[]", &["Known.Churn(int)"], &runtime.to_string());
-        // The constructor becomes a part of the method that calls it.
+        // The constructor is inlined into its caller.
         assert_allocated_in(&found, "Grain[]", &["Known.Hold(int)", "Held..ctor()"], &runtime.to_string());
         let text = Invocation::new(["allocations", file.to_str().unwrap()]).run().stdout;
         assert!(text.contains("CALL SITES") && text.contains("Known.Churn(int) "), "{runtime}: {text}");
-        // The names of what was compiled before come at the end.
+        // Names of methods compiled earlier are resolved at the end.
         let running = start(&["allocations"], &program, &["--json"]);
         poll(PATIENCE, || running.stderr().contains("recording ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
         program.carry_out("churn 1000");
@@ -85,7 +85,7 @@ fn types_have_the_methods_that_allocate_them() {
     });
 }
 
-/// Panics unless a type is allocated in one of these methods above all, and its call sites have all of its bytes.
+/// Panics unless a type is mainly allocated in one of these methods, and its call sites account for all of its bytes.
 fn assert_allocated_in(found: &Value, kind: &str, methods: &[&str], runtime: &str) {
     let row = found["rows"].as_array().unwrap().iter().find(|row| row["type"] == kind);
     let row = row.unwrap_or_else(|| panic!("{runtime}: no {kind} in {found:#}"));
@@ -95,7 +95,7 @@ fn assert_allocated_in(found: &Value, kind: &str, methods: &[&str], runtime: &st
     assert!(sites.len() == 10 || bytes == number(&row["bytes"]), "{runtime}: {row:#}");
 }
 
-/// Samples of all threads in a recording that goes on.
+/// Returns the number of samples of all threads in a running recording.
 fn sampled(partial: &Path) -> u64 {
     let stats = Invocation::new(["stats".as_ref(), partial.as_os_str(), "--json".as_ref()]).run().json();
     let counts = stats["counts"].as_array().unwrap();
@@ -107,7 +107,7 @@ fn sampled(partial: &Path) -> u64 {
 fn stacks_are_those_of_every_thread() {
     runtimes::each(runtimes::all_and_single_files(), |runtime| {
         let mut program = if runtime.is_trimmed() { runtime.any() } else { runtime.program("known") }.start();
-        // A program that has just started may not have come to its main method.
+        // A program that has just started may not have reached its main method.
         if !runtime.is_trimmed() {
             program.carry_out("throw 1");
         }
@@ -121,7 +121,8 @@ fn stacks_are_those_of_every_thread() {
         let groups = stacks["stacks"].as_array().unwrap();
         let frames = || groups.iter().flat_map(|group| group["frames"].as_array().unwrap()).map(|frame| frame.as_str().unwrap());
         let unknown: Vec<_> = frames().filter_map(|frame| u64::from_str_radix(frame.strip_prefix("0x")?, 16).ok()).collect();
-        // Where reflection calls a method, or a method calls the runtime, there is a frame of a stub in the runtime's own files, which no rundown names.
+        // Where reflection calls a method, or a method calls into the runtime, there is a stub frame in the runtime's own files, which no
+        // rundown names.
         let own = code(program.pid());
         let is_own = |address: &u64| own.iter().any(|range| range.contains(address));
         assert!(frames().count() > 3 && 2 * unknown.len() < frames().count() && unknown.iter().all(is_own), "{runtime}: {stacks:#}");
@@ -142,7 +143,7 @@ fn stacks_are_those_of_every_thread() {
     });
 }
 
-/// Where a process has machine code of the files of the runtime itself, or of the program's own file, which has them all in a single file.
+/// Returns the address ranges of machine code in the runtime's own files, or in the executable, which contains them all in a single-file program.
 fn code(pid: u32) -> Vec<std::ops::Range<u64>> {
     let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap();
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
@@ -156,7 +157,7 @@ fn code(pid: u32) -> Vec<std::ops::Range<u64>> {
         .collect()
 }
 
-/// The lines of `counters --format json`.
+/// Parses the lines of `counters --format json`.
 fn lines(stdout: &str) -> Vec<Value> {
     stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -172,7 +173,7 @@ fn meters_have_the_values_that_the_program_set() {
         assert!(lines.iter().all(|line| line["provider"] == "DnTop.Meter" && line["source"] == "meter"), "{}", output.stdout);
         let gauges = named("g");
         assert!(gauges.len() >= 3 && gauges.iter().all(|line| line["value"] == 42.0 && line["kind"] == "gauge"), "{gauges:?}");
-        // What is counted in an interval is recorded in it too, and goes to both routes in turn.
+        // Every hit counted in an interval is also recorded in it, alternating between both routes.
         let mut deltas = BTreeMap::<&str, f64>::new();
         for line in named("hits").iter().filter(|line| line["delta"].is_number()) {
             *deltas.entry(line["tags"].as_str().unwrap()).or_default() += number(&line["delta"]);
@@ -205,13 +206,13 @@ fn the_runtimes_own_counters_come_from_every_runtime() {
         let output = start(&["counters"], &program, &["--format", "json", "--duration", "4s"]).wait();
         assert_eq!(output.code, 0, "{runtime}: {}", output.stderr);
         let lines = lines(&output.stdout);
-        // Older ones have no meter of that name.
+        // Older versions have no meter of that name.
         let (source, name) =
             if runtime.major() >= 9 { ("meter", "dotnet.process.memory.working_set") } else { ("event-counter", "working-set") };
         let memory: Vec<_> = lines.iter().filter(|line| line["name"] == name && line["source"] == source).collect();
         assert!(memory.len() >= 2 && memory.iter().all(|line| number(&line["value"]) > 1.0), "{runtime}: {}", output.stdout);
         assert!(lines.iter().all(|line| line["source"] == source && line["provider"] == "System.Runtime"), "{runtime}: {}", output.stdout);
-        // Both sessions ask for the same, so that both get it.
+        // Both sessions request the same counters, so that both get them.
         let output = csv.wait();
         let mut rows = output.stdout.lines();
         assert_eq!(rows.next(), Some("Timestamp,Provider,Counter Name,Counter Type,Mean/Increment"), "{runtime}: {}", output.stderr);
@@ -233,7 +234,7 @@ fn who_comes_later_takes_the_limits_of_the_first() {
         assert!(poll(PATIENCE, || second.stdout().contains(" 42  g").then_some(())).is_some(), "{}", second.stderr());
         let before = lines(&first.stdout()).len();
         assert!(poll(PATIENCE, || (first.stdout().lines().count() > before).then_some(())).is_some(), "{}", first.stderr());
-        // Ctrl-C keeps what came.
+        // Ctrl-C keeps the counters received so far.
         for running in [first, second] {
             running.signal(Signal::INT);
             let output = running.wait();
@@ -266,13 +267,13 @@ fn the_heap_has_the_objects_that_the_program_holds() {
         let mut program = runtime.program("known").start();
         start(&["heap"], &program, &[]).wait().assert_refused(2, "confirm with --yes");
         program.carry_out("hold 12345");
-        // The second time the runtime has reported the names already.
+        // The second time, the runtime has already reported the names.
         for _ in 0..2 {
             let heap = start(&["heap", "--yes", "--json", "-n", "1000"], &program, &[]).wait().json();
             assert_eq!((&heap["complete"], &heap["problems"]), (&json!(true), &json!([])), "{runtime}");
             let types = heap["types"].as_array().unwrap();
             let of = |name: &str| types.iter().find(|named| named["name"] == name).unwrap_or_else(|| panic!("{runtime}: {heap:#}"));
-            // A header, a pointer to the type, a field; a length and 25 numbers, and the walk does not count what rounds it up.
+            // A header, the method table pointer and a field; a length and 25 numbers. The reported sizes exclude alignment padding.
             assert_eq!(json!([of("Held")["objects"], of("Held")["bytes"]]), json!([12_345, 24 * 12_345]), "{runtime}");
             assert_eq!(
                 json!([of("Held")["module"], of("System.String")["module"]]),
@@ -293,7 +294,7 @@ fn the_heap_has_the_objects_that_the_program_holds() {
 fn the_heap_of_a_single_file_is_the_sum_of_its_types() {
     let Some(net10) = runtimes::single_file_net10() else { return };
     let mut program = net10.any().start();
-    // It is just starting.
+    // The program is still starting.
     let heap = || {
         let heap = start(&["heap", "--yes", "--json", "-n", "100000"], &program, &[]).wait().json();
         assert_eq!((&heap["complete"], &heap["problems"]), (&json!(true), &json!([])), "{heap:#}");
@@ -325,7 +326,7 @@ fn the_graph_of_the_heap_leads_to_what_the_program_holds() {
         let references = objects.iter().map(|node| node.children.len()).sum();
         same_in_the_file(&heap, references, path, &runtime.to_string());
         let of = |kind: &str| dump.nodes.iter().filter(|node| node.kind == kind).collect::<Vec<_>>();
-        // An array of 8024 bytes; and a reader that shows one size of a type shows that of its like.
+        // An array of 8024 bytes. Types are split by size class, as a reader may show the size of one object for the whole type.
         let [array] = of("Held[] (Bytes > 1K)")[..] else { panic!("{runtime}: one array") };
         for (kind, file) in [("Held", "known.dll"), ("System.String", "System.Private.CoreLib.dll")] {
             let reported = of(kind).iter().all(|node| node.module.as_deref().is_some_and(|path| path.rsplit('/').next() == Some(file)));
@@ -342,7 +343,7 @@ fn the_graph_of_the_heap_leads_to_what_the_program_holds() {
         below.sort_unstable();
         below.dedup();
         assert_eq!(below.len(), 1000, "{runtime}: each has its own");
-        // Something keeps them alive.
+        // A root keeps them alive.
         let (mut reached, mut walk) = (vec![false; dump.nodes.len()], vec![dump.root]);
         while let Some(node) = walk.pop() {
             if !std::mem::replace(&mut reached[node], true) {
@@ -357,13 +358,13 @@ fn the_graph_of_the_heap_leads_to_what_the_program_holds() {
     });
 }
 
-/// What is read of a file is what the walk that it was written from found.
+/// Panics unless the file reads back as the heap walk that it was written from.
 fn same_in_the_file(walked: &Value, references: usize, path: &str, runtime: &str) {
     let read = |words: &[&str]| Invocation::new(words).run();
     let mut found = read(&["heap", path, "--json", "-n", "1000", "--retained", "--paths", "Grain[]"]).json();
     let mut walked = walked.clone();
     walked["file"] = Value::Null;
-    // Those of dependent handles are references in the file, where types of static variables come with their names.
+    // In the file, dependent handles are references, and types of static variables include the variable names.
     let [read_again, before] = [&mut found, &mut walked].map(|heap| heap.as_object_mut().unwrap().remove("references").unwrap());
     assert_eq!(read_again, references, "{runtime}");
     assert!(before.as_u64() > Some(0) && before.as_u64() <= read_again.as_u64(), "{runtime}: {before}, {read_again}");

@@ -1,7 +1,7 @@
-//! The simulation against the runtimes: the same bytes to both, and the same answers from both.
+//! The simulation compared to real runtimes: the same requests to both must get the same responses.
 //!
-//! What the real one does not survive goes to one that was started for it, and to a simulated one, which must not survive it either. Bytes are written
-//! out here: the codec has no words for most of this.
+//! Requests that kill a real runtime are sent to a process started for that purpose, and to a simulated one, which must die too. Requests
+//! are written byte by byte: the codec cannot express most of them.
 
 mod cases;
 
@@ -50,7 +50,7 @@ fn compare(runtime: &Runtime, major: u32) {
     let simulated = Simulated::start(place.path().join("s"), spec.clone()).unwrap();
     let mut differences = Vec::new();
     for Case { name, bytes, sent, harm, same } in cases(major) {
-        // The trimmed program has no hooks, and says that it ran them.
+        // The trimmed program has no hook support, but reports success.
         if runtime.is_trimmed() && name == "a hook that is not there" {
             continue;
         }
@@ -77,7 +77,7 @@ fn compare(runtime: &Runtime, major: u32) {
     assert!(program.answers() && simulated.is_alive());
 }
 
-/// Whether a process of this runtime dies of these bytes.
+/// Returns whether these bytes kill a process of this runtime.
 fn dies(runtime: &Runtime, bytes: &[u8]) -> bool {
     let mut doomed = runtime.program("known").start();
     // A runtime that is still starting does not attach profilers, and does not read the request.
@@ -86,14 +86,14 @@ fn dies(runtime: &Runtime, bytes: &[u8]) -> bool {
     poll(PATIENCE, || (!doomed.is_alive()).then_some(())).is_some()
 }
 
-/// A simulated runtime that says of itself what the real one says.
+/// Returns a simulated runtime that reports the same about itself as the real one.
 fn spec(runtime: &Runtime, program: &Program, major: u32) -> Spec {
     let mut spec = Spec::new("work", runtime.version, program.pid());
     let reported = || {
         let answer = exchange(&program.socket(), &request(0x0408, &[]), Sent::Whole, |_| {}).bytes;
         let (message, _) = Message::decode(&answer).unwrap()?;
         let Ok(Reply::Info(info)) = Reply::decode(CommandCode::ProcessInfo3, &message) else { panic!("{message:?}") };
-        // It learns its arguments a little later than it answers.
+        // The arguments are available slightly later than the first response.
         info.command_line.contains(' ').then_some(info)
     };
     if major >= 5 {
@@ -104,7 +104,7 @@ fn spec(runtime: &Runtime, program: &Program, major: u32) -> Spec {
     spec
 }
 
-/// An answer, and what became of the connection.
+/// A response, and what happened to the connection.
 #[derive(Debug, PartialEq, Eq)]
 struct Heard {
     bytes: Vec<u8>,
@@ -118,10 +118,10 @@ impl std::fmt::Display for Heard {
     }
 }
 
-/// Sends a request and takes what comes. A runtime serves one connection after the other: when it answers the next one it has done with this.
+/// Sends a request and reads the response. A runtime serves one connection at a time: once it answers the next one, it is done with this one.
 fn exchange(socket: &Path, bytes: &[u8], sent: Sent, same: fn(&mut Vec<u8>)) -> Heard {
     let Ok(mut connection) = connect(socket) else { return Heard { bytes: Vec::new(), then: "dead" } };
-    // It may hang up before it has read all.
+    // It may close the connection before it has read everything.
     let _ = match sent {
         Sent::Split(at) => connection.write_all(&bytes[..at]).and_then(|()| connection.write_all(&bytes[at..])),
         Sent::Whole | Sent::Ended => connection.write_all(bytes),
@@ -134,7 +134,7 @@ fn exchange(socket: &Path, bytes: &[u8], sent: Sent, same: fn(&mut Vec<u8>)) -> 
         return Heard { bytes: Vec::new(), then: "dead" };
     }
     let mut answer = Vec::new();
-    // The simulation's connections are this process's: a program that is being started elsewhere in it holds copies of them for a moment.
+    // The connections of the simulation belong to this process: programs being started by other tests briefly hold copies of them.
     connection.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
     let then = match connection.read_to_end(&mut answer) {
         Ok(_) => "closed",
@@ -146,7 +146,7 @@ fn exchange(socket: &Path, bytes: &[u8], sent: Sent, same: fn(&mut Vec<u8>)) -> 
     Heard { bytes: answer, then }
 }
 
-/// Dumps are slow on a busy machine, and others wait for them.
+/// Dumps are slow on a busy machine, and block other requests.
 fn connect(socket: &Path) -> std::io::Result<UnixStream> {
     let connection = UnixStream::connect(socket)?;
     connection.set_read_timeout(Some(4 * PATIENCE))?;
@@ -154,14 +154,14 @@ fn connect(socket: &Path) -> std::io::Result<UnixStream> {
     Ok(connection)
 }
 
-/// Returns when the server has done with every connection before.
+/// Returns once the server has finished all earlier connections.
 fn settle(socket: &Path) -> std::io::Result<()> {
     let mut next = connect(socket)?;
     next.write_all(&request(0x0400, &[]))?;
     next.read_exact(&mut [0; 20])
 }
 
-/// Sends a file descriptor that is not what is wanted.
+/// Sends a file descriptor of the wrong kind.
 fn hand_over(connection: &UnixStream) -> std::io::Result<()> {
     let null = std::fs::File::open("/dev/null")?;
     let handles = [std::os::fd::AsFd::as_fd(&null)];
@@ -182,7 +182,7 @@ fn sessions_begin_and_end_alike() {
         let place = folder();
         let simulated = Simulated::start(place.path().join("s"), Spec::new("work", runtime.version, 1)).unwrap();
         let good = provider(5, &text("DnTop-Unused"), NULL);
-        // The longest message that fits, but for a few bytes.
+        // A few bytes short of the longest possible message.
         let long = provider(5, &text("DnTop-Unused"), &text(&format!("a={}", "x".repeat(32_690))));
         let mut commands = vec![
             request(0x0202, &[number(16), number(1), array(1, &good)].concat()),
@@ -207,11 +207,11 @@ fn sessions_begin_and_end_alike() {
     });
 }
 
-/// A session from its start to its end: the answer to the start, how the stream begins and ends, the answer to the stop.
+/// Runs a session: returns the response to the start, the beginning and the end of the stream, and the response to the stop.
 fn record(socket: &Path, command: &[u8]) -> [Vec<u8>; 4] {
-    // The kernel hands a message of more than some 48 kB over in two parts. The runtime reads once, and now and then finds the first one alone.
+    // The kernel delivers a message of more than some 48 kB in two parts. The runtime reads once, and sometimes finds only the first part.
     let (id, started, mut stream) = (0..50).find_map(|_| open(socket, command).ok()).expect("fifty times no session");
-    // "Nettrace", the name of the serializer, and the head of the trace object up to the time.
+    // "Nettrace", the name of the serializer, and the start of the trace object up to the time.
     let mut head = vec![0; 8 + 4 + 20 + 2 + 1 + 4 + 4 + 4 + 5 + 1];
     stream.read_exact(&mut head).unwrap();
     let drain = std::thread::spawn(move || {
@@ -225,7 +225,7 @@ fn record(socket: &Path, command: &[u8]) -> [Vec<u8>; 4] {
     [started, head, rest[rest.len() - 2..].to_vec(), stopped.bytes]
 }
 
-/// Starts a session: its id, the answer without it, and the stream. `Err` has another answer.
+/// Starts a session, and returns its ID, the response without the ID, and the stream. Any other response is an `Err`.
 fn open(socket: &Path, command: &[u8]) -> Result<([u8; 8], Vec<u8>, UnixStream), Vec<u8>> {
     let mut stream = connect(socket).unwrap();
     stream.write_all(command).unwrap();
@@ -241,7 +241,7 @@ fn open(socket: &Path, command: &[u8]) -> Result<([u8; 8], Vec<u8>, UnixStream),
     Ok((id, answer, stream))
 }
 
-/// How many sessions there is room for, and the answer to one more.
+/// Returns the maximum number of sessions, and the response to one more.
 fn many(socket: &Path) -> (usize, Vec<u8>) {
     let quiet = request(0x0203, &[number(1), number(1), vec![0], array(1, &provider(5, &text("DnTop-Unused"), NULL))].concat());
     let mut sessions = Vec::new();

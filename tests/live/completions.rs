@@ -1,17 +1,17 @@
-//! Completions as the shells ask for them.
+//! Completions as invoked by the shells.
 
 use std::fs;
 use std::path::Path;
 
 use crate::support::{Invocation, folder, runtimes};
 
-/// PATH with dn-top in it.
+/// Returns `PATH` with dn-top in it.
 fn path() -> String {
     let folder = Path::new(env!("CARGO_BIN_EXE_dn-top")).parent().unwrap();
     format!("{}:{}", folder.display(), std::env::var("PATH").unwrap())
 }
 
-/// What bash completes the last of these words to, in this folder.
+/// Returns bash's completions of the last of these words, in this folder.
 fn bash(folder: &Path, words: &[&str]) -> Vec<String> {
     let script = r#"
         eval "$(dn-top completions bash)"
@@ -25,7 +25,7 @@ fn bash(folder: &Path, words: &[&str]) -> Vec<String> {
     output.stdout.lines().map(str::to_owned).collect()
 }
 
-/// What the program answers the scripts of other shells.
+/// Returns the output for the completion scripts of other shells.
 fn answer(shell: &str, words: &[&str]) -> String {
     let asked = Invocation::new(["--"].iter().chain(words)).env("_DN_TOP_COMPLETE", shell).env("_CLAP_IFS", "\n");
     let output = asked.env("_CLAP_COMPLETE_INDEX", (words.len() - 1).to_string()).run();

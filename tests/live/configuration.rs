@@ -1,4 +1,4 @@
-//! A configuration file with keys, thresholds, names of secrets and of files, in the dashboard and on the command line.
+//! A configuration file with keys, thresholds, secret patterns and file names, in the dashboard and on the command line.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ fn keys_thresholds_secrets_and_names_are_those_of_the_file() {
             let shown = Invocation::new(["env", &pid]).env("XDG_CONFIG_HOME", home).run();
             assert!(shown.stdout.contains("ACME_MAIN_DSN=(masked") && !shown.stdout.contains("hush"), "{runtime}: {}", shown.stdout);
         }
-        // A dump is never written over another.
+        // A dump never overwrites another.
         for name in [format!("of-dump-{pid}.dmp"), format!("of-dump-{pid}_2.dmp")] {
             let dumped = Invocation::new(["dump", &pid, "--type", "mini", "--json"]).env("XDG_CONFIG_HOME", home).run().json();
             assert!(dumped["path"].as_str().unwrap().ends_with(&format!("/{name}")), "{runtime}: {dumped:#}");
@@ -35,7 +35,7 @@ fn keys_thresholds_secrets_and_names_are_those_of_the_file() {
         screen.wait_for("COMMAND");
         screen.keys(&format!(":{} {pid}", runtime.name_of("work")));
         screen.keys(ENTER);
-        // The hint line has the key that is in force, and the old one has another meaning.
+        // The hint line shows the configured key, and the default key has another function.
         screen.wait_for("N trace");
         screen.keys("N");
         screen.wait_for("1 recording");

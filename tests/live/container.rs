@@ -1,4 +1,4 @@
-//! Programs in pid and mount namespaces of their own, as in a container: found, recorded and dumped from outside.
+//! Programs in separate PID and mount namespaces, as in a container: discovered, recorded and dumped from outside.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ fn what_runs_in_a_container_is_reached_from_outside() {
         return;
     }
     runtimes::each(runtimes::all().into_iter().chain(runtimes::single_file_net10()).collect(), |runtime| {
-        // A folder that both sides see under the same name.
+        // A folder with the same path on both sides.
         let place = folder();
         let mut program = runtime.any().env("DOTNET_PerfMapJitDumpPath", place.path()).contained().start();
         let info = run(&program, "info", &[]);
@@ -30,7 +30,7 @@ fn what_runs_in_a_container_is_reached_from_outside() {
 
         let file = place.path().join("a.nettrace");
         let result = run(&program, "trace", &["-o", file.to_str().unwrap(), "--duration", "300ms"]);
-        // It says of itself what it believes to be its pid.
+        // It reports its PID in its own namespace.
         assert_eq!(trace::assert_whole(&file, &result).process_id, 1);
 
         let result = run(&program, "dump", &["--type", "full"]);

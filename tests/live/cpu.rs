@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::runtimes;
 use crate::support::{Invocation, Output, PATIENCE, Program, Signal, folder, poll};
 
-/// `cpu --json` of a program; `None` where the kernel forbids it.
+/// Returns the output of `cpu --json` for a program; `None` where the kernel denies it.
 pub(crate) fn profile(program: &Program, arguments: &[&str]) -> Option<(Value, Output)> {
     let pid = program.pid().to_string();
     let output = Invocation::new([&["cpu", &pid, "--json", "-n", "10000"], arguments].concat()).run();
@@ -27,25 +27,25 @@ pub(crate) fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// The time of a method and of all that it calls, milliseconds.
+/// Returns the total time of a method, in milliseconds.
 pub(crate) fn total(profile: &Value, name: &str) -> f64 {
     let methods = profile["methods"].as_array().unwrap().iter();
     methods.filter(|method| method["name"] == name).map(|method| number(&method["total_ms"])).sum()
 }
 
-/// Processor time after which 2 percentage points are four standard deviations of the largest share, were its samples independent of each other:
-/// 0.7 * 0.3 / (0.02 / 4)^2 samples of 1 ms.
+/// CPU time for which 2 percentage points are four standard deviations of the largest share, if all samples are independent: 0.7 * 0.3 /
+/// (0.02 / 4)^2 samples of 1 ms.
 const EXACT_MS: f64 = 8400.0;
 
 #[test]
 fn methods_have_the_processor_time_that_they_took() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
-        // The methods get their last tier.
+        // Lets the methods reach their final tier.
         program.spend(1000);
         program.command("spend 600000");
         let (mut times, mut spend, began, mut windows) = ([0.0; 3], 0.0, Instant::now(), Vec::new());
-        // How much processor time there is in a second is the machine's affair.
+        // The CPU time available per second depends on the machine.
         while spend < EXACT_MS {
             let Some((profile, output)) = profile(&program, &["--duration", "5s"]) else { return };
             let of = ["Known.Seventy()", "Known.Twenty()", "Known.Ten()"].map(|name| total(&profile, name));
@@ -55,9 +55,9 @@ fn methods_have_the_processor_time_that_they_took() {
             spend += caller;
             windows.push((began.elapsed(), caller));
             let main = profile["threads"].as_array().unwrap().iter().find(|thread| thread["id"] == program.pid()).unwrap();
-            // A virtual machine that is not run for a while has processor time without samples: shares are those of samples.
+            // A virtual machine that is descheduled for a while has CPU time without samples: shares are relative to the samples.
             let (sampled, managed) = (number(&main["samples"]) * number(&profile["period_ns"]) / 1e6, number(&profile["managed_ms"]));
-            // Where others want the processor too, the kernel takes a part of the time to switch between them.
+            // If other processes compete for the CPU, the kernel spends part of the time on context switches.
             let explained = managed + number(&profile["kernel_ms"]);
             assert!(
                 explained > sampled * 0.9 && managed > sampled * 0.7 && managed < sampled * 1.05,
@@ -82,14 +82,14 @@ fn methods_have_the_processor_time_that_they_took() {
     });
 }
 
-/// Name, module and samples of methods.
+/// Returns name, module and samples of the methods with the most samples.
 fn hottest<'a>(methods: &'a Value, own: &str, total: &str) -> Vec<(&'a str, &'a str, u64, u64)> {
     let text = |value: &'a Value| value.as_str().unwrap();
     let of = |method: &'a Value| {
         (text(&method["name"]), text(&method["module"]), method[own].as_u64().unwrap(), method[total].as_u64().unwrap())
     };
     let mut methods: Vec<_> = methods.as_array().unwrap().iter().map(of).collect();
-    // Those with equally many samples may be in any order.
+    // Methods with the same number of samples may be in any order.
     methods.sort_unstable_by_key(|(name, module, own, total)| (std::cmp::Reverse((*own, *total)), *name, *module));
     methods.truncate(20);
     methods
@@ -126,7 +126,7 @@ fn a_file_of_samples_shows_the_same() {
         let cpu = contents.analysis.cpu.as_ref().unwrap();
         let main = cpu.threads.iter().find(|thread| thread.thread == u64::from(program.pid())).unwrap();
         let shown = profile["threads"].as_array().unwrap().iter().find(|thread| thread["id"] == program.pid()).unwrap();
-        // Milliseconds of whole nanoseconds.
+        // Milliseconds, from integer nanoseconds.
         assert!((main.cpu.as_secs_f64() * 1e3 - number(&shown["cpu_ms"])).abs() < 1e-6, "{runtime}: {main:?} {shown}");
         assert_eq!(json!(cpu.sees_kernel), profile["kernel_visible"], "{runtime}");
         let burnt = cpu.profile.methods(SampleFilter::ALL, 1);
@@ -147,13 +147,13 @@ fn a_file_of_samples_shows_the_same() {
 fn threads_that_wait_take_no_processor_time() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
-        // One thread waits for a lock, one sleeps, the main thread reads, and those of the runtime wait.
+        // One thread waits for a lock, one sleeps, the main thread reads, and the threads of the runtime wait.
         program.carry_out("hold-lock 60000");
         let Some((profile, _)) = profile(&program, &["--duration", "3s"]) else { return };
         let threads = profile["threads"].as_array().unwrap();
         eprintln!("{runtime}: {} threads, {} ms in {} ms", threads.len(), profile["cpu_ms"], profile["duration_ms"]);
         assert!(threads.len() > 7, "{runtime}: {profile:#}");
-        // Events of methods are sent by one, and what was called often is compiled again by another.
+        // One runtime thread sends method events, and another recompiles methods that were called often.
         let works = |thread: &&Value| {
             let name = thread["name"].as_str().unwrap();
             name == ".NET EventPipe" || name.starts_with(".NET Tiered") || runtime.major() == 3 && thread["id"] != program.pid()
@@ -162,7 +162,7 @@ fn threads_that_wait_take_no_processor_time() {
             assert!(number(&thread["cpu_percent"]) <= 0.5, "{runtime}: {thread}");
         }
         assert!(total(&profile, "Known.Main()") < 15.0, "{runtime}: {profile:#}");
-        // Wall time adds up, and is of the waits that there are: for the lock, and for the next command.
+        // The states add up to the wall time, and contain the expected waits: for the lock, and for the next command.
         for thread in threads {
             let waits = thread["waits_percent"].as_object().unwrap().values().map(number).sum::<f64>();
             let sum = number(&thread["on_cpu_percent"]) + number(&thread["runnable_percent"]) + waits;
@@ -188,11 +188,11 @@ fn no_way_to_wait_takes_processor_time() {
         let Some((profile, _)) = profile(&program, &["--duration", "3s"]) else { return };
         let waiting = |thread: &&Value| thread["waits_percent"].as_object().unwrap().values().map(number).sum::<f64>() > 99.0;
         let threads = profile["threads"].as_array().unwrap();
-        // Ten ways to wait, those that hold the locks, and what the runtime has.
+        // Ten ways of waiting, the threads that hold the locks, and the threads of the runtime.
         assert!(threads.iter().filter(waiting).count() >= 22, "{runtime}: {profile:#}");
         let mut shares: Vec<_> = threads.iter().map(|thread| number(&thread["cpu_percent"])).collect();
         shares.sort_by(|a, b| b.total_cmp(a));
-        // The runtime sends its methods, compiles some again, and looks after its own timers and sockets.
+        // The runtime sends method events, recompiles methods, and serves its timers and sockets.
         let idle = &shares[5..];
         eprintln!("{runtime}: {shares:.2?} % of a core");
         assert!(idle.len() >= 22 && idle.iter().all(|share| *share <= 0.5), "{runtime}: {shares:.2?}");
@@ -205,7 +205,7 @@ fn methods_are_named_as_in_the_source() {
         let mut program = runtime.program("known").start();
         program.command("shapes 600000");
         let shapes = ["Box<int>.Work(int)", "Box<__Canon>.Work(int)", "Known.InnerAsync", "Known.Recursive(int, int)", "lambda"];
-        // How much processor time there is in a second is the machine's affair.
+        // The CPU time available per second depends on the machine.
         let names = || {
             let Some((profile, _)) = profile(&program, &["--duration", "2s"]) else { return Some(None) };
             let methods = profile["methods"].as_array().unwrap().iter().filter(|method| method["module"] == "known");
@@ -230,7 +230,8 @@ fn native_work_is_of_the_library_that_does_it() {
             let methods = profile["methods"].as_array().unwrap().iter().filter(module);
             methods.map(|method| number(&method["self_ms"])).sum::<f64>()
         };
-        // Which of the two compresses is the version's affair. The collector is in the runtime's own library, where not all versions have names.
+        // Which of the two libraries compresses depends on the version. The GC is in the runtime's own library, for which not all versions
+        // have symbols.
         let found = [of(&["libz.so", "IO.Compression.Native"]), of(&["libcoreclr.so"]), of(&["libclrjit.so"])];
         let native = number(&profile["native_ms"]);
         eprintln!("{runtime}: {found:.0?} ms of {native:.0} ms");
@@ -270,7 +271,7 @@ fn a_thread_that_has_no_processor_is_runnable() {
 fn native_code_and_deep_stacks_are_told_apart() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
-        // Stacks are unwound for that by the runtime's own library.
+        // Stacks are unwound by the runtime's own library.
         program.command("throw 10000000");
         let Some((throwing, output)) = profile(&program, &["--duration", "1s"]) else { return };
         let of = |kind: &str| number(&throwing[kind]);
@@ -300,7 +301,7 @@ fn native_code_and_deep_stacks_are_told_apart() {
         let read = read_trace(&path, None, |_| true).unwrap().unwrap();
         assert_eq!(read.analysis.cpu.as_ref().map(|cpu| cpu.cut as f64), Some(number(&deep["cut_chains"])), "{runtime}");
         assert!(stderr.contains("call chains cut off by the kernel (kernel.perf_event_max_stack)"), "{runtime}: {stderr}");
-        // The kernel keeps 127 frames of 300.
+        // The kernel keeps 127 of 300 frames.
         let (shown, above) = (total(&deep, "Known.Deep(int, int)"), total(&deep, "Known.Main()"));
         assert!(
             number(&deep["cut_chains"]) > 50.0 && above < 0.2 * shown,
@@ -330,7 +331,7 @@ fn what_was_sampled_is_shown_however_it_ends() {
         }
         let pid = program.pid().to_string();
         let start = || Invocation::new(["cpu", &pid, "--duration", "60s", "--json"]).start();
-        // Its events are open files of its own.
+        // Its open file descriptors include perf events.
         let samples = |dn_top: u32| {
             let files = std::fs::read_dir(format!("/proc/{dn_top}/fd")).unwrap();
             let targets = files.filter_map(|file| std::fs::read_link(file.unwrap().path()).ok());

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::cpu::{number, profile, total};
 use crate::support::{Invocation, PATIENCE, Signal, folder, poll, runtimes};
 
-/// What is shown is written again in its place.
+/// The live view is redrawn in place.
 #[test]
 fn the_picture_stays_where_it_is() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
@@ -22,7 +22,7 @@ fn the_picture_stays_where_it_is() {
         let second = screen.wait_until("another moment", |shown| header(shown).is_some_and(|line| Some(line) != first));
         assert_eq!(second.matches(" of one core now; ").count(), 1, "{runtime}: {second}");
         assert!(second.matches("METHOD").count() <= 1, "{runtime}: {second}");
-        // All that was sampled comes below the last moment.
+        // The summary of all samples follows the last update.
         screen.signal(Signal::INT);
         screen.wait_for("OFF CPU");
         assert_eq!(screen.wait_exit().exit_code(), 130, "{runtime}");
@@ -72,9 +72,9 @@ fn the_live_view_shows_what_is_hot_now() {
         assert_eq!(stopped.code, 0, "{runtime}: {}", stopped.stderr);
         let moments = stopped.stdout.matches(" % of one core now; ").count();
         assert!((2..=4).contains(&moments) && stopped.stdout.contains("METHOD\n"), "{runtime}: {}", stopped.stdout);
-        // All that was sampled comes at the end, and nothing moves the cursor where there is none.
+        // The summary of all samples follows at the end, and without a terminal there are no escape sequences.
         assert!(stopped.stdout.contains(" % of one core; ") && !stopped.stdout.contains('\x1b'), "{runtime}: {}", stopped.stdout);
-        // A reader that has seen enough ends it.
+        // It ends when its reader closes the pipe.
         let head = Invocation::of("sh", ["-c", "\"$@\" | head -n 1", "sh", env!("CARGO_BIN_EXE_dn-top"), "cpu", &pid, "--live"]).run();
         assert!(head.code == 0 && head.stdout.lines().count() == 1, "{runtime}: {} {}", head.stdout, head.stderr);
         assert!(program.is_alive(), "{runtime}");

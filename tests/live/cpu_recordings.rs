@@ -18,14 +18,14 @@ use crate::support::runtimes;
 use crate::support::{Invocation, PATIENCE, folder};
 use crate::trace_processor::Engine;
 
-/// The CPU time of a method in a recording, and of all code, nanoseconds; `None` before there are samples.
+/// Returns the CPU time of a method in a recording, and of all code, in nanoseconds; `None` before there are samples.
 fn cpu_time(analysis: Option<&RecordingAnalysis>, method: &str) -> Option<(u64, u64)> {
     let methods = analysis?.cpu.as_ref()?.profile.methods(SampleFilter::ALL, usize::MAX);
     let found = methods.methods.iter().find(|found| found.name == method)?;
     Some((found.total.all_ns(), methods.samples.all_ns()))
 }
 
-/// What the dashboard records when nothing else was chosen, or another profile.
+/// Returns the plan of a recording as the dashboard starts it, with these profiles.
 fn plan(client: &Client, file: &Path, profiles: &[&str]) -> Plan {
     let options = TraceOptions {
         file: Some(file.to_owned()),
@@ -56,7 +56,7 @@ fn the_profile_cpu_shows_and_stores_samples_of_the_kernel() {
         let shown = timeout(PATIENCE, progress.wait_for(is_named)).await.is_ok();
         assert!(shown, "{runtime}: {:?}", hottest(&recorder.progress().borrow()));
         eprintln!("{runtime}: the hottest method has its name after {:.2} s", began.elapsed().as_secs_f64());
-        // One thread keeps a core busy: now, on average, and in the times of the threads.
+        // One thread keeps a core busy: now, on average, and by the threads' CPU times.
         let is_busy = |recording: &Recording| {
             let cpu = recording.analysis.as_ref().unwrap().cpu.as_ref().unwrap();
             cpu.recent > Duration::from_millis(1900) && cpu.threads.iter().any(|thread| thread.cpu > Duration::from_secs(1))
@@ -68,7 +68,7 @@ fn the_profile_cpu_shows_and_stores_samples_of_the_kernel() {
         let (on, now) = (main.cpu.as_secs_f64() / main.wall.as_secs_f64(), methods.samples.recent_ns as f64 / cpu.recent.as_nanos() as f64);
         let average = methods.samples.all_ns() as f64 / cpu.elapsed.as_nanos() as f64;
         eprintln!("{runtime}: {on:.2} of a core by the kernel's count, {now:.2} now and {average:.2} on average by samples");
-        // The last two seconds may be unlike the rest where others take the processors.
+        // The last two seconds may differ from the rest if other processes use the CPUs.
         assert!((average - on).abs() < 0.25 && now > 0.0 && now < 1.25, "{runtime}: {on} {now} {average}");
         let off = main.off_cpu().iter().map(|(_, share)| share).sum::<f64>();
         assert!((on + off - 1.0).abs() < 0.05, "{runtime}: {main:?}");
@@ -77,7 +77,7 @@ fn the_profile_cpu_shows_and_stores_samples_of_the_kernel() {
         recorder.stop();
         let recording = recorder.finished().await;
         assert!(matches!(&recording.phase, Phase::Done(Outcome { complete: true, trouble: None, .. })), "{runtime}: {:?}", recording.phase);
-        // All of it is in one file, which holds what was shown.
+        // Everything is in one file, with the same contents as shown live.
         let facts = std::fs::metadata(&file).unwrap();
         assert_eq!((facts.len(), facts.permissions().mode() & 0o7777), (recording.bytes, 0o600), "{runtime}");
         assert_eq!((&recording.cpu_file, std::fs::read_dir(folder.path()).unwrap().count()), (&None, 1), "{runtime}");
@@ -121,7 +121,7 @@ fn trace_stores_cpu_samples_in_a_file_beside_where_that_is_wanted() {
         let report = Invocation::new(["report", path, "--json"]).run().json();
         assert_eq!((&report["source"], &report["methods"][0]["name"]), (&json!("cpu"), &json!("Known.Burn(int)")), "{runtime}: {report:#}");
         assert!(report["samples"].as_u64() > Some(50), "{runtime}: {report:#}");
-        // Exports have all of them, with native frames.
+        // Exports contain all samples, with native frames.
         let export = |format: &str| {
             let out = folder.path().join(format);
             let said = Invocation::new(["export", path, "--format", format, "-o", out.to_str().unwrap(), "--json"]).run().json();
@@ -143,7 +143,7 @@ fn trace_stores_cpu_samples_in_a_file_beside_where_that_is_wanted() {
             engine.assert_right(&perfetto, "");
             assert_eq!(engine.query(&perfetto, "select count(*) n from perf_sample")[0]["n"], counts(""), "{runtime}");
         }
-        // The stream of the runtime is as without.
+        // The runtime's stream is the same as without CPU samples.
         let before = [std::fs::read(&file).unwrap(), std::fs::read(&samples).unwrap()];
         let again = trace();
         assert!(again.code != 0 && again.stderr.contains("exists already"), "{}", again.stderr);
@@ -152,7 +152,7 @@ fn trace_stores_cpu_samples_in_a_file_beside_where_that_is_wanted() {
         assert!(again.code != 0 && again.stderr.contains("a.cpu.nettrace") && !file.exists(), "{}", again.stderr);
         assert_eq!(std::fs::read(&samples).unwrap(), before[1], "{runtime}");
         std::fs::remove_file(&samples).unwrap();
-        // Events of threads need as many open files.
+        // Every thread needs an open file for its perf events.
         let limit = "ulimit -n 40; exec \"$@\"";
         let words =
             ["-c", limit, "sh", env!("CARGO_BIN_EXE_dn-top"), "trace", &pid, "--profile", "cpu", "--duration", "2s", "-o", path, "--json"];
@@ -167,7 +167,7 @@ fn trace_stores_cpu_samples_in_a_file_beside_where_that_is_wanted() {
     });
 }
 
-/// What is in the way of the one file stays as it is, and nothing is lost.
+/// An existing file with the name of the temporary joined file is left alone, and no data is lost.
 #[test]
 fn what_cannot_be_one_file_is_two() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
@@ -188,7 +188,7 @@ fn what_cannot_be_one_file_is_two() {
         assert_eq!((output.code, std::fs::read_to_string(&taken).unwrap().as_str()), (0, "another's"), "{runtime}");
         let report = Invocation::new(["report", path, "--json"]).run().json();
         assert_eq!(report["source"], "cpu", "{runtime}: {report:#}");
-        // One file, of which the command line reports what is in it.
+        // One file, whose contents are reported on the command line.
         let one = folder.path().join("b.nettrace");
         let document = trace(one.to_str().unwrap()).json();
         let stats = Invocation::new(["stats", one.to_str().unwrap(), "--json"]).run().json();
@@ -228,10 +228,10 @@ fn a_recording_that_is_looked_at_shows_cpu_time() {
         assert!(recording.notes.iter().all(|note| !note.contains("CPU time")), "{:?}", recording.notes);
         let analysis = recording.analysis.unwrap();
         let cpu = analysis.cpu.as_ref().unwrap().profile.methods(SampleFilter::ALL, usize::MAX);
-        // Methods that were compiled again have got their names at the stop.
+        // Names of recompiled methods have been resolved by the stop.
         let times = ["Known.Seventy", "Known.Burn"].map(|method| cpu_time(Some(&analysis), method).unwrap().0 as f64);
         assert!((times[0] / times[1] - 0.7).abs() < 0.1, "{runtime}: {times:?}");
-        // What has no name by then is no method.
+        // Few samples are still unresolved by then: they are not in methods.
         assert!(cpu.unresolved * 50 < cpu.samples.all(), "{runtime}: {} of {}", cpu.unresolved, cpu.samples.all());
         assert!(cpu.methods.iter().any(|method| method.origin == Origin::Native), "{runtime}");
         assert!(program.is_alive() && program.answers(), "{runtime}");
@@ -263,7 +263,7 @@ fn a_report_hides_frames_and_shows_waits() {
         let output = report(&["--kernel", "hide", "--native", "hide"]);
         let managed = output.json();
         assert_eq!(modules(&managed, is_kernel) + modules(&managed, is_native), 0, "{runtime}: {managed:#}");
-        // All of the time is still there, in the methods that called what is hidden.
+        // The total time is unchanged: hidden time is attributed to the callers.
         let sum = |report: &Value| modules(report, |_| true) + report["hidden_ns"].as_u64().unwrap();
         assert_eq!((sum(&managed), sum(&without_kernel)), (sum(&all), sum(&all)), "{runtime}: {}", output.stderr);
         assert_eq!((&managed["time_ns"], &managed["samples"]), (&all["time_ns"], &all["samples"]), "{runtime}");
@@ -271,7 +271,7 @@ fn a_report_hides_frames_and_shows_waits() {
         assert!(own(&managed) > own(&all), "{runtime}: {} {}", own(&managed), own(&all));
         assert_eq!(output.stderr.contains("hidden functions"), managed["hidden_ns"].as_u64() > Some(0), "{runtime}: {}", output.stderr);
 
-        // What threads wait for is that of the profile.
+        // The off-CPU time is that of the profile.
         let off_cpu = report(&["--off-cpu"]).json()["off_cpu"].clone();
         assert_eq!(off_cpu["source"], "states", "{runtime}");
         let live = profile["threads"].as_array().unwrap();
@@ -290,7 +290,7 @@ fn a_report_hides_frames_and_shows_waits() {
         let shares = reasons.iter().map(|reason| number(&reason["percent"])).sum::<f64>();
         assert!((shares - 100.0).abs() < 0.01 && reasons[0]["reason"] == "futex", "{runtime}: {off_cpu:#}");
         let text = Invocation::new(["report", path, "--off-cpu"]).run();
-        // Of libraries without frame pointers callers are missing.
+        // Callers are missing in libraries without frame pointers.
         let is_known = text.stderr.lines().all(|line| line.contains(" call chains"));
         let is_shown = text.stdout.contains("THREAD STATE") && text.stdout.contains("  futex\n");
         assert!(is_shown && is_known, "{runtime}: {}\n{}", text.stdout, text.stderr);

@@ -1,4 +1,4 @@
-//! A kernel that does not sample a process: each reason is said, with what to do, and the process is left as it is.
+//! Kernels that refuse to sample a process: each reason is reported with a remedy, and the process is not affected.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::runtimes;
 use crate::support::{Invocation, Launch, Output, PATIENCE, Program, folder, poll};
 
-/// `tests/tools/refuse_perf.c`, compiled; `None` where there is no compiler.
+/// Compiles `tests/tools/refuse_perf.c`; `None` without a compiler.
 fn refuse_perf(folder: &Path) -> Option<PathBuf> {
     let (source, program) = (Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools/refuse_perf.c"), folder.join("refuse_perf"));
     let Ok(compiled) = Command::new("cc").arg("-o").arg(&program).arg(source).status() else {
@@ -22,7 +22,7 @@ fn refuse_perf(folder: &Path) -> Option<PathBuf> {
 
 const DN_TOP: &str = env!("CARGO_BIN_EXE_dn-top");
 
-/// `cpu`, where the kernel answers with an error.
+/// Runs `cpu` while the kernel returns this error.
 fn cpu_refused(refuse: &Path, errno: Errno, program: &Program) -> Output {
     let (errno, pid) = (errno.raw_os_error().to_string(), program.pid().to_string());
     Invocation::of(refuse, [&errno, DN_TOP, "cpu", &pid, "--duration", "200ms"]).run()
@@ -75,7 +75,7 @@ fn a_recording_falls_back_to_the_runtimes_samples() {
     });
 }
 
-/// A program, or dn-top, as root without a single capability: to the kernel it is any other user.
+/// Returns a command prefix that runs a program as root without any capabilities, which the kernel treats like any other user.
 pub(crate) fn without_capabilities() -> Option<[&'static str; 3]> {
     let is_root = rustix::process::geteuid().is_root();
     let can = is_root && Command::new("setpriv").args(["--bounding-set=-all", "true"]).status().is_ok_and(|status| status.success());
@@ -85,10 +85,10 @@ pub(crate) fn without_capabilities() -> Option<[&'static str; 3]> {
     can.then_some(["setpriv", "--bounding-set=-all", "--inh-caps=-all"])
 }
 
-/// Runs what follows as another user.
+/// Runs the rest of the command as another user.
 const SECOND_USER: [&str; 4] = ["setpriv", "--reuid=65533", "--regid=65533", "--clear-groups"];
 
-/// A process of root is closed to another user, and root samples a process of theirs.
+/// Another user cannot sample a process of root, but root can sample theirs.
 #[test]
 fn a_process_of_another_user_is_sampled_by_root_alone() {
     let can = Command::new(SECOND_USER[0]).args(&SECOND_USER[1..]).arg("true").status().is_ok_and(|status| status.success());
@@ -112,7 +112,7 @@ fn a_process_of_another_user_is_sampled_by_root_alone() {
         assert!(program.is_alive() && program.answers(), "{runtime}");
         drop(program);
 
-        // The runtimes may lie in a folder that is closed to others: there they have another path.
+        // The runtimes may be in a folder inaccessible to other users: they are mounted at another path.
         let known = runtime.program("known");
         let root = known.words()[0].ancestors().nth(2).unwrap();
         let script = "chown 65533 . && mount --bind \"$1\" /mnt && shift && exec \"$@\"";
@@ -130,7 +130,7 @@ fn a_process_of_another_user_is_sampled_by_root_alone() {
         }
         assert_eq!((owner, output.code), (65533, 0), "{runtime}: {}", output.stderr);
         assert_eq!(output.json()["methods"][0]["name"], "Known.Burn(int)", "{runtime}: {}", output.stdout);
-        // And its own user does, with less to be seen.
+        // Its own user can sample it, with less detail.
         let own = Invocation::of(SECOND_USER[0], [&SECOND_USER[1..], &[DN_TOP, "cpu", &pid, "--duration", "1s", "--json"]].concat()).run();
         if own.stderr.contains("perf events") && own.code == 4 {
             return runtimes::skip(&own.stderr);
@@ -176,7 +176,7 @@ fn a_strict_setting_of_the_kernel_is_explained() {
     runtimes::each_in_turn(runtimes::all(), |runtime| {
         let program = runtime.any().start();
         let (pid, errno) = (program.pid().to_string(), Errno::ACCESS.raw_os_error().to_string());
-        // The setting of the machine stays as it is: only dn-top sees another.
+        // The machine's setting is not changed: only dn-top sees another value.
         let script = "mount --bind \"$1\" /proc/sys/kernel/perf_event_paranoid && shift && exec \"$@\"";
         let (setting, refuse) = (setting.to_str().unwrap(), refuse.to_str().unwrap());
         let words = ["-m", "sh", "-c", script, "sh", setting, refuse, &errno, DN_TOP, "cpu", &pid, "--duration", "200ms"];
@@ -196,7 +196,7 @@ fn too_little_memory_that_may_be_locked_is_explained() {
         let launch = words.iter().fold(Launch::new(Path::new(bare[0])), Launch::arg);
         let mut program = known.variables().iter().fold(launch, |launch, (name, value)| launch.env(name, value)).start();
         assert!(!has_capabilities(program.pid()), "{runtime}");
-        // Their ring buffers, the smallest ones, take more than perf_event_mlock_kb of two processors.
+        // Even the smallest ring buffers of its threads exceed perf_event_mlock_kb of two processors.
         program.command("convoy 400 600000");
         let task = format!("/proc/{}/task", program.pid());
         let threads = || (std::fs::read_dir(&task).unwrap().count() > 400).then_some(());
@@ -215,7 +215,7 @@ fn too_little_memory_that_may_be_locked_is_explained() {
         let stderr = &output.stderr;
         assert!(output.code == 1 && stderr.contains("exceed the memory that a user may lock"), "{runtime}: {} {stderr}", output.code);
         assert!(stderr.contains("kernel.perf_event_mlock_kb") && stderr.contains("`ulimit -l`"), "{runtime}: {stderr}");
-        // With the usual limit there is room.
+        // The usual limit is sufficient.
         let output = limited("8192");
         assert_eq!((output.code, &output.json()["missed_threads"]), (0, &json!(0)), "{runtime}: {}", output.stderr);
         assert!(output.json()["threads"].as_array().unwrap().len() > 400, "{runtime}");

@@ -1,4 +1,4 @@
-//! Samples of the CPU, as the kernel takes them.
+//! CPU samples taken by the kernel.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub(crate) async fn client(program: &Program) -> Client {
     directory.clients().of(&process).unwrap()
 }
 
-/// `None` where the kernel forbids it, as in most containers.
+/// `None` where the kernel denies it, as in most containers.
 pub(crate) fn sampler(client: &Client) -> Option<CpuSampler> {
     match client.sample_cpu(Frequency::HIGHEST) {
         Ok(sampler) => Some(sampler),
@@ -29,7 +29,7 @@ pub(crate) fn sampler(client: &Client) -> Option<CpuSampler> {
     }
 }
 
-/// What came of the samples of a thread.
+/// Totals of a thread's samples.
 #[derive(Debug, Default)]
 struct Seen {
     samples: u64,
@@ -77,13 +77,13 @@ fn samples_are_the_processor_time_of_each_thread() {
         let main = threads.iter().find(|thread| thread.thread == u64::from(program.pid())).unwrap();
         let (shown, truth) = (sampled_ms(&sampler, seen.get(&main.thread)), main.cpu.as_secs_f64() * 1e3);
         eprintln!("{runtime}: main thread {shown:.0} ms of {truth:.0} ms, {} threads, kernel {}", threads.len(), sampler.sees_kernel());
-        // While a virtual machine is not run, its kernel counts processor time and takes no samples.
+        // While a virtual machine is descheduled, its kernel counts CPU time but takes no samples.
         let is_near = shown > truth * 0.95 && shown < truth * 1.02;
         assert!(truth > 50.0 && is_near, "{runtime}: {shown} ms sampled, {truth} ms by the kernel");
         let main = &seen[&main.thread];
         assert!(main.frames as u64 > main.samples * 5, "{runtime}: chains go up to main: {main:?}");
         assert!(main.last_ns - main.first_ns > 500_000_000, "{main:?}");
-        // All others wait, but for a moment now and then.
+        // All other threads wait, apart from brief activity.
         for thread in threads.iter().filter(|thread| thread.thread != u64::from(program.pid())) {
             let shown = sampled_ms(&sampler, seen.get(&thread.thread));
             assert!((shown - thread.cpu.as_secs_f64() * 1e3).abs() < 20.0, "{runtime}: {shown} ms of {thread:?}");
@@ -103,10 +103,11 @@ fn threads_that_start_and_end_are_followed() {
         program.spend(100);
         let client = client(&program).await;
         let Some(mut sampler) = sampler(&client) else { return };
-        // A virtual machine that is not run for a while has processor time without samples: never more samples than time, and in one round nearly all.
+        // A virtual machine that is descheduled for a while has CPU time without samples: never more samples than time, and in one round
+        // nearly as many.
         let exact = (0..4).any(|_| {
             let before: Vec<u64> = sampler.threads().iter().map(|thread| thread.thread).collect();
-            // 64 threads that work together for 600 ms of the clock.
+            // 64 threads that together work for 600 ms of wall time.
             let seen = sample(&mut sampler, &mut program, "slow 64 600");
             let ended = || {
                 sampler.drain(|_| {});
@@ -118,7 +119,7 @@ fn threads_that_start_and_end_are_followed() {
             let shown: f64 = new.iter().map(|thread| sampled_ms(&sampler, seen.get(&thread.thread))).sum();
             eprintln!("{runtime}: {} new threads, {shown:.0} ms of {truth:.0} ms", new.len());
             assert!(shown < truth * 1.1, "{runtime}: {shown} ms sampled, {truth} ms by the kernel");
-            // Threads of the runtime may be there for a moment only.
+            // Threads of the runtime may be very short-lived.
             assert_eq!(SampleLoss { short_threads: 0, ..sampler.loss() }, SampleLoss::default(), "{runtime}");
             shown > truth * 0.9
         });

@@ -1,4 +1,4 @@
-//! What threads wait for: by the stacks of their waits, and by events of the runtime.
+//! Waits of threads, by their stacks and by runtime events.
 
 use std::path::{Path, PathBuf};
 
@@ -11,13 +11,13 @@ use crate::support::{Invocation, Launch, PATIENCE, folder, poll};
 
 const DN_TOP: &str = env!("CARGO_BIN_EXE_dn-top");
 
-/// Whether a process has perf events open.
+/// Returns whether a process has open perf events.
 fn has_perf_event(pid: u32) -> bool {
     let Ok(files) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
     files.flatten().filter_map(|file| std::fs::read_link(file.path()).ok()).any(|file| file.as_os_str() == "anon_inode:[perf_event]")
 }
 
-/// Threads that fight for a lock while they are sampled: those that want it wait for it, and the one that has it sleeps.
+/// Threads that contend for a lock while they are sampled: one holds it and sleeps, the others wait for it.
 #[test]
 fn stacks_show_what_threads_wait_for() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
@@ -27,7 +27,7 @@ fn stacks_show_what_threads_wait_for() {
         let file = folder.path().join("cpu.nettrace");
         let path = file.to_str().unwrap();
         let mut sampling = Invocation::new(["cpu", &pid, "--duration", "8s", "--json", "-n", "10000", "-o", path]).start();
-        // A thread that waits before it is sampled has no stack of that wait.
+        // A wait that began before the sampling has no stack.
         poll(PATIENCE, || (has_perf_event(sampling.pid()) || !sampling.is_alive()).then_some(())).unwrap();
         program.command("convoy 5 4000");
         let output = sampling.wait();
@@ -39,7 +39,8 @@ fn stacks_show_what_threads_wait_for() {
             return runtimes::skip("the kernel shows no stacks of its own");
         }
         assert_eq!((&profile["lost_waits"], &profile["unfollowed_threads"]), (&json!(0), &json!(0)), "{runtime}");
-        // A helper of the runtime itself takes the lock before .NET 10, which is in no stack, and sleeps in .NET Core 3.1, of which there is no event.
+        // Before .NET 10, a helper of the runtime acquires the lock, and is in no stack; in .NET Core 3.1, the sleep is in a helper too, and
+        // has no event.
         let sleeps = if runtime.major() == 3 { "runtime" } else { "sleep" };
         let threads = profile["threads"].as_array().unwrap();
         let share = |thread: &Value, wait: &str| thread["waits_percent"][wait].as_f64().unwrap_or_default();
@@ -53,7 +54,7 @@ fn stacks_show_what_threads_wait_for() {
         let convoy = methods.iter().filter(|method| method["name"].as_str().is_some_and(|name| name.contains("Convoy")));
         let waited: f64 = convoy.map(|method| number(&method["total_ms"])).fold(0.0, f64::max);
         assert!(waited > 5.0 * 4000.0 * 0.7, "{runtime}: {waited} ms in {methods:#?}");
-        // The file has the same.
+        // The file has the same contents.
         let report =
             Invocation::new(["report", path, "--off-cpu", "--json", "-n", "10000", "--native", "hide", "--kernel", "hide"]).run().json();
         let stored = report["off_cpu"]["methods"].as_array().unwrap();
@@ -66,7 +67,7 @@ fn stacks_show_what_threads_wait_for() {
     });
 }
 
-/// Stacks of waits take rights, and events of the runtime do not.
+/// Wait stacks require privileges, runtime events do not.
 #[test]
 fn events_show_waits_for_locks_and_collections() {
     let Some(bare) = without_capabilities() else { return };
@@ -78,7 +79,7 @@ fn events_show_waits_for_locks_and_collections() {
             let words: Vec<_> = bare[1..].iter().map(PathBuf::from).chain(known.words().iter().cloned()).collect();
             let launch = words.iter().fold(Launch::new(Path::new(bare[0])), Launch::arg);
             let mut program = known.variables().iter().fold(launch, |launch, (name, value)| launch.env(name, value)).start();
-            // Collections that have something to do.
+            // Makes the collections take some time.
             program.carry_out("hold 100000");
             program.command(command);
             let pid = program.pid().to_string();
@@ -92,7 +93,7 @@ fn events_show_waits_for_locks_and_collections() {
             let profile = output.json();
             assert!(has_rights || profile["kernel_visible"] == false, "{runtime}: {profile:#}");
             let all = profile["threads"].as_array().unwrap();
-            // Those that work wait for little else than collections, and those that want the lock sleep where they have it.
+            // Working threads wait for little except collections, and threads that contend for the lock sleep while they hold it.
             let waits = |thread: &&Value| {
                 let waits = thread["waits_percent"].as_object().unwrap();
                 let share = |wait: &str| waits.get(wait).map_or(0.0, number);
@@ -102,7 +103,7 @@ fn events_show_waits_for_locks_and_collections() {
             };
             let waiting: Vec<_> = all.iter().filter(|thread| thread["id"] != program.pid()).filter(waits).collect();
             eprintln!("{runtime}: {command}: {:?}", waiting.iter().map(|thread| &thread["waits_percent"]).collect::<Vec<_>>());
-            // Those of the runtime's own wait for collections, too; and of one wait for a lock there is no event, as it began before the sampling.
+            // Threads of the runtime wait for collections, too. One wait for the lock has no event, as it began before the sampling.
             let least = if wait == "lock" { threads - 1 } else { threads };
             assert!(waiting.len() >= least, "{runtime}: {command}: {} of {threads}: {all:#?}", waiting.len());
             assert!(program.is_alive(), "{runtime}");
@@ -110,7 +111,7 @@ fn events_show_waits_for_locks_and_collections() {
     });
 }
 
-/// Threads that never run while they are sampled: where they wait is read from their stacks.
+/// Threads that never run while they are sampled: the place of their waits is read from their stacks.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn threads_that_were_blocked_before_have_stacks() {
@@ -129,9 +130,9 @@ fn threads_that_were_blocked_before_have_stacks() {
         let threads = profile["threads"].as_array().unwrap();
         let found =
             |wait: &str| threads.iter().filter(|thread| thread["waits_percent"][wait].as_f64().is_some_and(|share| share > 90.0)).count();
-        // Three ways to wait for a signal at least, with two threads each; two that sleep, and two that hold locks and sleep.
+        // At least three ways of waiting for a signal, with two threads each; two threads that sleep, and two that hold locks and sleep.
         assert!(found("signal") >= 6 && found("sleep") == 4, "{runtime}: {threads:#?}");
-        // A helper of the runtime itself takes the lock in these.
+        // In these versions, a helper of the runtime acquires the lock.
         if ![8, 9].contains(&runtime.major()) {
             assert_eq!(found("lock"), 2, "{runtime}: {threads:#?}");
         }

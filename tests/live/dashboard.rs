@@ -1,4 +1,4 @@
-//! The dashboard in a terminal, on one process of each runtime at the same time.
+//! The dashboard in a terminal, with one process of each runtime at the same time.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::{ENTER, ESC};
 use crate::support::{Invocation, PATIENCE, Program, Screen, is_recording, poll};
 
-/// One of the processes, as the screen calls it.
+/// One of the processes, and its title on the screen.
 struct Subject {
     runtime: Runtime,
     program: Program,
@@ -25,12 +25,12 @@ impl Subject {
         self.runtime.major() == major
     }
 
-    /// What stands in the corner of the details when it is selected.
+    /// Title of the details when it is selected.
     fn title(&self) -> String {
         format!("{} {}", self.runtime.name_of("work"), self.program.pid())
     }
 
-    /// Selects it from wherever the keys go, by the palette, and gives the keys to the table.
+    /// Selects the process with the palette, whatever has the focus, and focuses the table.
     fn select(&self, screen: &Screen) {
         screen.keys(&format!(":{}", self.title()));
         screen.wait_for(&format!("({})", self.program.pid()));
@@ -38,7 +38,7 @@ impl Subject {
         screen.wait_for(&format!(" {} ─", self.title()));
     }
 
-    /// The recording of this process in the folder.
+    /// Returns the recording of this process in the folder.
     fn recording(&self, screen: &Screen) -> Option<PathBuf> {
         let pid = format!("_{}_", self.program.pid());
         let mut files = fs::read_dir(screen.folder()).unwrap().map(|entry| entry.unwrap().path());
@@ -52,7 +52,7 @@ fn every_runtime_is_inspected_recorded_and_dumped_from_one_screen() {
     if subjects.is_empty() {
         return;
     }
-    // Programs of other tests are listed as well: none is watched unasked.
+    // Programs of other tests are listed as well: none is watched unless requested.
     let mut screen = Invocation::new(["--watch", "never"]).screen(120, 40);
     screen.wait_for("COMMAND");
     for subject in &subjects {
@@ -67,7 +67,7 @@ fn every_runtime_is_inspected_recorded_and_dumped_from_one_screen() {
         } else {
             let shown = screen.wait_for("GREETER_TOKEN");
             assert!(!shown.contains("hush"), "a secret is shown unasked");
-            // What was searched for stays from process to process.
+            // The search text is kept from process to process.
             if !shown.contains("/GREETER") {
                 screen.keys("/GREETER");
                 screen.wait_for("1 of ");
@@ -84,7 +84,7 @@ fn every_runtime_is_inspected_recorded_and_dumped_from_one_screen() {
         screen.wait_for(&format!("{} recording", before + 1));
         screen.keys(ENTER);
         screen.keys("3");
-        // Throughput moves.
+        // The throughput changes.
         let events = |shown: &str| shown.lines().find(|line| line.contains(" events · ")).map(str::to_owned);
         let before = events(&screen.wait_until("events", |shown| events(shown).is_some()));
         screen.wait_until("more of them", |shown| events(shown).is_some_and(|now| Some(now) != before));
@@ -108,13 +108,13 @@ fn every_runtime_is_inspected_recorded_and_dumped_from_one_screen() {
     assert!(subjects.iter().all(|subject| subject.program.answers()));
 }
 
-/// Gives the keys back to the table. Waits for that: an Esc with another key on its heels is Alt and that key.
+/// Focuses the table again, and waits for that: Esc directly followed by another key would be Alt with that key.
 fn back(screen: &Screen) {
     screen.keys(ESC);
     screen.wait_for("Enter details");
 }
 
-/// With the names of methods that come with the rundown.
+/// Panics unless the recording is complete, including the method names of the rundown.
 fn assert_whole(file: &std::path::Path) {
     let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
     assert_eq!(stats["complete"], true, "{stats}");
@@ -141,7 +141,7 @@ fn perf_map(subject: &Subject, screen: &Screen) {
     fs::remove_file(file).unwrap();
 }
 
-/// The kind that the dialog offers first.
+/// Writes a dump of the dialog's default type.
 fn dump(subject: &Subject, screen: &Screen) {
     screen.keys("d");
     screen.wait_for("The process is stopped for");

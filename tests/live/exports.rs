@@ -1,4 +1,4 @@
-//! Exports of what real runtimes tell, read by Perfetto's own trace processor.
+//! Exports of recordings of real runtimes, read by Perfetto's trace processor.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,7 +14,7 @@ use crate::support::{Invocation, folder, runtimes};
 use crate::trace_contents::assert_contents;
 use crate::trace_processor::{Engine, assert_agrees, assert_known_fields};
 
-/// Everything that is drawn: samples, collections, allocations, exceptions, waits, compilation, loading.
+/// All events that exports draw: samples, collections, allocations, exceptions, waits, compilation, loading.
 const RECORD: [&str; 8] =
     ["--profile", "dotnet-common", "--profile", "dotnet-sampled-thread-time", "--profile", "gc-verbose", "--profile", "contention"];
 
@@ -43,7 +43,7 @@ fn a_trace_holds_what_its_recording_holds() {
     });
 }
 
-/// How many events there are of each kind, by provider, number and name.
+/// Number of events of each kind, by provider, event ID and name.
 #[derive(Default)]
 struct Kinds {
     names: Vec<(String, u32, String)>,
@@ -76,7 +76,7 @@ impl Sink for Kinds {
     }
 }
 
-/// The recording of a runtime and the samples of the kernel beside it, in one file: nothing is missing, and everything is read as from two.
+/// A recording of a runtime and the kernel's samples of it, in one file: nothing is missing, and the results are the same as from two files.
 #[test]
 fn a_recording_and_its_cpu_samples_become_one_file() {
     let place = folder();
@@ -101,7 +101,7 @@ fn a_recording_and_its_cpu_samples_become_one_file() {
         let cpu = joined.counts[&("Universal.Events".to_owned(), 1, "cpu".to_owned())];
         assert_eq!((document["cpu_samples"].as_u64(), document["lost_events"].as_u64()), (Some(cpu), Some(joined.lost)), "{runtime}");
         assert!(cpu > 100 && document["events"].as_u64().unwrap() > 100, "{runtime}: {document:#}");
-        // To whoever looks at it, and compares it.
+        // Also in reports and comparisons.
         let [report, report_of_one] = [path, one].map(|path| Invocation::new(["report", path, "--json", "-n", "1000"]).run().json());
         assert_eq!((&report, &report["source"]), (&report_of_one, &json!("cpu")), "{runtime}");
         let [read, read_one] = [&file, &both].map(|file| read_trace(file, None, |_| true).unwrap().unwrap().analysis);
@@ -122,7 +122,7 @@ fn a_recording_and_its_cpu_samples_become_one_file() {
             std::fs::read_to_string(out).unwrap().lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum::<u64>()
         };
         assert_eq!(stacks(path, "two.folded"), stacks(one, "one.folded"), "{runtime}");
-        // Not over another file, and readable for its owner alone.
+        // Never overwrites another file, and is readable only by its owner.
         let again = Invocation::new(["export", path, "--format", "nettrace", "-o", one]).run();
         assert!(again.code != 0 && again.stderr.contains("exists already"), "{runtime}: {}", again.stderr);
         assert_eq!(both.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{runtime}");

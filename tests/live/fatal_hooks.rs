@@ -1,4 +1,4 @@
-//! No startup hook that a person gives ends a runtime: what would is refused before it is sent.
+//! No startup hook given by the user can end a runtime: fatal ones are rejected before they are sent.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::fatal_requests::{attempt, every_form, program_file, survives};
 use crate::support::runtimes::{self, Runtime};
 use crate::support::{Invocation, folder};
 
-/// Files that could be taken for a startup hook, each with what is wrong with it.
+/// Files that look like a startup hook, each with its defect.
 pub(crate) fn bad_hooks(runtime: &Runtime, place: &Path) -> Vec<(PathBuf, &'static str)> {
     let hook = fs::read(runtime.hook()).unwrap();
     let file = |name: &str, bytes: &[u8]| {
@@ -55,7 +55,7 @@ fn no_startup_hook_ends_a_runtime() {
     });
 }
 
-/// A real one of another name, and one whose name is that of an assembly of the program.
+/// A valid hook with another name, and one with the name of an assembly of the program.
 #[test]
 fn no_startup_hook_that_does_not_fit_ends_a_runtime() {
     runtimes::each(
@@ -68,7 +68,7 @@ fn no_startup_hook_that_does_not_fit_ends_a_runtime() {
                 fs::create_dir(folder).unwrap();
                 fs::write(folder.join("hook.dll"), &hook).unwrap();
             }
-            // The version id of a module is in its heap of GUIDs, which the name of the next heap does not follow.
+            // The module version ID is in the GUID heap, which is not directly followed by the name of the next heap.
             let taken = first.join("taken.dll");
             fs::write(&taken, replaced(&hook, b"\0hook\0", b"\0work\0")).unwrap();
             let mut program = runtime.program("work").arg("1").arg("10").start();
@@ -89,7 +89,7 @@ fn no_startup_hook_that_does_not_fit_ends_a_runtime() {
                 Invocation::new(["startup-hook", &program.pid().to_string(), second.join("hook.dll").to_str().unwrap()]).run().code,
                 0
             );
-            // One that was compiled again, beside the first and in its place.
+            // A recompiled hook, next to the first one and in its place.
             fs::write(second.join("hook.dll"), with_another_version_id(&hook)).unwrap();
             fs::remove_file(first.join("hook.dll")).unwrap();
             fs::write(first.join("hook.dll"), with_another_version_id(&hook)).unwrap();
@@ -102,7 +102,7 @@ fn no_startup_hook_that_does_not_fit_ends_a_runtime() {
     );
 }
 
-/// The GUID heap of this small assembly has one GUID: the module's.
+/// The GUID heap of this small assembly has one GUID, that of the module.
 fn with_another_version_id(assembly: &[u8]) -> Vec<u8> {
     let word = |at: usize| u32::from_le_bytes(*assembly[at..].first_chunk().unwrap()) as usize;
     let root = assembly.windows(4).position(|window| window == b"BSJB").unwrap();

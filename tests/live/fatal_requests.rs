@@ -1,5 +1,5 @@
-//! Requests that end a real runtime, or block its diagnostic server, or might: whatever a person types, none of them reaches it. Each attempt is made with
-//! dn-top itself on a process that may die; the process lives and answers afterwards.
+//! Requests that end a real runtime, or block its diagnostic server, or might: none of them is ever sent, whatever the user types. Each
+//! attempt is made with dn-top itself on an expendable process, which must stay alive and responsive.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -21,10 +21,10 @@ use crate::support::{Invocation, Output, PATIENCE, Program, folder, poll, send};
 
 const CLASS: &str = "123e4567-e89b-12d3-a456-426614174000";
 
-/// What is typed, with `PID` for the process.
+/// The words typed, with `PID` for the process.
 pub(crate) struct Attempt {
     words: Vec<OsString>,
-    /// What the answer has in it, where it must be a refusal: its exit code is not 0. A NativeAOT program may be refused for what it is.
+    /// Part of the error message, if it must be refused with a nonzero exit code. A NativeAOT program may be refused for being one.
     refusal: Option<&'static str>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn survives(runtime: &Runtime, program: &mut Program, attempts: Vec<A
 
 pub(crate) fn every_form() -> Vec<Runtime> {
     let mut runtimes = [runtimes::all(), runtimes::single_files(), runtimes::native_aot().into_iter().collect()].concat();
-    // A single file is among all where nothing else of its version is there.
+    // `all` contains a single-file program if nothing else of its version is installed.
     let mut seen = HashSet::new();
     runtimes.retain(|runtime| seen.insert(runtime.to_string()));
     runtimes
@@ -124,7 +124,7 @@ fn no_other_request_ends_a_runtime() {
             attempt(["perfmap", "PID", "on", "--kind", "jitdump"]),
             attempt(["perfmap", "PID", "off"]),
             attempt(["perfmap", "PID", "off"]),
-            // Variables.
+            // Environment variables.
             attempt(["set-env", "PID", "=x"]).refused("needs a name"),
             attempt(["set-env", "PID", &format!("A={long}")]).refused(""),
             attempt(["set-env", "PID", "A="]),
@@ -139,7 +139,7 @@ fn no_other_request_ends_a_runtime() {
             profiler("attach", place.path().to_str().unwrap()).refused("is not a regular file"),
             profiler("attach", "").refused(""),
             profiler("startup", "/no/such.so").refused("is not suspended"),
-            // Resumed a second time.
+            // A second resume.
             attempt(["resume", "PID"]),
             attempt(["info", "PID"]),
         ];
@@ -147,7 +147,7 @@ fn no_other_request_ends_a_runtime() {
     });
 }
 
-/// Where the runtime waits for its resume more requests are fatal than else, and some of them only when it comes.
+/// More requests are fatal to a suspended runtime than to a running one, some of them only once it is resumed.
 #[test]
 fn no_request_ends_a_suspended_runtime() {
     let runtimes = every_form().into_iter().filter(|runtime| runtime.major() >= 8 && !runtime.is_native_aot()).collect();
@@ -182,14 +182,15 @@ fn no_request_ends_a_suspended_runtime() {
     });
 }
 
-/// A single-file program of .NET 8 forks to write a dump, and the child goes on as a second diagnostic server, while its own waits for the child's end.
+/// A single-file program on .NET 8 forks to write a dump, and the child continues as a second diagnostic server, while the program's own
+/// server waits for the child to exit.
 #[test]
 fn a_dump_leaves_no_copy_of_the_process() {
     runtimes::each([runtimes::all(), runtimes::single_files()].concat(), |runtime| {
         let place = folder();
         let mut program = if runtime.is_single_file() { runtime.any().start() } else { settled(runtime) };
         let file = place.path().join("core");
-        // A single file lacks the library that finds what belongs into a small one.
+        // A single-file program lacks the library that determines the contents of a small dump.
         let kind = if runtime.is_single_file() { "full" } else { "mini" };
         let dump = |path: &Path| attempt(["dump", "PID", "--type", kind, "-o", path.to_str().unwrap()]);
         survives(runtime, &mut program, vec![dump(&file), dump(Path::new("/no/such/folder/core")).refused("")]);
@@ -198,7 +199,7 @@ fn a_dump_leaves_no_copy_of_the_process() {
     });
 }
 
-/// A dump program that never ends keeps the process standing still: what can be done is said, and works.
+/// A dump program that never ends keeps the process stopped: a remedy is printed, and it works.
 #[test]
 fn a_dump_program_that_is_stuck_can_be_ended() {
     runtimes::each(runtimes::with("work"), |runtime| {
@@ -221,20 +222,20 @@ fn a_dump_program_that_is_stuck_can_be_ended() {
     });
 }
 
-/// A program that creates no thread at present.
+/// A program that currently creates no threads.
 fn settled(runtime: &Runtime) -> Program {
     let program = runtime.program("work").arg("1").arg("10").start();
     program.settle();
     program
 }
 
-/// The processes that the threads of this one have started.
+/// Returns the child processes of all threads of this process.
 fn children(pid: u32) -> String {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok()).collect()
 }
 
-/// From another pid namespace, as in a container that has the socket's folder mounted, nothing shows whether the runtime is suspended.
+/// From another PID namespace, as in a container that has the socket's folder mounted, it is not visible whether the runtime is suspended.
 #[test]
 fn no_perf_map_ends_a_suspended_runtime_of_another_namespace() {
     if !runtimes::namespaces() {
@@ -256,8 +257,8 @@ fn no_perf_map_ends_a_suspended_runtime_of_another_namespace() {
     });
 }
 
-/// A session with meters that ends while they are collected for the first time blocks the diagnostic server for ever, and whatever else makes an event
-/// source.
+/// Stopping a session with meters while they are collected for the first time blocks the diagnostic server forever, as well as anything that
+/// creates an event source.
 #[test]
 fn no_stop_of_meters_blocks_a_runtime() {
     runtimes::each(runtimes::since(8, runtimes::with("work")), |runtime| {
@@ -289,7 +290,7 @@ fn no_form_of_the_dashboard_ends_a_runtime() {
     });
 }
 
-/// What a person can ask for of a suspended runtime in the dashboard, whose socket is the runtime's own, or a port that the dashboard serves.
+/// Dashboard actions on a suspended runtime, over the runtime's own socket, and over a port served by the dashboard.
 #[test]
 fn no_key_of_the_dashboard_ends_a_suspended_runtime() {
     runtimes::each(runtimes::since(8, runtimes::with("work")), |runtime| {
@@ -330,7 +331,7 @@ fn no_key_of_the_dashboard_ends_a_suspended_runtime() {
             screen.wait_for("runs its first instructions");
             screen.keys(&format!("y{ENTER}"));
             screen.wait_until("the program runs", |shown| row(shown, "● running"));
-            // A dump to nowhere.
+            // A dump without a path.
             screen.keys("d");
             screen.wait_for("Dump · ");
             screen.keys(&format!("{TAB}{TAB}{}{TAB}y{ENTER}", ctrl('u')));
@@ -342,7 +343,7 @@ fn no_key_of_the_dashboard_ends_a_suspended_runtime() {
     });
 }
 
-/// And over a port that the runtime connects to, suspended and running.
+/// The same over a port that the runtime connects to, suspended and running.
 #[test]
 fn no_request_over_a_port_ends_a_runtime() {
     let tasks = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -381,7 +382,7 @@ fn no_request_over_a_port_ends_a_runtime() {
     });
 }
 
-/// A program that stands still at its start until it is resumed over its own socket.
+/// Starts a program that is suspended at startup until it is resumed over its own socket.
 fn suspended(runtime: &Runtime) -> Program {
     let program = runtime.any().env("DOTNET_DefaultDiagnosticPortSuspend", "1").start();
     let waits = || (info(&program)["state"] == "suspended").then_some(());

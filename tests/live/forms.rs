@@ -1,4 +1,4 @@
-//! The dashboard's forms, and what recordings can wait for and keep, on real programs.
+//! The dashboard's forms, and stop conditions and flight recordings, on real programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use crate::trace::assert_whole;
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
-/// The dashboard with this program alone in it, and the program selected.
+/// Returns a dashboard that shows only this program, and selects it.
 fn dashboard(runtime: &Runtime, program: &Program, name: &str) -> Screen {
     let screen = Invocation::new(["--filter", &program.pid().to_string()]).screen(120, 40);
-    // The number alone is in the path of the program, too.
+    // The PID alone is also part of the program's path.
     screen.wait_for(&format!(".NET {}", runtime.version));
     screen.wait_for(&format!("{} {}", runtime.name_of(name), program.pid()));
     screen
@@ -30,7 +30,7 @@ fn count(stats: &Value, provider: &str, name: &str) -> u64 {
     counts.filter(|count| count["provider"] == provider && count["name"] == name).filter_map(|count| count["count"].as_u64()).sum()
 }
 
-/// The recording that is in a folder, with its own name.
+/// Returns the finished recording in a folder.
 fn recording(screen: &Screen) -> PathBuf {
     let found = || {
         let mut files = fs::read_dir(screen.folder()).unwrap().map(|entry| entry.unwrap().path());
@@ -51,7 +51,7 @@ fn the_form_records_what_its_command_line_does() {
         let shown = screen.wait_for(":exception:error");
         assert!(shown.contains(&format!("dn-top trace {} --provider", program.pid())), "{shown}");
         screen.keys(CTRL_ENTER);
-        // The session lets events through once its header has come and the next question is answered.
+        // The session delivers events once its header has been received and the next request is answered.
         let began = |file: PathBuf| {
             file.extension().is_some_and(|extension| extension == "partial") && file.metadata().is_ok_and(|file| file.len() > 0)
         };
@@ -84,7 +84,7 @@ fn the_form_records_what_its_command_line_does() {
     });
 }
 
-/// The session is open, and lets events through.
+/// Waits until the session is open and delivers events.
 fn wait_for_session(running: &Running, program: &Program) {
     poll(PATIENCE, || running.stderr().contains("Ctrl-C stops it").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
     assert!(program.answers());
@@ -100,7 +100,7 @@ fn an_event_with_a_text_in_it_ends_a_recording() {
         let arguments = ["trace", &pid, "-o", file.to_str().unwrap(), "--clr-events", "exception", "--stop-on", &stop_on, "--json"];
         let running = Invocation::new(arguments).start();
         wait_for_session(&running, &program);
-        // Three of other texts, and then one of it.
+        // Three with other messages, then one with this message.
         program.carry_out("throw 3");
         program.carry_out("throw 4");
         let output = running.wait();
@@ -178,20 +178,20 @@ fn what_a_flight_recorder_kept_outlives_it() {
             files.sort();
             files
         };
-        // The first ones have gone.
+        // The first segments have been dropped.
         let full = || (segments().len() >= 8 && !place.path().join("a.nettrace.partial.0001").exists()).then_some(());
         poll(PATIENCE, full).unwrap_or_else(|| panic!("{:?}\n{}", segments(), running.stderr()));
         running.signal(Signal::KILL);
         running.wait();
         let left = segments();
         assert!((8..=20).contains(&left.len()), "{left:?}");
-        // It may have been killed in the middle of the newest.
+        // It may have been killed while writing the newest segment.
         for segment in &left[..left.len() - 1] {
             let said = stats(segment);
             assert!(said["complete"] == true && count(&said, RUNTIME, "ExceptionThrown") > 0, "{}: {said:#}", segment.display());
         }
         assert!(program.answers());
-        // They become one file, in whatever order they are given; what is left out is named.
+        // They are joined into one file, in whatever order they are given; omitted segments are reported.
         let join = |segments: &[&PathBuf], out: &str| {
             let out = place.path().join(out);
             let words =
@@ -232,7 +232,7 @@ fn a_variable_is_set_from_the_dashboard() {
 
 #[test]
 fn events_go_to_tracepoints_or_the_form_says_what_is_missing() {
-    // Where the kernel has them and we may, a new runtime does it.
+    // A new runtime supports it if the kernel does and we have permission.
     let data = Path::new("/sys/kernel/tracing/user_events_data");
     let possible = fs::File::options().read(true).write(true).open(data).is_ok();
     runtimes::each(runtimes::all(), |runtime| {
@@ -277,7 +277,7 @@ fn a_program_is_run_and_recorded_from_the_dashboard() {
         screen.keys(END);
         screen.keys(ENTER);
         screen.wait_for("Run a program");
-        // It ends when there is nothing to read, which is at once.
+        // It exits once its standard input is empty, which is at once.
         let launch = runtime.program("known");
         let words: Vec<_> = launch.words().iter().map(|word| word.to_str().unwrap()).collect();
         screen.keys(&format!("{}{TAB}{TAB}out.txt{TAB}y", words.join(" ")));
@@ -286,7 +286,7 @@ fn a_program_is_run_and_recorded_from_the_dashboard() {
         screen.wait_for("It ended with 0");
         let file = recording(&screen);
         let said = stats(&file);
-        // What a runtime has one of it makes first of all.
+        // The first thing that a runtime does, and only once.
         assert_eq!(count(&said, RUNTIME, "AppDomainLoad"), 1, "{said:#}");
         assert!(screen.folder().join("out.txt").is_file());
     });

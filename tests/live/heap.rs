@@ -1,4 +1,4 @@
-//! The heap: what is on it, what keeps that alive, and what changed, in the dashboard and by the command.
+//! Heap contents, retention and comparison, in the dashboard and on the command line.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -8,7 +8,7 @@ use crate::support::runtimes;
 use crate::support::screen::{CTRL_ENTER, ENTER, ESC};
 use crate::support::{Invocation, PATIENCE, Program, Screen, folder, gcdump, poll};
 
-/// The dashboard with this process selected.
+/// Returns a dashboard with this process selected.
 fn dashboard(name: &str, program: &Program, options: &[&str]) -> Screen {
     let screen = Invocation::new([&["--watch", "never"], options].concat()).screen(120, 40);
     screen.wait_for("COMMAND");
@@ -19,7 +19,7 @@ fn dashboard(name: &str, program: &Program, options: &[&str]) -> Screen {
     screen
 }
 
-/// Walks the heap, and waits until this is on the screen.
+/// Walks the heap, and waits until this text is shown.
 fn walk(screen: &Screen, found: &str) -> String {
     screen.keys("M");
     screen.wait_for("The runtime does a full, blocking GC");
@@ -43,7 +43,7 @@ fn the_heap_is_walked_compared_and_written_from_the_dashboard() {
         for words in ["at least 124 kB would be freed", "→ Held[]", "→ Held", "→ Grain[]"] {
             assert!(shown.contains(words), "{runtime}, {words}:\n{shown}");
         }
-        // Three times as many: the first walk is what the second is compared with.
+        // Three times as many; the second walk is compared to the first.
         program.carry_out("hold 3000");
         walk(&screen, "372 kB");
         screen.keys("f");
@@ -58,27 +58,27 @@ fn the_heap_is_walked_compared_and_written_from_the_dashboard() {
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{runtime}");
         let dump = gcdump::read(&std::fs::read(&file).unwrap());
         assert_eq!(dump.nodes.iter().filter(|node| node.kind == "Grain[]").count(), 3000, "{runtime}");
-        // What was written is opened, and left for the process again.
+        // Opens the written file, and closes it again.
         screen.keys("L");
         screen.wait_for("Open a recorded file");
         screen.keys(ENTER);
         screen.wait_for("file written");
         let shown = screen.wait_for("static variable Held[].held");
         assert!(row(&shown, &["372 kB", "Grain[]", "known"]), "{runtime}:\n{shown}");
-        // Out of what keeps the type alive, out of the details, and back to the processes.
+        // Close the retention paths, then the details, then the file.
         screen.keys(ESC);
         screen.keys(ESC);
         screen.wait_for("Esc processes");
         screen.keys(ESC);
         screen.wait_for("walks it again");
-        // Out of what keeps the type alive, and out of the details.
+        // Close the retention paths and the details, then quit.
         screen.keys("qqq");
         assert!(screen.wait_exit().success(), "{runtime}");
         assert!(program.answers(), "{runtime}");
     });
 }
 
-/// A walk that is canceled leaves a process behind that runs on, and whose heap can be walked again.
+/// After a canceled walk, the process continues to run, and its heap can be walked again.
 #[test]
 fn a_walk_is_canceled() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {

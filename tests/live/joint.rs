@@ -1,4 +1,4 @@
-//! Recordings with the kernel's scheduling by the real tracing service, on real programs. Perfetto's trace processor says what is in them.
+//! Recordings with kernel scheduling by the real tracing service, on real programs, checked with Perfetto's trace processor.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn trace(traced: &Traced, program: &Program, file: &Path, arguments: &[&str]) ->
     traced.dn_top(&[&["trace", &pid, "--kernel", "-o", file, "--json"], arguments].concat()).start()
 }
 
-/// Waits until both halves are recorded: what has come is in the file.
+/// Waits until both runtime and kernel are recorded, and data has been written to the file.
 fn wait_for_both(running: &Running, file: &Path, says: &str) {
     let partial = partial(file);
     let begun = || (running.stderr().contains(says) && partial.metadata().is_ok_and(|file| file.len() > 0)).then_some(());
@@ -27,7 +27,7 @@ fn partial(file: &Path) -> PathBuf {
     format!("{}.partial", file.display()).into()
 }
 
-/// Ends it, and gives what it says of the file.
+/// Stops the recording, and returns its result.
 fn stop(running: Running) -> Value {
     running.signal(Signal::INT);
     let output = running.wait();
@@ -50,7 +50,7 @@ fn scheduling_and_events_are_in_one_file() {
         }
         let mut program = runtime.program("known").start();
         let (pid, file) = (program.pid(), traced.place().join("joint.perfetto-trace"));
-        // Without samples, which stop the thread each time.
+        // Without samples, as sampling stops the thread each time.
         let running = trace(&traced, &program, &file, &["--clr-events", "gc+exception"]);
         wait_for_both(&running, &file, RECORDED);
         assert_eq!(sessions(&traced), 1);
@@ -107,13 +107,13 @@ fn a_program_is_recorded_from_its_start() {
             .variables()
             .iter()
             .fold(traced.dn_top(&options.into_iter().chain(words).collect::<Vec<_>>()), |run, (name, value)| run.env(name, value));
-        // Its standard input is empty, so that it ends at once.
+        // Its standard input is empty, so that it exits at once.
         let output = run.run();
         assert_eq!(output.code, 0, "{output:?}");
         let said: Value = serde_json::from_str(&output.stdout).unwrap();
         assert_eq!((&said["complete"], &said["kernel"]["recorded"]), (&true.into(), &with_kernel.into()), "{said}");
         traced.assert_no_errors(&file);
-        // The application's own assembly is loaded before anything of it runs.
+        // The application's own assembly is loaded before any of its code runs.
         assert!(traced.number(&file, "select count(*) n from slice where name = 'Load known'") > 0.0);
         assert_eq!(sessions(&traced), 0);
     });
@@ -145,7 +145,7 @@ fn what_is_cut_off_can_be_read_and_no_session_stays() {
         let running = trace(&traced, &program, &file, &["--clr-events", "exception"]);
         wait_for_both(&running, &file, if with_kernel { RECORDED } else { "events of .NET are recorded alone" });
         program.carry_out("throw 20");
-        // The kernel's events alone make the file longer.
+        // The file also grows from kernel events alone.
         poll(PATIENCE, || (traced.number(&partial(&file), EXCEPTIONS) > 0.0).then_some(())).unwrap();
         running.signal(Signal::KILL);
         running.wait();
@@ -156,7 +156,7 @@ fn what_is_cut_off_can_be_read_and_no_session_stays() {
         if with_kernel {
             assert!(traced.number(&partial(&file), "select count(*) n from sched") > 0.0);
         }
-        // Another recording is not harmed, nor the process.
+        // Neither another recording nor the process is affected.
         let again = traced.place().join("again.perfetto-trace");
         let running = trace(&traced, &program, &again, &["--clr-events", "exception", "--duration", "2s"]);
         assert_eq!(running.wait().code, 0);
@@ -202,7 +202,7 @@ fn the_target_or_the_service_may_be_killed() {
         let running = trace(&traced, &program, &file, &["--clr-events", "exception"]);
         wait_for_both(&running, &file, "Kernel: ");
         program.carry_out("throw 3");
-        // What it has thrown is sent ten times a second.
+        // Its exceptions are sent ten times a second.
         program.carry_out("spend 500");
         program.signal(Signal::KILL);
         program.wait();
@@ -244,7 +244,7 @@ fn the_dashboard_records_both_from_its_form() {
         screen.wait_for(&format!("{} {}", runtime.name_of("known"), program.pid()));
         screen.keys("O");
         screen.wait_for("Record · known");
-        // From the first field back over the buttons and the tracepoints.
+        // From the first field, backwards over the buttons and the tracepoints.
         screen.keys(&BACK_TAB.repeat(3));
         screen.wait_for("events of .NET alone, in a .nettrace file");
         screen.keys(RIGHT);

@@ -1,4 +1,4 @@
-//! Limits that hold on real runtimes, whatever others do to them.
+//! Limits enforced on real runtimes, whatever else happens to them.
 
 use std::fs;
 use std::os::unix::net::UnixStream;
@@ -15,7 +15,7 @@ use crate::analysis::process;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::{Invocation, PATIENCE, Signal, folder, poll};
 
-/// An idle client occupies the only thread of the diagnostic server, so that no stop is taken.
+/// An idle client occupies the only thread of the diagnostic server, so that it cannot receive a stop request.
 async fn stops_though_its_socket_is_occupied(runtime: &Runtime) {
     let program = runtime.any().start();
     let (_, client) = process(&program).await;
@@ -53,7 +53,7 @@ async fn a_recording_ends_though_the_socket_is_occupied() {
     }
 }
 
-/// Nothing in a path means anything but itself: createdump would write over `4242` for `%p`.
+/// No character in a path is special: createdump would expand `%p` and overwrite `4242`.
 #[test]
 fn a_dump_has_the_name_that_was_asked_for() {
     for runtime in runtimes::all() {
@@ -72,7 +72,7 @@ fn a_dump_has_the_name_that_was_asked_for() {
     }
 }
 
-/// The dump program of 3.1 inherits all connections, and need not end with the process that it was to dump.
+/// The dump program of 3.1 inherits all connections, and may outlive the process that it was to dump.
 #[test]
 fn what_is_under_way_ends_with_a_process_that_is_killed_in_a_dump() {
     for runtime in runtimes::all() {
@@ -83,12 +83,12 @@ fn what_is_under_way_ends_with_a_process_that_is_killed_in_a_dump() {
         crate::trace::wait_for_bytes(&trace, place.path());
         let dump = Invocation::new(["dump", &program.pid().to_string(), "--type", "full", "-o", file.to_str().unwrap()]).start();
         let dumper = poll(PATIENCE, || child(program.pid())).unwrap_or_else(|| panic!("{runtime} starts no dump program"));
-        // From here on its threads stay when they are dead, until the dump program takes note of them.
+        // From here on, its threads remain after their death until the dump program has handled it.
         poll(PATIENCE, || is_traced(program.pid()).then_some(()))
             .unwrap_or_else(|| panic!("{runtime}: the dump program attaches to nothing"));
-        // What is stopped when the last of its group with a parent in the session has gone is woken up by the kernel: one stays.
+        // The kernel continues stopped processes when the last member of their process group with a parent in the session exits: one remains.
         let mut other = Command::new("sleep").arg("1000").process_group(program.pid().try_into().unwrap()).spawn().unwrap();
-        // It stands still: the slowest dump there is.
+        // Stopped: the slowest possible dump.
         rustix::process::kill_process(dumper, Signal::STOP).unwrap();
         program.signal(Signal::KILL);
         let (output, traced) = (dump.wait(), trace.wait());
@@ -104,7 +104,7 @@ fn what_is_under_way_ends_with_a_process_that_is_killed_in_a_dump() {
     }
 }
 
-/// Whether every thread has a tracer.
+/// Returns whether every thread is traced.
 fn is_traced(pid: u32) -> bool {
     fs::read_dir(format!("/proc/{pid}/task")).unwrap().all(|thread| {
         let status = fs::read_to_string(thread.unwrap().path().join("status")).unwrap_or_default();
@@ -112,7 +112,7 @@ fn is_traced(pid: u32) -> bool {
     })
 }
 
-/// A child of any of its threads.
+/// Returns a child of any of its threads.
 fn child(pid: u32) -> Option<rustix::process::Pid> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let children: String = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok()).collect();

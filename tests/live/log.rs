@@ -11,7 +11,7 @@ fn run(log: &Path, words: &[&str]) -> Output {
     Invocation::new(["--log", log.to_str().unwrap()].iter().chain(words)).run()
 }
 
-/// The lines of a log, without their times.
+/// Returns the lines of a log, without their times.
 fn lines(log: &Path) -> Vec<String> {
     let text = fs::read_to_string(log).unwrap();
     let words = |line: &str| {
@@ -38,7 +38,7 @@ fn requests_that_are_answered_refused_and_not_answered_are_logged() {
         run(&log("answered"), &["env", &pid, "--reveal"]);
         run(&log("recorded"), &["trace", &pid, "--duration", "200ms", "-o", log("a.nettrace").to_str().unwrap()]);
         has("recorded", &["CollectTracing", &to, " ms: answered"]);
-        // The stream may end before the answer comes.
+        // The stream may end before the response arrives.
         has("recorded", &["StopTracing", &to, " ms: "]);
         for end in ["session ", "recording "] {
             has("recorded", &[end, &format!("of process {pid} has begun")]);
@@ -93,7 +93,7 @@ fn a_log_is_a_new_file_for_its_owner() {
     assert!(!folder.path().join("elsewhere").exists());
 }
 
-/// Starts a command with a configuration file.
+/// Runs a command with a configuration file.
 fn configured(home: &Path, text: &str) -> Output {
     fs::create_dir_all(home.join("dn-top")).unwrap();
     fs::write(home.join("dn-top/config.toml"), text).unwrap();
@@ -121,7 +121,7 @@ fn a_log_out_of_the_configuration_file_is_a_new_file_at_every_start() {
         assert!(lines(&logs.join(name)).iter().any(|line| line.ends_with(" ms: answered")), "{name}");
         assert_eq!(fs::metadata(logs.join(name)).unwrap().permissions().mode() & 0o777, 0o600);
     }
-    // A folder gets a file of its own at every start, and what reads no process gets none.
+    // With a folder, every start creates a new file, except for commands that access no process.
     for _ in 0..2 {
         assert_eq!(configured(&home, &format!("log = '{}'", logs.display())).code, 0);
     }

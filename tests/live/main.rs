@@ -1,4 +1,4 @@
-//! dn-top against real .NET runtimes: 3.1, 9 and 10. `tests/setup.sh` brings them.
+//! Tests of dn-top with real .NET runtimes: 3.1, 9 and 10. `tests/setup.sh` installs them.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests by their attribute, and not what they call")]
 

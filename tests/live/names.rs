@@ -1,4 +1,4 @@
-//! Names of methods that are older than a recording, while it goes on.
+//! Live names of methods that were compiled before the recording started.
 
 use dn_top::analysis::SampleFilter;
 use dn_top::ipc::{Level, Provider, SessionConfig};
@@ -10,7 +10,7 @@ use crate::analysis::process;
 use crate::support::runtimes;
 use crate::support::{PATIENCE, Program, folder};
 
-/// A method that each program is in, and that was compiled long before.
+/// Checks a method that each program is executing, and that was compiled long before.
 async fn named_while_it_goes_on(program: &Program, method: &str) {
     let (_, client) = process(program).await;
     let sampler = Provider::new("Microsoft-DotNETCore-SampleProfiler", 0, Level::Informational).unwrap();
@@ -29,13 +29,13 @@ async fn named_while_it_goes_on(program: &Program, method: &str) {
         recording.phase == Phase::Recording && is_found && recording.analysis.as_ref().is_some_and(has)
     };
     let mut progress = recorder.progress();
-    // As soon as there are samples without a name.
+    // Starts as soon as there are unresolved samples.
     let asked = progress.wait_for(|recording| recording.names != NameSearch::NotYet);
     timeout(PATIENCE, asked).await.unwrap().unwrap();
     let named = timeout(PATIENCE * 2, progress.wait_for(is_named)).await;
     let recording = named.unwrap_or_else(|_| panic!("{:?}", recorder.progress().borrow().names)).unwrap().clone();
     assert!(!recording.threads.is_empty() && recording.threads.iter().any(|thread| thread.thread == u64::from(program.pid())));
-    // The recording itself goes on, and its file is one whole stream with a rundown of its own.
+    // The recording itself continues, and its file is a single complete stream with its own rundown.
     recorder.stop();
     let recording = recorder.finished().await;
     assert!(matches!(&recording.phase, Phase::Done(Outcome { complete: true, .. })), "{:?}", recording.phase);

@@ -1,4 +1,4 @@
-//! Discovery and client against the runtimes.
+//! Discovery and client with real runtimes.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use tokio::io::AsyncReadExt as _;
 use crate::support::runtimes;
 use crate::support::{PATIENCE, Signal, folder};
 
-/// A process list that looks again and again until the row of a process is as it should be.
+/// A process list that is refreshed until the row of a process meets a condition.
 struct List(Directory);
 
 impl List {
@@ -190,7 +190,7 @@ fn a_contained_program_is_attached_through_its_root() {
 fn a_runtime_that_another_client_holds_up_is_given_time() {
     runtimes::each_async(runtimes::all(), async |runtime| {
         let program = runtime.any().start();
-        // Says nothing, and so has the server's only thread to itself.
+        // Sends nothing, and thereby occupies the server's only thread.
         let silent = std::os::unix::net::UnixStream::connect(program.socket()).unwrap();
         let mut list = List::new();
         list.trouble(program.pid(), Trouble::Slow).await;

@@ -1,4 +1,4 @@
-//! Numbers that are shown, against programs of which the truth is known.
+//! Displayed numbers, checked on programs with known behavior.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,7 +21,7 @@ struct Row {
     value: String,
 }
 
-/// The rows of `counters` of a program, once there are so many of the counter that is named last.
+/// Returns the rows of `counters` for a program, once the awaited counter has the given number of rows.
 fn counters(program: &Program, names: &str, awaited: (&str, usize)) -> Vec<Row> {
     let running = Invocation::new(["counters", &program.pid().to_string(), "--counters", names, "--format", "csv"]).start();
     let is_awaited = |line: &&str| line.contains(awaited.0);
@@ -37,7 +37,7 @@ fn counters(program: &Program, names: &str, awaited: (&str, usize)) -> Vec<Row> 
     output.stdout.lines().skip(1).map(row).collect()
 }
 
-/// The queue of the thread pool only gets shorter here: its length is shown, not how much shorter it became.
+/// The thread pool queue only shrinks here: its length is shown, not the change.
 #[test]
 fn amounts_of_the_thread_pool_are_shown_and_not_their_changes() {
     // Meters of the runtime are new in .NET 9.
@@ -57,12 +57,13 @@ fn amounts_of_the_thread_pool_are_shown_and_not_their_changes() {
     }
 }
 
-/// Every interval has the same rows, each with a value that has no digits which only calculation left there.
+/// Every interval has the same rows, each with a value without spurious digits.
 #[test]
 fn counters_keep_their_names_and_have_values() {
     for runtime in runtimes::all() {
         let program = runtime.any().start();
-        // Of the first some are meters since .NET 9; the others are EventCounters everywhere. One of them asks for no time that its rate is for.
+        // In the first case, some are meters since .NET 9; in the second, all are EventCounters. One of them does not specify the time scale
+        // of its rate.
         for names in ["System.Runtime", "System.Runtime[alloc-rate,exception-count,gen-0-gc-count,working-set,total-pause-time-by-gc]"] {
             let rows = counters(&program, names, (if names.contains('[') { "Allocation Rate" } else { "System.Runtime" }, 4));
             let rows = if names.contains('[') { rows } else { counters(&program, names, (&rows[0].counter, 4)) };
@@ -74,7 +75,7 @@ fn counters_keep_their_names_and_have_values() {
                     decimals.len() <= 3 || number.abs() < 0.1 && decimals.trim_start_matches('0').len() <= 2,
                     "{runtime}: {counter} {value}"
                 );
-                // With its tags.
+                // Together with its tags.
                 let tags = counter.split_once('[').map_or("", |(_, tags)| tags);
                 labels.entry((counter.split(" (").next().unwrap(), tags, kind)).or_default().insert(counter);
             }
@@ -84,7 +85,7 @@ fn counters_keep_their_names_and_have_values() {
     }
 }
 
-/// What a recording of these providers shows in the end, of what the program does while it is recorded.
+/// Returns the final analysis of a recording of these providers, while the program carries out `act`.
 async fn recorded(program: &mut Program, providers: &[&str], act: impl FnOnce(&mut Program, &dyn Fn() -> Recording)) -> RecordingAnalysis {
     let place = folder();
     let config = select(&[] as &[&str], providers, None).unwrap().config;
@@ -92,7 +93,7 @@ async fn recorded(program: &mut Program, providers: &[&str], act: impl FnOnce(&m
     RecordingAnalysis::clone(recording.analysis.as_deref().unwrap())
 }
 
-/// The first sample of a pool, and the average after it, count from the start of the machine.
+/// A thread pool's first throughput sample, and the average after it, are computed since the machine was booted.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_throughput_of_the_thread_pool_is_what_it_gets_done() {
     for runtime in runtimes::with("known") {
@@ -113,7 +114,7 @@ async fn the_throughput_of_the_thread_pool_is_what_it_gets_done() {
     }
 }
 
-/// A recording in which nothing happens for most of the time: its rates are those of all of it, in the dashboard and in its file.
+/// A recording that is idle most of the time: its rates are relative to the whole recording, in the dashboard and in its file.
 #[tokio::test(flavor = "multi_thread")]
 async fn rates_are_those_of_all_of_a_recording() {
     for runtime in runtimes::with("known") {
@@ -123,7 +124,7 @@ async fn rates_are_those_of_all_of_a_recording() {
         let analysis = recorded(&mut program, &["Microsoft-Windows-DotNETRuntime:0x8000:2"], |program, look| {
             let began = Instant::now();
             program.carry_out("throw 50");
-            // The clock of the recording continues while nothing comes.
+            // The clock of the recording advances without events.
             assert!(poll(PATIENCE, || (look().elapsed.as_secs() >= 2).then_some(())).is_some());
             quiet = began.elapsed().as_nanos() as u64;
         })
@@ -136,12 +137,12 @@ async fn rates_are_those_of_all_of_a_recording() {
     }
 }
 
-/// A wait that is not over when the recording is stopped counts as such, up to the stop, and the places have what the sum has.
+/// A wait that is still in progress when the recording is stopped counts up to the stop, and the call sites add up to the total.
 #[tokio::test(flavor = "multi_thread")]
 async fn waits_for_locks_add_up_also_those_that_are_not_over() {
     for runtime in runtimes::with("known") {
         let mut program = runtime.program("known").start();
-        // With a rundown behind it that takes its time.
+        // Followed by a rundown that takes some time.
         let analysis = recorded(&mut program, &["Microsoft-Windows-DotNETRuntime:0x4000:4"], |program, look| {
             program.carry_out("contend 5");
             program.command("hold-lock 60000");
@@ -165,7 +166,7 @@ async fn waits_for_locks_add_up_also_those_that_are_not_over() {
     }
 }
 
-/// The sampler comes late where much runs, so that it finds fewer samples in the same time; their shares are those of the time all the same.
+/// On a busy machine the sampler falls behind, and takes fewer samples in the same time; their shares are nevertheless those of the time.
 #[test]
 fn shares_are_those_of_time_where_the_sampler_is_late() {
     for runtime in runtimes::with("known") {
@@ -195,7 +196,7 @@ fn shares_are_those_of_time_where_the_sampler_is_late() {
     }
 }
 
-/// Records samples of all threads; returns once events come.
+/// Records samples of all threads; returns once events are received.
 fn record_samples(program: &Program, file: &Path) -> Running {
     let words = ["trace", &program.pid().to_string(), "-o", file.to_str().unwrap(), "--profile", "dotnet-sampled-thread-time"];
     let recording = Invocation::new(words).start();
@@ -204,7 +205,7 @@ fn record_samples(program: &Program, file: &Path) -> Running {
     recording
 }
 
-/// The runtime writes 100 frames of a stack and no more: what called these seems not to run.
+/// The runtime writes at most 100 frames of a stack: callers beyond that seem not to run.
 #[test]
 fn stacks_that_are_cut_off_are_said() {
     for runtime in runtimes::with("known") {
@@ -231,19 +232,19 @@ fn stacks_that_are_cut_off_are_said() {
                 let method = report["methods"].as_array().unwrap().iter().find(|method| method["name"] == name);
                 method.map_or(0, |method| method["total"].as_u64().unwrap())
             };
-            // Main called it, and is not there.
+            // Main is the caller, but is cut off.
             let (deep, main) = (total("Known.Deep(int, int)"), total("Known.Main()"));
             assert!(deep > 100 && (main + 50 < deep) == is_cut, "{runtime}: {deep} {main}");
         }
     }
 }
 
-/// What is in a file, as `open` shows it.
+/// Returns the contents of a file, as shown by `open`.
 pub(crate) fn read(file: &Path) -> Arc<RecordingAnalysis> {
     dn_top::session::read_trace(file, None, |_| true).unwrap().unwrap().analysis
 }
 
-/// A provider that a profile has and that is asked for besides is recorded with what both ask for, which is said.
+/// A provider that is requested both by a profile and explicitly is recorded with both selections merged, which is reported.
 #[test]
 fn a_profile_and_a_provider_are_merged() {
     for runtime in runtimes::with("known") {
@@ -268,7 +269,7 @@ fn a_profile_and_a_provider_are_merged() {
     }
 }
 
-/// Events of the runtime whose names are in its manifest, or in their payloads, have them.
+/// Runtime events named in the manifest, or in their payloads, are shown by name.
 #[test]
 fn events_of_the_runtime_have_names() {
     for runtime in runtimes::with("known") {

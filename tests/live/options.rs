@@ -1,4 +1,4 @@
-//! Options of the dashboard before a command: honoured, or refused before anything is done, and never ignored.
+//! Dashboard options before a command: honored, or rejected before anything is done, but never ignored.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,18 +10,18 @@ use serde_json::json;
 use crate::support::runtimes;
 use crate::support::{Invocation, Output, folder};
 
-/// What a command works on.
+/// Effect of a command.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Subject {
-    /// Looks at processes.
+    /// Reads from processes.
     Looks,
     /// Changes a process.
     Changes,
     /// Starts a program.
     Starts,
-    /// Opens the dashboard over files.
+    /// Opens the dashboard on files.
     Opens,
-    /// Has nothing to do with processes.
+    /// Accesses no processes.
     Files,
 }
 
@@ -76,7 +76,7 @@ const COMMANDS: &[(Subject, &[&str])] = &[
     (Subject::Files, &["man"]),
 ];
 
-/// Every option, and before which commands it means something.
+/// Every option, with the kinds of commands that accept it.
 const OPTIONS: &[(&[&str], &[Subject])] = &[
     (&["--readonly"], &[Subject::Looks, Subject::Opens, Subject::Files]),
     (&["--demo"], &[Subject::Looks, Subject::Changes]),
@@ -99,11 +99,11 @@ fn run(words: &[&str]) -> Output {
     Invocation::new(words).run()
 }
 
-/// The first words of the lines below a heading of `--help`, up to the next heading.
+/// Returns the first words of the lines below a heading of `--help`, up to the next heading.
 fn listed(heading: &str) -> BTreeSet<String> {
     let help = run(&["--help"]).stdout;
     let lines = help.lines().skip_while(|line| *line != heading).skip(1).take_while(|line| !line.is_empty());
-    // Lines that continue another are indented further.
+    // Continuation lines are indented further.
     let first = |line: &str| line.strip_prefix("  ").filter(|rest| !rest.starts_with("         ")).and_then(first_name);
     lines.filter_map(first).filter(|word| !["help", "--help", "--version"].contains(&word.as_str())).collect()
 }
@@ -157,7 +157,7 @@ fn the_demo_is_what_commands_work_on() {
     let rows = demo(&["ps", "--json"]).json();
     let names: BTreeSet<_> = rows["processes"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect();
     assert!(names.contains("OrderService"), "{names:?}");
-    // A real process of this machine is not among them.
+    // Real processes of this machine are not listed.
     let program = runtimes::net9().map(|runtime| runtime.any().start());
     let known = program.as_ref().map(|program| demo(&["info", &program.pid().to_string()]));
     assert!(known.is_none_or(|output| output.code == 3), "a process of this machine is in the demo");
@@ -201,7 +201,7 @@ fn the_configuration_file_gives_other_defaults_and_its_mistakes_are_one_line() {
     assert!(run(&["ps"]).stdout.contains("OrderService"), "options before a command have defaults as well");
     fs::write(&file, "readonly = true\n").unwrap();
     run(&["--demo", "set-env", "OrderService", "A=1"]).assert_refused(1, "which --readonly does not allow");
-    // What is printed is a file that changes nothing.
+    // The printed file has no effect as configuration.
     fs::write(&file, run(&["config"]).stdout).unwrap();
     assert_eq!(run(&["--help"]).stdout, Invocation::new(["--help"]).run().stdout);
 
@@ -219,7 +219,7 @@ fn the_configuration_file_gives_other_defaults_and_its_mistakes_are_one_line() {
         std::os::unix::fs::chown(&file, Some(65_533), Some(65_533)).unwrap();
         cannot(": it belongs to another user");
     }
-    // Nothing writes to it: waiting for that would never end.
+    // Has no writer: reading it would block forever.
     fs::remove_file(&file).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, &file, rustix::fs::Mode::RUSR).unwrap();
     cannot(": it is not a regular file");
@@ -238,7 +238,7 @@ fn the_doctor_says_what_can_be_seen_here() {
     let attachable = of("processes")["finding"].as_str().unwrap().split(' ').next().unwrap().parse::<usize>().unwrap();
     assert!(attachable >= programs.len(), "{checks}");
     assert_eq!(of("terminal")["state"], "optional", "this is no terminal");
-    // No Perfetto, no folder for sockets, and no UTF-8.
+    // Without Perfetto, socket folder and UTF-8.
     let bare = Invocation::new(["doctor"]).env("TMPDIR", "/no/such/folder").env("LANG", "C").run().stdout;
     for part in ["!  sockets      /no/such/folder cannot be listed", "!  locale       has no UTF-8", "-  Perfetto     "] {
         assert!(bare.contains(part), "{bare}");

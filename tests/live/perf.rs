@@ -1,4 +1,4 @@
-//! A program that is sampled by dn-top and by the `perf` of Linux at the same time: both show the same.
+//! A program sampled by dn-top and by Linux `perf` at the same time: both must show the same.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,28 +10,28 @@ use dn_top::session::read_trace;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::{Invocation, Signal, folder, send};
 
-/// Samples after which 2 percentage points are about three standard deviations of the difference of two shares of 70 %, were all samples independent of each
-/// other.
+/// Number of samples for which 2 percentage points are about three standard deviations of the difference of two shares of 70 %, if all
+/// samples are independent.
 const EXACT: u64 = 8400;
-/// How far shares may be apart, percentage points.
+/// Allowed difference between shares, percentage points.
 const APART: f64 = 2.0;
-/// Most samples that may have no name by perf, per cent: with more of them a comparison shows nothing.
+/// Maximum samples unnamed by perf, percent: with more, the comparison is meaningless.
 const UNNAMED: f64 = 2.0;
-/// Programs that are sampled one after another while perf lacks names.
+/// Maximum number of programs sampled because of names missing in perf.
 const ATTEMPTS: u32 = 5;
 
 /// Samples of one thread by function.
 #[derive(Debug, Default)]
 struct Shares {
     samples: u64,
-    /// Samples with a frame without a name in memory of no file: it may be any method.
+    /// Samples with an unnamed frame in anonymous memory: it could be any method.
     unnamed: u64,
-    /// Samples in the function itself, and in all that it calls.
+    /// Self and total samples of each function.
     functions: HashMap<String, [u64; 2]>,
 }
 
 impl Shares {
-    /// Of itself and in total, per cent.
+    /// Returns self and total, in percent.
     fn of(&self, function: &str) -> [f64; 2] {
         self.functions.get(function).map_or([0.0; 2], |counts| counts.map(|count| count as f64 * 100.0 / self.samples as f64))
     }
@@ -45,12 +45,12 @@ impl Shares {
         }
     }
 
-    /// Samples that may be of any method, per cent.
+    /// Returns the share of samples that could be in any method, in percent.
     fn unnamed_percent(&self) -> f64 {
         self.unnamed as f64 * 100.0 / self.samples.max(1) as f64
     }
 
-    /// From what dn-top wrote.
+    /// Adds the samples of a file written by dn-top.
     fn add_file(&mut self, file: &Path, thread: u64) {
         let contents = read_trace(file, None, |_| true).unwrap().unwrap();
         let profile = &contents.analysis.cpu.as_ref().unwrap().profile;
@@ -65,7 +65,8 @@ impl Shares {
         }
     }
 
-    /// From the text of `perf script -F ip,sym,dso`: a line `ADDRESS FUNCTION (FILE)` for each frame, innermost first, and an empty line behind each sample.
+    /// Adds the output of `perf script -F ip,sym,dso`: a line `ADDRESS FUNCTION (FILE)` for each frame, innermost first, and an empty line
+    /// after each sample.
     fn add_script(&mut self, text: &str) {
         for sample in text.split("\n\n") {
             let frames = sample.lines().filter_map(|line| line.trim().split_once(' ')?.1.rsplit_once(" ("));
@@ -82,12 +83,12 @@ impl Shares {
     }
 }
 
-/// Whether perf means memory of no file: by the map of names that it has for it, or by none.
+/// Returns whether perf's name of a file stands for anonymous memory, with or without a perf map.
 fn is_generated(file: &str) -> bool {
     ["/tmp/perf-", "//anon", "/memfd:", "[unknown]", "[heap]"].iter().any(|start| file.starts_with(start))
 }
 
-/// A function without its parameters. The runtime calls methods `double [known] Known::Burn(int32)[OptimizedTier1]` in a perf map.
+/// Returns a function without its parameters. Perf maps of the runtime name methods `double [known] Known::Burn(int32)[OptimizedTier1]`.
 fn short(name: &str) -> String {
     let managed = name.split_once("] ").and_then(|(_, method)| method.split_once('('));
     match managed {
@@ -107,7 +108,7 @@ fn shares_are_those_of_linux_perf() {
         both.drain(1..both.len() - 1);
     }
     runtimes::each_in_turn(both, |runtime| {
-        // A machine that takes processors away makes samples that are less independent of each other: more of them say more.
+        // On a machine with CPU contention, samples are less independent: more of them are needed.
         let (mut perf, mut ours) = (Shares::default(), Shares::default());
         for enough in [EXACT, 2 * EXACT, 4 * EXACT] {
             if let Err(why) = sample_named(runtime, &mut perf, &mut ours, enough) {
@@ -122,8 +123,8 @@ fn shares_are_those_of_linux_perf() {
     });
 }
 
-/// Samples more programs with both until there are so many samples by dn-top in all. What perf has no names for is thrown away, with what dn-top found at
-/// the same time. An error states why it cannot be done here.
+/// Samples more programs with both until dn-top has this many samples in total. Programs for which perf lacks names are discarded, with
+/// dn-top's samples of the same time. An error is the reason why this is impossible here.
 fn sample_named(runtime: &Runtime, perf: &mut Shares, ours: &mut Shares, enough: u64) -> Result<(), String> {
     for _ in 0..ATTEMPTS {
         let (theirs, own) = sample(runtime, enough - ours.samples)?;
@@ -138,21 +139,21 @@ fn sample_named(runtime: &Runtime, perf: &mut Shares, ours: &mut Shares, enough:
     panic!("{runtime}: perf lacks names or samples in {ATTEMPTS} recordings");
 }
 
-/// Samples a program with both until there are so many samples by dn-top: what perf found, and what dn-top did.
+/// Samples a program with both until dn-top has this many samples: returns those of perf, and those of dn-top.
 fn sample(runtime: &Runtime, enough: u64) -> Result<(Shares, Shares), String> {
     let (mut perf, mut ours) = (Shares::default(), Shares::default());
     let mut program = runtime
         .program("known")
         .env("COMPlus_PerfMapEnabled", "1")
         .env("DOTNET_PerfMapEnabled", "1")
-        // perf looks for names only of code that is in no file, which a second mapping of it is.
+        // perf resolves names only for code that is in no file; double-mapped code is in one.
         .env("DOTNET_EnableWriteXorExecute", "0")
-        // Every method gets its last version when it is first called. A later one is compiled by another thread, whose mappings `perf record -t` does
-        // not see, at a time that depends on the load of the machine.
+        // Every method is fully optimized at its first call. Otherwise another thread would recompile it, at a time that depends on the load
+        // of the machine, and `perf record -t` does not see that thread's mappings.
         .env("COMPlus_TieredCompilation", "0")
         .env("DOTNET_TieredCompilation", "0")
         .start();
-    // All of them are called.
+    // Call all of the methods.
     program.spend(1);
     let (pid, place, mut recordings) = (program.pid().to_string(), folder(), Vec::new());
     while ours.samples < enough {
@@ -173,9 +174,9 @@ fn sample(runtime: &Runtime, enough: u64) -> Result<(Shares, Shares), String> {
         ours.add_file(&file, program.pid().into());
         recordings.push(data);
     }
-    // The last names are written when it ends.
+    // The last names are written at exit.
     program.finish();
-    // .NET Core 3.1 writes its map elsewhere.
+    // .NET Core 3.1 writes its perf map elsewhere.
     let map = Path::new("/tmp").join(format!("perf-{pid}.map"));
     let own = program.folder().join(map.file_name().unwrap());
     if own.exists() {
@@ -185,14 +186,14 @@ fn sample(runtime: &Runtime, enough: u64) -> Result<(Shares, Shares), String> {
         let script = Command::new("perf").args(["script", "--no-inline", "-F", "ip,sym,dso", "-i"]).arg(data).output().unwrap();
         perf.add_script(&String::from_utf8_lossy(&script.stdout));
     }
-    // Files of the runtime, which it does not remove.
+    // Files that the runtime does not remove.
     ["perf", "perfinfo"].iter().for_each(|name| drop(std::fs::remove_file(format!("/tmp/{name}-{pid}.map"))));
     Ok((perf, ours))
 }
 
-/// The first of the ten functions with the most samples, and of the program's own, of which both do not show the same.
+/// Returns the first difference between both, among the ten functions with the most samples and the program's own.
 fn difference(runtime: &Runtime, perf: &Shares, ours: &Shares) -> Option<String> {
-    // Where perf finds debug information, dn-top has the name of the file alone.
+    // If perf finds debug information, dn-top only has the file name.
     let mut names: Vec<_> = perf.functions.keys().filter(|name| ours.functions.contains_key(*name)).cloned().collect();
     names.sort_by_key(|name| std::cmp::Reverse(perf.functions[name][1]));
     names.truncate(10);

@@ -1,4 +1,4 @@
-//! dn-top as a producer of the real tracing service of Perfetto. Its trace processor says what is in the traces.
+//! dn-top as a producer for the real Perfetto tracing service. The traces are checked with Perfetto's trace processor.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -28,7 +28,7 @@ fn kernel_and_runtime_are_in_one_trace() {
         let served = producers.iter().find(|producer| producer["name"] == "dn-top").unwrap();
         assert_eq!((&served["pid"], &served["data_sources"]), (&serde_json::json!(running.pid()), &serde_json::json!(["dotnet"])));
         assert!(state["version"].as_str().unwrap().contains("56"), "{state}");
-        // Without samples, which stop the thread each time.
+        // Without samples, as sampling stops the thread each time.
         let mut config = buffer(65_536) + &source("clr-events=gc+exception") + "duration_ms: 60000\n";
         if with_kernel {
             config += "buffers { size_kb: 65536 }\n";
@@ -46,7 +46,7 @@ fn kernel_and_runtime_are_in_one_trace() {
         if !with_kernel {
             runtimes::skip("the kernel's tracing cannot be had here, so that its half of the trace is not looked at");
         }
-        // Methods have names, though they come last.
+        // Methods have names, although the names are written last.
         let (recording, file) = traced.record("samples", &(buffer(65_536) + &source("") + "duration_ms: 60000\n"));
         began(&running, 2);
         program.carry_out("spend 500");
@@ -64,7 +64,7 @@ fn a_service_may_end_stand_still_and_come_back() {
         let mut program = runtime.program("known").start();
         let running = traced.serve(&[&program.pid().to_string()]);
         let config = buffer(65_536) + &source("") + "duration_ms: 60000\n";
-        // Stopped, it reads nothing; nothing waits for it, and afterwards it gets what there is.
+        // A stopped service reads nothing, does not block the program, and afterwards receives the buffered data.
         let (recording, file) = traced.record("stopped", &config);
         began(&running, 1);
         send(traced.service.id(), Signal::STOP);
@@ -73,7 +73,7 @@ fn a_service_may_end_stand_still_and_come_back() {
         program.carry_out("throw 5");
         traced.finish(recording, &file);
         assert_eq!(traced.number(&file, EXCEPTIONS), 5.0);
-        // Killed, and started again.
+        // Killed and restarted.
         let (mut recording, _) = traced.record("killed", &config);
         began(&running, 2);
         traced.restart();
@@ -98,7 +98,7 @@ fn a_target_may_be_killed() {
         let (recording, file) = traced.record("killed", &(buffer(65_536) + &source("") + "duration_ms: 60000\n"));
         began(&running, 1);
         program.carry_out("throw 3");
-        // What it has thrown is sent ten times a second.
+        // Its exceptions are sent ten times a second.
         program.carry_out("spend 500");
         program.signal(Signal::KILL);
         program.wait();
@@ -137,7 +137,7 @@ fn two_recordings_at_once_have_what_each_wants() {
     });
 }
 
-/// S8, M8: a ring buffer that holds a part of the recording, and the least memory.
+/// S8, M8: a ring buffer that holds only part of the recording, and the minimum of shared memory.
 #[test]
 fn what_is_left_in_a_ring_buffer_can_be_read() {
     each(|runtime| {
@@ -160,7 +160,8 @@ fn what_is_left_in_a_ring_buffer_can_be_read() {
     });
 }
 
-/// M8: the stream of events is read on while the service takes nothing: what there is no room for is dropped, counted, and shown where it is missing.
+/// M8: the event stream is still read while the service reads nothing: packets that do not fit are dropped, counted, and reported at their
+/// place in the trace.
 #[test]
 fn what_a_service_does_not_take_is_dropped_and_counted() {
     each(|runtime| {
@@ -193,7 +194,7 @@ fn what_a_service_does_not_take_is_dropped_and_counted() {
     });
 }
 
-/// Waits until a dn-top has dealt with all that its targets sent: it uses no processor time for a while.
+/// Waits until a dn-top has processed all data from its targets: it uses no CPU time for a while.
 fn has_caught_up(running: &Running) {
     let tasks = || fs::read_dir(format!("/proc/{}/task", running.pid())).unwrap();
     let busy = || {
@@ -212,7 +213,7 @@ fn has_caught_up(running: &Running) {
     poll(PATIENCE, idle).expect("dn-top is busy all the time");
 }
 
-/// Nothing of dn-top is left where it is killed: neither its data source in the service nor its session in the target.
+/// Nothing is left behind when dn-top is killed: neither its data source in the service nor its session in the target.
 #[test]
 fn dn_top_may_be_killed() {
     each(|runtime| {
@@ -232,7 +233,7 @@ fn dn_top_may_be_killed() {
         program.carry_out("spend 500");
         running.signal(Signal::KILL);
         poll(PATIENCE, || (!running.is_alive()).then_some(())).unwrap();
-        // The runtime finds out with the next bytes that it sends.
+        // The runtime detects the closed connection the next time it writes.
         let ends = || {
             program.carry_out("throw 100");
             (sockets_of(program.pid()) == before).then_some(())
@@ -240,7 +241,7 @@ fn dn_top_may_be_killed() {
         poll(PATIENCE, ends).expect("the target still has a session");
         assert!(!traced.query().contains("dotnet "));
         traced.finish(recording, &file);
-        // The last of them may not have been sent yet.
+        // The last exceptions may not have been sent yet.
         assert!(traced.number(&file, EXCEPTIONS) >= 1.0);
         let state = traced.dn_top(&["perfetto", "--json"]).run().json();
         assert_eq!(state["sessions"], serde_json::json!([]));
@@ -248,7 +249,7 @@ fn dn_top_may_be_killed() {
     });
 }
 
-/// F in the dashboard does what `perfetto serve` does, and the first line says how it goes.
+/// The dashboard serves as `perfetto serve` does, and shows the state in its first line.
 #[test]
 fn the_dashboard_serves_as_well() {
     each(|runtime| {
@@ -276,7 +277,7 @@ fn the_dashboard_serves_as_well() {
         screen.wait_for("perfetto 0 sessions");
         traced.assert_no_errors(&file);
         assert_eq!(traced.number(&file, EXCEPTIONS), 3.0);
-        // Left during a session, it ends it as it should: methods have names.
+        // If dn-top quits during a session, the session is finished properly: methods have names.
         let (recording, file) = traced.record("left", &(buffer(65_536) + &source("") + "duration_ms: 60000\n"));
         screen.wait_for("perfetto 1 session ");
         program.carry_out("spend 500");
@@ -288,14 +289,14 @@ fn the_dashboard_serves_as_well() {
     });
 }
 
-/// P14: sockets and files of the service are for their owner alone.
+/// P14: sockets and files of the service are accessible to their owner only.
 #[test]
 fn p14_a_socket_that_is_not_for_this_user_is_named() {
     if !rustix::process::geteuid().is_root() {
         return runtimes::skip("only root can run programs as a second user");
     }
     let Some(traced) = Traced::start() else { return };
-    // Where that user finds the sockets, and dn-top.
+    // Makes the sockets and dn-top accessible to that user.
     let program = traced.place().join("dn-top");
     fs::copy(env!("CARGO_BIN_EXE_dn-top"), &program).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();

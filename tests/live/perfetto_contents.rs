@@ -1,4 +1,4 @@
-//! What stands on the tracks of exports, beside what known programs did and what the analyses of the same recording count.
+//! The tracks of exports, compared to the known work of programs and to the analyses of the same recording.
 
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,7 @@ fn requests_have_lanes_and_are_connected_with_what_happened_in_them() {
         clients.iter_mut().for_each(|client| drop(client.carry_out(&format!("get 1 {url}/warm"))));
         let file = place.path().join(format!("{}.nettrace", runtime.version));
         let recording = record(&server, &file, &["--profile", "http", "--profile", "exceptions"]);
-        // All three at once.
+        // Three concurrent requests.
         clients.iter_mut().for_each(|client| client.command(&format!("get 1 {url}/slow/2000")));
         for client in &clients {
             std::iter::from_fn(|| Some(client.line())).find(|line| line.starts_with("done ")).unwrap();
@@ -61,7 +61,7 @@ fn requests_have_lanes_and_are_connected_with_what_happened_in_them() {
         assert_eq!(number(&format!("select count(*) as n {of_requests}")), 27, "{runtime}");
         let lanes = number(&format!("select count(distinct track_id) as n {of_requests} and s.name like '%/slow/%'"));
         assert_eq!(lanes, 3, "{runtime}: requests that overlap");
-        // Hosting's request causes Kestrel's, in which the handler runs. Both ends of a flow may come first.
+        // Hosting's request causes Kestrel's, in which the handler runs. Either end of a flow may come first.
         let connected = |track: &str, with: &str| {
             number(&format!(
                 "with ends as (select slice_out as one, slice_in as other from flow union select slice_in, slice_out from flow)
@@ -72,7 +72,7 @@ fn requests_have_lanes_and_are_connected_with_what_happened_in_them() {
         let kestrel = "Microsoft-AspNetCore-Server-Kestrel Request";
         assert_eq!(connected("Microsoft.AspNetCore.Hosting Request", &format!("u.name = '{kestrel}'")), 27, "{runtime}");
         assert_eq!(connected(kestrel, "o.category = 'exception'"), 4, "{runtime}: requests and the exceptions thrown in them");
-        // Messages would stand between what is connected.
+        // A separate recording, as log messages would be placed between the connected slices.
         let file = file.with_extension("logs.nettrace");
         let recording = record(&server, &file, &["--profile", "logs"]);
         clients[0].carry_out(&format!("get 3 {url}/log/20"));
@@ -101,7 +101,7 @@ fn what_the_runtime_does_is_on_its_tracks() {
             (file, found)
         };
         let (mut file, mut found) = of_attempt(0);
-        // On a machine without a free processor the thread pool may not notice that it is starved.
+        // On a machine without an idle CPU, the thread pool may not detect its starvation.
         for attempt in 1..4 {
             if found["starvation"] > 0 {
                 break;
@@ -128,7 +128,7 @@ fn counters_and_meters_have_their_values() {
         let recording = record(&program, &file, &["--provider", "System.Runtime:0:4:EventCounterIntervalSec=1", "--provider", meters]);
         for (number, command) in ["gauge 17", "change 5", "count 3", "record 4 10", "gauge 23"].into_iter().enumerate() {
             program.carry_out(command);
-            // In the file once the interval is over.
+            // Written to the file once the interval is over.
             let size = || file.with_extension("nettrace.partial").metadata().unwrap().len();
             let before = size();
             poll(PATIENCE, || (size() > before + 500).then_some(()))

@@ -1,4 +1,4 @@
-//! Several recordings in one Perfetto trace: a process has one row, and each of its threads one, whatever recordings it is in.
+//! Several recordings in one Perfetto trace: a process has one row, and so has each of its threads, in however many recordings it is.
 
 use std::path::Path;
 
@@ -17,14 +17,14 @@ fn record(program: &mut Program, file: &Path, more: &[&str]) {
     done(&[&["trace", &pid, "-o", file.to_str().unwrap()][..], more].concat());
 }
 
-/// Exports files into one trace and returns how many rows there are of each process, by its number as the files have it.
+/// Exports files into one trace, and returns the number of rows per process, by the PID in the files.
 fn rows(engine: &Engine, files: &[&Path], trace: &Path) -> Vec<(u64, u64)> {
     let mut words = vec!["export"];
     words.extend(files.iter().map(|file| file.to_str().unwrap()));
     words.extend(["--format", "perfetto", "-o", trace.to_str().unwrap()]);
     done(&words);
     engine.assert_right(trace, "");
-    // Every thread of a process once, and in a process.
+    // Every thread appears once, and belongs to a process.
     let twice = "select upid, tid, count(*) as n from thread where tid != 0 group by 1, 2 having n > 1 or upid is null";
     assert_eq!(engine.query(trace, twice), [] as [serde_json::Value; 0], "{}", trace.display());
     let processes = engine.query(trace, "select pid, count(*) as n from process where pid != 0 group by pid order by pid");
@@ -54,7 +54,7 @@ fn two_recordings_of_a_process_have_one_row_and_those_of_two_have_two() {
     });
 }
 
-/// Both are process 1 of their namespace, run the same program and were recorded since the same start of the machine.
+/// Both have PID 1 in their namespace, run the same program and were recorded since the same boot of the machine.
 #[test]
 fn containers_of_one_program_have_two_rows() {
     let Some(engine) = Engine::newest() else { return };
@@ -76,7 +76,7 @@ fn containers_of_one_program_have_two_rows() {
     });
 }
 
-/// The samples of the kernel are in a file of their own, of another format.
+/// The kernel's samples are in a separate file in another format.
 #[test]
 fn a_recording_and_its_cpu_samples_have_one_row() {
     let Some(engine) = Engine::newest() else { return };
@@ -95,7 +95,7 @@ fn a_recording_and_its_cpu_samples_have_one_row() {
             let trace = file.with_extension(format!("{number}.trace"));
             assert_eq!(rows(&engine, files, &trace), [(pid, 1)], "{runtime}");
             assert!(engine.query(&trace, "select count(*) as n from perf_sample")[0]["n"].as_u64().unwrap() > 100, "{runtime}");
-            // The recording knows what `dotnet` runs, and the kernel does not.
+            // The application name is known from the recording only, not from the kernel.
             assert_eq!(engine.query(&trace, &format!("select name from process where pid = {pid}"))[0]["name"], "known", "{runtime}");
         }
     });

@@ -1,4 +1,5 @@
-//! Statements of the specification "Tracing API and ABI" about the service, tried on the real one by a client that knows frames and messages alone.
+//! Statements about the service in the specification "Tracing API and ABI", tested on the real service by a client that implements only
+//! frames and messages.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -20,7 +21,7 @@ use crate::protobuf::{all, field};
 use crate::support::PATIENCE;
 use crate::tracing_service::{Traced, sockets};
 
-/// A field that no version of the service knows.
+/// A field number unknown to all versions of the service.
 const UNKNOWN: u32 = 7777;
 
 /// A port of the service, bound by its name.
@@ -30,7 +31,7 @@ struct Client {
     service: u32,
     methods: HashMap<String, u32>,
     last: u64,
-    /// Replies by request, in the order of their coming.
+    /// Replies to other requests, in order of arrival.
     early: VecDeque<(u64, Reply)>,
     files: Vec<OwnedFd>,
 }
@@ -43,7 +44,7 @@ struct Reply {
 }
 
 impl Client {
-    /// `None` where the service refuses.
+    /// `None` if the service refuses.
     fn bind(socket: &Path, port: &str) -> Option<Self> {
         let stream = UnixStream::connect(socket).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -87,7 +88,7 @@ impl Client {
         self.invoke(self.service, self.methods[method], arguments)
     }
 
-    /// The next reply to a request.
+    /// Returns the next reply to a request.
     fn reply(&mut self, request: u64) -> Reply {
         if let Some(at) = self.early.iter().position(|(of, _)| *of == request) {
             return self.early.remove(at).unwrap().1;
@@ -108,7 +109,7 @@ impl Client {
         self.reply(request)
     }
 
-    /// All packets that are in the buffers.
+    /// Returns all packets in the buffers.
     fn read(&mut self) -> Vec<Vec<u8>> {
         let request = self.call("ReadBuffers", Vec::new());
         let (mut trace, mut gathered) = (Vec::new(), Packets::default());
@@ -136,7 +137,7 @@ fn consumer(traced: &Traced) -> Client {
     Client::bind(&sockets(traced.place())[1].1, "ConsumerPort").unwrap()
 }
 
-/// A producer with a data source, and the request whose replies are commands.
+/// Returns a producer with a data source, and the request whose replies are commands.
 fn producer(traced: &Traced, source: &str, page: u64, memory: u64) -> (Client, u64) {
     let mut client = Client::bind(&sockets(traced.place())[0].1, "ProducerPort").unwrap();
     let hello = message(|hello| {
@@ -150,7 +151,7 @@ fn producer(traced: &Traced, source: &str, page: u64, memory: u64) -> (Client, u
     (client, commands)
 }
 
-/// The argument of `EnableTracing`, for one data source and a buffer of so many KB.
+/// Returns the argument of `EnableTracing` for one data source, and a buffer of this size in KB.
 fn recording(source: &str, size_kb: u64) -> Vec<u8> {
     message(|request| {
         request.message(1, |config| {
@@ -166,7 +167,7 @@ fn recording(source: &str, size_kb: u64) -> Vec<u8> {
     })
 }
 
-/// Waits for the start of a recording, and gives what set the memory up and what the data source was sent.
+/// Waits for the start of a recording, and returns the setup of the shared memory and the configuration of the data source.
 fn started(client: &mut Client, commands: u64) -> (Vec<u8>, Vec<u8>) {
     let mut setup = Vec::new();
     loop {
@@ -184,7 +185,7 @@ fn started(client: &mut Client, commands: u64) -> (Vec<u8>, Vec<u8>) {
     }
 }
 
-/// Ends a recording whose data source is that of the producer.
+/// Stops a recording of the producer's data source.
 fn stop(consumer: &mut Client, producer: &mut Client, commands: u64) {
     let disabled = consumer.call("DisableTracing", Vec::new());
     let instance = loop {
@@ -197,17 +198,17 @@ fn stop(consumer: &mut Client, producer: &mut Client, commands: u64) {
     assert_eq!(consumer.reply(disabled), DONE);
 }
 
-/// A packet with a payload that no reader knows.
+/// Returns a packet whose payload no reader understands.
 fn payload(bytes: &[u8]) -> Vec<u8> {
     message(|packet| packet.bytes(UNKNOWN, bytes))
 }
 
-/// The payloads among packets, in their order.
+/// Returns the payloads of packets, in order.
 fn payloads(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     packets.iter().filter_map(|packet| field(packet, UNKNOWN.into()).map(|bytes| bytes.bytes().to_vec())).collect()
 }
 
-/// P1: producers and consumers have sockets of their own, on each of which the other port is unknown.
+/// P1: producers and consumers have separate sockets, and each socket has only its own port.
 #[test]
 fn p1_each_socket_has_its_port() {
     let Some(traced) = Traced::start() else { return };
@@ -217,7 +218,7 @@ fn p1_each_socket_has_its_port() {
     }
 }
 
-/// P8: a method or service of another number is a call that failed, without a result; the connection goes on.
+/// P8: a call with an unknown method or service number fails without a result; the connection stays open.
 #[test]
 fn p8_what_is_unknown_is_refused() {
     let Some(traced) = Traced::start() else { return };
@@ -230,7 +231,7 @@ fn p8_what_is_unknown_is_refused() {
     assert!(client.ask("QueryCapabilities", Vec::new()).success);
 }
 
-/// P9: `InitializeConnection` is the first call of a producer, and there is no second one.
+/// P9: `InitializeConnection` is the first call of a producer, and must not be repeated.
 #[test]
 fn p9_a_producer_is_initialized_first_and_once() {
     let Some(traced) = Traced::start() else { return };
@@ -254,7 +255,7 @@ fn p13_a_consumer_controls_its_recording() {
     started(&mut source, commands);
     other.call("EnableTracing", recording("p13", 1024));
     started(&mut source, commands);
-    // A second recording of a consumer is over before it begins.
+    // A second recording of the same consumer ends immediately.
     let again = other.ask("EnableTracing", recording("p13", 1024));
     let why = field(&again.body, 3).map(|why| String::from_utf8(why.bytes().to_vec()).unwrap()).unwrap_or_default();
     assert!(field(&again.body, 1).is_some() && why.contains("another tracing session is already active"), "{again:?} {why}");
@@ -272,7 +273,7 @@ fn p13_a_consumer_controls_its_recording() {
     stop(&mut one, &mut source, commands);
     let over = one.reply(ended);
     assert!(over.success && field(&over.body, 3).is_none_or(|why| why.bytes().is_empty()), "{over:?}");
-    // The service's own packets, such as clocks and configuration; there is nothing more once they are freed.
+    // The service's own packets, such as clocks and configuration; after freeing there are none.
     assert!(one.read().len() > 2);
     assert_eq!(one.ask("FreeBuffers", Vec::new()), DONE);
     assert!(one.read().is_empty());
@@ -280,7 +281,7 @@ fn p13_a_consumer_controls_its_recording() {
     assert!(other.read().len() > 2);
 }
 
-/// M3: the sizes of pages and of the memory are as requested where they can be, and otherwise what the service announces.
+/// M3: page and memory sizes are as requested if possible, and otherwise as announced by the service.
 #[test]
 fn m3_the_service_decides_how_large_pages_and_memory_are() {
     let Some(traced) = Traced::start() else { return };
@@ -344,7 +345,7 @@ fn m12_only_the_owner_patches_a_chunk() {
     consumer.call("EnableTracing", recording("m12", 1024));
     let (_, config) = started(&mut source, commands);
     let buffer = field(&config, 2).unwrap().number() as u32;
-    // The last four bytes of the packet are missing.
+    // The last four bytes of the packet are still missing.
     let packet = payload(b"patch____");
     let mut image = ChunkHeader { chunk: 0, writer: 3, fragments: 1, flags: flag::NEEDS_PATCHING }.encode().to_vec();
     image.push(packet.len() as u8);
@@ -359,12 +360,12 @@ fn m12_only_the_owner_patches_a_chunk() {
         let is_done = client.ask("CommitData", commit.into_bytes()).success;
         (is_done, payloads(&consumer.read()))
     };
-    // Whether the answer to what had no effect is a failure is left to the service.
+    // The service may or may not report failure for an ineffective patch.
     assert_eq!(patch(&mut stranger, b"evil").1, [] as [Vec<u8>; 0]);
     assert_eq!(patch(&mut source, b"good"), (true, vec![b"patchgood".to_vec()]));
 }
 
-/// S2: a data source gets its configuration as it was written, fields included that the service does not know.
+/// S2: a data source receives its configuration unchanged, including fields unknown to the service.
 #[test]
 fn s2_a_configuration_is_passed_through() {
     let Some(traced) = Traced::start() else { return };
@@ -374,11 +375,11 @@ fn s2_a_configuration_is_passed_through() {
     let (_, config) = started(&mut source, commands);
     let text = |number: u64| String::from_utf8(field(&config, number).unwrap().bytes().to_vec()).unwrap();
     assert_eq!([text(1), text(1000), text(UNKNOWN.into())], ["s2", "targets=orders, in \u{dc}", "from the future"]);
-    // What the service fills in: its own number of the buffer, and how long a stop may take.
+    // Filled in by the service: its own buffer number, and the stop timeout.
     assert!(field(&config, 2).unwrap().number() > 0 && field(&config, 7).unwrap().number() == 5000);
 }
 
-/// S6: what a service can do beyond its methods is in flags, which a consumer can query.
+/// S6: capabilities beyond the service's methods are flags that a consumer can query.
 #[test]
 fn s6_capabilities_are_flags() {
     let Some(traced) = Traced::start() else { return };

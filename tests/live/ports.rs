@@ -1,4 +1,4 @@
-//! Runtimes that connect to a diagnostic port of ours.
+//! Runtimes that connect to a diagnostic port served by dn-top.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -73,7 +73,7 @@ fn a_port_that_the_dashboard_serves_has_its_programs_in_the_table() {
         screen.keys(&format!("{RIGHT}{ENTER}"));
         screen.wait_until("the program runs", |shown| row(shown, "● running"));
         assert!(program.answers() && program.is_alive());
-        // It is taken down, and served again.
+        // The port is closed, and served again.
         screen.keys("P");
         screen.wait_for("Close the diagnostic port");
         screen.wait_for(&format!("Connected: known ({}).", program.pid()));
@@ -85,7 +85,7 @@ fn a_port_that_the_dashboard_serves_has_its_programs_in_the_table() {
         screen.keys(&format!("{}{}", ctrl('u'), path.display()));
         screen.wait_for(&format!("DOTNET_DiagnosticPorts={} connects here", path.display()));
         screen.keys(&format!("{ENTER}{RIGHT}{ENTER}"));
-        // Below the words that it was taken down, as long as these stay.
+        // Below the message that it was closed, as long as that is shown.
         let is_served = |shown: &str| shown.rfind("port done: DOTNET_") > shown.find("close port done");
         screen.wait_until("it is served again", |shown| path.exists() && is_served(shown));
         screen.quit();
@@ -122,7 +122,7 @@ fn a_suspended_program_is_listed_changed_and_resumed() {
         client.run(&Command::SetEnvironmentVariable { name, value: Some(file) }).await.unwrap();
         let hook = Command::ApplyStartupHook { path: TargetPath::new(runtime.hook().to_str().unwrap()).unwrap() };
         client.run(&hook).await.unwrap();
-        // Its own socket knows nothing of the port that it waits for.
+        // A resume over its own socket does not affect the port that it waits for.
         let resumed = Invocation::new(["resume", &program.pid().to_string()]).run();
         assert!(resumed.code == 1 && resumed.stderr.contains("is still suspended"), "{runtime} {resumed:?}");
         let without_port = Directory::new(Sources::machine()).unwrap().clients();
@@ -134,7 +134,7 @@ fn a_suspended_program_is_listed_changed_and_resumed() {
         let mut session = client.start_session(&SessionConfig::new(runtime_events.into())).await.unwrap();
         clients.resume(&suspended).await.unwrap().unwrap();
         row(&mut list, program.pid(), |row| row.run_state == RunState::Running).await;
-        // A program that was published as a single, trimmed file has no hooks.
+        // A program published as a single trimmed file has no hook support.
         if !runtime.is_trimmed() {
             let began = Instant::now();
             while std::fs::read_to_string(&seen).unwrap_or_default() != "DN_TOP_SET=seen" {
@@ -176,7 +176,7 @@ fn a_variable_that_is_set_before_the_start_is_the_programs_and_its_childrens() {
         let connected = runtimes(&port, &[parent.pid(), child]).await.remove(1);
         let environ = std::fs::read_to_string(format!("/proc/{child}/environ")).unwrap();
         assert!(environ.split('\0').any(|variable| variable == "DN_TOP_SET=seen"), "{environ}");
-        // It does not wait: its arguments are known only to a runtime that runs.
+        // It is not suspended: the command line is available only once a runtime is running.
         let began = Instant::now();
         while !connected.client.process_info().await.unwrap().unwrap().command_line.contains(' ') {
             assert!(began.elapsed() < PATIENCE);

@@ -1,10 +1,10 @@
-//! `ps` in time: where all processes answer, and where some are stopped.
+//! Duration of `ps`, with responsive processes only, and with some that are stopped.
 
 use std::time::{Duration, Instant};
 
 use crate::support::{Invocation, Signal, runtimes, send};
 
-/// The list, and what it took at best: other tests keep the machine busy.
+/// Returns the list, and the shortest time it took: other tests keep the machine busy.
 fn quickest(times: u32, words: &[&str]) -> (serde_json::Value, Duration) {
     let timed = || {
         let began = Instant::now();
@@ -22,7 +22,7 @@ fn the_list_waits_a_tenth_of_a_second_where_all_answer_and_little_more_where_som
         rows["processes"].as_array().unwrap().iter().find(|row| row["pid"] == pid && row["contact"] != "stale").unwrap().clone()
     };
 
-    // Others on the machine may be slow, which takes longer.
+    // Other processes on the machine may be slow, which takes longer.
     let (rows, took) = quickest(10, &["ps", "--json"]);
     assert!(
         took < Duration::from_millis(450) || rows["processes"].as_array().unwrap().iter().any(|row| row["contact"] == "slow"),

@@ -1,5 +1,5 @@
-//! Recordings of programs of which the truth is known, as three readers find them: the library, a second reader of the project's own, and Microsoft's
-//! TraceEvent where it can be had.
+//! Recordings of programs with known behavior, as read by three readers: the library, a second reader of this project, and Microsoft's
+//! TraceEvent where available.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,17 +14,17 @@ use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, pol
 use crate::trace::wait_for_bytes;
 use crate::{figures, reader};
 
-/// Names the folder with `teoracle.dll`, a program over TraceEvent that prints what that finds as JSON.
+/// Environment variable with the folder of `teoracle.dll`, a program that prints TraceEvent's results as JSON.
 const TRACE_EVENT: &str = "DN_TOP_TRACEEVENT";
 
-/// Starts a recording; it gets every event from here on.
+/// Starts a recording, which receives every event from the return of this function.
 fn record(program: &Program, place: &Path, name: &str, arguments: &[&str]) -> (Running, PathBuf) {
     let folder = place.join(name);
     fs::create_dir(&folder).unwrap();
     let (pid, file) = (program.pid().to_string(), folder.join("a.nettrace"));
     let recording = Invocation::new([&["trace", &pid, "-o", file.to_str().unwrap()], arguments].concat()).start();
     wait_for_bytes(&recording, &folder);
-    // Events are let through before the runtime looks at the next request.
+    // The session delivers events before the runtime handles the next request.
     assert!(program.answers());
     (recording, file)
 }
@@ -35,7 +35,7 @@ fn stop(recording: Running) {
     assert_eq!(output.code, 130, "{}", output.stderr);
 }
 
-/// Locks, collections, exceptions, the pool, deep stacks, and threads that end.
+/// Locks, collections, exceptions, the thread pool, deep stacks, and threads that exit.
 fn known(runtime: &Runtime, place: &Path) -> PathBuf {
     let mut program = runtime.program("known").start();
     // GC, Loader, Jit, Contention, Exception, Threading, at the level of single allocations and compilations.
@@ -60,7 +60,7 @@ fn known(runtime: &Runtime, place: &Path) -> PathBuf {
     file
 }
 
-/// Requests that succeed, fail, and find no server: the server's side and the client's.
+/// Requests that succeed, fail, and find no server, recorded in the server and in the client.
 fn web(runtime: &Runtime, place: &Path) -> Vec<PathBuf> {
     let (server, url) = serve(runtime);
     let mut client = runtime.program("fetch").start();
@@ -88,7 +88,7 @@ fn meters(runtime: &Runtime, place: &Path) -> PathBuf {
     file
 }
 
-/// The program over TraceEvent; `None` where it cannot be had.
+/// Returns the TraceEvent program; `None` if not available.
 fn trace_event_program() -> Option<Command> {
     let program = std::env::var_os(TRACE_EVENT).map(|folder| PathBuf::from(folder).join("teoracle.dll"))?;
     let mut command = Command::new(runtimes::net10()?.host());
@@ -96,7 +96,7 @@ fn trace_event_program() -> Option<Command> {
     Some(command)
 }
 
-/// What TraceEvent finds in files, by file; `None` where it cannot be had.
+/// Returns TraceEvent's results by file; `None` if not available.
 fn trace_event(files: &[PathBuf]) -> Option<BTreeMap<PathBuf, Value>> {
     let output = trace_event_program()?.args(["--raw", "--log", "--ndjson"]).args(files).output().unwrap();
     let lines = String::from_utf8(output.stdout).unwrap();
@@ -107,13 +107,13 @@ fn trace_event(files: &[PathBuf]) -> Option<BTreeMap<PathBuf, Value>> {
     Some(lines.lines().map(found).collect())
 }
 
-/// The figures that TraceEvent has, by the names that ours have. Its time of compilation counts nested ones twice.
+/// Returns TraceEvent's figures, named like ours. Its compilation time is omitted, as nested compilations count twice.
 fn figures_of(found: &Value) -> Value {
     let (raw, log) = (&found["raw"], &found["log"]);
     assert!(raw["error"].is_null() && log["error"].is_null(), "{} {}", raw["error"], log["error"]);
     let mut counts = BTreeMap::<_, (u64, u64)>::new();
     for count in raw["counts"].as_array().unwrap() {
-        // TraceEvent makes up an id for events that have their name in the payload. In the metadata record of the stream it is 39.
+        // TraceEvent assigns this ID to events that have their name in the payload. In the stream's metadata it is 39.
         let id = Some(count["id"].as_u64().unwrap()).filter(|id| *id != 65_524).unwrap_or(39);
         let sum = counts.entry((count["provider"].as_str().unwrap(), id)).or_default();
         *sum = (sum.0 + count["count"].as_u64().unwrap(), sum.1 + count["bytes"].as_u64().unwrap());
@@ -142,7 +142,7 @@ fn figures_of(found: &Value) -> Value {
     })
 }
 
-/// The library writes generic types as C# does, and the others as the stream has them: what was allocated of them is counted together.
+/// Merges the allocations of generic types, which the library names as C# does, and the other readers as in the stream.
 fn without_generic_names(mut figures: Value) -> Value {
     let Some(allocations) = figures["allocations"].as_object_mut() else { return figures };
     let is_generic = |name: &String| name.contains(['`', '<']);
@@ -153,7 +153,7 @@ fn without_generic_names(mut figures: Value) -> Value {
     figures
 }
 
-/// Panics unless all readers find the same in these files.
+/// Panics unless all readers have the same results for these files.
 pub(crate) fn assert_same(runtime: &Runtime, files: &[PathBuf]) {
     let theirs = trace_event(files);
     let mut differ = Vec::new();
@@ -184,7 +184,7 @@ fn three_readers_find_the_same_in_recordings_of_known_programs() {
             files.push(meters(runtime, place.path()));
         }
         assert_same(runtime, &files);
-        // And all of it is what the program did.
+        // The results also match what the program did.
         let ours = figures::of(&fs::read(&files[0]).unwrap());
         let collections = json!([ours["collections"]["gen0"], ours["collections"]["gen2"]]);
         let expected = json!([{"System.InvalidOperationException": 7}, 0, [2, 3]]);
@@ -193,7 +193,7 @@ fn three_readers_find_the_same_in_recordings_of_known_programs() {
     });
 }
 
-/// A recording of another system, by its path.
+/// Environment variable with the path of a recording from another system.
 const RECORDING: &str = "DN_TOP_RECORDING";
 
 #[test]
@@ -205,12 +205,12 @@ fn a_recording_that_is_given() {
     assert_same(&runtimes::net10().unwrap(), &[file]);
 }
 
-/// A function as PerfView names it, which writes some names of modules in lower case.
+/// Returns the name of a function as in PerfView, which lowercases some module names.
 fn named(module: &str, name: &str) -> String {
     format!("{}!{name}", module.to_lowercase())
 }
 
-/// Samples by `MODULE!FUNCTION`: of pairs of that and a number.
+/// Returns samples by `MODULE!FUNCTION`, from pairs of that and a count.
 fn by_name(pairs: &Value) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     for pair in pairs.as_array().unwrap() {
@@ -220,12 +220,12 @@ fn by_name(pairs: &Value) -> BTreeMap<String, u64> {
     sums
 }
 
-/// Samples by process or thread.
+/// Returns samples by process or thread.
 fn counts(pairs: &Value) -> BTreeMap<String, u64> {
     pairs.as_array().unwrap().iter().map(|pair| (pair[0].as_str().unwrap().to_owned(), pair[1].as_u64().unwrap())).collect()
 }
 
-/// The same of a report: functions without a name are one of their file, and the kernel's file is `vmlinux`.
+/// Returns the same for a report: unnamed functions are merged by file, and the kernel's file is `vmlinux`.
 fn reported_by_name(report: &Value, samples: &str) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     for method in report["methods"].as_array().unwrap() {
@@ -237,7 +237,7 @@ fn reported_by_name(report: &Value, samples: &str) -> BTreeMap<String, u64> {
     sums
 }
 
-/// The counts of the twenty that have the most, and all names that surely are among these.
+/// Returns the twenty largest counts, and all names that are certainly among them.
 fn twenty(sums: &BTreeMap<String, u64>) -> (Vec<u64>, BTreeMap<&str, u64>) {
     let mut counts: Vec<_> = sums.values().copied().filter(|count| *count > 0).collect();
     counts.sort_unstable_by_key(|count| std::cmp::Reverse(*count));
@@ -298,7 +298,7 @@ fn perfview_finds_the_same_samples_in_recordings() {
         assert!(samples > 50 && kept >= samples, "{runtime}: {kept} in the file, {samples} in the report");
         assert_eq!((&theirs["samples"], &report["source"]), (&json!(samples), &json!("cpu")), "{runtime}");
         assert_same_methods(&theirs, &report, runtime, without_parameters);
-        // The events of the runtime are there as well, each once.
+        // The runtime's events are included as well, each once.
         let counted = Invocation::new(["stats", path, "--json"]).run().json();
         let of_runtime = |row: &&Value| !["Universal.", "DnTop."].iter().any(|own| row["provider"].as_str().unwrap().starts_with(own));
         let counts = counted["counts"].as_array().unwrap().iter().filter(of_runtime);
@@ -307,7 +307,7 @@ fn perfview_finds_the_same_samples_in_recordings() {
     });
 }
 
-/// What TraceEvent finds in a file with samples.
+/// Returns TraceEvent's results for a file with samples.
 fn theirs(file: &Path) -> Value {
     let output = trace_event_program().unwrap().env("TE_TOP", "100000").arg("--universal").arg(file).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -325,7 +325,7 @@ fn assert_same_methods(theirs: &Value, report: &Value, runtime: &Runtime, named:
     }
 }
 
-/// The runtime and we write the types of parameters differently.
+/// Drops the parameter types, which the runtime and dn-top write differently.
 fn without_parameters(sums: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     sums.into_iter().fold(BTreeMap::new(), |mut sums, (name, count)| {
         *sums.entry(name.split_once('(').map_or(name.as_str(), |(name, _)| name).to_owned()).or_default() += count;

@@ -1,4 +1,4 @@
-//! What the dashboard shows of a recording is what is in its file, and what the program did.
+//! The dashboard's analysis of a recording matches its file, and the program's behavior.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::support::{Invocation, PATIENCE, Program, folder, poll, runtimes};
 /// Collections, loads, compilation, contention, exceptions, threads, tiers; and samples.
 const EVERYTHING: [&str; 2] = ["Microsoft-Windows-DotNETRuntime:0x100000c019:5", "Microsoft-DotNETCore-SampleProfiler:0:4"];
 
-/// Records this with everything analysed while `act` goes on.
+/// Makes a recording with all analyses while `act` runs.
 pub(crate) async fn record(
     program: &mut Program,
     config: SessionConfig,
@@ -33,7 +33,7 @@ pub(crate) async fn record(
     let recorder = Recorder::start(Client::clone(&client), plan).await.unwrap();
     let progress = recorder.progress();
     let look = || progress.borrow().clone();
-    // The runtime sends the header, and lets events into the session before it looks at the next request.
+    // The runtime sends the header, and delivers events to the session before it handles the next request.
     assert!(poll(PATIENCE, || (look().bytes > 0).then_some(())).is_some(), "nothing comes");
     assert!(program.answers());
     tokio::task::block_in_place(|| act(program, &look));
@@ -43,7 +43,7 @@ pub(crate) async fn record(
     recording
 }
 
-/// Everything that the analyses find in a file.
+/// Runs all analyses on a file.
 fn read(file: &Path) -> Live {
     let (mut decoder, mut live) = (Decoder::new(Limits::default()), Live::default());
     decoder.feed(&fs::read(file).unwrap(), &mut live).unwrap();
@@ -51,7 +51,7 @@ fn read(file: &Path) -> Live {
     live
 }
 
-/// Panics unless the file holds what was shown of it: in sum, by event, and in every analysis.
+/// Panics unless the file matches its live analysis: in the totals, by event, and in every analysis.
 fn assert_same(file: &Path, recording: &Recording, analysis: &RecordingAnalysis, runtime: &str) {
     let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
     let totals = analysis.snapshot.totals;
@@ -74,7 +74,7 @@ fn assert_same(file: &Path, recording: &Recording, analysis: &RecordingAnalysis,
     assert_eq!(sampled(&analysis.profile), sampled(&live.profile()), "{runtime}");
 }
 
-/// All that is sampled. Which samples are CPU time is known of a process, and not of its file.
+/// Returns all sample counts. They are not split into CPU time and waiting, which is only possible for a live process.
 fn sampled(profile: &Profile) -> Vec<String> {
     let threads =
         profile.newest().map(|(thread, at, frame)| (SampleFilter { thread: Some(thread), ..SampleFilter::ALL }, at, frame.name.as_str()));
@@ -86,7 +86,7 @@ fn sampled(profile: &Profile) -> Vec<String> {
             format!("{:?} {} {} {own:?} {total:?}", filter.thread, node.depth, node.name)
         });
         let mut lines: Vec<_> = nodes.collect();
-        // Frames of the same time are in any order.
+        // Frames with the same time may be in any order.
         lines.sort_unstable();
         lines.push(format!("{:?} {at} {top}", filter.thread));
         lines
@@ -95,7 +95,7 @@ fn sampled(profile: &Profile) -> Vec<String> {
     threads.chain([(SampleFilter::ALL, 0, "")]).flat_map(of_thread).chain([whole]).collect()
 }
 
-/// How often an event of the runtime came.
+/// Returns the number of these events of the runtime.
 fn count(analysis: &RecordingAnalysis, name: &str) -> u64 {
     let of = |rate: &&dn_top::model::EventRate| rate.event.provider == "Microsoft-Windows-DotNETRuntime" && rate.event.name == name;
     analysis.events.iter().filter(of).map(|rate| rate.event.count).sum()
@@ -124,7 +124,7 @@ fn what_is_shown_is_what_the_program_did() {
     runtimes::each_async(runtimes::with("known"), async |runtime| {
         let name = runtime.to_string();
         let mut program = runtime.program("known").start();
-        // What the program needs for itself to take a command it has then.
+        // Lets the program load what it needs to handle a command.
         program.carry_out("throw 1");
         let place = folder();
         let file = place.path().join("a.nettrace");
@@ -153,16 +153,16 @@ fn what_is_shown_is_what_the_program_did() {
 const THREADS: &str = "Microsoft-Windows-DotNETRuntime:0x14000:4";
 const FLOOD: &str = "DnTop-Known";
 
-/// What asks for a look in a recording as it stands.
+/// Returns the findings in a recording as it stands.
 fn found(recording: &Recording) -> Vec<Finding> {
     recording.analysis.as_ref().map(|analysis| findings(&analysis.snapshot, false, &Thresholds::default())).unwrap_or_default()
 }
 
-/// Each trouble is made in a real program, seen while it lasts, and named for what it is; nothing is said of a program that is well.
+/// Each problem is caused in a real program, and found while it lasts; a healthy program has no findings.
 #[test]
 fn trouble_that_a_program_is_in_is_found_while_it_lasts() {
     runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
-        // Since .NET 6, the pool makes threads for those that wait for tasks, instead of starving.
+        // Since .NET 6, the pool adds threads when pool threads wait for tasks, instead of starving.
         let held_up = if runtime.major() == 3 { "thread pool starved " } else { "pool threads wait for tasks" };
         for (command, tab, says) in [
             ("convoy 10 2000", Tab::Threads, "threads at a time wait for locks"),
@@ -191,7 +191,7 @@ fn trouble_that_a_program_is_in_is_found_while_it_lasts() {
     });
 }
 
-/// Commands to a database: as many as were sent, by their text.
+/// Database commands: counted by their text.
 #[test]
 fn commands_to_a_database_are_counted_by_their_text() {
     runtimes::each_async(runtimes::with("store"), async |runtime| {
@@ -216,7 +216,7 @@ fn commands_to_a_database_are_counted_by_their_text() {
                 ("Microsoft.EntityFrameworkCore", 5, 5, Some(("UPDATE Stock SET Count = @n", 5))),
             ]
         );
-        // The shortest time that a command can take.
+        // The minimum duration of a command.
         assert!(analysis.snapshot.activities.operations.iter().all(|operation| operation.mean_ns >= Some(2e6)));
     });
 }

@@ -1,4 +1,4 @@
-//! What cannot be done, said in one sentence, with the exit code that scripts rely on. Nothing here harms anybody.
+//! Impossible requests are refused with one sentence and the exit code that scripts rely on. They are all harmless.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -12,7 +12,7 @@ fn run(arguments: &[&str]) -> Output {
     Invocation::new(arguments).run()
 }
 
-/// Commands that need a process to talk to.
+/// Commands that connect to a process.
 const COMMANDS: [&[&str]; 4] = [&["env"], &["trace"], &["dump"], &["perfmap", "on"]];
 
 fn every_command(target: &str) -> impl Iterator<Item = Output> {
@@ -21,7 +21,7 @@ fn every_command(target: &str) -> impl Iterator<Item = Output> {
 
 #[test]
 fn nobody_has_that_pid() {
-    // Above the most that the kernel hands out.
+    // Above the kernel's maximum PID.
     for output in every_command("4194305") {
         output.assert_refused(3, "there is no process 4194305");
     }
@@ -55,7 +55,7 @@ fn a_killed_program_leaves_a_stale_socket() {
     program.signal(Signal::KILL);
     program.wait();
     run(&["trace", socket.to_str().unwrap()]).assert_refused(3, "no process listens on this socket: the process has ended");
-    // Where it is looked for, it is listed.
+    // It is listed if its folder is searched.
     let beside = |words: &[&str]| Invocation::new(words).env("TMPDIR", program.folder()).run();
     let listed = || {
         let rows = beside(&["ps", "--json"]).json();
@@ -75,10 +75,10 @@ fn a_process_of_another_user_says_whose_it_is() {
     let mut program = net9.any().start();
     let pid = program.pid().to_string();
     for (reachable, mode) in [(false, 0o700), (true, 0o755)] {
-        // Where its folder may be looked into, its socket still may not be used.
+        // Even if its folder is accessible, its socket is not.
         fs::set_permissions(program.folder(), PermissionsExt::from_mode(mode)).unwrap();
         let run = |words: &[&str]| other.run(words).env("TMPDIR", program.folder()).run();
-        // A process without a socket is not judged in its first two seconds.
+        // A process without a socket has no contact state in its first two seconds.
         let row = poll(PATIENCE, || Some(run(&["info", &pid, "--json"])).filter(|output| output.code == 0)).unwrap().json();
         assert_eq!(json!([row["contact"], row["name"], row["uid"]]), json!(["denied", "work", 0]));
         assert_eq!(row["socket"].is_string(), reachable);
@@ -103,11 +103,11 @@ fn a_socket_of_another_user_is_not_ours_to_use() {
         let output = other.run(&[&command[..1], &[socket.to_str().unwrap()], &command[1..]].concat()).run();
         output.assert_refused(4, "only the owner of its socket and root may attach: run dn-top as that user, or with sudo");
     }
-    // Its owner may connect, and sees that the pid of a simulated runtime is not that of the process which listens.
+    // Its owner may connect, and sees that the PID of the simulated runtime is not that of the listening process.
     assert_eq!(owner.run(&["info", socket.to_str().unwrap(), "--json"]).run().json()["contact"], "unverified");
 }
 
-/// A user who is neither root nor anybody else, and a copy of dn-top that such a user may run.
+/// An unprivileged user with its own UID, and a copy of dn-top that this user may run.
 struct OtherUser {
     uid: u32,
     folder: tempfile::TempDir,

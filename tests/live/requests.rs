@@ -1,4 +1,4 @@
-//! HTTP requests of a real web server and a real client.
+//! HTTP requests between a real web server and a real client.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::numbers::read;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::{Invocation, PATIENCE, Program, Signal, folder, poll};
 
-/// Starts the web server and gives its URL.
+/// Starts the web server, and returns its URL.
 pub(crate) fn serve(runtime: &Runtime) -> (Program, String) {
     let server = runtime.program("web").start();
     let url =
@@ -39,7 +39,7 @@ fn requests_are_counted_once_with_their_status() {
             (format!("get 2 {url}/orders/0"), "status 404"),
             (format!("get 1 {url}/b/0d6ad7a5-7d3c-4b1e-9f0a-2b7d1c9e8f10"), "status 200"),
             (format!("get 1 {url}/b/f00d6ad7-7d3c-4b1e-9f0a-2b7d1c9e8f10"), "status 200"),
-            // No server listens there.
+            // No server listens on that port.
             ("get 2 http://127.0.0.1:1/none".to_owned(), "failed HttpRequestException"),
         ] {
             assert_eq!(client.carry_out(&command).last().map(String::as_str), Some(says), "{runtime}: {command}");
@@ -91,13 +91,13 @@ fn requests_are_counted_once_with_their_status() {
         let expected = vec![
             row("GET /a", "200 ×20"),
             row("GET /b/{guid}", "200 ×2"),
-            // The template that routing gives; what follows has none.
+            // The template from routing; the following rows have none.
             row("GET /orders/{id}", "200 ×4, 404 ×2"),
             row("GET /status/{number}", "404 ×5"),
             row("GET /throw", "500 ×3"),
         ];
         assert_eq!(of(&served, "Microsoft.AspNetCore.Hosting"), (36, 36, 3, expected), "{runtime}");
-        // As the server beneath tells of them: not one row for each connection.
+        // As reported by Kestrel: not one row per connection.
         let (_, _, _, kestrel) = of(&served, "Microsoft-AspNetCore-Server-Kestrel");
         assert_eq!(kestrel.len(), 5, "{runtime}: {kestrel:?}");
     }

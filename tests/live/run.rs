@@ -1,4 +1,4 @@
-//! `run`: programs that are recorded from their first instruction.
+//! `run`: programs recorded from their first instruction.
 
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use crate::support::runtimes;
 use crate::support::{Invocation, Launch, Output, PATIENCE, Signal, folder, poll};
 
-/// `dn-top run` with options and a program.
+/// Returns `dn-top run` with options and a program.
 fn run(options: &[&str], program: &Launch) -> Invocation {
     let words = program.words().iter().map(|word| word.to_str().unwrap().to_owned());
     let all = ["run"].into_iter().chain(options.iter().copied()).chain(["--"]).map(str::to_owned).chain(words);
     program.variables().iter().fold(Invocation::new(all), |invocation, (name, value)| invocation.env(name, value))
 }
 
-/// A standard input that stays open and empty: programs here end with theirs.
+/// A standard input that stays open and empty: the test programs exit when theirs is closed.
 struct Held(Child);
 
 impl Held {
@@ -32,7 +32,7 @@ impl Drop for Held {
     }
 }
 
-/// A program whose parent is gone, and that may be suspended.
+/// Kills a program whose parent has exited, and which may be suspended.
 struct KillAtEnd(u32);
 
 impl Drop for KillAtEnd {
@@ -45,7 +45,7 @@ fn document(output: &Output) -> serde_json::Value {
     serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
-/// How often an event of the runtime is in the file.
+/// Returns the number of these runtime events in the file.
 fn count(folder: &tempfile::TempDir, file: &str, event: &str) -> u64 {
     let stats = Invocation::new(["stats", "--json", folder.path().join(file).to_str().unwrap()]).run();
     let stats = document(&stats);
@@ -57,7 +57,7 @@ fn count(folder: &tempfile::TempDir, file: &str, event: &str) -> u64 {
 fn a_program_is_recorded_from_its_first_instruction_and_its_code_is_ours() {
     runtimes::each(runtimes::since(5, runtimes::with("known")), |runtime| {
         let folder = folder();
-        // Its standard input is empty, so that it ends at once: all that it does is its start.
+        // Its standard input is empty, so that it exits at once: it only starts up.
         let output =
             run(&["--profile", "dotnet-common", "--clr-events", "loader", "-o", "a.nettrace", "--json"], &runtime.program("known"))
                 .current_dir(folder.path())
@@ -65,7 +65,7 @@ fn a_program_is_recorded_from_its_first_instruction_and_its_code_is_ours() {
         assert_eq!(output.code, 0, "{output:?}");
         let document = document(&output);
         assert_eq!((document["complete"].as_bool(), document["stopped_by"].as_str()), (Some(true), Some("target-exit")), "{output:?}");
-        // The application's own assembly is loaded before anything of it runs.
+        // The application's own assembly is loaded before any of its code runs.
         assert!(count(&folder, "a.nettrace", "LoaderAssemblyLoad") > 0 || count(&folder, "a.nettrace", "AssemblyLoad") > 0, "{output:?}");
         assert!(output.stderr.contains("(known) from its start"), "{output:?}");
     });
@@ -114,14 +114,14 @@ fn a_child_of_the_program_is_let_go_on_at_once() {
         let (_held, stdin) = Held::open(100);
         let running = run(&["--show-output", "-o", "a.nettrace"], &parent).current_dir(folder.path()).stdin(stdin).start();
         let line = poll(PATIENCE, || running.stdout().lines().find_map(|line| line.strip_prefix("child ")?.parse::<u32>().ok())).unwrap();
-        // A thread that is there only once managed code runs.
+        // A thread that exists only once managed code runs.
         let runs = || threads(line).iter().any(|name| name.starts_with(".NET Finalizer")).then_some(());
         assert!(poll(Duration::from_secs(5), runs).is_some(), "{:?}", threads(line));
         running.signal(Signal::INT);
         let output = running.wait();
         assert!(output.stderr.contains("(parent) from its start"), "{output:?}");
         assert!(!is_alive(pid(&output.stderr)), "{output:?}");
-        // It was asked to end with its parent, and no process waits for grandchildren.
+        // It is configured to exit with its parent, and grandchildren are not waited for.
         assert!(poll(PATIENCE, || (!is_alive(line)).then_some(())).is_some(), "{output:?}");
     });
 }
@@ -141,12 +141,13 @@ fn a_program_that_goes_on_ends_us_with_its_code() {
     });
 }
 
-/// A SIGKILL leaves nothing suspended, whenever it comes: before the runtime has connected, while it waits for its session, and later.
+/// After SIGKILL, the program is not left suspended, whenever the signal arrives: before the runtime has connected, while it waits for its
+/// session, or later.
 #[test]
 fn a_program_is_not_left_suspended_when_we_are_killed() {
     let runtimes = [runtimes::since(8, runtimes::all()), runtimes::single_files()].concat();
     runtimes::each(runtimes, |runtime| {
-        // As soon as the program has started, and at other times after our start.
+        // As soon as the program has started, and at other times after dn-top's start.
         let moments = [None].into_iter().chain([50, 100, 150, 250].map(|ms| Some(Duration::from_millis(ms))));
         for moment in moments {
             let folder = folder();
@@ -166,7 +167,7 @@ fn a_program_is_not_left_suspended_when_we_are_killed() {
             assert_eq!(running.wait().code, 137);
             let of_us = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("dn-top-");
             let is_over = || !std::fs::read_dir(folder.path()).unwrap().any(|entry| of_us(entry.unwrap()));
-            // It may not even have started, or be about to.
+            // It may not have started, or be about to start.
             let found = poll(PATIENCE, || pid().map(Some).or_else(|| is_over().then_some(None)));
             let Some(pid) = found.unwrap_or_else(|| panic!("{runtime} {moment:?}: a folder is left")) else { continue };
             let _end = KillAtEnd(pid);
@@ -174,7 +175,7 @@ fn a_program_is_not_left_suspended_when_we_are_killed() {
             let runs = || is_alive(pid).then(|| info().json()).is_none_or(|info| info["state"] == "running" && info["contact"] == "ok");
             let finalizer = || (!is_alive(pid) || threads(pid).iter().any(|name| name.starts_with(".NET Finalizer"))).then_some(());
             assert!(poll(PATIENCE, finalizer).is_some() && runs(), "{runtime} {moment:?}: {:?}", threads(pid));
-            // Nothing is left of us once the program has ended.
+            // Nothing of dn-top is left once the program has exited.
             drop(_held);
             assert!(poll(PATIENCE, || (!is_alive(pid) && is_over()).then_some(())).is_some(), "{runtime} {moment:?} leaves a folder");
         }
@@ -200,7 +201,7 @@ fn what_is_no_net_program_just_runs() {
     assert!(output.code == 130 && output.stderr.contains("was terminated, and nothing was recorded"), "{output:?}");
 }
 
-/// .NET Core 3.1 has no ports to wait on.
+/// .NET Core 3.1 does not support diagnostic ports.
 #[test]
 fn a_runtime_that_connects_to_no_port_is_attached_to_as_soon_as_it_can_be() {
     let Some(net31) = runtimes::net31() else { return };
@@ -209,7 +210,7 @@ fn a_runtime_that_connects_to_no_port_is_attached_to_as_soon_as_it_can_be() {
     let running = run(&["-o", "a.nettrace", "--json"], &net31.any()).current_dir(folder.path()).stdin(stdin).start();
     poll(PATIENCE, || running.stderr().contains("recording process ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
     let pid = pid(&running.stderr());
-    // So that something is in it.
+    // Waits until the file has contents.
     poll(PATIENCE, || {
         let partial = folder.path().join("a.nettrace.partial");
         (std::fs::metadata(partial).ok()?.len() > 20_000).then_some(())
@@ -228,13 +229,13 @@ fn a_runtime_that_connects_to_no_port_is_attached_to_as_soon_as_it_can_be() {
     assert!(count(&folder, kept, "ExceptionThrown") > 0, "{output:?}");
 }
 
-/// The pid in "recording process PID (".
+/// Returns the PID in "recording process PID (".
 fn pid(stderr: &str) -> u32 {
     let rest = stderr.split("recording process ").nth(1).unwrap_or_else(|| panic!("{stderr}"));
     rest.split(' ').next().unwrap().parse().unwrap()
 }
 
-/// Whether it runs; a zombie does not.
+/// Returns whether the process is running; a zombie is not.
 fn is_alive(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }

@@ -1,4 +1,4 @@
-//! The runtimes themselves: that they start, and that what the other tests take for granted about them is so.
+//! The runtimes themselves: they start, and the assumptions of the other tests about them hold.
 
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 
@@ -77,7 +77,7 @@ fn children_have_sockets_too_and_end_with_their_parent() {
     });
 }
 
-/// How many sockets are in the program's folder as it is seen from here.
+/// Returns the number of sockets in the program's folder, as seen from outside.
 fn sockets(program: &Program) -> usize {
     std::fs::read_dir(program.folder()).unwrap().filter(|entry| entry.as_ref().unwrap().file_type().unwrap().is_socket()).count()
 }

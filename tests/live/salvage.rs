@@ -1,4 +1,4 @@
-//! Recordings that were cut off when dn-top was killed, and the names that their process can still send.
+//! Recordings truncated because dn-top was killed, and method names that can still be requested from their process.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -14,22 +14,22 @@ use crate::support::runtimes::{self, Runtime};
 use crate::support::{Invocation, Output, PATIENCE, Program, Signal, folder, poll};
 use crate::trace::{Recorded, wait_for_bytes};
 
-/// Where the trace object of a stream of a runtime has the process id.
+/// Offset of the process ID in the trace object of a runtime's stream.
 const PID_AT: usize = 89;
-/// The user that is not root, where this is.
+/// UID of the unprivileged user, if the tests run as root.
 const UID: u32 = 65533;
 
-/// Samples in a file that may be cut off, and how many of them have no name at all.
+/// Returns the number of samples in a possibly truncated file, and the number of unresolved ones.
 fn samples(file: &Path) -> (u64, u64) {
     let (mut decoder, mut live) = (Decoder::new(Limits::default()), Live::default());
-    // What is there can be read: it is only not whole.
+    // It can be decoded up to its end: it is only truncated.
     decoder.feed(&fs::read(file).unwrap(), &mut live).unwrap();
     decoder.finish(&mut live);
     let profile = live.methods(SampleFilter::ALL, 0);
     (profile.samples.all(), profile.unresolved)
 }
 
-/// Records samples of work that was compiled before, until dn-top is killed. Gives what is left.
+/// Records samples of methods compiled earlier, until dn-top is killed. Returns the remaining file.
 fn killed(program: &mut Program, place: &Path) -> PathBuf {
     program.carry_out("slow 1 200");
     let words = ["trace", &program.pid().to_string(), "-o", "a.nettrace", "--profile", "dotnet-sampled-thread-time"];
@@ -79,7 +79,7 @@ fn named(runtime: &Runtime, program: &mut Program) {
     assert!(report(&named).contains("Known.Alone(int)"), "{runtime}: {}", report(&named));
     let (before, after) = (samples(&plain), samples(&named));
     assert!(before.0 == after.0 && after.1 * 20 < after.0, "{runtime}: {before:?} {after:?}");
-    // One whole stream without a loss or a problem, which has the recording as it was and the rundown behind it.
+    // A complete stream without losses or problems: the unchanged recording, followed by the rundown.
     let (recorded, salvaged) = (Recorded::of(&plain), Recorded::of(&named));
     assert_eq!((salvaged.process_id, salvaged.of_rundown("DCEndComplete")), (recorded.process_id, 1), "{runtime}");
     let stats = |file: &Path| Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
@@ -91,7 +91,7 @@ fn named(runtime: &Runtime, program: &mut Program) {
 #[test]
 fn names_are_those_of_the_process_that_was_recorded_or_none() {
     runtimes::each(runtimes::with("known"), |runtime| {
-        // Of two programs that are older and younger than the recording, one is to be taken for the recorded one.
+        // Neither of two programs, older and newer than the recording, must be mistaken for the recorded one.
         let older = runtime.program("known").start();
         assert_eq!(older.line(), "ready");
         let mut program = runtime.program("known").start();
@@ -131,7 +131,7 @@ fn another_user_does_not_get_the_names() {
     if !rustix::process::geteuid().is_root() {
         return runtimes::skip("only root can run programs as a second user");
     }
-    // Where others may read it.
+    // Readable by other users.
     let (tools, us) = (folder(), "dn-top");
     fs::copy(env!("CARGO_BIN_EXE_dn-top"), tools.path().join(us)).unwrap();
     std::os::unix::fs::chown(tools.path(), Some(UID), Some(UID)).unwrap();
@@ -147,7 +147,7 @@ fn another_user_does_not_get_the_names() {
         }
         let run = |more: &[&str]| {
             let words = [&["salvage", "a.partial", "-o", "out.nettrace"], more].concat();
-            // Another test that starts a program at this moment holds the copy open until it has.
+            // A program that another test is just starting may briefly hold the copy open.
             let run = || Command::new(tools.path().join(us)).args(&words).current_dir(&theirs).uid(UID).gid(UID).output().ok();
             poll(PATIENCE, run).unwrap()
         };

@@ -1,5 +1,5 @@
-//! What a second user can do to a dn-top that root runs on the same machine: nothing. Each test is an attack by the user id 65533; what is attacked is
-//! a real runtime of root, or a process of root that is no runtime. Skipped where this is not root: no other user can become a second one.
+//! A second user cannot attack a dn-top run by root on the same machine. Each test is an attack by UID 65533 on a real runtime of root, or
+//! on a process of root that hosts no runtime. Skipped unless run as root: no other user can switch to a second one.
 
 mod user;
 
@@ -23,7 +23,7 @@ use user::{DENIED, Process, SecondUser, UID};
 struct Victim<'a> {
     runtime: &'a Runtime,
     program: Program,
-    /// Where its startup hook and its perf map would write.
+    /// Output folder of its startup hook and its perf map.
     place: tempfile::TempDir,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Victim<'a> {
     }
 }
 
-/// The name of the socket of a process, were it a runtime, by the pid in its own namespace and the start time in ours.
+/// Returns the socket name that a process would have as a runtime: with the PID in its own namespace and the start time in ours.
 fn socket_name(pid: u32) -> String {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let started = stat.rsplit(')').next().unwrap().split_whitespace().nth(19).unwrap().to_owned();
@@ -64,19 +64,19 @@ fn socket_name(pid: u32) -> String {
     format!("dotnet-diagnostic-{inner}-{started}-socket")
 }
 
-/// A folder for sockets that everybody may write to, as `/tmp`.
+/// Returns a world-writable folder for sockets, like `/tmp`.
 fn shared() -> tempfile::TempDir {
     let shared = folder();
     fs::set_permissions(shared.path(), PermissionsExt::from_mode(0o1777)).unwrap();
     shared
 }
 
-/// A process of root that is no runtime.
+/// Starts a process of root that hosts no runtime.
 fn roots_sleep(tmpdir: &Path) -> Process {
     Process(Command::new("sleep").arg("600").env("TMPDIR", tmpdir).process_group(0).spawn().unwrap())
 }
 
-/// dn-top as root, which also looks into that folder for sockets.
+/// Runs dn-top as root, which also searches that folder for sockets.
 fn root_runs(words: &[&str], tmpdir: &Path) -> Output {
     Invocation::new(words).env("TMPDIR", tmpdir).run()
 }
@@ -85,7 +85,7 @@ fn rows(tmpdir: &Path) -> Vec<Value> {
     root_runs(&["ps", "--json"], tmpdir).json()["processes"].as_array().unwrap().clone()
 }
 
-/// Does all that can be done to a process, to one that the second user wants to be taken for another. None of it may be done.
+/// Runs every command on a process that the second user tries to pass off as another. None of them must have an effect.
 fn assert_nothing_is_done_to(target: &str, victim: &mut Victim, code: i32, words: &str) {
     let (place, hook) = (folder(), victim.runtime.hook());
     let [core, dump, trace] = ["core", "heap.gcdump", "a.nettrace"].map(|name| place.path().join(name).to_str().unwrap().to_owned());
@@ -119,7 +119,7 @@ fn a_link_under_the_users_own_pid_leads_to_no_runtime_of_root() {
         // By the path of the link.
         let link = user.path(&socket_name(sleeps.pid()));
         assert_nothing_is_done_to(link.to_str().unwrap(), &mut victim, 4, "is a link that is not followed");
-        // One that looks like a runtime is listed, with the reason.
+        // A process that looks like a runtime is listed, with the reason.
         let looks = user.looks_like_a_runtime(user.home.path());
         user.link(&victim.socket(), &user.path(&socket_name(looks.pid())));
         let row = poll(PATIENCE, || rows(victim.folder()).into_iter().find(|row| row["pid"] == looks.pid())).unwrap();
@@ -179,10 +179,10 @@ fn a_socket_under_the_pid_of_a_process_of_root_is_not_its_own() {
     assert!(rows(shared.path()).iter().all(|row| row["pid"] != sleeps.pid()), "sleep is no .NET process");
     root_runs(&["set-env", &pid, "DB_PASSWORD=secret"], shared.path()).assert_refused(3, &format!("process {pid} is not a .NET process"));
     served.assert_nothing_came();
-    // By its path it is what it is: a socket of the second user, served by that user.
+    // Addressed by its path, it is treated as a socket of the second user, served by that user.
     let info = root_runs(&["info", planted.to_str().unwrap(), "--json"], shared.path()).json();
     assert_eq!((&info["contact"], &info["pid"], &info["uid"]), (&json!("ok"), &json!(served.process.pid()), &json!(UID)), "{info}");
-    // Unless the file is said to be root's.
+    // Unless the file is owned by root.
     chown(&planted, Some(0), None).unwrap();
     fs::write(&served.log, "").unwrap();
     for target in [pid.as_str(), planted.to_str().unwrap()] {
@@ -236,7 +236,7 @@ async fn a_port_of_root_takes_no_process_for_another_one() {
         process.0.try_wait().unwrap().and_then(|status| status.code())
     };
     assert_eq!(connect(), Some(DENIED), "another user does not even reach it");
-    // Where root lets them in by mistake, what they say is not believed.
+    // Even if root admits them by mistake, their advertisement is not trusted.
     fs::set_permissions(&path, PermissionsExt::from_mode(0o666)).unwrap();
     assert_eq!((connect(), port.runtimes().len()), (Some(0), 0), "the connection was not closed");
 }

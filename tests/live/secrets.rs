@@ -1,12 +1,12 @@
-//! Programs with secrets, and with text that a terminal obeys, in their arguments and variables: what each command prints of them.
+//! Output of each command for programs with secrets and terminal control sequences in their arguments and variables.
 
 use std::fs;
 
 use crate::support::{Invocation, folder, runtimes};
 
-/// What no command prints without being asked for it.
+/// Not printed by any command unless requested.
 const SECRET: &str = "hush";
-/// A control sequence of one byte more than ASCII, and a change of the direction of text.
+/// A C1 control sequence, and characters that change the text direction.
 const HOSTILE: &str = "\u{9b}2J\u{90}\u{202e}\u{2067}end";
 
 const ARGUMENTS: [&str; 6] = [
@@ -30,7 +30,7 @@ const VARIABLES: [(&str, &str); 7] = [
 #[test]
 fn nothing_printed_has_a_secret_or_is_obeyed_by_a_terminal() {
     runtimes::each(runtimes::all(), |runtime| {
-        // Runs only itself, with arguments of its own.
+        // Supports only its own fixed arguments.
         if runtime.is_trimmed() {
             return;
         }
@@ -61,7 +61,7 @@ fn nothing_printed_has_a_secret_or_is_obeyed_by_a_terminal() {
             ]);
         }
         for words in commands {
-            // Its socket is in a directory of its own, which discovery looks into.
+            // Its socket is in a separate directory, which discovery searches.
             let output = Invocation::new(&words).run();
             let said = format!("{runtime} {words:?}: {}", output.stderr);
             assert_eq!(output.code, 0, "{said}");

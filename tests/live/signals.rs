@@ -1,4 +1,4 @@
-//! Recordings that are asked to end, in every way that a person, a machine or a lost connection does it.
+//! Recordings stopped by users, by signals, and by lost connections.
 
 use dn_top::ipc::{Level, Provider, SessionConfig};
 use dn_top::model::{Process, ProcessKey};
@@ -32,7 +32,8 @@ fn signals_end_a_recording_and_not_its_file() {
     });
 }
 
-/// How many sessions the runtime opens until it says no. A session that fires no event is never freed without a stop: the program is spent.
+/// Returns the number of sessions that the runtime opens before it refuses. A session without events is never freed without a stop, so the
+/// program is unusable afterwards.
 fn room_for_sessions(program: &Program) -> usize {
     let process = Process { socket: Some(program.socket()), ..Process::new(ProcessKey { pid: program.pid(), started: 0 }) };
     let client = Client::new(Endpoint::of(&process).unwrap());
@@ -54,7 +55,7 @@ fn a_second_signal_does_without_the_rundown() {
         let place = folder();
         let running = Invocation::new(["trace", &program.pid().to_string(), "--json"]).current_dir(place.path()).start();
         trace::wait_for_bytes(&running, place.path());
-        // A stopped process does not answer, and sends no rundown.
+        // A stopped process does not respond, and sends no rundown.
         program.signal(Signal::STOP);
         running.signal(Signal::INT);
         poll(PATIENCE, || running.stderr().contains("stopping").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
@@ -80,7 +81,7 @@ fn a_terminal_that_goes_away_ends_a_recording_and_not_its_file() {
         let file = place.path().join("a.nettrace");
         let pid = program.pid().to_string();
         let trace = Invocation::new(["trace", &pid, "-o", file.to_str().unwrap()]);
-        // These words are in the line that is rewritten all the time.
+        // This text is in the line that is constantly rewritten.
         assert_eq!(trace.lose_terminal_at(" events").exit_code(), 130);
         let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
         assert_eq!(stats["complete"], true);
@@ -97,7 +98,7 @@ fn a_terminal_that_reads_nothing_holds_no_recording_back() {
     let pid = program.pid().to_string();
     let mut trace = Invocation::new(["trace", &pid, "-o", file.to_str().unwrap()]).screen(120, 40);
     trace.wait_for(" events");
-    // The terminal echoes what is typed.
+    // The terminal echoes its input.
     trace.clog(&"x".repeat(500));
     trace.signal(Signal::TERM);
     poll(PATIENCE, || file.exists().then_some(())).expect("a finished recording");

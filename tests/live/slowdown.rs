@@ -1,4 +1,4 @@
-//! Why a process is slow: the first cause that is named is what is wrong with it.
+//! Diagnosis of slow processes: the first cause reported is the actual one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::ENTER;
 use crate::support::{Invocation, PATIENCE, folder, poll};
 
-/// A folder with a configuration for which no waiting for CPU is a problem: what else this machine has to do is not what is tested.
+/// Returns a folder with a configuration in which waiting for CPU is never a problem: other load on this machine is not under test.
 pub(crate) fn shared_machine() -> TempDir {
     let home = folder();
     fs::create_dir(home.path().join("dn-top")).unwrap();
@@ -24,7 +24,7 @@ pub(crate) fn shared_machine() -> TempDir {
     home
 }
 
-/// All causes in a recording as it stands, but what else this machine has to do.
+/// Returns all causes in a recording as it stands, except other load on this machine.
 fn weighed(recording: &Recording, runtime: &Runtime) -> Vec<Slowdown> {
     let analysis = recording.analysis.as_ref();
     analysis.map_or_else(Vec::new, |analysis| {
@@ -37,7 +37,7 @@ fn weighed(recording: &Recording, runtime: &Runtime) -> Vec<Slowdown> {
     })
 }
 
-/// Each trouble is made in a real program; its cause is the first one, with the method that is to blame where there is one.
+/// Each problem is caused in a real program; its cause is reported first, with the responsible method, if any.
 #[test]
 fn the_first_cause_is_what_is_wrong() {
     runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
@@ -54,7 +54,7 @@ fn the_first_cause_is_what_is_wrong() {
             ("spend 2000", Cause::Cpu, "most of it in Known"),
             ("compile 2000", Cause::Jit, " of one core is spent in JIT"),
         ] {
-            // Only samples of the kernel show what is compiled and how long that takes.
+            // Only kernel samples show which methods are compiled, and how long that takes.
             if cause == Cause::Jit && !is_sampled {
                 continue;
             }
@@ -62,7 +62,7 @@ fn the_first_cause_is_what_is_wrong() {
             let place = folder();
             let config = select(&[SLOW], &[] as &[&str], None).unwrap().config;
             let recording = record(&mut program, config, &place.path().join("a.nettrace"), |program, look| {
-                // On a machine that has much else to do, a thread that always runs takes less of a core.
+                // On a busy machine, a thread that is always running uses less of a core.
                 let named = |all: &[Slowdown]| {
                     all.first().is_some_and(|first| {
                         first.cause == cause && (first.is_problem() || cause == Cause::Cpu) && first.text.contains(culprit)
@@ -75,14 +75,14 @@ fn the_first_cause_is_what_is_wrong() {
                 assert!(seen.is_some(), "{runtime}, {command}: {:#?}", weighed(&look(), runtime));
             })
             .await;
-            // Over all of it, the same is true.
+            // The same is true for the whole recording.
             let all = weighed(&recording, runtime);
             assert_eq!(all[0].cause, cause, "{runtime}, {command}: {all:#?}");
         }
     });
 }
 
-/// A program that waits for another: where its requests go to is named. Requests that are sent are reported from .NET 5 on.
+/// A program that waits for another: the destination of its requests is reported. Outgoing requests are reported since .NET 5.
 #[test]
 fn a_slow_dependency_is_the_first_cause() {
     runtimes::each_async_in_turn(runtimes::since(5, runtimes::with("web")), async |runtime| {
@@ -107,7 +107,7 @@ fn a_slow_dependency_is_the_first_cause() {
     });
 }
 
-/// A program that does little else than write log messages: by which method.
+/// A program that does little except write log messages: the writing method is reported.
 #[test]
 fn a_flood_of_log_messages_is_the_first_cause() {
     runtimes::each_async_in_turn(runtimes::with("web"), async |runtime| {
@@ -129,7 +129,7 @@ fn a_flood_of_log_messages_is_the_first_cause() {
     });
 }
 
-/// Without a dashboard: of a process, and of the file of a recording that was made with the profile.
+/// Without the dashboard: for a process, and for the file of a recording made with the profile.
 #[test]
 fn a_command_names_the_cause() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
@@ -160,7 +160,7 @@ fn a_command_names_the_cause() {
             assert_eq!((&worst["cause"], &worst["problem"]), (&"exceptions".into(), &true.into()), "{runtime}: {found:#}");
             let text = worst["text"].as_str().unwrap();
             assert!(text.contains("are System.InvalidOperationException"), "{runtime}: {found:#}");
-            // The samples of the kernel show the native code that throws; those of the runtime show what throws since .NET 9.
+            // Kernel samples show the native code that throws; runtime samples show throwing methods since .NET 9.
             assert_eq!(worst["share"].as_f64() > Some(0.0), is_sampled || runtime.major() >= 9, "{runtime}: {found:#}");
             assert_eq!(text.contains("of the CPU time is spent throwing them"), is_sampled, "{runtime}: {found:#}");
         }
@@ -172,8 +172,7 @@ fn a_command_names_the_cause() {
     });
 }
 
-/// A thread that is ready to run and has no processor is not said to wait for something, and its code is not said to be hot.
-/// Threads that were stuck before anybody looked: no event shows them. Before .NET 10 a lock need not be in the stack.
+/// Threads that were stuck before the recording: no event shows them. Before .NET 10, a lock may not be visible in the stack.
 #[test]
 fn threads_that_are_stuck_are_found() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
@@ -198,6 +197,7 @@ fn threads_that_are_stuck_are_found() {
     });
 }
 
+/// A thread that is ready to run but has no CPU is reported neither as waiting nor as hot code.
 #[test]
 fn a_process_that_waits_for_cpu_is_told() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
@@ -233,11 +233,11 @@ fn a_process_that_waits_for_cpu_is_told() {
     });
 }
 
-/// A control group of a test with a CPU limit; `None` where none may be made.
+/// A control group with a CPU limit; `None` if it cannot be created.
 struct LimitedGroup(PathBuf);
 
 impl LimitedGroup {
-    /// A group with so many microseconds of each 100 ms.
+    /// Creates a group with this quota in microseconds per 100 ms.
     fn new(name: &str, quota: &str) -> Option<Self> {
         let name = format!("dn-top-test-{name}-{}", std::process::id());
         let group = |root: &str, file: &str, limit: &str| {
@@ -252,7 +252,7 @@ impl LimitedGroup {
 
 impl Drop for LimitedGroup {
     fn drop(&mut self) {
-        // It is busy until the process that was in it is gone.
+        // Busy until the process in it has exited.
         poll(PATIENCE, || fs::remove_dir(&self.0).is_ok().then_some(()));
     }
 }
@@ -278,7 +278,7 @@ fn a_cpu_limit_is_named() {
     });
 }
 
-/// The first screen has it without a key, with the limit that is in force now: a process may be moved to another control group, whose limit is another.
+/// The first screen shows it without a key press, with the current limit: a process may be moved to a control group with another limit.
 #[test]
 fn a_cpu_limit_is_on_the_first_screen() {
     let groups = [LimitedGroup::new("a", "20000"), LimitedGroup::new("b", "10000")];
@@ -292,7 +292,7 @@ fn a_cpu_limit_is_on_the_first_screen() {
             fs::write(group.0.join("cgroup.procs"), &pid).unwrap();
             let began = Instant::now();
             let finding = format!(" of periods, CPU limit {limit}");
-            // As a finding, and among the facts.
+            // As a finding, and in the details.
             let shown =
                 screen.wait_until(&finding, |shown| shown.contains(&finding) && shown.matches(&format!("CPU limit {limit}")).count() > 1);
             let line = shown.lines().find(|line| line.contains(&finding)).unwrap_or_default();
@@ -304,7 +304,7 @@ fn a_cpu_limit_is_on_the_first_screen() {
     });
 }
 
-/// One key records and shows it; pressed again, it shows the recording that goes on.
+/// One key starts the recording and shows it; pressed again, it shows the current recording.
 #[test]
 fn one_key_in_the_dashboard_names_the_cause() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
@@ -331,7 +331,7 @@ fn one_key_in_the_dashboard_names_the_cause() {
         // Enter opens the tab of the cause.
         screen.keys(ENTER);
         screen.wait_for("COUNT");
-        // What throws the type, and then what throws all of them.
+        // Call tree of this exception type, then of all types.
         screen.keys("f");
         let words = ["what throws System.InvalidOperationException", "100 %", "Known.Main", "Known.Throw"];
         screen.wait_until("the call tree", |shown| words.iter().all(|words| shown.contains(words)));

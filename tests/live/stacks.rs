@@ -1,10 +1,10 @@
-//! What every thread is doing, in the dashboard.
+//! Stacks of all threads, in the dashboard.
 
 use crate::support::runtimes;
 use crate::support::screen::ENTER;
 use crate::support::{Invocation, PATIENCE, poll};
 
-/// Ten threads that wait for a lock are one row, and the thread that reads commands another.
+/// Ten threads that wait for a lock are one row, and the thread that reads commands is another.
 #[test]
 fn one_key_shows_what_every_thread_is_doing() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
@@ -21,24 +21,24 @@ fn one_key_shows_what_every_thread_is_doing() {
         for method in ["Known.Main", "HoldLock.lambda_"] {
             assert!(screen.wait_for(method).contains("threads"), "{runtime}");
         }
-        // The frames of the selected stack, and the threads that have it.
+        // The frames of the selected stack, and its threads.
         assert!(screen.contents().contains("at "), "{runtime}:\n{}", screen.contents());
-        // Once more, for another moment.
+        // Samples again.
         screen.keys("D");
         screen.wait_for("D samples all threads again");
-        // The threads have their top frames, and how old these are.
+        // The threads have their top frames, and the age of these.
         screen.keys("6");
         screen.wait_for("TOP FRAME");
         let line = screen.wait_for(" ago");
         assert!(["System.", "Interop", "Known.", "Thread.", "Monitor.", "…"].iter().any(|part| line.contains(part)), "{runtime}: {line}");
         screen.keys("qq");
         assert!(screen.wait_exit().success(), "{runtime}");
-        // It may have been left in the middle of the second time, which takes an old runtime a moment to notice.
+        // The dashboard may have been closed during the second sampling, which an old runtime needs a moment to notice.
         assert!(poll(PATIENCE, || program.answers().then_some(())).is_some(), "{runtime}");
     });
 }
 
-/// The first sample of a thread can be the same whether it runs or waits: on .NET 9 a thread that waits for a lock looks like one that runs.
+/// The first sample of a thread may not show whether it runs or waits: on .NET 9, a thread waiting for a lock looks as if it were running.
 #[test]
 fn no_thread_is_judged_by_its_first_sample() {
     runtimes::each(runtimes::with("known"), |runtime| {

@@ -1,4 +1,4 @@
-//! What must work on each runtime, done in turn to one process of it. After every step the process lives and answers.
+//! Features that must work on each runtime, applied in turn to one process. After every step, the process is alive and responsive.
 
 use std::fs;
 use std::io::Read as _;
@@ -37,7 +37,7 @@ fn single_files_do_everything() {
     runtimes::each(runtimes::single_files(), in_turn);
 }
 
-/// One process, and what is known of its runtime.
+/// One process, and its runtime.
 struct Subject<'a> {
     runtime: &'a Runtime,
     program: Program,
@@ -105,7 +105,7 @@ fn listed(subject: &Subject<'_>) {
     ] {
         assert_eq!(row[field], value, "{field}");
     }
-    // 3.1 has no ProcessInfo: these are facts that only the runtime itself knows.
+    // 3.1 has no ProcessInfo, the only source of these facts.
     for (field, value) in [("os", json!("Linux")), ("arch", json!("x64")), ("rid", json!("linux-x64"))] {
         assert_eq!(row[field], if subject.is(3) { Value::Null } else { value }, "{field}");
     }
@@ -136,7 +136,7 @@ fn inspected(subject: &Subject<'_>) {
     });
     assert_eq!(info["capabilities"], capabilities);
     assert_eq!(info["runtime_version"], subject.runtime.version);
-    // Only this was asked; the rest is expected of the version.
+    // Only this one was queried; the others are derived from the version.
     assert_eq!(info["capabilities_known"], json!(["process_info"]));
     let text = subject.run("info", &[]).stdout;
     let row = |name: &str| text.lines().find_map(|line| line.trim_start().strip_prefix(name)).unwrap_or_else(|| panic!("{text}")).trim();
@@ -171,7 +171,7 @@ fn traced(subject: &Subject<'_>) {
     assert!(recorded.of_rundown("MethodDCEnd") > 0, "no method names: {recorded:#?}");
     assert_eq!(recorded.process_id, subject.program.pid());
 
-    // Until Ctrl-C, under the name that it gets when none is given.
+    // Until Ctrl-C, with the default file name.
     let running = Invocation::new(["trace", &subject.pid(), "--json"]).current_dir(place.path()).start();
     let partial = trace::wait_for_bytes(&running, place.path());
     running.signal(Signal::INT);
@@ -187,7 +187,7 @@ fn traced(subject: &Subject<'_>) {
 }
 
 fn dumped(subject: &Subject<'_>) {
-    // The process that writes the dump does not end there, but goes on as a copy of the target and serves the same socket.
+    // The process that writes the dump does not exit, but continues as a copy of the target and serves the same socket.
     if subject.is(8) && subject.runtime.is_single_file() {
         return;
     }
@@ -223,18 +223,18 @@ fn dumped(subject: &Subject<'_>) {
     assert_eq!(output.stderr.matches("E_FAIL").count(), 1, "{}", output.stderr);
 }
 
-/// What the dashboard says that a heap dump will hold.
+/// Returns the dashboard's estimate of the size of a heap dump.
 fn said_of_heap_dump(subject: &Subject<'_>) -> u64 {
     let mut scanner = Scanner::new(Sources::machine()).unwrap();
     let rows = scanner.scan(std::time::Instant::now()).unwrap();
     rows.iter().find(|row| row.key.pid == subject.program.pid()).unwrap().usage.heap_dump_bytes()
 }
 
-/// Panics unless the file is a core dump of the size that was said.
+/// Panics unless the file is a core dump of the reported size.
 pub(crate) fn assert_core(file: &Path, result: &Value) {
     let mut head = [0; 18];
     fs::File::open(file).unwrap().read_exact(&mut head).unwrap();
-    // ELF, and its type (offset 16) ET_CORE.
+    // ELF magic, and type ET_CORE at offset 16.
     assert_eq!((&head[..4], &head[16..]), (&b"\x7fELF"[..], &[4, 0][..]), "{}", file.display());
     assert_eq!(result["bytes"], fs::metadata(file).unwrap().len());
 }
@@ -249,7 +249,7 @@ fn perf_mapped(subject: &Subject<'_>) {
     for (kind, names) in
         [("perfmap", perf_map.clone()), ("jitdump", vec![jit_dump.clone()]), ("all", [perf_map.clone(), vec![jit_dump.clone()]].concat())]
     {
-        // A runtime writes them to /tmp, wherever its TMPDIR is.
+        // A runtime writes them to /tmp, regardless of its TMPDIR.
         let files: Vec<_> = names.iter().map(|name| Path::new("/tmp").join(name)).collect();
         let result = subject.run("perfmap", &["on", "--kind", kind, "--json"]).json();
         assert_eq!(result, json!({"enabled": true, "kind": kind, "files": files, "schema": 1}));
@@ -271,7 +271,7 @@ fn perf_mapped(subject: &Subject<'_>) {
     }
 }
 
-/// What a runtime writes as its perf map. .NET 8 has a file of the images that are loaded besides.
+/// Returns the names of a runtime's perf map files. .NET 8 also writes a file of the loaded images.
 pub(crate) fn perf_map_files(runtime: &Runtime, pid: u32) -> impl Iterator<Item = String> {
     let images = (runtime.major() == 8).then(|| format!("perfinfo-{pid}.map"));
     std::iter::once(format!("perf-{pid}.map")).chain(images)
@@ -281,15 +281,15 @@ fn recorder_killed(subject: &Subject<'_>) {
     let place = folder();
     let running = Invocation::new(["trace", &subject.pid()]).current_dir(place.path()).start();
     let partial = trace::wait_for_bytes(&running, place.path());
-    // Its header, which has some hundred bytes, may come in pieces.
+    // Its header, some hundred bytes, may arrive in pieces.
     poll(PATIENCE, || (fs::metadata(&partial).unwrap().len() > 200).then_some(())).unwrap();
     running.signal(Signal::KILL);
     assert_eq!(running.wait().code, 128 + 9);
-    // What had come is there to be read.
+    // The received data is readable.
     let output = Invocation::new(["stats", partial.to_str().unwrap(), "--json"]).run();
     assert_eq!((&output.json()["complete"], output.stderr.contains("cut off")), (&json!(false), true), "{}", output.stderr);
     assert!(!partial.with_extension("").exists());
-    // Nor does the session that is left behind stand in the way of another.
+    // The abandoned session does not prevent another.
     let file = place.path().join("next.nettrace");
     let next = || {
         let output = subject.run("trace", &["-o", file.to_str().unwrap(), "--duration", "300ms", "--json"]);

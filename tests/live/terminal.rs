@@ -1,4 +1,4 @@
-//! The terminal that other tests look through: that it shows, types, resizes, and notices what a program leaves behind.
+//! The test terminal itself: it displays output, types, resizes, and detects what a program leaves behind.
 
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ fn a_run_without_a_terminal_keeps_both_streams_and_the_code() {
     assert_eq!((output.stdout.as_str(), output.stderr.as_str(), output.code), ("hi\n", "oops\n", 3));
     let mut running = Invocation::of("sleep", ["60"]).start();
     assert!(running.is_alive());
-    // Not an interrupt: children of tests that run in the background ignore it.
+    // Not SIGINT: children of tests that run in the background ignore it.
     running.signal(Signal::TERM);
     assert_eq!(running.wait().code, 143);
 }

@@ -1,5 +1,4 @@
-//! Samples of the runtime's own sampler, which looks at threads that wait as well: what of them is CPU time is estimated while a process is recorded, and not
-//! claimed of a file.
+//! Samples of the runtime's own sampler, which include waiting threads: their CPU time is estimated during a recording, but not for a file.
 
 use std::time::Duration;
 
@@ -14,12 +13,12 @@ use tokio::time::timeout;
 use crate::support::runtimes;
 use crate::support::{Invocation, PATIENCE, folder};
 
-/// CPU time of all threads, as is estimated, nanoseconds.
+/// Returns the estimated CPU time of all threads, in nanoseconds.
 fn cpu_ns(profile: &Profile) -> u64 {
     profile.count(SampleFilter::BUSY).samples().running_ns
 }
 
-/// Sixteen threads wait in a socket, which to the sampler looks like running native code, and one runs.
+/// Sixteen threads wait on a socket, which the sampler reports as running native code, and one thread runs.
 #[test]
 fn threads_that_wait_in_a_socket_take_no_cpu_time() {
     runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
@@ -49,16 +48,16 @@ fn threads_that_wait_in_a_socket_take_no_cpu_time() {
         let of_others: u64 = others.iter().map(|thread| thread.samples.running_ns).sum();
         assert!(of_others * 20 < main.samples.running_ns, "{runtime}: {:?}", busy.threads);
         assert_eq!(busy.methods[0].name, "Known.Burn", "{runtime}");
-        // The sampled threads' CPU time is nearly that of the process, whose compiler and collector are not sampled.
+        // The CPU time of the sampled threads is nearly that of the process, whose JIT and GC are not sampled.
         let used: Duration = recording.threads.iter().filter(|thread| thread.thread == main.thread.thread).map(|thread| thread.cpu).sum();
         let share = main.samples.running_ns as f64 / used.as_nanos() as f64;
         assert!((0.7..1.1).contains(&share), "{runtime}: {share}");
-        // Nothing is left out: they wait.
+        // All samples are still there, as waiting.
         let all = profile.methods(SampleFilter::ALL, usize::MAX);
         let received = all.methods.iter().filter(|method| method.name.contains(".Receive")).map(|method| method.total.waiting_ns).max();
         assert!(received.unwrap() > 10 * main.samples.running_ns, "{runtime}: {received:?}");
 
-        // The file does not have the times of the threads.
+        // The file does not contain the CPU times of the threads.
         let read = read_trace(&file, None, |_| true).unwrap().unwrap();
         assert!(!read.analysis.profile.is_weighed, "{runtime}");
         let path = file.to_str().unwrap();

@@ -1,4 +1,4 @@
-//! Command lines of .NET's own tools, with `dotnet-` replaced by `dn-top `.
+//! Command lines of .NET's diagnostic tools, with `dotnet-` replaced by `dn-top `.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::support::runtimes;
 use crate::support::{Invocation, Output, folder};
 
-/// A documented command line, in this folder.
+/// Runs a documented command line in this folder.
 fn run(place: &Path, line: &str) -> Output {
     Invocation::new(line.split(' ')).current_dir(place).run()
 }

@@ -1,4 +1,4 @@
-//! `trace` with everything that can be asked of it, and what the files hold.
+//! `trace` with all its options, and the contents of the files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::support::{Invocation, Output, PATIENCE, Program, Running, Signal, fol
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
-/// What the library finds in a file, without the command's help.
+/// Contents of a file according to the library, without using a command.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) process_id: u32,
@@ -34,18 +34,18 @@ impl Recorded {
         self.counts.iter().filter(|count| is(count)).map(|count| count.count).sum()
     }
 
-    /// Events of the runtime's own provider that are called this.
+    /// Returns the number of events with this name from the runtime's own provider.
     fn of_runtime(&self, name: &str) -> u64 {
         self.count(|count| count.provider == RUNTIME && count.name == name)
     }
 
-    /// Events of the rundown whose names begin like this.
+    /// Returns the number of rundown events whose names have this prefix.
     pub(crate) fn of_rundown(&self, name: &str) -> u64 {
         self.count(|count| count.provider == format!("{RUNTIME}Rundown") && count.name.starts_with(name))
     }
 }
 
-/// Panics unless the file is whole, and `trace` and `stats` said of it what is in it.
+/// Panics unless the file is complete, and the output of `trace` and `stats` matches it.
 pub(crate) fn assert_whole(file: &Path, result: &Value) -> Recorded {
     let recorded = Recorded::of(file);
     let events = recorded.count(|_| true);
@@ -56,7 +56,7 @@ pub(crate) fn assert_whole(file: &Path, result: &Value) -> Recorded {
     recorded
 }
 
-/// Waits until a recording that was started in `place` has written something, and gives the file that it writes.
+/// Waits until a recording started in `place` has written data, and returns its file.
 pub(crate) fn wait_for_bytes(running: &Running, place: &Path) -> PathBuf {
     let partial = || {
         let files = fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path());
@@ -65,7 +65,7 @@ pub(crate) fn wait_for_bytes(running: &Running, place: &Path) -> PathBuf {
     poll(PATIENCE, partial).unwrap_or_else(|| panic!("nothing is recorded: {}", running.stderr()))
 }
 
-/// Waits until a recording gets every event. A runtime sends the header and only then lets events through, both before it looks at the next
+/// Waits until a recording receives every event. A runtime sends the header first and then delivers events, both before it handles the next
 /// request.
 fn wait_for_session(running: &Running, place: &Path, program: &Program) {
     wait_for_bytes(running, place);
@@ -102,7 +102,7 @@ fn what_is_asked_for_is_what_comes() {
         }
         let recorded = record(&mut program, &["--profile", "gc-collect"], "collect 3 2");
         assert_eq!((recorded.of_runtime("GCStart"), recorded.of_runtime("ExceptionThrown")), (3, 0), "{runtime}");
-        // Two at once, and little memory for them.
+        // Both at once, with a small buffer.
         let both = ["--profile", "gc-collect", "--provider", &exceptions, "--buffer-mb", "1"];
         assert_eq!(record(&mut program, &both, "throw 2").of_runtime("ExceptionThrown"), 2, "{runtime}");
         assert!(program.is_alive() && program.answers(), "{runtime}");
@@ -132,7 +132,7 @@ fn an_old_runtime_says_what_it_cannot_do() {
         let file = place.path().join("a.nettrace");
         trace(&program, &file, &["--rundown", "0x38"]).run().assert_refused(1, "a choice of the rundown needs .NET 9");
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "a file is left behind");
-        // What a recording works without is left out of it, and said.
+        // Options that a recording can do without are dropped, with a note.
         let output = trace(&program, &file, &["--no-stacks", "--duration", "200ms"]).run();
         let note = "events carry their stacks, which makes them larger and costs the target more: recording without stacks needs .NET 9";
         assert!(output.stderr.contains(note), "{}", output.stderr);
@@ -167,7 +167,7 @@ fn several_recordings_of_one_process_do_not_disturb_each_other() {
         for (place, running) in places.iter().zip(&running) {
             wait_for_session(running, place.path(), &program);
         }
-        // Each goes on when those before it have ended.
+        // Each continues after the earlier ones have ended.
         for ((file, running), thrown) in files.iter().zip(running).zip([3, 6, 9]) {
             program.carry_out("throw 3");
             running.signal(Signal::INT);
@@ -186,7 +186,7 @@ fn a_target_that_ends_is_recorded_up_to_there() {
             program.signal(Signal::KILL);
             assert!(!program.wait().success());
         });
-        // That is one of the ends that were asked for.
+        // The exit of the target is a regular end of the recording.
         let result = output.json();
         assert_eq!((&result["stopped_by"], &result["complete"]), (&json!("target-exit"), &json!(false)), "{runtime}");
         let words = "the target ended, or closed the stream, before the recording was whole; every complete block is kept";
@@ -217,7 +217,7 @@ fn a_suspended_program_is_listed_and_left_as_it_is() {
         let info = Invocation::new(["info", &pid, "--json"]).run().json();
         let state = json!([info["state"], info["contact"], info["runtime_version"]]);
         assert_eq!(state, json!(["suspended", "ok", runtime.version]), "{runtime}");
-        // A session can be opened, and sends not even a header.
+        // A session can be opened, but does not even send a header.
         let output = trace(&program, &place.path().join("a.nettrace"), &["--duration", "300ms"]).run();
         assert!(output.code == 1 && output.stderr.contains("is suspended at startup"), "{runtime}: {}", output.stderr);
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "an empty file is left behind");
@@ -228,9 +228,9 @@ fn a_suspended_program_is_listed_and_left_as_it_is() {
 
 #[test]
 fn only_events_of_the_ids_that_were_asked_for_come() {
-    // An id that is sent twice makes the runtime lose the provider.
+    // An event ID that is sent twice makes the runtime lose the provider.
     let ids = format!("{RUNTIME}/1,2,1");
-    // Turning this keyword on makes the runtime collect.
+    // Enabling this keyword triggers a collection.
     let collect = format!("{RUNTIME}:0x800001:4");
     let arguments = ["--provider", collect.as_str(), "--event-ids", ids.as_str()];
     runtimes::each(runtimes::since(10, runtimes::all_and_single_files()), |runtime| {
@@ -244,7 +244,7 @@ fn only_events_of_the_ids_that_were_asked_for_come() {
             decoder.feed(&fs::read(&partial).unwrap(), &mut tally).ok()?;
             tally.counts().iter().any(|count| count.provider == RUNTIME && count.event_id == 2).then_some(())
         };
-        // The collection that a session forces may be over before that session lets events in. One that another forces is not.
+        // The collection triggered by a session may be over before that session delivers events. One triggered by another session is not.
         let forced = |attempt: usize| {
             let other = place.path().join(format!("{attempt}.other"));
             trace(&program, &other, &["--provider", collect.as_str(), "--duration", "200ms", "--rundown", "none"]).run();

@@ -1,4 +1,4 @@
-//! A real tracing service of Perfetto, and recordings that it makes.
+//! A real Perfetto tracing service, and its recordings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,18 +9,18 @@ use crate::support::runtimes::{self, Runtime};
 use crate::support::{Invocation, PATIENCE, Running, Signal, folder, poll, send};
 use crate::trace_processor::Engine;
 
-/// The service and the trace processor; `None` where they could not be had.
+/// Returns the service and the trace processor; `None` if not available.
 fn tools() -> Option<(PathBuf, Engine)> {
     Some((runtimes::extra("perfetto-56.0")?, Engine::newest()?))
 }
 
 pub(crate) const EXCEPTIONS: &str = "select count(*) n from slice where category = 'exception'";
-/// Samples in methods of the program whose names are known.
+/// Samples in methods of the program with known names.
 pub(crate) const NAMED_SAMPLES: &str = "select count(*) n from perf_sample s join stack_profile_callsite c on s.callsite_id = c.id join stack_profile_callsite p on \
     p.id in (c.id, c.parent_id) join stack_profile_frame f on p.frame_id = f.id join stack_profile_symbol y on y.symbol_set_id = f.symbol_set_id \
     where y.name like 'Known.%'";
 
-/// A running service on sockets of its own.
+/// A running service with its own sockets.
 pub(crate) struct Traced {
     pub(crate) tools: (PathBuf, Engine),
     place: tempfile::TempDir,
@@ -29,7 +29,7 @@ pub(crate) struct Traced {
     kernel: Option<MutexGuard<'static, ()>>,
 }
 
-/// The kernel has one tracing: the end of one recording of it ends those of others.
+/// The kernel has only one tracing instance: stopping one recording stops the others.
 static KERNEL: Mutex<()> = Mutex::new(());
 
 impl Traced {
@@ -39,7 +39,7 @@ impl Traced {
         Some(Self { tools, place, service, probes: None, kernel: None })
     }
 
-    /// With the kernel's data sources, in a mount namespace that has the kernel's tracing. `false` where that cannot be had.
+    /// Starts the kernel's data sources, in a mount namespace with access to kernel tracing. `false` if that is impossible.
     pub(crate) fn with_probes(&mut self) -> bool {
         self.kernel = Some(KERNEL.lock().unwrap_or_else(PoisonError::into_inner));
         let words = "mount -t tracefs nodev /sys/kernel/tracing 2>/dev/null || mountpoint -q /sys/kernel/tracing || exit 3; exec \"$0\"";
@@ -54,7 +54,7 @@ impl Traced {
         registered.unwrap()
     }
 
-    /// Turns the kernel's tracing off, as anybody may who has the rights, or ends its data sources where it cannot be seen from here.
+    /// Turns kernel tracing off, as any privileged process may do, or kills its data sources if tracing is not accessible here.
     pub(crate) fn end_kernel_tracing(&mut self) {
         if fs::write("/sys/kernel/tracing/tracing_on", "0").is_err() {
             self.probes.as_mut().unwrap().kill().unwrap();
@@ -76,19 +76,19 @@ impl Traced {
         command
     }
 
-    /// dn-top on the sockets of this service.
+    /// Returns a command of dn-top with the sockets of this service.
     pub(crate) fn dn_top(&self, arguments: &[&str]) -> Invocation {
         on_sockets(self.place(), arguments)
     }
 
-    /// dn-top, once the service knows its data source.
+    /// Starts `perfetto serve`, and waits until its data source is registered.
     pub(crate) fn serve(&self, arguments: &[&str]) -> Running {
         let running = self.dn_top(&[&["perfetto", "serve"], arguments].concat()).start();
         poll(PATIENCE, || self.query().contains("dotnet ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
         running
     }
 
-    /// Begins to record.
+    /// Starts a recording.
     pub(crate) fn record(&self, name: &str, config: &str) -> (Child, PathBuf) {
         let (file, written) = (self.place.path().join(name), self.place.path().join(format!("{name}.txt")));
         fs::write(&written, config).unwrap();
@@ -105,14 +105,14 @@ impl Traced {
         self.tools.1.assert_right(file, "");
     }
 
-    /// Ends a recording; its file must have no errors.
+    /// Stops a recording; its file must have no errors.
     pub(crate) fn finish(&self, recording: Child, file: &Path) {
         send(recording.id(), Signal::INT);
         ended(recording);
         self.assert_no_errors(file);
     }
 
-    /// The file is of five collections, and of two exceptions around a second of work.
+    /// Panics unless the file has five collections, and two exceptions around a second of work.
     pub(crate) fn assert_pauses_and_exceptions(&self, file: &Path, pid: u32, with_kernel: bool) {
         let number = |sql: &str| self.number(file, sql);
         assert_eq!(number(&format!("select count(*) n from process where pid = {pid}")), 1.0, "one row for a process");
@@ -125,7 +125,7 @@ impl Traced {
         if !with_kernel {
             return;
         }
-        // A thread that works is not asleep beneath its slices: it runs, or waits for a processor where others take them.
+        // A busy thread does not sleep during its slices: it runs, or waits for a CPU that others use.
         let share = number(&format!(
             "with spent as ({window}) select sum(case when t.state in ('Running', 'R', 'R+') then min(t.ts + t.dur, b) - max(t.ts, a) else 0 end) * 1.0 \
              / max(b - a) n from spent join thread_state t on t.utid = u and t.ts < b and t.ts + t.dur > a"
@@ -157,7 +157,7 @@ fn spawn(tools: &Path, place: &Path) -> Child {
     service
 }
 
-/// dn-top on the sockets of a service in this folder.
+/// Returns a command of dn-top with the sockets of a service in this folder.
 pub(crate) fn on_sockets(place: &Path, arguments: &[&str]) -> Invocation {
     sockets(place).into_iter().fold(Invocation::new(arguments), |invocation, (name, path)| invocation.env(name, path))
 }
@@ -174,13 +174,13 @@ pub(crate) fn source(text: &str) -> String {
     format!("data_sources {{ config {{ name: \"dotnet\" legacy_config: \"{text}\" }} }}\n")
 }
 
-/// Waits until dn-top has said that so many recordings began.
+/// Waits until dn-top has reported the start of this many recordings.
 pub(crate) fn began(running: &Running, count: usize) {
     let said = || (running.stderr().matches(" began: ").count() >= count).then_some(());
     poll(PATIENCE, said).unwrap_or_else(|| panic!("{}", running.stderr()));
 }
 
-/// .NET 9 and 10, one after the other: each takes a service of its own, and the machine's attention.
+/// Runs a check on .NET 9 and 10, one after the other: each needs a service of its own, and an otherwise idle machine.
 pub(crate) fn each(check: impl Fn(&Runtime) + Sync) {
     runtimes::each_in_turn(runtimes::since(9, runtimes::with("known")), check);
 }

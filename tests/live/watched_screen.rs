@@ -1,4 +1,4 @@
-//! What the dashboard shows of processes that are watched and not recorded.
+//! Display of processes in the dashboard that are watched but not recorded.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::support::screen::{ENTER, Screen, ctrl};
 use crate::support::{Invocation, PATIENCE, Program, folder, poll};
 use crate::watching::sessions;
 
-/// The dashboard with this program alone in it.
+/// Returns a dashboard that shows only this program.
 fn dashboard(program: &Program, options: &[&str], columns: u16, rows: u16) -> Screen {
     Invocation::new([options, &["--filter", &format!("pid:{}", program.pid())]].concat()).screen(columns, rows)
 }
 
-/// The same, and the details of the program are open.
+/// The same, with the details of the program open.
 fn details(program: &Program) -> Screen {
     let screen = dashboard(program, &[], 120, 40);
     screen.wait_for("GC heap ");
@@ -27,7 +27,7 @@ fn details(program: &Program) -> Screen {
     screen
 }
 
-/// No session stays, and the program noticed nothing.
+/// Panics unless all sessions have ended, and the program is not affected.
 fn assert_left_alone(program: &mut Program) {
     let gone = poll(PATIENCE, || (sessions(program) == 0).then_some(()));
     assert!(gone.is_some(), "{} sessions stay", sessions(program));
@@ -58,7 +58,7 @@ fn the_dashboard_shows_them_and_leaves_nothing_behind() {
     });
 }
 
-/// The first screen has the figures of the selected process, of every runtime, and the program notices nothing of it afterwards.
+/// The first screen has the figures of the selected process, for every runtime, and the program is not affected afterwards.
 #[test]
 fn the_overview_has_figures_without_a_key() {
     runtimes::each(runtimes::all(), |runtime| {
@@ -66,7 +66,7 @@ fn the_overview_has_figures_without_a_key() {
         let home = shared_machine();
         let mut screen =
             Invocation::new(["--filter", &format!("pid:{}", program.pid())]).env("XDG_CONFIG_HOME", home.path()).screen(120, 40);
-        // Titles with their newest values.
+        // Titles followed by their newest values.
         let graph =
             |shown: &str, title: &str| shown.split_once(title).is_some_and(|(_, value)| value.starts_with(|c: char| c.is_ascii_digit()));
         let graphs = ["CPU ", "GC heap ", "Time in GC ", "Allocation rate ", "Exceptions ", "Thread pool queue ", "Lock contention "];
@@ -75,7 +75,7 @@ fn the_overview_has_figures_without_a_key() {
         }
         screen.wait_for("GC pauses ");
         screen.wait_until("findings", |shown| shown.contains("no findings") || shown.contains("/s exceptions"));
-        // One session, and no row that says more than that it runs.
+        // One session, and no row that shows more than "running".
         assert!(sessions(&program) <= 1, "{} sessions", sessions(&program));
         assert!(!screen.contents().contains("◎ watched"));
         screen.quit();
@@ -83,7 +83,7 @@ fn the_overview_has_figures_without_a_key() {
     });
 }
 
-/// What the tabs show of a process that was not recorded, of every runtime.
+/// The tabs of a process that was not recorded, for every runtime.
 #[test]
 fn the_tabs_of_a_recording_have_figures_without_one() {
     runtimes::each(runtimes::all(), |runtime| {
@@ -103,7 +103,7 @@ fn the_tabs_of_a_recording_have_figures_without_one() {
                 }
             }
         }
-        // Of the main thread, which has the number of the process, two looks are known.
+        // The main thread, whose ID is the PID, has been sampled twice.
         let main = |shown: &str| {
             let line = shown.lines().find(|line| line.contains(&format!(" {pid} ")) && line.contains("ing "))?.to_owned();
             line.trim_start_matches(['│', ' ']).split_whitespace().next()?.parse::<f64>().ok()
@@ -137,7 +137,7 @@ fn the_tabs_of_a_recording_have_figures_without_one() {
     });
 }
 
-/// Sizes of generations are those after a collection, and unknown before the first, when the runtime publishes 0.
+/// Generation sizes are those after a collection, and unknown before the first, for which the runtime publishes 0.
 #[test]
 fn sizes_of_generations_are_unknown_before_the_first_collection() {
     runtimes::each(runtimes::with("known"), |runtime| {
@@ -161,7 +161,7 @@ fn sizes_of_generations_are_unknown_before_the_first_collection() {
     });
 }
 
-/// Requests, those that failed, and how long they take: from every runtime what it can tell.
+/// Requests, failed requests, and durations, as far as each runtime publishes them.
 #[test]
 fn requests_have_durations_where_the_runtime_publishes_them() {
     runtimes::each(runtimes::with("web"), |runtime| {
@@ -206,7 +206,7 @@ fn requests_have_durations_where_the_runtime_publishes_them() {
     });
 }
 
-/// The first screen names the cause, without a key.
+/// The first screen shows the cause, without a key press.
 #[test]
 fn the_overview_names_what_a_program_suffers_from() {
     runtimes::each(runtimes::before(10, runtimes::since(9, runtimes::with("known"))), |runtime| {
@@ -214,7 +214,7 @@ fn the_overview_names_what_a_program_suffers_from() {
             ("throw 100000000", "/s exceptions"),
             ("convoy 10 60000", " threads at a time wait for locks"),
             ("occupy 2000 3000", " work items wait"),
-            // Tasks that are waited for by threads of the pool, which the tasks need themselves.
+            // Thread pool threads wait for tasks that need these threads themselves.
             ("await 2000", " work items wait"),
             ("churn 60000", "/s gen 2 collections"),
             ("leak 100", "! gen 2 grew from "),
@@ -235,7 +235,7 @@ fn the_overview_names_what_a_program_suffers_from() {
     });
 }
 
-/// On a machine that has much else to do, a thread that runs all the time gets little of a core: that is enough for a finding here, and waiting for CPU is none.
+/// On a busy machine, a thread that is always running uses little of a core: here that suffices for a finding, and waiting for CPU is no finding.
 fn busy_machine() -> TempDir {
     let home = folder();
     std::fs::create_dir(home.path().join("dn-top")).unwrap();
@@ -243,7 +243,7 @@ fn busy_machine() -> TempDir {
     home
 }
 
-/// A thread that runs all the time is on the first screen; what it runs is two keys away.
+/// A thread that is always running is on the first screen; its hot code is two keys away.
 #[test]
 fn the_overview_names_a_busy_thread() {
     runtimes::each(runtimes::before(10, runtimes::since(9, runtimes::with("known"))), |runtime| {
@@ -265,7 +265,7 @@ fn the_overview_names_a_busy_thread() {
     });
 }
 
-/// A program that does little else than write log messages: it is busy on the first screen, and one key names what with.
+/// A program that does little except write log messages: it is shown as busy on the first screen, and one key shows the cause.
 #[test]
 fn one_key_names_a_flood_of_log_messages() {
     runtimes::each(runtimes::before(10, runtimes::since(9, runtimes::with("web"))), |runtime| {
@@ -290,7 +290,7 @@ fn one_key_names_a_flood_of_log_messages() {
     });
 }
 
-/// Also that another service is what a program waits for, where the runtime publishes how long the requests take that it sends.
+/// A slow dependency is also shown, if the runtime publishes the duration of outgoing requests.
 #[test]
 fn the_overview_names_a_slow_dependency() {
     runtimes::each(runtimes::since(8, runtimes::with("web")), |runtime| {
@@ -298,13 +298,13 @@ fn the_overview_names_a_slow_dependency() {
         let mut program = runtime.program("fetch").start();
         let pid = program.pid().to_string();
         let mut screen = Invocation::new(["--filter", &format!("pid:{pid}")]).screen(120, 40);
-        // The library of requests is loaded while the program is watched, and the requests go on until they are found.
+        // The HTTP client library is loaded while the program is watched, and requests are sent until they are found.
         screen.wait_for("GC heap ");
         program.command(&format!("get 1000 {url}/slow/1500"));
         let began = Instant::now();
         let shown = screen.wait_for("p95 of outgoing requests ");
         let line = shown.lines().find(|line| line.contains("p95 of outgoing")).unwrap_or_default();
-        // A busy machine makes it longer.
+        // Longer on a busy machine.
         let (_, p95) = line.split_once("requests ").unwrap_or_default();
         let seconds = p95.split_once(" s").and_then(|(number, _)| number.parse::<f64>().ok());
         assert!(seconds >= Some(1.5), "{line}");
@@ -314,7 +314,7 @@ fn the_overview_names_a_slow_dependency() {
     });
 }
 
-/// The dashboard goes on when the process that it watches ends.
+/// The dashboard continues when the watched process ends.
 #[test]
 fn a_process_that_is_watched_without_a_key_may_end() {
     runtimes::each(runtimes::all(), |runtime| {
@@ -372,7 +372,7 @@ fn the_dashboard_shows_the_values_that_instruments_were_given() {
         screen.keys("/DnTop");
         screen.keys(ENTER);
         screen.wait_gone("System.Runtime");
-        // What stands behind the name, first the value.
+        // Words after the name, starting with the value.
         let behind = |shown: &str, name: &str| {
             let line = shown.lines().find(|line| line.trim_start_matches(['│', ' ']).starts_with(&format!("{name} ")))?.to_owned();
             Some(line.split_once(name)?.1.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
@@ -381,7 +381,7 @@ fn the_dashboard_shows_the_values_that_instruments_were_given() {
             screen.wait_until(&format!("{name} {value}"), |shown| behind(shown, name).is_some_and(|words| words[0] == value))
         };
         reaches("g", "42");
-        // The others are listened to by then.
+        // By then, the other instruments have a listener.
         reaches("level", "0");
         for command in ["count 7", "change 5", "change -3", "record 40 25", "gauge 17"] {
             program.carry_out(command);
@@ -390,7 +390,7 @@ fn the_dashboard_shows_the_values_that_instruments_were_given() {
             reaches(name, value);
         }
         assert_eq!(behind(&screen.contents(), "sold fruit=pear").unwrap()[1], "piece");
-        // Of the histogram, all that was recorded: what came of it in the last second is over with that.
+        // The histogram's total is shown: its figures of the last second are already gone.
         screen.keys("G");
         for _ in 0..3 {
             screen.keys("k");
@@ -421,7 +421,7 @@ fn counters_have_one_name_everywhere() {
             assert_eq!(output.code, 0, "{runtime}: {}", output.stderr);
             output.stdout
         };
-        // Without its unit, which is in brackets.
+        // Without its unit in parentheses.
         let name = |text: &str| text.rsplit_once(" (").filter(|(_, unit)| unit.ends_with(')')).map_or(text, |(name, _)| name).to_owned();
         let text = printed("text");
         let listed: BTreeSet<_> =

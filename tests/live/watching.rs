@@ -1,4 +1,4 @@
-//! Watching real processes: figures come, and no session stays behind.
+//! Watching real processes: figures are received, and no session is left behind.
 
 use std::fs;
 use std::sync::{Arc, Mutex};
@@ -16,14 +16,14 @@ use tokio::time::{Instant, sleep};
 use crate::support::runtimes;
 use crate::support::{PATIENCE, Program, poll};
 
-/// A session that is listened to, and what it reported last.
+/// A watched process, and its last published counters.
 struct Watched {
     reported: Arc<Mutex<Option<CountersSnapshot>>>,
     stop: tokio::sync::watch::Sender<bool>,
     task: JoinHandle<Result<(), String>>,
 }
 
-/// A process as the dashboard sees it, once its runtime has answered.
+/// Returns a process as discovered, once its runtime has responded.
 async fn find(program: &Program) -> (Process, Clients) {
     let mut directory = Directory::new(Sources::machine()).unwrap();
     let began = Instant::now();
@@ -53,7 +53,7 @@ impl Watched {
         Self { reported, stop, task }
     }
 
-    /// Waits until what was reported is as it should be.
+    /// Waits until the counters meet a condition.
     async fn until<T>(&self, what: &str, is: impl Fn(&CountersSnapshot) -> Option<T>) -> T {
         let began = Instant::now();
         loop {
@@ -65,7 +65,7 @@ impl Watched {
         }
     }
 
-    /// What was reported last, without its history.
+    /// Returns the last counters, without their history.
     fn figures(&self) -> Vec<(String, Option<f64>, Option<f64>)> {
         let reported = self.reported.lock().unwrap();
         let counters = reported.iter().flat_map(|reported| &reported.counters);
@@ -78,11 +78,11 @@ impl Watched {
     }
 }
 
-/// Threads of a runtime that serve sessions. 3.1 does not name its threads.
+/// Returns the number of threads of a runtime that serve sessions. 3.1 does not name its threads.
 pub(crate) fn sessions(program: &Program) -> usize {
     let tasks = fs::read_dir(format!("/proc/{}/task", program.pid())).unwrap();
     let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
-    // The one that serves its socket has the same name, a little later than it answers.
+    // The thread that serves the socket has the same name, which it gets slightly later than it first responds.
     names.filter(|name| name.trim() == ".NET EventPipe").count().saturating_sub(1)
 }
 
@@ -91,7 +91,7 @@ fn figures_come_from_every_runtime_and_no_session_stays() {
     runtimes::each_async(runtimes::all_and_single_files(), async |runtime| {
         let mut program = runtime.any().start();
         let (process, clients) = find(&program).await;
-        // The second session finds what the first left behind.
+        // The second session starts in the state left behind by the first.
         for _ in 0..2 {
             let watched = Watched::start(&process, &clients, false);
             let reported = |counters: &CountersSnapshot| {
@@ -102,7 +102,7 @@ fn figures_come_from_every_runtime_and_no_session_stays() {
             eprintln!("{runtime}: heap {heap}, {allocated} B/s, {gc} % in collections, {exceptions} exceptions/s, queue {queue}");
             assert!((0.0..=100.0).contains(&gc) && queue >= 0.0, "{runtime}");
             if !runtime.is_trimmed() {
-                // The program allocates 10 kB a round and throws every tenth.
+                // The program allocates 10 kB per round and throws in every tenth.
                 watched.until("allocation", |counters| counters.stats.allocation_rate.filter(|rate| *rate > 1e4)).await;
                 watched.until("exceptions", |counters| counters.stats.exceptions.filter(|rate| *rate > 0.0)).await;
                 assert!(sessions(&program) > 0 || runtime.major() == 3, "{runtime}");
@@ -114,7 +114,7 @@ fn figures_come_from_every_runtime_and_no_session_stays() {
     });
 }
 
-/// A program that throws all the time never shows that it does not. 3.1 publishes twice in each interval, the second time with next to nothing.
+/// A program that throws constantly never shows a rate of 0. 3.1 publishes twice in each interval, the second time with almost nothing.
 #[test]
 fn what_happens_all_the_time_is_never_shown_as_nothing() {
     runtimes::each_async(runtimes::all(), async |runtime| {
@@ -123,7 +123,7 @@ fn what_happens_all_the_time_is_never_shown_as_nothing() {
         let watched = Watched::start(&process, &clients, false);
         let exceptions = |counters: &CountersSnapshot| {
             let mine = |counter: &&CounterSnapshot| matches!(counter.name.as_str(), "exception-count" | "dotnet.exceptions");
-            // The first value is of another interval: since the start of the program, or of the session.
+            // The first value covers another interval: since the start of the program, or of the session.
             let history = counters.counters.iter().find(mine)?.history.get(1..)?;
             (history.len() >= 6).then(|| history.to_vec())
         };
@@ -161,7 +161,7 @@ fn meters_come_where_they_are_asked_for() {
     });
 }
 
-/// Each collection is a mark with its generation, on every runtime.
+/// Each collection has a mark with its generation, on every runtime.
 #[test]
 fn collections_are_marked_one_by_one() {
     runtimes::each_async(runtimes::with("known"), async |runtime| {
@@ -178,13 +178,13 @@ fn collections_are_marked_one_by_one() {
             _ => None,
         };
         let marks = watched.until("nine marks", marked).await;
-        // The collector may choose an older generation than it is asked for.
+        // The GC may choose an older generation than requested.
         let asked = [0, 0, 0, 1, 1, 2, 2, 2, 2];
         assert!(marks.len() == 9 && marks.iter().zip(asked).all(|(mark, asked)| mark.generation >= asked), "{runtime}: {marks:?}");
         assert!(marks.iter().all(|mark| (1_000..1_000_000_000).contains(&mark.pause_ns)), "{runtime}: {marks:?}");
-        // A program that does nothing but collect is marked as long as that is cheap, and then its counters go on without.
+        // Constant collections are marked as long as that is cheap, then the counters continue without marks.
         program.command("collect 100000000 0");
-        // .NET 10 leaves out most of the events.
+        // .NET 10 omits most of the events.
         if process.runtime.as_ref().is_none_or(|version| version.major() < 10) {
             let rate = |counters: &CountersSnapshot| match counters.collections {
                 CollectionMarks::TooMany(rate) => Some(rate),

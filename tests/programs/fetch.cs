@@ -1,5 +1,5 @@
-// Sends HTTP requests, one after the other. One command a line on standard input; each is answered with "done" and the command when it is over.
-//   get N URL        N requests; before "done" it says "status" and the status of the last, or "failed" and the type of the exception
+// Sends HTTP requests, one after the other. Reads one command per line from standard input; prints "done" and the command when it is complete.
+//   get N URL        N requests; before "done", prints "status" and the status of the last one, or "failed" and the exception type
 using System;
 using System.Net.Http;
 

@@ -1,4 +1,4 @@
-// A start-up hook, no program: writes what it sees of the variable DN_TOP_SET into the file that DN_TOP_HOOK names.
+// A startup hook, not a program: writes the value of the variable DN_TOP_SET to the file named by DN_TOP_HOOK.
 using System;
 using System.IO;
 

@@ -1,4 +1,4 @@
-// A start-up hook that runs another program in its host's place, so that a published single-file application runs any assembly.
+// A startup hook that runs another program instead of its host, so that a published single-file application can run any assembly.
 //   DOTNET_STARTUP_HOOKS=host.dll APPLICATION PROGRAM.dll [ARGUMENT]..
 using System;
 using System.Reflection;

@@ -1,29 +1,29 @@
-// Does exactly what it is told, and nothing else: the numbers in a trace of it are known. One command a line on standard input; each
-// is answered with "done" and the command when it is over.
+// Performs exactly the commands it is given, so that the numbers in a trace of it are known. Reads one command per line from standard
+// input; prints "done" and the command when it is complete.
 //   throw N          N exceptions thrown and caught
 //   collect N G      N blocking collections of generation G
-//   background N     N collections in the background, 50 milliseconds apart; the runtime blocks instead for the first, and where the heap is small
-//   contend N        N waits for a lock that another thread holds
-//   hold-lock MS     has a thread wait for a lock that another holds for MS milliseconds; does not wait for either
-//   receive N        N threads wait in a socket for what never comes; does not wait for them
-//   convoy N MS      N threads that want the same lock again and again for MS milliseconds; who has it sleeps
-//   occupy N MS      N work items of the thread pool for each processor, which sleep for MS milliseconds
-//   await N          N work items for each processor, which wait in place for asynchronous work: it takes another thread of the pool to end
-//   flood N          N events of provider DnTop-Known, each with 2000 bytes, as fast as it goes
+//   background N     N background collections, 50 milliseconds apart; the runtime does a blocking one instead for the first, and if the heap is small
+//   contend N        N waits for a lock held by another thread
+//   hold-lock MS     a thread waits for a lock held by another for MS milliseconds; does not wait for either
+//   receive N        N threads wait on a socket for data that is never sent; does not wait for them
+//   convoy N MS      N threads that contend for the same lock for MS milliseconds; the holder sleeps
+//   occupy N MS      N thread pool work items per processor, each of which sleeps for MS milliseconds
+//   await N          N work items per processor that block on asynchronous work, which needs another pool thread to complete
+//   flood N          N events of provider DnTop-Known, of 2000 bytes each, as fast as possible
 //   churn MS         large objects, each dropped at once, for MS milliseconds
 //   induce N MS      N collections of all generations, MS milliseconds apart
 //   compile MS       methods that are generated and called once, for MS milliseconds
-//   leak N           N times: 10 MB that are held from then on, and a full collection
-//   spend MS         at least MS milliseconds of work: 70 % of it in Seventy, 20 % in Twenty, 10 % in Ten. Before "done" it says "spent" and how many
-//                    milliseconds each of the three took by the clock
-//   deep N MS        a method that calls itself N times, and then works for MS milliseconds
-//   slow N MS        for MS milliseconds, Alone; and then as long, Crowded: while N other threads work, too. Before "done" it says "spent" and how many
-//                    milliseconds each of the two took by the clock
-//   pause N MS       for MS milliseconds, N threads that work while this one collects
-//   wait-in N        N threads for each way to wait, which wait for good; does not wait for them
-//   shapes MS        for MS milliseconds, work in what compilers make methods of: a generic type, an async method, a recursion, a lambda
-//   native MS        for MS milliseconds, in turn compression, full collections and generated methods: work of native libraries
-//   hold N           from now on keeps N objects of type Held, each with a Grain[25]; a collection before the answer
+//   leak N           N times: allocates 10 MB that stay referenced, and does a full collection
+//   spend MS         at least MS milliseconds of work: 70 % of it in Seventy, 20 % in Twenty, 10 % in Ten. Before "done", prints "spent" and the
+//                    wall time of each of the three in milliseconds
+//   deep N MS        a method that recurses N times, and then works for MS milliseconds
+//   slow N MS        Alone for MS milliseconds; then Crowded as long, while N other threads work, too. Before "done", prints "spent" and the
+//                    wall time of each of the two in milliseconds
+//   pause N MS       N threads that work while this one collects, for MS milliseconds
+//   wait-in N        N threads for each way of waiting, which wait forever; does not wait for them
+//   shapes MS        work in a generic type, an async method, a recursive method and a lambda, for MS milliseconds
+//   native MS        work in native libraries (compression, full collections and generated methods, in turn), for MS milliseconds
+//   hold N           keeps N objects of type Held from now on, each with a Grain[25]; collects before "done"
 using System;
 using System.Collections.Generic;
 using System.Diagnostics;
@@ -69,7 +69,7 @@ public static class Known {
     }
   }
 
-  // The lock is let go only once the other thread was seen waiting for it for a while: it has stopped spinning by then.
+  // The lock is released only after the other thread has been waiting for a while: by then it has stopped spinning.
   static void Contend(int count) {
     for (int i = 0; i < count; i++) {
       var waiter = new Thread(() => { lock (Gate) { } });
@@ -164,7 +164,7 @@ public static class Known {
     for (int i = 0; i < count; i++) KnownEvents.Log.Item(text);
   }
 
-  // Work, and not time, is what is shared out: a time that is not over because the thread had no processor would be work left undone.
+  // Shares are of work, not of time: a time slice during which the thread is descheduled would be work not done.
   [MethodImpl(MethodImplOptions.NoInlining)] static double Burn(int units) {
     double sum = 0;
     for (int i = 0; i < units * 400000; i++) sum += Math.Sqrt(i);
@@ -268,7 +268,7 @@ public static class Known {
     }
   }
 
-  // Large objects that nothing holds.
+  // Unreferenced large objects.
   static void Churn(int milliseconds) {
     for (var watch = Stopwatch.StartNew(); watch.ElapsedMilliseconds < milliseconds;) {
       GC.KeepAlive(new byte[1000000]);
@@ -301,7 +301,7 @@ public static class Known {
 
   static readonly List<byte[]> Leaked = new List<byte[]>();
 
-  // Ten megabytes more are held after each full collection.
+  // Ten more megabytes stay referenced after each full collection.
   static void Leak(int count) {
     for (int i = 0; i < count; i++) {
       for (int j = 0; j < 10000; j++) Leaked.Add(new byte[1000]);

@@ -1,10 +1,10 @@
-// Two meters whose values are known.
+// Two meters with known values.
 //
-// DnTop.Meter goes on by itself. Every 5 ms: `hits` counts one (route /a and /b in turn) and `lat` records 0 to 99 ms in turn. `g` is always 42.
+// DnTop.Meter runs by itself. Every 5 ms, `hits` counts one (routes /a and /b in turn) and `lat` records 0 to 99 ms in turn. `g` is always 42.
 //
-// DnTop.Told does what it is told, one command a line on standard input; each is answered with "done" and the command:
+// DnTop.Told is controlled by one command per line on standard input; prints "done" and the command when it is complete:
 //   count N        `sold` counts N of fruit apple and 2 N of fruit pear
-//   change N       `stock` goes up by N, or down where N is negative
+//   change N       `stock` increases by N, or decreases if N is negative
 //   record N V     `size` records V, N times
 //   gauge V        `level` is V from now on
 using System;

@@ -1,4 +1,4 @@
-// Starts another .NET program with the same runtime, says its pid on standard output, and waits for it.
+// Starts another .NET program with the same runtime, prints its PID on standard output, and waits for it.
 //   parent.dll PROGRAM.dll [ARGUMENT]..
 using System;
 using System.Diagnostics;

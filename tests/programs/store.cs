@@ -1,6 +1,7 @@
-// Tells of commands to a database as client libraries do, without one. One command a line on standard input; each is answered with "done" and it.
-//   sql N MS TEXT    N commands of TEXT, one after the other, as Microsoft.Data.SqlClient tells of them; each takes at least MS milliseconds
-//   ef N MS TEXT     the same, as Entity Framework Core tells of them
+// Reports database commands as client libraries do, without a database. Reads one command per line from standard input; prints "done" and the command
+// when it is complete.
+//   sql N MS TEXT    N commands of TEXT, one after the other, as reported by Microsoft.Data.SqlClient; each takes at least MS milliseconds
+//   ef N MS TEXT     the same, as reported by Entity Framework Core
 using System;
 using System.Diagnostics;
 using System.Threading;

@@ -1,5 +1,5 @@
-// A busy program: allocates, collects, throws, contends for a lock and raises events of its own, for ever.
-//   work.dll [MILLISECONDS-BETWEEN-ROUNDS [EVENTS-PER-ROUND]]      by default 1 and 1; 0 milliseconds is as fast as it goes
+// A busy program: allocates, collects, throws, contends for a lock and writes events of its own, forever.
+//   work.dll [MILLISECONDS-BETWEEN-ROUNDS [EVENTS-PER-ROUND]]      by default 1 and 1; 0 milliseconds is as fast as possible
 using System;
 using System.Collections.Generic;
 using System.Diagnostics.Tracing;

@@ -1,4 +1,4 @@
-//! Figures of a recording as the library has them, to be held against those of other readers.
+//! Figures of a recording according to the library, for comparison with other readers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,12 +7,12 @@ use dn_top::clr::payload::GcType;
 use dn_top::nettrace::{Decoder, Limits};
 use serde_json::{Value, json};
 
-/// Nanoseconds as milliseconds with three places.
+/// Nanoseconds as milliseconds with three decimals.
 pub(crate) fn ms(ns: u64) -> f64 {
     (ns as f64 / 1e3).round() / 1e3
 }
 
-/// The figures of a whole file.
+/// Returns the figures of a complete file.
 pub(crate) fn of(bytes: &[u8]) -> Value {
     let (mut decoder, mut live) = (Decoder::new(Limits::default()), Live::default());
     decoder.feed(bytes, &mut live).expect("a readable stream");
@@ -49,7 +49,7 @@ pub(crate) fn of(bytes: &[u8]) -> Value {
     })
 }
 
-/// Where another reader differs, in the figures that it has.
+/// Returns the differences to another reader, in the figures that it has.
 pub(crate) fn differences(ours: &Value, reader: &str, theirs: &Value) -> Vec<String> {
     let figures = theirs.as_object().into_iter().flatten();
     let differ = figures.flat_map(|(figure, theirs)| parts_that_differ(figure, &ours[figure], theirs));
@@ -65,7 +65,7 @@ fn parts_that_differ(figure: &str, ours: &Value, theirs: &Value) -> Vec<(String,
             .flat_map(|name| parts_that_differ(&format!("{figure} {name}"), &of(ours, name), &of(theirs, name)))
             .collect();
     }
-    // 0 and 0.0 are the same, and sums of rounded numbers nearly so.
+    // 0 and 0.0 are equal, and sums of rounded numbers nearly so.
     let near = |a: &Value, b: &Value| a.as_f64().zip(b.as_f64()).is_some_and(|(a, b)| (a - b).abs() < 0.002);
     if ours == theirs || near(ours, theirs) { Vec::new() } else { vec![(figure.to_owned(), ours.clone(), theirs.clone())] }
 }

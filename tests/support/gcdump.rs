@@ -1,18 +1,18 @@
-//! Reads a `.gcdump` file by what its format says, and not by what dn-top writes: nothing here needs the library.
+//! Reads a `.gcdump` file according to its format, independently of dn-top's writer: nothing here needs the library.
 
-/// What a file holds.
+/// Contents of a file.
 pub(crate) struct Dump {
     pub(crate) nodes: Vec<Node>,
-    /// Number of the node that all others are reached from.
+    /// Index of the node from which all others are reached.
     pub(crate) root: usize,
-    /// Bytes of all objects.
+    /// Total bytes of all objects.
     pub(crate) total: i64,
     pub(crate) is_64_bit: bool,
     /// Units of 100 ns since the year 1.
     pub(crate) ticks: i64,
     pub(crate) process_name: String,
     pub(crate) process_id: i32,
-    /// Who made it.
+    /// Name of the tool that wrote the file.
     pub(crate) tool: String,
 }
 
@@ -20,15 +20,15 @@ pub(crate) struct Dump {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) kind: String,
-    /// Path of its type's module.
+    /// Path of the module of the type.
     pub(crate) module: Option<String>,
     pub(crate) size: i32,
-    /// Numbers of the nodes that it refers to.
+    /// Indexes of the referenced nodes.
     pub(crate) children: Vec<usize>,
     pub(crate) address: u64,
 }
 
-/// Panics where the file is not as it should be.
+/// Panics if the file is malformed.
 pub(crate) fn read(file: &[u8]) -> Dump {
     let mut reader = Reader { file, at: 0 };
     assert_eq!(reader.string().as_deref(), Some("!FastSerialization.1"));
@@ -77,7 +77,7 @@ pub(crate) fn read(file: &[u8]) -> Dump {
     Dump { nodes, root, total, is_64_bit, ticks, process_name, process_id, tool }
 }
 
-/// A number of 7 bits a byte: the first byte has the sign, and all but the last are marked.
+/// Reads a number with 7 bits per byte, most significant first: the first byte contains the sign, and all except the last have the high bit set.
 pub(crate) fn number(text: &mut &[u8]) -> i32 {
     let mut value = i64::from(text[0] & 0x7f) - i64::from(text[0] & 0x40) * 2;
     while text[0] & 0x80 != 0 {
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
         i64::from_le_bytes(self.take(8).try_into().unwrap())
     }
 
-    /// Its length is that in UTF-16 units, of which each is UTF-8 on its own.
+    /// The length is in UTF-16 units, each of which is encoded separately in UTF-8.
     fn string(&mut self) -> Option<String> {
         let length = usize::try_from(self.i32()).ok()?;
         let unit = |reader: &mut Self| {
@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
         Some(String::from_utf16(&units).unwrap())
     }
 
-    /// The start of an object: its type is an object of no type. Its version, and that of the oldest reader.
+    /// Reads the start of an object, whose type is an object without a type. Returns its version, and that of the oldest compatible reader.
     fn begin(&mut self, name: &str) -> (i32, i32) {
         assert_eq!(self.take(3), [4, 4, 1]);
         let versions = (self.i32(), self.i32());

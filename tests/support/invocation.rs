@@ -1,4 +1,4 @@
-//! One run of dn-top, or of another program to compare it with: as a command, or in a terminal.
+//! A run of dn-top, or of another program for comparison: as a plain command, or in a terminal.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -11,8 +11,8 @@ use tempfile::TempDir;
 
 use super::{PATIENCE, Screen, folder, poll, screen, send};
 
-/// How to start dn-top. Its environment is empty but for PATH, HOME, LANG, TERM, COLORTERM, TMPDIR and what is added here;
-/// HOME, TMPDIR and the working directory are a new empty folder.
+/// A command to start. Its environment contains only PATH, HOME, LANG, TERM, COLORTERM, TMPDIR and the variables added here; HOME, TMPDIR
+/// and the working directory are a new empty folder.
 #[derive(Debug)]
 pub(crate) struct Invocation {
     words: Vec<OsString>,
@@ -42,24 +42,24 @@ impl Invocation {
         self
     }
 
-    /// Works in this folder, which must outlive the run.
+    /// Sets the working directory, which must outlive the run.
     pub(crate) fn current_dir(mut self, folder: &Path) -> Self {
         self.current = Some(folder.to_owned());
         self
     }
 
-    /// Reads from there where it has no terminal.
+    /// Sets the standard input for runs without a terminal.
     pub(crate) fn stdin(mut self, stdin: impl Into<Stdio>) -> Self {
         self.stdin = stdin.into();
         self
     }
 
-    /// Runs it to its end without a terminal.
+    /// Runs it to completion without a terminal.
     pub(crate) fn run(self) -> Output {
         self.start().wait()
     }
 
-    /// Starts it without a terminal; its standard input is empty unless it was given one.
+    /// Starts it without a terminal; its standard input is empty unless set.
     pub(crate) fn start(self) -> Running {
         let folder = folder();
         let environment = self.environment(folder.path());
@@ -70,7 +70,7 @@ impl Invocation {
             .envs(environment)
             .current_dir(self.current.as_deref().unwrap_or(folder.path()))
             .stdin(self.stdin)
-            // Files, and not pipes: nothing has to read along.
+            // Files rather than pipes, as pipes would have to be drained.
             .stdout(fs::File::create(folder.path().join(".stdout")).unwrap())
             .stderr(fs::File::create(folder.path().join(".stderr")).unwrap())
             .spawn()
@@ -84,7 +84,7 @@ impl Invocation {
         Screen::start(self.command(folder.path()), columns, rows, folder)
     }
 
-    /// Runs it in a terminal that goes away as soon as it has written these words, as one does whose connection is lost.
+    /// Runs it in a terminal that is closed as soon as this text has been written, as on a lost connection.
     pub(crate) fn lose_terminal_at(self, words: &str) -> portable_pty::ExitStatus {
         let folder = folder();
         screen::lose_terminal_at(words, self.command(folder.path()))
@@ -110,17 +110,17 @@ impl Invocation {
     }
 }
 
-/// What a run left behind.
+/// Result of a run.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// The exit code; 128 and the signal's number where a signal ended it, as a shell says it.
+    /// Exit code; 128 plus the signal number if killed by a signal, as in a shell.
     pub(crate) code: i32,
 }
 
 impl Output {
-    /// The one JSON document on standard output of a run that went well.
+    /// Returns the JSON document on standard output of a successful run.
     pub(crate) fn json(&self) -> serde_json::Value {
         assert_eq!(self.code, 0, "{}", self.stderr);
         let acts = |c: char| c != '\n' && c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -128,7 +128,7 @@ impl Output {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
     }
 
-    /// Panics unless the run ended with this code and one plain line on standard error that has these words, and printed nothing else.
+    /// Panics unless the run ended with this code, one plain line on standard error that contains these words, and no other output.
     pub(crate) fn assert_refused(&self, code: i32, words: &str) {
         let Self { stdout, stderr, .. } = self;
         let sentence = stderr.strip_prefix("dn-top: ").and_then(|rest| rest.strip_suffix('\n')).unwrap_or_else(|| panic!("{stderr:?}"));
@@ -138,7 +138,7 @@ impl Output {
     }
 }
 
-/// A run without a terminal. Killed when this is dropped.
+/// A run without a terminal. Killed on drop.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
@@ -158,17 +158,17 @@ impl Running {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// What it wrote to standard output up to now.
+    /// Returns standard output so far.
     pub(crate) fn stdout(&self) -> String {
         fs::read_to_string(self.folder.path().join(".stdout")).unwrap()
     }
 
-    /// What it wrote to standard error up to now.
+    /// Returns standard error so far.
     pub(crate) fn stderr(&self) -> String {
         fs::read_to_string(self.folder.path().join(".stderr")).unwrap()
     }
 
-    /// Waits for its end.
+    /// Waits for it to exit.
     pub(crate) fn wait(mut self) -> Output {
         let status = poll(PATIENCE, || self.child.try_wait().unwrap());
         let Some(status) = status else { panic!("{self:?} does not end: {}{}", self.stdout(), self.stderr()) };

@@ -1,7 +1,7 @@
-//! What the integration tests, the benchmarks and the README's picture stand on: real runtimes, programs running on
-//! them, and dn-top itself with and without a terminal.
+//! Shared by the integration tests, the benchmarks and the README's screenshot: real runtimes, programs running on them, and dn-top itself
+//! with and without a terminal.
 //!
-//! A test uses it with `#[path = "../support/mod.rs"] mod support;`. Nothing here needs the library.
+//! Used with `#[path = "../support/mod.rs"] mod support;`. Nothing here needs the library.
 
 #![allow(dead_code, unused_imports, reason = "each test binary uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
@@ -20,10 +20,10 @@ pub(crate) use program::{Launch, Program};
 pub(crate) use rustix::process::Signal;
 pub(crate) use screen::Screen;
 
-/// How long anything may take on a machine that is busy with other tests before it counts as broken.
+/// Timeout of all operations on a machine that is busy with other tests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Asks every 10 ms until there is an answer, or `patience` has run out.
+/// Polls every 10 ms until there is a result, or `patience` has run out.
 pub(crate) fn poll<T>(patience: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     let mut patience = Patience::new(patience);
     loop {
@@ -37,21 +37,21 @@ pub(crate) fn poll<T>(patience: Duration, mut ask: impl FnMut() -> Option<T>) ->
     }
 }
 
-/// How long is waited, not counting what a machine stands still in between: a virtual machine may be frozen for a minute, and its clock goes on.
+/// A timeout that excludes time during which the machine is frozen: a virtual machine may be paused for a minute while its clock advances.
 pub(crate) struct Patience {
     left: Duration,
     asked: Instant,
 }
 
 impl Patience {
-    /// The longest that counts between two questions.
+    /// Maximum time that counts between two checks.
     pub(crate) const STEP: Duration = Duration::from_millis(500);
 
     pub(crate) fn new(left: Duration) -> Self {
         Self { left, asked: Instant::now() }
     }
 
-    /// To be asked at least once in each [`Self::STEP`].
+    /// Must be called at least once in each [`Self::STEP`].
     pub(crate) fn is_out(&mut self) -> bool {
         let now = Instant::now();
         self.left = self.left.saturating_sub((now - self.asked).min(Self::STEP));
@@ -60,7 +60,7 @@ impl Patience {
     }
 }
 
-/// A folder of what `tests/setup.sh` brought, which holds this file. `None` where the set-up could not get it, which is a failure in CI.
+/// Returns a folder installed by `tests/setup.sh` that contains this file. `None` if the setup could not install it, which is a failure in CI.
 pub(crate) fn cache(name: &str, file: &str) -> Option<std::path::PathBuf> {
     let folder = runtimes::cache().join(name);
     if folder.join(file).exists() {
@@ -71,19 +71,19 @@ pub(crate) fn cache(name: &str, file: &str) -> Option<std::path::PathBuf> {
     None
 }
 
-/// Whether a file is a whole recording of a session: not one that is being written, nor the samples of the kernel beside one.
+/// Returns whether a file is a finished recording of a session: not one being written, nor separate CPU samples.
 pub(crate) fn is_recording(file: &std::path::Path) -> bool {
     let name = file.to_str().unwrap_or_default();
     name.ends_with(".nettrace") && !name.ends_with(".cpu.nettrace")
 }
 
-/// A new empty folder with a short path: socket paths end at 108 bytes.
+/// Creates an empty folder with a short path: socket paths are limited to 108 bytes.
 pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::Builder::new().prefix("dn").tempdir_in("/tmp").unwrap()
 }
 
 pub(crate) fn send(pid: u32, signal: Signal) {
     let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
-    // A process that is gone needs no signal.
+    // An exited process needs no signal.
     let _ = rustix::process::kill_process(pid, signal);
 }

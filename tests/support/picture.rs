@@ -1,22 +1,22 @@
-//! A terminal screen as a picture: SVG, so that it is text in the tree and sharp at every size.
+//! Screenshots of a terminal as SVG: text in the repository, and sharp at every size.
 //!
-//! Letters come from the reader's monospace font, stretched to their cells. What must join from cell to cell (lines,
-//! blocks, braille) is drawn, since fonts do not agree on it.
+//! Letters use the reader's monospace font, stretched to their cells. Characters that join from cell to cell (lines, blocks, braille) are
+//! drawn, since fonts do not agree on them.
 
 use std::fmt::Write as _;
 
 use vt100::{Cell, Color};
 
-/// A cell's width and height, and the space around the screen, in pixels.
+/// Width and height of a cell, and the margin around the screen, in pixels.
 const WIDTH: f32 = 9.0;
 const HEIGHT: f32 = 19.0;
 const MARGIN: f32 = 14.0;
-/// How far below its cell's top a letter stands.
+/// Distance of the baseline from the top of the cell.
 const BASELINE: f32 = 14.5;
 
 const FOREGROUND: [u8; 3] = [0xcc, 0xcc, 0xcc];
 const BACKGROUND: [u8; 3] = [0x0c, 0x0c, 0x0c];
-/// The sixteen colours that a terminal's owner chooses.
+/// The sixteen configurable terminal colors.
 const PALETTE: [[u8; 3]; 16] = [
     [0x0c, 0x0c, 0x0c],
     [0xcd, 0x31, 0x31],
@@ -36,7 +36,7 @@ const PALETTE: [[u8; 3]; 16] = [
     [0xf2, 0xf2, 0xf2],
 ];
 
-/// The screen as an SVG document.
+/// Returns the screen as an SVG document.
 pub(crate) fn svg(screen: &vt100::Screen) -> String {
     let (rows, columns) = screen.size();
     let (width, height) = (f32::from(columns.get()) * WIDTH + 2.0 * MARGIN, f32::from(rows.get()) * HEIGHT + 2.0 * MARGIN);
@@ -57,7 +57,7 @@ pub(crate) fn svg(screen: &vt100::Screen) -> String {
     svg
 }
 
-/// How a cell is painted.
+/// Style of a cell.
 #[derive(PartialEq)]
 struct Style {
     ink: [u8; 3],
@@ -85,7 +85,7 @@ impl Style {
     }
 }
 
-/// Paints the cells from here on that look alike, and returns how many they are.
+/// Draws the run of cells in the same style that starts here, and returns its length.
 fn run(svg: &mut String, screen: &vt100::Screen, row: u16, start: u16) -> u16 {
     let cell = |column: u16| screen.cell(row, column);
     let Some(first) = cell(start) else { return 1 };
@@ -106,8 +106,8 @@ fn run(svg: &mut String, screen: &vt100::Screen, row: u16, start: u16) -> u16 {
     texts.len() as u16
 }
 
-/// Writes ASCII letters stretched over their cells, or one other character in the middle of its own: a symbol may come
-/// from another font, with another width.
+/// Writes ASCII letters stretched over their cells, or one other character centered in its cell: a symbol may be from another font, with
+/// another width.
 fn letters(svg: &mut String, group: &[&str], x: f32, y: f32, style: &Style) {
     let text = group.concat();
     let shown = text.trim_end();
@@ -126,7 +126,7 @@ fn letters(svg: &mut String, group: &[&str], x: f32, y: f32, style: &Style) {
     let _ = writeln!(svg, "<text {place} y=\"{y}\" fill=\"{ink}\"{}>{escaped}</text>", style.attributes);
 }
 
-/// Draws a character that joins its neighbours, or says that it is a letter.
+/// Draws a character that joins its neighbors, or returns `false` for a letter.
 fn draw(svg: &mut String, c: char, x: f32, y: f32, ink: [u8; 3]) -> bool {
     let code = u32::from(c);
     let part = |count: u32| count as f32 / 8.0;
@@ -145,7 +145,7 @@ fn draw(svg: &mut String, c: char, x: f32, y: f32, ink: [u8; 3]) -> bool {
     true
 }
 
-/// Eight dots in two columns; the bits count down the left column, down the right one, and then along the bottom row.
+/// Draws eight dots in two columns; the bits go down the left column, down the right one, and then along the bottom row.
 fn braille(svg: &mut String, bits: u32, x: f32, y: f32, ink: [u8; 3]) {
     const PLACES: [(u8, u8); 8] = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (0, 3), (1, 3)];
     // One path of round dots: a chart has thousands of them.
@@ -159,7 +159,7 @@ fn braille(svg: &mut String, bits: u32, x: f32, y: f32, ink: [u8; 3]) {
     let _ = writeln!(svg, "<path d=\"{dots}\" stroke=\"{}\" class=\"d\"/>", hex(ink));
 }
 
-/// Lines from the middle of the cell to its sides: left, up, right and down, each of a weight.
+/// Draws lines from the center of the cell to its sides: left, up, right and down, each with a weight.
 fn line(svg: &mut String, c: char, x: f32, y: f32, ink: [u8; 3]) -> bool {
     let sides: [u8; 4] = match c {
         '─' | '╌' | '┄' | '┈' => [1, 0, 1, 0],
@@ -203,7 +203,7 @@ fn line(svg: &mut String, c: char, x: f32, y: f32, ink: [u8; 3]) -> bool {
 
 fn rectangle(svg: &mut String, [x, y, width, height]: [f32; 4], ink: [u8; 3], opacity: f32) {
     let opacity = if opacity < 1.0 { format!(" opacity=\"{opacity}\"") } else { String::new() };
-    // Neighbours overlap by a hair, or a seam shows where pixels do not fall on cells.
+    // Neighbors overlap slightly, to avoid seams where pixels are not aligned to cells.
     let _ = writeln!(svg, "<rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{height}\" fill=\"{}\"{opacity}/>", width + 0.2, hex(ink));
 }
 

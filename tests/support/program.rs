@@ -1,4 +1,4 @@
-//! A .NET program that runs for one test, in a folder of its own.
+//! A .NET program that runs for one test, in its own folder.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::{PATIENCE, folder, poll, send};
 
-/// How to start a program. Its environment is empty but for PATH, HOME, LANG, TMPDIR and what is added here.
+/// A program to start. Its environment contains only PATH, HOME, LANG, TMPDIR and the variables added here.
 #[derive(Debug)]
 pub(crate) struct Launch {
     words: Vec<PathBuf>,
@@ -38,24 +38,24 @@ impl Launch {
         self
     }
 
-    /// In pid and mount namespaces of its own, as in a container: it is pid 1 there, and its TMPDIR is a mount that nobody
-    /// else sees. Ask [`super::runtimes::namespaces`] first.
+    /// In PID and mount namespaces of its own, as in a container: its PID there is 1, and its TMPDIR is a mount that no other process sees.
+    /// Requires [`super::runtimes::namespaces`].
     pub(crate) fn contained(mut self) -> Self {
         self.contained = true;
         self
     }
 
-    /// The command line, to hand to `dn-top run`.
+    /// The command line, as arguments of `dn-top run`.
     pub(crate) fn words(&self) -> &[PathBuf] {
         &self.words
     }
 
-    /// What its environment has besides.
+    /// Additional environment variables.
     pub(crate) fn variables(&self) -> &[(String, PathBuf)] {
         &self.env
     }
 
-    /// Starts it and waits until its runtime answers on its diagnostic socket.
+    /// Starts it and waits until its runtime listens on its diagnostic socket.
     pub(crate) fn start(self) -> Program {
         let mut program = self.spawn();
         let connected = poll(PATIENCE, || {
@@ -66,7 +66,7 @@ impl Launch {
         program
     }
 
-    /// Starts it without waiting: for programs that open no socket, or stand still at start.
+    /// Starts it without waiting: for programs that open no socket, or are suspended at startup.
     pub(crate) fn spawn(self) -> Program {
         let folder = folder();
         let mut command = if self.contained { namespaced(folder.path()) } else { Command::new("env") };
@@ -85,7 +85,7 @@ impl Launch {
             .process_group(0)
             .spawn()
             .unwrap();
-        // `env` becomes the program, keeping its pid; `unshare` stays, and the program is its child.
+        // `env` becomes the program and keeps its PID; `unshare` stays, and the program is its child.
         let pid = if self.contained { poll(PATIENCE, || only_child(child.id())).unwrap() } else { child.id() };
         let (said, lines) = mpsc::channel();
         let stdout = BufReader::new(child.stdout.take().unwrap());
@@ -94,7 +94,7 @@ impl Launch {
     }
 }
 
-/// A command that starts its arguments in new pid and mount namespaces, with a mount of their own at `private`.
+/// Returns a command that starts its arguments in new PID and mount namespaces, with a private mount at `private`.
 pub(crate) fn namespaced(private: &Path) -> Command {
     let mut unshare = Command::new("unshare");
     if !rustix::process::geteuid().is_root() {
@@ -112,7 +112,7 @@ fn only_child(pid: u32) -> Option<u32> {
     fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?.split_whitespace().next()?.parse().ok()
 }
 
-/// A running program. It and whatever it started are killed when this is dropped.
+/// A running program. Killed on drop, with all of its children.
 #[derive(Debug)]
 pub(crate) struct Program {
     child: Child,
@@ -124,17 +124,17 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Its pid as this test sees it.
+    /// PID as seen by this test.
     pub(crate) fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Its TMPDIR, HOME and working directory, as the program names it.
+    /// TMPDIR, HOME and working directory, as seen by the program.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// A path of the program's as it is reached from here.
+    /// Converts a path of the program to the path by which it is reached from here.
     pub(crate) fn reach(&self, path: &Path) -> PathBuf {
         if !self.contained {
             return path.to_owned();
@@ -142,22 +142,22 @@ impl Program {
         PathBuf::from(format!("/proc/{}/root", self.pid)).join(path.strip_prefix("/").unwrap())
     }
 
-    /// Its diagnostic socket as it is reached from here (Diagnostic IPC Protocol, "Transport": the pid is that of its own
-    /// namespace, the key its start time).
+    /// Path of its diagnostic socket as reached from here (Diagnostic IPC Protocol, "Transport": the PID is that of its own namespace, the
+    /// key its start time).
     pub(crate) fn socket(&self) -> PathBuf {
         let pid = if self.contained { 1 } else { self.pid };
         self.reach(&self.folder().join(format!("dotnet-diagnostic-{pid}-{}-socket", self.start_time())))
     }
 
-    /// When it started, in clock ticks since the machine did.
+    /// Start time, in clock ticks since boot.
     pub(crate) fn start_time(&self) -> u64 {
-        // `env` may not have become the program yet: that changes the name in the line, and not the time.
+        // `env` may not have become the program yet: that changes the name in the line, but not the time.
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
         let after_name = stat.rsplit(')').next().unwrap_or_default();
         after_name.split_whitespace().nth(19).and_then(|ticks| ticks.parse().ok()).unwrap_or(0)
     }
 
-    /// Waits until it has created and ended no thread for a second: 3.1's dump program fails, or does not end, where one is just being created.
+    /// Waits until it has created and ended no threads for a second: 3.1's dump program fails, or does not end, if one is just being created.
     pub(crate) fn settle(&self) {
         let folder = format!("/proc/{}/task", self.pid);
         let (mut threads, mut since) = (0, Instant::now());
@@ -171,13 +171,13 @@ impl Program {
         poll(PATIENCE, same_for_a_second).expect("threads come and go");
     }
 
-    /// Whether it has not ended.
+    /// Returns whether the program has not exited.
     pub(crate) fn is_alive(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Whether its runtime answers a request within five seconds: ProcessInfo, written out here so that dn-top has no
-    /// part in the proof. A runtime too old to know it answers too, with an error.
+    /// Returns whether its runtime responds to a request before the timeout: ProcessInfo, written byte by byte to be independent of dn-top.
+    /// A runtime too old for ProcessInfo responds with an error.
     pub(crate) fn answers(&self) -> bool {
         const PROCESS_INFO: &[u8; 20] = b"DOTNET_IPC_V1\0\x14\0\x04\0\0\0";
         let ask = || {
@@ -191,7 +191,7 @@ impl Program {
         ask().is_ok_and(|header| header.starts_with(b"DOTNET_IPC_V1\0") && header[16] == 0xff)
     }
 
-    /// The next line of its standard output.
+    /// Returns the next line of its standard output.
     pub(crate) fn line(&self) -> String {
         self.lines.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{self:?} says no more: {}", self.stderr()))
     }
@@ -201,14 +201,14 @@ impl Program {
         writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    /// Has a program that takes commands carry one out, and returns when it has, with what it said of it.
+    /// Sends a command to a program that accepts commands, waits for its completion, and returns its output.
     pub(crate) fn carry_out(&mut self, command: &str) -> Vec<String> {
         self.command(command);
         let done = format!("done {command}");
         std::iter::from_fn(|| Some(self.line()).filter(|line| *line != done)).collect()
     }
 
-    /// Has `known` work for so long, and returns the milliseconds that Seventy, Twenty and Ten took, by its own clock.
+    /// Makes `known` work for this time, and returns the milliseconds spent in Seventy, Twenty and Ten, by its own clock.
     pub(crate) fn spend(&mut self, milliseconds: u32) -> [f64; 3] {
         let said = self.carry_out(&format!("spend {milliseconds}"));
         let spent = said.iter().find_map(|line| line.strip_prefix("spent ")).unwrap_or_else(|| panic!("{said:?}"));
@@ -216,7 +216,7 @@ impl Program {
         times.try_into().unwrap()
     }
 
-    /// What it wrote to standard error.
+    /// Returns its standard error so far.
     pub(crate) fn stderr(&self) -> String {
         fs::read_to_string(self.folder.path().join("stderr")).unwrap_or_default()
     }
@@ -231,7 +231,7 @@ impl Program {
         self.wait()
     }
 
-    /// Waits for its end.
+    /// Waits for it to exit.
     pub(crate) fn wait(&mut self) -> ExitStatus {
         poll(PATIENCE, || self.child.try_wait().unwrap()).expect("the program does not end")
     }
@@ -240,7 +240,7 @@ impl Program {
 impl Drop for Program {
     fn drop(&mut self) {
         if let Some(group) = rustix::process::Pid::from_raw(self.child.id() as i32) {
-            // There may be children of its that outlived it.
+            // Its children may have outlived it.
             let _ = rustix::process::kill_process_group(group, Signal::KILL);
         }
         let _ = self.child.wait();

@@ -1,6 +1,6 @@
-//! Protocol buffers without a schema: enough to look at what an export wrote.
+//! Protocol buffers without a schema: enough to inspect exports.
 
-/// A field of a message.
+/// Value of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Value<'a> {
     Number(u64),
@@ -23,7 +23,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The fields of a message, in order.
+/// Returns the fields of a message, in order.
 pub(crate) fn fields(mut bytes: &[u8]) -> Vec<(u64, Value<'_>)> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {
@@ -42,12 +42,12 @@ pub(crate) fn fields(mut bytes: &[u8]) -> Vec<(u64, Value<'_>)> {
     fields
 }
 
-/// The first field of that number.
+/// Returns the first field with that number.
 pub(crate) fn field(message: &[u8], number: u64) -> Option<Value<'_>> {
     fields(message).into_iter().find(|(key, _)| *key == number).map(|(_, value)| value)
 }
 
-/// Every field of that number.
+/// Returns all fields with that number.
 pub(crate) fn all(message: &[u8], number: u64) -> impl Iterator<Item = Value<'_>> {
     fields(message).into_iter().filter(move |(key, _)| *key == number).map(|(_, value)| value)
 }

@@ -1,5 +1,5 @@
-//! A second reader of nettrace files, written from the specification and the runtime's manifest and sharing no code with the library: what the library
-//! says of a file is held against it. It keeps a whole file in memory and gives up at the first thing that it does not understand.
+//! A second reader of nettrace files, to check the library against. It is written from the specification and the runtime's manifest, and
+//! shares no code with the library. It keeps a whole file in memory and panics on anything that it does not understand.
 
 mod stream;
 
@@ -12,15 +12,15 @@ use stream::{Event, Kind, Stream, Thread};
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
 
-/// Nanoseconds as milliseconds with three places.
+/// Nanoseconds as milliseconds with three decimals.
 fn ms(ns: f64) -> f64 {
     (ns / 1e3).round() / 1e3
 }
 
-/// The figures of a file, by the names that the library's have.
+/// Returns the figures of a file, named like the library's.
 pub(crate) fn figures(file: &[u8]) -> Value {
     let mut stream = Stream::read(file);
-    // Later events stand before earlier ones of other threads; those of one thread are in order.
+    // Later events may precede earlier ones of other threads; those of one thread are in order.
     stream.events.sort_by_key(|event| event.at);
     let mut counts = BTreeMap::<(&str, u32), (u64, u64)>::new();
     let (mut samples, mut exceptions) = (BTreeMap::<String, u64>::new(), BTreeMap::<String, u64>::new());
@@ -33,7 +33,7 @@ pub(crate) fn figures(file: &[u8]) -> Value {
     let threads: HashSet<_> = stream.events.iter().map(|event| event.thread).collect();
     for Event { kind, at, thread, behind_loss, payload } in &stream.events {
         if *behind_loss {
-            // What it had begun may have ended unseen.
+            // The ends of its pending operations may be lost.
             suspended.remove(thread);
             compiling.remove(thread);
         }
@@ -79,7 +79,7 @@ pub(crate) fn figures(file: &[u8]) -> Value {
             (RUNTIME, 143) => {
                 let method = fields.number(8);
                 fields.take(8 + 8 + 4 + 4);
-                // Compiled at run time, and not ahead of it.
+                // Compiled at run time, not ahead of time.
                 bodies += u64::from(fields.u32() & 8 != 0);
                 let begun = compiling.entry(*thread).or_default();
                 if let Some(place) = begun.iter().rposition(|(begun, _)| *begun == method) {

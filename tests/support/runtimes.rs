@@ -1,4 +1,4 @@
-//! The real runtimes that `tests/setup.sh` puts into a cache folder, or a loud word that a test was skipped.
+//! The real runtimes installed in a cache folder by `tests/setup.sh`; a test without its runtime prints that it was skipped.
 //!
 //! ```ignore
 //! runtimes::each(runtimes::with("known"), |runtime| {
@@ -6,8 +6,8 @@
 //! });
 //! ```
 //!
-//! With `CI=true` a runtime that is missing fails the test if a package carries it. .NET 8 and 10 as a machine has them installed, in many files, and
-//! NativeAOT are in no package, so that their tests are skipped where there is no archive of them.
+//! With `CI=true`, a missing runtime fails the test if it is available as a package. .NET 8 and 10 as multi-file installations, and
+//! NativeAOT, are in no package, so that their tests are skipped without an archive.
 
 use std::fs;
 use std::io::Write as _;
@@ -21,10 +21,10 @@ use super::program::Launch;
 /// A real runtime on this machine.
 #[derive(Debug, Clone)]
 pub(crate) struct Runtime {
-    /// Its exact version, as ProcessInfo3 reports it.
+    /// Exact version, as reported by ProcessInfo3.
     pub(crate) version: &'static str,
     form: Form,
-    /// The program file that its processes run.
+    /// Executable of its processes.
     host: PathBuf,
 }
 
@@ -33,11 +33,11 @@ pub(crate) struct Runtime {
 enum Form {
     /// In many files, with a muxer, `dotnet`, that runs any program.
     Installed,
-    /// Within a program, which a startup hook replaces by any other.
+    /// Inside a program, which a startup hook replaces with any other.
     SingleFile,
-    /// Within a program that was trimmed, and runs only itself.
+    /// Inside a trimmed program, which runs only itself.
     Trimmed,
-    /// Within a program that has no other code.
+    /// Inside a program, compiled ahead of time.
     NativeAot,
 }
 
@@ -47,7 +47,7 @@ impl Runtime {
         self.version.split('.').next().and_then(|major| major.parse().ok()).unwrap()
     }
 
-    /// A program of `tests/programs` by name.
+    /// Returns a program of `tests/programs` by name.
     pub(crate) fn program(&self, name: &str) -> Launch {
         let Some(program) = self.compiled(name) else { panic!("{self} has no program {name}") };
         match self.form {
@@ -56,7 +56,7 @@ impl Runtime {
         }
     }
 
-    /// A program that goes on until it is stopped: what a test takes that runs on every runtime.
+    /// Returns a program that runs until it is stopped, for tests on every runtime.
     pub(crate) fn any(&self) -> Launch {
         match self.form {
             Form::Installed | Form::SingleFile => self.program("work").arg("1").arg("10"),
@@ -64,7 +64,7 @@ impl Runtime {
                 .launch()
                 .arg("server")
                 .arg("start")
-                // It would talk to its maker.
+                // Disables its telemetry.
                 .env("AZURE_MCP_COLLECT_TELEMETRY", "false")
                 .env("AZURE_MCP_COLLECT_TELEMETRY_MICROSOFT", "false")
                 .env("OTEL_SDK_DISABLED", "true"),
@@ -72,7 +72,7 @@ impl Runtime {
         }
     }
 
-    /// The name that processes have that run a program of `tests/programs`, or what [`Self::any`] runs.
+    /// Returns the process name of a program of `tests/programs`, or of [`Self::any`].
     pub(crate) fn name_of<'a>(&self, program: &'a str) -> &'a str {
         match self.form {
             Form::Installed => program,
@@ -82,12 +82,12 @@ impl Runtime {
         }
     }
 
-    /// It runs no program but its own, and no startup hooks.
+    /// Returns whether it runs only its own program, without startup hooks.
     pub(crate) fn is_trimmed(&self) -> bool {
         self.form == Form::Trimmed
     }
 
-    /// In one file: it has no createdump beside it, and dumps only all of its memory.
+    /// Returns whether it is in one file: it has no createdump, and supports only full dumps.
     pub(crate) fn is_single_file(&self) -> bool {
         matches!(self.form, Form::SingleFile | Form::Trimmed)
     }
@@ -96,17 +96,17 @@ impl Runtime {
         self.form == Form::NativeAot
     }
 
-    /// A startup hook (`tests/programs/hook.cs`), for any runtime that knows them.
+    /// Path of a startup hook (`tests/programs/hook.cs`), for any runtime that supports hooks.
     pub(crate) fn hook(&self) -> PathBuf {
         programs().join("net9/hook.dll")
     }
 
-    /// A CLR profiler (`tests/programs/profiler.c`), for any runtime.
+    /// Path of a CLR profiler (`tests/programs/profiler.c`), for any runtime.
     pub(crate) fn profiler(&self) -> PathBuf {
         programs().join("profiler.so")
     }
 
-    /// The program file that processes of this runtime run: the muxer, or the single file.
+    /// Executable of this runtime's processes: the muxer, or the single file.
     pub(crate) fn host(&self) -> PathBuf {
         self.host.clone()
     }
@@ -114,14 +114,14 @@ impl Runtime {
     fn launch(&self) -> Launch {
         match self.form {
             Form::Installed | Form::NativeAot => Launch::new(&self.host),
-            // They unpack 40 MB of libraries when they start: once is enough. Globalisation would need ICU, another package.
+            // They unpack 40 MB of libraries at startup: once is enough. Globalization would need ICU, another package.
             Form::SingleFile | Form::Trimmed => Launch::new(&self.host)
                 .env("DOTNET_BUNDLE_EXTRACT_BASE_DIR", cache().join("extracted"))
                 .env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1"),
         }
     }
 
-    /// A program of `tests/programs` that runs on this runtime.
+    /// Returns a program of `tests/programs` compiled for this runtime.
     fn compiled(&self, name: &str) -> Option<PathBuf> {
         let folder = match (self.form, self.major()) {
             (Form::Trimmed | Form::NativeAot, _) => return None,
@@ -148,27 +148,27 @@ pub(crate) fn net31() -> Option<Runtime> {
     packaged("3.1.23", Form::Installed, "dotnet")
 }
 
-/// .NET 8 with ASP.NET Core and createdump; where there is none, in a single file.
+/// .NET 8 with ASP.NET Core and createdump; otherwise as a single file.
 pub(crate) fn net8() -> Option<Runtime> {
     archived("8.0.33").or_else(single_file_net8)
 }
 
-/// .NET 9, with ASP.NET Core and createdump.
+/// .NET 9 with ASP.NET Core and createdump.
 pub(crate) fn net9() -> Option<Runtime> {
     packaged("9.0.7", Form::Installed, "dotnet")
 }
 
-/// .NET 10 with ASP.NET Core and createdump; where there is none, in a single file that runs nothing else.
+/// .NET 10 with ASP.NET Core and createdump; otherwise as a single trimmed file.
 pub(crate) fn net10() -> Option<Runtime> {
     archived("10.0.14").or_else(single_file_net10)
 }
 
-/// .NET 8 as a single-file, self-contained program; it has no createdump beside it.
+/// .NET 8 as a single-file, self-contained program; it has no createdump.
 pub(crate) fn single_file_net8() -> Option<Runtime> {
     packaged("8.0.30", Form::SingleFile, "Sarif.Multitool")
 }
 
-/// .NET 10 as a single-file, self-contained and trimmed program; it has no createdump beside it.
+/// .NET 10 as a single-file, self-contained and trimmed program; it has no createdump.
 pub(crate) fn single_file_net10() -> Option<Runtime> {
     packaged("10.0.9", Form::Trimmed, "azmcp")
 }
@@ -183,22 +183,22 @@ pub(crate) fn native_aot() -> Option<Runtime> {
     None
 }
 
-/// One of each version: those of them that are there.
+/// One runtime of each available version.
 pub(crate) fn all() -> Vec<Runtime> {
     [net31(), net8(), net9(), net10()].into_iter().flatten().collect()
 }
 
-/// .NET 8 and 10 in a single file: those of them that are there.
+/// The available single-file runtimes, .NET 8 and 10.
 pub(crate) fn single_files() -> Vec<Runtime> {
     [single_file_net8(), single_file_net10()].into_iter().flatten().collect()
 }
 
-/// One of each version that runs this program of `tests/programs`.
+/// One runtime of each version that can run this program of `tests/programs`.
 pub(crate) fn with(program: &str) -> Vec<Runtime> {
     let mut runtimes = all();
     runtimes.retain(|runtime| {
         let runs = runtime.compiled(program).is_some();
-        // There is none for 3.1 of what takes newer libraries.
+        // Programs that need newer libraries do not exist for 3.1.
         if !runs && runtime.major() > 3 {
             skip(&format!("{runtime} does not run {program}, and one that does comes from an archive: {NO_ARCHIVE}"));
         }
@@ -207,24 +207,24 @@ pub(crate) fn with(program: &str) -> Vec<Runtime> {
     runtimes
 }
 
-/// One of each version, and the single files.
+/// One runtime of each version, and the single-file runtimes.
 pub(crate) fn all_and_single_files() -> Vec<Runtime> {
     all().into_iter().chain(single_files()).collect()
 }
 
-/// Those of this major version and newer ones.
+/// Keeps runtimes of this major version and newer ones.
 pub(crate) fn since(major: u32, mut runtimes: Vec<Runtime>) -> Vec<Runtime> {
     runtimes.retain(|runtime| runtime.major() >= major);
     runtimes
 }
 
-/// Those that are older than this major version.
+/// Keeps runtimes older than this major version.
 pub(crate) fn before(major: u32, mut runtimes: Vec<Runtime>) -> Vec<Runtime> {
     runtimes.retain(|runtime| runtime.major() < major);
     runtimes
 }
 
-/// Runs a check on each of these runtimes, all at the same time, and panics after the last if one of them did not pass, with its name.
+/// Runs a check on each of these runtimes concurrently, and finally panics with the names of those that failed, if any.
 pub(crate) fn each(runtimes: Vec<Runtime>, check: impl Fn(&Runtime) + Sync) {
     let test = thread::current().name().unwrap_or("a test").to_owned();
     let check = &check;
@@ -239,7 +239,7 @@ pub(crate) fn each(runtimes: Vec<Runtime>, check: impl Fn(&Runtime) + Sync) {
     assert!(failed.is_empty(), "failed on {}", failed.join(", "));
 }
 
-/// The same one after the other, for checks that a busy machine disturbs.
+/// The same sequentially, for checks that are sensitive to load.
 pub(crate) fn each_in_turn(runtimes: Vec<Runtime>, check: impl Fn(&Runtime) + Sync) {
     let turn = Mutex::new(());
     each(runtimes, |runtime| {
@@ -248,25 +248,25 @@ pub(crate) fn each_in_turn(runtimes: Vec<Runtime>, check: impl Fn(&Runtime) + Sy
     });
 }
 
-/// [`each`] for a check that is asynchronous.
+/// [`each`] for an asynchronous check.
 pub(crate) fn each_async(runtimes: Vec<Runtime>, check: impl AsyncFn(&Runtime) + Sync) {
     each(runtimes, |runtime| block_on(check(runtime)));
 }
 
-/// [`each_in_turn`] for a check that is asynchronous.
+/// [`each_in_turn`] for an asynchronous check.
 pub(crate) fn each_async_in_turn(runtimes: Vec<Runtime>, check: impl AsyncFn(&Runtime) + Sync) {
     each_in_turn(runtimes, |runtime| block_on(check(runtime)));
 }
 
-/// With worker threads for what it spawns.
+/// Runs a future, with worker threads for the tasks it spawns.
 fn block_on(future: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(future);
 }
 
-/// Whether programs can be started in pid and mount namespaces of their own, as `Launch::contained` does. Some machines,
-/// containers among them, do not let even root do that, so that this is skipped in CI too.
+/// Returns whether programs can be started in their own PID and mount namespaces, as `Launch::contained` does. Some machines, such as
+/// containers, do not permit that even to root, so that it is skipped in CI too.
 pub(crate) fn namespaces() -> bool {
-    // Whatever is mounted over the folder, no other process sees it.
+    // A mount over this folder is not visible to other processes.
     let mut probe = super::program::namespaced(&std::env::temp_dir());
     let possible = probe.arg("true").stderr(Stdio::null()).status().is_ok_and(|status| status.success());
     if !possible {
@@ -275,7 +275,7 @@ pub(crate) fn namespaces() -> bool {
     possible
 }
 
-/// What the set-up takes from a package.
+/// Returns a runtime that the setup installs from a package.
 fn packaged(version: &'static str, form: Form, file: &str) -> Option<Runtime> {
     let runtime = Runtime { version, form, host: cache().join(version).join(file) };
     let missing = if !runtime.host.is_file() {
@@ -293,7 +293,7 @@ fn packaged(version: &'static str, form: Form, file: &str) -> Option<Runtime> {
 
 const NO_ARCHIVE: &str = "set DN_TOP_RUNTIME_ARCHIVES and run tests/setup.sh (it says which)";
 
-/// What the set-up takes from an archive, or the newest of the same major version that the machine has.
+/// Returns a runtime that the setup installs from an archive, or the newest installed one of the same major version.
 fn archived(version: &'static str) -> Option<Runtime> {
     let runtime = Runtime { version, form: Form::Installed, host: cache().join(version).join("dotnet") };
     if runtime.host.is_file() && programs_are_current() {
@@ -304,7 +304,7 @@ fn archived(version: &'static str) -> Option<Runtime> {
     let found = folders.into_iter().flatten().filter(|folder| folder.join("dotnet").is_file()).find_map(|folder| {
         let versions = fs::read_dir(folder.join("shared/Microsoft.NETCore.App")).ok()?;
         let versions = versions.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        // It is the newest that the muxer takes: of 8.0.9 and 8.0.33, 33.
+        // The muxer selects the newest: of 8.0.9 and 8.0.33, the latter.
         let version = versions.filter(|version| version.starts_with(&prefix)).max_by_key(|version| (version.len(), version.clone()))?;
         Some(Runtime { version: version.leak(), form: Form::Installed, host: folder.join("dotnet") })
     });
@@ -323,7 +323,7 @@ pub(crate) fn cache() -> PathBuf {
         .expect("HOME is not set")
 }
 
-/// The set-up keeps the sources beside what it compiled from them.
+/// The setup keeps the sources together with the compiled programs.
 fn programs_are_current() -> bool {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     fs::read_dir(here).unwrap().all(|source| {
@@ -332,7 +332,7 @@ fn programs_are_current() -> bool {
     })
 }
 
-/// A folder of the set-up that is no runtime; `None` where it could not be had, which is a failure in CI.
+/// Returns a folder installed by the setup that contains no runtime; `None` if not available, which is a failure in CI.
 pub(crate) fn extra(name: &str) -> Option<PathBuf> {
     let folder = cache().join(name);
     if folder.is_dir() {
@@ -344,7 +344,7 @@ pub(crate) fn extra(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// Says on the real standard error, which the test runner does not capture, that the running test was skipped.
+/// Prints that the running test was skipped, on the real standard error, which is not captured by the test runner.
 pub(crate) fn skip(why: &str) {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
     let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {why}");

@@ -1,6 +1,6 @@
-//! Rust sources as tokens, and the paths that they name.
+//! Rust sources as tokens, and the paths used in them.
 
-/// Words, `::`, and single other characters.
+/// Splits a source into words, `::`, and other single characters.
 pub(crate) fn tokens(source: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     let mut rest = source;
@@ -46,7 +46,7 @@ fn block_comment(text: &str) -> usize {
     at
 }
 
-/// The length of the string literal, plain or raw, that the text starts with.
+/// Returns the length of the string literal, plain or raw, at the start of the text.
 fn string(text: &str) -> Option<usize> {
     let prefixed = text.trim_start_matches(['b', 'c']);
     let open = text.len() - prefixed.len();
@@ -74,7 +74,7 @@ fn character_or_lifetime(text: &str) -> usize {
     }
 }
 
-/// The tokens without the items that only tests have.
+/// Removes test-only items from the tokens.
 pub(crate) fn without_tests(tokens: Vec<String>) -> Vec<String> {
     let attribute = ["#", "[", "cfg", "(", "test", ")", "]"];
     let mut kept = Vec::new();
@@ -95,7 +95,7 @@ pub(crate) fn without_tests(tokens: Vec<String>) -> Vec<String> {
     kept
 }
 
-/// Every path of two names or more, `use` trees taken apart, and `self` and `super` resolved to `crate::`.
+/// Returns every path of two names or more, with `use` trees expanded, and `self` and `super` resolved to `crate::`.
 pub(crate) fn paths(file_module: &[String], tokens: &[String]) -> Vec<String> {
     let mut module = file_module.to_vec();
     // For each open brace, whether it opened a module.
@@ -126,7 +126,7 @@ pub(crate) fn paths(file_module: &[String], tokens: &[String]) -> Vec<String> {
     found
 }
 
-/// Reads one path or `use` tree that starts at `at`, passes on each path in it, and returns where it ends.
+/// Reads one path or `use` tree at `at`, passes each path in it to `tell`, and returns its end.
 fn tree(tokens: &[String], mut at: usize, before: &[&str], tell: &mut impl FnMut(&[&str])) -> usize {
     let mut path = before.to_vec();
     loop {
@@ -146,7 +146,7 @@ fn tree(tokens: &[String], mut at: usize, before: &[&str], tell: &mut impl FnMut
                     break;
                 }
             }
-            // `Type::<T>`, `<T>::f`: what follows is read as paths of its own.
+            // `Type::<T>`, `<T>::f`: the rest is read as separate paths.
             _ => break,
         }
     }

@@ -1,4 +1,4 @@
-//! A terminal program as a person has it: a screen to look at, a keyboard to type on, a window to resize.
+//! A terminal for a program under test: it displays output, sends keys, and can be resized.
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::{PATIENCE, Patience, poll, send};
 
 pub(crate) const ENTER: &str = "\r";
-/// What many terminals send for it, and all for Ctrl-J.
+/// Sent by many terminals for Ctrl-Enter, and by all for Ctrl-J.
 pub(crate) const CTRL_ENTER: &str = "\n";
 pub(crate) const ESC: &str = "\x1b";
 pub(crate) const TAB: &str = "\t";
@@ -29,12 +29,12 @@ pub(crate) const END: &str = "\x1b[F";
 pub(crate) const PAGE_UP: &str = "\x1b[5~";
 pub(crate) const PAGE_DOWN: &str = "\x1b[6~";
 
-/// The key that is typed with Ctrl held.
+/// Returns the key with Ctrl held down.
 pub(crate) fn ctrl(letter: char) -> String {
     char::from(letter as u8 & 0x1f).to_string()
 }
 
-/// A program in a pseudo-terminal. Killed when this is dropped.
+/// A program in a pseudo-terminal. Killed on drop.
 pub(crate) struct Screen {
     child: Box<dyn Child + Send + Sync>,
     master: Box<dyn MasterPty + Send>,
@@ -48,31 +48,31 @@ pub(crate) struct Screen {
 
 type Keyboard = Arc<Mutex<Box<dyn Write + Send>>>;
 
-/// What the thread that reads the program's output shares with the test.
+/// State shared between the thread that reads the program's output and the test.
 struct Terminal {
     state: Mutex<State>,
     changed: Condvar,
-    /// Whether what the program writes is not read; see [`Screen::clog`].
+    /// Whether reading of the output is suspended; see [`Screen::clog`].
     clogged: Mutex<bool>,
     unclogged: Condvar,
 }
 
-/// How long what a program wrote last may take to arrive once it has ended, where it left a child behind that holds the terminal.
+/// Time allowed for the last output to arrive after exit, if the program has left behind a child that keeps the terminal open.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// The mode in which a terminal holds back what it is sent, until the mode ends: a program that uses it is never seen with half a frame.
+/// Mode in which a terminal delays drawing until the mode ends: a program that uses it is never seen with half a frame.
 const SYNCHRONIZED_UPDATE: u16 = 2026;
 
 struct State {
     parser: vt100::Parser<Extras>,
     bytes: u64,
-    /// When the first byte after the last [`Screen::watch`] came.
+    /// Arrival time of the first byte after the last [`Screen::watch`].
     first: Option<Instant>,
-    /// Whether nothing more can come.
+    /// Whether the output has ended.
     ended: bool,
 }
 
-/// What the terminal emulator leaves to its user: questions to answer, modes that it does not know, the clipboard.
+/// Features left to the user of the terminal emulator: responses to queries, unsupported modes, the clipboard.
 #[derive(Default)]
 struct Extras {
     answers: Vec<u8>,
@@ -80,7 +80,7 @@ struct Extras {
     keyboard_flags: i32,
     clipboard: Vec<String>,
     title: String,
-    /// Titles that were saved (XTWINOPS 22).
+    /// Saved titles (XTWINOPS 22).
     titles: Vec<String>,
     bells: usize,
 }
@@ -108,7 +108,7 @@ impl vt100::Callbacks for Extras {
             (None, 't') if param == 22 => self.titles.push(self.title.clone()),
             (None, 't') if param == 23 => self.title = self.titles.pop().unwrap_or_default(),
             (None, 'c') => self.answers.extend(b"\x1b[?62;22c"),
-            // A sequence may name several modes, some of which the emulator knows: it keeps those itself.
+            // A sequence may contain several modes; those supported by the emulator are stored there.
             (Some(b'?'), 'h') => self.modes.extend(params.iter().flat_map(|param| param.iter())),
             (Some(b'?'), 'l') => params.iter().flat_map(|param| param.iter()).for_each(|mode| _ = self.modes.remove(mode)),
             (Some(b'>'), 'u') => self.keyboard_flags += 1,
@@ -147,19 +147,19 @@ impl Screen {
         Self { child, master: pair.master, keyboard, terminal, settings, started, folder }
     }
 
-    /// The program's pid.
+    /// PID of the program.
     pub(crate) fn pid(&self) -> u32 {
         self.child.process_id().unwrap()
     }
 
-    /// The folder that is its HOME, TMPDIR and, unless another was asked for, working directory.
+    /// The folder used as HOME, TMPDIR and, unless set otherwise, working directory.
     pub(crate) fn folder(&self) -> &std::path::Path {
         self.folder.path()
     }
 
     /// Types keys: plain text, and the constants of this module.
     pub(crate) fn keys(&self, keys: &str) {
-        // A program that has ended reads no keys.
+        // A program that has exited reads no keys.
         let _ = self.keyboard.lock().unwrap().write_all(keys.as_bytes());
     }
 
@@ -173,18 +173,18 @@ impl Screen {
         self.wait_until(&format!("the end of the text {text:?}"), |shown| !shown.contains(text))
     }
 
-    /// Waits until the screen is as it should be, and returns it.
+    /// Waits until the screen meets a condition, and returns it.
     pub(crate) fn wait_until(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
         self.try_wait_until(PATIENCE, is_so).unwrap_or_else(|shown| panic!("timed out waiting for {what}; the screen shows\n{shown}"))
     }
 
-    /// The same with a deadline of one's own and no panic: `Err` has what the screen shows instead.
+    /// The same with a custom timeout and without panicking: `Err` has the current screen.
     pub(crate) fn try_wait_until(&self, patience: Duration, is_so: impl Fn(&str) -> bool) -> Result<String, String> {
         let mut patience = Patience::new(patience);
         let mut state = self.state();
         loop {
             let shown = state.parser.screen().contents();
-            // A terminal shows a frame when all of it has arrived.
+            // A frame is visible once it is complete.
             let whole = !state.parser.callbacks().modes.contains(&SYNCHRONIZED_UPDATE);
             if whole && is_so(&shown) {
                 return Ok(shown);
@@ -196,65 +196,63 @@ impl Screen {
         }
     }
 
-    /// What the screen shows now.
+    /// Returns the current screen.
     pub(crate) fn contents(&self) -> String {
         self.state().parser.screen().contents()
     }
 
-    /// The screen with its colours and styles.
+    /// Returns the screen with its colors and styles.
     pub(crate) fn styled(&self) -> vt100::Screen {
         self.state().parser.screen().clone()
     }
 
-    /// What the program put on the clipboard through the terminal (OSC 52), in base64.
+    /// Returns the data that the program put on the clipboard through the terminal (OSC 52), in base64.
     pub(crate) fn clipboard(&self) -> Vec<String> {
         self.state().parser.callbacks().clipboard.clone()
     }
 
-    /// The title of the window.
     pub(crate) fn title(&self) -> String {
         self.state().parser.callbacks().title.clone()
     }
 
-    /// How often the bell rang.
     pub(crate) fn bells(&self) -> usize {
         self.state().parser.callbacks().bells
     }
 
-    /// Bytes that the program has written.
+    /// Number of bytes written by the program.
     pub(crate) fn bytes(&self) -> u64 {
         self.state().bytes
     }
 
-    /// When the program was started.
     pub(crate) fn started(&self) -> Instant {
         self.started
     }
 
-    /// From now on looks out for the first byte; see [`Screen::first_byte`].
+    /// Resets [`Screen::first_byte`].
     pub(crate) fn watch(&self) {
         self.state().first = None;
     }
 
-    /// Waits for the first byte since the start, or since [`Screen::watch`]: when it came, or nothing within `patience`.
+    /// Waits for the first byte since the start, or since [`Screen::watch`], and returns its arrival time; `None` if there is none within
+    /// `patience`.
     pub(crate) fn first_byte(&self, patience: Duration) -> Option<Instant> {
         let waiting = |state: &mut State| state.first.is_none();
         self.terminal.changed.wait_timeout_while(self.state(), patience, waiting).unwrap().0.first
     }
 
-    /// Gives the window another size.
+    /// Resizes the window.
     pub(crate) fn resize(&self, columns: u16, rows: u16) {
-        // The program may answer before this returns: what it draws is for the new size.
+        // The program may respond before this returns: its output is for the new size.
         let mut state = self.state();
         state.parser.set_size(NonZeroU16::new(rows).unwrap(), NonZeroU16::new(columns).unwrap());
         self.master.resize(size(columns, rows)).unwrap();
     }
 
-    /// Reads nothing that the program writes, as a terminal that hangs, and presses keys until no more can be written.
+    /// Stops reading the program's output, as a hanging terminal would, and sends keys until the terminal's buffer is full.
     pub(crate) fn clog(&self, keys: &str) {
         *self.terminal.clogged.lock().unwrap() = true;
         let output = std::fs::File::options().write(true).open(format!("/proc/{}/fd/1", self.pid())).unwrap();
-        // Full once may be the end of a frame that fits. Full again and again is a frame that does not.
+        // A buffer that is full once may contain the end of a frame that fits. One that stays full contains a frame that does not.
         let mut full = 0;
         let is_full = || {
             self.keys(keys);
@@ -265,7 +263,7 @@ impl Screen {
         poll(PATIENCE, is_full).expect("the terminal takes everything though nothing is read");
     }
 
-    /// Reads again.
+    /// Resumes reading.
     pub(crate) fn unclog(&self) {
         *self.terminal.clogged.lock().unwrap() = false;
         self.terminal.unclogged.notify_all();
@@ -275,23 +273,23 @@ impl Screen {
         send(self.pid(), signal);
     }
 
-    /// Waits for the program's end, and for the last of its output.
+    /// Waits for the program to exit, and for the last of its output.
     pub(crate) fn wait_exit(&mut self) -> ExitStatus {
         let status = poll(PATIENCE, || self.child.try_wait().unwrap());
         let Some(status) = status else { panic!("the program does not end; the screen shows\n{}", self.contents()) };
         self.unclog();
-        // What it wrote last has arrived when the terminal ends; a child that it left behind may hold that open.
+        // The last output has arrived at the end of the terminal, which a child left behind may keep open.
         poll(LAST_WORDS, || self.state().ended.then_some(()));
         status
     }
 
-    /// Leaves the dashboard, which must end well.
+    /// Quits the dashboard, which must exit successfully.
     pub(crate) fn quit(&mut self) {
         self.keys("q");
         assert!(self.wait_exit().success(), "{}", self.contents());
     }
 
-    /// Panics where the program has left the terminal other than it was. Call it when the program has ended.
+    /// Panics if the program has not restored the terminal. To be called after the program has exited.
     pub(crate) fn assert_restored(&self) {
         let state = self.state();
         let (screen, extras) = (state.parser.screen(), state.parser.callbacks());
@@ -307,7 +305,7 @@ impl Screen {
         assert_eq!(format!("{:?}", self.master.get_termios()), self.settings, "the terminal's settings are changed");
     }
 
-    /// The same while a shell reads its line, which sets the terminal in its own way.
+    /// The same while a shell reads its command line, with terminal settings of its own.
     pub(crate) fn assert_restored_to_a_shell(&self) {
         let state = self.state();
         let screen = state.parser.screen();
@@ -345,7 +343,7 @@ impl Terminal {
     }
 }
 
-/// See [`super::Invocation::lose_terminal_at`]. No thread reads along here: it would keep the terminal open.
+/// See [`super::Invocation::lose_terminal_at`]. Without a reading thread, which would keep the terminal open.
 pub(super) fn lose_terminal_at(words: &str, command: CommandBuilder) -> ExitStatus {
     let pair = native_pty_system().openpty(size(80, 24)).unwrap();
     let mut child = pair.slave.spawn_command(command).unwrap();

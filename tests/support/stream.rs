@@ -1,15 +1,15 @@
-//! Blocks and events of a nettrace file, read once more and in another way.
+//! Blocks and events of a nettrace file, read by an independent implementation.
 
 use std::collections::{HashMap, HashSet};
 
-/// Process and thread id; the process of the whole stream is 0.
+/// Process and thread ID; the process is 0 for that of the stream.
 pub(super) type Thread = (u64, u64);
 
 pub(super) struct Event<'a> {
     pub(super) kind: usize,
     pub(super) at: i64,
     pub(super) thread: Thread,
-    /// Whether events of the thread that wrote it are missing before it.
+    /// Whether events are missing just before this one, from the thread that wrote it.
     pub(super) behind_loss: bool,
     pub(super) payload: Bytes<'a>,
 }
@@ -21,7 +21,7 @@ pub(super) struct Kind {
     pub(super) version: u32,
 }
 
-/// Bytes that are read from the front.
+/// Bytes read from the front.
 #[derive(Clone, Copy)]
 pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
 
@@ -32,7 +32,7 @@ impl<'a> Bytes<'a> {
         Bytes(front)
     }
 
-    /// A number of so many bytes, the lowest first.
+    /// Reads a little-endian number of `size` bytes.
     pub(super) fn number(&mut self, size: usize) -> u64 {
         self.take(size).0.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
@@ -41,7 +41,7 @@ impl<'a> Bytes<'a> {
         self.number(4) as u32
     }
 
-    /// Seven bits a byte, the lowest first.
+    /// Reads a number of seven bits per byte, least significant first.
     fn varint(&mut self) -> u64 {
         let (mut number, mut shift) = (0, 0);
         loop {
@@ -54,7 +54,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// UTF-16 up to a zero.
+    /// Reads zero-terminated UTF-16.
     pub(super) fn utf16(&mut self) -> String {
         let units = std::iter::from_fn(|| Some(self.number(2) as u16).filter(|unit| *unit != 0));
         String::from_utf16_lossy(&units.collect::<Vec<_>>())
@@ -75,13 +75,13 @@ pub(super) struct Stream<'a> {
     v6: bool,
     process: u64,
     pub(super) kinds: Vec<Kind>,
-    /// Index of a kind by its id in the stream.
+    /// Index of each kind, by its ID in the stream.
     ids: HashMap<u64, usize>,
     /// Threads by index (V6).
     threads: HashMap<u64, Thread>,
-    /// The last number of each capture thread.
+    /// The last sequence number of each capture thread.
     last: HashMap<u64, u32>,
-    /// Capture threads that lost events behind their last one.
+    /// Capture threads that lost events after their last one.
     gaps: HashSet<u64>,
     pub(super) lost: u64,
     pub(super) stacks: u64,
@@ -222,7 +222,7 @@ impl<'a> Stream<'a> {
     fn event_block(&mut self, block: Bytes<'a>) {
         let v6 = self.v6;
         rows(block, v6, &mut |row| {
-            // In V6 threads begin at 0, and before it with the first that has an event.
+            // In V6, sequence numbers of a thread start at 0; in older formats, with its first event.
             let before = if v6 { Some(self.last[&row.capture_thread]) } else { self.last.get(&row.capture_thread).copied() };
             let lost = before.map_or(0, |last| row.sequence.wrapping_sub(last).wrapping_sub(1));
             self.lost += u64::from(lost);
@@ -251,9 +251,9 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// The last number of a thread, as the stream has it.
+    /// Handles the last sequence number of a thread, as recorded in the stream.
     fn listed(&mut self, thread: u64, last: u32) {
-        // Where it has none, none of its events came.
+        // Without an earlier number, none of its events were received.
         let lost = last.wrapping_sub(self.last.insert(thread, last).unwrap_or(0));
         self.lost += u64::from(lost);
         if lost > 0 {
@@ -272,7 +272,7 @@ struct Row<'a> {
     payload: Bytes<'a>,
 }
 
-/// Calls `each` with what is in a block whose headers are compressed, as all runtimes write them.
+/// Calls `each` with each row of a block with compressed headers, as written by all runtimes.
 fn rows<'a>(mut block: Bytes<'a>, v6: bool, each: &mut dyn FnMut(&Row<'a>)) {
     let header = block.number(2) as usize;
     assert_eq!(block.number(2) & 1, 1, "compressed headers");

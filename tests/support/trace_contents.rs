@@ -1,4 +1,4 @@
-//! What stands on the tracks of a Perfetto trace beside what the analyses of the same recording found.
+//! Compares the tracks of a Perfetto trace to the analyses of the same recording.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::trace_processor::{Counted, Engine, read};
 
-/// Values of a counter that the analyses keep.
+/// Number of counter values kept by the analyses.
 const HISTORY: usize = 300;
 
 pub(crate) fn analysed(recording: &Path) -> Snapshot {
@@ -27,7 +27,7 @@ fn number(row: &Value, column: &str) -> u64 {
     row[column].as_u64().unwrap_or_else(|| panic!("{column} of {row}"))
 }
 
-/// How many of everything a trace has: as many as the analyses of the recording count. Returns what there was, by kind.
+/// Panics unless the trace has as many slices and values of every kind as the analyses count. Returns the numbers by kind.
 pub(crate) fn assert_contents(engine: &Engine, trace: &Path, recording: &Path) -> BTreeMap<&'static str, u64> {
     let (name, snapshot, counted) = (recording.display(), analysed(recording), Counted::of(recording));
     let mut found = BTreeMap::new();
@@ -62,7 +62,7 @@ pub(crate) fn assert_contents(engine: &Engine, trace: &Path, recording: &Path) -
     let overlaps = "select count(*) as n from (select ts, lag(ts + dur) over (partition by track_id order by ts) as before from slice where category = 'activity')
         where before > ts";
     assert_eq!(number(&engine.query(trace, overlaps)[0], "n"), 0, "{name}: operations of one lane overlap");
-    // Counters: those that the program publishes with all their values, those of the runtime with the last.
+    // Counters: all values of those published by the program, and the last value of those of the runtime.
     let rows = engine.query(
         trace,
         "select p.name as parent, t.name as name, c.ts as ts, c.value as value from counter c join track t on c.track_id = t.id
@@ -79,7 +79,7 @@ pub(crate) fn assert_contents(engine: &Engine, trace: &Path, recording: &Path) -
         let expected: Vec<f64> = counter.history.iter().map(|(_, value)| *value).filter(|value| value.is_finite()).collect();
         let shown = of(&counter.group, &title);
         if counter.history.len() < HISTORY {
-            // Numbers come as text, whose last digit is rounded.
+            // Numbers are transferred as text, with the last digit rounded.
             let same = |(one, other): (&f64, &f64)| (one - other).abs() <= other.abs() * 1e-12;
             let are_same = shown.len() == expected.len() && shown.iter().zip(&expected).all(same);
             assert!(are_same, "{name}: {} {title}: {shown:?} and not {expected:?}", counter.group);
@@ -99,7 +99,7 @@ pub(crate) fn assert_contents(engine: &Engine, trace: &Path, recording: &Path) -
     found
 }
 
-/// The calls of `--slices`: at the moments of ten samples, or as many as are compared, they are those of the stack. Returns how many have a stack.
+/// Panics unless the calls of `--slices` match the stacks of ten samples, or of all if there are fewer. Returns the number of samples compared.
 pub(crate) fn assert_calls(engine: &Engine, trace: &Path, recording: &Path) -> usize {
     let counted = Counted::of(recording);
     let some: Vec<_> = counted.stacks().iter().take(10).collect();
@@ -107,7 +107,7 @@ pub(crate) fn assert_calls(engine: &Engine, trace: &Path, recording: &Path) -> u
         return 0;
     }
     let moments: Vec<_> = some.iter().map(|((at, thread), _)| format!("({at}, {thread})")).collect();
-    // A call that begins behind the sample is of the next.
+    // A call that begins after the sample belongs to the next sample.
     let sql = format!(
         "with asked (at, of) as (values {}) select at, of, s.name as name from asked join thread on tid = of
          join track t on utid = extract_arg(t.dimension_arg_set_id, 'utid') and t.name = 'Calls (sampled)'

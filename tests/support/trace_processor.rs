@@ -1,4 +1,4 @@
-//! Perfetto's own trace processor over exports, and what a recording holds to compare with. Needs the library.
+//! Perfetto's trace processor on exports, and the contents of recordings for comparison. Needs the library.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
@@ -15,7 +15,7 @@ use dn_top::clr::EventKind;
 use dn_top::nettrace::{Decoder, Event, Limits, Loss, Metadata, SequencePoint, Sink, Thread, TraceHeader};
 use serde_json::Value;
 
-/// Statistics that a right trace leaves at 0.
+/// Statistics that are 0 in a correct trace.
 const WRONG: &str = "select name, value from stats where severity in ('error', 'data_loss') and value > 0";
 
 /// A trace processor.
@@ -23,12 +23,12 @@ const WRONG: &str = "select name, value from stats where severity in ('error', '
 pub(crate) struct Engine(PathBuf);
 
 impl Engine {
-    /// The newest that the set-up gets; `None` where it could not, which is a failure in CI.
+    /// The newest one installed by the setup; `None` if not available, which is a failure in CI.
     pub(crate) fn newest() -> Option<Self> {
         Self::found("trace-processor")
     }
 
-    /// The one of the oldest Perfetto that is supported.
+    /// The one of the oldest supported Perfetto.
     pub(crate) fn oldest() -> Option<Self> {
         Self::found("perfetto-52")
     }
@@ -38,7 +38,7 @@ impl Engine {
         Some(Self(engine))
     }
 
-    /// The rows that a query gives. A trace stays loaded for the next query of the thread.
+    /// Returns the rows of a query. A trace stays loaded for the thread's next query.
     pub(crate) fn query(&self, trace: &Path, sql: &str) -> Vec<Value> {
         LOADED.with_borrow_mut(|loaded| {
             let written = fs::metadata(trace).unwrap().modified().unwrap();
@@ -50,7 +50,7 @@ impl Engine {
         })
     }
 
-    /// Fails where it finds anything wrong with a trace but what is named so.
+    /// Panics if the trace has errors, except the one named `but`.
     pub(crate) fn assert_right(&self, trace: &Path, but: &str) {
         let mut wrong = self.query(trace, WRONG);
         wrong.retain(|row| row["name"] != but);
@@ -73,7 +73,7 @@ struct Loaded {
 impl Loaded {
     fn new(Engine(engine): &Engine, trace: &Path, written: SystemTime) -> Self {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/trace_processor.mjs");
-        // Optimising the engine takes longer than all that it is asked.
+        // Optimizing the engine takes longer than all of its queries.
         let mut command = Command::new("node");
         command.args(["--liftoff-only", script]).arg(engine).arg(trace);
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -86,7 +86,7 @@ impl Loaded {
     }
 
     fn query(&mut self, sql: &str) -> Vec<Value> {
-        // Where it has ended already, it has said why.
+        // If the process has already exited, its standard error has the reason.
         let _ = writeln!(self.process.stdin.as_ref().unwrap(), "{}", Value::from(sql));
         let mut rows = Vec::new();
         loop {
@@ -111,8 +111,8 @@ impl Drop for Loaded {
     }
 }
 
-/// Fails where Perfetto's published messages do not know a field of a trace. The fields of `left_out`, such as `ftrace_events`, are those of others, and are
-/// not looked into.
+/// Panics if a field of the trace is missing in Perfetto's published messages. Fields in `left_out`, such as `ftrace_events`, are written by
+/// other producers, and are not checked.
 pub(crate) fn assert_known_fields(trace: &Path, left_out: &[&str]) {
     let Some(schema) = crate::support::cache("perfetto-schema", "perfetto") else { return };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/perfetto_schema.py");
@@ -122,14 +122,14 @@ pub(crate) fn assert_known_fields(trace: &Path, left_out: &[&str]) {
     assert!(!said.contains("unknown") && !said.starts_with("0 "), "{name}: {said}");
 }
 
-/// What a recording holds, counted event by event.
+/// Contents of a recording, counted event by event.
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
     kinds: Vec<EventKind>,
     clock: TraceHeader,
     pub(crate) lost: u64,
-    /// Gaps by capture thread, when they begin and end, and how many events are missing. A gap begins with the sequence point before it or with the end of
-    /// the thread's gap before it.
+    /// Gaps: capture thread, begin, end, and number of missing events. A gap begins at the preceding sequence point, or at the end of the
+    /// thread's previous gap.
     gaps: Vec<(u64, i64, i64, u64)>,
     sequence_point: i64,
     /// By process and thread.
@@ -138,19 +138,19 @@ pub(crate) struct Counted {
     pub(crate) contentions: u64,
     pub(crate) switches: u64,
     pub(crate) allocations: u64,
-    /// Of samples, nanoseconds since the machine started.
+    /// Times of samples, in nanoseconds since boot.
     pub(crate) first: Option<i64>,
     pub(crate) last: i64,
     pub(crate) pauses: u64,
     pub(crate) pause_ns: u64,
-    /// Some samples: when, of which thread and process, addresses leaf first, and whether it was in native code.
+    /// Some samples: time, thread, process, addresses leaf first, and whether in native code.
     some: Vec<(i64, u64, u32, Vec<u64>, bool)>,
     images: Images,
-    /// The same with names for addresses, root first.
+    /// The same with resolved names, root first.
     stacks: BTreeMap<(i64, u64), Vec<String>>,
 }
 
-/// One sample in so many is compared frame by frame.
+/// One in this many samples is compared frame by frame.
 const EACH: u64 = 397;
 
 impl Counted {
@@ -181,13 +181,13 @@ impl Counted {
 }
 
 impl Counted {
-    /// Stacks of some samples by moment and thread: names, root first.
+    /// Stacks of some samples by time and thread, as names, root first.
     pub(crate) fn stacks(&self) -> &BTreeMap<(i64, u64), Vec<String>> {
         &self.stacks
     }
 }
 
-/// Gives a sink what a recording holds, as far as it makes sense.
+/// Feeds a recording to a sink, as far as it can be decoded.
 pub(crate) fn read(bytes: &[u8], mut sink: &mut dyn Sink) {
     let mut decoder = Decoder::new(Limits::default());
     let _ = decoder.feed(bytes, &mut sink);
@@ -213,7 +213,7 @@ impl Sink for Counted {
             EventKind::ThreadSample | EventKind::CpuSample => {
                 let thread = event.thread();
                 let process = if thread.process == 0 { self.clock.process_id } else { thread.process };
-                // Perfetto's threads have positive numbers of 32 bits.
+                // Perfetto's thread IDs are positive 32-bit numbers.
                 let tid = i32::try_from(thread.thread).map_or(0, |tid| tid as u64);
                 *self.samples.entry((process.into(), tid)).or_default() += 1;
                 let at = self.clock.nanoseconds_between(0, event.timestamp());
@@ -251,7 +251,7 @@ impl Sink for Counted {
     }
 }
 
-/// Fails where the trace processor finds something else in a Perfetto trace than what the recording holds that it is made of.
+/// Panics if the trace processor's results for a Perfetto trace differ from the recording that it was made from.
 pub(crate) fn assert_agrees(engine: &Engine, trace: &Path, recording: &Path) {
     engine.assert_right(trace, "");
     let counted = Counted::of(recording);

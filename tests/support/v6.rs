@@ -1,11 +1,11 @@
-//! Writes streams of format 6, block by block, also those that make no sense. (The library writes V4 only.)
+//! Writes V6 streams, block by block, including malformed ones. (The library writes V4 only.)
 
 use dn_top::wire::Put;
 
-/// A stream that is being written.
+/// A stream being written.
 pub(crate) struct V6(Vec<u8>);
 
-/// The kinds of blocks, by their numbers in the format.
+/// Kinds of blocks, by their numbers in the format.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     Trace = 1,
@@ -18,7 +18,7 @@ pub(crate) enum Kind {
     LabelList = 8,
 }
 
-/// An event: the sequence number is that of its thread, and counts from 1.
+/// An event. The sequence number is per thread, counted from 1.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Row<'a> {
     pub(crate) metadata: u32,
@@ -31,7 +31,7 @@ pub(crate) struct Row<'a> {
 }
 
 impl V6 {
-    /// Begins a stream whose clock counts nanoseconds from 0, of a process whose pointers have 8 bytes.
+    /// Starts a stream with a clock in nanoseconds from 0, of a 64-bit process.
     pub(crate) fn new() -> Self {
         let mut stream = Self(b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0".to_vec());
         let mut body = vec![0; 24];
@@ -47,7 +47,7 @@ impl V6 {
         self.0.put(body);
     }
 
-    /// A kind of event whose fields are described by `fields`, so many of them; an opcode of 1 is a start, 2 a stop.
+    /// Adds a kind of event with `count` fields, described by `fields`; opcode 1 is a start, 2 a stop.
     pub(crate) fn metadata(&mut self, id: u32, provider: &str, name: &str, opcode: u8, count: u16, fields: &[u8]) {
         let mut record = Vec::new();
         record.put_varint(id.into());
@@ -63,7 +63,7 @@ impl V6 {
         self.block(Kind::Metadata, &body);
     }
 
-    /// Threads by index, process and thread id.
+    /// Adds threads by index, process and thread ID.
     pub(crate) fn threads(&mut self, threads: impl IntoIterator<Item = (u64, u64, u64)>) {
         let mut body = Vec::new();
         for (index, process, thread) in threads {
@@ -78,12 +78,12 @@ impl V6 {
         self.block(Kind::Thread, &body);
     }
 
-    /// Events with compressed headers.
+    /// Adds events with compressed headers.
     pub(crate) fn events<'a>(&mut self, rows: impl IntoIterator<Item = Row<'a>>) {
         let mut body = block_header(1);
         let (mut sequence, mut timestamp) = (0_u32, 0_i64);
         for row in rows {
-            // All is written again but what there is no room for in V6.
+            // All fields are written, except those that V6 does not have.
             body.put_u8(0xdf);
             body.put_varint(row.metadata.into());
             body.put_varint(row.sequence.wrapping_sub(sequence).wrapping_sub(1).into());
@@ -100,7 +100,7 @@ impl V6 {
         self.block(Kind::Event, &body);
     }
 
-    /// Threads that are gone, by index, with the number of their last event.
+    /// Removes threads by index, with the sequence number of their last event.
     pub(crate) fn remove(&mut self, threads: &[(u64, u32)]) {
         let mut body = Vec::new();
         for (thread, last) in threads {
@@ -110,7 +110,7 @@ impl V6 {
         self.block(Kind::RemoveThread, &body);
     }
 
-    /// A sequence point; flag 1 forgets all threads, 2 all kinds of events.
+    /// Adds a sequence point; flag 1 drops all threads, 2 all kinds of events.
     pub(crate) fn sequence_point(&mut self, timestamp: i64, flags: u32, threads: &[(u64, u32)]) {
         let mut body = Vec::new();
         body.put_i64(timestamp);
@@ -123,7 +123,7 @@ impl V6 {
         self.block(Kind::SequencePoint, &body);
     }
 
-    /// Lists of labels, numbered from `first`; each ends with a label that is marked as the last.
+    /// Adds label lists, numbered from `first`; each ends with a label marked as the last.
     pub(crate) fn labels(&mut self, first: u32, lists: &[Vec<u8>]) {
         let mut body = Vec::new();
         body.put_u32(first);
@@ -132,19 +132,19 @@ impl V6 {
         self.block(Kind::LabelList, &body);
     }
 
-    /// The stream with its end.
+    /// Returns the stream with its end.
     pub(crate) fn end(mut self) -> Vec<u8> {
         self.0.put_u32(0);
         self.0
     }
 
-    /// Bytes so far.
+    /// Number of bytes so far.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 }
 
-/// The header of a block of events: its size, its flags (1 for compressed headers), oldest and newest timestamp.
+/// Returns the header of an event block: its size, its flags (1 for compressed headers), oldest and newest timestamp.
 pub(crate) fn block_header(flags: u16) -> Vec<u8> {
     let mut body = Vec::new();
     body.put_u16(20);
@@ -154,7 +154,7 @@ pub(crate) fn block_header(flags: u16) -> Vec<u8> {
     body
 }
 
-/// A row with its size before it.
+/// Returns a row preceded by its size.
 pub(crate) fn sized(row: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     out.put_u16(row.len() as u16);
@@ -162,7 +162,7 @@ pub(crate) fn sized(row: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A field: its name and what describes its type.
+/// Returns a field: its name and type description.
 pub(crate) fn field(name: &str, kind: &[u8]) -> Vec<u8> {
     let mut row = Vec::new();
     text(&mut row, name);

@@ -1,4 +1,4 @@
-//! What a terminal sends, in whatever pieces it comes.
+//! Terminal input, split at arbitrary places.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ fn a_key_after_a_burst_acts_at_once_and_nothing_else_does() {
         let burst = format!("{}{}", WHEEL_DOWN.repeat(reports / 2), WHEEL_UP.repeat(reports / 2));
         screen.keys(&format!("{burst}?"));
         shows_at_once(&screen, "the help", |shown| shown.contains("The selected process"));
-        // A piece of a report that was taken for typed text would be in the filter.
+        // A part of a report mistaken for typed text would be in the filter.
         screen.keys(ESC);
         screen.wait_gone("The selected process");
         screen.keys(&format!("/{burst}pay"));
@@ -53,7 +53,7 @@ fn a_sequence_in_pieces_is_not_typed_text() {
         for piece in ["\x1b[", "<6", "5", ";10;", "10", "M", "\x1b[2", "00~p\x1b[20", "1~", "\x7f"] {
             screen.keys(piece);
             let written = Instant::now();
-            // A piece that is read with the next one proves nothing.
+            // Read together with the next piece, it would prove nothing.
             while written.elapsed() < Duration::from_millis(2) {
                 std::thread::yield_now();
             }

@@ -1,4 +1,4 @@
-//! Leaving, and giving the terminal away for a while.
+//! Quitting and suspending the dashboard.
 
 use std::fs;
 
@@ -52,7 +52,7 @@ fn leaving_while_recording_asks() {
     screen.keys(ESC);
     screen.wait_gone("A recording is under way.");
     press(&screen, "q", "A recording is under way.");
-    // Cancel is what the keys are on.
+    // Cancel has the focus.
     screen.keys(ENTER);
     screen.wait_gone("A recording is under way.");
     press(&screen, "q", "Stop and finish");
@@ -61,7 +61,7 @@ fn leaving_while_recording_asks() {
     assert_only_whole(&screen, 1);
     assert!(screen.contents().contains(recordings(&screen)[0].to_str().unwrap()), "{}", screen.contents());
 
-    // Twice Ctrl-C is the same, without reading.
+    // Pressing Ctrl-C twice does the same, whatever is shown.
     let mut screen = sorted(&[]);
     press(&screen, "t", "◉ recording");
     screen.keys(&ctrl('c'));
@@ -126,7 +126,7 @@ fn who_stops_it_gets_the_terminal_and_keys_act_when_it_goes_on() {
         press(&shell, "fg\r", "Processes 9");
         press(&shell, "1", "PID▴");
         shell.keys("q");
-        // It reads what is typed until it has ended.
+        // Until it exits, the dashboard reads what is typed.
         shell.wait_until("a prompt", |shown| shown.trim_end().ends_with("prompt>"));
         press(&shell, "echo $((40 + 3)) times\r", "43 times");
         shell.assert_restored_to_a_shell();

@@ -1,4 +1,4 @@
-//! Looking: the table, the details, help, sizes, colours.
+//! Viewing: the table, the details, help, sizes, colors.
 
 use crate::support::screen::{BACKSPACE, DOWN, END, ENTER, ESC, HOME, LEFT, PAGE_DOWN, PAGE_UP, RIGHT, TAB, UP, ctrl};
 use crate::support::{PATIENCE, Screen, poll};
@@ -6,7 +6,7 @@ use crate::{BACK_TAB, FIRST, SECOND, assert_left, demo, press, recordings, sorte
 
 const F5: &str = "\x1b[15~";
 const F12: &str = "\x1b[24~";
-/// The one with the highest pid.
+/// The process with the highest PID.
 const LAST: &str = "PriceFeed 1496";
 
 #[test]
@@ -14,7 +14,7 @@ fn what_frames_cost_is_shown_where_it_is_asked_for() {
     let mut screen = demo(&[]).screen(120, 40);
     assert!(!screen.wait_for("Processes 9").contains("slowest"));
     press(&screen, F12, "slowest 0 µs");
-    // The first frame with the figures is the first that counts.
+    // The first frame with the figures is the first one that is measured.
     screen.keys(DOWN);
     let cost = |shown: &str| shown.lines().next().is_some_and(|line| line.contains(" µs, slowest ") && !line.contains("slowest 0 µs"));
     let shown = screen.wait_until("the time of a frame", cost);
@@ -47,7 +47,7 @@ fn the_table_is_moved_in_sorted_and_filtered() {
         ("2", "NAME▴"),
         ("2", "NAME▾"),
         ("1", "PID▴"),
-        // The selection stays with its process, wherever that goes.
+        // The selection follows its process.
         ("jr", SECOND),
         ("rg", FIRST),
     ] {
@@ -92,7 +92,7 @@ fn the_details_have_their_keys() {
         (BACK_TAB, "ConnectionStrings__Orders"),
         ("1", "Capabilities"),
         ("2", "••••••••"),
-        // A secret is shown one by one, and hidden again.
+        // A single secret is shown, and hidden again.
         ("/ORDERS_API", "1 of "),
         (ENTER, "ORDERS_API_KEY"),
         ("v", "sk-demo-0123456789"),
@@ -157,7 +157,7 @@ fn every_size_has_its_picture() {
     }
     let screen = demo(&[]).screen(20, 5);
     screen.wait_for("dn-top needs 40x10");
-    // Nothing is started that is not on the screen. That it is redrawn means that the key before was taken.
+    // Nothing is started without being visible. The redraw means that the previous key was handled.
     screen.watch();
     screen.keys("t");
     screen.keys(&ctrl('l'));
@@ -184,7 +184,7 @@ fn the_theme_is_that_for_the_background() {
     screen.wait_for("OrderService");
     screen.keys("\x1b]11;rgb:0000/0000/0000\x1b\\");
     assert!(poll(PATIENCE, || (name_is(&screen, 147) && !name_is(&screen, 98)).then_some(())).is_some());
-    // It decides without being asked, and so does the environment.
+    // An explicit theme has priority, and so does the environment.
     let dark = demo(&["--theme", "dark"]).env("TERM", "xterm-256color").screen(80, 24);
     dark.wait_for("OrderService");
     dark.keys("\x1b]11;rgb:ffff/ffff/ffff\x1b\\/zzz");
@@ -192,12 +192,12 @@ fn the_theme_is_that_for_the_background() {
     assert!(!name_is(&dark, 55));
     let light = demo(&[]).env("COLORFGBG", "0;15").screen(80, 24);
     assert!(poll(PATIENCE, || name_is(&light, 55).then_some(())).is_some());
-    // A file of one's own.
+    // A custom theme file.
     let file = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
     std::fs::write(&file, "base = 'light'\naccent = '201'").unwrap();
     let own = demo(&["--theme", &file.path().to_string_lossy()]).screen(80, 24);
     assert!(poll(PATIENCE, || name_is(&own, 201).then_some(())).is_some());
-    // Those beside the configuration file are chosen by name; one with a mistake says so and changes nothing.
+    // Themes in the folder of the configuration file are chosen by name; an invalid one reports an error and changes nothing.
     let home = tempfile::tempdir().unwrap();
     std::fs::create_dir(home.path().join("dn-top")).unwrap();
     std::fs::write(home.path().join("dn-top/mine.toml"), "base = 'light'\naccent = '201'").unwrap();
@@ -209,7 +209,7 @@ fn the_theme_is_that_for_the_background() {
     let chosen = demo(&["--theme", "dark"]).env("XDG_CONFIG_HOME", home.path()).screen(120, 40);
     chosen.wait_for("OrderService");
     for (name, lines) in [("x29.toml", 2), ("x30.toml", 1)] {
-        // What is typed, and what it finds.
+        // The typed text, and the entry it matches.
         chosen.keys(&format!(":{name}"));
         chosen.wait_until("the name and what it finds", |shown| shown.matches(name).count() == lines);
         chosen.keys("\x1b");
@@ -236,7 +236,7 @@ fn colours_and_letters_are_a_matter_of_choice() {
     for screen in [demo(&[]).env("NO_COLOR", "1").screen(80, 24), demo(&["--color", "never"]).screen(80, 24)] {
         screen.wait_for("OrderService");
         assert!(!colours(&screen));
-        // The selection is still to be seen.
+        // The selection is still visible.
         let styled = screen.styled();
         assert!((0..24).any(|row| styled.cell(row, 10).is_some_and(|cell| cell.inverse() || cell.bold())));
     }
@@ -283,7 +283,7 @@ fn what_cannot_be_done_says_why() {
     press(&screen, ":checkout", "Checkout");
     press(&screen, ENTER, "Checkout 1459");
     press(&screen, "p", "is suspended at startup: a perf map now would crash it");
-    // One that never answers: the rest of the screen does not wait for it.
+    // It never responds: the rest of the screen does not wait for it.
     press(&screen, ":pricefeed", "PriceFeed");
     press(&screen, ENTER, LAST);
     screen.wait_for("! timeout");
@@ -324,7 +324,7 @@ fn the_heap_of_a_demo_is_held_by_a_static_variable() {
     press(&screen, "/type:Demo.Order[]", "type:Demo.Order[]");
     screen.keys(ENTER);
     press(&screen, ENTER, "static variable s_recent");
-    // Out of the paths, the details and the program.
+    // Close the paths and the details, then quit.
     screen.keys("qqq");
     assert_left(&mut screen);
 }

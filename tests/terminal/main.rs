@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use support::screen::BACK_TAB;
 use support::{Invocation, Screen};
 
-/// The demo's process with the lowest pid, which is the first when the table is sorted by pid.
+/// The demo's process with the lowest PID, which is first when the table is sorted by PID.
 const FIRST: &str = "OrderService 1200";
 const SECOND: &str = "PaymentGateway 1237";
 
@@ -25,10 +25,10 @@ fn demo(arguments: &[&str]) -> Invocation {
     Invocation::new([&["--demo"], arguments].concat())
 }
 
-/// Opens the demo with the table sorted by pid, and the first process selected.
+/// Opens the demo with the table sorted by PID, and the first process selected.
 fn sorted(arguments: &[&str]) -> Screen {
     let screen = demo(arguments).screen(120, 40);
-    // Until a runtime has said its version, what needs one is not offered.
+    // Features that depend on the version are not offered until a runtime has reported it.
     screen.wait_until("all versions", |shown| ["9.0.7", "8.0.17", "10.0.0", "6.0.36"].iter().all(|version| shown.contains(version)));
     screen.keys("1");
     screen.wait_for("PID▴");
@@ -37,13 +37,13 @@ fn sorted(arguments: &[&str]) -> Screen {
     screen
 }
 
-/// Types keys and waits for what they should bring.
+/// Types keys and waits for this text.
 fn press(screen: &Screen, keys: &str, shows: &str) -> String {
     screen.keys(keys);
     screen.wait_for(shows)
 }
 
-/// Recordings in the folder that the dashboard works in.
+/// Returns the recordings in the dashboard's working directory.
 fn recordings(screen: &Screen) -> Vec<PathBuf> {
     let files = fs::read_dir(screen.folder()).unwrap().map(|entry| entry.unwrap().path());
     files.filter(|file| file.to_str().unwrap().contains(".nettrace")).collect()
@@ -59,7 +59,7 @@ fn assert_only_whole(screen: &Screen, count: usize) {
     }
 }
 
-/// Waits for the end, which must have given the terminal back.
+/// Waits for the exit, after which the terminal must be restored.
 #[track_caller]
 fn assert_left(screen: &mut Screen) {
     let status = screen.wait_exit();

@@ -1,4 +1,4 @@
-//! Doing: recordings, watching, dialogs, programs that are run.
+//! Actions: recordings, watching, dialogs, programs that are run.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ fn a_newcomer_records() {
     screen.wait_for(file.to_str().unwrap());
     screen.keys("qq");
     assert_left(&mut screen);
-    // What was recorded can still be read when the dashboard has gone.
+    // The file name stays visible after the dashboard has exited.
     screen.wait_for(&format!("dn-top: {}", file.display()));
 }
 
@@ -46,7 +46,7 @@ fn a_recording_is_exported_while_it_goes_on_and_when_it_is_over() {
         files.filter(|file| file.to_string_lossy().ends_with(ending)).collect::<Vec<_>>()
     };
     let [live] = &exports(".perfetto-trace")[..] else { panic!("{:?}", exports("")) };
-    // A trace is packets, which are the field 1 of it.
+    // A trace is a sequence of packets, in field 1.
     assert_eq!(fs::read(live).unwrap().first(), Some(&0x0a));
     let [whole] = &exports(".speedscope.json")[..] else { panic!("{:?}", exports("")) };
     let json: serde_json::Value = serde_json::from_slice(&fs::read(whole).unwrap()).unwrap();
@@ -70,7 +70,7 @@ fn dialogs_say_what_will_happen_and_do_nothing_by_default() {
         screen.keys(ESC);
         screen.wait_gone(shows);
     }
-    // Enter on a question that was only just asked is No.
+    // Enter in a dialog that has just opened means No.
     press(&screen, "d", "The process is stopped for");
     screen.keys(ENTER);
     screen.wait_gone("The process is stopped for");
@@ -78,14 +78,14 @@ fn dialogs_say_what_will_happen_and_do_nothing_by_default() {
     assert!(recordings(&screen).is_empty());
     press(&screen, "1", "PID▴");
     press(&screen, "d", "The process is stopped for");
-    // A letter alone does nothing to a process; with Enter it does, and the file is named.
+    // A letter alone does not affect a process; with Enter it does, and the file is reported.
     screen.keys("yy");
     screen.wait_for("The process is stopped for");
     let shown = press(&screen, ENTER, "✓ OrderService (1200): heap dump done");
     assert!(shown.contains("OrderService_1200_"), "{shown}");
     press(&screen, "p", "Perf map ·");
     press(&screen, &format!("y{ENTER}"), "✓ OrderService (1200): perf map on done");
-    // What was said can be read again, and what was done too.
+    // Messages can be read again, and so can finished jobs.
     press(&screen, "!", "─ Messages ");
     screen.keys(ESC);
     screen.wait_gone("─ Messages ");
@@ -96,7 +96,7 @@ fn dialogs_say_what_will_happen_and_do_nothing_by_default() {
 #[test]
 fn profiles_are_picked_and_several_processes_recorded_at_once() {
     let mut screen = sorted(&[]);
-    // Only collections: without the two that are picked already.
+    // Only collections: without the two preselected profiles.
     press(&screen, "T", "[✓]  What happens in general?");
     press(&screen, " ", "[ ]  What happens in general?");
     press(&screen, "jj ", "[ ]  What uses the CPU?");
@@ -104,7 +104,7 @@ fn profiles_are_picked_and_several_processes_recorded_at_once() {
     press(&screen, ENTER, "1 recording");
     press(&screen, "jt", "2 recording");
     screen.wait_until("both to have begun", |shown| shown.matches("◉ recording").count() >= 2);
-    // What was picked is what is taken from then on.
+    // The selection is kept from then on.
     press(&screen, ENTER, "Esc back");
     screen.wait_for("gc-collect");
     press(&screen, ESC, "Enter details");
@@ -121,7 +121,7 @@ fn what_is_recorded_is_looked_at_from_every_side() {
     let mut screen = sorted(&[]);
     press(&screen, ENTER, "Esc back");
     press(&screen, "t", "◉ recording");
-    // Methods have names while it goes on.
+    // Methods are resolved during the recording.
     press(&screen, "z7", "Demo.Pricing.");
     press(&screen, "f", "CALL TREE");
     press(&screen, "f", "arrows: move");
@@ -136,8 +136,7 @@ fn what_is_recorded_is_looked_at_from_every_side() {
     screen.wait_for("Backspace: all");
     screen.keys(BACKSPACE);
     screen.wait_gone("Backspace: all");
-    // Single events, those of one kind, and what is in one.
-    // Those of the sampler are left out.
+    // Single events, those of one kind, and the contents of one. The sampler's events are hidden.
     press(&screen, "8", "of the sampler left out (/sample)");
     assert!(!screen.contents().contains("ThreadSample"));
     press(&screen, "f", "the latest");
@@ -161,7 +160,7 @@ fn watching_shows_which_process_is_in_trouble() {
     screen.wait_until("the figures of the first", |shown| {
         shown.lines().any(|line| line.contains(" 1200 OrderService") && line.contains("◎ watched") && !line.contains('–'))
     });
-    // All of them: the one that collects most of the time is the one that is marked.
+    // All processes: the one that spends the most time in GC is marked.
     press(&screen, "W", "! GC time");
     let marked = |shown: &str| shown.lines().filter(|line| line.contains("! GC time")).map(str::to_owned).collect::<Vec<_>>();
     let shown = screen.wait_until("the mark", |shown| !marked(shown).is_empty());
@@ -169,7 +168,7 @@ fn watching_shows_which_process_is_in_trouble() {
     press(&screen, ":reportb", "ReportBuilder");
     press(&screen, ENTER, "of the time in GC");
     screen.wait_for("4: why; T, gc-verbose");
-    // What else it publishes, and how much that changes.
+    // Its other counters, and their rates.
     press(&screen, "\r9", "- System.Runtime (9)");
     press(&screen, "/alloc\r", "- System.Runtime (1)");
     screen.wait_until("its rate", |shown| shown.lines().any(|line| line.contains("alloc-rate") && line.contains(" MB/s")));
@@ -182,7 +181,7 @@ fn watching_shows_which_process_is_in_trouble() {
     assert!(recordings(&screen).is_empty());
 }
 
-/// The form's command line is copied, and what it says is recorded.
+/// The form's command line is copied, and the recording matches it.
 #[test]
 fn the_trace_form_records_and_copies_its_command_line() {
     let mut screen = sorted(&[]);
@@ -190,7 +189,7 @@ fn the_trace_form_records_and_copies_its_command_line() {
     screen.keys(&format!("{}gc-verb", ctrl('u')));
     screen.wait_for("dn-top trace 1200 --profile gc-verb");
     screen.wait_for("there is no profile 'gc-verb'");
-    // What is offered is typed.
+    // Accepting the suggestion types it.
     press(&screen, RIGHT, "--profile gc-verbose");
     press(&screen, &ctrl('y'), "terminal's clipboard");
     // base64 of "dn-top trace 1200 --profile gc-verbose"
@@ -208,7 +207,7 @@ fn the_trace_form_records_and_copies_its_command_line() {
 fn an_event_ends_a_recording_and_a_flight_recorder_keeps_the_end() {
     let mut screen = sorted(&[]);
     press(&screen, ENTER, "Esc back");
-    // From the profiles back over the buttons, tracepoints, scheduling and the file to what is kept.
+    // From the profiles, backwards over the buttons, tracepoints, scheduling and file to the flight recorder.
     press(&screen, "O", "Record · OrderService (1200)");
     screen.keys(&BACK_TAB.repeat(5));
     press(&screen, "64MB", "--flight 64MB");
@@ -218,15 +217,15 @@ fn an_event_ends_a_recording_and_a_flight_recorder_keeps_the_end() {
     screen.wait_for("Stop event received.");
     screen.wait_for("✓ done");
     assert_only_whole(&screen, 1);
-    // The form has it still; without the event it goes on until it is stopped.
+    // The form has kept it; without the event, the recording continues until it is stopped.
     press(&screen, "O", "--flight 64MB");
     screen.keys(&BACK_TAB.repeat(6));
     screen.keys(&ctrl('u'));
     screen.wait_gone("--stop-on");
-    // Enter goes through the fields to the button.
+    // Enter moves through the fields to the button.
     screen.keys(&ENTER.repeat(6));
     screen.wait_for("Flight recorder: last");
-    // It is saved, and another goes on.
+    // It is saved, and another recording continues.
     press(&screen, "S", "saving the flight recording");
     let whole = || recordings(&screen).iter().filter(|file| file.extension().is_some_and(|extension| extension == "nettrace")).count();
     assert!(poll(PATIENCE, || (whole() == 2).then_some(())).is_some(), "{}", screen.contents());
@@ -246,7 +245,7 @@ fn a_process_is_acted_on_from_the_menu_and_the_log_tells() {
     screen.keys(&format!("{TAB}GREETING{TAB}hello{TAB}y{ENTER}"));
     screen.wait_for("set variable done");
     press(&screen, "e", "GREETING");
-    // The dialog's button answers to the mouse.
+    // The dialog's button responds to the mouse.
     press(&screen, "d", "The process is stopped for");
     let shown = screen.contents();
     let (line, text) = shown.lines().zip(1..).map(|(text, line)| (line, text)).find(|(_, text)| text.contains("Yes, dump")).unwrap();
@@ -268,13 +267,13 @@ fn what_a_program_writes_is_shown_while_it_runs_and_how_it_ends() {
     press(&screen, "a", "record it from its start");
     screen.keys(END);
     press(&screen, ENTER, "Run a program");
-    // It ends when it is asked to, by a file.
+    // It ends once a file exists.
     let script = "printf 'first\\033[2J word\\n'; echo sorry >&2; until [ -e go ]; do sleep 0.1; done; seq 1000; exit 7";
     screen.keys(&format!("sh -c \"{script}\"{TAB}{TAB}out.txt"));
     screen.wait_for("out.txt");
     press(&screen, &format!("{TAB}y"), "All of it: out.txt");
     screen.wait_for("sorry");
-    // Nothing of it reaches the terminal but its text.
+    // Only its plain text reaches the terminal.
     screen.wait_for("│ first word ");
     screen.wait_for("Running for");
     fs::write(screen.folder().join("go"), "").unwrap();
@@ -282,18 +281,18 @@ fn what_a_program_writes_is_shown_while_it_runs_and_how_it_ends() {
     screen.wait_for("│ 1000 ");
     screen.keys(ESC);
     screen.wait_gone("Output of sh");
-    // The log leads back to it.
+    // The job log leads back to it.
     press(&screen, ENTER, "Esc back");
     press(&screen, "0", "OUTCOME");
     press(&screen, ENTER, "Output of sh");
-    // The newest are kept.
+    // The newest lines are kept.
     press(&screen, HOME, "│ 501 ");
     press(&screen, "/99", "│ 899 ");
     let written = fs::read_to_string(screen.folder().join("out.txt")).unwrap();
     assert!(written.starts_with("first\u{1b}[2J word\nsorry\n1\n") && written.ends_with("1000\n"), "{written}");
 }
 
-/// What was recorded is looked at without leaving the dashboard, and the processes are there again afterwards.
+/// A recording is viewed without leaving the dashboard, and the processes are still there afterwards.
 #[test]
 fn a_recording_is_opened_from_the_list_of_files() {
     let mut screen = sorted(&[]);
@@ -305,26 +304,26 @@ fn a_recording_is_opened_from_the_list_of_files() {
     press(&screen, "t", "✓ done");
     let file = recordings(&screen).remove(0);
     let name = file.file_name().unwrap().to_str().unwrap();
-    // What is no file is not opened: this would never end.
+    // Only regular files are opened: reading these would never end.
     std::os::unix::fs::symlink("/dev/zero", file.with_file_name("link.nettrace")).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, file.with_file_name("pipe.nettrace"), rustix::fs::Mode::RUSR).unwrap();
     let shown = press(&screen, "L", "Open a recorded file");
     assert!(shown.contains(name) && !shown.contains("link.nettrace") && !shown.contains("pipe.nettrace"), "{shown}");
     screen.keys(ENTER);
     screen.wait_for("Files 1");
-    // Read as `dn-top open` does.
+    // Displayed as by `dn-top open`.
     press(&screen, "5", "System.");
     press(&screen, ESC, "Esc processes");
     screen.keys(ESC);
     screen.wait_for("Processes 9");
-    // As they were left.
+    // Unchanged.
     screen.wait_for("✓ done");
     screen.wait_for(file.to_str().unwrap());
     screen.keys("qq");
     assert_left(&mut screen);
 }
 
-/// Two recordings are compared with each other, and two ranges of one.
+/// Two recordings are compared with each other, and two ranges of one recording.
 #[test]
 fn two_recordings_and_two_ranges_are_compared() {
     let mut screen = sorted(&[]);
@@ -340,7 +339,7 @@ fn two_recordings_and_two_ranges_are_compared() {
     press(&screen, "L", "Open a recorded file");
     screen.keys(ENTER);
     screen.wait_for("whole file, ");
-    // The first entry is a range of the same file, the second the file that is open, the third the other one.
+    // The first entry is a range of the same file, the second the open file, the third the other file.
     press(&screen, "=", "another range of this file");
     screen.keys(&DOWN.repeat(2));
     press(&screen, ENTER, "CHANGE %");
@@ -354,7 +353,7 @@ fn two_recordings_and_two_ranges_are_compared() {
     press(&screen, "X", &format!("before  {after}"));
     press(&screen, "f", "next subject");
     screen.wait_gone("SUBJECT");
-    // What is shown now, and then another range.
+    // The current range, then another one.
     press(&screen, "=", "another range of this file");
     press(&screen, ENTER, "This range is \"before\"");
     press(&screen, "[", "CHANGE");

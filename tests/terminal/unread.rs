@@ -1,4 +1,4 @@
-//! A terminal that reads nothing.
+//! A terminal whose output is not read.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn signals_end_the_program_and_finish_recordings() {
 fn keys_act_and_the_picture_is_whole_once_it_is_read_again() {
     let mut screen = sorted(&[]);
     press(&screen, " ", "PAUSED");
-    // All but the time since the pause.
+    // Everything except the time since the pause.
     let lines =
         |shown: &str| shown.lines().filter(|line| !line.contains("PAUSED")).map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
     let picture = || {
@@ -43,7 +43,7 @@ fn keys_act_and_the_picture_is_whole_once_it_is_read_again() {
     let after = lines(&screen.contents());
     assert!(same.is_some(), "{:#?}", before.iter().zip(&after).filter(|(before, after)| before != after).collect::<Vec<_>>());
 
-    // It can be left as well.
+    // Quitting works as well.
     screen.clog(&ctrl('l'));
     screen.keys("q");
     assert_left(&mut screen);

@@ -1,4 +1,4 @@
-/* Writes into the file of its argument whether the console on standard output takes the setting for escape sequences, and whether one then moves the cursor,
+/* Writes to the file given as argument whether the console on standard output accepts the mode for escape sequences, and whether one moves the cursor,
    as text does. */
 #include <stdio.h>
 #include <windows.h>

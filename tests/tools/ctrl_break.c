@@ -1,5 +1,5 @@
-/* Starts the command line of its second argument, presses Ctrl-Break for it after as many seconds as the first has, and ends with its exit code. Without
-   arguments it waits for Ctrl-Break, and ends with 7 when that comes. */
+/* Starts the command line in the second argument, sends it Ctrl-Break after the seconds in the first, and exits with its exit code. Without
+   arguments, waits for Ctrl-Break, and then exits with 7. */
 #include <stdlib.h>
 #include <windows.h>
 

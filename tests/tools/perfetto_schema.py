@@ -1,5 +1,5 @@
-# Reads a trace with Perfetto's published messages, and says of each packet what they do not know. Prints how many packets there are.
-#   PYTHONPATH=FOLDER python3 perfetto_schema.py TRACE [FIELD..]     (FOLDER: see tests/setup.sh; a FIELD's message is not looked into)
+# Reads a trace with Perfetto's published messages, and prints the fields unknown to them, and then the number of packets.
+#   PYTHONPATH=FOLDER python3 perfetto_schema.py TRACE [FIELD..]     (FOLDER: see tests/setup.sh; messages in FIELD are not checked)
 import sys
 
 from google.protobuf.unknown_fields import UnknownFieldSet
@@ -11,7 +11,7 @@ left_out = set(sys.argv[2:])
 
 def unknown(message, path):
     for field in UnknownFieldSet(message):
-        # What lies in a range of extensions is described elsewhere: heap graphs are.
+        # Fields in an extension range, such as heap graphs, are defined elsewhere.
         extensions = message.DESCRIPTOR.extension_ranges
         kind = "extension" if any(start <= field.field_number < end for start, end in extensions) else "unknown"
         yield f"{kind} {path}: field {field.field_number}"

@@ -1,4 +1,4 @@
-// Runs a program to which the kernel answers every perf_event_open with an error, as the seccomp filter of a container does.
+// Runs a program for which every perf_event_open fails with an error, as with the seccomp filter of a container.
 //   refuse_perf ERRNO PROGRAM [ARGUMENT..]
 #include <linux/filter.h>
 #include <linux/seccomp.h>

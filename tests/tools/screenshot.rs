@@ -1,4 +1,4 @@
-//! Runs a terminal program, types on it, and saves what a person would see.
+//! Runs a terminal program, types keys, and saves screenshots.
 //!
 //! ```text
 //! cargo run --example screenshot -- [STEP].. --out FILE -- PROGRAM [ARGUMENT]..
@@ -9,7 +9,7 @@
 //!   --out FILE        the picture as it is now: text for a name in .txt, otherwise SVG; may come more than once
 //! ```
 //!
-//! A PNG of it: rsvg-convert FILE.svg -o FILE.png (Debian: librsvg2-bin).
+//! To convert it to PNG: rsvg-convert FILE.svg -o FILE.png (Debian: librsvg2-bin).
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -73,7 +73,7 @@ fn type_keys(screen: &support::Screen, keys: &str) -> anyhow::Result<()> {
             },
         };
         screen.keys(&key);
-        // As a person types: a program may show something between two keys.
+        // At human speed: a program may draw between two keys.
         std::thread::sleep(Duration::from_millis(100));
         rest = name.map_or(&rest[first.len_utf8()..], |(_, rest)| rest);
     }

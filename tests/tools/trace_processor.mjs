@@ -1,24 +1,24 @@
-// Runs Perfetto's own trace processor, as its page does, over a trace.
-//   node trace_processor.mjs ENGINE_FOLDER TRACE     for each line of standard input, SQL as a JSON text: one JSON object per row and line, and an empty line
-// ENGINE_FOLDER holds engine_bundle.node.js and trace_processor.wasm (see tests/setup.sh).
+// Runs Perfetto's trace processor on a trace, as Perfetto's UI does.
+//   node trace_processor.mjs ENGINE_FOLDER TRACE     each line of standard input is SQL as a JSON string; prints one JSON object per row and line, then an empty line
+// ENGINE_FOLDER contains engine_bundle.node.js and trace_processor.wasm (see tests/setup.sh).
 import fs from 'node:fs'; import path from 'node:path'; import readline from 'node:readline'; import vm from 'node:vm';
 const [dir, trace] = process.argv.slice(2);
 const glue = ['engine_bundle.js', 'engine_bundle.node.js'].map(n => path.join(dir, n)).find(fs.existsSync);
 const errors = []; console.warn = (...a) => errors.push(a.join(' '));
-// A web worker's world, as far as the bundle looks at it. memory64 is switched off: one engine, whatever Node it is.
+// The parts of a web worker's environment that the bundle uses. memory64 is disabled, so that every Node version uses the same engine.
 const validate = WebAssembly.Module;
 globalThis.self = globalThis; globalThis.importScripts = () => {}; globalThis.WorkerGlobalScope = function () {};
 globalThis.location = { href: 'file:///engine/' };
-process.type = 'renderer'; // what keeps the glue from asking for Node's own file access
+process.type = 'renderer'; // prevents the glue code from using Node's own file access
 WebAssembly.Module = function (bytes) { if (bytes[8] === 5 && bytes[11] === 4) throw new Error('memory64 is off'); return new validate(bytes); };
 const file = u => fs.readFileSync(path.join(dir, path.basename(String(u))));
 globalThis.fetch = async u => ({ ok: true, status: 200, url: String(u), arrayBuffer: async () => { const b = file(u); return b.buffer.slice(b.byteOffset, b.byteOffset + b.length); } });
 WebAssembly.instantiateStreaming = undefined;
 globalThis.XMLHttpRequest = class { open(_m, u) { this.u = u; } send() { const b = file(this.u); this.response = b.buffer.slice(b.byteOffset, b.byteOffset + b.length); this.status = 200; this.onload?.(); } };
 const src = fs.readFileSync(glue, 'utf8');
-// The bundle does not say when it is ready: the address of its request buffer is the last thing it sets.
+// The bundle does not signal when it is ready: the address of its request buffer is set last.
 vm.runInThisContext(src.replace(/\n\/\/# sourceMappingURL[\s\S]*$/, '').replaceAll(/this\.reqBufferAddr\s*=\s*this\.wasmPtrCast\(/g, 'self.__ready=true,$&'), { filename: glue });
-// --- protobuf, as little as it takes
+// --- minimal protobuf
 const vint = n => { n = BigInt(n); const o = []; do { o.push(Number(n & 127n) | (n > 127n ? 128 : 0)); n >>= 7n; } while (n > 0n); return Buffer.from(o); };
 const len = (f, b) => Buffer.concat([vint(f << 3 | 2), vint(b.length), b]); const num = (f, v) => Buffer.concat([vint(f << 3), vint(v)]);
 function* fields(b) { let p = 0; const rd = () => { let r = 0n, s = 0n, c; do { c = b[p++]; r |= BigInt(c & 127) << s; s += 7n; } while (c & 128); return r; };

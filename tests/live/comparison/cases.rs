@@ -1,21 +1,21 @@
-//! What is sent to both, written out byte by byte.
+//! The requests sent to both, byte by byte.
 
-/// What is sent, and how the answers are compared.
+/// A request, and how its responses are compared.
 pub(super) struct Case {
     pub(super) name: &'static str,
     pub(super) bytes: Vec<u8>,
     pub(super) sent: Sent,
     pub(super) harm: Harm,
-    /// Takes out what is different by nature.
+    /// Clears what necessarily differs.
     pub(super) same: fn(&mut Vec<u8>),
 }
 
-/// What a request does to those that it is not good for.
+/// Which versions a request kills.
 #[derive(Clone, Copy)]
 pub(super) enum Harm {
-    /// These versions die of it.
+    /// Kills these versions.
     Deadly(&'static [u32]),
-    /// These versions read on behind its end, and die if they find the wrong thing there. The simulation always does.
+    /// These versions read past the end of the request, and die depending on what they find there. The simulation always dies.
     Chancy(&'static [u32]),
 }
 
@@ -27,19 +27,19 @@ impl Harm {
 }
 
 const NONE: Harm = Harm::Deadly(&[]);
-/// Requests without a payload, and dumps to nowhere.
+/// Requests without a payload, and dumps without a path.
 const MODERN: Harm = Harm::Deadly(&[8, 9, 10]);
 const READS_ON: Harm = Harm::Chancy(&[8, 9, 10]);
 
-/// How bytes go out.
+/// How the bytes are sent.
 #[derive(Clone, Copy)]
 pub(super) enum Sent {
     Whole,
-    /// And nothing will follow.
+    /// Then shuts down writing.
     Ended,
     /// In two pieces.
     Split(usize),
-    /// And behind it a file descriptor of /dev/null.
+    /// Followed by a file descriptor of /dev/null.
     Handle,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn text(text: &str) -> Vec<u8> {
     [number(units.len() as u32 / 2), units].concat()
 }
 
-/// A count and as many of the same.
+/// An array of this many copies of an element.
 pub(super) fn array(count: u32, element: &[u8]) -> Vec<u8> {
     [number(count), element.repeat(count as usize)].concat()
 }
@@ -70,7 +70,7 @@ pub(super) const NULL: &[u8] = &[0; 4];
 
 pub(super) fn nothing(_: &mut Vec<u8>) {}
 
-/// The cookie at this place, of a payload that has one.
+/// Clears the cookie at this offset of the payload.
 #[expect(clippy::ptr_arg, reason = "others of its kind shorten the answer")]
 fn cookie<const AT: usize>(answer: &mut Vec<u8>) {
     if let Some(bytes) = answer.get_mut(20 + AT..20 + AT + 16) {
@@ -78,7 +78,7 @@ fn cookie<const AT: usize>(answer: &mut Vec<u8>) {
     }
 }
 
-/// A session's id.
+/// Clears the session ID.
 #[expect(clippy::ptr_arg, reason = "others of its kind shorten the answer")]
 pub(super) fn session(answer: &mut Vec<u8>) {
     if answer.len() >= 28 && answer[17] == 0 {
@@ -86,14 +86,14 @@ pub(super) fn session(answer: &mut Vec<u8>) {
     }
 }
 
-/// How many bytes an environment block takes, if that is what it says.
+/// Removes the size of the environment block that follows, if the announced size is right.
 fn environment(answer: &mut Vec<u8>) {
     if answer.len() > 26 && answer[20..24] == number(answer.len() as u32 - 26) {
         answer.truncate(20);
     }
 }
 
-/// What a dump program says, if it says anything.
+/// Removes the text of the dump program, if any.
 fn words(answer: &mut Vec<u8>) {
     if answer.len() > 30 {
         answer.truncate(24);
@@ -101,7 +101,7 @@ fn words(answer: &mut Vec<u8>) {
     }
 }
 
-/// What memory happened to hold behind the 6 bytes that were sent.
+/// Clears leftover memory after the 6 bytes that were sent.
 fn echo(answer: &mut Vec<u8>) {
     if answer.starts_with(b"abcdef") {
         answer.truncate(26);
@@ -155,7 +155,7 @@ pub(super) fn cases(major: u32) -> Vec<Case> {
         Sent::Whole,
     );
     for (name, at) in [("a header in two pieces", 10), ("a payload in two pieces", 24)] {
-        // 3.1 answers the first one. The second would come before it hangs up, or after.
+        // 3.1 responds to the first piece. The second could arrive before or after the connection is closed.
         match major {
             3 => frame(name, &|bytes| bytes.truncate(at), Sent::Whole),
             _ => frame(name, &|_| {}, Sent::Split(at)),
@@ -261,7 +261,7 @@ pub(super) fn cases(major: u32) -> Vec<Case> {
         request(code, &[number(buffer), number(format), switches.to_vec(), providers].concat())
     };
     for code in [0x0202, 0x0203, 0x0204, 0x0205] {
-        // What .NET 8 does not know it does not read.
+        // Commands unknown to .NET 8 are not parsed by it.
         let harm = Harm::Deadly(if code <= 0x0203 { &[8, 9] } else { &[9] });
         add("a session of no provider", collect(code, 1, 1, array(0, &[])), Sent::Whole, NONE, session);
         add("a session without a buffer", collect(code, 0, 1, array(1, &good)), Sent::Whole, harm, nothing);

@@ -1,4 +1,4 @@
-//! The second user, and what its processes do.
+//! The second user, and its processes.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,10 +15,10 @@ use dn_top::ipc::{Advertise, CommandCode, Cookie, ProcessInfo, Reply, RuntimeVer
 use crate::support::{PATIENCE, folder, poll, runtimes};
 
 pub(super) const UID: u32 = 65533;
-/// How the process of the second user ends that may not connect.
+/// Exit code of the second user's process if it may not connect.
 pub(super) const DENIED: i32 = 7;
 
-/// A user whom root does not trust, with a folder of their own.
+/// A user not trusted by root, with a folder of their own.
 pub(super) struct SecondUser {
     pub(super) home: tempfile::TempDir,
 }
@@ -38,7 +38,7 @@ impl SecondUser {
         self.home.path().join(name)
     }
 
-    /// A program of this user, which puts its socket, if it makes one, into that folder.
+    /// Starts a program as this user, which creates its socket, if any, in that folder.
     pub(super) fn run(&self, program: &str, arguments: &[&str], tmpdir: &Path) -> Process {
         self.start(Command::new(program).args(arguments), tmpdir)
     }
@@ -48,13 +48,13 @@ impl SecondUser {
         Process(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap())
     }
 
-    /// A link of this user's.
+    /// Creates a symbolic link as this user.
     pub(super) fn link(&self, to: &Path, at: &Path) {
         let made = self.run("ln", &["-sfn", to.to_str().unwrap(), at.to_str().unwrap()], self.home.path()).0.wait().unwrap();
         assert!(made.success(), "{}", at.display());
     }
 
-    /// A process of this user that listens at a path, answers as a runtime does, and keeps all that it is sent.
+    /// Starts a process of this user that listens at a path, responds like a runtime, and logs everything it receives.
     pub(super) fn serve(&self, path: &Path) -> Served {
         let log = self.path("log");
         let process =
@@ -63,7 +63,7 @@ impl SecondUser {
         Served { process, log }
     }
 
-    /// A process of this user whose threads have the names of a runtime's.
+    /// Starts a process of this user whose threads are named like those of a runtime.
     pub(super) fn looks_like_a_runtime(&self, tmpdir: &Path) -> Process {
         let process = self.helper(tmpdir, &[]);
         let threads = || {
@@ -75,7 +75,7 @@ impl SecondUser {
         process
     }
 
-    /// This very program as a process of this user: see [`second_users_process`].
+    /// Starts this test binary as a process of this user: see [`second_users_process`].
     pub(super) fn helper(&self, tmpdir: &Path, environment: &[(&str, &OsStr)]) -> Process {
         let mut command = Command::new("/proc/self/exe");
         command.args(["--exact", "second_user::user::second_users_process", "--ignored"]).env("SECOND_USER", "1");
@@ -93,7 +93,7 @@ fn second_users_process() {
         let Ok(mut stream) = UnixStream::connect(path) else { std::process::exit(DENIED) };
         let pid = std::env::var("SECOND_USER_SAYS").unwrap().parse().unwrap();
         stream.write_all(&Advertise { cookie: Cookie([6; 16]), pid }.encode()).unwrap();
-        // Until it is closed, or a command comes.
+        // Until it is closed, or a command is received.
         let _ = stream.read(&mut [0]);
         return;
     }
@@ -145,7 +145,7 @@ impl Drop for Process {
     }
 }
 
-/// A socket that the second user serves.
+/// A socket served by the second user.
 pub(super) struct Served {
     pub(super) process: Process,
     pub(super) log: PathBuf,
