@@ -92,7 +92,7 @@ impl Activity<'_> {
                 }
             }
             Self::Job(job) => match &job.ended {
-                None if job.percent.is_some() => format!("under way: {} %", job.percent.unwrap_or(0)),
+                None if job.percent.is_some() => format!("in progress: {} %", job.percent.unwrap_or(0)),
                 None => "no answer yet".to_owned(),
                 Some((_, Err(reason))) => format!("failed: {reason}"),
                 Some((_, Ok(result))) => {

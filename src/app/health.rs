@@ -194,14 +194,14 @@ impl HealthIssue {
                 let text = limit.map(|limit| format!("throttled in {} of periods, CPU limit {limit}", Percent(limit.throttled_share())));
                 Finding {
                     live: CPU,
-                    ..finding(Tab::Slowdown, text.unwrap_or_default(), "its threads stand still until the next period", "")
+                    ..finding(Tab::Slowdown, text.unwrap_or_default(), "its threads are stopped until the next period", "")
                 }
             }
             Self::CpuWait => {
                 let share = cpu.and_then(|cpu| cpu.wait_share()).unwrap_or_default();
                 let others = cpu.and_then(|cpu| cpu.others()).map(|others| format!("; others use {others:.1} CPUs"));
                 let text = format!("waits for CPU {} of the time{}", Percent(share), others.unwrap_or_default());
-                Finding { live: CPU, ..finding(Tab::Slowdown, text, "its threads are ready to run and get no processor", "") }
+                Finding { live: CPU, ..finding(Tab::Slowdown, text, "its threads are ready to run but get no CPU", "") }
             }
         };
         Finding { recorded: false, severity: self.excess(counters, cpu, thresholds).unwrap_or(1.0), ..finding }

@@ -73,7 +73,7 @@ pub enum AssemblyError {
 
 impl From<WireError> for AssemblyError {
     fn from(_: WireError) -> Self {
-        Self::Malformed("it ends too soon")
+        Self::Malformed("unexpected end")
     }
 }
 
@@ -92,7 +92,7 @@ impl Assembly {
         if cli.metadata_bytes > MAX_METADATA {
             return Err(AssemblyError::Malformed("it is too large"));
         }
-        let at = image.offset(cli.metadata).ok_or(AssemblyError::Malformed("it is in no section"))?;
+        let at = image.offset(cli.metadata).ok_or(AssemblyError::Malformed("not in any section"))?;
         Self::describe(&bytes_at(file, at, cli.metadata_bytes.into())?, image.machine(cli.flags))
     }
 

@@ -322,7 +322,7 @@ mod tests {
             ("secret-pattern = ['DSN']", "0: unknown option 'secret-pattern'; did you mean 'secret-patterns'?"),
             ("output-name = 7", "14: output-name must be a string"),
             ("output-name = '../{name}'", "14: a name does not begin with '.' or '-'"),
-            ("output-name = 'a/{name}'", "14: a name has letters, digits, '.', '-', '_' and placeholders such as {name} only"),
+            ("output-name = 'a/{name}'", "14: a name consists of letters, digits, '.', '-', '_' and placeholders such as {name}"),
             ("output-name = '{host}'", "14: there is no {host}: it is {name}, {pid}, {time} or {kind}"),
             ("output-folder = 'traces'", "16: output-folder must be the absolute path of a folder"),
             ("default-profiles = 'cpu'", "19: default-profiles must be a list of strings"),

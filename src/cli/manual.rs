@@ -31,7 +31,7 @@ const FILES: [(&str, &str); 3] = [
         "Defaults for the options of the command line, keys, thresholds and names; `dn-top config` prints one with every option. \
          It must belong to the user who runs dn-top, or to root, and nobody else may write to it.",
     ),
-    ("NAME.toml beside config.toml", "A theme of one's own: styles by role, for --theme NAME."),
+    ("NAME.toml beside config.toml", "A custom theme: styles by role, for --theme NAME."),
     (
         "NAME_PID_date_time.nettrace, .gcdump, .perfetto-trace",
         "Recordings and heap files, in the current folder unless -o or output-name names another. They are for their owner only (mode 0600), and never \
@@ -40,14 +40,14 @@ const FILES: [(&str, &str); 3] = [
 ];
 
 const ENVIRONMENT: [(&str, &str); 10] = [
-    ("TMPDIR", "The folder with the diagnostic sockets of runtimes that were started with it, beside /tmp."),
+    ("TMPDIR", "The folder with the diagnostic sockets of runtimes that were started with it, in addition to /tmp."),
     ("XDG_CONFIG_HOME, HOME", "The folder of the configuration file."),
     ("NO_COLOR", "If not empty, no colors."),
     ("TERM, COLORFGBG", "What the terminal can show, and whether its background is light where it does not answer."),
-    ("LC_ALL, LC_CTYPE, LANG", "Whether more than ASCII is shown."),
+    ("LC_ALL, LC_CTYPE, LANG", "Whether characters other than ASCII are drawn."),
     ("DISPLAY, WAYLAND_DISPLAY, SSH_TTY, SSH_CONNECTION", "Which clipboard texts are copied to."),
     ("USER", "The name in the header."),
-    ("DOTNET_DiagnosticPorts", "With `run`, ports that the program connects to beside that of dn-top."),
+    ("DOTNET_DiagnosticPorts", "With `run`, ports that the program connects to in addition to that of dn-top."),
     ("PERFETTO_PRODUCER_SOCK_NAME", "Where Perfetto's tracing service takes producers."),
     ("PERFETTO_CONSUMER_SOCK_NAME", "Where Perfetto's tracing service takes consumers."),
 ];

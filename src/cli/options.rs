@@ -88,7 +88,7 @@ impl Subject {
             ("demo" | "sim", Self::Program) => Err("starts a real program, and not a simulated one"),
             ("demo" | "sim" | "port" | "watch" | "log", Self::OpenFiles) => Err("shows recorded files, and no processes"),
             (_, Self::OpenFiles) => Ok(()),
-            ("demo" | "sim" | "log", Self::NoProcess) => Err("does nothing with processes"),
+            ("demo" | "sim" | "log", Self::NoProcess) => Err("does not act on processes"),
             _ => Err("does not open the dashboard, and the option is for the dashboard alone"),
         }
     }

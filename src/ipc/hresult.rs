@@ -47,7 +47,7 @@ hresults! {
     UNKNOWN_MAGIC = 0x8013_1386, "DS_IPC_E_UNKNOWN_MAGIC",
         "the runtime uses another version of the diagnostic protocol";
     UNKNOWN_ERROR = 0x8013_1387, "DS_IPC_E_UNKNOWN_ERROR",
-        "the runtime failed without saying why";
+        "the runtime failed and gave no reason";
     NOT_SUPPORTED = 0x8013_1515, "DS_IPC_E_NOTSUPPORTED",
         "this kind of runtime (Mono or NativeAOT) cannot do that";
     FAIL = 0x8000_4005, "E_FAIL",
@@ -61,9 +61,9 @@ hresults! {
     PROFILER_NOT_ATTACHABLE = 0x8013_1368, "CORPROF_E_PROFILER_NOT_ATTACHABLE",
         "this profiler cannot be attached to a process that runs, it lacks ICorProfilerCallback3: have a suspended process load it at startup";
     PROFILER_DETACHING = 0x8013_1367, "CORPROF_E_PROFILER_DETACHING",
-        "a profiler is just leaving this process: wait a moment and try again";
+        "a profiler is being unloaded from this process: wait a moment and try again";
     PROFILER_CANCEL_ACTIVATION = 0x8013_1375, "CORPROF_E_PROFILER_CANCEL_ACTIVATION",
-        "the profiler was loaded and refused to stay in this process: see its own settings and log";
+        "the profiler was loaded and canceled its activation: see its own settings and log";
     CONCURRENT_GC_NOT_PROFILABLE = 0x8013_1376, "CORPROF_E_CONCURRENT_GC_NOT_PROFILABLE",
         "the profiler needs features that concurrent GC rules out: start the process with DOTNET_gcConcurrent=0";
     TIMEOUT_WAITING_FOR_CONCURRENT_GC = 0x8013_1379, "CORPROF_E_TIMEOUT_WAITING_FOR_CONCURRENT_GC",
@@ -71,9 +71,9 @@ hresults! {
     CLASS_NOT_AVAILABLE = 0x8004_0111, "CLASS_E_CLASSNOTAVAILABLE",
         "the library has no profiler of this GUID";
     ENTRY_NOT_FOUND = 0x8007_007f, "ERROR_PROC_NOT_FOUND",
-        "the library is no CLR profiler: it has no DllGetClassObject";
+        "the library is not a CLR profiler: it has no DllGetClassObject";
     INVALID_ARGUMENT = 0x8007_0057, "DS_IPC_E_INVALIDARG",
-        "the runtime does not take this value, or not in the state that it is in";
+        "the runtime rejected this value, or cannot accept it in its current state";
     MODULE_NOT_FOUND = 0x8007_007e, "ERROR_MOD_NOT_FOUND",
         "the target cannot load the library: the path must exist and be readable as the target sees it";
     INSUFFICIENT_BUFFER = 0x8007_007a, "DS_IPC_E_INSUFFICIENT_BUFFER",

@@ -38,7 +38,7 @@ pub enum Invalid {
     #[error("a tracepoint needs a name and at least one event id")]
     EmptyTracepoint,
     /// A tracepoint name that the kernel does not accept or that tools cannot address.
-    #[error("{0:?} is no tracepoint's name: it takes letters, digits and _, with no digit first, and {max} in all at most", max = NAME_LENGTH)]
+    #[error("{0:?} is not a tracepoint name: expected letters, digits and _, no digit first, at most {max}", max = NAME_LENGTH)]
     TracepointName(String),
     /// The same event ID in two tracepoint sets of a provider.
     #[error("event id {0} is in two tracepoints of one provider")]

@@ -44,7 +44,7 @@ pub enum ReplyError {
     #[error(transparent)]
     Failure(#[from] Failure),
     /// The message is neither a success nor an error reply.
-    #[error("the runtime's answer is not one that the protocol has (0x{set:02x}{id:02x})")]
+    #[error("the runtime's answer is not part of the protocol (0x{set:02x}{id:02x})")]
     NotAReply {
         /// Command set of the message.
         set: u8,

@@ -68,7 +68,7 @@ impl OutputName {
                 pieces.push(Piece::Text(rest[..end].to_owned()));
                 rest = &rest[end..];
             } else {
-                return Err("a name has letters, digits, '.', '-', '_' and placeholders such as {name} only".to_owned());
+                return Err("a name consists of letters, digits, '.', '-', '_' and placeholders such as {name}".to_owned());
             }
         }
         Ok(Self { folder: PathBuf::new(), pieces })
@@ -162,13 +162,13 @@ mod tests {
     fn what_could_name_anything_else_is_refused() {
         for (pattern, why) in [
             ("", "a name has 1 to 128 bytes"),
-            ("a/{name}", "a name has letters"),
+            ("a/{name}", "a name consists of letters"),
             ("..", "a name does not begin"),
             ("-o", "a name does not begin"),
-            ("a\u{1b}", "a name has letters"),
-            ("a b", "a name has letters"),
+            ("a\u{1b}", "a name consists of letters"),
+            ("a b", "a name consists of letters"),
             ("{name", "a '{' has no '}'"),
-            ("name}", "a name has letters"),
+            ("name}", "a name consists of letters"),
             ("{host}", "there is no {host}"),
         ] {
             assert!(OutputName::parse(pattern).unwrap_err().starts_with(why), "{pattern:?}");

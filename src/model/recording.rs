@@ -188,7 +188,7 @@ impl fmt::Display for Scheduling {
                 "Kernel: scheduling is recorded up to about {} and no further: tracing was turned off (`tracing_on` of tracefs is 0), or `traced_probes` ended",
                 Stopwatch(*after)
             ),
-            Self::Missing(why) => write!(f, "Kernel: nothing; events of .NET are recorded alone: {why}"),
+            Self::Missing(why) => write!(f, "Kernel: not recorded, only .NET events: {why}"),
         }
     }
 }

@@ -88,7 +88,7 @@ impl TraceOptions {
         if let Some(trigger) = &self.stop_on
             && on(config, trigger.provider()).is_none()
         {
-            return Err(format!("stop on {}: its provider is not turned on, so it would never come", trigger.to_string().escape_debug()));
+            return Err(format!("stop on {}: its provider is not turned on, so it would never occur", trigger.to_string().escape_debug()));
         }
         if let Some(megabytes) = self.buffer_mb {
             config.buffer = BufferMb::new(megabytes).map_err(|error| error.to_string())?;

@@ -39,7 +39,7 @@ pub enum Cause {
     #[error("not sent, because {0}")]
     Peer(PeerError),
     /// Not sent: another command of ours was in progress for the whole wait.
-    #[error("not sent, because {} has been under way for {} s: try again when it is over", .with.name(), .elapsed.as_secs())]
+    #[error("not sent, because {} has been in progress for {} s: try again when it is over", .with.name(), .elapsed.as_secs())]
     Busy {
         /// The command in progress.
         with: CommandCode,

@@ -27,7 +27,7 @@ const MOST_FOLDERS: usize = 64;
 /// Checks the assembly of a startup hook; `Err` is the problem, phrased as the end of a sentence.
 pub(super) fn check(proc: &Proc, pid: u32, path: &str) -> Result<(), String> {
     if path.contains(':') {
-        return Err("has a ':' in its path, where the runtime divides its list of startup hooks".to_owned());
+        return Err("has a ':' in its path, which separates startup hooks".to_owned());
     }
     let root = proc.path_of(pid, "root");
     let hook = match read(&root, path)? {
@@ -37,7 +37,7 @@ pub(super) fn check(proc: &Proc, pid: u32, path: &str) -> Result<(), String> {
     };
     match hook.startup_hook {
         StartupHook::Yes => {}
-        StartupHook::NoClass => return Err("has no class StartupHook outside of all namespaces".to_owned()),
+        StartupHook::NoClass => return Err("has no class StartupHook in the global namespace".to_owned()),
         StartupHook::NoMethod => return Err("has no method `static void Initialize()` in its class StartupHook".to_owned()),
     }
     if matches!(hook.machine, Machine::Only(machine) if Some(machine) != MACHINE) {

@@ -103,7 +103,7 @@ impl Inquiry {
         row.contact = match (&self.failure, busy.map(|busy| (busy.command, now.duration_since(busy.since)))) {
             // Our own request is not worth reporting, but a long wait for its reply is.
             (_, Some((command, span))) if span >= SLOW && !self.open => {
-                slow(format!("{} has been under way for {} s", command.name(), span.as_secs()))
+                slow(format!("{} has been in progress for {} s", command.name(), span.as_secs()))
             }
             (Some((kind, reason)), _) => Contact::Trouble { kind: *kind, reason: reason.clone() },
             (None, _) if self.answer.is_some() => Contact::Ok,

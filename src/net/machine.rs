@@ -23,7 +23,7 @@ pub fn machine_checks(sources: &Sources) -> Vec<Check> {
 fn folder(path: &Path) -> Check {
     let shown = SafeText::from_path(path);
     match fs::read_dir(path) {
-        Ok(_) => Check::good("sockets", format!("{shown} is searched, and what processes have as TMPDIR")),
+        Ok(_) => Check::good("sockets", format!("{shown} is searched, and the TMPDIR of each process")),
         Err(error) => Check::bad("sockets", format!("{shown} cannot be listed: {error}"), "check TMPDIR, and the rights of the folder"),
     }
 }
@@ -33,7 +33,7 @@ fn user(root: bool) -> Check {
         return Check::good("user", "root: processes of all users can be attached to".to_owned());
     }
     let uid = rustix::process::geteuid().as_raw();
-    Check::bad("user", format!("uid {uid}: processes of other users are listed and cannot be attached to"), "`sudo dn-top` reaches them")
+    Check::bad("user", format!("uid {uid}: processes of other users are listed and cannot be attached to"), "run `sudo dn-top`")
 }
 
 fn process_list(sources: &Sources) -> Check {
@@ -42,7 +42,7 @@ fn process_list(sources: &Sources) -> Check {
         Ok(proc) if proc.stat(1).is_err() => Check::bad(
             "/proc",
             "hides the processes of other users (mount option hidepid)".to_owned(),
-            "`sudo dn-top` sees them, or mount it with hidepid=0",
+            "run `sudo dn-top`, or mount it with hidepid=0",
         ),
         Ok(_) => Check::good("/proc", "shows the processes of all users".to_owned()),
     }

@@ -96,7 +96,7 @@ pub enum UserEventsError {
         reason: io::Error,
     },
     /// The file is not the kernel's `user_events_data`.
-    #[error("{} is not the kernel's user_events_data, and is handed to no runtime", SafeText::from_path(.0))]
+    #[error("{} is not the kernel's user_events_data, and is not passed to the runtime", SafeText::from_path(.0))]
     AnotherFile(PathBuf),
 }
 

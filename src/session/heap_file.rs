@@ -95,7 +95,7 @@ const START: u64 = 64;
 pub fn read_heap(path: &Path) -> Result<HeapDump, String> {
     let (facts, mut file) = open_heap(path, files::open_named(path))?;
     if facts.len() > LARGEST {
-        return Err(unreadable(path, "it has more than 4 GiB, and no .gcdump file has"));
+        return Err(unreadable(path, "it is larger than 4 GiB, which no .gcdump file is"));
     }
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(facts.len() as usize).map_err(|error| unreadable(path, error))?;

@@ -72,7 +72,7 @@ pub enum Orphans {
 #[derive(Debug, Error)]
 pub enum LaunchError {
     /// The folder for its port could not be created.
-    #[error("no folder for the program's diagnostic port can be made in {}: {reason}", .folder.display())]
+    #[error("cannot create a directory for the program's diagnostic port in {}: {reason}", .folder.display())]
     Folder {
         /// Parent folder.
         folder: PathBuf,

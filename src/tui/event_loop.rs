@@ -38,7 +38,7 @@ const INBOX: usize = 256;
 /// Maximum number of messages of a kind that are handled before the next frame, and before signals are checked again.
 const AT_ONCE: usize = 256;
 
-const NO_MORE_OUTPUT: &str = "the terminal takes no more output";
+const NO_MORE_OUTPUT: &str = "the terminal no longer accepts output";
 
 /// Everything needed to open the dashboard.
 #[derive(Debug)]
@@ -281,7 +281,7 @@ impl Screen<'_> {
                         false => {
                             let why = match self.terminal.interprets_sequences() {
                                 true => "the terminal does not accept it at the moment",
-                                false => "this console interprets no escape sequences",
+                                false => "this console does not interpret escape sequences",
                             };
                             Msg::Failed(format!("the {label} was not copied: {why}").into())
                         }

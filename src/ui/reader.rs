@@ -86,7 +86,7 @@ pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, 
     }
     if rows.is_empty() {
         let text = match view.lines.is_empty() {
-            true if job.is_none() => "Nothing was logged yet.",
+            true if job.is_none() => "No log lines yet.",
             true => "No output yet.",
             false => "No line matches.",
         };

@@ -333,10 +333,10 @@ fn one_key_in_the_dashboard_names_the_cause() {
         screen.wait_for("COUNT");
         // Call tree of this exception type, then of all types.
         screen.keys("f");
-        let words = ["what throws System.InvalidOperationException", "100 %", "Known.Main", "Known.Throw"];
+        let words = ["throw sites of System.InvalidOperationException", "100 %", "Known.Main", "Known.Throw"];
         screen.wait_until("the call tree", |shown| words.iter().all(|words| shown.contains(words)));
         screen.keys("f");
-        screen.wait_for("what throws exceptions of all types");
+        screen.wait_for("throw sites of all exceptions");
         screen.keys("f");
         screen.wait_for("LAST");
         screen.keys("t");

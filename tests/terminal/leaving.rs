@@ -48,13 +48,13 @@ fn a_terminal_that_goes_away_is_left_quietly() {
 fn leaving_while_recording_asks() {
     let mut screen = sorted(&[]);
     press(&screen, "t", "◉ recording");
-    press(&screen, "q", "A recording is under way.");
+    press(&screen, "q", "A recording is in progress.");
     screen.keys(ESC);
-    screen.wait_gone("A recording is under way.");
-    press(&screen, "q", "A recording is under way.");
+    screen.wait_gone("A recording is in progress.");
+    press(&screen, "q", "A recording is in progress.");
     // Cancel has the focus.
     screen.keys(ENTER);
-    screen.wait_gone("A recording is under way.");
+    screen.wait_gone("A recording is in progress.");
     press(&screen, "q", "Stop and finish");
     screen.keys(&[RIGHT, ENTER].concat());
     assert_left(&mut screen);

@@ -147,7 +147,7 @@ impl Group {
 }
 
 /// Reason for refusing actions that change a process.
-const READONLY: &str = "dn-top was started with --readonly: it changes nothing.";
+const READONLY: &str = "Not available: dn-top was started with --readonly.";
 
 /// An entry of the action table.
 #[derive(Debug, Clone, Copy)]

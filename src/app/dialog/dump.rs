@@ -27,7 +27,7 @@ const OPTIONS: &[(&str, &str)] = &[
 ];
 
 const ALSO: &[(&str, &str)] = &[
-    ("nothing", "the dump alone"),
+    ("nothing", "only the dump"),
     ("crash report", "a JSON file beside it: threads, stacks, modules"),
     ("log", "createdump logs to the target's console"),
     ("both", "a crash report, and a log on the target's console"),

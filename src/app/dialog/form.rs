@@ -168,7 +168,7 @@ impl Form {
             Purpose::Dump(_) if self.armed => &["No", "Yes, all memory"],
             Purpose::Dump(_) => &["No", "Yes, dump"],
             Purpose::PerfMap(_) | Purpose::Resume(_) | Purpose::Control(_) => &["No", "Yes"],
-            Purpose::Trace(_) if self.armed => &["Cancel", "Record, and stall it"],
+            Purpose::Trace(_) if self.armed => &["Cancel", "Record, may stall process"],
             Purpose::Trace(_) => &["Cancel", "Record"],
             Purpose::Export(_) => &["Cancel", "Export"],
             Purpose::Launch(_) => &["Cancel", "Run"],

@@ -44,8 +44,8 @@ impl Quit {
         let mut effects = Vec::new();
         if self.recordings > 0 {
             effects.push(match self.recordings {
-                1 => "A recording is under way.".to_owned(),
-                n => format!("{n} recordings are under way."),
+                1 => "A recording is in progress.".to_owned(),
+                n => format!("{n} recordings are in progress."),
             });
             effects.push("Stop and finish: stop the sessions, read the rundown, then quit.".to_owned());
             effects.push(

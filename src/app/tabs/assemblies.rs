@@ -36,7 +36,7 @@ fn live<'a>(state: &'a State, _: Option<&'a CountersSnapshot>) -> View<'a> {
     let figures = paths.filter(|paths| !paths.is_empty()).map(|paths| Figure::new("mapped", Count(paths.len() as u64), Role::Strong));
     let empty = match paths {
         None => "Listing its assemblies …",
-        Some([]) => "No assembly is seen to be mapped: those of a single file are not, and other systems than Linux do not show them.",
+        Some([]) => "No mapped assembly found: those of a single-file program are not mapped, and only Linux shows them.",
         Some(_) => "Nothing matches the filter.",
     };
     let split = |path: &'a SafeText| path.rsplit_once('/').unwrap_or(("", path));

@@ -77,7 +77,7 @@ fn figures(look: Look<'_>) -> Vec<Figure> {
         let at = Stopwatch(std::time::Duration::from_nanos(u64::try_from(hole.at).unwrap_or(0)));
         all.push(Figure::new("last loss", at, Role::Bad));
     }
-    all.push(Figure::new("kinds", analysis.events.len(), Role::Text));
+    all.push(Figure::new("event types", analysis.events.len(), Role::Text));
     all.push(Figure::new("threads", Count(totals.threads), Role::Text));
     if analysis.snapshot.unreadable > 0 {
         all.push(Figure::new("undecodable", Count(analysis.snapshot.unreadable), Role::Warning));

@@ -37,7 +37,7 @@ const ACTIONS: &[Entry] = &[details(
     Action::Shape,
     &[char('f')],
     "call tree",
-    "Switch between types, what throws the selected type, and what throws all.",
+    "Switch between types, throw sites of the selected type, and of all types.",
     places::EXCEPTIONS,
     Do(State::next_throw_tree),
 )
@@ -64,8 +64,8 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     }
     if let Some(stacks) = look.state.type_stacks(Tab::Exceptions) {
         let what = match look.state.views.type_tree(Tab::Exceptions) {
-            Some(TypeTree::Type(name)) => format!("what throws {name}"),
-            Some(TypeTree::All) | None => "what throws exceptions of all types".to_owned(),
+            Some(TypeTree::Type(name)) => format!("throw sites of {name}"),
+            Some(TypeTree::All) | None => "throw sites of all exceptions".to_owned(),
         };
         let head = vec![Head::Figures(figures), Head::text(what, Role::Dim)];
         return type_tree::view(look, Tab::Exceptions, &stacks, |count, role| Cell::new(Count(count), role), head);

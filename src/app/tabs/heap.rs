@@ -126,7 +126,7 @@ fn empty(state: &State, heap: Option<&ProcessHeap>) -> (String, Role) {
         (_, Status::Refused(reason)) => (reason, Role::Warning),
         _ => {
             let key = state.key(Action::WalkHeap);
-            (format!("{key}: what is on the heap? A full GC pauses the process while every object is reported."), Role::Text)
+            (format!("{key}: walk the heap. A full GC pauses the process while every object is reported."), Role::Text)
         }
     }
 }

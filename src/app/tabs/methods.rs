@@ -202,10 +202,8 @@ fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
         (true, false) if counts.profile().is_weighed => (format!("{ESTIMATED} (managed only; {key}: all)"), Role::Dim),
         (true, false) => (format!("{} (managed only; {key}: all)", may_be_waiting(counts)), Role::Dim),
         // A waiting thread is recognized by the name of its method.
-        (false, _) if look.over() => {
-            ("thread time: many names are unresolved, so that waiting threads seem to run".to_owned(), Role::Warning)
-        }
-        (false, _) => ("thread time: waiting threads seem to run until names are resolved".to_owned(), Role::Warning),
+        (false, _) if look.over() => ("thread time: many names are unresolved: waiting threads count as running".to_owned(), Role::Warning),
+        (false, _) => ("thread time: waiting threads count as running until names are resolved".to_owned(), Role::Warning),
     };
     line.push((text, role));
     line

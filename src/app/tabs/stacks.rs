@@ -83,7 +83,7 @@ fn empty(state: &State) -> (String, Role) {
         (Answer::NotRequested, Status::Refused(reason)) => (reason, Role::Warning),
         (Answer::NotRequested, _) => {
             let key = state.key(Action::Stacks);
-            (format!("{key}: what is every thread doing now? All threads are stopped for a moment."), Role::Text)
+            (format!("{key}: sample the stacks of all threads. They are stopped for a moment."), Role::Text)
         }
         (Answer::Requested(_), _) => (String::new(), Role::Dim),
     }

@@ -46,7 +46,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         if locks.count > 0 { Head::Figures(lock_figures(look, locks)) } else { missing(look, "locks", Source::Contention) },
     ];
     if let Some(site) = locks.sites.first().filter(|site| !site.method.is_empty()) {
-        let text = format!("most lock waiting: {} in {}", Nanoseconds(site.wait_ns), site.method);
+        let text = format!("top lock contention: {} in {}", Nanoseconds(site.wait_ns), site.method);
         head.push(Head::text(text, Role::Text));
     }
     let rows = look.state.thread_rows().into_iter().skip(1).collect::<Vec<_>>();

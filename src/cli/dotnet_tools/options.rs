@@ -287,7 +287,7 @@ fn trace_collect(line: &mut Line) -> Result<(), String> {
         return Ok(());
     }
     if line.words.iter().any(|word| word == "--show-output") {
-        return Err("--show-child-io needs a command to start, behind --".to_owned());
+        return Err("--show-child-io needs a command to start, after --".to_owned());
     }
     if !line.keeps_suspended {
         line.add(&["--resume"]);

@@ -60,7 +60,7 @@ pub(super) fn offer(host: &Host, made: &Path, paths: &[PathBuf]) -> Result<Optio
     let Ok(process) = Subject::of(made)?.process(host)? else { return Ok(None) };
     let command = match paths {
         [path] => format!("`dn-top salvage {} -o OTHER --names`", SafeText::from_path(path)),
-        _ => "the same command with --names and another file behind -o".to_owned(),
+        _ => "the same command with --names and another file after -o".to_owned(),
     };
     Ok(Some(format!(
         "{}, which was recorded, is still running: {command} requests the names from it, which takes as long as the rundown of a recording",

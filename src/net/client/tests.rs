@@ -133,7 +133,7 @@ async fn bad_servers_get_a_sentence_each() {
     bad(&Server::says(*b"\x1b[2J"), Trouble::Unsupported, "does not speak").await;
     bad(&Server::says(*b"DOTNET_IPC_V2\0\x14\0\xff\0\0\0"), Trouble::Unsupported, "does not speak").await;
     bad(&Server::says(*b"DOTNET_IPC_V1\0\x13\0\xff\0\0\0"), Trouble::Unsupported, "length of 19 bytes").await;
-    bad(&Server::says(*b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"), Trouble::Unsupported, "not one that the protocol has (0x0400)").await;
+    bad(&Server::says(*b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"), Trouble::Unsupported, "not part of the protocol (0x0400)").await;
     bad(&Server::says(*b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0"), Trouble::Unsupported, "cannot be read").await;
     let whole = ok(&Reply::Info(Box::new(info())), CommandCode::ProcessInfo3);
     bad(&Server::says(&whole[..10]), Trouble::Unsupported, "cut off after 10 bytes").await;
@@ -197,7 +197,7 @@ async fn a_stop_waits_for_a_dump_and_says_so_when_that_takes_too_long() {
     let began = Instant::now();
     let error = server.client.stop_session(SessionId(9)).await.unwrap_err();
     assert_eq!((error.trouble(), began.elapsed()), (Some(Trouble::Slow), STOP_LIMIT));
-    assert!(error.to_string().contains("not sent, because GenerateCoreDump3 has been under way for 61 s"), "{error}");
+    assert!(error.to_string().contains("not sent, because GenerateCoreDump3 has been in progress for 61 s"), "{error}");
     server.client.stop_session(SessionId(9)).await.unwrap();
     assert_eq!(began.elapsed().as_secs(), 89);
     dump.await.unwrap().unwrap();

@@ -42,7 +42,7 @@ fn out_of_reach(pid: u32, our_uid: u32) -> Contact {
 /// Reports a socket whose process has exited, or was never visible to us.
 pub(super) fn stale(name: SocketName, pid_lives_on: bool) -> Contact {
     let pid = name.pid;
-    let what = if pid_lives_on { format!("process {pid} is a different one by now") } else { format!("there is no process {pid}") };
+    let what = if pid_lives_on { format!("process {pid} is a different process by now") } else { format!("there is no process {pid}") };
     trouble(Trouble::Stale, format!("{what}; this socket was left behind by one that was killed, and its file can be deleted"))
 }
 
@@ -62,7 +62,7 @@ pub(super) fn without_socket(proc: &Proc, known: &ScannedProcess, our_uid: u32, 
         SocketDir::Linked { as_it_sees, link } => {
             let [directory, link] = [as_it_sees, link].map(|path| path.display());
             let reason = format!(
-                "its temporary directory {directory} is not looked into, because users other than root could have put the link {link} there"
+                "its temporary directory {directory} is not searched, because users other than root could have put the link {link} there"
             );
             return trouble(Trouble::Unverified, reason);
         }
@@ -85,7 +85,7 @@ pub(super) fn without_socket(proc: &Proc, known: &ScannedProcess, our_uid: u32, 
     }
     let reason = if missing {
         format!(
-            "its temporary directory {shown} is not there, so the runtime could not make its socket: restart it with a TMPDIR that exists"
+            "its temporary directory {shown} does not exist, so the runtime could not create its socket: restart it with a TMPDIR that exists"
         )
     } else if known.threads.server {
         format!("its socket was removed from {shown}, perhaps by a clean-up of temporary files: only a restart brings it back")

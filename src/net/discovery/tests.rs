@@ -125,7 +125,7 @@ fn a_socket_without_its_process_is_stale() {
     // The pid was reused by a process that is not .NET.
     fake_proc.add(&Fake { started: OLD + 5, threads: &["bash"], ..fake(42) });
     let rows = scan(&fake_proc);
-    assert!(only_trouble(&rows).1.starts_with("process 42 is a different one by now; "), "{rows:?}");
+    assert!(only_trouble(&rows).1.starts_with("process 42 is a different process by now; "), "{rows:?}");
     assert_eq!((rows[0].key.started, rows[0].name.as_str()), (OLD, "(gone)"));
 
     // Killed, but not yet reaped by its parent.
@@ -161,7 +161,7 @@ fn a_runtime_without_a_socket_says_why() {
         ),
         (Fake { threads: off, ..fake(5) }, Trouble::Disabled, "switched off in its configuration"),
         (fake(5), Trouble::Disabled, "its socket was removed from"),
-        (Fake { environ: "TMPDIR=/no/such", ..fake(5) }, Trouble::Disabled, "temporary directory /no/such is not there"),
+        (Fake { environ: "TMPDIR=/no/such", ..fake(5) }, Trouble::Disabled, "temporary directory /no/such does not exist"),
         (Fake { environ: &long_environ, ..fake(5) }, Trouble::Unsupported, "bytes long"),
     ] {
         let fake_proc = FakeProc::new();

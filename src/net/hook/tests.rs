@@ -62,10 +62,10 @@ fn only_startup_hooks_that_are_there_as_the_process_sees_them() {
         ("/app/text.dll", "is not a .NET assembly"),
         ("/app/module.dll", "is not a .NET assembly"),
         ("/app/cut.dll", "has metadata that cannot be read (the file is cut off)"),
-        ("/app/service.dll", "has no class StartupHook outside of all namespaces"),
+        ("/app/service.dll", "has no class StartupHook in the global namespace"),
         ("/app/wrong.dll", "has no method `static void Initialize()` in its class StartupHook"),
         ("/app/x86.dll", "is compiled for other processors than this machine's"),
-        ("/a:b/hook.dll", "has a ':' in its path, where the runtime divides its list of startup hooks"),
+        ("/a:b/hook.dll", "has a ':' in its path, which separates startup hooks"),
     ] {
         assert_eq!(check(bad), Err(why.to_owned()), "{bad}");
     }

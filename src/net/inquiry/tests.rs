@@ -126,7 +126,10 @@ fn silence_is_slow_before_it_is_a_timeout() {
     inquiry.apply(Ok(None));
     let busy = Some(Busy { command: CommandCode::GenerateCoreDump3, since: start });
     assert_eq!(reported(&inquiry, row(), busy, start + SLOW / 2).contact, Contact::Ok);
-    assert_eq!(trouble(&reported(&inquiry, row(), busy, start + 7 * SLOW), Trouble::Slow), "GenerateCoreDump3 has been under way for 7 s");
+    assert_eq!(
+        trouble(&reported(&inquiry, row(), busy, start + 7 * SLOW), Trouble::Slow),
+        "GenerateCoreDump3 has been in progress for 7 s"
+    );
 }
 
 #[test]

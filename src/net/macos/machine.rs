@@ -13,7 +13,7 @@ pub fn machine_checks(sources: &Sources) -> Vec<Check> {
         .map(|folder| {
             let shown = SafeText::from_path(folder);
             match fs::read_dir(folder) {
-                Ok(_) => Check::good("sockets", format!("{shown} is searched, and what processes have as TMPDIR")),
+                Ok(_) => Check::good("sockets", format!("{shown} is searched, and the TMPDIR of each process")),
                 Err(error) => {
                     Check::bad("sockets", format!("{shown} cannot be listed: {error}"), "check TMPDIR, and the rights of the folder")
                 }
@@ -24,14 +24,14 @@ pub fn machine_checks(sources: &Sources) -> Vec<Check> {
         Some(_) => Check::bad(
             "user",
             format!("{}: processes of other users are listed as far as they can be seen, and cannot be attached to", user::name()),
-            "`sudo dn-top` reaches them",
+            "run `sudo dn-top`",
         ),
         None => Check::good("user", "root: processes of all users can be attached to".to_owned()),
     });
     checks.push(Check::optional(
         "CPU samples",
-        "of the Linux kernel only; `dn-top report` and traces use the runtime's own sampler".to_owned(),
+        "available on Linux only; `dn-top report` and traces use the runtime's own sampler".to_owned(),
     ));
-    checks.push(Check::optional("user_events", "of the Linux kernel only".to_owned()));
+    checks.push(Check::optional("user_events", "available on Linux only".to_owned()));
     checks
 }

@@ -33,7 +33,7 @@ impl PerfettoError {
 #[derive(Debug, Error)]
 pub enum Cause {
     /// The environment variable does not name a socket of this machine.
-    #[error("{variable} is '{value}', and only sockets of this machine can be used: give a path, or a name behind '@'")]
+    #[error("{variable} is '{value}', which is not a local socket: give a path, or an abstract name with a leading '@'")]
     Name {
         /// Name of the variable.
         variable: &'static str,
@@ -54,7 +54,7 @@ pub enum Cause {
     Peer(#[from] PeerError),
     /// Any user could have created the socket.
     #[error(
-        "the socket belongs to user {owner} and is in a directory that every user can write to: what is recorded is sent to root's or your own service only"
+        "the socket belongs to user {owner} and is in a directory that every user can write to: recorded data is only sent to a service of root or your own"
     )]
     Untrusted {
         /// Owner of the file.
@@ -72,7 +72,7 @@ pub enum Cause {
     #[error("the connection was closed")]
     Closed,
     /// The service does not read.
-    #[error("it does not read what is sent to it")]
+    #[error("it is not reading its socket")]
     Stuck,
     /// The service does not reply.
     #[error("no answer to {what} within {} s", limit.as_secs())]
@@ -108,10 +108,10 @@ pub enum Cause {
     #[error(transparent)]
     Call(#[from] CallError),
     /// The service sent an invalid frame.
-    #[error("cannot decode what it sends: {0}")]
+    #[error("cannot decode its message: {0}")]
     Frame(#[from] FrameError),
     /// The service sent a malformed message.
-    #[error("cannot decode what it sends: {0}")]
+    #[error("cannot decode its message: {0}")]
     Malformed(#[from] Malformed),
     /// Error of the operating system.
     #[error("{0}")]

@@ -24,7 +24,7 @@ pub enum MemoryError {
     #[error("the tracing service passed {0} files instead of one")]
     Files(usize),
     /// The page size is not one of the protocol.
-    #[error("the tracing service named a page size that the protocol does not have")]
+    #[error("the tracing service requested an unsupported page size")]
     PageSize,
     /// The memory is smaller than a page, or larger than the maximum.
     #[error("the memory of the tracing service has {0} bytes")]

@@ -11,7 +11,7 @@ use crate::assembly::{Assembly, AssemblyError, StartupHook};
 /// Checks the assembly of a startup hook; `Err` is the reason for a refusal, phrased as the end of a sentence.
 pub(super) fn check(_: &Proc, _: u32, path: &str) -> Result<(), String> {
     if path.contains(SEPARATOR) {
-        return Err(format!("has a '{SEPARATOR}' in its path, where the runtime divides its list of startup hooks"));
+        return Err(format!("has a '{SEPARATOR}' in its path, which separates startup hooks"));
     }
     if !Path::new(path).is_absolute() {
         return Err("is not an absolute path".to_owned());
@@ -24,7 +24,7 @@ pub(super) fn check(_: &Proc, _: u32, path: &str) -> Result<(), String> {
     };
     match hook.startup_hook {
         StartupHook::Yes => Ok(()),
-        StartupHook::NoClass => Err("has no class StartupHook outside of all namespaces".to_owned()),
+        StartupHook::NoClass => Err("has no class StartupHook in the global namespace".to_owned()),
         StartupHook::NoMethod => Err("has no method `static void Initialize()` in its class StartupHook".to_owned()),
     }
 }

@@ -24,7 +24,7 @@ impl Connected {
 
 /// Always fails.
 pub(super) async fn connect(_: &Address) -> Result<Connected, Cause> {
-    Err(Cause::Io(std::io::Error::other("dn-top reaches it on Linux only")))
+    Err(Cause::Io(std::io::Error::other("supported on Linux only")))
 }
 
 /// The receiving half of a socket.

@@ -218,7 +218,7 @@ impl Proc {
 
     /// Addresses of its code: not available through any safe interface.
     pub(crate) fn code(&self, _: u32) -> io::Result<Vec<Range<u64>>> {
-        Err(io::Error::other("where a process has its code is known on Linux only"))
+        Err(io::Error::other("code addresses are available on Linux only"))
     }
 
     /// Whether the program was compiled by Native AOT: unknown here, but evident from the runtime's replies.

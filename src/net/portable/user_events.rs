@@ -18,7 +18,7 @@ impl Kernel {
 
     /// Returns the reasons why user_events are not available.
     pub fn missing(&self) -> Vec<String> {
-        vec!["this system has none: they are of the Linux kernel".to_owned()]
+        vec!["they are available on Linux only".to_owned()]
     }
 
     /// Not supported on this system.
@@ -32,7 +32,7 @@ impl Kernel {
 
 /// The reason why there is no file to hand over.
 #[derive(Debug, Error)]
-#[error("this system has no user_events: they are of the Linux kernel")]
+#[error("user_events are available on Linux only")]
 pub struct UserEventsError;
 
 /// A handle to the kernel's `user_events_data`; cannot be created.

@@ -24,7 +24,7 @@ pub fn machine_checks(_: &Sources) -> Vec<Check> {
             ),
             None => Check::good("user", format!("{name}: processes of all users can be attached to")),
         },
-        Check::optional("CPU samples", "of the Linux kernel only; `dn-top report` and traces use the runtime's own sampler".to_owned()),
-        Check::optional("user_events", "of the Linux kernel only".to_owned()),
+        Check::optional("CPU samples", "available on Linux only; `dn-top report` and traces use the runtime's own sampler".to_owned()),
+        Check::optional("user_events", "available on Linux only".to_owned()),
     ]
 }

@@ -166,7 +166,7 @@ async fn a_service_that_breaks_later_ends_the_recording_and_what_was_read_is_kep
     for (method, fault, part) in [
         ("Flush", ConsumerFault::Closes, Some("the connection was closed")),
         ("Flush", ConsumerFault::Silent, Some("no answer to Flush")),
-        ("Flush", ConsumerFault::Garbage, Some("cannot decode what it sends")),
+        ("Flush", ConsumerFault::Garbage, Some("cannot decode its message")),
         // The flush timed out: the recording continues to its end.
         ("Flush", ConsumerFault::Refuses, None),
         ("DisableTracing", ConsumerFault::Closes, Some("the connection was closed")),

@@ -87,14 +87,14 @@ pub(super) const ENTRIES: &[Entry] = &[
         Action::Start,
         &[Key::CtrlEnter],
         "start",
-        "Do it from any field (Ctrl-J, too); where that changes a process, go to the button.",
+        "Submit from any field (also Ctrl-J); if it changes a process, go to the button.",
         FORM.and(FORM_TEXT),
         Ask(overlays::confirm),
     )
     .hint(89)
     .when(view_status::start)
     .label_now(|state| match &state.overlay {
-        Some(Overlay::Form(form)) if form.is_dangerous() => "to the button",
+        Some(Overlay::Form(form)) if form.is_dangerous() => "go to button",
         _ => "start",
     }),
     dialogs(Action::No, &[char('n')], "no", "Cancel.", FORM, Do(overlays::cancel)),

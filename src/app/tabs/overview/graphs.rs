@@ -77,7 +77,7 @@ impl State {
             figure("Thread pool queue", count, Role::Bytes, either("threadpool-queue-length", "dotnet.thread_pool.queue.length")),
             either("monitor-lock-contention-count", "dotnet.monitor.lock_contentions").and_then(|counter| {
                 let off = counters.and_then(|counters| counters.too_many_lock_waits);
-                let more = off.map(|rate| format!("  waits off: {}", ByteRate(rate))).unwrap_or_default();
+                let more = off.map(|rate| format!("  lock wait events off: {}", ByteRate(rate))).unwrap_or_default();
                 single("Lock contention", rate, Role::Events, &history(counter), more)
             }),
             figure("Thread pool threads", count, Role::Bytes, either("threadpool-thread-count", "dotnet.thread_pool.thread.count")),

@@ -42,7 +42,7 @@ fn a_recording_is_exported_while_it_goes_on() {
     // The export is listed as a job, but does not keep the process busy.
     app.send(Msg::JobProgress { ticket, percent: 45 });
     let answers = |app: &TestApp| app.state.activity().iter().map(|activity| activity.answer()).collect::<Vec<_>>();
-    assert!(answers(&app).contains(&"under way: 45 %".to_owned()), "{:?}", answers(&app));
+    assert!(answers(&app).contains(&"in progress: 45 %".to_owned()), "{:?}", answers(&app));
     assert!(app.state.jobs.running(key).is_none() && app.state.jobs.active() == 0);
     let done = JobResult { files: vec![destination.clone().into()], bytes: Some(1_000_000), note: None };
     app.send(Msg::JobDone { ticket, result: Ok(done) });

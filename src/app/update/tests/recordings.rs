@@ -245,5 +245,5 @@ fn what_every_thread_does_is_asked_by_one_key_and_of_one_process() {
     let effects = app.take_effects();
     let [Effect::SampleStacks { ticket, .. }] = effects[..] else { panic!("{effects:?}") };
     app.send(Msg::Stacks { ticket, result: Err("too late".into()) });
-    assert!(app.state.view_of(Tab::Stacks).unwrap().empty.0.starts_with("D: what is every thread doing now?"));
+    assert!(app.state.view_of(Tab::Stacks).unwrap().empty.0.starts_with("D: sample the stacks"));
 }

@@ -189,7 +189,7 @@ fn assemblies_are_listed_in_their_tab_alone() {
     app.send(Msg::Processes(fleet()));
     let [ticket] = asked(&mut app)[..] else { panic!() };
     app.send(Msg::Assemblies { ticket, paths: Vec::new() });
-    assert!(empty(&app).starts_with("No assembly is seen to be mapped"));
+    assert!(empty(&app).starts_with("No mapped assembly found"));
 }
 
 #[test]

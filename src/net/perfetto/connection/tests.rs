@@ -40,7 +40,7 @@ async fn a_service_that_does_not_read_is_an_error_and_not_a_wait() {
     };
     assert!(accepted > OUTGOING, "the socket took none of {accepted} frames");
     assert!(matches!(error.cause, Cause::Stuck), "{error}");
-    let words = format!("Perfetto's tracing service at {}: it does not read what is sent to it", path.display());
+    let words = format!("Perfetto's tracing service at {}: it is not reading its socket", path.display());
     assert_eq!(error.to_string(), words);
     // A call with a reply fails at once, too.
     let asked = connection.ask(ProducerMethod::CommitData, Vec::new(), (), Duration::MAX).await;
