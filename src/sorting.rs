@@ -17,7 +17,7 @@ pub(crate) trait CompactSort<T> {
 impl<T> CompactSort<T> for [T] {
     fn compact_sort_by(&mut self, mut compare: impl FnMut(&T, &T) -> Ordering) {
         let order = sorted_indexes(self.len(), &mut |a, b| compare(&self[a], &self[b]));
-        arrange(order, &mut |a, b| self.swap(a, b));
+        apply_permutation(order, &mut |a, b| self.swap(a, b));
     }
 
     fn compact_sort_by_key<K: Ord>(&mut self, mut key: impl FnMut(&T) -> K) {
@@ -32,7 +32,7 @@ fn sorted_indexes(len: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering)
 }
 
 /// Moves the element at `order[0]` to the first place, and so on.
-fn arrange(mut order: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
+fn apply_permutation(mut order: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
     for start in 0..order.len() {
         let mut place = start;
         loop {

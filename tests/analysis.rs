@@ -43,7 +43,7 @@ fn what_is_counted_is_what_is_there() {
         assert_eq!(unreadable, 0, "{name}");
         assert_eq!(rates.events.whole().1.iter().sum::<f64>(), totals.events as f64, "{name}");
         assert_eq!(rates.total_lost, totals.dropped, "{name}");
-        assert_eq!(rates.holes.iter().map(|hole| hole.count).sum::<u64>(), totals.dropped, "{name}: there are few enough holes");
+        assert_eq!(rates.gaps.iter().map(|gap| gap.count).sum::<u64>(), totals.dropped, "{name}: there are few enough gaps");
         assert_eq!(gc.collections.iter().sum::<u64>(), runtime(&[1]), "{name}");
         assert_eq!(gc.causes.iter().map(|cause| cause.count).sum::<u64>(), runtime(&[1]), "{name}");
         assert_eq!(exceptions.thrown, runtime(&[80]), "{name}");

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use dn_top::analysis::{CounterSnapshot, Live, SampleFilter, without_duplicates};
 use dn_top::nettrace::{
-    Decoder, Encoder, Field, FieldType, Keep, Limits, Metadata, NewEvent, Recent, Refusal, SegmentStore, Sink, TraceHeader,
+    Decoder, Encoder, Field, FieldType, FlightRecorder, Limits, Metadata, NewEvent, Retention, SegmentStore, Sink, StoreError, TraceHeader,
 };
 use dn_top::wire::Put;
 use v6::{Kind, Row, V6, field};
@@ -158,7 +158,8 @@ fn a_flight_recording_costs_what_its_bytes_do() {
         }
         whole(encoder)
     };
-    let record = |stream: &[u8]| decode(stream, &mut Recent::new(Keep { bytes: Keep::LEAST, span: None }, Box::new(Nowhere)));
+    let record =
+        |stream: &[u8]| decode(stream, &mut FlightRecorder::new(Retention { bytes: Retention::MIN_BYTES, span: None }, Box::new(Nowhere)));
     let (ordinary, hostile) = (stream(100), stream(100_000));
     compare("a stack of 100,000 frames", || record(&ordinary), || record(&hostile));
 }
@@ -168,7 +169,7 @@ fn a_flight_recording_costs_what_its_bytes_do() {
 struct Nowhere;
 
 impl SegmentStore for Nowhere {
-    fn put(&mut self, _segment: &[u8]) -> Result<(), Refusal> {
+    fn put(&mut self, _segment: &[u8]) -> Result<(), StoreError> {
         Ok(())
     }
     fn drop_oldest(&mut self) {}
@@ -367,7 +368,7 @@ fn single_events_take_little_memory() {
         encoder.event(&NewEvent { metadata, timestamp: number * 10_000_000, payload: &[1; 60], ..NewEvent::default() });
     }
     let stream = whole(encoder);
-    let mut live = Live::default().keeping_events();
+    let mut live = Live::default().with_recent_events();
     let info = allocation_counter::measure(|| decode(&stream, &mut live));
     assert_eq!(live.recent().events.len(), 500);
     assert!(info.bytes_max < 32 << 20, "{info:?}");
@@ -381,7 +382,7 @@ fn findings_do_not_depend_on_seeds() {
         let mut bytes = Vec::new();
         std::io::Read::read_to_end(&mut xz2::read::XzDecoder::new(file), &mut bytes).expect("xz");
         let findings = || {
-            let mut live = Live::default().keeping_events();
+            let mut live = Live::default().with_recent_events();
             decode(&bytes, &mut live);
             let snapshot = format!("{:?}", live.snapshot(live.newest()));
             let (methods, stacks) = (live.methods(SampleFilter::ALL, usize::MAX), live.stacks(SampleFilter::ALL, usize::MAX));

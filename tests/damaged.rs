@@ -153,11 +153,11 @@ fn threads_are_told_apart_by_their_ids_and_lives() {
     assert_eq!(threads, ["7/70", "7/71", "7/70", "8/80", "7/70", "7/70#2"]);
     assert_eq!((tally.snapshot().threads, tally.problems(), found.losses), (4, vec![], vec![]));
     // The live event list names them the same way.
-    let (mut decoder, mut live) = (Decoder::new(Limits::default()), Live::default().keeping_events());
+    let (mut decoder, mut live) = (Decoder::new(Limits::default()), Live::default().with_recent_events());
     decoder.feed(&bytes, &mut live).unwrap();
     decoder.finish(&mut live);
     let shown = live.recent().events.iter().map(|(event, _)| event.thread).rev().collect::<Vec<_>>();
-    assert_eq!(shown[3..5], [ThreadId { process: 8, thread: 80, life: 0 }, ThreadId { process: 7, thread: 70, life: 0 }]);
+    assert_eq!(shown[3..5], [ThreadId { process: 8, thread: 80, reuse_count: 0 }, ThreadId { process: 7, thread: 70, reuse_count: 0 }]);
 }
 
 /// In V6, a thread's sequence numbers begin at 1: a gap before its first event is a loss. In V4, those events may precede the stream.
@@ -176,9 +176,9 @@ fn losses_before_the_first_event_count_in_v6() {
 
     let mut encoder = Encoder::new(TraceHeader::default());
     let metadata = encoder.metadata(&Metadata::default());
-    encoder.lose(1, 3);
+    encoder.add_loss(1, 3);
     encoder.event(&dn_top::nettrace::NewEvent { metadata, ..Default::default() });
-    encoder.lose(0, 3);
+    encoder.add_loss(0, 3);
     encoder.event(&dn_top::nettrace::NewEvent { metadata, ..Default::default() });
     encoder.end();
     let (_, tally) = decode(&encoder.take());
@@ -314,7 +314,7 @@ fn elements_that_differ_in_size_are_read() {
     payload.put_u8(42);
     names.iter().for_each(|name| payload.put_utf16z(name));
     stream.events([Row { metadata: 1, thread: 1, sequence: 1, payload: &payload, ..Row::default() }]);
-    let (mut decoder, mut live) = (Decoder::new(Limits::default()), Live::default().keeping_events());
+    let (mut decoder, mut live) = (Decoder::new(Limits::default()), Live::default().with_recent_events());
     decoder.feed(&stream.end(), &mut live).unwrap();
     decoder.finish(&mut live);
     let (event, _) = &live.recent().events[0];
@@ -332,7 +332,7 @@ fn the_dashboard_shows_damage() {
     std::fs::write(&file, bytes).unwrap();
     let screen = Invocation::new(["open".as_ref(), file.as_os_str()]).screen(120, 40);
     screen.wait_for("! incomplete");
-    screen.wait_for("a thread index that is not defined: 2 times, first at byte ");
+    screen.wait_for("an undefined thread index: 2 times, first at byte ");
     for tab in ["4", "5", "6"] {
         screen.keys(tab);
         screen.wait_for("2 problems in the stream");

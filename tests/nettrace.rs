@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 
 use dn_top::analysis::Throughput;
-use dn_top::nettrace::{Counts, Cutter, Decoder, Ending, Event, Limits, Loss, Metadata, Problem, SequencePoint, Sink, TraceHeader};
+use dn_top::nettrace::{BlockScanner, Counts, Decoder, Ending, Event, Limits, Loss, Metadata, Problem, SequencePoint, Sink, TraceHeader};
 use serde_json::Value;
 
 /// Environment variable with a directory of further captures, too large for the repository: `expected.json` and the `.xz` files.
@@ -31,7 +31,7 @@ fn found(bytes: &[u8]) -> Value {
     let (mut decoder, mut throughput) = (Decoder::new(Limits::default()), Throughput::default());
     decoder.feed(bytes, &mut throughput).expect("a readable stream");
     let ending = decoder.finish(&mut throughput);
-    assert_eq!(decoder.whole_bytes(), bytes.len() as u64);
+    assert_eq!(decoder.complete_bytes(), bytes.len() as u64);
     assert_eq!(throughput.problems(), []);
     let totals = throughput.snapshot();
     let trace = throughput.trace().expect("a trace header");
@@ -197,19 +197,19 @@ impl Tally {
 
 /// Reads a stream in pieces of at most `most` bytes, and counts blocks before they are decoded.
 fn counted_ahead(bytes: &[u8], most: usize) -> (String, u64) {
-    let (mut cutter, mut decoder, mut tally) = (Cutter::new(Limits::default()), Decoder::new(Limits::default()), Tally::default());
+    let (mut scanner, mut decoder, mut tally) = (BlockScanner::new(Limits::default()), Decoder::new(Limits::default()), Tally::default());
     let (mut from, mut to) = (0, 0);
     while from < bytes.len() {
         let is_last = to == bytes.len();
         to = bytes.len().min(from + most);
         let here = &bytes[from..to];
-        let mut cut = cutter.cut(here);
+        let mut cut = scanner.scan(here);
         if is_last || cut.size() == 0 && here.len() == most {
             cut.extend(here.len());
         }
         cut.count(here);
         from += cut.size();
-        if decoder.feed_cut(here, cut, &mut tally).is_err() {
+        if decoder.feed_scanned(here, cut, &mut tally).is_err() {
             break;
         }
     }

@@ -66,7 +66,7 @@ fn single_events_cost_by_what_is_kept() {
         let mut encoder = Encoder::new(TraceHeader::default());
         let record = Metadata { provider: "Shop".to_owned(), event_id: 1, name: "Sold".to_owned(), ..Metadata::default() };
         let metadata = encoder.metadata(&record);
-        let mut live = Live::default().keeping_events();
+        let mut live = Live::default().with_recent_events();
         live.set_event_filter(EventFilter::new(filter));
         let mut decoder = Decoder::new(Limits::default());
         let mut write = |from: i64| {

@@ -216,7 +216,7 @@ fn losses_keep_their_place() {
     let mut encoder = Encoder::new(TraceHeader::default());
     let metadata = encoder.metadata(&Metadata::default());
     let mut event = |thread, timestamp, lost| {
-        encoder.lose(thread, lost);
+        encoder.add_loss(thread, lost);
         encoder.event(&NewEvent { metadata, timestamp, thread, capture_thread: thread, ..NewEvent::default() });
         encoder.flush();
     };

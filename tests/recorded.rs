@@ -116,8 +116,8 @@ fn a_file_that_stops_making_sense_is_kept_up_to_there() {
     let (file, out) = (place.path().join("a"), place.path().join("b"));
     let bytes = capture(CAPTURES[0]);
     let mut broken = bytes[..bytes.len() / 2].to_vec();
-    let Ending::Truncated { whole_bytes, .. } = read(&broken).0 else { panic!("not cut off") };
-    broken.truncate(whole_bytes as usize);
+    let Ending::Truncated { complete_bytes, .. } = read(&broken).0 else { panic!("not cut off") };
+    broken.truncate(complete_bytes as usize);
     broken.extend([0x55; 1000]);
     fs::write(&file, &broken).unwrap();
     let output = salvage(&file, &out);
@@ -126,7 +126,7 @@ fn a_file_that_stops_making_sense_is_kept_up_to_there() {
     assert!(output.stderr.contains("it cannot be decoded beyond that"), "{}", output.stderr);
     let kept = fs::read(out).unwrap();
     assert_eq!(read(&kept), (Ending::Complete, read(&broken).1));
-    assert_eq!(kept.len() as u64, whole_bytes + 1);
+    assert_eq!(kept.len() as u64, complete_bytes + 1);
 }
 
 #[test]

@@ -9,8 +9,8 @@ use crate::sorting::CompactSort;
 
 use super::activity_pairs::{ActivityPairs, ActivityStep, Operation};
 use super::distribution::Distribution;
+use super::event_context::{Analysis, EventContext, View};
 use super::http::{self, Layer, Outcome};
-use super::known::{Analysis, Known, View};
 use super::ranking::{Ranking, Row};
 use super::rates::RecentRate;
 use super::timeline::{Merge, Timeline};
@@ -289,18 +289,18 @@ impl Counts {
 impl Analysis for Activities {
     type Snapshot = ActivitySnapshot;
 
-    fn feed(&mut self, known: &Known<'_>) -> Option<()> {
-        let step = self.pairs.feed(known.kind, known.event, known.at);
+    fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
+        let step = self.pairs.feed(context.kind, context.event, context.at);
         self.counts.resize_with(self.pairs.operations(), Counts::default);
         match step {
             Some(ActivityStep::Began { operation, .. }) => {
                 let begun = &mut self.counts[operation];
                 begun.started += 1;
-                begun.starts_over_time.add(known.at, 1.0);
+                begun.starts_over_time.add(context.at, 1.0);
             }
             Some(ActivityStep::Ended { operation, place, outcome }) => {
                 let activity = self.pairs.activity(place);
-                let time_ns = u64::try_from(known.at.saturating_sub(activity.since)).unwrap_or(0);
+                let time_ns = u64::try_from(context.at.saturating_sub(activity.since)).unwrap_or(0);
                 let ended = &mut self.counts[operation];
                 let layer = self.pairs.operation(operation).layer;
                 let has_failed = layer.is_failure(outcome);
@@ -319,7 +319,7 @@ impl Analysis for Activities {
                     Layer::Client => 1,
                     Layer::Kestrel | Layer::Part | Layer::Other => 2,
                 };
-                self.subjects[kind].row(&self.key).add(known.at, time_ns, outcome, has_failed);
+                self.subjects[kind].row(&self.key).add(context.at, time_ns, outcome, has_failed);
             }
             None => {}
         }

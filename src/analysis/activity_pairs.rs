@@ -17,9 +17,9 @@ const OPERATIONS: usize = 128;
 /// Maximum number of activities in progress.
 const RUNNING: usize = 4096;
 /// Maximum length of a subject, in bytes.
-const SUBJECT: usize = 200;
+const MAX_SUBJECT_LENGTH: usize = 200;
 /// Maximum length of a request method, in characters.
-const METHOD: usize = 20;
+const MAX_METHOD_LENGTH: usize = 20;
 /// Statuses below 500 with which Kestrel answers bad requests (KestrelBadHttpRequestException).
 const BAD_REQUESTS: [u16; 7] = [400, 405, 408, 411, 413, 414, 431];
 
@@ -124,7 +124,7 @@ impl ActivityPairs {
     fn detail(&mut self, event: &Event<'_>) -> Option<()> {
         let (layer, RequestDetail { method, route_values, outcome }) = RequestDetail::read(event.values())?;
         let (provider, name) = layer.request()?;
-        let operation = self.known(provider, name.as_bytes())?;
+        let operation = self.find_operation(provider, name.as_bytes())?;
         let activity = &mut self.places[*self.running.get(&(operation, event.activity_id()))?];
         if activity.outcome == Outcome::Unknown {
             activity.outcome = outcome;
@@ -133,41 +133,41 @@ impl ActivityPairs {
         if let Some(method) = method.filter(|_| !activity.has_method) {
             activity.has_method = true;
             activity.subject.insert(0, ' ');
-            method.chars().filter(char::is_ascii).take(METHOD).enumerate().for_each(|(at, c)| activity.subject.insert(at, c));
+            method.chars().filter(char::is_ascii).take(MAX_METHOD_LENGTH).enumerate().for_each(|(at, c)| activity.subject.insert(at, c));
         }
         if let Some(values) = route_values {
-            values.copy_start(&mut self.route_values, SUBJECT);
+            values.copy_prefix(&mut self.route_values, MAX_SUBJECT_LENGTH);
             http::add_route(&mut activity.subject, &self.route_values);
             // Beyond the route values that were kept, path segments may still be identifiers.
-            activity.has_route = values.chars().nth(SUBJECT).is_none();
+            activity.has_route = values.chars().nth(MAX_SUBJECT_LENGTH).is_none();
         }
         Some(())
     }
 
     fn operation_of(&mut self, kind: EventKind, event: &Event<'_>) -> Option<usize> {
         let metadata = event.metadata;
-        if let Some(known) = self.by_metadata.get(&metadata.index) {
-            return *known;
+        if let Some(operation) = self.by_metadata.get(&metadata.index) {
+            return *operation;
         }
         if kind == EventKind::ActivityFailure {
             let failed = http::failed_operation(&metadata.provider, &metadata.name)?;
-            return self.known(&metadata.provider, failed.as_bytes());
+            return self.find_operation(&metadata.provider, failed.as_bytes());
         }
         if metadata.provider == diagnostic_source::PROVIDER {
             // One metadata record is shared by many libraries.
             let source = diagnostic_source::source(event.values())?.as_bytes();
-            let source = Utf16::new(&source[..source.len().min(2 * SUBJECT)]);
-            return self.named(metadata, source.as_bytes(), || source.to_string());
+            let source = Utf16::new(&source[..source.len().min(2 * MAX_SUBJECT_LENGTH)]);
+            return self.find_or_add_operation(metadata, source.as_bytes(), || source.to_string());
         }
         let name = metadata.name.strip_suffix("Start").or_else(|| metadata.name.strip_suffix("Stop")).unwrap_or(&metadata.name);
-        let index = self.named(metadata, name.as_bytes(), || name.to_owned());
+        let index = self.find_or_add_operation(metadata, name.as_bytes(), || name.to_owned());
         // Bounded by the number of metadata records in a stream.
         self.by_metadata.insert(metadata.index, index);
         index
     }
 
     /// Returns the operation with this name, if there is one.
-    fn known(&mut self, provider: &str, name: &[u8]) -> Option<usize> {
+    fn find_operation(&mut self, provider: &str, name: &[u8]) -> Option<usize> {
         self.key.clear();
         self.key.extend_from_slice(provider.as_bytes());
         // Never occurs in UTF-8 text.
@@ -177,8 +177,8 @@ impl ActivityPairs {
     }
 
     /// Returns the operation with this name, creating it if needed; `None` if there is no room.
-    fn named(&mut self, metadata: &Metadata, name: &[u8], words: impl FnOnce() -> String) -> Option<usize> {
-        let known = self.known(&metadata.provider, name);
+    fn find_or_add_operation(&mut self, metadata: &Metadata, name: &[u8], make_name: impl FnOnce() -> String) -> Option<usize> {
+        let known = self.find_operation(&metadata.provider, name);
         if known.is_some() {
             return known;
         }
@@ -187,7 +187,7 @@ impl ActivityPairs {
             return None;
         }
         self.by_name.insert(self.key[..].into(), next);
-        let name = words();
+        let name = make_name();
         self.operations.push(Operation { provider: metadata.provider.clone(), layer: Layer::of(&metadata.provider, &name), name });
         Some(next)
     }
@@ -219,8 +219,8 @@ impl ActivityPairs {
         let values = event.values();
         let layer = self.operations[operation].layer;
         match event.metadata.provider.as_str() {
-            diagnostic_source::PROVIDER => diagnostic_source::add_subject(&mut running.subject, values, SUBJECT),
-            _ if layer == Layer::Client && http::add_url(&mut running.subject, values.clone(), SUBJECT) => {}
+            diagnostic_source::PROVIDER => diagnostic_source::add_subject(&mut running.subject, values, MAX_SUBJECT_LENGTH),
+            _ if layer == Layer::Client && http::add_url(&mut running.subject, values.clone(), MAX_SUBJECT_LENGTH) => {}
             _ => add_texts(&mut running.subject, values, 0),
         }
         if matches!(layer, Layer::Client | Layer::Server | Layer::Kestrel) {
@@ -232,7 +232,7 @@ impl ActivityPairs {
     fn stop(&mut self, event: &Event<'_>, operation: usize) -> Option<ActivityStep> {
         let place = self.running.remove(&(operation, event.activity_id()))?;
         let outcome = match (self.places[place].outcome, self.operations[operation].layer) {
-            (Outcome::Unknown, Layer::Client | Layer::Server | Layer::Kestrel) => Outcome::of_stop(event.values()),
+            (Outcome::Unknown, Layer::Client | Layer::Server | Layer::Kestrel) => Outcome::from_stop_event(event.values()),
             (outcome, _) => outcome,
         };
         self.free.push(place);
@@ -246,18 +246,18 @@ impl ActivityPairs {
         let middle = *begins.select_nth_unstable(half).1;
         let Self { running, places, free, .. } = self;
         running.retain(|_, place| {
-            let stays = places[*place].since > middle;
-            if !stays {
+            let is_kept = places[*place].since > middle;
+            if !is_kept {
                 free.push(*place);
             }
-            stays
+            is_kept
         });
     }
 }
 
 /// Truncates the path of a request that was cut off to its last complete segment: a partial identifier cannot be recognised as one.
 fn end_at_segment(subject: &mut String) {
-    if subject.chars().count() >= SUBJECT
+    if subject.chars().count() >= MAX_SUBJECT_LENGTH
         && let Some(at) = subject.rfind('/')
     {
         subject.truncate(at + 1);
@@ -268,7 +268,7 @@ fn end_at_segment(subject: &mut String) {
 /// Appends the texts of a payload, separated by spaces, up to about 200 bytes. `depth` is 0 in the outermost call.
 fn add_texts(subject: &mut String, values: Values<'_>, depth: u32) {
     for (field, value) in values {
-        if subject.len() >= SUBJECT || depth > 2 {
+        if subject.len() >= MAX_SUBJECT_LENGTH || depth > 2 {
             return;
         }
         match value {
@@ -279,7 +279,7 @@ fn add_texts(subject: &mut String, values: Values<'_>, depth: u32) {
                 if field.name == "address" && http::add_address(subject, text) {
                     continue;
                 }
-                let room = SUBJECT.saturating_sub(subject.len());
+                let room = MAX_SUBJECT_LENGTH.saturating_sub(subject.len());
                 // The query string differs from request to request.
                 subject.extend(text.chars().take_while(|c| *c != '?').take(room));
             }

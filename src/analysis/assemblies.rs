@@ -8,7 +8,7 @@ use crate::clr::EventKind;
 use crate::clr::payload::{AssemblyLoad, AssemblyLoadStop};
 use crate::sorting::CompactSort;
 
-use super::known::{Analysis, Known, View};
+use super::event_context::{Analysis, EventContext, View};
 
 /// Maximum number of assemblies.
 const ASSEMBLIES: usize = 4096;
@@ -74,8 +74,8 @@ impl Assemblies {
         if self.loaded.len() >= ASSEMBLIES && !self.loaded.contains_key(&load.assembly) {
             return;
         }
-        let known = self.loaded.get(&load.assembly).and_then(|known| known.at);
-        let assembly = Assembly { full_name: load.full_name.start(NAME), at: at.or(known), is_dynamic: load.flags & DYNAMIC != 0 };
+        let known = self.loaded.get(&load.assembly).and_then(|loaded| loaded.at);
+        let assembly = Assembly { full_name: load.full_name.prefix(NAME), at: at.or(known), is_dynamic: load.flags & DYNAMIC != 0 };
         self.loaded.insert(load.assembly, assembly);
     }
 }
@@ -83,28 +83,28 @@ impl Assemblies {
 impl Analysis for Assemblies {
     type Snapshot = AssemblySnapshot;
 
-    fn feed(&mut self, known: &Known<'_>) -> Option<()> {
-        match known.kind {
+    fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
+        match context.kind {
             EventKind::AssemblyLoad => {
-                self.add(&known.payload()?, Some(known.at));
+                self.add(&context.payload()?, Some(context.at));
                 self.loads += 1;
             }
-            EventKind::AssemblyRundown => self.add(&known.payload()?, None),
+            EventKind::AssemblyRundown => self.add(&context.payload()?, None),
             EventKind::AssemblyUnload => {
-                let unload: AssemblyLoad<'_> = known.payload()?;
+                let unload: AssemblyLoad<'_> = context.payload()?;
                 self.loaded.remove(&unload.assembly);
                 self.unloads += 1;
             }
             EventKind::AssemblyLoadStop => {
-                let stop: AssemblyLoadStop<'_> = known.payload()?;
+                let stop: AssemblyLoadStop<'_> = context.payload()?;
                 self.searches += 1;
                 if !stop.found {
                     self.failures += 1;
                     if self.missing.len() >= MISSING {
                         self.missing.pop_front();
                     }
-                    let (name, requested_by) = (stop.name.start(NAME), stop.requested_by.start(NAME));
-                    self.missing.push_back(MissingAssembly { at: known.at, name, requested_by });
+                    let (name, requested_by) = (stop.name.prefix(NAME), stop.requested_by.prefix(NAME));
+                    self.missing.push_back(MissingAssembly { at: context.at, name, requested_by });
                 }
             }
             _ => {}

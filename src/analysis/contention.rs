@@ -9,7 +9,7 @@ use crate::sorting::CompactSort;
 
 use super::Symbols;
 use super::distribution::Distribution;
-use super::known::{Analysis, Known, View};
+use super::event_context::{Analysis, EventContext, View};
 use super::ranking::{Ranking, Row};
 use super::timeline::{Merge, Timeline};
 
@@ -22,9 +22,9 @@ const TOP: usize = 100;
 /// Number of leaf frames that identify a site; the first ones belong to the lock itself.
 const DEPTH: usize = 12;
 /// Length of the window for recent waits, in seconds.
-const LATELY: u32 = 10;
+const RECENT_SECONDS: u32 = 10;
 /// Minimum time since the start of a session for which the mean number of waiting threads is reported: a single burst is not an average.
-const SHORTEST: i64 = 3 * SECOND;
+const MIN_SESSION_NS: i64 = 3 * SECOND;
 const SECOND: i64 = 1_000_000_000;
 
 /// Pairs start and stop events by thread: a thread can wait for only one lock at a time.
@@ -152,47 +152,47 @@ impl Contention {
         !self.waiting.is_empty() && self.waiting.contains_key(&thread)
     }
 
-    fn start(&mut self, known: &Known<'_>, start: ContentionStart) {
+    fn start(&mut self, context: &EventContext<'_>, start: ContentionStart) {
         if start.native {
             self.native += 1;
             return;
         }
         self.started += 1;
-        self.count_over_time.add(known.at, 1.0);
-        let waiting = Waiting { since: known.at, frames: frames(known) };
-        if self.waiting.len() >= WAITING && !self.waiting.contains_key(&known.thread) {
-            return self.end_lost(&waiting);
+        self.count_over_time.add(context.at, 1.0);
+        let waiting = Waiting { since: context.at, frames: frames(context) };
+        if self.waiting.len() >= WAITING && !self.waiting.contains_key(&context.thread) {
+            return self.count_without_duration(&waiting);
         }
         // A thread waits for only one lock at a time.
-        if let Some(before) = self.waiting.insert(known.thread, waiting) {
-            self.end_lost(&before);
+        if let Some(before) = self.waiting.insert(context.thread, waiting) {
+            self.count_without_duration(&before);
         }
         self.most_waiting = self.most_waiting.max(self.waiting.len());
     }
 
-    fn stop(&mut self, known: &Known<'_>, stop: ContentionStop) {
+    fn stop(&mut self, context: &EventContext<'_>, stop: ContentionStop) {
         if stop.native {
             return;
         }
         // The cast turns NaN and negative values into 0 and saturates at the maximum.
         let reported = stop.duration_ns.map(|reported| reported as u64);
-        let (from, waited_ns) = match (self.waiting.remove(&known.thread), reported) {
-            (Some(from), reported) => (from, reported.unwrap_or_else(|| u64::try_from(known.at.saturating_sub(from.since)).unwrap_or(0))),
+        let (from, waited_ns) = match (self.waiting.remove(&context.thread), reported) {
+            (Some(from), reported) => (from, reported.unwrap_or_else(|| u64::try_from(context.at.saturating_sub(from.since)).unwrap_or(0))),
             // The start event was lost or precedes the session.
             (None, Some(reported)) => {
                 self.start_lost += 1;
-                let since = known.at.saturating_sub(i64::try_from(reported).unwrap_or(i64::MAX));
-                (Waiting { since, frames: frames(known) }, reported)
+                let since = context.at.saturating_sub(i64::try_from(reported).unwrap_or(i64::MAX));
+                (Waiting { since, frames: frames(context) }, reported)
             }
             (None, None) => return,
         };
         self.times.add(waited_ns);
-        share_out(&mut self.wait_over_time, self.began, known.at, waited_ns);
+        distribute(&mut self.wait_over_time, self.began, context.at, waited_ns);
         self.site(&from.frames).fold(Site { count: 1, unfinished: 0, wait_ns: waited_ns, longest_ns: waited_ns });
     }
 
     /// Counts a wait whose duration is unknown.
-    fn end_lost(&mut self, from: &Waiting) {
+    fn count_without_duration(&mut self, from: &Waiting) {
         self.site(&from.frames).fold(Site { count: 1, ..Site::default() });
     }
 
@@ -203,21 +203,21 @@ impl Contention {
     }
 
     /// Returns the unfinished waits and their durations so far.
-    fn going_on(&self, now: i64) -> impl Iterator<Item = (&Waiting, u64)> {
+    fn unfinished_waits(&self, now: i64) -> impl Iterator<Item = (&Waiting, u64)> {
         self.waiting.values().map(move |waiting| (waiting, u64::try_from(now.saturating_sub(waiting.since)).unwrap_or(0)))
     }
 
     /// Returns the mean number of threads waiting at the same time over the last ten seconds: total waiting time divided by elapsed time.
     /// `None` in the first three seconds of a session.
     pub(super) fn recent_waiters(&self, now: i64) -> Option<f64> {
-        let first = (now / SECOND - i64::from(LATELY) + 1).saturating_mul(SECOND).max(self.began);
+        let first = (now / SECOND - i64::from(RECENT_SECONDS) + 1).saturating_mul(SECOND).max(self.began);
         let time = now.saturating_sub(first);
-        if time < SHORTEST {
+        if time < MIN_SESSION_NS {
             return None;
         }
         let mut over_time = self.wait_over_time.clone();
-        self.going_on(now).for_each(|(_, waited_ns)| share_out(&mut over_time, self.began, now, waited_ns));
-        Some(over_time.sum(now, LATELY) / time as f64)
+        self.unfinished_waits(now).for_each(|(_, waited_ns)| distribute(&mut over_time, self.began, now, waited_ns));
+        Some(over_time.sum(now, RECENT_SECONDS) / time as f64)
     }
 
     /// Returns the sites, grouped by the method that takes the lock.
@@ -225,15 +225,15 @@ impl Contention {
         let mut by_method = HashMap::<String, Site>::default();
         for (key, site) in self.sites.rows() {
             let frames: Vec<u64> = key.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default())).collect();
-            by_method.entry(taker(&frames, symbols)).or_default().fold(*site);
+            by_method.entry(waiting_method(&frames, symbols)).or_default().fold(*site);
         }
         // Unfinished waits are the most relevant ones.
         let mut unfinished = HashMap::<[u64; DEPTH], Site>::default();
-        for (waiting, wait_ns) in self.going_on(now) {
+        for (waiting, wait_ns) in self.unfinished_waits(now) {
             unfinished.entry(waiting.frames).or_default().fold(Site { count: 1, unfinished: 1, wait_ns, longest_ns: wait_ns });
         }
         for (frames, site) in unfinished {
-            by_method.entry(taker(&frames, symbols)).or_default().fold(site);
+            by_method.entry(waiting_method(&frames, symbols)).or_default().fold(site);
         }
         let site =
             |(method, Site { count, unfinished, wait_ns, longest_ns })| ContentionSite { method, count, unfinished, wait_ns, longest_ns };
@@ -245,17 +245,17 @@ impl Contention {
 }
 
 /// Returns the leaf frames of an event's stack.
-fn frames(known: &Known<'_>) -> [u64; DEPTH] {
+fn frames(context: &EventContext<'_>) -> [u64; DEPTH] {
     let mut frames = [0; DEPTH];
-    for (frame, address) in frames.iter_mut().zip(known.event.stack().into_iter().flat_map(|stack| stack.frames())) {
+    for (frame, address) in frames.iter_mut().zip(context.event.stack().into_iter().flat_map(|stack| stack.frames())) {
         *frame = address;
     }
     frames
 }
 
 /// Distributes a finished or unfinished wait over the seconds in which it was spent, within the window for recent waits.
-fn share_out(line: &mut Timeline, began: i64, end: i64, waited_ns: u64) {
-    let longest = i64::from(LATELY + 1) * SECOND;
+fn distribute(line: &mut Timeline, began: i64, end: i64, waited_ns: u64) {
+    let longest = i64::from(RECENT_SECONDS + 1) * SECOND;
     let mut from = end.saturating_sub(i64::try_from(waited_ns).unwrap_or(longest).min(longest)).max(began);
     while from < end {
         let to = (from / SECOND + 1).saturating_mul(SECOND).min(end);
@@ -265,7 +265,7 @@ fn share_out(line: &mut Timeline, began: i64, end: i64, waited_ns: u64) {
 }
 
 /// Returns the method that takes the lock: the first frame that is not part of the lock implementation.
-fn taker(frames: &[u64], symbols: &Symbols) -> String {
+fn waiting_method(frames: &[u64], symbols: &Symbols) -> String {
     let mut names = symbols.frame_names(frames);
     let first = names.next().unwrap_or_default();
     if !is_lock(&first) {
@@ -281,10 +281,10 @@ fn is_lock(name: &str) -> bool {
 impl Analysis for Contention {
     type Snapshot = ContentionSnapshot;
 
-    fn feed(&mut self, known: &Known<'_>) -> Option<()> {
-        match known.kind {
-            EventKind::ContentionStart => self.start(known, known.payload()?),
-            EventKind::ContentionStop => self.stop(known, known.payload()?),
+    fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
+        match context.kind {
+            EventKind::ContentionStart => self.start(context, context.payload()?),
+            EventKind::ContentionStop => self.stop(context, context.payload()?),
             _ => {}
         }
         Some(())
@@ -292,14 +292,14 @@ impl Analysis for Contention {
 
     fn lost(&mut self, capture_thread: ThreadId) {
         if let Some(from) = self.waiting.remove(&capture_thread) {
-            self.end_lost(&from);
+            self.count_without_duration(&from);
         }
     }
 
     fn snapshot(&self, view: &View<'_>) -> ContentionSnapshot {
         let sites = self.sites(view.symbols, view.now);
-        let wait_ns = self.going_on(view.now).fold(self.times.sum(), |sum, (_, waited_ns)| sum.saturating_add(waited_ns));
-        let longest_ns = self.going_on(view.now).fold(self.times.largest(), |longest, (_, waited_ns)| longest.max(waited_ns));
+        let wait_ns = self.unfinished_waits(view.now).fold(self.times.sum(), |sum, (_, waited_ns)| sum.saturating_add(waited_ns));
+        let longest_ns = self.unfinished_waits(view.now).fold(self.times.largest(), |longest, (_, waited_ns)| longest.max(waited_ns));
         ContentionSnapshot {
             count: self.started.saturating_add(self.start_lost),
             start_lost: self.start_lost,
@@ -308,7 +308,7 @@ impl Analysis for Contention {
             wait_ns,
             longest_ns,
             quantiles_ns: self.times.quantiles(),
-            rate: self.count_over_time.rate(view.now, LATELY),
+            rate: self.count_over_time.rate(view.now, RECENT_SECONDS),
             recent_waiters: self.recent_waiters(view.now),
             waiting: self.waiting.len(),
             most_waiting: self.most_waiting,
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn a_wait_until_the_end_of_time_is_shared_out() {
         let mut line = Timeline::new(Merge::Sum);
-        share_out(&mut line, i64::MIN, i64::MAX, u64::MAX);
-        share_out(&mut line, i64::MIN, i64::MIN + 1, u64::MAX);
+        distribute(&mut line, i64::MIN, i64::MAX, u64::MAX);
+        distribute(&mut line, i64::MIN, i64::MIN + 1, u64::MAX);
     }
 }

@@ -8,7 +8,7 @@ use crate::wire::Utf16;
 /// The forwarding event source.
 pub(super) const PROVIDER: &str = "Microsoft-Diagnostics-DiagnosticSource";
 /// Arguments that are meaningless, differ with every command, or are too private for a screen.
-const UNTOLD: [&str; 5] = ["ConnectionId", "ConnectionString", "CommandType", "CommandTimeout", "ServerVersion"];
+const IGNORED_ARGUMENTS: [&str; 5] = ["ConnectionId", "ConnectionString", "CommandType", "CommandTimeout", "ServerVersion"];
 
 /// Returns the library: the name of its listener.
 pub(super) fn source<'a>(values: Values<'a>) -> Option<Utf16<'a>> {
@@ -36,7 +36,7 @@ impl<'a> RequestDetail<'a> {
             match key {
                 _ if key == *"Method" => detail.method = Some(value),
                 _ if key == *"RouteValues" => detail.route_values = Some(value),
-                _ if key == *"StatusCode" => detail.outcome = Outcome::of_text(value),
+                _ if key == *"StatusCode" => detail.outcome = Outcome::from_text(value),
                 _ => {}
             }
         }
@@ -47,7 +47,7 @@ impl<'a> RequestDetail<'a> {
 /// Appends the subject, up to about `room` bytes: the command text if present, otherwise the other arguments.
 pub(super) fn add_subject(subject: &mut String, values: Values<'_>, room: usize) {
     let command = arguments(values.clone()).find(|(key, _)| *key == *"CommandText").map(|(_, value)| value);
-    let others = arguments(values).filter(|(key, _)| !UNTOLD.iter().any(|untold| *key == **untold)).map(|(_, value)| value);
+    let others = arguments(values).filter(|(key, _)| !IGNORED_ARGUMENTS.iter().any(|ignored| *key == **ignored)).map(|(_, value)| value);
     for reported in command.into_iter().chain(others.take(if command.is_some() { 0 } else { usize::MAX })) {
         if !subject.is_empty() {
             subject.push(' ');

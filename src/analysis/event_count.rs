@@ -1,6 +1,6 @@
 //! Number of events by kind.
 
-use crate::clr::{RUNTIME, SAMPLE_PROFILER, UNIVERSAL_EVENTS};
+use crate::clr::{RUNTIME_PROVIDER, SAMPLE_PROFILER, UNIVERSAL_EVENTS};
 
 /// Number and size of the events of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,8 +30,8 @@ impl EventCount {
 
     /// Returns whether this is a sample or an event of a runtime suspension: each sampling round of the runtime requires a suspension, and so
     /// does each garbage collection.
-    pub fn comes_of_sampling(&self) -> bool {
+    pub fn is_sampling_event(&self) -> bool {
         const SUSPENSIONS: [u32; 4] = [3, 7, 8, 9];
-        self.is_sample() || self.provider == RUNTIME && SUSPENSIONS.contains(&self.event_id)
+        self.is_sample() || self.provider == RUNTIME_PROVIDER && SUSPENSIONS.contains(&self.event_id)
     }
 }

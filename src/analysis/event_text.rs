@@ -11,10 +11,10 @@ const DEPTH: usize = 4;
 /// Maximum length of a text, in characters.
 const TEXT: usize = 1000;
 /// Size in bytes of an array, and of all names and values together, from which nothing is added: hundreds of events are kept.
-const ARRAY: usize = 4000;
-const ALL: usize = 16_000;
+const MAX_ARRAY_BYTES: usize = 4000;
+const MAX_BYTES: usize = 16_000;
 /// Number of bytes shown for an unknown layout.
-const RAW: usize = 32;
+const MAX_RAW_BYTES: usize = 32;
 
 /// Formatted fields of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,13 +35,13 @@ pub fn describe(event: &Event<'_>, pointer_size: u8) -> Described {
                 Value::UInt(number) if field.is_hex => format!("{number:#x}"),
                 value => text(&value),
             };
-            let text = field.word.map_or(text.clone(), |word| format!("{text} ({word})"));
+            let text = field.symbol.map_or(text.clone(), |word| format!("{text} ({word})"));
             all.fields.push((field.name.to_owned(), text));
         });
     } else if metadata.fields.is_empty() && !event.payload.is_empty() {
-        let bytes: Vec<_> = event.payload.iter().take(RAW).map(|byte| format!("{byte:02x}")).collect();
+        let bytes: Vec<_> = event.payload.iter().take(MAX_RAW_BYTES).map(|byte| format!("{byte:02x}")).collect();
         all.fields.push(("bytes".to_owned(), bytes.join(" ")));
-        all.is_cut = event.payload.len() > RAW;
+        all.is_cut = event.payload.len() > MAX_RAW_BYTES;
     } else {
         add(&mut all, "", event.values(), DEPTH);
     }
@@ -51,7 +51,7 @@ pub fn describe(event: &Event<'_>, pointer_size: u8) -> Described {
 fn add(all: &mut Described, path: &str, mut values: Values<'_>, depth: usize) {
     for (field, value) in values.by_ref() {
         let bytes: usize = all.fields.iter().map(|(name, text)| name.len() + text.len()).sum();
-        if all.fields.len() >= FIELDS || bytes >= ALL {
+        if all.fields.len() >= FIELDS || bytes >= MAX_BYTES {
             all.is_cut = true;
             return;
         }
@@ -66,7 +66,7 @@ fn add(all: &mut Described, path: &str, mut values: Values<'_>, depth: usize) {
             value => all.fields.push((name, text(&value))),
         }
     }
-    all.is_cut |= values.is_cut();
+    all.is_cut |= values.is_truncated();
 }
 
 fn text(value: &Value<'_>) -> String {
@@ -89,7 +89,7 @@ fn text(value: &Value<'_>) -> String {
             let mut all = "[".to_owned();
             for (index, element) in elements.clone().enumerate() {
                 let separator = if index == 0 { "" } else { ", " };
-                if index >= ELEMENTS || all.len() >= ARRAY {
+                if index >= ELEMENTS || all.len() >= MAX_ARRAY_BYTES {
                     all.push_str(&format!("{separator}…"));
                     break;
                 }

@@ -7,7 +7,7 @@ use crate::nettrace::ThreadId;
 use crate::sorting::CompactSort;
 use crate::wire::Utf16;
 
-use super::known::{Frames, Known, View};
+use super::event_context::{EventContext, Frames, View};
 use super::methods::{EventStacks, TypeStacks};
 use super::ranking::{Ranking, Row};
 use super::rates::RecentRate;
@@ -69,14 +69,14 @@ struct Thrown {
 
 impl Thrown {
     /// Overwrites this with another exception, reusing its buffers.
-    fn set(&mut self, known: &Known<'_>, thrown: &ExceptionThrown<'_>) {
-        self.at = known.at;
-        self.thread = known.thread;
+    fn set(&mut self, context: &EventContext<'_>, thrown: &ExceptionThrown<'_>) {
+        self.at = context.at;
+        self.thread = context.thread;
         self.hresult = thrown.hresult;
         self.rethrown = thrown.is_rethrown();
-        thrown.type_name.copy_start(&mut self.type_name, MESSAGE);
-        thrown.message.copy_start(&mut self.message, MESSAGE);
-        self.frames.set(known.event.stack(), DEPTH);
+        thrown.type_name.copy_prefix(&mut self.type_name, MESSAGE);
+        thrown.message.copy_prefix(&mut self.message, MESSAGE);
+        self.frames.set(context.event.stack(), DEPTH);
     }
 
     fn snapshot(&self, view: &View<'_>) -> ThrownException {
@@ -97,7 +97,7 @@ pub struct ExceptionSnapshot {
     /// Exceptions per second over the last ten seconds.
     pub rate: f64,
     /// Exceptions per second before that, over up to five minutes; `None` if this period is shorter than half a minute.
-    pub usual: Option<f64>,
+    pub previous_rate: Option<f64>,
     /// Types, most frequent first; at most 100.
     pub types: Vec<ExceptionType>,
     /// Number of exceptions whose types are not listed.
@@ -159,7 +159,7 @@ impl Exceptions {
         self.stacks.forget_stacks();
     }
 
-    fn usual(&self, now: i64) -> Option<f64> {
+    fn previous_rate(&self, now: i64) -> Option<f64> {
         const SECOND: i64 = 1_000_000_000;
         let before = now.saturating_sub(10 * SECOND);
         let seconds = usize::try_from(before / SECOND).unwrap_or(0).min(290);
@@ -167,19 +167,19 @@ impl Exceptions {
     }
 
     /// Processes an exception event. `None` if its payload is malformed.
-    pub(super) fn feed(&mut self, known: &Known<'_>, symbols: &Symbols) -> Option<()> {
-        let thrown: ExceptionThrown<'_> = known.payload()?;
+    pub(super) fn feed(&mut self, context: &EventContext<'_>, symbols: &Symbols) -> Option<()> {
+        let thrown: ExceptionThrown<'_> = context.payload()?;
         self.thrown += 1;
         self.rethrown += u64::from(thrown.is_rethrown());
-        self.over_time.add(known.at, 1.0);
+        self.over_time.add(context.at, 1.0);
         let of_type = self.types.row(thrown.type_name.as_bytes());
         of_type.count += 1;
-        of_type.recent_rate.add(known.at);
-        of_type.last.set(known, &thrown);
+        of_type.recent_rate.add(context.at);
+        of_type.last.set(context, &thrown);
         let mut latest = if self.recent.len() < RECENT { Thrown::default() } else { self.recent.pop_front().unwrap_or_default() };
-        latest.set(known, &thrown);
+        latest.set(context, &thrown);
         self.recent.push_back(latest);
-        self.stacks.add(known, symbols, thrown.type_name, 1);
+        self.stacks.add(context, symbols, thrown.type_name, 1);
         Some(())
     }
 
@@ -198,7 +198,7 @@ impl Exceptions {
             thrown: self.thrown,
             rethrown: self.rethrown,
             rate: self.over_time.rate(view.now, 10),
-            usual: self.usual(view.now),
+            previous_rate: self.previous_rate(view.now),
             others: self.thrown - types.iter().map(|named| named.count).sum::<u64>(),
             types,
             recent,

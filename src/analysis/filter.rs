@@ -2,13 +2,13 @@
 //!
 //! Words are separated by whitespace, and all of them must match; `!word` must not match. `column:word` matches only in columns whose titles
 //! start with `column`; a word that itself contains a colon is written with a leading colon. Matching ignores case. A word matches as a
-//! substring; from [`SCATTERED`] letters on, it also matches if its letters occur in order, without whitespace between them, within at most
+//! substring; from [`MIN_SCATTERED_LETTERS`] letters on, it also matches if its letters occur in order, without whitespace between them, within at most
 //! twice as many letters: shorter words would match nearly everything. Excluded words match only as substrings.
 
 use std::ops::Range;
 
 /// Minimum number of letters of a word for a scattered match.
-const SCATTERED: usize = 4;
+const MIN_SCATTERED_LETTERS: usize = 4;
 
 /// A filter, parsed once and matched against many rows without allocating.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Filter {
     }
 
     /// Returns whether any word must match.
-    pub fn has_wanted(&self) -> bool {
+    pub fn has_required(&self) -> bool {
         self.words.iter().any(|word| !word.excluded)
     }
 
@@ -96,16 +96,19 @@ impl Filter {
     pub fn unknown_column(&self, columns: &[&str]) -> Option<String> {
         let word = self.words.iter().find(|word| !word.column.is_empty() && !columns.iter().any(|title| word.names(title)))?;
         let (letters, columns) = (word.letters.iter().collect::<String>(), columns.join(", "));
-        Some(format!("No column \"{0}\" in this list. Columns: {columns}. To find the text with its colon: :{0}:{letters}", word.column))
+        Some(format!(
+            "No column \"{0}\" in this list. Columns: {columns}. To search for a colon, start with one: :{0}:{letters}",
+            word.column
+        ))
     }
 }
 
 impl Word {
     fn new(word: &str) -> Self {
-        let wanted = word.trim_start_matches('!');
-        let (column, text) = wanted.split_once(':').unwrap_or(("", wanted));
+        let required = word.trim_start_matches('!');
+        let (column, text) = required.split_once(':').unwrap_or(("", required));
         let letters = text.chars().map(lower).collect();
-        Self { column: column.to_lowercase(), letters, excluded: wanted.len() < word.len() }
+        Self { column: column.to_lowercase(), letters, excluded: required.len() < word.len() }
     }
 
     fn names(&self, title: &str) -> bool {
@@ -131,7 +134,7 @@ impl Word {
 
     /// Returns the start of the first scattered match.
     fn scattered(&self, text: &str) -> Option<usize> {
-        if self.excluded || self.letters.len() < SCATTERED {
+        if self.excluded || self.letters.len() < MIN_SCATTERED_LETTERS {
             return None;
         }
         text.char_indices().map(|(at, _)| at).find(|at| self.scatter(&text[*at..], |_| {}))
@@ -198,7 +201,7 @@ impl EventFilter {
     /// Returns whether an event passes.
     pub fn passes(&self, provider: &str, name: &str) -> bool {
         let [event, of] = Self::COLUMNS;
-        (self.0.has_wanted() || !COMMON.contains(&provider)) && self.0.passes(&[Field::text(event, name), Field::text(of, provider)])
+        (self.0.has_required() || !COMMON.contains(&provider)) && self.0.passes(&[Field::text(event, name), Field::text(of, provider)])
     }
 }
 
@@ -329,7 +332,7 @@ mod tests {
             prop_assert!(Filter::new(&Filter::literal(&text)).passes(&field));
             let filter = Filter::new(&word);
             prop_assert_eq!(filter.passes(&field), !filter.marks(field[0]).is_empty());
-            if !text.contains(['!', ':']) && Filter::new(&format!("!{word}")).passes(&field) && word.chars().count() < SCATTERED {
+            if !text.contains(['!', ':']) && Filter::new(&format!("!{word}")).passes(&field) && word.chars().count() < MIN_SCATTERED_LETTERS {
                 prop_assert!(!filter.passes(&field));
             }
         }

@@ -12,7 +12,7 @@ use crate::clr::payload::{BulkEdge, BulkNode, BulkType, GcEnd, GcStart, GcType};
 use crate::clr::{EventKind, TypeArguments, type_name};
 use crate::sorting::CompactSort;
 
-use super::known::{Analysis, Known, View};
+use super::event_context::{Analysis, EventContext, View};
 use super::names::{NameId, Names};
 
 /// Maximum number of distinct types.
@@ -41,7 +41,7 @@ struct Walk {
     others: Objects,
     all: Objects,
     /// Number of references according to the objects.
-    promised_edges: u64,
+    expected_edges: u64,
     edges: u64,
     node_events: Events,
     edge_events: Events,
@@ -98,9 +98,9 @@ pub struct HeapType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeapProblem {
     /// The number of reported references differs from the sum over all objects.
-    ReferencesDoNotAddUp {
+    ReferenceCountMismatch {
         /// Sum over all objects.
-        promised: u64,
+        expected: u64,
         /// Number of references reported.
         reported: u64,
     },
@@ -119,8 +119,8 @@ pub enum HeapProblem {
 impl fmt::Display for HeapProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ReferencesDoNotAddUp { promised, reported } => {
-                write!(f, "the figures do not add up: objects hold {promised} references, and {reported} were reported")
+            Self::ReferenceCountMismatch { expected, reported } => {
+                write!(f, "the figures do not add up: objects hold {expected} references, and {reported} were reported")
             }
             Self::EventsMissing(count) => write!(f, "{count} events are missing: there are more objects than these"),
             Self::EventsLost(count) => write!(f, "the runtime dropped {count} events: there may be more objects than these"),
@@ -149,7 +149,7 @@ impl HeapSnapshot {
 
     /// Returns whether every reference of every object was reported, so that references can be followed. Types may be missing: their objects
     /// have no names.
-    pub fn is_whole(&self) -> bool {
+    pub fn has_all_references(&self) -> bool {
         let is_harmless = |problem: &HeapProblem| {
             matches!(problem, HeapProblem::TypesUnknown(_) | HeapProblem::TypesUnnamed(_) | HeapProblem::Sampled(_))
         };
@@ -200,7 +200,7 @@ impl Heap {
         walk.node_events.missing += u64::from(reported.len() < nodes.count as usize);
         for node in reported {
             walk.all.add(1, node.size);
-            walk.promised_edges = walk.promised_edges.saturating_add(node.edges);
+            walk.expected_edges = walk.expected_edges.saturating_add(node.edges);
             let is_full = walk.types.len() >= TYPES && !walk.types.contains_key(&node.type_id);
             let of_type = if is_full { &mut walk.others } else { walk.types.entry(node.type_id).or_default() };
             of_type.add(1, node.size);
@@ -254,8 +254,8 @@ impl Heap {
         if walk.lost > 0 {
             problems.push(HeapProblem::EventsLost(walk.lost));
         }
-        if walk.is_finished && walk.promised_edges != walk.edges {
-            problems.push(HeapProblem::ReferencesDoNotAddUp { promised: walk.promised_edges, reported: walk.edges });
+        if walk.is_finished && walk.expected_edges != walk.edges {
+            problems.push(HeapProblem::ReferenceCountMismatch { expected: walk.expected_edges, reported: walk.edges });
         }
         let unknown: u64 = walk.types.iter().filter(|(id, _)| !self.name_of.contains_key(id)).map(|(_, objects)| objects.count).sum();
         if walk.is_finished && unknown > 0 {
@@ -268,19 +268,19 @@ impl Heap {
 impl Analysis for Heap {
     type Snapshot = Option<HeapSnapshot>;
 
-    fn feed(&mut self, known: &Known<'_>) -> Option<()> {
-        match known.kind {
-            EventKind::BulkType => self.types(known.payload()?),
-            EventKind::BulkNode => self.nodes(known.payload()?),
-            EventKind::BulkEdge => self.edges(known.payload()?),
+    fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
+        match context.kind {
+            EventKind::BulkType => self.types(context.payload()?),
+            EventKind::BulkNode => self.nodes(context.payload()?),
+            EventKind::BulkEdge => self.edges(context.payload()?),
             EventKind::GcStart => {
-                let start: GcStart = known.payload()?;
+                let start: GcStart = context.payload()?;
                 if start.generation == 2 && start.kind != GcType::BACKGROUND {
                     self.collection = Some(start.number);
                 }
             }
             EventKind::GcEnd => {
-                let end: GcEnd = known.payload()?;
+                let end: GcEnd = context.payload()?;
                 if self.walk.collection == Some(end.number) {
                     self.walk.is_finished = true;
                 }

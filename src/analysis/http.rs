@@ -10,7 +10,7 @@ const CLIENT: &str = "System.Net.Http";
 const SERVER: &str = "Microsoft.AspNetCore.Hosting";
 const KESTREL: &str = "Microsoft-AspNetCore-Server-Kestrel";
 /// Providers of the steps of requests and of the layers below.
-const BENEATH: [&str; 3] = ["System.Net.Sockets", "System.Net.Security", "System.Net.NameResolution"];
+const LOWER_LAYER_PROVIDERS: [&str; 3] = ["System.Net.Sockets", "System.Net.Security", "System.Net.NameResolution"];
 const REQUEST: &str = "Request";
 /// Fields that differ per request or connection and do not describe the subject.
 const IDS: [&str; 5] = ["connectionId", "requestId", "httpVersion", "remoteEndPoint", "traceIdentifier"];
@@ -55,7 +55,7 @@ impl Layer {
             (SERVER, REQUEST) => Self::Server,
             (KESTREL, REQUEST) => Self::Kestrel,
             (CLIENT | SERVER | KESTREL, _) => Self::Part,
-            (provider, _) if BENEATH.contains(&provider) => Self::Part,
+            (provider, _) if LOWER_LAYER_PROVIDERS.contains(&provider) => Self::Part,
             _ => Self::Other,
         }
     }
@@ -94,7 +94,7 @@ impl fmt::Display for Outcome {
 
 impl Outcome {
     /// Parses a status code.
-    pub(super) fn of_text(text: Utf16<'_>) -> Self {
+    pub(super) fn from_text(text: Utf16<'_>) -> Self {
         let mut status: u16 = 0;
         for c in text.chars() {
             let Some(next) = c.to_digit(10).and_then(|digit| status.checked_mul(10)?.checked_add(u16::try_from(digit).ok()?)) else {
@@ -106,7 +106,7 @@ impl Outcome {
     }
 
     /// Reads the outcome from the stop event of a request (System.Net.Http, .NET 8): its status, or -1 if there was no response.
-    pub(super) fn of_stop(values: Values<'_>) -> Self {
+    pub(super) fn from_stop_event(values: Values<'_>) -> Self {
         let status = values.into_iter().find_map(|(field, value)| match value {
             Value::Int(status) if field.name == "statusCode" => Some(status),
             _ => None,
@@ -127,14 +127,14 @@ pub(super) fn failed_operation<'a>(provider: &str, event: &'a str) -> Option<&'a
 }
 
 /// Route values that are not path segments: MVC and Razor Pages use them for selection.
-const CHOSEN: [&str; 4] = ["controller", "action", "area", "page"];
+const SELECTOR_KEYS: [&str; 4] = ["controller", "action", "area", "page"];
 
 /// Replaces path segments with the names of their route values: `GET /orders/7` with `[id, 7]` becomes the route `GET /orders/{id}`.
 pub(super) fn add_route(subject: &mut String, values: &str) {
     for pair in values.split("],[") {
         let pair = pair.strip_prefix('[').unwrap_or(pair);
         let Some((name, value)) = pair.strip_suffix(']').unwrap_or(pair).split_once(", ") else { continue };
-        if value.is_empty() || CHOSEN.contains(&name) {
+        if value.is_empty() || SELECTOR_KEYS.contains(&name) {
             continue;
         }
         let is_segment =
@@ -222,13 +222,13 @@ pub(super) fn add_url(subject: &mut String, values: Values<'_>, room: usize) -> 
     let (Some(scheme), Some(host)) = (scheme, host) else { return false };
     let start = subject.len();
     add(subject, scheme, room);
-    let usual = [("http", 80), ("https", 443)].contains(&(&subject[start..], port));
+    let is_default_port = [("http", 80), ("https", 443)].contains(&(&subject[start..], port));
     subject.push_str("://");
     let is_v6 = host.chars().any(|c| c == ':');
     subject.push_str(if is_v6 { "[" } else { "" });
     add(subject, host, room);
     subject.push_str(if is_v6 { "]" } else { "" });
-    if !usual && port > 0 {
+    if !is_default_port && port > 0 {
         let _ = write!(subject, ":{port}");
     }
     if let Some(path) = path {
@@ -381,7 +381,7 @@ mod tests {
         for (text, outcome) in [("404", Outcome::Status(404)), ("70000", Outcome::Unknown), ("NotFound", Outcome::Unknown)] {
             let mut bytes = Vec::new();
             bytes.put_utf16z(text);
-            assert_eq!(Outcome::of_text(Utf16::new(&bytes[..bytes.len() - 2])), outcome);
+            assert_eq!(Outcome::from_text(Utf16::new(&bytes[..bytes.len() - 2])), outcome);
         }
         assert!(Layer::Client.is_failure(Outcome::Status(404)) && !Layer::Server.is_failure(Outcome::Status(404)));
         assert!(Layer::Server.is_failure(Outcome::Status(500)) && Layer::Part.is_failure(Outcome::Failed));

@@ -68,7 +68,7 @@ struct Symbol {
 
 /// A code location in a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct CodeLocation {
     path: NameId,
     /// The function; the empty text if unknown.
     function: NameId,
@@ -122,15 +122,15 @@ impl Images {
     }
 
     /// Returns the location of an address in a process.
-    pub fn find(&self, pid: u32, address: u64) -> Option<Place> {
+    pub fn find(&self, pid: u32, address: u64) -> Option<CodeLocation> {
         let process = self.processes.get(&pid)?;
         let mapping = process.mappings.range(..=address).next_back().filter(|(_, mapping)| address <= mapping.last);
         let symbol = process.symbols.range(..=address).next_back().filter(|(_, symbol)| address <= symbol.last);
         let path = mapping.map_or_else(NameId::default, |(_, mapping)| mapping.path);
         match (symbol, mapping) {
-            (Some((_, symbol)), _) => Some(Place { path: symbol.module.unwrap_or(path), function: symbol.name, offset: 0 }),
+            (Some((_, symbol)), _) => Some(CodeLocation { path: symbol.module.unwrap_or(path), function: symbol.name, offset: 0 }),
             (None, Some((start, mapping))) => {
-                Some(Place { path, function: NameId::default(), offset: (address - start).saturating_add(mapping.file_offset) })
+                Some(CodeLocation { path, function: NameId::default(), offset: (address - start).saturating_add(mapping.file_offset) })
             }
             (None, None) => None,
         }
@@ -151,7 +151,7 @@ impl Images {
             None if is_assembly => Origin::Managed,
             None if is_generated && process.has_methods => Origin::Stub,
             _ if is_generated => Origin::Unknown,
-            _ => Origin::of_native(file_name, symbol.map_or("", |(_, symbol)| self.names.get(symbol.name))),
+            _ => Origin::from_native(file_name, symbol.map_or("", |(_, symbol)| self.names.get(symbol.name))),
         };
         let image = symbol.and_then(|(_, symbol)| symbol.module).map_or(file_name, |module| self.names.get(module));
         let image = if origin == Origin::Kernel { "kernel" } else { image }.to_owned();
@@ -172,7 +172,7 @@ impl Images {
     }
 
     /// Returns the function at a location, or else file and offset. Not sanitised.
-    pub fn function(&self, place: Place) -> String {
+    pub fn function(&self, place: CodeLocation) -> String {
         match self.names.get(place.function) {
             "" => format!("{}+{:#x}", self.file(place), place.offset),
             function => function.to_owned(),
@@ -180,7 +180,7 @@ impl Images {
     }
 
     /// Returns the file name of a location; empty if unknown. Not sanitised.
-    pub fn file(&self, place: Place) -> &str {
+    pub fn file(&self, place: CodeLocation) -> &str {
         self.names.get(place.path).rsplit('/').next().unwrap_or_default()
     }
 }

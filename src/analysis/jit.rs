@@ -7,7 +7,7 @@ use crate::clr::payload::{BackgroundJit, JittingStarted, MethodBody, MethodVerbo
 use crate::nettrace::ThreadId;
 
 use super::distribution::Distribution;
-use super::known::{Analysis, Known, View};
+use super::event_context::{Analysis, EventContext, View};
 use super::symbols::method_name;
 use super::timeline::{Merge, Timeline};
 
@@ -24,11 +24,11 @@ const NAME: usize = 300;
 #[derive(Debug)]
 pub(super) struct Jit {
     methods: u64,
-    by_tier: [Compiled; Tier::ALL.len()],
+    by_tier: [TierBodies; Tier::ALL.len()],
     over_time: Timeline,
     unloaded: u64,
     /// Methods being compiled by each thread, outermost first.
-    compiling: HashMap<ThreadId, Vec<Begun>>,
+    compiling: HashMap<ThreadId, Vec<Compilation>>,
     times: Distribution,
     time_over_time: Timeline,
     il_bytes: u64,
@@ -39,7 +39,7 @@ pub(super) struct Jit {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Begun {
+struct Compilation {
     method: u64,
     at: i64,
     il_size: u32,
@@ -49,7 +49,7 @@ struct Begun {
 
 /// Method bodies of a tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Compiled {
+pub struct TierBodies {
     /// Number of method bodies.
     pub bodies: u64,
     /// Code size, in bytes.
@@ -64,7 +64,7 @@ pub struct JitSnapshot {
     /// Number of these that were JIT-compiled.
     pub jitted: u64,
     /// Method bodies by tier; only tiers that occurred.
-    pub by_tier: Vec<(Tier, Compiled)>,
+    pub by_tier: Vec<(Tier, TierBodies)>,
     /// Number of method bodies unloaded.
     pub unloaded: u64,
     /// Method bodies per second over the last ten seconds.
@@ -114,7 +114,7 @@ impl Default for Jit {
     fn default() -> Self {
         Self {
             methods: 0,
-            by_tier: [Compiled::default(); Tier::ALL.len()],
+            by_tier: [TierBodies::default(); Tier::ALL.len()],
             over_time: Timeline::new(Merge::Sum),
             unloaded: 0,
             compiling: HashMap::default(),
@@ -130,43 +130,43 @@ impl Default for Jit {
 }
 
 impl Jit {
-    fn begin(&mut self, known: &Known<'_>, started: &JittingStarted<'_>) {
-        if self.compiling.len() >= COMPILING && !self.compiling.contains_key(&known.thread) {
+    fn begin(&mut self, context: &EventContext<'_>, started: &JittingStarted<'_>) {
+        if self.compiling.len() >= COMPILING && !self.compiling.contains_key(&context.thread) {
             self.compiling.clear();
         }
-        let nested = self.compiling.entry(known.thread).or_default();
+        let nested = self.compiling.entry(context.thread).or_default();
         if nested.len() >= NESTED {
             nested.clear();
         }
-        nested.push(Begun { method: started.method, at: known.at, il_size: started.il_size, inner_ns: 0 });
+        nested.push(Compilation { method: started.method, at: context.at, il_size: started.il_size, inner_ns: 0 });
     }
 
-    fn appeared(&mut self, known: &Known<'_>, body: MethodBody, verbose: Option<&MethodVerbose<'_>>) {
+    fn body_loaded(&mut self, context: &EventContext<'_>, body: MethodBody, verbose: Option<&MethodVerbose<'_>>) {
         let tier = body.tier();
         self.methods += 1;
-        self.over_time.add(known.at, 1.0);
+        self.over_time.add(context.at, 1.0);
         if let Some(of_tier) = Tier::ALL.iter().position(|known| *known == tier).and_then(|index| self.by_tier.get_mut(index)) {
             of_tier.bodies += 1;
             of_tier.code_bytes += u64::from(body.size);
         }
-        let Some(nested) = self.compiling.get_mut(&known.thread) else { return };
+        let Some(nested) = self.compiling.get_mut(&context.thread) else { return };
         let Some(depth) = nested.iter().rposition(|begun| begun.method == body.method) else { return };
         // Nested compilations that started later on this thread without an end will not end.
         nested.truncate(depth + 1);
         let Some(begun) = nested.pop() else { return };
-        let whole_ns = u64::try_from(known.at.saturating_sub(begun.at)).unwrap_or(0);
+        let whole_ns = u64::try_from(context.at.saturating_sub(begun.at)).unwrap_or(0);
         let own_ns = whole_ns.saturating_sub(begun.inner_ns);
         if let Some(outer) = nested.last_mut() {
             outer.inner_ns = outer.inner_ns.saturating_add(whole_ns);
         }
         self.times.add(own_ns);
-        self.time_over_time.add(known.at, own_ns as f64);
+        self.time_over_time.add(context.at, own_ns as f64);
         self.il_bytes += u64::from(begun.il_size);
         let place = self.slowest.partition_point(|slow| slow.time_ns >= own_ns);
         if place < SLOWEST {
-            let name = verbose.map_or_else(String::new, |verbose| method_name(&verbose.namespace.start(NAME), &verbose.name.start(NAME)));
+            let name = verbose.map_or_else(String::new, |verbose| method_name(&verbose.namespace.prefix(NAME), &verbose.name.prefix(NAME)));
             self.slowest.truncate(SLOWEST - 1);
-            self.slowest.insert(place, SlowMethod { name, time_ns: own_ns, il_size: begun.il_size, tier, at: known.at });
+            self.slowest.insert(place, SlowMethod { name, time_ns: own_ns, il_size: begun.il_size, tier, at: context.at });
         }
     }
 }
@@ -174,26 +174,26 @@ impl Jit {
 impl Analysis for Jit {
     type Snapshot = JitSnapshot;
 
-    fn feed(&mut self, known: &Known<'_>) -> Option<()> {
-        match known.kind {
-            EventKind::JittingStarted => self.begin(known, &known.payload()?),
-            EventKind::MethodLoad => self.appeared(known, known.payload()?, None),
+    fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
+        match context.kind {
+            EventKind::JittingStarted => self.begin(context, &context.payload()?),
+            EventKind::MethodLoad => self.body_loaded(context, context.payload()?, None),
             EventKind::MethodLoadVerbose => {
-                let verbose: MethodVerbose<'_> = known.payload()?;
-                self.appeared(known, verbose.body, Some(&verbose));
+                let verbose: MethodVerbose<'_> = context.payload()?;
+                self.body_loaded(context, verbose.body, Some(&verbose));
             }
             EventKind::MethodUnload => self.unloaded += 1,
             EventKind::BackgroundJitStart => {
                 if self.background.len() >= COMPILING {
                     self.background.clear();
                 }
-                self.background.insert(known.thread, known.at);
+                self.background.insert(context.thread, context.at);
             }
             EventKind::BackgroundJitStop => {
-                let stop: BackgroundJit = known.payload()?;
+                let stop: BackgroundJit = context.payload()?;
                 self.background_pending = Some(stop.pending);
-                if let Some(begin) = self.background.remove(&known.thread) {
-                    let time = u64::try_from(known.at.saturating_sub(begin)).unwrap_or(0);
+                if let Some(begin) = self.background.remove(&context.thread) {
+                    let time = u64::try_from(context.at.saturating_sub(begin)).unwrap_or(0);
                     self.background_ns = self.background_ns.saturating_add(time);
                 }
             }

@@ -18,7 +18,7 @@ pub struct KernelSamples {
 
 impl KernelSamples {
     /// Sums up the kernel samples among the event counts of a stream; `None` if there are none.
-    pub fn among<'a>(counts: impl IntoIterator<Item = &'a EventCount>) -> Option<Self> {
+    pub fn from_counts<'a>(counts: impl IntoIterator<Item = &'a EventCount>) -> Option<Self> {
         let mut samples = Self::default();
         for EventCount { name, count, .. } in counts.into_iter().filter(|count| count.provider == PROVIDER) {
             match name.as_str() {
@@ -36,7 +36,7 @@ impl fmt::Display for KernelSamples {
         let Self { cpu, switches } = self;
         write!(
             f,
-            "{cpu} CPU samples and {switches} context switches of the kernel ({PROVIDER}), which are not analysed here: `dn-top export --format perfetto` draws them"
+            "{cpu} CPU samples and {switches} context switches of the kernel ({PROVIDER}), not analysed here: export them with `dn-top export --format perfetto`"
         )
     }
 }

@@ -10,11 +10,11 @@ use super::assemblies::Assemblies;
 use super::clock::Clock;
 use super::contention::Contention;
 use super::counters::{CounterSession, Counters};
+use super::event_context::{Analysis, EventContext, View};
 use super::exceptions::Exceptions;
 use super::gc::Gc;
 use super::heap::{Heap, HeapSnapshot};
 use super::jit::Jit;
-use super::known::{Analysis, Known, View};
 use super::logs::Logs;
 use super::methods::{Methods, MethodsSnapshot, Profile, SampleFilter, StackGroup, ThreadCpu};
 use super::rates::Rates;
@@ -105,7 +105,7 @@ impl Live {
     }
 
     /// Creates an instance that only collects symbols.
-    pub fn only_symbols() -> Self {
+    pub fn symbols_only() -> Self {
         let nothing = RangeInclusive::new(1, 0);
         Self::within(nothing)
     }
@@ -168,7 +168,7 @@ impl Live {
 
     /// Also keeps the latest individual events. To be called before the stream begins.
     #[must_use]
-    pub fn keeping_events(mut self) -> Self {
+    pub fn with_recent_events(mut self) -> Self {
         self.recent = Some(Recent::new(self.pointer_size));
         self
     }
@@ -211,16 +211,16 @@ impl Live {
     }
 
     /// Adds the CPU times of threads at a timestamp of the stream's clock; they determine how much of the preceding samples is CPU time.
-    pub fn weigh_samples(&mut self, timestamp: i64, times: ThreadCpu) {
+    pub fn add_cpu_times(&mut self, timestamp: i64, times: ThreadCpu) {
         // Without a clock the stream has no samples yet.
         if self.clock.header().is_some() {
-            self.methods.weigh(self.clock.nanoseconds(timestamp), times);
+            self.methods.add_cpu_times(self.clock.nanoseconds(timestamp), times);
         }
     }
 
     /// Finishes weighting: no more samples older than the CPU times will arrive.
-    pub fn weigh_all_samples(&mut self) {
-        self.methods.weigh_all();
+    pub fn apply_cpu_times(&mut self) {
+        self.methods.apply_cpu_times();
     }
 
     /// Returns the known methods.
@@ -230,7 +230,7 @@ impl Live {
 
     /// Merges the methods reported by another stream of the same process, such as a short session that only collects symbols.
     pub fn add_symbols(&mut self, symbols: &Symbols) {
-        self.symbols.absorb(symbols);
+        self.symbols.merge(symbols);
     }
 
     /// Returns the known methods, for another pass over the same stream or process.
@@ -241,8 +241,8 @@ impl Live {
     /// Passes an event to its analysis; outside the window only to the symbols, which are needed to interpret other events.
     fn analyse(&mut self, kind: EventKind, event: &Event<'_>) {
         let at = self.clock.nanoseconds(event.timestamp());
-        let known = &Known { kind, event, at, thread: event.thread(), pointer_size: self.pointer_size };
-        let read = if self.window.contains(&at) { self.route(known) } else { self.symbols.feed(known) };
+        let context = &EventContext { kind, event, at, thread: event.thread(), pointer_size: self.pointer_size };
+        let read = if self.window.contains(&at) { self.route(context) } else { self.symbols.feed(context) };
         if read.is_none() {
             self.unreadable += 1;
         }
@@ -268,35 +268,35 @@ impl Live {
     }
 
     /// Passes an event to its analysis. `None` if its payload is malformed.
-    fn route(&mut self, known: &Known<'_>) -> Option<()> {
+    fn route(&mut self, context: &EventContext<'_>) -> Option<()> {
         use EventKind as Kind;
-        match known.kind {
-            Kind::GcStart | Kind::GcEnd => self.gc.feed(known),
-            Kind::BulkType | Kind::BulkNode | Kind::BulkEdge => self.heap.feed(known),
-            Kind::RestartEnd | Kind::SuspendBegin | Kind::HeapStats | Kind::PerHeapHistory => self.gc.feed(known),
-            Kind::AllocationTick | Kind::AllocationSampled => self.gc.feed_allocation(known, &self.symbols),
-            Kind::ExceptionThrown => self.exceptions.feed(known, &self.symbols),
-            Kind::ContentionStart | Kind::ContentionStop => self.contention.feed(known),
+        match context.kind {
+            Kind::GcStart | Kind::GcEnd => self.gc.feed(context),
+            Kind::BulkType | Kind::BulkNode | Kind::BulkEdge => self.heap.feed(context),
+            Kind::RestartEnd | Kind::SuspendBegin | Kind::HeapStats | Kind::PerHeapHistory => self.gc.feed(context),
+            Kind::AllocationTick | Kind::AllocationSampled => self.gc.feed_allocation(context, &self.symbols),
+            Kind::ExceptionThrown => self.exceptions.feed(context, &self.symbols),
+            Kind::ContentionStart | Kind::ContentionStop => self.contention.feed(context),
             Kind::Workers
             | Kind::AdjustmentSample
             | Kind::Adjustment
             | Kind::MinMaxThreads
             | Kind::WorkEnqueue
             | Kind::WorkDequeue
-            | Kind::ThreadCreated => self.thread_pool.feed(known),
+            | Kind::ThreadCreated => self.thread_pool.feed(context),
             Kind::MethodLoadVerbose => {
-                self.symbols.feed(known)?;
-                self.jit.feed(known)
+                self.symbols.feed(context)?;
+                self.jit.feed(context)
             }
             Kind::MethodLoad | Kind::MethodUnload | Kind::JittingStarted | Kind::BackgroundJitStart | Kind::BackgroundJitStop => {
-                self.jit.feed(known)
+                self.jit.feed(context)
             }
-            Kind::MethodRundownVerbose | Kind::ModuleLoad | Kind::ModuleRundown => self.symbols.feed(known),
-            Kind::AssemblyLoad | Kind::AssemblyUnload | Kind::AssemblyRundown | Kind::AssemblyLoadStop => self.assemblies.feed(known),
-            Kind::ThreadSample => self.methods.feed(known, &self.symbols, self.contention.is_waiting(known.thread)),
-            Kind::EventCounter | Kind::Metrics => self.counters.feed(known),
-            Kind::LogMessage => self.logs.feed(known),
-            Kind::ActivityStart | Kind::ActivityStop | Kind::ActivityFailure | Kind::ActivityDetail => self.activities.feed(known),
+            Kind::MethodRundownVerbose | Kind::ModuleLoad | Kind::ModuleRundown => self.symbols.feed(context),
+            Kind::AssemblyLoad | Kind::AssemblyUnload | Kind::AssemblyRundown | Kind::AssemblyLoadStop => self.assemblies.feed(context),
+            Kind::ThreadSample => self.methods.feed(context, &self.symbols, self.contention.is_waiting(context.thread)),
+            Kind::EventCounter | Kind::Metrics => self.counters.feed(context),
+            Kind::LogMessage => self.logs.feed(context),
+            Kind::ActivityStart | Kind::ActivityStop | Kind::ActivityFailure | Kind::ActivityDetail => self.activities.feed(context),
             _ => Some(()),
         }
     }
@@ -316,7 +316,7 @@ impl Sink for Live {
 
     fn metadata(&mut self, metadata: &Metadata) {
         self.throughput.metadata(metadata);
-        let (kind, is_rundown) = (EventKind::of(metadata), EventKind::comes_after_the_stop(metadata));
+        let (kind, is_rundown) = (EventKind::of(metadata), EventKind::is_written_at_stop(metadata));
         // Rundown events are numerous and independent of time, and so are symbols.
         let is_ordered = kind.is_analysed()
             && !matches!(kind, EventKind::BulkType | EventKind::BulkNode | EventKind::BulkEdge)
@@ -350,7 +350,7 @@ impl Sink for Live {
             // in order.
             let thread = event.thread();
             // Malformed payloads are counted when they are analysed.
-            let _ = self.heap.feed(&Known { kind, event, at, thread, pointer_size: self.pointer_size });
+            let _ = self.heap.feed(&EventContext { kind, event, at, thread, pointer_size: self.pointer_size });
         }
         if kind.is_analysed() && !is_ordered {
             self.analyse(kind, event);

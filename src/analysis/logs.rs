@@ -6,7 +6,7 @@ use crate::nettrace::{Field, FieldType, ThreadId, Value};
 use crate::sorting::CompactSort;
 use crate::wire::Utf16;
 
-use super::known::{Analysis, Known, View};
+use super::event_context::{Analysis, EventContext, View};
 use super::timeline::{Merge, Timeline};
 
 /// Maximum number of messages kept.
@@ -87,7 +87,7 @@ impl<'a> Parts<'a> {
     ///
     /// .NET Core 3.x writes a null name as no bytes instead of an empty text: then there is one text fewer than fields, and each text belongs
     /// to the field after it.
-    fn tell_apart(&mut self, fields: &[Field]) {
+    fn assign_texts(&mut self, fields: &[Field]) {
         let texts = || fields.iter().filter(|field| field.kind == FieldType::String);
         let missing = usize::from(texts().count().min(TEXTS) == self.count + 1);
         for (field, text) in texts().skip(missing).zip(&self.texts[..self.count]) {
@@ -104,12 +104,12 @@ impl<'a> Parts<'a> {
 impl Analysis for Logs {
     type Snapshot = LogSnapshot;
 
-    fn feed(&mut self, known: &Known<'_>) -> Option<()> {
+    fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
         let mut parts = Parts::default();
         let mut named = false;
-        let fields = &known.event.metadata.fields;
+        let fields = &context.event.metadata.fields;
         let from = fields.iter().position(|field| field.name == EVENT_NAME).unwrap_or(fields.len());
-        for (at, (field, value)) in known.event.values().enumerate() {
+        for (at, (field, value)) in context.event.values().enumerate() {
             match (field.name.as_str(), value) {
                 (_, Value::Text(text)) if at >= from => {
                     if let Some(place) = parts.texts.get_mut(parts.count) {
@@ -132,16 +132,16 @@ impl Analysis for Logs {
         if !named {
             return None;
         }
-        parts.tell_apart(&fields[from..]);
+        parts.assign_texts(&fields[from..]);
         let level = usize::try_from(parts.level).unwrap_or(0).min(LEVELS.len() - 1);
         self.by_level[level] += 1;
-        self.over_time.add(known.at, 1.0);
+        self.over_time.add(context.at, 1.0);
         let mut latest = if self.recent.len() < RECENT { LogMessage::default() } else { self.recent.pop_front().unwrap_or_default() };
-        (latest.at, latest.thread, latest.level, latest.event_id) = (known.at, known.thread, level, parts.event_id);
-        parts.logger.copy_start(&mut latest.logger, MESSAGE);
-        parts.text.copy_start(&mut latest.text, MESSAGE);
-        parts.exception.copy_start(&mut latest.exception, MESSAGE);
-        parts.arguments.copy_start(&mut latest.arguments, ARGUMENTS);
+        (latest.at, latest.thread, latest.level, latest.event_id) = (context.at, context.thread, level, parts.event_id);
+        parts.logger.copy_prefix(&mut latest.logger, MESSAGE);
+        parts.text.copy_prefix(&mut latest.text, MESSAGE);
+        parts.exception.copy_prefix(&mut latest.exception, MESSAGE);
+        parts.arguments.copy_prefix(&mut latest.arguments, ARGUMENTS);
         self.recent.push_back(latest);
         Some(())
     }

@@ -16,8 +16,10 @@ mod counters;
 mod diagnostic_source;
 mod distribution;
 mod dominators;
+mod event_context;
 mod event_count;
 mod event_text;
+mod event_trigger;
 mod exceptions;
 mod filter;
 mod gc;
@@ -27,7 +29,6 @@ mod http;
 mod images;
 mod jit;
 mod kernel_samples;
-mod known;
 mod live;
 mod logs;
 mod methods;
@@ -44,7 +45,6 @@ mod symbols;
 mod thread_pool;
 mod throughput;
 mod timeline;
-mod watch;
 
 pub use crate::nettrace::ThreadId;
 pub use activities::{ActivitySnapshot, ActivitySubject, OperationSnapshot, OtherActivities, RunningActivity};
@@ -59,14 +59,15 @@ pub use counters::{
 pub use distribution::Distribution;
 pub use event_count::EventCount;
 pub use event_text::{Described, describe};
+pub use event_trigger::EventTrigger;
 pub use exceptions::{ExceptionSnapshot, ExceptionType, ThrownException};
 pub use filter::{EventFilter, Field, Filter, name_rank};
 pub use gc::{AllocatedType, AllocationSnapshot, Collection, CollectionCount, GcMark, GcSnapshot, Heap, PauseSnapshot};
 pub use heap::{HeapProblem, HeapSnapshot, HeapType};
 pub use heap_change::{HeapAmount, HeapChange};
 pub use http::{Layer, Outcome};
-pub use images::{Images, Place};
-pub use jit::{Compiled, JitSnapshot, JitTime, SlowMethod};
+pub use images::{CodeLocation, Images};
+pub use jit::{JitSnapshot, JitTime, SlowMethod, TierBodies};
 pub use kernel_samples::KernelSamples;
 pub use live::Live;
 pub use logs::{LEVELS, LogMessage, LogSnapshot};
@@ -74,7 +75,7 @@ pub use methods::{
     CallNode, CallSite, Counts, CpuSamples, CpuStack, MethodCount, MethodTime, Methods, MethodsSnapshot, MissingFrames, Profile,
     ProfileFrame, Rounds, SampleCount, SampleFilter, StackGroup, StuckThreads, ThreadCpu, ThreadSamples, TypeStacks, WaitReason, Waits,
 };
-pub use rates::{Hole, RateSnapshot};
+pub use rates::{Gap, RateSnapshot};
 pub use recent::{EventName, RecentSnapshot, SingleEvent};
 pub use recorded_cpu::{RecordedCpuTime, ThreadTimes};
 pub use retention::{ObjectGraph, PathStep, RetainedType, Retention, RootPath};
@@ -85,7 +86,6 @@ pub use symbols::{MethodId, NativeFunction, Origin, Symbols, module_name};
 pub use thread_pool::{Adjustment, ThreadPoolSnapshot};
 pub use throughput::{ProblemCount, Throughput, Totals};
 pub use timeline::Timeline;
-pub use watch::Watch;
 
 #[cfg(test)]
 mod tests;

@@ -40,13 +40,13 @@ impl Names {
     pub(super) fn add(&mut self, name: Utf16<'_>) -> NameId {
         let start = self.text.len();
         let bytes = name.as_bytes();
-        Utf16::new(&bytes[..bytes.len().min(2 * LONGEST)]).push_to(&mut self.text);
+        Utf16::new(&bytes[..bytes.len().min(2 * MAX_LENGTH)]).push_to(&mut self.text);
         self.added(start)
     }
 
     pub(super) fn add_str(&mut self, name: &str) -> NameId {
         let start = self.text.len();
-        let end = (0..=name.len().min(LONGEST)).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
+        let end = (0..=name.len().min(MAX_LENGTH)).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
         self.text.push_str(&name[..end]);
         self.added(start)
     }
@@ -90,7 +90,7 @@ impl Names {
 }
 
 /// Maximum length of a name in UTF-16 code units or bytes; anything longer is not a real name.
-const LONGEST: usize = 1024;
+const MAX_LENGTH: usize = 1024;
 
 #[cfg(test)]
 mod tests {

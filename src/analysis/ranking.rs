@@ -5,7 +5,7 @@ use foldhash::HashMap;
 use crate::sorting::CompactSort;
 
 /// Maximum number of significant bytes of a key.
-pub(super) const KEY: usize = 1024;
+pub(super) const MAX_KEY_LENGTH: usize = 1024;
 
 /// The data of a key.
 pub(super) trait Row: Default {
@@ -33,7 +33,7 @@ impl<R: Row> Ranking<R> {
 
     /// Returns the row of a key, creating it if needed. Allocates only then.
     pub(super) fn row(&mut self, key: &[u8]) -> &mut R {
-        let key = &key[..key.len().min(KEY)];
+        let key = &key[..key.len().min(MAX_KEY_LENGTH)];
         let at = match self.index.get(key) {
             Some(at) => *at as usize,
             None => {
@@ -76,8 +76,8 @@ impl<R: Row> Ranking<R> {
         let mut kept = Vec::with_capacity(self.limit);
         let mut places = Vec::with_capacity(self.rows.len());
         for row in self.rows.drain(..) {
-            let goes = row.weight() < middle || (row.weight() == middle && equal > 0);
-            if goes {
+            let is_evicted = row.weight() < middle || (row.weight() == middle && equal > 0);
+            if is_evicted {
                 equal -= usize::from(row.weight() == middle);
                 self.rest.fold(row);
                 places.push(None);

@@ -8,7 +8,7 @@ use crate::sorting::CompactSort;
 use super::timeline::{Merge, Timeline};
 
 /// Maximum number of individual gaps kept.
-const HOLES: usize = 256;
+const MAX_GAPS: usize = 256;
 /// Interval in nanoseconds at which events are added to the timeline.
 const BATCH: i64 = 10_000_000;
 /// Gaps of a capture thread closer together than this are merged, in nanoseconds.
@@ -19,7 +19,7 @@ const CLOSE: i64 = 1_000_000_000;
 pub(super) struct Rates {
     events: Timeline,
     lost: Timeline,
-    holes: VecDeque<Hole>,
+    gaps: VecDeque<Gap>,
     total_lost: u64,
     /// Events that are not on the timeline yet, and the start of their interval.
     batch: u32,
@@ -38,12 +38,12 @@ pub struct RateSnapshot {
     /// Number of these detected in the last thirty seconds.
     pub recent_lost: u64,
     /// The latest gaps, newest first; at most 256.
-    pub holes: Vec<Hole>,
+    pub gaps: Vec<Gap>,
 }
 
 /// A gap in the trace: missing events of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hole {
+pub struct Gap {
     /// Time before which events are missing, in nanoseconds since the start of the session.
     pub at: i64,
     /// Number of missing events.
@@ -57,7 +57,7 @@ impl Default for Rates {
         Self {
             events: Timeline::new(Merge::Sum),
             lost: Timeline::new(Merge::Sum),
-            holes: VecDeque::new(),
+            gaps: VecDeque::new(),
             total_lost: 0,
             batch: 0,
             batch_begin: i64::MIN,
@@ -89,15 +89,15 @@ impl Rates {
         }
         self.total_lost += u64::from(loss.count);
         self.lost.add(at, f64::from(loss.count));
-        let near = |hole: &&mut Hole| hole.capture_thread == loss.capture_thread && at.saturating_sub(hole.at).saturating_abs() < CLOSE;
-        if let Some(hole) = self.holes.iter_mut().rev().take(16).find(near) {
-            hole.count += u64::from(loss.count);
+        let near = |gap: &&mut Gap| gap.capture_thread == loss.capture_thread && at.saturating_sub(gap.at).saturating_abs() < CLOSE;
+        if let Some(gap) = self.gaps.iter_mut().rev().take(16).find(near) {
+            gap.count += u64::from(loss.count);
             return;
         }
-        if self.holes.len() >= HOLES {
-            self.holes.pop_front();
+        if self.gaps.len() >= MAX_GAPS {
+            self.gaps.pop_front();
         }
-        self.holes.push_back(Hole { at, count: loss.count.into(), capture_thread: loss.capture_thread });
+        self.gaps.push_back(Gap { at, count: loss.count.into(), capture_thread: loss.capture_thread });
     }
 
     pub(super) fn snapshot(&self, now: i64) -> RateSnapshot {
@@ -105,9 +105,9 @@ impl Rates {
         if self.batch > 0 {
             events.add(self.batch_begin, f64::from(self.batch));
         }
-        let mut holes: Vec<_> = self.holes.iter().copied().collect();
-        holes.compact_sort_by_key(|hole| std::cmp::Reverse(hole.at));
-        RateSnapshot { rate: events.rate(now, 10), events, total_lost: self.total_lost, recent_lost: self.lost.sum(now, 30) as u64, holes }
+        let mut gaps: Vec<_> = self.gaps.iter().copied().collect();
+        gaps.compact_sort_by_key(|gap| std::cmp::Reverse(gap.at));
+        RateSnapshot { rate: events.rate(now, 10), events, total_lost: self.total_lost, recent_lost: self.lost.sum(now, 30) as u64, gaps }
     }
 }
 

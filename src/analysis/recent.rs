@@ -14,7 +14,7 @@ use super::event_text::{Described, describe};
 use super::filter::EventFilter;
 
 /// Maximum number of events kept.
-const KEPT: usize = 500;
+const MAX_EVENTS: usize = 500;
 /// Maximum number of events kept per second, and in a burst.
 const RATE: i64 = 250;
 const BURST: i64 = 250;
@@ -171,7 +171,7 @@ impl Recent {
         };
         // Reuse the buffer of the oldest event.
         let mut frames =
-            if self.ring.len() >= KEPT { self.ring.pop_front().map(|kept| kept.frames).unwrap_or_default() } else { Vec::new() };
+            if self.ring.len() >= MAX_EVENTS { self.ring.pop_front().map(|kept| kept.frames).unwrap_or_default() } else { Vec::new() };
         frames.clear();
         if let Some(stack) = event.stack() {
             frames.extend(stack.frames().take(FRAMES));

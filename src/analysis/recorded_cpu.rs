@@ -29,7 +29,7 @@ pub(super) struct RecordedCpu {
 /// Maximum number of pairs of thread and state, and of states per thread.
 const TIMES: (usize, usize) = (1 << 17, 64);
 /// Maximum length of a thread or state name in bytes; the kernel keeps 15.
-const LONGEST: usize = 64;
+const MAX_NAME_LENGTH: usize = 64;
 
 /// CPU time of a process in a file.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ impl RecordedCpu {
         self.frames.extend(event.stack().into_iter().flat_map(|stack| stack.frames()));
         let kernel = self.frames.iter().take_while(|frame| **frame >= KERNEL).count();
         let (kernel, user) = self.frames.split_at(kernel);
-        let missing = event.labels().find_map(MissingFrames::of_label);
+        let missing = event.labels().find_map(MissingFrames::from_label);
         let stack = CpuStack { thread: ThreadId::of(thread), at, kernel, user, missing };
         match waited {
             None => samples.add(&stack),
@@ -109,7 +109,7 @@ impl RecordedCpu {
 
     fn thread_time(&mut self, event: &Event<'_>) -> Option<()> {
         let ThreadTime { name, state, duration_ns } = ThreadTime::read(Fields::of(event, POINTER_SIZE))?;
-        if name.len().max(state.len()) > LONGEST {
+        if name.len().max(state.len()) > MAX_NAME_LENGTH {
             return None;
         }
         let (name, state) = (std::str::from_utf8(name).ok()?, std::str::from_utf8(state).ok()?);

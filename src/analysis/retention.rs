@@ -7,13 +7,13 @@ use super::dominators::{Dominators, Edges, NONE};
 /// Maximum number of paths per type.
 const PATHS: usize = 3;
 /// Number of objects per type, closest to the roots first, whose paths are compared to find different ones.
-const TRIED: u32 = 64;
+const MAX_CANDIDATES: u32 = 64;
 /// Number of steps kept at each end of a path; consecutive objects of one type are a single step.
 const STEPS: usize = 12;
 /// Maximum total length of all paths, in objects, before they are shortened.
-const WALKED: usize = 1 << 26;
+const MAX_PATH_OBJECTS: usize = 1 << 26;
 /// Memory limit of the computation, in bytes.
-const MOST: u64 = 2 << 30;
+const MAX_MEMORY_BYTES: u64 = 2 << 30;
 
 /// Objects by index, with their references, and the roots.
 #[derive(Debug, Default)]
@@ -76,7 +76,7 @@ impl ObjectGraph {
     pub fn new(objects: usize, references: usize) -> Option<Self> {
         // Per object: size, type, position, path, 8 integers for the dominators. Per reference: both directions.
         let bytes = (objects as u64).saturating_mul(52).saturating_add((references as u64).saturating_mul(8));
-        (bytes <= MOST).then(Self::default)
+        (bytes <= MAX_MEMORY_BYTES).then(Self::default)
     }
 
     /// Adds an object with its type and references. The first object has index 0.
@@ -154,7 +154,7 @@ impl ObjectGraph {
     fn paths(&self, types: usize) -> Vec<Vec<RootPath>> {
         let mut paths = vec![Vec::new(); types];
         let mut tried = vec![0; types];
-        let mut left = WALKED;
+        let mut left = MAX_PATH_OBJECTS;
         // The preceding object on the path; for the first object, the root index plus the number of objects.
         let mut before = vec![NONE; self.objects.len()];
         let mut queue: Vec<u32> = Vec::new();
@@ -168,7 +168,7 @@ impl ObjectGraph {
         while let Some(object) = queue.get(at).copied() {
             at += 1;
             let kind = self.objects[object as usize].1 as usize;
-            if kind < types && paths[kind].len() < PATHS && tried[kind] < TRIED && left > 0 {
+            if kind < types && paths[kind].len() < PATHS && tried[kind] < MAX_CANDIDATES && left > 0 {
                 tried[kind] += 1;
                 let path = self.path(object, &before, &mut left);
                 if !paths[kind].contains(&path) {

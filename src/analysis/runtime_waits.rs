@@ -11,7 +11,7 @@ use crate::nettrace::{Event, Loss, Metadata, Sink, ThreadId, TraceHeader};
 /// Maximum number of threads tracked as waiting for locks.
 const WAITING: usize = 4096;
 /// Maximum number of waits kept until [`RuntimeWaits::take`].
-const KEPT: usize = 1 << 16;
+const MAX_FINISHED: usize = 1 << 16;
 
 /// A finished wait. Times are in nanoseconds of the stream's clock, which is CLOCK_MONOTONIC on Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,13 +37,13 @@ pub struct RuntimeWaits {
     /// When each thread began to wait for a lock.
     waiting: HashMap<ThreadId, u64>,
     suspensions: Suspensions,
-    over: Vec<RuntimeWait>,
+    finished: Vec<RuntimeWait>,
 }
 
 impl RuntimeWaits {
     /// Returns the waits that ended since the last call; at most 65,536.
     pub fn take(&mut self) -> Vec<RuntimeWait> {
-        std::mem::take(&mut self.over)
+        std::mem::take(&mut self.finished)
     }
 
     /// Returns the threads waiting for a lock, with the start of each wait.
@@ -81,8 +81,8 @@ impl RuntimeWaits {
     }
 
     fn ended(&mut self, reason: WaitReason, thread: Option<u64>, begin: u64, end: u64) {
-        if self.over.len() < KEPT && begin < end {
-            self.over.push(RuntimeWait { reason, thread, begin, end });
+        if self.finished.len() < MAX_FINISHED && begin < end {
+            self.finished.push(RuntimeWait { reason, thread, begin, end });
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::nettrace::{Event, Loss, Metadata, Problem, SequencePoint, Sink, Threa
 
 use super::clock::Clock;
 use super::contention::Contention;
-use super::known::{Analysis, Known};
+use super::event_context::{Analysis, EventContext};
 use super::methods::{Methods, Profile};
 use super::recorded_cpu::{RecordedCpu, RecordedCpuTime};
 use super::symbols::Symbols;
@@ -98,21 +98,21 @@ impl SampledMethods {
     /// Passes an event to its analysis. `None` if the payload is malformed.
     fn analyse(&mut self, event: &Event<'_>) -> Option<()> {
         let (kind, at) = (self.kind(event.metadata), self.clock.nanoseconds(event.timestamp()));
-        let known = &Known { kind, event, at, thread: event.thread(), pointer_size: self.pointer_size };
+        let context = &EventContext { kind, event, at, thread: event.thread(), pointer_size: self.pointer_size };
         match kind {
             EventKind::ThreadSample => {
-                self.late |= event.stack().is_some_and(|stack| self.symbols.left_out(stack));
-                self.methods.feed(known, &self.symbols, self.contention.is_waiting(known.thread))
+                self.late |= event.stack().is_some_and(|stack| self.symbols.may_have_skipped(stack));
+                self.methods.feed(context, &self.symbols, self.contention.is_waiting(context.thread))
             }
-            EventKind::ContentionStart | EventKind::ContentionStop => self.contention.feed(known),
+            EventKind::ContentionStart | EventKind::ContentionStop => self.contention.feed(context),
             EventKind::MethodRundownVerbose => {
                 // Names come last: by now it is known which are needed.
                 if self.selects && !self.symbols.selects() && self.methods.count() > 0 {
                     self.symbols.select(self.methods.addresses());
                 }
-                self.symbols.feed(known)
+                self.symbols.feed(context)
             }
-            EventKind::MethodLoadVerbose | EventKind::ModuleLoad | EventKind::ModuleRundown => self.symbols.feed(known),
+            EventKind::MethodLoadVerbose | EventKind::ModuleLoad | EventKind::ModuleRundown => self.symbols.feed(context),
             _ => Some(()),
         }
     }

@@ -12,7 +12,7 @@ use crate::clr::{EventKind, write_method_name, write_parameters};
 use crate::nettrace::Stack;
 use crate::wire::Utf16;
 
-use super::known::Known;
+use super::event_context::EventContext;
 use super::names::{NameId, Names};
 
 pub use native::{NativeFunction, Origin};
@@ -102,17 +102,17 @@ impl Symbols {
         self.methods.len()
     }
 
-    pub(super) fn feed(&mut self, known: &Known<'_>) -> Option<()> {
-        match known.kind {
+    pub(super) fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
+        match context.kind {
             EventKind::MethodLoadVerbose | EventKind::MethodRundownVerbose => {
-                let body = known.payload()?;
+                let body = context.payload()?;
                 // Skip the names if they are not needed.
                 if self.is_selected(&body) {
-                    self.add(&known.payload()?);
+                    self.add(&context.payload()?);
                 }
             }
             EventKind::ModuleLoad | EventKind::ModuleRundown => {
-                let load: ModuleLoad<'_> = known.payload()?;
+                let load: ModuleLoad<'_> = context.payload()?;
                 if self.has_room_for(load.module) {
                     let path = self.names.add(load.path);
                     self.modules.insert(load.module, path);
@@ -134,7 +134,7 @@ impl Symbols {
     }
 
     /// Returns whether methods of a stack may have been skipped.
-    pub(super) fn left_out(&self, stack: Stack<'_>) -> bool {
+    pub(super) fn may_have_skipped(&self, stack: Stack<'_>) -> bool {
         let is_missing = |address: u64| {
             let selected = self.selected.as_ref().is_none_or(|addresses| addresses.binary_search(&address).is_ok());
             !selected && self.find(address).is_none()
@@ -360,7 +360,7 @@ mod tests {
         let mut other = Symbols::default();
         load(&mut other, 50, 60, 1, "X", 0x188);
         load(&mut other, 300, 10, 1, "A", 0x100);
-        symbols.absorb(&other);
+        symbols.merge(&other);
         assert_eq!([50, 105, 300].map(|address| symbols.frame_name(address)), ["0x32", "T.D", "T.A"], "what is known stays");
         let method = symbols.find(300).unwrap();
         assert_eq!((symbols.tiers(method).len(), symbols.parameters(method)), (3, "(int, Type[1])"));

@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use crate::clr::EventKind;
 use crate::clr::payload::{self, AdjustmentReason, AdjustmentSample, MinMaxThreads, Workers};
 
-use super::known::{Analysis, Known, View};
+use super::event_context::{Analysis, EventContext, View};
 use super::timeline::{Merge, Timeline};
 
 /// Maximum number of individual adjustments kept.
 const RECENT: usize = 64;
 /// Length of the window for recent values, in seconds.
-const LATELY: u32 = 30;
+const RECENT_SECONDS: u32 = 30;
 /// Number of distinct adjustment reasons; the last represents all unknown ones.
 const REASONS: usize = 16;
 
@@ -23,7 +23,7 @@ pub(super) struct ThreadPool {
     adjustments: [u64; REASONS],
     starvation_over_time: Timeline,
     /// The lowest target number of workers.
-    fewest: u32,
+    lowest_target: u32,
     blocked: u32,
     most_blocked: u32,
     blocked_over_time: Timeline,
@@ -90,7 +90,7 @@ struct Throughput {
     /// A sample was seen since the latest adjustment.
     sampled_since_change: bool,
     /// The average of the next adjustment includes only samples within the session.
-    average_is_whole: bool,
+    is_average_within_session: bool,
 }
 
 impl Throughput {
@@ -104,8 +104,8 @@ impl Throughput {
     /// Processes the average since the previous adjustment.
     fn average(&mut self, per_second: f64) -> Option<f64> {
         // The runtime writes 0 if nothing was measured since the previous adjustment.
-        let known = self.average_is_whole && (self.sampled_since_change || per_second > 0.0);
-        (self.average_is_whole, self.sampled_since_change) = (self.sampled, false);
+        let known = self.is_average_within_session && (self.sampled_since_change || per_second > 0.0);
+        (self.is_average_within_session, self.sampled_since_change) = (self.sampled, false);
         known.then_some(per_second)
     }
 }
@@ -117,7 +117,7 @@ impl Default for ThreadPool {
             workers_over_time: Timeline::new(Merge::Max),
             adjustments: [0; REASONS],
             starvation_over_time: Timeline::new(Merge::Sum),
-            fewest: u32::MAX,
+            lowest_target: u32::MAX,
             blocked: 0,
             most_blocked: 0,
             blocked_over_time: Timeline::new(Merge::Max),
@@ -146,9 +146,9 @@ impl ThreadPool {
         if reason == AdjustmentReason::STARVATION {
             self.starvation_over_time.add(at, 1.0);
         }
-        self.fewest = self.fewest.min(workers);
+        self.lowest_target = self.lowest_target.min(workers);
         if reason == AdjustmentReason::COOPERATIVE_BLOCKING {
-            self.blocked = workers.saturating_sub(self.bounds.map_or(self.fewest, |bounds| u32::from(bounds.min_workers)));
+            self.blocked = workers.saturating_sub(self.bounds.map_or(self.lowest_target, |bounds| u32::from(bounds.min_workers)));
             self.most_blocked = self.most_blocked.max(self.blocked);
             self.blocked_over_time.add(at, f64::from(self.blocked));
         }
@@ -162,18 +162,18 @@ impl ThreadPool {
 impl Analysis for ThreadPool {
     type Snapshot = ThreadPoolSnapshot;
 
-    fn feed(&mut self, known: &Known<'_>) -> Option<()> {
-        match known.kind {
+    fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
+        match context.kind {
             EventKind::Workers => {
-                let Workers { active, .. } = known.payload()?;
-                self.workers(known.at, active);
+                let Workers { active, .. } = context.payload()?;
+                self.workers(context.at, active);
             }
-            EventKind::Adjustment => self.adjusted(known.at, known.payload()?),
+            EventKind::Adjustment => self.adjusted(context.at, context.payload()?),
             EventKind::AdjustmentSample => {
-                let AdjustmentSample { throughput } = known.payload()?;
+                let AdjustmentSample { throughput } = context.payload()?;
                 self.throughput.sample(throughput);
             }
-            EventKind::MinMaxThreads => self.bounds = Some(known.payload()?),
+            EventKind::MinMaxThreads => self.bounds = Some(context.payload()?),
             EventKind::WorkEnqueue => self.enqueued += 1,
             EventKind::WorkDequeue => self.dequeued += 1,
             EventKind::ThreadCreated => self.threads_created += 1,
@@ -183,7 +183,7 @@ impl Analysis for ThreadPool {
     }
 
     fn snapshot(&self, view: &View<'_>) -> ThreadPoolSnapshot {
-        let lately = self.blocked_over_time.recent(view.now, LATELY as usize);
+        let recent_values = self.blocked_over_time.recent(view.now, RECENT_SECONDS as usize);
         let happened = self.adjustments.iter().enumerate().filter(|(_, count)| **count > 0);
         ThreadPoolSnapshot {
             workers: self.workers.map(|(_, count)| count),
@@ -192,10 +192,10 @@ impl Analysis for ThreadPool {
             throughput: self.throughput.latest,
             adjustments: happened.map(|(reason, count)| (AdjustmentReason(reason as u32), *count)).collect(),
             starvations: self.adjustments[AdjustmentReason::STARVATION.0 as usize],
-            recent_starvations: self.starvation_over_time.sum(view.now, LATELY) as u64,
+            recent_starvations: self.starvation_over_time.sum(view.now, RECENT_SECONDS) as u64,
             blocked: self.most_blocked,
             // The value remains valid until another one is reported.
-            recent_blocked: lately.into_iter().fold(f64::from(self.blocked), f64::max) as u32,
+            recent_blocked: recent_values.into_iter().fold(f64::from(self.blocked), f64::max) as u32,
             recent: self.recent.iter().rev().copied().collect(),
             work_items: (self.enqueued, self.dequeued),
             threads_created: self.threads_created,

@@ -22,7 +22,7 @@ const NAMES: usize = 64;
 const NAME: usize = 256;
 
 /// Size of the direct-mapped cache of known threads, indexed by the low bits of their IDs.
-const NEAR: usize = 64;
+const THREAD_CACHE_SIZE: usize = 64;
 
 /// Counts the contents of a stream.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub struct Throughput {
     threads: HashSet<ThreadId>,
     thread_names: HashMap<ThreadId, String>,
     /// Cache of `threads` by the low bits of their IDs, which covers most events.
-    near: [Option<ThreadId>; NEAR],
+    thread_cache: [Option<ThreadId>; THREAD_CACHE_SIZE],
     first_timestamp: i64,
     last_timestamp: i64,
     /// Count and first position.
@@ -106,7 +106,7 @@ impl Default for Throughput {
             dynamic: Vec::new(),
             threads: HashSet::default(),
             thread_names: HashMap::default(),
-            near: [None; NEAR],
+            thread_cache: [None; THREAD_CACHE_SIZE],
             first_timestamp: i64::MAX,
             last_timestamp: i64::MIN,
             problems: BTreeMap::new(),
@@ -244,9 +244,9 @@ impl Sink for Throughput {
         self.first_timestamp = self.first_timestamp.min(timestamp);
         self.last_timestamp = self.last_timestamp.max(timestamp);
         let thread = event.thread();
-        let near = &mut self.near[thread.thread as usize % NEAR];
-        if *near != Some(thread) {
-            *near = Some(thread);
+        let thread_cache = &mut self.thread_cache[thread.thread as usize % THREAD_CACHE_SIZE];
+        if *thread_cache != Some(thread) {
+            *thread_cache = Some(thread);
             if self.threads.len() < THREAD_LIMIT {
                 self.threads.insert(thread);
             }
@@ -299,11 +299,11 @@ mod tests {
             encoder.metadata(&demo),
             99,
         ];
-        encoder.lose(1, 4);
+        encoder.add_loss(1, 4);
         for (metadata, timestamp) in kinds.into_iter().zip([30, 20, 10, 40]) {
             let stack = encoder.stack(&[timestamp as u64]);
             encoder.event(&NewEvent { metadata, timestamp, thread: 1, capture_thread: 1, stack, payload: &[0; 5], ..NewEvent::default() });
-            encoder.lose(1, 2);
+            encoder.add_loss(1, 2);
         }
         encoder.sequence_point(50);
         let mut throughput = Throughput::default();

@@ -111,7 +111,7 @@ pub fn findings(snapshot: &Snapshot, over: bool, thresholds: &Thresholds) -> Vec
     }
     let exceptions = &snapshot.exceptions;
     let rate = per_second(exceptions.thrown, exceptions.rate);
-    let usual = exceptions.usual.filter(|usual| !over && rate > EXCEPTION_INCREASE.1 && rate > usual * EXCEPTION_INCREASE.0);
+    let usual = exceptions.previous_rate.filter(|usual| !over && rate > EXCEPTION_INCREASE.1 && rate > usual * EXCEPTION_INCREASE.0);
     if rate > thresholds.of(Threshold::Exceptions) || usual.is_some() {
         let usual = usual.map(|usual| format!(", {} before", CountRate(usual))).unwrap_or_default();
         found.push(thrown(rate, &usual, thresholds));
@@ -284,7 +284,7 @@ mod tests {
             (10.1, Some(0.0), Some("10/s exceptions, 0/s before")),
             (60.0, Some(55.0), Some("60/s exceptions")),
         ] {
-            let set = |snapshot: &mut Snapshot| (snapshot.exceptions.rate, snapshot.exceptions.usual) = (rate, usual);
+            let set = |snapshot: &mut Snapshot| (snapshot.exceptions.rate, snapshot.exceptions.previous_rate) = (rate, usual);
             assert_eq!(analysis(set, false).into_iter().map(|(_, says)| says).next().as_deref(), says, "{rate} {usual:?}");
             assert_eq!(analysis(set, true), [], "over all of it there is no before");
         }

@@ -7,7 +7,7 @@ use super::action::Action;
 use super::findings::{ALLOCATIONS, Finding, HEAP, KeyAdvice, behind, finding, lock_waiters, standing, thrown};
 use super::tabs::Tab;
 use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot};
-use crate::diagnosis::{GROWING_COLLECTIONS, RUNS, STARVES, THROTTLED, Threshold, Thresholds};
+use crate::diagnosis::{GROWING_COLLECTIONS, MIN_BUSY_CORES, MIN_CPU_WAITERS, MIN_THROTTLED_SHARE, Threshold, Thresholds};
 use crate::model::{Bytes, Count, CountRate, CpuUse, Nanoseconds, Percent};
 use crate::sorting::CompactSort;
 
@@ -212,23 +212,23 @@ impl HealthIssue {
 fn throttled(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
     let limit = cpu.supply.limit.filter(|limit| limit.periods >= THROTTLED_PERIODS)?;
     // If the process itself is hardly runnable, something else in its cgroup is throttled.
-    let wants = cpu.cores()? + cpu.waiting().unwrap_or(0.0) >= RUNS.min(limit.cores / 2.0);
-    let wait = waits(cpu, thresholds).filter(|_| limit.throttled_share() >= THROTTLED);
+    let wants = cpu.cores()? + cpu.waiting().unwrap_or(0.0) >= MIN_BUSY_CORES.min(limit.cores / 2.0);
+    let wait = waits(cpu, thresholds).filter(|_| limit.throttled_share() >= MIN_THROTTLED_SHARE);
     let excess = (limit.throttled_share() / thresholds.share(Threshold::CpuThrottling)).max(wait.unwrap_or(0.0));
     (wants && excess >= 1.0).then_some(excess)
 }
 
 /// Returns the ratio of the share of time in which threads wait for CPUs used by other processes to its threshold.
 fn starved(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
-    let is_throttled = cpu.supply.limit.is_some_and(|limit| limit.throttled_share() >= THROTTLED);
+    let is_throttled = cpu.supply.limit.is_some_and(|limit| limit.throttled_share() >= MIN_THROTTLED_SHARE);
     let excess = waits(cpu, thresholds)?;
-    let is_machine = cpu.others() > cpu.cores() && cpu.waiting()? >= STARVES;
+    let is_machine = cpu.others() > cpu.cores() && cpu.waiting()? >= MIN_CPU_WAITERS;
     (!is_throttled && is_machine && excess >= 1.0).then_some(excess)
 }
 
 /// Returns the ratio of the share of time in which threads wait for a CPU to its threshold; `None` if they are rarely runnable.
 fn waits(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
-    let is_known = cpu.span >= CPU_SPAN && cpu.cores()? + cpu.waiting()? >= RUNS;
+    let is_known = cpu.span >= CPU_SPAN && cpu.cores()? + cpu.waiting()? >= MIN_BUSY_CORES;
     is_known.then_some(cpu.wait_share()? / thresholds.share(Threshold::CpuWait))
 }
 

@@ -90,7 +90,7 @@ impl JobKind {
     pub fn with(&self) -> &str {
         match self {
             Self::Dump(request) => request.path.as_str(),
-            Self::PerfMap(kind) => kind.map_or("", PerfMapKind::word),
+            Self::PerfMap(kind) => kind.map_or("", PerfMapKind::name),
             Self::Resume | Self::CleanUp | Self::HeapWalk => "",
             Self::Export(path) | Self::HeapFile(path) | Self::Port(path) | Self::ClosePort(path) => path.to_str().unwrap_or_default(),
             Self::Control(_, what) | Self::Producer(what) => what,

@@ -52,7 +52,7 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
             path: dumped.path.to_string_lossy().into_owned(),
             path_seen_here: dumped.seen_here.to_string_lossy().into_owned(),
             bytes: dumped.bytes,
-            kind: kind.word(),
+            kind: kind.name(),
             duration_ms: dumped.took.as_millis() as u64,
         })?;
     } else {
@@ -88,7 +88,7 @@ pub(super) async fn perf_map(
     let files = session::perf_map(&client, &process, enabled.then_some(kind)).await.map_err(|error| declined(&process, error))?;
     let files: Vec<String> = files.iter().map(|file| file.to_string_lossy().into_owned()).collect();
     if json {
-        print::json(&PerfMapDocument { enabled, kind: kind.word(), files })?;
+        print::json(&PerfMapDocument { enabled, kind: kind.name(), files })?;
         return Ok(Exit::Done);
     }
     print::say(format_args!("perf maps of {} are {}", called(&process), if enabled { "on" } else { "off" }));

@@ -170,7 +170,7 @@ fn report(heap: &HeapSnapshot, retention: Option<&Retention>, file: Option<SafeT
         print::say(format_args!("object graph: {file}"));
     }
     if retention.is_none() && (arguments.retained || arguments.paths.is_some()) {
-        let why = if heap.is_whole() { "there are too many objects" } else { "parts of the heap walk are missing" };
+        let why = if heap.has_all_references() { "there are too many objects" } else { "parts of the heap walk are missing" };
         print::say(format_args!("no retained sizes and paths: {why}"));
     } else if let Some(wanted) = arguments.paths.as_ref().filter(|_| document.paths.as_ref().is_none_or(Vec::is_empty)) {
         print::say(format_args!("none of the {} largest types is named {}", heap.types.len(), SafeText::new(wanted)));
@@ -288,7 +288,7 @@ mod tests {
             types: vec![named("A\u{1b}[2J", 5, 100), named("B", 4, 40), named("", 3, 15)],
             others: (2, 4, 5),
             is_finished: true,
-            problems: vec![HeapProblem::ReferencesDoNotAddUp { promised: 4, reported: 3 }],
+            problems: vec![HeapProblem::ReferenceCountMismatch { expected: 4, reported: 3 }],
         };
         let document = document(&heap, None, false, None, 1);
         assert_eq!((document.others.types, document.others.objects, document.others.bytes), (4, 11, 60));

@@ -15,7 +15,7 @@ use super::exit::{Exit, Failure};
 use super::print;
 use super::slow::Verdict;
 use crate::analysis::{EventCount, KernelSamples, MethodTime, Origin, Profile, RecordedCpuTime, SampleFilter, SampledMethods};
-use crate::clr::RUNTIME;
+use crate::clr::RUNTIME_PROVIDER;
 use crate::clr::payload::SampleLosses;
 use crate::diagnosis::Thresholds;
 use crate::model::{Count, Counted, FileContents, Percent, SafeText};
@@ -106,7 +106,7 @@ pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<E
     let cpu = sampled.cpu().or_else(|| cpu_beside(&arguments.file, &pass.header, None));
     let losses = cpu.as_ref().and_then(|cpu| cpu.losses);
     let tells_more = |event: &EventCount| match event.provider.as_str() {
-        RUNTIME => TROUBLES.contains(&event.event_id),
+        RUNTIME_PROVIDER => TROUBLES.contains(&event.event_id),
         provider => REQUESTS.contains(&provider),
     };
     // A pipe cannot be read again: opening it would block until there is a writer.
@@ -133,7 +133,7 @@ pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<E
     }
     if report.samples + report.waiting == 0 {
         let file = arguments.file.display();
-        match KernelSamples::among(&sampled.throughput().counts()) {
+        match KernelSamples::from_counts(&sampled.throughput().counts()) {
             Some(kernel) => print::say(format_args!("{file} holds no samples of the runtime, but {kernel}")),
             None => print::say(format_args!("{file} holds no samples: record with --profile cpu")),
         }

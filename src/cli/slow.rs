@@ -11,7 +11,7 @@ use super::host::Host;
 use super::print;
 use super::record::no_cpu_time;
 use super::target::connect_running;
-use crate::clr::{SLOW, select};
+use crate::clr::{SLOW_PROFILE, select};
 use crate::diagnosis::{Evidence, Slowdown, Thresholds, slowdowns};
 use crate::ipc::RuntimeVersion;
 use crate::model::{CpuSupply, FileContents, NoCpuTime, Percent, SafeText};
@@ -56,7 +56,7 @@ impl Verdict {
     /// Evaluates a file: what was recorded, beyond the contents of the file, is unknown.
     pub(super) fn of_file(contents: &FileContents, thresholds: &Thresholds) -> Self {
         let (analysis, elapsed) = (&contents.analysis, contents.duration);
-        Self::of(&Evidence { analysis, threads: &[], elapsed, what: &[], runtime: None, cpu_supply: CpuSupply::default(), thresholds })
+        Self::of(&Evidence { analysis, threads: &[], elapsed, recorded: &[], runtime: None, cpu_supply: CpuSupply::default(), thresholds })
     }
 
     /// Writes the verdict, followed by the causes.
@@ -87,7 +87,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Slow) -> Result<Exit, Fai
             (Document::new(&contents.analysis.snapshot, contents.complete, verdict), Exit::Done)
         }
         None => {
-            let selected = select(&[SLOW], &[] as &[&str], None).map_err(Failure::usage)?;
+            let selected = select(&[SLOW_PROFILE], &[] as &[&str], None).map_err(Failure::usage)?;
             let (process, client) = connect_running(host, &arguments.source).await?;
             let start = async {
                 let (observation, missing) = Observation::start_with_cpu(client, &selected.config).await?;
@@ -98,7 +98,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Slow) -> Result<Exit, Fai
             let (complete, elapsed, what) = (observed.unfinished.is_none(), observed.elapsed, &selected.what);
             let SlowObserved { analysis, threads, cpu_supply } = observed.into_slow().await;
             let runtime = process.runtime.as_ref().map(RuntimeVersion::major);
-            let evidence = Evidence { analysis: &analysis, threads: &threads, elapsed, what, runtime, cpu_supply, thresholds };
+            let evidence = Evidence { analysis: &analysis, threads: &threads, elapsed, recorded: what, runtime, cpu_supply, thresholds };
             (Document::new(&analysis.snapshot, complete, Verdict::of(&evidence)), exit)
         }
     };

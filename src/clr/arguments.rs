@@ -1,6 +1,6 @@
 //! Provider arguments: `key=value;key="value with ; or ="`.
 
-use super::problem::Problem;
+use super::problem::SpecErrorKind;
 
 /// Validates arguments and normalizes them for the runtime: values are quoted only where necessary, without a trailing `;`.
 ///
@@ -8,7 +8,7 @@ use super::problem::Problem;
 ///
 /// # Errors
 /// Returns the problem and its character offset in `text`, counted from 0.
-pub(super) fn normalise(text: &str) -> Result<String, (usize, Problem)> {
+pub(super) fn normalise(text: &str) -> Result<String, (usize, SpecErrorKind)> {
     let characters = unescape(text)?;
     let mut pairs: Vec<(String, String)> = Vec::new();
     let mut rest = characters.as_slice();
@@ -17,7 +17,7 @@ pub(super) fn normalise(text: &str) -> Result<String, (usize, Problem)> {
         let (key, value);
         (key, rest) = read_key(rest, end)?;
         if pairs.iter().any(|(known, _)| *known == key) {
-            return Err((*at, Problem::KeyTwice(key)));
+            return Err((*at, SpecErrorKind::DuplicateKey(key)));
         }
         (value, rest) = read_value(rest, end)?;
         pairs.push((key, value));
@@ -44,13 +44,13 @@ type At = (usize, char);
 
 const ESCAPES: [(char, char); 5] = [('\\', '\\'), ('"', '"'), ('r', '\r'), ('n', '\n'), ('t', '\t')];
 
-fn unescape(text: &str) -> Result<Vec<At>, (usize, Problem)> {
+fn unescape(text: &str) -> Result<Vec<At>, (usize, SpecErrorKind)> {
     let mut out = Vec::new();
     let mut characters = text.chars().enumerate();
     while let Some((at, c)) = characters.next() {
         if c == '\\' {
             let letter = characters.next().map(|(_, letter)| letter);
-            let escape = ESCAPES.iter().find(|(known, _)| Some(*known) == letter).ok_or((at, Problem::Escape))?;
+            let escape = ESCAPES.iter().find(|(known, _)| Some(*known) == letter).ok_or((at, SpecErrorKind::Escape))?;
             out.push((at, escape.1));
         } else {
             out.push((at, c));
@@ -60,21 +60,21 @@ fn unescape(text: &str) -> Result<Vec<At>, (usize, Problem)> {
 }
 
 /// Reads up to and including the `=`.
-fn read_key(rest: &[At], end: usize) -> Result<(String, &[At]), (usize, Problem)> {
+fn read_key(rest: &[At], end: usize) -> Result<(String, &[At]), (usize, SpecErrorKind)> {
     let start = rest.first().map_or(end, |(at, _)| *at);
-    let length = rest.iter().position(|(_, c)| matches!(c, '=' | ';' | '"')).ok_or((end, Problem::NoValue))?;
+    let length = rest.iter().position(|(_, c)| matches!(c, '=' | ';' | '"')).ok_or((end, SpecErrorKind::NoValue))?;
     match rest[length] {
         (_, '=') if length > 0 => Ok((collect(&rest[..length]), &rest[length + 1..])),
-        (_, '=') => Err((start, Problem::NoKey)),
-        (at, _) => Err((at, Problem::NoValue)),
+        (_, '=') => Err((start, SpecErrorKind::NoKey)),
+        (at, _) => Err((at, SpecErrorKind::NoValue)),
     }
 }
 
 /// Reads up to and including the next `;` outside quotes.
-fn read_value(rest: &[At], end: usize) -> Result<(String, &[At]), (usize, Problem)> {
+fn read_value(rest: &[At], end: usize) -> Result<(String, &[At]), (usize, SpecErrorKind)> {
     let (value, behind) = match rest.first() {
         Some((at, '"')) => {
-            let length = rest[1..].iter().position(|(_, c)| *c == '"').ok_or((*at, Problem::OpenQuote))?;
+            let length = rest[1..].iter().position(|(_, c)| *c == '"').ok_or((*at, SpecErrorKind::OpenQuote))?;
             (&rest[1..=length], &rest[length + 2..])
         }
         _ => rest.split_at(rest.iter().position(|(_, c)| matches!(c, ';' | '=' | '"')).unwrap_or(rest.len())),
@@ -82,7 +82,7 @@ fn read_value(rest: &[At], end: usize) -> Result<(String, &[At]), (usize, Proble
     match behind.first() {
         None => Ok((collect(value), behind)),
         Some((_, ';')) => Ok((collect(value), &behind[1..])),
-        Some((at, _)) => Err(((*at).min(end), Problem::NeedsQuotes)),
+        Some((at, _)) => Err(((*at).min(end), SpecErrorKind::NeedsQuotes)),
     }
 }
 
@@ -118,19 +118,19 @@ mod tests {
     #[test]
     fn what_is_wrong_and_where() {
         let table = [
-            ("k", 1, Problem::NoValue),
-            ("k;j=1", 1, Problem::NoValue),
-            ("a=1;k", 5, Problem::NoValue),
-            ("=v", 0, Problem::NoKey),
-            ("a=1;=v", 4, Problem::NoKey),
-            (";", 0, Problem::NoValue),
-            ("k=\"v", 2, Problem::OpenQuote),
-            ("k=\"v\"x", 5, Problem::NeedsQuotes),
-            ("k=a=b", 3, Problem::NeedsQuotes),
-            ("k=a\"b\"", 3, Problem::NeedsQuotes),
-            ("k=1;k=2", 4, Problem::KeyTwice("k".to_owned())),
-            (r"k=\q", 2, Problem::Escape),
-            (r"k=\", 2, Problem::Escape),
+            ("k", 1, SpecErrorKind::NoValue),
+            ("k;j=1", 1, SpecErrorKind::NoValue),
+            ("a=1;k", 5, SpecErrorKind::NoValue),
+            ("=v", 0, SpecErrorKind::NoKey),
+            ("a=1;=v", 4, SpecErrorKind::NoKey),
+            (";", 0, SpecErrorKind::NoValue),
+            ("k=\"v", 2, SpecErrorKind::OpenQuote),
+            ("k=\"v\"x", 5, SpecErrorKind::NeedsQuotes),
+            ("k=a=b", 3, SpecErrorKind::NeedsQuotes),
+            ("k=a\"b\"", 3, SpecErrorKind::NeedsQuotes),
+            ("k=1;k=2", 4, SpecErrorKind::DuplicateKey("k".to_owned())),
+            (r"k=\q", 2, SpecErrorKind::Escape),
+            (r"k=\", 2, SpecErrorKind::Escape),
         ];
         for (typed, at, problem) in table {
             assert_eq!(normalise(typed), Err((at, problem)), "{typed}");

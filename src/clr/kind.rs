@@ -2,7 +2,7 @@
 
 use crate::nettrace::Metadata;
 
-use super::RUNTIME;
+use super::RUNTIME_PROVIDER;
 
 /// The rundown: methods and modules, written when a session stops.
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
@@ -180,7 +180,7 @@ impl EventKind {
 
     /// Returns whether events of this metadata record are written only after the session is stopped: they describe the process and are not
     /// part of the recorded activity.
-    pub fn comes_after_the_stop(metadata: &Metadata) -> bool {
+    pub fn is_written_at_stop(metadata: &Metadata) -> bool {
         matches!(metadata.provider.as_str(), RUNDOWN | EVENT_PIPE)
     }
 
@@ -192,7 +192,7 @@ impl EventKind {
     /// Returns the kind of the events that a metadata record describes.
     pub fn of(metadata: &Metadata) -> Self {
         match metadata.provider.as_str() {
-            RUNTIME => Self::of_runtime(metadata.event_id),
+            RUNTIME_PROVIDER => Self::of_runtime(metadata.event_id),
             RUNDOWN => Self::of_rundown(metadata.event_id),
             SAMPLE_PROFILER if metadata.event_id == 0 => Self::ThreadSample,
             EVENT_PIPE if metadata.event_id == 1 => Self::ProcessInfo,
@@ -314,9 +314,9 @@ mod tests {
             EventKind::of(&Metadata { provider: provider.into(), event_id, name: name.into(), opcode, ..Metadata::default() })
         };
         let table = [
-            (RUNTIME, 144, "", None, EventKind::MethodUnload),
+            (RUNTIME_PROVIDER, 144, "", None, EventKind::MethodUnload),
             (RUNDOWN, 144, "", None, EventKind::MethodRundownVerbose),
-            (RUNTIME, 9999, "", None, EventKind::Other),
+            (RUNTIME_PROVIDER, 9999, "", None, EventKind::Other),
             (SAMPLE_PROFILER, 0, "", None, EventKind::ThreadSample),
             (SAMPLE_PROFILER, 1, "", None, EventKind::Other),
             ("System.Runtime", 5, "EventCounters", None, EventKind::EventCounter),

@@ -19,7 +19,7 @@ pub struct NativeField<'a> {
     /// Whether the value is an address, identifier or set of flags, usually displayed in hexadecimal.
     pub is_hex: bool,
     /// Symbolic name of the value.
-    pub word: Option<&'static str>,
+    pub symbol: Option<&'static str>,
 }
 
 /// Returns whether the fields of an event are known.
@@ -34,28 +34,28 @@ pub fn read<'a>(provider: &str, event_id: u32, payload: &'a [u8], pointer_size: 
         let Some((value, is_hex)) = value(&mut reader, kind, pointer_size) else { return };
         let number = if let Value::UInt(number) = value { u32::try_from(number).ok() } else { None };
         let word = number.and_then(|number| match kind {
-            "why" => Some(GcReason(number).name()),
-            "how" => Some(GcType(number).name()),
-            "pool" => Some(AdjustmentReason(number).name()),
-            "stop" => SUSPENSIONS.get(number as usize).copied(),
+            "gcreason" => Some(GcReason(number).name()),
+            "gctype" => Some(GcType(number).name()),
+            "adjustment" => Some(AdjustmentReason(number).name()),
+            "suspend" => SUSPEND_REASONS.get(number as usize).copied(),
             _ => None,
         });
         // A process has exactly one runtime, with instance ID 0.
         if kind != "clr" {
-            each(NativeField { name, value, is_hex, word });
+            each(NativeField { name, value, is_hex, symbol: word });
         }
     }
 }
 
 /// Reasons for suspending the threads.
-const SUSPENSIONS: [&str; 8] =
-    ["other", "collection", "application domain ends", "code pitching", "shutdown", "debugger", "collection is prepared", "debugger sweep"];
+const SUSPEND_REASONS: [&str; 8] =
+    ["other", "GC", "AppDomain shutdown", "code pitching", "shutdown", "debugger", "GC preparation", "debugger sweep"];
 
 fn value<'a>(reader: &mut Reader<'a>, kind: &str, pointer_size: u8) -> Option<(Value<'a>, bool)> {
     let value = match kind {
         "1" => Value::UInt(reader.u8().ok()?.into()),
         "2" | "clr" => Value::UInt(reader.u16().ok()?.into()),
-        "4" | "x4" | "why" | "how" | "pool" | "stop" => Value::UInt(reader.u32().ok()?.into()),
+        "4" | "x4" | "gcreason" | "gctype" | "adjustment" | "suspend" => Value::UInt(reader.u32().ok()?.into()),
         "p" if pointer_size == 4 => Value::UInt(reader.u32().ok()?.into()),
         "8" | "x8" | "p" => Value::UInt(reader.u64().ok()?),
         "f" => Value::Float(reader.f64().ok()?),
@@ -94,7 +94,7 @@ const INFORMATION: &str = "ClrInstanceID:clr Sku:2 BclMajorVersion:2 BclMinorVer
     VMMinorVersion:2 VMBuildNumber:2 VMQfeNumber:2 StartupFlags:x4 StartupMode:1 CommandLine:z ComObjectGuid:g RuntimeDllPath:z";
 
 const RUNTIME: &[(u32, &str)] = &[
-    (1, "Count:4 Depth:4 Reason:why Type:how ClrInstanceID:clr ClientSequenceNumber:8"),
+    (1, "Count:4 Depth:4 Reason:gcreason Type:gctype ClrInstanceID:clr ClientSequenceNumber:8"),
     (2, "Count:4 Depth:4 ClrInstanceID:clr"),
     (3, CLR),
     (
@@ -107,7 +107,7 @@ const RUNTIME: &[(u32, &str)] = &[
     (6, "Address:x8 ClrInstanceID:clr"),
     (7, CLR),
     (8, CLR),
-    (9, "Reason:stop Count:4 ClrInstanceID:clr"),
+    (9, "Reason:suspend Count:4 ClrInstanceID:clr"),
     (
         10,
         "AllocationAmount:4 AllocationKind:4 ClrInstanceID:clr AllocationAmount64:8 TypeID:p TypeName:z HeapIndex:4 Address:p ObjectSize:8",
@@ -118,14 +118,14 @@ const RUNTIME: &[(u32, &str)] = &[
     (30, "HandleID:p ObjectID:p Kind:4 Generation:4 AppDomainID:x8 ClrInstanceID:clr"),
     (31, "HandleID:p ClrInstanceID:clr"),
     (33, "HandleID:p ObjectID:p ObjectSize:8 TypeName:z ClrInstanceID:clr"),
-    (35, "Reason:why ClrInstanceID:clr"),
+    (35, "Reason:gcreason ClrInstanceID:clr"),
     (39, "Name:z DataSize:4"),
     (50, WORKERS),
     (51, WORKERS),
     (52, WORKERS),
     (53, WORKERS),
     (54, "Throughput:f ClrInstanceID:clr"),
-    (55, "AverageThroughput:f NewWorkerThreadCount:4 Reason:pool ClrInstanceID:clr"),
+    (55, "AverageThroughput:f NewWorkerThreadCount:4 Reason:adjustment ClrInstanceID:clr"),
     (
         56,
         "Duration:f Throughput:f ThreadWave:f ThroughputWave:f ThroughputErrorEstimate:f AverageThroughputErrorEstimate:f ThroughputRatio:f \
@@ -163,7 +163,7 @@ const RUNTIME: &[(u32, &str)] = &[
     (203, "Heap:4 JoinTime:4 JoinType:4 ClrInstanceID:clr JoinID:4"),
     (
         205,
-        "FinalYoungestDesired:8 NumHeaps:4 CondemnedGeneration:4 Gen0ReductionCount:4 Reason:why GlobalMechanisms:x4 ClrInstanceID:clr \
+        "FinalYoungestDesired:8 NumHeaps:4 CondemnedGeneration:4 Gen0ReductionCount:4 Reason:gcreason GlobalMechanisms:x4 ClrInstanceID:clr \
          PauseMode:4 MemoryPressure:4 CondemnReasons0:x4 CondemnReasons1:x4",
     ),
     (250, HANDLER),
@@ -249,7 +249,7 @@ mod tests {
                 Value::Text(text) => text.to_string(),
                 other => format!("{other:?}"),
             };
-            all.push(format!("{}={value}{}", field.name, field.word.map(|word| format!(" ({word})")).unwrap_or_default()));
+            all.push(format!("{}={value}{}", field.name, field.symbol.map(|word| format!(" ({word})")).unwrap_or_default()));
         });
         all
     }

@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-use super::known::known_provider;
-use crate::ipc::Invalid;
+use super::providers::known_provider;
+use crate::ipc::InvalidRequest;
 
 /// An invalid specification: position, and what was expected there.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -14,17 +14,17 @@ pub struct SpecError {
     /// Character offset of the error, counted from 0.
     pub at: usize,
     /// The error.
-    pub problem: Problem,
+    pub problem: SpecErrorKind,
 }
 
 /// An error in a specification.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Problem {
+pub enum SpecErrorKind {
     /// The provider name is missing.
-    #[error("expected a provider's name, as in NAME:KEYWORDS:LEVEL:ARGUMENTS")]
+    #[error("expected a provider name, as in NAME:KEYWORDS:LEVEL:ARGUMENTS")]
     NoName,
     /// A comma before the arguments.
-    #[error("expected one provider: give --provider once for each instead of a list with commas")]
+    #[error("expected one provider: repeat --provider instead of separating with commas")]
     Comma,
     /// Neither a number nor the name of one of the provider's keywords.
     #[error("expected keywords: {}", expected_keywords(.0))]
@@ -39,20 +39,20 @@ pub enum Problem {
     #[error("expected a key before the '='")]
     NoKey,
     /// An unterminated quote.
-    #[error("this quote is not closed")]
+    #[error("unclosed quote")]
     OpenQuote,
     /// Special characters in an unquoted value, or text after the closing quote.
-    #[error("expected ';' or the end here: a value with '=', ';' or quotes in it needs quotes around all of it")]
+    #[error("expected ';' or the end: a value that contains '=', ';' or quotes must be quoted as a whole")]
     NeedsQuotes,
     /// A duplicate key.
-    #[error("the argument '{}' is there twice", .0.escape_debug())]
-    KeyTwice(String),
+    #[error("duplicate argument '{}'", .0.escape_debug())]
+    DuplicateKey(String),
     /// An unknown escape sequence.
     #[error(r#"expected one of \\ \" \r \n \t"#)]
     Escape,
     /// A value that no runtime accepts.
     #[error(transparent)]
-    Invalid(#[from] Invalid),
+    InvalidRequest(#[from] InvalidRequest),
 }
 
 /// Describes the valid keywords of a provider.

@@ -27,7 +27,7 @@ pub struct Profile {
     /// Providers to enable instead of kernel sampling, where that is unavailable; empty for profiles without kernel samples.
     pub fallback: Vec<Provider>,
     /// Providers needed to interpret the data correctly. Explicit runtime keywords are not ignored because of them.
-    pub besides: Vec<Provider>,
+    pub required: Vec<Provider>,
     /// Sufficient rundown keywords, if fewer than the default.
     pub rundown: Option<u64>,
 }
@@ -54,7 +54,7 @@ const SIMILAR: f64 = 0.85;
 /// A profile as in the assets file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ProfileEntry {
     name: String,
     question: String,
     about: String,
@@ -75,12 +75,12 @@ impl Profile {
     }
 }
 
-impl Written {
+impl ProfileEntry {
     fn read(self) -> Result<Profile, SpecError> {
         let Self { name, question, about, cost, warning, providers, fallback, besides, rundown } = self;
         let parse = |specs: &[String]| specs.iter().map(|spec| parse_provider(spec)).collect::<Result<_, _>>();
-        let (providers, fallback, besides) = (parse(&providers)?, parse(&fallback)?, parse(&besides)?);
-        Ok(Profile { name, question, about, cost, warning, providers, fallback, besides, rundown })
+        let (providers, fallback, required) = (parse(&providers)?, parse(&fallback)?, parse(&besides)?);
+        Ok(Profile { name, question, about, cost, warning, providers, fallback, required, rundown })
     }
 }
 
@@ -88,7 +88,7 @@ impl Written {
 pub fn profiles() -> &'static [Profile] {
     #[derive(Deserialize)]
     struct File {
-        profile: Vec<Written>,
+        profile: Vec<ProfileEntry>,
     }
     static PROFILES: LazyLock<Vec<Profile>> = LazyLock::new(|| {
         let file: File = toml::from_str(include_str!("../../assets/profiles.toml")).expect("a file of this program, read by its tests");

@@ -2,14 +2,14 @@
 
 use thiserror::Error;
 
-use super::known::RUNTIME;
 use super::problem::SpecError;
 use super::profile::{Profile, UnknownProfile, profile};
+use super::providers::RUNTIME_PROVIDER;
 use super::spec::{format_keywords, format_provider, parse_provider, parse_runtime_keywords};
-use crate::ipc::{Invalid, Level, Provider, Providers, Rundown, SessionConfig};
+use crate::ipc::{InvalidRequest, Level, Provider, Providers, Rundown, SessionConfig};
 
 /// The profile for finding out why a process is slow.
-pub const SLOW: &str = "slow";
+pub const SLOW_PROFILE: &str = "slow";
 /// Default selection, as in dotnet-trace.
 pub const DEFAULT_PROFILES: [&str; 2] = ["dotnet-common", "dotnet-sampled-thread-time"];
 /// Default selection of the dashboard.
@@ -17,7 +17,7 @@ pub const DASHBOARD_PROFILES: [&str; 2] = ["dotnet-common", "cpu"];
 
 /// A session configuration, with warnings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Selected {
+pub struct Selection {
     /// Session configuration with buffer, stacks and rundown from the profiles; the caller can change them.
     pub config: SessionConfig,
     /// Session configuration to use if the kernel cannot sample the process; `None` if kernel samples are not selected.
@@ -52,7 +52,7 @@ pub enum SelectError {
     },
     /// Not a valid set of providers for a session, e.g. too many.
     #[error(transparent)]
-    Invalid(#[from] Invalid),
+    InvalidRequest(#[from] InvalidRequest),
 }
 
 /// Combines profiles (by name), provider specifications and runtime keyword names into one session, by the rules of dotnet-trace: duplicate
@@ -66,7 +66,7 @@ pub fn select(
     profiles: &[impl AsRef<str>],
     providers: &[impl AsRef<str>],
     runtime_keywords: Option<&str>,
-) -> Result<Selected, SelectError> {
+) -> Result<Selection, SelectError> {
     let mut chosen = profiles.iter().map(|name| profile(name.as_ref())).collect::<Result<Vec<_>, _>>()?;
     if profiles.is_empty() && providers.is_empty() && runtime_keywords.is_none() {
         chosen = DEFAULT_PROFILES.into_iter().map(profile).collect::<Result<_, _>>()?;
@@ -92,49 +92,49 @@ pub fn select(
             _ => merged.add(provider)?,
         }
     }
-    warnings.extend(specified.0.iter().filter_map(|own| joined(own, merged.get(own.name())?, &chosen)));
+    warnings.extend(specified.0.iter().filter_map(|own| merge_warning(own, merged.get(own.name())?, &chosen)));
     if let Some(provider) = runtime {
-        let names = format_keywords(RUNTIME, provider.keywords());
-        if merged.get(RUNTIME).is_some() {
-            warnings.push(format!("the runtime events {names} are left out: a provider or profile turns {RUNTIME} on already"));
+        let names = format_keywords(RUNTIME_PROVIDER, provider.keywords());
+        if merged.get(RUNTIME_PROVIDER).is_some() {
+            warnings.push(format!("runtime events {names} are ignored: a provider or profile already enables {RUNTIME_PROVIDER}"));
         } else {
             merged.add(&provider)?;
             what.push(names);
         }
     }
 
-    chosen.iter().flat_map(|profile| &profile.besides).try_for_each(|provider| merged.add(provider))?;
+    chosen.iter().flat_map(|profile| &profile.required).try_for_each(|provider| merged.add(provider))?;
 
     let needs_rundown = !explicit.is_empty() || runtime_keywords.is_some();
-    let rundown = if needs_rundown { Rundown::Default } else { enough_rundown(&chosen) };
+    let rundown = if needs_rundown { Rundown::Default } else { reduced_rundown(&chosen) };
     let session = |merged: Merged| Ok::<_, SelectError>(SessionConfig { rundown, ..SessionConfig::new(Providers::new(merged.0)?) });
     let fallback = chosen.iter().any(|profile| !profile.fallback.is_empty()).then(|| {
         let mut merged = merged.clone();
         chosen.iter().flat_map(|profile| &profile.fallback).try_for_each(|provider| merged.add(provider))?;
         session(merged)
     });
-    Ok(Selected { fallback: fallback.transpose()?, config: session(merged)?, what, warnings })
+    Ok(Selection { fallback: fallback.transpose()?, config: session(merged)?, what, warnings })
 }
 
 /// Returns a warning if profiles extend a specified provider, with the merged result.
-fn joined(own: &Provider, all: &Provider, profiles: &[&Profile]) -> Option<String> {
+fn merge_warning(own: &Provider, all: &Provider, profiles: &[&Profile]) -> Option<String> {
     let same = |provider: &&Provider| provider.name().eq_ignore_ascii_case(own.name());
     let names: Vec<_> = profiles.iter().filter(|profile| profile.providers.iter().any(|provider| same(&provider))).collect();
     let names: Vec<_> = names.iter().map(|profile| profile.name.as_str()).collect();
-    let left_out = profiles
+    let is_overridden = profiles
         .iter()
         .flat_map(|profile| &profile.providers)
         .filter(same)
         .any(|provider| provider.arguments().is_some_and(|arguments| own.arguments().is_some_and(|own| own != arguments)));
-    let note = if left_out { ", with the arguments that were specified" } else { "" };
-    (own != all || left_out).then(|| {
+    let note = if is_overridden { ", with the specified arguments" } else { "" };
+    (own != all || is_overridden).then(|| {
         let plural = if names.len() == 1 { "profile" } else { "profiles" };
         format!("{} and {plural} {} are merged: {}{note}", format_provider(own), names.join(", "), format_provider(all))
     })
 }
 
 /// Returns a reduced rundown if all profiles declare one, otherwise the default.
-fn enough_rundown(profiles: &[&Profile]) -> Rundown {
+fn reduced_rundown(profiles: &[&Profile]) -> Rundown {
     let keywords: Option<u64> = profiles.iter().try_fold(0, |all, profile| Some(all | profile.rundown?));
     keywords.map_or(Rundown::Default, Rundown::Preferred)
 }

@@ -1,16 +1,16 @@
 //! Provider specifications: `NAME[:KEYWORDS[:LEVEL[:ARGUMENTS]]]`, the syntax of dotnet-trace.
 
 use super::arguments;
-use super::known::{RUNTIME, known_provider};
 use super::level::{level_name, parse_level};
-use super::problem::{Problem, SpecError};
+use super::problem::{SpecError, SpecErrorKind};
+use super::providers::{RUNTIME_PROVIDER, known_provider};
 use crate::ipc::{Level, Provider};
 
 /// Default level, as in dotnet-trace.
 const DEFAULT_LEVEL: Level = Level::Informational;
 
 /// Runtime keywords of dotnet-trace's profile `dotnet-common`.
-const GENERAL: u64 = 0x10_0003_801d;
+const DOTNET_COMMON_KEYWORDS: u64 = 0x10_0003_801d;
 
 /// Parses a provider specification.
 ///
@@ -21,7 +21,7 @@ const GENERAL: u64 = 0x10_0003_801d;
 /// # Errors
 /// [`SpecError`] with the position and what was expected.
 pub fn parse_provider(spec: &str) -> Result<Provider, SpecError> {
-    let fail = |at: usize, problem: Problem| SpecError { spec: spec.to_owned(), at, problem };
+    let fail = |at: usize, problem: SpecErrorKind| SpecError { spec: spec.to_owned(), at, problem };
     let mut parts = spec.splitn(4, ':');
     let mut at = 0;
     let mut next = || {
@@ -37,19 +37,19 @@ pub fn parse_provider(spec: &str) -> Result<Provider, SpecError> {
 
     for (start, part) in [(name_at, name), (keywords_at, keywords), (level_at, level)] {
         if let Some(comma) = part.chars().position(|c| c == ',') {
-            return Err(fail(start + comma, Problem::Comma));
+            return Err(fail(start + comma, SpecErrorKind::Comma));
         }
     }
     if name.trim().is_empty() {
-        return Err(fail(name_at, Problem::NoName));
+        return Err(fail(name_at, SpecErrorKind::NoName));
     }
     let keywords = match keywords.trim() {
-        "" => left_out(name),
-        _ => parse_keywords(name, keywords).map_err(|offset| fail(keywords_at + offset, Problem::Keywords(name.to_owned())))?,
+        "" => default_keywords(name),
+        _ => parse_keywords(name, keywords).map_err(|offset| fail(keywords_at + offset, SpecErrorKind::Keywords(name.to_owned())))?,
     };
     let level = match level.trim() {
         "" => DEFAULT_LEVEL,
-        text => parse_level(text).ok_or_else(|| fail(level_at, Problem::Level))?,
+        text => parse_level(text).ok_or_else(|| fail(level_at, SpecErrorKind::Level))?,
     };
     let arguments = match arguments.trim() {
         "" => String::new(),
@@ -64,20 +64,21 @@ pub fn parse_provider(spec: &str) -> Result<Provider, SpecError> {
 /// # Errors
 /// [`SpecError`] with the position and what was expected.
 pub fn parse_runtime_keywords(names: &str) -> Result<Provider, SpecError> {
-    let fail = |at: usize, problem: Problem| SpecError { spec: names.to_owned(), at, problem };
+    let fail = |at: usize, problem: SpecErrorKind| SpecError { spec: names.to_owned(), at, problem };
     let (keywords, level) = names.split_once(':').map_or((names, None), |(keywords, level)| (keywords, Some(level)));
     let level = match level {
-        Some(text) => parse_level(text.trim()).ok_or_else(|| fail(keywords.chars().count() + 1, Problem::Level))?,
+        Some(text) => parse_level(text.trim()).ok_or_else(|| fail(keywords.chars().count() + 1, SpecErrorKind::Level))?,
         None => DEFAULT_LEVEL,
     };
-    let keywords = parse_keywords(RUNTIME, keywords).map_err(|at| fail(at, Problem::Keywords(RUNTIME.to_owned())))?;
-    Provider::new(RUNTIME, keywords, level).map_err(|invalid| fail(0, invalid.into()))
+    let keywords =
+        parse_keywords(RUNTIME_PROVIDER, keywords).map_err(|at| fail(at, SpecErrorKind::Keywords(RUNTIME_PROVIDER.to_owned())))?;
+    Provider::new(RUNTIME_PROVIDER, keywords, level).map_err(|invalid| fail(0, invalid.into()))
 }
 
 /// Default keywords of a provider. All EventSource events have keywords (bits 44 to 47), so 0 would enable none of them. For the runtime's
 /// provider, all keywords would trigger collections and dump the heap; its default is that of the `dotnet-common` profile.
-fn left_out(provider: &str) -> u64 {
-    if provider.trim().eq_ignore_ascii_case(RUNTIME) { GENERAL } else { u64::MAX }
+fn default_keywords(provider: &str) -> u64 {
+    if provider.trim().eq_ignore_ascii_case(RUNTIME_PROVIDER) { DOTNET_COMMON_KEYWORDS } else { u64::MAX }
 }
 
 /// Parses numbers and names joined with `+`; the error is the character offset of the first part that is neither.

@@ -12,13 +12,13 @@ pub fn parse_tracepoints(texts: &[String]) -> Result<(Tracepoints, Vec<String>),
         let wrong = |why: &str| format!("tracepoint '{}': {why}", text.escape_debug());
         let Some((name, ids)) = text.split_once('=') else {
             if default.replace(text.clone()).is_some() {
-                return Err(wrong("there is one for all events already; others are for some ids, NAME=ID,ID"));
+                return Err(wrong("only one tracepoint can be the default; others need event ids, NAME=ID,ID"));
             }
             names.push(text.clone());
             continue;
         };
         let ids: Option<Vec<u32>> = ids.split(',').map(|id| id.trim().parse().ok()).collect();
-        let ids = ids.ok_or_else(|| wrong("event ids are numbers with commas between them"))?;
+        let ids = ids.ok_or_else(|| wrong("event ids are numbers separated by commas"))?;
         sets.push(TracepointSet::new(name, ids).map_err(|invalid| wrong(&invalid.to_string()))?);
         names.push(name.to_owned());
     }
@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn wrong_ones_are_named() {
         for (wrong, said) in [
-            (&["a", "b"][..], "tracepoint 'b': there is one for all events already"),
+            (&["a", "b"][..], "tracepoint 'b': only one tracepoint can be the default"),
             (&["a="], "tracepoint 'a=': event ids are numbers"),
             (&["a=x\u{1b}"], "tracepoint 'a=x\\u{1b}': event ids are numbers"),
             (&["=1"], "tracepoint '=1': "),

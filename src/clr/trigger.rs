@@ -16,7 +16,7 @@ pub struct Trigger {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
     /// No condition.
-    Anything,
+    Always,
     /// Text that must occur anywhere in the payload.
     Text(String),
     /// Fields with their required values.
@@ -46,7 +46,7 @@ impl Trigger {
                 (&rest[..at], Condition::Text(rest[at + 1..].to_owned()))
             }
             (Some(_), _) => return Err(EXPECTED.to_owned()),
-            (None, _) => (rest, Condition::Anything),
+            (None, _) => (rest, Condition::Always),
         };
         let (provider, event) = (provider.trim(), event.trim());
         if provider.is_empty() || event.is_empty() {
@@ -71,7 +71,7 @@ impl Trigger {
 
     /// Returns whether provider and event match, regardless of the payload. Names are compared case-insensitively; `name` may be empty if the
     /// stream has none.
-    pub fn is_kind(&self, provider: &str, event_id: u32, name: &str) -> bool {
+    pub fn matches_event(&self, provider: &str, event_id: u32, name: &str) -> bool {
         let name = if name.is_empty() { events::name(provider, event_id).unwrap_or_default() } else { name };
         self.provider.eq_ignore_ascii_case(provider)
             && match &self.event {
@@ -100,7 +100,7 @@ impl fmt::Display for Trigger {
             EventSelector::Name(name) => f.write_str(name)?,
         }
         match &self.condition {
-            Condition::Anything => Ok(()),
+            Condition::Always => Ok(()),
             Condition::Text(text) => write!(f, ":{text}"),
             Condition::Fields(fields) => {
                 let fields: Vec<_> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -146,7 +146,7 @@ mod tests {
             ("Microsoft-Windows-DotNETRuntime/GCStart", "Microsoft-Windows-DotNETRuntime", 80, "", false),
         ];
         for (trigger, provider, id, name, expected) in table {
-            assert_eq!(Trigger::parse(trigger).unwrap().is_kind(provider, id, name), expected, "{trigger} {provider} {id} {name}");
+            assert_eq!(Trigger::parse(trigger).unwrap().matches_event(provider, id, name), expected, "{trigger} {provider} {id} {name}");
         }
     }
 }

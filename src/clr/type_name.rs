@@ -1,7 +1,7 @@
 //! Type names: from the runtime's syntax to C# syntax.
 
 /// Maximum nesting of type arguments.
-const DEPTH: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// Format of the type arguments in a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub fn write_type_name(name: &str, arguments: TypeArguments, out: &mut String) {
     }
     let start = out.len();
     let mut parser = Parser { rest: name, arguments };
-    if parser.write(out, false, DEPTH).is_none() || !parser.rest.is_empty() {
+    if parser.write(out, false, MAX_DEPTH).is_none() || !parser.rest.is_empty() {
         out.truncate(start);
         out.push_str(name);
     }

@@ -7,20 +7,20 @@ pub(super) struct Culprit {
     /// Nanoseconds of stacks with application code.
     pub(super) total: u64,
     /// Nanoseconds of the selected stacks without application code.
-    of_others: u64,
+    without_application_ns: u64,
     /// The application method closest to the leaf for most of that time.
     pub(super) method: Option<String>,
 }
 
 impl Culprit {
     pub(super) fn of(counts: &Counts<'_>, time: impl Fn(SampleCount) -> u64) -> Self {
-        let mut own = Self::beneath(counts, |_| true, time);
-        own.total -= own.of_others;
+        let mut own = Self::below_frame(counts, |_| true, time);
+        own.total -= own.without_application_ns;
         own
     }
 
     /// Considers only stacks that contain a frame selected by `is`, with all of their time.
-    pub(super) fn beneath(counts: &Counts<'_>, is: impl Fn(&ProfileFrame) -> bool, time: impl Fn(SampleCount) -> u64) -> Self {
+    pub(super) fn below_frame(counts: &Counts<'_>, is: impl Fn(&ProfileFrame) -> bool, time: impl Fn(SampleCount) -> u64) -> Self {
         let profile = counts.profile();
         let nodes = counts.totals().len();
         // For each node, the nearest application method, and whether it is beneath a selected frame; parents have smaller indexes than their
@@ -41,7 +41,7 @@ impl Culprit {
         let most = named.filter(|(_, time)| *time > 0).max_by_key(|(name, time)| (*time, std::cmp::Reverse(*name)));
         Self {
             total: by_method.values().sum(),
-            of_others: by_method.get(&None).copied().unwrap_or(0),
+            without_application_ns: by_method.get(&None).copied().unwrap_or(0),
             method: most.map(|(name, _)| name.to_owned()),
         }
     }

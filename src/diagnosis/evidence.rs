@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::culprit::{Culprit, dispatch_ns, is_logger};
-use super::{Cause, Evidence, GROWING_COLLECTIONS, RUNS, STARVES, Slowdown, Source, THROTTLED, Threshold, Thresholds};
+use super::{
+    Cause, Evidence, GROWING_COLLECTIONS, MIN_BUSY_CORES, MIN_CPU_WAITERS, MIN_THROTTLED_SHARE, Slowdown, Source, Threshold, Thresholds,
+};
 use crate::analysis::{Collection, Layer, OperationSnapshot, Origin, SampleCount, SampleFilter};
 use crate::clr::payload::GcType;
 use crate::model::{Bytes, Count, CountRate, Counted, CpuUse, Nanoseconds, Percent};
@@ -11,21 +13,21 @@ use crate::model::{Bytes, Count, CountRate, Counted, CpuUse, Nanoseconds, Percen
 /// Share of CPU time spent throwing exceptions that counts as high.
 const DISPATCH_SHARE: f64 = 0.2;
 /// First runtime version that dispatches exceptions in managed code, which is visible in its own samples.
-const MANAGED_DISPATCH: u32 = 9;
+const MANAGED_DISPATCH_VERSION: u32 = 9;
 /// Share of CPU time spent on log messages that counts as high.
 const LOGGING_SHARE: f64 = 0.3;
 /// Share of the time with a starved pool that counts as high.
 const STARVED_SHARE: f64 = 0.05;
 /// Interval at which the pool checks for starvation (.NET runtime, `GateActivitiesPeriodMs`), in nanoseconds.
-const STARVED: f64 = 0.5e9;
+const STARVATION_CHECK_NS: f64 = 0.5e9;
 /// Maximum severity of a cause that is not a problem in itself, whatever its share.
-pub(super) const HARMLESS: f64 = 0.95;
+pub(super) const MAX_HARMLESS_SEVERITY: f64 = 0.95;
 
 /// Share, severity and sentence of a measured cause.
 pub(super) type Found = (Option<f64>, f64, String);
 
 impl Evidence<'_> {
-    pub(super) fn weigh(&self, cause: Cause) -> Slowdown {
+    pub(super) fn evaluate(&self, cause: Cause) -> Slowdown {
         let found = match cause {
             Cause::Cpu => self.cpu(),
             Cause::CpuWait => self.cpu_wait(),
@@ -51,7 +53,7 @@ impl Evidence<'_> {
 
     /// Returns an error if there can be no events of a source, or if there are none and it is unknown whether they were recorded.
     pub(super) fn measured(&self, source: Source, seen: bool) -> Result<(), String> {
-        match source.is_in(self.what, self.analysis.cpu.is_none()) {
+        match source.is_in(self.recorded, self.analysis.cpu.is_none()) {
             _ if seen => Ok(()),
             Some(true) => Ok(()),
             Some(false) => Err(format!("this recording has no {} (recorded by profile slow)", source.events())),
@@ -62,13 +64,13 @@ impl Evidence<'_> {
     fn cpu(&self) -> Result<Found, String> {
         let cores = match (&self.analysis.cpu, self.threads) {
             (Some(cpu), []) => cpu.profile.count(SampleFilter::BUSY).samples().running_ns as f64 / self.duration(),
-            _ => self.cpu_use().cores().ok_or("CPU time is read from /proc while a process is recorded on this machine")?,
+            _ => self.cpu_use().cores().ok_or("CPU time is only available for processes recorded on this machine")?,
         };
         let counts = self.analysis.profile(false).count(SampleFilter::BUSY);
         let own = Culprit::of(&counts, |samples| samples.running_ns);
         let text = match own.method {
             // A nearly idle process has no hot method.
-            Some(method) if cores >= RUNS => format!("{} of one core is used; most of it in {method}.", Percent(cores)),
+            Some(method) if cores >= MIN_BUSY_CORES => format!("{} of one core is used; most of it in {method}.", Percent(cores)),
             _ => format!("{} of one core is used.", Percent(cores)),
         };
         // High CPU usage may be intended: any other problem is more severe.
@@ -81,26 +83,26 @@ impl Evidence<'_> {
             .cores()
             .zip(cpu.waiting())
             .zip(cpu.wait_share())
-            .ok_or("how long threads wait for a processor is read from /proc while a process is recorded on this machine")?;
-        if cores + waiting < RUNS {
+            .ok_or("CPU wait time is only available for processes recorded on this machine")?;
+        if cores + waiting < MIN_BUSY_CORES {
             return Ok((Some(share), 0.0, "Threads are rarely runnable.".to_owned()));
         }
         let text = format!("Runnable threads wait for a CPU {} of the time", Percent(share));
         let severity = share / self.thresholds.share(Threshold::CpuWait);
-        if let Some(limit) = cpu.supply.limit.filter(|limit| limit.throttled_share() >= THROTTLED) {
+        if let Some(limit) = cpu.supply.limit.filter(|limit| limit.throttled_share() >= MIN_THROTTLED_SHARE) {
             let share_of_periods = Percent(limit.throttled_share());
             let what = format!("the CPU limit of its control group, {limit}, throttled it in {share_of_periods} of periods");
             return Ok((Some(share), severity, format!("{text}: {what}.")));
         }
         // Having more threads than CPUs is not a problem of the machine: look at what they run.
-        let is_machine = cpu.others() > Some(cores) && waiting >= STARVES;
-        let severity = if is_machine { severity } else { severity.min(HARMLESS) };
+        let is_machine = cpu.others() > Some(cores) && waiting >= MIN_CPU_WAITERS;
+        let severity = if is_machine { severity } else { severity.min(MAX_HARMLESS_SEVERITY) };
         let others = cpu.others().map(|others| format!(", all others {others:.1}")).unwrap_or_default();
         let uses = format!("the process uses {cores:.1} CPUs{others}");
-        if waiting < share.min(STARVES) {
+        if waiting < share.min(MIN_CPU_WAITERS) {
             // Short runs can wait as long as they run, so the overall waiting time counts.
             let text = format!("Runnable threads wait for a CPU for at most {} of the time; {uses}.", Percent(waiting));
-            return Ok((Some(waiting), severity * waiting / STARVES, text));
+            return Ok((Some(waiting), severity * waiting / MIN_CPU_WAITERS, text));
         }
         Ok((Some(share), severity, format!("{text}; {uses}.")))
     }
@@ -113,13 +115,13 @@ impl Evidence<'_> {
             (_, 0) => return Ok((None, 0.0, "No sampled thread ran.".to_owned())),
             _ => {}
         }
-        let logging = Culprit::beneath(&counts, |frame| is_logger(&frame.name), |samples| samples.running_ns);
+        let logging = Culprit::below_frame(&counts, |frame| is_logger(&frame.name), |samples| samples.running_ns);
         let share = logging.total as f64 / busy as f64;
         let place = logging.method.map(|method| format!("; most by {method}")).unwrap_or_default();
-        let is_cpu = self.analysis.cpu.is_some() || self.analysis.profile.is_weighed;
+        let is_cpu = self.analysis.cpu.is_some() || self.analysis.profile.has_cpu_times;
         let time = if is_cpu { "CPU time" } else { "sampled time" };
         // Logging does not slow down a nearly idle process.
-        let severity = if self.busy_cores() >= RUNS { share / LOGGING_SHARE } else { 0.0 };
+        let severity = if self.busy_cores() >= MIN_BUSY_CORES { share / LOGGING_SHARE } else { 0.0 };
         Ok((Some(share), severity, format!("{} of the {time} is spent on log messages{place}.", Percent(share))))
     }
 
@@ -134,7 +136,7 @@ impl Evidence<'_> {
             text += &format!("; {} gen 2 collections", CountRate(full));
             // A reason shared by most of them.
             let reasons = gc.recent.iter().filter(|collection| collection.generation == 2).map(|collection| collection.reason);
-            let (large, all) = reasons.fold((0, 0), |(large, all), reason| (large + usize::from(reason.is_large()), all + 1));
+            let (large, all) = reasons.fold((0, 0), |(large, all), reason| (large + usize::from(reason.is_large_object()), all + 1));
             text += if large * 2 > all { ": large objects are allocated all the time" } else { "" };
         }
         let mut severity = (share / self.thresholds.share(Threshold::GcTime)).max(full / self.thresholds.of(Threshold::Gen2Collections));
@@ -153,7 +155,7 @@ impl Evidence<'_> {
             (Some(time), ..) => (of_core(time.total_ns), format!("of one core is spent in JIT: {} methods.", Count(time.count))),
             (None, Some(cpu), _) => {
                 let counts = cpu.profile.count(SampleFilter::BUSY);
-                let compiled = Culprit::beneath(&counts, |frame| frame.origin == Origin::Jit, |samples| samples.running_ns);
+                let compiled = Culprit::below_frame(&counts, |frame| frame.origin == Origin::Jit, |samples| samples.running_ns);
                 let place = compiled.method.map(|method| format!("; most of it for {method}")).unwrap_or_default();
                 (of_core(compiled.total), format!("of one core is spent in JIT{place}."))
             }
@@ -167,7 +169,7 @@ impl Evidence<'_> {
         let pool = &self.analysis.snapshot.thread_pool;
         let seen = pool.workers.is_some() || !pool.adjustments.is_empty() || pool.throughput.is_some();
         self.measured(Source::ThreadPool, seen)?;
-        let starved = (pool.starvations as f64 * STARVED / self.duration()).min(1.0);
+        let starved = (pool.starvations as f64 * STARVATION_CHECK_NS / self.duration()).min(1.0);
         let blocked = f64::from(pool.blocked) / f64::from(self.thresholds.blocked_threads());
         let severity = blocked.max(starved / STARVED_SHARE);
         let counts = self.analysis.profile.count(SampleFilter { running: false, ..SampleFilter::ALL });
@@ -176,9 +178,9 @@ impl Evidence<'_> {
             (0, blocked) if blocked >= self.thresholds.blocked_threads() => {
                 format!("{blocked} pool threads wait for tasks that need a pool thread themselves{}.", place().unwrap_or_default())
             }
-            (0, _) => "No work waited for a thread.".to_owned(),
+            (0, _) => "No thread pool starvation.".to_owned(),
             (times, _) => format!(
-                "Work waited for a thread in at least {} of the time: the pool was starved {}{}.",
+                "The thread pool was starved for at least {} of the time ({}){}.",
                 Percent(starved),
                 Counted(times, "time"),
                 place().unwrap_or_default()
@@ -205,7 +207,7 @@ impl Evidence<'_> {
         let text = format!("{} exceptions; {} are {}{}.{cost}", CountRate(rate), Percent(of_type), kind.name, thrower.unwrap_or_default());
         let share = dispatch.map(|(share, _)| share).filter(|share| *share > 0.0);
         // Exceptions do not slow down a nearly idle process.
-        let cost = if self.busy_cores() >= RUNS { share.unwrap_or(0.0) / DISPATCH_SHARE } else { 0.0 };
+        let cost = if self.busy_cores() >= MIN_BUSY_CORES { share.unwrap_or(0.0) / DISPATCH_SHARE } else { 0.0 };
         let severity = (rate / self.thresholds.of(Threshold::Exceptions)).max(cost);
         Ok((share, severity, text))
     }
@@ -216,12 +218,12 @@ impl Evidence<'_> {
         let counts = self.analysis.profile(false).count(SampleFilter::BUSY);
         let (busy, dispatch) = (counts.samples().running_ns, dispatch_ns(&counts));
         let is_cpu = self.analysis.cpu.is_some();
-        let is_shown = is_cpu || dispatch > 0 || self.runtime.is_some_and(|major| major >= MANAGED_DISPATCH);
+        let is_shown = is_cpu || dispatch > 0 || self.runtime.is_some_and(|major| major >= MANAGED_DISPATCH_VERSION);
         (is_shown && busy > 0).then(|| (dispatch as f64 / busy as f64, if is_cpu { "CPU time" } else { "sampled time" }))
     }
 
     fn http(&self) -> Result<Found, String> {
-        const SENT_SINCE: u32 = 5;
+        const CLIENT_REQUESTS_VERSION: u32 = 5;
         let operations = &self.analysis.snapshot.activities.operations;
         let of = |layer: Layer| operations.iter().find(|operation| operation.layer == layer && operation.started > 0);
         let (client, server) = (of(Layer::Client), of(Layer::Server));
@@ -234,7 +236,7 @@ impl Evidence<'_> {
         let failing = self.thresholds.share(Threshold::FailedRequests);
         let failed = |operation: &OperationSnapshot| operation.failed as f64 / operation.started as f64 / failing;
         // A slow incoming request is the symptom to be explained, not a cause.
-        let served = server.map(|server| slow(server).min(HARMLESS).max(failed(server)));
+        let served = server.map(|server| slow(server).min(MAX_HARMLESS_SEVERITY).max(failed(server)));
         let sent = client.map(|client| slow(client).max(failed(client)));
         match (client, server) {
             (Some(client), _) if sent >= served => {
@@ -243,8 +245,8 @@ impl Evidence<'_> {
                 Ok((share, sent.unwrap_or(0.0), format!("{}{of}.", requests("sent", client))))
             }
             (_, Some(server)) => Ok((None, served.unwrap_or(0.0), format!("{}.", requests("served", server)))),
-            _ if self.runtime.is_some_and(|major| major < SENT_SINCE) => {
-                Err(format!("outgoing requests are reported by .NET {SENT_SINCE} and later, and none was served"))
+            _ if self.runtime.is_some_and(|major| major < CLIENT_REQUESTS_VERSION) => {
+                Err(format!("outgoing requests are reported by .NET {CLIENT_REQUESTS_VERSION} and later, and none was served"))
             }
             _ => Ok((None, 0.0, "No request was sent or served.".to_owned())),
         }
@@ -265,7 +267,7 @@ impl Evidence<'_> {
         let place = own.method.filter(|method| is_most && site != Some(method.as_str())).map(|method| format!("; most in {method}"));
         let text = format!("{} of thread time is spent in other waits{}.", Percent(share), place.unwrap_or_default());
         // Waiting threads are not a problem: most of them are idle.
-        Ok((Some(share), share * HARMLESS, text))
+        Ok((Some(share), share * MAX_HARMLESS_SEVERITY, text))
     }
 
     /// Returns the CPU usage of the threads, as measured by the kernel.

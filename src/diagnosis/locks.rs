@@ -3,18 +3,18 @@
 use std::ops::Range;
 
 use super::culprit::is_own;
-use super::evidence::{Found, HARMLESS};
+use super::evidence::{Found, MAX_HARMLESS_SEVERITY};
 use super::{Evidence, Source, Threshold};
 use crate::analysis::StuckThreads;
 use crate::model::{Counted, Percent};
 
 /// Major versions of runtimes whose stacks do not show the method of a contended lock (seen in .NET 8 and 9; .NET Core 3.1 and .NET 10 show
 /// it).
-const HIDES_LOCKS: Range<u32> = 5..10;
+const VERSIONS_HIDING_LOCKS: Range<u32> = 5..10;
 /// Minimum share of the time for a thread to count as blocked all the time: the first samples arrive late.
-const ALL_THE_TIME: f64 = 0.7;
+const MIN_STUCK_SHARE: f64 = 0.7;
 /// Minimum waiting time of a stuck thread, in nanoseconds.
-const LONG_NS: f64 = 1e9;
+const MIN_STUCK_NS: f64 = 1e9;
 
 impl Evidence<'_> {
     pub(super) fn locks(&self) -> Result<Found, String> {
@@ -27,22 +27,22 @@ impl Evidence<'_> {
         let severity = at_a_time / self.thresholds.of(Threshold::LockWaiters);
         let (of_locks, others): (Vec<_>, Vec<_>) = stuck_threads.into_iter().partition(|stuck| stuck.is_lock);
         // A wait that may not be for a lock is not a problem in itself.
-        let severity = if others.is_empty() { severity } else { severity.max(HARMLESS) };
-        let began = self.waits_that_began(share, at_a_time);
+        let severity = if others.is_empty() { severity } else { severity.max(MAX_HARMLESS_SEVERITY) };
+        let began = self.describe_contention(share, at_a_time);
         // A mere guess has no share.
         let share = share.filter(|_| began.is_some() || !of_locks.is_empty() || others.is_empty());
-        let text = match (began, stuck(&of_locks, &others)) {
+        let text = match (began, describe_stuck(&of_locks, &others)) {
             (Some(began), Some(stuck)) => format!("{began}. {stuck}."),
             (Some(began), None) => format!("{began}."),
-            (None, Some(stuck)) if of_locks.is_empty() => format!("No wait for a lock began; {stuck}."),
+            (None, Some(stuck)) if of_locks.is_empty() => format!("No new lock contention; {stuck}."),
             (None, Some(stuck)) => format!("{stuck}."),
-            (None, None) => "No wait for a lock began.".to_owned(),
+            (None, None) => "No lock contention.".to_owned(),
         };
         Ok((share, severity, text))
     }
 
     /// Describes the waits that have events, as a sentence without a period.
-    fn waits_that_began(&self, share: Option<f64>, at_a_time: f64) -> Option<String> {
+    fn describe_contention(&self, share: Option<f64>, at_a_time: f64) -> Option<String> {
         let site = self.analysis.snapshot.contention.sites.first()?;
         let what = match share {
             Some(share) => format!("{} of thread time is spent in lock waits", Percent(share)),
@@ -55,9 +55,9 @@ impl Evidence<'_> {
 
     /// Returns where application threads are blocked all the time. A wait that began before the recording and is not over has no event.
     fn stuck_threads(&self) -> Vec<StuckThreads> {
-        let least_ns = (self.duration() * ALL_THE_TIME).max(LONG_NS);
+        let least_ns = (self.duration() * MIN_STUCK_SHARE).max(MIN_STUCK_NS);
         let mut stuck_threads = self.analysis.profile.stuck_threads(least_ns as u64);
-        let hides_locks = self.runtime.is_none_or(|major| HIDES_LOCKS.contains(&major));
+        let hides_locks = self.runtime.is_none_or(|major| VERSIONS_HIDING_LOCKS.contains(&major));
         stuck_threads.retain(|stuck| stuck.is_lock || hides_locks && is_own(&stuck.method));
         stuck_threads
     }
@@ -76,7 +76,7 @@ impl Evidence<'_> {
 }
 
 /// Describes threads blocked all the time, as a sentence without a period.
-fn stuck(of_locks: &[StuckThreads], others: &[StuckThreads]) -> Option<String> {
+fn describe_stuck(of_locks: &[StuckThreads], others: &[StuckThreads]) -> Option<String> {
     let threads = |places: &[StuckThreads]| Counted(places.iter().map(|place| place.threads as u64).sum(), "thread");
     match (of_locks, others) {
         ([first, ..], _) => Some(format!("{} waited for locks all the time; most in {}", threads(of_locks), first.method)),

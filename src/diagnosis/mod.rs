@@ -18,7 +18,7 @@ use crate::sorting::CompactSort;
 
 pub use culprit::is_own;
 pub use source::Source;
-pub use thresholds::{GROWING_COLLECTIONS, RUNS, STARVES, THROTTLED, Threshold, Thresholds};
+pub use thresholds::{GROWING_COLLECTIONS, MIN_BUSY_CORES, MIN_CPU_WAITERS, MIN_THROTTLED_SHARE, Threshold, Thresholds};
 
 /// A possible cause of slowness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,7 +123,7 @@ pub struct Evidence<'a> {
     /// Period in which `threads` was measured; the analysis may be some time behind.
     pub elapsed: Duration,
     /// Profiles and providers that were recorded; empty if unknown.
-    pub what: &'a [String],
+    pub recorded: &'a [String],
     /// Major version of the runtime, if known.
     pub runtime: Option<u32>,
     /// Limits on the available CPU time.
@@ -134,7 +134,7 @@ pub struct Evidence<'a> {
 
 /// Returns all causes, most severe first; those that were not measured come last.
 pub fn slowdowns(evidence: &Evidence<'_>) -> Vec<Slowdown> {
-    let mut all: Vec<_> = Cause::ALL.into_iter().map(|cause| evidence.weigh(cause)).collect();
+    let mut all: Vec<_> = Cause::ALL.into_iter().map(|cause| evidence.evaluate(cause)).collect();
     all.compact_sort_by(|a, b| b.severity.unwrap_or(-1.0).total_cmp(&a.severity.unwrap_or(-1.0)));
     all
 }

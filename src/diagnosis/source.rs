@@ -1,6 +1,6 @@
 //! Sources of data, and what is needed to record them: explains why data is missing.
 
-use crate::clr::{RUNTIME, profile};
+use crate::clr::{RUNTIME_PROVIDER, profile};
 
 /// A source of data in a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,25 +43,25 @@ impl Source {
     ];
 
     /// Returns whether NativeAOT applications provide this source.
-    pub fn is_of_native_aot(self) -> bool {
+    pub fn is_available_in_native_aot(self) -> bool {
         !matches!(self, Self::Samples | Self::Compilation | Self::Assemblies)
     }
 
     /// Returns provider, keyword and level (reference: .NET runtime provider, keywords).
     fn needs(self) -> (&'static str, u64, u32) {
         match self {
-            Self::Collections => (RUNTIME, 0x1, 4),
-            Self::Allocations => (RUNTIME, 0x1, 5),
-            Self::Exceptions => (RUNTIME, 0x8000, 2),
-            Self::Contention => (RUNTIME, 0x4000, 4),
-            Self::ThreadPool => (RUNTIME, 0x1_0000, 4),
+            Self::Collections => (RUNTIME_PROVIDER, 0x1, 4),
+            Self::Allocations => (RUNTIME_PROVIDER, 0x1, 5),
+            Self::Exceptions => (RUNTIME_PROVIDER, 0x8000, 2),
+            Self::Contention => (RUNTIME_PROVIDER, 0x4000, 4),
+            Self::ThreadPool => (RUNTIME_PROVIDER, 0x1_0000, 4),
             Self::Samples => ("Microsoft-DotNETCore-SampleProfiler", 0, 4),
             // Messages as text, or with their fields.
             Self::Logs => ("Microsoft-Extensions-Logging", 0xc, 4),
             Self::Activities => ("System.Net.Http", 0, 4),
             // EventPipe writes method events only at level verbose, regardless of the manifest (seen on 3.1, 8, 9 and 10).
-            Self::Compilation => (RUNTIME, 0x10, 5),
-            Self::Assemblies => (RUNTIME, 0x8, 4),
+            Self::Compilation => (RUNTIME_PROVIDER, 0x10, 5),
+            Self::Assemblies => (RUNTIME_PROVIDER, 0x8, 4),
         }
     }
 
@@ -107,14 +107,14 @@ impl Source {
         let (name, keyword, level) = self.needs();
         let mut found = false;
         for word in what {
-            let asks = |provider: &crate::ipc::Provider| {
+            let enables = |provider: &crate::ipc::Provider| {
                 let all = keyword == 0 || provider.keywords() & keyword != 0;
                 provider.name() == name && all && provider.level().number() >= level
             };
             let profile = profile(word).ok()?;
             // Samples are taken either by the kernel or by the runtime.
             let fallback = profile.fallback.iter().filter(|_| falls_back || self == Self::Samples);
-            found |= profile.providers.iter().chain(&profile.besides).chain(fallback).any(asks);
+            found |= profile.providers.iter().chain(&profile.required).chain(fallback).any(enables);
         }
         Some(found)
     }

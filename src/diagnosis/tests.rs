@@ -2,7 +2,7 @@ use super::*;
 use crate::analysis::{
     Collection, ContentionSite, ExceptionType, Layer, Live, OperationSnapshot, Profile, RecentSnapshot, Snapshot, ThrownException,
 };
-use crate::clr::SLOW;
+use crate::clr::SLOW_PROFILE;
 use crate::clr::payload::{GcReason, GcType};
 use crate::model::CpuLimit;
 
@@ -22,7 +22,7 @@ fn weighed(change: impl Fn(&mut Snapshot), cpu_ms: u64, what: &[&str], runtime: 
         analysis: &analysis(change),
         threads: &[thread],
         elapsed,
-        what: &what,
+        recorded: &what,
         runtime: Some(runtime),
         cpu_supply: CpuSupply::default(),
         thresholds: &Thresholds::default(),
@@ -95,7 +95,7 @@ fn the_worst_cause_is_first_and_names_the_culprit() {
             500,
             Cause::ThreadPool,
             Some(0.1),
-            "Work waited for a thread in at least 10 % of the time: the pool was starved 4 times.",
+            "The thread pool was starved for at least 10 % of the time (4 times).",
         ),
         (
             |snapshot| snapshot.thread_pool.blocked = 9,
@@ -124,14 +124,14 @@ fn the_worst_cause_is_first_and_names_the_culprit() {
         ),
     ];
     for (change, cpu, cause, share, text) in cases {
-        let all = weighed(change, cpu, &[SLOW], 9);
+        let all = weighed(change, cpu, &[SLOW_PROFILE], 9);
         assert_eq!((all[0].cause, all[0].share, all[0].text.as_str(), all[0].is_problem()), (cause, share, text, true));
         assert_eq!(all.len(), Cause::ALL.len());
     }
 }
 
 #[test]
-fn a_process_that_is_well_has_no_problem() {
+fn a_healthy_process_has_no_problem() {
     let small: [fn(&mut Snapshot); 5] = [
         |_| {},
         |snapshot| waited(snapshot, 30),
@@ -140,7 +140,7 @@ fn a_process_that_is_well_has_no_problem() {
         |snapshot| full_collections(snapshot, &[90, 60, 100, 70, 110]),
     ];
     for change in small {
-        let all = weighed(change, 10_000, &[SLOW], 9);
+        let all = weighed(change, 10_000, &[SLOW_PROFILE], 9);
         assert!(!all.iter().any(Slowdown::is_problem), "{all:#?}");
     }
 }
@@ -153,8 +153,8 @@ fn what_was_not_measured_is_not_claimed() {
         missing.map(|slowdown| (slowdown.cause, slowdown.text.clone())).collect()
     };
     let causes = |what: &[&str], runtime: u32| not_measured(what, runtime).into_iter().map(|(cause, _)| cause).collect::<Vec<_>>();
-    assert_eq!(causes(&[SLOW], 9), [Cause::Jit, Cause::Logging, Cause::CpuWait, Cause::Waiting]);
-    let (cause, text) = not_measured(&[SLOW], 3).remove(1);
+    assert_eq!(causes(&[SLOW_PROFILE], 9), [Cause::Jit, Cause::Logging, Cause::CpuWait, Cause::Waiting]);
+    let (cause, text) = not_measured(&[SLOW_PROFILE], 3).remove(1);
     assert_eq!(cause, Cause::Http);
     assert_eq!(text, "Not measured: outgoing requests are reported by .NET 5 and later, and none was served.");
     assert_eq!(
@@ -172,7 +172,7 @@ fn what_was_not_measured_is_not_claimed() {
         analysis: &file,
         threads: &[],
         elapsed: Duration::ZERO,
-        what: &[],
+        recorded: &[],
         runtime: None,
         cpu_supply: CpuSupply::default(),
         thresholds: &Thresholds::default(),
@@ -188,7 +188,7 @@ fn the_code_of_the_program_is_named() {
         analysis: &scripted,
         threads: &[thread],
         elapsed: Duration::from_secs(42),
-        what: &[],
+        recorded: &[],
         runtime: Some(9),
         cpu_supply: CpuSupply::default(),
         thresholds: &Thresholds::default(),
@@ -211,7 +211,7 @@ fn time_in_jit_is_a_cause() {
             analysis: &analysis,
             threads: &[],
             elapsed: Duration::from_secs(20),
-            what: &[SLOW.to_owned()],
+            recorded: &[SLOW_PROFILE.to_owned()],
             runtime: Some(9),
             cpu_supply: CpuSupply::default(),
             thresholds: &Thresholds::default(),
@@ -238,7 +238,7 @@ fn what_exceptions_cost_is_measured_where_samples_show_it() {
             analysis: &scripted,
             threads: &[],
             elapsed: Duration::ZERO,
-            what: &[],
+            recorded: &[],
             runtime,
             cpu_supply: CpuSupply::default(),
             thresholds,
@@ -282,7 +282,7 @@ fn requests_that_are_answered_with_errors_are_a_problem() {
             snapshot.activities.operations =
                 vec![OperationSnapshot { layer: Layer::Server, started: 100, failed, quantiles_ns, ..any.clone() }];
         };
-        let all = weighed(change, 100, &[SLOW], 9);
+        let all = weighed(change, 100, &[SLOW_PROFILE], 9);
         all.iter().find(|slowdown| slowdown.cause == Cause::Http).unwrap().is_problem()
     };
     assert_eq!([http(0, 5_000_000_000), http(4, 1), http(20, 1)], [false, false, true]);
@@ -290,7 +290,7 @@ fn requests_that_are_answered_with_errors_are_a_problem() {
 
 /// A thread that ran for part of 20 s, and was runnable for part of it.
 #[test]
-fn threads_without_a_processor_are_told_from_threads_that_wait() {
+fn threads_waiting_for_a_cpu_are_distinguished_from_other_waits() {
     let analysis = analysis(|_| ());
     let limited = |cpu_ms, runnable_ms: u64, machine_ms, limit| {
         let thread = ThreadUse {
@@ -302,7 +302,8 @@ fn threads_without_a_processor_are_told_from_threads_that_wait() {
         };
         let (elapsed, thresholds) = (Duration::from_secs(20), &Thresholds::default());
         let cpu_supply = CpuSupply { limit, machine: Some(Duration::from_millis(machine_ms)), ..CpuSupply::default() };
-        let evidence = Evidence { analysis: &analysis, threads: &[thread], elapsed, what: &[], runtime: Some(9), cpu_supply, thresholds };
+        let evidence =
+            Evidence { analysis: &analysis, threads: &[thread], elapsed, recorded: &[], runtime: Some(9), cpu_supply, thresholds };
         slowdowns(&evidence).into_iter().find(|slowdown| slowdown.cause == Cause::CpuWait).unwrap()
     };
     let found = |cpu_ms, runnable_ms, machine_ms| limited(cpu_ms, runnable_ms, machine_ms, None);

@@ -66,17 +66,17 @@ impl Threshold {
             Self::Exceptions => ("exceptions", "Exceptions per second", 50.0, (0.1, 1e6)),
             Self::LockWaiters => ("lock-waiters", "Threads waiting for locks at a time, on average", 2.0, (0.1, 1e4)),
             Self::BlockedThreads => ("blocked-threads", "Pool threads waiting for tasks at a time", 5.0, (1.0, 1e4)),
-            Self::HeapGrowth => ("heap-growth", "Growth of the heap over 4 full GCs, %", 30.0, (1.0, 1e4)),
-            Self::HeapGrowthSize => ("heap-growth-size", "Least growth of the heap, or of gen 2, that counts, MB", 10.0, (1.0, 1e6)),
-            Self::QueueLength => ("queue-length", "Length of the thread pool queue, for 3 values in a row", 20.0, (1.0, 1e6)),
+            Self::HeapGrowth => ("heap-growth", "Heap growth over 4 full GCs, %", 30.0, (1.0, 1e4)),
+            Self::HeapGrowthSize => ("heap-growth-size", "Minimum growth of the heap or gen 2, MB", 10.0, (1.0, 1e6)),
+            Self::QueueLength => ("queue-length", "Thread pool queue length, for 3 values in a row", 20.0, (1.0, 1e6)),
             Self::LockContentions => ("lock-contentions", "Lock contentions per second", 100.0, (0.1, 1e6)),
             Self::Gen2Collections => ("gen2-collections", "Gen 2 collections per second", 1.0, (0.01, 1e3)),
             Self::InducedCollections => ("induced-collections", "Induced GCs per second, over 10 s", 1.0, (0.1, 1e3)),
             Self::JitTime => ("jit-time", "Time in JIT, % of one core, for 5 values in a row", 10.0, (0.1, 100.0)),
-            Self::FailedRequests => ("failed-requests", "Requests that fail, % of all, over 10 s", 5.0, (0.1, 100.0)),
+            Self::FailedRequests => ("failed-requests", "Failed requests, % of all, over 10 s", 5.0, (0.1, 100.0)),
             Self::SlowRequests => {
-                let about = "p95 of the duration of requests, seconds, for 3 values in a row; of outgoing ones, in all of 15 intervals with any, at least 3";
-                ("slow-requests", about, 1.0, (0.001, 3600.0))
+                let description = "p95 request duration, seconds, for 3 values in a row; for outgoing requests, in all of 15 intervals with any, at least 3";
+                ("slow-requests", description, 1.0, (0.001, 3600.0))
             }
             Self::Cpu => ("cpu", "CPU, % of one core, for 5 scans in a row", 90.0, (1.0, 1e5)),
             Self::CpuWait => ("cpu-wait", "Waiting for CPU, % of the time in which threads are runnable", 30.0, (1.0, 100.0)),
@@ -92,9 +92,9 @@ impl Threshold {
     }
 
     /// Returns the description with unit and range.
-    pub fn about(self) -> String {
-        let (_, about, _, (least, largest)) = self.row();
-        format!("{about}; {least} to {largest}")
+    pub fn description(self) -> String {
+        let (_, description, _, (least, largest)) = self.row();
+        format!("{description}; {least} to {largest}")
     }
 
     /// Returns the default value.
@@ -156,12 +156,12 @@ impl Thresholds {
 /// Number of consecutive full collections, each leaving a larger heap, for growth.
 pub const GROWING_COLLECTIONS: usize = 4;
 /// CPU usage below which a process is nearly idle, in cores.
-pub const RUNS: f64 = 0.1;
+pub const MIN_BUSY_CORES: f64 = 0.1;
 /// Mean number of threads waiting for a CPU from which the machine may be overloaded: a thread with very short runs waits about as long for
 /// its turn even if nothing else runs.
-pub const STARVES: f64 = 0.25;
+pub const MIN_CPU_WAITERS: f64 = 0.25;
 /// Share of throttled periods from which a CPU limit is the cause of waiting.
-pub const THROTTLED: f64 = 0.1;
+pub const MIN_THROTTLED_SHARE: f64 = 0.1;
 
 #[cfg(test)]
 mod tests {

@@ -223,7 +223,7 @@ impl CpuTrace {
         let whole = self.pending.partition_point(|sample| sample.at <= until);
         for Pending { at, thread, stack, missing, waited_ns } in self.pending.drain(..whole) {
             self.now = self.now.max(at);
-            let label = missing.map(|missing| (MissingFrames::LABEL, missing.word()));
+            let label = missing.map(|missing| (MissingFrames::LABEL, missing.label_value()));
             let kind = if waited_ns.is_some() { self.kinds.switch } else { self.kinds.sample };
             self.payload.clear();
             self.payload.put_varint(waited_ns.unwrap_or(1));

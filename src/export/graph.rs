@@ -254,7 +254,7 @@ impl HeapGraph {
                 RootKind::Stack => Root::Local,
                 RootKind::Finalizer => Root::Finalizer,
                 RootKind::Handle if root.is_pinning() => Root::Pinned,
-                RootKind::Handle if root.is_counted() => Root::Reference,
+                RootKind::Handle if root.is_ref_counted() => Root::Reference,
                 RootKind::Handle => Root::Strong,
                 RootKind::Other => Root::Other,
             };
@@ -269,7 +269,7 @@ impl HeapGraph {
             let kind = self.type_of(found.type_id)?;
             let name = self.name(found.name.chars())?;
             self.take(size_of::<Static>())?;
-            self.statics.push(Static { object: found.object, kind, name, of_thread: found.is_of_thread() });
+            self.statics.push(Static { object: found.object, kind, name, of_thread: found.is_thread_static() });
         }
         Some(())
     }

@@ -21,7 +21,7 @@ pub struct Advertise {
 
 /// The bytes do not start an advertise message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("what connected is not a .NET runtime (its first bytes are not ADVR_V1)")]
+#[error("the peer is not a .NET runtime (its first bytes are not ADVR_V1)")]
 pub struct NotAdvertise;
 
 impl Advertise {

@@ -11,18 +11,18 @@ pub struct Attempt {
     /// The command to send.
     pub command: Command,
     /// Requested settings that this command cannot express.
-    pub losses: Vec<Loss>,
+    pub downgrades: Vec<Downgrade>,
 }
 
 impl Attempt {
     pub(super) fn exact(command: Command) -> Self {
-        Self { command, losses: Vec::new() }
+        Self { command, downgrades: Vec::new() }
     }
 }
 
 /// A setting that an older command has no field for, and that is not essential to the session. Its `Display` is a sentence for the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Loss {
+pub enum Downgrade {
     /// Events include stacks although not requested.
     StacksIncluded,
     /// No rundown although one was preferred.
@@ -31,7 +31,7 @@ pub enum Loss {
     RundownIncluded,
 }
 
-impl Loss {
+impl Downgrade {
     /// Returns the first command that supports the setting.
     pub fn command(self) -> CommandCode {
         match self {
@@ -42,12 +42,12 @@ impl Loss {
     }
 }
 
-impl fmt::Display for Loss {
+impl fmt::Display for Downgrade {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self {
-            Self::StacksIncluded => "events carry their stacks, which makes them larger and costs the target more",
-            Self::RundownOmitted => "the file gets no rundown",
-            Self::RundownIncluded => "the file gets the whole rundown",
+            Self::StacksIncluded => "events include stacks, which makes them larger and adds overhead",
+            Self::RundownOmitted => "the file has no rundown",
+            Self::RundownIncluded => "the file has the full rundown",
         };
         let command = self.command();
         write!(f, "{what}: {} {}", command.purpose(), command.needs())
@@ -60,15 +60,15 @@ mod tests {
 
     #[test]
     fn losses_say_what_happens_and_what_it_takes() {
-        for (loss, text) in [
+        for (downgrade, text) in [
             (
-                Loss::StacksIncluded,
-                "events carry their stacks, which makes them larger and costs the target more: recording without stacks needs .NET 9",
+                Downgrade::StacksIncluded,
+                "events include stacks, which makes them larger and adds overhead: recording without stacks needs .NET 9",
             ),
-            (Loss::RundownOmitted, "the file gets no rundown: a choice of the rundown needs .NET 9"),
-            (Loss::RundownIncluded, "the file gets the whole rundown: recording without rundown needs .NET Core 3.0"),
+            (Downgrade::RundownOmitted, "the file has no rundown: selecting the rundown needs .NET 9"),
+            (Downgrade::RundownIncluded, "the file has the full rundown: recording without rundown needs .NET Core 3.0"),
         ] {
-            assert_eq!(loss.to_string(), text);
+            assert_eq!(downgrade.to_string(), text);
         }
     }
 }

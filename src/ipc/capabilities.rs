@@ -52,14 +52,14 @@ impl Facts {
     }
 
     /// Returns why the runtime does not support a command, as the end of a sentence.
-    fn refusal(&self, command: CommandCode) -> Option<&'static str> {
+    fn missing_reason(&self, command: CommandCode) -> Option<&'static str> {
         let too_old = self.major.is_some_and(|major| command.since() > major);
         match self.support.get(command) {
             Some(Support::Yes) => None,
             _ if self.native_aot && !command.is_for_native_aot() => Some("not with NativeAOT"),
             Some(Support::Unsupported) => Some("is not supported by this kind of runtime"),
-            Some(Support::Unknown) if self.major.is_some() && !too_old => Some("is not supported by this runtime"),
-            Some(Support::Unknown) => Some(command.needs()),
+            Some(Support::UnknownCommand) if self.major.is_some() && !too_old => Some("is not supported by this runtime"),
+            Some(Support::UnknownCommand) => Some(command.needs()),
             None => too_old.then(|| command.needs()),
         }
     }
@@ -85,7 +85,7 @@ impl Capabilities {
     /// version.
     pub fn new(version: Option<&RuntimeVersion>, native_aot: bool, support: CommandSupport) -> Self {
         let facts = Facts { major: version.map(|version| version.major().max(OLDEST)), native_aot, support };
-        let has = |code: CommandCode| facts.or_oldest().refusal(code).is_none();
+        let has = |code: CommandCode| facts.or_oldest().missing_reason(code).is_none();
         let newest = |family: &[CommandCode]| family.iter().rposition(|code| has(*code)).map_or(0, |at| at as u8 + 1);
         Self {
             process_info: newest(&PROCESS_INFO),
@@ -110,8 +110,8 @@ impl Capabilities {
     }
 
     /// Returns why a command is not supported, as the end of a sentence: `needs .NET 8`. `None` if it is, or if only a reply can show that.
-    pub fn missing(&self, command: CommandCode) -> Option<&'static str> {
-        self.facts.refusal(command)
+    pub fn unsupported_reason(&self, command: CommandCode) -> Option<&'static str> {
+        self.facts.missing_reason(command)
     }
 
     /// Returns whether a command is expected to be supported; an unknown version is treated as the oldest.
@@ -119,7 +119,7 @@ impl Capabilities {
     /// # Errors
     /// The reason why not, as the end of a sentence.
     pub fn expected(&self, command: CommandCode) -> Result<(), &'static str> {
-        self.facts.or_oldest().refusal(command).map_or(Ok(()), Err)
+        self.facts.or_oldest().missing_reason(command).map_or(Ok(()), Err)
     }
 
     /// Returns whether support for the command is known from a reply, not merely expected.
@@ -191,7 +191,7 @@ mod tests {
     fn answered(answers: &[(CommandCode, Option<Hresult>)]) -> CommandSupport {
         let mut support = CommandSupport::default();
         for (code, no) in answers {
-            support.learn(*code, &no.map_or(Ok(Reply::Done), |hresult| Err(Failure::from(hresult).into())));
+            support.record_reply(*code, &no.map_or(Ok(Reply::Done), |hresult| Err(Failure::from(hresult).into())));
         }
         support
     }
@@ -207,11 +207,14 @@ mod tests {
             (CommandCode::CollectTracing6, Some("needs .NET 11")),
             (CommandCode::CollectTracing2, None),
         ] {
-            assert_eq!(old.missing(code), words, "{code}");
+            assert_eq!(old.unsupported_reason(code), words, "{code}");
         }
         for all in [Some(RuntimeVersion::new("11.0")), None] {
             let can = Capabilities::of(all.as_ref());
-            assert!(CommandCode::ALL.iter().all(|code| can.missing(*code).is_none()), "of an unknown version nothing is refused: {all:?}");
+            assert!(
+                CommandCode::ALL.iter().all(|code| can.unsupported_reason(*code).is_none()),
+                "of an unknown version nothing is refused: {all:?}"
+            );
         }
     }
 
@@ -228,12 +231,15 @@ mod tests {
         ]);
         let can = Capabilities::new(Some(&RuntimeVersion::new("8.0")), false, support);
         assert_eq!((can.collect_tracing, can.startup_hook, can.perf_map, can.environment), (4, false, false, false));
-        assert_eq!((can.missing(Code::CollectTracing4), can.missing(Code::CollectTracing3)), (None, Some("needs .NET 9")));
-        assert_eq!(can.missing(Code::EnablePerfMap), Some("is not supported by this kind of runtime"));
-        assert_eq!(can.missing(Code::ProcessEnvironment), Some("is not supported by this runtime"), "it is new enough for it");
+        assert_eq!(
+            (can.unsupported_reason(Code::CollectTracing4), can.unsupported_reason(Code::CollectTracing3)),
+            (None, Some("needs .NET 9"))
+        );
+        assert_eq!(can.unsupported_reason(Code::EnablePerfMap), Some("is not supported by this kind of runtime"));
+        assert_eq!(can.unsupported_reason(Code::ProcessEnvironment), Some("is not supported by this runtime"), "it is new enough for it");
         assert_eq!(can.known(), ["process_info", "environment", "collect_tracing", "trace_rundown", "perf_map", "startup_hook"]);
         let nothing_said = Capabilities::new(None, false, support);
-        assert_eq!(nothing_said.missing(Code::ApplyStartupHook), Some("needs .NET 8"));
+        assert_eq!(nothing_said.unsupported_reason(Code::ApplyStartupHook), Some("needs .NET 8"));
         assert!(Capabilities::of(None).known().is_empty());
     }
 
@@ -245,9 +251,9 @@ mod tests {
         assert_eq!((can.process_info, can.environment, can.set_environment, can.collect_tracing), (3, true, true, 2));
         assert_eq!((can.dump, can.perf_map, can.startup_hook, can.profiler), (0, false, false, false));
         for code in [Code::GenerateCoreDump3, Code::EnablePerfMap, Code::ApplyStartupHook, Code::AttachProfiler, Code::StartupProfiler] {
-            assert_eq!(can.missing(code), Some("not with NativeAOT"), "{code}");
+            assert_eq!(can.unsupported_reason(code), Some("not with NativeAOT"), "{code}");
         }
-        assert_eq!(can.missing(Code::CollectTracing4), Some("needs .NET 9"));
+        assert_eq!(can.unsupported_reason(Code::CollectTracing4), Some("needs .NET 9"));
     }
 
     #[test]

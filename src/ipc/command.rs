@@ -5,8 +5,8 @@ use std::fmt;
 use super::dump::{DumpFlags, DumpKind, DumpLog};
 use super::field::Field;
 use super::{
-    BufferMb, BufferMode, ClientData, Destination, EnvironmentName, EnvironmentValue, FilteredStream, Guid, Hresult, Message, PerfMapKind,
-    Providers, SessionId, TargetPath, TooLong,
+    BufferMb, BufferMode, ClientData, Destination, EnvironmentName, EnvironmentValue, Guid, Hresult, Message, MessageTooLong, PerfMapKind,
+    Providers, SessionId, StreamingSession, TargetPath,
 };
 use crate::wire::Reader;
 
@@ -145,12 +145,12 @@ commands! {
     /// Starts a trace session with event ID filters, or one that writes to user_events.
     0x0206 CollectTracing5 since 10 {
         /// Destination of the events, with the session settings.
-        session: Destination<FilteredStream>,
+        session: Destination<StreamingSession>,
     };
     /// Starts a trace session that may block the target instead of dropping events, or one that writes to user_events.
     0x0207 CollectTracing6 since 11 {
         /// Destination of the events, with the session settings.
-        session: Destination<(FilteredStream, BufferMode)>,
+        session: Destination<(StreamingSession, BufferMode)>,
     };
     /// Attaches a profiler to the running process. Not valid until startup is complete.
     0x0301 AttachProfiler since 3 {
@@ -251,20 +251,20 @@ impl CommandCode {
         match self {
             Self::GenerateCoreDump => "writing a core dump",
             Self::GenerateCoreDump2 => "a crash report",
-            Self::GenerateCoreDump3 => "the reason of a failed dump",
+            Self::GenerateCoreDump3 => "an error message for a failed dump",
             Self::StopTracing | Self::CollectTracing => "recording",
             Self::CollectTracing2 => "recording without rundown",
             Self::CollectTracing3 => "recording without stacks",
-            Self::CollectTracing4 => "a choice of the rundown",
-            Self::CollectTracing5 => "a filter by event ids, or recording into user_events,",
+            Self::CollectTracing4 => "selecting the rundown",
+            Self::CollectTracing5 => "filtering by event id, or recording into user_events,",
             Self::CollectTracing6 => "blocking the target instead of dropping events",
             Self::AttachProfiler => "attaching a profiler",
-            Self::StartupProfiler => "a profiler at startup",
+            Self::StartupProfiler => "loading a profiler at startup",
             Self::ProcessInfo | Self::ProcessInfo2 | Self::ProcessInfo3 => "process information",
             Self::ResumeRuntime => "resuming at startup",
             Self::ProcessEnvironment => "reading the environment",
             Self::SetEnvironmentVariable => "setting environment variables",
-            Self::EnablePerfMap | Self::DisablePerfMap => "turning perf maps on and off",
+            Self::EnablePerfMap | Self::DisablePerfMap => "enabling and disabling perf maps",
             Self::ApplyStartupHook => "a startup hook",
         }
     }
@@ -326,8 +326,8 @@ impl Command {
     /// Encodes the command, to be sent in one write.
     ///
     /// # Errors
-    /// [`TooLong`] if names, arguments or data do not fit into one message.
-    pub fn encode(&self) -> Result<Vec<u8>, TooLong> {
+    /// [`MessageTooLong`] if names, arguments or data do not fit into one message.
+    pub fn encode(&self) -> Result<Vec<u8>, MessageTooLong> {
         let code = self.code();
         let mut payload = Vec::new();
         self.write_payload(&mut payload);

@@ -22,7 +22,7 @@ impl DumpKind {
     pub const ALL: [Self; 4] = [Self::Mini, Self::Heap, Self::Triage, Self::Full];
 
     /// Returns the name used on the command line.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Mini => "mini",
             Self::Heap => "heap",

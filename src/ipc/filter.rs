@@ -18,12 +18,12 @@ impl EventFilter {
 
     /// Only these events; none at all if `ids` is empty.
     pub fn only(ids: Vec<u32>) -> Self {
-        Self { enable: true, ids: once(ids) }
+        Self { enable: true, ids: sorted_unique(ids) }
     }
 
     /// All events except these.
     pub fn except(ids: Vec<u32>) -> Self {
-        Self { enable: false, ids: once(ids) }
+        Self { enable: false, ids: sorted_unique(ids) }
     }
 
     /// Returns whether all events pass, so that a runtime without filters behaves the same.
@@ -32,13 +32,13 @@ impl EventFilter {
     }
 
     /// Returns whether an event passes the filter.
-    pub fn lets_through(&self, id: u32) -> bool {
+    pub fn allows(&self, id: u32) -> bool {
         self.ids.contains(&id) == self.enable
     }
 }
 
 /// Sorts event IDs and removes duplicates.
-pub(super) fn once(mut ids: Vec<u32>) -> Vec<u32> {
+pub(super) fn sorted_unique(mut ids: Vec<u32>) -> Vec<u32> {
     ids.sort_unstable();
     ids.dedup();
     ids
@@ -51,7 +51,7 @@ impl Field for EventFilter {
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, Hresult> {
-        Ok(Self { enable: bool::read(reader)?, ids: once(Vec::read(reader)?) })
+        Ok(Self { enable: bool::read(reader)?, ids: sorted_unique(Vec::read(reader)?) })
     }
 }
 
@@ -86,7 +86,7 @@ mod tests {
             (EventFilter::except(vec![4]), false, true),
         ];
         for (filter, four, five) in table {
-            assert_eq!((filter.lets_through(4), filter.lets_through(5)), (four, five), "{filter:?}");
+            assert_eq!((filter.allows(4), filter.allows(5)), (four, five), "{filter:?}");
         }
     }
 }

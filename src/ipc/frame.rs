@@ -28,10 +28,10 @@ pub struct Message<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum FrameError {
     /// The magic is wrong.
-    #[error("the peer does not speak the .NET diagnostic protocol (its first bytes are not DOTNET_IPC_V1)")]
+    #[error("the peer is not a .NET diagnostic server (its first bytes are not DOTNET_IPC_V1)")]
     Magic,
     /// The size in the header is smaller than the header.
-    #[error("a message claims a length of {0} bytes; a header alone has 20")]
+    #[error("a message has an invalid size of {0} bytes; the header alone takes 20")]
     Size(u16),
 }
 
@@ -47,8 +47,8 @@ impl FrameError {
 
 /// A request or reply does not fit into one message; the protocol has no fragmentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("the message would be {bytes} bytes long; the protocol has room for {MAX_MESSAGE}: use fewer providers or shorter text")]
-pub struct TooLong {
+#[error("the message would be {bytes} bytes long; the protocol allows {MAX_MESSAGE}: use fewer providers or shorter text")]
+pub struct MessageTooLong {
     /// Size of the message in bytes.
     pub bytes: usize,
 }
@@ -77,10 +77,10 @@ impl<'a> Message<'a> {
     /// Encodes the message, to be sent in one write: .NET Core 3.1 rejects a header or payload that arrives in pieces.
     ///
     /// # Errors
-    /// [`TooLong`] if it exceeds [`MAX_MESSAGE`] bytes.
-    pub fn encode(&self) -> Result<Vec<u8>, TooLong> {
+    /// [`MessageTooLong`] if it exceeds [`MAX_MESSAGE`] bytes.
+    pub fn encode(&self) -> Result<Vec<u8>, MessageTooLong> {
         let bytes = HEADER_BYTES + self.payload.len();
-        let size = u16::try_from(bytes).map_err(|_| TooLong { bytes })?;
+        let size = u16::try_from(bytes).map_err(|_| MessageTooLong { bytes })?;
         let mut out = Vec::with_capacity(bytes);
         out.put(MAGIC);
         out.put_u16(size);
@@ -129,7 +129,7 @@ mod tests {
         let bytes = message.encode().unwrap();
         assert_eq!(bytes.len(), MAX_MESSAGE);
         assert_eq!(Message::decode(&bytes), Ok(Some((message, MAX_MESSAGE))));
-        assert_eq!(Message { payload: &payload, ..message }.encode(), Err(TooLong { bytes: MAX_MESSAGE + 1 }));
+        assert_eq!(Message { payload: &payload, ..message }.encode(), Err(MessageTooLong { bytes: MAX_MESSAGE + 1 }));
     }
 
     proptest! {

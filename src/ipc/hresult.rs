@@ -30,7 +30,7 @@ macro_rules! hresults {
             pub fn explain(self) -> &'static str {
                 match self {
                     $(Self::$constant => $explanation,)+
-                    _ => "the runtime answered with a code that has no known meaning here; its own log may have details",
+                    _ => "unknown error code; the process's own log may have details",
                 }
             }
         }
@@ -51,25 +51,25 @@ hresults! {
     NOT_SUPPORTED = 0x8013_1515, "DS_IPC_E_NOTSUPPORTED",
         "this kind of runtime (Mono or NativeAOT) cannot do that";
     FAIL = 0x8000_4005, "E_FAIL",
-        "the runtime tried and failed";
+        "the operation failed in the runtime";
     NOT_YET_AVAILABLE = 0x8013_135b, "DS_IPC_E_NOT_YET_AVAILABLE",
         "the runtime is still starting up: resume it, or wait a moment, and try again";
     RUNTIME_UNINITIALIZED = 0x8013_1371, "DS_IPC_E_RUNTIME_UNINITIALIZED",
         "the runtime is not initialised yet: wait a moment and try again";
     PROFILER_ALREADY_ACTIVE = 0x8013_136a, "CORPROF_E_PROFILER_ALREADY_ACTIVE",
-        "a profiler is in this process already, and there is room for one only";
+        "a profiler is already loaded in this process, and only one can be";
     PROFILER_NOT_ATTACHABLE = 0x8013_1368, "CORPROF_E_PROFILER_NOT_ATTACHABLE",
-        "this profiler cannot be attached to a process that runs, it lacks ICorProfilerCallback3: have a suspended process load it at startup";
+        "this profiler cannot be attached to a running process, it lacks ICorProfilerCallback3: load it into a process suspended at startup";
     PROFILER_DETACHING = 0x8013_1367, "CORPROF_E_PROFILER_DETACHING",
         "a profiler is being unloaded from this process: wait a moment and try again";
     PROFILER_CANCEL_ACTIVATION = 0x8013_1375, "CORPROF_E_PROFILER_CANCEL_ACTIVATION",
         "the profiler was loaded and canceled its activation: see its own settings and log";
     CONCURRENT_GC_NOT_PROFILABLE = 0x8013_1376, "CORPROF_E_CONCURRENT_GC_NOT_PROFILABLE",
-        "the profiler needs features that concurrent GC rules out: start the process with DOTNET_gcConcurrent=0";
+        "the profiler needs features that are incompatible with concurrent GC: start the process with DOTNET_gcConcurrent=0";
     TIMEOUT_WAITING_FOR_CONCURRENT_GC = 0x8013_1379, "CORPROF_E_TIMEOUT_WAITING_FOR_CONCURRENT_GC",
         "a concurrent collection did not end in time: try again";
     CLASS_NOT_AVAILABLE = 0x8004_0111, "CLASS_E_CLASSNOTAVAILABLE",
-        "the library has no profiler of this GUID";
+        "the library has no profiler with this GUID";
     ENTRY_NOT_FOUND = 0x8007_007f, "ERROR_PROC_NOT_FOUND",
         "the library is not a CLR profiler: it has no DllGetClassObject";
     INVALID_ARGUMENT = 0x8007_0057, "DS_IPC_E_INVALIDARG",
@@ -77,11 +77,11 @@ hresults! {
     MODULE_NOT_FOUND = 0x8007_007e, "ERROR_MOD_NOT_FOUND",
         "the target cannot load the library: the path must exist and be readable as the target sees it";
     INSUFFICIENT_BUFFER = 0x8007_007a, "DS_IPC_E_INSUFFICIENT_BUFFER",
-        "the answer does not fit the runtime's buffer";
+        "the reply does not fit into the runtime's buffer";
     VARIABLE_NOT_FOUND = 0x8007_00cb, "ERROR_ENVVAR_NOT_FOUND",
-        "the target has no environment variable of that name";
+        "the target has no environment variable with that name";
     VARIABLE_NOT_FOUND_AS_DEFINED = 0x8000_00cb, "DS_IPC_E_ENVVAR_NOT_FOUND",
-        "the target has no environment variable of that name";
+        "the target has no environment variable with that name";
     NATIVE_AOT_STUB = 0x0000_ffff, "NativeAOT stub",
         "a NativeAOT program cannot change its environment this way";
 }

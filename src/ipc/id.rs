@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::Hresult;
 use super::field::Field;
-use super::invalid::Invalid;
+use super::invalid::InvalidRequest;
 use crate::wire::{Put, Reader};
 
 /// A GUID in wire format: `u32`, `u16`, `u16` in little-endian order, then 8 bytes. Displayed and parsed as 8-4-4-4-12 hexadecimal digits. The
@@ -40,11 +40,11 @@ impl fmt::Display for Guid {
 }
 
 impl FromStr for Guid {
-    type Err = Invalid;
+    type Err = InvalidRequest;
 
     /// Parses 8-4-4-4-12 hexadecimal digits, with or without braces.
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let invalid = || Invalid::Guid(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, InvalidRequest> {
+        let invalid = || InvalidRequest::Guid(text.to_owned());
         let bare = text.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).unwrap_or(text);
         let groups = bare.split('-').map(str::len);
         if !groups.eq([8, 4, 4, 4, 12]) {
@@ -130,7 +130,7 @@ mod tests {
             &TEXT.replace('e', "g"),
             "é23e456-e89b-12d3-a456-426614174000",
         ] {
-            assert_eq!(text.parse::<Guid>(), Err(Invalid::Guid(text.to_owned())));
+            assert_eq!(text.parse::<Guid>(), Err(InvalidRequest::Guid(text.to_owned())));
         }
     }
 }

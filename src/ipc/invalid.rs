@@ -5,11 +5,11 @@ use thiserror::Error;
 use super::Hresult;
 
 /// Maximum length of a tracepoint name. Tracefs' `set_event` accepts about 110 characters.
-pub(super) const NAME_LENGTH: usize = 100;
+pub(super) const MAX_TRACEPOINT_NAME: usize = 100;
 
 /// A value that a runtime would reject or crash on. Returned by the constructors of this module, so that such requests cannot be created.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Invalid {
+pub enum InvalidRequest {
     /// A provider without a name.
     #[error("a provider needs a name")]
     BlankProvider,
@@ -17,7 +17,7 @@ pub enum Invalid {
     #[error("a session needs 1 to 1000 providers, not {0}")]
     ProviderCount(usize),
     /// A level that does not exist.
-    #[error("there is no level {0}: levels go from 0 (log always) to 5 (verbose)")]
+    #[error("unknown level {0}: expected 0 (log always) to 5 (verbose)")]
     Level(u32),
     /// A session buffer of 0 MB.
     #[error("a session needs a buffer of at least 1 MB")]
@@ -26,7 +26,7 @@ pub enum Invalid {
     #[error("the path is empty")]
     EmptyPath,
     /// An empty variable name, or one that contains `=`.
-    #[error("an environment variable needs a name, and the name has no '=' in it")]
+    #[error("the name of an environment variable must not be empty or contain '='")]
     VariableName,
     /// A NUL character: strings on the wire end at the first one.
     #[error("{0} must not contain a NUL character")]
@@ -38,7 +38,7 @@ pub enum Invalid {
     #[error("a tracepoint needs a name and at least one event id")]
     EmptyTracepoint,
     /// A tracepoint name that the kernel does not accept or that tools cannot address.
-    #[error("{0:?} is not a tracepoint name: expected letters, digits and _, no digit first, at most {max}", max = NAME_LENGTH)]
+    #[error("{0:?} is not a tracepoint name: expected letters, digits and _, no digit first, at most {max}", max = MAX_TRACEPOINT_NAME)]
     TracepointName(String),
     /// The same event ID in two tracepoint sets of a provider.
     #[error("event id {0} is in two tracepoints of one provider")]
@@ -49,16 +49,16 @@ pub enum Invalid {
 }
 
 /// The error with which a runtime that does not crash replies to such a request.
-impl From<Invalid> for Hresult {
-    fn from(invalid: Invalid) -> Self {
+impl From<InvalidRequest> for Hresult {
+    fn from(invalid: InvalidRequest) -> Self {
         match invalid {
-            Invalid::VariableName => Self::INVALID_ARGUMENT,
+            InvalidRequest::VariableName => Self::INVALID_ARGUMENT,
             _ => Self::BAD_ENCODING,
         }
     }
 }
 
 /// Rejects text that contains a NUL; `what` names the text in the error.
-pub(super) fn without_nul(text: String, what: &'static str) -> Result<String, Invalid> {
-    if text.contains('\0') { Err(Invalid::Nul(what)) } else { Ok(text) }
+pub(super) fn without_nul(text: String, what: &'static str) -> Result<String, InvalidRequest> {
+    if text.contains('\0') { Err(InvalidRequest::Nul(what)) } else { Ok(text) }
 }

@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use super::Hresult;
 use super::field::{Field, put_string, read_string};
-use super::invalid::{Invalid, without_nul};
+use super::invalid::{InvalidRequest, without_nul};
 use crate::wire::{Put, Reader};
 
 /// Event level; enabling a level includes all lower ones.
@@ -36,10 +36,10 @@ impl Level {
 }
 
 impl TryFrom<u32> for Level {
-    type Error = Invalid;
+    type Error = InvalidRequest;
 
-    fn try_from(number: u32) -> Result<Self, Invalid> {
-        Self::ALL.into_iter().find(|level| level.number() == number).ok_or(Invalid::Level(number))
+    fn try_from(number: u32) -> Result<Self, InvalidRequest> {
+        Self::ALL.into_iter().find(|level| level.number() == number).ok_or(InvalidRequest::Level(number))
     }
 }
 
@@ -56,11 +56,11 @@ impl Provider {
     /// Creates a provider without arguments. Unknown names are valid: runtimes accept them, without any events.
     ///
     /// # Errors
-    /// [`Invalid::BlankProvider`] or [`Invalid::Nul`].
-    pub fn new(name: impl Into<String>, keywords: u64, level: Level) -> Result<Self, Invalid> {
+    /// [`InvalidRequest::BlankProvider`] or [`InvalidRequest::Nul`].
+    pub fn new(name: impl Into<String>, keywords: u64, level: Level) -> Result<Self, InvalidRequest> {
         let name = without_nul(name.into(), "a provider's name")?;
         if name.trim().is_empty() {
-            return Err(Invalid::BlankProvider);
+            return Err(InvalidRequest::BlankProvider);
         }
         Ok(Self { name, keywords, level, arguments: None })
     }
@@ -68,8 +68,8 @@ impl Provider {
     /// Sets the arguments: `key=value;key="value with ; or ="`. Empty text means no arguments.
     ///
     /// # Errors
-    /// [`Invalid::Nul`] if they contain a NUL.
-    pub fn with_arguments(mut self, arguments: impl Into<String>) -> Result<Self, Invalid> {
+    /// [`InvalidRequest::Nul`] if they contain a NUL.
+    pub fn with_arguments(mut self, arguments: impl Into<String>) -> Result<Self, InvalidRequest> {
         let arguments = without_nul(arguments.into(), "a provider's arguments")?;
         self.arguments = Some(arguments).filter(|text| !text.is_empty());
         Ok(self)
@@ -107,9 +107,9 @@ impl<P> Providers<P> {
     /// Creates a list in the given order.
     ///
     /// # Errors
-    /// [`Invalid::ProviderCount`] if empty or longer than [`Providers::MAX`].
-    pub fn new(providers: Vec<P>) -> Result<Self, Invalid> {
-        if (1..=Self::MAX).contains(&providers.len()) { Ok(Self(providers)) } else { Err(Invalid::ProviderCount(providers.len())) }
+    /// [`InvalidRequest::ProviderCount`] if empty or longer than [`Providers::MAX`].
+    pub fn new(providers: Vec<P>) -> Result<Self, InvalidRequest> {
+        if (1..=Self::MAX).contains(&providers.len()) { Ok(Self(providers)) } else { Err(InvalidRequest::ProviderCount(providers.len())) }
     }
 
     /// Converts each provider with `change`.
@@ -162,7 +162,7 @@ impl<P: Field> Field for Providers<P> {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Hresult> {
         let count = reader.clone().u32()? as usize;
         if count > Self::MAX {
-            return Err(Invalid::ProviderCount(count).into());
+            return Err(InvalidRequest::ProviderCount(count).into());
         }
         Ok(Self::new(Vec::read(reader)?)?)
     }

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use super::field::read_string;
-use super::{CommandCode, Hresult, Message, ProcessInfo, SessionId, TooLong};
+use super::{CommandCode, Hresult, Message, MessageTooLong, ProcessInfo, SessionId};
 use crate::wire::{Put, Reader, WireError};
 
 /// Command set of all replies.
@@ -95,8 +95,8 @@ impl Reply {
     /// Encodes the reply to a command.
     ///
     /// # Errors
-    /// [`TooLong`] if process information does not fit; real runtimes reply with [`Hresult::FAIL`] then.
-    pub fn encode(&self, to: CommandCode) -> Result<Vec<u8>, TooLong> {
+    /// [`MessageTooLong`] if process information does not fit; real runtimes reply with [`Hresult::FAIL`] then.
+    pub fn encode(&self, to: CommandCode) -> Result<Vec<u8>, MessageTooLong> {
         let mut payload = Vec::new();
         match self {
             Self::Done => payload.put_i32(Hresult::OK.as_i32()),
@@ -115,8 +115,8 @@ impl Failure {
     /// Encodes the error reply.
     ///
     /// # Errors
-    /// [`TooLong`] if the message does not fit.
-    pub fn encode(&self) -> Result<Vec<u8>, TooLong> {
+    /// [`MessageTooLong`] if the message does not fit.
+    pub fn encode(&self) -> Result<Vec<u8>, MessageTooLong> {
         let mut payload = Vec::new();
         payload.put_i32(self.hresult.as_i32());
         if let Some(message) = &self.message {
@@ -128,7 +128,7 @@ impl Failure {
     /// The code is required; the message can be missing or truncated.
     fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let hresult = Hresult::from_i32(reader.i32()?);
-        let message = read_string(reader).ok().flatten().or_else(|| cut_off_string(*reader));
+        let message = read_string(reader).ok().flatten().or_else(|| truncated_string(*reader));
         Ok(Self { hresult, message: message.filter(|text| !text.is_empty()) })
     }
 }
@@ -140,7 +140,7 @@ impl From<Hresult> for Failure {
 }
 
 /// Reads a truncated string as far as present.
-fn cut_off_string(mut reader: Reader<'_>) -> Option<String> {
+fn truncated_string(mut reader: Reader<'_>) -> Option<String> {
     reader.u32().ok()?;
     let text = crate::wire::Utf16::new(reader.rest());
     Some(text.chars().take_while(|c| *c != '\0').collect())

@@ -2,7 +2,7 @@
 
 use super::Hresult;
 use super::field::{Field, put_string, read_string};
-use super::invalid::{Invalid, without_nul};
+use super::invalid::{InvalidRequest, without_nul};
 use crate::wire::{Put, Reader};
 
 /// A path as seen by the **target**: its working directory, mount namespace and user. Not empty, without NUL.
@@ -13,10 +13,10 @@ impl TargetPath {
     /// Creates a path from text, unchanged.
     ///
     /// # Errors
-    /// [`Invalid::EmptyPath`], because an empty dump path crashes every runtime, or [`Invalid::Nul`].
-    pub fn new(path: impl Into<String>) -> Result<Self, Invalid> {
+    /// [`InvalidRequest::EmptyPath`], because an empty dump path crashes every runtime, or [`InvalidRequest::Nul`].
+    pub fn new(path: impl Into<String>) -> Result<Self, InvalidRequest> {
         let path = without_nul(path.into(), "a path")?;
-        if path.is_empty() { Err(Invalid::EmptyPath) } else { Ok(Self(path)) }
+        if path.is_empty() { Err(InvalidRequest::EmptyPath) } else { Ok(Self(path)) }
     }
 
     /// Returns the path as text.
@@ -58,7 +58,7 @@ impl PerfMapKind {
     pub const ALL: [Self; 3] = [Self::All, Self::JitDump, Self::PerfMap];
 
     /// Returns the name used on the command line.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::All => "all",
             Self::JitDump => "jitdump",
@@ -86,10 +86,10 @@ impl EnvironmentName {
     /// Creates a name from text, unchanged. An empty name is rejected although runtimes accept it.
     ///
     /// # Errors
-    /// [`Invalid::VariableName`] or [`Invalid::Nul`].
-    pub fn new(name: impl Into<String>) -> Result<Self, Invalid> {
+    /// [`InvalidRequest::VariableName`] or [`InvalidRequest::Nul`].
+    pub fn new(name: impl Into<String>) -> Result<Self, InvalidRequest> {
         let name = without_nul(name.into(), "a variable's name")?;
-        if name.is_empty() || name.contains('=') { Err(Invalid::VariableName) } else { Ok(Self(name)) }
+        if name.is_empty() || name.contains('=') { Err(InvalidRequest::VariableName) } else { Ok(Self(name)) }
     }
 
     /// Returns the name as text.
@@ -116,8 +116,8 @@ impl EnvironmentValue {
     /// Creates a value from text, unchanged.
     ///
     /// # Errors
-    /// [`Invalid::Nul`] if it contains a NUL.
-    pub fn new(value: impl Into<String>) -> Result<Self, Invalid> {
+    /// [`InvalidRequest::Nul`] if it contains a NUL.
+    pub fn new(value: impl Into<String>) -> Result<Self, InvalidRequest> {
         without_nul(value.into(), "a variable's value").map(Self)
     }
 
@@ -147,7 +147,7 @@ pub struct ClientData(pub Vec<u8>);
 
 impl ClientData {
     /// Maximum size in bytes; more would not fit into a message with the rest of the request.
-    pub const MOST: usize = 65_000;
+    pub const MAX_BYTES: usize = 65_000;
 }
 
 impl Field for ClientData {
@@ -173,22 +173,22 @@ mod tests {
     #[test]
     fn dangerous_values_cannot_be_made() {
         let provider = Provider::new("P", 0, Level::Verbose).unwrap();
-        assert_eq!(BufferMb::new(0), Err(Invalid::EmptyBuffer));
-        assert_eq!(Providers::<Provider>::new(vec![]), Err(Invalid::ProviderCount(0)));
-        assert_eq!(Providers::new(vec![provider.clone(); 1001]), Err(Invalid::ProviderCount(1001)));
+        assert_eq!(BufferMb::new(0), Err(InvalidRequest::EmptyBuffer));
+        assert_eq!(Providers::<Provider>::new(vec![]), Err(InvalidRequest::ProviderCount(0)));
+        assert_eq!(Providers::new(vec![provider.clone(); 1001]), Err(InvalidRequest::ProviderCount(1001)));
         assert_eq!(Providers::new(vec![provider.clone(); 1000]).map(|all| all.len()), Ok(1000));
-        assert_eq!(Level::try_from(6), Err(Invalid::Level(6)));
+        assert_eq!(Level::try_from(6), Err(InvalidRequest::Level(6)));
         for blank in ["", " ", "\t\n"] {
-            assert_eq!(Provider::new(blank, 0, Level::Verbose), Err(Invalid::BlankProvider));
+            assert_eq!(Provider::new(blank, 0, Level::Verbose), Err(InvalidRequest::BlankProvider));
         }
-        assert_eq!(Provider::new("A\0B", 0, Level::Verbose), Err(Invalid::Nul("a provider's name")));
-        assert_eq!(provider.with_arguments("a=\0"), Err(Invalid::Nul("a provider's arguments")));
-        assert_eq!(TargetPath::new(""), Err(Invalid::EmptyPath));
-        assert_eq!(TargetPath::new("/tmp/\0"), Err(Invalid::Nul("a path")));
+        assert_eq!(Provider::new("A\0B", 0, Level::Verbose), Err(InvalidRequest::Nul("a provider's name")));
+        assert_eq!(provider.with_arguments("a=\0"), Err(InvalidRequest::Nul("a provider's arguments")));
+        assert_eq!(TargetPath::new(""), Err(InvalidRequest::EmptyPath));
+        assert_eq!(TargetPath::new("/tmp/\0"), Err(InvalidRequest::Nul("a path")));
         for name in ["", "=", "A=B"] {
-            assert_eq!(EnvironmentName::new(name), Err(Invalid::VariableName));
+            assert_eq!(EnvironmentName::new(name), Err(InvalidRequest::VariableName));
         }
-        assert_eq!(EnvironmentName::new("A\0"), Err(Invalid::Nul("a variable's name")));
-        assert_eq!(EnvironmentValue::new("\0"), Err(Invalid::Nul("a variable's value")));
+        assert_eq!(EnvironmentName::new("A\0"), Err(InvalidRequest::Nul("a variable's name")));
+        assert_eq!(EnvironmentValue::new("\0"), Err(InvalidRequest::Nul("a variable's value")));
     }
 }

@@ -1,6 +1,6 @@
 //! Trace session settings, and the oldest command that supports them.
 
-use super::{Attempt, BufferMb, BufferMode, Command, Destination, FilteredProvider, FilteredStream, Loss, Provider, Providers};
+use super::{Attempt, BufferMb, BufferMode, Command, Destination, Downgrade, FilteredProvider, Provider, Providers, StreamingSession};
 
 /// Rundown events at the end of a session, needed to resolve code addresses to methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,7 +57,7 @@ pub struct SessionConfig {
 }
 
 /// Runtime keyword that triggers a garbage collection when the session starts (GCHeapCollect).
-pub const HEAP_COLLECT: u64 = 0x80_0000;
+pub const GC_HEAP_COLLECT_KEYWORD: u64 = 0x80_0000;
 /// Provider of the runtime's sampling profiler.
 const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
 
@@ -74,14 +74,15 @@ impl SessionConfig {
     }
 
     /// Returns whether starting the session triggers a garbage collection, which delays the reply.
-    pub fn collects(&self) -> bool {
-        let collects =
-            |provider: &Provider| provider.name() == "Microsoft-Windows-DotNETRuntime" && provider.keywords() & HEAP_COLLECT != 0;
-        self.providers.iter().any(|filtered| collects(&filtered.provider))
+    pub fn triggers_gc(&self) -> bool {
+        let triggers_gc = |provider: &Provider| {
+            provider.name() == "Microsoft-Windows-DotNETRuntime" && provider.keywords() & GC_HEAP_COLLECT_KEYWORD != 0
+        };
+        self.providers.iter().any(|filtered| triggers_gc(&filtered.provider))
     }
 
     /// Returns whether the session enables the runtime's sampling profiler.
-    pub fn samples(&self) -> bool {
+    pub fn has_sample_profiler(&self) -> bool {
         self.providers.iter().any(|filtered| filtered.provider.name() == SAMPLE_PROFILER)
     }
 
@@ -90,7 +91,7 @@ impl SessionConfig {
     pub fn command(&self) -> Command {
         let filtered = self.providers.iter().any(|provider| !provider.filter.is_all());
         let (buffer, rundown_keyword, stacks) = (self.buffer, self.rundown.keyword(), self.stacks);
-        let stream = || FilteredStream { buffer, rundown_keyword, stacks, providers: self.providers.clone() };
+        let stream = || StreamingSession { buffer, rundown_keyword, stacks, providers: self.providers.clone() };
         let providers = || self.providers.clone().map(|filtered| filtered.provider);
         match (self.mode, filtered, self.rundown.as_flag(), stacks) {
             (BufferMode::Block, ..) => Command::CollectTracing6 { session: Destination::Stream((stream(), self.mode)) },
@@ -104,26 +105,26 @@ impl SessionConfig {
     /// Returns the commands to try: the oldest that expresses all settings, then older ones that only lose nonessential settings. Event ID
     /// filters, a selected rundown and blocking are essential: without them it would be a different session.
     pub fn attempts(&self) -> Vec<Attempt> {
-        let (mut config, mut losses, mut attempts) = (self.clone(), Vec::new(), Vec::new());
+        let (mut config, mut downgrades, mut attempts) = (self.clone(), Vec::new(), Vec::new());
         loop {
             let command = config.command();
-            attempts.push(Attempt { command: command.clone(), losses: losses.clone() });
+            attempts.push(Attempt { command: command.clone(), downgrades: downgrades.clone() });
             match command {
                 Command::CollectTracing4 { .. } if matches!(config.rundown, Rundown::Preferred(_)) => {
                     config.rundown = Rundown::None;
-                    losses.push(Loss::RundownOmitted);
+                    downgrades.push(Downgrade::RundownOmitted);
                 }
                 Command::CollectTracing4 { .. } if matches!(config.rundown, Rundown::AtLeast(_)) => config.rundown = Rundown::Default,
                 Command::CollectTracing3 { .. } => {
                     config.stacks = true;
-                    losses.push(Loss::StacksIncluded);
+                    downgrades.push(Downgrade::StacksIncluded);
                 }
                 Command::CollectTracing2 { buffer, rundown, providers } => {
-                    losses.retain(|loss| *loss != Loss::RundownOmitted);
+                    downgrades.retain(|downgrade| *downgrade != Downgrade::RundownOmitted);
                     if !rundown {
-                        losses.push(Loss::RundownIncluded);
+                        downgrades.push(Downgrade::RundownIncluded);
                     }
-                    attempts.push(Attempt { command: Command::CollectTracing { buffer, providers }, losses });
+                    attempts.push(Attempt { command: Command::CollectTracing { buffer, providers }, downgrades });
                     return attempts;
                 }
                 _ => return attempts,
@@ -183,8 +184,8 @@ mod tests {
 
     #[test]
     fn every_older_command_says_what_it_loses() {
-        use Loss::{RundownIncluded, RundownOmitted, StacksIncluded};
-        let losses = |config: SessionConfig| config.attempts().into_iter().map(|attempt| attempt.losses).collect::<Vec<_>>();
+        use Downgrade::{RundownIncluded, RundownOmitted, StacksIncluded};
+        let downgrades = |config: SessionConfig| config.attempts().into_iter().map(|attempt| attempt.downgrades).collect::<Vec<_>>();
         let bare = SessionConfig { stacks: false, rundown: Rundown::None, ..config() };
         for (config, expected) in [
             (config(), vec![vec![], vec![]]),
@@ -196,7 +197,7 @@ mod tests {
                 vec![vec![], vec![RundownOmitted], vec![RundownOmitted, StacksIncluded], vec![StacksIncluded, RundownIncluded]],
             ),
         ] {
-            assert_eq!(losses(config.clone()), expected, "{config:?}");
+            assert_eq!(downgrades(config.clone()), expected, "{config:?}");
         }
     }
 
@@ -208,7 +209,8 @@ mod tests {
         assert_eq!(asked.command(), Command::CollectTracing2 { buffer, rundown: false, providers });
 
         let asked = SessionConfig { rundown: Rundown::Keyword(0x38), stacks: false, mode: BufferMode::Block, ..config() };
-        let stream = FilteredStream { buffer: BufferMb::DEFAULT, rundown_keyword: 0x38, stacks: false, providers: asked.providers.clone() };
+        let stream =
+            StreamingSession { buffer: BufferMb::DEFAULT, rundown_keyword: 0x38, stacks: false, providers: asked.providers.clone() };
         assert_eq!(asked.command(), Command::CollectTracing6 { session: Destination::Stream((stream, BufferMode::Block)) });
     }
 }

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use super::field::Field;
-use super::invalid::Invalid;
+use super::invalid::InvalidRequest;
 use super::{EventFilter, Hresult, Provider, Providers, UserEvents};
 use crate::wire::{Put, Reader};
 
@@ -18,9 +18,9 @@ impl BufferMb {
     /// Creates a buffer size from a number of MB.
     ///
     /// # Errors
-    /// [`Invalid::EmptyBuffer`] for 0, which crashes some runtimes.
-    pub fn new(megabytes: u32) -> Result<Self, Invalid> {
-        NonZeroU32::new(megabytes).map(Self).ok_or(Invalid::EmptyBuffer)
+    /// [`InvalidRequest::EmptyBuffer`] for 0, which crashes some runtimes.
+    pub fn new(megabytes: u32) -> Result<Self, InvalidRequest> {
+        NonZeroU32::new(megabytes).map(Self).ok_or(InvalidRequest::EmptyBuffer)
     }
 
     /// Returns the size in MB.
@@ -97,7 +97,7 @@ impl Field for FilteredProvider {
 
 /// Settings of a streaming session of `CollectTracing5` or `CollectTracing6`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FilteredStream {
+pub struct StreamingSession {
     /// Maximum size of the event buffer.
     pub buffer: BufferMb,
     /// Keywords of the rundown events at the end; 0 for none.
@@ -108,7 +108,7 @@ pub struct FilteredStream {
     pub providers: Providers<FilteredProvider>,
 }
 
-impl Field for FilteredStream {
+impl Field for StreamingSession {
     fn write(&self, out: &mut Vec<u8>) {
         self.buffer.write(out);
         self.rundown_keyword.write(out);

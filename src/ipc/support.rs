@@ -8,17 +8,17 @@ pub enum Support {
     /// The runtime executed the command.
     Yes,
     /// The runtime does not have the command: [`Hresult::UNKNOWN_COMMAND`].
-    Unknown,
+    UnknownCommand,
     /// The runtime has the command, but this kind of runtime cannot execute it: [`Hresult::NOT_SUPPORTED`].
     Unsupported,
 }
 
 impl Support {
     /// Returns the error with which the runtime always replies to the command.
-    pub fn refusal(self) -> Option<Hresult> {
+    pub fn error(self) -> Option<Hresult> {
         match self {
             Self::Yes => None,
-            Self::Unknown => Some(Hresult::UNKNOWN_COMMAND),
+            Self::UnknownCommand => Some(Hresult::UNKNOWN_COMMAND),
             Self::Unsupported => Some(Hresult::NOT_SUPPORTED),
         }
     }
@@ -35,10 +35,10 @@ impl CommandSupport {
     }
 
     /// Records the reply to a command. A reply with any other error is inconclusive.
-    pub fn learn(&mut self, code: CommandCode, answer: &Result<Reply, ReplyError>) {
+    pub fn record_reply(&mut self, code: CommandCode, answer: &Result<Reply, ReplyError>) {
         let shown = match answer {
             Ok(_) => Support::Yes,
-            Err(ReplyError::Failure(failure)) if failure.hresult == Hresult::UNKNOWN_COMMAND => Support::Unknown,
+            Err(ReplyError::Failure(failure)) if failure.hresult == Hresult::UNKNOWN_COMMAND => Support::UnknownCommand,
             Err(ReplyError::Failure(failure)) if failure.hresult == Hresult::NOT_SUPPORTED => Support::Unsupported,
             Err(_) => return,
         };
@@ -70,12 +70,12 @@ mod tests {
             (no(Hresult::FAIL), None),
             (no(Hresult::BAD_ENCODING), None),
             (Err(ReplyError::NotAReply { set: 1, id: 1 }), None),
-            (no(Hresult::UNKNOWN_COMMAND), Some(Support::Unknown)),
-            (no(Hresult::FAIL), Some(Support::Unknown)),
+            (no(Hresult::UNKNOWN_COMMAND), Some(Support::UnknownCommand)),
+            (no(Hresult::FAIL), Some(Support::UnknownCommand)),
             (no(Hresult::NOT_SUPPORTED), Some(Support::Unsupported)),
             (Ok(Reply::Done), Some(Support::Yes)),
         ] {
-            support.learn(code, &answer);
+            support.record_reply(code, &answer);
             assert_eq!(support.get(code), shown, "{answer:?}");
         }
         assert!(CommandCode::ALL.iter().all(|other| *other == code || support.get(*other).is_none()));

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::field::Field;
-use super::filter::once;
-use super::invalid::{Invalid, NAME_LENGTH};
+use super::filter::sorted_unique;
+use super::invalid::{InvalidRequest, MAX_TRACEPOINT_NAME};
 use super::{EventFilter, FilteredProvider, Hresult, Provider, Providers, SessionConfig};
 use crate::wire::Reader;
 
@@ -56,9 +56,13 @@ impl TracepointSet {
     /// Creates a set from a name and event IDs. Duplicates are removed: a runtime crashes on them.
     ///
     /// # Errors
-    /// [`Invalid::EmptyTracepoint`] or [`Invalid::TracepointName`].
-    pub fn new(name: impl Into<String>, ids: Vec<u32>) -> Result<Self, Invalid> {
-        if ids.is_empty() { Err(Invalid::EmptyTracepoint) } else { Ok(Self { name: checked(name.into())?, ids: once(ids) }) }
+    /// [`InvalidRequest::EmptyTracepoint`] or [`InvalidRequest::TracepointName`].
+    pub fn new(name: impl Into<String>, ids: Vec<u32>) -> Result<Self, InvalidRequest> {
+        if ids.is_empty() {
+            Err(InvalidRequest::EmptyTracepoint)
+        } else {
+            Ok(Self { name: valid_name(name.into())?, ids: sorted_unique(ids) })
+        }
     }
 }
 
@@ -66,17 +70,17 @@ impl Tracepoints {
     /// Creates tracepoints from the default tracepoint's name and the sets.
     ///
     /// # Errors
-    /// [`Invalid::NoTracepoint`] if there are neither, [`Invalid::EmptyTracepoint`] for an empty name, [`Invalid::TracepointName`], or
-    /// [`Invalid::TracepointOverlap`] for an event in two sets.
-    pub fn new(default: Option<String>, sets: Vec<TracepointSet>) -> Result<Self, Invalid> {
-        let default = default.map(checked).transpose()?;
+    /// [`InvalidRequest::NoTracepoint`] if there are neither, [`InvalidRequest::EmptyTracepoint`] for an empty name, [`InvalidRequest::TracepointName`], or
+    /// [`InvalidRequest::TracepointOverlap`] for an event in two sets.
+    pub fn new(default: Option<String>, sets: Vec<TracepointSet>) -> Result<Self, InvalidRequest> {
+        let default = default.map(valid_name).transpose()?;
         if default.is_none() && sets.is_empty() {
-            return Err(Invalid::NoTracepoint);
+            return Err(InvalidRequest::NoTracepoint);
         }
         for (i, set) in sets.iter().enumerate() {
             let before: HashSet<u32> = sets[..i].iter().flat_map(|set| set.ids.iter().copied()).collect();
             if let Some(id) = set.ids.iter().find(|id| before.contains(id)) {
-                return Err(Invalid::TracepointOverlap(*id));
+                return Err(InvalidRequest::TracepointOverlap(*id));
             }
         }
         Ok(Self { default, sets })
@@ -86,13 +90,13 @@ impl Tracepoints {
 /// The kernel accepts nearly any name and parses the text after a space as the event's format. The result can be a tracepoint that neither
 /// tracefs nor perf can address: perf does not support a minus in names, and cannot read events with a dot in theirs. Names accepted here work
 /// everywhere.
-fn checked(name: String) -> Result<String, Invalid> {
+fn valid_name(name: String) -> Result<String, InvalidRequest> {
     if name.is_empty() {
-        return Err(Invalid::EmptyTracepoint);
+        return Err(InvalidRequest::EmptyTracepoint);
     }
     let first = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let rest = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if first && rest && name.len() <= NAME_LENGTH { Ok(name) } else { Err(Invalid::TracepointName(name)) }
+    if first && rest && name.len() <= MAX_TRACEPOINT_NAME { Ok(name) } else { Err(InvalidRequest::TracepointName(name)) }
 }
 
 impl Field for UserEvents {
@@ -174,13 +178,13 @@ mod tests {
     #[test]
     fn what_runtimes_refuse() {
         let set = |ids: &[u32]| TracepointSet::new("Set", ids.to_vec());
-        assert_eq!(Tracepoints::new(None, vec![]), Err(Invalid::NoTracepoint));
-        assert_eq!(Tracepoints::new(Some(String::new()), vec![]), Err(Invalid::EmptyTracepoint));
-        assert_eq!(set(&[]), Err(Invalid::EmptyTracepoint));
+        assert_eq!(Tracepoints::new(None, vec![]), Err(InvalidRequest::NoTracepoint));
+        assert_eq!(Tracepoints::new(Some(String::new()), vec![]), Err(InvalidRequest::EmptyTracepoint));
+        assert_eq!(set(&[]), Err(InvalidRequest::EmptyTracepoint));
         assert_eq!(set(&[2, 1, 2]).unwrap().ids, [1, 2]);
-        assert_eq!(TracepointSet::new("", vec![1]), Err(Invalid::EmptyTracepoint));
+        assert_eq!(TracepointSet::new("", vec![1]), Err(InvalidRequest::EmptyTracepoint));
         let overlap = vec![set(&[1, 2]).unwrap(), set(&[3, 2]).unwrap()];
-        assert_eq!(Tracepoints::new(None, overlap), Err(Invalid::TracepointOverlap(2)));
+        assert_eq!(Tracepoints::new(None, overlap), Err(InvalidRequest::TracepointOverlap(2)));
     }
     #[test]
     fn names_that_harm_or_hide() {
@@ -189,14 +193,14 @@ mod tests {
             assert_eq!(default, set, "{name:?}");
             set
         };
-        let longest = "x".repeat(NAME_LENGTH);
+        let longest = "x".repeat(MAX_TRACEPOINT_NAME);
         for name in ["a", "_", "dn_top_Test1", &longest] {
             assert_eq!(taken(name), Ok(()), "{name:?}");
         }
         // From 437 characters on, a runtime crashes; a slash hides all tracepoints; the kernel gives a space and a colon a special meaning.
-        let longer = "x".repeat(NAME_LENGTH + 1);
+        let longer = "x".repeat(MAX_TRACEPOINT_NAME + 1);
         for name in [&longer, "a/b", "a b", "a:b", "a;b", "..", "x.y", "x-y", "1x", "a,b", "a*", "n\nl", "a\0b", "\u{e9}"] {
-            assert_eq!(taken(name), Err(Invalid::TracepointName(name.to_owned())), "{name:?}");
+            assert_eq!(taken(name), Err(InvalidRequest::TracepointName(name.to_owned())), "{name:?}");
         }
     }
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::size::{format_size, parse_size};
 use super::{KernelTrace, TraceFormat};
-use crate::clr::{DEFAULT_PROFILES, Selected, Trigger, parse_event_ids, parse_tracepoints, select};
-use crate::ipc::{Attempt, BufferMb, BufferMode, Capabilities, Loss, Rundown, SessionConfig, UserEvents};
-use crate::nettrace::Keep;
+use crate::clr::{DEFAULT_PROFILES, Selection, Trigger, parse_event_ids, parse_tracepoints, select};
+use crate::ipc::{Attempt, BufferMb, BufferMode, Capabilities, Downgrade, Rundown, SessionConfig, UserEvents};
+use crate::nettrace::Retention;
 
 /// Options of a recording, as given by the user. The default is the same as without any options.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -36,7 +36,7 @@ pub struct TraceOptions {
     /// Record the kernel's scheduling as well.
     pub scheduling: bool,
     /// Keep only the newest part.
-    pub flight: Option<Keep>,
+    pub flight: Option<Retention>,
     /// Keep CPU samples in a separate file.
     pub separate: bool,
     /// Stop after this time.
@@ -57,7 +57,7 @@ impl TraceOptions {
     ///
     /// # Errors
     /// An option cannot be parsed, or options cannot be combined: a sentence about it.
-    pub fn select(&self) -> Result<Selected, String> {
+    pub fn select(&self) -> Result<Selection, String> {
         let mut selected = select(&self.profiles, &self.providers, self.clr_events.as_deref()).map_err(|error| error.to_string())?;
         for config in [Some(&mut selected.config), selected.fallback.as_mut()].into_iter().flatten() {
             self.apply(config)?;
@@ -122,13 +122,13 @@ impl TraceOptions {
     /// Returns which of these options a runtime is expected not to support, to warn the user in advance.
     ///
     /// # Errors
-    /// The runtime is expected not to record at all: the reason, such as `a filter by event ids needs .NET 10`.
-    pub fn expected_losses(&self, capabilities: &Capabilities) -> Result<Vec<Loss>, String> {
+    /// The runtime is expected not to record at all: the reason, such as `filtering by event id needs .NET 10`.
+    pub fn expected_downgrades(&self, capabilities: &Capabilities) -> Result<Vec<Downgrade>, String> {
         let attempts = self.select()?.config.attempts();
         let mut missing = String::new();
-        for Attempt { command, losses } in attempts {
-            match capabilities.missing(command.code()) {
-                None => return Ok(losses),
+        for Attempt { command, downgrades } in attempts {
+            match capabilities.unsupported_reason(command.code()) {
+                None => return Ok(downgrades),
                 Some(needs) => missing = format!("{} {needs}", command.code().purpose()),
             }
         }
@@ -192,21 +192,21 @@ fn parse_rundown(text: &str) -> Result<Rundown, String> {
 ///
 /// # Errors
 /// The text is neither: a sentence with what was expected.
-pub fn parse_keep(text: &str) -> Result<Keep, String> {
+pub fn parse_keep(text: &str) -> Result<Retention, String> {
     if let Ok(span) = humantime::parse_duration(text) {
         let enough = span >= Duration::from_secs(1);
         return enough
-            .then_some(Keep { bytes: Keep::MOST, span: Some(span) })
+            .then_some(Retention { bytes: Retention::MAX_BYTES, span: Some(span) })
             .ok_or_else(|| "a flight recorder keeps a second at least".to_owned());
     }
     let bytes = parse_size(text).map_err(|_| "expected a size such as 64MB or a time such as 5m".to_owned())?;
-    if (Keep::LEAST..=Keep::MOST).contains(&bytes) {
-        return Ok(Keep { bytes, span: None });
+    if (Retention::MIN_BYTES..=Retention::MAX_BYTES).contains(&bytes) {
+        return Ok(Retention { bytes, span: None });
     }
     Err("a flight recorder keeps 1MiB to 1GiB".to_owned())
 }
 
-fn format_keep(keep: &Keep) -> String {
+fn format_keep(keep: &Retention) -> String {
     keep.span.map_or_else(|| format_size(keep.bytes), format_time)
 }
 
@@ -247,7 +247,7 @@ mod tests {
         let table = [("64MB", 64_000_000, None), ("1GiB", 1 << 30, None), ("5m", 1 << 30, span(300)), ("1m30s", 1 << 30, span(90))];
         for (text, bytes, span) in table {
             let keep = parse_keep(text).unwrap();
-            assert_eq!(keep, Keep { bytes, span }, "{text}");
+            assert_eq!(keep, Retention { bytes, span }, "{text}");
             assert_eq!(format_keep(&keep), text);
         }
         for wrong in ["", "64", "1kB", "2GiB", "1ms", "x"] {
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn what_a_runtime_is_too_old_for() {
-        let on = |version: &str, order: TraceOptions| order.expected_losses(&Capabilities::of(Some(&RuntimeVersion::new(version))));
+        let on = |version: &str, order: TraceOptions| order.expected_downgrades(&Capabilities::of(Some(&RuntimeVersion::new(version))));
         let too_old = |what: &str| Err(what.to_owned());
         let ids = || TraceOptions { event_ids: vec![format!("{RUNTIME}/^1")], ..TraceOptions::default() };
         let own = || TraceOptions { rundown: Some("0x38".to_owned()), ..TraceOptions::default() };
@@ -320,12 +320,12 @@ mod tests {
         assert_eq!(on("3.1.0", TraceOptions::default()), Ok(vec![]));
         assert_eq!(
             on("3.1.0", TraceOptions::of_profiles(&["gc-collect".to_owned()])),
-            Ok(vec![Loss::RundownOmitted]),
+            Ok(vec![Downgrade::RundownOmitted]),
             "it is only preferred"
         );
-        assert_eq!(on("8.0.33", bare()), Ok(vec![Loss::StacksIncluded]));
-        assert_eq!(on("8.0.0", own()), too_old("a choice of the rundown needs .NET 9"));
-        assert_eq!(on("9.0.0", ids()), too_old("a filter by event ids, or recording into user_events, needs .NET 10"));
+        assert_eq!(on("8.0.33", bare()), Ok(vec![Downgrade::StacksIncluded]));
+        assert_eq!(on("8.0.0", own()), too_old("selecting the rundown needs .NET 9"));
+        assert_eq!(on("9.0.0", ids()), too_old("filtering by event id, or recording into user_events, needs .NET 10"));
         assert_eq!(on("10.0.0", block()), too_old("blocking the target instead of dropping events needs .NET 11"));
         for order in [bare(), own(), ids(), block()] {
             assert_eq!(on("11.0.0", order), Ok(vec![]));

@@ -28,8 +28,8 @@ use super::reverse_connection::ReverseConnection;
 use super::stream::Stream;
 use super::user_events::UserEventsData;
 use crate::ipc::{
-    Attempt, Command, CommandCode, CommandSupport, Destination, DumpRequest, EnvironmentBlock, Failure, HEADER_BYTES, Hresult,
-    LegacyRequest, Loss, ProcessInfo, Reply, ReplyError, SessionConfig, SessionId, Support, UserEvents, Variable,
+    Attempt, Command, CommandCode, CommandSupport, Destination, Downgrade, DumpRequest, EnvironmentBlock, Failure, HEADER_BYTES, Hresult,
+    LegacyRequest, ProcessInfo, Reply, ReplyError, SessionConfig, SessionId, Support, UserEvents, Variable,
 };
 
 /// Time limit for a reply that takes the runtime no work.
@@ -71,7 +71,7 @@ pub struct Session {
     /// Session id for [`Client::stop_session`]; invalid once the stream has ended.
     pub id: SessionId,
     /// Requested options that the runtime does not support.
-    pub losses: Vec<Loss>,
+    pub downgrades: Vec<Downgrade>,
     /// The event stream from its first byte. If dropped without a stop, the session remains until the runtime notices at its next event.
     pub stream: Stream,
 }
@@ -211,7 +211,7 @@ impl Client {
     /// # Errors
     /// [`ExchangeError`].
     pub async fn start_session(&self, config: &SessionConfig) -> Result<Session, ExchangeError> {
-        let limit = if config.collects() { COLLECT_LIMIT } else { ANSWER_LIMIT };
+        let limit = if config.triggers_gc() { COLLECT_LIMIT } else { ANSWER_LIMIT };
         if self.legacy {
             let code = CommandCode::CollectTracing;
             let request = legacy::collect(config).map_err(|cause| self.error(code, cause))?;
@@ -221,7 +221,7 @@ impl Client {
         match self.first_known(&config.attempts(), limit).await? {
             (attempt, Reply::Session(id), stream) => {
                 self.meters.started(id, config, sent, Instant::now());
-                Ok(Session { id, losses: attempt.losses.clone(), stream: stream.into_stream() })
+                Ok(Session { id, downgrades: attempt.downgrades.clone(), stream: stream.into_stream() })
             }
             (attempt, ..) => Err(self.error(attempt.command.code(), senseless())),
         }
@@ -239,7 +239,7 @@ impl Client {
         let _turn = self.turn(code, ANSWER_LIMIT).await?;
         let start = async {
             match self.exchange(&command, Some(data)).await {
-                Ok((Reply::Session(id), stream)) => Ok(Session { id, losses: Vec::new(), stream: stream.into_stream() }),
+                Ok((Reply::Session(id), stream)) => Ok(Session { id, downgrades: Vec::new(), stream: stream.into_stream() }),
                 Ok(_) => Err(senseless()),
                 Err(Cause::Reply(ReplyError::Failure(failure))) if failure.hresult == Hresult::FAIL => Err(Cause::Tracepoints(failure)),
                 Err(cause) => Err(cause),
@@ -267,14 +267,14 @@ impl Client {
         let exchange = async {
             let mut stream = self.connection(code).await?;
             let id = legacy::exchange(&mut stream, &self.endpoint, request).await?;
-            Ok(Session { id, losses: Vec::new(), stream: stream.into_stream() })
+            Ok(Session { id, downgrades: Vec::new(), stream: stream.into_stream() })
         };
         self.within(code, limit, exchange).await
     }
 
     /// Sends a command that has no fallback.
     async fn only(&self, command: Command, limit: Duration) -> Result<(), ExchangeError> {
-        self.first_known(&[Attempt { command, losses: Vec::new() }], limit).await.map(drop)
+        self.first_known(&[Attempt { command, downgrades: Vec::new() }], limit).await.map(drop)
     }
 
     /// Tries the attempts in order until one is not answered with "unknown command". Also returns the connection.
@@ -305,7 +305,7 @@ impl Client {
         }
         self.forbid_harm(command)?;
         let code = command.code();
-        if let Some(hresult) = self.support().get(code).and_then(Support::refusal) {
+        if let Some(hresult) = self.support().get(code).and_then(Support::error) {
             return Err(ReplyError::from(Failure::from(hresult)).into());
         }
         let message = command.encode()?;
@@ -320,7 +320,7 @@ impl Client {
             (Err(Cause::Closed), Err(cause)) => return Err(cause),
             (answer, _) => answer?,
         };
-        self.support.lock().unwrap_or_else(PoisonError::into_inner).learn(code, &answer);
+        self.support.lock().unwrap_or_else(PoisonError::into_inner).record_reply(code, &answer);
         Ok((answer?, stream))
     }
 
@@ -345,7 +345,7 @@ impl Client {
             // A runtime without ProcessInfo is older than 5.0, and rejects the perf map commands as unknown.
             if code.is_fatal_while_suspended()
                 && !threads.started
-                && !matches!(self.support().get(CommandCode::ProcessInfo), Some(Support::Unknown))
+                && !matches!(self.support().get(CommandCode::ProcessInfo), Some(Support::UnknownCommand))
             {
                 return Err(Cause::StateUnknown);
             }

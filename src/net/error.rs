@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::endpoint::Endpoint;
 use super::peer::PeerError;
 use super::user::{ELEVATE, SUPERUSER};
-use crate::ipc::{CommandCode, EnvironmentError, Failure, FrameError, Hresult, ReplyError, TooLong};
+use crate::ipc::{CommandCode, EnvironmentError, Failure, FrameError, Hresult, MessageTooLong, ReplyError};
 use crate::model::{SafeText, Trouble};
 
 /// A failed exchange: the command, the process, and the cause.
@@ -78,7 +78,7 @@ pub enum Cause {
     Environment(#[from] EnvironmentError),
     /// The request does not fit into a message.
     #[error("{0}")]
-    TooLong(#[from] TooLong),
+    MessageTooLong(#[from] MessageTooLong),
     /// Not sent: the process is suspended at startup.
     #[error("not sent, because the process is suspended at startup and might not survive it: resume it first")]
     Suspended,
@@ -141,7 +141,7 @@ impl ExchangeError {
             Cause::Reply(ReplyError::NotAReply { .. } | ReplyError::Malformed { .. }) => Trouble::Unsupported,
             Cause::Reply(ReplyError::Failure(_))
             | Cause::Tracepoints(_)
-            | Cause::TooLong(_)
+            | Cause::MessageTooLong(_)
             | Cause::Suspended
             | Cause::StillSuspended
             | Cause::StateUnknown

@@ -8,35 +8,35 @@ use super::recent::Writer;
 use super::{Encoder, Event, Metadata, Sink, TraceHeader};
 
 /// Threads whose sequence numbers are continued. If a thread beyond this limit writes method names, it appears to have lost events.
-const THREADS: usize = 1 << 16;
+const MAX_THREADS: usize = 1 << 16;
 /// Maximum number of distinct addresses to keep.
-const CODE: usize = 1 << 16;
+const MAX_ADDRESSES: usize = 1 << 16;
 
 /// Reason why a stream cannot be continued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum TailError {
+pub enum AppendError {
     /// The stream has version 6, which runtimes do not write.
-    #[error("a file of version {0} is not from a runtime")]
+    #[error("files of version {0} are not written by runtimes")]
     Version(u32),
     /// All metadata IDs are in use.
-    #[error("the stream has no ids left for more kinds of events")]
-    Ids,
+    #[error("the stream has no metadata ids left")]
+    NoIdsLeft,
     /// The later session has another clock, process or machine.
-    #[error("the later session is of another process or on another clock")]
-    Other,
+    #[error("the later session has a different process or clock")]
+    Mismatch,
 }
 
 /// State of a stream, collected in order to continue it.
 #[derive(Debug, Default)]
-pub struct Tail {
+pub struct StreamTail {
     header: Option<TraceHeader>,
     newest: i64,
     /// The last sequence number of each capture thread.
     sequences: HashMap<u64, u32>,
-    code: HashSet<u64>,
+    addresses: HashSet<u64>,
 }
 
-impl Sink for Tail {
+impl Sink for StreamTail {
     fn trace(&mut self, header: &TraceHeader) {
         self.header = Some(*header);
         self.newest = header.sync_ticks;
@@ -45,63 +45,63 @@ impl Sink for Tail {
     fn event(&mut self, event: &Event<'_>) {
         self.newest = self.newest.max(event.timestamp());
         let thread = event.capture_thread().thread;
-        if self.sequences.len() < THREADS || self.sequences.contains_key(&thread) {
+        if self.sequences.len() < MAX_THREADS || self.sequences.contains_key(&thread) {
             self.sequences.insert(thread, event.sequence_number());
         }
-        if self.code.len() < CODE {
-            self.code.extend(event.stack().into_iter().flat_map(|stack| stack.frames()).take(CODE));
+        if self.addresses.len() < MAX_ADDRESSES {
+            self.addresses.extend(event.stack().into_iter().flat_map(|stack| stack.frames()).take(MAX_ADDRESSES));
         }
     }
 }
 
-impl Tail {
+impl StreamTail {
     /// Returns the distinct addresses in the stacks of the stream.
-    pub fn code(&self) -> &HashSet<u64> {
-        &self.code
+    pub fn addresses(&self) -> &HashSet<u64> {
+        &self.addresses
     }
 
     /// Continues a stream of `bytes` bytes (without its end marker) and metadata IDs up to `largest_id`, with the events for which `wanted`
     /// returns true.
     ///
     /// # Errors
-    /// [`TailError::Version`] or [`TailError::Ids`] if the stream cannot be continued.
-    pub fn append(self, bytes: u64, largest_id: u32, wanted: fn(&Metadata) -> bool) -> Result<Appended, TailError> {
+    /// [`AppendError::Version`] or [`AppendError::NoIdsLeft`] if the stream cannot be continued.
+    pub fn append(self, bytes: u64, largest_id: u32, wanted: fn(&Metadata) -> bool) -> Result<StreamContinuation, AppendError> {
         let header = self.header.unwrap_or_default();
         if header.format_version >= 6 {
-            return Err(TailError::Version(header.format_version));
+            return Err(AppendError::Version(header.format_version));
         }
         // A runtime has a few hundred kinds of events.
-        let next = largest_id.checked_add(1).filter(|next| *next < u32::MAX / 2).ok_or(TailError::Ids)?;
-        let mut encoder = Encoder::behind(bytes, header.pointer_size, next, self.sequences);
+        let next = largest_id.checked_add(1).filter(|next| *next < u32::MAX / 2).ok_or(AppendError::NoIdsLeft)?;
+        let mut encoder = Encoder::continuing(bytes, header.pointer_size, next, self.sequences);
         encoder.sequence_point(self.newest);
-        Ok(Appended { header, writer: Writer::with(encoder), wanted, is_other: false })
+        Ok(StreamContinuation { header, writer: Writer::with(encoder), wanted, is_mismatch: false })
     }
 }
 
 /// Encodes the later session as the continuation of a stream.
 #[derive(Debug)]
-pub struct Appended {
+pub struct StreamContinuation {
     header: TraceHeader,
     writer: Writer,
     wanted: fn(&Metadata) -> bool,
-    is_other: bool,
+    is_mismatch: bool,
 }
 
-impl Appended {
+impl StreamContinuation {
     /// Returns the bytes to append to the stream, including the end marker.
     ///
     /// # Errors
-    /// [`TailError::Other`] if the session was not of the same process.
-    pub fn finish(mut self) -> Result<Vec<u8>, TailError> {
+    /// [`AppendError::Mismatch`] if the session was not of the same process.
+    pub fn finish(mut self) -> Result<Vec<u8>, AppendError> {
         self.writer.encoder.end();
-        if self.is_other { Err(TailError::Other) } else { Ok(self.writer.encoder.take()) }
+        if self.is_mismatch { Err(AppendError::Mismatch) } else { Ok(self.writer.encoder.take()) }
     }
 }
 
-impl Sink for Appended {
+impl Sink for StreamContinuation {
     fn trace(&mut self, later: &TraceHeader) {
         let of = |header: &TraceHeader| (header.process_id, header.pointer_size, header.ticks_per_second);
-        self.is_other = of(later) != of(&self.header) || later.sync_ticks < self.header.sync_ticks;
+        self.is_mismatch = of(later) != of(&self.header) || later.sync_ticks < self.header.sync_ticks;
     }
 
     fn event(&mut self, event: &Event<'_>) {
@@ -156,9 +156,9 @@ mod tests {
     fn a_stream_goes_on_with_the_events_that_are_wanted() {
         let header = TraceHeader { process_id: 7, ..TraceHeader::default() };
         let mut first = stream(header, 10, &["a", "b"]);
-        let mut tail = Tail::default();
+        let mut tail = StreamTail::default();
         let largest = read(&first, &mut tail);
-        assert_eq!((largest, tail.code()), (2, &HashSet::from_iter([0x1000, 0x1001])));
+        assert_eq!((largest, tail.addresses()), (2, &HashSet::from_iter([0x1000, 0x1001])));
         // Without its end marker.
         first.pop();
         let mut appended = tail.append(first.len() as u64, largest, |metadata| metadata.name != "skipped").unwrap();
@@ -175,14 +175,14 @@ mod tests {
     fn what_is_of_another_process_is_not_appended() {
         let header = TraceHeader { process_id: 7, ..TraceHeader::default() };
         for other in [TraceHeader { process_id: 8, ..header }, TraceHeader { sync_ticks: -1, ..header }] {
-            let mut tail = Tail::default();
+            let mut tail = StreamTail::default();
             let largest = read(&stream(header, 10, &["a"]), &mut tail);
             let mut appended = tail.append(0, largest, |_| true).unwrap();
             read(&stream(other, 20, &["names"]), &mut appended);
-            assert_eq!(appended.finish(), Err(TailError::Other));
+            assert_eq!(appended.finish(), Err(AppendError::Mismatch));
         }
-        assert!(matches!(Tail::default().append(0, u32::MAX, |_| true), Err(TailError::Ids)));
-        let v6 = Tail { header: Some(TraceHeader { format_version: 6, ..header }), ..Tail::default() };
-        assert!(matches!(v6.append(0, 1, |_| true), Err(TailError::Version(6))));
+        assert!(matches!(StreamTail::default().append(0, u32::MAX, |_| true), Err(AppendError::NoIdsLeft)));
+        let v6 = StreamTail { header: Some(TraceHeader { format_version: 6, ..header }), ..StreamTail::default() };
+        assert!(matches!(v6.append(0, 1, |_| true), Err(AppendError::Version(6))));
     }
 }

@@ -12,9 +12,9 @@ use super::frame::{Format, Frame, frame, prologue};
 use super::{BlockKind, Limits, ThreadId};
 
 /// Maximum number of distinct event kinds, threads and runs per block. Blocks with more are decoded.
-const MOST: usize = 255;
+const MAX_DISTINCT: usize = 255;
 /// Size of the lookup table that avoids a search if keys differ in the low bits.
-const NEAR: usize = 64;
+const CACHE_SLOTS: usize = 64;
 /// Header fields other than the timestamp and the payload size.
 const CHANGES: u8 = flag::METADATA | flag::SEQUENCE | flag::THREAD | flag::STACK;
 
@@ -44,7 +44,7 @@ pub struct KindCount {
 
 /// Finds block boundaries in a stream that arrives in pieces, and counts the events of its event blocks.
 #[derive(Debug)]
-pub struct Cutter {
+pub struct BlockScanner {
     format: Option<Format>,
     block_limit: usize,
     /// Offset of the next byte.
@@ -57,7 +57,7 @@ pub struct Cutter {
 
 /// A prefix of some bytes of a stream, ending at a block boundary.
 #[derive(Debug, Default)]
-pub struct Cut {
+pub struct ScannedBlocks {
     size: usize,
     blocks: Vec<EventBlock>,
     pub(super) counted: Vec<BlockCounts>,
@@ -102,18 +102,18 @@ pub(super) struct Run {
     pub(super) timestamp: i64,
 }
 
-impl Cutter {
-    /// Creates a cutter for the start of a stream that is decoded by a [`Decoder`](super::Decoder) with the same limits.
+impl BlockScanner {
+    /// Creates a scanner for the start of a stream that is decoded by a [`Decoder`](super::Decoder) with the same limits.
     pub fn new(limits: Limits) -> Self {
         Self { format: None, block_limit: limits.block_bytes, at: 0, skip: 0, is_over: false }
     }
 
-    /// Cuts the next bytes of the stream after the last complete block. The remaining bytes must be passed again, with more data. If `bytes`
+    /// Scans the next bytes of the stream for complete blocks. The remaining bytes must be passed again, with more data. If `bytes`
     /// start with a block that is longer than they are, they are not held back.
-    pub fn cut(&mut self, bytes: &[u8]) -> Cut {
-        let mut cut = Cut::default();
-        while cut.size < bytes.len() {
-            let rest = &bytes[cut.size..];
+    pub fn scan(&mut self, bytes: &[u8]) -> ScannedBlocks {
+        let mut scanned = ScannedBlocks::default();
+        while scanned.size < bytes.len() {
+            let rest = &bytes[scanned.size..];
             let here = |size: u64| usize::try_from(size).unwrap_or(usize::MAX).min(rest.len());
             let size = match (self.format, self.skip) {
                 _ if self.is_over => rest.len(),
@@ -133,10 +133,10 @@ impl Cutter {
                 },
                 (Some(format), _) => match frame(format, rest, self.at, self.block_limit) {
                     Ok(Frame::Short(_)) => break,
-                    Ok(Frame::Block { size, .. }) if size > rest.len() && cut.size > 0 => break,
+                    Ok(Frame::Block { size, .. }) if size > rest.len() && scanned.size > 0 => break,
                     Ok(Frame::Block { kind: BlockKind::Event, body, size, .. }) if size <= rest.len() => {
                         let at = self.at + body.start as u64;
-                        cut.blocks.push(EventBlock { format, at, body: cut.size + body.start..cut.size + body.end });
+                        scanned.blocks.push(EventBlock { format, at, body: scanned.size + body.start..scanned.size + body.end });
                         size
                     }
                     Ok(Frame::Block { size, .. }) => self.pass(size as u64),
@@ -144,10 +144,10 @@ impl Cutter {
                     Ok(Frame::End { .. }) | Err(_) => self.end(),
                 },
             };
-            cut.size += size;
+            scanned.size += size;
             self.at += size as u64;
         }
-        cut
+        scanned
     }
 
     fn pass(&mut self, size: u64) -> usize {
@@ -161,7 +161,7 @@ impl Cutter {
     }
 }
 
-impl Cut {
+impl ScannedBlocks {
     /// Returns the length of the prefix in bytes.
     pub fn size(&self) -> usize {
         self.size
@@ -172,7 +172,7 @@ impl Cut {
         self.size = size;
     }
 
-    /// Counts the event blocks in these bytes, which must be the ones that were cut. To be called once.
+    /// Counts the event blocks in these bytes, which must be the ones that were scanned. To be called once.
     pub fn count(&mut self, bytes: &[u8]) {
         for EventBlock { format, at, body } in self.blocks.drain(..) {
             let counts = match format {
@@ -192,7 +192,7 @@ impl BlockCounts {
         if !is_compressed || reader.is_empty() {
             return None;
         }
-        let (mut kinds, mut writers, mut threads) = (Places::new(), Places::new(), Places::new());
+        let (mut kinds, mut writers, mut threads) = (KeyIndexes::new(), KeyIndexes::new(), KeyIndexes::new());
         let mut counts = Self { oldest: i64::MAX, newest: i64::MIN, ..Self::default() };
         let mut header = Header::default();
         let (mut kind, mut run) = (None, None);
@@ -244,7 +244,7 @@ impl BlockCounts {
     }
 
     /// Returns the run of an event: the last one of its capture thread if the sequence number is the next, else a new one.
-    fn run(&mut self, writers: &mut Places, header: &Header) -> Option<usize> {
+    fn run(&mut self, writers: &mut KeyIndexes, header: &Header) -> Option<usize> {
         let Header { capture_thread: thread, sequence: first, .. } = *header;
         let writer = writers.of(thread, || self.last_run.push(self.runs.len()))?;
         let place = self.last_run[writer];
@@ -254,7 +254,7 @@ impl BlockCounts {
         }
         self.last_run[writer] = self.runs.len();
         self.runs.push(Run { thread, first, last: before, timestamp: header.timestamp as i64 });
-        (self.runs.len() <= MOST).then(|| self.runs.len() - 1)
+        (self.runs.len() <= MAX_DISTINCT).then(|| self.runs.len() - 1)
     }
 
     fn end_run(&mut self, run: Option<usize>, last: u32) {
@@ -265,33 +265,33 @@ impl BlockCounts {
 }
 
 /// Assigns consecutive indexes to a small number of keys, in the order of their first use.
-struct Places {
+struct KeyIndexes {
     keys: Vec<u64>,
-    near: [u8; NEAR],
+    cache: [u8; CACHE_SLOTS],
 }
 
-impl Places {
+impl KeyIndexes {
     fn new() -> Self {
-        Self { keys: Vec::new(), near: [0; NEAR] }
+        Self { keys: Vec::new(), cache: [0; CACHE_SLOTS] }
     }
 
     /// Returns the index of a key, adding the key if necessary. `None` if there are too many.
     #[inline]
     fn of(&mut self, key: u64, add: impl FnOnce()) -> Option<usize> {
-        let near = usize::from(self.near[key as usize % NEAR]);
-        if self.keys.get(near) == Some(&key) {
-            return Some(near);
+        let cached = usize::from(self.cache[key as usize % CACHE_SLOTS]);
+        if self.keys.get(cached) == Some(&key) {
+            return Some(cached);
         }
         let place = match self.keys.iter().position(|known| *known == key) {
             Some(place) => place,
-            None if self.keys.len() == MOST => return None,
+            None if self.keys.len() == MAX_DISTINCT => return None,
             None => {
                 add();
                 self.keys.push(key);
                 self.keys.len() - 1
             }
         };
-        self.near[key as usize % NEAR] = place as u8;
+        self.cache[key as usize % CACHE_SLOTS] = place as u8;
         Some(place)
     }
 }

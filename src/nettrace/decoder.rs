@@ -6,13 +6,13 @@ mod repair;
 mod tests;
 
 use super::frame::{Format, Frame, footer, frame, prologue};
-use super::{BlockKind, Cut, DecodeError, Problem, ProblemKind, Sink, TraceHeader};
+use super::{BlockKind, DecodeError, Problem, ProblemKind, ScannedBlocks, Sink, TraceHeader};
 
 use blocks::Blocks;
 pub use repair::Repair;
 
 /// Larger buffers are shrunk to this size after use.
-const KEPT_BUFFER: usize = 1 << 20;
+const MAX_KEPT_BUFFER_BYTES: usize = 1 << 20;
 
 /// Limits of memory usage, regardless of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,16 +52,16 @@ pub enum Ending {
     /// In the middle: the target died, or the reader stopped. Every complete event was delivered, including those of an incomplete block.
     Truncated {
         /// Bytes up to the end of the last complete block: the part of a file worth keeping.
-        whole_bytes: u64,
+        complete_bytes: u64,
         /// Bytes after it.
-        loose_bytes: u64,
+        trailing_bytes: u64,
     },
     /// With a decoding error.
     Broken {
         /// The error.
         error: DecodeError,
         /// Bytes up to the end of the last complete block.
-        whole_bytes: u64,
+        complete_bytes: u64,
     },
 }
 
@@ -94,7 +94,7 @@ pub struct Decoder {
     block_limit: usize,
     blocks: Blocks,
     /// How to keep the events of the block in which the stream was cut off.
-    loose: Option<Repair>,
+    partial_repair: Option<Repair>,
 }
 
 impl Decoder {
@@ -111,7 +111,7 @@ impl Decoder {
             failed: None,
             block_limit: limits.block_bytes,
             blocks: Blocks::new(limits),
-            loose: None,
+            partial_repair: None,
         }
     }
 
@@ -121,7 +121,7 @@ impl Decoder {
     }
 
     /// Returns the number of bytes up to the end of the last complete block.
-    pub fn whole_bytes(&self) -> u64 {
+    pub fn complete_bytes(&self) -> u64 {
         self.whole
     }
 
@@ -144,7 +144,7 @@ impl Decoder {
             return Err(error.clone());
         }
         let result = self.take(bytes, sink);
-        self.blocks.settle(sink);
+        self.blocks.deliver_safe(sink);
         if let Err(error) = &result {
             self.failed = Some(error.clone());
             self.pending = Vec::new();
@@ -152,13 +152,13 @@ impl Decoder {
         result
     }
 
-    /// Decodes the prefix of `bytes` that a [`Cutter`](super::Cutter) cut. Its counts are passed to the sink if it accepts them.
+    /// Decodes the prefix of `bytes` that a [`BlockScanner`](super::BlockScanner) found. Its counts are passed to the sink if it accepts them.
     ///
     /// # Errors
     /// As for [`feed`](Self::feed).
-    pub fn feed_cut(&mut self, bytes: &[u8], cut: Cut, sink: &mut impl Sink) -> Result<(), DecodeError> {
-        let bytes = &bytes[..cut.size()];
-        self.blocks.counted = cut.counted.into_iter().peekable();
+    pub fn feed_scanned(&mut self, bytes: &[u8], scanned: ScannedBlocks, sink: &mut impl Sink) -> Result<(), DecodeError> {
+        let bytes = &bytes[..scanned.size()];
+        self.blocks.counted = scanned.counted.into_iter().peekable();
         self.feed(bytes, sink)
     }
 
@@ -175,31 +175,31 @@ impl Decoder {
     }
 
     fn end(&mut self, sink: &mut impl Sink) -> Ending {
-        let whole_bytes = self.whole;
+        let complete_bytes = self.whole;
         if let Some(error) = self.failed.clone() {
-            return Ending::Broken { error, whole_bytes };
+            return Ending::Broken { error, complete_bytes };
         }
         if self.ended {
             return Ending::Complete;
         }
         let pending = std::mem::take(&mut self.pending);
-        let loose_bytes = self.at + pending.len() as u64 - whole_bytes;
+        let trailing_bytes = self.at + pending.len() as u64 - complete_bytes;
         if let Some(format) = self.format
             && let Ok(Frame::Block { kind: BlockKind::Event, size_at, body, .. }) = frame(format, &pending, self.at, self.block_limit)
             && let Some(part) = pending.get(body.start..)
             && let Some(size) = self.blocks.unfinished_events(part, self.at + body.start as u64, sink)
         {
-            self.loose = Some(Repair::of_block(format, self.at, size_at, body.start, size));
+            self.partial_repair = Some(Repair::within_block(format, self.at, size_at, body.start, size));
         }
-        self.failed = Some(DecodeError::Damaged { at: self.at, what: "the stream was marked as ended here" });
-        Ending::Truncated { whole_bytes, loose_bytes }
+        self.failed = Some(DecodeError::Damaged { at: self.at, what: "the stream was already finished" });
+        Ending::Truncated { complete_bytes, trailing_bytes }
     }
 
     /// Returns how to turn a file with this stream into a complete one without losing an event; `None` if there is nothing to keep. To be
     /// called after the stream was finished or failed. Not needed for a complete stream.
     pub fn repair(&self) -> Option<Repair> {
         let format = self.format.filter(|_| self.trace().is_some())?;
-        Some(self.loose.clone().unwrap_or_else(|| Repair::behind(format, self.whole)))
+        Some(self.partial_repair.clone().unwrap_or_else(|| Repair::after_last_block(format, self.whole)))
     }
 
     fn take(&mut self, mut bytes: &[u8], sink: &mut impl Sink) -> Result<(), DecodeError> {
@@ -229,7 +229,7 @@ impl Decoder {
                 let mut pending = std::mem::take(&mut self.pending);
                 if self.step(&pending, sink)? > 0 {
                     pending.clear();
-                    pending.shrink_to(KEPT_BUFFER);
+                    pending.shrink_to(MAX_KEPT_BUFFER_BYTES);
                 }
                 self.pending = pending;
             }

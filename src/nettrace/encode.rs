@@ -15,7 +15,7 @@ use super::{Metadata, TraceHeader, UtcTime};
 /// Blocks are written out at this size in bytes, as in runtimes.
 const BLOCK_SIZE: usize = 100_000;
 /// Up to this number, all threads are listed at every sequence point, as in runtimes. A stream with a new thread ID for every event exceeds it.
-const THREADS: usize = 65_536;
+const MAX_THREADS: usize = 65_536;
 const PROLOGUE: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1";
 const BEGIN_OBJECT: &[u8] = &[5, 5, 1];
 const END_OBJECT: u8 = 6;
@@ -100,12 +100,12 @@ impl Encoder {
         out.put_u32(header.processors);
         out.put_u32(header.sampling_interval_ns);
         out.put_u8(END_OBJECT);
-        Self { out, ..Self::behind(0, header.pointer_size, 1, Vec::new()) }
+        Self { out, ..Self::continuing(0, header.pointer_size, 1, Vec::new()) }
     }
 
     /// Continues a stream of `taken` bytes that has no end marker: metadata IDs start at `next_metadata`, and the sequence numbers of the
     /// listed threads continue. Start with a [`sequence_point`](Self::sequence_point), after which stack IDs start at 1 again.
-    pub(super) fn behind(taken: u64, pointer_size: u8, next_metadata: u32, last: impl IntoIterator<Item = (u64, u32)>) -> Self {
+    pub(super) fn continuing(taken: u64, pointer_size: u8, next_metadata: u32, last: impl IntoIterator<Item = (u64, u32)>) -> Self {
         let sequences: Vec<_> = last.into_iter().map(|(thread, last)| Sequence { thread, last, is_active: false }).collect();
         Self {
             out: Vec::new(),
@@ -174,7 +174,7 @@ impl Encoder {
     }
 
     /// Skips sequence numbers of a capture thread, as a runtime does when it drops events because its buffers are full.
-    pub fn lose(&mut self, capture_thread: u64, count: u32) {
+    pub fn add_loss(&mut self, capture_thread: u64, count: u32) {
         self.advance(capture_thread, count);
     }
 
@@ -208,7 +208,7 @@ impl Encoder {
             body.put_u32(*last);
         }
         self.object("SPBlock", &body);
-        if self.sequences.len() > THREADS {
+        if self.sequences.len() > MAX_THREADS {
             self.sequences.retain(|sequence| sequence.is_active);
             self.sequence_index = self.sequences.iter().zip(0..).map(|(sequence, index)| (sequence.thread, index)).collect();
         }

@@ -16,10 +16,10 @@ pub enum DecodeError {
     )]
     NetPerf,
     /// The runtime replied to the trace request with an error instead of a stream.
-    #[error("this is not a stream of events but the runtime's answer to a failed request, error 0x{0:08X}")]
+    #[error("this is the runtime's reply to a failed request, not an event stream: error 0x{0:08X}")]
     ErrorReply(u32),
     /// An unknown format version.
-    #[error("nettrace version {0} is not known; versions 4 to 6 are")]
+    #[error("unsupported nettrace version {0} (supported: 4 to 6)")]
     Version(u32),
     /// The stream structure is damaged, so that the next block cannot be located.
     #[error("the stream is damaged at byte {at}: {what}")]
@@ -30,7 +30,7 @@ pub enum DecodeError {
         what: &'static str,
     },
     /// The size in a block's header exceeds the limit, which is above anything that runtimes write.
-    #[error("the stream is damaged at byte {at}: a block of {size} bytes, more than the {limit} that are allowed")]
+    #[error("the stream is damaged at byte {at}: a block of {size} bytes exceeds the limit of {limit} bytes")]
     BlockTooLong {
         /// Stream offset of the block.
         at: u64,
@@ -61,22 +61,22 @@ pub enum ProblemKind {
     #[error("an unknown block, which was skipped")]
     UnknownBlock,
     /// An event with an undefined metadata ID.
-    #[error("an event of a kind that is not defined")]
+    #[error("an event with an undefined metadata id")]
     UndefinedMetadata,
     /// An event with a stack ID that was not defined since the last sequence point.
-    #[error("an event with a stack that is not defined")]
+    #[error("an event with an undefined stack id")]
     UndefinedStack,
     /// An event, a thread removal or a sequence point with an undefined thread index (V6).
-    #[error("a thread index that is not defined")]
+    #[error("an undefined thread index")]
     UndefinedThread,
     /// A metadata ID was redefined with another record. The last definition applies.
-    #[error("a metadata id that is defined twice")]
+    #[error("a redefined metadata id")]
     RedefinedMetadata,
     /// A thread index was redefined for another thread (V6). The last definition applies.
-    #[error("a thread index that is defined twice")]
+    #[error("a redefined thread index")]
     RedefinedThread,
     /// A `RelLoc` or `DataLoc` field with elements of variable size, which the format does not allow (V6). The elements are read sequentially.
-    #[error("a field with elements elsewhere that differ in size")]
+    #[error("a RelLoc or DataLoc field with elements of variable size")]
     VariableElements,
     /// A memory limit was reached. Reported once per limit.
     #[error("{0}")]
@@ -113,16 +113,16 @@ impl ProblemKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Error)]
 pub enum Limit {
     /// No more metadata records are stored.
-    #[error("too many kinds of events: those defined later are counted as unknown")]
+    #[error("too many event types: later ones are counted as unknown")]
     Metadata,
     /// Stacks were evicted before the sequence point that ends their lifetime.
-    #[error("too many stacks: some events have none")]
+    #[error("too many stacks: some events have no stack")]
     Stacks,
     /// Label lists were evicted before the sequence point that ends their lifetime.
-    #[error("too many labels: some events have none")]
+    #[error("too many labels: some events have no labels")]
     Labels,
     /// The sequence numbers of some threads were evicted.
-    #[error("too many threads: lost events may go unnoticed")]
+    #[error("too many threads: event losses may be undetected")]
     Threads,
     /// Events were delivered before the stream guaranteed that no older event follows.
     #[error("too many events without a sequence point: some are out of order")]

@@ -76,28 +76,28 @@ pub enum FieldType {
 
 impl FieldType {
     /// Returns whether all values have the same size, as the format requires for elements located elsewhere.
-    fn has_one_size(&self) -> bool {
+    fn has_fixed_size(&self) -> bool {
         match self {
-            Self::Object(fields) => fields.iter().all(|field| field.kind.has_one_size()),
-            Self::FixedLengthArray(_, element) => element.has_one_size(),
+            Self::Object(fields) => fields.iter().all(|field| field.kind.has_fixed_size()),
+            Self::FixedLengthArray(_, element) => element.has_fixed_size(),
             Self::Array(_) | Self::String | Self::VarInt | Self::VarUInt => false,
             _ => true,
         }
     }
 
-    fn varies_elsewhere(&self) -> bool {
+    fn has_variable_elements(&self) -> bool {
         match self {
-            Self::RelLoc(element) | Self::DataLoc(element) => !element.has_one_size() || element.varies_elsewhere(),
-            Self::Array(element) | Self::FixedLengthArray(_, element) => element.varies_elsewhere(),
-            Self::Object(fields) => vary_elsewhere(fields),
+            Self::RelLoc(element) | Self::DataLoc(element) => !element.has_fixed_size() || element.has_variable_elements(),
+            Self::Array(element) | Self::FixedLengthArray(_, element) => element.has_variable_elements(),
+            Self::Object(fields) => have_variable_elements(fields),
             _ => false,
         }
     }
 }
 
 /// Returns whether any field has elements located elsewhere with variable size.
-pub(super) fn vary_elsewhere(fields: &[Field]) -> bool {
-    fields.iter().any(|field| field.kind.varies_elsewhere())
+pub(super) fn have_variable_elements(fields: &[Field]) -> bool {
+    fields.iter().any(|field| field.kind.has_variable_elements())
 }
 
 /// Value of a field.
@@ -136,8 +136,8 @@ pub enum Value<'a> {
 pub struct Values<'a> {
     fields: std::slice::Iter<'a, Field>,
     payload: Payload<'a>,
-    fuel: Fuel,
-    cut: bool,
+    budget: WorkBudget,
+    truncated: bool,
 }
 
 /// Iterator over the elements of an array.
@@ -146,7 +146,7 @@ pub struct Elements<'a> {
     kind: &'a FieldType,
     left: usize,
     payload: Payload<'a>,
-    fuel: Fuel,
+    budget: WorkBudget,
 }
 
 /// A cursor into a payload.
@@ -162,11 +162,11 @@ struct Payload<'a> {
 
 impl<'a> Values<'a> {
     pub(super) fn new(fields: &'a [Field], payload: &'a [u8], v6: bool) -> Self {
-        Self::over(fields, Payload { reader: Reader::new(payload), whole: payload, base: 0, v6 }, Fuel::new(payload.len()))
+        Self::over(fields, Payload { reader: Reader::new(payload), whole: payload, base: 0, v6 }, WorkBudget::new(payload.len()))
     }
 
-    fn over(fields: &'a [Field], payload: Payload<'a>, fuel: Fuel) -> Self {
-        Self { fields: fields.iter(), fuel, payload, cut: false }
+    fn over(fields: &'a [Field], payload: Payload<'a>, budget: WorkBudget) -> Self {
+        Self { fields: fields.iter(), budget, payload, truncated: false }
     }
 
     /// Returns the value of the field with this name, among those not yet read.
@@ -175,8 +175,8 @@ impl<'a> Values<'a> {
     }
 
     /// Returns whether the payload was truncated or malformed. Known once all values were read.
-    pub fn is_cut(&self) -> bool {
-        self.cut
+    pub fn is_truncated(&self) -> bool {
+        self.truncated
     }
 }
 
@@ -185,9 +185,9 @@ impl<'a> Iterator for Values<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let field = self.fields.next()?;
-        let value = self.fuel.burn(1).and_then(|()| self.payload.read(&field.kind, &mut self.fuel)).ok();
+        let value = self.budget.spend(1).and_then(|()| self.payload.read(&field.kind, &mut self.budget)).ok();
         if value.is_none() {
-            self.cut = true;
+            self.truncated = true;
             self.fields = [].iter();
         }
         Some((field, value?))
@@ -199,7 +199,7 @@ impl<'a> Iterator for Elements<'a> {
 
     fn next(&mut self) -> Option<Value<'a>> {
         self.left = self.left.checked_sub(1)?;
-        let value = self.fuel.burn(1).and_then(|()| self.payload.read(self.kind, &mut self.fuel)).ok();
+        let value = self.budget.spend(1).and_then(|()| self.payload.read(self.kind, &mut self.budget)).ok();
         if value.is_none() {
             self.left = 0;
         }
@@ -208,15 +208,15 @@ impl<'a> Iterator for Elements<'a> {
 }
 
 impl<'a> Payload<'a> {
-    fn read(&mut self, kind: &'a FieldType, fuel: &mut Fuel) -> Result<Value<'a>, Cut> {
+    fn read(&mut self, kind: &'a FieldType, budget: &mut WorkBudget) -> Result<Value<'a>, Truncated> {
         let reader = &mut self.reader;
         Ok(match kind {
             FieldType::Object(fields) => {
-                let (from, before) = (reader.at(), fuel.0);
+                let (from, before) = (reader.at(), budget.0);
                 let mut inner = self.clone();
-                inner.skip_fields(fields, fuel)?;
+                inner.skip_fields(fields, budget)?;
                 let bytes = self.reader.take(inner.reader.at() - from)?;
-                Value::Object(Values::over(fields, self.part(bytes, self.base + from), fuel.spent_since(before)))
+                Value::Object(Values::over(fields, self.part(bytes, self.base + from), budget.spent_since(before)))
             }
             FieldType::Boolean => Value::Bool(reader.u32()? != 0),
             FieldType::Boolean8 => Value::Bool(reader.u8()? != 0),
@@ -247,52 +247,52 @@ impl<'a> Payload<'a> {
             FieldType::VarUInt => Value::UInt(reader.varu64()?),
             FieldType::Array(element) => {
                 let count = reader.u16()?.into();
-                self.elements(element, count, fuel)?
+                self.elements(element, count, budget)?
             }
-            FieldType::FixedLengthArray(count, element) => self.elements(element, usize::from(*count), fuel)?,
+            FieldType::FixedLengthArray(count, element) => self.elements(element, usize::from(*count), budget)?,
             FieldType::RelLoc(element) => {
                 let place = reader.u32()?;
                 let end = self.base + reader.at();
-                self.elsewhere(element, place, end, fuel)?
+                self.elsewhere(element, place, end, budget)?
             }
             FieldType::DataLoc(element) => {
                 let place = reader.u32()?;
-                self.elsewhere(element, place, 0, fuel)?
+                self.elsewhere(element, place, 0, budget)?
             }
-            FieldType::Unknown(_) => return Err(Cut),
+            FieldType::Unknown(_) => return Err(Truncated),
         })
     }
 
     /// Reads an array located here.
-    fn elements(&mut self, kind: &'a FieldType, count: usize, fuel: &mut Fuel) -> Result<Value<'a>, Cut> {
-        let (from, before) = (self.reader.at(), fuel.0);
+    fn elements(&mut self, kind: &'a FieldType, count: usize, budget: &mut WorkBudget) -> Result<Value<'a>, Truncated> {
+        let (from, before) = (self.reader.at(), budget.0);
         let mut inner = self.clone();
-        inner.skip_elements(kind, count, fuel)?;
+        inner.skip_elements(kind, count, budget)?;
         let bytes = self.reader.take(inner.reader.at() - from)?;
-        Ok(array(kind, count, self.part(bytes, self.base + from), fuel.spent_since(before)))
+        Ok(array(kind, count, self.part(bytes, self.base + from), budget.spent_since(before)))
     }
 
     /// Reads an array located elsewhere: `place` contains its size in bytes and its offset from `origin`.
-    fn elsewhere(&mut self, kind: &'a FieldType, place: u32, origin: usize, fuel: &mut Fuel) -> Result<Value<'a>, Cut> {
+    fn elsewhere(&mut self, kind: &'a FieldType, place: u32, origin: usize, budget: &mut WorkBudget) -> Result<Value<'a>, Truncated> {
         let (size, at) = ((place >> 16) as usize, origin + (place & 0xffff) as usize);
-        let bytes = self.whole.get(at..at + size).ok_or(Cut)?;
+        let bytes = self.whole.get(at..at + size).ok_or(Truncated)?;
         // Any number of fields can have the same location.
-        fuel.burn(size)?;
+        budget.spend(size)?;
         // Elements located elsewhere must not contain further such fields: an empty payload makes those fail.
         let part = Payload { reader: Reader::new(bytes), whole: &[], base: 0, v6: self.v6 };
-        let (mut rest, mut fuel) = (part.clone(), Fuel::new(size));
+        let (mut rest, mut budget) = (part.clone(), WorkBudget::new(size));
         let mut count = 0;
         if size != 0 {
-            rest.skip(kind, &mut fuel)?;
+            rest.skip(kind, &mut budget)?;
             count = size.checked_div(rest.reader.at()).unwrap_or(0);
         }
-        if !kind.has_one_size() {
+        if !kind.has_fixed_size() {
             count = usize::from(size != 0);
-            while rest.reader.at() != 0 && !rest.reader.is_empty() && rest.skip(kind, &mut fuel).is_ok() {
+            while rest.reader.at() != 0 && !rest.reader.is_empty() && rest.skip(kind, &mut budget).is_ok() {
                 count += 1;
             }
         }
-        Ok(array(kind, count, part, Fuel::new(2 * size)))
+        Ok(array(kind, count, part, WorkBudget::new(2 * size)))
     }
 
     /// Returns a cursor over the part of the payload that starts at `base`.
@@ -300,31 +300,31 @@ impl<'a> Payload<'a> {
         Self { reader: Reader::new(bytes), whole: self.whole, base, v6: self.v6 }
     }
 
-    fn skip(&mut self, kind: &'a FieldType, fuel: &mut Fuel) -> Result<(), Cut> {
-        fuel.burn(1)?;
+    fn skip(&mut self, kind: &'a FieldType, budget: &mut WorkBudget) -> Result<(), Truncated> {
+        budget.spend(1)?;
         match kind {
-            FieldType::Object(fields) => self.skip_fields(fields, fuel),
+            FieldType::Object(fields) => self.skip_fields(fields, budget),
             FieldType::Array(element) => {
                 let count = self.reader.u16()?.into();
-                self.skip_elements(element, count, fuel)
+                self.skip_elements(element, count, budget)
             }
-            FieldType::FixedLengthArray(count, element) => self.skip_elements(element, usize::from(*count), fuel),
+            FieldType::FixedLengthArray(count, element) => self.skip_elements(element, usize::from(*count), budget),
             FieldType::RelLoc(_) | FieldType::DataLoc(_) => {
                 let place = self.reader.u32()?;
-                fuel.burn((place >> 16) as usize)
+                budget.spend((place >> 16) as usize)
             }
-            _ => self.read(kind, fuel).map(drop),
+            _ => self.read(kind, budget).map(drop),
         }
     }
 
-    fn skip_fields(&mut self, fields: &'a [Field], fuel: &mut Fuel) -> Result<(), Cut> {
-        fields.iter().try_for_each(|field| self.skip(&field.kind, fuel))
+    fn skip_fields(&mut self, fields: &'a [Field], budget: &mut WorkBudget) -> Result<(), Truncated> {
+        fields.iter().try_for_each(|field| self.skip(&field.kind, budget))
     }
 
-    fn skip_elements(&mut self, kind: &'a FieldType, count: usize, fuel: &mut Fuel) -> Result<(), Cut> {
+    fn skip_elements(&mut self, kind: &'a FieldType, count: usize, budget: &mut WorkBudget) -> Result<(), Truncated> {
         for _ in 0..count {
             let from = self.reader.at();
-            self.skip(kind, fuel)?;
+            self.skip(kind, budget)?;
             if self.reader.at() == from {
                 // The other elements take no bytes either.
                 break;
@@ -335,20 +335,20 @@ impl<'a> Payload<'a> {
 }
 
 /// Creates an array value from the bytes of `payload`.
-fn array<'a>(kind: &'a FieldType, count: usize, payload: Payload<'a>, fuel: Fuel) -> Value<'a> {
+fn array<'a>(kind: &'a FieldType, count: usize, payload: Payload<'a>, budget: WorkBudget) -> Value<'a> {
     let bytes = payload.reader.rest();
     match kind {
         FieldType::Char => Value::Text(Utf16::new(bytes)),
         FieldType::Utf8CodeUnit => Value::Utf8(bytes),
         // Zero-sized elements are omitted: there can be any number of them.
-        _ => Value::Array(Elements { kind, left: count.min(bytes.len()), payload, fuel }),
+        _ => Value::Array(Elements { kind, left: count.min(bytes.len()), payload, budget }),
     }
 }
 
 /// The payload is truncated or malformed.
-struct Cut;
+struct Truncated;
 
-impl From<WireError> for Cut {
+impl From<WireError> for Truncated {
     fn from(_: WireError) -> Self {
         Self
     }
@@ -359,16 +359,16 @@ impl From<WireError> for Cut {
 ///
 /// A compound value costs as much as its parts, which get the same budget again: the total work is at most proportional to the nesting depth.
 #[derive(Debug, Clone)]
-struct Fuel(usize);
+struct WorkBudget(usize);
 
-impl Fuel {
+impl WorkBudget {
     fn new(bytes: usize) -> Self {
         // Every nonempty field takes a byte, and objects that contain fields are fewer than those.
         Self(2 * bytes + 32)
     }
 
-    fn burn(&mut self, steps: usize) -> Result<(), Cut> {
-        self.0 = self.0.checked_sub(steps).ok_or(Cut)?;
+    fn spend(&mut self, steps: usize) -> Result<(), Truncated> {
+        self.0 = self.0.checked_sub(steps).ok_or(Truncated)?;
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use super::trace::V4_SIZE;
 use super::{BlockKind, DecodeError};
 
 /// Maximum length of an object's type name in V4.
-const NAME_LIMIT: usize = 64;
+const MAX_TYPE_NAME: usize = 64;
 const NULL_REFERENCE: u8 = 1;
 const BEGIN_PRIVATE_OBJECT: u8 = 5;
 const END_OBJECT: u8 = 6;
@@ -67,7 +67,7 @@ pub(super) fn prologue(bytes: &[u8]) -> Result<Result<(Format, usize), usize>, D
     if header[8..] == *b"\x14\0\0\0!FastSerialization.1" {
         Ok(Ok((Format::V4, 32)))
     } else {
-        Err(DecodeError::Damaged { at: 8, what: "neither of the two headers that the format has" })
+        Err(DecodeError::Damaged { at: 8, what: "unknown stream header" })
     }
 }
 
@@ -80,8 +80,8 @@ pub(super) fn frame(format: Format, bytes: &[u8], at: u64, limit: usize) -> Resu
     };
     let frame = match read {
         Ok(frame) => frame,
-        Err(Stop::Short(needed)) => return Ok(Frame::Short(needed)),
-        Err(Stop::Damaged(what)) => return Err(DecodeError::Damaged { at: at + reader.at() as u64, what }),
+        Err(HeaderError::Short(needed)) => return Ok(Frame::Short(needed)),
+        Err(HeaderError::Damaged(what)) => return Err(DecodeError::Damaged { at: at + reader.at() as u64, what }),
     };
     match frame {
         Frame::Block { ref body, .. } if body.len() > limit => {
@@ -91,12 +91,12 @@ pub(super) fn frame(format: Format, bytes: &[u8], at: u64, limit: usize) -> Resu
     }
 }
 
-enum Stop {
+enum HeaderError {
     Short(usize),
     Damaged(&'static str),
 }
 
-impl From<WireError> for Stop {
+impl From<WireError> for HeaderError {
     fn from(error: WireError) -> Self {
         match error {
             WireError::Short { at, needed, .. } => Self::Short(at.saturating_add(needed)),
@@ -105,7 +105,7 @@ impl From<WireError> for Stop {
     }
 }
 
-fn v4(reader: &mut Reader<'_>, at: u64) -> Result<Frame, Stop> {
+fn v4(reader: &mut Reader<'_>, at: u64) -> Result<Frame, HeaderError> {
     if reader.rest().first() == Some(&NULL_REFERENCE) {
         return Ok(Frame::End { size: 1 });
     }
@@ -113,17 +113,17 @@ fn v4(reader: &mut Reader<'_>, at: u64) -> Result<Frame, Stop> {
     for expected in [BEGIN_PRIVATE_OBJECT, BEGIN_PRIVATE_OBJECT, NULL_REFERENCE] {
         let mut ahead = *reader;
         if ahead.u8()? != expected {
-            return Err(Stop::Damaged("no block begins here"));
+            return Err(HeaderError::Damaged("expected the start of a block"));
         }
         *reader = ahead;
     }
     let (version, _oldest_reader, name_size) = (reader.u32()?, reader.u32()?, reader.u32()? as usize);
-    if name_size > NAME_LIMIT {
-        return Err(Stop::Damaged("the name of a block's type is too long"));
+    if name_size > MAX_TYPE_NAME {
+        return Err(HeaderError::Damaged("the type name of a block is too long"));
     }
     let name = reader.take(name_size)?;
     if reader.u8()? != END_OBJECT {
-        return Err(Stop::Damaged("the type of a block does not end"));
+        return Err(HeaderError::Damaged("unterminated type name of a block"));
     }
     let kind = match name {
         b"Trace" => {
@@ -147,7 +147,7 @@ fn v4(reader: &mut Reader<'_>, at: u64) -> Result<Frame, Stop> {
     Ok(Frame::Block { kind, version, size_at, size: body.end.saturating_add(1), body })
 }
 
-fn v6(reader: &mut Reader<'_>) -> Result<Frame, Stop> {
+fn v6(reader: &mut Reader<'_>) -> Result<Frame, HeaderError> {
     let header = reader.u32()?;
     let size = (header & 0x00ff_ffff) as usize;
     let kind = match header >> 24 {
@@ -169,6 +169,6 @@ fn v6(reader: &mut Reader<'_>) -> Result<Frame, Stop> {
 pub(super) fn footer(format: Format, footer: &[u8], at: u64) -> Result<(), DecodeError> {
     match (format, footer) {
         (Format::V4, [END_OBJECT]) | (Format::V6, []) => Ok(()),
-        _ => Err(DecodeError::Damaged { at, what: "a block does not end where it should" }),
+        _ => Err(DecodeError::Damaged { at, what: "the end marker of a block is missing" }),
     }
 }

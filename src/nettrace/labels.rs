@@ -8,7 +8,7 @@ use super::stacks::Loaded;
 /// Flag of the last label in a list.
 const LAST: u8 = 0x80;
 /// Maximum number of labels to read per event. Collectors write a handful.
-const LABELS: u8 = 32;
+const MAX_LABELS: u8 = 32;
 
 /// An event label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub struct Labels<'a> {
 
 impl<'a> Labels<'a> {
     pub(super) fn new(list: &'a [u8]) -> Self {
-        Self { list: Reader::new(list), left: LABELS }
+        Self { list: Reader::new(list), left: MAX_LABELS }
     }
 
     /// Returns the encoded list, if none of it was read yet.

@@ -170,7 +170,7 @@ impl Table {
     }
 
     /// Makes all IDs undefined.
-    pub(super) fn forget_ids(&mut self) {
+    pub(super) fn clear_ids(&mut self) {
         self.dense.clear();
         // Clearing takes time proportional to the maximum size that the table ever had.
         self.sparse = HashMap::default();
@@ -207,7 +207,7 @@ mod tests {
         assert!(matches!(table.add(record(1, "c"), 1), (Added::New(Metadata { index: 3, .. }), true)), "it meant another");
         assert!(matches!(table.add(record(7, "a"), 1), (Added::Known, _)));
         assert_eq!([1, 7, u32::MAX, 8].map(|id| table.get(id).name.clone()), ["c", "a", "b", ""]);
-        table.forget_ids();
+        table.clear_ids();
         assert_eq!(table.get(1).index, 0);
         assert!(matches!(table.add(record(u32::MAX, "c"), 1), (Added::Known, _)));
         assert_eq!((table.get(u32::MAX).index, table.largest_id()), (3, u32::MAX));

@@ -3,17 +3,17 @@
 //! A runtime writes the events of one thread and then those of the next, ten times a second; the events of different threads are therefore out
 //! of order by about 100 ms. The stream itself limits the disorder: all older events precede a sequence point and all newer ones follow it,
 //! and no older event follows one that is marked as sorted. If a stream has neither for a long time, the older half of the held-back events is
-//! delivered once they exceed [`HELD`] bytes, to bound memory usage; older events that arrive later are then out of order.
+//! delivered once they exceed [`MAX_HELD_BYTES`] bytes, to bound memory usage; older events that arrive later are then out of order.
 
 use super::event::{Context, Event, Header};
 use super::{Loss, Sink, ThreadId};
 
 /// Maximum number of bytes held back. Runtimes write a sequence point for every 10 MB of events, and a sorted event ten times a second.
-const HELD: usize = 4 << 20;
+const MAX_HELD_BYTES: usize = 4 << 20;
 /// Up to this number, events are sorted whenever any of them can be delivered; beyond it, only once as many new ones have arrived.
 const BATCH: usize = 1024;
 /// Maximum size of the buffers kept for reuse, in bytes.
-const KEPT: usize = 2 << 20;
+const MAX_SPARE_BYTES: usize = 2 << 20;
 
 /// Events and losses that are held back until no older one can arrive.
 #[derive(Debug)]
@@ -135,7 +135,7 @@ impl Held {
     }
 
     #[inline]
-    fn hand_over(&self, entry: &Entry, to: &mut Receiver<'_, impl Sink>) {
+    fn deliver(&self, entry: &Entry, to: &mut Receiver<'_, impl Sink>) {
         if entry.record == LOSS {
             to.sink.ordered_loss(&self.losses[entry.start as usize]);
             return;
@@ -179,45 +179,45 @@ impl Pending {
 
     /// Declares that no later event is older than `timestamp`.
     #[inline]
-    pub(super) fn is_safe(&mut self, timestamp: i64) {
+    pub(super) fn set_safe(&mut self, timestamp: i64) {
         self.safe = self.safe.max(timestamp);
     }
 
     /// Returns whether more is held back than the limit.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.held.bytes > HELD
+        self.held.bytes > MAX_HELD_BYTES
     }
 
     /// Delivers the safe entries if many have been added.
-    pub(super) fn settle_many(&mut self, to: &mut Receiver<'_, impl Sink>) {
+    pub(super) fn deliver_safe_batch(&mut self, to: &mut Receiver<'_, impl Sink>) {
         if self.added > BATCH {
-            self.settle(to);
+            self.deliver_safe(to);
         }
     }
 
     /// Delivers the safe entries, unless sorting the rest is not yet worthwhile.
-    pub(super) fn settle(&mut self, to: &mut Receiver<'_, impl Sink>) {
+    pub(super) fn deliver_safe(&mut self, to: &mut Receiver<'_, impl Sink>) {
         // Each call costs time proportional to the number of held-back entries, so there must be as many new ones.
         let count = self.order.len();
         let is_due = count <= BATCH || 2 * self.added >= count;
         if self.added > 0 && self.oldest <= self.safe && is_due {
-            self.hand_over(self.safe, 0, to);
+            self.deliver(self.safe, 0, to);
         }
     }
 
     /// Makes room by delivering at least the older half. Returns whether that includes entries that were not safe.
     pub(super) fn make_room(&mut self, to: &mut Receiver<'_, impl Sink>) -> bool {
-        self.hand_over(self.safe, self.order.len() / 2, to)
+        self.deliver(self.safe, self.order.len() / 2, to)
     }
 
     /// Delivers all entries.
     pub(super) fn flush(&mut self, to: &mut Receiver<'_, impl Sink>) {
-        self.hand_over(i64::MAX, 0, to);
+        self.deliver(i64::MAX, 0, to);
     }
 
     /// Delivers the entries not newer than `until`, and at least the `least` oldest ones; returns whether there were more of the latter.
-    fn hand_over(&mut self, until: i64, least: usize, to: &mut Receiver<'_, impl Sink>) -> bool {
+    fn deliver(&mut self, until: i64, least: usize, to: &mut Receiver<'_, impl Sink>) -> bool {
         if self.order.is_empty() {
             return false;
         }
@@ -229,7 +229,7 @@ impl Pending {
         let at = |place: u32| &held.entries[place as usize];
         let safe = self.order.partition_point(|(timestamp, _)| *timestamp <= until);
         let count = safe.max(least);
-        self.order.drain(..count).for_each(|(_, place)| held.hand_over(at(place), to));
+        self.order.drain(..count).for_each(|(_, place)| held.deliver(at(place), to));
         let left: usize = self.order.iter().map(|(_, place)| at(*place).bytes()).sum();
         // The remaining entries are only moved if they are the smaller part, or if room is required.
         if 2 * left <= held.bytes || least > 0 {
@@ -237,7 +237,7 @@ impl Pending {
             self.order.iter_mut().zip(0..).for_each(|((_, place), moved_to)| *place = moved_to);
             std::mem::swap(&mut self.held, &mut self.spare);
             self.spare.clear();
-            if self.spare.capacity() > KEPT {
+            if self.spare.capacity() > MAX_SPARE_BYTES {
                 self.spare = Held::default();
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! The start of a stream cannot simply be cut off: later blocks refer to its stacks and metadata, and readers would count the missing events
 //! as lost. Events are therefore re-encoded into segments that can be read independently; the oldest segments are dropped as new ones are
-//! added. Closed segments are kept in a [`SegmentStore`], the open one in memory. [`Recent::pieces`] joins the remaining segments into one
+//! added. Closed segments are kept in a [`SegmentStore`], the open one in memory. [`FlightRecorder::pieces`] joins the remaining segments into one
 //! stream.
 
 mod segment_store;
@@ -12,45 +12,45 @@ use std::time::Duration;
 
 use foldhash::HashMap;
 
-pub use segment_store::{Refusal, SegmentStore};
+pub use segment_store::{SegmentStore, StoreError};
 
 use super::{Decoder, Encoder, Event, Limits, Loss, LossKind, Metadata, NewEvent, Sink, TraceHeader, UtcTime};
 
 /// Retention limits. The oldest part is dropped when either is exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keep {
+pub struct Retention {
     /// Maximum size in bytes.
     pub bytes: u64,
     /// Maximum age, rounded up to whole segments.
     pub span: Option<Duration>,
 }
 
-impl Keep {
+impl Retention {
     /// Upper bound of `bytes`.
-    pub const MOST: u64 = 1 << 30;
+    pub const MAX_BYTES: u64 = 1 << 30;
     /// Lower bound of `bytes`: less does not hold what a runtime writes at once.
-    pub const LEAST: u64 = 1 << 20;
+    pub const MIN_BYTES: u64 = 1 << 20;
 }
 
 /// Number of segments that the kept part is divided into.
 const SEGMENTS: u32 = 16;
 /// With this many segments more than required by size, segments are no longer closed by age: otherwise jumping timestamps would create one
 /// segment per event.
-const BY_AGE: usize = 2 * SEGMENTS as usize;
+const MAX_EXTRA_SEGMENTS: usize = 2 * SEGMENTS as usize;
 /// Maximum size of a segment in bytes; the stacks of a longer one might exceed the limits of readers.
-const LONGEST: usize = 8 << 20;
+const MAX_SEGMENT_BYTES: usize = 8 << 20;
 /// Maximum number of stack frames to keep, from the leaf. Runtimes write 100.
-const FRAMES: usize = 256;
+const MAX_FRAMES: usize = 256;
 
 /// Keeps the newest part of the decoded stream.
 #[derive(Debug)]
-pub struct Recent {
-    keep: Keep,
+pub struct FlightRecorder {
+    keep: Retention,
     header: Option<TraceHeader>,
     /// Closed segments, oldest first; their bytes are in the store.
     segments: VecDeque<Segment>,
     store: Box<dyn SegmentStore>,
-    trouble: Option<String>,
+    first_error: Option<String>,
     /// Size of all closed segments in bytes.
     bytes: u64,
     open: Option<(Writer, Range)>,
@@ -66,10 +66,10 @@ struct Segment {
 /// Oldest and newest timestamp.
 type Range = (i64, i64);
 
-impl Recent {
+impl FlightRecorder {
     /// Creates a flight recorder with these limits, which keeps closed segments in `store`.
-    pub fn new(keep: Keep, store: Box<dyn SegmentStore>) -> Self {
-        Self { keep, header: None, segments: VecDeque::new(), store, trouble: None, bytes: 0, open: None, frozen: false }
+    pub fn new(keep: Retention, store: Box<dyn SegmentStore>) -> Self {
+        Self { keep, header: None, segments: VecDeque::new(), store, first_error: None, bytes: 0, open: None, frozen: false }
     }
 
     /// Stops dropping segments: later events belong to the end of the stream.
@@ -90,8 +90,8 @@ impl Recent {
     /// Returns the kept part as one stream, in pieces of a few megabytes; ends it if the whole stream was complete.
     pub fn pieces(mut self, whole: bool) -> Pieces {
         self.close();
-        let writer = self.header.map(|header| Writer::new(beginning(header, &self.segments)));
-        Pieces { writer, segments: self.segments, store: self.store, trouble: self.trouble, whole }
+        let writer = self.header.map(|header| Writer::new(header_from_oldest(header, &self.segments)));
+        Pieces { writer, segments: self.segments, store: self.store, first_error: self.first_error, whole }
     }
 
     fn writer(&mut self, timestamp: i64) -> Option<&mut Writer> {
@@ -102,12 +102,12 @@ impl Recent {
     }
 
     /// Closes the open segment if it is long enough, and drops the oldest ones.
-    fn turn(&mut self) {
+    fn rotate(&mut self) {
         let (Some((writer, range)), Some(header)) = (&self.open, self.header) else { return };
-        let longest = LONGEST.min((self.keep.bytes / u64::from(SEGMENTS)) as usize);
+        let longest = MAX_SEGMENT_BYTES.min((self.keep.bytes / u64::from(SEGMENTS)) as usize);
         let by_length = self.keep.bytes / longest as u64;
         let spans = header.nanoseconds_between(range.0, range.1);
-        let is_few = self.segments.len() < by_length as usize + BY_AGE;
+        let is_few = self.segments.len() < by_length as usize + MAX_EXTRA_SEGMENTS;
         let too_old = |span: Duration| is_few && Duration::from_nanos(spans.max(0).unsigned_abs()) >= span / SEGMENTS;
         if writer.encoder.len() < longest && !self.keep.span.is_some_and(too_old) {
             return;
@@ -131,9 +131,9 @@ impl Recent {
             let segment = writer.encoder.take();
             while let Err(refusal) = self.store.put(&segment) {
                 // The newest segment is more valuable than the oldest.
-                let again = matches!(refusal, Refusal::Full(_)) && self.drop_oldest();
-                let (Refusal::Full(words) | Refusal::Failed(words)) = refusal;
-                self.trouble.get_or_insert(words);
+                let again = matches!(refusal, StoreError::Full(_)) && self.drop_oldest();
+                let (StoreError::Full(words) | StoreError::Failed(words)) = refusal;
+                self.first_error.get_or_insert(words);
                 if !again {
                     return;
                 }
@@ -156,14 +156,14 @@ impl Recent {
 }
 
 /// Returns the header of a stream that starts with these segments.
-fn beginning(header: TraceHeader, segments: &VecDeque<Segment>) -> TraceHeader {
+fn header_from_oldest(header: TraceHeader, segments: &VecDeque<Segment>) -> TraceHeader {
     match segments.iter().map(|segment| segment.range.0).min() {
         Some(oldest) => TraceHeader { sync_utc: header.unix_ms(oldest).map(UtcTime::from_unix_ms), sync_ticks: oldest, ..header },
         None => header,
     }
 }
 
-impl Sink for Recent {
+impl Sink for FlightRecorder {
     fn trace(&mut self, header: &TraceHeader) {
         self.header = Some(*header);
     }
@@ -171,7 +171,7 @@ impl Sink for Recent {
     fn event(&mut self, event: &Event<'_>) {
         if let Some(writer) = self.writer(event.timestamp()) {
             writer.event(event);
-            self.turn();
+            self.rotate();
         }
     }
 
@@ -179,7 +179,7 @@ impl Sink for Recent {
         if let LossKind::Gap | LossKind::Tail = loss.kind
             && let Some(writer) = self.writer(loss.timestamp)
         {
-            writer.encoder.lose(loss.capture_thread.thread, loss.count);
+            writer.encoder.add_loss(loss.capture_thread.thread, loss.count);
         }
     }
 }
@@ -190,7 +190,7 @@ pub struct Pieces {
     writer: Option<Writer>,
     segments: VecDeque<Segment>,
     store: Box<dyn SegmentStore>,
-    trouble: Option<String>,
+    first_error: Option<String>,
     whole: bool,
 }
 
@@ -199,7 +199,7 @@ impl Pieces {
     /// `store`.
     pub fn join(header: TraceHeader, ranges: impl IntoIterator<Item = (i64, i64)>, store: Box<dyn SegmentStore>) -> Self {
         let segments = ranges.into_iter().map(|range| Segment { bytes: 0, range }).collect();
-        Self { writer: Some(Writer::new(beginning(header, &segments))), segments, store, trouble: None, whole: true }
+        Self { writer: Some(Writer::new(header_from_oldest(header, &segments))), segments, store, first_error: None, whole: true }
     }
 
     /// Removes the segment of the last piece from the store.
@@ -208,8 +208,8 @@ impl Pieces {
     }
 
     /// Returns the first reason why less was kept than requested.
-    pub fn trouble(&self) -> Option<&str> {
-        self.trouble.as_deref()
+    pub fn first_error(&self) -> Option<&str> {
+        self.first_error.as_deref()
     }
 }
 
@@ -229,7 +229,7 @@ impl Iterator for Pieces {
         };
         let writer = self.writer.as_mut()?;
         let bytes = self.store.take_oldest().unwrap_or_else(|words| {
-            self.trouble.get_or_insert(words);
+            self.first_error.get_or_insert(words);
             Vec::new()
         });
         // Metadata IDs start at 1 in each segment.
@@ -283,7 +283,7 @@ impl Sink for Writer {
     fn event(&mut self, event: &Event<'_>) {
         let metadata = self.id(event.metadata);
         self.frames.clear();
-        self.frames.extend(event.stack().into_iter().flat_map(|stack| stack.frames().take(FRAMES)));
+        self.frames.extend(event.stack().into_iter().flat_map(|stack| stack.frames().take(MAX_FRAMES)));
         let stack = self.encoder.stack(&self.frames);
         self.encoder.event(&NewEvent {
             metadata,
@@ -301,7 +301,7 @@ impl Sink for Writer {
 
     /// Sequence numbers start at 1 in a segment, so events missing before a thread's first event count as lost, too.
     fn loss(&mut self, loss: &Loss) {
-        self.encoder.lose(loss.capture_thread.thread, loss.count);
+        self.encoder.add_loss(loss.capture_thread.thread, loss.count);
     }
 }
 

@@ -5,7 +5,7 @@ use foldhash::HashMap;
 use super::LossKind;
 
 /// Size of the lookup table that avoids hashing if thread IDs differ in the low bits.
-const NEAR: usize = 64;
+const CACHE_SLOTS: usize = 64;
 
 /// The last sequence number of each capture thread.
 ///
@@ -15,7 +15,7 @@ const NEAR: usize = 64;
 pub(super) struct Sequences {
     slots: Vec<Slot>,
     /// Most recently found slots, by the low bits of the thread ID; a cache for `by_thread`.
-    near: [u32; NEAR],
+    cache: [u32; CACHE_SLOTS],
     by_thread: HashMap<u64, u32>,
     /// Number of sequence points so far.
     points: u32,
@@ -44,15 +44,15 @@ pub(super) const NO_SLOT: SlotId = SlotId(u32::MAX);
 
 impl Sequences {
     pub(super) fn new(limit: usize) -> Self {
-        Self { slots: Vec::new(), near: [0; NEAR], by_thread: HashMap::default(), points: 0, limit, overflow: false }
+        Self { slots: Vec::new(), cache: [0; CACHE_SLOTS], by_thread: HashMap::default(), points: 0, limit, overflow: false }
     }
 
     /// Returns the slot of a thread, or [`NO_SLOT`] if there is no more room.
     #[inline]
     pub(super) fn slot(&mut self, thread: u64) -> SlotId {
-        let near = self.near[thread as usize % NEAR];
-        match self.slots.get(near as usize) {
-            Some(slot) if slot.thread == thread => SlotId(near),
+        let cached = self.cache[thread as usize % CACHE_SLOTS];
+        match self.slots.get(cached as usize) {
+            Some(slot) if slot.thread == thread => SlotId(cached),
             _ => self.find(thread),
         }
     }
@@ -62,7 +62,7 @@ impl Sequences {
             Some(slot) => SlotId(*slot),
             None => self.add(thread),
         };
-        self.near[thread as usize % NEAR] = slot.0;
+        self.cache[thread as usize % CACHE_SLOTS] = slot.0;
         slot
     }
 

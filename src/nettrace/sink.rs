@@ -34,7 +34,7 @@ pub trait Sink {
     }
 
     /// The events of a block, counted. Returns false to receive each of them in [`event`](Self::event) instead. Only called with counts from
-    /// [`Decoder::feed_cut`](super::Decoder::feed_cut).
+    /// [`Decoder::feed_scanned`](super::Decoder::feed_scanned).
     fn counted(&mut self, _counts: &Counts<'_>) -> bool {
         false
     }

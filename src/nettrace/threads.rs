@@ -25,12 +25,12 @@ pub struct ThreadId {
     /// OS thread ID in the process's own PID namespace; 0 if unknown.
     pub thread: u64,
     /// Number of earlier threads with the same IDs, as far as the stream shows: IDs are reused.
-    pub life: u32,
+    pub reuse_count: u32,
 }
 
 impl ThreadId {
     /// Placeholder for threads that the stream refers to but did not define (V6).
-    pub const UNKNOWN: Self = Self { process: 0, thread: 0, life: u32::MAX };
+    pub const UNKNOWN: Self = Self { process: 0, thread: 0, reuse_count: u32::MAX };
 
     /// Placeholder for threads that are not distinguished.
     pub const OTHERS: Self = Self { thread: u64::MAX, ..Self::UNKNOWN };
@@ -38,12 +38,12 @@ impl ThreadId {
     /// Returns the thread with this ID in the process of the stream.
     #[inline]
     pub const fn of(thread: u64) -> Self {
-        Self { process: 0, thread, life: 0 }
+        Self { process: 0, thread, reuse_count: 0 }
     }
 
     /// Returns the thread ID if the thread is in the process of the stream.
     pub fn in_process(self) -> Option<u64> {
-        (self.process == 0 && self.life != u32::MAX).then_some(self.thread)
+        (self.process == 0 && self.reuse_count != u32::MAX).then_some(self.thread)
     }
 }
 
@@ -56,8 +56,8 @@ impl fmt::Display for ThreadId {
             Self { process: 0, thread, .. } => thread.to_string(),
             Self { process, thread, .. } => format!("{process}/{thread}"),
         };
-        if self.life > 0 {
-            text.push_str(&format!("#{}", self.life.saturating_add(1)));
+        if self.reuse_count > 0 {
+            text.push_str(&format!("#{}", self.reuse_count.saturating_add(1)));
         }
         f.pad(&text)
     }
@@ -92,7 +92,7 @@ pub(super) struct Threads {
     /// Number of threads that have ended, by process ID and thread ID.
     ended: HashMap<(u32, u64), u32>,
     /// Number of threads without an OS thread ID so far.
-    nameless: u32,
+    without_id: u32,
     limit: usize,
 }
 
@@ -100,16 +100,16 @@ pub(super) struct Threads {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Added {
     /// The thread was defined.
-    As(ThreadId),
+    Defined(ThreadId),
     /// The thread was defined, and its index referred to another one before.
-    Instead(ThreadId),
+    Redefined(ThreadId),
     /// The limit was reached.
     Full,
 }
 
 impl Threads {
     pub(super) fn new(limit: usize) -> Self {
-        Self { dense: Vec::new(), sparse: HashMap::default(), count: 0, ended: HashMap::default(), nameless: 0, limit }
+        Self { dense: Vec::new(), sparse: HashMap::default(), count: 0, ended: HashMap::default(), without_id: 0, limit }
     }
 
     /// Returns the thread of an index, if defined.
@@ -153,26 +153,26 @@ impl Threads {
         let process = row.process.map_or(0, |process| u32::try_from(process).unwrap_or(u32::MAX));
         let process = if process == of { 0 } else { process };
         let id = match row.thread {
-            Some(thread) => ThreadId { process, thread, life: self.ended.get(&(process, thread)).copied().unwrap_or(0) },
+            Some(thread) => ThreadId { process, thread, reuse_count: self.ended.get(&(process, thread)).copied().unwrap_or(0) },
             // A repeated definition refers to the same thread.
             None if known.is_some_and(|known| known.process == process && known.thread == 0) => known.unwrap_or_default(),
             None => {
-                self.nameless = self.nameless.saturating_add(1);
-                ThreadId { process, thread: 0, life: self.nameless }
+                self.without_id = self.without_id.saturating_add(1);
+                ThreadId { process, thread: 0, reuse_count: self.without_id }
             }
         };
         self.set(row.index, id);
         self.count += usize::from(known.is_none());
-        if known.is_none_or(|known| known == id) { Added::As(id) } else { Added::Instead(id) }
+        if known.is_none_or(|known| known == id) { Added::Defined(id) } else { Added::Redefined(id) }
     }
 
     /// Removes a thread that has ended; returns whether the index was defined.
     pub(super) fn remove(&mut self, index: u64) -> bool {
-        let Some(ThreadId { process, thread, life }) = self.take(index) else { return false };
+        let Some(ThreadId { process, thread, reuse_count }) = self.take(index) else { return false };
         if self.ended.len() >= self.limit {
             self.ended = HashMap::default();
         }
-        self.ended.insert((process, thread), life.saturating_add(1));
+        self.ended.insert((process, thread), reuse_count.saturating_add(1));
         true
     }
 
@@ -217,25 +217,25 @@ mod tests {
     fn an_index_means_one_thread_after_the_other() {
         let mut threads = Threads::new(3);
         let row = |index, process, thread| Row { index, process: Some(process), thread: Some(thread), name: String::new() };
-        let id = |process, thread, life| ThreadId { process, thread, life };
-        assert_eq!(threads.add(&row(1, 7, 70), 0), Added::As(id(7, 70, 0)));
-        assert_eq!(threads.add(&row(1, 7, 70), 0), Added::As(id(7, 70, 0)), "reported twice");
-        assert_eq!(threads.add(&row(2, 9, 70), 9), Added::As(id(0, 70, 0)), "the stream's own process");
+        let id = |process, thread, reuse_count| ThreadId { process, thread, reuse_count };
+        assert_eq!(threads.add(&row(1, 7, 70), 0), Added::Defined(id(7, 70, 0)));
+        assert_eq!(threads.add(&row(1, 7, 70), 0), Added::Defined(id(7, 70, 0)), "reported twice");
+        assert_eq!(threads.add(&row(2, 9, 70), 9), Added::Defined(id(0, 70, 0)), "the stream's own process");
         threads.clear();
-        assert_eq!(threads.add(&row(1, 8, 80), 0), Added::As(id(8, 80, 0)));
-        assert_eq!(threads.add(&row(3, 7, 70), 0), Added::As(id(7, 70, 0)), "the same thread by another index");
+        assert_eq!(threads.add(&row(1, 8, 80), 0), Added::Defined(id(8, 80, 0)));
+        assert_eq!(threads.add(&row(3, 7, 70), 0), Added::Defined(id(7, 70, 0)), "the same thread by another index");
         assert!(threads.remove(3) && !threads.remove(3));
-        assert_eq!(threads.add(&row(3, 7, 70), 0), Added::As(id(7, 70, 1)), "another thread of the same ids");
-        assert_eq!(threads.add(&row(3, 7, 71), 0), Added::Instead(id(7, 71, 0)));
-        let nameless = |index| Row { index, ..Row::default() };
-        assert_eq!(threads.add(&nameless(5), 0), Added::As(id(0, 0, 1)));
-        assert_eq!(threads.add(&nameless(5), 0), Added::As(id(0, 0, 1)));
-        assert_eq!(threads.add(&nameless(6), 0), Added::Full);
+        assert_eq!(threads.add(&row(3, 7, 70), 0), Added::Defined(id(7, 70, 1)), "another thread of the same ids");
+        assert_eq!(threads.add(&row(3, 7, 71), 0), Added::Redefined(id(7, 71, 0)));
+        let without_id = |index| Row { index, ..Row::default() };
+        assert_eq!(threads.add(&without_id(5), 0), Added::Defined(id(0, 0, 1)));
+        assert_eq!(threads.add(&without_id(5), 0), Added::Defined(id(0, 0, 1)));
+        assert_eq!(threads.add(&without_id(6), 0), Added::Full);
     }
 
     #[test]
     fn threads_in_words() {
-        let of = |process, thread, life| ThreadId { process, thread, life }.to_string();
+        let of = |process, thread, reuse_count| ThreadId { process, thread, reuse_count }.to_string();
         assert_eq!([of(0, 42, 0), of(7, 42, 0), of(0, 42, 1), of(7, 42, 2)], ["42", "7/42", "42#2", "7/42#3"]);
         assert_eq!((ThreadId::UNKNOWN.to_string(), format!("{:>5}", ThreadId::of(42))), ("?".to_owned(), "   42".to_owned()));
     }

@@ -20,19 +20,19 @@ pub enum ClientDataError {
         source: io::Error,
     },
     /// The file does not fit in a message.
-    #[error("{} has more than the {} bytes that a profiler can be handed", .0.display(), ClientData::MOST)]
+    #[error("{} has more than the {} bytes that a profiler can be handed", .0.display(), ClientData::MAX_BYTES)]
     TooLong(PathBuf),
 }
 
 /// Reads the data to pass to a profiler.
 ///
 /// # Errors
-/// When the file cannot be read, or is longer than [`ClientData::MOST`].
+/// When the file cannot be read, or is longer than [`ClientData::MAX_BYTES`].
 pub fn client_data(file: &Path) -> Result<ClientData, ClientDataError> {
     let mut bytes = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(ClientData::MOST as u64 + 1).read_to_end(&mut bytes));
+    let read = File::open(file).and_then(|file| file.take(ClientData::MAX_BYTES as u64 + 1).read_to_end(&mut bytes));
     read.map_err(|source| ClientDataError::Unreadable { path: file.to_owned(), source })?;
-    if bytes.len() > ClientData::MOST { Err(ClientDataError::TooLong(file.to_owned())) } else { Ok(ClientData(bytes)) }
+    if bytes.len() > ClientData::MAX_BYTES { Err(ClientDataError::TooLong(file.to_owned())) } else { Ok(ClientData(bytes)) }
 }
 
 #[cfg(test)]
@@ -43,9 +43,9 @@ mod tests {
     fn as_much_as_fits_a_message() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("data");
-        std::fs::write(&file, vec![7; ClientData::MOST]).unwrap();
-        assert_eq!(client_data(&file).unwrap(), ClientData(vec![7; ClientData::MOST]));
-        std::fs::write(&file, vec![7; ClientData::MOST + 1]).unwrap();
+        std::fs::write(&file, vec![7; ClientData::MAX_BYTES]).unwrap();
+        assert_eq!(client_data(&file).unwrap(), ClientData(vec![7; ClientData::MAX_BYTES]));
+        std::fs::write(&file, vec![7; ClientData::MAX_BYTES + 1]).unwrap();
         let error = client_data(&file).unwrap_err().to_string();
         assert!(error.ends_with("data has more than the 65000 bytes that a profiler can be handed"), "{error}");
         assert!(matches!(client_data(folder.path()), Err(ClientDataError::Unreadable { .. })));

@@ -15,10 +15,10 @@ use super::cpu::MethodNames;
 use super::observe::Observer;
 use super::progress::Progress;
 use super::segments::Segments;
-use crate::analysis::{EventFilter, Live, RuntimeWaits, Throughput, Watch};
+use crate::analysis::{EventFilter, EventTrigger, Live, RuntimeWaits, Throughput};
 use crate::clr::Trigger;
 use crate::model::Kept;
-use crate::nettrace::{DecodeError, Event, Keep, Loss, Metadata, Recent, Sink, TraceHeader, forward_sink};
+use crate::nettrace::{DecodeError, Event, FlightRecorder, Loss, Metadata, Retention, Sink, TraceHeader, forward_sink};
 
 /// With more than this many bytes queued that are also in the file, events are only counted.
 const BEHIND: u64 = 32 << 20;
@@ -33,14 +33,14 @@ pub(super) struct Counting {
     pub(super) analysed: bool,
     pub(super) stop_on: Option<Trigger>,
     /// Keeps the newest part of the stream, in files next to this one.
-    pub(super) keep: Option<(Keep, PathBuf)>,
+    pub(super) keep: Option<(Retention, PathBuf)>,
 }
 
 /// Stop trigger, flight recorder and wait detection that run beside the count.
 #[derive(Debug)]
 pub(super) struct Side {
-    watch: Watch,
-    pub(super) recent: Option<Recent>,
+    trigger: EventTrigger,
+    pub(super) recent: Option<FlightRecorder>,
     /// Waits derived from the events, for the kernel's CPU samples.
     waits: Option<RuntimeWaits>,
     /// By metadata index: whether the event belongs to the rundown, which is sent when a session is stopped and must be kept in full.
@@ -50,7 +50,7 @@ pub(super) struct Side {
 
 impl Sink for Side {
     fn trace(&mut self, header: &TraceHeader) {
-        self.watch.trace(header);
+        self.trigger.trace(header);
         if let Some(waits) = &mut self.waits {
             waits.trace(header);
         }
@@ -60,7 +60,7 @@ impl Sink for Side {
     }
 
     fn metadata(&mut self, metadata: &Metadata) {
-        self.watch.metadata(metadata);
+        self.trigger.metadata(metadata);
         if let Some(waits) = &mut self.waits {
             waits.metadata(metadata);
         }
@@ -69,7 +69,7 @@ impl Sink for Side {
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
-        self.watch.event(event);
+        self.trigger.event(event);
         if let Some(waits) = &mut self.waits {
             waits.event(event);
         }
@@ -98,7 +98,7 @@ impl Side {
         if let (Some(cpu), Some(waits)) = (progress.cpu.get(), &mut self.waits) {
             cpu.add_runtime_waits(waits);
         }
-        if self.watch.has_come() {
+        if self.trigger.is_triggered() {
             progress.came.notify_one();
         }
         if let Some(recent) = &self.recent {
@@ -156,7 +156,7 @@ pub(super) struct Counted {
     pub(super) complete: bool,
     /// Why completeness is unknown, as a message.
     pub(super) trouble: Option<String>,
-    pub(super) recent: Option<Recent>,
+    pub(super) recent: Option<FlightRecorder>,
 }
 
 /// Queues chunks for counting and reuses their memory.
@@ -189,10 +189,10 @@ impl Counter {
     ) -> Self {
         let backlog = Arc::new(Backlog::default());
         let has_file = file.is_some();
-        let watch = Watch::new(counting.stop_on);
-        let recent = counting.keep.map(|(keep, file)| Recent::new(keep, Box::new(Segments::beside(&file))));
+        let trigger = EventTrigger::new(counting.stop_on);
+        let recent = counting.keep.map(|(keep, file)| FlightRecorder::new(keep, Box::new(Segments::beside(&file))));
         let side = Side {
-            watch,
+            trigger,
             recent,
             waits: progress.cpu.get().map(|_| RuntimeWaits::default()),
             rundown: vec![false],
@@ -214,7 +214,7 @@ impl Counter {
             }
             let mut observer = Observer::default();
             let mut names = MethodNames::Coming;
-            let analysed = Analysed { live: Live::default().keeping_events(), progress: progress.clone(), backlog: waiting, most };
+            let analysed = Analysed { live: Live::default().with_recent_events(), progress: progress.clone(), backlog: waiting, most };
             source.drain((analysed, side), undecodable, |(Analysed { live, .. }, side), over| {
                 count(live.throughput());
                 side.look();
@@ -225,10 +225,10 @@ impl Counter {
                     observer.hurry();
                 }
                 if let Some((at, times)) = progress.thread_times.take() {
-                    live.weigh_samples(at, times);
+                    live.add_cpu_times(at, times);
                 }
                 if over {
-                    live.weigh_all_samples();
+                    live.apply_cpu_times();
                 }
                 if let Some(filter) = progress.event_filter.take() {
                     live.set_event_filter(EventFilter::new(&filter));

@@ -222,7 +222,7 @@ async fn waits(client: &Client) -> Result<Listener<RuntimeWaits>, String> {
 async fn names(client: &Client) -> Result<Listener<Live>, String> {
     let selected = select(&[] as &[&str], &[NAMES.0], None).map_err(|error| error.to_string())?;
     let config = SessionConfig { rundown: Rundown::AtLeast(NAMES.1), stacks: false, ..selected.config };
-    Listener::start(client.clone(), &config, Live::only_symbols(), NAMES_BYTES).await.map_err(|error| error.to_string())
+    Listener::start(client.clone(), &config, Live::symbols_only(), NAMES_BYTES).await.map_err(|error| error.to_string())
 }
 
 /// Kernel samples of a process, taken during a session of its runtime.

@@ -82,7 +82,8 @@ impl Samples for SampleReader<'_> {
         while batch.is_empty() && !self.is_over {
             let done = self.done.take();
             let piece = if (self.go_on)() { self.pieces.next(done).ok().flatten() } else { None };
-            self.done = piece.and_then(|piece| self.decoder.feed_cut(&piece.bytes, piece.cut, batch).is_ok().then_some(piece.bytes));
+            self.done =
+                piece.and_then(|piece| self.decoder.feed_scanned(&piece.bytes, piece.scanned, batch).is_ok().then_some(piece.bytes));
             if self.done.is_none() {
                 let ending = self.decoder.finish(batch);
                 (self.is_over, self.is_complete) = (true, ending.is_complete());

@@ -9,9 +9,9 @@ use super::listener::Listener;
 use super::plan::StartError;
 use super::trace_session::{Cut, StopLimit, Unfinished};
 use crate::analysis::{HeapSnapshot, Live, Retention};
-use crate::clr::RUNTIME;
+use crate::clr::RUNTIME_PROVIDER;
 use crate::export::HeapGraph;
-use crate::ipc::{BufferMb, BufferMode, Invalid, Level, Provider, Rundown, RuntimeVersion, SessionConfig};
+use crate::ipc::{BufferMb, BufferMode, InvalidRequest, Level, Provider, Rundown, RuntimeVersion, SessionConfig};
 use crate::net::client::Client;
 
 /// Induces a GC and reports every object, reference and type: GC, GCHeapCollect, GCHeapDump, GCHeapAndTypeNames, Type.
@@ -44,7 +44,7 @@ impl HeapWalk {
     /// Returns what keeps the objects of each type alive, and what they keep alive, in the order of [`HeapSnapshot::types`]. Takes seconds
     /// for millions of objects. `None` without a graph, and if it is incomplete or too large.
     pub fn retention(&self) -> Option<Retention> {
-        self.heap.is_whole().then(|| self.graph.retention(&self.heap.types))?
+        self.heap.has_all_references().then(|| self.graph.retention(&self.heap.types))?
     }
 }
 
@@ -56,7 +56,7 @@ pub enum HeapError {
     Start(#[from] StartError),
     /// The session configuration is invalid.
     #[error(transparent)]
-    Config(#[from] Invalid),
+    Config(#[from] InvalidRequest),
     /// The stream was closed before the first object.
     #[error("no object was reported: {0}")]
     Cut(Cut),
@@ -101,8 +101,8 @@ pub async fn walk_heap(
 }
 
 /// Returns the session configuration of a walk. Its rundown supplies the modules of the types, and only those if the runtime can choose.
-fn session(major: u32) -> Result<SessionConfig, Invalid> {
-    let mut config = SessionConfig::new(Provider::new(RUNTIME, WALK, Level::Verbose)?.into());
+fn session(major: u32) -> Result<SessionConfig, InvalidRequest> {
+    let mut config = SessionConfig::new(Provider::new(RUNTIME_PROVIDER, WALK, Level::Verbose)?.into());
     config.rundown = if major >= 9 { Rundown::Preferred(LOADER) } else { Rundown::Default };
     config.buffer = BufferMb::new(BUFFER_MB)?;
     if major >= 11 {
@@ -115,10 +115,10 @@ fn session(major: u32) -> Result<SessionConfig, Invalid> {
 /// Makes the runtime report type names again. It reports each name once, until a session enables its provider with different settings.
 /// dotnet-gcdump uses a sample profiler session for this, after which 3.1 still reports no type again (seen on 3.1 and 9).
 async fn forget_types(client: &Client) -> Result<(), HeapError> {
-    let provider = Provider::new(RUNTIME, LOADER, Level::Critical)?;
+    let provider = Provider::new(RUNTIME_PROVIDER, LOADER, Level::Critical)?;
     let mut config = SessionConfig::new(provider.into());
     config.rundown = Rundown::None;
-    let mut listener = Listener::start(client.clone(), &config, Live::only_symbols(), NOTHING).await?;
+    let mut listener = Listener::start(client.clone(), &config, Live::symbols_only(), NOTHING).await?;
     // An error here also affects the walk, which reports it.
     let _ = listener.stop(STOP).await;
     Ok(())

@@ -56,7 +56,7 @@ impl HeapFile {
     /// # Errors
     /// [`HeapFileError`].
     pub fn write(mut self, graph: HeapGraph, heap: &HeapSnapshot, process: &Process) -> Result<Option<PathBuf>, HeapFileError> {
-        if !heap.is_whole() {
+        if !heap.has_all_references() {
             return Err(HeapFileError::Incomplete);
         }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

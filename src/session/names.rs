@@ -20,7 +20,7 @@ use crate::analysis::{Live, Origin, Profile, SampleFilter, Symbols};
 use crate::ipc::{BufferMb, Level, Provider, SessionConfig};
 use crate::model::{NameSearch, RecordingAnalysis};
 use crate::net::client::Client;
-use crate::nettrace::{Sink, Tail};
+use crate::nettrace::{Sink, StreamTail};
 
 /// Pauses between rundowns if many samples are still unnamed: a program that has just started keeps compiling.
 const AGAIN: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(10), Duration::from_secs(10)];
@@ -124,7 +124,7 @@ impl Names {
 /// # Errors
 /// If the runtime sends no names.
 pub(super) async fn ask(client: Client) -> Result<Symbols, String> {
-    let (symbols, ended) = rundown(client, Live::only_symbols()).await?;
+    let (symbols, ended) = rundown(client, Live::symbols_only()).await?;
     let symbols = symbols.into_symbols();
     match ended {
         _ if symbols.methods() > 0 => Ok(symbols),
@@ -148,11 +148,11 @@ async fn rundown<S: Sink + Send + 'static>(client: Client, sink: S) -> Result<(S
 ///
 /// # Errors
 /// If not all names arrive, or the file cannot be written; it may then contain a part of them.
-pub async fn append_names(client: Client, file: &mut File, tail: Tail, largest_id: u32) -> Result<u64, String> {
+pub async fn append_names(client: Client, file: &mut File, tail: StreamTail, largest_id: u32) -> Result<u64, String> {
     let not_written = |error: std::io::Error| format!("cannot append method names to the file: {error}");
     let bytes = file.seek(SeekFrom::End(-END)).map_err(not_written)?;
     let appended = tail.append(bytes, largest_id, |metadata| metadata.provider.ends_with("Rundown")).map_err(|error| error.to_string())?;
-    let ((symbols, appended), ended) = rundown(client, (Live::only_symbols(), appended)).await?;
+    let ((symbols, appended), ended) = rundown(client, (Live::symbols_only(), appended)).await?;
     ended.map_err(|why| format!("the runtime did not send all of its methods: {why}"))?;
     let names = appended.finish().map_err(|error| error.to_string())?;
     file.write_all(&names).and_then(|()| file.sync_all()).map_err(not_written)?;

@@ -133,7 +133,7 @@ impl CpuUse {
         listener.look(|(_, waits)| self.pass_on(waits));
         if let Some(used) = self.threads.look(&self.client) {
             let (at, times) = self.threads.cpu_times();
-            listener.look(|(live, _)| live.weigh_samples(at, times));
+            listener.look(|(live, _)| live.add_cpu_times(at, times));
             self.used = used;
         }
     }
@@ -142,7 +142,7 @@ impl CpuUse {
 impl Observed {
     /// Returns all analyses, and the CPU time of the threads.
     pub async fn into_slow(mut self) -> SlowObserved {
-        self.live.weigh_all_samples();
+        self.live.apply_cpu_times();
         let (live, cpu_use) = (&self.live, self.cpu_use);
         let (threads, cpu_supply, sampling) = match cpu_use {
             Some(CpuUse { sampling, threads, used, .. }) => (used, threads.cpu_supply(), sampling),

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
-use crate::nettrace::{Cut, Cutter, Limits};
+use crate::nettrace::{BlockScanner, Limits, ScannedBlocks};
 
 /// Maximum size of one read. A piece of 1 MB has left the processor's cache before it is decoded, and allocating it takes as long as reading
 /// a file of 20 MB.
@@ -15,20 +15,20 @@ const SHORT: usize = 4 << 10;
 /// Bytes of a stream that start and end at block boundaries.
 pub(super) struct Piece {
     pub(super) bytes: Vec<u8>,
-    pub(super) cut: Cut,
+    pub(super) scanned: ScannedBlocks,
 }
 
 impl Piece {
     /// Counts the contents of the event blocks, if not done yet.
     pub(super) fn count(&mut self) {
-        self.cut.count(&self.bytes);
+        self.scanned.count(&self.bytes);
     }
 }
 
 /// Reads a file in pieces. Bytes are read to where they are decoded, except for an incomplete block at the end of a read, which is copied.
 pub(super) struct Pieces<'a> {
     file: &'a mut File,
-    cutter: Cutter,
+    scanner: BlockScanner,
     /// Start of the next piece. All buffers have the size of this one.
     buffer: Vec<u8>,
     filled: usize,
@@ -37,7 +37,7 @@ pub(super) struct Pieces<'a> {
 impl<'a> Pieces<'a> {
     pub(super) fn new(file: &'a mut File, limits: Limits) -> Self {
         let length = file.metadata().map_or(PIECE, |facts| usize::try_from(facts.len()).unwrap_or(PIECE));
-        Self { file, cutter: Cutter::new(limits), buffer: vec![0; length.clamp(SHORT, PIECE)], filled: 0 }
+        Self { file, scanner: BlockScanner::new(limits), buffer: vec![0; length.clamp(SHORT, PIECE)], filled: 0 }
     }
 
     /// Returns the next piece, or `None` after the last. `other`, the buffer of a finished piece, is reused.
@@ -45,16 +45,16 @@ impl<'a> Pieces<'a> {
         loop {
             let count = self.file.read(&mut self.buffer[self.filled..])?;
             let filled = self.filled + count;
-            let mut cut = self.cutter.cut(&self.buffer[..filled]);
+            let mut scanned = self.scanner.scan(&self.buffer[..filled]);
             if count == 0 {
                 // The rest is the last piece.
-                cut.extend(filled);
+                scanned.extend(filled);
             }
-            if cut.size() > 0 {
+            if scanned.size() > 0 {
                 let mut next = other.unwrap_or_else(|| vec![0; self.buffer.len()]);
-                self.filled = filled - cut.size();
-                next[..self.filled].copy_from_slice(&self.buffer[cut.size()..filled]);
-                return Ok(Some(Piece { bytes: std::mem::replace(&mut self.buffer, next), cut }));
+                self.filled = filled - scanned.size();
+                next[..self.filled].copy_from_slice(&self.buffer[scanned.size()..filled]);
+                return Ok(Some(Piece { bytes: std::mem::replace(&mut self.buffer, next), scanned }));
             }
             if count == 0 {
                 return Ok(None);

@@ -10,12 +10,12 @@ use super::cpu_beside::cpu_file;
 use super::output::{OutputError, default_file};
 use super::progress::Slot;
 use super::trace_session::StopLimit;
-use crate::clr::{Selected, Trigger};
+use crate::clr::{Selection, Trigger};
 use crate::ipc::SessionConfig;
 use crate::model::{OutputName, ProcessKey, Recording, RecordingId, SafeText, Scheduling, TraceOptions};
 use crate::net::ExchangeError;
 use crate::net::perfetto::{PerfettoError, Sockets};
-use crate::nettrace::Keep;
+use crate::nettrace::Retention;
 
 /// What to record, and into which file.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ pub struct Plan {
     /// Stop when this event arrives.
     pub stop_on: Option<Trigger>,
     /// Keep only the newest part, in files next to this one, and write it to the file at the end.
-    pub keep: Option<Keep>,
+    pub keep: Option<Retention>,
     /// Also record the kernel's scheduling through this tracing service, into a Perfetto trace.
     pub scheduling: Option<Sockets>,
     /// Limits for ending the session.
@@ -88,7 +88,7 @@ impl Plan {
     /// # Errors
     /// An error message about the options, or the reason why the kernel's scheduling cannot be recorded.
     pub fn of(order: &TraceOptions, key: ProcessKey, name: SafeText, folder: &Path, pattern: &OutputName) -> Result<Self, String> {
-        let Selected { what, config, fallback, .. } = order.select()?;
+        let Selection { what, config, fallback, .. } = order.select()?;
         let default_file = || default_file(folder, pattern, &name, key.pid, order.extension());
         let file = order.file.as_ref().map_or_else(default_file, |file| folder.join(file));
         Ok(Self {

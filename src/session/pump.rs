@@ -10,7 +10,7 @@ use super::count::{Counted, Counter, Counting};
 use super::progress::Progress;
 use super::trace_session::{CHUNK, Cut, EventStream, TraceSession};
 use crate::net::stream::BlockingStream;
-use crate::nettrace::Recent;
+use crate::nettrace::FlightRecorder;
 
 /// Result of a stream that has ended.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl Pump {
 impl Pump {
     /// Writes what a flight recorder kept, and counts it again so that the final numbers are those of the file. Returns whether the file ends
     /// properly, and whether all of it was written. The rest stays in the segment files.
-    fn save(&mut self, recent: Recent, whole: bool, trouble: &mut Trouble) -> (bool, bool) {
+    fn save(&mut self, recent: FlightRecorder, whole: bool, trouble: &mut Trouble) -> (bool, bool) {
         let (mut total, mut saved) = (0, true);
         let mut pieces = recent.pieces(whole);
         while saved && let Some(piece) = pieces.next() {
@@ -106,7 +106,7 @@ impl Pump {
                 trouble.note(|| format!("{}; {beside}", refused(&error)));
             }
         }
-        if let Some(words) = pieces.trouble() {
+        if let Some(words) = pieces.first_error() {
             trouble.note(|| format!("less was kept than requested: {words}"));
         }
         let counting = Counting { stop_on: None, keep: None, ..self.counting.clone() };

@@ -35,7 +35,7 @@ pub fn trace_file(path: &Path) -> Result<TraceFile, String> {
 /// # Errors
 /// An error message.
 pub fn read_trace(path: &Path, span: Option<Span>, mut go_on: impl FnMut(u64) -> bool) -> Result<Option<FileContents>, String> {
-    let mut live = span.map_or_else(Live::default, |(from, to)| Live::within(from..=to)).keeping_events();
+    let mut live = span.map_or_else(Live::default, |(from, to)| Live::within(from..=to)).with_recent_events();
     let mut wanted = true;
     let mut recorded = Recorded::open(path).map_err(|error| error.to_string())?;
     let read = recorded.read_while(&mut live, |bytes| {
@@ -46,7 +46,7 @@ pub fn read_trace(path: &Path, span: Option<Span>, mut go_on: impl FnMut(u64) ->
         return Ok(None);
     }
     let pass = read.map_err(|error| error.to_string())?;
-    let cpu = match KernelSamples::among(&live.throughput().counts()) {
+    let cpu = match KernelSamples::from_counts(&live.throughput().counts()) {
         Some(_) if recorded.rewind().is_ok() => {
             let mut sampled = span.map_or_else(SampledMethods::default, |(from, to)| SampledMethods::within(from..=to));
             let again = recorded.read_while(&mut sampled, |_| {

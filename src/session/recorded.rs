@@ -93,8 +93,8 @@ impl Pass {
     pub fn trouble(&self) -> Option<String> {
         let words = match &self.ending {
             Ending::Complete => return None,
-            Ending::Truncated { whole_bytes, loose_bytes } => {
-                format!("cut off: {loose_bytes} bytes after the last whole block at byte {whole_bytes}")
+            Ending::Truncated { complete_bytes, trailing_bytes } => {
+                format!("cut off: {trailing_bytes} bytes after the last whole block at byte {complete_bytes}")
             }
             Ending::Broken { error, .. } => format!("{error}; everything before it is counted"),
         };
@@ -181,12 +181,12 @@ impl Recorded {
         let mut decoder = Decoder::new(Limits::default());
         let (mut bytes, counts) = (0, sink.takes_counts());
         let mut feed = |mut piece: Piece| {
-            bytes += piece.cut.size() as u64;
+            bytes += piece.scanned.size() as u64;
             if counts {
                 piece.count();
             }
             // `finish` returns the error again, with the position up to which the file could be decoded.
-            let fed = decoder.feed_cut(&piece.bytes, piece.cut, &mut sink);
+            let fed = decoder.feed_scanned(&piece.bytes, piece.scanned, &mut sink);
             (fed.is_ok() && go_on(bytes)).then_some(piece.bytes)
         };
         let mut pieces = Pieces::new(&mut self.file, Limits::default());
@@ -229,7 +229,7 @@ impl Recorded {
         let mut sampled = SampledMethods::default();
         let mut pass = self.read(&mut sampled)?;
         if sampled.is_incomplete() && self.rewind().is_ok() {
-            let mut symbols = Live::only_symbols();
+            let mut symbols = Live::symbols_only();
             self.read(&mut symbols)?;
             self.rewind()?;
             sampled = SampledMethods::with_symbols(symbols.into_symbols());

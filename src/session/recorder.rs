@@ -92,7 +92,7 @@ impl Recorder {
         log::note(format_args!("recording of process {} has begun, {}", plan.key.pid, output.partial().display()));
         let (request, requests) = watch::channel(StopRequest::None);
         let mut recording = plan.starting();
-        recording.notes.extend(session.losses().iter().map(ToString::to_string));
+        recording.notes.extend(session.downgrades().iter().map(ToString::to_string));
         recording.no_cpu = no_cpu;
         let (publish, published) = watch::channel(recording.clone());
         let mut ticks = interval(Recording::STEP);
@@ -186,7 +186,7 @@ async fn sample_cpu(client: &Client, plan: &Plan) -> Result<Sampling, OutputErro
     let config = plan.config.clone();
     // Without a file, samples are only needed for analysis.
     let file = plan.cpu_file();
-    if file.is_none() && !(plan.analysed && (plan.fallback.is_some() || config.samples())) {
+    if file.is_none() && !(plan.analysed && (plan.fallback.is_some() || config.has_sample_profiler())) {
         return Ok((plan.fallback.clone().unwrap_or(config), None, None));
     }
     let has_file = file.is_some();

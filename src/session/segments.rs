@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::model::SafeText;
 use crate::net::files::{self, FileId};
-use crate::nettrace::{Refusal, SegmentStore};
+use crate::nettrace::{SegmentStore, StoreError};
 
 /// Segment files `PATH.0001`, `PATH.0002`, and so on.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Segments {
 }
 
 impl SegmentStore for Segments {
-    fn put(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         self.last += 1;
         let number = self.last;
         // Never overwrites a file or follows a link.
@@ -98,10 +98,10 @@ impl SegmentStore for Segments {
     }
 }
 
-fn refusal(error: &io::Error, words: String) -> Refusal {
+fn refusal(error: &io::Error, words: String) -> StoreError {
     match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Refusal::Full(words),
-        _ => Refusal::Failed(words),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full(words),
+        _ => StoreError::Failed(words),
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a.0001"), "another").unwrap();
         let mut segments = Segments::beside(&folder.path().join("a"));
-        assert!(matches!(segments.put(b"mine"), Err(Refusal::Failed(words)) if words.contains("a.0001 cannot be made")));
+        assert!(matches!(segments.put(b"mine"), Err(StoreError::Failed(words)) if words.contains("a.0001 cannot be made")));
         segments.put(b"mine").unwrap();
         let other = folder.path().join("other");
         fs::write(&other, "another").unwrap();
@@ -154,8 +154,8 @@ mod tests {
     #[test]
     fn a_full_disk_differs_from_other_trouble() {
         let segments = |path: &str| Segments { last: 0, ..Segments::beside(Path::new(path)) };
-        assert!(matches!(segments("/no/such/folder/a").put(b"x"), Err(Refusal::Failed(_))));
-        assert!(matches!(refusal(&io::ErrorKind::StorageFull.into(), String::new()), Refusal::Full(_)));
-        assert!(matches!(refusal(&io::ErrorKind::QuotaExceeded.into(), String::new()), Refusal::Full(_)));
+        assert!(matches!(segments("/no/such/folder/a").put(b"x"), Err(StoreError::Failed(_))));
+        assert!(matches!(refusal(&io::ErrorKind::StorageFull.into(), String::new()), StoreError::Full(_)));
+        assert!(matches!(refusal(&io::ErrorKind::QuotaExceeded.into(), String::new()), StoreError::Full(_)));
     }
 }

@@ -16,14 +16,14 @@ use super::{DumpError, OutputError, Plan, Recorder, StartError, StopLimit, Watch
 use crate::analysis::{CountersSnapshot, SampleFilter, Throughput};
 use crate::clr::Trigger;
 use crate::ipc::{
-    DumpFlags, DumpKind, DumpRequest, Level, Loss, Provider, Providers, RuntimeVersion, SessionConfig, SessionId, TargetPath,
+    Downgrade, DumpFlags, DumpKind, DumpRequest, Level, Provider, Providers, RuntimeVersion, SessionConfig, SessionId, TargetPath,
 };
 use crate::model::{NameSearch, Outcome, Phase, Process, ProcessKey, Recording, RecordingAnalysis, StoppedBy};
 use crate::net::client::{Client, Session};
 use crate::net::endpoint::Endpoint;
 use crate::net::stream::address_in;
 use crate::net::test_stream::{self, Peer};
-use crate::nettrace::{Decoder, Ending, Keep, Limits};
+use crate::nettrace::{Decoder, Ending, Limits, Retention};
 use crate::sim::{Fault, Rates, Script, Simulated, Spec};
 
 #[cfg(target_os = "linux")]
@@ -291,7 +291,7 @@ async fn several_recordings_of_one_process_go_on_beside_each_other() {
 async fn pump(file: File) -> (std::thread::JoinHandle<Pumped>, Peer, Arc<Progress>) {
     let (stream, writing) = test_stream::pair().await;
     let client = Client::new(Endpoint { key: ProcessKey { pid: 77, started: 1 }, socket: PathBuf::from("/nowhere") });
-    let (session, stream) = TraceSession::of(client, Session { id: SessionId(1), stream, losses: Vec::new() }, u64::MAX).unwrap();
+    let (session, stream) = TraceSession::of(client, Session { id: SessionId(1), stream, downgrades: Vec::new() }, u64::MAX).unwrap();
     let progress = Arc::new(Progress::default());
     let counting = Counting { analysed: true, ..Counting::default() };
     let pump = Pump { session, file, max_bytes: None, counting, progress: progress.clone() };
@@ -320,7 +320,7 @@ async fn a_dump_is_looked_for_and_never_overwrites() {
 
 #[tokio::test]
 async fn every_version_is_watched_and_says_what_it_cannot_leave_out() {
-    for (version, losses) in [("3.1.23", &[Loss::StacksIncluded][..]), ("8.0.33", &[Loss::StacksIncluded]), ("9.0.7", &[])] {
+    for (version, downgrades) in [("3.1.23", &[Downgrade::StacksIncluded][..]), ("8.0.33", &[Downgrade::StacksIncluded]), ("9.0.7", &[])] {
         let bench = bench(Spec::new("Web", version, 77));
         let process = Process { runtime: Some(RuntimeVersion::new(version)), ..bench.process.clone() };
         let watched = Watch { process, interval: Duration::from_secs(1), meters: false };
@@ -336,7 +336,7 @@ async fn every_version_is_watched_and_says_what_it_cannot_leave_out() {
         plan.config.stacks = false;
         let recorder = bench.start(plan).await;
         recorder.stop();
-        assert_eq!(recorder.finished().await.notes, losses.iter().map(ToString::to_string).collect::<Vec<_>>(), "{version}");
+        assert_eq!(recorder.finished().await.notes, downgrades.iter().map(ToString::to_string).collect::<Vec<_>>(), "{version}");
     }
 }
 
@@ -354,10 +354,10 @@ async fn an_event_ends_it() {
 async fn a_flight_recorder_writes_what_it_kept() {
     let rates = Rates { gc: 2.0, exception: 5.0, contention: 5.0, jit: 5.0, sample: 200.0, custom: 20_000.0, waves: 0.0 };
     let bench = bench(Spec { script: Script::Program(rates), ..spec() });
-    let keep = Some(Keep { bytes: Keep::LEAST, span: None });
+    let keep = Some(Retention { bytes: Retention::MIN_BYTES, span: None });
     let recorder = bench.start(Plan { keep, ..bench.plan() }).await;
     let mut progress = recorder.progress();
-    let overflowed = |recording: &Recording| recording.bytes > 3 * Keep::LEAST;
+    let overflowed = |recording: &Recording| recording.bytes > 3 * Retention::MIN_BYTES;
     timeout(Duration::from_secs(60), progress.wait_for(overflowed)).await.unwrap().unwrap();
     let partial = bench.dir.path().join("a.nettrace.partial");
     assert_eq!(partial.metadata().unwrap().len(), 0, "it is written at the end");
@@ -367,13 +367,13 @@ async fn a_flight_recorder_writes_what_it_kept() {
     };
     assert!((8..=20).contains(&segments().len()), "{:?}", segments());
     let kept = progress.borrow().kept.unwrap();
-    assert!(kept.bytes < 2 * Keep::LEAST && kept.span > Duration::ZERO, "{kept:?}");
+    assert!(kept.bytes < 2 * Retention::MIN_BYTES && kept.span > Duration::ZERO, "{kept:?}");
     let seen = progress.borrow().events;
     recorder.stop();
     let recording = recorder.finished().await;
     assert_eq!(*outcome(&recording), Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some(bench.file()), trouble: None });
     assert_eq!(read(&bench.file()), (Ending::Complete, recording.events, recording.bytes));
-    assert!(recording.events < seen && recording.bytes < 2 * Keep::LEAST, "{recording:?}");
+    assert!(recording.events < seen && recording.bytes < 2 * Retention::MIN_BYTES, "{recording:?}");
     assert!(segments().is_empty(), "{:?}", segments());
     let analysis = recording.analysis.unwrap();
     assert!(analysis.events.iter().any(|rate| rate.event.provider.ends_with("Rundown")), "the names of methods are in it");

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::plan::StartError;
-use crate::ipc::{Loss, SessionConfig, SessionId};
+use crate::ipc::{Downgrade, SessionConfig, SessionId};
 use crate::model::{Bytes, Trouble};
 use crate::net::ExchangeError;
 use crate::net::client::{Client, Session};
@@ -94,7 +94,7 @@ pub(super) struct TraceSession {
     client: Client,
     id: SessionId,
     /// Requested features that are not available.
-    losses: Vec<Loss>,
+    downgrades: Vec<Downgrade>,
     /// A second handle to the stream, for closing it.
     closer: Closer,
     received: AtomicU64,
@@ -130,7 +130,7 @@ impl TraceSession {
         let this = Arc::new(Self {
             client,
             id: session.id,
-            losses: session.losses,
+            downgrades: session.downgrades,
             closer,
             received: AtomicU64::new(0),
             most: AtomicU64::new(most),
@@ -157,8 +157,8 @@ impl TraceSession {
     }
 
     /// Requested features that are not available in this runtime.
-    pub(super) fn losses(&self) -> &[Loss] {
-        &self.losses
+    pub(super) fn downgrades(&self) -> &[Downgrade] {
+        &self.downgrades
     }
 
     /// Waits for the end of the stream, whichever side closes it.

@@ -28,7 +28,7 @@ const STOP: StopLimit = StopLimit { bytes: MOST, ..StopLimit::RUNDOWN };
 /// Returns everything missing in the kernel and a runtime of this version for such a session, each as a message with a remedy.
 pub fn user_events_missing(kernel: &Kernel, runtime: Option<&RuntimeVersion>) -> Vec<String> {
     let mut missing = kernel.missing();
-    let needs = Capabilities::of(runtime).missing(CommandCode::CollectTracing5);
+    let needs = Capabilities::of(runtime).unsupported_reason(CommandCode::CollectTracing5);
     missing.extend(needs.map(|needs| format!("the runtime is too old: it {needs}")));
     missing
 }

@@ -1,6 +1,6 @@
 //! Options with which a simulated session was requested.
 
-use crate::ipc::{EventFilter, FilteredProvider, FilteredStream, Provider, Providers};
+use crate::ipc::{EventFilter, FilteredProvider, Provider, Providers, StreamingSession};
 
 /// The providers and the rundown of a session, from any version of the command.
 #[derive(Debug, Clone)]
@@ -14,7 +14,7 @@ impl Requested {
         Self { providers: providers.iter().cloned().map(FilteredProvider::from).collect(), rundown }
     }
 
-    pub(super) fn filtered(stream: FilteredStream) -> Self {
+    pub(super) fn filtered(stream: StreamingSession) -> Self {
         Self { providers: stream.providers.iter().cloned().collect(), rundown: stream.rundown_keyword != 0 }
     }
 
@@ -24,7 +24,7 @@ impl Requested {
 
     /// Whether the session receives an event.
     pub(super) fn wants(&self, provider: &str, keywords: u64, event: u32) -> bool {
-        let matches = |filter: &EventFilter| filter.lets_through(event);
+        let matches = |filter: &EventFilter| filter.allows(event);
         self.providers.iter().any(|FilteredProvider { provider: requested, filter }| {
             requested.name().eq_ignore_ascii_case(provider) && (keywords == 0 || requested.keywords() & keywords != 0) && matches(filter)
         })

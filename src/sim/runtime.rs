@@ -263,7 +263,7 @@ impl Runtime {
         // createdump expands more placeholders than these.
         let name = path.as_str().replace("%%", "\0").replace("%p", &self.spec.pid.to_string()).replace('\0', "%");
         let file = files::create(Path::new(&name));
-        let text = format!("This is no core dump: it stands for the {} dump of a simulated process.\n", kind.word());
+        let text = format!("This is no core dump: it stands for the {} dump of a simulated process.\n", kind.name());
         file.and_then(|mut file| file.write_all(text.as_bytes()))
             .map_err(|error| format!("[createdump] Could not create output file '{}': {error}\n", path.as_str()))
     }

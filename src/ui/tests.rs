@@ -182,10 +182,10 @@ fn every_view_of_a_recording_has_its_pictures() {
 #[test]
 fn what_is_missing_in_a_recording_stands_beside_it() {
     let mut app = scene("recording", 120, 40);
-    let notes = vec!["events carry their stacks".to_owned()];
+    let notes = vec!["events include stacks".to_owned()];
     app.send(Msg::Recording(Box::new(Recording { notes, ..recording(1, 432, Phase::Recording) })));
     let shown = text(&picture(&app, &Theme::dark(), 120, 40));
-    assert!(shown.contains("Note: events carry their stacks."), "{shown}");
+    assert!(shown.contains("Note: events include stacks."), "{shown}");
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn most_frequent(canvas: &mut Canvas<'_>, tracked: &Tracked, analysis: &Recordin
     let lines = Rect { y: area.y + 1, height: area.height - 1, ..area };
     let recorded: Vec<_> = analysis.events.iter().filter(|rate| !EventKind::only_describes(&rate.event.provider)).collect();
     let is_sampled = recorded.iter().any(|rate| rate.event.is_sample());
-    let (samplers, others): (Vec<_>, Vec<_>) = recorded.into_iter().partition(|rate| is_sampled && rate.event.comes_of_sampling());
+    let (samplers, others): (Vec<_>, Vec<_>) = recorded.into_iter().partition(|rate| is_sampled && rate.event.is_sampling_event());
     let rate_of = |EventRate { event, rate }: &EventRate| analysis.rate(over, event.count, *rate);
     let most = others.first().map_or(1, |rate| rate.event.count.max(1)) as f64;
     for (all, y) in others.iter().zip(lines.y..lines.bottom()) {
@@ -329,7 +329,7 @@ fn figures_of(canvas: &Canvas<'_>, analysis: &RecordingAnalysis, over: bool) -> 
     }
     let counts = analysis.profile.count(SampleFilter::ALL);
     let samples = counts.samples();
-    if samples.all() > 0 && analysis.profile.is_weighed {
+    if samples.all() > 0 && analysis.profile.has_cpu_times {
         all.push(("threads run", Percent(samples.running_ns as f64 / samples.all_ns().max(1) as f64).to_string(), theme.strong));
     }
     all

@@ -29,12 +29,12 @@ impl<'a> Utf16<'a> {
     }
 
     /// Returns the first `most` characters.
-    pub fn start(self, most: usize) -> String {
+    pub fn prefix(self, most: usize) -> String {
         self.chars().take(most).collect()
     }
 
     /// Replaces the contents of `into` by the first `most` characters, reusing its memory.
-    pub fn copy_start(self, into: &mut String, most: usize) {
+    pub fn copy_prefix(self, into: &mut String, most: usize) {
         into.clear();
         into.extend(self.chars().take(most));
     }

@@ -134,7 +134,7 @@ pub(crate) fn blocks(bytes: &[u8]) {
 
 /// The same, with every analysis. The results must be consistent.
 pub(crate) fn findings(bytes: &[u8]) {
-    let mut live = Live::default().keeping_events();
+    let mut live = Live::default().with_recent_events();
     let mut decoder = Decoder::new(Limits::default());
     // Everything before malformed data is analyzed.
     let _ = decoder.feed(&framed(bytes), &mut live);
@@ -236,7 +236,7 @@ pub(crate) fn heap(bytes: &[u8]) {
 
 /// The bytes are a script of events. The results of every analysis must be consistent.
 pub(crate) fn analyses(bytes: &[u8]) {
-    let mut sink = (Live::default().keeping_events(), HeapGraph::new(1 << 30));
+    let mut sink = (Live::default().with_recent_events(), HeapGraph::new(1 << 30));
     let mut decoder = Decoder::new(Limits::default());
     decoder.feed(&script(bytes), &mut sink).expect("a readable stream");
     assert!(decoder.finish(&mut sink).is_complete());

@@ -13,7 +13,7 @@ use dn_top::ipc::{Advertise, Command, CommandCode, EnvironmentBlock, LegacyReque
 use dn_top::model::{SafeText, escape_json, format_size, newest_lines, parse_keep, parse_size, sanitise, shown_command_line};
 use dn_top::net::discovery::{Scanner, Sources};
 use dn_top::net::endpoint::SocketName;
-use dn_top::nettrace::{Decoder, Keep, Limits, Recent, Refusal, SegmentStore};
+use dn_top::nettrace::{Decoder, FlightRecorder, Limits, Retention, SegmentStore, StoreError};
 use dn_top::perfetto::consumer::ServiceState;
 use dn_top::perfetto::ipc::{Body, Frame, FrameReader};
 use dn_top::perfetto::producer::{self, Initialized};
@@ -191,7 +191,7 @@ pub(crate) fn words(bytes: &[u8]) {
     }
     if let Ok(trigger) = Trigger::parse(&text) {
         assert_eq!(Trigger::parse(&trigger.to_string()).as_ref(), Ok(&trigger), "{text:?}");
-        trigger.is_kind("Microsoft-Windows-DotNETRuntime", 80, "");
+        trigger.matches_event("Microsoft-Windows-DotNETRuntime", 80, "");
     }
     let _ = parse_tracepoints(&text.split(' ').map(str::to_owned).collect::<Vec<_>>());
     EventFilter::new(&text).passes("Microsoft-Windows-DotNETRuntime", &text);
@@ -204,12 +204,12 @@ pub(crate) fn words(bytes: &[u8]) {
 /// complete stream of its newest events, and of all events if nothing was dropped.
 pub(crate) fn flight(bytes: &[u8]) {
     let [low, high, span, script @ ..] = bytes else { return };
-    let keep = Keep {
+    let keep = Retention {
         bytes: 64 * (1 + u64::from(u16::from_le_bytes([*low, *high]))),
         span: Some(*span).filter(|span| *span != 0).map(|span| Duration::from_millis(span.into())),
     };
     let stream = super::script(script);
-    let mut sink = (Throughput::default(), Recent::new(keep, Box::new(Kept::default())));
+    let mut sink = (Throughput::default(), FlightRecorder::new(keep, Box::new(Kept::default())));
     let mut decoder = Decoder::new(Limits::default());
     decoder.feed(&stream, &mut sink).expect("a readable stream");
     assert!(decoder.finish(&mut sink).is_complete());
@@ -228,7 +228,7 @@ pub(crate) fn flight(bytes: &[u8]) {
 struct Kept(std::collections::VecDeque<Vec<u8>>);
 
 impl SegmentStore for Kept {
-    fn put(&mut self, segment: &[u8]) -> Result<(), Refusal> {
+    fn put(&mut self, segment: &[u8]) -> Result<(), StoreError> {
         self.0.push_back(segment.to_vec());
         Ok(())
     }

@@ -66,7 +66,7 @@ pub(super) fn script(mut bytes: &[u8]) -> Vec<u8> {
         let thread = u64::from(thread % 16);
         now = now.wrapping_add(i64::from(i16::from_le_bytes([time, times])).wrapping_shl(u32::from(unit % 64)));
         match what {
-            0 => encoder.lose(thread, 1 + u32::from(version)),
+            0 => encoder.add_loss(thread, 1 + u32::from(version)),
             1 => encoder.sequence_point(now),
             _ => {}
         }

@@ -155,15 +155,15 @@ fn in_turn(fault: Fault, rows: &[Row]) {
 fn answers_that_make_no_sense_are_named() {
     for (fault, words) in [
         (Fault::AllSilent, "no answer within 5 s"),
-        (Fault::AllGarbage, "the peer does not speak the .NET diagnostic protocol"),
+        (Fault::AllGarbage, "the peer is not a .NET diagnostic server"),
         (Fault::AllDrip, "no answer within 5 s"),
         (Fault::AllClose, "closed without an answer"),
         (Fault::Silent, "no answer within 5 s"),
         (Fault::HalfHeader, "no answer within 5 s"),
         (Fault::HalfReply, "the answer was cut off after 90 bytes"),
         (Fault::Closes, "closed without an answer"),
-        (Fault::Garbage, "the peer does not speak the .NET diagnostic protocol"),
-        (Fault::WrongMagic, "the peer does not speak the .NET diagnostic protocol"),
+        (Fault::Garbage, "the peer is not a .NET diagnostic server"),
+        (Fault::WrongMagic, "the peer is not a .NET diagnostic server"),
         (Fault::Drip, "no answer within 5 s"),
     ] {
         let hostile = Hostile::start(fault);
@@ -272,7 +272,7 @@ fn a_program_that_means_harm_is_recorded_within_limits() {
         (Fault::Endless, 1, "the runtime kept sending after the stop"),
         (Fault::NoNettrace, 1, "cannot decode the event stream"),
         (Fault::AllSilent, 1, "no answer within 5 s"),
-        (Fault::AllGarbage, 1, "the peer does not speak the .NET diagnostic protocol"),
+        (Fault::AllGarbage, 1, "the peer is not a .NET diagnostic server"),
     ] {
         let program = Hostile::command();
         let words_of = |word: &std::ffi::OsStr| word.to_str().unwrap().to_owned();

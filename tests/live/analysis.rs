@@ -197,7 +197,7 @@ fn methods_are_known_by_a_short_second_session() {
         let samples = || watch.live.lock().unwrap().methods(SampleFilter::ALL, 0).samples.all();
         assert!(poll(PATIENCE, || (samples() > 1000).then_some(())).is_some(), "{runtime}: {} samples", samples());
         let nothing = vec![provider("X", 0, Level::LogAlways)];
-        let rundown = Watch::start(&program, nothing, Rundown::Default, Live::only_symbols()).await.stop().await;
+        let rundown = Watch::start(&program, nothing, Rundown::Default, Live::symbols_only()).await.stop().await;
         let mut live = watch.stop().await;
         let before = live.methods(SampleFilter::ALL, 1);
         live.add_symbols(&rundown.into_symbols());

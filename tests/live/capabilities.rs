@@ -38,7 +38,7 @@ fn counters_and_events_without_stacks_come_from_every_runtime() {
         // Samples are useless without stacks.
         let options = ["--no-stacks", "--clr-events", "exception", "--duration", "500ms", "-o", file.to_str().unwrap(), "--json"];
         let output = run(&program, "trace", &options);
-        let lost = "events carry their stacks, which makes them larger and costs the target more: recording without stacks needs .NET 9";
+        let lost = "events include stacks, which makes them larger and adds overhead: recording without stacks needs .NET 9";
         let notes = if runtime.major() < 9 { json!([lost]) } else { json!([]) };
         let result = output.json();
         assert_eq!((&result["notes"], &result["complete"]), (&notes, &json!(true)), "{result}");

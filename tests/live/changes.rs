@@ -135,10 +135,10 @@ fn what_net31_lacks_it_says() {
         ),
         (["resume", "PID"].map(str::to_owned).into(), "resuming at startup needs .NET 5"),
         (["dump", "PID", "--crash-report", "-o", "/tmp/dn-top-no-dump"].map(str::to_owned).into(), "a crash report needs .NET 6"),
-        (trace(&["--rundown", "0x38"]), "a choice of the rundown needs .NET 9"),
+        (trace(&["--rundown", "0x38"]), "selecting the rundown needs .NET 9"),
         (
             trace(&["--clr-events", "gc", "--event-ids", "Microsoft-Windows-DotNETRuntime/1"]),
-            "a filter by event ids, or recording into user_events, needs .NET 10",
+            "filtering by event id, or recording into user_events, needs .NET 10",
         ),
     ];
     for (words, said) in &cases {
@@ -152,7 +152,7 @@ fn what_makes_no_sense_is_said_before_anybody_is_asked() {
     for (words, said) in [
         (&["set-env", "1", "NAME"][..], "'NAME' has no '=': give NAME=VALUE, or --unset NAME"),
         (&["set-env", "1", "=VALUE"], "an environment variable needs a name"),
-        (&["set-env", "1", "--unset", "A=B"], "the name has no '=' in it"),
+        (&["set-env", "1", "--unset", "A=B"], "must not be empty or contain '='"),
         (&["profiler", "attach", "1", "--guid", "1234", "--path", "/p.so"], "'1234' is not a GUID: expected 8-4-4-4-12"),
         (&["profiler", "startup", "1", "--guid", "123e4567-e89b-12d3-a456-42661417400g", "--path", "/p.so"], "is not a GUID"),
         (&["profiler", "attach", "1", "--guid", CLASS, "--path", "/p.so", "--timeout", "90days"], "--timeout is 49 days at most"),

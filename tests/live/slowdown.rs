@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use dn_top::clr::{SLOW, select};
+use dn_top::clr::{SLOW_PROFILE, select};
 use dn_top::diagnosis::{Cause, Evidence, Slowdown, Thresholds, slowdowns};
 use dn_top::model::Recording;
 use tempfile::TempDir;
@@ -28,10 +28,10 @@ pub(crate) fn shared_machine() -> TempDir {
 fn weighed(recording: &Recording, runtime: &Runtime) -> Vec<Slowdown> {
     let analysis = recording.analysis.as_ref();
     analysis.map_or_else(Vec::new, |analysis| {
-        let (threads, elapsed, what) = (&recording.threads, recording.elapsed, [SLOW.to_owned()]);
+        let (threads, elapsed, what) = (&recording.threads, recording.elapsed, [SLOW_PROFILE.to_owned()]);
         let (runtime, thresholds) = (Some(runtime.major()), &Thresholds::default());
         let mut all =
-            slowdowns(&Evidence { analysis, threads, elapsed, what: &what, runtime, cpu_supply: recording.cpu_supply, thresholds });
+            slowdowns(&Evidence { analysis, threads, elapsed, recorded: &what, runtime, cpu_supply: recording.cpu_supply, thresholds });
         all.retain(|slowdown| slowdown.cause != Cause::CpuWait);
         all
     })
@@ -60,7 +60,7 @@ fn the_first_cause_is_what_is_wrong() {
             }
             let mut program = runtime.program("known").start();
             let place = folder();
-            let config = select(&[SLOW], &[] as &[&str], None).unwrap().config;
+            let config = select(&[SLOW_PROFILE], &[] as &[&str], None).unwrap().config;
             let recording = record(&mut program, config, &place.path().join("a.nettrace"), |program, look| {
                 // On a busy machine, a thread that is always running uses less of a core.
                 let named = |all: &[Slowdown]| {
@@ -89,7 +89,7 @@ fn a_slow_dependency_is_the_first_cause() {
         let (_server, url) = serve(runtime);
         let mut program = runtime.program("fetch").start();
         let place = folder();
-        let config = select(&[SLOW], &[] as &[&str], None).unwrap().config;
+        let config = select(&[SLOW_PROFILE], &[] as &[&str], None).unwrap().config;
         let recording = record(&mut program, config, &place.path().join("a.nettrace"), |program, look| {
             let seen = poll(PATIENCE, || {
                 program.carry_out(&format!("get 2 {url}/slow/1500"));
@@ -114,7 +114,7 @@ fn a_flood_of_log_messages_is_the_first_cause() {
         let (mut server, url) = serve(runtime);
         let mut client = runtime.program("fetch").start();
         let place = folder();
-        let config = select(&[SLOW], &[] as &[&str], None).unwrap().config;
+        let config = select(&[SLOW_PROFILE], &[] as &[&str], None).unwrap().config;
         let recording = record(&mut server, config, &place.path().join("a.nettrace"), |_, look| {
             let seen = poll(PATIENCE, || {
                 client.carry_out(&format!("get 1 {url}/log/1500"));
@@ -141,7 +141,7 @@ fn a_command_names_the_cause() {
         let file = file.to_str().unwrap();
         let running = [
             command(&["slow", &pid, "--duration", "5s", "--json"]).start(),
-            command(&["trace", &pid, "--profile", SLOW, "--duration", "5s", "-o", file]).start(),
+            command(&["trace", &pid, "--profile", SLOW_PROFILE, "--duration", "5s", "-o", file]).start(),
         ];
         for running in &running {
             poll(PATIENCE, || running.stderr().contains("recording ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));

@@ -217,7 +217,7 @@ fn dumped(subject: &Subject<'_>) {
     }
     let output = subject.run("dump", &["--type", "full", "-o", "/no/such/folder/core"]);
     assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{}", output.stderr);
-    assert!(output.stderr.contains("E_FAIL (0x80004005): the runtime tried and failed"), "{}", output.stderr);
+    assert!(output.stderr.contains("E_FAIL (0x80004005): the operation failed in the runtime"), "{}", output.stderr);
     let told_why = output.stderr.contains("[createdump] ") && output.stderr.contains("/no/such/folder/core");
     assert!(told_why || subject.is(3), "{}", output.stderr);
     assert_eq!(output.stderr.matches("E_FAIL").count(), 1, "{}", output.stderr);
@@ -241,8 +241,8 @@ pub(crate) fn assert_core(file: &Path, result: &Value) {
 
 fn perf_mapped(subject: &Subject<'_>) {
     if subject.is(3) {
-        subject.refused("perfmap", &["on"], "turning perf maps on and off needs .NET 8");
-        return subject.refused("perfmap", &["off"], "turning perf maps on and off needs .NET 8");
+        subject.refused("perfmap", &["on"], "enabling and disabling perf maps needs .NET 8");
+        return subject.refused("perfmap", &["off"], "enabling and disabling perf maps needs .NET 8");
     }
     let (perf_map, jit_dump) = (perf_map_files(subject.runtime, subject.program.pid()), format!("jit-{}.dump", subject.pid()));
     let perf_map: Vec<_> = perf_map.collect();

@@ -33,11 +33,11 @@ fn threads_that_wait_in_a_socket_take_no_cpu_time() {
         let recorder = Recorder::start(client, plan).await.unwrap();
         program.command("spend 600000");
         let mut progress = recorder.progress();
-        let is_weighed = |recording: &Recording| {
+        let has_cpu_times = |recording: &Recording| {
             let profile = recording.analysis.as_deref().map(|analysis| &analysis.profile);
-            profile.is_some_and(|profile| profile.is_weighed && cpu_ns(profile) > 3_000_000_000)
+            profile.is_some_and(|profile| profile.has_cpu_times && cpu_ns(profile) > 3_000_000_000)
         };
-        assert!(timeout(PATIENCE * 2, progress.wait_for(is_weighed)).await.is_ok(), "{runtime}");
+        assert!(timeout(PATIENCE * 2, progress.wait_for(has_cpu_times)).await.is_ok(), "{runtime}");
         recorder.stop();
         let recording = recorder.finished().await;
         assert!(matches!(&recording.phase, Phase::Done(Outcome { complete: true, .. })), "{:?}", recording.phase);
@@ -59,7 +59,7 @@ fn threads_that_wait_in_a_socket_take_no_cpu_time() {
 
         // The file does not contain the CPU times of the threads.
         let read = read_trace(&file, None, |_| true).unwrap().unwrap();
-        assert!(!read.analysis.profile.is_weighed, "{runtime}");
+        assert!(!read.analysis.profile.has_cpu_times, "{runtime}");
         let path = file.to_str().unwrap();
         let report = Invocation::new(["report", path, "--json"]).run().json();
         assert_eq!((report["source"].as_str(), &report["may_be_waiting"]), (Some("threads"), &report["samples"]), "{runtime}");

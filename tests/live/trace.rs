@@ -130,11 +130,11 @@ fn an_old_runtime_says_what_it_cannot_do() {
         let mut program = runtime.program("known").start();
         let place = folder();
         let file = place.path().join("a.nettrace");
-        trace(&program, &file, &["--rundown", "0x38"]).run().assert_refused(1, "a choice of the rundown needs .NET 9");
+        trace(&program, &file, &["--rundown", "0x38"]).run().assert_refused(1, "selecting the rundown needs .NET 9");
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "a file is left behind");
         // Options that a recording can do without are dropped, with a note.
         let output = trace(&program, &file, &["--no-stacks", "--duration", "200ms"]).run();
-        let note = "events carry their stacks, which makes them larger and costs the target more: recording without stacks needs .NET 9";
+        let note = "events include stacks, which makes them larger and adds overhead: recording without stacks needs .NET 9";
         assert!(output.stderr.contains(note), "{}", output.stderr);
         assert_eq!(output.json()["notes"], serde_json::json!([note]));
         fs::remove_file(&file).unwrap();
@@ -260,7 +260,7 @@ fn only_events_of_the_ids_that_were_asked_for_come() {
     runtimes::each(runtimes::before(10, runtimes::all()), |runtime| {
         let (program, place) = (runtime.any().start(), folder());
         let output = trace(&program, &place.path().join("a.nettrace"), &arguments).run();
-        output.assert_refused(1, "a filter by event ids, or recording into user_events, needs .NET 10");
+        output.assert_refused(1, "filtering by event id, or recording into user_events, needs .NET 10");
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
     });
 }

@@ -97,8 +97,8 @@ fn dialogs_say_what_will_happen_and_do_nothing_by_default() {
 fn profiles_are_picked_and_several_processes_recorded_at_once() {
     let mut screen = sorted(&[]);
     // Only collections: without the two preselected profiles.
-    press(&screen, "T", "[✓]  What happens in general?");
-    press(&screen, " ", "[ ]  What happens in general?");
+    press(&screen, "T", "[✓]  What is happening overall?");
+    press(&screen, " ", "[ ]  What is happening overall?");
     press(&screen, "jj ", "[ ]  What uses the CPU?");
     press(&screen, "j ", "[✓]  How long does GC pause it?");
     press(&screen, ENTER, "1 recording");

@@ -11,7 +11,7 @@ use crate::sorting::CompactSort;
 const SERVED: (&str, &str) = ("Microsoft.AspNetCore.Hosting", "http.server.request.duration");
 const SENT: (&str, &str) = ("System.Net.Http", "http.client.request.duration");
 /// The quantiles published by the library.
-const SHARES: [f64; 3] = [0.5, 0.95, 0.99];
+const QUANTILES: [f64; 3] = [0.5, 0.95, 0.99];
 /// Share of requests by which a merged quantile may be off, so that a few requests of one combination do not raise it to the next step.
 const TOLERANCE: f64 = 0.005;
 /// Maximum number of intervals kept.
@@ -62,7 +62,7 @@ impl Durations {
         }
         self.is_published = true;
         let quantile = |share: f64| Some(reading.quantiles.iter().find(|(other, _)| *other == share)?.1);
-        if let (Some(count @ 1..), [Some(p50), Some(p95), Some(p99)]) = (reading.count, SHARES.map(quantile)) {
+        if let (Some(count @ 1..), [Some(p50), Some(p95), Some(p99)]) = (reading.count, QUANTILES.map(quantile)) {
             self.current.push((count, [p50, p95, p99]));
         }
     }
@@ -88,7 +88,7 @@ impl Durations {
 
 /// Returns the quantiles of all combinations together.
 fn merge(combinations: &[(u64, [f64; 3])]) -> Option<[f64; 3]> {
-    let weights = [SHARES[0], SHARES[1] - SHARES[0], 1.0 - SHARES[1]];
+    let weights = [QUANTILES[0], QUANTILES[1] - QUANTILES[0], 1.0 - QUANTILES[1]];
     let steps = |(count, values): &(u64, [f64; 3])| {
         let count = *count as f64;
         [0, 1, 2].map(|step| (values[step], weights[step] * count))
@@ -104,7 +104,7 @@ fn merge(combinations: &[(u64, [f64; 3])]) -> Option<[f64; 3]> {
         });
         reached.map(|(value, _)| *value)
     };
-    let [p50, p95, p99] = SHARES.map(quantile);
+    let [p50, p95, p99] = QUANTILES.map(quantile);
     Some([p50?, p95?, p99?])
 }
 

@@ -5,7 +5,7 @@ use foldhash::HashMap;
 use crate::nettrace::{Value, Values};
 use crate::wire::Utf16;
 
-use super::super::known::Known;
+use super::super::event_context::EventContext;
 use super::number::seconds;
 use super::series::{CounterKind, CounterSource, Identity, Series, Spread};
 use super::{CounterSession, Store};
@@ -16,7 +16,7 @@ const PROVIDERS: usize = 1024;
 const NAME: usize = 200;
 /// Minimum share of the provider's interval that a change must span to be reported. .NET Core 3.1 publishes twice per interval, often a few
 /// milliseconds apart: such a change is not a rate on its own and is added to the next.
-const WHOLE: f64 = 0.75;
+const MIN_INTERVAL_SHARE: f64 = 0.75;
 
 /// Reads EventCounters.
 #[derive(Debug, Default)]
@@ -76,16 +76,16 @@ impl<'a> Payload<'a> {
 }
 
 impl EventCounters {
-    pub(super) fn feed(&mut self, known: &Known<'_>, session: &CounterSession, store: &mut Store) -> Option<()> {
+    pub(super) fn feed(&mut self, context: &EventContext<'_>, session: &CounterSession, store: &mut Store) -> Option<()> {
         let mut payload = Payload::default();
-        payload.read(known.event.values(), 0);
+        payload.read(context.event.values(), 0);
         if payload.name.is_empty() || (payload.mean.is_none() && payload.increment.is_none()) {
             return None;
         }
-        if !self.is_own(known, &payload, session) {
+        if !self.is_own(context, &payload, session) {
             return Some(());
         }
-        let metadata = known.event.metadata;
+        let metadata = context.event.metadata;
         let is_sum = payload.increment.is_some();
         store.set_key([b"E", metadata.provider.as_bytes(), payload.name.as_bytes(), payload.metadata.as_bytes(), b""]);
         let series = store.series(|| {
@@ -93,11 +93,11 @@ impl EventCounters {
                 source: CounterSource::EventCounter,
                 kind: if is_sum { CounterKind::Counter } else { CounterKind::Gauge },
                 group: metadata.provider.clone(),
-                name: payload.name.start(NAME),
-                display_name: payload.display_name.start(NAME),
-                unit: payload.unit.start(NAME),
+                name: payload.name.prefix(NAME),
+                display_name: payload.display_name.prefix(NAME),
+                unit: payload.unit.prefix(NAME),
                 // Tags are formatted as those of meters.
-                tags: payload.metadata.start(NAME).replace(':', "="),
+                tags: payload.metadata.prefix(NAME).replace(':', "="),
                 rate_scale_s: None,
             })
         })?;
@@ -114,12 +114,12 @@ impl EventCounters {
             let (before, took) = std::mem::take(&mut reading.part);
             *delta += before;
             *seconds += took;
-            if payload.interval_ms().is_some_and(|reported| *seconds < f64::from(reported) / 1000.0 * WHOLE) {
+            if payload.interval_ms().is_some_and(|reported| *seconds < f64::from(reported) / 1000.0 * MIN_INTERVAL_SHARE) {
                 reading.part = (*delta, *seconds);
                 return Some(());
             }
         }
-        reading.at = known.at;
+        reading.at = context.at;
         reading.interval_s = interval_s;
         reading.delta = delta;
         // An interval without writes has no mean; a polled counter has one value per interval.
@@ -140,16 +140,16 @@ impl EventCounters {
     }
 
     /// Returns whether to accept a value: it has the requested interval, or there are no values with the requested interval.
-    fn is_own(&mut self, known: &Known<'_>, payload: &Payload<'_>, session: &CounterSession) -> bool {
-        let (Some(asked), Some(reported)) = (session.interval_ms, payload.interval_ms()) else { return true };
-        let provider = known.event.metadata.index;
-        if asked == reported {
+    fn is_own(&mut self, context: &EventContext<'_>, payload: &Payload<'_>, session: &CounterSession) -> bool {
+        let (Some(requested), Some(reported)) = (session.interval_ms, payload.interval_ms()) else { return true };
+        let provider = context.event.metadata.index;
+        if requested == reported {
             if self.own_at.len() < PROVIDERS || self.own_at.contains_key(&provider) {
-                self.own_at.insert(provider, known.at);
+                self.own_at.insert(provider, context.at);
             }
             return true;
         }
-        let patience = i64::from(asked) * 3_000_000;
-        self.own_at.get(&provider).is_none_or(|last| known.at.saturating_sub(*last) > patience)
+        let timeout_ns = i64::from(requested) * 3_000_000;
+        self.own_at.get(&provider).is_none_or(|last| context.at.saturating_sub(*last) > timeout_ns)
     }
 }

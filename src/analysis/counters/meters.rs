@@ -6,7 +6,7 @@ use crate::nettrace::Value;
 use crate::sorting::CompactSort;
 use crate::wire::Utf16;
 
-use super::super::known::Known;
+use super::super::event_context::EventContext;
 use super::durations::{Durations, RequestDurations};
 use super::number::{number, pairs};
 use super::series::{CounterKind, CounterSource, Identity, Series};
@@ -17,7 +17,8 @@ const NOTICES: usize = 32;
 /// Maximum length of a text, in characters.
 const TEXT: usize = 400;
 /// Meter and instruments that .NET 9 and 10 publish as counters although their values rise and fall.
-const AMOUNTS: (&str, [&str; 2]) = ("System.Runtime", ["dotnet.thread_pool.queue.length", "dotnet.thread_pool.thread.count"]);
+const NON_MONOTONIC_COUNTERS: (&str, [&str; 2]) =
+    ("System.Runtime", ["dotnet.thread_pool.queue.length", "dotnet.thread_pool.thread.count"]);
 
 /// Reads the events of meters.
 #[derive(Debug)]
@@ -56,10 +57,10 @@ pub enum MeterNotice {
 impl fmt::Display for MeterNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TimeSeriesLimit => f.write_str("the limit of time series was reached: some tag combinations are missing"),
-            Self::HistogramLimit => f.write_str("the limit of histograms was reached: some are missing"),
-            Self::Error(words) => write!(f, "the meters failed: {words}"),
-            Self::CallbackError(words) => write!(f, "the program failed to report a value: {words}"),
+            Self::TimeSeriesLimit => f.write_str("time series limit reached: some tag combinations are missing"),
+            Self::HistogramLimit => f.write_str("histogram limit reached: some are missing"),
+            Self::Error(message) => write!(f, "metrics error: {message}"),
+            Self::CallbackError(message) => write!(f, "an instrument's callback failed: {message}"),
             Self::OtherSession(id) => write!(f, "session {id} reads the meters, and only one session can: their values may be missing"),
             Self::OtherLimits(_) => f.write_str("another session reads the meters, with other limits"),
         }
@@ -100,9 +101,9 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    fn read(known: &Known<'a>) -> Self {
+    fn read(context: &EventContext<'a>) -> Self {
         let mut fields = Self::default();
-        for (field, value) in known.event.values() {
+        for (field, value) in context.event.values() {
             match (field.name.as_str(), value) {
                 ("sessionId", Value::Text(text)) => fields.session = Some(text),
                 ("clientId" | "sharedIdentifier", Value::Text(text)) => fields.client = text,
@@ -131,41 +132,41 @@ impl<'a> Fields<'a> {
 }
 
 impl Meters {
-    pub(super) fn feed(&mut self, known: &Known<'_>, session: &CounterSession, store: &mut Store) -> Option<()> {
-        let fields = Fields::read(known);
+    pub(super) fn feed(&mut self, context: &EventContext<'_>, session: &CounterSession, store: &mut Store) -> Option<()> {
+        let fields = Fields::read(context);
         let is_ours = |id: Utf16<'_>| session.meter_session.as_ref().is_none_or(|own| id == **own);
         if fields.session.is_some_and(|id| !is_ours(id)) {
             return Some(());
         }
-        match known.event.metadata.name.as_str() {
+        match context.event.metadata.name.as_str() {
             "CollectionStart" => {
                 let ticks = fields.interval_end.saturating_sub(fields.interval_start);
                 self.interval_s = (ticks > 0).then_some(ticks as f64 / 1e7);
             }
             "CollectionStop" => {
-                self.served.end(known.at);
-                self.sent.end(known.at);
+                self.served.end(context.at);
+                self.sent.end(context.at);
             }
-            "CounterRateValuePublished" => self.sum(known, &fields, CounterKind::Counter, store),
-            "UpDownCounterRateValuePublished" => self.sum(known, &fields, CounterKind::UpDownCounter, store),
+            "CounterRateValuePublished" => self.sum(context, &fields, CounterKind::Counter, store),
+            "UpDownCounterRateValuePublished" => self.sum(context, &fields, CounterKind::UpDownCounter, store),
             "GaugeValuePublished" => {
-                if let Some(series) = self.series(known, &fields, CounterKind::Gauge, store) {
+                if let Some(series) = self.series(context, &fields, CounterKind::Gauge, store) {
                     series.reading.value = fields.value.and_then(number);
                     series.record();
                 }
             }
-            "HistogramValuePublished" | "Base2ExponentialHistogramValuePublished" => self.histogram(known, &fields, store),
+            "HistogramValuePublished" | "Base2ExponentialHistogramValuePublished" => self.histogram(context, &fields, store),
             "InitialInstrumentEnumerationComplete" => self.all_reported = true,
             "TimeSeriesLimitReached" => self.note(MeterNotice::TimeSeriesLimit),
             "HistogramLimitReached" => self.note(MeterNotice::HistogramLimit),
-            "Error" => self.note(MeterNotice::Error(fields.error.start(TEXT))),
-            "ObservableInstrumentCallbackError" => self.note(MeterNotice::CallbackError(fields.error.start(TEXT))),
+            "Error" => self.note(MeterNotice::Error(fields.error.prefix(TEXT))),
+            "ObservableInstrumentCallbackError" => self.note(MeterNotice::CallbackError(fields.error.prefix(TEXT))),
             // Sent to all sessions, including the one that reads the meters.
             "MultipleSessionsNotSupportedError" if session.meter_session.is_some() && !is_ours(fields.running_session) => {
-                self.note(MeterNotice::OtherSession(fields.running_session.start(TEXT)));
+                self.note(MeterNotice::OtherSession(fields.running_session.prefix(TEXT)));
             }
             "MultipleSessionsConfiguredIncorrectlyError" if session.meter_client.as_ref().is_some_and(|own| fields.client == **own) => {
-                let [max_histograms, max_time_series, refresh_interval] = fields.limits.map(|limit| limit.start(TEXT));
+                let [max_histograms, max_time_series, refresh_interval] = fields.limits.map(|limit| limit.prefix(TEXT));
                 self.note(MeterNotice::OtherLimits(MeterLimits { max_histograms, max_time_series, refresh_interval }));
             }
             _ => {}
@@ -173,8 +174,8 @@ impl Meters {
         Some(())
     }
 
-    fn sum(&self, known: &Known<'_>, fields: &Fields<'_>, kind: CounterKind, store: &mut Store) {
-        let Some(series) = self.series(known, fields, kind, store) else { return };
+    fn sum(&self, context: &EventContext<'_>, fields: &Fields<'_>, kind: CounterKind, store: &mut Store) {
+        let Some(series) = self.series(context, fields, kind, store) else { return };
         let reading = &mut series.reading;
         // Empty in the first interval, and if nothing was counted.
         reading.delta = fields.rate.and_then(number);
@@ -182,14 +183,14 @@ impl Meters {
         if let Some(delta) = reading.delta {
             reading.total = Some(reading.total.unwrap_or(0.0) + delta);
             if delta < 0.0 {
-                series.can_fall();
+                series.mark_non_monotonic();
             }
         }
         series.record();
     }
 
-    fn histogram(&mut self, known: &Known<'_>, fields: &Fields<'_>, store: &mut Store) {
-        let Some(series) = self.series(known, fields, CounterKind::Histogram, store) else { return };
+    fn histogram(&mut self, context: &EventContext<'_>, fields: &Fields<'_>, store: &mut Store) {
+        let Some(series) = self.series(context, fields, CounterKind::Histogram, store) else { return };
         let reading = &mut series.reading;
         pairs(fields.quantiles, &mut reading.quantiles);
         reading.quantiles.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -203,25 +204,31 @@ impl Meters {
         }
     }
 
-    fn series<'s>(&self, known: &Known<'_>, fields: &Fields<'_>, kind: CounterKind, store: &'s mut Store) -> Option<&'s mut Series> {
+    fn series<'s>(
+        &self,
+        context: &EventContext<'_>,
+        fields: &Fields<'_>,
+        kind: CounterKind,
+        store: &'s mut Store,
+    ) -> Option<&'s mut Series> {
         let id = fields.instrument_id.to_le_bytes();
         let (meter, instrument) = (fields.meter.as_bytes(), fields.instrument.as_bytes());
         store.set_key([b"M", meter, instrument, fields.tags.as_bytes(), &id]);
         let series = store.series(|| {
-            let (group, name) = (fields.meter.start(TEXT), fields.instrument.start(TEXT));
-            let is_amount = group == AMOUNTS.0 && AMOUNTS.1.contains(&name.as_str());
+            let (group, name) = (fields.meter.prefix(TEXT), fields.instrument.prefix(TEXT));
+            let is_non_monotonic = group == NON_MONOTONIC_COUNTERS.0 && NON_MONOTONIC_COUNTERS.1.contains(&name.as_str());
             Series::new(Identity {
                 source: CounterSource::Meter,
-                kind: if is_amount { CounterKind::UpDownCounter } else { kind },
+                kind: if is_non_monotonic { CounterKind::UpDownCounter } else { kind },
                 group,
                 name,
                 display_name: String::new(),
-                unit: fields.unit.start(TEXT),
-                tags: fields.tags.start(TEXT),
+                unit: fields.unit.prefix(TEXT),
+                tags: fields.tags.prefix(TEXT),
                 rate_scale_s: Some(1.0),
             })
         })?;
-        series.reading.at = known.at;
+        series.reading.at = context.at;
         series.reading.interval_s = self.interval_s;
         Some(series)
     }

@@ -14,8 +14,8 @@ use foldhash::{HashMap, HashSet};
 use crate::clr::EventKind;
 use crate::sorting::CompactSort;
 
+use super::event_context::{Analysis, EventContext, View};
 use super::gc::GcMark;
-use super::known::{Analysis, Known, View};
 
 use event_counters::EventCounters;
 use meters::Meters;
@@ -155,10 +155,10 @@ impl Counters {
 impl Analysis for Counters {
     type Snapshot = CountersSnapshot;
 
-    fn feed(&mut self, known: &Known<'_>) -> Option<()> {
-        match known.kind {
-            EventKind::EventCounter => self.event_counters.feed(known, &self.session, &mut self.store),
-            EventKind::Metrics => self.meters.feed(known, &self.session, &mut self.store),
+    fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
+        match context.kind {
+            EventKind::EventCounter => self.event_counters.feed(context, &self.session, &mut self.store),
+            EventKind::Metrics => self.meters.feed(context, &self.session, &mut self.store),
             _ => Some(()),
         }
     }

@@ -3,7 +3,7 @@
 use crate::wire::Utf16;
 
 /// Maximum length of a number, in characters.
-const LONGEST: usize = 64;
+const MAX_LENGTH: usize = 64;
 
 /// Parses a number; `None` if the text is empty, not a number, or not finite.
 pub(super) fn number(text: Utf16<'_>) -> Option<f64> {
@@ -12,7 +12,7 @@ pub(super) fn number(text: Utf16<'_>) -> Option<f64> {
 
 /// Parses a number without allocating. Some versions of the library write a decimal comma if the application's culture uses one.
 fn parse(chars: impl Iterator<Item = char>) -> Option<f64> {
-    let mut digits = [0_u8; LONGEST];
+    let mut digits = [0_u8; MAX_LENGTH];
     let mut length = 0;
     for c in chars {
         let digit = digits.get_mut(length)?;

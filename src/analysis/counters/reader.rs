@@ -3,7 +3,7 @@
 use crate::clr::EventKind;
 use crate::nettrace::Event;
 
-use super::super::known::{Analysis, Known};
+use super::super::event_context::{Analysis, EventContext};
 use super::{CounterKind, Counters};
 
 /// Reads counter values from events.
@@ -33,7 +33,7 @@ impl CounterReader {
     pub fn read(&mut self, kind: EventKind, event: &Event<'_>, at: i64, pointer_size: u8) -> Option<CounterValue<'_>> {
         let counters = &mut self.0;
         counters.store.latest = None;
-        counters.feed(&Known { kind, event, at, thread: event.thread(), pointer_size })?;
+        counters.feed(&EventContext { kind, event, at, thread: event.thread(), pointer_size })?;
         let series = counters.store.series.get(counters.store.latest? as usize)?;
         let (_, value) = series.newest().filter(|(last, _)| *last == at)?;
         let identity = &series.identity;

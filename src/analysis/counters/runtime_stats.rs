@@ -33,7 +33,7 @@ const GROUP: &str = "System.Runtime";
 /// EventCounters use decimal megabytes.
 const MEGABYTE: f64 = 1e6;
 /// Number of intervals without a collection after which the time in GC is 0.
-const QUIET: usize = 10;
+const IDLE_INTERVALS: usize = 10;
 
 impl RuntimeStats {
     pub(super) fn new(counters: &[CounterSnapshot]) -> Self {
@@ -50,11 +50,11 @@ impl RuntimeStats {
         let processors = value("dotnet.process.cpu.count").filter(|count| *count > 0.0);
         let cpu = || Some(rates("dotnet.process.cpu.time")? / processors? * 100.0);
         // The counter keeps the value of the last collection, however long ago that was.
-        let is_quiet = |counter: &CounterSnapshot| {
+        let is_idle = |counter: &CounterSnapshot| {
             let history = &counter.history;
-            history.len() >= QUIET && history[history.len() - QUIET..].iter().all(|(_, rate)| *rate == 0.0)
+            history.len() >= IDLE_INTERVALS && history[history.len() - IDLE_INTERVALS..].iter().all(|(_, rate)| *rate == 0.0)
         };
-        let are_collecting = !of("gen-0-gc-count").any(is_quiet);
+        let are_collecting = !of("gen-0-gc-count").any(is_idle);
         Self {
             cpu_percent: value("cpu-usage").or_else(cpu),
             working_set: value("working-set").map(|mb| mb * MEGABYTE).or_else(|| values("dotnet.process.memory.working_set")),

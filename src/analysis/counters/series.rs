@@ -148,7 +148,7 @@ impl Series {
     }
 
     /// Reclassifies a counter whose value fell: it is not monotonic, whatever it is published as, so its value is shown instead of its rate.
-    pub(super) fn can_fall(&mut self) {
+    pub(super) fn mark_non_monotonic(&mut self) {
         if self.identity.kind == CounterKind::Counter {
             self.identity.kind = CounterKind::UpDownCounter;
             // The history contains rates.

@@ -5,8 +5,8 @@ use crate::nettrace::{Event, Loss, Metadata, Sink, TraceHeader};
 
 use super::super::clock::Clock;
 use super::super::contention::Contention;
+use super::super::event_context::{Analysis, EventContext, View};
 use super::super::gc::GcMarks;
-use super::super::known::{Analysis, Known, View};
 use super::super::symbols::Symbols;
 use super::{CollectionMarks, CounterSession, Counters, CountersSnapshot};
 
@@ -106,16 +106,16 @@ impl Sink for CounterTally {
         }
         let at = self.clock.nanoseconds(event.timestamp());
         let pointer_size = self.clock.header().map_or(8, |header| header.pointer_size);
-        let known = Known { kind, event, at, thread: event.thread(), pointer_size };
+        let context = EventContext { kind, event, at, thread: event.thread(), pointer_size };
         // An invalid value is ignored.
         let _ = match kind {
             EventKind::EventCounter | EventKind::Metrics => {
                 self.newest = self.newest.max(at);
                 self.values += 1;
-                self.counters.feed(&known)
+                self.counters.feed(&context)
             }
-            EventKind::ContentionStart | EventKind::ContentionStop => self.contention.feed(&known),
-            _ => self.marks.feed(&known),
+            EventKind::ContentionStart | EventKind::ContentionStop => self.contention.feed(&context),
+            _ => self.marks.feed(&context),
         };
     }
 

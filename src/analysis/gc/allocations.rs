@@ -4,7 +4,7 @@ use crate::clr::payload::{AllocationKind, AllocationSampled, AllocationTick};
 use crate::clr::{TypeArguments, type_name};
 use crate::wire::Utf16;
 
-use super::super::known::{Known, View};
+use super::super::event_context::{EventContext, View};
 use super::super::methods::{EventStacks, TypeStacks};
 use super::super::ranking::{Ranking, Row};
 use super::super::symbols::Symbols;
@@ -116,7 +116,7 @@ impl Default for Allocations {
 }
 
 impl Allocations {
-    pub(super) fn tick(&mut self, known: &Known<'_>, symbols: &Symbols, tick: &AllocationTick<'_>) {
+    pub(super) fn tick(&mut self, context: &EventContext<'_>, symbols: &Symbols, tick: &AllocationTick<'_>) {
         self.ticks += 1;
         self.bytes = self.bytes.saturating_add(tick.amount);
         let kind = match tick.kind {
@@ -125,14 +125,14 @@ impl Allocations {
             AllocationKind::Pinned => 2,
         };
         self.by_kind[kind] = self.by_kind[kind].saturating_add(tick.amount);
-        self.over_time.add(known.at, tick.amount as f64);
+        self.over_time.add(context.at, tick.amount as f64);
         self.types.row(tick.type_name.as_bytes()).add(tick.amount, 1, tick.object_size.unwrap_or(0));
         if self.samples == 0 {
-            self.stacks.add(known, symbols, tick.type_name, tick.amount);
+            self.stacks.add(context, symbols, tick.type_name, tick.amount);
         }
     }
 
-    pub(super) fn sampled(&mut self, known: &Known<'_>, symbols: &Symbols, sampled: &AllocationSampled<'_>) {
+    pub(super) fn sampled(&mut self, context: &EventContext<'_>, symbols: &Symbols, sampled: &AllocationSampled<'_>) {
         if self.samples == 0 {
             self.stacks = EventStacks::default();
         }
@@ -141,7 +141,7 @@ impl Allocations {
         let size = sampled.object_size.max(1) as f64;
         let bytes = (size / -(-size / BYTES_PER_SAMPLE).exp_m1()) as u64;
         self.sampled.row(sampled.type_name.as_bytes()).add(bytes, 1, sampled.object_size);
-        self.stacks.add(known, symbols, sampled.type_name, bytes);
+        self.stacks.add(context, symbols, sampled.type_name, bytes);
     }
 
     pub(super) fn forget_stacks(&mut self) {

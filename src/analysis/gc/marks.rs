@@ -6,7 +6,7 @@ use crate::clr::EventKind;
 use crate::clr::payload::{GcEnd, GcStart, GcType};
 use crate::nettrace::ThreadId;
 
-use super::super::known::Known;
+use super::super::event_context::EventContext;
 use super::suspensions::Suspensions;
 
 /// Maximum number of marks.
@@ -40,27 +40,27 @@ pub(in crate::analysis) struct GcMarks {
 
 impl GcMarks {
     /// Processes an event. `None` if the payload is malformed.
-    pub(in crate::analysis) fn feed(&mut self, known: &Known<'_>) -> Option<()> {
-        let thread = known.event.capture_thread();
-        match known.kind {
+    pub(in crate::analysis) fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
+        let thread = context.event.capture_thread();
+        match context.kind {
             EventKind::SuspendBegin => {
-                let is_for_gc = self.suspensions.begin(known.at, thread, known.payload()?);
+                let is_for_gc = self.suspensions.begin(context.at, thread, context.payload()?);
                 if is_for_gc {
                     self.started = None;
                 }
             }
             EventKind::GcStart => {
-                let start: GcStart = known.payload()?;
+                let start: GcStart = context.payload()?;
                 self.started = Some((start.generation, start.reason.is_induced()));
                 if start.kind == GcType::BACKGROUND {
                     self.background = Some(start.number);
                 }
             }
             EventKind::GcEnd => {
-                let end: GcEnd = known.payload()?;
+                let end: GcEnd = context.payload()?;
                 self.background = self.background.filter(|number| *number != end.number);
             }
-            EventKind::RestartEnd => self.restarted(known.at, thread),
+            EventKind::RestartEnd => self.restarted(context.at, thread),
             _ => {}
         }
         Some(())

@@ -10,7 +10,7 @@ use crate::clr::EventKind;
 use crate::clr::payload::{HeapStats, PerHeapHistory};
 use crate::nettrace::ThreadId;
 
-use super::known::{Analysis, Known, View};
+use super::event_context::{Analysis, EventContext, View};
 use super::symbols::Symbols;
 use super::timeline::{Merge, Timeline};
 
@@ -128,10 +128,10 @@ impl Default for Gc {
 
 impl Gc {
     /// Processes an allocation event.
-    pub(super) fn feed_allocation(&mut self, known: &Known<'_>, symbols: &Symbols) -> Option<()> {
-        match known.kind {
-            EventKind::AllocationTick => self.allocations.tick(known, symbols, &known.payload()?),
-            EventKind::AllocationSampled => self.allocations.sampled(known, symbols, &known.payload()?),
+    pub(super) fn feed_allocation(&mut self, context: &EventContext<'_>, symbols: &Symbols) -> Option<()> {
+        match context.kind {
+            EventKind::AllocationTick => self.allocations.tick(context, symbols, &context.payload()?),
+            EventKind::AllocationSampled => self.allocations.sampled(context, symbols, &context.payload()?),
             _ => {}
         }
         Some(())
@@ -146,15 +146,15 @@ impl Gc {
 impl Analysis for Gc {
     type Snapshot = GcSnapshot;
 
-    fn feed(&mut self, known: &Known<'_>) -> Option<()> {
-        let (at, thread) = (known.at, known.event.capture_thread());
-        match known.kind {
-            EventKind::SuspendBegin => self.pauses.suspend(at, thread, known.payload()?),
+    fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
+        let (at, thread) = (context.at, context.event.capture_thread());
+        match context.kind {
+            EventKind::SuspendBegin => self.pauses.suspend(at, thread, context.payload()?),
             EventKind::RestartEnd => self.pauses.restarted(at, thread),
-            EventKind::GcStart => self.collections.start(at, known.payload()?),
-            EventKind::GcEnd => self.collections.end(at, thread, known.payload()?),
+            EventKind::GcStart => self.collections.start(at, context.payload()?),
+            EventKind::GcEnd => self.collections.end(at, thread, context.payload()?),
             EventKind::HeapStats => {
-                let heap = Heap::new(at, &known.payload()?);
+                let heap = Heap::new(at, &context.payload()?);
                 self.collections.heap(thread, &heap);
                 self.heap_size.add(at, heap.size() as f64);
                 for (line, size) in self.parts_over_time.iter_mut().zip(heap.parts()) {
@@ -165,8 +165,8 @@ impl Analysis for Gc {
                 }
             }
             // Version 3 has sizes; no version of .NET Core writes older ones.
-            EventKind::PerHeapHistory if known.event.metadata.version >= 3 => {
-                let history: PerHeapHistory = known.payload()?;
+            EventKind::PerHeapHistory if context.event.metadata.version >= 3 => {
+                let history: PerHeapHistory = context.payload()?;
                 self.collections.before(thread, history.size_before);
             }
             _ => {}

@@ -2,12 +2,12 @@
 //!
 //! They are stored and shown like the stacks of samples, with the type in place of the thread and the weight in place of nanoseconds.
 
-use super::samples::{Doing, Samples};
+use super::samples::{Samples, ThreadState};
 use super::stack_cache::StackCache;
 use super::tree::{Frame, StackTree};
 use super::{CUT, Counts, Profile, ProfileFrame, SampleFilter};
 use crate::analysis::Symbols;
-use crate::analysis::known::Known;
+use crate::analysis::event_context::EventContext;
 use crate::analysis::ranking::{Ranking, Row};
 use crate::nettrace::ThreadId;
 use crate::sorting::CompactSort;
@@ -79,10 +79,10 @@ pub struct CallSite {
 
 impl EventStacks {
     /// Counts an event of a type, resolving its stack with the currently known methods.
-    pub(in crate::analysis) fn add(&mut self, known: &Known<'_>, symbols: &Symbols, type_name: Utf16<'_>, weight: u64) {
+    pub(in crate::analysis) fn add(&mut self, context: &EventContext<'_>, symbols: &Symbols, type_name: Utf16<'_>, weight: u64) {
         let kind = self.number(type_name, weight);
-        let stack_id = known.event.stack_id();
-        let node = match (self.nodes.get(stack_id), known.event.stack()) {
+        let stack_id = context.event.stack_id();
+        let node = match (self.nodes.get(stack_id), context.event.stack()) {
             (Some(node), _) => node,
             (None, Some(stack)) if !stack.is_empty() => {
                 let node = self.tree.add(stack.frames(), (stack.len() == CUT).then_some(Frame::CUT), symbols);
@@ -91,7 +91,7 @@ impl EventStacks {
             }
             (None, _) => StackTree::ROOT,
         };
-        self.samples.add_weighted(node, kind, known.at, Doing::Managed, weight);
+        self.samples.add_weighted(node, kind, context.at, ThreadState::Managed, weight);
         if self.tree.is_full() || self.samples.is_full() {
             let weights = self.samples.by_node(self.tree.len());
             let moved = self.tree.make_room(symbols, weights);

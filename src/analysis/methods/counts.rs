@@ -20,7 +20,7 @@ use super::{SampleFilter, ThreadSamples};
 /// samples after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SampleCount {
-    /// Running, as far as known: see [`Profile::is_weighed`]. Whether a sample is marked as managed code means little, as .NET 9 marks hardly
+    /// Running, as far as known: see [`Profile::has_cpu_times`]. Whether a sample is marked as managed code means little, as .NET 9 marks hardly
     /// any.
     pub running: u64,
     /// Waiting: in a method that only waits, or for a lock.
@@ -188,8 +188,8 @@ impl<'a> Counts<'a> {
     }
 
     /// Returns whether waiting and running threads can be distinguished: enough methods have names, or the CPU times are known.
-    pub fn tell_waiting(&self) -> bool {
-        self.profile.is_weighed || self.unresolved().saturating_mul(10) <= self.samples().all()
+    pub fn distinguishes_waiting(&self) -> bool {
+        self.profile.has_cpu_times || self.unresolved().saturating_mul(10) <= self.samples().all()
     }
 
     /// Returns the number of samples whose leaf is unresolved.

@@ -6,8 +6,8 @@ use crate::analysis::Symbols;
 use crate::nettrace::{Label, ThreadId};
 
 use super::Profile;
-use super::samples::{Doing, Samples};
-use super::tree::{Frame, Meaning, StackTree};
+use super::samples::{Samples, ThreadState};
+use super::tree::{DecodedFrame, Frame, StackTree};
 
 /// A sample of a thread's stack.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +38,7 @@ impl MissingFrames {
     pub const LABEL: &str = "DnTop.MissingFrames";
 
     /// Returns the value of the label.
-    pub fn word(self) -> &'static str {
+    pub fn label_value(self) -> &'static str {
         match self {
             Self::Cut => "cut",
             Self::Broken => "broken",
@@ -46,10 +46,10 @@ impl MissingFrames {
     }
 
     /// Parses a label.
-    pub fn of_label(label: Label<'_>) -> Option<Self> {
+    pub fn from_label(label: Label<'_>) -> Option<Self> {
         let Label::Text(key, value) = label else { return None };
-        let word = |missing: &Self| missing.word().as_bytes() == value;
-        [Self::Cut, Self::Broken].into_iter().find(word).filter(|_| key == Self::LABEL.as_bytes())
+        let is_value = |missing: &Self| missing.label_value().as_bytes() == value;
+        [Self::Cut, Self::Broken].into_iter().find(is_value).filter(|_| key == Self::LABEL.as_bytes())
     }
 }
 
@@ -118,7 +118,7 @@ impl CpuSamples {
         };
         // Names are resolved at the end.
         let node = self.tree.add(self.frames.iter().copied(), missing, &Symbols::default());
-        let cell = self.samples.add_recent(node, stack.thread, stack.at, Doing::Managed, ns);
+        let cell = self.samples.add_recent(node, stack.thread, stack.at, ThreadState::Managed, ns);
         self.recent.push_back((stack.at, cell, ns));
         if self.recent.len() > RECENT {
             self.forget_recent(self.recent[RECENT / 2].0);
@@ -135,10 +135,10 @@ impl CpuSamples {
     /// many thousand addresses. From here on, all names must be from this symbol table or one derived from it.
     pub fn name(&mut self, symbols: &Symbols) {
         let moved = self.tree.rename(|frame| {
-            let Meaning::Address(address) = frame.meaning() else { return frame };
+            let DecodedFrame::Address(address) = frame.decode() else { return frame };
             if symbols.find(address).is_some_and(|method| symbols.is_final(method)) { frame.resolved(symbols) } else { frame }
         });
-        let cells = self.samples.follow(&moved);
+        let cells = self.samples.renumber_nodes(&moved);
         self.renumber(&cells);
     }
 

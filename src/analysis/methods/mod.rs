@@ -20,9 +20,9 @@ use crate::clr::payload::{SampleType, ThreadSample};
 use crate::nettrace::ThreadId;
 
 use super::Symbols;
-use super::known::Known;
+use super::event_context::EventContext;
 
-use samples::{Doing, Samples};
+use samples::{Samples, ThreadState};
 use stack_cache::StackCache;
 use tree::{Frame, StackTree};
 
@@ -45,7 +45,7 @@ pub struct Methods {
     tree: StackTree,
     samples: Samples,
     /// Node by stack ID: each stack is added to the tree only once, however many samples share it.
-    remembered: StackCache<Remembered>,
+    cached: StackCache<CachedStack>,
     /// Samples of threads that ran no managed code, or whose stack is missing from the stream.
     without_stack: u64,
     /// Pending CPU times of threads and their timestamps, until all earlier samples have arrived.
@@ -57,7 +57,7 @@ pub type ThreadCpu = Vec<(u64, u64)>;
 
 /// Destination of samples with a stack.
 #[derive(Debug, Clone, Copy)]
-struct Remembered {
+struct CachedStack {
     node: u32,
     /// Thread and cell of the latest sample: a waiting thread has the same stack for a long time.
     latest: Option<(ThreadId, u32)>,
@@ -130,29 +130,29 @@ impl Profile {
 
 impl Methods {
     /// Processes a sample of a thread. `is_blocked` is set if the thread is known to be waiting for a lock.
-    pub(super) fn feed(&mut self, known: &Known<'_>, symbols: &Symbols, is_blocked: bool) -> Option<()> {
-        let sample: ThreadSample = known.payload()?;
-        self.weigh_until(known.at);
-        let doing = match sample.kind {
-            _ if is_blocked => Doing::Blocked,
-            SampleType::Managed => Doing::Managed,
-            SampleType::External | SampleType::Error => Doing::External,
+    pub(super) fn feed(&mut self, context: &EventContext<'_>, symbols: &Symbols, is_blocked: bool) -> Option<()> {
+        let sample: ThreadSample = context.payload()?;
+        self.apply_cpu_times_before(context.at);
+        let state = match sample.kind {
+            _ if is_blocked => ThreadState::Blocked,
+            SampleType::Managed => ThreadState::Managed,
+            SampleType::External | SampleType::Error => ThreadState::External,
         };
-        self.count_sample(known, doing, symbols);
+        self.count_sample(context, state, symbols);
         Some(())
     }
 
-    fn count_sample(&mut self, known: &Known<'_>, doing: Doing, symbols: &Symbols) {
-        let Known { event, at, thread, .. } = *known;
+    fn count_sample(&mut self, context: &EventContext<'_>, state: ThreadState, symbols: &Symbols) {
+        let EventContext { event, at, thread, .. } = *context;
         let stack_id = event.stack_id();
-        let remembered = self.remembered.get(stack_id);
-        if let Some(Remembered { latest: Some((latest, cell)), .. }) = remembered
+        let cached = self.cached.get(stack_id);
+        if let Some(CachedStack { latest: Some((latest, cell)), .. }) = cached
             && latest == thread
         {
-            return self.samples.again(cell, at, doing);
+            return self.samples.add_to_cell(cell, at, state);
         }
-        let node = match remembered {
-            Some(remembered) => remembered.node,
+        let node = match cached {
+            Some(cached) => cached.node,
             None => match event.stack() {
                 Some(stack) if !stack.is_empty() => self.tree.add(stack.frames(), (stack.len() == CUT).then_some(Frame::CUT), symbols),
                 _ => {
@@ -161,9 +161,9 @@ impl Methods {
                 }
             },
         };
-        let cell = self.samples.add(node, thread, at, doing);
+        let cell = self.samples.add(node, thread, at, state);
         if node != StackTree::ROOT {
-            self.remembered.put(stack_id, Remembered { node, latest: Some((thread, cell)) });
+            self.cached.put(stack_id, CachedStack { node, latest: Some((thread, cell)) });
         }
         if self.tree.is_full() || self.samples.is_full() {
             self.make_room(symbols);
@@ -172,7 +172,7 @@ impl Methods {
 
     /// Drops cached stack IDs, which have new meanings from here on.
     pub(super) fn forget_stacks(&mut self) {
-        self.remembered.clear();
+        self.cached.clear();
     }
 
     fn make_room(&mut self, symbols: &Symbols) {
@@ -180,14 +180,14 @@ impl Methods {
         let moved = self.tree.make_room(symbols, weights);
         self.samples.make_room(&moved);
         // A folded stack stays folded: if the next sample added it again, space would soon run out again.
-        for remembered in self.remembered.values_mut() {
-            *remembered = Remembered { node: moved[remembered.node as usize], latest: None };
+        for cached in self.cached.values_mut() {
+            *cached = CachedStack { node: moved[cached.node as usize], latest: None };
         }
     }
 
     /// Adds the CPU times of threads at a time: they divide the preceding samples into running and waiting ones. They are pending until the
     /// first later sample.
-    pub(super) fn weigh(&mut self, at: i64, times: ThreadCpu) {
+    pub(super) fn add_cpu_times(&mut self, at: i64, times: ThreadCpu) {
         if self.times.len() >= TIMES {
             // The values are cumulative, so later ones cover the dropped interval as well.
             self.times.pop_front();
@@ -196,14 +196,14 @@ impl Methods {
     }
 
     /// Applies all pending CPU times: no more older samples will arrive.
-    pub(super) fn weigh_all(&mut self) {
-        self.weigh_until(i64::MAX);
+    pub(super) fn apply_cpu_times(&mut self) {
+        self.apply_cpu_times_before(i64::MAX);
     }
 
     #[inline]
-    fn weigh_until(&mut self, at: i64) {
+    fn apply_cpu_times_before(&mut self, at: i64) {
         while let Some((_, times)) = self.times.front().filter(|(moment, _)| *moment < at) {
-            self.samples.weigh(times);
+            self.samples.apply_cpu_times(times);
             self.times.pop_front();
         }
     }

@@ -3,10 +3,10 @@
 
 /// Maximum length of a round in multiples of the mean of previous rounds: a process that was stopped for a second did not spend it in one
 /// method.
-const CAP: u64 = 4;
+const MAX_ROUND_FACTOR: u64 = 4;
 /// Approximate number of rounds in the mean. With fewer, a stall would have a large effect; with more, it would not follow an application that
 /// becomes busy: its rounds become ten times as long, and would be taken for stalls.
-const LATEST: u64 = 32;
+const MEAN_ROUNDS: u64 = 32;
 /// Length of a round before any are known: the runtime's sampling period (reference: nettrace, sample profiler).
 const NOMINAL_NS: u64 = 1_000_000;
 
@@ -50,9 +50,9 @@ impl Rounds {
         let start = std::mem::replace(&mut self.start, at);
         if self.number != 1 {
             let gap = u64::try_from(at.saturating_sub(start)).unwrap_or(0);
-            self.weight_ns = gap.min(self.mean_ns.saturating_mul(CAP));
+            self.weight_ns = gap.min(self.mean_ns.saturating_mul(MAX_ROUND_FACTOR));
             // A mean of 0 would stay 0.
-            self.mean_ns = (self.mean_ns.saturating_mul(LATEST - 1).saturating_add(self.weight_ns) / LATEST).max(LATEST);
+            self.mean_ns = (self.mean_ns.saturating_mul(MEAN_ROUNDS - 1).saturating_add(self.weight_ns) / MEAN_ROUNDS).max(MEAN_ROUNDS);
         }
     }
 }

@@ -59,7 +59,7 @@ impl Tally {
 
 /// Thread state shown by a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Doing {
+pub(super) enum ThreadState {
     Managed,
     External,
     Blocked,
@@ -146,22 +146,22 @@ impl Default for Samples {
 
 impl Samples {
     /// Counts a sample and returns its cell.
-    pub(super) fn add(&mut self, node: u32, thread: ThreadId, at: i64, doing: Doing) -> u32 {
+    pub(super) fn add(&mut self, node: u32, thread: ThreadId, at: i64, state: ThreadState) -> u32 {
         let cell = self.cell_of(node, thread);
-        self.again(cell, at, doing);
+        self.add_to_cell(cell, at, state);
         cell
     }
 
     /// Counts a sample that represents a number of nanoseconds, regardless of earlier samples, and returns its cell.
-    pub(super) fn add_weighted(&mut self, node: u32, thread: ThreadId, at: i64, doing: Doing, ns: u64) -> u32 {
+    pub(super) fn add_weighted(&mut self, node: u32, thread: ThreadId, at: i64, state: ThreadState, ns: u64) -> u32 {
         let cell = self.cell_of(node, thread);
-        self.tally(cell, at, doing, ns);
+        self.tally(cell, at, state, ns);
         cell
     }
 
     /// Like [`Self::add_weighted`], for a recent sample.
-    pub(super) fn add_recent(&mut self, node: u32, thread: ThreadId, at: i64, doing: Doing, ns: u64) -> u32 {
-        let cell = self.add_weighted(node, thread, at, doing, ns);
+    pub(super) fn add_recent(&mut self, node: u32, thread: ThreadId, at: i64, state: ThreadState, ns: u64) -> u32 {
+        let cell = self.add_weighted(node, thread, at, state, ns);
         self.cells[cell as usize].recent_ns += ns;
         cell
     }
@@ -188,7 +188,7 @@ impl Samples {
 
     /// Counts another sample of a cell.
     #[inline]
-    pub(super) fn again(&mut self, cell: u32, at: i64, doing: Doing) {
+    pub(super) fn add_to_cell(&mut self, cell: u32, at: i64, state: ThreadState) {
         let index = self.cells[cell as usize].thread;
         let thread = &mut self.threads[index as usize];
         let (round, ns) = self.rounds.sample(thread.round, at);
@@ -196,20 +196,20 @@ impl Samples {
         if index != OTHERS {
             thread.round = round;
         }
-        self.tally(cell, at, doing, ns);
+        self.tally(cell, at, state, ns);
     }
 
     #[inline]
-    fn tally(&mut self, cell: u32, at: i64, doing: Doing, ns: u64) {
+    fn tally(&mut self, cell: u32, at: i64, state: ThreadState, ns: u64) {
         let cell = &mut self.cells[cell as usize];
         let thread = &mut self.threads[cell.thread as usize];
-        let tally = match doing {
-            Doing::Managed => &mut cell.managed,
-            Doing::External => &mut cell.external,
-            Doing::Blocked => &mut cell.blocked,
+        let tally = match state {
+            ThreadState::Managed => &mut cell.managed,
+            ThreadState::External => &mut cell.external,
+            ThreadState::Blocked => &mut cell.blocked,
         };
         tally.add(Tally { samples: 1, ns });
-        if doing != Doing::Blocked {
+        if state != ThreadState::Blocked {
             cell.open_ns = cell.open_ns.saturating_add(ns);
         }
         thread.samples += 1;
@@ -276,16 +276,16 @@ impl Samples {
     }
 
     /// Applies new node indexes. Returns the new cell of every old one.
-    pub(super) fn follow(&mut self, moved: &[u32]) -> Vec<u32> {
+    pub(super) fn renumber_nodes(&mut self, moved: &[u32]) -> Vec<u32> {
         self.threads.iter_mut().for_each(|thread| thread.node = moved[thread.node as usize]);
         let old = std::mem::take(&mut self.cells);
         self.index.clear();
         old.iter().map(|cell| self.merge(moved[cell.node as usize], cell.thread, cell)).collect()
     }
 
-    /// Like [`Self::follow`]; if that is not enough, merges the lightest cells into the undistinguished threads.
+    /// Like [`Self::renumber_nodes`]; if that is not enough, merges the lightest cells into the undistinguished threads.
     pub(super) fn make_room(&mut self, moved: &[u32]) -> Vec<u32> {
-        let followed = self.follow(moved);
+        let followed = self.renumber_nodes(moved);
         if self.cells.len() <= CELLS / 2 {
             return followed;
         }

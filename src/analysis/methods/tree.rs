@@ -29,7 +29,7 @@ pub(super) struct Node {
 pub(super) struct Frame(u64);
 
 /// Decoded frame.
-pub(super) enum Meaning {
+pub(super) enum DecodedFrame {
     Method(MethodId),
     Address(u64),
     Folded,
@@ -49,13 +49,13 @@ impl Frame {
         symbols.find(address).map_or(Self(address & !Self::METHOD), |method| Self(Self::METHOD | u64::from(method.0)))
     }
 
-    pub(super) fn meaning(self) -> Meaning {
+    pub(super) fn decode(self) -> DecodedFrame {
         match self {
-            Self::FOLDED => Meaning::Folded,
-            Self::CUT => Meaning::Cut,
-            Self::BROKEN => Meaning::Broken,
-            Self(frame) if frame & Self::METHOD != 0 => Meaning::Method(MethodId(frame as u32)),
-            Self(address) => Meaning::Address(address),
+            Self::FOLDED => DecodedFrame::Folded,
+            Self::CUT => DecodedFrame::Cut,
+            Self::BROKEN => DecodedFrame::Broken,
+            Self(frame) if frame & Self::METHOD != 0 => DecodedFrame::Method(MethodId(frame as u32)),
+            Self(address) => DecodedFrame::Address(address),
         }
     }
 
@@ -85,7 +85,7 @@ impl StackTree {
 
     /// Returns the addresses of methods that are not known yet, sorted.
     pub(super) fn addresses(&self) -> Vec<u64> {
-        let address = |node: &Node| if let Meaning::Address(address) = node.frame.meaning() { Some(address) } else { None };
+        let address = |node: &Node| if let DecodedFrame::Address(address) = node.frame.decode() { Some(address) } else { None };
         let mut addresses: Vec<_> = self.nodes.iter().skip(1).filter_map(address).collect();
         addresses.sort_unstable();
         addresses.dedup();

@@ -33,7 +33,7 @@ impl WaitReason {
     pub const ALL: [Self; 6] = [Self::Lock, Self::Signal, Self::Sleep, Self::Idle, Self::Gc, Self::Runtime];
 
     /// Returns the name of the reason.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Lock => "lock",
             Self::Signal => "signal",
@@ -44,9 +44,9 @@ impl WaitReason {
         }
     }
 
-    /// Returns the reason with this [name](Self::word).
-    pub fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.word() == word)
+    /// Returns the reason with this [name](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.name() == name)
     }
 }
 
@@ -121,9 +121,9 @@ impl Profile {
                 _ => continue,
             };
             let frames = self.frames_from(cell.node).filter(|frame| frame.origin == Origin::Managed);
-            let mut takers = frames.skip_while(|frame| is_lock && reason_of(&frame.name).is_some());
-            if let Some(taker) = takers.next() {
-                *places.entry((is_lock, &taker.name)).or_default() += 1;
+            let mut callers = frames.skip_while(|frame| is_lock && reason_of(&frame.name).is_some());
+            if let Some(caller) = callers.next() {
+                *places.entry((is_lock, &caller.name)).or_default() += 1;
             }
         }
         let stuck = |((is_lock, method), threads): ((bool, &str), usize)| StuckThreads { method: method.to_owned(), threads, is_lock };
@@ -270,8 +270,8 @@ mod tests {
     #[test]
     fn words_are_read_as_they_are_written() {
         for reason in WaitReason::ALL {
-            assert_eq!(WaitReason::of_word(reason.word()), Some(reason));
+            assert_eq!(WaitReason::from_name(reason.name()), Some(reason));
         }
-        assert_eq!(WaitReason::of_word("futex"), None);
+        assert_eq!(WaitReason::from_name("futex"), None);
     }
 }

@@ -7,7 +7,7 @@ use crate::analysis::names::{NameId, Names};
 
 impl Symbols {
     /// Adds everything from another table that is missing here. Where both cover an address range, this table wins.
-    pub(in crate::analysis) fn absorb(&mut self, other: &Self) {
+    pub(in crate::analysis) fn merge(&mut self, other: &Self) {
         // Each text is added once, however many methods share it.
         let mut copies = HashMap::default();
         let mut copy = |names: &mut Names, id| *copies.entry(id).or_insert_with(|| names.add_str(other.names.get(id)));

@@ -32,7 +32,7 @@ impl Origin {
         [Self::Managed, Self::Native, Self::Gc, Self::Jit, Self::Allocation, Self::Exception, Self::Kernel, Self::Stub, Self::Unknown];
 
     /// Classifies native code by file name and, if the file has symbols, by function name.
-    pub fn of_native(image: &str, function: &str) -> Self {
+    pub fn from_native(image: &str, function: &str) -> Self {
         let is_of = |(images, functions, _): &&NativeRow| {
             let is_image = images.is_empty() || images.iter().any(|name| image.starts_with(name));
             is_image && (functions.is_empty() || functions.iter().any(|name| function.starts_with(name)))
@@ -56,7 +56,7 @@ impl Origin {
     }
 
     /// Returns the name of the origin.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Managed => "managed",
             Self::Native => "native",
@@ -177,7 +177,7 @@ mod tests {
             ("libc.so.6", "JIT_New", Origin::Native),
             ("", "", Origin::Native),
         ] {
-            assert_eq!(Origin::of_native(image, function), origin, "{image} {function}");
+            assert_eq!(Origin::from_native(image, function), origin, "{image} {function}");
         }
     }
 

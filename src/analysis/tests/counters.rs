@@ -274,7 +274,7 @@ fn what_rises_and_falls_is_shown_as_it_is_and_not_as_a_rate() {
 }
 
 #[test]
-fn what_goes_wrong_is_said_once() {
+fn a_problem_is_reported_once() {
     let session = CounterSession { meter_session: Some("SHARED".into()), meter_client: Some("c1".into()), ..CounterSession::default() };
     let mut script = Script::new();
     for _ in 0..2 {

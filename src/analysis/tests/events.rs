@@ -236,10 +236,10 @@ fn exceptions_have_their_rates_and_what_was_usual_before() {
     let exceptions = script.snapshot().exceptions;
     let rates: Vec<_> = exceptions.types.iter().map(|kind| (kind.name.as_str(), kind.rate.round())).collect();
     assert_eq!(rates, [("Often", 19.0), ("Rare", 1.0)]);
-    assert_eq!(exceptions.usual.map(f64::round), Some(1.0));
+    assert_eq!(exceptions.previous_rate.map(f64::round), Some(1.0));
     let mut young = Script::new();
     (0..20).for_each(|tick| throw(&mut young, tick * 100 * MS, "Often"));
     let exceptions = young.snapshot().exceptions;
     assert!((8.0..=13.0).contains(&exceptions.types[0].rate), "{}", exceptions.types[0].rate);
-    assert_eq!(exceptions.usual, None);
+    assert_eq!(exceptions.previous_rate, None);
 }

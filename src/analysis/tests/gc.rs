@@ -99,7 +99,7 @@ fn what_was_lost_makes_no_long_pauses() {
     assert_eq!((snapshot.gc.pauses.count, snapshot.gc.running, snapshot.gc.recent.len()), (0, 0, 1));
     assert_eq!((snapshot.rates.total_lost, snapshot.totals.dropped), (3, 3));
     assert_eq!(
-        snapshot.rates.holes.iter().map(|hole| (hole.at, hole.count, hole.capture_thread)).collect::<Vec<_>>(),
+        snapshot.rates.gaps.iter().map(|gap| (gap.at, gap.count, gap.capture_thread)).collect::<Vec<_>>(),
         [(5000 * MS, 3, ThreadId::of(1))]
     );
 }

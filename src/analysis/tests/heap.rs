@@ -85,7 +85,7 @@ fn a_walk_that_does_not_add_up_is_not_exact() {
     let expected = [
         HeapProblem::EventsMissing(1),
         HeapProblem::EventsLost(2),
-        HeapProblem::ReferencesDoNotAddUp { promised: 3, reported: 2 },
+        HeapProblem::ReferenceCountMismatch { expected: 3, reported: 2 },
         HeapProblem::TypesUnknown(1),
     ];
     assert_eq!(heap.problems, expected);
@@ -93,7 +93,7 @@ fn a_walk_that_does_not_add_up_is_not_exact() {
 }
 
 #[test]
-fn an_unfinished_walk_tells_how_far_it_came() {
+fn an_unfinished_walk_reports_its_progress() {
     let mut script = Script::new();
     script.runtime(1, 2, 0, 1, Bytes::default().u32(1).u32(2).u32(1).u32(0).u16(0).u64(0));
     nodes(&mut script, 0, &[(1, 10, 0); 5]);
@@ -102,7 +102,7 @@ fn an_unfinished_walk_tells_how_far_it_came() {
 }
 
 #[test]
-fn a_new_walk_begins_anew() {
+fn a_new_walk_starts_from_zero() {
     let mut script = Script::new();
     collection(&mut script, 1, 2, |script| nodes(script, 0, &[(1, 10, 1); 5]));
     collection(&mut script, 2, 2, |script| nodes(script, 0, &[(1, 10, 0); 2]));

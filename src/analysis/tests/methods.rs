@@ -96,7 +96,7 @@ fn check(live: &Live) {
 }
 
 #[test]
-fn methods_may_be_told_before_or_after_or_elsewhere() {
+fn methods_may_be_reported_before_or_after_or_elsewhere() {
     let mut before = Script::new();
     program(&mut before);
     samples(&mut before);
@@ -110,7 +110,7 @@ fn methods_may_be_told_before_or_after_or_elsewhere() {
     let mut live = Live::default();
     samples_only().play_to(&mut live);
     assert_eq!(live.methods(SampleFilter::ALL, 100).unresolved, 23);
-    let mut rundown = Live::only_symbols();
+    let mut rundown = Live::symbols_only();
     let mut script = Script::new();
     program(&mut script);
     samples(&mut script);
@@ -139,8 +139,8 @@ fn threads_that_never_go_on_are_found() {
     }
     let mut live = script.play();
     let begin = live.trace().unwrap().sync_ticks;
-    live.weigh_samples(begin + 100 * MS, (1..=6).map(|thread| (thread, if thread == 6 { 100_000_000 } else { 0 })).collect());
-    live.weigh_all_samples();
+    live.add_cpu_times(begin + 100 * MS, (1..=6).map(|thread| (thread, if thread == 6 { 100_000_000 } else { 0 })).collect());
+    live.apply_cpu_times();
     let stuck_threads: Vec<_> =
         live.profile().stuck_threads(70_000_000).into_iter().map(|stuck| (stuck.method, stuck.threads, stuck.is_lock)).collect();
     assert_eq!(stuck_threads, [("App.Work".to_owned(), 2, true), ("App.Work".to_owned(), 1, false)]);
@@ -166,7 +166,7 @@ fn a_number_means_another_stack_behind_a_sequence_point() {
 }
 
 #[test]
-fn who_waits_for_a_lock_does_not_run() {
+fn a_thread_waiting_for_a_lock_does_not_run() {
     let mut script = Script::new();
     program(&mut script);
     let lock = |id, version| Metadata { provider: RUNTIME.into(), event_id: id, version, ..Metadata::default() };
@@ -231,7 +231,7 @@ fn stacks_that_were_cut_off_are_told_apart() {
         .filter(|node| node.depth == 0)
         .map(|node| (node.name, node.total.all()))
         .collect();
-    assert_eq!(roots, [("(callers missing: stack cut off)".to_owned(), 2), ("App.Main".to_owned(), 1)]);
+    assert_eq!(roots, [("(callers missing: truncated stack)".to_owned(), 2), ("App.Main".to_owned(), 1)]);
 }
 
 /// Instantiations of a generic type with unloadable arguments differ only by addresses, which are meaningless to readers.
@@ -314,7 +314,7 @@ fn a_stream_that_is_read_for_its_samples_alone_shows_the_same() {
     assert!(sampled(SampledMethods::default(), late).is_incomplete());
     let mut script = Script::new();
     late(&mut script);
-    let mut symbols = Live::only_symbols();
+    let mut symbols = Live::symbols_only();
     script.play_to(&mut symbols);
     let again = sampled(SampledMethods::with_symbols(symbols.into_symbols()), late);
     let names: Vec<_> = again.profile().methods(SampleFilter::BUSY, 100).methods.into_iter().map(|method| method.name).collect();
@@ -336,7 +336,7 @@ fn stacks_that_do_not_fit_without_names_are_read_again() {
     assert!(first.is_incomplete() && first.profile().methods(SampleFilter::ALL, 10).folded > 0);
     let mut script = Script::new();
     many(&mut script);
-    let mut symbols = Live::only_symbols();
+    let mut symbols = Live::symbols_only();
     script.play_to(&mut symbols);
     let again = sampled(SampledMethods::with_symbols(symbols.into_symbols()), many);
     let found = again.profile().methods(SampleFilter::ALL, 10);

@@ -12,7 +12,7 @@ fn own(name: &str) -> Metadata {
 }
 
 fn play(script: &mut Script, filter: &str) -> Live {
-    let mut live = Live::default().keeping_events();
+    let mut live = Live::default().with_recent_events();
     live.set_event_filter(EventFilter::new(filter));
     script.play_to(&mut live);
     live
@@ -46,7 +46,7 @@ fn fields_are_told_by_the_stream_or_by_the_manifest() {
 }
 
 #[test]
-fn no_more_are_kept_than_somebody_can_look_at() {
+fn events_are_kept_up_to_a_maximum_rate() {
     let mut script = Script::new();
     // Ten thousand in one second, then a few.
     for number in 0..10_000 {
@@ -80,7 +80,7 @@ fn a_filter_holds_for_what_was_kept_and_what_comes() {
 }
 
 #[test]
-fn a_payload_that_is_cut_is_told_as_far_as_it_goes() {
+fn a_truncated_payload_is_shown_as_far_as_possible() {
     let mut script = Script::new();
     script.event(own("Bought"), MS, 1, 1, Bytes::default().u32(42).u8(7));
     let recent = play(&mut script, "").recent();

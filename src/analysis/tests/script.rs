@@ -109,7 +109,7 @@ impl Script {
     }
 
     pub(super) fn lose(&mut self, capture_thread: u64, count: u32) -> &mut Self {
-        self.encoder.lose(capture_thread, count);
+        self.encoder.add_loss(capture_thread, count);
         self
     }
 

@@ -297,7 +297,7 @@ fn missing(process: &Process, command: CommandCode) -> Option<String> {
     if let Some(gap) = NativeAotGap::of(command).filter(|_| process.native_aot) {
         return Some(format!("{name}: {}.", gap.words(key.pid)));
     }
-    let needs = process.capabilities().missing(command)?;
+    let needs = process.capabilities().unsupported_reason(command)?;
     Some(match runtime {
         Some(version) => format!("This {needs}; {name} runs {version}."),
         None => format!("This {needs}; {name} runs an older version."),

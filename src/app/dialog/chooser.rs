@@ -3,7 +3,7 @@
 use tui_input::Input;
 
 use crate::app::cursor::Cursor;
-use crate::clr::{RUNTIME, level_name};
+use crate::clr::{RUNTIME_PROVIDER, level_name};
 use crate::ipc::Level;
 
 use super::suggest::Kind;
@@ -60,7 +60,7 @@ impl Form {
             Kind::Keywords if items.is_empty() => return self.go_on(&text, ":"),
             Kind::Keywords => {
                 let provider = text.rsplit(char::is_whitespace).next().and_then(|word| word.split(':').next());
-                let general = provider.is_some_and(|name| name.eq_ignore_ascii_case(RUNTIME));
+                let general = provider.is_some_and(|name| name.eq_ignore_ascii_case(RUNTIME_PROVIDER));
                 let usual = if general { "a general overview" } else { "all of them" };
                 items.insert(0, (String::new(), format!("default: {usual}")));
             }

@@ -51,7 +51,7 @@ impl Form {
         };
         let subject = Subject { key: process.key, name: process.name.clone() };
         let path = default_dump_path(process, pattern, now.file_stamp());
-        let needs = process.capabilities().missing(CommandCode::GenerateCoreDump2);
+        let needs = process.capabilities().unsupported_reason(CommandCode::GenerateCoreDump2);
         let questions = vec![
             Question::choice("Type", OPTIONS, 1),
             Question::text("Path", path.to_string_lossy(), ""),

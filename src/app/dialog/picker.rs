@@ -1,7 +1,7 @@
 //! The profile picker.
 
 use crate::app::cursor::Cursor;
-use crate::clr::{SLOW, profiles};
+use crate::clr::{SLOW_PROFILE, profiles};
 
 use super::{ListState, Subject};
 
@@ -42,7 +42,7 @@ impl Picker {
     pub(in crate::app) fn names(&self, selected: usize) -> Vec<String> {
         let named = |index: usize| profiles().get(index).map(|profile| profile.name.clone());
         let chosen: Vec<_> = (0..self.chosen.len()).filter(|&index| self.chosen[index]).filter_map(named).collect();
-        if chosen.is_empty() || profiles().get(selected).is_some_and(|profile| profile.name == SLOW) {
+        if chosen.is_empty() || profiles().get(selected).is_some_and(|profile| profile.name == SLOW_PROFILE) {
             named(selected).into_iter().collect()
         } else {
             chosen

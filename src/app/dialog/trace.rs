@@ -59,7 +59,7 @@ impl Form {
     pub(in crate::app) fn trace(process: &Process, order: &TraceOptions) -> Self {
         let subject = Subject { key: process.key, name: process.name.clone() };
         let capabilities = process.capabilities();
-        let needs = |code: CommandCode| capabilities.missing(code).map(str::to_owned);
+        let needs = |code: CommandCode| capabilities.unsupported_reason(code).map(str::to_owned);
         let time = |time| humantime::format_duration(time).to_string().replace(' ', "");
         let shown = |option: Option<String>| option.unwrap_or_default();
         let missing_ids = needs(CommandCode::CollectTracing5);
@@ -222,7 +222,7 @@ impl Form {
         (trace.trouble, trace.warnings) = match order.select() {
             _ if !wrong.is_empty() => (None, Vec::new()),
             Err(trouble) => (Some(trouble), Vec::new()),
-            Ok(selected) => match order.expected_losses(&trace.capabilities) {
+            Ok(selected) => match order.expected_downgrades(&trace.capabilities) {
                 Err(missing) => (Some(format!("Not on {}: {missing}.", trace.runtime)), selected.warnings),
                 Ok(losses) => {
                     let expected = losses.iter().map(|loss| format!("On {} {loss}.", trace.runtime));

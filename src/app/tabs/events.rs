@@ -73,8 +73,8 @@ fn figures(look: Look<'_>) -> Vec<Figure> {
         Figure::new("payload", Bytes(totals.payload_bytes), Role::Text),
         Figure::new("lost", Count(rates.total_lost), if rates.total_lost > 0 { Role::Bad } else { Role::Text }),
     ];
-    if let Some(hole) = rates.holes.first() {
-        let at = Stopwatch(std::time::Duration::from_nanos(u64::try_from(hole.at).unwrap_or(0)));
+    if let Some(gap) = rates.gaps.first() {
+        let at = Stopwatch(std::time::Duration::from_nanos(u64::try_from(gap.at).unwrap_or(0)));
         all.push(Figure::new("last loss", at, Role::Bad));
     }
     all.push(Figure::new("event types", analysis.events.len(), Role::Text));
@@ -88,7 +88,7 @@ fn figures(look: Look<'_>) -> Vec<Figure> {
 /// Lists the event types, the most frequent first.
 fn kinds(look: Look<'_>) -> View<'_> {
     let Placed { list, cursor, selected } = kind_table(look);
-    let left_out = look.analysis.events.iter().filter(|rate| rate.event.comes_of_sampling()).map(|rate| rate.event.count).sum();
+    let left_out = look.analysis.events.iter().filter(|rate| rate.event.is_sampling_event()).map(|rate| rate.event.count).sum();
     let is_left_out = look.state.views.filter(Tab::Events).is_empty() && is_sampled(&look.analysis.events);
     let words = format!("{} of the sampler left out (/sample)", Counted(left_out, "event"));
     View {
@@ -212,7 +212,7 @@ impl State {
         let filter = self.views.filter(Tab::Events);
         let leaves_out = filter.is_empty() && is_sampled(all);
         let passes = |EventRate { event: kind, .. }: &&EventRate| {
-            !(leaves_out && kind.comes_of_sampling())
+            !(leaves_out && kind.is_sampling_event())
                 && filter.passes(&[Field::text(event, &kind.name), Field::text(provider, &kind.provider)])
         };
         all.iter().filter(passes).collect()

@@ -262,7 +262,7 @@ fn side<'a>(state: &State, found: &WalkedHeap, (named, of): Row<'_>) -> Side<'a>
             }
         }
         None => {
-            let why = match (&found.retention, found.heap.is_whole()) {
+            let why = match (&found.retention, found.heap.has_all_references()) {
                 (Some(_), _) => "its objects were not distinguished from others",
                 (None, false) => "parts of the heap walk are missing",
                 (None, true) => "there are too many objects",

@@ -73,7 +73,7 @@ impl<'a> Look<'a> {
     /// distinguished.
     pub fn missing(&self, source: Source) -> (String, Role) {
         let native = self.state.selected().map(|row| &row.process).filter(|process| process.native_aot);
-        if let Some(process) = native.filter(|_| !source.is_of_native_aot()) {
+        if let Some(process) = native.filter(|_| !source.is_available_in_native_aot()) {
             let text = match source {
                 Source::Samples => format!("{}: {}.", process.name, NativeAotGap::Samples.words(process.key.pid)),
                 _ => format!("{}: a NativeAOT program compiles no methods and loads no assemblies.", process.name),
@@ -81,7 +81,7 @@ impl<'a> Look<'a> {
             return (text, Role::Dim);
         }
         if source == Source::Samples
-            && let Some(kernel) = KernelSamples::among(self.analysis.events.iter().map(|rate| &rate.event))
+            && let Some(kernel) = KernelSamples::from_counts(self.analysis.events.iter().map(|rate| &rate.event))
         {
             return (format!("No samples of the runtime, but {kernel}."), Role::Dim);
         }

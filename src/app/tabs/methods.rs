@@ -193,13 +193,13 @@ fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
         return line;
     }
     let key = look.state.key(Action::Waiting);
-    let (text, role) = match (counts.tell_waiting(), sampling.waiting) {
+    let (text, role) = match (counts.distinguishes_waiting(), sampling.waiting) {
         (true, _) if sampling.shape == Shape::Threads => (format!("{}.  Enter: methods of the thread", times(look)), Role::Dim),
-        (true, true) if counts.profile().is_weighed => {
+        (true, true) if counts.profile().has_cpu_times => {
             (format!("thread time (managed only, includes waiting; {key}: CPU only)"), Role::Dim)
         }
         (true, true) => (format!("thread time (managed only, includes waiting; {key}: without known waits)"), Role::Dim),
-        (true, false) if counts.profile().is_weighed => (format!("{ESTIMATED} (managed only; {key}: all)"), Role::Dim),
+        (true, false) if counts.profile().has_cpu_times => (format!("{ESTIMATED} (managed only; {key}: all)"), Role::Dim),
         (true, false) => (format!("{} (managed only; {key}: all)", may_be_waiting(counts)), Role::Dim),
         // A waiting thread is recognized by the name of its method.
         (false, _) if look.over() => ("thread time: many names are unresolved: waiting threads count as running".to_owned(), Role::Warning),
@@ -242,7 +242,7 @@ fn kind(frame: &ProfileFrame) -> Option<&'static str> {
     match frame.origin {
         Origin::Managed => frame.tiers.last().map(|tier| tier.name()),
         Origin::Unknown => None,
-        origin => Some(origin.word()),
+        origin => Some(origin.name()),
     }
 }
 

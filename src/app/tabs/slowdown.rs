@@ -112,7 +112,7 @@ fn causes(look: Look<'_>) -> Vec<Slowdown> {
         analysis: look.analysis,
         threads: &recording.threads,
         elapsed,
-        what: &recording.what,
+        recorded: &recording.what,
         runtime,
         cpu_supply: recording.cpu_supply,
         thresholds: &look.state.options.thresholds,

@@ -95,7 +95,7 @@ pub(super) fn times(look: Look<'_>) -> String {
         return "time on a processor and off it".to_owned();
     }
     let profile = look.analysis.profile(true);
-    match profile.is_weighed {
+    match profile.has_cpu_times {
         true => "RUNNING is from samples and CPU times".to_owned(),
         false => may_be_waiting(&profile.count(SampleFilter::ALL)),
     }
@@ -267,7 +267,7 @@ fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>, tops: TopFrames<'a>) ->
     let shown = look.state.shown_thread();
     // If there are several processes, thread ids are prefixed with the process id.
     let width = rows.iter().filter_map(|row| row.thread).map(|thread| thread.to_string().len()).max().unwrap_or(0).clamp(8, 18) as u16;
-    let running = if look.analysis.profile(true).is_weighed { ("RUNNING", 7) } else { ("RUN/WAIT", 8) };
+    let running = if look.analysis.profile(true).has_cpu_times { ("RUNNING", 7) } else { ("RUN/WAIT", 8) };
     let time = |samples: u64, ns: u64, role: Role| Cell::known((samples > 0).then_some(Nanoseconds(ns)), role);
     let (has_usage, is_live) = (rows.iter().any(|row| row.usage.is_some()), !look.over());
     Table::new(rows, |row: &ThreadRow<'_>| format!("{:?}", row.thread))

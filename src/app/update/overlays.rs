@@ -14,7 +14,7 @@ use crate::app::dialog::{
 use crate::app::mode::{Line, Typing};
 use crate::app::pane::Focus;
 use crate::app::{Effect, OutputView, State, Ticket};
-use crate::clr::SLOW;
+use crate::clr::SLOW_PROFILE;
 use crate::ipc::{DumpKind, DumpRequest, PerfMapKind};
 use crate::model::{SafeText, TraceOptions};
 
@@ -66,7 +66,7 @@ pub(in crate::app) fn accept(state: &mut State) -> Vec<Effect> {
         },
         Some(Overlay::Profiles(picker)) => {
             let profiles = picker.names(picked);
-            if profiles == [SLOW] && state.tagged().is_empty() {
+            if profiles == [SLOW_PROFILE] && state.tagged().is_empty() {
                 return process::why_slow(state);
             }
             let order = TraceOptions::of_profiles(&profiles);

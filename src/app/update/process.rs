@@ -8,7 +8,7 @@ use crate::app::dialog::{Change, ControlRequest, ExportRequest, Form, Overlay, P
 use crate::app::list::Row;
 use crate::app::toast::Level;
 use crate::app::{Effect, Focus, Job, JobKind, OutputView, Producer, State, Tab, Ticket, Tracked};
-use crate::clr::SLOW;
+use crate::clr::SLOW_PROFILE;
 use crate::ipc::{DumpRequest, PerfMapKind};
 use crate::model::{
     Process, ProcessKey, Recording, RecordingId, RunState, SafeText, Scheduling, TraceOptions, file_stem, shown_command_line,
@@ -53,14 +53,14 @@ const SLOW_TIME: Duration = Duration::from_secs(30);
 /// Records why the selected process is slow and shows the result; a running recording of this kind is only shown.
 pub(in crate::app) fn why_slow(state: &mut State) -> Vec<Effect> {
     let Some(subject) = state.selected_subject() else { return Vec::new() };
-    let is_running = |tracked: &&Tracked| tracked.is_stoppable() && tracked.value.what == [SLOW];
+    let is_running = |tracked: &&Tracked| tracked.is_stoppable() && tracked.value.what == [SLOW_PROFILE];
     let running = state.recordings.of(subject.key).find(is_running).map(|tracked| tracked.value.id);
     let mut effects = Vec::new();
     if running.is_some() {
         state.chosen = running;
     } else if !state.shows_files() {
         let usual = state.last_profiles.clone();
-        let options = TraceOptions { duration: Some(SLOW_TIME), ..TraceOptions::of_profiles(&[SLOW.to_owned()]) };
+        let options = TraceOptions { duration: Some(SLOW_TIME), ..TraceOptions::of_profiles(&[SLOW_PROFILE.to_owned()]) };
         effects = start_trace(state, subject, options);
         state.last_profiles = usual;
     }

@@ -163,7 +163,7 @@ pub(super) fn describe_tables() -> String {
         .collect();
     let thresholds: String = Threshold::ALL
         .into_iter()
-        .map(|threshold| format!("\n# {}\n# {} = {}\n", threshold.about(), threshold.name(), threshold.default_value()))
+        .map(|threshold| format!("\n# {}\n# {} = {}\n", threshold.description(), threshold.name(), threshold.default_value()))
         .collect();
     format!(
         "\n# Other keys for actions: a character, Space, Ctrl- with a letter, or F1 to F12; or a list of them.\n\

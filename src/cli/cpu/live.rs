@@ -145,7 +145,7 @@ fn moment(process: &Process, time: &CpuTime, arguments: &args::Cpu) -> Moment {
     let method = |method: &MethodTime| Method {
         name: SafeText::new(&format!("{}{}", method.name, method.parameters)),
         module: SafeText::new(&method.module),
-        kind: method.origin.word(),
+        kind: method.origin.name(),
         now_ms_per_s: ms(method.own.recent_ns) / window,
         now_percent: percent(method.own.recent_ns),
         now_total_percent: percent(method.total.recent_ns),

@@ -133,7 +133,7 @@ pub(super) fn document(process: &Process, profile: &CpuProfile, arguments: &args
         Method {
             name: SafeText::new(&format!("{}{}", method.name, method.parameters)),
             module: SafeText::new(&method.module),
-            kind: method.origin.word(),
+            kind: method.origin.name(),
             self_ms: own,
             total_ms: total,
             self_percent: percent(own),

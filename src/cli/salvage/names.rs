@@ -8,19 +8,19 @@ use crate::cli::host::Host;
 use crate::cli::target::{called, connect_running};
 use crate::model::{Counted, Process, SafeText};
 use crate::net::{RecordedError, RecordedProcess};
-use crate::nettrace::{Tail, TraceHeader};
+use crate::nettrace::{StreamTail, TraceHeader};
 use crate::session::{Recorded, append_names};
 
 /// The header of a recording, and its end.
 struct Subject {
     header: TraceHeader,
-    tail: Tail,
+    tail: StreamTail,
     largest_id: u32,
 }
 
 impl Subject {
     fn of(file: &Path) -> Result<Self, Failure> {
-        let mut tail = Tail::default();
+        let mut tail = StreamTail::default();
         let pass = Recorded::open(file).and_then(|mut file| file.read(&mut tail)).map_err(Failure::failed)?;
         Ok(Self { header: pass.header, tail, largest_id: pass.largest_metadata_id })
     }
@@ -28,7 +28,7 @@ impl Subject {
     /// Returns the recorded process, if it certainly still runs.
     fn process(&self, host: &Host) -> Result<Result<Process, RecordedError>, Failure> {
         let began_ns = TraceHeader { sync_ticks: 0, ..self.header }.nanoseconds_between(0, self.header.sync_ticks);
-        let recorded = RecordedProcess { pid: self.header.process_id, began_ns, code: self.tail.code() };
+        let recorded = RecordedProcess { pid: self.header.process_id, began_ns, code: self.tail.addresses() };
         Ok(host.directory()?.recorded(&recorded))
     }
 }

@@ -55,7 +55,7 @@ impl GcReason {
     }
 
     /// Returns whether large object allocations triggered the collection.
-    pub fn is_large(self) -> bool {
+    pub fn is_large_object(self) -> bool {
         matches!(self.0, 4 | 6)
     }
 

@@ -48,7 +48,7 @@ impl RootEdge {
     }
 
     /// Returns whether the root keeps the object alive only while native code references it (COM reference counting).
-    pub fn is_counted(&self) -> bool {
+    pub fn is_ref_counted(&self) -> bool {
         self.flags & 8 != 0
     }
 }
@@ -135,7 +135,7 @@ pub struct StaticVariable<'a> {
 
 impl StaticVariable<'_> {
     /// Returns whether the field is thread-static.
-    pub fn is_of_thread(&self) -> bool {
+    pub fn is_thread_static(&self) -> bool {
         self.flags & 1 != 0
     }
 }

@@ -5,11 +5,11 @@ use crate::clr::profiles;
 use crate::ipc::{BufferMb, BufferMode, Capabilities, CommandCode, RuntimeVersion};
 
 /// The enabled providers of a session as specifications.
-fn turned_on(selected: &Selected) -> Vec<String> {
+fn turned_on(selected: &Selection) -> Vec<String> {
     selected.config.providers.iter().map(|provider| format_provider(&provider.provider)).collect()
 }
 
-fn chosen(profiles: &[&str], providers: &[&str], runtime_keywords: Option<&str>) -> Selected {
+fn chosen(profiles: &[&str], providers: &[&str], runtime_keywords: Option<&str>) -> Selection {
     select(profiles, providers, runtime_keywords).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -34,7 +34,7 @@ type Rule<'a> = (&'a [&'a str], &'a [&'a str], Option<&'a str>, &'a [&'a str]);
 /// One row per rule.
 #[test]
 fn rules() {
-    let runtime = |rest: &str| format!("{RUNTIME}:{rest}");
+    let runtime = |rest: &str| format!("{RUNTIME_PROVIDER}:{rest}");
     let table: [Rule<'_>; 12] = [
         // Explicit selection: no defaults.
         (&[], &["P:1:5"], None, &["P:0x1:verbose"]),
@@ -86,25 +86,22 @@ fn what_it_is_called_and_warned_of() {
     assert_eq!(selected.what, ["contention"]);
     assert_eq!(
         selected.warnings,
-        ["the runtime events gc+jit are left out: a provider or profile turns Microsoft-Windows-DotNETRuntime on already"]
+        ["runtime events gc+jit are ignored: a provider or profile already enables Microsoft-Windows-DotNETRuntime"]
     );
 }
 
 #[test]
 fn what_is_merged_is_said() {
-    let warnings = |profiles: &[&str], provider: &str| chosen(profiles, &[&format!("{RUNTIME}:{provider}")], None).warnings;
+    let warnings = |profiles: &[&str], provider: &str| chosen(profiles, &[&format!("{RUNTIME_PROVIDER}:{provider}")], None).warnings;
     assert_eq!(
         warnings(&["gc-verbose", "contention", "dotnet-sampled-thread-time"], "loader:error"),
         [format!(
-            "{RUNTIME}:loader:error and profiles gc-verbose, contention are merged: {RUNTIME}:gc+gchandle+loader+contention+exception:verbose"
+            "{RUNTIME_PROVIDER}:loader:error and profiles gc-verbose, contention are merged: {RUNTIME_PROVIDER}:gc+gchandle+loader+contention+exception:verbose"
         )]
     );
     assert_eq!(warnings(&["contention"], "contention+gc:verbose"), [""; 0], "nothing came of the profile");
     let arguments = chosen(&["database-timing"], &["Microsoft-Diagnostics-DiagnosticSource:3:5:FilterAndPayloadSpecs=x"], None).warnings;
-    assert!(
-        arguments.len() == 1 && arguments[0].ends_with(":FilterAndPayloadSpecs=x, with the arguments that were specified"),
-        "{arguments:?}"
-    );
+    assert!(arguments.len() == 1 && arguments[0].ends_with(":FilterAndPayloadSpecs=x, with the specified arguments"), "{arguments:?}");
 }
 
 /// The `DiagnosticSource` lists of all profiles are merged, without duplicate lines.
@@ -144,7 +141,7 @@ fn what_does_not_go_together() {
     assert!(fails(&[], &["P:zz"], None).to_string().starts_with("provider 'P:zz', character 3: expected keywords"));
     assert!(fails(&[], &[], Some("gcc")).to_string().starts_with("runtime events 'gcc', character 1: expected keywords"));
     let many: Vec<_> = (0..1001).map(|i| format!("P{i}")).collect();
-    assert_eq!(select(&[""; 0], &many, None), Err(SelectError::Invalid(Invalid::ProviderCount(1001))));
+    assert_eq!(select(&[""; 0], &many, None), Err(SelectError::InvalidRequest(InvalidRequest::ProviderCount(1001))));
 }
 
 /// Each profile results in a session that even .NET Core 3.1 accepts, with at least one of the available commands.
@@ -153,12 +150,12 @@ fn every_profile_works_on_every_runtime() {
     let oldest = Capabilities::of(Some(&RuntimeVersion::new("3.1.23")));
     for profile in profiles() {
         let selected = chosen(&[&profile.name], &[], None);
-        let names: BTreeSet<_> = profile.providers.iter().chain(&profile.besides).map(|provider| provider.name()).collect();
+        let names: BTreeSet<_> = profile.providers.iter().chain(&profile.required).map(|provider| provider.name()).collect();
         assert_eq!(selected.config.providers.len(), names.len());
         assert_eq!((selected.config.buffer, selected.config.stacks), (BufferMb::DEFAULT, true));
         assert_eq!(selected.config.mode, BufferMode::Drop);
         let attempts = selected.config.attempts();
-        assert!(attempts.iter().any(|attempt| oldest.missing(attempt.command.code()).is_none()), "{}", profile.name);
+        assert!(attempts.iter().any(|attempt| oldest.unsupported_reason(attempt.command.code()).is_none()), "{}", profile.name);
         assert!(attempts.iter().all(|attempt| attempt.command.encode().is_ok()), "{}", profile.name);
     }
 }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::clr::known_providers;
-use crate::ipc::Invalid;
+use crate::ipc::InvalidRequest;
 
 fn read(spec: &str) -> (String, u64, Level, Option<String>) {
     let provider = parse_provider(spec).unwrap_or_else(|error| panic!("{error}"));
@@ -15,7 +15,7 @@ fn what_can_be_asked_for() {
         ("MyCompany-Source", "MyCompany-Source", u64::MAX, Level::Informational, None),
         ("P:", "P", u64::MAX, Level::Informational, None),
         // All keywords of the runtime's provider would trigger collections and dump the heap.
-        (RUNTIME, RUNTIME, 0x10_0003_801d, Level::Informational, None),
+        (RUNTIME_PROVIDER, RUNTIME_PROVIDER, 0x10_0003_801d, Level::Informational, None),
         ("P:1f", "P", 0x1f, Level::Informational, None),
         ("P:0x1F:", "P", 0x1f, Level::Informational, None),
         ("P:0X1f:5", "P", 0x1f, Level::Verbose, None),
@@ -25,7 +25,7 @@ fn what_can_be_asked_for() {
         ("P:::k=v", "P", u64::MAX, Level::Informational, Some("k=v")),
         ("P:1:99:k=v;k2=\"v;x:1\"", "P", 1, Level::Verbose, Some("k=v;k2=\"v;x:1\"")),
         ("P:1:logalways:  ", "P", 1, Level::LogAlways, None),
-        ("Microsoft-Windows-DotNETRuntime:gc+Exception:4", RUNTIME, 0x8001, Level::Informational, None),
+        ("Microsoft-Windows-DotNETRuntime:gc+Exception:4", RUNTIME_PROVIDER, 0x8001, Level::Informational, None),
         ("microsoft-windows-dotnetruntime:fusion+0x100+8", "microsoft-windows-dotnetruntime", 0x10c, Level::Informational, None),
         ("System.Runtime:::EventCounterIntervalSec=1", "System.Runtime", u64::MAX, Level::Informational, Some("EventCounterIntervalSec=1")),
         ("Microsoft-Extensions-Logging:formattedmessage:5", "Microsoft-Extensions-Logging", 4, Level::Verbose, None),
@@ -37,26 +37,26 @@ fn what_can_be_asked_for() {
 
 #[test]
 fn where_it_fails_and_what_was_expected() {
-    let keywords = |name: &str| Problem::Keywords(name.to_owned());
+    let keywords = |name: &str| SpecErrorKind::Keywords(name.to_owned());
     let table = [
-        ("", 0, Problem::NoName),
-        ("  :1", 0, Problem::NoName),
-        (":1:5", 0, Problem::NoName),
-        ("A:1:5,B:1:5", 5, Problem::Comma),
-        ("A,B", 1, Problem::Comma),
+        ("", 0, SpecErrorKind::NoName),
+        ("  :1", 0, SpecErrorKind::NoName),
+        (":1:5", 0, SpecErrorKind::NoName),
+        ("A:1:5,B:1:5", 5, SpecErrorKind::Comma),
+        ("A,B", 1, SpecErrorKind::Comma),
         ("P:zz", 2, keywords("P")),
         ("P:gc", 2, keywords("P")),
         ("P:0x", 2, keywords("P")),
         ("P:-1", 2, keywords("P")),
         ("P:1+", 4, keywords("P")),
         ("P:1ffffffffffffffff", 2, keywords("P")),
-        ("Microsoft-Windows-DotNETRuntime:gc+jitt:5", 35, keywords(RUNTIME)),
-        ("P:1:loud", 4, Problem::Level),
-        ("Pé:1:-1", 5, Problem::Level),
-        ("P:1:5:k", 7, Problem::NoValue),
-        ("P:1:5:k=\"v", 8, Problem::OpenQuote),
-        ("P\0:1", 0, Problem::Invalid(Invalid::Nul("a provider's name"))),
-        ("P:::k=\0", 4, Problem::Invalid(Invalid::Nul("a provider's arguments"))),
+        ("Microsoft-Windows-DotNETRuntime:gc+jitt:5", 35, keywords(RUNTIME_PROVIDER)),
+        ("P:1:loud", 4, SpecErrorKind::Level),
+        ("Pé:1:-1", 5, SpecErrorKind::Level),
+        ("P:1:5:k", 7, SpecErrorKind::NoValue),
+        ("P:1:5:k=\"v", 8, SpecErrorKind::OpenQuote),
+        ("P\0:1", 0, SpecErrorKind::InvalidRequest(InvalidRequest::Nul("a provider's name"))),
+        ("P:::k=\0", 4, SpecErrorKind::InvalidRequest(InvalidRequest::Nul("a provider's arguments"))),
     ];
     for (spec, at, problem) in table {
         assert_eq!(parse_provider(spec), Err(SpecError { spec: spec.to_owned(), at, problem }), "{spec}");
@@ -74,20 +74,20 @@ fn errors_in_words() {
 #[test]
 fn runtime_keywords() {
     let provider = parse_runtime_keywords("gc+JIT+exception").unwrap();
-    assert_eq!((provider.name(), provider.keywords(), provider.level()), (RUNTIME, 0x8011, Level::Informational));
+    assert_eq!((provider.name(), provider.keywords(), provider.level()), (RUNTIME_PROVIDER, 0x8011, Level::Informational));
     let error = parse_runtime_keywords("gc+jitt").unwrap_err();
-    assert_eq!((error.at, error.problem), (3, Problem::Keywords(RUNTIME.to_owned())));
+    assert_eq!((error.at, error.problem), (3, SpecErrorKind::Keywords(RUNTIME_PROVIDER.to_owned())));
     assert_eq!(parse_runtime_keywords("").unwrap_err().at, 0);
 }
 
 #[test]
 fn keywords_as_they_are_typed() {
     let table = [
-        (RUNTIME, 0x8011, "gc+jit+exception"),
-        (RUNTIME, 0x101, "gc+0x100"),
-        (RUNTIME, 0x100, "0x100"),
-        (RUNTIME, 0, "0x0"),
-        (RUNTIME, u64::MAX, "0xffffffffffffffff"),
+        (RUNTIME_PROVIDER, 0x8011, "gc+jit+exception"),
+        (RUNTIME_PROVIDER, 0x101, "gc+0x100"),
+        (RUNTIME_PROVIDER, 0x100, "0x100"),
+        (RUNTIME_PROVIDER, 0, "0x0"),
+        (RUNTIME_PROVIDER, u64::MAX, "0xffffffffffffffff"),
         ("Unknown", 0x11, "0x11"),
         ("system.threading.tasks.tpleventsource", 0x80, "tasksflowactivityids"),
     ];

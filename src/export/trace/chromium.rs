@@ -79,7 +79,7 @@ impl<W: Write> Chromium<W> {
     fn place(&mut self, thread: ThreadId, track: Track<'_>) -> io::Result<(u64, u64)> {
         let pid = self.subject.pid(thread).into();
         let name = match track {
-            Track::Thread if matches!(thread.life, 0 | u32::MAX) => return Ok((pid, thread.thread)),
+            Track::Thread if matches!(thread.reuse_count, 0 | u32::MAX) => return Ok((pid, thread.thread)),
             // An earlier thread had the same id.
             Track::Thread => format!("Thread {thread}"),
             Track::LostEvents => format!("Lost events of thread {thread}"),

@@ -134,7 +134,7 @@ impl Sink for Batch {
         self.payloads.extend_from_slice(event.payload);
         let (frames, payload) = (self.frames.len(), self.payloads.len());
         let (kind, thread, timestamp) = (event.metadata.index, event.thread(), event.timestamp());
-        let missing = event.labels().find_map(MissingFrames::of_label);
+        let missing = event.labels().find_map(MissingFrames::from_label);
         self.events.push(Entry { kind, thread, timestamp, missing, frames, payload });
     }
 
@@ -150,7 +150,7 @@ impl Sink for Batch {
 
 impl<'w> Join<'w> {
     fn lose(&mut self, of: ThreadId, process: u32, count: u32) {
-        self.encoder.lose((if of.process == 0 { process } else { of.process }, of.thread), count);
+        self.encoder.add_loss((if of.process == 0 { process } else { of.process }, of.thread), count);
         self.joined.lost += u64::from(count);
     }
 
@@ -210,7 +210,7 @@ impl<'w> Join<'w> {
         let of = *self.sampled.get_or_insert(thread.process);
         let process = if thread.process == of && self.process != 0 { self.process } else { thread.process };
         let (frames, payload) = (self.batch.frames(self.written), self.batch.payload(self.written));
-        let label = missing.map(|missing| (MissingFrames::LABEL, missing.word()));
+        let label = missing.map(|missing| (MissingFrames::LABEL, missing.label_value()));
         self.encoder.event(kind, (process, thread.thread), timestamp, frames, label, payload);
         let count = if is_sample { &mut self.joined.samples } else { &mut self.joined.descriptions };
         *count += 1;

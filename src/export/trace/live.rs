@@ -73,7 +73,7 @@ impl LiveTrace {
             packets: Packets::default(),
             walk: None,
             early: Vec::new(),
-            symbols: Live::only_symbols(),
+            symbols: Live::symbols_only(),
             kinds: vec![EventKind::Other],
             taken: 0,
         }

@@ -25,7 +25,7 @@ pub struct Overview {
 
 impl Default for Overview {
     fn default() -> Self {
-        Self { symbols: Live::only_symbols(), kinds: vec![EventKind::Other], subject: Subject::default(), images: Images::default() }
+        Self { symbols: Live::symbols_only(), kinds: vec![EventKind::Other], subject: Subject::default(), images: Images::default() }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use foldhash::HashMap;
 
-use crate::analysis::{Images, MethodId, Place, Symbols};
+use crate::analysis::{CodeLocation, Images, MethodId, Symbols};
 use crate::nettrace::Event;
 
 /// Maximum number of nodes; beyond it the tree is reset.
@@ -25,7 +25,7 @@ enum Frame {
     /// A method with a known name.
     Method(MethodId),
     /// Code of a mapped file.
-    Native(Place),
+    Native(CodeLocation),
     /// Code without a name.
     Address(u64),
 }

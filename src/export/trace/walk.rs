@@ -335,7 +335,7 @@ impl Sink for Walk<'_> {
             // They do not pair with other events, and readers sort them.
             EventKind::ExceptionThrown | EventKind::LogMessage => false,
             // Rundown events describe existing state; they are not part of the recording.
-            kind => kind.is_analysed() && kind != EventKind::ThreadSample && !EventKind::comes_after_the_stop(metadata),
+            kind => kind.is_analysed() && kind != EventKind::ThreadSample && !EventKind::is_written_at_stop(metadata),
         }
     }
 

@@ -45,7 +45,7 @@ fn payloads() {
     let provider = || Provider::new("P", 0x1122_3344_5566_7788, Level::Verbose).unwrap().with_arguments("a=b").unwrap();
     let plain = b"\x88\x77\x66\x55\x44\x33\x22\x11\x05\0\0\0\x02\0\0\0P\0\0\0\x04\0\0\0a\0=\0b\0\0\0".as_slice();
     let buffer = BufferMb::new(256).unwrap();
-    let stream = || FilteredStream {
+    let stream = || StreamingSession {
         buffer,
         rundown_keyword: 0x38,
         stacks: false,
@@ -207,7 +207,7 @@ fn the_longest_request() {
     };
     let fixed = with(1).unwrap().len() - 2;
     assert_eq!(with((65_535 - fixed) / 2).unwrap().len(), 65_534);
-    assert_eq!(with((65_535 - fixed) / 2 + 1), Err(TooLong { bytes: 65_536 }));
+    assert_eq!(with((65_535 - fixed) / 2 + 1), Err(MessageTooLong { bytes: 65_536 }));
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -232,13 +232,10 @@ fn filter() -> impl Strategy<Value = EventFilter> {
     (any::<bool>(), any::<Vec<u32>>()).prop_map(|(only, ids)| if only { EventFilter::only(ids) } else { EventFilter::except(ids) })
 }
 
-fn stream() -> impl Strategy<Value = FilteredStream> {
+fn stream() -> impl Strategy<Value = StreamingSession> {
     let filtered = (provider(), filter()).prop_map(|(provider, filter)| FilteredProvider { provider, filter });
-    (1_u32.., any::<u64>(), any::<bool>(), providers(filtered)).prop_map(|(megabytes, rundown_keyword, stacks, providers)| FilteredStream {
-        buffer: BufferMb::new(megabytes).unwrap(),
-        rundown_keyword,
-        stacks,
-        providers,
+    (1_u32.., any::<u64>(), any::<bool>(), providers(filtered)).prop_map(|(megabytes, rundown_keyword, stacks, providers)| {
+        StreamingSession { buffer: BufferMb::new(megabytes).unwrap(), rundown_keyword, stacks, providers }
     })
 }
 

@@ -8,8 +8,8 @@ use tokio::time::{Instant, sleep};
 
 use super::*;
 use crate::ipc::{
-    BufferMb, BufferMode, Cookie, DumpFlags, DumpKind, Failure, Level, Loss, MAX_MESSAGE, Provider, Providers, Rundown, RuntimeVersion,
-    SessionConfig, TargetPath, Variable as Sent,
+    BufferMb, BufferMode, Cookie, Downgrade, DumpFlags, DumpKind, Failure, Level, MAX_MESSAGE, Provider, Providers, Rundown,
+    RuntimeVersion, SessionConfig, TargetPath, Variable as Sent,
 };
 use crate::model::{ProcessKey, Trouble};
 use crate::net::stream::{Listener, Stream, address_in};
@@ -129,9 +129,9 @@ async fn bad_servers_get_a_sentence_each() {
     bad(&ended, Trouble::Stale, "no process listens on this socket: the process has ended (socket ").await;
 
     bad(&Server::says([]), Trouble::Refused, "closed without an answer").await;
-    bad(&Server::says(*b"HTTP/1.1 400 Bad Request\r\n\r\n"), Trouble::Unsupported, "does not speak the .NET diagnostic protocol").await;
-    bad(&Server::says(*b"\x1b[2J"), Trouble::Unsupported, "does not speak").await;
-    bad(&Server::says(*b"DOTNET_IPC_V2\0\x14\0\xff\0\0\0"), Trouble::Unsupported, "does not speak").await;
+    bad(&Server::says(*b"HTTP/1.1 400 Bad Request\r\n\r\n"), Trouble::Unsupported, "is not a .NET diagnostic server").await;
+    bad(&Server::says(*b"\x1b[2J"), Trouble::Unsupported, "is not a .NET diagnostic server").await;
+    bad(&Server::says(*b"DOTNET_IPC_V2\0\x14\0\xff\0\0\0"), Trouble::Unsupported, "is not a .NET diagnostic server").await;
     bad(&Server::says(*b"DOTNET_IPC_V1\0\x13\0\xff\0\0\0"), Trouble::Unsupported, "length of 19 bytes").await;
     bad(&Server::says(*b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"), Trouble::Unsupported, "not part of the protocol (0x0400)").await;
     bad(&Server::says(*b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0"), Trouble::Unsupported, "cannot be read").await;

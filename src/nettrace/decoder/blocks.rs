@@ -81,7 +81,7 @@ impl Blocks {
             (BlockKind::Trace, None) => return self.begin(format, version, block, at, sink),
             // A second trace block has no new information.
             (BlockKind::Trace, Some(_)) => None,
-            (_, None) => return Err(DecodeError::Damaged { at, what: "a block before the one that every stream begins with" }),
+            (_, None) => return Err(DecodeError::Damaged { at, what: "a block before the trace header" }),
             (BlockKind::Event, _) => self.events(block, at, sink),
             (BlockKind::Metadata, _) => self.metadata(block, at, sink),
             (BlockKind::Stack, _) => self.stacks(block, at, sink),
@@ -106,8 +106,8 @@ impl Blocks {
     }
 
     /// Delivers the held-back events before which no older event can arrive.
-    pub(super) fn settle(&mut self, sink: &mut impl Sink) {
-        self.pending.settle(&mut Receiver { context: &self.context, sink: &mut *sink });
+    pub(super) fn deliver_safe(&mut self, sink: &mut impl Sink) {
+        self.pending.deliver_safe(&mut Receiver { context: &self.context, sink: &mut *sink });
     }
 
     /// Delivers all held-back events.
@@ -190,13 +190,13 @@ impl Blocks {
                 is_held = true;
             }
             if header.sorted {
-                pending.is_safe(header.timestamp as i64);
+                pending.set_safe(header.timestamp as i64);
             }
             if is_held && pending.is_full() {
                 has_overflowed |= pending.make_room(&mut Receiver { context, sink: &mut *sink });
             }
         }
-        pending.settle_many(&mut Receiver { context, sink: &mut *sink });
+        pending.deliver_safe_batch(&mut Receiver { context, sink: &mut *sink });
         self.now = header.timestamp as i64;
         if has_overflowed {
             self.report_limit(Limit::Order, at, sink);
@@ -214,7 +214,7 @@ impl Blocks {
             while !reader.is_empty() {
                 let start = at + reader.at() as u64;
                 let Ok((record, size)) = parse_v6(&mut reader) else { return Some(reader.at()) };
-                if fields::vary_elsewhere(&record.fields) {
+                if fields::have_variable_elements(&record.fields) {
                     sink.problem(&Problem { kind: ProblemKind::VariableElements, at: start });
                 }
                 self.define(record, size, start, sink);
@@ -297,10 +297,10 @@ impl Blocks {
             let Ok(row) = parse_thread(&mut reader) else { return Some(reader.at()) };
             let added = self.context.threads.add(&row, process);
             match added {
-                threads::Added::As(id) | threads::Added::Instead(id) => sink.thread(&Thread { id, name: row.name }),
+                threads::Added::Defined(id) | threads::Added::Redefined(id) => sink.thread(&Thread { id, name: row.name }),
                 threads::Added::Full => self.report_limit(Limit::Threads, start, sink),
             }
-            if let threads::Added::Instead(_) = added {
+            if let threads::Added::Redefined(_) = added {
                 // The sequence numbers were those of another thread.
                 self.sequences.remove(row.index);
                 sink.problem(&Problem { kind: ProblemKind::RedefinedThread, at: start });
@@ -334,7 +334,7 @@ impl Blocks {
             self.context.threads.clear();
         }
         if flags & 2 != 0 {
-            self.context.metadata.forget_ids();
+            self.context.metadata.clear_ids();
         }
         None
     }

@@ -15,7 +15,7 @@ pub struct Repair {
 
 impl Repair {
     /// Ends the stream after its last complete block.
-    pub(super) fn behind(format: Format, whole: u64) -> Self {
+    pub(super) fn after_last_block(format: Format, whole: u64) -> Self {
         let append = match format {
             Format::V4 => &[1][..],
             Format::V6 => &[0; 4],
@@ -24,7 +24,7 @@ impl Repair {
     }
 
     /// Ends the event block at offset `at` after `size` bytes of its content, and then the stream.
-    pub(super) fn of_block(format: Format, at: u64, size_at: usize, body: usize, size: usize) -> Self {
+    pub(super) fn within_block(format: Format, at: u64, size_at: usize, body: usize, size: usize) -> Self {
         let (patch, append) = match format {
             Format::V4 => (size as u32, &[6, 1][..]),
             // The block kind is stored in the high byte of the size.

@@ -107,7 +107,7 @@ fn small() -> Encoder {
         encoder.event(&NewEvent { metadata, timestamp, thread, capture_thread: thread, stack, payload, ..NewEvent::default() });
         match i {
             3 => encoder.flush(),
-            5 => encoder.lose(71, 3),
+            5 => encoder.add_loss(71, 3),
             7 => encoder.sequence_point(3_200),
             _ => {}
         }
@@ -141,21 +141,21 @@ fn what_is_no_stream_of_events_is_reported() {
     let cases: [(&[u8], &str); 5] = [
         (b"\x14\0\0\0!FastSerialization.1", "NetPerf stream"),
         (&reply, "error 0x80131384"),
-        (newer, "version 7 is not known"),
+        (newer, "unsupported nettrace version 7"),
         (odd, "damaged at byte 8"),
         (b"\x7fELF\x02\x01\x01\0", "begins with the bytes [7f, 45"),
     ];
     for (bytes, words) in cases {
         for piece in [1, bytes.len()] {
             let (log, ending) = decode(bytes, piece);
-            let Ending::Broken { error, whole_bytes: 0 } = ending else { panic!("{ending:?}") };
+            let Ending::Broken { error, complete_bytes: 0 } = ending else { panic!("{ending:?}") };
             assert!(error.to_string().contains(words), "{error}");
             assert_eq!(log, Log::default());
         }
     }
     for bytes in [&b"Nettr"[..], b"Nettrace\x14\0\0\0", &reply[..23], b""] {
-        let loose_bytes = bytes.len() as u64;
-        assert_eq!(decode(bytes, 3).1, Ending::Truncated { whole_bytes: 0, loose_bytes });
+        let trailing_bytes = bytes.len() as u64;
+        assert_eq!(decode(bytes, 3).1, Ending::Truncated { complete_bytes: 0, trailing_bytes });
     }
 }
 
@@ -177,8 +177,8 @@ fn every_prefix_gives_the_events_it_holds() {
     let mut before = 0;
     for end in 0..bytes.len() {
         let (log, ending) = decode(&bytes[..end], 1000);
-        let Ending::Truncated { whole_bytes, loose_bytes } = ending else { panic!("{ending:?} at {end}") };
-        assert_eq!(whole_bytes + loose_bytes, end as u64);
+        let Ending::Truncated { complete_bytes, trailing_bytes } = ending else { panic!("{ending:?} at {end}") };
+        assert_eq!(complete_bytes + trailing_bytes, end as u64);
         assert!(log.0.len() >= before && whole.0.starts_with(&log.0), "at {end}: {log:?}");
         before = log.0.len();
     }
@@ -226,7 +226,7 @@ fn unknown_blocks_are_skipped() {
     long[size_at..size_at + 4].copy_from_slice(&u32::MAX.to_le_bytes());
     long.extend([0; 1000]);
     let (_, ending) = decode(&long, 100);
-    assert_eq!(ending, Ending::Truncated { whole_bytes: at as u64, loose_bytes: (long.len() - at) as u64 });
+    assert_eq!(ending, Ending::Truncated { complete_bytes: at as u64, trailing_bytes: (long.len() - at) as u64 });
     let (log, ending) = decode(&v6(&[v6_trace(), (99, vec![1; 9]), (0, vec![])]), 5);
     assert_eq!((log.lines("an unknown block").len(), ending), (1, Ending::Complete));
 }
@@ -235,7 +235,7 @@ fn unknown_blocks_are_skipped() {
 fn a_broken_frame_ends_it() {
     let bytes = small_whole();
     let end = bytes.len() - 1;
-    for (at, wrong, words) in [(end - 1, 9, "does not end where it should"), (end, 9, "no block begins here")] {
+    for (at, wrong, words) in [(end - 1, 9, "end marker of a block is missing"), (end, 9, "expected the start of a block")] {
         let mut bytes = bytes.clone();
         bytes[at] = wrong;
         let Ending::Broken { error, .. } = decode(&bytes, 64).1 else { panic!("not noticed") };
@@ -247,7 +247,7 @@ fn a_broken_frame_ends_it() {
     let size_at = at + 15 + "EventBlock".len() + 1;
     long[size_at..size_at + 4].copy_from_slice(&u32::MAX.to_le_bytes());
     let error = DecodeError::BlockTooLong { at: at as u64, size: u32::MAX.into(), limit: 64 << 20 };
-    assert_eq!(decode(&long, 64).1, Ending::Broken { error, whole_bytes: at as u64 });
+    assert_eq!(decode(&long, 64).1, Ending::Broken { error, complete_bytes: at as u64 });
     let no_trace = [&b"Nettrace\x14\0\0\0!FastSerialization.1"[..], &object(32, "SPBlock", &[0; 12])].concat();
     assert!(matches!(decode(&no_trace, 64).1, Ending::Broken { error: DecodeError::Damaged { .. }, .. }));
 }

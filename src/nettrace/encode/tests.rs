@@ -151,7 +151,7 @@ proptest! {
                     events.push((NewEvent { metadata: index, ..*event }, payload.clone(), frames.clone()));
                 }
                 Step::Lose(thread, count) => {
-                    encoder.lose(*thread, *count);
+                    encoder.add_loss(*thread, *count);
                     lost += u64::from(*count);
                 }
                 Step::SequencePoint(timestamp) => {
@@ -180,7 +180,7 @@ proptest! {
         prop_assert_eq!(found.header, Some(HEADER));
         prop_assert_eq!(found.records, records);
         prop_assert_eq!(found.events, events);
-        found.trouble.retain(|problem| !problem.starts_with("an event of a kind that is not defined"));
+        found.trouble.retain(|problem| !problem.starts_with("an event with an undefined metadata id"));
         prop_assert_eq!((found.lost, found.points, found.trouble), (lost, points, Vec::new()));
     }
 }
@@ -196,12 +196,12 @@ fn losses_are_told_by_where_they_are() {
     }
     let mut encoder = Encoder::new(HEADER);
     let event = NewEvent { metadata: encoder.metadata(&Metadata::default()), timestamp: 10, capture_thread: 7, ..NewEvent::default() };
-    encoder.lose(7, 1);
+    encoder.add_loss(7, 1);
     encoder.event(&event);
-    encoder.lose(7, 2);
+    encoder.add_loss(7, 2);
     encoder.event(&NewEvent { timestamp: 20, ..event });
-    encoder.lose(7, 3);
-    encoder.lose(8, 4);
+    encoder.add_loss(7, 3);
+    encoder.add_loss(8, 4);
     encoder.sequence_point(30);
     encoder.end();
     let (mut decoder, mut losses) = (Decoder::new(Limits::default()), Losses::default());

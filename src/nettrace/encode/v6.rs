@@ -32,7 +32,7 @@ const LAST: u8 = 0x80;
 /// Flag of a sequence point after which thread indexes are reassigned.
 const FLUSH_THREADS: u32 = 1;
 /// Maximum number of threads that keep their indexes at a sequence point.
-const MOST_THREADS: usize = 65_536;
+const MAX_THREADS: usize = 65_536;
 
 /// Output size in bytes from which the output should be taken.
 const LONG: usize = 1 << 20;
@@ -53,8 +53,8 @@ pub struct CollectorEncoder {
     /// Last sequence number of each thread, by index.
     sequences: Vec<u32>,
     new_threads: Vec<u8>,
-    stacks: Lists,
-    labels: Lists,
+    stacks: ListTable,
+    labels: ListTable,
     rows: Vec<u8>,
     last: Row,
     /// Oldest and newest timestamp of `rows`.
@@ -65,7 +65,7 @@ pub struct CollectorEncoder {
 
 /// Stacks or label lists, with IDs from 1.
 #[derive(Debug, Default)]
-struct Lists {
+struct ListTable {
     ids: HashMap<Vec<u8>, u32>,
     /// Rows of the next block.
     rows: Vec<u8>,
@@ -97,15 +97,15 @@ impl CollectorEncoder {
             threads: HashMap::default(),
             sequences: Vec::new(),
             new_threads: Vec::new(),
-            stacks: Lists::default(),
-            labels: Lists::default(),
+            stacks: ListTable::default(),
+            labels: ListTable::default(),
             rows: Vec::new(),
             last: Row::default(),
             span: (0, 0),
             newest: header.sync_ticks,
             next_metadata: 1,
         };
-        this.forget_lists();
+        this.reset_lists();
         this.add_writer();
         let mut body = Vec::new();
         header.sync_utc.map_or([0; 8], UtcTime::system_time).iter().for_each(|word| body.put_u16(*word));
@@ -188,7 +188,7 @@ impl CollectorEncoder {
     }
 
     /// Skips sequence numbers of a capture thread, as a runtime does when it drops events because its buffers are full.
-    pub fn lose(&mut self, thread: (u32, u64), count: u32) {
+    pub fn add_loss(&mut self, thread: (u32, u64), count: u32) {
         let index = self.thread(thread);
         let last = &mut self.sequences[index as usize];
         *last = last.wrapping_add(count);
@@ -254,7 +254,7 @@ impl CollectorEncoder {
     /// Writes a sequence point: stack and label IDs start at 1 again, and so do thread indexes if there are very many.
     pub fn sequence_point(&mut self) {
         self.flush();
-        let has_many = self.sequences.len() > MOST_THREADS;
+        let has_many = self.sequences.len() > MAX_THREADS;
         let mut body = Vec::new();
         body.put_i64(self.newest);
         body.put_u32(if has_many { FLUSH_THREADS } else { 0 });
@@ -264,16 +264,16 @@ impl CollectorEncoder {
             body.put_varint((*last).into());
         }
         self.block(SEQUENCE_POINT, &body);
-        self.forget_lists();
+        self.reset_lists();
         if has_many {
             (self.threads, self.sequences) = (HashMap::default(), Vec::new());
             self.add_writer();
         }
     }
 
-    fn forget_lists(&mut self) {
+    fn reset_lists(&mut self) {
         for lists in [&mut self.stacks, &mut self.labels] {
-            *lists = Lists { first: 1, ..Lists::default() };
+            *lists = ListTable { first: 1, ..ListTable::default() };
         }
     }
 
@@ -295,7 +295,7 @@ impl CollectorEncoder {
     }
 }
 
-impl Lists {
+impl ListTable {
     fn stack(&mut self, frames: &[u8]) -> u32 {
         self.number(frames, |rows| rows.put_u32(frames.len() as u32))
     }

@@ -6,26 +6,26 @@ use super::super::labels::text;
 use super::{Field, FieldType};
 
 /// Maximum nesting depth.
-const DEPTH: u32 = 16;
+const MAX_DEPTH: u32 = 16;
 
 /// Reason why parsing of field descriptions stopped.
-pub(in super::super) enum Bad {
+pub(in super::super) enum FieldError {
     Wire,
     Depth,
 }
 
-impl From<WireError> for Bad {
+impl From<WireError> for FieldError {
     fn from(_: WireError) -> Self {
         Self::Wire
     }
 }
 
 /// Parses the fields of V4 metadata. A nested layout precedes the name of its field.
-pub(in super::super) fn parse_v1(reader: &mut Reader<'_>, fields: &mut Vec<Field>) -> Result<(), Bad> {
-    v1(reader, fields, DEPTH)
+pub(in super::super) fn parse_v1(reader: &mut Reader<'_>, fields: &mut Vec<Field>) -> Result<(), FieldError> {
+    v1(reader, fields, MAX_DEPTH)
 }
 
-fn v1(reader: &mut Reader<'_>, fields: &mut Vec<Field>, depth: u32) -> Result<(), Bad> {
+fn v1(reader: &mut Reader<'_>, fields: &mut Vec<Field>, depth: u32) -> Result<(), FieldError> {
     for _ in 0..reader.u32()? {
         let code = reader.u32()?;
         let kind = match code {
@@ -42,11 +42,11 @@ fn v1(reader: &mut Reader<'_>, fields: &mut Vec<Field>, depth: u32) -> Result<()
 }
 
 /// Parses the fields of a V2 tag, added by V5 to describe arrays.
-pub(in super::super) fn parse_v2(reader: &mut Reader<'_>, fields: &mut Vec<Field>) -> Result<(), Bad> {
-    v2(reader, fields, DEPTH)
+pub(in super::super) fn parse_v2(reader: &mut Reader<'_>, fields: &mut Vec<Field>) -> Result<(), FieldError> {
+    v2(reader, fields, MAX_DEPTH)
 }
 
-fn v2(reader: &mut Reader<'_>, fields: &mut Vec<Field>, depth: u32) -> Result<(), Bad> {
+fn v2(reader: &mut Reader<'_>, fields: &mut Vec<Field>, depth: u32) -> Result<(), FieldError> {
     for _ in 0..reader.u32()? {
         // The size includes the size field itself.
         let size = (reader.u32()? as usize).saturating_sub(4);
@@ -58,7 +58,7 @@ fn v2(reader: &mut Reader<'_>, fields: &mut Vec<Field>, depth: u32) -> Result<()
     Ok(())
 }
 
-fn v2_type(reader: &mut Reader<'_>, depth: u32) -> Result<FieldType, Bad> {
+fn v2_type(reader: &mut Reader<'_>, depth: u32) -> Result<FieldType, FieldError> {
     Ok(match reader.u32()? {
         1 => {
             let mut nested = Vec::new();
@@ -71,11 +71,11 @@ fn v2_type(reader: &mut Reader<'_>, depth: u32) -> Result<FieldType, Bad> {
 }
 
 /// Parses the fields of V6 metadata.
-pub(in super::super) fn parse_v6(reader: &mut Reader<'_>, fields: &mut Vec<Field>) -> Result<(), Bad> {
-    v6(reader, fields, DEPTH)
+pub(in super::super) fn parse_v6(reader: &mut Reader<'_>, fields: &mut Vec<Field>) -> Result<(), FieldError> {
+    v6(reader, fields, MAX_DEPTH)
 }
 
-fn v6(reader: &mut Reader<'_>, fields: &mut Vec<Field>, depth: u32) -> Result<(), Bad> {
+fn v6(reader: &mut Reader<'_>, fields: &mut Vec<Field>, depth: u32) -> Result<(), FieldError> {
     for _ in 0..reader.u16()? {
         let size = reader.u16()?.into();
         let mut field = Reader::new(reader.take(size)?);
@@ -86,7 +86,7 @@ fn v6(reader: &mut Reader<'_>, fields: &mut Vec<Field>, depth: u32) -> Result<()
     Ok(())
 }
 
-fn v6_type(reader: &mut Reader<'_>, depth: u32) -> Result<FieldType, Bad> {
+fn v6_type(reader: &mut Reader<'_>, depth: u32) -> Result<FieldType, FieldError> {
     let element = |reader: &mut Reader<'_>| v6_type(reader, deeper(depth)?).map(Box::new);
     Ok(match reader.u8()? {
         1 => {
@@ -105,8 +105,8 @@ fn v6_type(reader: &mut Reader<'_>, depth: u32) -> Result<FieldType, Bad> {
     })
 }
 
-fn deeper(depth: u32) -> Result<u32, Bad> {
-    depth.checked_sub(1).ok_or(Bad::Depth)
+fn deeper(depth: u32) -> Result<u32, FieldError> {
+    depth.checked_sub(1).ok_or(FieldError::Depth)
 }
 
 /// Returns the type for a code without further description.

@@ -11,7 +11,7 @@ fn words(kinds: &[FieldType], payload: &[u8], v6: bool) -> (Vec<String>, bool) {
     let fields: Vec<_> = kinds.iter().map(|kind| Field { name: String::new(), kind: kind.clone() }).collect();
     let mut values = Values::new(&fields, payload, v6);
     let words = values.by_ref().map(|(_, value)| word(&value)).collect();
-    (words, values.is_cut())
+    (words, values.is_truncated())
 }
 
 fn word(value: &Value<'_>) -> String {

@@ -7,8 +7,8 @@ pub trait SegmentStore: Debug + Send {
     /// Adds a segment.
     ///
     /// # Errors
-    /// [`Refusal`] if the segment was not stored.
-    fn put(&mut self, segment: &[u8]) -> Result<(), Refusal>;
+    /// [`StoreError`] if the segment was not stored.
+    fn put(&mut self, segment: &[u8]) -> Result<(), StoreError>;
 
     /// Drops the oldest segment.
     fn drop_oldest(&mut self);
@@ -25,7 +25,7 @@ pub trait SegmentStore: Debug + Send {
 
 /// Reason why a segment was not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum StoreError {
     /// No space left: dropping another segment makes room.
     Full(String),
     /// Any other error.

@@ -55,7 +55,7 @@ fn stream(events: u32, lost: &[u32]) -> Vec<u8> {
             ..NewEvent::default()
         });
         if lost.contains(&number) {
-            encoder.lose(thread, 4);
+            encoder.add_loss(thread, 4);
         }
         if number % 500 == 499 {
             encoder.sequence_point(number.into());
@@ -83,10 +83,10 @@ impl Memory {
 }
 
 impl SegmentStore for Memory {
-    fn put(&mut self, segment: &[u8]) -> Result<(), Refusal> {
+    fn put(&mut self, segment: &[u8]) -> Result<(), StoreError> {
         let mut all = self.0.lock().unwrap();
         if self.1.is_some_and(|room| all.iter().map(Vec::len).sum::<usize>() + segment.len() > room) {
-            return Err(Refusal::Full("no room".to_owned()));
+            return Err(StoreError::Full("no room".to_owned()));
         }
         all.push_back(segment.to_vec());
         Ok(())
@@ -103,12 +103,12 @@ impl SegmentStore for Memory {
     fn release(&mut self) {}
 }
 
-fn recent(keep: Keep, bytes: &[u8]) -> Recent {
+fn recent(keep: Retention, bytes: &[u8]) -> FlightRecorder {
     on(Memory::default(), keep, bytes)
 }
 
-fn on(store: Memory, keep: Keep, bytes: &[u8]) -> Recent {
-    let mut recent = Recent::new(keep, Box::new(store));
+fn on(store: Memory, keep: Retention, bytes: &[u8]) -> FlightRecorder {
+    let mut recent = FlightRecorder::new(keep, Box::new(store));
     Decoder::new(Limits::default()).feed(bytes, &mut recent).unwrap();
     recent
 }
@@ -117,7 +117,7 @@ fn on(store: Memory, keep: Keep, bytes: &[u8]) -> Recent {
 fn what_is_kept_is_the_end_of_the_stream_as_it_was() {
     let bytes = stream(6_000, &[]);
     let (all, _) = read(&bytes);
-    let kept = recent(Keep { bytes: 2 << 20, span: None }, &bytes);
+    let kept = recent(Retention { bytes: 2 << 20, span: None }, &bytes);
     let (size, span) = kept.kept();
     assert!((1 << 20..=(2 << 20) + (1 << 18)).contains(&size), "{size}");
     let file: Vec<u8> = kept.pieces(true).flatten().collect();
@@ -136,7 +136,7 @@ fn what_is_kept_is_the_end_of_the_stream_as_it_was() {
 fn time_limits_too_and_every_segment_can_be_read_alone() {
     let bytes = stream(4_000, &[]);
     let store = Memory::default();
-    let kept = on(store.clone(), Keep { bytes: Keep::MOST, span: Some(Duration::from_secs(1)) }, &bytes);
+    let kept = on(store.clone(), Retention { bytes: Retention::MAX_BYTES, span: Some(Duration::from_secs(1)) }, &bytes);
     let (_, span) = kept.kept();
     assert!((1_000..1_200).contains(&span.as_millis()), "{span:?}");
     let segments = store.all();
@@ -158,9 +158,9 @@ fn timestamps_that_jump_make_few_segments() {
     }
     encoder.end();
     let bytes = encoder.take();
-    for most in [Keep::LEAST, Keep::MOST] {
+    for most in [Retention::MIN_BYTES, Retention::MAX_BYTES] {
         let store = Memory::default();
-        on(store.clone(), Keep { bytes: most, span: Some(Duration::from_secs(10)) }, &bytes);
+        on(store.clone(), Retention { bytes: most, span: Some(Duration::from_secs(10)) }, &bytes);
         assert!(store.all().len() <= 200, "{}", store.all().len());
     }
 }
@@ -169,7 +169,7 @@ fn timestamps_that_jump_make_few_segments() {
 fn what_the_runtime_lost_stays_lost() {
     let bytes = stream(3_000, &[100, 2_500, 2_900]);
     assert_eq!(read(&bytes).0.lost, 12);
-    let file: Vec<u8> = recent(Keep { bytes: Keep::LEAST, span: None }, &bytes).pieces(true).flatten().collect();
+    let file: Vec<u8> = recent(Retention { bytes: Retention::MIN_BYTES, span: None }, &bytes).pieces(true).flatten().collect();
     let (found, _) = read(&file);
     assert!(found.events.len() < 1_300);
     assert_eq!(found.lost, 8);
@@ -178,14 +178,18 @@ fn what_the_runtime_lost_stays_lost() {
 #[test]
 fn nothing_goes_once_it_is_frozen_and_a_cut_stream_stays_cut() {
     let bytes = stream(3_000, &[]);
-    let mut kept = Recent::new(Keep { bytes: Keep::LEAST, span: None }, Box::new(Memory::default()));
+    let mut kept = FlightRecorder::new(Retention { bytes: Retention::MIN_BYTES, span: None }, Box::new(Memory::default()));
     kept.freeze();
     Decoder::new(Limits::default()).feed(&bytes, &mut kept).unwrap();
     let file: Vec<u8> = kept.pieces(false).flatten().collect();
     let (found, ending) = read(&file);
     assert_eq!(found.events.len(), 3_000);
-    assert!(matches!(ending, Ending::Truncated { loose_bytes: 0, .. }), "{ending:?}");
-    assert_eq!(Recent::new(Keep { bytes: Keep::LEAST, span: None }, Box::new(Memory::default())).pieces(true).count(), 0, "no stream came");
+    assert!(matches!(ending, Ending::Truncated { trailing_bytes: 0, .. }), "{ending:?}");
+    assert_eq!(
+        FlightRecorder::new(Retention { bytes: Retention::MIN_BYTES, span: None }, Box::new(Memory::default())).pieces(true).count(),
+        0,
+        "no stream came"
+    );
 }
 
 #[test]
@@ -193,11 +197,11 @@ fn where_there_is_no_room_the_oldest_goes_and_it_is_said() {
     let bytes = stream(6_000, &[]);
     let all = read(&bytes).0.events;
     let store = Memory(Arc::default(), Some(1 << 20));
-    let kept = on(store.clone(), Keep { bytes: 4 << 20, span: None }, &bytes);
+    let kept = on(store.clone(), Retention { bytes: 4 << 20, span: None }, &bytes);
     let held: usize = store.all().iter().map(Vec::len).sum();
     assert!((1 << 19..=1 << 20).contains(&held), "{held}");
     let mut pieces = kept.pieces(true);
-    assert_eq!(pieces.trouble(), Some("no room"));
+    assert_eq!(pieces.first_error(), Some("no room"));
     let file: Vec<u8> = pieces.by_ref().flatten().collect();
     let (found, ending) = read(&file);
     assert_eq!(ending, Ending::Complete);
@@ -208,12 +212,12 @@ fn where_there_is_no_room_the_oldest_goes_and_it_is_said() {
 #[test]
 fn a_segment_that_is_gone_is_missed_and_the_others_are_there() {
     let store = Memory::default();
-    let kept = on(store.clone(), Keep { bytes: Keep::LEAST, span: None }, &stream(3_000, &[]));
+    let kept = on(store.clone(), Retention { bytes: Retention::MIN_BYTES, span: None }, &stream(3_000, &[]));
     let count = store.all().len();
     store.0.lock().unwrap().truncate(count - 2);
     let mut pieces = kept.pieces(true);
     let file: Vec<u8> = pieces.by_ref().flatten().collect();
-    assert_eq!(pieces.trouble(), Some("it is gone"));
+    assert_eq!(pieces.first_error(), Some("it is gone"));
     let (found, ending) = read(&file);
     assert!(ending == Ending::Complete && found.events.len() > 300, "{}", found.events.len());
 }
@@ -222,7 +226,7 @@ fn a_segment_that_is_gone_is_missed_and_the_others_are_there() {
 fn segments_that_were_left_behind_become_one_stream() {
     let bytes = stream(3_000, &[40, 41]);
     let store = Memory::default();
-    let kept = on(store.clone(), Keep { bytes: 64 << 20, span: Some(Duration::from_secs(8)) }, &bytes);
+    let kept = on(store.clone(), Retention { bytes: 64 << 20, span: Some(Duration::from_secs(8)) }, &bytes);
     let left = store.all();
     // The open segment is lost, and one in the middle.
     drop(kept);

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 use super::request::{CounterRequest, RuntimeEvents};
 use super::selection::CounterSelection;
 use crate::analysis::{CollectionMarks, CounterTally, CountersSnapshot, MeterLimits, MeterNotice};
-use crate::ipc::{BufferMb, Invalid, RuntimeVersion, SessionConfig};
+use crate::ipc::{BufferMb, InvalidRequest, RuntimeVersion, SessionConfig};
 use crate::net::client::Client;
 use crate::nettrace::{DecodeError, Decoder, Limits, Sink};
 use crate::session::plan::StartError;
@@ -79,7 +79,7 @@ pub enum CounterError {
     Start(#[from] StartError),
     /// The limits of another session cannot be used in a request.
     #[error("cannot use the meter settings of another session: {0}")]
-    Limits(#[from] Invalid),
+    Limits(#[from] InvalidRequest),
     /// The stream cannot be decoded.
     #[error("cannot decode the event stream: {0}")]
     Undecodable(#[from] DecodeError),
@@ -173,7 +173,7 @@ impl CounterMonitor {
     ///
     /// # Errors
     /// If a name is invalid, or nothing is selected.
-    pub fn new(client: Client, version: Option<&RuntimeVersion>, options: CounterOptions) -> Result<Self, Invalid> {
+    pub fn new(client: Client, version: Option<&RuntimeVersion>, options: CounterOptions) -> Result<Self, InvalidRequest> {
         let CounterOptions { selection, interval, max_histograms, max_time_series, buffer, collections } = options;
         let request = CounterRequest::new(version, interval, max_histograms, max_time_series);
         let major = version.map_or(0, RuntimeVersion::major);
@@ -199,13 +199,13 @@ impl CounterMonitor {
     ///
     /// # Errors
     /// If a name is invalid, or nothing is selected.
-    pub fn select(&mut self, selection: CounterSelection) -> Result<(), Invalid> {
+    pub fn select(&mut self, selection: CounterSelection) -> Result<(), InvalidRequest> {
         self.selection = selection;
         self.sessions = 0;
         self.renew(NextSession::OtherCounters)
     }
 
-    fn renew(&mut self, next: NextSession) -> Result<(), Invalid> {
+    fn renew(&mut self, next: NextSession) -> Result<(), InvalidRequest> {
         let events = RuntimeEvents { collections: self.collections.is_on(), lock_waits: self.lock_waits.is_on() };
         self.config = self.request.config(&self.selection, self.major, self.buffer, events)?;
         self.next = next;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::selection::CounterSelection;
 use crate::analysis::{CounterSession, MeterLimits};
-use crate::ipc::{BufferMb, Capabilities, EventFilter, Invalid, Level, Provider, Providers, Rundown, RuntimeVersion, SessionConfig};
+use crate::ipc::{BufferMb, Capabilities, EventFilter, InvalidRequest, Level, Provider, Providers, Rundown, RuntimeVersion, SessionConfig};
 
 /// The provider of all meters, and its keyword for values (TimeSeriesValues).
 const METERS: (&str, u64) = ("System.Diagnostics.Metrics", 2);
@@ -81,7 +81,7 @@ impl CounterRequest {
         major: u32,
         buffer: BufferMb,
         events: RuntimeEvents,
-    ) -> Result<SessionConfig, Invalid> {
+    ) -> Result<SessionConfig, InvalidRequest> {
         let every = format!("EventCounterIntervalSec={}", self.interval.as_secs_f64());
         // EventCounters are written at every level; the provider's ordinary events are not written at this one.
         let event_counters =

@@ -317,7 +317,7 @@ fn add_name(symbols: &mut Symbols, address: u64, code: &NativeCode, functions: &
     let Some(CodeFunction { start, size, name, image, kind }) = function else { return };
     let of_image = || format!("[{}]", image.trim_matches(['[', ']']));
     let (origin, unknown) = match (kind, names) {
-        (CodeKind::Image, _) => (Origin::of_native(&image, &name), of_image()),
+        (CodeKind::Image, _) => (Origin::from_native(&image, &name), of_image()),
         (CodeKind::Kernel, _) => (Origin::Kernel, of_image()),
         (CodeKind::Assembly | CodeKind::Generated, MethodNames::Coming) => return,
         (CodeKind::Assembly, _) => (Origin::Managed, of_image()),

@@ -10,7 +10,7 @@ use crate::sorting::CompactSort;
 
 /// Returns the known word for a wait read from a file; files of later versions may have other words.
 pub(in crate::session) fn known_wait(word: &str) -> &'static str {
-    WaitReason::of_word(word).map(WaitReason::word).or(Wait::of_word(word).map(Wait::word)).unwrap_or(Wait::Other.word())
+    WaitReason::from_name(word).map(WaitReason::name).or(Wait::of_word(word).map(Wait::word)).unwrap_or(Wait::Other.word())
 }
 
 /// Returns the waits of threads that had work, by method, and the time others were idle; `None` if no waits are known.
@@ -40,10 +40,10 @@ pub(super) fn refined(
     let mut waits = BTreeMap::<&str, u64>::new();
     for ((kind, reason), ns) in known {
         let (kind, word) = match (kind, reason) {
-            (Some(Wait::Futex), Some(reason)) => (Wait::Futex, reason.word()),
+            (Some(Wait::Futex), Some(reason)) => (Wait::Futex, reason.name()),
             (Some(kind), _) => (*kind, kind.word()),
             // Without the names of kernel functions, methods that can only wait on a futex still show the reason.
-            (None, Some(reason)) if *reason != WaitReason::Runtime => (Wait::Futex, reason.word()),
+            (None, Some(reason)) if *reason != WaitReason::Runtime => (Wait::Futex, reason.name()),
             (None, _) => continue,
         };
         *of_kinds.entry(kind.word()).or_default() += ns;
@@ -60,14 +60,14 @@ pub(super) fn refined(
         *waits.entry(kind).or_default() += share(ns, left_sum, blocked - known_is);
     }
     for (reason, ns) in by_events {
-        let mut more = ns.saturating_sub(waits.get(reason.word()).copied().unwrap_or(0));
+        let mut more = ns.saturating_sub(waits.get(reason.name()).copied().unwrap_or(0));
         // Time not attributed by stacks is counted as one of these.
-        for unknown in [WaitReason::Runtime.word(), Wait::Futex.word()] {
+        for unknown in [WaitReason::Runtime.name(), Wait::Futex.word()] {
             let Some(left) = waits.get_mut(unknown) else { continue };
             let of_reason = more.min(*left);
             *left -= of_reason;
             more -= of_reason;
-            *waits.entry(reason.word()).or_default() += of_reason;
+            *waits.entry(reason.name()).or_default() += of_reason;
         }
     }
     let mut waits: Vec<_> = waits.into_iter().filter(|(_, ns)| *ns > 0).map(|(wait, ns)| (wait, Duration::from_nanos(ns))).collect();

@@ -1,6 +1,6 @@
 //! Settings of a recording: from the command line, unless the configuration of a recording overrides them.
 
-use crate::clr::{Selected, select};
+use crate::clr::{Selection, select};
 use crate::ipc::BufferMb;
 
 /// Size of the event buffer in each process, in MB. The runtime allocates it as needed.
@@ -50,7 +50,7 @@ impl Settings {
     ///
     /// # Errors
     /// An error message.
-    pub fn select(&self) -> Result<Selected, String> {
+    pub fn select(&self) -> Result<Selection, String> {
         let mut selected = select(&self.profiles, &self.providers, self.clr_events.as_deref()).map_err(|error| error.to_string())?;
         // Kernel samples are not sent to the tracing service.
         selected.config = selected.fallback.take().unwrap_or(selected.config);

@@ -95,7 +95,7 @@ impl Driver {
         let Some(cpu) = self.progress.cpu.get().cloned().filter(|cpu| cpu.has_file()) else { return pumped };
         let (recording, names) = (recording.to_owned(), if pumped.complete { MethodNames::Complete } else { MethodNames::Missing });
         let finished = tokio::task::spawn_blocking(move || {
-            let mut live = Live::only_symbols();
+            let mut live = Live::symbols_only();
             // Without the recording, the methods stay unnamed.
             let _ = Recorded::open(&recording).and_then(|mut recorded| recorded.read(&mut live));
             cpu.finish_file(live.symbols(), names)

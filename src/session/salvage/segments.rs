@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::SalvageError;
 use crate::model::{Bytes, Counted, SafeText};
-use crate::nettrace::{Event, Pieces, Refusal, SegmentStore, Sink, TraceHeader};
+use crate::nettrace::{Event, Pieces, SegmentStore, Sink, StoreError, TraceHeader};
 use crate::session::recorded::{ReadError, Recorded};
 use crate::sorting::CompactSort;
 
@@ -45,8 +45,8 @@ impl Sink for Contents {
 struct Files(VecDeque<PathBuf>);
 
 impl SegmentStore for Files {
-    fn put(&mut self, _segment: &[u8]) -> Result<(), Refusal> {
-        Err(Refusal::Failed("these files are read-only here".to_owned()))
+    fn put(&mut self, _segment: &[u8]) -> Result<(), StoreError> {
+        Err(StoreError::Failed("these files are read-only here".to_owned()))
     }
 
     fn drop_oldest(&mut self) {
@@ -80,7 +80,7 @@ pub(super) fn join(paths: &[PathBuf], file: &mut File, notes: &mut Vec<String>) 
     let files = segments.iter().map(|segment| segment.path.to_owned()).collect();
     let mut pieces = Pieces::join(first.header, segments.iter().map(|segment| segment.range), Box::new(Files(files)));
     let written = write(&mut pieces, file).map_err(|error| error.to_string());
-    if let Some(trouble) = written.err().or_else(|| pieces.trouble().map(str::to_owned)) {
+    if let Some(trouble) = written.err().or_else(|| pieces.first_error().map(str::to_owned)) {
         return Err(SalvageError::Write(trouble));
     }
     let events = segments.iter().map(|segment| segment.contents.events).sum();

@@ -62,7 +62,11 @@ async fn a_refused_stop_is_said() {
         .unwrap();
     recorder.stop();
     let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
-    limits::assert_cut(&recording, &bench, "the session could not be stopped: StopTracing to process 77: the peer does not speak");
+    limits::assert_cut(
+        &recording,
+        &bench,
+        "the session could not be stopped: StopTracing to process 77: the peer is not a .NET diagnostic server",
+    );
 }
 
 /// The path of a file is resolved through links, so that it is not compared with itself.

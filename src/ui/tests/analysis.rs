@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use crate::analysis::{CpuSamples, CpuStack, Live, NativeFunction, Origin, Symbols, ThreadId};
-use crate::clr::RUNTIME;
+use crate::clr::RUNTIME_PROVIDER;
 use crate::model::{CpuThread, CpuTime, EventRate, RecordingAnalysis};
 use crate::nettrace::{Decoder, Encoder, Field, FieldType, Limits, Metadata, NewEvent, TraceHeader};
 use crate::wire::Put;
@@ -159,7 +159,7 @@ impl Session {
     }
 
     fn runtime(&mut self, kind: (u32, u32), at: i64, thread: u64, stack: &[u64], parts: &[Part<'_>]) {
-        self.write(RUNTIME, kind, (at, thread), stack, parts);
+        self.write(RUNTIME_PROVIDER, kind, (at, thread), stack, parts);
     }
 
     /// Writes the runtime events for the millisecond `ms`.
@@ -315,17 +315,17 @@ fn play() -> RecordingAnalysis {
         session.tick(ms);
         session.chat(ms);
         if ms % 20_000 == 15_000 {
-            session.encoder.lose(11, 159);
+            session.encoder.add_loss(11, 159);
         }
     }
     session.encoder.end();
-    let mut live = Live::default().keeping_events();
+    let mut live = Live::default().with_recent_events();
     let mut decoder = Decoder::new(Limits::default());
     decoder.feed(&session.encoder.take(), &mut live).unwrap();
     decoder.finish(&mut live);
     let mut found = found(&mut live);
     // As if the process were being recorded.
-    found.profile.is_weighed = true;
+    found.profile.has_cpu_times = true;
     found
 }
 

@@ -6,12 +6,12 @@ use foldhash::HashMap;
 use super::{Cell, Samples};
 
 /// Reciprocal of the maximum share of time for which CPU times may be unknown.
-const UNKNOWN: u64 = 20;
+const UNKNOWN_DIVISOR: u64 = 20;
 
 impl Samples {
     /// Applies the total CPU time of threads, in nanoseconds, by thread ID within the process. The samples since the previous update represent
     /// the CPU time added since then. Samples of missing threads are weighted as before.
-    pub(in super::super) fn weigh(&mut self, times: &[(u64, u64)]) {
+    pub(in super::super) fn apply_cpu_times(&mut self, times: &[(u64, u64)]) {
         if times.is_empty() {
             return;
         }
@@ -44,14 +44,14 @@ impl Samples {
 
     /// Returns whether the CPU times are known for nearly all time that may be CPU time: they are missing for threads that lived only between
     /// two updates, and for those of a process with very many threads.
-    pub(in super::super) fn is_weighed(&self) -> bool {
+    pub(in super::super) fn has_cpu_times(&self) -> bool {
         let (mut all, mut unknown) = (0_u64, 0_u64);
         for cell in &self.cells {
             let ns = cell.may_run(false).ns;
             all = all.saturating_add(ns);
             unknown = unknown.saturating_add(if self.threads[cell.thread as usize].is_timed { 0 } else { ns });
         }
-        all > 0 && unknown <= all / UNKNOWN
+        all > 0 && unknown <= all / UNKNOWN_DIVISOR
     }
 
     /// Returns the CPU time of each cell in nanoseconds, at most the time that its thread was not blocked. `waits` selects cells whose method
@@ -75,7 +75,7 @@ impl Samples {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Doing;
+    use super::super::ThreadState;
     use super::*;
     use crate::nettrace::ThreadId;
 
@@ -86,7 +86,7 @@ mod tests {
         for turn in 0..turns {
             for (at, node) in cells.iter().enumerate() {
                 let at = (from + turn * cells.len() as i64 + at as i64) * MS;
-                samples.add(*node, ThreadId::of(7), at, Doing::External);
+                samples.add(*node, ThreadId::of(7), at, ThreadState::External);
             }
         }
     }
@@ -99,17 +99,17 @@ mod tests {
     fn samples_of_a_thread_are_its_cpu_time() {
         let mut samples = Samples::default();
         sample(&mut samples, 0, 1000, &[1]);
-        assert_eq!((cpu_ms(&samples, &[]), samples.is_weighed()), (vec![1000], false), "as long as nothing else is known");
-        samples.weigh(&[(7, 1000 * MS as u64)]);
-        assert_eq!((cpu_ms(&samples, &[]), samples.is_weighed()), (vec![1000], true));
+        assert_eq!((cpu_ms(&samples, &[]), samples.has_cpu_times()), (vec![1000], false), "as long as nothing else is known");
+        samples.apply_cpu_times(&[(7, 1000 * MS as u64)]);
+        assert_eq!((cpu_ms(&samples, &[]), samples.has_cpu_times()), (vec![1000], true));
         // From here on it waits in a socket, then alternates.
         sample(&mut samples, 1000, 1000, &[2]);
         assert_eq!(cpu_ms(&samples, &[]), [1000, 1000], "as before, until its time comes");
-        samples.weigh(&[(7, 1020 * MS as u64)]);
+        samples.apply_cpu_times(&[(7, 1020 * MS as u64)]);
         assert_eq!(cpu_ms(&samples, &[]), [1000, 20]);
         sample(&mut samples, 2000, 500, &[1, 2]);
         assert_eq!(cpu_ms(&samples, &[]), [1010, 30], "what is new counts as what was last");
-        samples.weigh(&[(7, 1520 * MS as u64)]);
+        samples.apply_cpu_times(&[(7, 1520 * MS as u64)]);
         assert_eq!(cpu_ms(&samples, &[]), [1250, 270]);
         // Once its name is known, its time is attributed to the others.
         assert_eq!(cpu_ms(&samples, &[2]), [1500, 0]);
@@ -121,10 +121,10 @@ mod tests {
         // Two samples in a hundred are outside the wait, whose name is resolved later.
         for round in 0..20 {
             sample(&mut samples, round * 100, 1, &[[1; 2].as_slice(), &[2; 98]].concat());
-            samples.weigh(&[(7, (round as u64 + 1) * 2 * MS as u64)]);
+            samples.apply_cpu_times(&[(7, (round as u64 + 1) * 2 * MS as u64)]);
         }
         assert_eq!(cpu_ms(&samples, &[2]), [40, 0]);
-        let of_others = |samples: &mut Samples| samples.weigh(&[(8, 5), (9, 7)]);
+        let of_others = |samples: &mut Samples| samples.apply_cpu_times(&[(8, 5), (9, 7)]);
         of_others(&mut samples);
         assert_eq!(cpu_ms(&samples, &[2]), [40, 0]);
     }
@@ -133,12 +133,12 @@ mod tests {
     fn a_thread_that_ended_is_as_it_was_and_its_number_begins_again() {
         let mut samples = Samples::default();
         sample(&mut samples, 0, 1000, &[1]);
-        samples.weigh(&[(7, 900 * MS as u64)]);
+        samples.apply_cpu_times(&[(7, 900 * MS as u64)]);
         sample(&mut samples, 1000, 1000, &[1]);
-        samples.weigh(&[(8, 5 * MS as u64)]);
+        samples.apply_cpu_times(&[(8, 5 * MS as u64)]);
         assert_eq!(cpu_ms(&samples, &[]), [1800], "it ended before the look");
         // Another thread has reused its ID.
-        samples.weigh(&[(7, 500 * MS as u64)]);
+        samples.apply_cpu_times(&[(7, 500 * MS as u64)]);
         assert_eq!(cpu_ms(&samples, &[]), [1400]);
     }
 
@@ -146,27 +146,27 @@ mod tests {
     fn threads_without_times_are_not_said_to_be_known() {
         let mut samples = Samples::default();
         let all = |samples: &mut Samples, thread, count: i64| {
-            (0..count).for_each(|at| _ = samples.add(1, ThreadId::of(thread), at * MS, Doing::External));
+            (0..count).for_each(|at| _ = samples.add(1, ThreadId::of(thread), at * MS, ThreadState::External));
         };
         all(&mut samples, 7, 1000);
         all(&mut samples, 8, 40);
-        samples.weigh(&[(7, 500 * MS as u64)]);
-        assert!(samples.is_weighed());
+        samples.apply_cpu_times(&[(7, 500 * MS as u64)]);
+        assert!(samples.has_cpu_times());
         all(&mut samples, 9, 40);
-        assert!(!samples.is_weighed());
-        samples.weigh(&[(9, 0)]);
-        assert!(samples.is_weighed());
+        assert!(!samples.has_cpu_times());
+        samples.apply_cpu_times(&[(9, 0)]);
+        assert!(samples.has_cpu_times());
     }
 
     #[test]
     fn no_more_than_was_sampled_is_cpu_time() {
         let mut samples = Samples::default();
-        samples.weigh(&[(7, 0)]);
-        samples.weigh(&[(7, u64::MAX)]);
+        samples.apply_cpu_times(&[(7, 0)]);
+        samples.apply_cpu_times(&[(7, u64::MAX)]);
         sample(&mut samples, 0, 100, &[1]);
-        samples.add(1, ThreadId::of(7), 100 * MS, Doing::Blocked);
-        samples.weigh(&[(7, u64::MAX)]);
-        samples.weigh(&[(7, 0)]);
+        samples.add(1, ThreadId::of(7), 100 * MS, ThreadState::Blocked);
+        samples.apply_cpu_times(&[(7, u64::MAX)]);
+        samples.apply_cpu_times(&[(7, 0)]);
         assert_eq!(cpu_ms(&samples, &[]), [100]);
         assert_eq!(samples.cells[0].count(false, 50 * MS as u64).running, 50);
     }

@@ -75,9 +75,9 @@ pub(super) fn of_cpu(counts: &Counts<'_>, cpu: &CpuTime) -> Vec<Figure> {
 pub(super) fn of_thread_time(counts: &Counts<'_>) -> Vec<Figure> {
     let (samples, profile) = (counts.samples(), counts.profile());
     let mut all = vec![Figure::new("samples", Count(samples.all()), Role::Strong)];
-    if counts.tell_waiting() {
+    if counts.distinguishes_waiting() {
         all.push(Figure::new(
-            if profile.is_weighed { "running" } else { "may be waiting" },
+            if profile.has_cpu_times { "running" } else { "may be waiting" },
             share(samples.running_ns, samples.all_ns()),
             Role::Strong,
         ));

@@ -111,7 +111,7 @@ fn an_answer_counts_more_than_the_version() {
     let answered = |version, hresult: Option<Hresult>| {
         let mut process = of(Some(version));
         let answer = hresult.map_or(Ok(ipc::Reply::Done), |hresult| Err(Failure::from(hresult).into()));
-        process.support.learn(CommandCode::EnablePerfMap, &answer);
+        process.support.record_reply(CommandCode::EnablePerfMap, &answer);
         opens(process, "p")
     };
     assert_eq!(answered("3.1.32", None), Ok(()));

@@ -84,7 +84,7 @@ fn an_event_is_copied_with_its_fields_and_stack() {
 #[test]
 fn events_of_the_sampler_are_shown_where_they_are_asked_for() {
     let mut app = recorded("8");
-    let kinds = |app: &TestApp| app.state.events().iter().map(|rate| rate.event.comes_of_sampling()).collect::<Vec<_>>();
+    let kinds = |app: &TestApp| app.state.events().iter().map(|rate| rate.event.is_sampling_event()).collect::<Vec<_>>();
     assert!(kinds(&app).len() > 3 && !kinds(&app).contains(&true));
     app.press("/sample⏎");
     assert_eq!(kinds(&app), [true]);

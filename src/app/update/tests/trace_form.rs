@@ -117,7 +117,7 @@ fn what_is_wrong_is_said_where_it_stands_and_not_recorded() {
     open(&mut app);
     app.press("⇥⇥⇥");
     type_text(&mut app, "0x38");
-    assert_eq!(form(&app).effects()[0], "Not on 8.0.0: a choice of the rundown needs .NET 9.");
+    assert_eq!(form(&app).effects()[0], "Not on 8.0.0: selecting the rundown needs .NET 9.");
     app.press("⌃⏎");
     assert_eq!(app.take_effects(), []);
 }
@@ -142,7 +142,7 @@ fn what_the_runtime_cannot_leave_out_is_said_before_it_is_recorded() {
         let mut app = alone(version);
         open(&mut app);
         app.press("⇥⇥⇥⇥→");
-        let warned = form(&app).effects().iter().any(|effect| effect.starts_with("On 8.0.33 events carry their stacks"));
+        let warned = form(&app).effects().iter().any(|effect| effect.starts_with("On 8.0.33 events include stacks"));
         assert_eq!(warned, said, "{version}: {:?}", form(&app).effects());
         app.press("⌃⏎");
         assert!(ordered(&mut app).no_stacks, "{version}");
@@ -165,7 +165,7 @@ fn events_go_to_tracepoints_instead_of_a_file() {
     assert_eq!(form(&app).command_line(), Some(line));
     type_text(&mut app, " more");
     let complaint = form(&app).questions[13].complaint.clone().unwrap_or_default();
-    assert!(complaint.starts_with("tracepoint 'more': there is one for all events already"), "{complaint}");
+    assert!(complaint.starts_with("tracepoint 'more': only one tracepoint can be the default"), "{complaint}");
     app.press("⌃⏎");
     assert_eq!((app.take_effects(), form(&app).focus), (Vec::new(), Field::Question(13)));
     // Without tracepoints, the fields apply again.

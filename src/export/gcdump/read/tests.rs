@@ -104,7 +104,7 @@ fn a_file_of_perfview_is_read() {
     let found: Vec<_> = heap.types.iter().map(|of| (of.name.as_str(), of.module.as_str(), of.objects, of.bytes)).collect();
     let expected = [("Shop.Item[]", "Shop", 2, 5064), ("Shop.Item", "Shop", 1, 32), ("Shop.Cache", "Shop", 1, 24), ("", "", 1, 16)];
     assert_eq!(found, expected, "types of one name are one, whatever is noted behind it");
-    assert_eq!((heap.problems.as_slice(), heap.is_whole()), (&[HeapProblem::TypesUnnamed(1)][..], true));
+    assert_eq!((heap.problems.as_slice(), heap.has_all_references()), (&[HeapProblem::TypesUnnamed(1)][..], true));
     let retention = dump.retention().unwrap();
     let of = |at: usize| retention.types[at].as_ref().unwrap();
     assert_eq!([0, 1, 2, 3].map(|at| of(at).bytes), [5064, 32, 24 + 5064 + 32, 16]);

@@ -58,12 +58,12 @@ impl Tracks {
     }
 
     fn of_thread(&self, what: &str, thread: ThreadId) -> u64 {
-        let life = match thread.life {
+        let reuse_count = match thread.reuse_count {
             0 | u32::MAX => None,
             // Lives are counted separately in each recording.
-            life => Some((life, self.recording)),
+            reuse_count => Some((reuse_count, self.recording)),
         };
-        self.uuid(thread.process, (what, thread.thread, life))
+        self.uuid(thread.process, (what, thread.thread, reuse_count))
     }
 
     /// Marks a track as described, and returns whether it was new.

@@ -33,7 +33,7 @@ async fn a_session_hands_out_its_stream_from_the_first_byte() {
     assert_eq!(bytes, b"Nettrace");
     // CollectTracing cannot omit the rundown.
     let config = SessionConfig { rundown: Rundown::None, buffer: BufferMb::new(1).unwrap(), ..SessionConfig::new(provider()) };
-    assert_eq!(server.client.start_session(&config).await.unwrap().losses, [Loss::RundownIncluded]);
+    assert_eq!(server.client.start_session(&config).await.unwrap().downgrades, [Downgrade::RundownIncluded]);
 }
 
 #[tokio::test]
@@ -51,13 +51,10 @@ async fn what_a_runtime_declined_is_said_and_not_asked_for_again() {
     let own = SessionConfig { rundown: Rundown::Keyword(0x38), ..SessionConfig::new(provider()) };
     let names = SessionConfig { rundown: Rundown::AtLeast(0x38), ..SessionConfig::new(provider()) };
     for _ in 0..2 {
-        assert_eq!(client.start_session(&bare).await.unwrap().losses, [Loss::StacksIncluded]);
+        assert_eq!(client.start_session(&bare).await.unwrap().downgrades, [Downgrade::StacksIncluded]);
         let error = client.start_session(&own).await.unwrap_err();
-        assert!(
-            error.to_string().contains("(0x80131385)") && error.to_string().ends_with("a choice of the rundown needs .NET 9"),
-            "{error}"
-        );
-        assert_eq!(client.start_session(&names).await.unwrap().losses, [], "the default rundown holds more");
+        assert!(error.to_string().contains("(0x80131385)") && error.to_string().ends_with("selecting the rundown needs .NET 9"), "{error}");
+        assert_eq!(client.start_session(&names).await.unwrap().downgrades, [], "the default rundown holds more");
         assert_eq!(client.environment().await.unwrap_err().hresult(), Some(Hresult::UNKNOWN_COMMAND));
     }
     use CommandCode::{CollectTracing2, CollectTracing3, CollectTracing4, ProcessEnvironment};
@@ -66,7 +63,7 @@ async fn what_a_runtime_declined_is_said_and_not_asked_for_again() {
         [CollectTracing3, CollectTracing2, CollectTracing4, CollectTracing2, ProcessEnvironment, CollectTracing2, CollectTracing2]
     );
     let shown = [CollectTracing2, CollectTracing3].map(|code| client.support().get(code));
-    assert_eq!(shown, [Some(Support::Yes), Some(Support::Unknown)]);
+    assert_eq!(shown, [Some(Support::Yes), Some(Support::UnknownCommand)]);
 }
 
 #[tokio::test]

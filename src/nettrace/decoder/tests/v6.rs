@@ -141,21 +141,21 @@ fn v6_is_read() {
     assert_eq!(ending, Ending::Complete);
     assert_eq!(log.0[0], format!("{:?}", TraceHeader { format_version: 6, ..HEADER }));
     let expected = [
-        r#"Thread { id: ThreadId { process: 42, thread: 43, life: 0 }, name: "main" }"#,
-        r#"Thread { id: ThreadId { process: 0, thread: 44, life: 0 }, name: "" }"#,
+        r#"Thread { id: ThreadId { process: 42, thread: 43, reuse_count: 0 }, name: "main" }"#,
+        r#"Thread { id: ThreadId { process: 0, thread: 44, reuse_count: 0 }, name: "" }"#,
         r#"Metadata { index: 1, id: 300, provider: "Universal.Events", event_id: 1, name: "cpu", keywords: 240, version: 2, level: 4, opcode: Some(9), fields: [Field { name: "Value", kind: VarUInt }, Field { name: "Names", kind: FixedLengthArray(3, Array(Utf8CodeUnit)) }] }"#,
         "2 stacks",
         "event cpu #1 at 100 of 42/43 Some([8192, 12288]) [ActivityId([170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170]), Text([107, 101, 121], [118, 97, 108, 117, 101])] [85, 102]",
         "event cpu #2 at 110 of 42/43 Some([8192, 12288]) [ActivityId([170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170]), Text([107, 101, 121], [118, 97, 108, 117, 101])] [119, 136]",
-        "Loss { count: 4, kind: Gap, capture_thread: ThreadId { process: 0, thread: 44, life: 0 }, timestamp: 120 }",
+        "Loss { count: 4, kind: Gap, capture_thread: ThreadId { process: 0, thread: 44, reuse_count: 0 }, timestamp: 120 }",
         "event cpu #5 at 120 of 44 Some([8192, 12288]) [Number([110, 117, 109, 98, 101, 114], -2)] [153, 170]",
         "event cpu #3 at 150 of 42/43 None [] [204]",
-        "Loss { count: 2, kind: Tail, capture_thread: ThreadId { process: 42, thread: 43, life: 0 }, timestamp: 150 }",
-        "Loss { count: 5, kind: Tail, capture_thread: ThreadId { process: 0, thread: 44, life: 0 }, timestamp: 200 }",
+        "Loss { count: 2, kind: Tail, capture_thread: ThreadId { process: 42, thread: 43, reuse_count: 0 }, timestamp: 150 }",
+        "Loss { count: 5, kind: Tail, capture_thread: ThreadId { process: 0, thread: 44, reuse_count: 0 }, timestamp: 200 }",
         "SequencePoint { timestamp: 200, threads: 1 }",
-        "an event of a kind that is not defined",
-        "an event with a stack that is not defined",
-        "a thread index that is not defined",
+        "an event with an undefined metadata id",
+        "an event with an undefined stack id",
+        "an undefined thread index",
         "event  #1 at 0 of ? None [] []",
     ];
     let found: Vec<_> = log.0[1..].iter().map(|line| line.split(", at byte").next().unwrap()).collect();

@@ -11,7 +11,7 @@ const KEYWORDS: u8 = 3;
 const LEVEL: u8 = 8;
 const VERSION: u8 = 9;
 /// Maximum text size in bytes: the size of a row must fit into two bytes.
-const LONGEST: usize = 4096;
+const MAX_TEXT_BYTES: usize = 4096;
 
 /// Encodes a record as a row. Fields are omitted if they do not fit.
 pub(super) fn put(out: &mut Vec<u8>, id: u32, record: &Metadata, is_v6: bool) {
@@ -78,7 +78,7 @@ pub(super) fn put_sized(out: &mut Vec<u8>, row: &[u8]) {
 
 /// Writes text with its size, truncated if too long.
 pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
-    let end = (0..=text.len().min(LONGEST)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    let end = (0..=text.len().min(MAX_TEXT_BYTES)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     let text = &text[..end];
     out.put_varint(text.len() as u64);
     out.put(text.as_bytes());

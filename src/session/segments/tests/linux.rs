@@ -18,7 +18,7 @@ fn no_link_is_written_through_or_followed() {
     fs::write(&secret, "secret").unwrap();
     symlink(&secret, folder.path().join("a.0001")).unwrap();
     let mut segments = Segments::beside(&beside);
-    assert!(matches!(segments.put(b"mine"), Err(Refusal::Failed(words)) if words.contains("a.0001 cannot be made")));
+    assert!(matches!(segments.put(b"mine"), Err(StoreError::Failed(words)) if words.contains("a.0001 cannot be made")));
     assert_eq!(fs::read(&secret).unwrap(), b"secret");
     segments.put(b"mine").unwrap();
     fs::remove_file(folder.path().join("a.0002")).unwrap();

@@ -19,7 +19,7 @@ pub(crate) fn opened(width: u16, height: u16) -> TestApp {
     let Some(Effect::ReadFile { ticket, .. }) = app.take_effects().pop() else { unreachable!("it is read at once") };
     let mut analysis = scripted().as_ref().clone();
     // A file does not have the CPU times of threads.
-    analysis.profile.is_weighed = false;
+    analysis.profile.has_cpu_times = false;
     let contents = FileContents {
         analysis: Arc::new(analysis),
         bytes: 182_000_000,

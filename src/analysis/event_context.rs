@@ -12,7 +12,7 @@ pub(super) trait Analysis {
     type Snapshot;
 
     /// Processes an event of a kind handled by this analysis. `None` if the payload is malformed.
-    fn feed(&mut self, known: &Known<'_>) -> Option<()>;
+    fn feed(&mut self, context: &EventContext<'_>) -> Option<()>;
 
     /// Handles lost events of a capture thread: operations started on it may have ended unseen.
     fn lost(&mut self, _capture_thread: ThreadId) {}
@@ -23,7 +23,7 @@ pub(super) trait Analysis {
 
 /// An event with its context.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Known<'a> {
+pub(super) struct EventContext<'a> {
     pub(super) kind: EventKind,
     pub(super) event: &'a Event<'a>,
     /// Time, in nanoseconds since the start of the session.
@@ -33,7 +33,7 @@ pub(super) struct Known<'a> {
     pub(super) pointer_size: u8,
 }
 
-impl<'a> Known<'a> {
+impl<'a> EventContext<'a> {
     #[inline]
     pub(super) fn payload<P: Payload<'a>>(&self) -> Option<P> {
         P::read(Fields::of(self.event, self.pointer_size))

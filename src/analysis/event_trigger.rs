@@ -8,37 +8,37 @@ use crate::nettrace::{Event, Metadata, Sink, TraceHeader};
 ///
 /// A text is searched for case-sensitively in the bytes of the payload: as UTF-16, which is how runtimes write text, and as UTF-8.
 #[derive(Debug)]
-pub struct Watch {
+pub struct EventTrigger {
     trigger: Option<Trigger>,
     needles: Option<[Vec<u8>; 2]>,
     pointer_size: u8,
     /// Whether events of a kind are examined, by metadata index.
-    wanted: Vec<bool>,
-    came: bool,
+    selected: Vec<bool>,
+    triggered: bool,
 }
 
-impl Watch {
+impl EventTrigger {
     /// Creates a watch for this event, or for none.
     pub fn new(trigger: Option<Trigger>) -> Self {
         let needles = match trigger.as_ref().map(Trigger::condition) {
             Some(Condition::Text(text)) => Some([text.encode_utf16().flat_map(u16::to_le_bytes).collect(), text.as_bytes().to_vec()]),
             _ => None,
         };
-        Self { trigger, needles, pointer_size: TraceHeader::default().pointer_size, wanted: vec![false], came: false }
+        Self { trigger, needles, pointer_size: TraceHeader::default().pointer_size, selected: vec![false], triggered: false }
     }
 
     /// Returns whether the event was received.
-    pub fn has_come(&self) -> bool {
-        self.came
+    pub fn is_triggered(&self) -> bool {
+        self.triggered
     }
 
-    fn is_meant(&self, event: &Event<'_>) -> bool {
-        if let Some(Condition::Fields(wanted)) = self.trigger.as_ref().map(Trigger::condition) {
+    fn matches(&self, event: &Event<'_>) -> bool {
+        if let Some(Condition::Fields(expected)) = self.trigger.as_ref().map(Trigger::condition) {
             let fields = describe(event, self.pointer_size).fields;
             let has = |(name, value): &(String, String)| {
                 fields.iter().any(|(found, text)| found.eq_ignore_ascii_case(name) && is_value(text, value))
             };
-            return wanted.iter().all(has);
+            return expected.iter().all(has);
         }
         let holds = |needle: &Vec<u8>| event.payload.windows(needle.len()).any(|window| window == needle);
         self.needles.as_ref().is_none_or(|needles| needles.iter().any(holds))
@@ -53,20 +53,20 @@ fn is_value(text: &str, value: &str) -> bool {
     text == value || is_same_number || word.eq_ignore_ascii_case(value)
 }
 
-impl Sink for Watch {
+impl Sink for EventTrigger {
     fn trace(&mut self, header: &TraceHeader) {
         self.pointer_size = header.pointer_size;
     }
 
     fn metadata(&mut self, metadata: &Metadata) {
         let Metadata { provider, event_id, name, .. } = metadata;
-        self.wanted.push(self.trigger.as_ref().is_some_and(|trigger| trigger.is_kind(provider, *event_id, name)));
+        self.selected.push(self.trigger.as_ref().is_some_and(|trigger| trigger.matches_event(provider, *event_id, name)));
     }
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
-        if self.wanted.get(event.metadata.index as usize) == Some(&true) {
-            self.came |= self.is_meant(event);
+        if self.selected.get(event.metadata.index as usize) == Some(&true) {
+            self.triggered |= self.matches(event);
         }
     }
 }
@@ -78,10 +78,10 @@ mod tests {
     use crate::wire::Put;
 
     /// Returns whether the event is received in this stream.
-    fn comes(trigger: Option<&str>, bytes: &[u8]) -> bool {
-        let mut watch = Watch::new(trigger.map(|trigger| Trigger::parse(trigger).unwrap()));
+    fn triggers(trigger: Option<&str>, bytes: &[u8]) -> bool {
+        let mut watch = EventTrigger::new(trigger.map(|trigger| Trigger::parse(trigger).unwrap()));
         Decoder::new(Limits::default()).feed(bytes, &mut watch).unwrap();
-        watch.has_come()
+        watch.is_triggered()
     }
 
     #[test]
@@ -106,7 +106,7 @@ mod tests {
             ("Other=2", false),
             ("Reason=1", true),
         ] {
-            assert_eq!(comes(Some(&format!("{runtime}/GCStart[{fields}]")), &bytes), expected, "{fields}");
+            assert_eq!(triggers(Some(&format!("{runtime}/GCStart[{fields}]")), &bytes), expected, "{fields}");
         }
     }
 
@@ -133,8 +133,8 @@ mod tests {
         encoder.end();
         let bytes = encoder.take();
         for (trigger, expected) in table {
-            assert_eq!(comes(Some(trigger), &bytes), expected, "{trigger}");
+            assert_eq!(triggers(Some(trigger), &bytes), expected, "{trigger}");
         }
-        assert!(!comes(None, &bytes));
+        assert!(!triggers(None, &bytes));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 /// The runtime's own provider.
-pub const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+pub const RUNTIME_PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
 
 /// A provider with description and keywords.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -82,7 +82,7 @@ mod tests {
             compilationdiagnostic 2000000000 methoddiagnostic 4000000000 typediagnostic 8000000000 jitinstrumentationdata 10000000000 \
             profiler 20000000000 waithandle 40000000000 allocationsampling 80000000000";
         let runtime = known_provider("microsoft-windows-dotnetruntime").unwrap();
-        assert_eq!(runtime.name, RUNTIME);
+        assert_eq!(runtime.name, RUNTIME_PROVIDER);
         let words: Vec<_> = table.split_whitespace().collect();
         for pair in words.chunks(2) {
             let bits = u64::from_str_radix(pair[1], 16).unwrap();
