@@ -104,10 +104,10 @@
 //! use std::path::Path;
 //!
 //! use dn_top::analysis::{MethodTime, SampleFilter};
-//! use dn_top::session::{ReadError, Recorded};
+//! use dn_top::session::{ReadError, RecordedFile};
 //!
 //! fn top_methods(file: &Path) -> Result<Vec<MethodTime>, ReadError> {
-//!     let (sampled, _) = Recorded::open(file)?.read_methods()?;
+//!     let (sampled, _) = RecordedFile::open(file)?.read_methods()?;
 //!     Ok(sampled.profile().methods(SampleFilter::BUSY, 10).methods)
 //! }
 //! # use dn_top::{clr::select, net::{Directory, discovery::Sources}, session::{Plan, Recorder}, sim::Fleet};

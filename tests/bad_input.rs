@@ -79,7 +79,7 @@ async fn servers_that_make_no_sense_are_named() {
     let this = std::env::current_exe().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
     for (fault, contact, words) in [
         (Fault::Silent, "timeout", "no answer within 5 s"),
-        (Fault::HangUp, "refused", "closed without an answer"),
+        (Fault::HangUp, "refused", "the connection was closed without an answer"),
         (Fault::Garbage(vec![0x55; 300]), "unsupported", "the peer is not a .NET diagnostic server"),
         (Fault::Garbage(message(b"DOTNET_IPC_V9\0", 200)), "unsupported", "the peer is not a .NET diagnostic server"),
         (Fault::CutReply(7), "unsupported", "the answer was cut off after 7 bytes"),
@@ -167,7 +167,7 @@ async fn nothing_is_written_over_and_nothing_through_a_link() {
         let words = format!("{} exists already and is not overwritten", taken.display());
         let output = bench.trace_into(&path);
         output.assert_refused(1, &words);
-        let salvage = format!("`dn-top salvage {} -o OUT` makes a whole file", taken.display());
+        let salvage = format!("`dn-top salvage {} -o OUT` repairs", taken.display());
         assert_eq!(output.stderr.contains(&salvage), name == "busy", "{}", output.stderr);
         if name != "busy" {
             let output = bench.run(&["dump", "-o", path.to_str().unwrap()]);
@@ -216,7 +216,7 @@ async fn a_place_that_is_read_only_is_named() {
     let bench = Bench::new(healthy());
     let (socket, file) = (bench.runtime.socket().to_str().unwrap(), bench.file("a.nettrace"));
     if let Some(output) = mounted("ro", bench.place.path(), &["trace", socket, "-o", file.to_str().unwrap()]) {
-        output.assert_refused(4, &format!("{}.partial may not be written by this user", file.display()));
+        output.assert_refused(4, &format!("{}.partial is not writable by this user", file.display()));
         bench.assert_untouched();
     }
 }
@@ -279,9 +279,9 @@ fn files_that_are_no_recordings_are_told_apart() {
     let stats = |path: &Path| Invocation::new(["stats".as_ref(), path.as_os_str()]).run();
     stats(&place.path().join("nothing")).assert_refused(1, "No such file");
     stats(place.path()).assert_refused(1, "Is a directory");
-    stats(&file("empty", b"")).assert_refused(1, "ends before its header does: it holds no events");
+    stats(&file("empty", b"")).assert_refused(1, "ends within its header: it contains no events");
     stats(&file("text", b"What is the time, please?")).assert_refused(1, "is not a nettrace file: it begins with the bytes");
-    stats(&file("escape\u{1b}[2J", b"")).assert_refused(1, "escape\u{fffd}[2J ends before its header does");
+    stats(&file("escape\u{1b}[2J", b"")).assert_refused(1, "escape\u{fffd}[2J ends within its header");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use allocation_counter::{AllocationInfo, measure};
 use dn_top::analysis::{EventFilter, Live, Throughput};
-use dn_top::export::{Export, Facts, HeapGraph, Options, Overview, Part};
+use dn_top::export::{DumpInfo, Export, HeapGraph, Options, Overview, Part};
 use dn_top::model::TraceFormat;
 use dn_top::nettrace::{Decoder, Encoder, Limits, Metadata, NewEvent, TraceHeader};
 
@@ -253,7 +253,7 @@ fn the_graph_of_a_heap_takes_little_more_than_its_addresses() {
     let info = measure(|| {
         let mut graph = HeapGraph::new(1 << 30);
         Decoder::new(Limits::default()).feed(&stream, &mut graph).expect("a readable stream");
-        graph.write(&Facts::default(), &mut written).expect("a graph");
+        graph.write(&DumpInfo::default(), &mut written).expect("a graph");
     });
     // An offset, an address, a type, a size and the target of the reference, in a byte each except the first two.
     assert!(written.0 > OBJECTS * 15, "{} bytes", written.0);

@@ -106,7 +106,7 @@ fn a_file_that_is_whole_is_copied() {
     let bytes = capture(CAPTURES[0]);
     fs::write(&file, &bytes).unwrap();
     let output = salvage(&file, &copy);
-    assert!(output.code == 0 && output.stderr.contains("is complete: the copy is the same"), "{}", output.stderr);
+    assert!(output.code == 0 && output.stderr.contains("is complete: the copy is identical"), "{}", output.stderr);
     assert!(fs::read(&copy).unwrap() == bytes);
 }
 
@@ -141,7 +141,7 @@ fn nothing_is_salvaged_over_another_file_or_from_none() {
     fs::write(&file, "What is the time, please?").unwrap();
     salvage(&file, &place.path().join("c")).assert_refused(1, "is not a nettrace file");
     fs::write(&file, "").unwrap();
-    salvage(&file, &place.path().join("c")).assert_refused(1, "it holds no events");
+    salvage(&file, &place.path().join("c")).assert_refused(1, "it contains no events");
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 2, "something is left behind");
 }
 
@@ -213,7 +213,7 @@ fn a_report_says_what_the_file_lacks() {
     empty.end();
     fs::write(&file, empty.take()).unwrap();
     let output = run(&["report", file.to_str().unwrap()]);
-    assert!(output.code == 0 && output.stderr.contains("holds no samples: record with --profile"), "{output:?}");
+    assert!(output.code == 0 && output.stderr.contains("contains no samples: record with --profile"), "{output:?}");
     fs::write(&file, &capture(CAPTURES[0])[..1_000_000]).unwrap();
     let output = run(&["report", file.to_str().unwrap()]);
     assert!(output.code == 0 && output.stderr.contains("cut off"), "{output:?}");
@@ -221,7 +221,7 @@ fn a_report_says_what_the_file_lacks() {
     assert_eq!(run(&["report", file.to_str().unwrap(), "-n", "0", "--json"]).json()["methods"], json!([]));
     fs::write(&file, capture(CAPTURES[1])).unwrap();
     let output = run(&["report", file.to_str().unwrap()]);
-    let held = "holds no samples of the runtime, but 16637 CPU samples and 84971 context switches of the kernel (Universal.Events)";
+    let held = "contains no samples of the runtime, but 16637 CPU samples and 84971 context switches of the kernel (Universal.Events)";
     assert!(output.code == 0 && output.stderr.contains(held) && !output.stderr.contains("--profile"), "{output:?}");
 }
 
@@ -279,7 +279,7 @@ fn what_is_no_trace_is_not_opened() {
         (missing.as_path(), "missing cannot be opened: No such file"),
         (&other, "other is not a nettrace file"),
         (&old, "this is a NetPerf stream"),
-        (&empty, "ends before its header does"),
+        (&empty, "ends within its header"),
         (place.path(), "cannot be read: Is a directory"),
     ] {
         run(&["open".as_ref(), file.as_os_str()]).assert_refused(1, words);
@@ -297,7 +297,7 @@ fn the_dashboard_opens_files_and_walks_through_their_time() {
     let mut screen = Invocation::new(["open".as_ref(), whole.as_os_str(), cut.as_os_str()]).screen(120, 40);
     // The rows are sorted by name.
     screen.wait_until("both", |shown| shown.contains("2 files") && shown.contains("✓ whole") && shown.contains("! incomplete"));
-    screen.wait_for("after the last whole block");
+    screen.wait_for("after the last complete block");
     screen.wait_for("`dn-top salvage`");
     screen.wait_for("whole file, 0:");
     screen.keys("2");

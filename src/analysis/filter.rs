@@ -287,8 +287,8 @@ mod tests {
 
     #[test]
     fn an_unknown_column_is_named_with_those_there_are() {
-        let complaint = Filter::new("order nowhere:X").unknown_column(&["NAME", "PID"]).unwrap_or_default();
-        assert!(complaint.starts_with("No column \"nowhere\" in this list. Columns: NAME, PID."), "{complaint}");
+        let problem = Filter::new("order nowhere:X").unknown_column(&["NAME", "PID"]).unwrap_or_default();
+        assert!(problem.starts_with("No column \"nowhere\" in this list. Columns: NAME, PID."), "{problem}");
         assert_eq!(Filter::new("n:a pi:1 :x:y").unknown_column(&["NAME", "PID"]), None);
     }
 

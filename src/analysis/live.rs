@@ -318,7 +318,7 @@ impl Sink for Live {
         self.throughput.metadata(metadata);
         let (kind, is_rundown) = (EventKind::of(metadata), EventKind::is_written_at_stop(metadata));
         // Rundown events are numerous and independent of time, and so are symbols.
-        let is_ordered = kind.is_analysed()
+        let is_ordered = kind.is_analyzed()
             && !matches!(kind, EventKind::BulkType | EventKind::BulkNode | EventKind::BulkEdge)
             && !is_rundown
             && !self.window.is_empty();
@@ -352,7 +352,7 @@ impl Sink for Live {
             // Malformed payloads are counted when they are analysed.
             let _ = self.heap.feed(&EventContext { kind, event, at, thread, pointer_size: self.pointer_size });
         }
-        if kind.is_analysed() && !is_ordered {
+        if kind.is_analyzed() && !is_ordered {
             self.analyse(kind, event);
         }
     }

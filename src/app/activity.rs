@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use super::jobs::Job;
-use super::recordings::Tracked;
+use super::recordings::TrackedRecording;
 use super::{Now, State};
-use crate::model::{Bytes, Count, Counted, Outcome, Phase, ProcessKey, Recording, sanitise};
+use crate::model::{Bytes, Count, Counted, Outcome, Phase, ProcessKey, Recording, sanitize};
 use crate::sorting::CompactSort;
 
 /// A current or past recording or job.
 #[derive(Debug, Clone, Copy)]
 pub enum Activity<'a> {
-    Recording(&'a Tracked),
+    Recording(&'a TrackedRecording),
     /// A dump or perf map command.
     Job(&'a Job),
 }
@@ -31,10 +31,10 @@ impl Activity<'_> {
         }
     }
 
-    pub fn what(&self) -> &'static str {
+    pub fn title(&self) -> &'static str {
         match self {
             Self::Recording(_) => "trace",
-            Self::Job(job) => job.what.title(),
+            Self::Job(job) => job.kind.title(),
         }
     }
 
@@ -54,27 +54,27 @@ impl Activity<'_> {
     }
 
     pub fn request(&self) -> String {
-        let (what, with) = match self {
-            Self::Recording(Tracked { value: Recording { what, kernel: Some(kernel), .. }, .. }) => {
-                return sanitise(&format!("trace {} to {kernel}", what.join(" + ")));
+        let (title, arguments) = match self {
+            Self::Recording(TrackedRecording { value: Recording { what, kernel: Some(kernel), .. }, .. }) => {
+                return sanitize(&format!("trace {} to {kernel}", what.join(" + ")));
             }
             Self::Recording(tracked) => ("trace", tracked.value.what.join(" + ")),
-            Self::Job(job) => (job.what.title(), job.what.with().to_owned()),
+            Self::Job(job) => (job.kind.title(), job.kind.arguments().to_owned()),
         };
-        sanitise(format!("{what} {with}").trim_end())
+        sanitize(format!("{title} {arguments}").trim_end())
     }
 
     /// Returns the process's answer or the result.
     pub fn answer(&self) -> String {
         let text = match self {
-            Self::Recording(Tracked { value: Recording { kernel: Some(kernel), phase, .. }, .. }) => {
+            Self::Recording(TrackedRecording { value: Recording { kernel: Some(kernel), phase, .. }, .. }) => {
                 let session = kernel.session.as_ref().map(|session| format!(", session {session}")).unwrap_or_default();
                 match phase {
                     Phase::Done(Outcome { stopped_by, trouble, .. }) => {
                         let trouble = trouble.as_ref().map(|trouble| format!(" ({trouble})")).unwrap_or_default();
                         format!("ended by {}{trouble}{session}", stopped_by.word())
                     }
-                    _ => format!("under way{session}"),
+                    _ => format!("in progress{session}"),
                 }
             }
             Self::Recording(tracked) => {
@@ -83,12 +83,12 @@ impl Activity<'_> {
                     format!("{}, {}, {} dropped", Bytes(recording.bytes), Counted(recording.events, "event"), Count(recording.dropped));
                 match &recording.phase {
                     Phase::Done(Outcome { stopped_by, complete, file, trouble }) => {
-                        let whole = if *complete { "complete" } else { "not complete" };
+                        let whole = if *complete { "complete" } else { "incomplete" };
                         let file = file.as_ref().map(|file| format!(", {}", file.to_string_lossy())).unwrap_or_default();
                         let trouble = trouble.as_ref().map(|trouble| format!(" ({trouble})")).unwrap_or_default();
                         format!("ended by {}, {whole}{trouble}: {numbers}{file}", stopped_by.word())
                     }
-                    _ => format!("under way: {numbers}"),
+                    _ => format!("in progress: {numbers}"),
                 }
             }
             Self::Job(job) => match &job.ended {
@@ -103,7 +103,7 @@ impl Activity<'_> {
                 }
             },
         };
-        sanitise(&text)
+        sanitize(&text)
     }
 
     /// Returns the time of day at which the activity began.
@@ -120,11 +120,11 @@ impl Activity<'_> {
     /// Returns the files that the activity wrote or will write.
     pub fn files(&self) -> Vec<String> {
         match self {
-            Self::Recording(Tracked { value: Recording { kernel: Some(_), .. }, .. }) => Vec::new(),
+            Self::Recording(TrackedRecording { value: Recording { kernel: Some(_), .. }, .. }) => Vec::new(),
             Self::Recording(tracked) => vec![tracked.value.file.to_string_lossy().into_owned()],
             Self::Job(job) => match &job.ended {
                 Some((_, Ok(result))) => result.files.iter().map(ToString::to_string).collect(),
-                _ => job.what.output().map(|file| sanitise(&file.to_string_lossy())).into_iter().collect(),
+                _ => job.kind.output().map(|file| sanitize(&file.to_string_lossy())).into_iter().collect(),
             },
         }
     }

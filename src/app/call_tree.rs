@@ -122,7 +122,7 @@ impl State {
 
     fn expand(&mut self, row: TreeRow, expanded: bool) {
         // Keep the current selection.
-        self.hold_view(self.tab);
+        self.pin_selection(self.tab);
         self.views.expanded[self.tab as usize].insert(row.path, expanded);
     }
 

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::recordings::Tracked;
+use super::recordings::TrackedRecording;
 use super::watches::Watch;
 use crate::analysis::{CounterKind, CounterSnapshot};
 
 #[derive(Debug, Default)]
 pub struct CounterView {
     /// Providers and meters whose groups are collapsed.
-    pub(super) folded: BTreeSet<String>,
+    pub(super) collapsed: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +18,7 @@ pub enum CounterLine<'a> {
         name: &'a str,
         /// Number of counters in the group.
         count: usize,
-        folded: bool,
+        collapsed: bool,
     },
     Counter(&'a CounterSnapshot),
 }
@@ -27,7 +27,7 @@ pub enum CounterLine<'a> {
 #[derive(Debug, Clone, Copy)]
 pub enum CounterOrigin<'a> {
     Watch(&'a Watch),
-    Recording(&'a Tracked),
+    Recording(&'a TrackedRecording),
 }
 
 /// Returns how much a counter changes: its rate for a sum, the difference of the last two values for a gauge, the number of recorded values per

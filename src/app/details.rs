@@ -12,10 +12,10 @@ use super::tabs::Stacks;
 use super::tabs::Tab;
 
 /// How long a process must stay selected before requests are sent to it, so that scrolling through the table sends none.
-pub(super) const SETTLED: Duration = Duration::from_millis(250);
+pub(super) const SELECTION_DELAY: Duration = Duration::from_millis(250);
 
 /// How long a process must stay selected before it is watched automatically.
-pub(super) const WATCHED: Duration = Duration::from_secs(1);
+pub(super) const AUTO_WATCH_DELAY: Duration = Duration::from_secs(1);
 
 /// The state of a request and its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -62,7 +62,7 @@ pub struct Details {
     /// When the process was selected.
     pub(super) since: Duration,
     /// When the selection has settled and requests may be sent.
-    pub(super) settles: Option<Duration>,
+    pub(super) settles_at: Option<Duration>,
     pub environment: Answer<Vec<Variable>>,
     /// Whether each secret value is shown, by index.
     pub(super) revealed: Vec<bool>,
@@ -80,8 +80,8 @@ pub struct Details {
 
 impl Details {
     /// Resets the details for another process.
-    pub(super) fn turn_to(&mut self, key: Option<ProcessKey>, now: Duration) {
-        *self = Self { key, since: now, settles: key.map(|_| now + SETTLED), ..Self::default() };
+    pub(super) fn reset(&mut self, key: Option<ProcessKey>, now: Duration) {
+        *self = Self { key, since: now, settles_at: key.map(|_| now + SELECTION_DELAY), ..Self::default() };
     }
 
     /// Allows failed requests to be sent again, because the process has changed.

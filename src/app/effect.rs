@@ -55,7 +55,7 @@ pub enum Effect {
         ticket: Ticket,
     },
     /// Check the prerequisites for writing a process's events to kernel tracepoints. Answer: `Msg::TracepointsMissing`.
-    LookAtTracepoints {
+    CheckTracepoints {
         key: ProcessKey,
     },
     /// Record a process into a new file, or into tracepoints. Answers: `Msg::Recording` until its phase is done, or `Msg::TraceFailed`.
@@ -64,7 +64,7 @@ pub enum Effect {
         id: RecordingId,
         key: ProcessKey,
         /// What to record, and when to stop.
-        order: Box<TraceOptions>,
+        options: Box<TraceOptions>,
     },
     /// Stop a recording and store all remaining events sent by the runtime.
     StopTrace {
@@ -83,7 +83,7 @@ pub enum Effect {
         span: Option<Span>,
     },
     /// Switch to this theme, one of those in [`Options`](super::Options).
-    UseTheme(SafeText),
+    SetTheme(SafeText),
     /// Find recorded files in the current folder. Answer: `Msg::FilesFound`.
     FindFiles {
         /// Files that are already known.
@@ -108,7 +108,7 @@ pub enum Effect {
         ticket: Ticket,
     },
     /// Watch a process: a light session with its runtime's own counters. If the process is already watched, the new session continues that watch.
-    /// Answers: `Msg::Watched` until the watch ends, then `Msg::WatchEnded`.
+    /// Answers: `Msg::WatchReport` until the watch ends, then `Msg::WatchEnded`.
     Watch {
         key: ProcessKey,
         ticket: Ticket,
@@ -147,12 +147,12 @@ pub enum Effect {
         data: Option<PathBuf>,
         ticket: Ticket,
     },
-    /// Start a program suspended, record it, and resume it. Answers: `Msg::Launched` once it can be recorded, those of a recording, `Msg::Wrote`
+    /// Start a program suspended, record it, and resume it. Answers: `Msg::Launched` once it can be recorded, those of a recording, `Msg::ProgramOutput`
     /// for its output, and `Msg::JobDone` when it has exited or could not be started.
     Launch {
         words: Vec<String>,
         id: RecordingId,
-        order: Box<TraceOptions>,
+        options: Box<TraceOptions>,
         /// A new file for the program's output.
         output: PathBuf,
         ticket: Ticket,
@@ -182,7 +182,7 @@ pub enum Effect {
         ticket: Ticket,
     },
     /// Stop serving the data source; sessions end properly.
-    EndProducer,
+    StopProducer,
     /// Resume a process suspended at startup. Answer: `Msg::JobDone`.
     Resume {
         key: ProcessKey,

@@ -8,9 +8,9 @@ use crate::analysis::Timeline;
 use crate::model::{Contact, FileKind, Process, ProcessKey, RecordingId, SafeText, Span, Stopwatch, TraceFile, Usage};
 
 /// Number of steps in which the cursor moves through a file.
-const STEPS: i64 = 50;
+const CURSOR_STEPS: i64 = 50;
 /// Minimum height of the details, in lines, at which events over time get lines of their own.
-const TALL: u16 = 14;
+const MIN_TIMELINE_HEIGHT: u16 = 14;
 
 #[derive(Debug)]
 pub struct OpenFile {
@@ -99,7 +99,7 @@ impl OpenFile {
         if self.facts.kind == FileKind::Heap {
             return 0;
         }
-        if height >= TALL && self.events.is_some() { 3 } else { height.min(1) }
+        if height >= MIN_TIMELINE_HEIGHT && self.events.is_some() { 3 } else { height.min(1) }
     }
 
     /// Returns the number of events in each of `parts` equal intervals; empty before the file has been read.
@@ -122,10 +122,10 @@ impl OpenFile {
     }
 
     /// Returns the file's status as a word.
-    pub fn word(&self) -> &'static str {
+    pub fn status(&self) -> &'static str {
         match (self.progress, self.complete) {
             (Some(_), _) => "reading",
-            (None, Some(true)) => "whole",
+            (None, Some(true)) => "complete",
             (None, Some(false)) => "incomplete",
             (None, None) => "unreadable",
         }
@@ -134,7 +134,7 @@ impl OpenFile {
     /// Moves the cursor by a number of steps.
     pub(super) fn step(&mut self, steps: i64) {
         let Some(end) = self.end.filter(|end| *end > 0) else { return };
-        let at = self.cursor.unwrap_or(end) + (end / STEPS).max(1) * steps;
+        let at = self.cursor.unwrap_or(end) + (end / CURSOR_STEPS).max(1) * steps;
         self.cursor = (at < end).then_some(at.max(0));
         self.ticket = None;
     }
@@ -146,7 +146,7 @@ impl OpenFile {
         self.ticket = None;
     }
 
-    pub(super) fn forget_span(&mut self) {
+    pub(super) fn reset_range(&mut self) {
         if self.mark.is_some() || self.cursor.is_some() {
             (self.mark, self.cursor, self.ticket) = (None, None, None);
         }

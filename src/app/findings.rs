@@ -15,10 +15,10 @@ use crate::model::{Bytes, CountRate, Counted, Nanoseconds, Percent};
 const EXCEPTION_INCREASE: (f64, f64) = (5.0, 10.0);
 
 /// Advice for a list of allocated types.
-pub(super) const ALLOCATIONS: Option<KeyAdvice> = Some((Action::Profiles, ", gc-verbose: allocations by type"));
+pub(super) const ALLOCATIONS_ADVICE: Option<KeyAdvice> = Some((Action::Profiles, ", gc-verbose: allocations by type"));
 
 /// Advice for a list of objects on the heap.
-pub(super) const HEAP: Option<KeyAdvice> = Some((Action::WalkHeap, ": objects by type"));
+pub(super) const HEAP_ADVICE: Option<KeyAdvice> = Some((Action::WalkHeap, ": objects by type"));
 
 /// An action, and what its key shows.
 pub(super) type KeyAdvice = (Action, &'static str);
@@ -48,24 +48,24 @@ pub(super) fn finding(tab: Tab, text: String, why: &'static str, shows: &'static
 }
 
 /// Returns the finding for a share of time paused for GC.
-pub(super) fn standing(share: f64, thresholds: &Thresholds) -> Finding {
+pub(super) fn gc_time_finding(share: f64, thresholds: &Thresholds) -> Finding {
     let text = format!("{} of the time in GC", Percent(share));
     Finding {
-        live: ALLOCATIONS,
+        live: ALLOCATIONS_ADVICE,
         severity: share / thresholds.share(Threshold::GcTime),
         ..finding(Tab::Gc, text, "all threads are paused", "why")
     }
 }
 
 /// Returns the finding for a rate of exceptions per second.
-pub(super) fn thrown(rate: f64, usual: &str, thresholds: &Thresholds) -> Finding {
+pub(super) fn exceptions_finding(rate: f64, usual: &str, thresholds: &Thresholds) -> Finding {
     let text = format!("{} exceptions{usual}", CountRate(rate));
     let finding = finding(Tab::Exceptions, text, "exceptions are expensive and hide real errors", "types and stacks");
     Finding { severity: rate / thresholds.of(Threshold::Exceptions), ..finding }
 }
 
 /// Returns a finding about a thread pool that does not keep up.
-pub(super) fn behind(text: String, why: &'static str) -> Finding {
+pub(super) fn thread_pool_finding(text: String, why: &'static str) -> Finding {
     Finding { further: Some((Action::Waiting, ": waiting methods")), ..finding(Tab::Threads, text, why, "its size") }
 }
 
@@ -78,12 +78,12 @@ pub(super) fn lock_waiters(waiters: f64) -> String {
 }
 
 /// Returns the findings for the last seconds, or for a whole recording that has ended.
-pub fn findings(snapshot: &Snapshot, over: bool, thresholds: &Thresholds) -> Vec<Finding> {
+pub fn findings(snapshot: &Snapshot, is_ended: bool, thresholds: &Thresholds) -> Vec<Finding> {
     let mut found = Vec::new();
     let duration = snapshot.recorded_ns.max(1) as f64;
-    let per_second = |count: u64, recent: f64| if over { count as f64 * 1e9 / duration } else { recent };
+    let per_second = |count: u64, recent: f64| if is_ended { count as f64 * 1e9 / duration } else { recent };
 
-    let lost = if over { snapshot.rates.total_lost } else { snapshot.rates.recent_lost };
+    let lost = if is_ended { snapshot.rates.total_lost } else { snapshot.rates.recent_lost };
     if lost > 0 {
         let text = format!("{} lost", Counted(lost, "event"));
         found.push(Finding {
@@ -92,40 +92,43 @@ pub fn findings(snapshot: &Snapshot, over: bool, thresholds: &Thresholds) -> Vec
         });
     }
     let pauses = &snapshot.gc.pauses;
-    let share = if over { pauses.total_ns as f64 / duration } else { pauses.recent_share };
+    let share = if is_ended { pauses.total_ns as f64 / duration } else { pauses.recent_share };
     if share > thresholds.share(Threshold::GcTime) {
-        let finding = standing(share, thresholds);
+        let finding = gc_time_finding(share, thresholds);
         let live = if snapshot.gc.allocations.is_some() { None } else { finding.live };
         found.push(Finding { live, ..finding });
     }
     let pool = &snapshot.thread_pool;
-    let starved = if over { pool.starvations } else { pool.recent_starvations };
+    let starved = if is_ended { pool.starvations } else { pool.recent_starvations };
     if starved > 0 {
-        found.push(behind(format!("thread pool starved {}", Counted(starved, "time")), "work items wait: all workers are blocked"));
+        found.push(thread_pool_finding(
+            format!("thread pool starved {}", Counted(starved, "time")),
+            "work items wait: all workers are blocked",
+        ));
     }
-    let blocked = if over { pool.blocked } else { pool.recent_blocked };
+    let blocked = if is_ended { pool.blocked } else { pool.recent_blocked };
     if blocked >= thresholds.blocked_threads() {
         let text =
             if blocked == 1 { "1 pool thread waits for a task".to_owned() } else { format!("{blocked} pool threads wait for tasks") };
-        found.push(behind(text, "each blocks on work that needs a pool thread, too"));
+        found.push(thread_pool_finding(text, "each blocks on a task that needs a pool thread"));
     }
     let exceptions = &snapshot.exceptions;
     let rate = per_second(exceptions.thrown, exceptions.rate);
-    let usual = exceptions.previous_rate.filter(|usual| !over && rate > EXCEPTION_INCREASE.1 && rate > usual * EXCEPTION_INCREASE.0);
+    let usual = exceptions.previous_rate.filter(|usual| !is_ended && rate > EXCEPTION_INCREASE.1 && rate > usual * EXCEPTION_INCREASE.0);
     if rate > thresholds.of(Threshold::Exceptions) || usual.is_some() {
         let usual = usual.map(|usual| format!(", {} before", CountRate(usual))).unwrap_or_default();
-        found.push(thrown(rate, &usual, thresholds));
+        found.push(exceptions_finding(rate, &usual, thresholds));
     }
     let contention = &snapshot.contention;
-    let waiters = if over { contention.wait_ns as f64 / duration } else { contention.recent_waiters.unwrap_or(0.0) };
+    let waiters = if is_ended { contention.wait_ns as f64 / duration } else { contention.recent_waiters.unwrap_or(0.0) };
     if waiters > thresholds.of(Threshold::LockWaiters) {
-        let finding = finding(Tab::Threads, lock_waiters(waiters), "they run one after the other", "waiting methods");
+        let finding = finding(Tab::Threads, lock_waiters(waiters), "threads serialize on locks", "waiting methods");
         found.push(Finding { severity: waiters / thresholds.of(Threshold::LockWaiters), ..finding });
     }
     if let Some((from, to, span)) = growth(snapshot, thresholds) {
         let text = format!("heap grew from {} to {} in {}", Bytes(from), Bytes(to), Nanoseconds(span));
         let finding = finding(Tab::Gc, text, "more survives each full GC", "its history");
-        found.push(Finding { live: HEAP, ..finding });
+        found.push(Finding { live: HEAP_ADVICE, ..finding });
     }
     found
 }
@@ -159,7 +162,7 @@ impl Finding {
 
 impl State {
     /// Opens the details of a finding.
-    pub(super) fn follow(&mut self, finding: &Finding) -> Vec<Effect> {
+    pub(super) fn open_finding(&mut self, finding: &Finding) -> Vec<Effect> {
         match finding.action() {
             Some(action) => {
                 let effects = keys::perform(self, action, None);
@@ -204,7 +207,7 @@ mod tests {
     use super::*;
     use crate::analysis::{AllocationSnapshot, Collection, Live, TypeStacks};
     use crate::app::Msg;
-    use crate::app::health::{HealthIssue, busy};
+    use crate::app::health::{HealthIssue, busy_core_finding};
     use crate::app::test_app::{TestApp, published, recording};
     use crate::clr::payload::GcReason;
     use crate::model::Phase;
@@ -213,14 +216,14 @@ mod tests {
         Live::default().snapshot(20_000_000_000)
     }
 
-    fn analysis(change: impl Fn(&mut Snapshot), over: bool) -> Vec<(Tab, String)> {
+    fn analysis(change: impl Fn(&mut Snapshot), is_ended: bool) -> Vec<(Tab, String)> {
         let mut snapshot = quiet();
         change(&mut snapshot);
-        findings(&snapshot, over, &Thresholds::default()).into_iter().map(|finding| (finding.tab, finding.text)).collect()
+        findings(&snapshot, is_ended, &Thresholds::default()).into_iter().map(|finding| (finding.tab, finding.text)).collect()
     }
 
     #[test]
-    fn nothing_is_said_of_a_quiet_program() {
+    fn an_idle_program_has_no_findings() {
         assert_eq!(findings(&quiet(), false, &Thresholds::default()), []);
         assert_eq!(findings(&quiet(), true, &Thresholds::default()), []);
     }
@@ -253,9 +256,9 @@ mod tests {
             (thrown, 50.0, 50.1, Tab::Exceptions, "50/s exceptions"),
             (waiting, 2.0, 2.1, Tab::Threads, "2 threads at a time wait for locks"),
         ] {
-            for over in [false, true] {
-                assert_eq!(analysis(|snapshot| set(snapshot, below), over), [], "{says}");
-                assert_eq!(analysis(|snapshot| set(snapshot, above), over), [(tab, says.to_owned())]);
+            for is_ended in [false, true] {
+                assert_eq!(analysis(|snapshot| set(snapshot, below), is_ended), [], "{says}");
+                assert_eq!(analysis(|snapshot| set(snapshot, above), is_ended), [(tab, says.to_owned())]);
             }
         }
     }
@@ -269,13 +272,13 @@ mod tests {
             (&[99.0, 95.0, 89.9, 180.0, 101.2], None),
             (&[1.0, 99.0, 95.0, f64::NAN, 180.0, 101.2], Some(("CPU 101 % of a core", 4))),
         ] {
-            let found = busy(&scans(percent), &Thresholds::default()).map(|(finding, age)| (finding.text, age.as_secs()));
+            let found = busy_core_finding(&scans(percent), &Thresholds::default()).map(|(finding, age)| (finding.text, age.as_secs()));
             assert_eq!(found.as_ref().map(|(text, age)| (text.as_str(), *age)), expected, "{percent:?}");
         }
     }
 
     #[test]
-    fn exceptions_are_a_storm_where_they_are_many_more_than_usual() {
+    fn an_increase_of_exceptions_is_a_finding() {
         for (rate, usual, says) in [
             (20.0, None, None),
             (20.0, Some(4.0), None),
@@ -291,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn each_says_why_and_what_to_press_from_where_the_keys_go() {
+    fn each_finding_has_a_reason_and_keys_for_the_focus() {
         let mut snapshot = quiet();
         (snapshot.rates.recent_lost, snapshot.gc.pauses.recent_share, snapshot.thread_pool.recent_starvations) = (1, 0.5, 1);
         (snapshot.exceptions.rate, snapshot.contention.recent_waiters) = (100.0, Some(9.0));
@@ -321,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn who_allocates_is_not_offered_where_it_is_known() {
+    fn recorded_allocations_need_no_advice() {
         let mut snapshot = quiet();
         snapshot.gc.pauses.recent_share = 0.5;
         snapshot.gc.allocations = Some(AllocationSnapshot {
@@ -346,7 +349,7 @@ mod tests {
         app.press("⏎5");
         assert_eq!(app.state.advice(&finding).join("; "), "t: types and stacks");
         app.press("6");
-        let starved = behind("391 work items wait".to_owned(), "all workers are blocked");
+        let starved = thread_pool_finding("391 work items wait".to_owned(), "all workers are blocked");
         let starved = Finding { recorded: false, ..starved };
         assert_eq!(app.state.advice(&starved).join("; "), "t: its size; 7 and w: waiting methods");
         app.press("⎋");

@@ -195,8 +195,8 @@ impl State {
     pub fn flame(&self) -> Option<FlameGraph<'_>> {
         let width = self.layout().detail?.body.width.saturating_sub(2);
         let sampling = &self.views.sampling;
-        let counts = self.samples().filter(|counts| sampling.counted(counts.samples()) > 0)?;
-        let weights: Vec<u64> = counts.totals().iter().map(|total| sampling.counted(*total)).collect();
+        let counts = self.samples().filter(|counts| sampling.counted_ns(counts.samples()) > 0)?;
+        let weights: Vec<u64> = counts.totals().iter().map(|total| sampling.counted_ns(*total)).collect();
         let weight = |node: u32| weights.get(node as usize).copied().unwrap_or(0);
         Some(FlameGraph::new(counts, weight, &sampling.flame, width))
     }

@@ -4,7 +4,9 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::action::Action;
-use super::findings::{ALLOCATIONS, Finding, HEAP, KeyAdvice, behind, finding, lock_waiters, standing, thrown};
+use super::findings::{
+    ALLOCATIONS_ADVICE, Finding, HEAP_ADVICE, KeyAdvice, exceptions_finding, finding, gc_time_finding, lock_waiters, thread_pool_finding,
+};
 use super::tabs::Tab;
 use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot};
 use crate::diagnosis::{GROWING_COLLECTIONS, MIN_BUSY_CORES, MIN_CPU_WAITERS, MIN_THROTTLED_SHARE, Threshold, Thresholds};
@@ -12,9 +14,9 @@ use crate::model::{Bytes, Count, CountRate, CpuUse, Nanoseconds, Percent};
 use crate::sorting::CompactSort;
 
 /// Advice for finding where CPU time goes.
-const CPU: Option<KeyAdvice> = Some((Action::WhySlow, ": why"));
+const CPU_ADVICE: Option<KeyAdvice> = Some((Action::WhySlow, ": why"));
 
-const ROUTES: Option<KeyAdvice> = Some((Action::Profiles, ", http: routes"));
+const ROUTES_ADVICE: Option<KeyAdvice> = Some((Action::Profiles, ", http: routes"));
 
 /// Consecutive values of the thread pool queue length: a single burst of work is no finding.
 const QUEUE_VALUES: usize = 3;
@@ -81,7 +83,7 @@ impl HealthIssue {
     ];
 
     /// Returns a short name, for a row of the table.
-    pub fn word(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::GcTime => "GC time",
             Self::Exceptions => "exceptions",
@@ -107,19 +109,19 @@ impl HealthIssue {
             Self::GcTime => stats.gc_time_percent? / of(Threshold::GcTime),
             Self::Exceptions => stats.exceptions? / of(Threshold::Exceptions),
             Self::Queue => {
-                let counter = |name| named(counters, name);
+                let counter = |name| runtime_counter(counters, name);
                 let history = &counter("threadpool-queue-length").or_else(|| counter("dotnet.thread_pool.queue.length"))?.history;
                 // A single burst of work is no issue.
-                let least = least(history, QUEUE_VALUES)?;
+                let least = min_of_latest(history, QUEUE_VALUES)?;
                 let threshold = of(Threshold::QueueLength);
                 return (least >= threshold).then_some(least / threshold);
             }
-            Self::Contention => return locks(counters, thresholds).map(|(excess, _)| excess).filter(|excess| *excess > 1.0),
+            Self::Contention => return lock_contention(counters, thresholds).map(|(excess, _)| excess).filter(|excess| *excess > 1.0),
             // Induced collections are an issue of their own.
-            Self::FullCollections => (stats.collections[2]? - induced(counters).unwrap_or(0.0)) / of(Threshold::Gen2Collections),
-            Self::InducedCollections => induced(counters)? / of(Threshold::InducedCollections),
+            Self::FullCollections => (stats.collections[2]? - induced_rate(counters).unwrap_or(0.0)) / of(Threshold::Gen2Collections),
+            Self::InducedCollections => induced_rate(counters)? / of(Threshold::InducedCollections),
             Self::JitTime => {
-                let least = least(&named(counters, "time-in-jit")?.history, JIT_VALUES)?;
+                let least = min_of_latest(&runtime_counter(counters, "time-in-jit")?.history, JIT_VALUES)?;
                 // Milliseconds per second are tenths of a percent.
                 let threshold = of(Threshold::JitTime) * 10.0;
                 return (least >= threshold).then_some(least / threshold);
@@ -131,8 +133,8 @@ impl HealthIssue {
                 let (from, to, _) = gen2_growth(counters, thresholds)?;
                 to / from.max(1.0) / thresholds.heap_growth()
             }
-            Self::CpuLimit => return throttled(&cpu?, thresholds),
-            Self::CpuWait => return starved(&cpu?, thresholds),
+            Self::CpuLimit => return throttling_excess(&cpu?, thresholds),
+            Self::CpuWait => return cpu_wait_excess(&cpu?, thresholds),
         };
         (excess > 1.0).then_some(excess)
     }
@@ -141,59 +143,60 @@ impl HealthIssue {
     pub fn finding(self, counters: &CountersSnapshot, cpu: Option<CpuUse>, thresholds: &Thresholds) -> Finding {
         let stats = &counters.stats;
         let finding = match self {
-            Self::GcTime => standing(stats.gc_time_percent.unwrap_or(0.0) / 100.0, thresholds),
-            Self::Exceptions => thrown(stats.exceptions.unwrap_or(0.0), "", thresholds),
+            Self::GcTime => gc_time_finding(stats.gc_time_percent.unwrap_or(0.0) / 100.0, thresholds),
+            Self::Exceptions => exceptions_finding(stats.exceptions.unwrap_or(0.0), "", thresholds),
             Self::Queue => {
                 let text = match stats.queue_length.unwrap_or(0.0).max(0.0) as u64 {
                     1 => "1 work item waits".to_owned(),
                     length => format!("{} work items wait", Count(length)),
                 };
-                behind(text, "the thread pool does not keep up")
+                thread_pool_finding(text, "the thread pool does not keep up")
             }
             Self::Contention => {
-                let text = locks(counters, thresholds).map(|(_, text)| text).unwrap_or_default();
-                finding(Tab::Threads, text, "threads wait for one another", "waiting methods")
+                let text = lock_contention(counters, thresholds).map(|(_, text)| text).unwrap_or_default();
+                finding(Tab::Threads, text, "lock contention limits throughput", "waiting methods")
             }
             Self::FullCollections => {
                 let text = format!("{} gen 2 collections", CountRate(stats.collections[2].unwrap_or(0.0)));
-                Finding { live: ALLOCATIONS, ..finding(Tab::Gc, text, "large or long-lived objects are allocated all the time", "why") }
+                Finding { live: ALLOCATIONS_ADVICE, ..finding(Tab::Gc, text, "large or long-lived objects allocated continuously", "why") }
             }
             Self::InducedCollections => {
-                let text = format!("{} induced GCs", CountRate(induced(counters).unwrap_or(0.0)));
+                let text = format!("{} induced GCs", CountRate(induced_rate(counters).unwrap_or(0.0)));
                 finding(Tab::Gc, text, "the program calls GC.Collect", "why")
             }
             Self::JitTime => {
-                let newest = |name| named(counters, name).and_then(|counter| counter.history.last()).map_or(0.0, |(_, value)| *value);
+                let newest =
+                    |name| runtime_counter(counters, name).and_then(|counter| counter.history.last()).map_or(0.0, |(_, value)| *value);
                 // Milliseconds per second are tenths of a percent.
                 let text = format!("{} of a core is spent in JIT", Percent(newest("time-in-jit") / 1000.0));
                 Finding {
                     live: Some((Action::Profiles, ", startup: methods")),
-                    ..finding(Tab::Jit, text, "code is generated or loaded all the time", "")
+                    ..finding(Tab::Jit, text, "code is compiled or loaded continuously", "")
                 }
             }
             Self::FailedRequests => {
-                let text = format!("{} of the requests fail", Percent(failed_requests(counters).unwrap_or(0.0)));
-                Finding { live: ROUTES, ..finding(Tab::Http, text, "they are answered with a status of 500 or above", "") }
+                let text = format!("{} of requests fail", Percent(failed_requests(counters).unwrap_or(0.0)));
+                Finding { live: ROUTES_ADVICE, ..finding(Tab::Http, text, "HTTP status 5xx", "") }
             }
             Self::SlowRequests => {
                 let text = format!("p95 of requests {}", Nanoseconds((slow_requests(counters).unwrap_or(0.0) * 1e9) as u64));
-                Finding { live: ROUTES, ..finding(Tab::Http, text, "1 in 20 takes that long or longer", "") }
+                Finding { live: ROUTES_ADVICE, ..finding(Tab::Http, text, "1 in 20 takes that long or longer", "") }
             }
             Self::SlowSentRequests => {
                 let p95 = Nanoseconds((slow_sent_requests(counters).unwrap_or(0.0) * 1e9) as u64);
-                let why = "it waits for answers: 1 in 20 takes that long or longer";
-                Finding { live: ROUTES, ..finding(Tab::Http, format!("p95 of outgoing requests {p95}"), why, "") }
+                let why = "1 in 20 outgoing requests takes that long or longer";
+                Finding { live: ROUTES_ADVICE, ..finding(Tab::Http, format!("p95 of outgoing requests {p95}"), why, "") }
             }
             Self::HeapGrowth => {
                 let (from, to, span) = gen2_growth(counters, thresholds).unwrap_or_default();
                 let text = format!("gen 2 grew from {} to {} in {}", Bytes(from as u64), Bytes(to as u64), Nanoseconds(span));
-                Finding { live: HEAP, ..finding(Tab::Gc, text, "more survives each full GC", "its history") }
+                Finding { live: HEAP_ADVICE, ..finding(Tab::Gc, text, "more survives each full GC", "its history") }
             }
             Self::CpuLimit => {
-                let limit = cpu.and_then(|cpu| cpu.supply.limit);
+                let limit = cpu.and_then(|cpu| cpu.constraints.limit);
                 let text = limit.map(|limit| format!("throttled in {} of periods, CPU limit {limit}", Percent(limit.throttled_share())));
                 Finding {
-                    live: CPU,
+                    live: CPU_ADVICE,
                     ..finding(Tab::Slowdown, text.unwrap_or_default(), "its threads are stopped until the next period", "")
                 }
             }
@@ -201,7 +204,7 @@ impl HealthIssue {
                 let share = cpu.and_then(|cpu| cpu.wait_share()).unwrap_or_default();
                 let others = cpu.and_then(|cpu| cpu.others()).map(|others| format!("; others use {others:.1} CPUs"));
                 let text = format!("waits for CPU {} of the time{}", Percent(share), others.unwrap_or_default());
-                Finding { live: CPU, ..finding(Tab::Slowdown, text, "its threads are ready to run but get no CPU", "") }
+                Finding { live: CPU_ADVICE, ..finding(Tab::Slowdown, text, "its threads are ready to run but get no CPU", "") }
             }
         };
         Finding { recorded: false, severity: self.excess(counters, cpu, thresholds).unwrap_or(1.0), ..finding }
@@ -209,31 +212,31 @@ impl HealthIssue {
 }
 
 /// Returns the ratio of the share of throttled periods to its threshold, or of the share of time spent waiting, whichever is higher.
-fn throttled(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
-    let limit = cpu.supply.limit.filter(|limit| limit.periods >= THROTTLED_PERIODS)?;
+fn throttling_excess(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
+    let limit = cpu.constraints.limit.filter(|limit| limit.periods >= THROTTLED_PERIODS)?;
     // If the process itself is hardly runnable, something else in its cgroup is throttled.
     let wants = cpu.cores()? + cpu.waiting().unwrap_or(0.0) >= MIN_BUSY_CORES.min(limit.cores / 2.0);
-    let wait = waits(cpu, thresholds).filter(|_| limit.throttled_share() >= MIN_THROTTLED_SHARE);
+    let wait = wait_excess(cpu, thresholds).filter(|_| limit.throttled_share() >= MIN_THROTTLED_SHARE);
     let excess = (limit.throttled_share() / thresholds.share(Threshold::CpuThrottling)).max(wait.unwrap_or(0.0));
     (wants && excess >= 1.0).then_some(excess)
 }
 
 /// Returns the ratio of the share of time in which threads wait for CPUs used by other processes to its threshold.
-fn starved(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
-    let is_throttled = cpu.supply.limit.is_some_and(|limit| limit.throttled_share() >= MIN_THROTTLED_SHARE);
-    let excess = waits(cpu, thresholds)?;
+fn cpu_wait_excess(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
+    let is_throttled = cpu.constraints.limit.is_some_and(|limit| limit.throttled_share() >= MIN_THROTTLED_SHARE);
+    let excess = wait_excess(cpu, thresholds)?;
     let is_machine = cpu.others() > cpu.cores() && cpu.waiting()? >= MIN_CPU_WAITERS;
     (!is_throttled && is_machine && excess >= 1.0).then_some(excess)
 }
 
 /// Returns the ratio of the share of time in which threads wait for a CPU to its threshold; `None` if they are rarely runnable.
-fn waits(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
+fn wait_excess(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
     let is_known = cpu.span >= CPU_SPAN && cpu.cores()? + cpu.waiting()? >= MIN_BUSY_CORES;
     is_known.then_some(cpu.wait_share()? / thresholds.share(Threshold::CpuWait))
 }
 
 /// Returns the higher of two ratios to their thresholds, lock contentions or waiting threads, and its text.
-fn locks(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, String)> {
+fn lock_contention(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, String)> {
     let count = |rate: f64| (rate / thresholds.of(Threshold::LockContentions), format!("{} lock contentions", CountRate(rate)));
     let waiters = |waiters: f64| (waiters / thresholds.of(Threshold::LockWaiters), lock_waiters(waiters));
     let found = [counters.lock_waiters.map(waiters), counters.stats.contentions.map(count)];
@@ -243,14 +246,14 @@ fn locks(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, S
 /// Returns the sizes before and now in bytes and the time between in nanoseconds, if gen 2 was larger after each of its latest collections.
 fn gen2_growth(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, f64, u64)> {
     // GCs of younger generations promote into gen 2 as well, until it is collected.
-    let collected = &named(counters, "gen-2-gc-count")?.history;
+    let collected = &runtime_counter(counters, "gen-2-gc-count")?.history;
     // Counters of the same moment are published one after another.
     let is_collected = |at: i64| {
         let after = collected.partition_point(|(other, _)| *other < at);
         let nearest = [after.checked_sub(1), Some(after)].into_iter().flatten().filter_map(|place| collected.get(place));
         nearest.min_by_key(|(other, _)| other.abs_diff(at)).is_some_and(|(_, count)| *count > 0.0)
     };
-    let mut sizes: Vec<(i64, f64)> = named(counters, "gen-2-size")?.history.clone();
+    let mut sizes: Vec<(i64, f64)> = runtime_counter(counters, "gen-2-size")?.history.clone();
     sizes.retain(|(at, _)| is_collected(*at));
     let latest = sizes.get(sizes.len().checked_sub(GROWING_COLLECTIONS + 1)?..)?;
     let ((begin, from), (end, to)) = (*latest.first()?, *latest.last()?);
@@ -259,7 +262,7 @@ fn gen2_growth(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(
 }
 
 /// Returns the smallest of the latest `count` values; `None` if there are fewer.
-fn least(history: &[(i64, f64)], count: usize) -> Option<f64> {
+fn min_of_latest(history: &[(i64, f64)], count: usize) -> Option<f64> {
     let recent = &history[history.len().checked_sub(count)?..];
     Some(recent.iter().map(|(_, value)| *value).fold(f64::INFINITY, f64::min))
 }
@@ -269,7 +272,7 @@ fn failed_requests(counters: &CountersSnapshot) -> Option<f64> {
     let (seconds, at_least) = FAILED_REQUESTS;
     // Both counters only increase.
     let [failed, all] = ["failed-requests", "total-requests"].map(|name| {
-        let history = &hosting(counters, name)?.history;
+        let history = &hosting_counter(counters, name)?.history;
         let (newest, before) = (history.last()?.1, history[history.len().saturating_sub(seconds + 1)].1);
         Some(newest - before)
     });
@@ -291,7 +294,7 @@ fn slow_sent_requests(counters: &CountersSnapshot) -> Option<f64> {
 }
 
 /// Returns induced collections per second, if collections are recorded individually.
-fn induced(counters: &CountersSnapshot) -> Option<f64> {
+fn induced_rate(counters: &CountersSnapshot) -> Option<f64> {
     let CollectionMarks::Recorded(marks) = &counters.collections else { return None };
     let newest = counters.counters.iter().map(|counter| counter.at).max()?;
     let seconds = (newest / 1_000_000_000).clamp(*INDUCED_SECONDS.start(), *INDUCED_SECONDS.end());
@@ -301,8 +304,8 @@ fn induced(counters: &CountersSnapshot) -> Option<f64> {
 
 /// Returns the finding for a process that constantly uses a core, and for how long. `cpu` holds the latest scans: percent of one core, oldest first,
 /// each with its time in nanoseconds.
-pub(super) fn busy(cpu: &[(i64, f64)], thresholds: &Thresholds) -> Option<(Finding, Duration)> {
-    let (least, (_, now)) = (least(cpu, BUSY_SCANS)?, *cpu.last()?);
+pub(super) fn busy_core_finding(cpu: &[(i64, f64)], thresholds: &Thresholds) -> Option<(Finding, Duration)> {
+    let (least, (_, now)) = (min_of_latest(cpu, BUSY_SCANS)?, *cpu.last()?);
     let is_busy = |percent: f64| percent.is_nan() || percent >= thresholds.of(Threshold::Cpu);
     // The time between two scans is attributed to the later one.
     let since = cpu.iter().rev().take_while(|(_, percent)| is_busy(*percent)).last().map_or(0, |(at, _)| *at);
@@ -315,12 +318,12 @@ pub(super) fn busy(cpu: &[(i64, f64)], thresholds: &Thresholds) -> Option<(Findi
 }
 
 /// Finds a counter of ASP.NET Core.
-pub(super) fn hosting<'a>(counters: &'a CountersSnapshot, name: &str) -> Option<&'a CounterSnapshot> {
+pub(super) fn hosting_counter<'a>(counters: &'a CountersSnapshot, name: &str) -> Option<&'a CounterSnapshot> {
     counters.counters.iter().find(|counter| counter.group == "Microsoft.AspNetCore.Hosting" && counter.name == name)
 }
 
 /// Finds a counter of the runtime.
-pub(super) fn named<'a>(counters: &'a CountersSnapshot, name: &str) -> Option<&'a CounterSnapshot> {
+pub(super) fn runtime_counter<'a>(counters: &'a CountersSnapshot, name: &str) -> Option<&'a CounterSnapshot> {
     counters.counters.iter().find(|counter| counter.group == "System.Runtime" && counter.name == name)
 }
 

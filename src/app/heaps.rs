@@ -9,7 +9,7 @@ use crate::analysis::{HeapSnapshot, Retention};
 use crate::model::{ProcessKey, SafeText};
 
 /// Number of processes whose heaps are kept.
-const KEPT: usize = 16;
+const MAX_HEAPS: usize = 16;
 
 /// The result of a heap walk.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ pub(super) struct HeapWalk {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Walking {
+pub(super) struct WalkProgress {
     pub(super) ticket: Ticket,
     pub(super) objects: u64,
     pub(super) bytes: u64,
@@ -45,7 +45,7 @@ pub(super) struct ProcessHeap {
     file: Option<SafeText>,
     pub(super) before: Option<HeapWalk>,
     pub(super) last: Option<HeapWalk>,
-    pub(super) walking: Option<Walking>,
+    pub(super) walking: Option<WalkProgress>,
     comparing: Option<(Ticket, SafeText)>,
     /// Why the last command failed.
     pub(super) failed: Option<SafeText>,
@@ -73,21 +73,21 @@ impl Heaps {
     pub(super) fn begin(&mut self, subject: Subject, ticket: Ticket) {
         let at = self.all.iter().position(|heap| heap.subject.key == subject.key);
         let known = at.map(|at| self.all.remove(at));
-        if self.all.len() >= KEPT
+        if self.all.len() >= MAX_HEAPS
             && let Some(oldest) = self.all.iter().position(|heap| heap.walking.is_none() && heap.file.is_none())
         {
             self.all.remove(oldest);
         }
         let heap =
             known.unwrap_or(ProcessHeap { subject, file: None, before: None, last: None, walking: None, comparing: None, failed: None });
-        self.all.push(ProcessHeap { walking: Some(Walking { ticket, objects: 0, bytes: 0 }), failed: None, ..heap });
+        self.all.push(ProcessHeap { walking: Some(WalkProgress { ticket, objects: 0, bytes: 0 }), failed: None, ..heap });
         self.graph = None;
     }
 
     /// Begins to read a heap file. Open files are never evicted.
     pub(super) fn begin_file(&mut self, subject: Subject, ticket: Ticket) {
         self.forget(subject.key);
-        let (file, walking) = (Some(subject.name.clone()), Some(Walking { ticket, objects: 0, bytes: 0 }));
+        let (file, walking) = (Some(subject.name.clone()), Some(WalkProgress { ticket, objects: 0, bytes: 0 }));
         self.all.push(ProcessHeap { subject, file, before: None, last: None, walking, comparing: None, failed: None });
     }
 
@@ -98,13 +98,13 @@ impl Heaps {
     }
 
     /// Returns the tickets of all pending reads for a file: its own and that of the file to compare with.
-    pub(super) fn awaited(&self, key: ProcessKey) -> impl Iterator<Item = Ticket> {
+    pub(super) fn pending_reads(&self, key: ProcessKey) -> impl Iterator<Item = Ticket> {
         let of = |heap: &ProcessHeap| [heap.walking.map(|walking| walking.ticket), heap.comparing.as_ref().map(|(ticket, _)| *ticket)];
         self.of(key).map(of).into_iter().flatten().flatten()
     }
 
     /// Stores the heap to compare with. Returns false if the ticket is not awaited.
-    pub(super) fn compared(&mut self, ticket: Ticket, result: &Result<Arc<WalkedHeap>, SafeText>, at: Now) -> bool {
+    pub(super) fn store_comparison(&mut self, ticket: Ticket, result: &Result<Arc<WalkedHeap>, SafeText>, at: Now) -> bool {
         let waits = |heap: &&mut ProcessHeap| heap.comparing.as_ref().is_some_and(|(asked, _)| *asked == ticket);
         let Some(heap) = self.all.iter_mut().find(waits) else { return false };
         let file = heap.comparing.take().map(|(_, name)| name);
@@ -125,7 +125,7 @@ impl Heaps {
     /// Updates the progress of a walk. Returns false for an unknown walk.
     pub(super) fn advance(&mut self, ticket: Ticket, objects: u64, bytes: u64) -> bool {
         let heap = self.walking(ticket);
-        heap.map(|heap| heap.walking = Some(Walking { ticket, objects, bytes })).is_some()
+        heap.map(|heap| heap.walking = Some(WalkProgress { ticket, objects, bytes })).is_some()
     }
 
     /// Stores the result of a walk; `None` if the walk was canceled.

@@ -26,7 +26,7 @@ pub enum HelpRow {
 
 /// The context in which the help was opened.
 #[derive(Debug, Clone)]
-pub struct Here {
+pub struct HelpContext {
     pub context: Context,
     pub title: String,
 }
@@ -35,7 +35,7 @@ pub struct Here {
 #[derive(Debug)]
 pub struct Help {
     pub reader: Reader,
-    pub here: Here,
+    pub here: HelpContext,
     /// The overlay below, restored when the help is closed.
     pub(super) beneath: Option<Box<Overlay>>,
 }
@@ -43,7 +43,7 @@ pub struct Help {
 const NOTES: [&str; 5] = [
     "Hold Shift to select text with the mouse.",
     "In a dialog, Right at the end of a word completes it.",
-    "Why a process cannot be attached to is in its row.",
+    "A process's row shows why it cannot be attached to.",
     "In tab HTTP, {number}, {guid}, {hex} and {token} stand for identifiers in paths whose route is not known.",
     "States: ● running  ◎ watched  ◐ suspended  ◉ recording  ! trouble",
 ];
@@ -57,7 +57,7 @@ pub const KEYS_WIDTH: u16 = 14;
 pub const INDENT: u16 = 2;
 
 /// Returns the help lines that match the filter. Given a context, actions specific to it come first, and those unavailable there last.
-pub fn help(search: &Filter, keys: &KeyMap, here: Option<&Here>) -> Vec<HelpLine> {
+pub fn help(search: &Filter, keys: &KeyMap, here: Option<&HelpContext>) -> Vec<HelpLine> {
     let passes = |keys: &str, label: &str, text: &str| {
         search.passes(&[Field::text(COLUMNS[0], keys), Field::text(COLUMNS[1], label), Field::text(COLUMNS[1], text)])
     };
@@ -155,7 +155,7 @@ impl State {
             None => self.tab.titles()[0].to_owned(),
         };
         let beneath = self.overlay.take().map(Box::new);
-        self.overlay = Some(Overlay::Help(Help { reader: Reader::default(), here: Here { context, title }, beneath }));
+        self.overlay = Some(Overlay::Help(Help { reader: Reader::default(), here: HelpContext { context, title }, beneath }));
     }
 
     pub fn help_rows(&self, help: &Help) -> Vec<HelpRow> {
@@ -170,7 +170,7 @@ mod tests {
     use crate::app::test_app::TestApp;
 
     fn here(context: Context) -> Vec<HelpLine> {
-        help(&Filter::default(), &KeyMap::default(), Some(&Here { context, title: "Here".to_owned() }))
+        help(&Filter::default(), &KeyMap::default(), Some(&HelpContext { context, title: "Here".to_owned() }))
     }
 
     fn entries(lines: &[HelpLine]) -> Vec<&'static Entry> {

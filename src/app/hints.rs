@@ -25,7 +25,7 @@ impl State {
     pub fn hints(&self, width: u16) -> Vec<Hint> {
         let context = self.context();
         let is_hinted = |entry: &&Entry| {
-            let is_of_use = entry.action != Action::Search || self.has_what_to_filter();
+            let is_of_use = entry.action != Action::Search || self.has_filterable_rows();
             entry.hint > 0 && entry.places.contains(context) && is_of_use && entry.status(self) == Status::Ready
         };
         let mut entries: Vec<&Entry> = TABLE.iter().filter(is_hinted).collect();

@@ -12,19 +12,19 @@ use super::dialog::{Change, Subject};
 use super::{JobResult, Ticket};
 
 /// Number of jobs kept.
-const KEPT: usize = 200;
+const MAX_JOBS: usize = 200;
 
 /// A command such as a dump or perf map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
     pub ticket: Ticket,
     pub subject: Subject,
-    pub what: JobKind,
+    pub kind: JobKind,
     pub began: Duration,
     /// Time and result of the answer.
     pub ended: Option<(Duration, Result<JobResult, SafeText>)>,
     /// Latest output lines of a started program; safe to display.
-    pub wrote: Arc<[SafeText]>,
+    pub output_lines: Arc<[SafeText]>,
     /// Progress in percent; `None` for a job without progress reports.
     pub percent: Option<u8>,
 }
@@ -87,7 +87,7 @@ impl JobKind {
         }
     }
 
-    pub fn with(&self) -> &str {
+    pub fn arguments(&self) -> &str {
         match self {
             Self::Dump(request) => request.path.as_str(),
             Self::PerfMap(kind) => kind.map_or("", PerfMapKind::name),
@@ -130,24 +130,24 @@ impl Jobs {
 
     /// Returns the job that a process is busy with.
     pub fn running(&self, key: ProcessKey) -> Option<&Job> {
-        self.all.iter().find(|job| job.subject.key == key && job.is_running() && job.what.keeps_busy())
+        self.all.iter().find(|job| job.subject.key == key && job.is_running() && job.kind.keeps_busy())
     }
 
     /// Returns the number of jobs that keep a process busy.
     pub fn active(&self) -> usize {
-        self.all.iter().filter(|job| job.is_running() && job.what.keeps_busy()).count()
+        self.all.iter().filter(|job| job.is_running() && job.kind.keeps_busy()).count()
     }
 
     /// Returns the kind of perf map that dn-top turned on in a process.
     pub fn perf_map(&self, key: ProcessKey) -> Option<PerfMapKind> {
-        self.newest_first().find_map(|job| match (&job.what, &job.ended) {
+        self.newest_first().find_map(|job| match (&job.kind, &job.ended) {
             (JobKind::PerfMap(kind), Some((_, Ok(_)))) if job.subject.key == key => Some(*kind),
             _ => None,
         })?
     }
 
     pub(super) fn begin(&mut self, job: Job) {
-        if self.all.len() >= KEPT
+        if self.all.len() >= MAX_JOBS
             && let Some(oldest) = self.all.iter().position(|job| !job.is_running())
         {
             self.all.remove(oldest);
@@ -165,7 +165,7 @@ impl Jobs {
     /// Stores the latest output lines of a program.
     pub(super) fn apply(&mut self, ticket: Ticket, lines: Arc<[SafeText]>) {
         if let Some(job) = self.all.iter_mut().find(|job| job.ticket == ticket) {
-            job.wrote = lines;
+            job.output_lines = lines;
         }
     }
 

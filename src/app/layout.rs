@@ -35,7 +35,7 @@ pub struct LayoutInput {
     pub containers: bool,
     /// Whether any process is watched.
     pub watching: bool,
-    pub of: RowKind,
+    pub row_kind: RowKind,
     pub tab: Tab,
     /// Number of rows to show.
     pub rows: usize,
@@ -101,7 +101,7 @@ pub struct TabSlot {
 
 /// What is at a screen position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spot {
+pub enum ScreenTarget {
     Title(Column),
     /// A row of the table, counted from the first visible one.
     Row(usize),
@@ -171,32 +171,32 @@ impl Layout {
         Rect { x, y, width, height }
     }
 
-    pub fn spot(&self, x: u16, y: u16) -> Spot {
+    pub fn target_at(&self, x: u16, y: u16) -> ScreenTarget {
         let here = Position::new(x, y);
         if self.too_small {
-            return Spot::Nothing;
+            return ScreenTarget::Nothing;
         }
         if self.hints.contains(here) {
-            return Spot::Hints(x);
+            return ScreenTarget::Hints(x);
         }
         if let Some(list) = &self.list {
             if list.head.contains(here) {
                 let slot = list.columns.iter().find(|slot| (slot.x..slot.x + slot.width).contains(&x));
-                return slot.map_or(Spot::Nothing, |slot| Spot::Title(slot.column));
+                return slot.map_or(ScreenTarget::Nothing, |slot| ScreenTarget::Title(slot.column));
             }
             if list.rows.contains(here) {
-                return Spot::Row(usize::from(y - list.rows.y));
+                return ScreenTarget::Row(usize::from(y - list.rows.y));
             }
         }
         if let Some(detail) = &self.detail {
             if let Some(slot) = detail.tabs.iter().find(|slot| slot.place.contains(here)) {
-                return Spot::Tab(slot.tab);
+                return ScreenTarget::Tab(slot.tab);
             }
             if detail.body.contains(here) {
-                return Spot::Detail;
+                return ScreenTarget::Detail;
             }
         }
-        Spot::Nothing
+        ScreenTarget::Nothing
     }
 }
 
@@ -241,20 +241,20 @@ impl ListLayout {
 }
 
 /// Below this width, states are shown as symbols without words.
-const NARROW: u16 = 46;
+const NARROW_WIDTH: u16 = 46;
 /// Width of the column with state symbols.
-const SIGNS: u16 = 5;
+const SYMBOLS_WIDTH: u16 = 5;
 
 /// Allocates width to the mandatory columns first, then to others by priority; the rest goes to the command line, or to the name.
 fn slots(inner: Rect, input: LayoutInput) -> Vec<Slot> {
     const ALWAYS: [Column; 4] = [Column::Pid, Column::Name, Column::State, Column::Cpu];
     // Files have no CPU use.
-    let files = input.of != RowKind::Process;
+    let files = input.row_kind != RowKind::Process;
     let always = &ALWAYS[..if files { 3 } else { 4 }];
     let listed = input.columns.listed();
     let of_files = [Column::Memory, Column::Command];
     // In the narrowest terminals, states are symbols.
-    let width = |column: Column| if column == Column::State && inner.width < NARROW { SIGNS } else { column.width() };
+    let width = |column: Column| if column == Column::State && inner.width < NARROW_WIDTH { SYMBOLS_WIDTH } else { column.width() };
     let mut chosen: Vec<_> = always.iter().copied().filter(|column| listed.contains(column)).collect();
     // One space before each column, and one at the end.
     let mut free = inner.width.saturating_sub(1 + chosen.iter().map(|column| width(*column) + 1).sum::<u16>());
@@ -295,8 +295,8 @@ fn slots(inner: Rect, input: LayoutInput) -> Vec<Slot> {
 
 impl DetailLayout {
     fn new(frame: Rect, input: LayoutInput) -> Self {
-        let shown: Vec<Tab> = Tab::ALL.into_iter().filter(|tab| tab.is_shown(input.of)).collect();
-        let mut bar = TabBar { lengths: [0; Tab::ALL.len()], blanks: 1, with_keys: true, of: input.of };
+        let shown: Vec<Tab> = Tab::ALL.into_iter().filter(|tab| tab.is_shown(input.row_kind)).collect();
+        let mut bar = TabBar { lengths: [0; Tab::ALL.len()], blanks: 1, with_keys: true, row_kind: input.row_kind };
         // A separator before each tab and after the last, and the corners.
         let fits = |bar: &TabBar| shown.iter().map(|tab| bar.width(*tab) + 1).sum::<u16>() + 2 <= frame.width;
         if !fits(&bar) {
@@ -341,7 +341,7 @@ struct TabBar {
     blanks: u16,
     /// Whether digits are shown.
     with_keys: bool,
-    of: RowKind,
+    row_kind: RowKind,
 }
 
 impl TabBar {
@@ -354,7 +354,7 @@ impl TabBar {
 
     /// Returns the digit of a tab; empty if it has none.
     fn key(&self, tab: Tab) -> &'static str {
-        Some(tab.key(self.of)).filter(|key| key.len() == 1).unwrap_or_default()
+        Some(tab.key(self.row_kind)).filter(|key| key.len() == 1).unwrap_or_default()
     }
 
     fn width(&self, tab: Tab) -> u16 {

@@ -60,7 +60,7 @@ mod tests {
     use crate::model::SafeText;
 
     #[test]
-    fn what_a_thread_takes_now_is_the_difference_of_two_looks() {
+    fn cpu_use_of_a_thread_is_the_difference_of_two_lists() {
         let thread = |thread, milliseconds| ThreadUse {
             thread,
             name: SafeText::default(),
@@ -77,7 +77,7 @@ mod tests {
         let rows = |threads: &LiveThreads| threads.rows().unwrap().iter().map(|row| (row.thread.thread, row.cpu)).collect::<Vec<_>>();
         assert_eq!(rows(&threads), [(1, None), (2, None)]);
         assert!(!threads.refresh.is_due(), "until the processes are listed again");
-        threads.refresh.age();
+        threads.refresh.mark_outdated();
         threads.refresh.requested(Ticket(2));
         threads.take(Ticket(2), vec![thread(1, 5000), thread(2, 1100), thread(3, 9000)], Duration::from_secs(12));
         assert_eq!(rows(&threads), [(2, Some(0.5)), (3, None), (1, Some(0.0))]);

@@ -126,7 +126,7 @@ pub enum Msg {
         /// The file's contents, or a sentence with the reason for the failure.
         result: Result<FileContents, SafeText>,
     },
-    Watched {
+    WatchReport {
         ticket: Ticket,
         /// The process's counters. Text in them is not sanitized.
         counters: Arc<CountersSnapshot>,
@@ -145,7 +145,7 @@ pub enum Msg {
         recording: Box<Recording>,
     },
     /// A started program has written output.
-    Wrote {
+    ProgramOutput {
         ticket: Ticket,
         /// The latest lines of its output.
         lines: Arc<[SafeText]>,

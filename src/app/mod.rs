@@ -59,7 +59,7 @@ pub use counters::{CounterLine, CounterOrigin, CounterView, change};
 pub use cursor::Cursor;
 pub use details::{Answer, Details};
 pub use dialog::{
-    ActMenu, Change, Choice, Chooser, CopyItem, CopyMenu, Field, FilePicker, FileUse, Form, FormLayout, FormLine, Found, ListState,
+    ActionMenu, Change, Choice, Chooser, CopyItem, CopyMenu, Field, FilePicker, FileUse, Form, FormLayout, FormLine, Found, ListState,
     Overlay, Palette, PickList, Picker, ProducerForm, Purpose, Question, Reader, Reply, Subject,
 };
 pub use effect::Effect;
@@ -72,12 +72,12 @@ pub use hints::Hint;
 pub use jobs::{Job, JobKind, Jobs};
 pub use list::{Column, Columns, ProcessList, ProcessTable, Row, Sort, Trend};
 pub use message::{Clipboard, JobResult, Msg, Now, Ticket};
-pub use mode::{Ending, Line, Pause, Typing};
+pub use mode::{Line, LinePurpose, Pause, PendingQuit};
 pub use options::{AutoWatch, Options};
 pub use output::OutputView;
 pub use pane::{Focus, RowKind};
 pub use producer::Producer;
-pub use recordings::{Recordings, Tracked};
+pub use recordings::{Recordings, TrackedRecording};
 pub use sampling::{Sampling, Shape, ThreadRow};
 pub use state::{FrameStats, StaleSockets, State};
 pub use tabs::{Content, Tab};

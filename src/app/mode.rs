@@ -9,13 +9,13 @@ use crate::model::Process;
 
 #[derive(Debug)]
 pub struct Line {
-    pub purpose: Typing,
+    pub purpose: LinePurpose,
     pub input: Input,
 }
 
 /// The purpose of a line of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Typing {
+pub enum LinePurpose {
     Filter,
     /// The filter of the open tab's list.
     Tab,
@@ -33,7 +33,7 @@ pub struct Pause {
 
 /// Quitting once all recordings are finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ending {
+pub struct PendingQuit {
     /// When recordings are abandoned, and after that when the wait ends.
     pub limit: Duration,
     pub abandoned: bool,

@@ -21,7 +21,7 @@ pub struct OutputView {
 impl OutputView {
     /// Shows the end of a program's output.
     pub(super) fn new(job: &Job) -> Self {
-        Self { ticket: Some(job.ticket), lines: job.wrote.clone(), reader: Reader::default() }
+        Self { ticket: Some(job.ticket), lines: job.output_lines.clone(), reader: Reader::default() }
     }
 
     /// Shows the end of dn-top's log.

@@ -23,7 +23,7 @@ impl RowKind {
     }
 
     /// Whether the row can have a recording: all kinds but heap files.
-    pub(super) fn is_traced(self) -> bool {
+    pub(super) fn can_have_recording(self) -> bool {
         self != Self::File(FileKind::Heap)
     }
 }

@@ -11,11 +11,11 @@ use crate::diagnosis::Thresholds;
 use crate::model::{FileContents, Outcome, Phase, ProcessKey, Recording, RecordingId, SafeText};
 
 /// Number of ended recordings kept.
-const KEPT: usize = 100;
+const MAX_ENDED: usize = 100;
 
 /// A recording as last reported.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tracked {
+pub struct TrackedRecording {
     pub value: Recording,
     /// Time limit of the recording, if any.
     pub limit: Option<Duration>,
@@ -30,26 +30,26 @@ pub struct Tracked {
 /// All recordings, oldest first.
 #[derive(Debug, Default)]
 pub struct Recordings {
-    all: Vec<Tracked>,
-    frozen: Option<(Duration, Vec<Tracked>)>,
+    all: Vec<TrackedRecording>,
+    frozen: Option<(Duration, Vec<TrackedRecording>)>,
     last: u32,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Change {
+pub(super) enum RecordingChange {
     Nothing,
     Numbers,
     Phase,
     Ended(Outcome),
 }
 
-impl Tracked {
+impl TrackedRecording {
     fn new(value: Recording, limit: Option<Duration>, now: Duration) -> Self {
         Self { value, limit, began: now, updated: now, findings: Vec::new(), reading: Answer::Received(()) }
     }
 
     /// Returns when a finding was first seen.
-    pub(super) fn found_since(&self, finding: &Finding) -> Option<Duration> {
+    pub(super) fn first_seen(&self, finding: &Finding) -> Option<Duration> {
         self.findings.iter().find(|(kind, _)| *kind == finding.kind()).map(|(_, since)| *since)
     }
 
@@ -102,7 +102,7 @@ impl Tracked {
     }
 }
 
-fn rank(phase: &Phase) -> u8 {
+fn phase_order(phase: &Phase) -> u8 {
     match phase {
         Phase::Starting => 0,
         Phase::Recording => 1,
@@ -114,7 +114,7 @@ fn rank(phase: &Phase) -> u8 {
 
 impl Recordings {
     /// Returns all recordings as shown: while the display is frozen, with their figures at that time.
-    pub fn shown(&self) -> &[Tracked] {
+    pub fn shown(&self) -> &[TrackedRecording] {
         self.frozen.as_ref().map_or(&self.all, |(_, frozen)| frozen)
     }
 
@@ -123,12 +123,12 @@ impl Recordings {
         self.frozen.as_ref().map_or(now, |(at, _)| *at)
     }
 
-    pub fn all(&self) -> &[Tracked] {
+    pub fn all(&self) -> &[TrackedRecording] {
         &self.all
     }
 
     /// Returns the recordings of a process, newest first.
-    pub fn of(&self, key: ProcessKey) -> impl Iterator<Item = &Tracked> {
+    pub fn of(&self, key: ProcessKey) -> impl Iterator<Item = &TrackedRecording> {
         self.shown().iter().rev().filter(move |tracked| tracked.value.key == key)
     }
 
@@ -149,20 +149,20 @@ impl Recordings {
 
     pub(super) fn begin(&mut self, value: Recording, limit: Option<Duration>, now: Duration) {
         let over = self.all.iter().filter(|tracked| !tracked.is_active()).count();
-        if over >= KEPT
+        if over >= MAX_ENDED
             && let Some(oldest) = self.all.iter().position(|tracked| !tracked.is_active())
         {
             self.all.remove(oldest);
         }
-        self.all.push(Tracked::new(value, limit, now));
-        self.thaw_last();
+        self.all.push(TrackedRecording::new(value, limit, now));
+        self.update_last_frozen();
     }
 
     /// Replaces the contents previously read from a file.
     pub(super) fn put(&mut self, value: Recording, now: Duration) {
         self.all.retain(|tracked| tracked.value.id != value.id);
-        self.all.push(Tracked::new(value, None, now));
-        self.thaw_last();
+        self.all.push(TrackedRecording::new(value, None, now));
+        self.update_last_frozen();
     }
 
     /// Removes the contents of a closed file.
@@ -174,30 +174,30 @@ impl Recordings {
     }
 
     /// Applies a reported snapshot. Phases only move forward: an earlier phase than the current one is ignored.
-    pub(super) fn apply(&mut self, mut value: Recording, thresholds: &Thresholds, now: Duration) -> Change {
-        let Some(at) = self.all.iter().position(|tracked| tracked.value.id == value.id) else { return Change::Nothing };
+    pub(super) fn apply(&mut self, mut value: Recording, thresholds: &Thresholds, now: Duration) -> RecordingChange {
+        let Some(at) = self.all.iter().position(|tracked| tracked.value.id == value.id) else { return RecordingChange::Nothing };
         let tracked = &mut self.all[at];
         if !tracked.is_active() {
-            return Change::Nothing;
+            return RecordingChange::Nothing;
         }
         value.history.truncate(Recording::HISTORY);
-        let change = match (rank(&value.phase), rank(&tracked.value.phase)) {
+        let change = match (phase_order(&value.phase), phase_order(&tracked.value.phase)) {
             (new, old) if new < old => {
                 value.phase = tracked.value.phase.clone();
-                Change::Numbers
+                RecordingChange::Numbers
             }
-            (new, old) if new == old => Change::Numbers,
+            (new, old) if new == old => RecordingChange::Numbers,
             _ => match &value.phase {
-                Phase::Done(outcome) => Change::Ended(outcome.clone()),
-                _ => Change::Phase,
+                Phase::Done(outcome) => RecordingChange::Ended(outcome.clone()),
+                _ => RecordingChange::Phase,
             },
         };
         let found = value.analysis.as_ref().map(|analysis| findings(&analysis.snapshot, false, thresholds)).unwrap_or_default();
-        tracked.findings = found.iter().map(|finding| (finding.kind(), tracked.found_since(finding).unwrap_or(now))).collect();
+        tracked.findings = found.iter().map(|finding| (finding.kind(), tracked.first_seen(finding).unwrap_or(now))).collect();
         tracked.value = value;
         tracked.updated = now;
-        if !matches!(change, Change::Numbers) {
-            self.thaw(at);
+        if !matches!(change, RecordingChange::Numbers) {
+            self.update_frozen(at);
         }
         change
     }
@@ -206,7 +206,7 @@ impl Recordings {
     pub(super) fn stop(&mut self, id: RecordingId) {
         if let Some(at) = self.all.iter().position(|tracked| tracked.value.id == id && tracked.is_stoppable()) {
             self.all[at].value.phase = Phase::Stopping { since: Duration::ZERO, bytes: 0 };
-            self.thaw(at);
+            self.update_frozen(at);
         }
     }
 
@@ -231,7 +231,7 @@ impl Recordings {
     pub(super) fn requested(&mut self, id: RecordingId, ticket: Ticket) {
         if let Some(at) = self.all.iter().position(|tracked| tracked.value.id == id) {
             self.all[at].reading = Answer::Requested(ticket);
-            self.thaw(at);
+            self.update_frozen(at);
         }
     }
 
@@ -241,10 +241,10 @@ impl Recordings {
         let tracked = &mut self.all[at];
         let read = result.map(|contents| {
             tracked.value.analysis = Some(contents.analysis);
-            tracked.value.unanalysed = 0;
+            tracked.value.unanalyzed = 0;
         });
         tracked.reading.take(ticket, read);
-        self.thaw(at);
+        self.update_frozen(at);
         true
     }
 
@@ -254,7 +254,7 @@ impl Recordings {
     }
 
     /// Updates a frozen recording, because its phase is always shown live.
-    fn thaw(&mut self, at: usize) {
+    fn update_frozen(&mut self, at: usize) {
         let Some((_, frozen)) = &mut self.frozen else { return };
         let current = &self.all[at];
         match frozen.iter_mut().find(|tracked| tracked.value.id == current.value.id) {
@@ -263,9 +263,9 @@ impl Recordings {
         }
     }
 
-    fn thaw_last(&mut self) {
+    fn update_last_frozen(&mut self) {
         if let Some(last) = self.all.len().checked_sub(1) {
-            self.thaw(last);
+            self.update_frozen(last);
         }
     }
 }

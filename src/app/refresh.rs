@@ -30,7 +30,7 @@ impl Refresh {
     }
 
     /// Marks the answer as outdated, because processes were scanned again.
-    pub(super) fn age(&mut self) {
+    pub(super) fn mark_outdated(&mut self) {
         self.is_current = false;
     }
 }

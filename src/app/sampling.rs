@@ -54,12 +54,12 @@ impl Sampling {
     pub const COLUMNS: [&str; 2] = ["METHOD", "MODULE"];
 
     /// Returns the time of the samples that count, nanoseconds, which is the basis of shares.
-    pub fn counted(&self, samples: SampleCount) -> u64 {
+    pub fn counted_ns(&self, samples: SampleCount) -> u64 {
         if self.waiting { samples.all_ns() } else { samples.running_ns }
     }
 
     /// Returns the number of samples that count.
-    pub fn number(&self, samples: SampleCount) -> u64 {
+    pub fn counted_samples(&self, samples: SampleCount) -> u64 {
         if self.waiting { samples.all() } else { samples.running }
     }
 
@@ -92,19 +92,19 @@ impl Sampling {
 }
 
 /// Maximum number of methods listed.
-const METHODS: usize = 500;
+const MAX_METHODS: usize = 500;
 /// Maximum number of call tree nodes listed.
-const NODES: usize = 1000;
+const MAX_NODES: usize = 1000;
 
 impl State {
     pub(in crate::app) fn next_shape(&mut self) {
         self.views.sampling.next_shape();
-        self.views.first(Tab::Methods);
+        self.views.select_first(Tab::Methods);
     }
 
     pub(in crate::app) fn toggle_threads(&mut self) {
         self.views.sampling.toggle(Shape::Threads);
-        self.views.first(Tab::Methods);
+        self.views.select_first(Tab::Methods);
     }
 
     /// Toggles between the callers of the selected method and the previous shape.
@@ -116,7 +116,7 @@ impl State {
         }
         self.views.sampling.toggle(Shape::Callers);
         self.views.expanded[Tab::Methods as usize].clear();
-        self.views.first(Tab::Methods);
+        self.views.select_first(Tab::Methods);
     }
 
     fn profile(&self) -> Option<&Profile> {
@@ -146,12 +146,13 @@ impl State {
         let (Some(counts), sampling) = (self.samples(), &self.views.sampling) else { return Vec::new() };
         let profile = counts.profile();
         let frames = counts.by_method().into_iter().filter_map(|method| Some((method, profile.frame_at(method.frame)?)));
-        let shown = |(method, frame): &(MethodCount, &ProfileFrame)| sampling.number(method.total) > 0 && self.finds(frame);
+        let shown =
+            |(method, frame): &(MethodCount, &ProfileFrame)| sampling.counted_samples(method.total) > 0 && self.matches_filter(frame);
         let mut methods: Vec<_> = frames.filter(shown).collect();
         let column = self.views.sort(Tab::Methods).map_or("SELF", |sort| sort.column);
         methods.compact_sort_by(|(a, first), (b, second)| {
             let weight = |method: &MethodCount| {
-                let (own, total) = (sampling.counted(method.own), sampling.counted(method.total));
+                let (own, total) = (sampling.counted_ns(method.own), sampling.counted_ns(method.total));
                 Reverse(match column {
                     "TOTAL" => (total, own),
                     "NOW%" => (method.own.recent_ns, own),
@@ -160,12 +161,12 @@ impl State {
             };
             (weight(a), &first.name, a.frame).cmp(&(weight(b), &second.name, b.frame))
         });
-        methods.truncate(METHODS);
+        methods.truncate(MAX_METHODS);
         methods
     }
 
     /// Whether a method matches the filter.
-    pub fn finds(&self, frame: &ProfileFrame) -> bool {
+    pub fn matches_filter(&self, frame: &ProfileFrame) -> bool {
         let [method, module] = Sampling::COLUMNS;
         self.views.filter(Tab::Methods).passes(&[Field::text(method, &frame.name), Field::text(module, &frame.module)])
     }
@@ -174,14 +175,14 @@ impl State {
     pub(super) fn call_tree(&self) -> Vec<CallNode> {
         let Some(counts) = self.samples() else { return Vec::new() };
         let Sampling { shape, callee, .. } = &self.views.sampling;
-        let weight = |samples| self.views.sampling.counted(samples);
+        let weight = |samples| self.views.sampling.counted_ns(samples);
         if *shape != Shape::Callers {
-            return counts.call_tree(weight, NODES);
+            return counts.call_tree(weight, MAX_NODES);
         }
         let profile = counts.profile();
         let method =
             counts.by_method().into_iter().find(|method| profile.frame_at(method.frame).is_some_and(|frame| frame.full_name() == *callee));
-        method.map(|method| counts.callers(method.frame, weight, NODES)).unwrap_or_default()
+        method.map(|method| counts.callers(method.frame, weight, MAX_NODES)).unwrap_or_default()
     }
 
     /// Returns a row for all threads, followed by the individual threads, highest CPU use first.

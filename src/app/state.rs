@@ -13,11 +13,11 @@ use super::heaps::Heaps;
 use super::jobs::Jobs;
 use super::layout::{Layout, LayoutInput};
 use super::list::{Column, ProcessList, Row};
-use super::mode::{Ending, Line, Pause, Typing};
+use super::mode::{Line, LinePurpose, Pause, PendingQuit};
 use super::options::{AutoWatch, Options};
 use super::pane::{Focus, RowKind};
 use super::producer::Producer;
-use super::recordings::{Recordings, Tracked};
+use super::recordings::{Recordings, TrackedRecording};
 use super::tabs::Tab;
 use super::toast::{Level, Toasts};
 use super::usage::UsageHistory;
@@ -66,12 +66,12 @@ pub struct State {
     pub(crate) focus: Focus,
     pub(crate) tab: Tab,
     /// The tab to restore after leaving a heap file, which has only one tab.
-    pub(super) tab_of_traces: Tab,
+    pub(super) last_trace_tab: Tab,
     pub(crate) zoomed: bool,
     pub(crate) details: Details,
     pub(crate) recordings: Recordings,
     /// The selected recording among several of a process.
-    pub(crate) chosen: Option<RecordingId>,
+    pub(crate) chosen_recording: Option<RecordingId>,
     pub(crate) views: Views,
     pub(crate) jobs: Jobs,
     pub(super) heaps: Heaps,
@@ -82,9 +82,9 @@ pub struct State {
     /// The producer for Perfetto's tracing service, while it is active.
     pub(crate) producer: Option<Producer>,
     /// The process view to return to, while recorded files opened from it are shown.
-    pub(super) behind: Option<Behind>,
+    pub(super) saved_process_view: Option<SavedProcessView>,
     /// The pending search for recorded files, and the purpose of the file to choose.
-    pub(super) finding_files: Option<(Ticket, FileUse)>,
+    pub(super) pending_file_search: Option<(Ticket, FileUse)>,
     /// Comparison of the open file.
     pub(super) comparison: Option<Comparison>,
     /// Open recorded files; empty while processes are shown.
@@ -96,24 +96,24 @@ pub struct State {
     /// Position and time of the last click in a pane, for double clicks.
     pub(super) last_click: Option<((u16, u16), Duration)>,
     pub(crate) pause: Option<Pause>,
-    pub(crate) ending: Option<Ending>,
+    pub(crate) pending_quit: Option<PendingQuit>,
     /// Frame statistics, while they are shown.
     pub frame_stats: Option<FrameStats>,
     pub(super) last_profiles: Vec<String>,
     /// Options of flight recorders, so that a new one can be started when one is saved.
-    pub(super) flights: Vec<(RecordingId, TraceOptions)>,
+    pub(super) flight_options: Vec<(RecordingId, TraceOptions)>,
     /// Values of the trace form when it was last closed.
-    pub(super) last_order: TraceOptions,
+    pub(super) last_trace_options: TraceOptions,
     pub(super) last_ticket: u64,
     /// Wall clock time of the latest process list.
     pub(super) listed_unix_ms: u64,
     /// The program is quitting; messages are ignored.
-    pub(super) left: bool,
+    pub(super) is_quitting: bool,
     pub(super) dirty: bool,
 }
 
 /// The process view while recorded files are shown.
-pub(super) struct Behind {
+pub(super) struct SavedProcessView {
     list: ProcessList,
     tab: Tab,
     focus: Focus,
@@ -129,9 +129,9 @@ impl State {
         let mut state = Self {
             list: ProcessList::new(&options.filter, options.sort),
             stale_sockets: StaleSockets::default(),
-            last_order: TraceOptions::of_profiles(&profiles),
+            last_trace_options: TraceOptions::of_profiles(&profiles),
             last_profiles: profiles,
-            flights: Vec::new(),
+            flight_options: Vec::new(),
             port: options.port.take(),
             producer: None,
             options,
@@ -139,18 +139,18 @@ impl State {
             now,
             focus: Focus::default(),
             tab: Tab::default(),
-            tab_of_traces: Tab::Trace,
+            last_trace_tab: Tab::Trace,
             zoomed: false,
             details: Details::default(),
             recordings: Recordings::default(),
-            chosen: None,
+            chosen_recording: None,
             views: Views::default(),
             jobs: Jobs::default(),
             heaps: Heaps::default(),
             watches: Watches::default(),
             usage: UsageHistory::default(),
-            behind: None,
-            finding_files: None,
+            saved_process_view: None,
+            pending_file_search: None,
             comparison: None,
             files: Vec::new(),
             line: None,
@@ -159,11 +159,11 @@ impl State {
             bell: false,
             last_click: None,
             pause: None,
-            ending: None,
+            pending_quit: None,
             frame_stats: None,
             last_ticket: 0,
             listed_unix_ms: now.unix_ms,
-            left: false,
+            is_quitting: false,
             dirty: true,
         };
         state.open_files(files);
@@ -189,10 +189,10 @@ impl State {
     }
 
     /// Opens one more recorded file, instead of showing processes. A file that is already open is selected.
-    pub(super) fn open_file_too(&mut self, facts: TraceFile) {
+    pub(super) fn open_additional_file(&mut self, facts: TraceFile) {
         if !self.shows_files() {
             let list = std::mem::replace(&mut self.list, ProcessList::new("", self.options.sort));
-            self.behind = Some(Behind { list, tab: self.tab, focus: self.focus, pending: None });
+            self.saved_process_view = Some(SavedProcessView { list, tab: self.tab, focus: self.focus, pending: None });
         }
         let path = facts.path.clone();
         if !self.files.iter().any(|file| file.facts.path == path) {
@@ -208,7 +208,7 @@ impl State {
 
     /// Returns to the processes. Returns the newest list of them, if any.
     pub(super) fn close_files(&mut self) -> Option<Vec<Process>> {
-        let Behind { list, tab, focus, pending } = self.behind.take()?;
+        let SavedProcessView { list, tab, focus, pending } = self.saved_process_view.take()?;
         for file in std::mem::take(&mut self.files) {
             self.recordings.forget(file.recording());
             self.heaps.forget(file.key);
@@ -234,7 +234,7 @@ impl State {
     }
 
     fn is_typing_filter(&self) -> bool {
-        self.line.as_ref().is_some_and(|line| line.purpose == Typing::Filter)
+        self.line.as_ref().is_some_and(|line| line.purpose == LinePurpose::Filter)
     }
 
     pub fn layout(&self) -> Layout {
@@ -245,7 +245,7 @@ impl State {
             containers,
             // An automatic watch does not move the columns.
             watching: self.options.watch == AutoWatch::All || self.watches.all().iter().any(|watch| !watch.automatic),
-            of: self.row_kind(),
+            row_kind: self.row_kind(),
             tab: self.tab,
             // While a filter is typed, the panes do not move with each letter.
             rows: if self.is_typing_filter() { self.list.rows().len() } else { self.list.len().max(1) },
@@ -261,7 +261,7 @@ impl State {
 
     /// Returns the context that receives key presses.
     pub fn context(&self) -> Context {
-        if self.ending.is_some() {
+        if self.pending_quit.is_some() {
             return Context::Ending;
         }
         if self.line.is_some() {
@@ -271,7 +271,7 @@ impl State {
             Some(Overlay::Help(_) | Overlay::Messages(_) | Overlay::Output(_)) => Context::Reader,
             Some(Overlay::Palette(_)) => Context::Palette,
             Some(Overlay::Profiles(_) | Overlay::Choose(Chooser { chosen: Some(_), .. })) => Context::PickMany,
-            Some(Overlay::Copy(_) | Overlay::Act(_) | Overlay::Choose(_) | Overlay::Files(_)) => Context::Pick,
+            Some(Overlay::Copy(_) | Overlay::Actions(_) | Overlay::Choose(_) | Overlay::Files(_)) => Context::Pick,
             Some(Overlay::Form(form)) if form.is_typing() => Context::FormText,
             Some(Overlay::Form(_)) => Context::Form,
             None => match self.focus {
@@ -314,9 +314,9 @@ impl State {
     }
 
     /// Returns the shown recording of the selected process: the one selected by the user, otherwise the newest.
-    pub fn shown_recording(&self) -> Option<&Tracked> {
+    pub fn shown_recording(&self) -> Option<&TrackedRecording> {
         let key = self.list.selected()?;
-        let chosen = self.recordings.of(key).find(|tracked| Some(tracked.value.id) == self.chosen);
+        let chosen = self.recordings.of(key).find(|tracked| Some(tracked.value.id) == self.chosen_recording);
         chosen.or_else(|| self.recordings.of(key).next())
     }
 
@@ -329,11 +329,11 @@ impl State {
     pub(super) fn is_alive(&self, key: ProcessKey) -> bool {
         match self.pause.as_ref().and_then(|pause| pause.pending.as_ref()) {
             Some(pending) => pending.iter().any(|process| process.key == key),
-            None => self.list.find(key).is_some_and(|row| row.gone_at.is_none()),
+            None => self.list.find(key).is_some_and(|row| row.exited_at.is_none()),
         }
     }
 
-    pub(super) fn ticket(&mut self) -> Ticket {
+    pub(super) fn next_ticket(&mut self) -> Ticket {
         self.last_ticket += 1;
         Ticket(self.last_ticket)
     }
@@ -344,15 +344,15 @@ impl State {
     }
 
     /// Returns the attachable processes that are suspended at startup.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = Subject> {
+    pub(super) fn suspended(&self) -> impl Iterator<Item = Subject> {
         let waits =
-            |row: &&Row| row.gone_at.is_none() && row.process.run_state == RunState::Suspended && row.process.contact.is_attachable();
+            |row: &&Row| row.exited_at.is_none() && row.process.run_state == RunState::Suspended && row.process.contact.is_attachable();
         self.list.rows().iter().filter(waits).map(|row| Subject { key: row.process.key, name: row.process.name.clone() })
     }
 
     /// Returns the processes connected to the served diagnostic port.
     pub(super) fn connected(&self) -> impl Iterator<Item = &Row> {
-        self.list.rows().iter().filter(|row| row.gone_at.is_none() && row.process.on_port)
+        self.list.rows().iter().filter(|row| row.exited_at.is_none() && row.process.on_port)
     }
 
     pub(super) fn selected_subject(&self) -> Option<Subject> {

@@ -62,7 +62,7 @@ pub(crate) fn process(pid: u32, name: &str) -> Process {
 }
 
 /// Processes in various states.
-pub(crate) fn fleet() -> Vec<Process> {
+pub(crate) fn sample_processes() -> Vec<Process> {
     let trouble = |kind, reason: &str| Contact::Trouble { kind, reason: reason.into() };
     let mut all = vec![
         Process {
@@ -267,10 +267,10 @@ impl TestApp {
     pub(crate) fn populated(width: u16, height: u16) -> Self {
         let mut app = Self::new(width, height);
         // Several scans, for a history.
-        for look in [0.2, 0.9, 0.4, 0.6, 1.1, 1.0] {
-            let mut processes = fleet();
+        for factor in [0.2, 0.9, 0.4, 0.6, 1.1, 1.0] {
+            let mut processes = sample_processes();
             for process in &mut processes {
-                process.usage.cpu_percent = process.usage.cpu_percent.map(|percent| percent * look);
+                process.usage.cpu_percent = process.usage.cpu_percent.map(|percent| percent * factor);
             }
             app.send(Msg::Processes(processes));
         }
@@ -317,7 +317,7 @@ impl TestApp {
             })
             .collect();
         for (ticket, counters) in asked.into_iter().zip(published) {
-            self.send(Msg::Watched { ticket, counters: counters.clone(), cpu: None });
+            self.send(Msg::WatchReport { ticket, counters: counters.clone(), cpu: None });
         }
     }
 

@@ -7,16 +7,16 @@ use super::Now;
 use crate::model::SafeText;
 
 /// Display time of messages other than errors.
-const SHOWN: Duration = Duration::from_secs(4);
+const DISPLAY_TIME: Duration = Duration::from_secs(4);
 /// Number of messages kept for the history.
-const KEPT: usize = 200;
+const MAX_MESSAGES: usize = 200;
 
 /// Severity of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     Info,
     /// Something succeeded.
-    Good,
+    Success,
     /// Something did not go as expected.
     Warning,
     Error,
@@ -41,7 +41,7 @@ pub struct Toasts {
 impl Toast {
     /// Whether the message is shown: an error until it was seen, anything else for a few seconds.
     pub fn is_shown(&self, now: Duration) -> bool {
-        if self.level == Level::Error { !self.seen } else { !self.seen && now < self.at.elapsed + SHOWN }
+        if self.level == Level::Error { !self.seen } else { !self.seen && now < self.at.elapsed + DISPLAY_TIME }
     }
 }
 
@@ -51,7 +51,7 @@ impl Toasts {
         if self.all.back().is_some_and(|last| last.text == text) {
             self.all.pop_back();
         }
-        if self.all.len() == KEPT {
+        if self.all.len() == MAX_MESSAGES {
             self.all.pop_front();
         }
         self.all.push_back(Toast { level, text, at, seen: false });
@@ -73,14 +73,14 @@ impl Toasts {
     }
 
     /// Marks messages that were on screen for a while as seen, on a key press.
-    pub(super) fn see(&mut self, now: Duration) {
-        for toast in self.all.iter_mut().filter(|toast| now >= toast.at.elapsed + SHOWN) {
+    pub(super) fn mark_seen(&mut self, now: Duration) {
+        for toast in self.all.iter_mut().filter(|toast| now >= toast.at.elapsed + DISPLAY_TIME) {
             toast.seen = true;
         }
     }
 
     /// Returns when the next message disappears.
     pub(super) fn deadline(&self, now: Duration) -> Option<Duration> {
-        self.shown(now).filter(|toast| toast.level != Level::Error).map(|toast| toast.at.elapsed + SHOWN).min()
+        self.shown(now).filter(|toast| toast.level != Level::Error).map(|toast| toast.at.elapsed + DISPLAY_TIME).min()
     }
 }

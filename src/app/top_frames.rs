@@ -42,12 +42,12 @@ impl State {
         // For an ended recording, only its own samples are shown.
         let is_over = self.shown_recording().is_some_and(|tracked| !tracked.is_active());
         let age = self.now.elapsed.saturating_sub(self.details.stacks_at);
-        let looked = self.details.stacks.get().filter(|_| !is_over).into_iter().flat_map(|stacks| &stacks.groups).flat_map(move |group| {
+        let sampled = self.details.stacks.get().filter(|_| !is_over).into_iter().flat_map(|stacks| &stacks.groups).flat_map(move |group| {
             let frame = group.frames.first().map(|name| TopFrame { name, age });
             group.threads.iter().filter_map(move |(thread, _)| Some((*thread, frame?)))
         });
         let mut newest = TopFrames::new();
-        for (thread, frame) in runtime.into_iter().flatten().chain(kernel.into_iter().flatten()).chain(looked) {
+        for (thread, frame) in runtime.into_iter().flatten().chain(kernel.into_iter().flatten()).chain(sampled) {
             let known = newest.entry(thread).or_insert(frame);
             if frame.age < known.age {
                 *known = frame;

@@ -5,7 +5,7 @@ use super::tabs::Tab;
 use crate::analysis::{AllocatedType, AllocationSnapshot, CallNode, Counts, Filter, SampleCount};
 
 /// Maximum number of call tree nodes listed.
-const NODES: usize = 1000;
+const MAX_NODES: usize = 1000;
 
 /// The type whose call tree is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl State {
 
     /// Returns the nodes of the call tree, heaviest first.
     pub(super) fn type_nodes(&self, tab: Tab) -> Vec<CallNode> {
-        self.type_stacks(tab).map(|stacks| stacks.call_tree(SampleCount::all_ns, NODES)).unwrap_or_default()
+        self.type_stacks(tab).map(|stacks| stacks.call_tree(SampleCount::all_ns, MAX_NODES)).unwrap_or_default()
     }
 
     fn selected_type(&self, tab: Tab) -> Option<TypeTree> {
@@ -60,7 +60,7 @@ impl State {
     fn show_type_tree(&mut self, tab: Tab, tree: Option<TypeTree>) {
         self.views.type_trees[tab as usize] = tree;
         self.views.expanded[tab as usize].clear();
-        self.views.first(tab);
+        self.views.select_first(tab);
     }
 
     /// Toggles between collections and allocated types, or returns from a call tree to the types.
@@ -68,7 +68,7 @@ impl State {
         if !self.leave_allocation_tree() {
             self.views.lists_allocations = !self.views.lists_allocations;
             self.views.set_filter(Tab::Gc, Filter::default());
-            self.views.first(Tab::Gc);
+            self.views.select_first(Tab::Gc);
         }
     }
 
@@ -89,7 +89,7 @@ impl State {
     }
 
     /// Cycles through exceptions by type, the call tree of the selected type, and the call tree of all types.
-    pub(in crate::app) fn next_throw_tree(&mut self) {
+    pub(in crate::app) fn next_exception_tree(&mut self) {
         let next = match self.views.type_tree(Tab::Exceptions) {
             None => Some(self.selected_type(Tab::Exceptions).unwrap_or(TypeTree::All)),
             Some(TypeTree::Type(_)) => Some(TypeTree::All),

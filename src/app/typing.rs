@@ -3,10 +3,10 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui_input::{Input, InputRequest};
 
-use crate::model::sanitise;
+use crate::model::sanitize;
 
 /// Maximum length in bytes; no path or filter is that long.
-const LONGEST: usize = 4096;
+const MAX_LENGTH: usize = 4096;
 
 /// Applies a key press to the line. Returns whether the text changed.
 pub(super) fn key(input: &mut Input, event: &KeyEvent) -> bool {
@@ -23,7 +23,7 @@ pub(super) fn key(input: &mut Input, event: &KeyEvent) -> bool {
         (KeyCode::Right, false) => InputRequest::GoToNextChar,
         (KeyCode::Backspace, false) => InputRequest::DeletePrevChar,
         (KeyCode::Delete, _) => InputRequest::DeleteNextChar,
-        (KeyCode::Char(c), false) if sanitise(c.encode_utf8(&mut [0; 4])) == c.to_string() && input.value().len() < LONGEST => {
+        (KeyCode::Char(c), false) if sanitize(c.encode_utf8(&mut [0; 4])) == c.to_string() && input.value().len() < MAX_LENGTH => {
             InputRequest::InsertChar(c)
         }
         _ => return false,
@@ -33,8 +33,8 @@ pub(super) fn key(input: &mut Input, event: &KeyEvent) -> bool {
 
 /// Inserts pasted text as a single line.
 pub(super) fn paste(input: &mut Input, text: &str) {
-    let room = LONGEST.saturating_sub(input.value().len());
-    for c in sanitise(text.trim_matches(['\r', '\n'])).chars().take(room) {
+    let room = MAX_LENGTH.saturating_sub(input.value().len());
+    for c in sanitize(text.trim_matches(['\r', '\n'])).chars().take(room) {
         input.handle(InputRequest::InsertChar(if c == char::REPLACEMENT_CHARACTER { ' ' } else { c }));
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::model::{Process, ProcessKey};
 
 /// Number of scans kept per process.
-const SCANS: usize = 300;
+const MAX_SCANS: usize = 300;
 
 /// One scan of one process.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,7 +36,7 @@ impl UsageHistory {
         let mut before = std::mem::take(&mut self.scans);
         for process in processes.iter().filter(|process| !process.is_stale_socket()) {
             let mut scans = before.remove(&process.key).unwrap_or_default();
-            if scans.len() >= SCANS {
+            if scans.len() >= MAX_SCANS {
                 scans.pop_front();
             }
             let usage = &process.usage;
@@ -84,12 +84,12 @@ mod tests {
             history.push(std::slice::from_ref(&one), Duration::from_secs(second));
         }
         let threads = history.threads(one.key);
-        assert_eq!((threads.len(), threads[0].0, threads[299].0), (SCANS, 101_000_000_000, 400_000_000_000));
+        assert_eq!((threads.len(), threads[0].0, threads[299].0), (MAX_SCANS, 101_000_000_000, 400_000_000_000));
         assert!(history.cpu(other.key).is_empty());
     }
 
     #[test]
-    fn what_is_not_known_is_no_zero() {
+    fn unknown_values_are_not_zero() {
         let mut process = process(1, "one");
         process.usage.threads = 0;
         process.usage.rss_bytes = 0;

@@ -10,7 +10,7 @@ use super::tabs::{Column, Direction};
 use super::tabs::{EventsView, HeapView, View};
 use super::type_tree::TypeTree;
 use crate::analysis::Filter;
-use crate::model::{RecordingAnalysis, sanitise};
+use crate::model::{RecordingAnalysis, sanitize};
 
 #[derive(Debug, Default)]
 pub struct Views {
@@ -26,7 +26,7 @@ pub struct Views {
     pub(super) type_trees: [Option<TypeTree>; Tab::ALL.len()],
     pub(super) expanded: [Expanded; Tab::ALL.len()],
     pub counters: CounterView,
-    pub(super) picks: [Pick; Tab::ALL.len()],
+    pub(super) selections: [RowSelection; Tab::ALL.len()],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct TabSort {
 
 /// A selection that follows its row when rows before it are added or removed.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Pick {
+pub(super) struct RowSelection {
     pub(super) cursor: Cursor,
     /// Identity of the selected row; `None` for the first row, whichever that is.
     pub(super) name: Option<String>,
@@ -65,7 +65,7 @@ impl Views {
 
     /// Returns the current position of the selected row in a tab's list.
     pub(super) fn selected(&self, tab: Tab, len: usize, id: impl Fn(usize) -> String) -> Cursor {
-        let Pick { cursor, name } = &self.picks[tab as usize];
+        let RowSelection { cursor, name } = &self.selections[tab as usize];
         match name {
             Some(name) => cursor.moved_to((0..len).find(|row| id(*row) == *name).unwrap_or(cursor.at.min(len.saturating_sub(1)))),
             None => Cursor::default(),
@@ -73,18 +73,18 @@ impl Views {
     }
 
     /// Selects the first row of a tab's list, because its contents were replaced.
-    pub(super) fn first(&mut self, tab: Tab) {
-        self.picks[tab as usize] = Pick::default();
+    pub(super) fn select_first(&mut self, tab: Tab) {
+        self.selections[tab as usize] = RowSelection::default();
     }
 
     /// Selects a row of a tab's list, keeping the scroll offset.
     pub(super) fn select_at(&mut self, tab: Tab, cursor: Cursor, name: String) {
-        self.picks[tab as usize] = Pick { cursor, name: Some(name) };
+        self.selections[tab as usize] = RowSelection { cursor, name: Some(name) };
     }
 
     /// Selects a row of a tab's list by its identity.
     pub(super) fn select(&mut self, tab: Tab, name: String) {
-        self.picks[tab as usize].name = Some(name);
+        self.selections[tab as usize].name = Some(name);
     }
 }
 
@@ -106,11 +106,11 @@ impl State {
         // After a jump to the first row, the selection stays on the first row, whichever it is.
         let name = (step != Step::First && !list.is_empty()).then(|| list.id(cursor.at));
         drop(list);
-        self.views.picks[self.tab as usize] = Pick { cursor, name };
+        self.views.selections[self.tab as usize] = RowSelection { cursor, name };
     }
 
     /// Pins the selection of a tab's list to its current row, even if it is the first.
-    pub(in crate::app) fn hold_view(&mut self, tab: Tab) {
+    pub(in crate::app) fn pin_selection(&mut self, tab: Tab) {
         let held = self.view_of(tab).filter(|view| !view.list.is_empty()).map(|view| (view.cursor, view.list.id(view.cursor.at)));
         if let Some((cursor, id)) = held {
             self.views.select_at(tab, cursor, id);
@@ -129,7 +129,7 @@ impl State {
     }
 
     /// Sorts the open tab's list by the column next to the current one, wrapping around at the ends.
-    pub(in crate::app) fn sort_tab_beside(&mut self, to: Neighbour) {
+    pub(in crate::app) fn sort_tab_by_adjacent_column(&mut self, to: Neighbour) {
         let columns = self.sortable();
         let next = match (columns.iter().position(|column| column.sorted.is_some()), to) {
             (Some(at), _) => to.of(at, columns.len()),
@@ -142,7 +142,7 @@ impl State {
     }
 
     /// Reverses the sort order of the open tab's list.
-    pub(in crate::app) fn reverse_tab(&mut self) {
+    pub(in crate::app) fn reverse_tab_sort(&mut self) {
         let sorted =
             self.sortable().into_iter().find_map(|column| Some(TabSort { column: column.title, direction: column.sorted?.reversed() }));
         self.views.sorts[self.tab as usize] = sorted.or(self.views.sorts[self.tab as usize]);
@@ -155,8 +155,8 @@ impl State {
     }
 
     /// Returns the label and text of the selection in the open tab, for the copy menu.
-    pub(in crate::app) fn shown_name(&self) -> Option<(&'static str, String)> {
+    pub(in crate::app) fn copyable_selection(&self) -> Option<(&'static str, String)> {
         let (label, text) = self.view_of(self.tab)?.copy?;
-        Some((label, text.lines().map(sanitise).collect::<Vec<_>>().join("\n")))
+        Some((label, text.lines().map(sanitize).collect::<Vec<_>>().join("\n")))
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Ticket;
 use super::action::{Status, attach};
 use super::findings::{Finding, findings};
-use super::health::{HealthIssue, busy, health_issues};
+use super::health::{HealthIssue, busy_core_finding, health_issues};
 use super::state::State;
 use crate::analysis::{CountersSnapshot, RuntimeStats};
 use crate::diagnosis::Thresholds;
@@ -15,8 +15,8 @@ use crate::model::{CpuUse, ProcessKey};
 use crate::sorting::CompactSort;
 
 /// The first and the longest delay before a failed automatic watch is retried.
-const FIRST_RETRY: Duration = Duration::from_secs(10);
-const LAST_RETRY: Duration = Duration::from_secs(300);
+const MIN_RETRY_DELAY: Duration = Duration::from_secs(10);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(300);
 
 /// A report from a session.
 type Published = (Arc<CountersSnapshot>, Option<CpuUse>);
@@ -29,7 +29,7 @@ pub struct Watch {
     /// Whether the watch was started automatically.
     pub automatic: bool,
     /// When the process was deselected, for an automatic watch.
-    pub(super) left: Option<Duration>,
+    pub(super) deselected_at: Option<Duration>,
     /// The published counters; `None` before the first values.
     pub counters: Option<Arc<CountersSnapshot>>,
     /// CPU use over the last seconds, if known.
@@ -63,14 +63,14 @@ pub struct WatchStatus {
 pub struct Watches {
     all: Vec<Watch>,
     /// Processes unwatched by the user, or that could not be watched; they are not watched automatically again.
-    off: BTreeSet<ProcessKey>,
+    excluded: BTreeSet<ProcessKey>,
     /// Time of the next automatic retry after a failure, and the current delay.
     retries: BTreeMap<ProcessKey, (Duration, Duration)>,
 }
 
 impl Watch {
     /// Returns the status for the table row.
-    pub fn watch(&self) -> WatchStatus {
+    pub fn status(&self) -> WatchStatus {
         let read = |counters: &Arc<CountersSnapshot>| WatchStatus {
             stats: counters.stats,
             issue: self.health_issues.first().map(|(issue, _)| *issue),
@@ -108,14 +108,14 @@ impl Watches {
 
     /// Starts a watch, or continues it with another session.
     pub(super) fn begin(&mut self, key: ProcessKey, meters: bool, automatic: bool, ticket: Ticket) {
-        self.off.remove(&key);
+        self.excluded.remove(&key);
         match self.all.iter_mut().find(|watch| watch.key == key) {
             Some(watch) => (watch.ticket, watch.meters, watch.automatic) = (ticket, meters, automatic),
             None => self.all.push(Watch {
                 key,
                 meters,
                 automatic,
-                left: None,
+                deselected_at: None,
                 counters: None,
                 cpu: None,
                 health_issues: Vec::new(),
@@ -126,15 +126,15 @@ impl Watches {
     }
 
     /// Excludes a process from automatic watches.
-    pub(super) fn turn_off(&mut self, key: ProcessKey) {
-        self.off.insert(key);
+    pub(super) fn exclude(&mut self, key: ProcessKey) {
+        self.excluded.insert(key);
         self.retries.remove(&key);
     }
 
     /// Schedules a retry of a failed automatic watch, with a delay that doubles each time. Returns whether this is the first failure.
-    pub(super) fn failed(&mut self, key: ProcessKey, now: Duration) -> bool {
+    pub(super) fn schedule_retry(&mut self, key: ProcessKey, now: Duration) -> bool {
         let before = self.retries.get(&key).map(|(_, delay)| *delay);
-        let delay = before.map_or(FIRST_RETRY, |delay| (delay * 2).min(LAST_RETRY));
+        let delay = before.map_or(MIN_RETRY_DELAY, |delay| (delay * 2).min(MAX_RETRY_DELAY));
         self.retries.insert(key, (now + delay, delay));
         before.is_none()
     }
@@ -145,13 +145,13 @@ impl Watches {
     }
 
     /// Whether a process may be watched automatically.
-    pub(super) fn may_begin(&self, key: ProcessKey) -> bool {
-        self.of(key).is_none() && !self.off.contains(&key)
+    pub(super) fn may_watch(&self, key: ProcessKey) -> bool {
+        self.of(key).is_none() && !self.excluded.contains(&key)
     }
 
     /// Removes processes that are no longer listed.
     pub(super) fn forget(&mut self, is_listed: impl Fn(ProcessKey) -> bool) {
-        self.off.retain(|key| is_listed(*key));
+        self.excluded.retain(|key| is_listed(*key));
         self.retries.retain(|key, _| is_listed(*key));
     }
 
@@ -168,7 +168,7 @@ impl Watches {
     }
 
     /// Shows the reports received while the display was frozen.
-    pub(super) fn thaw(&mut self, thresholds: &Thresholds, now: Duration) {
+    pub(super) fn show_pending(&mut self, thresholds: &Thresholds, now: Duration) {
         for watch in &mut self.all {
             if let Some(published) = watch.pending.take() {
                 watch.show(published, thresholds, now);
@@ -195,7 +195,7 @@ impl State {
         let recording = self.shown_recording().filter(|tracked| tracked.is_active());
         let recorded = recording.and_then(|tracked| tracked.value.analysis.as_ref());
         let mut found: Vec<CurrentFinding> = recorded.map_or_else(Vec::new, |analysis| {
-            let since = |finding: &Finding| recording.and_then(|tracked| tracked.found_since(finding));
+            let since = |finding: &Finding| recording.and_then(|tracked| tracked.first_seen(finding));
             findings(&analysis.snapshot, false, &self.options.thresholds)
                 .into_iter()
                 .map(|finding| CurrentFinding { age: since(&finding).map(|since| now.saturating_sub(since)), finding })
@@ -214,7 +214,7 @@ impl State {
             }
         }
         let usage = self.list.selected().map(|key| self.usage.cpu(key)).unwrap_or_default();
-        found.extend(busy(&usage, &self.options.thresholds).map(|(finding, age)| CurrentFinding { finding, age: Some(age) }));
+        found.extend(busy_core_finding(&usage, &self.options.thresholds).map(|(finding, age)| CurrentFinding { finding, age: Some(age) }));
         found.compact_sort_by(|a, b| b.finding.severity.total_cmp(&a.finding.severity));
         found
     }

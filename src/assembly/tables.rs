@@ -14,7 +14,7 @@ pub(super) enum Table {
 }
 
 /// Maximum length of a name accepted by a runtime, including its NUL.
-const LONGEST_NAME: usize = 1024;
+const MAX_NAME_BYTES: usize = 1024;
 /// Signature of a static method without parameters or result: default calling convention, no parameters, ELEMENT_TYPE_VOID.
 const STATIC_VOID: &[u8] = &[0x00, 0x00, 0x01];
 /// Method flags.
@@ -186,10 +186,10 @@ impl<'a> Metadata<'a> {
         })
     }
 
-    /// Returns a name of at most [`LONGEST_NAME`] bytes of UTF-8.
+    /// Returns a name of at most [`MAX_NAME_BYTES`] bytes of UTF-8.
     pub(super) fn text(&self, table: Table, row: u32, column: usize) -> Result<&'a [u8], AssemblyError> {
         let rest = self.text_from(table, row, column)?;
-        let length = rest.iter().take(LONGEST_NAME).position(|byte| *byte == 0).ok_or(AssemblyError::Malformed("a name has no end"))?;
+        let length = rest.iter().take(MAX_NAME_BYTES).position(|byte| *byte == 0).ok_or(AssemblyError::Malformed("a name has no end"))?;
         Ok(&rest[..length])
     }
 

@@ -23,7 +23,7 @@ use super::print;
 use super::target::connect_running;
 use crate::analysis::{CallSite, EventCount, LEVELS, Layer, Live, Snapshot};
 use crate::clr::select;
-use crate::session::{Observation, Recorded};
+use crate::session::{Observation, RecordedFile};
 use crate::sorting::CompactSort;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -256,7 +256,7 @@ pub(super) async fn run(host: &Host, analysis: Analysis, arguments: &args::Analy
         routes: (analysis == Analysis::Http).then(|| Routes::new(&snapshot.activities, arguments.count)),
     };
     if found.rows.is_empty() {
-        print::say(format_args!("{} has no such events; profile {} records them", arguments.source, analysis.profile()));
+        print::message(format_args!("{} has no such events; profile {} records them", arguments.source, analysis.profile()));
     }
     Document::new(&snapshot, complete, found).print(&arguments.output, Found::write_text)?;
     Ok(exit)
@@ -265,9 +265,9 @@ pub(super) async fn run(host: &Host, analysis: Analysis, arguments: &args::Analy
 /// Analyses a whole file.
 fn read(path: &Path) -> Result<(Live, bool, Exit), Failure> {
     let mut live = Live::default();
-    let pass = Recorded::open(path).and_then(|mut recorded| recorded.read(&mut live)).map_err(Failure::failed)?;
+    let pass = RecordedFile::open(path).and_then(|mut recorded| recorded.read(&mut live)).map_err(Failure::failed)?;
     if let Some(trouble) = pass.trouble() {
-        print::say(format_args!("{}: {trouble}", path.display()));
+        print::message(format_args!("{}: {trouble}", path.display()));
     }
     let complete = pass.ending.is_complete() && !live.throughput().loses_content();
     Ok((live, complete, Exit::Done))

@@ -52,7 +52,7 @@ pub(super) struct Dashboard {
     /// Refuse everything that changes a process; also before a command
     #[arg(long)]
     pub(super) readonly: bool,
-    /// Processes to watch without a key: their counters, live; with --readonly none unless this is given
+    /// Processes whose counters are watched from the start; with --readonly none by default
     #[arg(long, value_name = "WHICH", value_enum)]
     pub(super) watch: Option<Watch>,
     /// Also serve a diagnostic port, and list the runtimes that connect to it
@@ -70,7 +70,7 @@ pub(super) struct Dashboard {
     /// Columns of the process list, from the left, as far as there is room; name must be among them
     #[arg(long, value_name = "NAMES", default_value_t, value_parser = Columns::parse)]
     pub(super) columns: Columns,
-    /// Column that the process list is sorted by, and a direction where it is not the usual one: name:desc
+    /// Sort column of the process list, and the direction if it is not the default: name:desc
     #[arg(long, value_name = "COLUMN[:asc|desc]", default_value = "cpu", value_parser = Sort::parse)]
     pub(super) sort: Sort,
     /// Color theme: auto (by the background), dark, light, neutral, high-contrast, mono, or a TOML file
@@ -85,7 +85,7 @@ pub(super) struct Dashboard {
     /// Disable mouse support
     #[arg(long)]
     pub(super) no_mouse: bool,
-    /// Leave the title of the terminal as it is
+    /// Do not change the title of the terminal
     #[arg(long)]
     pub(super) no_title: bool,
     /// Ring the terminal's bell when a recording or another job has finished
@@ -123,7 +123,7 @@ pub(super) enum Color {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// List all visible .NET processes, attachable or not, and why not; CPU% is measured over 0.1 s
+    /// List all visible .NET processes, with the reason where one cannot be attached to; CPU% is measured over 0.1 s
     Ps {
         #[command(flatten)]
         output: Output,
@@ -249,7 +249,7 @@ pub(super) enum Command {
     },
     /// Repair a truncated nettrace file, or join the segments of a killed flight recorder
     Salvage(Salvage),
-    /// Show what can be seen and done on this machine, and what would help where it cannot
+    /// Check what is visible and possible on this machine, with advice for what is not
     Doctor {
         #[command(flatten)]
         output: Output,

@@ -23,7 +23,7 @@ use crate::ui::Theme;
 const VARIABLE: &str = "_DN_TOP_COMPLETE";
 const SHELLS: Shells<'static> = Shells(&[&PlainBash, &Elvish, &Fish, &Powershell, &Zsh]);
 /// Timeout for the names of processes. A process that has not answered by then is completed by its pid only.
-const ANSWERS: Duration = Duration::from_millis(300);
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(300);
 
 pub(super) fn script(shell: Shell) -> Result<Exit, Failure> {
     let mut script = Vec::new();
@@ -81,7 +81,7 @@ fn processes() -> Result<Vec<Process>, Failure> {
     let options = options_before_command(words)?;
     runtime()?.block_on(async {
         let host = Host::new(&options)?;
-        Ok(host.directory()?.refresh(ANSWERS).await.map_err(anyhow::Error::from)?)
+        Ok(host.directory()?.refresh(ANSWER_TIMEOUT).await.map_err(anyhow::Error::from)?)
     })
 }
 

@@ -24,11 +24,11 @@ use crate::ui::Theme;
 pub(super) use settings::Settings;
 
 /// Maximum size of a file, in bytes.
-const LARGEST: u64 = 64 * 1024;
+const MAX_FILE_BYTES: u64 = 64 * 1024;
 
 /// An error in the file and its byte offset.
 #[derive(Debug)]
-struct Mistake {
+struct ConfigError {
     at: usize,
     what: String,
 }
@@ -56,13 +56,13 @@ pub(super) fn theme(file: &str) -> Result<Theme, Failure> {
 }
 
 /// Maximum number of theme files offered.
-const MOST_THEMES: usize = 32;
+const MAX_THEMES: usize = 32;
 
 /// Returns the themes in the files beside the configuration file, sorted by name; for one that is unusable, the error.
-pub(super) fn own_themes() -> Vec<(SafeText, Result<Theme, SafeText>)> {
+pub(super) fn user_themes() -> Vec<(SafeText, Result<Theme, SafeText>)> {
     let mut names: Vec<String> = theme_files().into_iter().filter_map(|name| name.into_string().ok()).collect();
     names.sort();
-    names.truncate(MOST_THEMES);
+    names.truncate(MAX_THEMES);
     let read = |name: String| (SafeText::new(&name), theme(&name).map_err(|failure| format!("{:#}", failure.error).into()));
     names.into_iter().map(read).collect()
 }
@@ -89,7 +89,7 @@ pub(super) fn with_defaults(command: Command) -> Result<(Command, Settings), Fai
         }
         Err(error) => return Err(Failure::usage(format!("cannot read {name}: {error}"))),
     };
-    apply(command, &text).map_err(|Mistake { at, what }| {
+    apply(command, &text).map_err(|ConfigError { at, what }| {
         let line = text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
         Failure::usage(format!("{name}:{line}: {}", SafeText::new(&what)))
     })
@@ -97,18 +97,18 @@ pub(super) fn with_defaults(command: Command) -> Result<(Command, Settings), Fai
 
 fn read(path: &Path) -> io::Result<String> {
     let file = files::open_trusted(path)?;
-    if file.metadata()?.len() > LARGEST {
+    if file.metadata()?.len() > MAX_FILE_BYTES {
         return Err(io::Error::other("it is larger than 64 KiB"));
     }
     let mut text = String::new();
-    file.take(LARGEST).read_to_string(&mut text)?;
+    file.take(MAX_FILE_BYTES).read_to_string(&mut text)?;
     Ok(text)
 }
 
-fn apply(mut command: Command, text: &str) -> Result<(Command, Settings), Mistake> {
+fn apply(mut command: Command, text: &str) -> Result<(Command, Settings), ConfigError> {
     let mut settings = Settings::default();
-    let table =
-        DeTable::parse(text).map_err(|error| Mistake { at: error.span().map_or(0, |span| span.start), what: one_line(error.message()) })?;
+    let table = DeTable::parse(text)
+        .map_err(|error| ConfigError { at: error.span().map_or(0, |span| span.start), what: one_line(error.message()) })?;
     for (key, value) in table.get_ref() {
         let name = key.get_ref().as_ref();
         match value.get_ref() {
@@ -117,8 +117,8 @@ fn apply(mut command: Command, text: &str) -> Result<(Command, Settings), Mistak
             DeValue::Table(options) => {
                 let Some(known) = command.find_subcommand(name).filter(|known| !known.is_hide_set()) else {
                     let commands = command.get_subcommands().filter(|known| !known.is_hide_set()).map(Command::get_name);
-                    let what = meant(name, "table", commands.chain(settings::TABLES).collect());
-                    return Err(Mistake { at: key.span().start, what });
+                    let what = unknown_name_error(name, "table", commands.chain(settings::TABLES).collect());
+                    return Err(ConfigError { at: key.span().start, what });
                 };
                 let mut changed = known.clone();
                 for (key, value) in options {
@@ -133,12 +133,12 @@ fn apply(mut command: Command, text: &str) -> Result<(Command, Settings), Mistak
 }
 
 /// Replaces the default of one option.
-fn with_default(command: Command, key: &str, span: Range<usize>, value: &Spanned<DeValue<'_>>) -> Result<Command, Mistake> {
-    let mistake = |at: usize, what: String| Err(Mistake { at, what });
+fn with_default(command: Command, key: &str, span: Range<usize>, value: &Spanned<DeValue<'_>>) -> Result<Command, ConfigError> {
+    let mistake = |at: usize, what: String| Err(ConfigError { at, what });
     let Some(option) = options(&command).find(|option| option.get_long() == Some(key)) else {
         let names =
             options(&command).filter_map(Arg::get_long).chain(settings::VALUES.into_iter().filter(|_| command.get_name() == "dn-top"));
-        return mistake(span.start, meant(key, "option", names.collect()));
+        return mistake(span.start, unknown_name_error(key, "option", names.collect()));
     };
     let is_flag = matches!(option.get_action(), ArgAction::SetTrue);
     let values: Vec<String> = match (value.get_ref(), is_flag) {
@@ -180,13 +180,13 @@ fn options(command: &Command) -> impl Iterator<Item = &Arg> {
 }
 
 /// Jaro-Winkler similarity above which a name is suggested (1 is equal).
-const SIMILAR: f64 = 0.8;
+const MIN_SIMILARITY: f64 = 0.8;
 
 /// Formats the message for an unknown name, with the most similar known one.
-fn meant(word: &str, kind: &str, names: Vec<&str>) -> String {
+fn unknown_name_error(word: &str, kind: &str, names: Vec<&str>) -> String {
     let similarity = |known: &&str| strsim::jaro_winkler(known, word);
     let nearest = names.into_iter().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
-    match nearest.filter(|nearest| similarity(nearest) > SIMILAR) {
+    match nearest.filter(|nearest| similarity(nearest) > MIN_SIMILARITY) {
         Some(nearest) => format!("unknown {kind} '{word}'; did you mean '{nearest}'?"),
         None => format!("unknown {kind} '{word}'; `dn-top config` lists them"),
     }
@@ -321,9 +321,9 @@ mod tests {
             ("secret-patterns = ['']", "18: a pattern has 1 to 128 bytes"),
             ("secret-pattern = ['DSN']", "0: unknown option 'secret-pattern'; did you mean 'secret-patterns'?"),
             ("output-name = 7", "14: output-name must be a string"),
-            ("output-name = '../{name}'", "14: a name does not begin with '.' or '-'"),
+            ("output-name = '../{name}'", "14: a name must not begin with '.' or '-'"),
             ("output-name = 'a/{name}'", "14: a name consists of letters, digits, '.', '-', '_' and placeholders such as {name}"),
-            ("output-name = '{host}'", "14: there is no {host}: it is {name}, {pid}, {time} or {kind}"),
+            ("output-name = '{host}'", "14: there is no {host}: expected {name}, {pid}, {time} or {kind}"),
             ("output-folder = 'traces'", "16: output-folder must be the absolute path of a folder"),
             ("default-profiles = 'cpu'", "19: default-profiles must be a list of strings"),
             ("default-profiles = ['cpu', 'cpuu']", "27: unknown profile 'cpuu'; did you mean 'cpu'?"),

@@ -6,24 +6,24 @@ use super::args::{Profiler, ProfilerLibrary};
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::target::{absolute, called, connect, declined, possible, refused};
+use super::target::{absolute, check_supported, command_error, connect, display_name, exchange_error};
 use crate::ipc::{ClientData, Command, EnvironmentName, EnvironmentValue, TargetPath};
 use crate::model::{Process, RunState};
 use crate::session::{ClientDataError, client_data};
 
 pub(super) async fn resume(host: &Host, target: &str) -> Result<Exit, Failure> {
     let (process, client) = connect(host, target).await?;
-    client.run(&Command::ResumeRuntime).await.map_err(refused)?;
-    let name = called(&process);
+    client.run(&Command::ResumeRuntime).await.map_err(exchange_error)?;
+    let name = display_name(&process);
     let done = match process.run_state {
         RunState::Running => "was not suspended; nothing changed",
         RunState::Unknown => "was resumed, if it was suspended",
         RunState::Suspended => {
-            client.await_start().await.map_err(refused)?;
+            client.await_start().await.map_err(exchange_error)?;
             "was resumed"
         }
     };
-    print::say(format_args!("{name} {done}"));
+    print::message(format_args!("{name} {done}"));
     Ok(Exit::Done)
 }
 
@@ -78,7 +78,7 @@ pub(super) async fn profiler(host: &Host, profiler: Profiler) -> Result<Exit, Fa
                 if process.run_state == RunState::Running {
                     // Runtimes answer with success and do nothing.
                     let why = "is not suspended at startup: attach the profiler instead (`dn-top profiler attach`)";
-                    return Err(anyhow::anyhow!("{} {why}", called(process)).into());
+                    return Err(anyhow::anyhow!("{} {why}", display_name(process)).into());
                 }
                 Ok(Command::StartupProfiler { profiler: guid, path: target_path(process, &path)? })
             };
@@ -96,9 +96,9 @@ async fn change(
 ) -> Result<Exit, Failure> {
     let (process, client) = connect(host, target).await?;
     let command = command(&process)?;
-    possible(&process, command.code())?;
-    client.run(&command).await.map_err(|error| declined(&process, error))?;
-    print::say(format_args!("{}: {}", called(&process), done(&process)));
+    check_supported(&process, command.code())?;
+    client.run(&command).await.map_err(|error| command_error(&process, error))?;
+    print::message(format_args!("{}: {}", display_name(&process), done(&process)));
     Ok(Exit::Done)
 }
 

@@ -14,14 +14,14 @@ use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::target::{called, connect_running};
+use super::target::{connect_running, display_name};
 use crate::clr::payload::SampleLosses;
 use crate::model::{CpuTime, Percent, Process};
 use crate::net::interrupts::Interrupts;
 use crate::session::{CpuError, CpuProfile, CpuRequest, profile_cpu};
 
 /// Sampling time if neither a duration nor `--live` is given.
-const USUAL_DURATION: Duration = Duration::from_secs(5);
+const DEFAULT_DURATION: Duration = Duration::from_secs(5);
 /// Time between two updates of the live view.
 const LIVE_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -30,7 +30,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
     let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
     let request = CpuRequest {
         frequency: arguments.frequency,
-        duration: arguments.duration.or((!arguments.live).then_some(USUAL_DURATION)),
+        duration: arguments.duration.or((!arguments.live).then_some(DEFAULT_DURATION)),
         has_method_names: !process.native_aot,
         file: arguments.file.clone(),
         name: process.name.to_string(),
@@ -42,7 +42,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
         interrupts.next().await;
         interrupted = true;
     };
-    let profile = profile_cpu(client, request, stop, |time| live.show(time)).await.map_err(denied)?;
+    let profile = profile_cpu(client, request, stop, |time| live.show(time)).await.map_err(cpu_error)?;
     let printed = live.finish();
     let document = document(&process, &profile, arguments);
     if !matches!(printed, Ok(true)) {
@@ -54,15 +54,15 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
     } else {
         print::text(|out| write_text(out, &document))?;
     }
-    remarks(&process, &profile, &document).iter().for_each(print::say);
+    remarks(&process, &profile, &document).iter().for_each(print::message);
     let is_written = match &profile.file {
         None => true,
         Some(Ok(path)) => {
-            print::say(format_args!("{} has the samples", path.display()));
+            print::message(format_args!("samples written to {}", path.display()));
             true
         }
         Some(Err(why)) => {
-            print::say(format_args!("no file was written: {why}"));
+            print::message(format_args!("no file was written: {why}"));
             false
         }
     };
@@ -86,7 +86,7 @@ struct Entry<'a, T> {
     document: &'a T,
 }
 
-fn denied(error: CpuError) -> Failure {
+fn cpu_error(error: CpuError) -> Failure {
     let exit = match &error {
         error if error.is_denied() => Exit::Denied,
         CpuError::Perf(error) if error.is_ended() => Exit::NoTarget,
@@ -99,10 +99,10 @@ fn denied(error: CpuError) -> Failure {
 fn remarks(process: &Process, profile: &CpuProfile, document: &Document) -> Vec<String> {
     let mut remarks = Vec::new();
     if profile.ended {
-        remarks.push(format!("{} ended after {}", called(process), seconds(profile.time.elapsed)));
+        remarks.push(format!("{} ended after {}", display_name(process), seconds(profile.time.elapsed)));
     }
-    let CpuTime { sees_kernel, lost, unreadable, throttled, missed_threads, short_threads, .. } = profile.time;
-    if !sees_kernel {
+    let CpuTime { includes_kernel, lost, unreadable, throttled, missed_threads, short_threads, .. } = profile.time;
+    if !includes_kernel {
         remarks.push(
             "kernel code is not sampled, only its time is known: kernel functions need root, CAP_PERFMON or kernel.perf_event_paranoid below 2"
                 .to_owned(),
@@ -111,7 +111,7 @@ fn remarks(process: &Process, profile: &CpuProfile, document: &Document) -> Vec<
     if let Some(why) = &profile.names_missing {
         remarks.push(format!("method names may be missing: {why}"));
     }
-    remarks.extend(missing_samples(&SampleLosses { sees_kernel, lost, unreadable, throttled, missed_threads, short_threads }));
+    remarks.extend(missing_samples(&SampleLosses { includes_kernel, lost, unreadable, throttled, missed_threads, short_threads }));
     remarks.extend(missing_callers(document.samples, document.cut_chains, document.broken_chains));
     remarks
 }

@@ -11,7 +11,7 @@ use super::args::{AUTO_THEME, Color, Dashboard, Watch};
 use super::config::{self, Settings};
 use super::exit::{Exit, Failure};
 use super::host::Host;
-use super::terminal::{TerminalKind, answers_queries, has_light_background, speaks_utf8};
+use super::terminal::{TerminalKind, accepts_queries, has_light_background, is_utf8_locale};
 use crate::app::{AutoWatch, Options};
 use crate::model::{SafeText, TraceFile};
 use crate::net::discovery::Sources;
@@ -27,7 +27,7 @@ pub(super) fn run(options: Dashboard) -> Result<Exit, Failure> {
         let host = Host::new(&options)?;
         let sources = host.sources.clone();
         if options.port.is_some() {
-            port::make_room();
+            port::raise_file_limit();
         }
         let port = options.port.as_deref().map(|path| Port::serve(path, &sources)).transpose().map_err(anyhow::Error::from)?;
         let dashboard = tui::Dashboard {
@@ -93,21 +93,21 @@ fn look(options: &Dashboard) -> Result<tui::Look, Failure> {
         }
         (kind, Color::Never | Color::Auto) => kind,
     };
-    let (theme, on_ground) = match options.theme.as_str() {
+    let (theme, by_background) = match options.theme.as_str() {
         _ if is_plain(options.color) => (Theme::mono(), None),
         AUTO_THEME => match (kind, has_light_background()) {
             (TerminalKind::Plain, _) => (Theme::mono(), None),
             (TerminalKind::Console, _) => (Theme::high_contrast(), None),
             (TerminalKind::Modern, Some(true)) => (Theme::light(), None),
             (TerminalKind::Modern, Some(false)) => (Theme::dark(), None),
-            (TerminalKind::Modern, None) => (Theme::neutral(), answers_queries().then(|| [Theme::dark(), Theme::light()])),
+            (TerminalKind::Modern, None) => (Theme::neutral(), accepts_queries().then(|| [Theme::dark(), Theme::light()])),
         },
         name => (Theme::named(name).map_or_else(|| config::theme(name), Ok)?, None),
     };
-    let ascii = options.ascii || !speaks_utf8() || kind < TerminalKind::Modern;
+    let ascii = options.ascii || !is_utf8_locale() || kind < TerminalKind::Modern;
     let signs = |theme: Theme| if ascii { theme.ascii() } else { theme };
-    let own = if is_plain(options.color) { Vec::new() } else { config::own_themes() };
-    Ok(tui::Look { theme: signs(theme), own, on_ground: on_ground.map(|themes| themes.map(signs)), ascii })
+    let own = if is_plain(options.color) { Vec::new() } else { config::user_themes() };
+    Ok(tui::Look { theme: signs(theme), own, by_background: by_background.map(|themes| themes.map(signs)), ascii })
 }
 
 /// Whether colors are disabled.
@@ -129,7 +129,7 @@ fn themes(options: &Dashboard, look: &tui::Look) -> Vec<SafeText> {
 }
 
 fn terminal(options: &Dashboard) -> tui::TerminalOptions {
-    tui::TerminalOptions { mouse: !options.no_mouse, title: !options.no_title && answers_queries() }
+    tui::TerminalOptions { mouse: !options.no_mouse, title: !options.no_title && accepts_queries() }
 }
 
 fn auto_watch(options: &Dashboard) -> AutoWatch {

@@ -75,15 +75,15 @@ pub(super) fn run(arguments: &args::Diff) -> Result<Exit, Failure> {
     }
     for (path, contents) in [(first, &before), (second, &after)] {
         if let Some(trouble) = &contents.trouble {
-            print::say(format_args!("{}: {trouble}", path.display()));
+            print::message(format_args!("{}: {trouble}", path.display()));
         }
         let dropped = contents.analysis.snapshot.totals.dropped;
         if dropped > 0 {
-            print::say(format_args!("{}: the runtime dropped {}: the figures are too low", path.display(), Counted(dropped, "event")));
+            print::message(format_args!("{}: the runtime dropped {}: the figures are too low", path.display(), Counted(dropped, "event")));
         }
     }
     if sections.is_empty() {
-        print::say("neither recording contains anything to compare");
+        print::message("neither recording contains anything to compare");
     }
     Ok(Exit::Done)
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::ps::ANSWERS;
+use super::ps::ANSWER_TIMEOUT;
 use super::terminal::TerminalKind;
 use crate::model::{Check, Contact, Grade, SafeText};
 use crate::net::machine_checks;
@@ -58,7 +58,7 @@ pub(super) async fn run(host: &Host, json: bool) -> Result<Exit, Failure> {
 /// Returns the number of attachable processes and, for each reason why others are not, their number and an example.
 async fn processes(host: &Host) -> Result<Vec<Check>, Failure> {
     let mut directory = host.directory()?;
-    let rows = directory.refresh(ANSWERS).await.map_err(anyhow::Error::from)?;
+    let rows = directory.refresh(ANSWER_TIMEOUT).await.map_err(anyhow::Error::from)?;
     let (mut answer, mut others) = (0, BTreeMap::<&str, (usize, String)>::new());
     for row in rows.iter().filter(|row| !row.is_stale_socket()) {
         match &row.contact {
@@ -71,9 +71,9 @@ async fn processes(host: &Host) -> Result<Vec<Check>, Failure> {
     }
     let mut checks = vec![Check::good("processes", format!("{answer} .NET processes can be attached to"))];
     checks.extend(
-        others
-            .into_iter()
-            .map(|(word, (count, one))| Check::bad("processes", format!("{count} {word}, as {one}"), "`dn-top ps` lists them all")),
+        others.into_iter().map(|(word, (count, one))| {
+            Check::bad("processes", format!("{count} {word}, for example {one}"), "`dn-top ps` lists them all")
+        }),
     );
     Ok(checks)
 }
@@ -96,10 +96,10 @@ fn terminal() -> Check {
 }
 
 fn locale() -> Check {
-    if super::terminal::speaks_utf8() {
+    if super::terminal::is_utf8_locale() {
         Check::good("locale", "has UTF-8".to_owned())
     } else {
-        Check::bad("locale", "has no UTF-8: the dashboard draws with ASCII".to_owned(), "set LANG, as to C.UTF-8")
+        Check::bad("locale", "has no UTF-8: the dashboard draws with ASCII".to_owned(), "set LANG, such as to C.UTF-8")
     }
 }
 

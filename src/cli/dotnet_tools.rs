@@ -17,7 +17,7 @@ pub(super) struct Translated {
 
 /// The argument of an option.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Takes {
+enum ArgumentKind {
     Value,
     /// `true` or `false`; `true` if omitted.
     Switch,
@@ -25,7 +25,7 @@ enum Takes {
 
 struct ToolOption {
     names: &'static [&'static str],
-    takes: Takes,
+    argument: ArgumentKind,
     apply: fn(&mut Line, &str) -> Result<(), String>,
 }
 
@@ -51,7 +51,7 @@ struct Line {
     clr_events: [Option<String>; 2],
     /// Provider, event name and payload filter.
     stopping_event: [Option<String>; 3],
-    keeps_suspended: bool,
+    keep_suspended: bool,
     dump_type: Option<String>,
     number: Option<String>,
     notes: Vec<String>,
@@ -74,7 +74,7 @@ impl Line {
         self.words.splice(0..0, words.iter().map(|word| (*word).to_owned()));
     }
 
-    fn of_target(&mut self, command: &str) -> Result<(), String> {
+    fn target_command(&mut self, command: &str) -> Result<(), String> {
         self.no_program(command)?;
         self.command(&[command]);
         let target = self.target.take();
@@ -113,11 +113,11 @@ pub(super) fn translate(arguments: &[OsString]) -> Result<Option<Translated>, St
     // Options before the command stay.
     let at = (1..arguments.len()).find(|at| !word(*at).is_some_and(|word| word.starts_with("--"))).unwrap_or(arguments.len());
     let Some(tool) = TOOLS.iter().find(|tool| word(at) == Some(tool.tool) && word(at + 1) == Some(tool.command)) else { return Ok(None) };
-    let called = format!("{} {}", tool.tool, tool.command);
+    let tool_name = format!("{} {}", tool.tool, tool.command);
     let mut line = Line::default();
-    read(tool, &arguments[at + 2..], &mut line).and_then(|()| (tool.build)(&mut line)).map_err(|why| format!("{called}: {why}"))?;
+    read(tool, &arguments[at + 2..], &mut line).and_then(|()| (tool.build)(&mut line)).map_err(|why| format!("{tool_name}: {why}"))?;
     if let Some(word) = line.positional.first() {
-        return Err(format!("{called}: unexpected argument '{}'", word.escape_debug()));
+        return Err(format!("{tool_name}: unexpected argument '{}'", word.escape_debug()));
     }
     let mut translated = arguments[..at].to_vec();
     translated.extend(line.words.into_iter().map(OsString::from));
@@ -125,7 +125,7 @@ pub(super) fn translate(arguments: &[OsString]) -> Result<Option<Translated>, St
         translated.push("--".into());
         translated.extend(program);
     }
-    Ok(Some(Translated { arguments: translated, notes: line.notes.into_iter().map(|note| format!("{called}: {note}")).collect() }))
+    Ok(Some(Translated { arguments: translated, notes: line.notes.into_iter().map(|note| format!("{tool_name}: {note}")).collect() }))
 }
 
 fn read(tool: &Tool, mut arguments: &[OsString], line: &mut Line) -> Result<(), String> {
@@ -144,14 +144,14 @@ fn read(tool: &Tool, mut arguments: &[OsString], line: &mut Line) -> Result<(), 
         let option = tool.options.iter().copied().flatten().find(|option| option.names.contains(&name));
         let option = option.ok_or_else(|| format!("unknown option '{}'", name.escape_debug()))?;
         let next = || rest.first().map(|value| text(value)).transpose();
-        let value = match (option.takes, joined) {
+        let value = match (option.argument, joined) {
             (_, Some(value)) => value,
-            (Takes::Value, None) => {
+            (ArgumentKind::Value, None) => {
                 let value = next()?.ok_or_else(|| format!("{name} needs a value"))?;
                 arguments = &rest[1..];
                 value
             }
-            (Takes::Switch, None) => match next()? {
+            (ArgumentKind::Switch, None) => match next()? {
                 Some(value) if is_switch(value) => {
                     arguments = &rest[1..];
                     value
@@ -159,8 +159,8 @@ fn read(tool: &Tool, mut arguments: &[OsString], line: &mut Line) -> Result<(), 
                 _ => "true",
             },
         };
-        let value = if option.takes == Takes::Switch { value.to_ascii_lowercase() } else { value.to_owned() };
-        if option.takes == Takes::Switch && !is_switch(&value) {
+        let value = if option.argument == ArgumentKind::Switch { value.to_ascii_lowercase() } else { value.to_owned() };
+        if option.argument == ArgumentKind::Switch && !is_switch(&value) {
             return Err(format!("{name} must be true or false, not '{}'", value.escape_debug()));
         }
         (option.apply)(line, &value)?;

@@ -8,7 +8,7 @@ use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::target::{absolute, called, connect, declined, exit_of, possible};
+use super::target::{absolute, check_supported, command_error, connect, display_name, exit_code};
 use crate::ipc::{CommandCode, DumpFlags, DumpKind, DumpRequest, PerfMapKind, TargetPath};
 use crate::model::{Bytes, default_dump_path, seen_here};
 use crate::session::{self, DumpError};
@@ -25,12 +25,12 @@ struct DumpDocument {
 
 pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Failure> {
     let (process, client) = connect(host, &arguments.target.target).await?;
-    possible(&process, CommandCode::GenerateCoreDump)?;
+    check_supported(&process, CommandCode::GenerateCoreDump)?;
     let path = match arguments.output_path {
         Some(path) => absolute(&process, Path::new(&path))?,
         None => {
             let first = default_dump_path(&process, &host.settings.output_name, session::file_stamp());
-            session::free_name_beside(&first, &seen_here(&process, &first))
+            session::free_target_path(&first, &seen_here(&process, &first))
         }
     };
     let kind = match arguments.kind {
@@ -41,10 +41,10 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
     };
     let flags = DumpFlags { crash_report: arguments.crash_report, log: arguments.diag, ..DumpFlags::default() };
     let path = TargetPath::new(path.to_string_lossy()).map_err(Failure::usage)?;
-    print::say(format_args!("{} is paused while it writes {}", called(&process), path.as_str()));
+    print::message(format_args!("{} is paused while it writes {}", display_name(&process), path.as_str()));
     let request = DumpRequest { path, kind, flags };
-    let dumped = session::dump(&client, &process, &request, print::say).await.map_err(|error| {
-        let exit = if let DumpError::Exchange { error, .. } = &error { exit_of(error) } else { Exit::Failed };
+    let dumped = session::dump(&client, &process, &request, print::message).await.map_err(|error| {
+        let exit = if let DumpError::Exchange { error, .. } = &error { exit_code(error) } else { Exit::Failed };
         Failure::new(exit, error)
     })?;
     if arguments.output.json {
@@ -57,7 +57,7 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
         })?;
     } else {
         let size = dumped.bytes.map_or("of unknown size".to_owned(), |bytes| Bytes(bytes).to_string());
-        print::say(format_args!("{size} in {:.1} s", dumped.took.as_secs_f64()));
+        print::message(format_args!("{size} in {:.1} s", dumped.took.as_secs_f64()));
         print::text(|out| writeln!(out, "{}", dumped.seen_here.display()))?;
     }
     Ok(Exit::Done)
@@ -78,22 +78,22 @@ pub(super) async fn perf_map(
     json: bool,
 ) -> Result<Exit, Failure> {
     let (process, client) = connect(host, target).await?;
-    possible(&process, CommandCode::EnablePerfMap)?;
+    check_supported(&process, CommandCode::EnablePerfMap)?;
     let kind = match kind {
         args::PerfMapKind::All => PerfMapKind::All,
         args::PerfMapKind::Jitdump => PerfMapKind::JitDump,
         args::PerfMapKind::Perfmap => PerfMapKind::PerfMap,
     };
     let enabled = switch == args::Switch::On;
-    let files = session::perf_map(&client, &process, enabled.then_some(kind)).await.map_err(|error| declined(&process, error))?;
+    let files = session::perf_map(&client, &process, enabled.then_some(kind)).await.map_err(|error| command_error(&process, error))?;
     let files: Vec<String> = files.iter().map(|file| file.to_string_lossy().into_owned()).collect();
     if json {
         print::json(&PerfMapDocument { enabled, kind: kind.name(), files })?;
         return Ok(Exit::Done);
     }
-    print::say(format_args!("perf maps of {} are {}", called(&process), if enabled { "on" } else { "off" }));
+    print::message(format_args!("perf maps of {} are {}", display_name(&process), if enabled { "on" } else { "off" }));
     if enabled && files.is_empty() {
-        print::say("no file is visible from here yet; DOTNET_PerfMapJitDumpPath of the target may point elsewhere");
+        print::message("no file is visible from here yet; DOTNET_PerfMapJitDumpPath of the target may point elsewhere");
     }
     print::text(|out| files.iter().try_for_each(|file| writeln!(out, "{file}")))?;
     Ok(Exit::Done)

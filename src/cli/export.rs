@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
-use crate::export::{Joined, Options, Part};
+use crate::export::{JoinCounts, Options, Part};
 use crate::model::{SafeText, TraceFormat, export_stem};
 use crate::session::{Destination, ExportError, Exported, OutputError, export};
 
@@ -32,7 +32,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(Joined { events, samples, lost, .. }: Joined) -> Self {
+    fn of(JoinCounts { events, samples, lost, .. }: JoinCounts) -> Self {
         Self { events, cpu_samples: samples, lost_events: lost }
     }
 }
@@ -63,10 +63,10 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
     let exported = export(&arguments.files, &options, &destination, &mut |_, _| true).map_err(failure)?;
     for Exported { path, pass, joined, .. } in &exported {
         if let Some(trouble) = pass.trouble() {
-            print::say(format_args!("{}: {trouble}", path.display()));
+            print::message(format_args!("{}: {trouble}", path.display()));
         }
         if let Some(joined) = joined {
-            print::say(format_args!("{}: {joined}", path.display()));
+            print::message(format_args!("{}: {joined}", path.display()));
         }
     }
     let Destination::File(path) = destination else { return Ok(Exit::Done) };

@@ -9,7 +9,7 @@ use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::target::{called, connect_managed, not_started};
+use super::target::{connect_managed, display_name, start_error};
 use crate::analysis::{self, HeapSnapshot, HeapType, PathStep, RetainedType, Retention};
 use crate::export::HeapDump;
 use crate::model::{Bytes, Count, NativeAotGap, Process, SafeText};
@@ -81,20 +81,20 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
     if let Some(path) = arguments.file() {
         return show(path, arguments);
     }
-    let asks = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    if !arguments.yes && !asks {
+    let can_prompt = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if !arguments.yes && !can_prompt {
         let why = "walking the heap forces a full GC, which pauses the program: confirm with --yes";
         return Err(Failure::usage(why));
     }
     let (process, client) = connect_managed(host, &arguments.source, NativeAotGap::Heap).await?;
-    if !arguments.yes && !is_allowed(&process)? {
-        print::say("canceled; no request was sent");
+    if !arguments.yes && !confirm(&process)? {
+        print::message("canceled; no request was sent");
         return Ok(Exit::Done);
     }
     let default_file =
         || arguments.gcdump.then(|| default_file(Path::new(""), &host.settings.output_name, &process.name, process.key.pid, "gcdump"));
     let file = arguments.graph_file.clone().or_else(default_file).map(|path| HeapFile::create(&path));
-    let file = file.transpose().map_err(unwritten)?;
+    let file = file.transpose().map_err(output_error)?;
     let line = std::io::stderr().is_terminal();
     let progress = |objects, bytes| {
         if line && objects > 0 {
@@ -102,25 +102,25 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
         }
         true
     };
-    let follows = arguments.retained || arguments.paths.is_some();
-    let walk = walk_heap(client, process.runtime.as_ref(), file.is_some() || follows, arguments.timeout, progress).await;
+    let needs_graph = arguments.retained || arguments.paths.is_some();
+    let walk = walk_heap(client, process.runtime.as_ref(), file.is_some() || needs_graph, arguments.timeout, progress).await;
     if line {
         print::rewrite_line("");
     }
     let walk = walk.map_err(|error| match error {
-        HeapError::Start(error) => not_started(error),
+        HeapError::Start(error) => start_error(error),
         HeapError::Config(error) => Failure::usage(error),
-        error => anyhow::anyhow!("{}: {error}", called(&process)).into(),
+        error => anyhow::anyhow!("{}: {error}", display_name(&process)).into(),
     })?;
-    let retention = if follows { walk.retention() } else { None };
+    let retention = if needs_graph { walk.retention() } else { None };
     let HeapWalk { heap, graph, ended } = walk;
     if let Err(why @ (Unfinished::Cut(_) | Unfinished::NotStopped(_))) = &ended {
-        print::say(format_args!("{}: {why}", called(&process)));
+        print::message(format_args!("{}: {why}", display_name(&process)));
     }
     let written = file.map_or(Ok(None), |file| file.write(graph, &heap, &process));
     let (path, failure) = match written {
         Ok(path) => (path.map(|path: PathBuf| SafeText::from_path(&path)), None),
-        Err(HeapFileError::Output(error)) => (None, Some(unwritten(error))),
+        Err(HeapFileError::Output(error)) => (None, Some(output_error(error))),
         Err(error) => (None, Some(Failure::failed(error))),
     };
     let exit = report(&heap, retention.as_ref(), path, arguments)?;
@@ -130,7 +130,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
 /// Shows the contents of a file.
 fn show(path: &Path, arguments: &args::Heap) -> Result<Exit, Failure> {
     if arguments.gcdump || arguments.graph_file.is_some() {
-        return Err(Failure::usage("--output and --gcdump write what is on the heap of a process: FILE holds it already"));
+        return Err(Failure::usage("--output and --gcdump write the heap of a process; FILE is already a heap file"));
     }
     let dump = read(path)?;
     let retention = if arguments.retained || arguments.paths.is_some() { dump.retention() } else { None };
@@ -142,13 +142,13 @@ pub(super) fn read(path: &Path) -> Result<HeapDump, Failure> {
     read_heap(path).map_err(|why| Failure::failed(anyhow::anyhow!(why)))
 }
 
-fn unwritten(error: OutputError) -> Failure {
+fn output_error(error: OutputError) -> Failure {
     Failure::new(if error.is_denied() { Exit::Denied } else { Exit::Failed }, error)
 }
 
 /// Asks for confirmation on the terminal.
-fn is_allowed(process: &Process) -> anyhow::Result<bool> {
-    let (name, size) = (called(process), Bytes(process.usage.rss_bytes));
+fn confirm(process: &Process) -> anyhow::Result<bool> {
+    let (name, size) = (display_name(process), Bytes(process.usage.rss_bytes));
     let question = format!("{name} uses {size} of memory. Walking its heap forces a full GC, which pauses it. Continue? [y/N] ");
     print::rewrite_line(&question);
     let mut answer = String::new();
@@ -164,19 +164,19 @@ fn report(heap: &HeapSnapshot, retention: Option<&Retention>, file: Option<SafeT
         print::text(|out| write_text(out, &document))?;
     }
     for problem in &document.problems {
-        print::say(problem);
+        print::message(problem);
     }
     if let Some(file) = &document.file {
-        print::say(format_args!("object graph: {file}"));
+        print::message(format_args!("object graph: {file}"));
     }
     if retention.is_none() && (arguments.retained || arguments.paths.is_some()) {
         let why = if heap.has_all_references() { "there are too many objects" } else { "parts of the heap walk are missing" };
-        print::say(format_args!("no retained sizes and paths: {why}"));
+        print::message(format_args!("no retained sizes and paths: {why}"));
     } else if let Some(wanted) = arguments.paths.as_ref().filter(|_| document.paths.as_ref().is_none_or(Vec::is_empty)) {
-        print::say(format_args!("none of the {} largest types is named {}", heap.types.len(), SafeText::new(wanted)));
+        print::message(format_args!("none of the {} largest types is named {}", heap.types.len(), SafeText::new(wanted)));
     }
     if !document.complete {
-        print::say("the heap walk was interrupted: the figures are incomplete");
+        print::message("the heap walk was interrupted: the figures are incomplete");
     }
     Ok(if document.complete { Exit::Done } else { Exit::Failed })
 }
@@ -245,19 +245,19 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
     writeln!(out, "{title}{:>12} {:>10}  TYPE", "BYTES", "OBJECTS")?;
     for Type { name, module, objects, bytes, retained_bytes } in types {
         let module = if module.is_empty() { String::new() } else { format!("  [{module}]") };
-        writeln!(out, "{}{bytes:>12} {objects:>10}  {}{module}", column(*retained_bytes), known(name))?;
+        writeln!(out, "{}{bytes:>12} {objects:>10}  {}{module}", column(*retained_bytes), type_title(name))?;
     }
     if others.types > 0 {
         writeln!(out, "{}{:>12} {:>10}  in {} other types", column(None), others.bytes, others.objects, others.types)?;
     }
     for PathsOf { name, paths, .. } in paths.iter().flatten() {
-        writeln!(out, "\nPaths from roots to {}", known(name))?;
+        writeln!(out, "\nPaths from roots to {}", type_title(name))?;
         for RootPath { root, steps } in paths {
             writeln!(out, "  {root}")?;
             for Step { name, objects } in steps {
                 match (name, objects) {
-                    (Some(name), 1) => writeln!(out, "    -> {}", known(name))?,
-                    (Some(name), _) => writeln!(out, "    -> {} ({objects} in a row)", known(name))?,
+                    (Some(name), 1) => writeln!(out, "    -> {}", type_title(name))?,
+                    (Some(name), _) => writeln!(out, "    -> {} ({objects} in a row)", type_title(name))?,
                     (None, _) => writeln!(out, "    -> ... {objects} objects")?,
                 }
             }
@@ -269,7 +269,7 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
     Ok(())
 }
 
-pub(super) fn known(name: &str) -> &str {
+pub(super) fn type_title(name: &str) -> &str {
     if name.is_empty() { "(unknown type)" } else { name }
 }
 

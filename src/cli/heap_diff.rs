@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::args;
 use super::exit::{Exit, Failure};
-use super::heap::{known, read};
+use super::heap::{read, type_title};
 use super::print;
 use crate::analysis::{HeapAmount, HeapChange, HeapSnapshot};
 use crate::model::{Bytes, Count, SafeText};
@@ -51,7 +51,7 @@ struct Amount {
 
 pub(super) fn run(before: &Path, after: &Path, arguments: &args::Diff) -> Result<Exit, Failure> {
     if arguments.before_range.is_some() || arguments.after_range.is_some() {
-        return Err(Failure::usage("--before-range and --after-range are for nettrace files: a .gcdump file is of one moment"));
+        return Err(Failure::usage("--before-range and --after-range are for nettrace files: a .gcdump file is a snapshot"));
     }
     let (old, new) = (read(before)?.heap, read(after)?.heap);
     let changes = new.changes_since(&old);
@@ -68,7 +68,7 @@ pub(super) fn run(before: &Path, after: &Path, arguments: &args::Diff) -> Result
     }
     for Heap { file, problems, .. } in [&document.before, &document.after] {
         for problem in problems {
-            print::say(format_args!("{file}: {problem}"));
+            print::message(format_args!("{file}: {problem}"));
         }
     }
     Ok(Exit::Done)
@@ -104,7 +104,7 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
         let bytes = |amount: &Amount| amount.bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
         let objects = change_objects.map_or("-".to_owned(), |objects| format!("{objects:+}"));
         let module = if module.is_empty() { String::new() } else { format!("  [{module}]") };
-        writeln!(out, "{change_bytes:>+12} {:>12} {:>12} {objects:>10}  {}{module}", bytes(before), bytes(after), known(name))?;
+        writeln!(out, "{change_bytes:>+12} {:>12} {:>12} {objects:>10}  {}{module}", bytes(before), bytes(after), type_title(name))?;
     }
     match *other_types {
         0 => Ok(()),

@@ -10,7 +10,7 @@ use crate::net::log;
 use crate::session::{file_stamp, numbered};
 
 /// Maximum number of numbered log files with the same base name.
-const MOST: u32 = 1000;
+const MAX_LOG_FILES: u32 = 1000;
 
 /// Starts the log in the new file `path`, or in a new file if `path` is a folder. A path from the configuration file is the same at every start: if
 /// it exists, a number is appended to its name.
@@ -27,7 +27,7 @@ fn begin_by(path: &Path, is_default: bool, begin: impl Fn(&Path) -> io::Result<(
     let (mut file, may_count) = if path.is_dir() { (in_folder(), true) } else { (path.to_owned(), is_default) };
     let first = file.clone();
     let mut begun = begin(&file);
-    for number in 2..=MOST {
+    for number in 2..=MAX_LOG_FILES {
         if !may_count || !begun.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
             break;
         }
@@ -64,7 +64,10 @@ mod tests {
         assert_eq!(tried(file, true, 2, exists), (["app.log", "app_2.log", "app_3.log"].map(str::to_owned).to_vec(), Ok(())));
         assert_eq!(tried(file, true, 2, io::ErrorKind::PermissionDenied), (vec!["app.log".to_owned()], refused));
         let (names, begun) = tried(file, true, usize::MAX, exists);
-        assert_eq!((names.len(), begun), (MOST as usize, Err(format!("the log cannot be written to /no/such/app_{MOST}.log"))));
+        assert_eq!(
+            (names.len(), begun),
+            (MAX_LOG_FILES as usize, Err(format!("the log cannot be written to /no/such/app_{MAX_LOG_FILES}.log")))
+        );
     }
 
     #[test]

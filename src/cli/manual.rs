@@ -14,10 +14,10 @@ use crate::app::action::KeyMap;
 use crate::app::help::{HelpLine, help};
 
 const EXAMPLES: [(&str, &str); 9] = [
-    ("dn-top", "the dashboard of all processes; F asks why the selected one is slow"),
+    ("dn-top", "the dashboard of all processes; F finds out why the selected process is slow"),
     ("dn-top slow OrderService", "record 30 s and list the causes, the worst first"),
     ("dn-top cpu 4242", "the hottest methods, live"),
-    ("dn-top counters 4242 --counters System.Runtime --duration 10s", "what the runtime publishes, for 10 s"),
+    ("dn-top counters 4242 --counters System.Runtime --duration 10s", "counters of the runtime, for 10 s"),
     ("dn-top trace 4242 --profile gc-collect --duration 30s -o gc.nettrace", "a recording of the collections of 30 s"),
     ("dn-top open gc.nettrace", "the dashboard of that recording"),
     ("dn-top export gc.nettrace --format perfetto", "the same for https://ui.perfetto.dev"),
@@ -29,13 +29,13 @@ const FILES: [(&str, &str); 3] = [
     (
         "$XDG_CONFIG_HOME/dn-top/config.toml, ~/.config/dn-top/config.toml",
         "Defaults for the options of the command line, keys, thresholds and names; `dn-top config` prints one with every option. \
-         It must belong to the user who runs dn-top, or to root, and nobody else may write to it.",
+         It must belong to the user who runs dn-top, or to root, and must not be writable by others.",
     ),
     ("NAME.toml beside config.toml", "A custom theme: styles by role, for --theme NAME."),
     (
         "NAME_PID_date_time.nettrace, .gcdump, .perfetto-trace",
         "Recordings and heap files, in the current folder unless -o or output-name names another. They are for their owner only (mode 0600), and never \
-         replace a file. One that is being written is NAME.partial; `dn-top salvage` repairs what was cut off.",
+         replace a file. One that is being written is NAME.partial; `dn-top salvage` repairs a truncated one.",
     ),
 ];
 
@@ -43,13 +43,13 @@ const ENVIRONMENT: [(&str, &str); 10] = [
     ("TMPDIR", "The folder with the diagnostic sockets of runtimes that were started with it, in addition to /tmp."),
     ("XDG_CONFIG_HOME, HOME", "The folder of the configuration file."),
     ("NO_COLOR", "If not empty, no colors."),
-    ("TERM, COLORFGBG", "What the terminal can show, and whether its background is light where it does not answer."),
+    ("TERM, COLORFGBG", "What the terminal can show, and its background if the terminal does not report it."),
     ("LC_ALL, LC_CTYPE, LANG", "Whether characters other than ASCII are drawn."),
     ("DISPLAY, WAYLAND_DISPLAY, SSH_TTY, SSH_CONNECTION", "Which clipboard texts are copied to."),
     ("USER", "The name in the header."),
     ("DOTNET_DiagnosticPorts", "With `run`, ports that the program connects to in addition to that of dn-top."),
-    ("PERFETTO_PRODUCER_SOCK_NAME", "Where Perfetto's tracing service takes producers."),
-    ("PERFETTO_CONSUMER_SOCK_NAME", "Where Perfetto's tracing service takes consumers."),
+    ("PERFETTO_PRODUCER_SOCK_NAME", "Producer socket of Perfetto's tracing service."),
+    ("PERFETTO_CONSUMER_SOCK_NAME", "Consumer socket of Perfetto's tracing service."),
 ];
 
 const EXIT_CODES: [(&str, &str); 6] = [

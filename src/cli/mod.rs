@@ -62,7 +62,7 @@ pub fn main() -> ExitCode {
     match run() {
         Ok(exit) => exit.into(),
         Err(Failure { exit, error }) => {
-            print::say(format_args!("{error:#}"));
+            print::message(format_args!("{error:#}"));
             exit.into()
         }
     }
@@ -74,7 +74,7 @@ fn run() -> Result<Exit, Failure> {
     }
     let given: Vec<OsString> = std::env::args_os().collect();
     let translated = dotnet_tools::translate(&given).map_err(Failure::usage)?;
-    translated.iter().flat_map(|translated| &translated.notes).for_each(print::say);
+    translated.iter().flat_map(|translated| &translated.notes).for_each(print::message);
     let given = translated.map_or(given, |translated| translated.arguments);
     // `config` must work even if the configuration file is invalid.
     let is_config = given.get(1).is_some_and(|word| word == "config");
@@ -155,7 +155,7 @@ fn run() -> Result<Exit, Failure> {
 /// Prints the error in the arguments and, if the target is missing, the possible targets.
 fn refuse(error: &clap::Error, given: &[OsString]) -> Result<Exit, Failure> {
     let words = error.render().to_string();
-    print::say(words.trim_start_matches("error: ").trim_end());
+    print::message(words.trim_start_matches("error: ").trim_end());
     let is_target = |(_, value): (ContextKind, &ContextValue)| value.to_string().contains("TARGET>");
     if error.kind() == ErrorKind::MissingRequiredArgument && error.context().any(is_target) {
         on_processes(&options_before_command(given.iter().skip(1).cloned())?, ps::candidates)?;

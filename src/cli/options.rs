@@ -77,7 +77,7 @@ impl Subject {
     }
 
     /// Returns `Ok` if an option of the dashboard has an effect before this command; otherwise the reason, as the end of a sentence.
-    fn takes(&self, option: &str) -> Result<(), &'static str> {
+    fn check_option(&self, option: &str) -> Result<(), &'static str> {
         match (option, self) {
             ("readonly", Self::Processes(code)) if !Access::ReadOnly.allows(*code) => {
                 Err("changes a process, which --readonly does not allow")
@@ -89,14 +89,14 @@ impl Subject {
             ("demo" | "sim" | "port" | "watch" | "log", Self::OpenFiles) => Err("shows recorded files, and no processes"),
             (_, Self::OpenFiles) => Ok(()),
             ("demo" | "sim" | "log", Self::NoProcess) => Err("does not act on processes"),
-            _ => Err("does not open the dashboard, and the option is for the dashboard alone"),
+            _ => Err("does not open the dashboard, and the option only affects the dashboard"),
         }
     }
 }
 
 /// Whether there is anything to log. Without a command the dashboard opens, which logs.
 pub(super) fn is_logged(command: Option<&Command>) -> bool {
-    command.is_none_or(|command| Subject::of(command).takes("log").is_ok())
+    command.is_none_or(|command| Subject::of(command).check_option("log").is_ok())
 }
 
 /// Rejects options before the command that have no effect on it.
@@ -108,7 +108,7 @@ pub(super) fn check(command: &Command, matches: &ArgMatches) -> Result<(), Failu
         source == Some(ValueSource::CommandLine)
     });
     for option in given {
-        if let Err(why) = subject.takes(option.get_id().as_str()) {
+        if let Err(why) = subject.check_option(option.get_id().as_str()) {
             let flag = option.get_long().unwrap_or_default();
             return Err(Failure::usage(format!("--{flag} cannot be given before `{name}`: `{name}` {why}")));
         }

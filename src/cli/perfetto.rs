@@ -14,7 +14,7 @@ use super::print;
 use crate::model::{ProducerReport, SafeText};
 use crate::net::interrupts::Interrupts;
 use crate::perfetto::consumer::ServiceState;
-use crate::session::{Serve, Settings, serve, service_state};
+use crate::session::{ServeOptions, Settings, serve, service_state};
 
 #[derive(Serialize)]
 struct ServiceDocument {
@@ -59,7 +59,7 @@ pub(super) async fn show_service(json: bool) -> Result<Exit, Failure> {
     print::text(|out| {
         writeln!(out, "{} at {}", document.version, document.socket)?;
         for ProducerDocument { id, name, pid, uid, version, data_sources } in &document.producers {
-            let process = pid.map_or("a process of another machine".to_owned(), |pid| format!("process {pid}"));
+            let process = pid.map_or("a process on another machine".to_owned(), |pid| format!("process {pid}"));
             writeln!(out, "producer {id}: {name}, {process} of user {uid}, {version}")?;
             data_sources.iter().try_for_each(|source| writeln!(out, "  {source}"))?;
         }
@@ -110,10 +110,10 @@ pub(super) async fn serve_processes(host: &Host, arguments: ServePerfetto) -> Re
     let ServePerfetto { targets, events: Events { profile, provider, clr_events, duration } } = arguments;
     let settings = Settings { targets, profiles: profile, providers: provider, clr_events };
     let selected = settings.select().map_err(Failure::usage)?;
-    selected.warnings.iter().for_each(print::say);
+    selected.warnings.iter().for_each(print::message);
     let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
     let stop = watch::Sender::new(false);
-    let serving = serve(Serve { address: None, settings, directory: host.directory()? }, stop.subscribe(), say);
+    let serving = serve(ServeOptions { address: None, settings, directory: host.directory()? }, stop.subscribe(), report_progress);
     tokio::pin!(serving);
     let exit = tokio::select! {
         served = &mut serving => return Ok(served.map(|()| Exit::Done).map_err(anyhow::Error::from)?),
@@ -128,10 +128,10 @@ pub(super) async fn serve_processes(host: &Host, arguments: ServePerfetto) -> Re
     Ok(exit)
 }
 
-fn say(report: ProducerReport) {
+fn report_progress(report: ProducerReport) {
     match report {
         ProducerReport::Progress { .. } => {}
-        ProducerReport::Connected(_) => print::say(format!("{report}; serving the data source `dotnet` until Ctrl-C")),
-        report => print::say(report),
+        ProducerReport::Connected(_) => print::message(format!("{report}; serving the data source `dotnet` until Ctrl-C")),
+        report => print::message(report),
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::model::{escape_json, safe};
 use crate::tui::write_stderr;
 
-pub(super) use crate::tui::say;
+pub(super) use crate::tui::message;
 
 /// Version of the JSON documents: incremented when a field is removed or changes its meaning.
 const SCHEMA: u32 = 1;

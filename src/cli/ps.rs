@@ -8,27 +8,27 @@ use super::document::{InfoDocument, ProcessDocument, capabilities, is_seen, stat
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::target::{Found, called, find};
+use super::target::{Found, display_name, find};
 use crate::model::{Age, Bytes, Capability, Contact, Counted, CpuLimit, Process, SafeText, Trouble, Usage};
 use crate::net::user;
 
 /// Time between the two scans that a CPU usage figure needs.
-const LOOK: Duration = Duration::from_millis(100);
+const SCAN_INTERVAL: Duration = Duration::from_millis(100);
 /// Timeout for the answers of all processes: slightly longer than the threshold for slow. Processes without an answer by then are listed as slow.
-pub(super) const ANSWERS: Duration = Duration::from_millis(1100);
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_millis(1100);
 
 pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
     let mut directory = host.directory()?;
     let began = Instant::now();
-    directory.refresh(ANSWERS).await.map_err(anyhow::Error::from)?;
+    directory.refresh(ANSWER_TIMEOUT).await.map_err(anyhow::Error::from)?;
     // If all processes have answered early, wait for the second scan; slow ones have taken longer than this already.
-    sleep_until(began + LOOK).await;
+    sleep_until(began + SCAN_INTERVAL).await;
     let rows = directory.refresh(Duration::ZERO).await.map_err(anyhow::Error::from)?;
     let more_stale = directory.more_stale_sockets();
     if json {
         print::json_list("processes", rows.iter().map(ProcessDocument::new))?;
         if more_stale > 0 {
-            print::say(format_args!("{} more are not listed", stale_sockets(more_stale)));
+            print::message(format_args!("{} more are not listed", stale_sockets(more_stale)));
         }
         return Ok(Exit::Done);
     }
@@ -36,10 +36,10 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
     let stale = stale.len() + more_stale;
     if rows.is_empty() && stale == 0 {
         match user::elevate() {
-            Some(elevate) => print::say(format_args!(
-                "no .NET process can be seen by this user; for those of others and of containers, run dn-top {elevate}"
+            Some(elevate) => print::message(format_args!(
+                "no .NET process is visible to this user; for those of other users and of containers, run dn-top {elevate}"
             )),
-            None => print::say("no .NET process can be seen"),
+            None => print::message("no .NET process is visible"),
         }
         return Ok(Exit::Done);
     }
@@ -75,13 +75,13 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
 
 /// Lists the possible target processes on stderr.
 pub(super) async fn candidates(host: &Host) -> Result<Exit, Failure> {
-    let rows = host.directory()?.refresh(ANSWERS).await.map_err(anyhow::Error::from)?;
+    let rows = host.directory()?.refresh(ANSWER_TIMEOUT).await.map_err(anyhow::Error::from)?;
     let attachable: Vec<_> = rows.iter().filter(|row| row.contact.is_attachable()).collect();
     if attachable.is_empty() {
-        print::say("no .NET process can be attached to; `dn-top ps` shows why");
+        print::message("no .NET process can be attached to; `dn-top ps` shows why");
     } else {
         let line = |row: &&Process| format!("{:>9}  {}", row.key.pid, row.name);
-        print::say(format_args!("processes:\n{}", attachable.iter().map(line).collect::<Vec<_>>().join("\n")));
+        print::message(format_args!("processes:\n{}", attachable.iter().map(line).collect::<Vec<_>>().join("\n")));
     }
     Ok(Exit::Usage)
 }
@@ -92,7 +92,7 @@ pub(super) async fn info(host: &Host, target: &str, json: bool) -> Result<Exit, 
     let limit = CpuLimit::lowest(&limits);
     if json {
         print::json(&InfoDocument::new(&process, limit))?;
-        return answered(&process);
+        return check_answered(&process);
     }
     print::text(|out| {
         for (name, fact) in facts(&process) {
@@ -102,21 +102,21 @@ pub(super) async fn info(host: &Host, target: &str, json: bool) -> Result<Exit, 
             writeln!(out, "{:<14}{limit}", "CPU limit")?;
         }
         let Some(can) = capabilities(&process) else { return Ok(()) };
-        writeln!(out, "\nCapabilities (known: shown by its answers; expected: of its version)")?;
+        writeln!(out, "\nCapabilities (known: confirmed by the runtime; expected: inferred from its version)")?;
         for row in Capability::table(&can) {
             let how = row.available.unwrap_or_else(|why| format!("no: {why}"));
             writeln!(out, "  {:<22}{how}, {}", row.name, if row.known { "known" } else { "expected" })?;
         }
         Ok(())
     })?;
-    answered(&process)
+    check_answered(&process)
 }
 
 /// Returns an error if the runtime was queried without success; the facts from /proc are printed in any case.
-fn answered(process: &Process) -> Result<Exit, Failure> {
+fn check_answered(process: &Process) -> Result<Exit, Failure> {
     match &process.contact {
         Contact::Trouble { kind: Trouble::Slow | Trouble::Refused | Trouble::Timeout | Trouble::Unsupported, reason } => {
-            Err(anyhow::anyhow!("{}: {reason}", called(process)).into())
+            Err(anyhow::anyhow!("{}: {reason}", display_name(process)).into())
         }
         Contact::Trouble { kind: Trouble::Denied | Trouble::Stale | Trouble::Unverified | Trouble::Disabled, .. }
         | Contact::Unknown
@@ -125,29 +125,33 @@ fn answered(process: &Process) -> Result<Exit, Failure> {
 }
 
 fn facts(process: &Process) -> [(&'static str, String); 14] {
-    let unsaid =
+    let unreported =
         if process.contact == Contact::Ok { "not known: the runtime is too old to report it" } else { "not known: it has not answered" };
-    let said = |fact: Option<String>| fact.unwrap_or_else(|| unsaid.to_owned());
-    let unseen = "not known: the process is not visible from here";
-    let seen = |fact: String| if is_seen(process) { fact } else { unseen.to_owned() };
+    let reported = |fact: Option<String>| fact.unwrap_or_else(|| unreported.to_owned());
+    let not_visible = "not known: the process is not visible from here";
+    let seen = |fact: String| if is_seen(process) { fact } else { not_visible.to_owned() };
     let platform = || Some(format!("{}-{}", process.os.as_ref()?, process.arch.as_ref()?));
     let named = |text: &SafeText| Some(text.to_string()).filter(|text| !text.is_empty());
     [
         ("Process", process.key.pid.to_string()),
         ("Started", seen(format!("{} ago", age(process)))),
         ("Pid inside", process.ns_pid.to_string()),
-        ("Name", said(named(&process.name))),
+        ("Name", reported(named(&process.name))),
         (
             "Runtime",
-            format!("{}{}", said(process.runtime.as_ref().map(ToString::to_string)), if process.native_aot { " (NativeAOT)" } else { "" }),
+            format!(
+                "{}{}",
+                reported(process.runtime.as_ref().map(ToString::to_string)),
+                if process.native_aot { " (NativeAOT)" } else { "" }
+            ),
         ),
-        ("Platform", said(process.rid.as_ref().map(ToString::to_string).or_else(platform))),
-        ("Command line", said(named(&process.command_line))),
+        ("Platform", reported(process.rid.as_ref().map(ToString::to_string).or_else(platform))),
+        ("Command line", reported(named(&process.command_line))),
         ("User", process.user.as_ref().map_or_else(|| process.uid.to_string(), |user| format!("{user} ({})", process.uid))),
         ("Container", seen(process.container.as_deref().unwrap_or("none").to_owned())),
-        ("Cookie", said(process.cookie.map(|cookie| cookie.to_string()))),
+        ("Cookie", reported(process.cookie.map(|cookie| cookie.to_string()))),
         ("Socket", process.socket.as_ref().map_or_else(|| "none".to_owned(), |socket| socket.display().to_string())),
-        ("Memory", memory(process).unwrap_or_else(|| unseen.to_owned())),
+        ("Memory", memory(process).unwrap_or_else(|| not_visible.to_owned())),
         ("State", state(process).to_owned()),
         ("Contact", process.contact.reason().unwrap_or("ok").to_owned()),
     ]

@@ -11,20 +11,20 @@ use super::config::Settings;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::target::{called, connect, connect_legacy, not_started, refused};
+use super::target::{connect, connect_legacy, display_name, exchange_error, start_error};
 use super::user_events;
 use super::{args, export};
 use crate::ipc::Command;
 use crate::model::{
-    ByteRate, Bytes, Count, CountRate, Counted, Kept, NoCpuTime, Outcome, OutputName, Phase, ProcessKey, Recording, RunState, SafeText,
-    Scheduling, StoppedBy, Stopwatch, TraceFormat, TraceOptions,
+    ByteRate, Bytes, Count, CountRate, Counted, CpuTimeUnavailable, FlightBuffer, Outcome, OutputName, Phase, ProcessKey, Recording,
+    RunState, SafeText, Scheduling, StoppedBy, Stopwatch, TraceFormat, TraceOptions,
 };
 use crate::net::client::Client;
 use crate::net::interrupts::Interrupts;
 use crate::session::{Plan, Recorder};
 
 /// Interval at which the progress line on stderr is rewritten.
-const PROGRESS: Duration = Duration::from_millis(500);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The document of the command line contract.
 #[derive(Serialize)]
@@ -83,32 +83,32 @@ impl RecordCommand {
     pub(super) fn new(options: args::Record, settings: &Settings) -> Result<Self, Failure> {
         let given = trace_options(&options);
         let selected = given.select().map_err(Failure::usage)?;
-        selected.warnings.iter().for_each(print::say);
+        selected.warnings.iter().for_each(print::message);
         if given.block {
-            print::say("the target blocks whenever events arrive faster than they are read");
+            print::message("the target blocks whenever events arrive faster than they are read");
         }
         let output_name = settings.output_name.clone();
         Ok(Self { options: given, output_name, export: options.export, json: options.output.json })
     }
 
     pub(super) async fn begin(&self, client: Client, key: ProcessKey, name: &str, notes: Vec<String>) -> Result<Recorder, Failure> {
-        let plan = Plan::of(&self.options, key, name.into(), Path::new(""), &self.output_name).map_err(anyhow::Error::msg)?;
+        let plan = Plan::from_options(&self.options, key, name.into(), Path::new(""), &self.output_name).map_err(anyhow::Error::msg)?;
         let plan = Plan { notes, ..plan };
-        let recorder = Recorder::start(client, plan).await.map_err(not_started)?;
+        let recorder = Recorder::start(client, plan).await.map_err(start_error)?;
         let progress = recorder.progress();
         let recording = progress.borrow();
-        recording.notes.iter().for_each(print::say);
-        if let Some(NoCpuTime { why, .. }) = &recording.no_cpu {
-            print::say(no_cpu_time(why));
+        recording.notes.iter().for_each(print::message);
+        if let Some(CpuTimeUnavailable { why, .. }) = &recording.cpu_unavailable {
+            print::message(no_cpu_time(why));
         }
         drop(recording);
         Ok(recorder)
     }
 
     /// Shows the progress until the recording is finished, then its result.
-    pub(super) async fn follow(&self, recorder: Recorder, interrupts: &mut Interrupts) -> Result<Followed, Failure> {
+    pub(super) async fn follow(&self, recorder: Recorder, interrupts: &mut Interrupts) -> Result<RecordResult, Failure> {
         let session_id = format!("{:#x}", recorder.session().0);
-        let interrupted = watch(&recorder, self.options.duration, interrupts).await;
+        let interrupted = show_until_finished(&recorder, self.options.duration, interrupts).await;
         let recording = recorder.finished().await;
         let exported = self.export(&recording);
         let (exported, failure) = exported.map_or_else(|failure| (None, Some(failure)), |exported| (exported, None));
@@ -120,7 +120,7 @@ impl RecordCommand {
             // The interrupt may be the closing of the terminal: then nothing can be reported.
             reported?;
         }
-        failure.map_or(Ok(Followed { outcome, interrupted }), Err)
+        failure.map_or(Ok(RecordResult { outcome, interrupted }), Err)
     }
 
     /// Converts the finished file, if requested.
@@ -140,13 +140,13 @@ pub(super) fn no_cpu_time(why: &SafeText) -> String {
 }
 
 /// The result of a recording.
-pub(super) struct Followed {
+pub(super) struct RecordResult {
     pub(super) outcome: Outcome,
     /// Whether a signal stopped the recording.
     pub(super) interrupted: bool,
 }
 
-impl Followed {
+impl RecordResult {
     /// Whether the file lacks something that was requested.
     pub(super) fn failed(&self) -> bool {
         match self.outcome.stopped_by {
@@ -184,17 +184,17 @@ pub(super) async fn trace(host: &Host, arguments: args::Trace) -> Result<Exit, F
     if !arguments.user_events.is_empty() {
         return user_events::run(host, arguments).await;
     }
-    let order = RecordCommand::new(arguments.record, &host.settings)?;
+    let record_command = RecordCommand::new(arguments.record, &host.settings)?;
     let target = &arguments.target.target;
     let (process, client) = if arguments.legacy { connect_legacy(host, target).await? } else { connect(host, target).await? };
     let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
     let resume = client.clone();
-    let recorder = order.begin(client, process.key, &process.name, Vec::new()).await?;
+    let recorder = record_command.begin(client, process.key, &process.name, Vec::new()).await?;
     if arguments.resume && process.run_state != RunState::Running {
-        resume.run(&Command::ResumeRuntime).await.map_err(refused)?;
+        resume.run(&Command::ResumeRuntime).await.map_err(exchange_error)?;
     }
-    print::say(format_args!("recording {}; Ctrl-C stops it", called(&process)));
-    let followed = order.follow(recorder, &mut interrupts).await?;
+    print::message(format_args!("recording {}; Ctrl-C stops it", display_name(&process)));
+    let followed = record_command.follow(recorder, &mut interrupts).await?;
     Ok(match followed {
         _ if followed.interrupted => Exit::Interrupted,
         _ if followed.failed() => Exit::Failed,
@@ -203,36 +203,36 @@ pub(super) async fn trace(host: &Host, arguments: args::Trace) -> Result<Exit, F
 }
 
 /// Shows the progress until the recording is finished. Returns whether a signal stopped it.
-async fn watch(recorder: &Recorder, duration: Option<Duration>, interrupts: &mut Interrupts) -> bool {
+async fn show_until_finished(recorder: &Recorder, duration: Option<Duration>, interrupts: &mut Interrupts) -> bool {
     let mut progress = recorder.progress();
     let line = std::io::stderr().is_terminal();
-    let mut ticks = tokio::time::interval(PROGRESS);
-    let (mut asked, mut kernel) = (false, None);
+    let mut ticks = tokio::time::interval(PROGRESS_INTERVAL);
+    let (mut interrupted, mut kernel) = (false, None);
     loop {
         let now = progress.borrow().scheduling.clone();
         if now != kernel {
             if line {
                 print::rewrite_line("");
             }
-            now.iter().for_each(print::say);
+            now.iter().for_each(print::message);
             kernel = now;
         }
         tokio::select! {
             () = interrupts.next() => {
                 // A signal while stopping, whatever the reason for the stop, skips the rundown.
-                if asked || matches!(progress.borrow().phase, Phase::Stopping { .. } | Phase::Joining { .. }) {
+                if interrupted || matches!(progress.borrow().phase, Phase::Stopping { .. } | Phase::Joining { .. }) {
                     recorder.abandon();
                 } else {
                     recorder.stop();
                     if line {
                         print::rewrite_line("");
                     }
-                    print::say("stopping: waiting for the rundown; press Ctrl-C again to skip it");
+                    print::message("stopping: waiting for the rundown; press Ctrl-C again to skip it");
                 }
-                asked = true;
+                interrupted = true;
             }
             _ = ticks.tick() => if line {
-                show(&progress.borrow(), duration);
+                show_progress(&progress.borrow(), duration);
             },
             changed = progress.changed() => {
                 if changed.is_err() || matches!(progress.borrow_and_update().phase, Phase::Done(_)) {
@@ -245,10 +245,10 @@ async fn watch(recorder: &Recorder, duration: Option<Duration>, interrupts: &mut
         // Clear the line for the result.
         print::rewrite_line("");
     }
-    asked
+    interrupted
 }
 
-fn show(recording: &Recording, duration: Option<Duration>) {
+fn show_progress(recording: &Recording, duration: Option<Duration>) {
     let rate = recording.history.last().copied().unwrap_or_default();
     let state = match &recording.phase {
         Phase::Starting => "waiting for the first event".to_owned(),
@@ -265,7 +265,7 @@ fn show(recording: &Recording, duration: Option<Duration>) {
         Some(duration) => format!("{} of {}", Stopwatch(elapsed), Stopwatch(duration)),
         None => Stopwatch(elapsed).to_string(),
     };
-    let kept = recording.kept.map(|Kept { bytes, span }| {
+    let kept = recording.kept.map(|FlightBuffer { bytes, span }| {
         let span = humantime::format_duration(Duration::from_secs(span.as_secs()));
         format!("  flight recorder: last {span}, {} kept", Bytes(bytes))
     });
@@ -275,7 +275,7 @@ fn show(recording: &Recording, duration: Option<Duration>) {
 fn report(recording: &Recording, exported: Option<PathBuf>, session_id: String, json: bool) -> anyhow::Result<()> {
     let Phase::Done(outcome) = &recording.phase else { return Ok(()) };
     if let Some(trouble) = &outcome.trouble {
-        print::say(trouble);
+        print::message(trouble);
     }
     let shown = |file: &PathBuf| file.to_string_lossy().into_owned();
     let (file, exported) = (outcome.file.as_ref().map(shown), exported.as_ref().map(shown));
@@ -299,17 +299,17 @@ fn report(recording: &Recording, exported: Option<PathBuf>, session_id: String, 
     }
     let whole = if outcome.complete { "complete" } else { "NOT complete" };
     let (elapsed, bytes) = (Stopwatch(recording.elapsed), Bytes(recording.bytes));
-    print::say(format_args!("{bytes}, {} events, {} dropped in {elapsed}; {whole}", recording.events, recording.dropped));
+    print::message(format_args!("{bytes}, {} events, {} dropped in {elapsed}; {whole}", recording.events, recording.dropped));
     if let Some(samples) = recording.cpu_samples {
-        print::say(format_args!("{:#} of the kernel as well", Counted(samples, "CPU sample")));
+        print::message(format_args!("{:#} of the kernel as well", Counted(samples, "CPU sample")));
     }
     if let Some(cpu_file) = cpu_file {
-        print::say(format_args!("{cpu_file} has the CPU samples; `dn-top report`, `export` and `open` read both files"));
+        print::message(format_args!("{cpu_file} has the CPU samples; `dn-top report`, `export` and `open` read both files"));
     }
     match file {
         Some(file) => print::text(|out| [Some(file), exported].iter().flatten().try_for_each(|file| writeln!(out, "{file}"))),
         None => {
-            print::say("no data received, so no file was kept");
+            print::message("no data received, so no file was kept");
             Ok(())
         }
     }

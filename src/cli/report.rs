@@ -13,18 +13,18 @@ use super::args::{self, Frames};
 use super::cpu::{missing_callers, missing_samples};
 use super::exit::{Exit, Failure};
 use super::print;
-use super::slow::Verdict;
+use super::slow::SlowCauses;
 use crate::analysis::{EventCount, KernelSamples, MethodTime, Origin, Profile, RecordedCpuTime, SampleFilter, SampledMethods};
 use crate::clr::RUNTIME_PROVIDER;
 use crate::clr::payload::SampleLosses;
 use crate::diagnosis::Thresholds;
 use crate::model::{Count, Counted, FileContents, Percent, SafeText};
-use crate::session::{Recorded, cpu_beside, read_trace};
+use crate::session::{RecordedFile, read_cpu_samples, read_trace};
 use crate::sorting::CompactSort;
 
 /// Events that explain slowness beyond the samples: garbage collections, thread pool changes, exceptions and lock contention.
-const TROUBLES: [u32; 5] = [1, 54, 55, 80, 81];
-const REQUESTS: [&str; 2] = ["Microsoft.AspNetCore.Hosting", "System.Net.Http"];
+const CAUSE_EVENT_IDS: [u32; 5] = [1, 54, 55, 80, 81];
+const REQUEST_PROVIDERS: [&str; 2] = ["Microsoft.AspNetCore.Hosting", "System.Net.Http"];
 
 /// The document of the command line contract. `self`, `total`, `waiting` and the other plain numbers are counts of samples; times have names that
 /// end in `_ns`, and shares are of times.
@@ -68,7 +68,7 @@ struct Report {
     routes: Option<Routes>,
     /// Why the process was slow; present if the file contains more than samples.
     #[serde(skip_serializing_if = "Option::is_none")]
-    slow: Option<Verdict>,
+    slow: Option<SlowCauses>,
 }
 
 #[derive(Serialize)]
@@ -82,9 +82,9 @@ struct Losses {
 }
 
 impl From<SampleLosses> for Losses {
-    fn from(SampleLosses { sees_kernel, lost, unreadable, throttled, missed_threads, short_threads }: SampleLosses) -> Self {
+    fn from(SampleLosses { includes_kernel, lost, unreadable, throttled, missed_threads, short_threads }: SampleLosses) -> Self {
         let (lost_samples, unreadable_samples) = (lost, unreadable);
-        Self { kernel_visible: sees_kernel, lost_samples, unreadable_samples, throttled, missed_threads, short_threads }
+        Self { kernel_visible: includes_kernel, lost_samples, unreadable_samples, throttled, missed_threads, short_threads }
     }
 }
 
@@ -100,21 +100,21 @@ struct Method {
 }
 
 pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<Exit, Failure> {
-    let mut recorded = Recorded::open(&arguments.file).map_err(Failure::failed)?;
+    let mut recorded = RecordedFile::open(&arguments.file).map_err(Failure::failed)?;
     let (sampled, pass) = recorded.read_methods().map_err(Failure::failed)?;
 
-    let cpu = sampled.cpu().or_else(|| cpu_beside(&arguments.file, &pass.header, None));
+    let cpu = sampled.cpu().or_else(|| read_cpu_samples(&arguments.file, &pass.header, None));
     let losses = cpu.as_ref().and_then(|cpu| cpu.losses);
-    let tells_more = |event: &EventCount| match event.provider.as_str() {
-        RUNTIME_PROVIDER => TROUBLES.contains(&event.event_id),
-        provider => REQUESTS.contains(&provider),
+    let shows_cause = |event: &EventCount| match event.provider.as_str() {
+        RUNTIME_PROVIDER => CAUSE_EVENT_IDS.contains(&event.event_id),
+        provider => REQUEST_PROVIDERS.contains(&provider),
     };
     // A pipe cannot be read again: opening it would block until there is a writer.
     let is_file = arguments.file.metadata().is_ok_and(|metadata| metadata.is_file());
-    let more = is_file && sampled.throughput().counts().iter().any(tells_more);
+    let more = is_file && sampled.throughput().counts().iter().any(shows_cause);
     let contents = if more { read_trace(&arguments.file, None, |_| true).ok().flatten() } else { None };
     let report = Report {
-        slow: contents.as_ref().map(|contents| Verdict::of_file(contents, thresholds)),
+        slow: contents.as_ref().map(|contents| SlowCauses::of_file(contents, thresholds)),
         routes: contents
             .as_ref()
             .map(|FileContents { analysis, .. }| Routes::new(&analysis.snapshot.activities, arguments.count))
@@ -129,43 +129,43 @@ pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<E
     }
     let problems = sampled.throughput().problems();
     for words in pass.trouble().into_iter().chain(problems.iter().map(ToString::to_string)) {
-        print::say(format_args!("{}: {words}", arguments.file.display()));
+        print::message(format_args!("{}: {words}", arguments.file.display()));
     }
     if report.samples + report.waiting == 0 {
         let file = arguments.file.display();
         match KernelSamples::from_counts(&sampled.throughput().counts()) {
-            Some(kernel) => print::say(format_args!("{file} holds no samples of the runtime, but {kernel}")),
-            None => print::say(format_args!("{file} holds no samples: record with --profile cpu")),
+            Some(kernel) => print::message(format_args!("{file} contains no samples of the runtime, but {kernel}")),
+            None => print::message(format_args!("{file} contains no samples: record with --profile cpu")),
         }
     } else if report.unresolved > 0 {
-        print::say(format_args!("{} samples are in methods whose names the file does not hold", Count(report.unresolved)));
+        print::message(format_args!("{} samples are in methods whose names the file does not contain", Count(report.unresolved)));
     }
     if let Some(losses) = &losses {
-        if !losses.sees_kernel {
-            print::say("kernel code was not sampled: it is missing from all times");
+        if !losses.includes_kernel {
+            print::message("kernel code was not sampled: it is missing from all times");
         }
-        missing_samples(losses).iter().for_each(print::say);
+        missing_samples(losses).iter().for_each(print::message);
     }
-    missing_callers(report.samples, report.cut_chains, report.broken_chains).iter().for_each(print::say);
+    missing_callers(report.samples, report.cut_chains, report.broken_chains).iter().for_each(print::message);
     if report.cut_stacks > 0 && report.source != "cpu" {
-        print::say(format_args!(
+        print::message(format_args!(
             "{} of the time is in stacks that the runtime cut off at 100 frames: TOTAL is too low for the methods that called these",
             Percent(report.cut_stacks_ns as f64 / report.time_ns.max(1) as f64)
         ));
     }
     if arguments.off_cpu && report.off_cpu.is_none() {
         let file = arguments.file.display();
-        print::say(format_args!("{file} does not hold what threads wait for: record with `dn-top cpu -o` or `dn-top trace --profile cpu`"));
+        print::message(format_args!("{file} contains no wait data: record with `dn-top cpu -o` or `dn-top trace --profile cpu`"));
     }
     let hides = arguments.native == Frames::Hide || arguments.kernel == Frames::Hide;
     if hides && report.source != "cpu" && report.samples + report.waiting > 0 {
-        print::say("there are no native and kernel functions to be hidden: the samples are of managed code alone");
+        print::message("no native or kernel functions to hide: all samples are of managed code");
     } else if report.hidden_ns > 0 {
         let share = Percent(report.hidden_ns as f64 / report.time_ns.max(1) as f64);
-        print::say(format_args!("{share} of the time is in hidden functions that no method called"));
+        print::message(format_args!("{share} of the time is in hidden functions without a calling method"));
     }
     if report.dropped_events > 0 {
-        print::say(format_args!("the runtime dropped {}, samples perhaps among them", Counted(report.dropped_events, "event")));
+        print::message(format_args!("the runtime dropped {}, possibly including samples", Counted(report.dropped_events, "event")));
     }
     Ok(Exit::Done)
 }

@@ -10,7 +10,7 @@ use super::print;
 use super::record::RecordCommand;
 use crate::model::StoppedBy;
 use crate::net::interrupts::Interrupts;
-use crate::session::{ChildOutput, Launch, LaunchEvent, Launched, Orphans, USUAL_START};
+use crate::session::{ChildOutput, Launch, LaunchEvent, Launched, Orphans, RUNTIME_START_TIMEOUT};
 use anyhow::Context;
 
 pub(super) async fn run(arguments: args::Run, settings: &Settings) -> Result<Exit, Failure> {
@@ -19,7 +19,7 @@ pub(super) async fn run(arguments: args::Run, settings: &Settings) -> Result<Exi
         (true, false) => ChildOutput::Inherited,
         (true, true) => ChildOutput::Stderr,
     };
-    let order = RecordCommand::new(arguments.record, settings)?;
+    let record_command = RecordCommand::new(arguments.record, settings)?;
     let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
     let mut launch = Launch::start(&arguments.command, output, Orphans::Resume).map_err(anyhow::Error::from)?;
     let path = Path::new(arguments.command.first().map_or(OsStr::new(""), OsString::as_os_str));
@@ -30,25 +30,25 @@ pub(super) async fn run(arguments: args::Run, settings: &Settings) -> Result<Exi
             event = launch.next() => event,
             () = interrupts.next() => {
                 launch.end().await;
-                print::say(format_args!("{program} was terminated, and nothing was recorded"));
+                print::message(format_args!("{program} was terminated, and nothing was recorded"));
                 return Ok(Exit::Interrupted);
             }
         };
         match event {
             LaunchEvent::Connected(launched) => break launched,
-            LaunchEvent::NoRuntime => print::say(format_args!(
+            LaunchEvent::NoRuntime => print::message(format_args!(
                 "{program} is not recorded: no .NET runtime connected within {} s. It is not a .NET program, or its diagnostics are \
                  switched off (DOTNET_EnableDiagnostics=0)",
-                USUAL_START.as_secs()
+                RUNTIME_START_TIMEOUT.as_secs()
             )),
             LaunchEvent::Exited(code) => {
                 let others = others(&launch);
-                print::say(format_args!("{program} exited with {code}, and nothing was recorded: no .NET runtime connected{others}"));
+                print::message(format_args!("{program} exited with {code}, and nothing was recorded: no .NET runtime connected{others}"));
                 return Ok(Exit::Child(code));
             }
         }
     };
-    let recorded = record(&order, &mut launch, launched, path, &mut interrupts).await;
+    let recorded = record(&record_command, &mut launch, launched, path, &mut interrupts).await;
     let (stopped_by, failed) = match recorded {
         Ok(recorded) => recorded,
         Err(failure) => {
@@ -62,13 +62,13 @@ pub(super) async fn run(arguments: args::Run, settings: &Settings) -> Result<Exi
         return Ok(if failed { Exit::Failed } else { Exit::Done });
     }
     if stopped_by != StoppedBy::TargetExit {
-        print::say(format_args!("{program} keeps running; dn-top exits with it"));
+        print::message(format_args!("{program} keeps running; dn-top exits with it"));
     }
     tokio::select! {
         code = launch.wait() => Ok(Exit::Child(code)),
         () = interrupts.next() => {
             if arguments.keep_running {
-                print::say(format_args!("{program} keeps running"));
+                print::message(format_args!("{program} keeps running"));
             } else {
                 launch.end().await;
             }
@@ -79,24 +79,24 @@ pub(super) async fn run(arguments: args::Run, settings: &Settings) -> Result<Exi
 
 /// Records a runtime: from its first instruction if it is suspended at startup. Returns what ended the recording, and whether that was a failure.
 async fn record(
-    order: &RecordCommand,
+    record_command: &RecordCommand,
     launch: &mut Launch,
     launched: Launched,
     program: &Path,
     interrupts: &mut Interrupts,
 ) -> Result<(StoppedBy, bool), Failure> {
     let (client, key) = (launched.client.clone(), launched.key);
-    let name = launched.name(program).await.map_err(super::target::refused)?;
-    let recorder = order.begin(client, key, &name, launched.note().into_iter().collect()).await?;
+    let name = launched.name(program).await.map_err(super::target::exchange_error)?;
+    let recorder = record_command.begin(client, key, &name, launched.note().into_iter().collect()).await?;
     if let Err(error) = launched.resume().await {
         recorder.abandon();
         recorder.finished().await;
-        return Err(super::target::refused(error));
+        return Err(super::target::exchange_error(error));
     }
     launch.release();
     let from = if launched.missed.is_some() { "" } else { " from its start" };
-    print::say(format_args!("recording process {} ({}){from}; Ctrl-C stops it", key.pid, name));
-    let followed = order.follow(recorder, interrupts).await?;
+    print::message(format_args!("recording process {} ({}){from}; Ctrl-C stops it", key.pid, name));
+    let followed = record_command.follow(recorder, interrupts).await?;
     Ok((followed.outcome.stopped_by, followed.failed()))
 }
 

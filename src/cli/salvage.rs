@@ -22,7 +22,7 @@ pub(super) async fn run(host: &Host, Salvage { files: paths, output: out, names:
             notes.push(names::append(host, output.partial(), &mut file).await?);
         } else if !has_rundown {
             notes.push(NO_RUNDOWN.to_owned());
-            notes.extend(names::offer(host, output.partial(), paths)?);
+            notes.extend(names::names_hint(host, output.partial(), paths)?);
         }
         Ok(())
     };
@@ -31,8 +31,8 @@ pub(super) async fn run(host: &Host, Salvage { files: paths, output: out, names:
         output.discard();
         return Err(failure);
     }
-    let kept = output.keep().map_err(Failure::failed)?;
-    notes.iter().for_each(print::say);
+    let kept = output.persist().map_err(Failure::failed)?;
+    notes.iter().for_each(print::message);
     print::text(|out| writeln!(out, "{}", kept.display()))?;
     Ok(Exit::Done)
 }

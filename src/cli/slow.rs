@@ -14,12 +14,12 @@ use super::target::connect_running;
 use crate::clr::{SLOW_PROFILE, select};
 use crate::diagnosis::{Evidence, Slowdown, Thresholds, slowdowns};
 use crate::ipc::RuntimeVersion;
-use crate::model::{CpuSupply, FileContents, NoCpuTime, Percent, SafeText};
+use crate::model::{CpuConstraints, CpuTimeUnavailable, FileContents, Percent, SafeText};
 use crate::session::{Observation, SlowObserved, read_trace};
 
 /// The possible causes.
 #[derive(Serialize)]
-pub(super) struct Verdict {
+pub(super) struct SlowCauses {
     /// The worst cause, if it is above its threshold.
     slow_because_of: Option<&'static str>,
     /// The worst first; causes that were not measured are last.
@@ -39,7 +39,7 @@ struct FoundCause {
     title: &'static str,
 }
 
-impl Verdict {
+impl SlowCauses {
     pub(super) fn of(evidence: &Evidence<'_>) -> Self {
         let found = |slowdown: &Slowdown| FoundCause {
             cause: slowdown.cause.name(),
@@ -56,7 +56,15 @@ impl Verdict {
     /// Evaluates a file: what was recorded, beyond the contents of the file, is unknown.
     pub(super) fn of_file(contents: &FileContents, thresholds: &Thresholds) -> Self {
         let (analysis, elapsed) = (&contents.analysis, contents.duration);
-        Self::of(&Evidence { analysis, threads: &[], elapsed, recorded: &[], runtime: None, cpu_supply: CpuSupply::default(), thresholds })
+        Self::of(&Evidence {
+            analysis,
+            threads: &[],
+            elapsed,
+            recorded: &[],
+            runtime: None,
+            cpu_constraints: CpuConstraints::default(),
+            thresholds,
+        })
     }
 
     /// Writes the verdict, followed by the causes.
@@ -81,9 +89,9 @@ pub(super) async fn run(host: &Host, arguments: &args::Slow) -> Result<Exit, Fai
             let contents = read_trace(path, None, |_| true).map_err(|error| Failure::failed(anyhow::anyhow!(error)))?;
             let Some(contents) = contents else { return Ok(Exit::Interrupted) };
             if let Some(trouble) = &contents.trouble {
-                print::say(format_args!("{}: {trouble}", path.display()));
+                print::message(format_args!("{}: {trouble}", path.display()));
             }
-            let verdict = Verdict::of_file(&contents, thresholds);
+            let verdict = SlowCauses::of_file(&contents, thresholds);
             (Document::new(&contents.analysis.snapshot, contents.complete, verdict), Exit::Done)
         }
         None => {
@@ -91,17 +99,18 @@ pub(super) async fn run(host: &Host, arguments: &args::Slow) -> Result<Exit, Fai
             let (process, client) = connect_running(host, &arguments.source).await?;
             let start = async {
                 let (observation, missing) = Observation::start_with_cpu(client, &selected.config).await?;
-                missing.iter().for_each(|NoCpuTime { why, .. }| print::say(no_cpu_time(why)));
+                missing.iter().for_each(|CpuTimeUnavailable { why, .. }| print::message(no_cpu_time(why)));
                 Ok(observation)
             };
             let (observed, exit) = observe(&process, arguments.duration, start).await?;
             let (complete, elapsed, what) = (observed.unfinished.is_none(), observed.elapsed, &selected.what);
-            let SlowObserved { analysis, threads, cpu_supply } = observed.into_slow().await;
+            let SlowObserved { analysis, threads, cpu_constraints } = observed.into_slow().await;
             let runtime = process.runtime.as_ref().map(RuntimeVersion::major);
-            let evidence = Evidence { analysis: &analysis, threads: &threads, elapsed, recorded: what, runtime, cpu_supply, thresholds };
-            (Document::new(&analysis.snapshot, complete, Verdict::of(&evidence)), exit)
+            let evidence =
+                Evidence { analysis: &analysis, threads: &threads, elapsed, recorded: what, runtime, cpu_constraints, thresholds };
+            (Document::new(&analysis.snapshot, complete, SlowCauses::of(&evidence)), exit)
         }
     };
-    document.print(&arguments.output, Verdict::write_text)?;
+    document.print(&arguments.output, SlowCauses::write_text)?;
     Ok(exit)
 }

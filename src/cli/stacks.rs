@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::target::{called, connect_managed, not_started};
+use super::target::{connect_managed, display_name, start_error};
 use crate::analysis::StackGroup;
 use crate::model::{NativeAotGap, Process, SafeText};
 use crate::nettrace::ThreadId;
@@ -42,8 +42,8 @@ struct ThreadName {
 pub(super) async fn run(host: &Host, target: &str, json: bool) -> Result<Exit, Failure> {
     let (process, client) = connect_managed(host, target, NativeAotGap::Samples).await?;
     let ThreadStacks { groups, names, ended } = thread_stacks(&client).await.map_err(|error| match error {
-        StacksError::Start(error) => not_started(error),
-        error => anyhow::anyhow!("{}: {error}", called(&process)).into(),
+        StacksError::Start(error) => start_error(error),
+        error => anyhow::anyhow!("{}: {error}", display_name(&process)).into(),
     })?;
     let document = document(&process, ended.is_ok(), groups, &names);
     if json {
@@ -52,7 +52,7 @@ pub(super) async fn run(host: &Host, target: &str, json: bool) -> Result<Exit, F
         print::text(|out| write_text(out, &document))?;
     }
     if let Err(why) = &ended {
-        print::say(format_args!("some method names may be missing and are shown as addresses: {why}"));
+        print::message(format_args!("some method names may be missing and are shown as addresses: {why}"));
     }
     // A target that exits is not a failure.
     Ok(if matches!(ended, Ok(()) | Err(Unfinished::Closed)) { Exit::Done } else { Exit::Failed })

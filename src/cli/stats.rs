@@ -10,7 +10,7 @@ use super::print;
 use crate::analysis::{EventCount, ProblemCount, Throughput};
 use crate::model::{Bytes, Count, SafeText};
 use crate::nettrace::ThreadId;
-use crate::session::{Pass, Recorded};
+use crate::session::{Pass, RecordedFile};
 use crate::sorting::CompactSort;
 
 /// The document of the command line contract.
@@ -69,7 +69,7 @@ struct EventStats {
 }
 
 pub(super) fn run(path: &Path, json: bool) -> Result<Exit, Failure> {
-    let mut recorded = Recorded::open(path).map_err(Failure::failed)?;
+    let mut recorded = RecordedFile::open(path).map_err(Failure::failed)?;
     let mut tally = Throughput::default();
     let pass = recorded.read(&mut tally).map_err(Failure::failed)?;
     let stats = stats(&tally, &pass);
@@ -79,7 +79,7 @@ pub(super) fn run(path: &Path, json: bool) -> Result<Exit, Failure> {
         print::text(|out| write_text(out, &stats))?;
     }
     if let Some(trouble) = pass.trouble() {
-        print::say(format_args!("{}: {trouble}", path.display()));
+        print::message(format_args!("{}: {trouble}", path.display()));
     }
     Ok(Exit::Done)
 }

@@ -8,13 +8,13 @@ use anyhow::Context;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use crate::ipc::{CommandCode, Hresult};
-use crate::model::{Contact, NativeAotGap, Process, RunState, Trouble, is_elsewhere};
-use crate::net::client::{ANSWER_LIMIT, Client};
+use crate::model::{Contact, NativeAotGap, Process, RunState, Trouble, has_own_root};
+use crate::net::client::{Client, REPLY_TIMEOUT};
 use crate::net::{ExchangeError, TargetError};
 use crate::session::StartError;
 
 /// Timeout for the process info of all processes: slightly longer than that of a client, so that an unresponsive process has timed out by then.
-pub(super) const PATIENCE: Duration = ANSWER_LIMIT.saturating_add(Duration::from_millis(500));
+pub(super) const INFO_TIMEOUT: Duration = REPLY_TIMEOUT.saturating_add(Duration::from_millis(500));
 
 /// A process, and its client if it has a diagnostic socket.
 pub(super) struct Found {
@@ -25,7 +25,7 @@ pub(super) struct Found {
 /// Finds the target, attachable or not.
 pub(super) async fn find(host: &Host, target: &str) -> Result<Found, Failure> {
     let mut directory = host.directory()?;
-    let process = directory.resolve(target, PATIENCE).await.map_err(|error| match error {
+    let process = directory.resolve(target, INFO_TIMEOUT).await.map_err(|error| match error {
         TargetError::List(_) => Failure::failed(error),
         TargetError::OtherUser { .. } => Failure::new(Exit::Denied, error),
         _ => Failure::new(Exit::NoTarget, error),
@@ -37,13 +37,13 @@ pub(super) async fn find(host: &Host, target: &str) -> Result<Found, Failure> {
 /// Finds the target and returns its client, if the process is attachable.
 pub(super) async fn connect(host: &Host, target: &str) -> Result<(Process, Client), Failure> {
     let Found { process, client } = find(host, target).await?;
-    let client = checked(&process, client)?;
+    let client = attachable_client(&process, client)?;
     Ok((process, client))
 }
 
 /// Returns the client of an attachable process, or the reason why it is not attachable.
-fn checked(process: &Process, client: Option<Client>) -> Result<Client, Failure> {
-    let name = called(process);
+fn attachable_client(process: &Process, client: Option<Client>) -> Result<Client, Failure> {
+    let name = display_name(process);
     if !process.contact.is_attachable() {
         let reason = process.contact.reason().unwrap_or("it cannot be reached");
         let exit = match process.contact {
@@ -60,7 +60,7 @@ fn checked(process: &Process, client: Option<Client>) -> Result<Client, Failure>
 pub(super) async fn connect_legacy(host: &Host, target: &str) -> Result<(Process, Client), Failure> {
     let mut directory = host.directory()?;
     let process = directory.locate(target).await.map_err(|error| Failure::new(Exit::NoTarget, error))?;
-    let client = checked(&process, directory.clients().of(&process))?;
+    let client = attachable_client(&process, directory.clients().of(&process))?;
     Ok((process, client.legacy()))
 }
 
@@ -68,25 +68,25 @@ pub(super) async fn connect_legacy(host: &Host, target: &str) -> Result<(Process
 pub(super) async fn connect_running(host: &Host, target: &str) -> Result<(Process, Client), Failure> {
     let (process, client) = connect(host, target).await?;
     if process.run_state == RunState::Suspended {
-        let name = called(&process);
+        let name = display_name(&process);
         return Err(anyhow::anyhow!("{name} is suspended at startup and sends no events until it is resumed (`dn-top resume`)").into());
     }
     Ok((process, client))
 }
 
 /// Converts the error of a session that was not opened.
-pub(super) fn not_started(error: StartError) -> Failure {
+pub(super) fn start_error(error: StartError) -> Failure {
     let exit = match &error {
         StartError::Output(error) if error.is_denied() => Exit::Denied,
         StartError::Service(error) if error.is_denied() => Exit::Denied,
-        StartError::Exchange(error) => exit_of(error),
+        StartError::Exchange(error) => exit_code(error),
         _ => Exit::Failed,
     };
     Failure::new(exit, error)
 }
 
 /// Describes a process in a message. A process specified by its socket has no name, and possibly no pid, until it has answered.
-pub(super) fn called(process: &Process) -> String {
+pub(super) fn display_name(process: &Process) -> String {
     match (process.key.pid, process.name.as_str(), &process.socket) {
         (0, _, Some(socket)) => format!("the process at {}", socket.display()),
         (pid, "", _) => format!("process {pid}"),
@@ -95,14 +95,14 @@ pub(super) fn called(process: &Process) -> String {
 }
 
 /// Converts the error of a failed exchange.
-pub(super) fn refused(error: ExchangeError) -> Failure {
-    Failure::new(exit_of(&error), error)
+pub(super) fn exchange_error(error: ExchangeError) -> Failure {
+    Failure::new(exit_code(&error), error)
 }
 
 /// Rejects commands that a NativeAOT program does not support: it would not answer for seconds, or only report a failure.
-pub(super) fn possible(process: &Process, command: CommandCode) -> Result<(), Failure> {
+pub(super) fn check_supported(process: &Process, command: CommandCode) -> Result<(), Failure> {
     match NativeAotGap::of(command).filter(|_| process.native_aot) {
-        Some(gap) => Err(impossible(process, gap)),
+        Some(gap) => Err(unsupported(process, gap)),
         None => Ok(()),
     }
 }
@@ -110,26 +110,26 @@ pub(super) fn possible(process: &Process, command: CommandCode) -> Result<(), Fa
 /// Connects to the target, unless it is suspended at startup, or is a NativeAOT program, which lacks the feature.
 pub(super) async fn connect_managed(host: &Host, target: &str, gap: NativeAotGap) -> Result<(Process, Client), Failure> {
     let found = connect_running(host, target).await?;
-    if found.0.native_aot { Err(impossible(&found.0, gap)) } else { Ok(found) }
+    if found.0.native_aot { Err(unsupported(&found.0, gap)) } else { Ok(found) }
 }
 
-fn impossible(process: &Process, gap: NativeAotGap) -> Failure {
-    anyhow::anyhow!("{}: {}", called(process), gap.words(process.key.pid)).into()
+fn unsupported(process: &Process, gap: NativeAotGap) -> Failure {
+    anyhow::anyhow!("{}: {}", display_name(process), gap.message(process.key.pid)).into()
 }
 
 /// Converts the error of a command that the runtime did not execute. For an unknown command it names the purpose and the required version.
-pub(super) fn declined(process: &Process, error: ExchangeError) -> Failure {
+pub(super) fn command_error(process: &Process, error: ExchangeError) -> Failure {
     let code = error.command;
     match error.hresult() {
         Some(hresult @ Hresult::UNKNOWN_COMMAND) => {
             let why = format!("{} {}; the runtime answered {hresult} to {}", code.purpose(), code.needs(), code.name());
-            anyhow::anyhow!("{}: {why}", called(process)).into()
+            anyhow::anyhow!("{}: {why}", display_name(process)).into()
         }
-        _ => refused(error),
+        _ => exchange_error(error),
     }
 }
 
-pub(super) fn exit_of(error: &ExchangeError) -> Exit {
+pub(super) fn exit_code(error: &ExchangeError) -> Exit {
     if matches!(error.trouble(), Some(Trouble::Denied | Trouble::Unverified)) { Exit::Denied } else { Exit::Failed }
 }
 
@@ -138,7 +138,7 @@ pub(super) fn absolute(process: &Process, path: &Path) -> Result<PathBuf, Failur
     if path.is_absolute() {
         return Ok(path.to_owned());
     }
-    if is_elsewhere(process) {
+    if has_own_root(process) {
         let why = "the target has a file system of its own: give an absolute path as the target sees it";
         return Err(Failure::usage(why));
     }

@@ -51,7 +51,7 @@ fn term() -> Option<String> {
 }
 
 /// Whether the terminal ignores an unsupported query instead of showing it as text.
-pub(super) fn answers_queries() -> bool {
+pub(super) fn accepts_queries() -> bool {
     term().is_some_and(|term| TerminalKind::of(Some(&term)) == TerminalKind::Modern)
 }
 
@@ -63,7 +63,7 @@ pub(super) fn has_light_background() -> Option<bool> {
 }
 
 /// Whether the locale uses UTF-8. Without a locale the terminal is assumed to be modern.
-pub(super) fn speaks_utf8() -> bool {
+pub(super) fn is_utf8_locale() -> bool {
     let set = |name: &&str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set);
     locale.is_none_or(|locale| {

@@ -10,7 +10,7 @@ use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::record::trace_options;
-use super::target::{called, connect, not_started};
+use super::target::{connect, display_name, start_error};
 use crate::model::{StoppedBy, TraceOptions};
 use crate::net::interrupts::Interrupts;
 use crate::net::user_events::Kernel;
@@ -26,21 +26,21 @@ struct Document {
 }
 
 pub(super) async fn run(host: &Host, arguments: args::Trace) -> Result<Exit, Failure> {
-    let order = TraceOptions { tracepoints: arguments.user_events, ..trace_options(&arguments.record) };
-    let selected = order.select().map_err(Failure::usage)?;
-    selected.warnings.iter().for_each(print::say);
-    let Some((events, kernel)) = order.user_events().map_err(Failure::usage)? else { return Ok(Exit::Done) };
+    let options = TraceOptions { tracepoints: arguments.user_events, ..trace_options(&arguments.record) };
+    let selected = options.select().map_err(Failure::usage)?;
+    selected.warnings.iter().for_each(print::message);
+    let Some((events, kernel)) = options.user_events().map_err(Failure::usage)? else { return Ok(Exit::Done) };
     let (process, client) = connect(host, &arguments.target.target).await?;
     let data = user_events_data(&Kernel::machine(), process.runtime.as_ref())
-        .map_err(|missing| anyhow::anyhow!("{}: {missing}", called(&process)))?;
+        .map_err(|missing| anyhow::anyhow!("{}: {missing}", display_name(&process)))?;
     let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
     let begun = Instant::now();
-    let mut session = KernelSession::start(client, events, &data).await.map_err(not_started)?;
+    let mut session = KernelSession::start(client, events, &data).await.map_err(start_error)?;
     let session_id = session.id().to_string();
-    print::say(format_args!("{} writes {} to {kernel}; Ctrl-C stops it", called(&process), selected.what.join(" + ")));
-    let stopped_by = session.hold(interrupts.next(), order.duration).await;
+    print::message(format_args!("{} writes {} to {kernel}; Ctrl-C stops it", display_name(&process), selected.what.join(" + ")));
+    let stopped_by = session.wait_for_stop(interrupts.next(), options.duration).await;
     tokio::select! {
-        ended = session.end() => ended.map_err(|why| anyhow::anyhow!("{}: {why}", called(&process)))?,
+        ended = session.end() => ended.map_err(|why| anyhow::anyhow!("{}: {why}", display_name(&process)))?,
         // The session ends with its connection.
         () = interrupts.next() => return Ok(Exit::Interrupted),
     }
@@ -49,7 +49,7 @@ pub(super) async fn run(host: &Host, arguments: args::Trace) -> Result<Exit, Fai
         let (tracepoints, duration_ms) = (kernel.tracepoints, took.as_millis() as u64);
         print::json(&Document { session_id, tracepoints, duration_ms, stopped_by: stopped_by.word() })?;
     } else {
-        print::say(format_args!("stopped after {:.1} s ({})", took.as_secs_f64(), stopped_by.word()));
+        print::message(format_args!("stopped after {:.1} s ({})", took.as_secs_f64(), stopped_by.word()));
     }
     Ok(if stopped_by == StoppedBy::Interrupt { Exit::Interrupted } else { Exit::Done })
 }

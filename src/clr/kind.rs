@@ -151,7 +151,7 @@ pub enum EventKind {
 impl EventKind {
     /// Returns whether any analysis handles these events; the others only matter for exports.
     #[inline]
-    pub fn is_analysed(self) -> bool {
+    pub fn is_analyzed(self) -> bool {
         use EventKind::{
             ContextSwitch, CpuSample, Other, ProcessMapping, ProcessName, ProcessSymbol, SampleLosses, SuspendEnd, TaskScheduled,
             TaskStarted, ThreadTime,

@@ -89,7 +89,7 @@ impl Evidence<'_> {
         }
         let text = format!("Runnable threads wait for a CPU {} of the time", Percent(share));
         let severity = share / self.thresholds.share(Threshold::CpuWait);
-        if let Some(limit) = cpu.supply.limit.filter(|limit| limit.throttled_share() >= MIN_THROTTLED_SHARE) {
+        if let Some(limit) = cpu.constraints.limit.filter(|limit| limit.throttled_share() >= MIN_THROTTLED_SHARE) {
             let share_of_periods = Percent(limit.throttled_share());
             let what = format!("the CPU limit of its control group, {limit}, throttled it in {share_of_periods} of periods");
             return Ok((Some(share), severity, format!("{text}: {what}.")));
@@ -277,7 +277,7 @@ impl Evidence<'_> {
             span: self.elapsed,
             cpu: (!self.threads.is_empty()).then(|| self.threads.iter().map(|thread| thread.cpu).sum()),
             runnable: self.threads.iter().any(|thread| thread.runnable.is_some()).then(|| times.sum()),
-            supply: self.cpu_supply,
+            constraints: self.cpu_constraints,
         }
     }
 

@@ -13,7 +13,7 @@ mod thresholds;
 
 use std::time::Duration;
 
-use crate::model::{CpuSupply, RecordingAnalysis, ThreadUse};
+use crate::model::{CpuConstraints, RecordingAnalysis, ThreadUse};
 use crate::sorting::CompactSort;
 
 pub use culprit::is_own;
@@ -127,7 +127,7 @@ pub struct Evidence<'a> {
     /// Major version of the runtime, if known.
     pub runtime: Option<u32>,
     /// Limits on the available CPU time.
-    pub cpu_supply: CpuSupply,
+    pub cpu_constraints: CpuConstraints,
     /// Thresholds from which a value is a problem.
     pub thresholds: &'a Thresholds,
 }

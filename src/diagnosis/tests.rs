@@ -24,7 +24,7 @@ fn weighed(change: impl Fn(&mut Snapshot), cpu_ms: u64, what: &[&str], runtime: 
         elapsed,
         recorded: &what,
         runtime: Some(runtime),
-        cpu_supply: CpuSupply::default(),
+        cpu_constraints: CpuConstraints::default(),
         thresholds: &Thresholds::default(),
     })
 }
@@ -174,7 +174,7 @@ fn what_was_not_measured_is_not_claimed() {
         elapsed: Duration::ZERO,
         recorded: &[],
         runtime: None,
-        cpu_supply: CpuSupply::default(),
+        cpu_constraints: CpuConstraints::default(),
         thresholds: &Thresholds::default(),
     });
     assert!(all.iter().all(|slowdown| slowdown.severity.is_none()), "{all:#?}");
@@ -190,7 +190,7 @@ fn the_code_of_the_program_is_named() {
         elapsed: Duration::from_secs(42),
         recorded: &[],
         runtime: Some(9),
-        cpu_supply: CpuSupply::default(),
+        cpu_constraints: CpuConstraints::default(),
         thresholds: &Thresholds::default(),
     });
     let text = |cause| all.iter().find(|slowdown| slowdown.cause == cause).unwrap().text.clone();
@@ -213,7 +213,7 @@ fn time_in_jit_is_a_cause() {
             elapsed: Duration::from_secs(20),
             recorded: &[SLOW_PROFILE.to_owned()],
             runtime: Some(9),
-            cpu_supply: CpuSupply::default(),
+            cpu_constraints: CpuConstraints::default(),
             thresholds: &Thresholds::default(),
         });
         let jit = all.into_iter().find(|slowdown| slowdown.cause == Cause::Jit).unwrap();
@@ -240,7 +240,7 @@ fn what_exceptions_cost_is_measured_where_samples_show_it() {
             elapsed: Duration::ZERO,
             recorded: &[],
             runtime,
-            cpu_supply: CpuSupply::default(),
+            cpu_constraints: CpuConstraints::default(),
             thresholds,
         });
         let found = all.into_iter().find(|slowdown| slowdown.cause == Cause::Exceptions).unwrap();
@@ -301,9 +301,9 @@ fn threads_waiting_for_a_cpu_are_distinguished_from_other_waits() {
             state: 'R',
         };
         let (elapsed, thresholds) = (Duration::from_secs(20), &Thresholds::default());
-        let cpu_supply = CpuSupply { limit, machine: Some(Duration::from_millis(machine_ms)), ..CpuSupply::default() };
+        let cpu_constraints = CpuConstraints { limit, machine: Some(Duration::from_millis(machine_ms)), ..CpuConstraints::default() };
         let evidence =
-            Evidence { analysis: &analysis, threads: &[thread], elapsed, recorded: &[], runtime: Some(9), cpu_supply, thresholds };
+            Evidence { analysis: &analysis, threads: &[thread], elapsed, recorded: &[], runtime: Some(9), cpu_constraints, thresholds };
         slowdowns(&evidence).into_iter().find(|slowdown| slowdown.cause == Cause::CpuWait).unwrap()
     };
     let found = |cpu_ms, runnable_ms, machine_ms| limited(cpu_ms, runnable_ms, machine_ms, None);

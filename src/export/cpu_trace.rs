@@ -10,28 +10,28 @@ use crate::clr::payload::SampleLosses;
 use crate::nettrace::{CollectorEncoder, Field, FieldType, Metadata, TraceHeader};
 use crate::wire::Put;
 
-const EVENTS: &str = "Universal.Events";
-const SYSTEM: &str = "Universal.System";
+const EVENTS_PROVIDER: &str = "Universal.Events";
+const SYSTEM_PROVIDER: &str = "Universal.System";
 /// Provider of the events that the universal providers do not cover. Readers skip unknown providers.
-const THREADS: &str = "DnTop.Threads";
+const THREADS_PROVIDER: &str = "DnTop.Threads";
 /// Provider of the events about the samples themselves.
-const SAMPLES: &str = "DnTop.Samples";
+const SAMPLES_PROVIDER: &str = "DnTop.Samples";
 /// Field types: a variable-length integer, and text, which these providers describe as a single UTF-8 code unit.
 const NUMBER: FieldType = FieldType::VarUInt;
 const TEXT: FieldType = FieldType::Utf8CodeUnit;
 /// Address range of the kernel mapping, and its name. All kernel addresses have the highest bit set.
-const KERNEL: (Range<u64>, &[u8]) = (0xffff_8000_0000_0000..u64::MAX, b"vmlinux");
+const KERNEL_MAPPING: (Range<u64>, &[u8]) = (0xffff_8000_0000_0000..u64::MAX, b"vmlinux");
 /// Name of anonymous memory: PerfView takes the module of a .NET method from the method's name only if its mapping has this name, which it has in
 /// runtimes that write their code through a second mapping.
-const GENERATED: &[u8] = b"/memfd:doublemapper";
+const ANONYMOUS_MAPPING: &[u8] = b"/memfd:doublemapper";
 /// Maximum length of a text, in bytes.
-const LONGEST: usize = 4096;
+const MAX_TEXT_BYTES: usize = 4096;
 
 /// Writer for a file with the samples of one process.
 #[derive(Debug)]
 pub struct CpuTrace {
     encoder: CollectorEncoder,
-    kinds: Kinds,
+    kinds: EventKinds,
     pid: u32,
     /// Samples not yet written: older ones may still follow.
     pending: Vec<Pending>,
@@ -44,7 +44,7 @@ pub struct CpuTrace {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Kinds {
+struct EventKinds {
     sample: u32,
     switch: u32,
     process: u32,
@@ -81,12 +81,12 @@ impl CpuTrace {
         let mut encoder = CollectorEncoder::new(header);
         let mut define =
             |provider, event_id, name, fields: &[(&str, FieldType)]| encoder.metadata(&kind(provider, event_id, name, fields), true);
-        let kinds = Kinds {
-            sample: define(EVENTS, 1, "cpu", &[("Value", NUMBER)]),
-            switch: define(EVENTS, 3, "cswitch", &[("Value", NUMBER)]),
-            process: define(SYSTEM, 0, "ExistingProcess", &[("NamespaceId", NUMBER), ("Name", TEXT), ("NamespaceName", TEXT)]),
+        let kinds = EventKinds {
+            sample: define(EVENTS_PROVIDER, 1, "cpu", &[("Value", NUMBER)]),
+            switch: define(EVENTS_PROVIDER, 3, "cswitch", &[("Value", NUMBER)]),
+            process: define(SYSTEM_PROVIDER, 0, "ExistingProcess", &[("NamespaceId", NUMBER), ("Name", TEXT), ("NamespaceName", TEXT)]),
             mapping: define(
-                SYSTEM,
+                SYSTEM_PROVIDER,
                 3,
                 "ProcessMapping",
                 &[
@@ -99,14 +99,14 @@ impl CpuTrace {
                 ],
             ),
             symbol: define(
-                SYSTEM,
+                SYSTEM_PROVIDER,
                 4,
                 "ProcessSymbol",
                 &[("Id", NUMBER), ("MappingId", NUMBER), ("StartAddress", NUMBER), ("EndAddress", NUMBER), ("Name", TEXT)],
             ),
-            thread_time: define(THREADS, 1, "ThreadTime", &[("Name", TEXT), ("State", TEXT), ("DurationNs", NUMBER)]),
+            thread_time: define(THREADS_PROVIDER, 1, "ThreadTime", &[("Name", TEXT), ("State", TEXT), ("DurationNs", NUMBER)]),
             losses: define(
-                SAMPLES,
+                SAMPLES_PROVIDER,
                 1,
                 "SampleLosses",
                 &["KernelVisible", "Lost", "Unreadable", "Throttled", "MissedThreads", "ShortThreads"].map(|name| (name, NUMBER)),
@@ -126,14 +126,14 @@ impl CpuTrace {
         this.put_text(name.as_bytes());
         this.put_text(b"");
         this.system_event(kinds.process);
-        this.put_mapping(0, KERNEL.0, 0, KERNEL.1);
+        this.put_mapping(0, KERNEL_MAPPING.0, 0, KERNEL_MAPPING.1);
         this.system_event(kinds.mapping);
         this
     }
 
     /// Adds a mapping of code from now on, unless it exists already. It replaces earlier mappings at its addresses.
     pub fn mapping(&mut self, range: Range<u64>, file_offset: u64, path: &[u8]) {
-        let path = if path.is_empty() { GENERATED } else { path };
+        let path = if path.is_empty() { ANONYMOUS_MAPPING } else { path };
         let is_same = |known: &Mapping| known.whole == range && known.file_offset == file_offset && known.path == path;
         if range.is_empty() || self.mapping_at(range.start).is_some_and(is_same) {
             return;
@@ -168,7 +168,7 @@ impl CpuTrace {
     pub fn function(&mut self, start: u64, size: u32, name: &str) {
         let mapping = match self.mapping_at(start) {
             Some(mapping) => mapping.id,
-            None if KERNEL.0.contains(&start) => 0,
+            None if KERNEL_MAPPING.0.contains(&start) => 0,
             None => return,
         };
         let payload = &mut self.payload;
@@ -195,9 +195,9 @@ impl CpuTrace {
 
     /// Adds the counts of missing samples.
     pub fn losses(&mut self, losses: &SampleLosses) {
-        let SampleLosses { sees_kernel, lost, unreadable, throttled, missed_threads, short_threads } = *losses;
+        let SampleLosses { includes_kernel, lost, unreadable, throttled, missed_threads, short_threads } = *losses;
         let payload = &mut self.payload;
-        [sees_kernel.into(), lost, unreadable, throttled, missed_threads, short_threads]
+        [includes_kernel.into(), lost, unreadable, throttled, missed_threads, short_threads]
             .iter()
             .for_each(|number| payload.put_varint(*number));
         self.system_event(self.kinds.losses);
@@ -247,7 +247,7 @@ impl CpuTrace {
     }
 
     fn put_text(&mut self, text: &[u8]) {
-        let text = &text[..text.len().min(LONGEST)];
+        let text = &text[..text.len().min(MAX_TEXT_BYTES)];
         self.payload.put_u16(text.len() as u16);
         self.payload.put(text);
     }
@@ -333,7 +333,7 @@ mod tests {
         trace.thread_time(43, "worker", "cpu", 500);
         trace.thread_time(43, "worker", "futex", 1500);
         trace.thread_time(42, "", "io", 2000);
-        let written = SampleLosses { sees_kernel: true, lost: 1, unreadable: 2, throttled: 3, missed_threads: 4, short_threads: 500 };
+        let written = SampleLosses { includes_kernel: true, lost: 1, unreadable: 2, throttled: 3, missed_threads: 4, short_threads: 500 };
         trace.losses(&written);
         bytes.extend(trace.finish());
 

@@ -12,14 +12,14 @@ use std::io::{self, Write};
 use foldhash::HashMap;
 use thiserror::Error;
 
+use super::address_index::AddressIndex;
 use super::graph::{HeapGraph, Node, Root};
-use super::places::Places;
 
 pub use read::{DumpError, HeapDump};
 
 /// Facts about the process besides its heap.
 #[derive(Debug, Clone, Default)]
-pub struct Facts {
+pub struct DumpInfo {
     /// Process id.
     pub process_id: u32,
     /// Process name.
@@ -32,7 +32,7 @@ pub struct Facts {
 #[derive(Debug, Error)]
 pub enum GraphError {
     /// There are more objects or references than the format can hold, or than fit into memory.
-    #[error("the heap has more objects or references than the process has memory for, or than a .gcdump file holds")]
+    #[error("the heap has more objects or references than fit into memory or into a .gcdump file")]
     TooLarge,
     /// The file could not be written.
     #[error(transparent)]
@@ -49,7 +49,7 @@ mod tag {
 }
 
 /// Ticks of 100 ns between the year 1 and the Unix epoch.
-const EPOCH: i64 = 621_355_968_000_000_000;
+const UNIX_EPOCH_TICKS: i64 = 621_355_968_000_000_000;
 
 /// A node that is not an object, such as the root of all roots.
 struct Group {
@@ -58,16 +58,16 @@ struct Group {
 }
 
 /// The graph with node numbers instead of addresses. The numbers are assigned to groups, then objects, then objects that are only referenced.
-struct Numbered {
-    /// The graph; its edges are node numbers, [`NOWHERE`] if the target does not exist.
+struct NumberedGraph {
+    /// The graph; its edges are node numbers, [`NO_TARGET`] if the target does not exist.
     graph: HeapGraph,
     groups: Vec<Group>,
     /// Node numbers of an object and of another one that it keeps alive, sorted.
     dependents: Vec<(u32, u32)>,
     /// Addresses of referenced objects that were not reported.
-    others: Vec<u64>,
+    unreported: Vec<u64>,
     /// Index into `types`, by object type and size class.
-    kinds: Vec<[u32; CLASSES.len()]>,
+    kinds: Vec<[u32; SIZE_CLASSES.len()]>,
     types: Vec<SizedType>,
 }
 
@@ -80,15 +80,15 @@ struct SizedType {
 }
 
 /// Size classes: exclusive lower bounds in bytes, and the suffixes with which dotnet-gcdump marks the types of larger objects.
-const CLASSES: [(u32, &str); 5] =
+const SIZE_CLASSES: [(u32, &str); 5] =
     [(0, ""), (1_000, " (Bytes > 1K)"), (10_000, " (Bytes > 10K)"), (100_000, " (Bytes > 100K)"), (1_000_000, " (Bytes > 1M)")];
 /// No type.
-const NONE: u32 = u32::MAX;
+const NO_TYPE: u32 = u32::MAX;
 /// No node.
-const NOWHERE: u64 = u64::MAX;
+const NO_TARGET: u64 = u64::MAX;
 
 fn class(size: u32) -> usize {
-    CLASSES.iter().rposition(|(bound, _)| size > *bound).unwrap_or(0)
+    SIZE_CLASSES.iter().rposition(|(bound, _)| size > *bound).unwrap_or(0)
 }
 
 impl HeapGraph {
@@ -96,12 +96,12 @@ impl HeapGraph {
     ///
     /// # Errors
     /// The file cannot be written, or the format cannot hold the graph.
-    pub fn write(self, facts: &Facts, out: &mut impl Write) -> Result<(), GraphError> {
+    pub fn write(self, facts: &DumpInfo, out: &mut impl Write) -> Result<(), GraphError> {
         if self.is_full() {
             return Err(GraphError::TooLarge);
         }
         let is_64_bit = self.is_64_bit();
-        let graph = Numbered::new(self);
+        let graph = NumberedGraph::new(self);
         let mut out = Out { inner: out, at: 0 };
         out.string(Some("!FastSerialization.1"))?;
         out.begin("GCHeapDump", 10, 8)?;
@@ -115,7 +115,7 @@ impl HeapGraph {
         // No JavaScript heap, no segments, no log.
         out.bytes(&[tag::NULL_REFERENCE, tag::NULL_REFERENCE])?;
         out.string(None)?;
-        out.i64(facts.collected_unix_ms.saturating_mul(10_000).saturating_add(EPOCH))?;
+        out.i64(facts.collected_unix_ms.saturating_mul(10_000).saturating_add(UNIX_EPOCH_TICKS))?;
         out.string(None)?;
         out.string(Some(&facts.process_name))?;
         out.i32(facts.process_id as i32)?;
@@ -141,14 +141,14 @@ impl HeapGraph {
     }
 }
 
-impl Numbered {
+impl NumberedGraph {
     fn new(mut graph: HeapGraph) -> Self {
-        let mut kinds = vec![[NONE; CLASSES.len()]; graph.types.len()];
+        let mut kinds = vec![[NO_TYPE; SIZE_CLASSES.len()]; graph.types.len()];
         let mut types = Vec::new();
         for node in &graph.nodes {
             let class = class(node.size);
             let number = &mut kinds[node.kind as usize][class];
-            if *number == NONE {
+            if *number == NO_TYPE {
                 *number = types.len() as u32;
                 types.push(SizedType { kind: node.kind, class, size: node.size as i32 });
             }
@@ -160,20 +160,20 @@ impl Numbered {
         groups[0].children = (1..groups.len() as u32).collect();
         for found in &graph.statics {
             let number = groups.len() as u32;
-            groups[statics + usize::from(found.of_thread)].children.push(number);
+            groups[statics + usize::from(found.is_thread_static)].children.push(number);
             let name = format!("[static var {}.{}]", graph.types[found.kind as usize].name, found.name);
             groups.push(Group { name, children: Vec::new() });
         }
 
         let first = groups.len() as u32;
-        let mut places = Places::new(&graph.addresses);
+        let mut address_index = AddressIndex::new(&graph.addresses);
         let mut unknown = HashMap::<u64, u32>::default();
-        let mut others = Vec::new();
-        let mut number = |address: u64| match places.find(address) {
+        let mut unreported = Vec::new();
+        let mut number = |address: u64| match address_index.find(address) {
             Some(place) => first + place,
             None => *unknown.entry(address).or_insert_with(|| {
-                others.push(address);
-                first + (graph.addresses.len() + others.len() - 1) as u32
+                unreported.push(address);
+                first + (graph.addresses.len() + unreported.len() - 1) as u32
             }),
         };
         for (object, root) in &graph.roots {
@@ -185,9 +185,9 @@ impl Numbered {
         let mut dependents: Vec<(u32, u32)> = graph.dependents.iter().map(|(key, value)| (number(*key), number(*value))).collect();
         dependents.sort_unstable();
         for edge in &mut graph.edges {
-            *edge = if *edge == 0 { NOWHERE } else { number(*edge).into() };
+            *edge = if *edge == 0 { NO_TARGET } else { number(*edge).into() };
         }
-        Self { graph, groups, dependents, others, kinds, types }
+        Self { graph, groups, dependents, unreported, kinds, types }
     }
 
     fn write(&self, out: &mut Out<'_, impl Write>) -> Result<(), GraphError> {
@@ -201,12 +201,12 @@ impl Numbered {
             out.string(None)?;
         }
         for SizedType { kind, class, size } in &self.types {
-            out.string(Some(&format!("{}{}", self.graph.types[*kind as usize].name, CLASSES[*class].1)))?;
+            out.string(Some(&format!("{}{}", self.graph.types[*kind as usize].name, SIZE_CLASSES[*class].1)))?;
             out.i32(*size)?;
             out.string(self.graph.module(*kind))?;
         }
         // Position of each node's description. The first description is shared by all objects that were not reported.
-        let nodes = self.groups.len() + self.graph.nodes.len() + self.others.len();
+        let nodes = self.groups.len() + self.graph.nodes.len() + self.unreported.len();
         out.i32(count(nodes)?)?;
         let mut at = 2_usize;
         self.describe(|text| {
@@ -214,12 +214,12 @@ impl Numbered {
             at += text.len();
             Ok(())
         })?;
-        self.others.iter().try_for_each(|_| out.i32(0))?;
+        self.unreported.iter().try_for_each(|_| out.i32(0))?;
         out.i32(count(at)?)?;
         out.bytes(&[0, 0])?;
         self.describe(|text| Ok(out.bytes(text)?))?;
         out.i32(count(nodes)?)?;
-        let addresses = self.graph.addresses.iter().chain(&self.others).copied();
+        let addresses = self.graph.addresses.iter().chain(&self.unreported).copied();
         for address in std::iter::repeat_n(0, self.groups.len()).chain(addresses) {
             out.i64(address as i64)?;
         }
@@ -250,7 +250,7 @@ impl Numbered {
             }
             let (own, rest) = edges.split_at(edges.len().min(*held as usize));
             edges = rest;
-            let own = own.iter().filter(|target| **target != NOWHERE).map(|target| *target as u32);
+            let own = own.iter().filter(|target| **target != NO_TARGET).map(|target| *target as u32);
             let (kept, rest) = dependents.split_at(dependents.iter().take_while(|(key, _)| *key == number as u32).count());
             dependents = rest;
             put_children(&mut text, number, own.clone().count() + kept.len(), own.chain(kept.iter().map(|(_, value)| *value)));

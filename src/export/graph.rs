@@ -2,7 +2,7 @@
 
 use foldhash::HashMap;
 
-use super::places::Places;
+use super::address_index::AddressIndex;
 use crate::analysis::{HeapType, ObjectGraph, Retention, module_name};
 use crate::clr::EventKind;
 use crate::clr::payload::{
@@ -12,11 +12,11 @@ use crate::clr::{TypeArguments, type_name};
 use crate::nettrace::{Event, Metadata, Sink, TraceHeader};
 
 /// Upper limit for the size of a graph, in bytes.
-const MOST: u64 = 2 << 30;
+const MAX_GRAPH_BYTES: u64 = 2 << 30;
 /// Maximum number of modules.
-const MODULES: usize = 1 << 14;
+const MAX_MODULES: usize = 1 << 14;
 /// Maximum length of a name that is kept, in characters.
-const LONGEST: usize = 1024;
+const MAX_NAME_CHARS: usize = 1024;
 
 /// Collects the graph during the session. The file needs the addresses of the last objects for the first references, so everything is kept in
 /// memory: 20 bytes per object and 8 per reference, up to a limit. Beyond the limit the graph is discarded.
@@ -39,9 +39,9 @@ pub struct HeapGraph {
     pub(super) statics: Vec<Static>,
     /// An object, and another one that it keeps alive through a dependent handle.
     pub(super) dependents: Vec<(u64, u64)>,
-    /// Memory limit in bytes; `taken` is the memory in use.
-    room: u64,
-    taken: u64,
+    /// Memory limit in bytes; `used` is the memory in use.
+    limit: u64,
+    used: u64,
     is_full: bool,
 }
 
@@ -87,14 +87,14 @@ impl Root {
     }
 
     /// The display name.
-    fn words(self) -> &'static str {
+    fn display_name(self) -> &'static str {
         match self {
             Self::Local => "local variable",
             Self::Finalizer => "finalizer queue",
             Self::Pinned => "pinned handle",
             Self::Strong => "strong handle",
             Self::Reference => "reference-counted handle",
-            Self::Other => "other root of the runtime",
+            Self::Other => "other runtime root",
         }
     }
 }
@@ -105,13 +105,13 @@ pub(super) struct Static {
     pub(super) object: u64,
     pub(super) kind: u32,
     pub(super) name: String,
-    pub(super) of_thread: bool,
+    pub(super) is_thread_static: bool,
 }
 
 impl HeapGraph {
-    /// Creates an empty graph that takes at most `room` bytes. With `room` 0 no graph is collected.
-    pub fn new(room: u64) -> Self {
-        Self { room: room.min(MOST), ..Self::default() }
+    /// Creates an empty graph that takes at most `limit` bytes. With `limit` 0 no graph is collected.
+    pub fn new(limit: u64) -> Self {
+        Self { limit: limit.min(MAX_GRAPH_BYTES), ..Self::default() }
     }
 
     /// Whether the limit was exceeded. The graph is incomplete then.
@@ -141,19 +141,19 @@ impl HeapGraph {
             numbers.push(number);
         }
 
-        let mut places = Places::new(&self.addresses);
+        let mut address_index = AddressIndex::new(&self.addresses);
         let dependents = self.sorted_dependents();
         for (_, node, targets) in self.objects(&dependents) {
-            graph.push(node.size, numbers[node.kind as usize], targets.filter_map(|target| places.find(target)));
+            graph.push(node.size, numbers[node.kind as usize], targets.filter_map(|target| address_index.find(target)));
         }
         // The type of a static variable's event is the type of the variable; its class is not reported.
-        for Static { object, name, of_thread, .. } in &self.statics {
-            let what = if *of_thread { "thread-static variable" } else { "static variable" };
-            graph.root(format!("{what} {name}"), places.find(*object).into_iter());
+        for Static { object, name, is_thread_static, .. } in &self.statics {
+            let what = if *is_thread_static { "thread-static variable" } else { "static variable" };
+            graph.root(format!("{what} {name}"), address_index.find(*object).into_iter());
         }
         for kind in [Root::Local, Root::Strong, Root::Pinned, Root::Reference, Root::Other, Root::Finalizer] {
             let of_kind = self.roots.iter().filter(|(_, root)| *root == kind);
-            graph.root(kind.words(), of_kind.filter_map(|(object, _)| places.find(*object)));
+            graph.root(kind.display_name(), of_kind.filter_map(|(object, _)| address_index.find(*object)));
         }
         let mut retention = graph.retention(types.len())?;
         for (of, known) in retention.types.iter_mut().zip(is_known) {
@@ -198,7 +198,7 @@ impl HeapGraph {
         if let Some(index) = self.type_index.get(&id) {
             return Some(*index);
         }
-        self.take(2 * size_of::<(u64, u32)>() + size_of::<Type>())?;
+        self.reserve(2 * size_of::<(u64, u32)>() + size_of::<Type>())?;
         let index = self.types.len() as u32;
         self.type_index.insert(id, index);
         self.types.push(Type::default());
@@ -207,14 +207,14 @@ impl HeapGraph {
 
     /// Returns the start of a name, if the memory limit permits.
     fn name(&mut self, name: impl Iterator<Item = char>) -> Option<String> {
-        let name: String = name.take(LONGEST).collect();
-        self.take(name.len()).map(|()| name)
+        let name: String = name.take(MAX_NAME_CHARS).collect();
+        self.reserve(name.len()).map(|()| name)
     }
 
     /// Reserves memory. Once the limit is exceeded, the graph is discarded and stays empty.
-    fn take(&mut self, bytes: usize) -> Option<()> {
-        self.taken += bytes as u64;
-        if self.taken <= self.room {
+    fn reserve(&mut self, bytes: usize) -> Option<()> {
+        self.used += bytes as u64;
+        if self.used <= self.limit {
             return Some(());
         }
         *self = Self { is_full: true, ..Self::default() };
@@ -224,14 +224,14 @@ impl HeapGraph {
     fn nodes(&mut self, nodes: BulkNode<'_>) -> Option<()> {
         if nodes.index == 0 && !self.nodes.is_empty() {
             // A second walk: only the type names of the first remain valid.
-            self.taken -= (size_of_val(&*self.addresses) + size_of_val(&*self.nodes) + size_of_val(&*self.edges)) as u64;
+            self.used -= (size_of_val(&*self.addresses) + size_of_val(&*self.nodes) + size_of_val(&*self.edges)) as u64;
             self.addresses.clear();
             self.nodes.clear();
             self.edges.clear();
         }
         for node in nodes.nodes() {
             let kind = self.type_of(node.type_id)?;
-            self.take(size_of::<u64>() + size_of::<Node>())?;
+            self.reserve(size_of::<u64>() + size_of::<Node>())?;
             let size = node.size.min(i32::MAX as u64) as u32;
             // No process has room for more references.
             let edges = u32::try_from(node.edges).unwrap_or(u32::MAX);
@@ -243,7 +243,7 @@ impl HeapGraph {
 
     fn edges(&mut self, edges: BulkEdge<'_>) -> Option<()> {
         let targets = edges.edges();
-        self.take(targets.len() * size_of::<u64>())?;
+        self.reserve(targets.len() * size_of::<u64>())?;
         self.edges.extend(targets.map(|edge| edge.target));
         Some(())
     }
@@ -258,7 +258,7 @@ impl HeapGraph {
                 RootKind::Handle => Root::Strong,
                 RootKind::Other => Root::Other,
             };
-            self.take(size_of::<(u64, Root)>())?;
+            self.reserve(size_of::<(u64, Root)>())?;
             self.roots.push((root.object, kind));
         }
         Some(())
@@ -268,15 +268,15 @@ impl HeapGraph {
         for found in statics.filter(|found| found.object != 0) {
             let kind = self.type_of(found.type_id)?;
             let name = self.name(found.name.chars())?;
-            self.take(size_of::<Static>())?;
-            self.statics.push(Static { object: found.object, kind, name, of_thread: found.is_thread_static() });
+            self.reserve(size_of::<Static>())?;
+            self.statics.push(Static { object: found.object, kind, name, is_thread_static: found.is_thread_static() });
         }
         Some(())
     }
 
     fn dependents(&mut self, edges: BulkWeakTableEdge<'_>) -> Option<()> {
         for edge in edges.edges().filter(|edge| edge.key != 0 && edge.value != 0) {
-            self.take(size_of::<(u64, u64)>())?;
+            self.reserve(size_of::<(u64, u64)>())?;
             self.dependents.push((edge.key, edge.value));
         }
         Some(())
@@ -287,15 +287,15 @@ impl HeapGraph {
             EventKind::BulkType => {
                 for named in BulkType::read(fields)? {
                     let index = self.type_of(named.id)?;
-                    let name: String = named.name.chars().take(LONGEST).collect();
+                    let name: String = named.name.chars().take(MAX_NAME_CHARS).collect();
                     let name = self.name(type_name(&name, TypeArguments::Full).chars())?;
                     let before = std::mem::replace(&mut self.types[index as usize], Type { name, module: named.module });
-                    self.taken -= before.name.len() as u64;
+                    self.used -= before.name.len() as u64;
                 }
             }
             EventKind::ModuleLoad | EventKind::ModuleRundown => {
                 let load = ModuleLoad::read(fields)?;
-                if self.modules.len() < MODULES && !self.modules.contains_key(&load.module) {
+                if self.modules.len() < MAX_MODULES && !self.modules.contains_key(&load.module) {
                     let path = self.name(load.path.chars())?;
                     self.modules.insert(load.module, path);
                 }
@@ -318,7 +318,7 @@ impl Sink for HeapGraph {
     }
 
     fn metadata(&mut self, metadata: &Metadata) {
-        self.kinds.push(if self.room > 0 { EventKind::of(metadata) } else { EventKind::Other });
+        self.kinds.push(if self.limit > 0 { EventKind::of(metadata) } else { EventKind::Other });
     }
 
     fn event(&mut self, event: &Event<'_>) {

@@ -8,27 +8,27 @@ use std::io::Write;
 use crate::perfetto::Message;
 use crate::perfetto::field::{clock, heap, packet, track};
 
-use super::gcdump::{Facts, GraphError};
+use super::gcdump::{DumpInfo, GraphError};
 use super::graph::{HeapGraph, Root};
 
 /// The packet sequence of the heap.
-const SEQUENCE: u64 = 0x4000_0001;
+const SEQUENCE_ID: u64 = 0x4000_0001;
 /// Arbitrary id that no other track has.
-const PROCESS: u64 = 1;
+const PROCESS_TRACK_UUID: u64 = 1;
 /// Size of a packet in bytes, unless a single object has more references.
-const PACKET: usize = 400 << 10;
+const MAX_PACKET_BYTES: usize = 400 << 10;
 
 impl HeapGraph {
     /// Writes the trace. The graph must be complete: if the walk was aborted or lost events, references may lead anywhere.
     ///
     /// # Errors
     /// The trace cannot be written, or the graph exceeded its memory limit.
-    pub fn write_trace(&self, facts: &Facts, out: &mut impl Write) -> Result<(), GraphError> {
+    pub fn write_trace(&self, facts: &DumpInfo, out: &mut impl Write) -> Result<(), GraphError> {
         if self.is_full() {
             return Err(GraphError::TooLarge);
         }
         let at = facts.collected_unix_ms.max(0) as u64 * 1_000_000;
-        let mut parts = Parts { out, pid: facts.process_id.into(), at, gathered: Vec::new(), packet: Vec::new(), index: 0 };
+        let mut parts = PacketWriter { out, pid: facts.process_id.into(), at, pending_fields: Vec::new(), packet: Vec::new(), index: 0 };
         parts.begin(&facts.process_name)?;
         for (number, kind) in (1..).zip(&self.types) {
             parts.add(heap::TYPES, |entry| {
@@ -70,22 +70,22 @@ fn root_type(root: Root) -> u64 {
 }
 
 /// Writer of the heap's packets, which form one heap graph.
-struct Parts<'a, W> {
+struct PacketWriter<'a, W> {
     out: &'a mut W,
     pid: u64,
     at: u64,
     /// Fields of the next packet.
-    gathered: Vec<u8>,
+    pending_fields: Vec<u8>,
     packet: Vec<u8>,
     index: u64,
 }
 
-impl<W: Write> Parts<'_, W> {
+impl<W: Write> PacketWriter<'_, W> {
     /// Writes the start of the trace. The boot time is unknown: all clocks are set to the wall clock time.
     fn begin(&mut self, name: &str) -> Result<(), GraphError> {
         let Self { pid, at, packet, .. } = self;
         Message::new(packet).message(packet::PACKET, |packet| {
-            packet.uint(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
+            packet.uint(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE_ID);
             packet.uint(packet::SEQUENCE_FLAGS, packet::INCREMENTAL_STATE_CLEARED);
             packet.uint(packet::FIRST_PACKET_ON_SEQUENCE, 1);
             packet.message(packet::CLOCK_SNAPSHOT, |snapshot| {
@@ -99,9 +99,9 @@ impl<W: Write> Parts<'_, W> {
             });
         });
         Message::new(packet).message(packet::PACKET, |packet| {
-            packet.uint(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
+            packet.uint(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE_ID);
             packet.message(packet::TRACK_DESCRIPTOR, |descriptor| {
-                descriptor.uint(track::UUID, PROCESS);
+                descriptor.uint(track::UUID, PROCESS_TRACK_UUID);
                 descriptor.message(track::PROCESS, |process| {
                     process.uint(track::PID, *pid);
                     process.text(track::PROCESS_NAME, name);
@@ -118,24 +118,24 @@ impl<W: Write> Parts<'_, W> {
     }
 
     fn add(&mut self, field: u32, fill: impl FnOnce(&mut Message<'_>)) -> Result<(), GraphError> {
-        Message::new(&mut self.gathered).message(field, fill);
-        if self.gathered.len() >= PACKET { self.put(true) } else { Ok(()) }
+        Message::new(&mut self.pending_fields).message(field, fill);
+        if self.pending_fields.len() >= MAX_PACKET_BYTES { self.put(true) } else { Ok(()) }
     }
 
     /// Writes the collected fields as a packet. `continues` means that more packets follow.
     fn put(&mut self, continues: bool) -> Result<(), GraphError> {
-        let Self { pid, at, gathered, packet, index, .. } = self;
+        let Self { pid, at, pending_fields, packet, index, .. } = self;
         Message::new(packet).message(packet::PACKET, |packet| {
             packet.uint(packet::TIMESTAMP, *at);
-            packet.uint(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
+            packet.uint(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE_ID);
             packet.message(packet::HEAP_GRAPH, |graph| {
                 graph.uint(heap::PID, *pid);
-                graph.fields(gathered);
+                graph.fields(pending_fields);
                 graph.uint(heap::CONTINUED, continues.into());
                 graph.uint(heap::INDEX, *index);
             });
         });
-        gathered.clear();
+        pending_fields.clear();
         *index += 1;
         self.write()
     }

@@ -3,14 +3,14 @@
 //! Converts events or analyses to bytes for a writer; for heaps also bytes to analyses. No input, no files, no clock: times and names are
 //! arguments.
 
+mod address_index;
 mod cpu_trace;
 mod gcdump;
 mod graph;
 mod heap_trace;
-mod places;
 mod trace;
 
 pub use cpu_trace::CpuTrace;
-pub use gcdump::{DumpError, Facts, GraphError, HeapDump};
+pub use gcdump::{DumpError, DumpInfo, GraphError, HeapDump};
 pub use graph::HeapGraph;
-pub use trace::{Batch, Export, Joined, LiveProcess, LiveTrace, Options, Overview, Part, Processes, Samples, Scratch, notices};
+pub use trace::{Batch, Export, JoinCounts, LiveProcess, LiveTrace, Options, Overview, Part, Processes, SampleStream, Scratch, notices};

@@ -33,10 +33,10 @@ impl Capability {
             row("set a variable", Code::SetEnvironmentVariable, yes()),
             family("trace", "collect_tracing", Code::CollectTracing, can.collect_tracing),
             row("trace without stacks", Code::CollectTracing3, yes()),
-            row("choose the rundown", Code::CollectTracing4, yes()),
+            row("select the rundown", Code::CollectTracing4, yes()),
             row("filter by event", Code::CollectTracing5, yes()),
             family("dump", "dump", Code::GenerateCoreDump, can.dump),
-            row("dump errors in words", Code::GenerateCoreDump3, yes()),
+            row("dump error messages", Code::GenerateCoreDump3, yes()),
             row("perf map", Code::EnablePerfMap, yes()),
             row("startup hook", Code::ApplyStartupHook, yes()),
             row("attach a profiler", Code::AttachProfiler, yes()),
@@ -50,7 +50,7 @@ mod tests {
     use crate::ipc::RuntimeVersion;
 
     #[test]
-    fn what_is_missing_says_what_it_needs() {
+    fn a_missing_capability_names_its_requirement() {
         let table = |version: Option<&str>| Capability::table(&Capabilities::of(version.map(RuntimeVersion::new).as_ref()));
         let old = table(None);
         let row = |name: &str| old.iter().find(|row| row.name == name).unwrap().available.clone();

@@ -43,7 +43,7 @@ pub struct CpuTime {
     /// Samples whose callers are missing, because code in between does not maintain the frame pointer.
     pub broken: u64,
     /// Whether the samples include kernel code.
-    pub sees_kernel: bool,
+    pub includes_kernel: bool,
 }
 
 /// The time of a thread on and off CPU.

@@ -15,12 +15,12 @@ pub struct CpuUse {
     /// Lower bound of the time in which threads were runnable but not on a CPU: that of ended threads may be missing. `None` if not measured.
     pub runnable: Option<Duration>,
     /// What else limited the CPU use.
-    pub supply: CpuSupply,
+    pub constraints: CpuConstraints,
 }
 
 /// What limits the CPU use of a process from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct CpuSupply {
+pub struct CpuConstraints {
     /// The CPU limit that throttled most often; the lowest of several equal ones; `None` if there is none.
     pub limit: Option<CpuLimit>,
     /// The lowest CPU limit; `None` if there is none.
@@ -68,7 +68,7 @@ impl fmt::Display for CpuLimit {
     }
 }
 
-impl CpuSupply {
+impl CpuConstraints {
     /// Selects the limit that throttled most often, and the lowest one.
     pub fn of(limits: &[CpuLimit], machine: Option<Duration>) -> Self {
         let most = |a: &&CpuLimit, b: &&CpuLimit| a.throttled.cmp(&b.throttled).then(b.cores.total_cmp(&a.cores));
@@ -95,7 +95,7 @@ impl CpuUse {
 
     /// Returns the average number of CPUs used by all other processes; `None` if unknown.
     pub fn others(&self) -> Option<f64> {
-        Some((self.per_time(self.supply.machine?) - self.cores()?).max(0.0))
+        Some((self.per_time(self.constraints.machine?) - self.cores()?).max(0.0))
     }
 
     fn per_time(&self, time: Duration) -> f64 {

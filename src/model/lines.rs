@@ -3,16 +3,16 @@
 use super::SafeText;
 
 /// Maximum number of lines.
-const MOST: usize = 500;
+const MAX_LINES: usize = 500;
 /// Maximum length of a line, in characters.
-const LONGEST: usize = 1000;
+const MAX_LINE_CHARS: usize = 1000;
 /// Distance between tab stops, in columns.
-const TAB: usize = 8;
+const TAB_WIDTH: usize = 8;
 
 /// Returns the newest lines of a program's output, oldest first: as a terminal would show them, but without colors and safe to display.
 pub fn newest_lines(written: &[u8]) -> Vec<SafeText> {
     let text = String::from_utf8_lossy(written);
-    let mut lines: Vec<_> = text.lines().rev().take(MOST).map(shown).collect();
+    let mut lines: Vec<_> = text.lines().rev().take(MAX_LINES).map(shown).collect();
     lines.reverse();
     lines
 }
@@ -23,10 +23,10 @@ fn shown(line: &str) -> SafeText {
     let mut plain = String::new();
     let mut columns = 0;
     let mut chars = line.chars();
-    while let Some(c) = chars.next().filter(|_| columns < LONGEST) {
+    while let Some(c) = chars.next().filter(|_| columns < MAX_LINE_CHARS) {
         match c {
             '\t' => {
-                let blanks = TAB - columns % TAB;
+                let blanks = TAB_WIDTH - columns % TAB_WIDTH;
                 plain.extend(std::iter::repeat_n(' ', blanks));
                 columns += blanks;
             }
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_shown_as_a_terminal_would_and_obeyed_by_none() {
+    fn lines_are_shown_as_a_terminal_would_without_control_sequences() {
         for (written, lines) in [
             (&b""[..], &[][..]),
             (b"one\ntwo", &["one", "two"]),
@@ -67,8 +67,8 @@ mod tests {
     fn only_the_newest_are_kept_and_none_is_endless() {
         let many: String = (0..10_000).map(|n| format!("{n}\n")).collect();
         let lines = newest_lines(many.as_bytes());
-        assert_eq!((lines.len(), lines[0].as_str(), lines.last().unwrap().as_str()), (MOST, "9500", "9999"));
+        assert_eq!((lines.len(), lines[0].as_str(), lines.last().unwrap().as_str()), (MAX_LINES, "9500", "9999"));
         let long = newest_lines("é".repeat(70_000).as_bytes());
-        assert_eq!((long.len(), long[0].chars().count()), (1, LONGEST));
+        assert_eq!((long.len(), long[0].chars().count()), (1, MAX_LINE_CHARS));
     }
 }

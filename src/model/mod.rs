@@ -11,7 +11,6 @@ mod cpu_use;
 mod lines;
 mod native_aot;
 mod output_name;
-mod place;
 mod process;
 mod producer;
 mod recording;
@@ -20,6 +19,7 @@ mod safe_text;
 mod secret;
 mod secret_pattern;
 mod size;
+mod target_paths;
 mod text;
 mod trace_file;
 mod trace_format;
@@ -31,22 +31,23 @@ pub use capability::Capability;
 pub use check::{Check, Grade};
 pub use comparison::{Amount, Change};
 pub use cpu::{CpuThread, CpuTime};
-pub use cpu_use::{CpuLimit, CpuSupply, CpuUse};
+pub use cpu_use::{CpuConstraints, CpuLimit, CpuUse};
 pub use lines::newest_lines;
 pub use native_aot::NativeAotGap;
 pub use output_name::OutputName;
-pub use place::{FILE_STAMP, default_dump_path, file_stem, is_elsewhere, seen_here, temporary_folder};
 pub use process::{Contact, Process, ProcessKey, RunState, Trouble, Usage};
 pub use producer::{PacketCounts, ProducerReport};
 pub use recording::{
-    Kept, KernelTrace, NameSearch, NoCpuTime, Outcome, Phase, Rate, Recording, RecordingId, Scheduling, StoppedBy, ThreadUse,
+    CpuTimeUnavailable, FlightBuffer, KernelTrace, MethodNameResolution, Outcome, Phase, Rate, Recording, RecordingId, Scheduling,
+    StoppedBy, ThreadUse,
 };
 pub use recording_analysis::{EventRate, RecordingAnalysis};
 pub use safe_text::SafeText;
 pub use secret::shown_command_line;
 pub use secret_pattern::SecretPatterns;
 pub use size::{format_size, parse_size};
-pub use text::{escape_json, safe, sanitise};
+pub use target_paths::{FILE_STAMP, default_dump_path, file_stem, has_own_root, seen_here, temporary_folder};
+pub use text::{escape_json, safe, sanitize};
 pub use trace_file::{FileContents, FileKind, Span, TraceFile};
 pub use trace_format::{TraceFormat, export_stem};
 pub use trace_options::{TraceOptions, parse_keep};

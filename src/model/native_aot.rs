@@ -35,7 +35,7 @@ impl NativeAotGap {
     }
 
     /// Returns the reason and an alternative, as a sentence without a period.
-    pub fn words(self, pid: u32) -> String {
+    pub fn message(self, pid: u32) -> String {
         let (what, instead) = match self {
             Self::Dump => ("cannot write a core dump itself", format!("`gcore {pid}` writes one")),
             Self::PerfMap => ("has no perf map", format!("`perf record -g -p {pid}` finds its methods in the program file")),
@@ -58,6 +58,6 @@ mod tests {
             assert_eq!(NativeAotGap::of(*code).is_some(), !code.is_for_native_aot(), "{code}");
         }
         let dump = NativeAotGap::of(CommandCode::GenerateCoreDump3).unwrap();
-        assert_eq!(dump.words(7), "a NativeAOT program cannot write a core dump itself; `gcore 7` writes one");
+        assert_eq!(dump.message(7), "a NativeAOT program cannot write a core dump itself; `gcore 7` writes one");
     }
 }

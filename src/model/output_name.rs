@@ -3,12 +3,12 @@
 use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
 
-use super::place::file_stem;
+use super::target_paths::file_stem;
 
 /// Maximum length of a pattern, in bytes.
-const LONGEST: usize = 128;
+const MAX_PATTERN_BYTES: usize = 128;
 /// Maximum length of a file name without extension, in bytes: file systems allow 255 in total, and `.partial` and a number may follow.
-const LONGEST_NAME: usize = 200;
+const MAX_NAME_BYTES: usize = 200;
 
 /// A pattern for file names without extension. It can only name plain files in its folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,11 +46,11 @@ impl OutputName {
     /// # Errors
     /// The pattern is invalid: the reason as text.
     pub fn parse(pattern: &str) -> Result<Self, String> {
-        if pattern.is_empty() || pattern.len() > LONGEST {
-            return Err(format!("a name has 1 to {LONGEST} bytes"));
+        if pattern.is_empty() || pattern.len() > MAX_PATTERN_BYTES {
+            return Err(format!("a name has 1 to {MAX_PATTERN_BYTES} bytes"));
         }
         if pattern.starts_with(['.', '-']) {
-            return Err("a name does not begin with '.' or '-'".to_owned());
+            return Err("a name must not begin with '.' or '-'".to_owned());
         }
         let (mut pieces, mut rest) = (Vec::new(), pattern);
         while let Some(first) = rest.chars().next() {
@@ -59,7 +59,7 @@ impl OutputName {
                 let known = Piece::PLACEHOLDERS.into_iter().find(|(name, _)| *name == word);
                 let (_, piece) = known.ok_or_else(|| {
                     let word: String = word.chars().take(20).collect();
-                    format!("there is no {{{word}}}: it is {{name}}, {{pid}}, {{time}} or {{kind}}")
+                    format!("there is no {{{word}}}: expected {{name}}, {{pid}}, {{time}} or {{kind}}")
                 })?;
                 pieces.push(piece);
                 rest = after;
@@ -112,7 +112,7 @@ impl OutputName {
                 }),
             }
         }
-        while file.len() > LONGEST_NAME {
+        while file.len() > MAX_NAME_BYTES {
             file.pop();
         }
         format!("{file}.{extension}")
@@ -163,8 +163,8 @@ mod tests {
         for (pattern, why) in [
             ("", "a name has 1 to 128 bytes"),
             ("a/{name}", "a name consists of letters"),
-            ("..", "a name does not begin"),
-            ("-o", "a name does not begin"),
+            ("..", "a name must not begin"),
+            ("-o", "a name must not begin"),
             ("a\u{1b}", "a name consists of letters"),
             ("a b", "a name consists of letters"),
             ("{name", "a '{' has no '}'"),

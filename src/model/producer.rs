@@ -62,7 +62,7 @@ impl fmt::Display for PacketCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, {}", Counted(self.packets, "packet"), Bytes(self.bytes))?;
         if self.dropped > 0 {
-            write!(f, "; {} more DROPPED: the service did not take them in time", Count(self.dropped))?;
+            write!(f, "; {} more DROPPED: the service did not accept them in time", Count(self.dropped))?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{CpuSupply, ProcessKey, RecordingAnalysis, SafeText, Stopwatch};
+use super::{CpuConstraints, ProcessKey, RecordingAnalysis, SafeText, Stopwatch};
 
 /// Identifies a recording within this run of dn-top.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,23 +37,23 @@ pub struct Recording {
     /// Events that the runtime dropped, by gaps in the sequence numbers.
     pub dropped: u64,
     /// Events that are in the file, and counted, but missing from `analysis`, because they arrived faster than they could be analyzed.
-    pub unanalysed: u64,
+    pub unanalyzed: u64,
     /// Rates over time, oldest first, at most [`Recording::HISTORY`] of them.
     pub history: Vec<Rate>,
     /// CPU use of its threads, by thread id; empty if unknown.
     pub threads: Arc<[ThreadUse]>,
     /// What limits its CPU use from outside.
-    pub cpu_supply: CpuSupply,
+    pub cpu_constraints: CpuConstraints,
     /// Progress of resolving the names of methods compiled before the recording began.
-    pub names: NameSearch,
+    pub names: MethodNameResolution,
     /// The data kept by a flight recorder so far; `None` for a recording that keeps everything.
-    pub kept: Option<Kept>,
+    pub kept: Option<FlightBuffer>,
     /// Destination of the events if they are not written to a file; `None` if dn-top receives them.
     pub kernel: Option<KernelTrace>,
     /// State of the kernel's scheduling events; `None` if they are not recorded.
     pub scheduling: Option<Scheduling>,
     /// Why the kernel does not sample its CPU time, if requested.
-    pub no_cpu: Option<NoCpuTime>,
+    pub cpu_unavailable: Option<CpuTimeUnavailable>,
     /// The separate file of the kernel samples, once it is complete.
     pub cpu_file: Option<PathBuf>,
     /// Number of kernel samples in the file of the recording, once it is complete.
@@ -82,15 +82,15 @@ impl Recording {
             bytes: 0,
             events: 0,
             dropped: 0,
-            unanalysed: 0,
+            unanalyzed: 0,
             history: Vec::new(),
             threads: Arc::default(),
-            cpu_supply: CpuSupply::default(),
-            names: NameSearch::NotYet,
+            cpu_constraints: CpuConstraints::default(),
+            names: MethodNameResolution::NotStarted,
             kept: None,
             kernel: None,
             scheduling: None,
-            no_cpu: None,
+            cpu_unavailable: None,
             cpu_file: None,
             cpu_samples: None,
             analysis: None,
@@ -100,7 +100,7 @@ impl Recording {
 
 /// Why the kernel does not sample the CPU time of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoCpuTime {
+pub struct CpuTimeUnavailable {
     /// The reason, as a sentence.
     pub why: SafeText,
     /// A command or setting that would allow it, in a few words; empty if there is none.
@@ -109,10 +109,10 @@ pub struct NoCpuTime {
 
 /// The resolution of names of methods compiled before a recording began.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum NameSearch {
+pub enum MethodNameResolution {
     /// Not started: all methods have had names so far.
     #[default]
-    NotYet,
+    NotStarted,
     /// Requested from the runtime in a second, short session.
     Requested,
     /// Received from the runtime.
@@ -195,7 +195,7 @@ impl fmt::Display for Scheduling {
 
 /// The newest part of a recording, which is all that a flight recorder keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept {
+pub struct FlightBuffer {
     /// Size in bytes.
     pub bytes: u64,
     /// Time from the oldest event to the newest.

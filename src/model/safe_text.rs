@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use super::text::safe_chars;
 
 /// Maximum length of a text, in bytes: the kernel's limit for an argument or environment variable.
-const MOST: usize = 128 << 10;
+const MAX_TEXT_BYTES: usize = 128 << 10;
 
 /// Text that is safe for a terminal, a path or the clipboard: one line without control and escape characters, without characters that reorder or
 /// hide text, and of at most 128 KiB. Every constructor sanitizes, so values of this type need no further care.
@@ -23,12 +23,12 @@ pub struct SafeText(Arc<str>);
 impl SafeText {
     /// Sanitizes text.
     pub fn new(text: &str) -> Self {
-        if text.len() <= MOST && text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        if text.len() <= MAX_TEXT_BYTES && text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
             return Self(text.into());
         }
         let mut clean = String::new();
         for c in safe_chars(text) {
-            if clean.len() + c.len_utf8() > MOST {
+            if clean.len() + c.len_utf8() > MAX_TEXT_BYTES {
                 clean.push('…');
                 break;
             }
@@ -144,14 +144,17 @@ impl fmt::Debug for SafeText {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::sanitise;
+    use crate::model::sanitize;
     use proptest::prelude::*;
 
     #[test]
     fn long_text_is_cut() {
-        for (text, length) in
-            [("a".repeat(MOST), MOST), ("a".repeat(MOST + 1), MOST + 3), ("é".repeat(MOST), MOST + 3), ("\u{1b}".repeat(MOST), MOST + 1)]
-        {
+        for (text, length) in [
+            ("a".repeat(MAX_TEXT_BYTES), MAX_TEXT_BYTES),
+            ("a".repeat(MAX_TEXT_BYTES + 1), MAX_TEXT_BYTES + 3),
+            ("é".repeat(MAX_TEXT_BYTES), MAX_TEXT_BYTES + 3),
+            ("\u{1b}".repeat(MAX_TEXT_BYTES), MAX_TEXT_BYTES + 1),
+        ] {
             assert_eq!(SafeText::new(&text).len(), length, "{:?}", text.chars().next());
         }
         assert_eq!(SafeText::new("Größe").cut(3), "Grö…");
@@ -167,7 +170,7 @@ mod tests {
         #[test]
         fn random_bytes_become_safe_text(bytes: Vec<u8>) {
             let text = SafeText::from_bytes(&bytes);
-            prop_assert_eq!(sanitise(&text), text.as_str());
+            prop_assert_eq!(sanitize(&text), text.as_str());
             prop_assert_eq!(SafeText::from_lines(&String::from_utf8_lossy(&bytes)).lines().count() < 2, true);
         }
     }

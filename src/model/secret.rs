@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::SafeText;
-use super::text::sanitise;
+use super::text::sanitize;
 
 use crate::sorting::CompactSort;
 
@@ -12,12 +12,12 @@ use crate::sorting::CompactSort;
 const MASK: &str = "***";
 
 /// Secret words of a name, delimited by separators or camel case: `GITHUB_TOKEN`, `authCookie`. Also matched as plural, and with a number appended.
-const WORDS: [&str; 13] =
+const SECRET_WORDS: [&str; 13] =
     ["TOKEN", "SECRET", "PASS", "SSHPASS", "PWD", "PW", "PAT", "SESSION", "JWT", "BEARER", "AUTH", "AUTHORIZATION", "COOKIE"];
 /// Secret suffixes of words without a separator: `GITHUBTOKEN`.
-const ENDS: [&str; 3] = ["TOKEN", "SECRET", "PWD"];
+const SECRET_SUFFIXES: [&str; 3] = ["TOKEN", "SECRET", "PWD"];
 /// Substrings that make any name secret, with or without separators: `API_KEY`, `ApiKey`, `APIKEY`, `PGPASSWORD`.
-const ANYWHERE: [&str; 16] = [
+const SECRET_SUBSTRINGS: [&str; 16] = [
     "PASSWORD",
     "PASSWD",
     "PASSPHRASE",
@@ -36,9 +36,9 @@ const ANYWHERE: [&str; 16] = [
     "SHAREDACCESSSIGNATURE",
 ];
 /// Last words of names that denote a location, not a secret.
-const PLACES: [&str; 6] = ["SOCK", "SOCKET", "FILE", "PATH", "DIR", "DIRECTORY"];
+const LOCATION_WORDS: [&str; 6] = ["SOCK", "SOCKET", "FILE", "PATH", "DIR", "DIRECTORY"];
 /// Keys in URLs that are not words of names: signatures of shared access and of cloud storage.
-const KEYS: [&str; 2] = ["SIG", "SIGNATURE"];
+const URL_KEYS: [&str; 2] = ["SIG", "SIGNATURE"];
 
 /// Whether a name is that of a secret. `PWD` and `OLDPWD` are a shell's directories, and the key in an assembly name is public.
 pub(super) fn is_secret_name(name: &str) -> bool {
@@ -47,15 +47,17 @@ pub(super) fn is_secret_name(name: &str) -> bool {
     }
     let words = words(name);
     let joined = words.concat();
-    if words.last().is_some_and(|last| PLACES.contains(&last.as_str())) || joined.ends_with("PUBLICKEYTOKEN") {
+    if words.last().is_some_and(|last| LOCATION_WORDS.contains(&last.as_str())) || joined.ends_with("PUBLICKEYTOKEN") {
         return false;
     }
     let is_secret = |word: &String| {
         let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
         let singular = word.strip_suffix('S').unwrap_or(word);
-        word == "SAS" || WORDS.iter().any(|secret| *secret == word || *secret == singular) || ENDS.iter().any(|end| singular.ends_with(end))
+        word == "SAS"
+            || SECRET_WORDS.iter().any(|secret| *secret == word || *secret == singular)
+            || SECRET_SUFFIXES.iter().any(|end| singular.ends_with(end))
     };
-    words.iter().any(is_secret) || ANYWHERE.iter().any(|part| joined.contains(part))
+    words.iter().any(is_secret) || SECRET_SUBSTRINGS.iter().any(|part| joined.contains(part))
 }
 
 /// Returns the upper-case words of a name, split at separators and camel case boundaries.
@@ -65,9 +67,9 @@ fn words(name: &str) -> Vec<String> {
     while let Some(c) = characters.next() {
         let before = before.replace(c);
         let ends_capitals = characters.peek().is_some_and(|after| after.is_lowercase());
-        let begins_hump =
+        let begins_word =
             c.is_uppercase() && before.is_some_and(|before: char| before.is_lowercase() || before.is_ascii_digit() || ends_capitals);
-        if begins_hump || !c.is_alphanumeric() {
+        if begins_word || !c.is_alphanumeric() {
             words.push(String::new());
         }
         if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
@@ -80,11 +82,11 @@ fn words(name: &str) -> Vec<String> {
 
 /// Returns a command line as it is displayed, stored and searched: sanitized, with secrets masked.
 pub fn shown_command_line(text: &str) -> SafeText {
-    SafeText::new(&mask_secrets(&sanitise(text)))
+    SafeText::new(&mask_secrets(&sanitize(text)))
 }
 
 /// Whether a text contains a secret, whatever its name.
-pub(super) fn holds_secret(text: &str) -> bool {
+pub(super) fn contains_secret(text: &str) -> bool {
     !secrets(text).is_empty()
 }
 
@@ -109,7 +111,7 @@ pub(super) fn mask_secrets(text: &str) -> Cow<'_, str> {
 /// Returns the ranges of secrets in a text, sorted and disjoint.
 fn secrets(text: &str) -> Vec<Range<usize>> {
     let mut all = Vec::new();
-    for find in [passwords_of_addresses, assignments, options, bearers, web_tokens, pem] {
+    for find in [url_passwords, assignments, options, bearer_tokens, web_tokens, pem] {
         // Each search reports in order, and does not search within what it has found: that would take quadratic time.
         find(text, &mut Found { all: &mut all, end: 0 });
     }
@@ -150,7 +152,7 @@ fn is_quote(c: char) -> bool {
 }
 
 /// `scheme://user:PASSWORD@host`.
-fn passwords_of_addresses(text: &str, found: &mut Found<'_>) {
+fn url_passwords(text: &str, found: &mut Found<'_>) {
     let mut at = 0;
     for piece in text.split_inclusive(|c: char| c.is_whitespace() || is_quote(c)) {
         let start = at;
@@ -202,7 +204,7 @@ fn assignments(text: &str, found: &mut Found<'_>) {
         }
         let is_key = || {
             let last = name.rsplit(['-', '_', '.']).next().unwrap_or(name);
-            KEYS.iter().any(|key| last.eq_ignore_ascii_case(key))
+            URL_KEYS.iter().any(|key| last.eq_ignore_ascii_case(key))
         };
         if !(is_secret_name(name) || !is_colon && is_key()) {
             continue;
@@ -280,7 +282,7 @@ fn options(text: &str, found: &mut Found<'_>) {
 }
 
 /// `Bearer VALUE`, as in headers.
-fn bearers(text: &str, found: &mut Found<'_>) {
+fn bearer_tokens(text: &str, found: &mut Found<'_>) {
     let (mut end, mut token_follows) = (0, false);
     for piece in text.split_inclusive(|c: char| c.is_whitespace() || is_quote(c)) {
         let (at, word) = (end, piece.trim_end_matches(|c: char| c.is_whitespace() || is_quote(c)));
@@ -294,14 +296,14 @@ fn bearers(text: &str, found: &mut Found<'_>) {
 
 /// JSON Web Tokens: three base64 parts, the first of which begins with `{"`.
 fn web_tokens(text: &str, found: &mut Found<'_>) {
-    let mut looked_at = 0;
+    let mut searched_until = 0;
     for (at, _) in text.match_indices("eyJ") {
-        if at < looked_at {
+        if at < searched_until {
             continue;
         }
         let rest = &text[at..];
         let token = &rest[..rest.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.=".contains(c))).unwrap_or(rest.len())];
-        looked_at = at + token.len();
+        searched_until = at + token.len();
         if token.split('.').filter(|part| part.len() >= 4).count() >= 3 {
             found.add(at..at + token.len());
         }

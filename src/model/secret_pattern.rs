@@ -1,9 +1,9 @@
 //! User-defined patterns for secret names of environment variables, in addition to the built-in ones.
 
 /// Maximum number of patterns.
-const MOST: usize = 64;
+const MAX_PATTERNS: usize = 64;
 /// Maximum length of a pattern, in bytes.
-const LONGEST: usize = 128;
+const MAX_PATTERN_BYTES: usize = 128;
 
 /// Patterns of names whose values are masked in addition. Built-in secrets always remain secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,11 +16,11 @@ impl SecretPatterns {
     /// A pattern is invalid: the reason as text.
     pub fn new<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let patterns: Vec<&str> = patterns.into_iter().collect();
-        if patterns.len() > MOST {
-            return Err(format!("there are {} patterns; {MOST} is the most", patterns.len()));
+        if patterns.len() > MAX_PATTERNS {
+            return Err(format!("there are {} patterns; {MAX_PATTERNS} is the maximum", patterns.len()));
         }
-        match patterns.iter().find(|pattern| pattern.is_empty() || pattern.len() > LONGEST) {
-            Some(_) => Err(format!("a pattern has 1 to {LONGEST} bytes")),
+        match patterns.iter().find(|pattern| pattern.is_empty() || pattern.len() > MAX_PATTERN_BYTES) {
+            Some(_) => Err(format!("a pattern has 1 to {MAX_PATTERN_BYTES} bytes")),
             None => Ok(Self(patterns.into_iter().map(str::to_uppercase).collect())),
         }
     }

@@ -8,18 +8,18 @@ use unicode_width::UnicodeWidthChar;
 /// Maximum number of characters that share a cell with the preceding one: combining marks, variation selectors, joiners, skin tones. Emoji have at
 /// most six (three joiners, a variation selector and two skin tones in "kiss"), pointed Hebrew and Arabic four. Thousands would be drawn over
 /// adjacent lines.
-const MOST_MARKS: usize = 6;
+const MAX_MARKS: usize = 6;
 const ZERO_WIDTH_JOINER: char = '\u{200d}';
 
 /// Replaces characters that are unsafe for a terminal, a path or the clipboard: control and escape characters, and those that reorder or hide text.
 ///
 /// Whitespace of any kind becomes one space, so that the result is one line; other unsafe characters become U+FFFD, so that they remain noticeable.
 /// Marks on a character after the sixth are removed.
-pub fn sanitise(text: &str) -> String {
+pub fn sanitize(text: &str) -> String {
     safe(text).into_owned()
 }
 
-/// Like [`sanitise`], but borrows the text if there is nothing to replace.
+/// Like [`sanitize`], but borrows the text if there is nothing to replace.
 pub fn safe(text: &str) -> Cow<'_, str> {
     let is_safe = |c: char| matches!(c, ' '..='~') || safe_char(c) == c && !is_mark(c);
     if text.chars().all(is_safe) { Cow::Borrowed(text) } else { Cow::Owned(safe_chars(text).collect()) }
@@ -31,7 +31,7 @@ pub(super) fn safe_chars(text: &str) -> impl Iterator<Item = char> {
     let fits = move |c: &char| {
         if is_mark(*c) {
             marks += 1;
-            let fits = marks <= MOST_MARKS;
+            let fits = marks <= MAX_MARKS;
             if fits {
                 joined = *c == ZERO_WIDTH_JOINER;
             }
@@ -97,7 +97,7 @@ mod tests {
     use ratatui::style::Style;
 
     #[test]
-    fn what_a_terminal_obeys_is_replaced() {
+    fn control_characters_are_replaced() {
         for (raw, safe) in [
             ("plain", "plain"),
             ("Größe 🦀 日本", "Größe 🦀 日本"),
@@ -108,7 +108,7 @@ mod tests {
             ("a\u{200b}b\u{2067}c\u{e0041}", "a\u{fffd}b\u{fffd}c\u{fffd}"),
             ("👩\u{200d}🚀", "👩\u{200d}🚀"),
         ] {
-            assert_eq!(sanitise(raw), safe, "{raw:?}");
+            assert_eq!(sanitize(raw), safe, "{raw:?}");
         }
     }
 
@@ -133,7 +133,7 @@ mod tests {
             (family(4), family(4)),
             (family(10_500), family(7).repeat(1500)),
         ] {
-            assert_eq!(sanitise(&raw), safe, "{:?}", raw.chars().take(40).collect::<String>());
+            assert_eq!(sanitize(&raw), safe, "{:?}", raw.chars().take(40).collect::<String>());
         }
     }
 
@@ -151,7 +151,7 @@ mod tests {
             "🏻",
         ] {
             for first in ["", "a", "👩", "\u{1112}"] {
-                let safe = sanitise(&format!("{first}{}", piece.repeat(10_000)));
+                let safe = sanitize(&format!("{first}{}", piece.repeat(10_000)));
                 let mut buffer = Buffer::empty(Rect::new(0, 0, 40, 1));
                 buffer.set_string(0, 0, &safe, Style::new());
                 let largest = buffer.content.iter().map(|cell| cell.symbol().len()).max();
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn json_keeps_what_it_says_and_no_character_that_acts() {
+    fn escaped_json_has_the_same_text_without_control_characters() {
         let hostile: String = (0..=0x10_ffff).filter_map(char::from_u32).filter(|c| c.is_control() || is_invisible(*c)).collect();
         let text = format!("Größe 🦀 👩\u{200d}🚀 \" \\ \u{2028}\u{2029}{hostile}");
         for document in [serde_json::to_string(&[&text]).unwrap(), serde_json::to_string_pretty(&[&text]).unwrap()] {
@@ -180,17 +180,17 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_that_controls_is_left(text: String) {
-            let safe = sanitise(&text);
+            let safe = sanitize(&text);
             prop_assert!(!safe.chars().any(|c| c.is_control() || is_invisible(c)));
-            prop_assert_eq!(sanitise(&safe), safe.clone());
+            prop_assert_eq!(sanitize(&safe), safe.clone());
             prop_assert!(safe.chars().count() <= text.chars().count());
         }
 
         #[test]
         fn marks_and_joiners_in_any_order_are_bounded(pieces in prop::collection::vec(0_usize..8, 0..300)) {
             let pieces = pieces.into_iter().map(|at| ["a", "\u{301}", "\u{200d}", "👩", "🏻", "\u{fe0f}", "\u{200c}", "\u{1161}"][at]);
-            let safe = sanitise(&pieces.collect::<String>());
-            prop_assert_eq!(sanitise(&safe), safe.clone());
+            let safe = sanitize(&pieces.collect::<String>());
+            prop_assert_eq!(sanitize(&safe), safe.clone());
             let mut buffer = Buffer::empty(Rect::new(0, 0, 1000, 1));
             buffer.set_string(0, 0, &safe, Style::new());
             prop_assert!(buffer.content.iter().all(|cell| cell.symbol().len() <= 64));

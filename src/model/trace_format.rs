@@ -42,11 +42,11 @@ impl TraceFormat {
     pub const fn about(self) -> &'static str {
         match self {
             Self::Perfetto => "for ui.perfetto.dev: threads, samples, locks, GC, requests",
-            Self::Speedscope => "for speedscope.app: samples, thread by thread",
-            Self::Chromium => "for chrome://tracing and others: much the same, as JSON",
-            Self::Folded => "for flame graph programs: stacks and how often each was sampled",
+            Self::Speedscope => "for speedscope.app: samples by thread",
+            Self::Chromium => "for chrome://tracing and others: similar contents, as JSON",
+            Self::Folded => "for flame graph tools: stacks and sample counts",
             Self::Pprof => "for pprof and continuous profilers: samples",
-            Self::Csv => "every event with its fields, a line each",
+            Self::Csv => "every event with its fields, one per line",
             Self::Nettrace => "for PerfView and dn-top: all events, and CPU samples, in one file",
         }
     }

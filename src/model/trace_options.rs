@@ -63,10 +63,10 @@ impl TraceOptions {
             self.apply(config)?;
         }
         if self.flight.is_some() && self.max_size.is_some() {
-            return Err("a flight recorder has its size already: leave the largest size of the file out".to_owned());
+            return Err("a flight recorder has its own size limit: omit the maximum file size".to_owned());
         }
         if self.scheduling && self.flight.is_some() {
-            return Err("the kernel's scheduling is kept from the beginning, and a flight recorder keeps the newest part only".to_owned());
+            return Err("kernel scheduling is recorded from the start, but a flight recorder keeps only the newest part".to_owned());
         }
         Ok(selected)
     }
@@ -79,7 +79,7 @@ impl TraceOptions {
         for text in &self.event_ids {
             let (provider, filter) = parse_event_ids(text)?;
             let at =
-                on(config, &provider).ok_or_else(|| format!("event ids of {}: this provider is not turned on", provider.escape_debug()))?;
+                on(config, &provider).ok_or_else(|| format!("event ids of {}: this provider is not enabled", provider.escape_debug()))?;
             if !config.providers[at].filter.is_all() {
                 return Err(format!("event ids of {}: given twice", provider.escape_debug()));
             }
@@ -88,7 +88,7 @@ impl TraceOptions {
         if let Some(trigger) = &self.stop_on
             && on(config, trigger.provider()).is_none()
         {
-            return Err(format!("stop on {}: its provider is not turned on, so it would never occur", trigger.to_string().escape_debug()));
+            return Err(format!("stop on {}: its provider is not enabled, so it would never occur", trigger.to_string().escape_debug()));
         }
         if let Some(megabytes) = self.buffer_mb {
             config.buffer = BufferMb::new(megabytes).map_err(|error| error.to_string())?;
@@ -197,7 +197,7 @@ pub fn parse_keep(text: &str) -> Result<Retention, String> {
         let enough = span >= Duration::from_secs(1);
         return enough
             .then_some(Retention { bytes: Retention::MAX_BYTES, span: Some(span) })
-            .ok_or_else(|| "a flight recorder keeps a second at least".to_owned());
+            .ok_or_else(|| "a flight recorder keeps at least one second".to_owned());
     }
     let bytes = parse_size(text).map_err(|_| "expected a size such as 64MB or a time such as 5m".to_owned())?;
     if (Retention::MIN_BYTES..=Retention::MAX_BYTES).contains(&bytes) {
@@ -290,17 +290,17 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_go_together_is_said() {
+    fn conflicting_options_are_errors() {
         let provider = |ids: &str| TraceOptions { event_ids: vec![ids.to_owned(), ids.to_owned()], ..TraceOptions::default() };
         let table = [
             (TraceOptions::of_profiles(&["nothing".to_owned()]), "there is no profile 'nothing'"),
-            (provider("Other/1"), "event ids of Other: this provider is not turned on"),
+            (provider("Other/1"), "event ids of Other: this provider is not enabled"),
             (provider(&format!("{RUNTIME}/1")), "given twice"),
-            (TraceOptions { stop_on: trigger("Other/1"), ..TraceOptions::default() }, "stop on Other/1: its provider is not turned on"),
+            (TraceOptions { stop_on: trigger("Other/1"), ..TraceOptions::default() }, "stop on Other/1: its provider is not enabled"),
             (TraceOptions { buffer_mb: Some(0), ..TraceOptions::default() }, "buffer"),
             (
                 TraceOptions { flight: parse_keep("5m").ok(), max_size: Some(1), ..TraceOptions::default() },
-                "a flight recorder has its size",
+                "a flight recorder has its own size limit",
             ),
         ];
         for (order, reason) in table {
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_says_the_same() {
+    fn the_command_line_has_the_same_options() {
         assert_eq!(TraceOptions::of_profiles(&DEFAULT_PROFILES.map(str::to_owned)).command_line("42"), "dn-top trace 42");
         let order = TraceOptions {
             profiles: vec!["exceptions".to_owned()],

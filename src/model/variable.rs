@@ -1,6 +1,6 @@
 //! An environment variable of a process.
 
-use super::secret::{holds_secret, is_secret_name};
+use super::secret::{contains_secret, is_secret_name};
 use super::{SafeText, SecretPatterns};
 use crate::ipc;
 
@@ -18,7 +18,7 @@ impl Variable {
     /// Creates a variable. Takes time proportional to its length, because it determines whether it is secret, once instead of whenever it is
     /// displayed.
     pub fn new(raw: &ipc::Variable, secrets: &SecretPatterns) -> Self {
-        let is_secret = is_secret_name(&raw.name) || secrets.matches(&raw.name) || holds_secret(&raw.value);
+        let is_secret = is_secret_name(&raw.name) || secrets.matches(&raw.name) || contains_secret(&raw.value);
         Self { name: SafeText::new(&raw.name), value: SafeText::new(&raw.value), is_secret }
     }
 

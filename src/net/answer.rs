@@ -8,12 +8,12 @@ use crate::ipc::{CommandCode, HEADER_BYTES, Message, Reply, ReplyError};
 
 /// Returns the error for a success reply in the form that belongs to another command. The codec never produces one, so the other end is not a
 /// runtime.
-pub(super) fn senseless() -> Cause {
+pub(super) fn unexpected_reply() -> Cause {
     ReplyError::NotAReply { set: 0xff, id: 0 }.into()
 }
 
 /// Reads one message and not a byte more: the reply to a session start is followed by the event stream.
-pub(super) async fn read_answer(stream: &mut VerifiedStream, to: CommandCode) -> Result<Result<Reply, ReplyError>, Cause> {
+pub(super) async fn read_reply(stream: &mut VerifiedStream, to: CommandCode) -> Result<Result<Reply, ReplyError>, Cause> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES);
     loop {
         if let Some((message, _)) = Message::decode(&bytes)? {

@@ -14,11 +14,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until};
 
 use super::access::Access;
-use super::answer::{read_answer, senseless};
+use super::answer::{read_reply, unexpected_reply};
+use super::command_lock::{Busy, CommandLock};
 use super::dump_writer;
 use super::endpoint::Endpoint;
 use super::error::{Cause, ExchangeError};
-use super::gate::{Busy, Gate};
 use super::hook;
 use super::legacy;
 use super::meters::MeterSessions;
@@ -33,15 +33,15 @@ use crate::ipc::{
 };
 
 /// Time limit for a reply that takes the runtime no work.
-pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+pub const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time limit for the reply to a stop: the runtime sends its rundown first, at the pace of the stream's reader.
-pub const STOP_LIMIT: Duration = Duration::from_secs(60);
+pub const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time limit for loading a profiler, running a startup hook, or registering tracepoints.
-const LOAD_LIMIT: Duration = Duration::from_secs(60);
+const LOAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time limit for starting a session that triggers a GC: the runtime replies once it has reported the whole heap.
-const COLLECT_LIMIT: Duration = Duration::from_secs(600);
+const INDUCED_GC_TIMEOUT: Duration = Duration::from_secs(600);
 /// Time limit for a reply after the process has exited: it may have been sent before.
-const LAST_ANSWER: Duration = Duration::from_secs(1);
+const FINAL_REPLY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Command support of a runtime as learned from its replies, shared by all its clients.
 pub(super) type SharedSupport = Arc<Mutex<CommandSupport>>;
@@ -50,7 +50,7 @@ pub(super) type SharedSupport = Arc<Mutex<CommandSupport>>;
 #[derive(Debug, Clone)]
 pub struct Client {
     endpoint: Endpoint,
-    gate: Arc<Gate>,
+    command_lock: Arc<CommandLock>,
     /// Learned from the replies so far.
     support: SharedSupport,
     /// Used to inspect the process before a command that could harm it.
@@ -81,7 +81,7 @@ impl Client {
     pub fn new(endpoint: Endpoint) -> Self {
         Self {
             endpoint,
-            gate: Arc::default(),
+            command_lock: Arc::default(),
             support: Arc::default(),
             proc: None,
             connection: None,
@@ -100,17 +100,17 @@ impl Client {
 
     /// Creates a client for a process that `proc` shows, or for one in another pid namespace. It inspects the process before each connection, and
     /// before a command that could harm it.
-    pub(super) fn watched(endpoint: Endpoint, proc: Arc<Proc>) -> Self {
+    pub(super) fn for_process(endpoint: Endpoint, proc: Arc<Proc>) -> Self {
         Self { proc: Some(proc), ..Self::new(endpoint) }
     }
 
     /// Creates a client for a process that connects to us, on the port that is `endpoint`'s socket.
-    pub(super) fn called(endpoint: Endpoint, proc: Arc<Proc>, connection: ReverseConnection) -> Self {
-        Self { connection: Some(connection), ..Self::watched(endpoint, proc) }
+    pub(super) fn reverse(endpoint: Endpoint, proc: Arc<Proc>, connection: ReverseConnection) -> Self {
+        Self { connection: Some(connection), ..Self::for_process(endpoint, proc) }
     }
 
     /// Shares learned command support with other clients of the process.
-    pub(super) fn learning(self, support: SharedSupport) -> Self {
+    pub(super) fn with_support(self, support: SharedSupport) -> Self {
         Self { support, ..self }
     }
 
@@ -131,7 +131,7 @@ impl Client {
 
     /// Returns the command in progress, if any.
     pub fn busy(&self) -> Option<Busy> {
-        self.gate.busy()
+        self.command_lock.busy()
     }
 
     /// Requests the process info; `None` from a 3.x runtime, which lacks the command.
@@ -139,12 +139,14 @@ impl Client {
     /// # Errors
     /// [`ExchangeError`], with the cause.
     pub async fn process_info(&self) -> Result<Option<ProcessInfo>, ExchangeError> {
-        match self.first_known(&ProcessInfo::attempts(), ANSWER_LIMIT).await {
-            Ok((attempt, Reply::Info(info), _)) => match self.inner_pid() {
-                Some(is) if is != info.pid => Err(self.error(attempt.command.code(), PeerError::Pid { said: info.pid, is }.into())),
+        match self.first_supported(&ProcessInfo::attempts(), REPLY_TIMEOUT).await {
+            Ok((attempt, Reply::Info(info), _)) => match self.ns_pid() {
+                Some(actual) if actual != info.pid => {
+                    Err(self.error(attempt.command.code(), PeerError::Pid { reported: info.pid, actual }.into()))
+                }
                 _ => Ok(Some(*info)),
             },
-            Ok((attempt, ..)) => Err(self.error(attempt.command.code(), senseless())),
+            Ok((attempt, ..)) => Err(self.error(attempt.command.code(), unexpected_reply())),
             Err(error) if error.hresult() == Some(Hresult::UNKNOWN_COMMAND) => Ok(None),
             Err(error) => Err(error),
         }
@@ -158,7 +160,7 @@ impl Client {
         let code = CommandCode::ProcessEnvironment;
         let read = async {
             let (reply, mut stream) = self.exchange(&Command::ProcessEnvironment, None).await?;
-            let Reply::Environment { bytes } = reply else { return Err(senseless()) };
+            let Reply::Environment { bytes } = reply else { return Err(unexpected_reply()) };
             let mut block = EnvironmentBlock::new(bytes)?;
             let mut buffer = [0; 16 << 10];
             while block.missing() > 0 {
@@ -171,8 +173,8 @@ impl Client {
             }
             Ok(block.finish()?)
         };
-        let _turn = self.turn(code, ANSWER_LIMIT).await?;
-        self.within(code, ANSWER_LIMIT, read).await
+        let _turn = self.turn(code, REPLY_TIMEOUT).await?;
+        self.with_timeout(code, REPLY_TIMEOUT, read).await
     }
 
     /// Makes the target write a core dump. The target is paused while its memory is written; `limit` is how long the caller waits.
@@ -180,9 +182,9 @@ impl Client {
     /// # Errors
     /// [`ExchangeError`]; its `details` are the messages of the target's dump program.
     pub async fn dump(&self, request: &DumpRequest, limit: Duration) -> Result<(), ExchangeError> {
-        let dumped = self.first_known(&request.attempts(), limit).await.map(drop);
+        let dumped = self.first_supported(&request.attempts(), limit).await.map(drop);
         if let Some(proc) = self.own_proc().filter(|_| dumped.as_ref().err().is_none_or(|error| error.hresult().is_some())) {
-            dump_writer::end_copies(proc, self.endpoint.key.pid);
+            dump_writer::kill_forks(proc, self.endpoint.key.pid);
         }
         dumped
     }
@@ -199,11 +201,11 @@ impl Client {
     /// [`Cause::BadHook`].
     pub async fn run(&self, command: &Command) -> Result<(), ExchangeError> {
         let limit = match command {
-            Command::AttachProfiler { timeout_ms, .. } => ANSWER_LIMIT + Duration::from_millis(u64::from(*timeout_ms)),
-            Command::StartupProfiler { .. } | Command::ApplyStartupHook { .. } => LOAD_LIMIT,
-            _ => ANSWER_LIMIT,
+            Command::AttachProfiler { timeout_ms, .. } => REPLY_TIMEOUT + Duration::from_millis(u64::from(*timeout_ms)),
+            Command::StartupProfiler { .. } | Command::ApplyStartupHook { .. } => LOAD_TIMEOUT,
+            _ => REPLY_TIMEOUT,
         };
-        self.only(command.clone(), limit).await
+        self.send_without_fallback(command.clone(), limit).await
     }
 
     /// Starts a trace session. Its stream must be read continuously from then on.
@@ -211,19 +213,19 @@ impl Client {
     /// # Errors
     /// [`ExchangeError`].
     pub async fn start_session(&self, config: &SessionConfig) -> Result<Session, ExchangeError> {
-        let limit = if config.triggers_gc() { COLLECT_LIMIT } else { ANSWER_LIMIT };
+        let limit = if config.triggers_gc() { INDUCED_GC_TIMEOUT } else { REPLY_TIMEOUT };
         if self.legacy {
             let code = CommandCode::CollectTracing;
             let request = legacy::collect(config).map_err(|cause| self.error(code, cause))?;
             return self.in_legacy(code, limit, &request).await;
         }
         let sent = Instant::now();
-        match self.first_known(&config.attempts(), limit).await? {
+        match self.first_supported(&config.attempts(), limit).await? {
             (attempt, Reply::Session(id), stream) => {
                 self.meters.started(id, config, sent, Instant::now());
                 Ok(Session { id, downgrades: attempt.downgrades.clone(), stream: stream.into_stream() })
             }
-            (attempt, ..) => Err(self.error(attempt.command.code(), senseless())),
+            (attempt, ..) => Err(self.error(attempt.command.code(), unexpected_reply())),
         }
     }
 
@@ -236,16 +238,16 @@ impl Client {
     pub async fn start_user_events(&self, session: UserEvents, data: &UserEventsData) -> Result<Session, ExchangeError> {
         let command = Command::CollectTracing5 { session: Destination::UserEvents(session) };
         let code = command.code();
-        let _turn = self.turn(code, ANSWER_LIMIT).await?;
+        let _turn = self.turn(code, REPLY_TIMEOUT).await?;
         let start = async {
             match self.exchange(&command, Some(data)).await {
                 Ok((Reply::Session(id), stream)) => Ok(Session { id, downgrades: Vec::new(), stream: stream.into_stream() }),
-                Ok(_) => Err(senseless()),
+                Ok(_) => Err(unexpected_reply()),
                 Err(Cause::Reply(ReplyError::Failure(failure))) if failure.hresult == Hresult::FAIL => Err(Cause::Tracepoints(failure)),
                 Err(cause) => Err(cause),
             }
         };
-        self.within(code, LOAD_LIMIT, start).await
+        self.with_timeout(code, LOAD_TIMEOUT, start).await
     }
 
     /// Stops a trace session, over a separate connection. The session's stream must be read until it ends: the runtime writes the rundown to it
@@ -253,13 +255,13 @@ impl Client {
     /// session with meters may be delayed by up to three seconds, until their first collection is over.
     ///
     /// # Errors
-    /// [`ExchangeError`]; [`Cause::Busy`] when another command, such as a dump, did not finish within [`STOP_LIMIT`].
+    /// [`ExchangeError`]; [`Cause::Busy`] when another command, such as a dump, did not finish within [`STOP_TIMEOUT`].
     pub async fn stop_session(&self, session: SessionId) -> Result<(), ExchangeError> {
         if self.legacy {
-            return self.in_legacy(CommandCode::StopTracing, STOP_LIMIT, &LegacyRequest::Stop(session)).await.map(drop);
+            return self.in_legacy(CommandCode::StopTracing, STOP_TIMEOUT, &LegacyRequest::Stop(session)).await.map(drop);
         }
         sleep_until(self.meters.stop_time(session, Instant::now())).await;
-        self.only(Command::StopTracing { session }, STOP_LIMIT).await
+        self.send_without_fallback(Command::StopTracing { session }, STOP_TIMEOUT).await
     }
 
     async fn in_legacy(&self, code: CommandCode, limit: Duration, request: &LegacyRequest) -> Result<Session, ExchangeError> {
@@ -269,26 +271,26 @@ impl Client {
             let id = legacy::exchange(&mut stream, &self.endpoint, request).await?;
             Ok(Session { id, downgrades: Vec::new(), stream: stream.into_stream() })
         };
-        self.within(code, limit, exchange).await
+        self.with_timeout(code, limit, exchange).await
     }
 
     /// Sends a command that has no fallback.
-    async fn only(&self, command: Command, limit: Duration) -> Result<(), ExchangeError> {
-        self.first_known(&[Attempt { command, downgrades: Vec::new() }], limit).await.map(drop)
+    async fn send_without_fallback(&self, command: Command, limit: Duration) -> Result<(), ExchangeError> {
+        self.first_supported(&[Attempt { command, downgrades: Vec::new() }], limit).await.map(drop)
     }
 
     /// Tries the attempts in order until one is not answered with "unknown command". Also returns the connection.
-    async fn first_known<'a>(
+    async fn first_supported<'a>(
         &self,
         attempts: &'a [Attempt],
         limit: Duration,
     ) -> Result<(&'a Attempt, Reply, VerifiedStream), ExchangeError> {
         let first = attempts.first().map_or(CommandCode::ProcessInfo, |attempt| attempt.command.code());
         let _turn = self.turn(first, limit).await?;
-        let mut last = self.error(first, senseless());
+        let mut last = self.error(first, unexpected_reply());
         for attempt in attempts {
             let command = &attempt.command;
-            match self.within(command.code(), limit, self.exchange(command, None)).await {
+            match self.with_timeout(command.code(), limit, self.exchange(command, None)).await {
                 Ok((reply, stream)) => return Ok((attempt, reply, stream)),
                 Err(error) if error.hresult() == Some(Hresult::UNKNOWN_COMMAND) => last = error,
                 Err(error) => return Err(error),
@@ -303,7 +305,7 @@ impl Client {
         if self.legacy {
             return Err(Cause::NotInLegacy("such command"));
         }
-        self.forbid_harm(command)?;
+        self.check_safe_to_send(command)?;
         let code = command.code();
         if let Some(hresult) = self.support().get(code).and_then(Support::error) {
             return Err(ReplyError::from(Failure::from(hresult)).into());
@@ -316,7 +318,7 @@ impl Client {
             sent = data.hand_over(&stream).await;
         }
         let sent = sent.map_err(|error| Cause::of_stream(error, 0));
-        let answer = match (read_answer(&mut stream, code).await, sent) {
+        let answer = match (read_reply(&mut stream, code).await, sent) {
             (Err(Cause::Closed), Err(cause)) => return Err(cause),
             (answer, _) => answer?,
         };
@@ -335,11 +337,11 @@ impl Client {
 
     /// Refuses a command that would crash the target in its present state or block its diagnostic server, and one for which that cannot be
     /// determined.
-    fn forbid_harm(&self, command: &Command) -> Result<(), Cause> {
+    fn check_safe_to_send(&self, command: &Command) -> Result<(), Cause> {
         let (code, pid, proc) = (command.code(), self.endpoint.key.pid, self.own_proc());
         if !code.may_be_sent_while_suspended() {
             let threads = proc.and_then(|proc| proc.threads(pid).ok()).unwrap_or_default();
-            if threads.waits() {
+            if threads.is_suspended() {
                 return Err(Cause::Suspended);
             }
             // A runtime without ProcessInfo is older than 5.0, and rejects the perf map commands as unknown.

@@ -45,13 +45,13 @@ impl Clients {
 
     /// Returns the client for a process: over our port if the process is connected to it, else over its socket; `None` if it has neither.
     pub fn of(&self, process: &Process) -> Option<Client> {
-        self.calling(process).or_else(|| self.dialling(process))
+        self.over_port(process).or_else(|| self.over_socket(process))
     }
 
     /// Returns the client over our port, if the process is connected to it.
-    fn calling(&self, process: &Process) -> Option<Client> {
+    fn over_port(&self, process: &Process) -> Option<Client> {
         let client = self.port().as_ref()?.client(process.key)?;
-        Some(client.learning(self.support_of(process.key)).with_access(self.access))
+        Some(client.with_support(self.support_of(process.key)).with_access(self.access))
     }
 
     /// Returns the command support shared by all clients of a process. A socket without a pid may belong to any process.
@@ -81,7 +81,7 @@ impl Clients {
     pub fn serve(&self, path: &Path) -> Result<(), PortError> {
         let mut port = self.port();
         if let Some(port) = &*port {
-            return Err(PortError::Second(port.path().to_owned()));
+            return Err(PortError::AlreadyServing(port.path().to_owned()));
         }
         *port = Some(Port::serve(path, &self.sources)?);
         Ok(())
@@ -96,7 +96,7 @@ impl Clients {
     /// Resumes a process that is suspended at startup, over our port, over its own socket, or over both. `None` if it has neither. It is an error
     /// if the process stays suspended because of another port.
     pub async fn resume(&self, process: &Process) -> Option<Result<(), ExchangeError>> {
-        let ways: Vec<Client> = self.calling(process).into_iter().chain(self.dialling(process)).collect();
+        let ways: Vec<Client> = self.over_port(process).into_iter().chain(self.over_socket(process)).collect();
         for client in &ways {
             if let Err(error) = client.run(&Command::ResumeRuntime).await {
                 return Some(Err(error));
@@ -106,15 +106,15 @@ impl Clients {
     }
 
     /// Returns the client that connects to the process's own socket.
-    fn dialling(&self, process: &Process) -> Option<Client> {
+    fn over_socket(&self, process: &Process) -> Option<Client> {
         let ours = |endpoint: &Endpoint| self.port().as_ref().is_some_and(|port| endpoint.socket == port.path());
         let endpoint = Endpoint::of(process).filter(|endpoint| !ours(endpoint))?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         Some(match known.entry(process.key) {
             Entry::Occupied(client) if *client.get().endpoint() == endpoint => client.get().clone(),
             entry => {
-                let client = Client::watched(endpoint, Arc::clone(&self.proc));
-                let client = client.learning(self.support_of(process.key)).with_access(self.access);
+                let client = Client::for_process(endpoint, Arc::clone(&self.proc));
+                let client = client.with_support(self.support_of(process.key)).with_access(self.access);
                 entry.insert_entry(client).get().clone()
             }
         })

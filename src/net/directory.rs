@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use super::access::Access;
-use super::client::{ANSWER_LIMIT, Client};
+use super::client::{Client, REPLY_TIMEOUT};
 use super::clients::Clients;
 use super::discovery::{Scanner, Sources};
 use super::endpoint::Endpoint;
@@ -26,16 +26,16 @@ use crate::ipc::{CommandCode, ProcessInfo};
 use crate::model::{Contact, Process, ProcessKey, SafeText, shown_command_line};
 
 /// Maximum number of processes queried at the same time. Unresponsive ones keep a connection open for seconds, and must not delay others.
-const ASKED_AT_ONCE: usize = 256;
+const MAX_CONCURRENT_QUERIES: usize = 256;
 /// Time limit for all processes together to report their names. Later ones are listed by the name from /proc, which rarely differs.
-const NAMES: Duration = Duration::from_secs(1);
+const NAMES_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The target of a ProcessInfo request. A socket that a killed process left behind has the same key as the process had, but shares none of its
 /// replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Subject {
     key: ProcessKey,
-    leftover: bool,
+    without_process: bool,
 }
 
 /// Maintains the list of .NET processes: scans, requests the ProcessInfo of each new process once, and keeps the reply for as long as the process
@@ -45,9 +45,9 @@ pub struct Directory {
     scanner: Scanner,
     clients: Clients,
     /// Rows of the last scan that are sockets without a process.
-    leftovers: HashSet<ProcessKey>,
+    sockets_without_process: HashSet<ProcessKey>,
     inquiries: HashMap<Subject, Inquiry>,
-    questions: JoinSet<(Subject, Result<Option<ProcessInfo>, ExchangeError>)>,
+    queries: JoinSet<(Subject, Result<Option<ProcessInfo>, ExchangeError>)>,
     slots: Arc<Semaphore>,
 }
 
@@ -66,10 +66,10 @@ impl Directory {
         Self {
             clients,
             scanner,
-            leftovers: HashSet::default(),
+            sockets_without_process: HashSet::default(),
             inquiries: HashMap::default(),
-            questions: JoinSet::new(),
-            slots: Arc::new(Semaphore::new(ASKED_AT_ONCE)),
+            queries: JoinSet::new(),
+            slots: Arc::new(Semaphore::new(MAX_CONCURRENT_QUERIES)),
         }
     }
 
@@ -102,14 +102,14 @@ impl Directory {
     /// If the proc file system cannot be listed.
     pub async fn refresh(&mut self, patience: Duration) -> io::Result<Vec<Process>> {
         let mut rows = self.scan()?;
-        while let Some(answered) = self.questions.try_join_next() {
+        while let Some(answered) = self.queries.try_join_next() {
             self.apply(answered);
         }
         let listed: HashSet<_> = rows.iter().map(|row| self.subject(row.key)).collect();
         self.clients.keep(&rows.iter().map(|row| row.key).collect());
         self.inquiries.retain(|subject, _| listed.contains(subject));
-        if self.ask(&rows) {
-            self.listen(patience, None).await;
+        if self.query(&rows) {
+            self.await_replies(patience, None).await;
         }
         rows.iter_mut().for_each(|row| self.publish(row));
         Ok(rows)
@@ -126,7 +126,7 @@ impl Directory {
     /// [`TargetError`]: why there is no match, or which processes match.
     pub async fn locate(&mut self, text: &str) -> Result<Process, TargetError> {
         let rows = self.scan().map_err(TargetError::List)?;
-        self.pick(text, &rows).await
+        self.select(text, &rows).await
     }
 
     /// Finds the process that `text` denotes: a pid, the name of an entry assembly, or the path of a socket, listed or not, alone or as
@@ -137,16 +137,16 @@ impl Directory {
     pub async fn resolve(&mut self, text: &str, patience: Duration) -> Result<Process, TargetError> {
         let mut rows = self.scan().map_err(TargetError::List)?;
         if target::is_name(text) {
-            self.ask(&rows);
-            self.listen(NAMES.min(patience), None).await;
+            self.query(&rows);
+            self.await_replies(NAMES_TIMEOUT.min(patience), None).await;
             rows.iter_mut().for_each(|row| self.publish(row));
         }
-        let row = self.pick(text, &rows).await?;
+        let row = self.select(text, &rows).await?;
         Ok(self.complete(row, patience).await)
     }
 
     /// Selects the matching row, or the process that listens at a path that no row has.
-    async fn pick(&self, text: &str, rows: &[Process]) -> Result<Process, TargetError> {
+    async fn select(&self, text: &str, rows: &[Process]) -> Result<Process, TargetError> {
         // The form in which DOTNET_DiagnosticPorts gives a socket that we connect to.
         let text = text.strip_suffix(",connect").filter(|path| target::is_path(path)).unwrap_or(text);
         if target::is_path(text) {
@@ -155,7 +155,7 @@ impl Directory {
         match target::find(text, rows) {
             Err(TargetError::NotDotnet(pid)) if self.clients.proc.stat(pid).is_err() => Err(TargetError::NoProcess(pid)),
             Err(TargetError::NotDotnet(pid)) => Err(match self.clients.proc.identity(pid) {
-                Ok(identity) if !user::may_look_into(identity.uid) => TargetError::OtherUser { pid, uid: identity.uid },
+                Ok(identity) if !user::may_inspect(identity.uid) => TargetError::OtherUser { pid, uid: identity.uid },
                 _ => TargetError::NotDotnet(pid),
             }),
             found => found.cloned(),
@@ -170,9 +170,9 @@ impl Directory {
         if let Some(row) = rows.iter().find(|row| row.socket.as_deref().is_some_and(|listed| file.is_at(listed))) {
             return Ok(row.clone());
         }
-        let named = peer::named(&socket, proc);
-        let listens = timeout(ANSWER_LIMIT, peer::identify(&socket, named, proc)).await;
-        match listens.unwrap_or(Err(Cause::Timeout(ANSWER_LIMIT))) {
+        let claimed = peer::claimed_process(&socket, proc);
+        let listens = timeout(REPLY_TIMEOUT, peer::identify(&socket, claimed, proc)).await;
+        match listens.unwrap_or(Err(Cause::Timeout(REPLY_TIMEOUT))) {
             Ok(key) => {
                 let mut row = rows.iter().find(|row| row.key == key).cloned().unwrap_or_else(|| self.unlisted(key, key.pid, file.uid));
                 row.socket = Some(socket);
@@ -182,7 +182,7 @@ impl Directory {
                 Ok(row)
             }
             Err(cause) => {
-                let key = named.unwrap_or(ProcessKey { pid: 0, started: 0 });
+                let key = claimed.unwrap_or(ProcessKey { pid: 0, started: 0 });
                 let endpoint = Endpoint { key, socket: socket.clone() };
                 let error = ExchangeError { command: CommandCode::ProcessInfo3, endpoint, cause };
                 let contact = error.trouble().map_or(Contact::Unknown, |kind| Contact::Trouble { kind, reason: error.reason().into() });
@@ -193,8 +193,8 @@ impl Directory {
 
     /// Requests the ProcessInfo of one process and adds it to the row.
     async fn complete(&mut self, mut row: Process, patience: Duration) -> Process {
-        self.ask(std::slice::from_ref(&row));
-        self.listen(patience, Some(row.key)).await;
+        self.query(std::slice::from_ref(&row));
+        self.await_replies(patience, Some(row.key)).await;
         self.publish(&mut row);
         row
     }
@@ -203,7 +203,7 @@ impl Directory {
     /// and wake this one again, for nothing.
     pub(super) fn scan(&mut self) -> io::Result<Vec<Process>> {
         let mut rows = self.scanner.scan(std::time::Instant::now())?;
-        self.leftovers = rows.iter().filter(|row| row.is_stale_socket()).map(|row| row.key).collect();
+        self.sockets_without_process = rows.iter().filter(|row| row.is_stale_socket()).map(|row| row.key).collect();
         self.add_connected(&mut rows);
         Ok(rows)
     }
@@ -230,7 +230,7 @@ impl Directory {
     /// Builds the row of a process that the scan did not find, or of one in another pid namespace, with that pid there and the owner of its socket.
     pub(super) fn unlisted(&self, key: ProcessKey, ns_pid: u32, owner: u32) -> Process {
         let proc = &self.clients.proc;
-        if !proc.shows(key) {
+        if !proc.exists(key) {
             return Process { ns_pid, uid: owner, ..Process::new(key) };
         }
         let identity = proc.identity(key.pid).ok();
@@ -247,18 +247,18 @@ impl Directory {
     }
 
     /// Queries the processes that are due; returns whether there were any.
-    fn ask(&mut self, rows: &[Process]) -> bool {
+    fn query(&mut self, rows: &[Process]) -> bool {
         let now = Instant::now();
         let mut any = false;
         for row in rows {
             let Some(client) = self.clients.of(row) else { continue };
             let subject = self.subject(row.key);
-            let inquiry = self.inquiries.entry(subject).or_insert_with(|| Inquiry::new(subject.leftover, now));
+            let inquiry = self.inquiries.entry(subject).or_insert_with(|| Inquiry::new(subject.without_process, now));
             if inquiry.is_due(row, client.busy().is_some(), now) {
-                inquiry.ask(now);
+                inquiry.query_sent(now);
                 any = true;
                 let slots = Arc::clone(&self.slots);
-                self.questions.spawn(async move {
+                self.queries.spawn(async move {
                     let _slot = slots.acquire().await;
                     (subject, client.process_info().await)
                 });
@@ -268,11 +268,11 @@ impl Directory {
     }
 
     /// Waits for the replies to all open queries, or to those to one process.
-    async fn listen(&mut self, patience: Duration, to: Option<ProcessKey>) {
+    async fn await_replies(&mut self, patience: Duration, to: Option<ProcessKey>) {
         let to = to.map(|key| self.subject(key));
         let answers = async {
             while to.is_none_or(|subject| self.inquiries.get(&subject).is_some_and(Inquiry::is_open))
-                && let Some(answered) = self.questions.join_next().await
+                && let Some(answered) = self.queries.join_next().await
             {
                 self.apply(answered);
             }
@@ -282,7 +282,7 @@ impl Directory {
     }
 
     fn subject(&self, key: ProcessKey) -> Subject {
-        Subject { key, leftover: self.leftovers.contains(&key) }
+        Subject { key, without_process: self.sockets_without_process.contains(&key) }
     }
 
     fn apply(&mut self, answered: Result<(Subject, Result<Option<ProcessInfo>, ExchangeError>), tokio::task::JoinError>) {

@@ -16,22 +16,22 @@ const SERVER_THREAD: &str = ".NET EventPipe";
 /// Finds the process that is writing a dump of this one.
 pub(super) fn find(proc: &Proc, pid: u32) -> Option<u32> {
     let is_createdump = |child| proc.stat(child).is_ok_and(|stat| stat.comm == "createdump");
-    proc.children(pid).ok()?.into_iter().find(|child| is_createdump(*child) || is_copy(proc, *child, pid))
+    proc.children(pid).ok()?.into_iter().find(|child| is_createdump(*child) || is_fork(proc, *child, pid))
 }
 
 /// Kills the copies of a process that has just replied to a dump request.
-pub(super) fn end_copies(proc: &Proc, pid: u32) {
+pub(super) fn kill_forks(proc: &Proc, pid: u32) {
     for child in proc.children(pid).unwrap_or_default() {
         let handle = i32::try_from(child).ok().and_then(Pid::from_raw).and_then(|child| pidfd_open(child, PidfdFlags::empty()).ok());
         // From here on the pid cannot be reused unnoticed. The copy may have exited by itself.
-        if let Some(handle) = handle.filter(|_| is_copy(proc, child, pid)) {
+        if let Some(handle) = handle.filter(|_| is_fork(proc, child, pid)) {
             let _ = pidfd_send_signal(handle, Signal::KILL);
         }
     }
 }
 
 /// Returns whether a process is a fork of its parent's server thread that has not executed another program.
-fn is_copy(proc: &Proc, child: u32, parent: u32) -> bool {
+fn is_fork(proc: &Proc, child: u32, parent: u32) -> bool {
     let program = |pid: u32| std::fs::metadata(proc.path_of(pid, "exe")).map(|file| (file.dev(), file.ino()));
     let same_program = matches!((program(child), program(parent)), (Ok(a), Ok(b)) if a == b);
     let stat = proc.stat(child);

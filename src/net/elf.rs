@@ -9,11 +9,11 @@ use std::os::unix::fs::FileExt;
 use crate::wire::{Reader, WireError};
 
 /// Maximum number of program headers read. Programs have about 15.
-const MOST_SEGMENTS: u16 = 128;
+const MAX_SEGMENTS: u16 = 128;
 /// Maximum number of bytes read of the dynamic section. Programs have about 40 entries of 16 bytes.
-const LONGEST_DYNAMIC: u64 = 16 << 10;
+const MAX_DYNAMIC_BYTES: u64 = 16 << 10;
 /// Maximum number of bytes read of the names. A single-file .NET application has 8 KB of them.
-const LONGEST_NAMES: u64 = 1 << 20;
+const MAX_NAMES_BYTES: u64 = 1 << 20;
 
 /// ELF64, little endian: the start of `e_ident`.
 const MAGIC: [u8; 6] = *b"\x7fELF\x02\x01";
@@ -48,7 +48,7 @@ pub(super) fn is_native_aot(file: &File) -> bool {
 fn dynamic_names(file: &File) -> io::Result<Vec<u8>> {
     let segments = segments(file)?;
     let Some(dynamic) = segments.iter().find(|segment| segment.kind == DYNAMIC) else { return Ok(Vec::new()) };
-    let entries = read(file, dynamic.offset, dynamic.size.min(LONGEST_DYNAMIC))?;
+    let entries = read(file, dynamic.offset, dynamic.size.min(MAX_DYNAMIC_BYTES))?;
     let value = |wanted: u64| {
         entries.chunks_exact(16).find_map(|entry| {
             let mut reader = Reader::new(entry);
@@ -58,13 +58,13 @@ fn dynamic_names(file: &File) -> io::Result<Vec<u8>> {
     let (Some(address), Some(size)) = (value(NAMES), value(NAMES_SIZE)) else { return Ok(Vec::new()) };
     let loaded = segments.iter().filter(|segment| segment.kind == LOAD);
     let place = loaded.filter_map(|segment| segment.place_of(address)).next();
-    place.map_or_else(|| Ok(Vec::new()), |place| read(file, place, size.min(LONGEST_NAMES)))
+    place.map_or_else(|| Ok(Vec::new()), |place| read(file, place, size.min(MAX_NAMES_BYTES)))
 }
 
 /// Reads the program headers. Empty if the file is not such an ELF file.
 fn segments(file: &File) -> io::Result<Vec<Segment>> {
     // `e_phoff`, `e_phentsize`.
-    let table = table(file, [32, 54], SEGMENT, MOST_SEGMENTS)?;
+    let table = table(file, [32, 54], SEGMENT, MAX_SEGMENTS)?;
     Ok(table.chunks_exact(SEGMENT).filter_map(|bytes| Segment::read(bytes).ok()).collect())
 }
 
@@ -195,7 +195,7 @@ mod tests {
                 is_aot(&damaged);
             }
         }
-        let huge = MOST_SEGMENTS + 1;
+        let huge = MAX_SEGMENTS + 1;
         let mut many = whole;
         many[56..58].copy_from_slice(&huge.to_le_bytes());
         assert!(!is_aot(&many));

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_come_back_and_strangers_do_not() {
+    fn names_are_parsed_and_other_files_are_rejected() {
         let name = SocketName { pid: 4242, key: 256_818 };
         assert_eq!(name.to_string(), "dotnet-diagnostic-4242-256818-socket");
         assert_eq!(SocketName::parse(name.to_string().as_bytes()), Some(name));

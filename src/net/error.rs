@@ -53,7 +53,7 @@ pub enum Cause {
     )]
     Timeout(Duration),
     /// The connection was closed before the first byte of a reply.
-    #[error("closed without an answer: the process may be ending, or what listens is not a .NET runtime")]
+    #[error("the connection was closed without an answer: the process may be exiting, or the listener is not a .NET runtime")]
     Closed,
     /// The connection was closed in the middle of the reply.
     #[error("the answer was cut off after {0} bytes: the process may have ended")]
@@ -80,37 +80,37 @@ pub enum Cause {
     #[error("{0}")]
     MessageTooLong(#[from] MessageTooLong),
     /// Not sent: the process is suspended at startup.
-    #[error("not sent, because the process is suspended at startup and might not survive it: resume it first")]
+    #[error("not sent, because the process is suspended at startup and this could crash it: resume it first")]
     Suspended,
     /// Not sent: it changes the target, and only read access is allowed.
     #[error("not sent, because it changes the process, which --readonly does not allow")]
     ReadOnly,
     /// The resume was accepted, but the runtime is still suspended.
     #[error(
-        "taken, and the process is still suspended: it waits for a resume on another diagnostic port, too (DOTNET_DiagnosticPorts in its \
+        "accepted, but the process is still suspended: it also waits for a resume on another diagnostic port (DOTNET_DiagnosticPorts in its \
          environment); resume it with the program that serves that port"
     )]
     StillSuspended,
     /// Not sent: the protocol of the .NET Core 3.0 previews cannot express it.
-    #[error("not sent, because the protocol of the previews of .NET Core 3.0 has no {0}")]
+    #[error("not sent, because the protocol of the .NET Core 3.0 previews has no {0}")]
     NotInLegacy(&'static str),
     /// A preview refused the session; its protocol has no error codes.
-    #[error("the runtime opened no session, and this protocol does not report why")]
+    #[error("the runtime did not open a session, and its protocol does not report why")]
     LegacyNo,
     /// The reply is in the protocol of the releases.
     #[error("this runtime is not a preview of .NET Core 3.0: omit --legacy")]
     NotLegacy,
     /// Not sent: it would crash a process that is suspended, and the threads that would show its state are not visible.
     #[error(
-        "not sent, because it cannot be seen from here whether the process is still starting up, and it would not survive that: run dn-top \
+        "not sent, because it would crash a process that is still starting up, which cannot be ruled out from here: run dn-top \
          where `dn-top ps` lists the process"
     )]
     StateUnknown,
     /// Not sent: NativeAOT's code for unsetting a variable reads a value that it was not given (seen on 8.0.33).
-    #[error("not sent, because a NativeAOT program does not survive the unsetting of a variable: set it to an empty value instead")]
+    #[error("not sent, because unsetting a variable crashes a NativeAOT program: set it to an empty value instead")]
     UnsetInNativeAot,
     /// Not sent: the startup hook would not load.
-    #[error("not sent, because {} {}: a startup hook that does not load ends the process", .path, .why)]
+    #[error("not sent, because {} {}: a startup hook that fails to load crashes the process", .path, .why)]
     BadHook {
         /// The hook's assembly.
         path: SafeText,

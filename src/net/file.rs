@@ -18,17 +18,17 @@ pub(super) fn open_in(root: &Path, path: &str) -> io::Result<File> {
     Ok(resolve_in(root, Path::new(path), READ)?.into())
 }
 
-/// Opens a file of a process for reading when no person asked for it: only a regular file, on a file system whose reads no other user can block.
-pub(super) fn open_unasked(root: &Path, path: &Path) -> io::Result<File> {
-    unasked(resolve_in(root, path, OFlags::PATH | OFlags::CLOEXEC)?)
+/// Opens a file of a process for reading without a request by the user: only a regular file, on a file system whose reads no other user can block.
+pub(super) fn open_regular_in(root: &Path, path: &Path) -> io::Result<File> {
+    reopen_regular(resolve_in(root, path, OFlags::PATH | OFlags::CLOEXEC)?)
 }
 
-/// Like [`open_unasked`], for the target of a link in /proc such as `/proc/PID/exe`.
+/// Like [`open_regular_in`], for the target of a link in /proc such as `/proc/PID/exe`.
 pub(super) fn open_link(link: &Path) -> io::Result<File> {
-    unasked(open(link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
+    reopen_regular(open(link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-fn unasked(found: OwnedFd) -> io::Result<File> {
+fn reopen_regular(found: OwnedFd) -> io::Result<File> {
     let found = File::from(found);
     if !found.metadata()?.is_file() || u64::try_from(fstatfs(&found)?.f_type) == Ok(FUSE) {
         return Err(io::ErrorKind::Unsupported.into());

@@ -24,7 +24,7 @@ pub fn create(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// Those of the system; `NotFound` if nothing does.
-pub fn look(path: &Path) -> io::Result<()> {
+pub fn check_exists(path: &Path) -> io::Result<()> {
     path.symlink_metadata().map(drop)
 }
 

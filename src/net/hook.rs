@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use super::file::{open_in, open_unasked};
+use super::file::{open_in, open_regular_in};
 use super::proc::{MappedFile, Proc};
 use crate::assembly::{Assembly, AssemblyError, Machine, StartupHook};
 
@@ -22,7 +22,7 @@ const MACHINE: Option<u16> = if cfg!(target_arch = "x86_64") {
     None
 };
 /// Maximum number of folders searched for assemblies.
-const MOST_FOLDERS: usize = 64;
+const MAX_FOLDERS: usize = 64;
 
 /// Checks the assembly of a startup hook; `Err` is the problem, phrased as the end of a sentence.
 pub(super) fn check(proc: &Proc, pid: u32, path: &str) -> Result<(), String> {
@@ -41,7 +41,7 @@ pub(super) fn check(proc: &Proc, pid: u32, path: &str) -> Result<(), String> {
         StartupHook::NoMethod => return Err("has no method `static void Initialize()` in its class StartupHook".to_owned()),
     }
     if matches!(hook.machine, Machine::Only(machine) if Some(machine) != MACHINE) {
-        return Err("is compiled for other processors than this machine's".to_owned());
+        return Err("is compiled for another processor architecture".to_owned());
     }
     check_against_loaded(proc, pid, &root, &hook)
 }
@@ -54,7 +54,7 @@ fn check_against_loaded(proc: &Proc, pid: u32, root: &Path, hook: &Assembly) -> 
     let mapped = proc.mapped_files(pid).unwrap_or_default();
     let same_name = |file: &&MappedFile| file.path.file_name().is_some_and(|name| *name == *file_name);
     if mapped.iter().filter(same_name).any(|file| file.is_deleted) {
-        return Err(format!("has the name of the assembly {}, which is loaded and whose file was replaced since", hook.name));
+        return Err(format!("has the name of the assembly {}, which is loaded and whose file has been replaced", hook.name));
     }
     let folder = |file: PathBuf| file.parent().map(Path::to_owned);
     let mut folders: Vec<_> = mapped.into_iter().filter(is_assembly).filter_map(|file| folder(file.path)).collect();
@@ -62,8 +62,8 @@ fn check_against_loaded(proc: &Proc, pid: u32, root: &Path, hook: &Assembly) -> 
     folders.extend(program_files(proc, pid).into_iter().filter_map(folder));
     folders.sort();
     folders.dedup();
-    folders.truncate(MOST_FOLDERS);
-    let find = |folder: &Path, name: &str| Assembly::read(&mut open_unasked(root, &folder.join(name)).ok()?).ok();
+    folders.truncate(MAX_FOLDERS);
+    let find = |folder: &Path, name: &str| Assembly::read(&mut open_regular_in(root, &folder.join(name)).ok()?).ok();
     for folder in &folders {
         if !hook.name.contains('/') && find(folder, &file_name).is_some_and(|found| found.mvid != hook.mvid) {
             return Err(format!("has the name of another assembly of the process, {}", folder.join(file_name).display()));
@@ -84,7 +84,7 @@ fn program_files(proc: &Proc, pid: u32) -> Vec<PathBuf> {
     let arguments = proc.arguments(pid).unwrap_or_default();
     let assemblies = arguments.into_iter().map(|argument| current.join(OsString::from_vec(argument)));
     let assemblies = assemblies.filter(|file| file.extension().is_some_and(|extension| extension == "dll"));
-    assemblies.take(MOST_FOLDERS / 2).chain(link("exe")).collect()
+    assemblies.take(MAX_FOLDERS / 2).chain(link("exe")).collect()
 }
 
 fn is_assembly(file: &MappedFile) -> bool {
@@ -113,8 +113,8 @@ fn read(root: &Path, path: &str) -> Result<Result<Assembly, AssemblyError>, Stri
 
 fn unreadable(error: io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "does not exist as the process sees files".to_owned(),
-        _ => format!("cannot be inspected as the process sees files ({error})"),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "does not exist in the process's file system".to_owned(),
+        _ => format!("cannot be inspected in the process's file system ({error})"),
     }
 }
 

@@ -7,26 +7,26 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::command_lock::Busy;
 use super::error::ExchangeError;
-use super::gate::Busy;
 use crate::ipc::{ProcessInfo, RuntimeVersion};
 use crate::model::{Contact, Process, RunState, SafeText, Trouble, shown_command_line};
 
 /// Minimum time between two queries.
-const PAUSE: Duration = Duration::from_secs(5);
+const MIN_QUERY_INTERVAL: Duration = Duration::from_secs(5);
 /// Maximum time between two queries of an unresponsive process.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(60);
 /// Time between two queries of a process in a pid namespace that we cannot see.
-const UNSEEN_PAUSE: Duration = Duration::from_secs(10);
+const UNSEEN_QUERY_INTERVAL: Duration = Duration::from_secs(10);
 /// A process is reported as slow after this long without a reply.
-const SLOW: Duration = Duration::from_secs(1);
+const SLOW_THRESHOLD: Duration = Duration::from_secs(1);
 
 /// Result of querying one process for its ProcessInfo.
 #[derive(Debug)]
 pub(super) struct Inquiry {
     /// Whether the target is a socket without a visible process: stale, or in another pid namespace.
-    leftover: bool,
-    asked: Instant,
+    without_process: bool,
+    queried_at: Instant,
     open: bool,
     /// Number of consecutive failures.
     failures: u32,
@@ -41,27 +41,27 @@ type Answer = Option<Box<ProcessInfo>>;
 
 impl Inquiry {
     /// Creates the state before the first query.
-    pub(super) fn new(leftover: bool, now: Instant) -> Self {
-        Self { leftover, asked: now, open: false, failures: 0, answer: None, failure: None }
+    pub(super) fn new(without_process: bool, now: Instant) -> Self {
+        Self { without_process, queried_at: now, open: false, failures: 0, answer: None, failure: None }
     }
 
     /// Returns whether to query now.
     pub(super) fn is_due(&self, row: &Process, busy: bool, now: Instant) -> bool {
-        if self.open || busy || !(self.leftover || row.contact.is_attachable()) {
+        if self.open || busy || !(self.without_process || row.contact.is_attachable()) {
             return false;
         }
         let pause = match (&self.failure, &self.answer) {
             (None, None) => return true,
             // A stale socket that does not reply is really stale.
-            (Some(_), None) if self.leftover => return false,
-            (Some(_), _) => (PAUSE * 2_u32.saturating_pow(self.failures - 1)).min(LONGEST_PAUSE),
+            (Some(_), None) if self.without_process => return false,
+            (Some(_), _) => (MIN_QUERY_INTERVAL * 2_u32.saturating_pow(self.failures - 1)).min(MAX_RETRY_INTERVAL),
             // A suspended runtime receives its arguments when it is resumed.
-            (None, Some(Some(info))) if is_early(info, row) && row.run_state != RunState::Suspended => PAUSE,
+            (None, Some(Some(info))) if is_early(info, row) && row.run_state != RunState::Suspended => MIN_QUERY_INTERVAL,
             // Nothing else shows whether it still runs.
-            (None, Some(_)) if self.leftover => UNSEEN_PAUSE,
+            (None, Some(_)) if self.without_process => UNSEEN_QUERY_INTERVAL,
             (None, Some(_)) => return false,
         };
-        now.duration_since(self.asked) >= pause
+        now.duration_since(self.queried_at) >= pause
     }
 
     /// Returns whether a reply is outstanding.
@@ -70,8 +70,8 @@ impl Inquiry {
     }
 
     /// Records that a query was sent.
-    pub(super) fn ask(&mut self, now: Instant) {
-        (self.asked, self.open) = (now, true);
+    pub(super) fn query_sent(&mut self, now: Instant) {
+        (self.queried_at, self.open) = (now, true);
     }
 
     /// Records the reply.
@@ -83,7 +83,7 @@ impl Inquiry {
             // A runtime that refuses is responsive.
             None => self.answer = Some(answer.unwrap_or_default().map(Box::new)),
             // It was in another pid namespace, and has exited.
-            Some((Trouble::Stale, _)) if self.leftover => self.answer = None,
+            Some((Trouble::Stale, _)) if self.without_process => self.answer = None,
             Some(_) => {}
         }
         self.failure = failed;
@@ -91,25 +91,25 @@ impl Inquiry {
 
     /// Adds the known facts to the row, and the state of the connection.
     pub(super) fn publish(&self, row: &mut Process, busy: Option<Busy>, now: Instant) {
-        let is_known = if self.leftover { self.answer.is_some() } else { row.contact.is_attachable() };
+        let is_known = if self.without_process { self.answer.is_some() } else { row.contact.is_attachable() };
         if !is_known {
             return;
         }
         if let Some(Some(info)) = &self.answer {
-            adopt(row, info);
+            fill_from_reply(row, info);
         }
-        let silent_for = now.duration_since(self.asked);
+        let waited = now.duration_since(self.queried_at);
         let slow = |reason: String| Contact::Trouble { kind: Trouble::Slow, reason: reason.into() };
         row.contact = match (&self.failure, busy.map(|busy| (busy.command, now.duration_since(busy.since)))) {
             // Our own request is not worth reporting, but a long wait for its reply is.
-            (_, Some((command, span))) if span >= SLOW && !self.open => {
+            (_, Some((command, span))) if span >= SLOW_THRESHOLD && !self.open => {
                 slow(format!("{} has been in progress for {} s", command.name(), span.as_secs()))
             }
             (Some((kind, reason)), _) => Contact::Trouble { kind: *kind, reason: reason.clone() },
             (None, _) if self.answer.is_some() => Contact::Ok,
-            (None, _) if self.open && silent_for >= SLOW => slow(format!(
+            (None, _) if self.open && waited >= SLOW_THRESHOLD => slow(format!(
                 "it has not answered for {} s: its diagnostic server serves one client at a time and may be busy",
-                silent_for.as_secs()
+                waited.as_secs()
             )),
             (None, _) => Contact::Unknown,
         };
@@ -123,7 +123,7 @@ fn is_early(info: &ProcessInfo, row: &Process) -> bool {
     SafeText::new(&info.command_line).strip_suffix(program).is_some_and(|path| path.is_empty() || path.ends_with('/'))
 }
 
-fn adopt(row: &mut Process, info: &ProcessInfo) {
+fn fill_from_reply(row: &mut Process, info: &ProcessInfo) {
     let text = |text: &str| Some(SafeText::new(text)).filter(|text| !text.is_empty());
     if !is_early(info, row) {
         row.command_line = shown_command_line(&info.command_line);

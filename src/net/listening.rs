@@ -8,7 +8,7 @@ use rustix::fs::{Mode, fchmod};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
 
 /// The longest path that fits a Unix socket address: 108 bytes with the NUL.
-pub(super) const LONGEST_PATH: usize = 107;
+pub(super) const MAX_PATH_LENGTH: usize = 107;
 
 /// Maximum number of pending connections. A runtime that is turned away waits 100 ms and tries again.
 const BACKLOG: i32 = 1024;

@@ -15,15 +15,15 @@ use tokio::time::Instant;
 
 use super::{ExchangeError, files};
 use crate::ipc::CommandCode;
-use crate::model::{SafeText, sanitise};
+use crate::model::{SafeText, sanitize};
 
 /// One for the whole program, like standard error.
 static LOG: OnceLock<File> = OnceLock::new();
 
 /// Maximum number of lines kept.
-const KEPT: usize = 500;
+const MAX_LINES: usize = 500;
 /// Maximum length of a kept line, in characters.
-const LONGEST: usize = 1000;
+const MAX_LINE_CHARS: usize = 1000;
 
 /// The latest lines, newest last.
 static LATEST: Mutex<VecDeque<SafeText>> = Mutex::new(VecDeque::new());
@@ -39,15 +39,15 @@ pub fn latest() -> Vec<SafeText> {
 /// Those of the system; `AlreadyExists` if anything has that name.
 pub fn begin(path: &Path) -> io::Result<()> {
     let file = files::create(path)?;
-    LOG.set(file).map_err(|_| io::Error::other("another log has begun"))
+    LOG.set(file).map_err(|_| io::Error::other("the log file is already set"))
 }
 
 /// Logs one line with a timestamp, and writes it to the file if there is one.
-pub fn note(words: impl Display) {
-    let line = format!("{:.3} {}", Timestamp::now(), sanitise(&words.to_string()));
-    let kept = SafeText::new(&line).cut(LONGEST);
+pub fn note(message: impl Display) {
+    let line = format!("{:.3} {}", Timestamp::now(), sanitize(&message.to_string()));
+    let kept = SafeText::new(&line).cut(MAX_LINE_CHARS);
     let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
-    if latest.len() >= KEPT {
+    if latest.len() >= MAX_LINES {
         latest.pop_front();
     }
     latest.push_back(kept);
@@ -58,7 +58,7 @@ pub fn note(words: impl Display) {
     let _ = file.write_all(line.as_bytes());
 }
 
-/// A request in progress. If dropped, it is logged as no longer awaited.
+/// A request in progress. If dropped, it is logged as canceled.
 pub(super) struct Request {
     pid: u32,
     command: CommandCode,
@@ -97,7 +97,7 @@ impl Request {
 impl Drop for Request {
     fn drop(&mut self) {
         if !self.ended {
-            self.note("its answer is no longer awaited");
+            self.note("canceled");
         }
     }
 }
@@ -108,12 +108,12 @@ mod tests {
 
     #[test]
     fn the_latest_lines_are_kept_and_bounded() {
-        (0..=KEPT).for_each(|line| note(format_args!("line {line}\n\x1b[31m{}", "x".repeat(2 * LONGEST))));
+        (0..=MAX_LINES).for_each(|line| note(format_args!("line {line}\n\x1b[31m{}", "x".repeat(2 * MAX_LINE_CHARS))));
         let lines = latest();
-        assert_eq!(lines.len(), KEPT);
+        assert_eq!(lines.len(), MAX_LINES);
         // Other tests log requests, too.
         let ours: Vec<_> = lines.iter().filter(|line| line.contains(" line ")).collect();
-        assert!(ours.iter().all(|line| line.chars().count() == LONGEST + 1 && !line.contains(char::is_control)), "{}", ours[0]);
-        assert!(ours.last().is_some_and(|line| line.contains(&format!(" line {KEPT}"))));
+        assert!(ours.iter().all(|line| line.chars().count() == MAX_LINE_CHARS + 1 && !line.contains(char::is_control)), "{}", ours[0]);
+        assert!(ours.last().is_some_and(|line| line.contains(&format!(" line {MAX_LINES}"))));
     }
 }

@@ -10,7 +10,7 @@ use super::user_events::Kernel;
 use crate::model::{Check, SafeText};
 
 /// The initial pid namespace of a machine (Linux, `proc_ns.h`: PROC_PID_INIT_INO).
-const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// Checks permissions, namespaces, folders and kernel settings. Blocks on the file system.
 pub fn machine_checks(sources: &Sources) -> Vec<Check> {
@@ -24,7 +24,7 @@ fn folder(path: &Path) -> Check {
     let shown = SafeText::from_path(path);
     match fs::read_dir(path) {
         Ok(_) => Check::good("sockets", format!("{shown} is searched, and the TMPDIR of each process")),
-        Err(error) => Check::bad("sockets", format!("{shown} cannot be listed: {error}"), "check TMPDIR, and the rights of the folder"),
+        Err(error) => Check::bad("sockets", format!("{shown} cannot be listed: {error}"), "check TMPDIR and the folder's permissions"),
     }
 }
 
@@ -38,7 +38,7 @@ fn user(root: bool) -> Check {
 
 fn process_list(sources: &Sources) -> Check {
     match Proc::open(&sources.proc) {
-        Err(error) => Check::bad("/proc", format!("cannot be read: {error}"), "mount it: no process is found without it"),
+        Err(error) => Check::bad("/proc", format!("cannot be read: {error}"), "mount it: without it, no processes are found"),
         Ok(proc) if proc.stat(1).is_err() => Check::bad(
             "/proc",
             "hides the processes of other users (mount option hidepid)".to_owned(),
@@ -50,15 +50,15 @@ fn process_list(sources: &Sources) -> Check {
 
 fn namespace() -> Check {
     match fs::read_link("/proc/self/ns/pid") {
-        Ok(namespace) if namespace == Path::new(FIRST_PID_NAMESPACE) => {
-            Check::good("namespace", "that of the machine: processes in containers are seen as well".to_owned())
+        Ok(namespace) if namespace == Path::new(INITIAL_PID_NAMESPACE) => {
+            Check::good("namespace", "host pid namespace: processes in containers are visible".to_owned())
         }
         Ok(_) => Check::bad(
             "namespace",
-            "one of a container: only its own processes are seen".to_owned(),
+            "container pid namespace: only its own processes are visible".to_owned(),
             "run dn-top on the host, or the container with `--pid=host`",
         ),
-        Err(error) => Check::bad("namespace", format!("not known: {error}"), "mount /proc"),
+        Err(error) => Check::bad("namespace", format!("unknown: {error}"), "mount /proc"),
     }
 }
 
@@ -86,17 +86,17 @@ fn core_dumps() -> Check {
     // A dump is written by a program that the target itself starts. Processes of this user are taken to have the same restrictions as this one.
     match untraceable(std::process::id()) {
         Some(why) => {
-            let (finding, advice) = why.split_once(": ").unwrap_or((why, "a dump of a process outside of it is not concerned"));
+            let (finding, advice) = why.split_once(": ").unwrap_or((why, "processes outside of it are not affected"));
             Check::bad("core dumps", finding.to_owned(), advice)
         }
-        None => Check::good("core dumps", "nothing forbids a process to be traced by its dump program".to_owned()),
+        None => Check::good("core dumps", "dump programs may trace their processes".to_owned()),
     }
 }
 
 fn user_events() -> Check {
     let missing = Kernel::machine().missing();
     if missing.is_empty() {
-        return Check::good("user_events", "can be had by runtimes from .NET 10 on".to_owned());
+        return Check::good("user_events", "available to .NET 10 and later".to_owned());
     }
     Check::optional("user_events", missing.join("; "))
 }

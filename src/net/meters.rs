@@ -16,14 +16,14 @@ use crate::ipc::{SessionConfig, SessionId};
 
 /// The event source of meters, and its argument for the interval in seconds.
 const SOURCE: &str = "System.Diagnostics.Metrics";
-const INTERVAL: &str = "RefreshInterval";
+const INTERVAL_ARGUMENT: &str = "RefreshInterval";
 /// The default interval, and the shortest that the runtime accepts.
-const USUAL: Duration = Duration::from_secs(1);
-const SHORTEST: Duration = Duration::from_millis(100);
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
 /// A stop sent this long before the first collection is handled in time, even on a busy machine.
-const BEFORE: Duration = Duration::from_secs(1);
+const MARGIN_BEFORE: Duration = Duration::from_secs(1);
 /// The first collection is over after this long.
-const AFTER: Duration = Duration::from_millis(1500);
+const MARGIN_AFTER: Duration = Duration::from_millis(1500);
 
 /// Sessions with meters of a process, and the time of their first collection.
 #[derive(Debug, Default)]
@@ -42,8 +42,8 @@ impl MeterSessions {
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match interval(config) {
             Some(interval) => {
-                let from = (sent + interval).checked_sub(BEFORE).unwrap_or(sent);
-                sessions.insert(id, FirstCollection { from, to: answered + interval + AFTER })
+                let from = (sent + interval).checked_sub(MARGIN_BEFORE).unwrap_or(sent);
+                sessions.insert(id, FirstCollection { from, to: answered + interval + MARGIN_AFTER })
             }
             None => sessions.remove(&id),
         };
@@ -60,10 +60,10 @@ impl MeterSessions {
 fn interval(config: &SessionConfig) -> Option<Duration> {
     let source = config.providers.iter().map(|filtered| &filtered.provider).find(|provider| provider.name() == SOURCE)?;
     let arguments = source.arguments().unwrap_or_default().split(';');
-    let seconds = arguments.filter_map(|argument| argument.split_once('=')).find(|(name, _)| *name == INTERVAL);
-    let interval = seconds.map_or(Some(USUAL), |(_, seconds)| Duration::try_from_secs_f64(seconds.trim().parse().ok()?).ok());
+    let seconds = arguments.filter_map(|argument| argument.split_once('=')).find(|(name, _)| *name == INTERVAL_ARGUMENT);
+    let interval = seconds.map_or(Some(DEFAULT_INTERVAL), |(_, seconds)| Duration::try_from_secs_f64(seconds.trim().parse().ok()?).ok());
     // A day is longer than any stop waits, and too short to overflow a time.
-    Some(interval.unwrap_or(SHORTEST).clamp(SHORTEST, Duration::from_secs(86_400)))
+    Some(interval.unwrap_or(MIN_INTERVAL).clamp(MIN_INTERVAL, Duration::from_secs(86_400)))
 }
 
 #[cfg(test)]
@@ -106,6 +106,6 @@ mod tests {
         let (sessions, id, now) = (MeterSessions::default(), SessionId(7), Instant::now());
         sessions.started(id, &config(SOURCE, ""), now, now);
         sessions.started(id, &config("System.Runtime", ""), now, now);
-        assert_eq!(sessions.stop_time(id, now + USUAL), now + USUAL);
+        assert_eq!(sessions.stop_time(id, now + DEFAULT_INTERVAL), now + DEFAULT_INTERVAL);
     }
 }

@@ -16,6 +16,7 @@ pub mod client;
 mod clients;
 #[cfg_attr(windows, path = "windows/clock.rs")]
 pub mod clock;
+mod command_lock;
 mod directory;
 #[cfg_attr(not(target_os = "linux"), path = "portable/discovery.rs")]
 pub mod discovery;
@@ -32,7 +33,6 @@ mod fake_proc;
 mod file;
 #[cfg_attr(windows, path = "windows/files.rs")]
 pub mod files;
-mod gate;
 #[cfg_attr(not(target_os = "linux"), path = "portable/hook.rs")]
 mod hook;
 mod inquiry;
@@ -89,9 +89,9 @@ pub mod user_events;
 
 pub use access::Access;
 pub use clients::Clients;
+pub use command_lock::Busy;
 pub use directory::Directory;
 pub use error::{Cause, ExchangeError};
-pub use gate::Busy;
 pub use machine::machine_checks;
 pub use peer::PeerError;
 pub use recorded::{RecordedError, RecordedProcess};

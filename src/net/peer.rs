@@ -31,7 +31,7 @@ pub(super) use self::verified::VerifiedStream;
 const OVERFLOW_UID: u32 = 65_534;
 
 /// Pause before connecting again to a server whose queue of 255 clients is full.
-const QUEUE_PAUSE: Duration = Duration::from_millis(50);
+const QUEUE_RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The other end of a connection, from `SO_PEERCRED`.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +48,7 @@ impl Credentials {
     }
 
     /// Returns the error for the wrong process at the other end.
-    fn wrong(self) -> PeerError {
+    fn unexpected_process(self) -> PeerError {
         match self.pid {
             Some(pid) => PeerError::Process { pid, uid: self.uid },
             None => PeerError::Unseen { uid: self.uid },
@@ -57,7 +57,7 @@ impl Credentials {
 
     /// Checks a simulated runtime: its pid does not exist in the kernel, and it is served by our own user.
     fn check_simulated(self) -> Result<(), PeerError> {
-        if self.uid == geteuid().as_raw() { Ok(()) } else { Err(self.wrong()) }
+        if self.uid == geteuid().as_raw() { Ok(()) } else { Err(self.unexpected_process()) }
     }
 }
 
@@ -83,7 +83,7 @@ impl SocketFile {
 }
 
 /// Returns the process that the name of a socket claims to belong to.
-pub(super) fn named(socket: &Path, _: &Proc) -> Option<ProcessKey> {
+pub(super) fn claimed_process(socket: &Path, _: &Proc) -> Option<ProcessKey> {
     let name = SocketName::parse(socket.file_name()?.as_encoded_bytes())?;
     Some(ProcessKey { pid: name.pid, started: name.key })
 }
@@ -99,7 +99,7 @@ async fn connect_to(socket: &Found) -> Result<UnixStream, Cause> {
     let address = format!("/proc/self/fd/{}", socket.handle.as_raw_fd());
     loop {
         match UnixStream::connect(&address).await {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(QUEUE_PAUSE).await,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(QUEUE_RETRY_INTERVAL).await,
             connected => return connected.map_err(Cause::of_connect),
         }
     }
@@ -111,7 +111,7 @@ pub(super) async fn connect(to: &Endpoint, proc: Option<&Proc>) -> Result<Verifi
     let socket = open(&to.socket, proc)?;
     let stream = connect_to(&socket).await?;
     let credentials = Credentials::of(&stream)?;
-    match proc.filter(|proc| proc.is_of_kernel()) {
+    match proc.filter(|proc| proc.is_real()) {
         Some(proc) => check(to.key, socket.stat.st_uid, credentials, proc)?,
         None => credentials.check_simulated()?,
     }
@@ -125,62 +125,62 @@ fn check(key: ProcessKey, file: u32, credentials: Credentials, proc: &Proc) -> R
         (Some(uid), Some(pid)) if pid == key.pid && uid == credentials.uid => Ok(()),
         // If the process is not visible, only its user can be checked.
         (None, None) => check_unseen(file, credentials),
-        _ => Err(credentials.wrong()),
+        _ => Err(credentials.unexpected_process()),
     }
 }
 
 /// Containers may share a directory but no pid namespace. The other end is accepted if its user owns the file.
 fn check_unseen(file: u32, credentials: Credentials) -> Result<(), PeerError> {
     let known = credentials.uid != OVERFLOW_UID || geteuid().as_raw() == OVERFLOW_UID;
-    if known && credentials.uid == file { Ok(()) } else { Err(credentials.wrong()) }
+    if known && credentials.uid == file { Ok(()) } else { Err(credentials.unexpected_process()) }
 }
 
 /// Returns the effective user of a process that /proc shows.
 fn user_of(key: ProcessKey, proc: &Proc) -> Option<u32> {
     let identity = proc.identity(key.pid).ok()?;
-    proc.shows(key).then_some(identity.uid)
+    proc.exists(key).then_some(identity.uid)
 }
 
 /// Finds the process that listens on the socket at a path and verifies that its user owns the file. If the process is not visible from here, the
 /// pid is that in the name of the socket, or 0.
-pub(super) async fn identify(path: &Path, named: Option<ProcessKey>, proc: &Proc) -> Result<ProcessKey, Cause> {
+pub(super) async fn identify(path: &Path, claimed: Option<ProcessKey>, proc: &Proc) -> Result<ProcessKey, Cause> {
     let socket = open(path, Some(proc))?;
-    let named = named.unwrap_or(ProcessKey { pid: 0, started: 0 });
-    if !proc.is_of_kernel() {
-        return Ok(named);
+    let claimed = claimed.unwrap_or(ProcessKey { pid: 0, started: 0 });
+    if !proc.is_real() {
+        return Ok(claimed);
     }
     let stream = connect_to(&socket).await?;
     let credentials = Credentials::of(&stream)?;
     let started = |pid: u32| proc.stat(pid).ok().map(|stat| ProcessKey { pid, started: stat.starttime });
-    let key = credentials.pid.and_then(started).unwrap_or(named);
+    let key = credentials.pid.and_then(started).unwrap_or(claimed);
     check(key, socket.stat.st_uid, credentials, proc)?;
     Ok(key)
 }
 
 /// Verifies that the process that connected to our port is the one it claims to be, and returns its key in our pid namespace.
-pub(super) fn accept(stream: UnixStream, said: &Advertise, proc: &Proc) -> Result<(ProcessKey, VerifiedStream), Cause> {
+pub(super) fn accept(stream: UnixStream, advertise: &Advertise, proc: &Proc) -> Result<(ProcessKey, VerifiedStream), Cause> {
     let credentials = Credentials::of(&stream)?;
-    let named = u32::try_from(said.pid).map_err(|_| PeerError::Pid { said: said.pid, is: 0 })?;
+    let claimed = u32::try_from(advertise.pid).map_err(|_| PeerError::Pid { reported: advertise.pid, actual: 0 })?;
     let started = |pid: u32| proc.stat(pid).ok().map(|stat| ProcessKey { pid, started: stat.starttime });
-    let unseen = ProcessKey { pid: named, started: 0 };
+    let unseen = ProcessKey { pid: claimed, started: 0 };
     let key = match credentials.pid {
-        _ if !proc.is_of_kernel() => {
+        _ if !proc.is_real() => {
             credentials.check_simulated()?;
-            started(named).unwrap_or(unseen)
+            started(claimed).unwrap_or(unseen)
         }
         Some(pid) => {
             let identity = proc.identity(pid).map_err(|_| Cause::Gone)?;
             if identity.uid != credentials.uid {
-                return Err(credentials.wrong().into());
+                return Err(credentials.unexpected_process().into());
             }
-            if identity.ns_pid != named {
-                return Err(PeerError::Pid { said: said.pid, is: identity.ns_pid.into() }.into());
+            if identity.ns_pid != claimed {
+                return Err(PeerError::Pid { reported: advertise.pid, actual: identity.ns_pid.into() }.into());
             }
             started(pid).ok_or(Cause::Gone)?
         }
         // The permissions of the port's file admit only its owner and root.
         None if [0, geteuid().as_raw()].contains(&credentials.uid) => unseen,
-        None => return Err(credentials.wrong().into()),
+        None => return Err(credentials.unexpected_process().into()),
     };
     Ok((key, VerifiedStream(stream)))
 }

@@ -27,10 +27,10 @@ pub struct RecordedProcess<'a> {
 #[derive(Debug, Error)]
 pub enum RecordedError {
     /// The recording has no pid.
-    #[error("the recording holds no process id")]
+    #[error("the recording has no process id")]
     NoPid,
     /// The recording has no addresses.
-    #[error("the recording has no stacks, and so no methods that lack a name")]
+    #[error("the recording has no stacks, and so no unresolved methods")]
     NoCode,
     /// No process has the pid.
     #[error("process {0}, which was recorded, has ended")]
@@ -154,7 +154,7 @@ mod tests {
         };
         assert_eq!(find(7, now_ns, &here), Ok(pid));
         for (pid, began_ns, code, words) in [
-            (0, now_ns, &here, "the recording holds no process id"),
+            (0, now_ns, &here, "the recording has no process id"),
             (7, now_ns, &none, "the recording has no stacks"),
             (8, now_ns, &here, "process 8, which was recorded, has ended"),
             (7, 0, &here, "which has ended: it was started after the recording began"),

@@ -16,9 +16,9 @@ use rustix::process::geteuid;
 use super::proc::Proc;
 
 /// Maximum number of links in one path. Linux itself follows 40.
-const MOST_LINKS: usize = 16;
+const MAX_LINKS: usize = 16;
 /// Maximum directory depth; each directory is held open briefly. The path of a socket has at most 107 bytes.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 /// Write permission for the group or for others. A more permissive access control list shows in the group's bits.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
@@ -88,17 +88,17 @@ pub(super) fn find(root: OwnedFd, path: &Path) -> Result<Found, OpenError> {
         let handle = openat(&parent.handle, &name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
         let found = Found { stat: fstat(&handle)?, handle };
         if FileType::from_raw_mode(found.stat.st_mode) != FileType::Symlink {
-            if opened.len() > DEEPEST {
+            if opened.len() > MAX_DEPTH {
                 return Err(rustix::io::Errno::NAMETOOLONG.into());
             }
             opened.push((found, name));
             continue;
         }
         links += 1;
-        if links > MOST_LINKS {
+        if links > MAX_LINKS {
             return Err(rustix::io::Errno::LOOP.into());
         }
-        if !is_of_the_machine(&found.stat, &parent.stat) {
+        if !is_trusted_link(&found.stat, &parent.stat) {
             let link = opened.iter().map(|(_, name)| name).chain([&name]).fold(PathBuf::from("/"), |path, name| path.join(name));
             return Err(OpenError::Link { link, owner: found.stat.st_uid });
         }
@@ -122,7 +122,7 @@ fn components(path: &Path) -> Vec<OsString> {
 }
 
 /// Returns whether only root or our own user can have written this link in this directory.
-fn is_of_the_machine(link: &Stat, directory: &Stat) -> bool {
+fn is_trusted_link(link: &Stat, directory: &Stat) -> bool {
     let trusted = [0, geteuid().as_raw()];
     trusted.contains(&link.st_uid) && trusted.contains(&directory.st_uid) && directory.st_mode & WRITABLE_BY_OTHERS == 0
 }
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(find_in(&tree, "/private/tmp/file/x"), Err("NotADirectory".to_owned()));
         assert!(find_in(&tree, "/loop").is_err());
         assert!(find_in(&tree, &"a/../".repeat(3)).is_err(), "a directory that is not there has no parent");
-        let deep = "d/".repeat(DEEPEST + 1);
+        let deep = "d/".repeat(MAX_DEPTH + 1);
         fs::create_dir_all(at(&deep)).unwrap();
         assert!(find_in(&tree, &deep).is_err());
     }

@@ -12,34 +12,34 @@ use super::peer::VerifiedStream;
 use super::stream;
 
 /// Interval for checking that the process still runs while no parked connection would show its end: during a command.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of connections waiting to be parked. A runtime opens one at a time; any excess is rejected.
-const MOST_OFFERED: usize = 4;
+const MAX_OFFERED: usize = 4;
 
 /// Access to a runtime that connects to us.
 #[derive(Debug, Clone)]
 pub(super) struct ReverseConnection {
-    wanted: mpsc::Sender<oneshot::Sender<VerifiedStream>>,
+    requests: mpsc::Sender<oneshot::Sender<VerifiedStream>>,
     offered: mpsc::Sender<VerifiedStream>,
 }
 
 /// The receiving side of a [`ReverseConnection`], used by its task.
 pub(super) struct ConnectionHolder {
-    wanted: mpsc::Receiver<oneshot::Sender<VerifiedStream>>,
+    requests: mpsc::Receiver<oneshot::Sender<VerifiedStream>>,
     offered: mpsc::Receiver<VerifiedStream>,
 }
 
 impl ReverseConnection {
     pub(super) fn new() -> (Self, ConnectionHolder) {
-        let (wanted, asked) = mpsc::channel(1);
-        let (offered, parked) = mpsc::channel(MOST_OFFERED);
-        (Self { wanted, offered }, ConnectionHolder { wanted: asked, offered: parked })
+        let (requests, request_receiver) = mpsc::channel(1);
+        let (offered, parked) = mpsc::channel(MAX_OFFERED);
+        (Self { requests, offered }, ConnectionHolder { requests: request_receiver, offered: parked })
     }
 
     /// Waits for the next connection, for one command. `None` when the runtime is gone.
     pub(super) async fn next(&self) -> Option<VerifiedStream> {
         let (ask, answer) = oneshot::channel();
-        self.wanted.send(ask).await.ok()?;
+        self.requests.send(ask).await.ok()?;
         answer.await.ok()
     }
 
@@ -55,20 +55,20 @@ impl ReverseConnection {
 
 impl ConnectionHolder {
     /// Holds connections until the runtime is gone: the parked connection ends, or there is none and the process no longer runs.
-    pub(super) async fn hold(mut self, lives: impl Fn() -> bool) {
+    pub(super) async fn hold(mut self, is_running: impl Fn() -> bool) {
         let mut parked: Option<VerifiedStream> = None;
         loop {
             tokio::select! {
                 // By opening a newer connection, the runtime has abandoned the older one.
                 Some(stream) = self.offered.recv() => parked = Some(stream),
-                Some(asker) = self.wanted.recv(), if parked.is_some() => {
+                Some(requester) = self.requests.recv(), if parked.is_some() => {
                     if let Some(stream) = parked.take() {
                         // If the receiver is gone, the connection stays parked.
-                        parked = asker.send(stream).err();
+                        parked = requester.send(stream).err();
                     }
                 }
                 () = ended(parked.as_ref()), if parked.is_some() => return,
-                () = sleep(LOOK), if parked.is_none() => if !lives() {
+                () = sleep(POLL_INTERVAL), if parked.is_none() => if !is_running() {
                     return;
                 }
             }

@@ -15,7 +15,7 @@ use super::proc::{Proc, for_each_entry};
 use super::resolve::{self, OpenError};
 
 /// A starting runtime binds its socket a moment before it listens: a younger file may be such a socket.
-const YOUNGEST: Duration = Duration::from_secs(60);
+const MIN_AGE: Duration = Duration::from_secs(60);
 
 /// Result of removing stale sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,48 +49,48 @@ pub fn remove_stale_sockets(directory: &Path) -> io::Result<RemovedSockets> {
     let mut found = RemovedSockets::default();
     for name in names {
         match remove(&directory, &name) {
-            Ok(Verdict::Removed) => found.removed += 1,
-            Ok(Verdict::Alive) => {}
-            Ok(Verdict::Kept) | Err(_) => found.kept += 1,
+            Ok(Removal::Removed) => found.removed += 1,
+            Ok(Removal::NotStale) => {}
+            Ok(Removal::Kept) | Err(_) => found.kept += 1,
         }
     }
     Ok(found)
 }
 
-enum Verdict {
+enum Removal {
     Removed,
     /// Has a listener, or is not a socket.
-    Alive,
+    NotStale,
     /// Belongs to another user, or is so young that a runtime may be about to listen.
     Kept,
 }
 
-fn remove(directory: &OwnedFd, name: &str) -> Result<Verdict, Errno> {
+fn remove(directory: &OwnedFd, name: &str) -> Result<Removal, Errno> {
     let file = openat(directory, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     let facts = rustix::fs::fstat(&file)?;
     if FileType::from_raw_mode(facts.st_mode) != FileType::Socket {
-        return Ok(Verdict::Alive);
+        return Ok(Removal::NotStale);
     }
     if facts.st_uid != geteuid().as_raw() {
-        return Ok(Verdict::Kept);
+        return Ok(Removal::Kept);
     }
     // Connects to the file that was opened, even if its name is replaced.
     let probe = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?;
     match connect(&probe, &SocketAddrUnix::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?) {
         Err(Errno::CONNREFUSED) => {}
-        _ => return Ok(Verdict::Alive),
+        _ => return Ok(Removal::NotStale),
     }
     let made = SystemTime::UNIX_EPOCH + Duration::from_secs(facts.st_mtime.try_into().unwrap_or(0));
-    let is_young = SystemTime::now().duration_since(made).is_ok_and(|age| age < YOUNGEST);
+    let is_young = SystemTime::now().duration_since(made).is_ok_and(|age| age < MIN_AGE);
     if is_young {
-        return Ok(Verdict::Kept);
+        return Ok(Removal::Kept);
     }
     let now = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
     if (now.st_dev, now.st_ino) != (facts.st_dev, facts.st_ino) {
-        return Ok(Verdict::Alive);
+        return Ok(Removal::NotStale);
     }
     unlinkat(directory, name, AtFlags::empty())?;
-    Ok(Verdict::Removed)
+    Ok(Removal::Removed)
 }
 
 #[cfg(test)]

@@ -14,10 +14,10 @@ use tokio::net::UnixListener;
 pub use std::os::unix::net::UnixStream as BlockingStream;
 pub use tokio::net::UnixStream as Stream;
 
-pub(super) use super::listening::LONGEST_PATH;
+pub(super) use super::listening::MAX_PATH_LENGTH;
 use super::listening::listen_alone;
 
-/// Unit of [`LONGEST_PATH`].
+/// Unit of [`MAX_PATH_LENGTH`].
 pub(super) const PATH_UNIT: &str = "bytes";
 
 /// Returns the address with this name in a folder.

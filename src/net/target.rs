@@ -28,7 +28,7 @@ pub enum TargetError {
     #[error("there is no .NET process named '{}': `dn-top ps` lists all", .0)]
     NoName(SafeText),
     /// Several processes have this name.
-    #[error("'{}' names {} processes ({}): give a pid", .name, .matches.len(), pids(.matches))]
+    #[error("'{}' matches {} processes ({}): use a pid", .name, .matches.len(), pids(.matches))]
     Ambiguous {
         /// The name.
         name: SafeText,
@@ -107,8 +107,8 @@ mod tests {
         assert!(!find("7", &rows).unwrap().is_stale_socket());
         for (text, words) in [
             ("4242", "process 4242 is not a .NET process: "),
-            ("worker", "'worker' names 2 processes (8, 9): give a pid"),
-            ("WORKER", "'WORKER' names 3 processes (8, 9, 10): give a pid"),
+            ("worker", "'worker' matches 2 processes (8, 9): use a pid"),
+            ("WORKER", "'WORKER' matches 3 processes (8, 9, 10): use a pid"),
             ("(gone)", "there is no .NET process named '(gone)': "),
             ("\x1b[2J", "there is no .NET process named '\u{fffd}[2J': "),
         ] {

@@ -18,9 +18,9 @@ pub fn untraceable(pid: u32) -> Option<&'static str> {
 fn advice(scope: &str, status: &str) -> Option<&'static str> {
     match scope.trim() {
         // 1 is no obstacle: the runtime declares its dump program as the permitted tracer.
-        "2" if !has_the_right(status) => {
+        "2" if !has_sys_ptrace(status) => {
             return Some(
-                "kernel.yama.ptrace_scope is 2, and only root may trace: run `sudo sysctl kernel.yama.ptrace_scope=1` for the time of the dump",
+                "kernel.yama.ptrace_scope is 2, and only root may trace: run `sudo sysctl kernel.yama.ptrace_scope=1` for the duration of the dump",
             );
         }
         "3" => return Some("kernel.yama.ptrace_scope is 3, which forbids tracing until the machine is restarted with another value"),
@@ -28,13 +28,13 @@ fn advice(scope: &str, status: &str) -> Option<&'static str> {
     }
     let filtered = status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() != "0"));
     filtered.then_some(
-        "a seccomp filter is on the process, as in a container, and may forbid tracing: start its container with `--cap-add SYS_PTRACE` \
+        "the process runs under a seccomp filter, as in a container, which may forbid tracing: start its container with `--cap-add SYS_PTRACE` \
          (docker, podman), or with SYS_PTRACE in securityContext.capabilities.add (Kubernetes)",
     )
 }
 
 /// Returns whether the process, and so its dump program, has `CAP_SYS_PTRACE`, as root's processes do.
-fn has_the_right(status: &str) -> bool {
+fn has_sys_ptrace(status: &str) -> bool {
     let held = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
     held.is_some_and(|held| held >> SYS_PTRACE & 1 == 1)
 }

@@ -20,7 +20,7 @@ pub fn elevate() -> Option<&'static str> {
 }
 
 /// Returns whether this program may be able to inspect a process of this user.
-pub(super) fn may_look_into(uid: u32) -> bool {
+pub(super) fn may_inspect(uid: u32) -> bool {
     is_superuser() || geteuid().as_raw() == uid
 }
 

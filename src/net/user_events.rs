@@ -49,7 +49,7 @@ impl Kernel {
         let mut missing = Vec::new();
         let known = self.setting.exists() || (mounted && data.exists());
         if !known {
-            missing.push("the kernel has none: it takes Linux 6.4 or newer, built with CONFIG_USER_EVENTS".to_owned());
+            missing.push("not supported by this kernel: needs Linux 6.4 or newer, built with CONFIG_USER_EVENTS".to_owned());
         }
         if !mounted {
             missing.push(format!("tracefs is not mounted: run `mount -t tracefs tracefs {shown}` as root"));
@@ -119,13 +119,13 @@ impl UserEventsData {
 
     /// Returns a regular file in its place, for a simulated runtime.
     #[cfg(test)]
-    pub(crate) fn pretended(folder: &std::path::Path) -> Self {
+    pub(crate) fn simulated(folder: &std::path::Path) -> Self {
         Self(fs::File::create(folder.join(FILE)).unwrap().into())
     }
 
     /// Returns an arbitrary file.
     #[cfg(test)]
-    pub(super) fn forged(path: &std::path::Path) -> Self {
+    pub(super) fn arbitrary_file(path: &std::path::Path) -> Self {
         Self(fs::File::open(path).unwrap().into())
     }
 }
@@ -171,7 +171,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let kernel = Kernel { tracefs: folder.path().join("tracing"), setting: folder.path().join("max"), root: false };
         let missing = kernel.missing();
-        assert!(missing[0].starts_with("the kernel has none: it takes Linux 6.4"), "{missing:?}");
+        assert!(missing[0].starts_with("not supported by this kernel: needs Linux 6.4"), "{missing:?}");
         assert!(missing[1].starts_with("tracefs is not mounted: run `mount -t tracefs tracefs /"), "{missing:?}");
         assert_eq!(missing[2..], ["this user may not register events: run dn-top with sudo"]);
         let kernel = Kernel { root: true, ..kernel };

@@ -11,9 +11,9 @@ use crate::wire::Reader;
 /// Size of a chunk's header in bytes: chunk number, writer, number of fragments, and flags.
 pub const CHUNK_HEADER: usize = 8;
 /// Maximum number of fragments in a chunk.
-const FRAGMENTS: u16 = (1 << 10) - 1;
+const MAX_FRAGMENTS: u16 = (1 << 10) - 1;
 /// No packet is started in fewer bytes than this: its length takes some of them.
-const WORTHWHILE: usize = 16;
+const MIN_FRAGMENT_BYTES: usize = 16;
 /// Maximum bytes of a packet's length in a chunk.
 const LENGTH: usize = 4;
 
@@ -62,7 +62,7 @@ impl ChunkHeader {
         let mut bytes = [0; CHUNK_HEADER];
         bytes[..4].copy_from_slice(&self.chunk.to_le_bytes());
         bytes[4..6].copy_from_slice(&self.writer.to_le_bytes());
-        bytes[6..].copy_from_slice(&((self.fragments & FRAGMENTS) | (self.flags << 10)).to_le_bytes());
+        bytes[6..].copy_from_slice(&((self.fragments & MAX_FRAGMENTS) | (self.flags << 10)).to_le_bytes());
         bytes
     }
 
@@ -70,7 +70,12 @@ impl ChunkHeader {
     pub fn decode(bytes: [u8; CHUNK_HEADER]) -> Self {
         let [a, b, c, d, e, f, g, h] = bytes;
         let word = u16::from_le_bytes([g, h]);
-        Self { chunk: u32::from_le_bytes([a, b, c, d]), writer: u16::from_le_bytes([e, f]), fragments: word & FRAGMENTS, flags: word >> 10 }
+        Self {
+            chunk: u32::from_le_bytes([a, b, c, d]),
+            writer: u16::from_le_bytes([e, f]),
+            fragments: word & MAX_FRAGMENTS,
+            flags: word >> 10,
+        }
     }
 }
 
@@ -115,7 +120,7 @@ impl ChunkWriter {
     }
 
     /// Size in bytes of a chunk that fits all packets.
-    pub fn wanted(&self) -> usize {
+    pub fn required_size(&self) -> usize {
         // `bytes` does not include the length of a packet continued from another chunk.
         CHUNK_HEADER + LENGTH + self.bytes
     }
@@ -125,23 +130,23 @@ impl ChunkWriter {
     /// # Panics
     /// If `room` is less than the smallest chunk of any page.
     pub fn chunk(&mut self, room: usize) -> Option<Vec<u8>> {
-        assert!(room >= CHUNK_HEADER + WORTHWHILE, "no chunk is that small");
+        assert!(room >= CHUNK_HEADER + MIN_FRAGMENT_BYTES, "no chunk is that small");
         if self.is_empty() {
             return None;
         }
-        let mut image = Vec::with_capacity(room.min(self.wanted()));
+        let mut image = Vec::with_capacity(room.min(self.required_size()));
         image.resize(CHUNK_HEADER, 0);
         let mut header = ChunkHeader { chunk: self.next, writer: self.writer.0, fragments: 0, flags: 0 };
         if self.is_continued {
             header.flags |= flag::CONTINUES;
         }
         while let Some(batch) = self.batches.front()
-            && header.fragments < FRAGMENTS
+            && header.fragments < MAX_FRAGMENTS
         {
             let left = room - image.len();
             let rest = self.first.len();
             let fits = rest + length_of(rest) <= left;
-            if !fits && left < WORTHWHILE {
+            if !fits && left < MIN_FRAGMENT_BYTES {
                 break;
             }
             let part = if fits { rest } else { left - length_of(left) };

@@ -8,7 +8,7 @@ use super::Message;
 use super::read::{Malformed, fields};
 
 /// Maximum size of a frame in bytes, including its length, that a service accepts (`kIPCBufferSize`).
-pub const LONGEST_FRAME: usize = 128 * 1024;
+pub const MAX_FRAME_BYTES: usize = 128 * 1024;
 const LENGTH: usize = 4;
 
 /// A frame.
@@ -62,7 +62,7 @@ pub enum Body {
 
 /// The reason why a frame cannot be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("a frame of {0} bytes is longer than the {LONGEST_FRAME} that a tracing service takes")]
+#[error("a frame of {0} bytes is longer than the {MAX_FRAME_BYTES} that a tracing service accepts")]
 pub struct TooLong(pub usize);
 
 /// The reason why nothing more can be read from a connection.
@@ -111,7 +111,7 @@ impl Frame {
             Body::Unknown => {}
         }
         let length = bytes.len() - LENGTH;
-        if bytes.len() > LONGEST_FRAME {
+        if bytes.len() > MAX_FRAME_BYTES {
             return Err(TooLong(bytes.len()));
         }
         bytes[..LENGTH].copy_from_slice(&(length as u32).to_le_bytes());
@@ -227,7 +227,7 @@ impl FrameReader {
             let rest = &self.bytes[self.used..];
             let Some((length, rest)) = rest.split_first_chunk::<LENGTH>() else { return Ok(None) };
             let length = u32::from_le_bytes(*length) as usize;
-            if length > LONGEST_FRAME - LENGTH {
+            if length > MAX_FRAME_BYTES - LENGTH {
                 return Err(FrameError::Length(length));
             }
             let Some(payload) = rest.get(..length) else { return Ok(None) };

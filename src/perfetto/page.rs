@@ -5,8 +5,8 @@
 
 /// Bytes at the start of a page: the word, and four reserved bytes.
 pub const PAGE_HEADER: usize = 8;
-const SMALLEST: u32 = 4096;
-const LARGEST: u32 = 32 * 1024;
+const MIN_BYTES: u32 = 4096;
+const MAX_BYTES: u32 = 32 * 1024;
 
 /// Size of a page: 4, 8, 16 or 32 KB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,13 +14,13 @@ pub struct PageSize(u32);
 
 impl PageSize {
     /// Largest size.
-    pub const LARGEST: Self = Self(LARGEST);
+    pub const MAX: Self = Self(MAX_BYTES);
     /// Size if the service does not specify one.
-    pub const DEFAULT: Self = Self(SMALLEST);
+    pub const DEFAULT: Self = Self(MIN_BYTES);
 
     /// Returns `None` if the size is not valid.
     pub fn new(bytes: u32) -> Option<Self> {
-        (bytes.is_power_of_two() && (SMALLEST..=LARGEST).contains(&bytes)).then_some(Self(bytes))
+        (bytes.is_power_of_two() && (MIN_BYTES..=MAX_BYTES).contains(&bytes)).then_some(Self(bytes))
     }
 
     /// Size in bytes.

@@ -72,7 +72,7 @@ impl Initialize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Initialized {
     /// Whether the service uses memory created by the producer. dn-top never creates any.
-    pub uses_memory_of_producer: bool,
+    pub uses_producer_memory: bool,
     /// Whether there is no shared memory: chunks are sent in the commits.
     pub without_memory: bool,
 }
@@ -86,7 +86,7 @@ impl Initialized {
         let mut this = Self::default();
         for field in fields(bytes) {
             match field? {
-                (1, value) => this.uses_memory_of_producer = value.flag()?,
+                (1, value) => this.uses_producer_memory = value.flag()?,
                 (3, value) => this.without_memory = value.flag()?,
                 _ => {}
             }

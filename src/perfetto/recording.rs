@@ -21,7 +21,7 @@ const RING_BUFFER: u64 = 1;
 /// Flush interval in milliseconds: a truncated recording lacks at most this much of its end.
 const FLUSH_PERIOD_MS: u64 = 1000;
 /// Exclusive limit of a packet's size in bytes: its length is encoded with 28 bits.
-const LONGEST_PACKET: usize = 1 << 28;
+const MAX_PACKET_BYTES: usize = 1 << 28;
 
 /// Encodes the arguments of `EnableTracing`: the kernel's scheduling and processes, and a data source of .NET events. Each half has its own
 /// buffer, so that neither overwrites the other.
@@ -105,11 +105,11 @@ impl Packets {
                     _ => {}
                 }
             }
-            if self.open.len() >= LONGEST_PACKET {
+            if self.open.len() >= MAX_PACKET_BYTES {
                 return Err(Malformed);
             }
             if is_last {
-                self.look();
+                self.inspect();
                 Message::new(trace).bytes(PACKET, &self.open);
                 self.open.clear();
             }
@@ -118,7 +118,7 @@ impl Packets {
     }
 
     /// Checks a packet for kernel events. A packet that cannot be decoded is passed on all the same, as written by the service.
-    fn look(&mut self) {
+    fn inspect(&mut self) {
         // FtraceEventBundle
         let bundle = fields(&self.open).map_while(Result::ok).find_map(|field| match field {
             (1, Value::Bytes(bundle)) => Some(bundle),

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::Message;
 use super::call::{BindError, CallError, Calls, bind};
-use super::ipc::{Body, Frame, FrameError, FrameReader, LONGEST_FRAME};
+use super::ipc::{Body, Frame, FrameError, FrameReader, MAX_FRAME_BYTES};
 use super::page::PageSize;
 use super::producer::{Command, Configuration, DataSource, Initialize, Initialized, ProducerMethod, notify, packets};
 use super::read::fields;
@@ -54,7 +54,7 @@ fn p3_frames_of_131_068_bytes_are_the_longest() {
     };
     let most = (131_000..132_000).rev().find(|size| with(*size).encode().is_ok()).unwrap();
     let longest = with(most).encode().unwrap();
-    assert_eq!((longest.len(), LONGEST_FRAME), (131_072, 131_072));
+    assert_eq!((longest.len(), MAX_FRAME_BYTES), (131_072, 131_072));
     assert_eq!(frames(&longest, 1000), Ok(vec![with(most)]));
     assert_eq!(with(most + 1).encode().unwrap_err().0, 131_073);
     assert_eq!(frames(&131_069_u32.to_le_bytes(), 4), Err(FrameError::Length(131_069)));
@@ -117,7 +117,7 @@ fn s4_s5_s7_only_the_table_of_methods_says_what_a_service_can_do() {
     assert_eq!(calls.call(ProducerMethod::CommitData, vec![], "no"), Err(CallError::NoMethod("CommitData")));
     assert_eq!(calls.send(ProducerMethod::CommitData, vec![]), Err(CallError::NoMethod("CommitData")));
     // No version is sent or evaluated, except the text for display.
-    let sent = fields(&Initialize { name: "n".to_owned(), version: "v".to_owned(), page: PageSize::LARGEST, memory: 5 }.encode())
+    let sent = fields(&Initialize { name: "n".to_owned(), version: "v".to_owned(), page: PageSize::MAX, memory: 5 }.encode())
         .map(|field| field.unwrap().0)
         .collect::<Vec<_>>();
     assert_eq!(sent, [1, 2, 3, 8]);
@@ -136,7 +136,7 @@ fn s4_commands_that_are_new_and_fields_that_are_missing_are_no_errors() {
 #[test]
 fn m2_the_service_says_whether_it_uses_memory_of_the_producer() {
     let decoded = Initialized::decode(&[0x08, 1, 0x10, 1, 0x18, 1]).unwrap();
-    assert_eq!(decoded, Initialized { uses_memory_of_producer: true, without_memory: true });
+    assert_eq!(decoded, Initialized { uses_producer_memory: true, without_memory: true });
     // The producer never offers memory: there is no field 6.
     let hello = Initialize { name: String::new(), version: String::new(), page: PageSize::DEFAULT, memory: 0 }.encode();
     assert!(fields(&hello).all(|field| field.unwrap().0 != 6));

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::count::{Counted, Side};
-use super::observe::PACE;
+use super::count::{Counted, SecondarySinks};
+use super::live_snapshots::MIN_SNAPSHOT_INTERVAL;
 use super::progress::Progress;
 use super::trace_session::CHUNK;
 use crate::net::files;
@@ -125,11 +125,11 @@ impl Backlog {
         self.changed.notify_one();
     }
 
-    /// Returns the next work item, waiting for it at most [`PACE`].
+    /// Returns the next work item, waiting for it at most [`MIN_SNAPSHOT_INTERVAL`].
     fn next(&self) -> Work {
         let mut queue = self.queue();
         if queue.chunks.is_empty() && queue.in_file == 0 && self.ended.get().is_none() {
-            queue = self.changed.wait_timeout(queue, PACE).unwrap_or_else(PoisonError::into_inner).0;
+            queue = self.changed.wait_timeout(queue, MIN_SNAPSHOT_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
         }
         if let Some((chunk, length)) = queue.chunks.pop_front() {
             self.changed.notify_one();
@@ -137,7 +137,7 @@ impl Backlog {
         }
         match std::mem::take(&mut queue.in_file) {
             0 if self.ended.get().is_some() => Work::Ended,
-            0 => Work::Nothing,
+            0 => Work::Idle,
             bytes => Work::InFile(bytes),
         }
     }
@@ -149,7 +149,7 @@ enum Work {
     Chunk(Vec<u8>, usize),
     /// Number of bytes available only in the file.
     InFile(u64),
-    Nothing,
+    Idle,
     /// The stream has ended and everything is counted.
     Ended,
 }
@@ -172,18 +172,18 @@ impl Drop for Source {
 
 /// Why counting ended before the stream did.
 #[derive(Debug)]
-enum Uncounted {
+enum CountError {
     Undecodable(DecodeError),
     Unreadable(io::Error),
     Abandoned,
 }
 
-impl Uncounted {
-    fn words(&self) -> String {
+impl CountError {
+    fn message(&self) -> String {
         match self {
             Self::Undecodable(error) => format!("cannot decode the event stream: {error}; the bytes are kept"),
-            Self::Unreadable(error) => format!("the file cannot be read back, so that its end is not known to be whole: {error}"),
-            Self::Abandoned => "abandoned before all of it was counted; the bytes are kept".to_owned(),
+            Self::Unreadable(error) => format!("cannot read the file back, so its end could not be verified: {error}"),
+            Self::Abandoned => "canceled before all events were counted; the bytes are kept".to_owned(),
         }
     }
 }
@@ -197,9 +197,9 @@ impl Source {
     /// end.
     pub(super) fn drain<S: Sink>(
         mut self,
-        mut sink: (S, Side),
+        mut sink: (S, SecondarySinks),
         undecodable: impl FnOnce(DecodeError),
-        mut look: impl FnMut(&mut (S, Side), bool),
+        mut look: impl FnMut(&mut (S, SecondarySinks), bool),
     ) -> Counted {
         let mut decoder = Decoder::new(Limits::LIVE);
         let (mut outcome, mut undecodable) = (Ok(()), Some(undecodable));
@@ -208,12 +208,12 @@ impl Source {
                 Work::Ended => break,
                 // Rates fall while the stream is idle. A runtime writes all pending events ten times a second, so nothing older can still
                 // arrive.
-                Work::Nothing => decoder.flush(&mut sink),
+                Work::Idle => decoder.flush(&mut sink),
                 work if outcome.is_ok() => outcome = self.feed(work, &mut decoder, &mut sink, &mut look),
                 Work::Chunk(chunk, _) => self.backlog.queue().empty.push(chunk),
                 Work::InFile(_) => {}
             }
-            if let Err(Uncounted::Undecodable(error)) = &outcome
+            if let Err(CountError::Undecodable(error)) = &outcome
                 && !matches!(error, DecodeError::Version(_))
                 && let Some(undecodable) = undecodable.take()
             {
@@ -223,16 +223,16 @@ impl Source {
         }
         let complete = decoder.finish(&mut sink).is_complete();
         look(&mut sink, true);
-        Counted { complete: complete && outcome.is_ok(), trouble: outcome.err().map(|why| why.words()), recent: sink.1.recent }
+        Counted { complete: complete && outcome.is_ok(), trouble: outcome.err().map(|why| why.message()), recent: sink.1.recent }
     }
 
     fn feed<S: Sink>(
         &mut self,
         work: Work,
         decoder: &mut Decoder,
-        sink: &mut (S, Side),
-        look: &mut impl FnMut(&mut (S, Side), bool),
-    ) -> Result<(), Uncounted> {
+        sink: &mut (S, SecondarySinks),
+        look: &mut impl FnMut(&mut (S, SecondarySinks), bool),
+    ) -> Result<(), CountError> {
         let Self { backlog, at, progress, file } = self;
         let mut took = |bytes: usize| {
             *at += bytes as u64;
@@ -244,24 +244,24 @@ impl Source {
                 let fed = decoder.feed(&chunk[..length], sink);
                 took(length);
                 backlog.queue().empty.push(chunk);
-                fed.map_err(Uncounted::Undecodable)
+                fed.map_err(CountError::Undecodable)
             }
             (Work::InFile(mut left), Some(file)) => {
                 let (mut buffer, mut at) = (vec![0; CHUNK], took(0));
                 while left > 0 {
                     if progress.abandoned.load(Ordering::Relaxed) {
-                        return Err(Uncounted::Abandoned);
+                        return Err(CountError::Abandoned);
                     }
                     let size = left.min(CHUNK as u64) as usize;
-                    files::read_exact_at(file, &mut buffer[..size], at).map_err(Uncounted::Unreadable)?;
-                    decoder.feed(&buffer[..size], sink).map_err(Uncounted::Undecodable)?;
+                    files::read_exact_at(file, &mut buffer[..size], at).map_err(CountError::Unreadable)?;
+                    decoder.feed(&buffer[..size], sink).map_err(CountError::Undecodable)?;
                     at = took(size);
                     left -= size as u64;
                     look(sink, false);
                 }
                 Ok(())
             }
-            (Work::InFile(_) | Work::Nothing | Work::Ended, _) => Ok(()),
+            (Work::InFile(_) | Work::Idle | Work::Ended, _) => Ok(()),
         }
     }
 }

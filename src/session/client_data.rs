@@ -20,7 +20,7 @@ pub enum ClientDataError {
         source: io::Error,
     },
     /// The file does not fit in a message.
-    #[error("{} has more than the {} bytes that a profiler can be handed", .0.display(), ClientData::MAX_BYTES)]
+    #[error("{} is larger than {} bytes, the maximum for profiler client data", .0.display(), ClientData::MAX_BYTES)]
     TooLong(PathBuf),
 }
 
@@ -47,7 +47,7 @@ mod tests {
         assert_eq!(client_data(&file).unwrap(), ClientData(vec![7; ClientData::MAX_BYTES]));
         std::fs::write(&file, vec![7; ClientData::MAX_BYTES + 1]).unwrap();
         let error = client_data(&file).unwrap_err().to_string();
-        assert!(error.ends_with("data has more than the 65000 bytes that a profiler can be handed"), "{error}");
+        assert!(error.ends_with("data is larger than 65000 bytes, the maximum for profiler client data"), "{error}");
         assert!(matches!(client_data(folder.path()), Err(ClientDataError::Unreadable { .. })));
     }
 }

@@ -12,20 +12,20 @@ use std::time::Duration;
 
 use super::backlog::{Backlog, Source};
 use super::cpu::MethodNames;
-use super::observe::Observer;
+use super::live_snapshots::LiveSnapshots;
 use super::progress::Progress;
 use super::segments::Segments;
 use crate::analysis::{EventFilter, EventTrigger, Live, RuntimeWaits, Throughput};
 use crate::clr::Trigger;
-use crate::model::Kept;
+use crate::model::FlightBuffer;
 use crate::nettrace::{DecodeError, Event, FlightRecorder, Loss, Metadata, Retention, Sink, TraceHeader, forward_sink};
 
 /// With more than this many bytes queued that are also in the file, events are only counted.
-const BEHIND: u64 = 32 << 20;
+const MAX_ANALYSIS_BACKLOG: u64 = 32 << 20;
 /// The same limit for bytes that are only in memory: half of the amount queued when the reader has to block.
-const BEHIND_IN_MEMORY: u64 = 1 << 20;
+const MAX_ANALYSIS_BACKLOG_IN_MEMORY: u64 = 1 << 20;
 /// Time allowed for analyses after the end of the stream.
-const ANALYSIS_AFTER_END: Duration = Duration::from_secs(5);
+const ANALYSIS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Processing of a stream besides counting.
 #[derive(Debug, Clone, Default)]
@@ -38,7 +38,7 @@ pub(super) struct Counting {
 
 /// Stop trigger, flight recorder and wait detection that run beside the count.
 #[derive(Debug)]
-pub(super) struct Side {
+pub(super) struct SecondarySinks {
     trigger: EventTrigger,
     pub(super) recent: Option<FlightRecorder>,
     /// Waits derived from the events, for the kernel's CPU samples.
@@ -48,7 +48,7 @@ pub(super) struct Side {
     progress: Arc<Progress>,
 }
 
-impl Sink for Side {
+impl Sink for SecondarySinks {
     fn trace(&mut self, header: &TraceHeader) {
         self.trigger.trace(header);
         if let Some(waits) = &mut self.waits {
@@ -91,19 +91,19 @@ impl Sink for Side {
     }
 }
 
-impl Side {
+impl SecondarySinks {
     /// Publishes results that are due.
-    fn look(&mut self) {
+    fn publish(&mut self) {
         let progress = &self.progress;
         if let (Some(cpu), Some(waits)) = (progress.cpu.get(), &mut self.waits) {
             cpu.add_runtime_waits(waits);
         }
         if self.trigger.is_triggered() {
-            progress.came.notify_one();
+            progress.stop_event.notify_one();
         }
         if let Some(recent) = &self.recent {
             let (bytes, span) = recent.kept();
-            progress.kept.send_replace(Some(Kept { bytes, span }));
+            progress.kept.send_replace(Some(FlightBuffer { bytes, span }));
         }
     }
 }
@@ -120,7 +120,7 @@ struct Analysed {
 impl Analysed {
     /// Whether analyses are currently suspended.
     fn is_behind(&self) -> bool {
-        let is_late = |since: Duration| since > ANALYSIS_AFTER_END || self.progress.abandoned.load(Ordering::Relaxed);
+        let is_late = |since: Duration| since > ANALYSIS_TIMEOUT || self.progress.abandoned.load(Ordering::Relaxed);
         self.backlog.bytes() > self.most || self.backlog.since_end().is_some_and(is_late)
     }
 }
@@ -134,13 +134,13 @@ impl Sink for Analysed {
         }
         self.live.count_only(event);
         if !self.live.analyses_later(event) {
-            self.progress.unanalysed.fetch_add(1, Ordering::Relaxed);
+            self.progress.unanalyzed.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     fn ordered_event(&mut self, event: &Event<'_>) {
         if self.is_behind() {
-            self.progress.unanalysed.fetch_add(1, Ordering::Relaxed);
+            self.progress.unanalyzed.fetch_add(1, Ordering::Relaxed);
         } else {
             self.live.ordered_event(event);
         }
@@ -176,7 +176,7 @@ impl Counter {
         file: Option<File>,
         undecodable: impl FnOnce(DecodeError) + Send + 'static,
     ) -> Self {
-        let most = if file.is_some() { BEHIND } else { BEHIND_IN_MEMORY };
+        let most = if file.is_some() { MAX_ANALYSIS_BACKLOG } else { MAX_ANALYSIS_BACKLOG_IN_MEMORY };
         Self::begin(progress, counting, file, most, undecodable)
     }
 
@@ -190,8 +190,8 @@ impl Counter {
         let backlog = Arc::new(Backlog::default());
         let has_file = file.is_some();
         let trigger = EventTrigger::new(counting.stop_on);
-        let recent = counting.keep.map(|(keep, file)| FlightRecorder::new(keep, Box::new(Segments::beside(&file))));
-        let side = Side {
+        let recent = counting.keep.map(|(keep, file)| FlightRecorder::new(keep, Box::new(Segments::new(&file))));
+        let side = SecondarySinks {
             trigger,
             recent,
             waits: progress.cpu.get().map(|_| RuntimeWaits::default()),
@@ -209,20 +209,20 @@ impl Counter {
             if !counting.analysed {
                 return source.drain((Throughput::default(), side), undecodable, |(tally, side), _over| {
                     count(tally);
-                    side.look();
+                    side.publish();
                 });
             }
-            let mut observer = Observer::default();
-            let mut names = MethodNames::Coming;
+            let mut snapshots = LiveSnapshots::default();
+            let mut names = MethodNames::Pending;
             let analysed = Analysed { live: Live::default().with_recent_events(), progress: progress.clone(), backlog: waiting, most };
             source.drain((analysed, side), undecodable, |(Analysed { live, .. }, side), over| {
                 count(live.throughput());
-                side.look();
+                side.publish();
                 if let Some(symbols) = progress.names.take() {
                     live.add_symbols(&symbols);
                     // Methods compiled later arrive in the stream.
                     names = MethodNames::Complete;
-                    observer.hurry();
+                    snapshots.make_due();
                 }
                 if let Some((at, times)) = progress.thread_times.take() {
                     live.add_cpu_times(at, times);
@@ -234,7 +234,7 @@ impl Counter {
                     live.set_event_filter(EventFilter::new(&filter));
                 }
                 let names = if over { MethodNames::Complete } else { names };
-                if let Some(analysis) = observer.look(live, progress.cpu.get().map(|cpu| &**cpu), names, over) {
+                if let Some(analysis) = snapshots.take_if_due(live, progress.cpu.get().map(|cpu| &**cpu), names, over) {
                     progress.analysis.send_replace(Some(Arc::new(analysis)));
                 }
             })
@@ -246,7 +246,7 @@ impl Counter {
 
     /// Counts this many bytes of a file that was written after its stream ended.
     pub(super) fn of_file(progress: Arc<Progress>, counting: Counting, file: File, bytes: u64) -> Self {
-        progress.unanalysed.store(0, Ordering::Relaxed);
+        progress.unanalyzed.store(0, Ordering::Relaxed);
         let counter = Self::begin(progress, counting, Some(file), u64::MAX, |_| {});
         counter.backlog.add_file(bytes);
         counter

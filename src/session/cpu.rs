@@ -14,19 +14,19 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::listener::Listener;
-use super::names::ask;
+use super::names::request_names;
 use super::output::OutputError;
 use super::trace_session::StopLimit;
 use crate::analysis::{Live, RuntimeWaits, Symbols};
 use crate::clr::select;
 use crate::ipc::{Rundown, SessionConfig};
-use crate::model::{CpuTime, NoCpuTime, SafeText};
+use crate::model::{CpuTime, CpuTimeUnavailable, SafeText};
 use crate::net::client::Client;
 use crate::net::perf::{Frequency, PerfError};
 
 pub(super) use collector::{Collector, MethodNames};
 use file::CpuFile;
-pub(super) use waits::{known_wait, shown};
+pub(super) use waits::{known_wait, without_idle_waits};
 
 /// Methods loaded by the runtime, JIT-compiled or not, and its modules: the keywords `Loader`, `Jit` and `NGen` of its provider and its
 /// rundown.
@@ -34,7 +34,7 @@ const NAMES: (&str, u64) = ("Microsoft-Windows-DotNETRuntime:0x38:5", 0x38);
 /// Events that identify waits for locks and GCs: the keywords `GC` and `Contention` of the runtime's provider.
 const WAITS: &str = "Microsoft-Windows-DotNETRuntime:0x4001:4";
 /// Interval at which waits are collected.
-const WAITS_PACE: Duration = Duration::from_millis(500);
+const WAITS_INTERVAL: Duration = Duration::from_millis(500);
 /// Maximum size of the names session's stream, after which it is stopped.
 const NAMES_BYTES: u64 = 1 << 30;
 
@@ -110,11 +110,11 @@ pub async fn profile_cpu(
     let known = match (request.interval, &names) {
         (_, Some(Err(_))) => MethodNames::Missing,
         (_, None) => MethodNames::Complete,
-        (None, _) => MethodNames::Coming,
+        (None, _) => MethodNames::Pending,
         // This session sends the methods that are already compiled only at its end.
         (Some(_), Some(Ok(names))) => {
             let compiled = tokio::select! {
-                compiled = ask(client.clone()) => compiled.ok(),
+                compiled = request_names(client.clone()) => compiled.ok(),
                 () = &mut stop => {
                     is_stopped = true;
                     None
@@ -123,10 +123,10 @@ pub async fn profile_cpu(
             };
             match compiled {
                 Some(compiled) => {
-                    names.look(|live| live.add_symbols(&compiled));
+                    names.with_sink(|live| live.add_symbols(&compiled));
                     MethodNames::Complete
                 }
-                None => MethodNames::Coming,
+                None => MethodNames::Pending,
             }
         }
     };
@@ -154,7 +154,7 @@ pub async fn profile_cpu(
     if let Some(waits) = &mut waits {
         // Waits received so far count even if the stop fails.
         let _ = waits.stop(StopLimit::NO_RUNDOWN).await;
-        waits.look(|waits| collector.add_runtime_waits(waits));
+        waits.with_sink(|waits| collector.add_runtime_waits(waits));
     }
     let (symbols, names_missing) = match names {
         None => (Symbols::default(), None),
@@ -190,7 +190,8 @@ async fn show_each(
         ticks.tick().await;
         // The stream is not read while symbols are copied, so copy them only if there are new ones.
         let size = |symbols: &Symbols| (symbols.methods(), symbols.bodies());
-        let copied = names.and_then(|names| names.look(|live| (size(live.symbols()) != size(&symbols)).then(|| live.symbols().clone())));
+        let copied =
+            names.and_then(|names| names.with_sink(|live| (size(live.symbols()) != size(&symbols)).then(|| live.symbols().clone())));
         symbols = copied.map_or(symbols, Arc::new);
         let (collector, symbols) = (Arc::clone(collector), Arc::clone(&symbols));
         // Reads files for names.
@@ -206,8 +207,8 @@ async fn show_each(
 async fn pass_on_waits(collector: &Collector, waits: Option<&Listener<RuntimeWaits>>) {
     let Some(waits) = waits else { return std::future::pending().await };
     loop {
-        tokio::time::sleep(WAITS_PACE).await;
-        waits.look(|waits| collector.add_runtime_waits(waits));
+        tokio::time::sleep(WAITS_INTERVAL).await;
+        waits.with_sink(|waits| collector.add_runtime_waits(waits));
     }
 }
 
@@ -238,8 +239,8 @@ impl CpuSampling {
     ///
     /// # Errors
     /// The reason if the kernel does not allow it.
-    pub(super) async fn start(client: &Client) -> Result<Self, NoCpuTime> {
-        let why = |error: OutputError| Err(NoCpuTime { why: error.to_string().into(), remedy: SafeText::default() });
+    pub(super) async fn start(client: &Client) -> Result<Self, CpuTimeUnavailable> {
+        let why = |error: OutputError| Err(CpuTimeUnavailable { why: error.to_string().into(), remedy: SafeText::default() });
         Self::start_with_file(client, String::new(), None).await.unwrap_or_else(why)
     }
 
@@ -251,15 +252,15 @@ impl CpuSampling {
         client: &Client,
         name: String,
         file: Option<PathBuf>,
-    ) -> Result<Result<Self, NoCpuTime>, OutputError> {
+    ) -> Result<Result<Self, CpuTimeUnavailable>, OutputError> {
         let client = client.clone();
         // Visits every thread of the process.
         let started = tokio::task::spawn_blocking(move || collect(&client, &name, file.as_deref())).await;
         Ok(Err(match started {
             Ok(Ok(started)) => return Ok(Ok(started)),
             Ok(Err(CpuError::File(error))) => return Err(error),
-            Ok(Err(CpuError::Perf(error))) => NoCpuTime { why: error.to_string().into(), remedy: error.remedy().into() },
-            Err(_) => NoCpuTime { why: "sampling failed inside dn-top; please report it".into(), remedy: SafeText::default() },
+            Ok(Err(CpuError::Perf(error))) => CpuTimeUnavailable { why: error.to_string().into(), remedy: error.remedy().into() },
+            Err(_) => CpuTimeUnavailable { why: "sampling failed inside dn-top; please report it".into(), remedy: SafeText::default() },
         }))
     }
 
@@ -280,7 +281,7 @@ impl CpuSampling {
 }
 
 fn collect(client: &Client, name: &str, file: Option<&Path>) -> Result<CpuSampling, CpuError> {
-    let mut sampler = client.sample_cpu(Frequency::HIGHEST)?;
+    let mut sampler = client.sample_cpu(Frequency::MAX)?;
     let pid = client.endpoint().key.pid;
     let code = client.native_code().ok_or(PerfError::Ended(pid))?;
     let file = file.map(|path| CpuFile::create(path, pid, name, sampler.period_ns(), &code)).transpose()?;

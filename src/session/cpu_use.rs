@@ -7,13 +7,13 @@ use foldhash::HashMap;
 use tokio::time::Instant;
 
 use super::threads::limits_since;
-use crate::model::{CpuLimit, CpuSupply, CpuUse};
+use crate::model::{CpuConstraints, CpuLimit, CpuUse};
 use crate::net::client::Client;
 
 /// Approximate time covered, long enough that a burst is no finding.
 const SPAN: Duration = Duration::from_secs(5);
 /// Maximum number of threads examined. A reading opens one small file for each.
-const MOST: usize = 512;
+const MAX_THREADS: usize = 512;
 
 /// The latest readings of a process.
 #[derive(Debug, Default)]
@@ -23,11 +23,11 @@ pub(super) struct CpuMonitor {
     /// Runnable time of all threads together since the first reading.
     runnable: Duration,
     /// Oldest first.
-    looks: VecDeque<Look>,
+    readings: VecDeque<Reading>,
 }
 
 #[derive(Debug)]
-struct Look {
+struct Reading {
     at: Instant,
     /// CPU time since the process started.
     cpu: Option<Duration>,
@@ -39,8 +39,8 @@ struct Look {
 
 impl CpuMonitor {
     /// Takes another reading; `None` if /proc does not show the process.
-    pub(super) fn look(&mut self, client: &Client) -> Option<CpuUse> {
-        self.take(Instant::now(), client.cpu_time(), client.scheduled_threads(MOST), client.cpu_limits(), client.machine_busy())
+    pub(super) fn read(&mut self, client: &Client) -> Option<CpuUse> {
+        self.take(Instant::now(), client.cpu_time(), client.scheduled_threads(MAX_THREADS), client.cpu_limits(), client.machine_busy())
     }
 
     fn take(
@@ -52,14 +52,14 @@ impl CpuMonitor {
         machine: Option<Duration>,
     ) -> Option<CpuUse> {
         // With a partial list, new threads cannot be recognized.
-        let runnable = (!threads.is_empty() && threads.len() < MOST).then(|| self.wait(&threads));
+        let runnable = (!threads.is_empty() && threads.len() < MAX_THREADS).then(|| self.wait(&threads));
         if runnable.is_none() {
             self.threads = None;
         }
-        while self.looks.get(1).is_some_and(|next| at.duration_since(next.at) >= SPAN) {
-            self.looks.pop_front();
+        while self.readings.get(1).is_some_and(|next| at.duration_since(next.at) >= SPAN) {
+            self.readings.pop_front();
         }
-        self.looks.push_back(Look { at, cpu, runnable, limits, machine });
+        self.readings.push_back(Reading { at, cpu, runnable, limits, machine });
         self.latest()
     }
 
@@ -77,19 +77,19 @@ impl CpuMonitor {
 
     /// Returns the differences between the oldest and the latest reading.
     fn latest(&self) -> Option<CpuUse> {
-        let (oldest, newest) = (self.looks.front()?, self.looks.back()?);
+        let (oldest, newest) = (self.readings.front()?, self.readings.back()?);
         let is_known = newest.runnable.is_some() || !newest.limits.is_empty();
         let difference = |(now, before): (Duration, Duration)| now.saturating_sub(before);
         let cpu = newest.cpu.zip(oldest.cpu).map(difference);
-        let measured = self.looks.iter().all(|look| look.runnable.is_some());
+        let measured = self.readings.iter().all(|look| look.runnable.is_some());
         let runnable = newest.runnable.zip(oldest.runnable).filter(|_| measured).map(difference);
         let (mut first, mut limits) = (Vec::new(), Vec::new());
-        for look in &self.looks {
+        for look in &self.readings {
             limits = limits_since(&mut first, look.limits.clone());
         }
         let machine = newest.machine.zip(oldest.machine).map(difference);
         let span = newest.at.duration_since(oldest.at);
-        is_known.then(|| CpuUse { span, cpu, runnable, supply: CpuSupply::of(&limits, machine) })
+        is_known.then(|| CpuUse { span, cpu, runnable, constraints: CpuConstraints::of(&limits, machine) })
     }
 }
 
@@ -118,8 +118,8 @@ mod tests {
         look(2, 20_300, &[(1, 9200, 400), (2, 100, 200)], 8);
         let found = look(3, 21_500, &[(2, 200, 400)], 17).unwrap();
         assert_eq!((found.span, found.cpu, found.runnable), (2000 * MS, Some(1500 * MS), Some(700 * MS)));
-        assert_eq!(found.supply.limit.map(|limit| (limit.periods, limit.throttled)), Some((20, 10)));
-        assert_eq!((found.supply.machine, found.others()), (Some(3000 * MS), Some(0.75)));
+        assert_eq!(found.constraints.limit.map(|limit| (limit.periods, limit.throttled)), Some((20, 10)));
+        assert_eq!((found.constraints.machine, found.others()), (Some(3000 * MS), Some(0.75)));
         for second in 4..=20 {
             look(second, 21_500, &[(2, 200, 400)], 17);
         }
@@ -137,10 +137,10 @@ mod tests {
         assert_eq!(monitor.take(begin, None, Vec::new(), Vec::new(), Some(MS)), None);
         let limit = CpuLimit { group: 1, cores: 0.5, periods: 1, throttled: 1 };
         let limited = monitor.take(begin + 1000 * MS, None, Vec::new(), vec![limit], None).unwrap();
-        assert_eq!((limited.cpu, limited.cores(), limited.runnable, limited.supply.machine), (None, None, None, None));
-        let many: Vec<_> = (0..MOST as u32).map(|thread| (thread, [MS, MS])).collect();
+        assert_eq!((limited.cpu, limited.cores(), limited.runnable, limited.constraints.machine), (None, None, None, None));
+        let many: Vec<_> = (0..MAX_THREADS as u32).map(|thread| (thread, [MS, MS])).collect();
         let many = monitor.take(begin + 2000 * MS, Some(MS), many, vec![limit], Some(MS)).unwrap();
         assert_eq!((many.runnable, many.wait_share()), (None, None), "more threads than are looked at");
-        assert_eq!(limited.supply.limit, Some(limit.since(limit)), "it has just been moved to this group");
+        assert_eq!(limited.constraints.limit, Some(limit.since(limit)), "it has just been moved to this group");
     }
 }

@@ -12,11 +12,11 @@ use crate::net::client::Client;
 use crate::net::{ExchangeError, untraceable};
 
 /// Timeout of a dump. The target stays paused until the dump is written, so giving up earlier would not help it.
-pub const DUMP_LIMIT: Duration = Duration::from_secs(3600);
+pub const DUMP_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// How long the file may stay unchanged before a stall is reported. The `createdump` of 3.1 occasionally hangs when it is started while a
 /// thread is being created.
-const STALL: Duration = Duration::from_secs(10);
+const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A dump that has been written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub enum DumpError {
         advice: Option<&'static str>,
     },
     /// The runtime reported success but there is no file.
-    #[error("the runtime answered that the dump is written, but there is no file at {}; this happens with NativeAOT, and where the dump program was killed", .0.display())]
+    #[error("the runtime reported success, but there is no dump at {}; this happens with NativeAOT, and if the dump program was killed", .0.display())]
     Missing(PathBuf),
 }
 
@@ -83,7 +83,7 @@ pub async fn dump(
         return Err(DumpError::Exists(here));
     }
     let begun = Instant::now();
-    let written = client.dump(request, DUMP_LIMIT);
+    let written = client.dump(request, DUMP_TIMEOUT);
     let reported = async {
         stalled(&here).await;
         report(advice_on_stall(process, client.dump_writer()));
@@ -99,11 +99,11 @@ pub async fn dump(
     }
 }
 
-/// Returns when a file has not grown for [`STALL`], or still does not exist.
+/// Returns when a file has not grown for [`STALL_TIMEOUT`], or still does not exist.
 async fn stalled(path: &Path) {
     let mut before = 0;
     loop {
-        sleep(STALL).await;
+        sleep(STALL_TIMEOUT).await;
         let now = path.symlink_metadata().map_or(0, |file| file.len());
         if std::mem::replace(&mut before, now) == now {
             return;
@@ -120,7 +120,7 @@ fn advice_on_stall(process: &Process, writer: Option<u32>) -> String {
             ": process {writer}, which writes it, may still be reading the memory, or be stuck; `kill -9 {writer}; kill -CONT {pid}` ends it, and {name} continues"
         )
     });
-    format!("no part of the dump of {name} has been written for {} s{advice}", STALL.as_secs())
+    format!("the dump of {name} has made no progress for {} s{advice}", STALL_TIMEOUT.as_secs())
 }
 
 fn is_there(path: &Path) -> bool {

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::cpu_beside::{CpuBeside, SampleReader};
+use super::cpu_sample_file::{CpuSampleFile, SampleReader};
 use super::output::{OutputError, OutputFile};
-use super::recorded::{Pass, ReadError, Recorded};
-use crate::export::{Export, Joined, Options, Overview, Part, Processes};
+use super::recorded::{Pass, ReadError, RecordedFile};
+use crate::export::{Export, JoinCounts, Options, Overview, Part, Processes};
 use crate::model::TraceFormat;
 
 /// Maximum difference between the boot times of two recordings, in milliseconds: the system clock is adjusted from time to time.
-const SAME_START_MS: u64 = 1000;
+const MAX_BOOT_TIME_DIFFERENCE_MS: u64 = 1000;
 
 /// Why an export failed.
 #[derive(Debug, Error)]
@@ -26,7 +26,7 @@ pub enum ExportError {
     #[error(transparent)]
     Output(#[from] OutputError),
     /// The output could not be written completely. The written part is kept under its partial name.
-    #[error("{} could not be written completely: {error}; what was written is in {}", path.display(), partial.display())]
+    #[error("{} could not be written completely: {error}; the written part is in {}", path.display(), partial.display())]
     Write {
         /// The requested file.
         path: PathBuf,
@@ -39,8 +39,8 @@ pub enum ExportError {
     #[error("cannot write to stdout: {0}")]
     Stdout(io::Error),
     /// Two recordings have no common time base.
-    #[error("{} and {} were not recorded since the same start of the machine, so that their times cannot be compared: export each by itself", first.display(), other.display())]
-    OtherStart {
+    #[error("{} and {} were recorded before and after a reboot, so their timestamps cannot be aligned: export them separately", first.display(), other.display())]
+    OtherBoot {
         /// The first of the recordings.
         first: PathBuf,
         /// One with a different boot time.
@@ -48,14 +48,14 @@ pub enum ExportError {
     },
     /// Canceled by the caller.
     #[error("the export was canceled")]
-    GivenUp,
+    Canceled,
     /// A temporary file could not be created.
-    #[error("no temporary file can be made: {0}")]
-    Scratch(io::Error),
+    #[error("cannot create a temporary file: {0}")]
+    TemporaryFile(io::Error),
 }
 
 /// Receives the number of bytes read and the total number to read; returns whether to continue.
-pub type GoOn<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
+pub type ShouldContinue<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 
 /// Destination of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,36 +76,41 @@ pub struct Exported {
     /// Result of reading it.
     pub pass: Pass,
     /// What was written, for the nettrace format.
-    pub joined: Option<Joined>,
+    pub joined: Option<JoinCounts>,
 }
 
-/// Exports recorded files, with the CPU samples next to them, into one output, as long as `go_on` returns true. Returns the files that were
+/// Exports recorded files, with the CPU samples next to them, into one output, as long as `should_continue` returns true. Returns the files that were
 /// read. Each file is read twice, so memory use does not depend on file sizes.
 ///
 /// # Errors
 /// See [`ExportError`].
-pub fn export(paths: &[PathBuf], options: &Options, destination: &Destination, go_on: GoOn<'_>) -> Result<Vec<Exported>, ExportError> {
+pub fn export(
+    paths: &[PathBuf],
+    options: &Options,
+    destination: &Destination,
+    should_continue: ShouldContinue<'_>,
+) -> Result<Vec<Exported>, ExportError> {
     let mut sources = Vec::new();
     for path in paths {
         sources.extend(Source::find(path, paths, options)?);
     }
     let total = sources.iter().map(|source| 2 * source.recorded.size()).sum();
-    let go_on: &mut dyn FnMut(u64) -> bool = &mut |bytes| go_on(bytes, total);
+    let should_continue: &mut dyn FnMut(u64) -> bool = &mut |bytes| should_continue(bytes, total);
     let mut recordings = Vec::new();
     for source in sources {
         let before = recordings.iter().map(|recording: &Recording| recording.bytes).sum();
-        recordings.push(source.read(before, go_on)?);
+        recordings.push(source.read(before, should_continue)?);
     }
-    one_clock(&recordings)?;
+    check_common_clock(&recordings)?;
     match destination {
         Destination::Stdout => {
             let mut out = BufWriter::new(io::stdout().lock());
-            write(recordings, options, &mut out, go_on)?.map_err(ExportError::Stdout)
+            write(recordings, options, &mut out, should_continue)?.map_err(ExportError::Stdout)
         }
         Destination::File(path) => {
             let (output, file) = OutputFile::create(path).map_err(OutputError::without_salvage)?;
             let mut out = BufWriter::with_capacity(256 * 1024, &file);
-            let written = match write(recordings, options, &mut out, go_on) {
+            let written = match write(recordings, options, &mut out, should_continue) {
                 Ok(written) => written,
                 Err(error) => {
                     output.discard();
@@ -114,10 +119,10 @@ pub fn export(paths: &[PathBuf], options: &Options, destination: &Destination, g
             };
             match written.and_then(|passes| file.sync_all().map(|()| passes)) {
                 Ok(passes) => {
-                    output.keep()?;
+                    output.persist()?;
                     Ok(passes)
                 }
-                Err(error) => Err(ExportError::Write { path: path.clone(), partial: output.leave()?, error }),
+                Err(error) => Err(ExportError::Write { path: path.clone(), partial: output.keep_partial()?, error }),
             }
         }
     }
@@ -127,16 +132,16 @@ pub fn export(paths: &[PathBuf], options: &Options, destination: &Destination, g
 ///
 /// # Errors
 /// See [`ExportError`].
-pub(super) fn write_joined(recording: &Path, out: &File, go_on: GoOn<'_>) -> Result<Option<Joined>, ExportError> {
+pub(super) fn write_joined(recording: &Path, out: &File, should_continue: ShouldContinue<'_>) -> Result<Option<JoinCounts>, ExportError> {
     let options = Options { format: TraceFormat::Nettrace, part: Part::default(), calls: false, tasks: false, number: 0 };
     let path = recording.to_owned();
-    let source = Source::find(&path, &[], &options)?.into_iter().next().filter(|source| source.beside.is_some());
+    let source = Source::find(&path, &[], &options)?.into_iter().next().filter(|source| source.sample_file.is_some());
     let Some(source) = source else { return Ok(None) };
     let total = 2 * source.recorded.size();
-    let go_on: &mut dyn FnMut(u64) -> bool = &mut |bytes| go_on(bytes, total);
-    let recordings = vec![source.read(0, go_on)?];
+    let should_continue: &mut dyn FnMut(u64) -> bool = &mut |bytes| should_continue(bytes, total);
+    let recordings = vec![source.read(0, should_continue)?];
     let mut buffered = BufWriter::with_capacity(256 * 1024, out);
-    let written = write(recordings, &options, &mut buffered, go_on)?;
+    let written = write(recordings, &options, &mut buffered, should_continue)?;
     let written = written.map_err(|error| ExportError::Write { path: path.clone(), partial: path, error })?;
     Ok(written.into_iter().next().and_then(|exported| exported.joined))
 }
@@ -144,10 +149,10 @@ pub(super) fn write_joined(recording: &Path, out: &File, go_on: GoOn<'_>) -> Res
 /// A file to export, and the part of it.
 struct Source {
     path: PathBuf,
-    recorded: Recorded,
+    recorded: RecordedFile,
     part: Part,
     /// Samples to write into the same stream.
-    beside: Option<CpuBeside>,
+    sample_file: Option<CpuSampleFile>,
 }
 
 /// A file after the first pass.
@@ -162,7 +167,7 @@ impl Source {
     /// they are more exact than those of the runtime, and using both would count each twice.
     fn find(path: &Path, paths: &[PathBuf], options: &Options) -> Result<Vec<Self>, ReadError> {
         let part = options.part.clone();
-        let mut main = Self { path: path.to_owned(), recorded: Recorded::open(path)?, part, beside: None };
+        let mut main = Self { path: path.to_owned(), recorded: RecordedFile::open(path)?, part, sample_file: None };
         let has_events = match options.format {
             TraceFormat::Perfetto | TraceFormat::Nettrace => true,
             TraceFormat::Speedscope | TraceFormat::Folded | TraceFormat::Pprof => false,
@@ -170,27 +175,29 @@ impl Source {
         };
         let is_listed = |file: &Path| paths.iter().any(|path| same_file(path, file));
         let header = main.recorded.header()?;
-        let Some(beside) = CpuBeside::open(path, &header).filter(|beside| !is_listed(&beside.path)) else { return Ok(vec![main]) };
+        let Some(sample_file) = CpuSampleFile::open(path, &header).filter(|sample_file| !is_listed(&sample_file.path)) else {
+            return Ok(vec![main]);
+        };
         if options.format == TraceFormat::Nettrace {
-            main.beside = Some(beside);
+            main.sample_file = Some(sample_file);
             return Ok(vec![main]);
         }
-        let part = Part { window: beside.window(&main.part.window), ..main.part.clone() };
-        let samples = Self { path: beside.path, recorded: beside.recorded, part, beside: None };
+        let part = Part { window: sample_file.window(&main.part.window), ..main.part.clone() };
+        let samples = Self { path: sample_file.path, recorded: sample_file.recorded, part, sample_file: None };
         Ok(if has_events { vec![main, samples] } else { vec![samples] })
     }
 
     /// Runs the first pass.
-    fn read(mut self, before: u64, go_on: &mut dyn FnMut(u64) -> bool) -> Result<Recording, ExportError> {
+    fn read(mut self, before: u64, should_continue: &mut dyn FnMut(u64) -> bool) -> Result<Recording, ExportError> {
         let mut overview = Overview::default();
         let mut is_wanted = true;
         let mut reported = |bytes| {
-            is_wanted = go_on(before + bytes);
+            is_wanted = should_continue(before + bytes);
             is_wanted
         };
         let bytes = self.recorded.read_while(&mut overview, &mut reported)?.bytes;
         if !is_wanted {
-            return Err(ExportError::GivenUp);
+            return Err(ExportError::Canceled);
         }
         self.recorded.rewind()?;
         Ok(Recording { source: self, overview, bytes })
@@ -203,7 +210,7 @@ fn same_file(one: &Path, other: &Path) -> bool {
 }
 
 /// Checks that all recordings share a clock, which counts from boot: recordings from before and after a reboot have no common time base.
-fn one_clock(recordings: &[Recording]) -> Result<(), ExportError> {
+fn check_common_clock(recordings: &[Recording]) -> Result<(), ExportError> {
     let started = |recording: &Recording| {
         let header = recording.overview.header();
         let calendar = header.sync_utc?.unix_ms();
@@ -211,11 +218,11 @@ fn one_clock(recordings: &[Recording]) -> Result<(), ExportError> {
     };
     let Some(first) = recordings.first() else { return Ok(()) };
     let other = recordings.iter().find(|other| match (started(first), started(other)) {
-        (Some(first), Some(other)) => first.abs_diff(other) > SAME_START_MS,
+        (Some(first), Some(other)) => first.abs_diff(other) > MAX_BOOT_TIME_DIFFERENCE_MS,
         _ => false,
     });
     match other {
-        Some(other) => Err(ExportError::OtherStart { first: first.source.path.clone(), other: other.source.path.clone() }),
+        Some(other) => Err(ExportError::OtherBoot { first: first.source.path.clone(), other: other.source.path.clone() }),
         None => Ok(()),
     }
 }
@@ -225,23 +232,23 @@ fn write(
     recordings: Vec<Recording>,
     options: &Options,
     out: &mut dyn Write,
-    go_on: &mut dyn FnMut(u64) -> bool,
+    should_continue: &mut dyn FnMut(u64) -> bool,
 ) -> Result<io::Result<Vec<Exported>>, ExportError> {
     let (mut passes, mut processes) = (Vec::new(), Processes::default());
     let mut before: u64 = recordings.iter().map(|recording| recording.bytes).sum();
-    let go_on = RefCell::new(go_on);
-    for (number, Recording { source: Source { path, mut recorded, part, mut beside }, mut overview, bytes }) in (0..).zip(recordings) {
+    let should_continue = RefCell::new(should_continue);
+    for (number, Recording { source: Source { path, mut recorded, part, mut sample_file }, mut overview, bytes }) in (0..).zip(recordings) {
         processes.add(&mut overview);
-        let scratch = tempfile::tempfile().map_err(ExportError::Scratch)?;
+        let scratch = tempfile::tempfile().map_err(ExportError::TemporaryFile)?;
         let options = Options { number, part, ..options.clone() };
         let (failed, is_wanted, done) = (Cell::new(false), Cell::new(true), Cell::new(before));
-        let ask = || {
-            is_wanted.set(is_wanted.get() && go_on.borrow_mut()(done.get()));
+        let is_still_wanted = || {
+            is_wanted.set(is_wanted.get() && should_continue.borrow_mut()(done.get()));
             is_wanted.get()
         };
-        let out = Watched { out: &mut *out, failed: &failed };
-        let samples = beside.as_ref().map(|beside| beside.path.clone());
-        let export = match beside.as_mut().map(|beside| SampleReader::new(beside, &ask)).transpose()? {
+        let out = FailureTrackingWriter { out: &mut *out, failed: &failed };
+        let samples = sample_file.as_ref().map(|sample_file| sample_file.path.clone());
+        let export = match sample_file.as_mut().map(|sample_file| SampleReader::new(sample_file, &is_still_wanted)).transpose()? {
             Some(samples) => Ok(Export::joined(&overview, Box::new(out), Box::new(samples))),
             None => Export::new(options, overview, Box::new(out), Box::new(scratch)),
         };
@@ -252,13 +259,13 @@ fn write(
         // Stop reading once the output has failed.
         let reported = |bytes| {
             done.set(before + bytes);
-            ask() && !failed.get()
+            is_still_wanted() && !failed.get()
         };
         let pass = recorded.read_while(&mut export, reported)?;
         // There may be more samples after the end of the recording.
         let finished = if is_wanted.get() { export.finish() } else { Ok(None) };
         if !is_wanted.get() {
-            return Err(ExportError::GivenUp);
+            return Err(ExportError::Canceled);
         }
         before += bytes;
         match finished {
@@ -270,12 +277,12 @@ fn write(
 }
 
 /// Output that remembers whether a write failed.
-struct Watched<'a> {
+struct FailureTrackingWriter<'a> {
     out: &'a mut dyn Write,
     failed: &'a Cell<bool>,
 }
 
-impl Watched<'_> {
+impl FailureTrackingWriter<'_> {
     fn watch<T>(&self, result: io::Result<T>) -> io::Result<T> {
         // Interrupted writes are retried.
         self.failed.set(self.failed.get() || result.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::Interrupted));
@@ -283,7 +290,7 @@ impl Watched<'_> {
     }
 }
 
-impl Write for Watched<'_> {
+impl Write for FailureTrackingWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let result = self.out.write(bytes);
         self.watch(result)

@@ -21,10 +21,10 @@ const LOADER: u64 = 8;
 /// The walk writes events faster than they can be sent. This is the limit that dotnet-gcdump uses; memory is allocated only as needed.
 const BUFFER_MB: u32 = 1024;
 /// Timeout of a walk: a heap of 100 million objects takes minutes.
-const LONGEST: Duration = Duration::from_secs(1800);
+const WALK_TIMEOUT: Duration = Duration::from_secs(1800);
 const STOP: StopLimit = StopLimit { time: Duration::from_secs(60), ..StopLimit::NO_RUNDOWN };
 /// Limit for the stream of a session without events, in bytes.
-const NOTHING: u64 = 16 << 20;
+const MAX_EMPTY_STREAM_BYTES: u64 = 16 << 20;
 /// Assumed memory of the process if it cannot be read.
 const UNKNOWN: u64 = 1 << 30;
 const POLL: Duration = Duration::from_millis(100);
@@ -62,13 +62,13 @@ pub enum HeapError {
     Cut(Cut),
     /// The runtime reported no object.
     #[error("no object was reported within {} s", .0.as_secs())]
-    Nothing(Duration),
+    NoObjects(Duration),
     /// Canceled by the caller.
     #[error("the heap walk was canceled")]
     Canceled,
 }
 
-/// Walks the heap of a runtime of this version until the walk is complete, or no event arrives for `silence`. `go_on` receives the objects
+/// Walks the heap of a runtime of this version until the walk is complete, or no event arrives for `idle_timeout`. `should_continue` receives the objects
 /// and bytes so far, ten times a second, and returns whether to continue; after a cancellation the session is still stopped properly.
 ///
 /// # Errors
@@ -77,10 +77,10 @@ pub async fn walk_heap(
     client: Client,
     version: Option<&RuntimeVersion>,
     with_graph: bool,
-    silence: Duration,
-    go_on: impl FnMut(u64, u64) -> bool,
+    idle_timeout: Duration,
+    should_continue: impl FnMut(u64, u64) -> bool,
 ) -> Result<HeapWalk, HeapError> {
-    forget_types(&client).await?;
+    reset_reported_types(&client).await?;
     // The heap cannot be larger than the peak memory, which bounds the stream and the graph. An object takes at least 24 bytes of memory, 32
     // of the walk and 20 of the graph; a reference takes 8, 12 of the walk and 8 of the graph.
     let memory = client.peak_memory().unwrap_or(UNKNOWN);
@@ -88,7 +88,7 @@ pub async fn walk_heap(
     let config = session(version.map_or(0, RuntimeVersion::major))?;
     let sink = (Live::default(), HeapGraph::new(if with_graph { room } else { 0 }));
     let mut listener = Listener::start(client, &config, sink, most).await?;
-    let followed = follow(&listener, silence, go_on).await;
+    let followed = follow(&listener, idle_timeout, should_continue).await;
     let ended = listener.stop(STOP).await;
     let heap = followed?;
     let (live, graph) = listener.take();
@@ -96,7 +96,7 @@ pub async fn walk_heap(
     match (live.heap().or(heap), ended) {
         (Some(heap), ended) => Ok(HeapWalk { heap, graph, ended }),
         (None, Err(Unfinished::Cut(cut))) => Err(HeapError::Cut(cut)),
-        (None, _) => Err(HeapError::Nothing(silence)),
+        (None, _) => Err(HeapError::NoObjects(idle_timeout)),
     }
 }
 
@@ -114,11 +114,11 @@ fn session(major: u32) -> Result<SessionConfig, InvalidRequest> {
 
 /// Makes the runtime report type names again. It reports each name once, until a session enables its provider with different settings.
 /// dotnet-gcdump uses a sample profiler session for this, after which 3.1 still reports no type again (seen on 3.1 and 9).
-async fn forget_types(client: &Client) -> Result<(), HeapError> {
+async fn reset_reported_types(client: &Client) -> Result<(), HeapError> {
     let provider = Provider::new(RUNTIME_PROVIDER, LOADER, Level::Critical)?;
     let mut config = SessionConfig::new(provider.into());
     config.rundown = Rundown::None;
-    let mut listener = Listener::start(client.clone(), &config, Live::symbols_only(), NOTHING).await?;
+    let mut listener = Listener::start(client.clone(), &config, Live::symbols_only(), MAX_EMPTY_STREAM_BYTES).await?;
     // An error here also affects the walk, which reports it.
     let _ = listener.stop(STOP).await;
     Ok(())
@@ -127,25 +127,25 @@ async fn forget_types(client: &Client) -> Result<(), HeapError> {
 /// Waits until the walk is complete, or no more events arrive.
 async fn follow(
     listener: &Listener<(Live, HeapGraph)>,
-    silence: Duration,
-    mut go_on: impl FnMut(u64, u64) -> bool,
+    idle_timeout: Duration,
+    mut should_continue: impl FnMut(u64, u64) -> bool,
 ) -> Result<Option<HeapSnapshot>, HeapError> {
     let began = Instant::now();
     let (mut before, mut at) = (None, began);
     loop {
         sleep(POLL).await;
-        let (over, progress) = (listener.is_over(), listener.look(|(live, _)| live.heap_progress()));
+        let (over, progress) = (listener.is_over(), listener.with_sink(|(live, _)| live.heap_progress()));
         let (objects, bytes) = progress.unwrap_or_default();
-        if !go_on(objects, bytes) {
+        if !should_continue(objects, bytes) {
             return Err(HeapError::Canceled);
         }
-        if progress != before && !over && began.elapsed() < LONGEST {
+        if progress != before && !over && began.elapsed() < WALK_TIMEOUT {
             (before, at) = (progress, Instant::now());
             continue;
         }
         // The end is only checked on a quiet stream, because that takes a snapshot of all types.
-        let heap = progress.and_then(|_| listener.look(|(live, _)| live.heap()));
-        if over || at.elapsed() > silence || heap.as_ref().is_some_and(|heap| heap.is_finished) {
+        let heap = progress.and_then(|_| listener.with_sink(|(live, _)| live.heap()));
+        if over || at.elapsed() > idle_timeout || heap.as_ref().is_some_and(|heap| heap.is_finished) {
             return Ok(heap);
         }
     }

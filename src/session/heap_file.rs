@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::output::{OutputError, OutputFile};
 use crate::analysis::HeapSnapshot;
-use crate::export::{DumpError, Facts, GraphError, HeapDump, HeapGraph};
+use crate::export::{DumpError, DumpInfo, GraphError, HeapDump, HeapGraph};
 use crate::model::{FileKind, Process, TraceFile};
 use crate::net::files;
 
@@ -61,7 +61,7 @@ impl HeapFile {
         }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let facts =
-            Facts { process_id: process.key.pid, process_name: process.name.to_string(), collected_unix_ms: now.as_millis() as i64 };
+            DumpInfo { process_id: process.key.pid, process_name: process.name.to_string(), collected_unix_ms: now.as_millis() as i64 };
         let mut out = BufWriter::with_capacity(1 << 18, &mut self.file);
         if self.is_trace {
             graph.write_trace(&facts, &mut out)?;
@@ -71,7 +71,7 @@ impl HeapFile {
         out.flush()?;
         drop(out);
         self.file.sync_all()?;
-        Ok(self.output.take().map(OutputFile::keep).transpose()?)
+        Ok(self.output.take().map(OutputFile::persist).transpose()?)
     }
 }
 
@@ -84,7 +84,7 @@ impl Drop for HeapFile {
 }
 
 /// Maximum size of a `.gcdump` file, which uses 32-bit offsets.
-const LARGEST: u64 = 4 << 30;
+const MAX_GCDUMP_BYTES: u64 = 4 << 30;
 /// Number of leading bytes that identify the file type.
 const START: u64 = 64;
 
@@ -94,7 +94,7 @@ const START: u64 = 64;
 /// An error message.
 pub fn read_heap(path: &Path) -> Result<HeapDump, String> {
     let (facts, mut file) = open_heap(path, files::open_named(path))?;
-    if facts.len() > LARGEST {
+    if facts.len() > MAX_GCDUMP_BYTES {
         return Err(unreadable(path, "it is larger than 4 GiB, which no .gcdump file is"));
     }
     let mut bytes = Vec::new();
@@ -125,8 +125,8 @@ fn open_heap(path: &Path, file: io::Result<File>) -> Result<(Metadata, File), St
     let opened = file.and_then(|file| Ok((file.metadata()?, file)));
     let (facts, file) = opened.map_err(|error| format!("{} cannot be opened: {error}", path.display()))?;
     let mut start = Vec::new();
-    let is_heap = facts.is_file() && (&file).take(START).read_to_end(&mut start).is_ok() && HeapDump::is_one(&start);
-    if is_heap { Ok((facts, file)) } else { Err(unreadable(path, DumpError::NoDump)) }
+    let is_heap = facts.is_file() && (&file).take(START).read_to_end(&mut start).is_ok() && HeapDump::is_gcdump(&start);
+    if is_heap { Ok((facts, file)) } else { Err(unreadable(path, DumpError::NotGcDump)) }
 }
 
 fn unreadable(path: &Path, why: impl Display) -> String {

@@ -38,11 +38,11 @@ use crate::net::port::{ConnectedRuntime, Port, PortError};
 use crate::net::stream::address_in;
 
 /// If no runtime has connected after this time, the program probably has none.
-pub const USUAL_START: Duration = Duration::from_secs(10);
+pub const RUNTIME_START_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time allowed for a program to exit after SIGTERM before it is killed.
-const GRACE: Duration = Duration::from_secs(5);
+const TERMINATION_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longer paths may leave no room for a socket name.
-const LONGEST_FOLDER: usize = 60;
+const MAX_FOLDER_BYTES: usize = 60;
 /// Name of the port's socket in its folder.
 pub(super) const PORT: &str = "port";
 
@@ -127,24 +127,22 @@ impl Launched {
     /// [`ExchangeError`].
     pub async fn name(&self, program: &Path) -> Result<SafeText, ExchangeError> {
         let info = self.client.process_info().await?;
-        let said = info.and_then(|info| info.entry_assembly).map(SafeText::from);
-        let name = said.or_else(|| self.assembly.clone()).filter(|name| !name.is_empty());
+        let reported = info.and_then(|info| info.entry_assembly).map(SafeText::from);
+        let name = reported.or_else(|| self.assembly.clone()).filter(|name| !name.is_empty());
         Ok(name.unwrap_or_else(|| SafeText::new(&program.file_stem().unwrap_or_default().to_string_lossy())))
     }
 
     /// A message about what the recording misses, if anything.
     pub fn note(&self) -> Option<String> {
         let missed = self.missed?.as_millis();
-        Some(format!(
-            "the first {missed} ms are not recorded: .NET Core 3 has no diagnostic ports, and does not wait at startup to be attached to"
-        ))
+        Some(format!("the first {missed} ms are not recorded: .NET Core 3 has no diagnostic ports and cannot be suspended at startup"))
     }
 }
 
 /// Event of a started program.
 #[derive(Debug)]
 pub enum LaunchEvent {
-    /// No runtime has connected within [`USUAL_START`]: the program probably has none.
+    /// No runtime has connected within [`RUNTIME_START_TIMEOUT`]: the program probably has none.
     NoRuntime,
     /// The runtime is available.
     Connected(Launched),
@@ -212,7 +210,7 @@ impl Launch {
             let _resumer = resumer;
             serving.await;
         });
-        let (runtime, late) = (Some(runtime), Some(begun + USUAL_START));
+        let (runtime, late) = (Some(runtime), Some(begun + RUNTIME_START_TIMEOUT));
         Ok(Self { child, pid, others, runtime, late, is_suspended: true, connecting, _folder: folder })
     }
 
@@ -263,7 +261,7 @@ impl Launch {
     /// Ends the program and its child processes: by SIGTERM, and after five seconds by SIGKILL. Returns its exit code.
     pub async fn end(&mut self) -> u8 {
         child::terminate(&mut self.child);
-        if let Ok(code) = timeout(GRACE, self.wait()).await {
+        if let Ok(code) = timeout(TERMINATION_TIMEOUT, self.wait()).await {
             return code;
         }
         child::kill(&mut self.child);
@@ -283,7 +281,7 @@ impl Drop for Launch {
 fn short_folder() -> PathBuf {
     let usual = std::env::temp_dir();
     let bytes = usual.as_os_str().as_encoded_bytes();
-    if bytes.len() > LONGEST_FOLDER || bytes.iter().any(|byte| b",;".contains(byte)) { "/tmp".into() } else { usual }
+    if bytes.len() > MAX_FOLDER_BYTES || bytes.iter().any(|byte| b",;".contains(byte)) { "/tmp".into() } else { usual }
 }
 
 fn streams(output: ChildOutput) -> (Stdio, Stdio) {

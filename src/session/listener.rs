@@ -37,9 +37,9 @@ impl<S: Sink + Send + 'static> Listener<S> {
         Ok(Self { session, sink, reading: Some(reading) })
     }
 
-    /// Accesses the sink. The stream is not read until `look` returns, so it must be short.
-    pub(super) fn look<T>(&self, look: impl FnOnce(&mut S) -> T) -> T {
-        look(&mut self.sink.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Accesses the sink. The stream is not read until `action` returns, so it must be short.
+    pub(super) fn with_sink<T>(&self, action: impl FnOnce(&mut S) -> T) -> T {
+        action(&mut self.sink.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Takes the sink's contents.

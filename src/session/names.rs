@@ -18,12 +18,12 @@ use super::progress::Progress;
 use super::trace_session::{StopLimit, Unfinished};
 use crate::analysis::{Live, Origin, Profile, SampleFilter, Symbols};
 use crate::ipc::{BufferMb, Level, Provider, SessionConfig};
-use crate::model::{NameSearch, RecordingAnalysis};
+use crate::model::{MethodNameResolution, RecordingAnalysis};
 use crate::net::client::Client;
 use crate::nettrace::{Sink, StreamTail};
 
 /// Pauses between rundowns if many samples are still unnamed: a program that has just started keeps compiling.
-const AGAIN: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(10), Duration::from_secs(10)];
+const RUNDOWN_PAUSES: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(10), Duration::from_secs(10)];
 /// Pause before unnamed samples are counted again, if there were few.
 const RECOUNT: Duration = Duration::from_secs(2);
 /// A rundown is repeated if more than one in this many samples is unnamed.
@@ -43,17 +43,17 @@ pub(super) struct Names {
     /// Earliest time of the next rundown.
     due: Instant,
     times: usize,
-    state: watch::Receiver<NameSearch>,
+    state: watch::Receiver<MethodNameResolution>,
     task: Option<JoinHandle<()>>,
 }
 
 impl Names {
     pub(super) fn new(now: Instant) -> Self {
-        Self { due: now, times: 0, state: watch::channel(NameSearch::NotYet).1, task: None }
+        Self { due: now, times: 0, state: watch::channel(MethodNameResolution::NotStarted).1, task: None }
     }
 
     /// Current state of the search.
-    pub(super) fn state(&self) -> NameSearch {
+    pub(super) fn state(&self) -> MethodNameResolution {
         self.state.borrow().clone()
     }
 
@@ -61,7 +61,7 @@ impl Names {
     pub(super) fn step(&mut self, client: &Client, progress: &Arc<Progress>, elapsed: Duration) {
         let now = Instant::now();
         let busy = self.task.as_ref().is_some_and(|task| !task.is_finished());
-        if busy || now < self.due || self.times > AGAIN.len() {
+        if busy || now < self.due || self.times > RUNDOWN_PAUSES.len() {
             return;
         }
         if self.times > 0 {
@@ -80,22 +80,22 @@ impl Names {
         if !is_first && !progress.analysis.borrow().as_deref().is_some_and(is_wanted) {
             return;
         }
-        self.due = now + AGAIN.get(self.times).copied().unwrap_or_default();
+        self.due = now + RUNDOWN_PAUSES.get(self.times).copied().unwrap_or_default();
         self.times += 1;
-        let (tell, state) = watch::channel(NameSearch::Requested);
+        let (sender, state) = watch::channel(MethodNameResolution::Requested);
         self.state = state;
         let (client, progress) = (client.clone(), progress.clone());
         self.task = Some(tokio::spawn(async move {
-            let outcome = match ask(client).await {
+            let outcome = match request_names(client).await {
                 Ok(symbols) => {
                     let methods = symbols.methods();
                     progress.names.put(symbols);
-                    NameSearch::Found { methods, at: elapsed, took: now.elapsed() }
+                    MethodNameResolution::Found { methods, at: elapsed, took: now.elapsed() }
                 }
-                Err(reason) => NameSearch::Failed(reason.into()),
+                Err(reason) => MethodNameResolution::Failed(reason.into()),
             };
             // The receiver may have been dropped.
-            let _ = tell.send(outcome);
+            let _ = sender.send(outcome);
         }));
     }
 
@@ -123,13 +123,13 @@ impl Names {
 ///
 /// # Errors
 /// If the runtime sends no names.
-pub(super) async fn ask(client: Client) -> Result<Symbols, String> {
+pub(super) async fn request_names(client: Client) -> Result<Symbols, String> {
     let (symbols, ended) = rundown(client, Live::symbols_only()).await?;
     let symbols = symbols.into_symbols();
     match ended {
         _ if symbols.methods() > 0 => Ok(symbols),
-        Ok(()) => Err("the runtime sent no methods".to_owned()),
-        Err(why) => Err(format!("the runtime did not send its methods: {why}")),
+        Ok(()) => Err("the runtime sent no method names".to_owned()),
+        Err(why) => Err(format!("the runtime did not send its method names: {why}")),
     }
 }
 
@@ -153,11 +153,11 @@ pub async fn append_names(client: Client, file: &mut File, tail: StreamTail, lar
     let bytes = file.seek(SeekFrom::End(-END)).map_err(not_written)?;
     let appended = tail.append(bytes, largest_id, |metadata| metadata.provider.ends_with("Rundown")).map_err(|error| error.to_string())?;
     let ((symbols, appended), ended) = rundown(client, (Live::symbols_only(), appended)).await?;
-    ended.map_err(|why| format!("the runtime did not send all of its methods: {why}"))?;
+    ended.map_err(|why| format!("the runtime did not send all of its method names: {why}"))?;
     let names = appended.finish().map_err(|error| error.to_string())?;
     file.write_all(&names).and_then(|()| file.sync_all()).map_err(not_written)?;
     match symbols.into_symbols().methods() {
-        0 => Err("the runtime sent no methods".to_owned()),
+        0 => Err("the runtime sent no method names".to_owned()),
         methods => Ok(methods as u64),
     }
 }

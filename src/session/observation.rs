@@ -12,12 +12,12 @@ use super::threads::Threads;
 use super::trace_session::{StopLimit, Unfinished};
 use crate::analysis::{Live, RecentSnapshot, RuntimeWaits};
 use crate::ipc::SessionConfig;
-use crate::model::{CpuSupply, NoCpuTime, RecordingAnalysis, ThreadUse};
+use crate::model::{CpuConstraints, CpuTimeUnavailable, RecordingAnalysis, ThreadUse};
 use crate::net::client::Client;
 use crate::net::interrupts::Interrupts;
 
 /// Interval between readings of the threads.
-const PACE: Duration = Duration::from_millis(100);
+const READ_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A running session whose events are only analysed.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ pub struct SlowObserved {
     /// CPU time of each thread while recording.
     pub threads: Arc<[ThreadUse]>,
     /// Limits on the CPU time they got.
-    pub cpu_supply: CpuSupply,
+    pub cpu_constraints: CpuConstraints,
 }
 
 impl Observation {
@@ -75,7 +75,7 @@ impl Observation {
     ///
     /// # Errors
     /// If the runtime does not open the session.
-    pub async fn start_with_cpu(client: Client, config: &SessionConfig) -> Result<(Self, Option<NoCpuTime>), StartError> {
+    pub async fn start_with_cpu(client: Client, config: &SessionConfig) -> Result<(Self, Option<CpuTimeUnavailable>), StartError> {
         let (sampling, missing) = match CpuSampling::start(&client).await {
             Ok(sampling) => (Some(sampling), None),
             Err(missing) => (None, Some(missing)),
@@ -96,7 +96,7 @@ impl Observation {
         };
         let Self { mut listener, began, mut cpu_use } = self;
         if let Some(cpu_use) = &mut cpu_use {
-            cpu_use.threads.hurry();
+            cpu_use.threads.make_due();
             cpu_use.sampling.iter().for_each(CpuSampling::stop);
             cpu_use.read(&listener);
         }
@@ -117,7 +117,7 @@ impl Observation {
             if let Some(cpu_use) = &mut self.cpu_use {
                 cpu_use.read(&self.listener);
             }
-            sleep(PACE).await;
+            sleep(READ_INTERVAL).await;
         }
     }
 }
@@ -130,10 +130,10 @@ impl CpuUse {
     }
 
     fn read(&mut self, listener: &Listener<(Live, RuntimeWaits)>) {
-        listener.look(|(_, waits)| self.pass_on(waits));
-        if let Some(used) = self.threads.look(&self.client) {
+        listener.with_sink(|(_, waits)| self.pass_on(waits));
+        if let Some(used) = self.threads.read_if_due(&self.client) {
             let (at, times) = self.threads.cpu_times();
-            listener.look(|(live, _)| live.add_cpu_times(at, times));
+            listener.with_sink(|(live, _)| live.add_cpu_times(at, times));
             self.used = used;
         }
     }
@@ -144,9 +144,9 @@ impl Observed {
     pub async fn into_slow(mut self) -> SlowObserved {
         self.live.apply_cpu_times();
         let (live, cpu_use) = (&self.live, self.cpu_use);
-        let (threads, cpu_supply, sampling) = match cpu_use {
-            Some(CpuUse { sampling, threads, used, .. }) => (used, threads.cpu_supply(), sampling),
-            None => (Arc::default(), CpuSupply::default(), None),
+        let (threads, cpu_constraints, sampling) = match cpu_use {
+            Some(CpuUse { sampling, threads, used, .. }) => (used, threads.cpu_constraints(), sampling),
+            None => (Arc::default(), CpuConstraints::default(), None),
         };
         let cpu = match sampling {
             Some(sampling) => sampling.finish(live.symbols().clone(), self.unfinished.is_none()).await,
@@ -154,6 +154,6 @@ impl Observed {
         };
         let (snapshot, profile) = (live.snapshot(live.end()), live.profile());
         let analysis = RecordingAnalysis { snapshot, events: Vec::new(), recent: RecentSnapshot::default(), profile, cpu };
-        SlowObserved { analysis, threads, cpu_supply }
+        SlowObserved { analysis, threads, cpu_constraints }
     }
 }

@@ -23,10 +23,10 @@ use crate::net::stream::address_in;
 /// The dn-top command that runs [`resume_orphans`].
 pub const RESUME_ORPHANS: &str = "resume-orphans";
 /// Interval between checks of the environments of all processes. A process's environment is empty between fork and exec, for far less than this.
-const LOOK: Duration = Duration::from_millis(500);
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// Number of checks after which the interval is increased.
 const QUICK: u32 = 60;
-const SLOW_LOOK: Duration = Duration::from_secs(5);
+const SLOW_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// A killed process closes its files one after the other: the port may stay open after the pipe was closed, for at most this long.
 const CLOSING: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_millis(10);
@@ -57,7 +57,7 @@ async fn take_over(path: &Path, sources: &Sources) -> Result<Port, PortError> {
     let since = Instant::now();
     loop {
         match Port::serve(path, sources) {
-            Err(PortError::Live(_)) if since.elapsed() < CLOSING => sleep(RETRY).await,
+            Err(PortError::InUse(_)) if since.elapsed() < CLOSING => sleep(RETRY).await,
             served => return served,
         }
     }
@@ -71,7 +71,7 @@ async fn serve(path: &Path) -> Result<(), PortError> {
     for look in 0_u32.. {
         tokio::select! {
             () = &mut resuming => break,
-            () = sleep(if look < QUICK { LOOK } else { SLOW_LOOK }) => {}
+            () = sleep(if look < QUICK { CHECK_INTERVAL } else { SLOW_CHECK_INTERVAL }) => {}
         }
         if !sources.any_started_with_port(path) {
             break;

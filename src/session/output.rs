@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use thiserror::Error;
 
-use super::cpu_beside::cpu_file;
+use super::cpu_sample_file::cpu_file;
 use crate::model::{FILE_STAMP, OutputName};
 use crate::net::files::{self, FileId};
 
@@ -20,15 +20,15 @@ pub enum OutputError {
     Exists(PathBuf),
     /// A recording to the same path is in progress, or was cut off.
     #[error(
-        "{} exists already and is not overwritten: a recording that is being written, or one that was cut off, of which \
-         `dn-top salvage {} -o OUT` makes a whole file; choose another file with -o", .0.display(), .0.display()
+        "{} exists already and is not overwritten: a recording in progress, or one that was cut off, which \
+         `dn-top salvage {} -o OUT` repairs; choose another file with -o", .0.display(), .0.display()
     )]
-    Unfinished(PathBuf),
+    PartialExists(PathBuf),
     /// The folder does not exist.
     #[error("the folder {} does not exist; create it or choose another file with -o", .0.display())]
     NoFolder(PathBuf),
     /// The folder is not writable.
-    #[error("{} may not be written by this user ({reason}); choose another file with -o", path.display())]
+    #[error("{} is not writable by this user ({reason}); choose another file with -o", path.display())]
     Denied {
         /// The requested file.
         path: PathBuf,
@@ -36,7 +36,7 @@ pub enum OutputError {
         reason: io::Error,
     },
     /// The file was removed or replaced while it was written.
-    #[error("{} was removed or replaced while it was written: what was written is lost", .0.display())]
+    #[error("{} was removed or replaced while it was written: the data is lost", .0.display())]
     Lost(PathBuf),
     /// Any other error of the operating system.
     #[error("{}: {reason}", path.display())]
@@ -61,7 +61,7 @@ impl OutputError {
     /// Converts the error for a file not in the nettrace format, which cannot be salvaged.
     pub(super) fn without_salvage(self) -> Self {
         match self {
-            Self::Unfinished(partial) => Self::Exists(partial),
+            Self::PartialExists(partial) => Self::Exists(partial),
             error => error,
         }
     }
@@ -88,14 +88,14 @@ impl OutputFile {
     /// # Errors
     /// If `PATH` or `PATH.partial` exists (as a file, a link or anything else), or cannot be created.
     pub fn create(path: &Path) -> Result<(Self, File), OutputError> {
-        match files::look(path) {
+        match files::check_exists(path) {
             Ok(()) => return Err(OutputError::Exists(path.to_owned())),
             Err(reason) if reason.kind() == io::ErrorKind::NotFound => {}
             Err(reason) => return Err(OutputError::new(path, reason)),
         }
         let partial = partial(path);
         let file = files::create(&partial).map_err(|reason| match reason.kind() {
-            io::ErrorKind::AlreadyExists => OutputError::Unfinished(partial.clone()),
+            io::ErrorKind::AlreadyExists => OutputError::PartialExists(partial.clone()),
             _ => OutputError::new(&partial, reason),
         })?;
         let facts = FileId::of(&file).and_then(|id| Ok((id, file.try_clone()?)));
@@ -112,7 +112,7 @@ impl OutputFile {
     ///
     /// # Errors
     /// [`OutputError::Lost`] if the file is no longer at that path.
-    pub fn leave(self) -> Result<PathBuf, OutputError> {
+    pub fn keep_partial(self) -> Result<PathBuf, OutputError> {
         if self.id.is_at(&self.partial) { Ok(self.partial) } else { Err(OutputError::Lost(self.partial)) }
     }
 
@@ -120,7 +120,7 @@ impl OutputFile {
     ///
     /// # Errors
     /// If the path exists by now; the bytes then stay under the partial name. [`OutputError::Lost`] if they do not.
-    pub fn keep(self) -> Result<PathBuf, OutputError> {
+    pub fn persist(self) -> Result<PathBuf, OutputError> {
         if !self.id.is_at(&self.partial) {
             return Err(OutputError::Lost(self.partial));
         }
@@ -129,7 +129,7 @@ impl OutputFile {
     }
 
     /// Takes over the final name of another file, whose contents are included in this one, and discards the other.
-    pub(super) fn in_place_of(self, other: Self) -> Self {
+    pub(super) fn replacing(self, other: Self) -> Self {
         let path = other.path.clone();
         other.discard();
         Self { path, ..self }
@@ -166,7 +166,7 @@ pub(super) fn free_name(first: &Path) -> PathBuf {
 }
 
 /// Returns this path of another process, numbered so that it is free at `here`, the same path as seen by us.
-pub fn free_name_beside(path: &Path, here: &Path) -> PathBuf {
+pub fn free_target_path(path: &Path, here: &Path) -> PathBuf {
     free_name(here).file_name().map_or_else(|| path.to_owned(), |name| path.with_file_name(name))
 }
 
@@ -204,9 +204,9 @@ mod tests {
     fn a_taken_name_gets_a_number() {
         let dir = tempfile::tempdir().unwrap();
         let (there, here) = (Path::new("/tmp/core.dmp"), dir.path().join("core.dmp"));
-        assert_eq!(free_name_beside(there, &here), there);
+        assert_eq!(free_target_path(there, &here), there);
         std::fs::write(&here, "").unwrap();
-        assert_eq!(free_name_beside(there, &here), Path::new("/tmp/core_2.dmp"));
+        assert_eq!(free_target_path(there, &here), Path::new("/tmp/core_2.dmp"));
     }
 
     #[test]
@@ -216,7 +216,7 @@ mod tests {
         let (output, mut file) = OutputFile::create(&path).unwrap();
         file.write_all(b"bytes").unwrap();
         assert!(!path.exists());
-        assert_eq!(output.keep().unwrap(), path);
+        assert_eq!(output.persist().unwrap(), path);
         assert_eq!(std::fs::read(&path).unwrap(), b"bytes");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }
@@ -226,13 +226,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.nettrace");
         std::fs::write(dir.path().join("a.nettrace.partial"), "another's").unwrap();
-        assert!(matches!(OutputFile::create(&path), Err(OutputError::Unfinished(_))));
+        assert!(matches!(OutputFile::create(&path), Err(OutputError::PartialExists(_))));
         std::fs::remove_file(dir.path().join("a.nettrace.partial")).unwrap();
 
         let (output, _file) = OutputFile::create(&path).unwrap();
         std::fs::write(&path, b"another's").unwrap();
         let partial = output.partial().to_owned();
-        assert!(matches!(output.keep(), Err(OutputError::Exists(_))));
+        assert!(matches!(output.persist(), Err(OutputError::Exists(_))));
         assert!(partial.exists());
         assert_eq!(std::fs::read(&path).unwrap(), b"another's");
     }
@@ -248,7 +248,7 @@ mod tests {
         };
         let (output, file) = OutputFile::create(&path).unwrap();
         replace();
-        assert!(matches!(output.keep(), Err(OutputError::Lost(lost)) if lost == partial));
+        assert!(matches!(output.persist(), Err(OutputError::Lost(lost)) if lost == partial));
         assert!(!path.exists() && std::fs::read(&partial).unwrap() == b"another");
         drop(file);
         for entry in ["a.nettrace.partial", "elsewhere"] {
@@ -275,7 +275,7 @@ mod tests {
         let (output, _file) = OutputFile::create(&first).unwrap();
         let second = next();
         assert_eq!(second, PathBuf::from(first.to_str().unwrap().replace(".nettrace", "_2.nettrace")));
-        output.keep().unwrap();
+        output.persist().unwrap();
         assert_eq!(next(), second);
         std::fs::write(&second, "").unwrap();
         assert!(next().to_str().unwrap().ends_with("_3.nettrace"));

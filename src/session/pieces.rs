@@ -64,7 +64,7 @@ impl<'a> Pieces<'a> {
     }
 
     /// Sends all pieces in order, and counts them here while the receiver is busy.
-    pub(super) fn hand_over(mut self, to: &SyncSender<io::Result<Piece>>, done: &Receiver<Vec<u8>>, counts: bool) {
+    pub(super) fn send_all(mut self, to: &SyncSender<io::Result<Piece>>, done: &Receiver<Vec<u8>>, counts: bool) {
         while let Some(piece) = self.next(done.try_recv().ok()).transpose() {
             let is_last = piece.is_err();
             let sent = to.try_send(piece).or_else(|refused| match refused {

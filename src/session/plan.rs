@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::cpu_beside::cpu_file;
+use super::cpu_sample_file::cpu_file;
 use super::output::{OutputError, default_file};
 use super::progress::Slot;
 use super::trace_session::StopLimit;
@@ -87,20 +87,26 @@ impl Plan {
     ///
     /// # Errors
     /// An error message about the options, or the reason why the kernel's scheduling cannot be recorded.
-    pub fn of(order: &TraceOptions, key: ProcessKey, name: SafeText, folder: &Path, pattern: &OutputName) -> Result<Self, String> {
-        let Selection { what, config, fallback, .. } = order.select()?;
-        let default_file = || default_file(folder, pattern, &name, key.pid, order.extension());
-        let file = order.file.as_ref().map_or_else(default_file, |file| folder.join(file));
+    pub fn from_options(
+        options: &TraceOptions,
+        key: ProcessKey,
+        name: SafeText,
+        folder: &Path,
+        pattern: &OutputName,
+    ) -> Result<Self, String> {
+        let Selection { what, config, fallback, .. } = options.select()?;
+        let default_file = || default_file(folder, pattern, &name, key.pid, options.extension());
+        let file = options.file.as_ref().map_or_else(default_file, |file| folder.join(file));
         Ok(Self {
             what,
             fallback,
-            separate: order.separate,
-            is_default_file: order.file.is_none(),
-            duration: order.duration,
-            max_bytes: order.max_size,
-            stop_on: order.stop_on.clone(),
-            keep: order.flight,
-            scheduling: if order.scheduling { Some(Sockets::of_machine().map_err(|cause| cause.to_string())?) } else { None },
+            separate: options.separate,
+            is_default_file: options.file.is_none(),
+            duration: options.duration,
+            max_bytes: options.max_size,
+            stop_on: options.stop_on.clone(),
+            keep: options.flight,
+            scheduling: if options.scheduling { Some(Sockets::of_machine().map_err(|cause| cause.to_string())?) } else { None },
             ..Self::new(key, name, config, file)
         })
     }

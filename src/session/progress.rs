@@ -7,7 +7,7 @@ use tokio::sync::{Notify, watch};
 
 use super::cpu::Collector;
 use crate::analysis::{Symbols, ThreadCpu};
-use crate::model::{Kept, RecordingAnalysis, Scheduling};
+use crate::model::{FlightBuffer, RecordingAnalysis, Scheduling};
 
 /// Totals and results that are read during the recording.
 #[derive(Debug, Default)]
@@ -26,19 +26,19 @@ pub(super) struct Progress {
     /// Filter for the individual events kept for display.
     pub(super) event_filter: Slot<String>,
     /// The part of the stream that is kept, if not all is.
-    pub(super) kept: watch::Sender<Option<Kept>>,
+    pub(super) kept: watch::Sender<Option<FlightBuffer>>,
     /// State of the kernel's scheduling events, if they are recorded.
     pub(super) scheduling: watch::Sender<Option<Scheduling>>,
     /// Set when the session is being stopped: the rundown that follows is kept.
     pub(super) stopping: AtomicBool,
     /// Number of events that were only counted, because analysis fell behind.
-    pub(super) unanalysed: AtomicU64,
+    pub(super) unanalyzed: AtomicU64,
     /// Set when the recording is abandoned: bytes not counted yet stay uncounted.
     pub(super) abandoned: AtomicBool,
     /// Notified when the stop event has arrived.
-    pub(super) came: Notify,
+    pub(super) stop_event: Notify,
     /// Notified once, when the size limit is reached or the file cannot be written: the session should be stopped.
-    pub(super) enough: Notify,
+    pub(super) stop_needed: Notify,
 }
 
 /// Totals at one moment.

@@ -48,7 +48,7 @@ impl Pump {
         let undecodable = move |error| session.cut(Cut::Undecodable(error));
         let file = if all { self.file.try_clone().ok() } else { None };
         let counter = Counter::start(self.progress.clone(), self.counting.clone(), file, undecodable);
-        let mut trouble = Trouble::default();
+        let mut trouble = FirstError::default();
         let mut written = true;
         let mut announced = false;
         read_all(stream, &counter, &mut trouble, |bytes, trouble| {
@@ -57,13 +57,13 @@ impl Pump {
                 kept = bytes.len();
             } else if written && let Err(error) = write(&mut self.file, bytes, &mut kept) {
                 written = false;
-                trouble.note(|| refused(&error));
+                trouble.note(|| write_error_message(&error));
             }
             self.progress.bytes.fetch_add(kept as u64, Ordering::Relaxed);
             let full = self.max_bytes.is_some_and(|most| self.progress.totals().bytes >= most);
             if !announced && (full || !written) {
                 announced = true;
-                self.progress.enough.notify_one();
+                self.progress.stop_needed.notify_one();
             }
             kept
         });
@@ -88,7 +88,7 @@ impl Pump {
 impl Pump {
     /// Writes what a flight recorder kept, and counts it again so that the final numbers are those of the file. Returns whether the file ends
     /// properly, and whether all of it was written. The rest stays in the segment files.
-    fn save(&mut self, recent: FlightRecorder, whole: bool, trouble: &mut Trouble) -> (bool, bool) {
+    fn save(&mut self, recent: FlightRecorder, whole: bool, trouble: &mut FirstError) -> (bool, bool) {
         let (mut total, mut saved) = (0, true);
         let mut pieces = recent.pieces(whole);
         while saved && let Some(piece) = pieces.next() {
@@ -102,8 +102,8 @@ impl Pump {
             total += kept as u64;
             if let Err(error) = result {
                 saved = false;
-                let beside = "more of it is in the files beside it that are named .partial and a number";
-                trouble.note(|| format!("{}; {beside}", refused(&error)));
+                let beside = "the rest is in the segment files next to it (.partial and a number)";
+                trouble.note(|| format!("{}; {beside}", write_error_message(&error)));
             }
         }
         if let Some(words) = pieces.first_error() {
@@ -113,7 +113,7 @@ impl Pump {
         let complete = match self.file.try_clone() {
             Ok(file) => Counter::of_file(self.progress.clone(), counting, file, total).finish().complete,
             Err(error) => {
-                trouble.note(|| format!("the file cannot be read back, so that its end is not known to be whole: {error}"));
+                trouble.note(|| format!("cannot read the file back, so its end could not be verified: {error}"));
                 false
             }
         };
@@ -126,8 +126,8 @@ impl Pump {
 pub(super) fn read_all(
     mut stream: EventStream<BlockingStream>,
     counter: &Counter,
-    trouble: &mut Trouble,
-    mut take: impl FnMut(&[u8], &mut Trouble) -> usize,
+    trouble: &mut FirstError,
+    mut take: impl FnMut(&[u8], &mut FirstError) -> usize,
 ) {
     loop {
         let mut buffer = counter.buffer(CHUNK);
@@ -160,11 +160,11 @@ fn write(file: &mut File, bytes: &[u8], kept: &mut usize) -> io::Result<()> {
 
 /// The first error: later ones are consequences of it.
 #[derive(Default)]
-pub(super) struct Trouble(pub(super) Option<String>);
+pub(super) struct FirstError(pub(super) Option<String>);
 
-impl Trouble {
-    pub(super) fn note(&mut self, say: impl FnOnce() -> String) {
-        self.0.get_or_insert_with(say);
+impl FirstError {
+    pub(super) fn note(&mut self, message: impl FnOnce() -> String) {
+        self.0.get_or_insert_with(message);
     }
 }
 
@@ -172,7 +172,7 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-pub(super) fn refused(error: &io::Error) -> String {
+pub(super) fn write_error_message(error: &io::Error) -> String {
     if is_full(error) {
         format!("the disk is full ({error}); everything up to that point is kept. Free space, or choose another file with -o")
     } else {

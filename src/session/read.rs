@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cpu::{known_wait, shown};
-use super::cpu_beside::cpu_beside;
+use super::cpu::{known_wait, without_idle_waits};
+use super::cpu_sample_file::read_cpu_samples;
 use super::heap_file::heap_facts;
-use super::recorded::Recorded;
+use super::recorded::RecordedFile;
 use crate::analysis::{KernelSamples, Live, RecordedCpuTime, SampledMethods, ThreadTimes};
 use crate::clr::payload::SampleLosses;
 use crate::model::{CpuThread, CpuTime, EventRate, FileContents, FileKind, RecordingAnalysis, SafeText, Span, TraceFile};
@@ -23,23 +23,23 @@ use crate::sorting::CompactSort;
 pub fn trace_file(path: &Path) -> Result<TraceFile, String> {
     let facts = match FileKind::of(path) {
         FileKind::Heap => heap_facts(path, files::open_named(path))?,
-        FileKind::Trace => Recorded::open(path).and_then(Recorded::facts).map_err(|error| error.to_string())?,
+        FileKind::Trace => RecordedFile::open(path).and_then(RecordedFile::facts).map_err(|error| error.to_string())?,
     };
     // The path identifies the file, however it was specified; a pipe has no real path.
     Ok(TraceFile { path: files::real_path(path).unwrap_or(facts.path), ..facts })
 }
 
-/// Reads a file, or a part of it; events outside the part only serve to resolve methods. `go_on` receives the number of bytes read, and
+/// Reads a file, or a part of it; events outside the part only serve to resolve methods. `should_continue` receives the number of bytes read, and
 /// returns whether to continue: if not, the result is `None`.
 ///
 /// # Errors
 /// An error message.
-pub fn read_trace(path: &Path, span: Option<Span>, mut go_on: impl FnMut(u64) -> bool) -> Result<Option<FileContents>, String> {
+pub fn read_trace(path: &Path, span: Option<Span>, mut should_continue: impl FnMut(u64) -> bool) -> Result<Option<FileContents>, String> {
     let mut live = span.map_or_else(Live::default, |(from, to)| Live::within(from..=to)).with_recent_events();
     let mut wanted = true;
-    let mut recorded = Recorded::open(path).map_err(|error| error.to_string())?;
+    let mut recorded = RecordedFile::open(path).map_err(|error| error.to_string())?;
     let read = recorded.read_while(&mut live, |bytes| {
-        wanted = go_on(bytes);
+        wanted = should_continue(bytes);
         wanted
     });
     if !wanted {
@@ -50,12 +50,12 @@ pub fn read_trace(path: &Path, span: Option<Span>, mut go_on: impl FnMut(u64) ->
         Some(_) if recorded.rewind().is_ok() => {
             let mut sampled = span.map_or_else(SampledMethods::default, |(from, to)| SampledMethods::within(from..=to));
             let again = recorded.read_while(&mut sampled, |_| {
-                wanted = go_on(pass.bytes);
+                wanted = should_continue(pass.bytes);
                 wanted
             });
             again.ok().and_then(|_| sampled.cpu())
         }
-        _ => cpu_beside(path, &pass.header, span),
+        _ => read_cpu_samples(path, &pass.header, span),
     };
     if !wanted {
         return Ok(None);
@@ -86,8 +86,8 @@ pub fn read_trace(path: &Path, span: Option<Span>, mut go_on: impl FnMut(u64) ->
 
 fn recorded_cpu_time(cpu: RecordedCpuTime, elapsed: Duration, with_threads: bool) -> CpuTime {
     let RecordedCpuTime { profile, waits, threads, cut, broken, losses } = cpu;
-    let SampleLosses { sees_kernel, lost, unreadable, throttled, missed_threads, short_threads } = losses.unwrap_or_default();
-    let (waits, idle) = shown(waits.as_ref());
+    let SampleLosses { includes_kernel, lost, unreadable, throttled, missed_threads, short_threads } = losses.unwrap_or_default();
+    let (waits, idle) = without_idle_waits(waits.as_ref());
     let threads = if with_threads { threads.iter().map(recorded_thread).collect() } else { Vec::new() };
     CpuTime {
         profile,
@@ -97,7 +97,7 @@ fn recorded_cpu_time(cpu: RecordedCpuTime, elapsed: Duration, with_threads: bool
         threads,
         cut,
         broken,
-        sees_kernel,
+        includes_kernel,
         lost,
         unreadable,
         throttled,

@@ -15,21 +15,21 @@ use crate::net::files;
 use crate::nettrace::{DecodeError, Decoder, Ending, Limits, Repair, Sink, TraceHeader};
 
 /// Advice about a file that does not end properly.
-const SALVAGE: &str = "`dn-top salvage` makes a whole file of it (`--names` adds names of methods while its process runs)";
+const SALVAGE: &str = "`dn-top salvage` repairs it (`--names` adds method names while the process is running)";
 
 /// Number of pieces read before a thread is started for reading: a small file ends before that.
-const ALONE: usize = 8;
+const INLINE_PIECES: usize = 8;
 /// Number of pieces read ahead, besides the one being read.
-const AHEAD: usize = 2;
+const READ_AHEAD: usize = 2;
 
 /// A sink that ignores everything.
-struct Nothing;
+struct NullSink;
 
-impl Sink for Nothing {}
+impl Sink for NullSink {}
 
 /// A nettrace file.
 #[derive(Debug)]
-pub struct Recorded {
+pub struct RecordedFile {
     path: PathBuf,
     file: File,
 }
@@ -62,7 +62,7 @@ pub enum ReadError {
         error: DecodeError,
     },
     /// The file is only the start of a trace, without events.
-    #[error("{} ends before its header does: it holds no events", .0.display())]
+    #[error("{} ends within its header: it contains no events", .0.display())]
     NoHeader(PathBuf),
 }
 
@@ -94,7 +94,7 @@ impl Pass {
         let words = match &self.ending {
             Ending::Complete => return None,
             Ending::Truncated { complete_bytes, trailing_bytes } => {
-                format!("cut off: {trailing_bytes} bytes after the last whole block at byte {complete_bytes}")
+                format!("cut off: {trailing_bytes} bytes after the last complete block at byte {complete_bytes}")
             }
             Ending::Broken { error, .. } => format!("{error}; everything before it is counted"),
         };
@@ -102,7 +102,7 @@ impl Pass {
     }
 }
 
-impl Recorded {
+impl RecordedFile {
     /// Opens a file.
     ///
     /// # Errors
@@ -126,7 +126,7 @@ impl Recorded {
     /// As [`read`](Self::read) and [`rewind`](Self::rewind).
     pub fn header(&mut self) -> Result<TraceHeader, ReadError> {
         // The header is in the first piece.
-        let header = self.read_while(&mut Nothing, |_| false)?.header;
+        let header = self.read_while(&mut NullSink, |_| false)?.header;
         self.rewind()?;
         Ok(header)
     }
@@ -135,7 +135,7 @@ impl Recorded {
     ///
     /// # Errors
     /// If the operating system denies it, or it is not a regular file.
-    pub fn open_unasked(path: &Path) -> Result<Self, ReadError> {
+    pub fn open_discovered(path: &Path) -> Result<Self, ReadError> {
         let opened = files::open(path).and_then(|file| match file.metadata()?.is_file() {
             true => Ok(file),
             false => Err(io::ErrorKind::Unsupported.into()),
@@ -172,11 +172,11 @@ impl Recorded {
         self.read_while(sink, |_| true)
     }
 
-    /// Does the same as long as `go_on`, which receives the number of bytes read, returns true.
+    /// Does the same as long as `should_continue`, which receives the number of bytes read, returns true.
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub fn read_while(&mut self, mut sink: &mut dyn Sink, mut go_on: impl FnMut(u64) -> bool) -> Result<Pass, ReadError> {
+    pub fn read_while(&mut self, mut sink: &mut dyn Sink, mut should_continue: impl FnMut(u64) -> bool) -> Result<Pass, ReadError> {
         // One decoder instantiation, over `dyn Sink`, for all uses of files: a virtual call per event is cheaper than another copy of the decoder.
         let mut decoder = Decoder::new(Limits::default());
         let (mut bytes, counts) = (0, sink.takes_counts());
@@ -187,20 +187,20 @@ impl Recorded {
             }
             // `finish` returns the error again, with the position up to which the file could be decoded.
             let fed = decoder.feed_scanned(&piece.bytes, piece.scanned, &mut sink);
-            (fed.is_ok() && go_on(bytes)).then_some(piece.bytes)
+            (fed.is_ok() && should_continue(bytes)).then_some(piece.bytes)
         };
         let mut pieces = Pieces::new(&mut self.file, Limits::default());
         let read = || {
             let mut done = None;
-            for _ in 0..ALONE {
+            for _ in 0..INLINE_PIECES {
                 done = pieces.next(done)?.and_then(&mut feed);
                 if done.is_none() {
                     return Ok(());
                 }
             }
             thread::scope(|scope| {
-                let ((ahead, next), (back, empty)) = (sync_channel(AHEAD), channel());
-                let reader = move || pieces.hand_over(&ahead, &empty, counts);
+                let ((ahead, next), (back, empty)) = (sync_channel(READ_AHEAD), channel());
+                let reader = move || pieces.send_all(&ahead, &empty, counts);
                 thread::Builder::new().name("read".to_owned()).spawn_scoped(scope, reader)?;
                 for piece in next {
                     let Some(done) = feed(piece?) else { break };

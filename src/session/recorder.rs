@@ -1,7 +1,7 @@
 //! One recording, from the request to the finished file: a thread writes its stream to the file, and a task drives it to completion.
 
 mod driver;
-mod one_file;
+mod joined_file;
 
 use std::fs::File;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::count::Counting;
 use super::cpu::CpuSampling;
 use super::names::Names;
 use super::output::{OutputError, OutputFile, free_name};
-use super::perfetto::{Joint, ServicePump, Target, ThreadNames};
+use super::perfetto::{SchedulingRecording, ServicePump, Target, ThreadNames};
 use super::plan::{Plan, StartError};
 use super::progress::{Progress, Totals};
 use super::pump::{Pump, Pumped};
@@ -23,7 +23,7 @@ use super::threads::Threads;
 use super::trace_session::TraceSession;
 use crate::export::LiveProcess;
 use crate::ipc::{SessionConfig, SessionId};
-use crate::model::{NoCpuTime, Recording, SafeText, shown_command_line};
+use crate::model::{CpuTimeUnavailable, Recording, SafeText, shown_command_line};
 use crate::net::client::Client;
 use crate::net::log;
 
@@ -56,7 +56,7 @@ impl Recorder {
         let begun = Instant::now();
         let mut created = OutputFile::create(&plan.file);
         // Another recording may have taken the name since it was chosen.
-        while plan.is_default_file && matches!(created, Err(OutputError::Exists(_) | OutputError::Unfinished(_))) {
+        while plan.is_default_file && matches!(created, Err(OutputError::Exists(_) | OutputError::PartialExists(_))) {
             let next = free_name(&plan.file);
             if next == plan.file {
                 break;
@@ -67,7 +67,7 @@ impl Recorder {
         let (output, file) = created.map_err(|error| if plan.scheduling.is_some() { error.without_salvage() } else { error })?;
         let progress = Arc::new(Progress::new(plan.event_filter.clone()));
         let keep = plan.keep.map(|keep| (keep, output.partial().to_owned()));
-        let (config, cpu, no_cpu) = match sample_cpu(&client, &plan).await {
+        let (config, cpu, cpu_unavailable) = match sample_cpu(&client, &plan).await {
             Ok(sampling) => sampling,
             Err(error) => {
                 output.discard();
@@ -81,7 +81,7 @@ impl Recorder {
             task
         });
         let counting = Counting { analysed: plan.analysed, stop_on: plan.stop_on.clone(), keep };
-        let (session, joint, pump) = match begin(&client, &plan, file, counting, &progress).await {
+        let (session, scheduling, pump) = match begin(&client, &plan, file, counting, &progress).await {
             Ok(begun) => begun,
             Err(error) => {
                 output.discard();
@@ -93,7 +93,7 @@ impl Recorder {
         let (request, requests) = watch::channel(StopRequest::None);
         let mut recording = plan.starting();
         recording.notes.extend(session.downgrades().iter().map(ToString::to_string));
-        recording.no_cpu = no_cpu;
+        recording.cpu_unavailable = cpu_unavailable;
         let (publish, published) = watch::channel(recording.clone());
         let mut ticks = interval(Recording::STEP);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -107,7 +107,7 @@ impl Recorder {
             publish,
             requests,
             ticks,
-            joint,
+            scheduling,
             cpu,
             separate: plan.separate,
             joined_percent: None,
@@ -155,7 +155,7 @@ impl Recorder {
 }
 
 /// A started recording: its session, the joint recording of kernel scheduling if requested, and the thread that reads the stream.
-type Begun = (Arc<TraceSession>, Option<Joint>, JoinHandle<Pumped>);
+type Begun = (Arc<TraceSession>, Option<SchedulingRecording>, JoinHandle<Pumped>);
 
 /// Opens the session, and starts reading its stream.
 async fn begin(client: &Client, plan: &Plan, file: File, counting: Counting, progress: &Arc<Progress>) -> Result<Begun, StartError> {
@@ -170,16 +170,16 @@ async fn begin(client: &Client, plan: &Plan, file: File, counting: Counting, pro
         return Ok((session, None, tokio::task::spawn_blocking(move || pump.run(stream))));
     };
     let target = Target { file, max_bytes: plan.max_bytes, progress: progress.clone() };
-    let (joint, inlet) = Joint::start(sockets, target).await?;
+    let (scheduling, inlet) = SchedulingRecording::start(sockets, target).await?;
     let process = describe(client, plan).await;
     let names = ThreadNames::of(client.clone());
     let (session, stream) = open().await?;
     let pump = ServicePump { session: session.clone(), process, names, inlet, counting, progress };
-    Ok((session, Some(joint), tokio::task::spawn_blocking(move || pump.run(stream))))
+    Ok((session, Some(scheduling), tokio::task::spawn_blocking(move || pump.run(stream))))
 }
 
 /// The session to open, the kernel sampling, and why the kernel cannot sample if it was requested.
-type Sampling = (SessionConfig, Option<CpuSampling>, Option<NoCpuTime>);
+type Sampling = (SessionConfig, Option<CpuSampling>, Option<CpuTimeUnavailable>);
 
 /// Starts kernel sampling if requested, and chooses the session depending on its success.
 async fn sample_cpu(client: &Client, plan: &Plan) -> Result<Sampling, OutputError> {
@@ -193,7 +193,7 @@ async fn sample_cpu(client: &Client, plan: &Plan) -> Result<Sampling, OutputErro
     let fallback = plan.fallback.clone().unwrap_or_else(|| config.clone());
     Ok(match CpuSampling::start_with_file(client, plan.name.to_string(), file).await? {
         Ok(cpu) => (if has_file { config } else { fallback }, Some(cpu), None),
-        Err(no_cpu) => (fallback, None, Some(no_cpu)),
+        Err(cpu_unavailable) => (fallback, None, Some(cpu_unavailable)),
     })
 }
 

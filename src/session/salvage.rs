@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::recorded::{ReadError, Recorded};
+use super::recorded::{ReadError, RecordedFile};
 use crate::analysis::Throughput;
 use crate::model::{Bytes, Counted, SafeText};
 use crate::net::files;
@@ -35,7 +35,7 @@ pub enum SalvageError {
     #[error("{0}")]
     NotSegments(String),
     /// The new file cannot be written.
-    #[error("cannot write the file, and what was written of it is removed: {0}")]
+    #[error("cannot write the file; the incomplete file is removed: {0}")]
     Write(String),
 }
 
@@ -52,7 +52,7 @@ pub fn salvage(paths: &[PathBuf], file: &mut File, notes: &mut Vec<String>) -> R
 }
 
 fn repair(path: &Path, file: &mut File, notes: &mut Vec<String>) -> Result<bool, SalvageError> {
-    let mut recorded = Recorded::open(path)?;
+    let mut recorded = RecordedFile::open(path)?;
     let mut tally = Throughput::default();
     let pass = recorded.read(&mut tally)?;
     let repair = match (&pass.ending, pass.repair) {
@@ -64,12 +64,12 @@ fn repair(path: &Path, file: &mut File, notes: &mut Vec<String>) -> Result<bool,
     let size = source.metadata().map_err(|error| SalvageError::Size { path: path.clone(), error })?.len();
     write(source, file, &repair).map_err(|error| SalvageError::Write(error.to_string()))?;
     if pass.ending.is_complete() {
-        notes.push(format!("{path} is complete: the copy is the same"));
+        notes.push(format!("{path} is complete: the copy is identical"));
         return Ok(true);
     }
     let events = tally.snapshot().events;
     let lost = size.saturating_sub(repair.keep);
-    notes.push(format!("kept {}; the last {lost} bytes of {} contained no complete one", Counted(events, "event"), Bytes(size)));
+    notes.push(format!("kept {}; the last {lost} bytes of {} contained no complete event", Counted(events, "event"), Bytes(size)));
     if let Ending::Broken { error, .. } = &pass.ending {
         notes.push(format!("it cannot be decoded beyond that: {error}"));
     }

@@ -12,7 +12,7 @@ use crate::nettrace::{SegmentStore, StoreError};
 /// Segment files `PATH.0001`, `PATH.0002`, and so on.
 #[derive(Debug)]
 pub(super) struct Segments {
-    beside: PathBuf,
+    base: PathBuf,
     /// Oldest first.
     files: VecDeque<Segment>,
     taken: Option<Segment>,
@@ -28,12 +28,12 @@ struct Segment {
 
 impl Segments {
     /// Creates an empty list of segments for this path.
-    pub(super) fn beside(path: &Path) -> Self {
-        Self { beside: path.to_owned(), files: VecDeque::new(), taken: None, last: 0 }
+    pub(super) fn new(path: &Path) -> Self {
+        Self { base: path.to_owned(), files: VecDeque::new(), taken: None, last: 0 }
     }
 
     fn path(&self, number: u32) -> PathBuf {
-        let mut path = self.beside.clone().into_os_string();
+        let mut path = self.base.clone().into_os_string();
         path.push(format!(".{number:04}"));
         path.into()
     }
@@ -52,7 +52,7 @@ impl Segments {
         if FileId::of(&file)? == segment.id { Ok(file) } else { Err(io::Error::other("it was replaced by another file")) }
     }
 
-    fn said(&self, number: u32, what: &str, error: &io::Error) -> String {
+    fn error_message(&self, number: u32, what: &str, error: &io::Error) -> String {
         format!("{} cannot be {what}: {error}", SafeText::from_path(&self.path(number)))
     }
 }
@@ -63,9 +63,9 @@ impl SegmentStore for Segments {
         let number = self.last;
         // Never overwrites a file or follows a link.
         let made = files::create(&self.path(number));
-        let failed = |what: &str, error: io::Error| refusal(&error, self.said(number, what, &error));
-        let mut file = made.map_err(|error| failed("made", error))?;
-        let id = FileId::of(&file).map_err(|error| failed("made", error))?;
+        let failed = |what: &str, error: io::Error| refusal(&error, self.error_message(number, what, &error));
+        let mut file = made.map_err(|error| failed("created", error))?;
+        let id = FileId::of(&file).map_err(|error| failed("created", error))?;
         let segment = Segment { number, bytes: bytes.len() as u64, id };
         if let Err(error) = file.write_all(bytes) {
             let refusal = failed("written", error);
@@ -88,7 +88,7 @@ impl SegmentStore for Segments {
         self.taken = Some(segment);
         let mut bytes = Vec::new();
         let read = self.open(segment).and_then(|file| file.take(segment.bytes).read_to_end(&mut bytes));
-        read.map(|_| bytes).map_err(|error| self.said(segment.number, "read", &error))
+        read.map(|_| bytes).map_err(|error| self.error_message(segment.number, "read", &error))
     }
 
     fn release(&mut self) {
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn segments_are_files_of_ours_until_they_are_somewhere_else() {
         let folder = tempfile::tempdir().unwrap();
-        let mut segments = Segments::beside(&folder.path().join("a.partial"));
+        let mut segments = Segments::new(&folder.path().join("a.partial"));
         for segment in [b"one".as_slice(), b"two", b"three"] {
             segments.put(segment).unwrap();
         }
@@ -139,8 +139,8 @@ mod tests {
     fn nothing_of_others_is_written_over_read_or_removed() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a.0001"), "another").unwrap();
-        let mut segments = Segments::beside(&folder.path().join("a"));
-        assert!(matches!(segments.put(b"mine"), Err(StoreError::Failed(words)) if words.contains("a.0001 cannot be made")));
+        let mut segments = Segments::new(&folder.path().join("a"));
+        assert!(matches!(segments.put(b"mine"), Err(StoreError::Failed(words)) if words.contains("a.0001 cannot be created")));
         segments.put(b"mine").unwrap();
         let other = folder.path().join("other");
         fs::write(&other, "another").unwrap();
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_differs_from_other_trouble() {
-        let segments = |path: &str| Segments { last: 0, ..Segments::beside(Path::new(path)) };
+        let segments = |path: &str| Segments { last: 0, ..Segments::new(Path::new(path)) };
         assert!(matches!(segments("/no/such/folder/a").put(b"x"), Err(StoreError::Failed(_))));
         assert!(matches!(refusal(&io::ErrorKind::StorageFull.into(), String::new()), StoreError::Full(_)));
         assert!(matches!(refusal(&io::ErrorKind::QuotaExceeded.into(), String::new()), StoreError::Full(_)));

@@ -19,11 +19,11 @@ use crate::nettrace::{Event, Metadata, Sink, ThreadId, forward_sink};
 /// Rundown keywords for the names of methods and modules.
 const NAMES: u64 = 0x38;
 /// Time limit for the first sample of all threads; runtimes send buffered events every tenth of a second.
-const LOOK: Duration = Duration::from_secs(5);
+const SAMPLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Stream limit, more than enough to see every thread once.
-const LOOK_BYTES: u64 = 64 << 20;
+const MAX_STREAM_BYTES: u64 = 64 << 20;
 /// Maximum number of threads.
-const MOST_THREADS: usize = 1 << 14;
+const MAX_THREADS: usize = 1 << 14;
 const POLL: Duration = Duration::from_millis(20);
 
 /// The stacks of all threads.
@@ -50,8 +50,8 @@ pub enum StacksError {
     #[error("no thread was sampled: {0}")]
     Cut(Cut),
     /// The runtime took no sample.
-    #[error("no thread was sampled within {} s", LOOK.as_secs())]
-    Nothing,
+    #[error("no thread was sampled within {} s", SAMPLE_TIMEOUT.as_secs())]
+    NoSamples,
 }
 
 /// Samples all threads of a process once, including waiting ones.
@@ -61,25 +61,25 @@ pub enum StacksError {
 pub async fn thread_stacks(client: &Client) -> Result<ThreadStacks, StacksError> {
     let mut config = select(&["dotnet-sampled-thread-time"], &[""; 0], None)?.config;
     config.rundown = Rundown::AtLeast(NAMES);
-    let mut listener = Listener::start(client.clone(), &config, FirstLook::default(), LOOK_BYTES).await?;
+    let mut listener = Listener::start(client.clone(), &config, FirstPass::default(), MAX_STREAM_BYTES).await?;
     let began = Instant::now();
-    while !listener.look(|look| look.is_over) && !listener.is_over() && began.elapsed() < LOOK {
+    while !listener.with_sink(|look| look.is_over) && !listener.is_over() && began.elapsed() < SAMPLE_TIMEOUT {
         sleep(POLL).await;
     }
     // Read now, as threads may exit at any time.
     let names = client.thread_names();
     let ended = listener.stop(StopLimit::RUNDOWN).await;
-    let groups = listener.look(|look| FirstLook::stacks(look));
+    let groups = listener.with_sink(|look| FirstPass::stacks(look));
     match ended {
         ended if groups.iter().any(|group| !group.threads.is_empty()) => Ok(ThreadStacks { groups, names, ended }),
         Err(Unfinished::Cut(cut)) => Err(StacksError::Cut(cut)),
-        _ => Err(StacksError::Nothing),
+        _ => Err(StacksError::NoSamples),
     }
 }
 
 /// Accepts the samples of the sampler's first pass, for which it suspends all threads: one moment. The pass ends when a thread is sampled again.
 #[derive(Debug, Default)]
-struct FirstLook {
+struct FirstPass {
     live: Live,
     /// By metadata index; the first entry is unused.
     is_sample: Vec<bool>,
@@ -87,13 +87,13 @@ struct FirstLook {
     is_over: bool,
 }
 
-impl FirstLook {
+impl FirstPass {
     fn stacks(&self) -> Vec<StackGroup> {
         self.live.stacks(SampleFilter::ALL, usize::MAX)
     }
 }
 
-impl Sink for FirstLook {
+impl Sink for FirstPass {
     forward_sink!(self => [self.live]: trace needs_order event stacks thread loss ordered_loss sequence_point problem);
 
     fn metadata(&mut self, metadata: &Metadata) {
@@ -105,7 +105,7 @@ impl Sink for FirstLook {
 
     fn ordered_event(&mut self, event: &Event<'_>) {
         if self.is_sample.get(event.metadata.index as usize) == Some(&true) {
-            self.is_over |= self.seen.len() >= MOST_THREADS || !self.seen.insert(event.thread());
+            self.is_over |= self.seen.len() >= MAX_THREADS || !self.seen.insert(event.thread());
             if self.is_over {
                 return;
             }
@@ -139,7 +139,7 @@ mod tests {
             });
         }
         encoder.end();
-        let mut look = FirstLook::default();
+        let mut look = FirstPass::default();
         let mut decoder = Decoder::new(Limits::default());
         decoder.feed(&encoder.take(), &mut look).unwrap();
         assert!(decoder.finish(&mut look).is_complete());

@@ -12,13 +12,13 @@ use super::count::Counting;
 use super::progress::Progress;
 use super::pump::{Pump, Pumped};
 use super::trace_session::TraceSession;
-use super::{DumpError, OutputError, Plan, Recorder, StartError, StopLimit, Watch, dump, watch};
+use super::{DumpError, OutputError, Plan, Recorder, StartError, StopLimit, WatchOptions, dump, watch};
 use crate::analysis::{CountersSnapshot, SampleFilter, Throughput};
 use crate::clr::Trigger;
 use crate::ipc::{
     Downgrade, DumpFlags, DumpKind, DumpRequest, Level, Provider, Providers, RuntimeVersion, SessionConfig, SessionId, TargetPath,
 };
-use crate::model::{NameSearch, Outcome, Phase, Process, ProcessKey, Recording, RecordingAnalysis, StoppedBy};
+use crate::model::{MethodNameResolution, Outcome, Phase, Process, ProcessKey, Recording, RecordingAnalysis, StoppedBy};
 use crate::net::client::{Client, Session};
 use crate::net::endpoint::Endpoint;
 use crate::net::stream::address_in;
@@ -33,7 +33,7 @@ mod limits;
 mod linux;
 
 /// Time limit of each step, for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 struct Bench {
     dir: tempfile::TempDir,
@@ -77,7 +77,7 @@ impl Bench {
 
 async fn has_events(recorder: &Recorder) {
     let mut progress = recorder.progress();
-    timeout(PATIENCE, progress.wait_for(|recording| recording.events > 0)).await.unwrap().unwrap();
+    timeout(STEP_TIMEOUT, progress.wait_for(|recording| recording.events > 0)).await.unwrap().unwrap();
 }
 
 fn outcome(recording: &Recording) -> &Outcome {
@@ -148,7 +148,7 @@ async fn names_of_older_methods_come_while_it_goes_on() {
         recording.phase == Phase::Recording && recording.analysis.as_ref().is_some_and(samples)
     };
     let recording = timeout(Duration::from_secs(60), progress.wait_for(named)).await.unwrap().unwrap().clone();
-    assert!(matches!(recording.names, NameSearch::Found { methods: 8, .. }), "{:?}", recording.names);
+    assert!(matches!(recording.names, MethodNameResolution::Found { methods: 8, .. }), "{:?}", recording.names);
     recorder.stop();
     let recording = recorder.finished().await;
     assert!(outcome(&recording).complete);
@@ -158,7 +158,7 @@ async fn names_of_older_methods_come_while_it_goes_on() {
     let recorder = bench.start(Plan { file: bench.dir.path().join("b.nettrace"), ..bench.plan() }).await;
     timeout(Duration::from_secs(60), recorder.progress().wait_for(|recording| recording.elapsed.as_secs() >= 3)).await.unwrap().unwrap();
     recorder.stop();
-    assert_eq!(recorder.finished().await.names, NameSearch::NotYet);
+    assert_eq!(recorder.finished().await.names, MethodNameResolution::NotStarted);
 }
 
 /// Single events can be selected during the recording.
@@ -263,7 +263,7 @@ async fn a_refused_session_leaves_no_file() {
 async fn a_stream_that_makes_no_sense_is_kept_and_said() {
     let bench = bench(Spec { script: Script::Canned(vec![0x55; 100_000].into()), ..spec() });
     // It ends without a stop.
-    let recording = timeout(PATIENCE, bench.start(bench.plan()).await.finished()).await.unwrap();
+    let recording = timeout(STEP_TIMEOUT, bench.start(bench.plan()).await.finished()).await.unwrap();
     let Outcome { stopped_by, complete, file, trouble } = outcome(&recording);
     assert_eq!((*stopped_by, *complete), (StoppedBy::Error, false));
     assert!(trouble.as_ref().unwrap().contains("cannot decode the event stream: this is not a nettrace stream"), "{trouble:?}");
@@ -281,7 +281,7 @@ async fn several_recordings_of_one_process_go_on_beside_each_other() {
     assert!(outcome(&first.finished().await).complete);
     let so_far = second.progress().borrow().events;
     let mut progress = second.progress();
-    timeout(PATIENCE, progress.wait_for(|recording| recording.events > so_far)).await.unwrap().unwrap();
+    timeout(STEP_TIMEOUT, progress.wait_for(|recording| recording.events > so_far)).await.unwrap().unwrap();
     second.stop();
     let second = second.finished().await;
     assert!(outcome(&second).complete);
@@ -323,7 +323,7 @@ async fn every_version_is_watched_and_says_what_it_cannot_leave_out() {
     for (version, downgrades) in [("3.1.23", &[Downgrade::StacksIncluded][..]), ("8.0.33", &[Downgrade::StacksIncluded]), ("9.0.7", &[])] {
         let bench = bench(Spec::new("Web", version, 77));
         let process = Process { runtime: Some(RuntimeVersion::new(version)), ..bench.process.clone() };
-        let watched = Watch { process, interval: Duration::from_secs(1), meters: false };
+        let watched = WatchOptions { process, interval: Duration::from_secs(1), meters: false };
         let (stop, stopped) = tokio::sync::watch::channel(false);
         let publish = |counters: CountersSnapshot, _| {
             let _ = stop.send_replace(!counters.counters.is_empty());

@@ -7,14 +7,14 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::analysis::ThreadCpu;
-use crate::model::{CpuLimit, CpuSupply, ThreadUse};
+use crate::model::{CpuConstraints, CpuLimit, ThreadUse};
 use crate::net::client::Client;
 use crate::net::clock::monotonic_ns;
 
 /// Interval between readings. Each reads four small files per thread.
-const PACE: Duration = Duration::from_secs(2);
+const READ_INTERVAL: Duration = Duration::from_secs(2);
 /// Maximum number of threads per reading, and in total.
-const MOST: (usize, usize) = (512, 4096);
+const MAX_THREADS: (usize, usize) = (512, 4096);
 
 /// Threads of a process since the start of a recording.
 #[derive(Debug, Default)]
@@ -37,12 +37,12 @@ pub(super) struct Threads {
 
 impl Threads {
     /// Takes a reading if one is due, and returns the threads.
-    pub(super) fn look(&mut self, client: &Client) -> Option<Arc<[ThreadUse]>> {
+    pub(super) fn read_if_due(&mut self, client: &Client) -> Option<Arc<[ThreadUse]>> {
         let now = Instant::now();
         let is_due = self.due.is_none_or(|due| due <= now);
         is_due.then(|| {
-            let first = self.due.replace(now + PACE).is_none();
-            self.take(client.thread_times(MOST.0), first);
+            let first = self.due.replace(now + READ_INTERVAL).is_none();
+            self.take(client.thread_times(MAX_THREADS.0), first);
             self.take_limits(client.cpu_limits());
             if let Some(busy) = client.machine_busy() {
                 let began = self.machine.map_or(busy, |(began, _)| began);
@@ -53,12 +53,12 @@ impl Threads {
     }
 
     /// Limits on the CPU time since the start of the recording.
-    pub(super) fn cpu_supply(&self) -> CpuSupply {
-        CpuSupply::of(&self.limits_since, self.machine.map(|(_, since)| since))
+    pub(super) fn cpu_constraints(&self) -> CpuConstraints {
+        CpuConstraints::of(&self.limits_since, self.machine.map(|(_, since)| since))
     }
 
     /// Makes the next reading due.
-    pub(super) fn hurry(&mut self) {
+    pub(super) fn make_due(&mut self) {
         self.due = self.due.map(|_| Instant::now());
     }
 
@@ -76,9 +76,9 @@ impl Threads {
 
     fn take(&mut self, times: Vec<ThreadUse>, first: bool) {
         self.times.clear();
-        self.is_cut |= times.len() >= MOST.0;
+        self.is_cut |= times.len() >= MAX_THREADS.0;
         for time in times {
-            let room = self.known.len() < MOST.1;
+            let room = self.known.len() < MAX_THREADS.1;
             let (thread, cpu) = (time.thread, time.cpu);
             let before = match self.known.get_mut(&thread) {
                 Some((before, known)) => {
@@ -141,23 +141,23 @@ mod tests {
         threads.take(vec![thread(9, 1)], false);
         assert_eq!(threads.shown[..], [thread(7, 0), thread(8, 2), thread(9, 1)]);
         threads.take((10..9000).map(|id| thread(id, 1)).collect(), false);
-        assert_eq!(threads.shown.len(), MOST.1);
+        assert_eq!(threads.shown.len(), MAX_THREADS.1);
     }
 
     #[test]
     fn the_limit_that_held_it_back_most_is_shown() {
         let limit = |group, cores, periods, throttled| CpuLimit { group, cores, periods, throttled };
         let mut threads = Threads::default();
-        assert_eq!(threads.cpu_supply(), CpuSupply::default());
+        assert_eq!(threads.cpu_constraints(), CpuConstraints::default());
         threads.take_limits(vec![limit(1, 0.5, 100, 90), limit(2, 2.0, 1000, 900)]);
         threads.take_limits(vec![limit(1, 0.5, 140, 128), limit(2, 2.0, 1040, 901)]);
         let half = Some(limit(1, 0.5, 40, 38));
-        assert_eq!(threads.cpu_supply().limit, half, "what was before the recording does not count");
+        assert_eq!(threads.cpu_constraints().limit, half, "what was before the recording does not count");
         threads.take_limits(Vec::new());
-        assert_eq!(threads.cpu_supply().limit, half, "it has ended");
+        assert_eq!(threads.cpu_constraints().limit, half, "it has ended");
         threads.take_limits(vec![limit(3, 1.0, 7, 7), limit(2, 2.0, 1050, 901)]);
-        assert_eq!(threads.cpu_supply().limit, Some(limit(2, 2.0, 50, 1)), "of the group that it was moved to nothing is known yet");
+        assert_eq!(threads.cpu_constraints().limit, Some(limit(2, 2.0, 50, 1)), "of the group that it was moved to nothing is known yet");
         threads.take_limits(vec![limit(3, 0.7, 17, 14), limit(2, 2.0, 1060, 901)]);
-        assert_eq!(threads.cpu_supply().limit, Some(limit(3, 0.7, 10, 7)));
+        assert_eq!(threads.cpu_constraints().limit, Some(limit(3, 0.7, 10, 7)));
     }
 }

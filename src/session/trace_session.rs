@@ -84,7 +84,7 @@ pub enum Unfinished {
     #[error("the session could not be stopped: {0}")]
     NotStopped(ExchangeError),
     /// The target closed the stream.
-    #[error("the target ended, or closed the stream")]
+    #[error("the target exited or closed the stream")]
     Closed,
 }
 

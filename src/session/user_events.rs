@@ -21,9 +21,9 @@ pub struct KernelSession {
 }
 
 /// Byte limit of the connection, over which nothing is expected but its end.
-const MOST: u64 = 64 << 10;
+const MAX_STREAM_BYTES: u64 = 64 << 10;
 /// The runtime writes its rundown to the tracepoints before it answers.
-const STOP: StopLimit = StopLimit { bytes: MOST, ..StopLimit::RUNDOWN };
+const STOP: StopLimit = StopLimit { bytes: MAX_STREAM_BYTES, ..StopLimit::RUNDOWN };
 
 /// Returns everything missing in the kernel and a runtime of this version for such a session, each as a message with a remedy.
 pub fn user_events_missing(kernel: &Kernel, runtime: Option<&RuntimeVersion>) -> Vec<String> {
@@ -52,7 +52,7 @@ impl KernelSession {
     /// If the runtime does not open the session.
     pub async fn start(client: Client, events: UserEvents, data: &UserEventsData) -> Result<Self, StartError> {
         let session = client.start_user_events(events, data).await?;
-        let (session, stream) = TraceSession::of(client, session, MOST).map_err(StartError::Handle)?;
+        let (session, stream) = TraceSession::of(client, session, MAX_STREAM_BYTES).map_err(StartError::Handle)?;
         Ok(Self { session, stream })
     }
 
@@ -62,7 +62,7 @@ impl KernelSession {
     }
 
     /// Waits for a reason to end the session: a request, the end of the duration, or the exit of the target.
-    pub async fn hold(&mut self, stop: impl Future<Output = ()>, duration: Option<Duration>) -> StoppedBy {
+    pub async fn wait_for_stop(&mut self, stop: impl Future<Output = ()>, duration: Option<Duration>) -> StoppedBy {
         let target_exit = async { while let Ok(1..) = self.stream.read(&mut [0; 64]).await {} };
         tokio::select! {
             () = stop => StoppedBy::Interrupt,

@@ -21,7 +21,7 @@ const PAUSE: u32 = 5;
 
 /// What to watch.
 #[derive(Debug, Clone)]
-pub struct Watch {
+pub struct WatchOptions {
     /// The process to watch.
     pub process: Process,
     /// Interval between values.
@@ -64,7 +64,7 @@ fn assemblies(counters: &CountersSnapshot) -> Option<f64> {
 /// An error message: why the session could not be started, or why it ended.
 pub async fn watch<F: Future<Output = ()>>(
     client: &Client,
-    watch: &Watch,
+    watch: &WatchOptions,
     mut stop: watch::Receiver<bool>,
     publish: impl Fn(CountersSnapshot, Option<CpuUse>) -> F,
 ) -> Result<(), String> {
@@ -92,7 +92,7 @@ pub async fn watch<F: Future<Output = ()>>(
                 if has_durations && std::mem::replace(&mut durations, now) != now {
                     monitor.select(selection.with_request_durations(now.0, now.1)).map_err(|error| error.to_string())?;
                 }
-                publish(*counters, cpu.look(client)).await;
+                publish(*counters, cpu.read(client)).await;
             }
             CounterEvent::OtherLimits(_) => {}
             CounterEvent::Ended => break,

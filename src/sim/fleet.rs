@@ -30,7 +30,7 @@ pub struct Fleet {
     runtimes: Vec<Simulated>,
     clock: JoinHandle<()>,
     /// Whether its files are still being written.
-    going: Arc<Mutex<bool>>,
+    is_running: Arc<Mutex<bool>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -146,9 +146,9 @@ impl Fleet {
             facts.push((fact, member, runtime.suspension()));
             runtimes.push(runtime);
         }
-        let going = Arc::new(Mutex::new(true));
-        let clock = tokio::spawn(keep_time(tree, facts, Arc::clone(&going)));
-        Ok(Self { runtimes, clock, going })
+        let is_running = Arc::new(Mutex::new(true));
+        let clock = tokio::spawn(advance(tree, facts, Arc::clone(&is_running)));
+        Ok(Self { runtimes, clock, is_running })
     }
 
     /// Returns the number of live runtimes.
@@ -160,22 +160,22 @@ impl Fleet {
 impl Drop for Fleet {
     fn drop(&mut self) {
         // The files are about to be removed: taking the lock waits for a running update, and no other follows.
-        *self.going.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        *self.is_running.lock().unwrap_or_else(PoisonError::into_inner) = false;
         self.clock.abort();
     }
 }
 
 /// Advances CPU time and memory of all processes, and starts those that were resumed. It runs several times per refresh of a dashboard, or
 /// the figures would jump; less often in a large fleet, so that it does not distort measurements.
-async fn keep_time(tree: ProcTree, mut members: Vec<(Facts, Member, watch::Receiver<bool>)>, going: Arc<Mutex<bool>>) {
+async fn advance(tree: ProcTree, mut members: Vec<(Facts, Member, watch::Receiver<bool>)>, is_running: Arc<Mutex<bool>>) {
     let begun = Instant::now();
     let mut ticks = interval(Duration::from_millis(20 * members.len() as u64).clamp(Duration::from_millis(200), Duration::from_secs(1)));
     let mut used = vec![0.0; members.len()];
     let mut last = 0.0;
     loop {
         let now = ticks.tick().await.duration_since(begun).as_secs_f64();
-        let going = going.lock().unwrap_or_else(PoisonError::into_inner);
-        if !*going {
+        let is_running = is_running.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*is_running {
             return;
         }
         // A reader that finds the facts of a second ago is not misled by them, so errors are ignored.

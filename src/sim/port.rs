@@ -17,7 +17,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// The idle connection, or the time of the next attempt.
-pub(super) struct Caller {
+pub(super) struct PortConnection {
     port: ConnectPort,
     advertise: Advertise,
     waiting: Option<Stream>,
@@ -25,13 +25,13 @@ pub(super) struct Caller {
     next_try: Instant,
 }
 
-impl Caller {
+impl PortConnection {
     pub(super) fn new(port: ConnectPort, advertise: Advertise) -> Self {
         Self { port, advertise, waiting: None, pause: FIRST_PAUSE, next_try: Instant::now() }
     }
 
     /// Waits for a connection with a command. Cancel safe.
-    pub(super) async fn called(&mut self) -> Stream {
+    pub(super) async fn next_connection(&mut self) -> Stream {
         loop {
             if let Some(stream) = &mut self.waiting {
                 let requested = await_byte(stream).await.is_ok();

@@ -30,7 +30,7 @@ const MEAN_PAUSE_MS: f64 = 1.25;
 const WORKERS: u64 = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Happening {
+enum Activity {
     Gc,
     Exception,
     Contention,
@@ -53,14 +53,14 @@ pub(super) struct Program {
     command_line: String,
     pid: u64,
     metadata: [u32; Kind::COUNT],
-    rates: [(Happening, f64); 7],
+    rates: [(Activity, f64); 7],
     waves: f64,
     /// Time simulated so far; `due` holds the fraction of the next event of each kind.
     now: Duration,
     /// Timestamp of the current event: no later event is older.
     moment: i64,
     due: [f64; 7],
-    happened: [u64; 7],
+    counts: [u64; 7],
 }
 
 /// Factor by which figures deviate from their mean at this many seconds after the start.
@@ -98,19 +98,19 @@ impl Program {
             pid: u64::from(spec.pid),
             metadata: [0; Kind::COUNT],
             rates: [
-                (Happening::Gc, gc),
-                (Happening::Exception, exception),
-                (Happening::Contention, contention),
-                (Happening::Jit, jit),
-                (Happening::Sample, sample),
-                (Happening::Custom, custom),
-                (Happening::Counters, 1.0),
+                (Activity::Gc, gc),
+                (Activity::Exception, exception),
+                (Activity::Contention, contention),
+                (Activity::Jit, jit),
+                (Activity::Sample, sample),
+                (Activity::Custom, custom),
+                (Activity::Counters, 1.0),
             ],
             waves,
             now: Duration::ZERO,
             moment: CLOCK,
             due: [0.0; 7],
-            happened: [0; 7],
+            counts: [0; 7],
         }
     }
 
@@ -119,25 +119,25 @@ impl Program {
         let span = elapsed.saturating_sub(self.now);
         let wave = 1.0 + self.waves * (elapsed.as_secs_f64() * TAU / 30.0).sin();
         let mut moments = Vec::new();
-        for (i, (happening, rate)) in self.rates.into_iter().enumerate() {
-            let rate = if happening == Happening::Counters { rate } else { rate * wave };
+        for (i, (activity, rate)) in self.rates.into_iter().enumerate() {
+            let rate = if activity == Activity::Counters { rate } else { rate * wave };
             let before = self.due[i];
             let due = before + rate.max(0.0) * span.as_secs_f64();
             self.due[i] = due.fract();
             for n in 1..=due as u64 {
                 // Position of the nth event between the two calls.
-                moments.push((self.now + span.mul_f64(((n as f64 - before) / (due - before)).clamp(0.0, 1.0)), happening, i));
+                moments.push((self.now + span.mul_f64(((n as f64 - before) / (due - before)).clamp(0.0, 1.0)), activity, i));
             }
         }
         moments.sort_by_key(|(time, ..)| *time);
         if self.walks_heap {
             self.walk_heap();
         }
-        for (time, happening, i) in moments {
-            let count = self.happened[i];
-            self.happened[i] += 1;
+        for (time, activity, i) in moments {
+            let count = self.counts[i];
+            self.counts[i] += 1;
             self.moment = CLOCK + time.as_nanos() as i64;
-            self.happen(happening, count, self.moment);
+            self.write_activity(activity, count, self.moment);
         }
         self.now = elapsed;
         self.encoder.flush();
@@ -170,11 +170,11 @@ impl Program {
         &self.bytes
     }
 
-    fn happen(&mut self, happening: Happening, count: u64, time: i64) {
+    fn write_activity(&mut self, activity: Activity, count: u64, time: i64) {
         let worker = self.pid + 4 + count % WORKERS;
-        match happening {
-            Happening::Gc => self.collect(count, time),
-            Happening::Exception => {
+        match activity {
+            Activity::Gc => self.collect(count, time),
+            Activity::Exception => {
                 let (kind, message) = methods::EXCEPTIONS[count as usize % methods::EXCEPTIONS.len()];
                 let mut payload = Vec::new();
                 payload.put_utf16z(kind);
@@ -185,26 +185,26 @@ impl Program {
                 payload.put_u16(0);
                 self.write_with_stack(Kind::Exception, time, worker, &[3, 1, 0], &payload);
             }
-            Happening::Contention => {
+            Activity::Contention => {
                 let waited = 20_000 + 1000 * (count as i64 * 37 % 400);
                 self.write_with_stack(Kind::ContentionStart, time, worker, &[5, 2, 0], &[0, 0, 0]);
                 let mut payload = vec![0, 0, 0];
                 payload.put_f64(waited as f64);
                 self.write(Kind::ContentionStop, time + waited, worker, 0, &payload);
             }
-            Happening::Jit => {
+            Activity::Jit => {
                 let payload = methods::payload(count as usize % METHODS.len());
                 self.write(Kind::MethodLoad, time, worker, 0, &payload);
             }
-            Happening::Sample => self.sample(count, time),
-            Happening::Custom => {
+            Activity::Sample => self.sample(count, time),
+            Activity::Custom => {
                 let mut payload = Vec::new();
                 payload.put_i32(count as i32);
                 payload.put_utf16z(["checkout", "basket", "search"][count as usize % 3]);
                 payload.put_f64(count as f64 * 0.5);
                 self.write_with_stack(Kind::Custom, time, worker, &[4, 2, 0], &payload);
             }
-            Happening::Counters => {
+            Activity::Counters => {
                 let interval = self.requested.provider("System.Runtime").and_then(|provider| provider.arguments());
                 if interval.is_some_and(|arguments| arguments.contains("EventCounterIntervalSec")) {
                     self.count(count, time);
@@ -219,7 +219,7 @@ impl Program {
         let [(_, gc), (_, exception), ..] = self.rates;
         for (name, display, unit, mean) in methods::COUNTERS {
             let mean = match name {
-                "time-in-gc" => gc * MEAN_PAUSE_MS * self.strain() / 10.0,
+                "time-in-gc" => gc * MEAN_PAUSE_MS * self.pause_factor() / 10.0,
                 _ => mean,
             };
             let value = if name == "gc-heap-size" { self.heap(time) as f64 / 1e6 } else { mean * wave };
@@ -242,7 +242,7 @@ impl Program {
     }
 
     /// Factor by which GC pauses are longer than in a program with few collections.
-    fn strain(&self) -> f64 {
+    fn pause_factor(&self) -> f64 {
         1.0 + self.rates[0].1 / 6.0
     }
 
@@ -263,7 +263,7 @@ impl Program {
     /// Writes a collection, with its events in the order in which runtimes send them. Every eighth is a gen 2 collection.
     fn collect(&mut self, count: u64, time: i64) {
         let generation = if count % 8 == 7 { 2 } else { u32::from(count % 3 == 2) };
-        let pause = ([4e5, 9e5, 6e6][generation as usize] * self.strain()) as i64;
+        let pause = ([4e5, 9e5, 6e6][generation as usize] * self.pause_factor()) as i64;
         let number = count as u32 + 1;
         let thread = self.pid + 4;
         self.write(Kind::SuspendBegin, time, thread, 0, &words(&[1, number]));
@@ -307,7 +307,7 @@ impl Program {
     /// Writes an event if the session requested it, or if the runtime sends it in every session.
     fn event(&mut self, kind: Kind, timestamp: i64, thread: u64, capture_thread: u64, stack: u32, payload: &[u8]) {
         let record = kind.metadata(&self.own_provider);
-        if !kind.is_unasked() && !self.requested.wants(&record.provider, record.keywords, record.event_id) {
+        if !kind.is_always_sent() && !self.requested.wants(&record.provider, record.keywords, record.event_id) {
             return;
         }
         let known = &mut self.metadata[kind as usize];

@@ -21,7 +21,7 @@ use crate::net::files;
 use crate::net::stream::Stream as Connection;
 
 /// Maximum number of sessions in one runtime, of all tools together.
-const MOST_SESSIONS: usize = 64;
+const MAX_SESSIONS: usize = 64;
 
 /// Real ids are the addresses of session objects; freed ones are reused.
 const FIRST_SESSION: u64 = 0x7f7f_b000_1160;
@@ -29,7 +29,7 @@ const SESSION_BYTES: u64 = 0x200;
 
 /// Endpoint over which a command was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Endpoint {
     /// The runtime's own socket.
     Socket,
     Port,
@@ -41,7 +41,7 @@ pub(super) struct Runtime {
     folder: PathBuf,
     environment: Vec<Variable>,
     /// Endpoints over which it still waits for a resume.
-    waits_for: Vec<Way>,
+    awaited: Vec<Endpoint>,
     /// Whether it waits for any resume; streams watch this.
     suspended: watch::Sender<bool>,
     sessions: BTreeMap<u64, Session>,
@@ -60,8 +60,8 @@ struct Session {
 /// Result of a command.
 pub(super) enum Answer {
     /// A reply, followed by raw bytes.
-    Yes(CommandCode, Reply, Vec<u8>),
-    No(Failure),
+    Success(CommandCode, Reply, Vec<u8>),
+    Failure(Failure),
     /// A reply, followed by a stream on the same connection.
     Stream(Box<Starting>),
 }
@@ -82,9 +82,9 @@ pub(super) struct Starting {
 impl Answer {
     pub(super) fn bytes(&self) -> Vec<u8> {
         let (reply, more) = match self {
-            Self::Yes(code, reply, more) => (reply.encode(*code), more.as_slice()),
+            Self::Success(code, reply, more) => (reply.encode(*code), more.as_slice()),
             Self::Stream(starting) => (Reply::Session(SessionId(starting.id)).encode(starting.code), &[][..]),
-            Self::No(failure) => (failure.encode(), &[][..]),
+            Self::Failure(failure) => (failure.encode(), &[][..]),
         };
         // Real runtimes do the same with an answer that does not fit.
         let mut bytes = reply.or_else(|_| Failure::from(Hresult::FAIL).encode()).unwrap_or_default();
@@ -95,14 +95,14 @@ impl Answer {
 
 impl Runtime {
     pub(super) fn new(spec: Spec, folder: PathBuf) -> Self {
-        let mut waits_for = Vec::new();
-        waits_for.extend(spec.suspended.then_some(Way::Socket));
-        waits_for.extend(spec.port.as_ref().and_then(|port| port.suspend.then_some(Way::Port)));
-        let (suspended, mut environment) = (watch::Sender::new(!waits_for.is_empty()), spec.variables());
+        let mut awaited = Vec::new();
+        awaited.extend(spec.suspended.then_some(Endpoint::Socket));
+        awaited.extend(spec.port.as_ref().and_then(|port| port.suspend.then_some(Endpoint::Port)));
+        let (suspended, mut environment) = (watch::Sender::new(!awaited.is_empty()), spec.variables());
         // Without this variable, a real runtime writes to /tmp.
         let reported = folder.to_string_lossy().into_owned();
         environment.push(Variable { name: "DOTNET_PerfMapJitDumpPath".to_owned(), value: reported });
-        Self { spec, folder, environment, waits_for, suspended, sessions: BTreeMap::new(), streams: JoinSet::new(), bad_hook: false }
+        Self { spec, folder, environment, awaited, suspended, sessions: BTreeMap::new(), streams: JoinSet::new(), bad_hook: false }
     }
 
     pub(super) fn major(&self) -> u32 {
@@ -123,7 +123,7 @@ impl Runtime {
 
     /// Whether a command has crashed it, through the exception of a startup hook that does not load, which is thrown when the program runs. 8
     /// catches it if the program is running already.
-    pub(super) fn has_died(&self) -> bool {
+    pub(super) fn has_crashed(&self) -> bool {
         self.bad_hook && !self.is_suspended()
     }
 
@@ -133,16 +133,16 @@ impl Runtime {
     }
 
     /// Executes a command of this version. Blocks the server for as long as a real one does.
-    pub(super) async fn answer(&mut self, command: Command, way: Way) -> Answer {
+    pub(super) async fn answer(&mut self, command: Command, endpoint: Endpoint) -> Answer {
         let code = command.code();
-        let done = Answer::Yes(code, Reply::Done, Vec::new());
+        let done = Answer::Success(code, Reply::Done, Vec::new());
         match command {
             Command::ProcessInfo | Command::ProcessInfo2 | Command::ProcessInfo3 => {
-                Answer::Yes(code, Reply::Info(Box::new(self.spec.info(self.is_suspended()))), Vec::new())
+                Answer::Success(code, Reply::Info(Box::new(self.spec.info(self.is_suspended()))), Vec::new())
             }
             Command::ProcessEnvironment => {
                 let block = EnvironmentBlock::encode(&self.environment);
-                Answer::Yes(code, Reply::Environment { bytes: block.len() as u32 }, block)
+                Answer::Success(code, Reply::Environment { bytes: block.len() as u32 }, block)
             }
             Command::SetEnvironmentVariable { name, value } => {
                 let before = self.environment.len();
@@ -152,21 +152,21 @@ impl Runtime {
                         self.environment.push(Variable { name: name.as_str().to_owned(), value: value.as_str().to_owned() });
                         done
                     }
-                    None if self.environment.len() == before => Answer::No(Hresult::VARIABLE_NOT_FOUND.into()),
+                    None if self.environment.len() == before => Answer::Failure(Hresult::VARIABLE_NOT_FOUND.into()),
                     None => done,
                 }
             }
             Command::ResumeRuntime => {
-                self.waits_for.retain(|waits_for| *waits_for != way);
-                self.suspended.send_replace(!self.waits_for.is_empty());
+                self.awaited.retain(|awaited| *awaited != endpoint);
+                self.suspended.send_replace(!self.awaited.is_empty());
                 done
             }
             Command::GenerateCoreDump { path, kind, .. } | Command::GenerateCoreDump2 { path, kind, .. } => {
-                self.dump(&path, kind).await.map_or_else(|_| Answer::No(Hresult::FAIL.into()), |()| done)
+                self.dump(&path, kind).await.map_or_else(|_| Answer::Failure(Hresult::FAIL.into()), |()| done)
             }
             Command::GenerateCoreDump3 { path, kind, .. } => match self.dump(&path, kind).await {
                 Ok(()) => done,
-                Err(message) => Answer::No(Failure { hresult: Hresult::FAIL, message: Some(message) }),
+                Err(message) => Answer::Failure(Failure { hresult: Hresult::FAIL, message: Some(message) }),
             },
             Command::EnablePerfMap { kind } => {
                 self.perf_map(kind);
@@ -174,24 +174,24 @@ impl Runtime {
             }
             // Seen on 8.0.33: the request is refused if the program is running. 9.0.7 and 10.0.14 crash.
             Command::ApplyStartupHook { path } if !is_startup_hook(&path) && self.major() < 9 && !self.is_suspended() => {
-                Answer::No(Hresult::INVALID_ARGUMENT.into())
+                Answer::Failure(Hresult::INVALID_ARGUMENT.into())
             }
             Command::ApplyStartupHook { path } => {
                 self.bad_hook |= !is_startup_hook(&path);
                 done
             }
             Command::DisablePerfMap | Command::StartupProfiler { .. } => done,
-            Command::AttachProfiler { .. } if self.is_suspended() => Answer::No(Hresult::NOT_YET_AVAILABLE.into()),
+            Command::AttachProfiler { .. } if self.is_suspended() => Answer::Failure(Hresult::NOT_YET_AVAILABLE.into()),
             Command::AttachProfiler { path, .. } => {
                 if PathBuf::from(path.as_str()).exists() {
                     done
                 } else {
-                    Answer::No(Hresult::MODULE_NOT_FOUND.into())
+                    Answer::Failure(Hresult::MODULE_NOT_FOUND.into())
                 }
             }
             Command::StopTracing { session } => {
                 self.stop(session.0).await;
-                Answer::Yes(code, Reply::Session(session), Vec::new())
+                Answer::Success(code, Reply::Session(session), Vec::new())
             }
             Command::CollectTracing { providers, .. } => self.start(code, Requested::all(providers, true)),
             Command::CollectTracing2 { providers, rundown, .. } | Command::CollectTracing3 { providers, rundown, .. } => {
@@ -210,12 +210,12 @@ impl Runtime {
     /// Starts a session whose events go to user_events, if the handle is the right file. No events are written: simulated ones are not worth it.
     pub(super) fn trace_to_user_events(&mut self, code: CommandCode, handle: Option<Handle>) -> Answer {
         match handle {
-            None => Answer::No(Hresult::BAD_ENCODING.into()),
+            None => Answer::Failure(Hresult::BAD_ENCODING.into()),
             Some(handle) if is_user_events_data(&handle) => {
                 let suspended = self.suspended.subscribe();
                 self.open(code, |stop, drained| Stream::silent(suspended, stop, drained))
             }
-            Some(_) => Answer::No(Hresult::FAIL.into()),
+            Some(_) => Answer::Failure(Hresult::FAIL.into()),
         }
     }
 
@@ -227,8 +227,8 @@ impl Runtime {
     /// Opens a session if the limit is not reached.
     fn open(&mut self, code: CommandCode, stream: impl FnOnce(oneshot::Receiver<()>, oneshot::Sender<()>) -> Stream) -> Answer {
         self.sessions.retain(|_, session| matches!(session.drained.try_recv(), Err(oneshot::error::TryRecvError::Empty)));
-        if self.sessions.len() >= MOST_SESSIONS {
-            return Answer::No(Hresult::FAIL.into());
+        if self.sessions.len() >= MAX_SESSIONS {
+            return Answer::Failure(Hresult::FAIL.into());
         }
         let free = (0..).map(|slot| FIRST_SESSION + slot * SESSION_BYTES).find(|id| !self.sessions.contains_key(id));
         let id = free.unwrap_or(FIRST_SESSION);
@@ -263,7 +263,7 @@ impl Runtime {
         // createdump expands more placeholders than these.
         let name = path.as_str().replace("%%", "\0").replace("%p", &self.spec.pid.to_string()).replace('\0', "%");
         let file = files::create(Path::new(&name));
-        let text = format!("This is no core dump: it stands for the {} dump of a simulated process.\n", kind.name());
+        let text = format!("This is not a core dump, but a placeholder for the {} dump of a simulated process.\n", kind.name());
         file.and_then(|mut file| file.write_all(text.as_bytes()))
             .map_err(|error| format!("[createdump] Could not create output file '{}': {error}\n", path.as_str()))
     }

@@ -14,10 +14,10 @@ use tokio::time::sleep;
 
 use super::fatal_requests::is_fatal;
 use super::handle;
-use super::port::Caller;
-use super::runtime::{Answer, Runtime, Way};
+use super::port::PortConnection;
+use super::runtime::{Answer, Endpoint, Runtime};
 use super::spec::{Fault, Spec};
-use super::tolerated::{self, Reading};
+use super::tolerated::{self, DecodedRequest};
 use crate::ipc::{
     Advertise, BufferMb, Command, CommandCode, Destination, Failure, FrameError, HEADER_BYTES, Hresult, LegacyRequest, MAX_MESSAGE,
     Message, Reply,
@@ -44,10 +44,10 @@ impl Simulated {
         let listener = Listener::simulated(&socket)?;
         let folder = socket.parent().unwrap_or(Path::new(".")).to_owned();
         let advertise = Advertise { cookie: spec.cookie(), pid: spec.pid.into() };
-        let caller = spec.port.clone().map(|port| Caller::new(port, advertise));
+        let port_connection = spec.port.clone().map(|port| PortConnection::new(port, advertise));
         let runtime = Runtime::new(spec, folder);
         let suspended = runtime.suspension();
-        let server = tokio::spawn(serve(listener, caller, runtime));
+        let server = tokio::spawn(serve(listener, port_connection, runtime));
         Ok(Self { socket, suspended, server })
     }
 
@@ -80,16 +80,16 @@ impl Drop for Simulated {
     }
 }
 
-async fn serve(listener: Listener, mut caller: Option<Caller>, mut runtime: Runtime) {
+async fn serve(listener: Listener, mut port_connection: Option<PortConnection>, mut runtime: Runtime) {
     // Connections that a real runtime leaks after some errors.
-    let mut forgotten = Vec::new();
+    let mut leaked = Vec::new();
     loop {
-        let (way, mut connection) = tokio::select! {
+        let (endpoint, mut connection) = tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok(connection) => (Way::Socket, connection),
+                Ok(connection) => (Endpoint::Socket, connection),
                 Err(_) => return,
             },
-            connection = called(caller.as_mut()) => (Way::Port, connection),
+            connection = next_connection(port_connection.as_mut()) => (Endpoint::Port, connection),
         };
         match runtime.fault() {
             Some(Fault::HangUp) => continue,
@@ -115,40 +115,40 @@ async fn serve(listener: Listener, mut caller: Option<Caller>, mut runtime: Runt
         let read = code.map(|_| tolerated::read(&message));
         let answer = match &read {
             // 3.1 ignores the command id in the profiler set: it decodes every command as an attach.
-            None if message.set == PROFILER && runtime.major() < 5 => Answer::No(Hresult::BAD_ENCODING.into()),
-            None => Answer::No(Hresult::UNKNOWN_COMMAND.into()),
-            Some(Reading::Command(
+            None if message.set == PROFILER && runtime.major() < 5 => Answer::Failure(Hresult::BAD_ENCODING.into()),
+            None => Answer::Failure(Hresult::UNKNOWN_COMMAND.into()),
+            Some(DecodedRequest::Command(
                 command @ (Command::CollectTracing5 { session: Destination::UserEvents(_) }
                 | Command::CollectTracing6 { session: Destination::UserEvents(_) }),
             )) => runtime.trace_to_user_events(command.code(), handle::receive(&connection).await),
-            Some(Reading::Command(command)) => runtime.answer(command.clone(), way).await,
-            Some(Reading::Ignored(code)) => Answer::Yes(*code, Reply::Done, Vec::new()),
-            Some(Reading::Refused(failure)) => Answer::No(failure.clone()),
+            Some(DecodedRequest::Command(command)) => runtime.answer(command.clone(), endpoint).await,
+            Some(DecodedRequest::Ignored(code)) => Answer::Success(*code, Reply::Done, Vec::new()),
+            Some(DecodedRequest::Refused(failure)) => Answer::Failure(failure.clone()),
         };
-        if runtime.has_died() && code != Some(CommandCode::ResumeRuntime) {
+        if runtime.has_crashed() && code != Some(CommandCode::ResumeRuntime) {
             return;
         }
         let sent = send(&mut connection, &runtime, &tolerated::answered(&message, &answer)).await;
-        if runtime.has_died() {
+        if runtime.has_crashed() {
             return;
         }
         match (answer, read) {
             (Answer::Stream(stream), _) if sent.is_ok() => runtime.stream(connection, *stream),
             // The connection stays open after an unknown profiler command, and since .NET 9 after a session request that cannot be decoded.
-            (Answer::No(_), None) if runtime.major() >= 5 && message.set == PROFILER => forgotten.push(connection),
-            (Answer::No(Failure { hresult: Hresult::BAD_ENCODING, .. }), Some(_))
+            (Answer::Failure(_), None) if runtime.major() >= 5 && message.set == PROFILER => leaked.push(connection),
+            (Answer::Failure(Failure { hresult: Hresult::BAD_ENCODING, .. }), Some(_))
                 if runtime.major() >= 9 && code.is_some_and(CommandCode::starts_session) =>
             {
-                forgotten.push(connection);
+                leaked.push(connection);
             }
             _ => {}
         }
     }
 }
 
-async fn called(caller: Option<&mut Caller>) -> Stream {
-    match caller {
-        Some(caller) => caller.called().await,
+async fn next_connection(port_connection: Option<&mut PortConnection>) -> Stream {
+    match port_connection {
+        Some(port_connection) => port_connection.next_connection().await,
         None => std::future::pending().await,
     }
 }
@@ -200,7 +200,7 @@ async fn send(connection: &mut Stream, runtime: &Runtime, bytes: &[u8]) -> io::R
             sleep(*time).await;
             connection.write_all(bytes).await
         }
-        Some(Fault::Dribble) => {
+        Some(Fault::ByteByByte) => {
             for byte in bytes {
                 connection.write_all(&[*byte]).await?;
                 sleep(Duration::from_millis(1)).await;
@@ -212,7 +212,7 @@ async fn send(connection: &mut Stream, runtime: &Runtime, bytes: &[u8]) -> io::R
 }
 
 fn failure(hresult: Hresult) -> Vec<u8> {
-    Answer::No(hresult.into()).bytes()
+    Answer::Failure(hresult.into()).bytes()
 }
 
 /// Handles a connection like a preview of .NET Core 3.0: one read, then an answer of eight bytes, or none.
@@ -228,7 +228,7 @@ async fn serve_legacy(mut connection: Stream, runtime: &mut Runtime) {
         None => return,
     };
     let stopped = if let Command::StopTracing { session } = &command { session.0 } else { 0 };
-    let answer = runtime.answer(command, Way::Socket).await;
+    let answer = runtime.answer(command, Endpoint::Socket).await;
     let id = if let Answer::Stream(starting) = &answer { starting.id() } else { stopped };
     // If the client has disconnected, it gets no answer, and its stream ends at the first write.
     let sent = connection.write_all(&id.to_le_bytes()).await;

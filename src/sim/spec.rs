@@ -74,14 +74,14 @@ pub enum Fault {
     /// Answers after this delay.
     Late(Duration),
     /// Sends replies byte by byte.
-    Dribble,
+    ByteByByte,
     /// Reports strings with escape sequences.
     HostileText,
     /// Crashes after this many bytes of a stream.
     CutStream(u64),
     NeverStop,
     /// Confirms that a session was stopped, but keeps sending.
-    GoOn,
+    IgnoreStop,
 }
 
 impl Spec {

@@ -26,7 +26,7 @@ pub(super) struct Stream {
     /// Number of bytes after which the runtime crashes.
     cut: Option<u64>,
     /// Whether a stop is confirmed but has no effect.
-    goes_on: bool,
+    ignores_stop: bool,
     /// 3.1 answers the stop before the stream ends, newer runtimes answer after it.
     answer_first: bool,
 }
@@ -49,8 +49,8 @@ impl Stream {
             Script::Canned(bytes) => Source::Canned(bytes.clone()),
         };
         let cut = if let Some(Fault::CutStream(bytes)) = spec.fault { Some(bytes) } else { None };
-        let goes_on = spec.fault == Some(Fault::GoOn);
-        Self { source, suspended, stop, drained: Some(drained), cut, goes_on, answer_first: spec.major() < 5 }
+        let ignores_stop = spec.fault == Some(Fault::IgnoreStop);
+        Self { source, suspended, stop, drained: Some(drained), cut, ignores_stop, answer_first: spec.major() < 5 }
     }
 
     /// Creates a session that sends nothing over the connection.
@@ -61,7 +61,7 @@ impl Stream {
             stop,
             drained: Some(drained),
             cut: None,
-            goes_on: false,
+            ignores_stop: false,
             answer_first: false,
         }
     }
@@ -69,7 +69,7 @@ impl Stream {
     /// Streams to the end. If the reader disconnects, it ends at the next write, as in a real runtime.
     pub(super) async fn run(mut self, connection: Connection) {
         let mut writer = Writer { connection, left: self.cut };
-        let outcome = self.play(&mut writer).await;
+        let outcome = self.stream_events(&mut writer).await;
         if outcome.is_ok() && self.answer_first {
             answer(&mut self.drained);
             sleep(Duration::from_millis(1)).await;
@@ -80,7 +80,7 @@ impl Stream {
         }
     }
 
-    async fn play(&mut self, writer: &mut Writer) -> io::Result<()> {
+    async fn stream_events(&mut self, writer: &mut Writer) -> io::Result<()> {
         // Not even the header is sent before the resume. The sender lives as long as the server, which also ends this task.
         tokio::select! {
             _ = self.suspended.wait_for(|suspended| !suspended) => {}
@@ -101,7 +101,7 @@ impl Stream {
                     tokio::select! {
                         _ = flush.tick() => writer.write(program.run_until(begun.elapsed())).await?,
                         _ = &mut self.stop, if self.drained.is_some() => {
-                            if !self.goes_on {
+                            if !self.ignores_stop {
                                 return writer.write(program.finish(begun.elapsed())).await;
                             }
                             answer(&mut self.drained);

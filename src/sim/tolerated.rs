@@ -6,7 +6,7 @@ use super::runtime::Answer;
 use crate::ipc::{Command, CommandCode, Failure, HEADER_BYTES, Hresult, Message, SessionId};
 
 /// Handling of a request for a supported command.
-pub(super) enum Reading {
+pub(super) enum DecodedRequest {
     Command(Command),
     /// Does nothing, and reports success.
     Ignored(CommandCode),
@@ -14,10 +14,10 @@ pub(super) enum Reading {
 }
 
 /// Decodes a request as a runtime does.
-pub(super) fn read(message: &Message<'_>) -> Reading {
+pub(super) fn read(message: &Message<'_>) -> DecodedRequest {
     use CommandCode as Code;
     let refused = match Command::decode(message) {
-        Ok(command) => return Reading::Command(command),
+        Ok(command) => return DecodedRequest::Command(command),
         Err(hresult) => hresult,
     };
     match CommandCode::of(message.set, message.id) {
@@ -25,17 +25,17 @@ pub(super) fn read(message: &Message<'_>) -> Reading {
         Some(Code::StopTracing) if !message.payload.is_empty() => {
             let mut id = [0; 8];
             id[..message.payload.len()].copy_from_slice(message.payload);
-            Reading::Command(Command::StopTracing { session: SessionId(u64::from_le_bytes(id)) })
+            DecodedRequest::Command(Command::StopTracing { session: SessionId(u64::from_le_bytes(id)) })
         }
         // A runtime sets a variable without a name, or with one that cannot be read back.
         Some(code @ Code::SetEnvironmentVariable) if refused == Hresult::INVALID_ARGUMENT && message.payload[..4] != [0; 4] => {
-            Reading::Ignored(code)
+            DecodedRequest::Ignored(code)
         }
         // This reply has a message field, which is empty.
         Some(Code::GenerateCoreDump3) if refused == Hresult::FAIL => {
-            Reading::Refused(Failure { hresult: refused, message: Some(String::new()) })
+            DecodedRequest::Refused(Failure { hresult: refused, message: Some(String::new()) })
         }
-        _ => Reading::Refused(refused.into()),
+        _ => DecodedRequest::Refused(refused.into()),
     }
 }
 
@@ -43,7 +43,7 @@ pub(super) fn read(message: &Message<'_>) -> Reading {
 pub(super) fn answered(message: &Message<'_>, answer: &Answer) -> Vec<u8> {
     use CommandCode as Code;
     match answer {
-        Answer::Yes(Code::ProcessInfo | Code::ProcessInfo2 | Code::ProcessInfo3 | Code::ProcessEnvironment, _, more)
+        Answer::Success(Code::ProcessInfo | Code::ProcessInfo2 | Code::ProcessInfo3 | Code::ProcessEnvironment, _, more)
             if !message.payload.is_empty() =>
         {
             [message.payload, &[0; HEADER_BYTES], more].concat()

@@ -45,7 +45,7 @@ pub enum ConsumerFault {
     /// Answers with bytes that are not a frame.
     Garbage,
     /// Answers with a message that cannot be decoded.
-    Nonsense,
+    Undecodable,
     Closes,
     Silent,
     /// Answers that the call failed.
@@ -89,7 +89,7 @@ impl ConsumerPort {
                     behaviour: behaviour.clone(),
                     seen: sender.clone(),
                     recording: None,
-                    given: 0,
+                    sent_packets: 0,
                     readings: 0,
                 };
                 connections.spawn(consumer.serve());
@@ -115,7 +115,7 @@ struct Consumer {
     seen: Arc<watch::Sender<ConsumerSeen>>,
     /// The request whose reply ends the recording.
     recording: Option<u64>,
-    given: usize,
+    sent_packets: usize,
     readings: usize,
 }
 
@@ -158,7 +158,7 @@ impl Consumer {
         match self.behaviour.fault.filter(|(method, _)| *method == name) {
             None => {}
             Some((_, ConsumerFault::Garbage)) => return self.stream.write_all(&[0xff; 64]).await,
-            Some((_, ConsumerFault::Nonsense)) => return self.reply(request, true, false, vec![0x0a, 9, 1]).await,
+            Some((_, ConsumerFault::Undecodable)) => return self.reply(request, true, false, vec![0x0a, 9, 1]).await,
             Some((_, ConsumerFault::Closes)) => return Err(io::ErrorKind::ConnectionAborted.into()),
             Some((_, ConsumerFault::Silent)) => return Ok(()),
             Some((_, ConsumerFault::Refuses)) => return self.reply(request, false, false, Vec::new()).await,
@@ -193,7 +193,7 @@ impl Consumer {
                 self.service.until(|seen| seen.stopped.contains(&INSTANCE)).await;
                 self.ended(self.recording.unwrap_or(0), "").await
             }
-            "ReadBuffers" => self.give(request).await,
+            "ReadBuffers" => self.send_packets(request).await,
             "GetTraceStats" => {
                 let mut stats = Vec::new();
                 Message::new(&mut stats).message(1, |stats| {
@@ -207,10 +207,10 @@ impl Consumer {
     }
 
     /// Returns the packets not returned yet, one slice per reply.
-    async fn give(&mut self, request: u64) -> io::Result<()> {
+    async fn send_packets(&mut self, request: u64) -> io::Result<()> {
         let mut packets = self.service.until(|_| true).await.packets().unwrap_or_default();
-        let new = packets.split_off(self.given.min(packets.len()));
-        self.given += new.len();
+        let new = packets.split_off(self.sent_packets.min(packets.len()));
+        self.sent_packets += new.len();
         let has_kernel_events = self.behaviour.has_kernel_events && self.behaviour.kernel_readings.is_none_or(|most| self.readings < most);
         self.readings += 1;
         let kernel = has_kernel_events.then(|| {

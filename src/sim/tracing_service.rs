@@ -62,7 +62,7 @@ pub enum TracingFault {
     StopsAnswering,
     KeepsChunks,
     /// Keeps writing into the shared memory.
-    Scribbles,
+    OverwritesMemory,
 }
 
 impl Default for TracingBehaviour {
@@ -107,9 +107,9 @@ impl TracingService {
     /// If the socket cannot be created.
     pub fn start(path: &Path, behaviour: TracingBehaviour) -> io::Result<Self> {
         let listener = UnixListener::bind(path)?;
-        let (commands, orders) = mpsc::unbounded_channel();
+        let (commands, commands_to_send) = mpsc::unbounded_channel();
         let (seen, shown) = watch::channel(TracingSeen::default());
-        let task = tokio::spawn(listen(listener, behaviour, orders, seen));
+        let task = tokio::spawn(listen(listener, behaviour, commands_to_send, seen));
         Ok(Self { path: path.to_owned(), task, commands, seen: shown })
     }
 
@@ -164,13 +164,13 @@ impl Drop for TracingService {
 async fn listen(
     listener: UnixListener,
     behaviour: TracingBehaviour,
-    mut orders: mpsc::UnboundedReceiver<Vec<u8>>,
+    mut commands_to_send: mpsc::UnboundedReceiver<Vec<u8>>,
     seen: watch::Sender<TracingSeen>,
 ) {
     while let Ok((stream, _)) = listener.accept().await {
         let producer = Producer { stream, behaviour: &behaviour, seen: &seen, memory: None, commands: None, is_first: true };
         // When one disconnects, the next is served.
-        let _ = producer.serve(&mut orders).await;
+        let _ = producer.serve(&mut commands_to_send).await;
     }
 }
 
@@ -185,7 +185,7 @@ struct Producer<'a> {
 }
 
 impl Producer<'_> {
-    async fn serve(mut self, orders: &mut mpsc::UnboundedReceiver<Vec<u8>>) -> io::Result<()> {
+    async fn serve(mut self, commands_to_send: &mut mpsc::UnboundedReceiver<Vec<u8>>) -> io::Result<()> {
         let (mut frames, mut buffer) = (FrameReader::default(), vec![0; 64 << 10]);
         let fault = self.behaviour.fault;
         loop {
@@ -198,14 +198,14 @@ impl Producer<'_> {
                 }
             }
             let stops = fault == TracingFault::StopsReading && !self.seen.borrow().started.is_empty();
-            let scribbles = fault == TracingFault::Scribbles && self.memory.is_some();
+            let overwrites = fault == TracingFault::OverwritesMemory && self.memory.is_some();
             tokio::select! {
                 read = self.stream.read(&mut buffer), if !stops => match read? {
                     0 => return Ok(()),
                     count => frames.push(&buffer[..count]),
                 },
-                Some(order) = orders.recv(), if self.commands.is_some() => self.reply(self.commands.unwrap_or(0), true, true, order, &[]).await?,
-                () = tokio::time::sleep(std::time::Duration::from_micros(100)), if scribbles => self.scribble()?,
+                Some(order) = commands_to_send.recv(), if self.commands.is_some() => self.reply(self.commands.unwrap_or(0), true, true, order, &[]).await?,
+                () = tokio::time::sleep(std::time::Duration::from_micros(100)), if overwrites => self.overwrite_headers()?,
                 else => std::future::pending().await,
             }
         }
@@ -355,7 +355,7 @@ impl Producer<'_> {
     }
 
     /// Overwrites the header words of all pages.
-    fn scribble(&self) -> io::Result<()> {
+    fn overwrite_headers(&self) -> io::Result<()> {
         let Some(memory) = &self.memory else { return Ok(()) };
         let size = self.page().bytes() as u64;
         (0..self.behaviour.memory / size)

@@ -9,7 +9,7 @@ pub(super) const ANSWER: &[u8] = b"11;rgb:";
 /// Command number of an answer.
 pub(super) const NUMBER: &[u8] = b"11;";
 /// Maximum number of bytes of an answer that are kept.
-pub(super) const LONGEST: usize = ANSWER.len() + 3 * 4 + 2;
+pub(super) const MAX_ANSWER: usize = ANSWER.len() + 3 * 4 + 2;
 
 /// Whether the background is light, by its luma (ITU-R BT.601).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn light_and_dark_are_told_apart() {
+    fn light_and_dark_are_distinguished() {
         let table: [(&[u8], Option<bool>); 9] = [
             (b"11;rgb:ffff/ffff/ffff", Some(true)),
             (b"11;rgb:fdfd/f6f6/e3e3", Some(true)),

@@ -5,10 +5,10 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 /// Maximum length of a text for OSC 52. Encoding adds a third; terminals and tmux truncate longer sequences.
-pub(super) const LONGEST_OSC52: usize = 74_994 / 4 * 3;
+pub(super) const MAX_OSC52: usize = 74_994 / 4 * 3;
 
 /// Timeout of the desktop's clipboard. A dead X display fails at once; a hung one must not delay the toast.
-const DEADLINE: Duration = Duration::from_millis(500);
+const CLIPBOARD_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Destination of a copied text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Desktop {
         let (answer, answered) = oneshot::channel();
         // If the request cannot be sent, its answer is dropped, which counts as a failure.
         let _ = self.requests.get_or_insert_with(start).send((text, answer));
-        async move { matches!(tokio::time::timeout(DEADLINE, answered).await, Ok(Ok(true))) }
+        async move { matches!(tokio::time::timeout(CLIPBOARD_TIMEOUT, answered).await, Ok(Ok(true))) }
     }
 }
 
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_route_follows_the_person() {
+    fn the_route_depends_on_the_environment() {
         let cases: [(&[&str], Route); 5] = [
             (&[], Route::Terminal),
             (&["DISPLAY"], Route::Desktop),
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_clipboard_that_is_not_there_says_so() {
+    async fn a_missing_clipboard_is_an_error() {
         // With or without a display: there is an answer before the timeout.
         let mut desktop = Desktop { requests: Some(mpsc::unbounded_channel().0) };
         assert!(!desktop.set("text".to_owned()).await);

@@ -12,12 +12,12 @@ use jiff::tz::TimeZone;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::sleep;
 
-use super::asked::Asked;
 use super::background::IsLight;
-use super::exit_report::{self, say};
+use super::exit_report::{self, message};
 use super::input;
 use super::input::Input;
-use super::runner::{ForTerminal, Runner};
+use super::runner::{Runner, TerminalEffect};
+use super::signal_request::SignalRequest;
 use super::signals::{self, Signals};
 use super::terminal::{Device, Terminal, TerminalOptions};
 use super::ticks::Ticks;
@@ -30,15 +30,15 @@ use crate::net::{Access, Directory};
 use crate::ui::{Theme, view};
 
 /// Minimum time between frames for data; keys are answered at once.
-const FRAME: Duration = Duration::from_millis(33);
+const FRAME_INTERVAL: Duration = Duration::from_millis(33);
 
 /// Capacity of the message channel. Tasks wait if it is full.
-const INBOX: usize = 256;
+const INBOX_CAPACITY: usize = 256;
 
 /// Maximum number of messages of a kind that are handled before the next frame, and before signals are checked again.
-const AT_ONCE: usize = 256;
+const MAX_MESSAGES: usize = 256;
 
-const NO_MORE_OUTPUT: &str = "the terminal no longer accepts output";
+const WRITE_FAILED: &str = "the terminal no longer accepts output";
 
 /// Everything needed to open the dashboard.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub struct Look {
     /// Theme files, by name; for one that is unusable, the error.
     pub own: Vec<(SafeText, Result<Theme, SafeText>)>,
     /// Themes for a terminal with a dark background and a light one; `None` if the background is not queried.
-    pub on_ground: Option<[Theme; 2]>,
+    pub by_background: Option<[Theme; 2]>,
     /// Whether to draw with ASCII characters only.
     pub ascii: bool,
 }
@@ -89,7 +89,7 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
         (true, AutoWatch::Selected | AutoWatch::All) => Access::Watch,
     };
     let directory = machine.map(|machine| directory(machine, access)).transpose()?;
-    let (inbox, messages) = mpsc::channel(INBOX);
+    let (inbox, messages) = mpsc::channel(INBOX_CAPACITY);
     let wake = Arc::new(Notify::new());
     let mut runner = Runner::new(directory.as_ref().map(Directory::clients), refresh, wake.clone(), inbox.clone())
         .with_names(options.output_name.clone(), secrets);
@@ -100,7 +100,7 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     let device = Arc::new(Device::open().context("the terminal cannot be opened")?);
     panic::guard(inbox.clone(), Arc::clone(&device));
     signals::restore_before_core_dump(Arc::clone(&device)).context("cannot install signal handlers")?;
-    let terminal = Terminal::enter(device, terminal, look.on_ground.is_some()).context("cannot set up the terminal")?;
+    let terminal = Terminal::enter(device, terminal, look.by_background.is_some()).context("cannot set up the terminal")?;
     let input = input::listen().context("cannot read the keyboard")?;
     let watcher = match directory {
         Some(directory) => {
@@ -120,7 +120,7 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     runner.producer().stop();
     runner.recordings().print_outcomes();
     match left {
-        Ok(Ok(Leave { keep_recording: true })) => keep_recording(&mut runner, &mut signals).await,
+        Ok(Ok(Exit { keep_recording: true })) => keep_recording(&mut runner, &mut signals).await,
         _ => finish(&mut runner, &mut signals).await,
     }
     runner.producer().finish(&mut signals).await;
@@ -136,7 +136,7 @@ fn directory(machine: Machine, access: Access) -> anyhow::Result<Directory> {
 }
 
 /// The way in which the user quit.
-struct Leave {
+struct Exit {
     keep_recording: bool,
 }
 
@@ -156,9 +156,9 @@ async fn keep_recording(runner: &mut Runner, signals: &mut Signals) {
     if active == 0 {
         return;
     }
-    say(format_args!("{} until Ctrl-C", exit_report::go_on(active)));
+    message(format_args!("{} until Ctrl-C", exit_report::continuing(active)));
     tokio::select! {
-        () = runner.recordings().all_over() => return,
+        () = runner.recordings().all_ended() => return,
         () = signals.end() => {}
     }
     finish(runner, signals).await;
@@ -168,7 +168,7 @@ async fn keep_recording(runner: &mut Runner, signals: &mut Signals) {
 async fn finish(runner: &mut Runner, signals: &mut Signals) {
     let active = runner.recordings().active();
     if active > 0 {
-        say(format_args!("finishing {}; Ctrl-C skips the rest of the data", exit_report::recordings(active)));
+        message(format_args!("finishing {}; Ctrl-C skips the rest of the data", exit_report::recordings(active)));
     }
     runner.recordings().finish(signals).await;
 }
@@ -191,7 +191,7 @@ impl Screen<'_> {
         mut input: mpsc::Receiver<Input>,
         mut messages: mpsc::Receiver<Msg>,
         signals: &mut Signals,
-    ) -> anyhow::Result<Leave> {
+    ) -> anyhow::Result<Exit> {
         self.draw(0)?;
         // The empty frame must not delay the first list.
         self.drawn = None;
@@ -200,24 +200,24 @@ impl Screen<'_> {
         let mut urgent = false;
         loop {
             let deadline = self.state.next_deadline(self.clock.now());
-            let frame = if self.terminal.is_behind() { Some(FRAME) } else { self.dirty.then(|| self.until_next_frame()) };
+            let frame = if self.terminal.has_unwritten() { Some(FRAME_INTERVAL) } else { self.dirty.then(|| self.until_next_frame()) };
             // Signals come first: neither a flood of keys nor a blocked terminal delays them. Then keys, then everything else, then one frame.
             let first = tokio::select! {
                 biased;
-                asked = signals.next() => {
+                request = signals.next() => {
                     urgent = true;
-                    Some(match asked {
-                        Asked::End => Msg::Terminate,
-                        Asked::Suspend => {
+                    Some(match request {
+                        SignalRequest::End => Msg::Terminate,
+                        SignalRequest::Suspend => {
                             self.suspend()?;
                             continue;
                         }
-                        Asked::Resume => {
+                        SignalRequest::Resume => {
                             self.terminal.resume()?;
                             self.dirty = true;
-                            measured()?
+                            resized()?
                         }
-                        Asked::Measure => measured()?,
+                        SignalRequest::Resize => resized()?,
                     })
                 }
                 key = input.recv(), if is_open => {
@@ -227,7 +227,7 @@ impl Screen<'_> {
                     match key.unwrap_or(Input::Msg(Msg::Terminate)) {
                         Input::Msg(msg) => Some(msg),
                         Input::Background(background) => {
-                            self.adapt(background);
+                            self.apply_background(background);
                             None
                         }
                     }
@@ -238,23 +238,25 @@ impl Screen<'_> {
             };
             let mut background = None;
             let keys =
-                std::iter::from_fn(|| input.try_recv().ok()).take(AT_ONCE).inspect(|_| urgent = true).filter_map(|input| match input {
-                    Input::Msg(msg) => Some(msg),
-                    Input::Background(found) => {
-                        background = Some(found);
-                        None
-                    }
-                });
-            let others = std::iter::from_fn(|| messages.try_recv().ok()).take(AT_ONCE);
+                std::iter::from_fn(|| input.try_recv().ok()).take(MAX_MESSAGES).inspect(|_| urgent = true).filter_map(
+                    |input| match input {
+                        Input::Msg(msg) => Some(msg),
+                        Input::Background(found) => {
+                            background = Some(found);
+                            None
+                        }
+                    },
+                );
+            let others = std::iter::from_fn(|| messages.try_recv().ok()).take(MAX_MESSAGES);
             for msg in first.into_iter().chain(keys).chain(others) {
-                if let ControlFlow::Break(leave) = self.take(msg)? {
-                    return Ok(leave);
+                if let ControlFlow::Break(exit) = self.handle(msg)? {
+                    return Ok(exit);
                 }
             }
-            background.into_iter().for_each(|background| self.adapt(background));
+            background.into_iter().for_each(|background| self.apply_background(background));
             self.dirty |= self.state.take_dirty();
-            self.terminal.write_rest().context(NO_MORE_OUTPUT)?;
-            if self.dirty && !self.terminal.is_behind() && (urgent || self.until_next_frame().is_zero()) {
+            self.terminal.write_rest().context(WRITE_FAILED)?;
+            if self.dirty && !self.terminal.has_unwritten() && (urgent || self.until_next_frame().is_zero()) {
                 self.draw(input.len() + messages.len())?;
             }
             urgent &= self.dirty;
@@ -262,25 +264,25 @@ impl Screen<'_> {
     }
 
     /// Switches to the theme for the background of the terminal.
-    fn adapt(&mut self, IsLight(is_light): IsLight) {
-        if let Some([dark, light]) = self.look.on_ground.take() {
+    fn apply_background(&mut self, IsLight(is_light): IsLight) {
+        if let Some([dark, light]) = self.look.by_background.take() {
             self.look.theme = if is_light { light } else { dark };
             self.dirty = true;
         }
     }
 
     /// Updates the state, and runs the resulting effects.
-    fn take(&mut self, msg: Msg) -> anyhow::Result<ControlFlow<Leave>> {
-        self.runner.note(&msg);
+    fn handle(&mut self, msg: Msg) -> anyhow::Result<ControlFlow<Exit>> {
+        self.runner.store_processes(&msg);
         for effect in update(&mut self.state, msg, self.clock.now()) {
             match self.runner.run(effect) {
-                ForTerminal::Nothing => {}
-                ForTerminal::Copy { text, label } => {
-                    let answer = match self.terminal.command(CopyToClipboard::to_clipboard_from(text)).context(NO_MORE_OUTPUT)? {
+                TerminalEffect::Nothing => {}
+                TerminalEffect::Copy { text, label } => {
+                    let answer = match self.terminal.command(CopyToClipboard::to_clipboard_from(text)).context(WRITE_FAILED)? {
                         true => Msg::Copied { label: label.into(), to: Clipboard::Terminal },
                         false => {
                             let why = match self.terminal.interprets_sequences() {
-                                true => "the terminal does not accept it at the moment",
+                                true => "the terminal is not accepting output",
                                 false => "this console does not interpret escape sequences",
                             };
                             Msg::Failed(format!("the {label} was not copied: {why}").into())
@@ -288,14 +290,14 @@ impl Screen<'_> {
                     };
                     update(&mut self.state, answer, self.clock.now());
                 }
-                ForTerminal::UseTheme(name) => {
+                TerminalEffect::SetTheme(name) => {
                     if let Err(reason) = self.use_theme(&name) {
                         update(&mut self.state, Msg::Failed(reason), self.clock.now());
                     }
                 }
-                ForTerminal::Redraw => self.terminal.clear()?,
-                ForTerminal::Suspend => self.suspend()?,
-                ForTerminal::Quit { keep_recording } => return Ok(ControlFlow::Break(Leave { keep_recording })),
+                TerminalEffect::Redraw => self.terminal.clear()?,
+                TerminalEffect::Suspend => self.suspend()?,
+                TerminalEffect::Quit { keep_recording } => return Ok(ControlFlow::Break(Exit { keep_recording })),
             }
         }
         Ok(ControlFlow::Continue(()))
@@ -306,33 +308,33 @@ impl Screen<'_> {
         let own = || self.look.own.iter().find(|(other, _)| other.as_str() == name).map(|(_, theme)| theme.clone());
         let Some(theme) = Theme::named(name).map(Ok).or_else(own).transpose()? else { return Ok(()) };
         self.look.theme = if self.look.ascii { theme.ascii() } else { theme };
-        self.look.on_ground = None;
+        self.look.by_background = None;
         self.dirty = true;
         Ok(())
     }
 
     /// Suspends until a shell continues this program.
     fn suspend(&mut self) -> anyhow::Result<()> {
-        signals::suspend(|| self.terminal.give_back());
+        signals::suspend(|| self.terminal.restore());
         self.terminal.resume()?;
         self.dirty = true;
         Ok(())
     }
 
     fn until_next_frame(&self) -> Duration {
-        self.drawn.map_or(Duration::ZERO, |drawn| FRAME.saturating_sub(drawn.elapsed()))
+        self.drawn.map_or(Duration::ZERO, |drawn| FRAME_INTERVAL.saturating_sub(drawn.elapsed()))
     }
 
     fn draw(&mut self, waiting: usize) -> anyhow::Result<()> {
         let begun = Instant::now();
         let (state, theme) = (&self.state, &self.look.theme);
-        let bytes = self.terminal.draw(|frame| view(state, theme, frame)).context(NO_MORE_OUTPUT)?;
+        let bytes = self.terminal.draw(|frame| view(state, theme, frame)).context(WRITE_FAILED)?;
         if let Some(stats) = &mut self.state.frame_stats {
             stats.add(begun.elapsed(), bytes, waiting);
         }
-        self.terminal.set_title(&self.state.title()).context(NO_MORE_OUTPUT)?;
+        self.terminal.set_title(&self.state.title()).context(WRITE_FAILED)?;
         if self.state.take_bell() {
-            self.terminal.ring().context(NO_MORE_OUTPUT)?;
+            self.terminal.ring_bell().context(WRITE_FAILED)?;
         }
         self.drawn = Some(Instant::now());
         self.dirty = false;
@@ -345,7 +347,7 @@ fn size() -> anyhow::Result<(u16, u16)> {
     crossterm::terminal::size().context("the size of the terminal cannot be determined")
 }
 
-fn measured() -> anyhow::Result<Msg> {
+fn resized() -> anyhow::Result<Msg> {
     size().map(|(columns, rows)| Msg::Resize(columns, rows))
 }
 
@@ -376,7 +378,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_panic_of_the_picture_is_a_value_so_that_recordings_are_finished() {
+    async fn a_panic_while_drawing_is_an_error_so_that_recordings_are_finished() {
         let panicked = catch(async {
             tokio::task::yield_now().await;
             panic!("no picture");

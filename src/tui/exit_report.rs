@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use super::tty;
-use crate::model::{Bytes, Counted, Outcome, Phase, Recording, Stopwatch, sanitise};
+use crate::model::{Bytes, Counted, Outcome, Phase, Recording, Stopwatch, sanitize};
 
 /// Timeout for a message on a blocked terminal.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -16,8 +16,8 @@ pub fn write_stderr(text: &str, timeout: Duration) {
 }
 
 /// Writes a message to standard error, which may contain untrusted paths and names.
-pub fn say(words: impl Display) {
-    let lines: Vec<_> = words.to_string().lines().map(sanitise).collect();
+pub fn message(words: impl Display) {
+    let lines: Vec<_> = words.to_string().lines().map(sanitize).collect();
     write_stderr(&format!("dn-top: {}\n", lines.join("\n")), TIMEOUT);
 }
 
@@ -27,11 +27,11 @@ pub(super) fn print(recording: &Recording) {
     let trouble = trouble.as_ref().map(|trouble| format!("; {trouble}")).unwrap_or_default();
     if let Some(kernel) = &recording.kernel {
         let (name, elapsed) = (&recording.name, Stopwatch(recording.elapsed));
-        return say(format_args!("{name} ({}) wrote to {} for {elapsed}{trouble}", recording.key.pid, kernel));
+        return message(format_args!("{name} ({}) wrote to {} for {elapsed}{trouble}", recording.key.pid, kernel));
     }
     let Some(file) = file else { return };
     let samples = recording.cpu_file.as_ref().map(|file| format!("; CPU samples in {}", file.display())).unwrap_or_default();
-    say(format_args!("{}: {}, {}{samples}{trouble}", file.display(), Bytes(recording.bytes), Counted(recording.events, "event")));
+    message(format_args!("{}: {}, {}{samples}{trouble}", file.display(), Bytes(recording.bytes), Counted(recording.events, "event")));
 }
 
 /// `1 recording`, `2 recordings`.
@@ -40,6 +40,6 @@ pub(super) fn recordings(count: usize) -> String {
 }
 
 /// `1 recording continues`, `2 recordings continue`.
-pub(super) fn go_on(count: usize) -> String {
+pub(super) fn continuing(count: usize) -> String {
     format!("{} {}", recordings(count), if count == 1 { "continues" } else { "continue" })
 }

@@ -19,18 +19,18 @@ pub(super) struct ExportRequest {
 }
 
 /// Exports a file and reports its progress. Gives up when the receiver is dropped.
-pub(super) fn start(wanted: ExportRequest, inbox: mpsc::Sender<Msg>) {
+pub(super) fn start(request: ExportRequest, inbox: mpsc::Sender<Msg>) {
     tokio::task::spawn_blocking(move || {
-        let ticket = wanted.ticket;
+        let ticket = request.ticket;
         // The receiver is gone once the dashboard has quit.
-        let _ = inbox.blocking_send(Msg::job_done(ticket, export(wanted, &inbox)));
+        let _ = inbox.blocking_send(Msg::job_done(ticket, export(request, &inbox)));
     });
 }
 
-fn export(wanted: ExportRequest, inbox: &mpsc::Sender<Msg>) -> Result<JobResult, String> {
-    let ExportRequest { source, destination, format, span, ticket } = wanted;
+fn export(request: ExportRequest, inbox: &mpsc::Sender<Msg>) -> Result<JobResult, String> {
+    let ExportRequest { source, destination, format, span, ticket } = request;
     let mut reported = 0;
-    let mut go_on = |bytes: u64, total: u64| {
+    let mut on_progress = |bytes: u64, total: u64| {
         // The file may still be growing.
         let percent = u8::try_from(u128::from(bytes) * 100 / u128::from(total.max(1))).unwrap_or(100).min(99);
         if percent != reported {
@@ -45,7 +45,7 @@ fn export(wanted: ExportRequest, inbox: &mpsc::Sender<Msg>) -> Result<JobResult,
     let part = ExportPart { window: first..=last, threads: HashSet::new() };
     let options = ExportOptions { format, part, calls: false, tasks: false, number: 0 };
     let file = Destination::File(destination.clone());
-    let passes = session::export(&[source], &options, &file, &mut go_on).map_err(|error| error.to_string())?;
+    let passes = session::export(&[source], &options, &file, &mut on_progress).map_err(|error| error.to_string())?;
     let bytes = destination.metadata().ok().map(|facts| facts.len());
     // A recording in progress has no end yet.
     let note = passes.iter().find_map(|exported| exported.pass.trouble()).filter(|_| !grows);

@@ -14,10 +14,10 @@ use crate::net::client::Client;
 use crate::session::{HeapFile, HeapWalk, read_heap, walk_heap};
 
 /// A walk is aborted if no event arrives for this time.
-const SILENCE: Duration = Duration::from_secs(30);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A walk with all its objects.
-struct Kept {
+struct LatestWalk {
     ticket: Ticket,
     walk: HeapWalk,
     process: Process,
@@ -26,9 +26,9 @@ struct Kept {
 /// The heap walks and file reads in progress, and the latest walk.
 #[derive(Default)]
 pub(super) struct Heaps {
-    wanted: HashMap<Ticket, Arc<AtomicBool>>,
+    active: HashMap<Ticket, Arc<AtomicBool>>,
     /// The objects of the latest walk. There may be millions, so only those of one walk are kept.
-    last: Arc<Mutex<Option<Arc<Kept>>>>,
+    last: Arc<Mutex<Option<Arc<LatestWalk>>>>,
     /// Held during a walk: the session of a canceled walk may still be stopping.
     turn: Arc<tokio::sync::Mutex<()>>,
     /// Held while reading a file: each may take several times its size in memory.
@@ -37,23 +37,23 @@ pub(super) struct Heaps {
 
 impl Heaps {
     pub(super) fn walk(&mut self, client: Client, process: Process, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
-        let wanted = self.want(ticket);
+        let active = self.register(ticket);
         let (turn, last) = (Arc::clone(&self.turn), Arc::clone(&self.last));
         tokio::spawn(async move {
             let _turn = turn.lock().await;
             last.lock().unwrap_or_else(PoisonError::into_inner).take();
             let began = Instant::now();
-            let go_on = |objects, bytes| {
+            let on_progress = |objects, bytes| {
                 // If the loop is busy, the next report suffices.
                 let _ = inbox.try_send(Msg::HeapProgress { ticket, objects, bytes });
-                wanted.load(Ordering::Relaxed) && !inbox.is_closed()
+                active.load(Ordering::Relaxed) && !inbox.is_closed()
             };
-            let result = match walk_heap(client, process.runtime.as_ref(), true, SILENCE, go_on).await {
+            let result = match walk_heap(client, process.runtime.as_ref(), true, IDLE_TIMEOUT, on_progress).await {
                 Ok(walk) => {
                     let took = began.elapsed();
                     let computed = tokio::task::spawn_blocking(move || found(walk, took)).await;
                     computed.map_err(|error| SafeText::from(error.to_string())).map(|(walk, found)| {
-                        *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(Kept { ticket, walk, process }));
+                        *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(LatestWalk { ticket, walk, process }));
                         Arc::new(found)
                     })
                 }
@@ -66,18 +66,18 @@ impl Heaps {
 
     /// Reads a file, unless it is canceled before its turn.
     pub(super) fn read(&mut self, path: PathBuf, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
-        let (wanted, reading) = (self.want(ticket), Arc::clone(&self.reading));
+        let (active, reading) = (self.register(ticket), Arc::clone(&self.reading));
         tokio::spawn(async move {
             let turn = reading.lock_owned().await;
             let read = move || {
                 // The next read starts when this one ends, even if it was canceled.
                 let _turn = turn;
-                if !wanted.load(Ordering::Relaxed) {
+                if !active.load(Ordering::Relaxed) {
                     return;
                 }
                 let began = Instant::now();
                 let result = read_heap(&path).map(|dump| {
-                    let retention = if wanted.load(Ordering::Relaxed) { dump.retention() } else { None };
+                    let retention = if active.load(Ordering::Relaxed) { dump.retention() } else { None };
                     Arc::new(WalkedHeap { heap: dump.heap, retention, took: began.elapsed(), trouble: None })
                 });
                 // The receiver is gone once the dashboard has quit.
@@ -88,28 +88,28 @@ impl Heaps {
     }
 
     /// Registers a job, and returns a flag that is cleared when the job is canceled.
-    fn want(&mut self, ticket: Ticket) -> Arc<AtomicBool> {
-        self.wanted.retain(|_, wanted| Arc::strong_count(wanted) > 1);
-        let wanted = Arc::new(AtomicBool::new(true));
-        self.wanted.insert(ticket, Arc::clone(&wanted));
-        wanted
+    fn register(&mut self, ticket: Ticket) -> Arc<AtomicBool> {
+        self.active.retain(|_, active| Arc::strong_count(active) > 1);
+        let active = Arc::new(AtomicBool::new(true));
+        self.active.insert(ticket, Arc::clone(&active));
+        active
     }
 
     /// Cancels a walk, as soon as the runtime allows its session to be stopped, or a read that has not started.
     pub(super) fn cancel(&mut self, ticket: Ticket) {
-        if let Some(wanted) = self.wanted.remove(&ticket) {
-            wanted.store(false, Ordering::Relaxed);
+        if let Some(active) = self.active.remove(&ticket) {
+            active.store(false, Ordering::Relaxed);
         }
     }
 
     /// Writes the objects of the latest walk to a new file.
     pub(super) fn write(&self, walk: Ticket, destination: PathBuf, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
-        let kept = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone().filter(|kept| kept.ticket == walk);
+        let latest = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone().filter(|latest| latest.ticket == walk);
         tokio::task::spawn_blocking(move || {
-            let result = kept.ok_or("another heap was walked since then: walk this one again".to_owned()).and_then(|kept| {
+            let result = latest.ok_or("another heap was walked since then: walk this one again".to_owned()).and_then(|latest| {
                 let file = HeapFile::create(&destination).map_err(|error| error.to_string())?;
-                let HeapWalk { graph, heap, .. } = &kept.walk;
-                let written = file.write(graph.clone(), heap, &kept.process).map_err(|error| error.to_string())?;
+                let HeapWalk { graph, heap, .. } = &latest.walk;
+                let written = file.write(graph.clone(), heap, &latest.process).map_err(|error| error.to_string())?;
                 let bytes = written.as_ref().and_then(|path| path.metadata().ok()).map(|facts| facts.len());
                 let files = written.iter().map(|path| SafeText::new(&path.to_string_lossy())).collect();
                 Ok(JobResult { files, bytes, note: None })

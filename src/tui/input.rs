@@ -18,12 +18,12 @@ pub(super) enum Input {
 }
 
 /// Capacity of the channel. Further input stays in the terminal.
-const AHEAD: usize = 256;
+const INPUT_CAPACITY: usize = 256;
 
 /// Starts a thread that reads keys, mouse and paste until the terminal is closed, which closes the channel. Nothing else ends the thread, because
 /// its wait cannot be interrupted.
 pub(super) fn listen() -> io::Result<mpsc::Receiver<Input>> {
-    let (sender, receiver) = mpsc::channel(AHEAD);
+    let (sender, receiver) = mpsc::channel(INPUT_CAPACITY);
     std::thread::Builder::new().name("input".to_owned()).spawn(move || read_while_open(&sender))?;
     Ok(receiver)
 }

@@ -17,9 +17,9 @@ const ESCAPE_TIMEOUT: Duration = Duration::from_millis(50);
 /// How long a paste may pause before it counts as complete: a lost end marker must not swallow all further keys.
 const PASTE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of parameter bytes; no sequence known here has more than 20.
-const LONGEST_PARAMETERS: usize = 32;
+const MAX_PARAMETERS: usize = 32;
 /// Maximum number of bytes of a paste, which goes into a single line of text.
-const LONGEST_PASTE: usize = 64 * 1024;
+const MAX_PASTE: usize = 64 * 1024;
 const PASTE_END: &[u8] = b"\x1b[201~";
 
 const ESC: u8 = 0x1b;
@@ -143,7 +143,7 @@ impl State {
                     Self::Ground
                 }
                 0x20..=0x3f => {
-                    if parameters.len() < LONGEST_PARAMETERS {
+                    if parameters.len() < MAX_PARAMETERS {
                         parameters.push(byte);
                     }
                     Self::Csi(parameters)
@@ -173,7 +173,7 @@ impl State {
                     typed(&bytes, emit);
                     return Self::plain(byte, KeyModifiers::NONE, emit);
                 }
-                if bytes.len() < background::LONGEST {
+                if bytes.len() < background::MAX_ANSWER {
                     bytes.push(byte);
                 }
                 Self::Answer(bytes)
@@ -193,9 +193,9 @@ impl State {
                     emit(paste(&bytes));
                     return Self::Ground;
                 }
-                if bytes.len() > LONGEST_PASTE + PASTE_END.len() {
+                if bytes.len() > MAX_PASTE + PASTE_END.len() {
                     // Keep the end, which may become the end marker.
-                    bytes.remove(LONGEST_PASTE);
+                    bytes.remove(MAX_PASTE);
                 }
                 Self::Paste(bytes)
             }
@@ -237,7 +237,7 @@ fn typed(bytes: &[u8], emit: &mut impl FnMut(Event)) {
 
 fn paste(bytes: &[u8]) -> Event {
     let text = bytes.strip_suffix(PASTE_END).unwrap_or(bytes);
-    Event::Paste(String::from_utf8_lossy(&text[..text.len().min(LONGEST_PASTE)]).into_owned())
+    Event::Paste(String::from_utf8_lossy(&text[..text.len().min(MAX_PASTE)]).into_owned())
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub(super) struct KernelRequest {
 }
 
 /// Runs a session until it is stopped, the time is over, or the process exits. Returns the result, if the session started.
-pub(super) async fn hold(
+pub(super) async fn run(
     client: Client,
     wanted: KernelRequest,
     mut requests: watch::Receiver<StopRequest>,
@@ -57,8 +57,8 @@ pub(super) async fn hold(
         recording.clone()
     };
     publish(Msg::Recording(Box::new(step(Phase::Recording)))).await;
-    let asked = async { drop(requests.wait_for(|request| *request != StopRequest::None).await) };
-    let stopped_by = session.hold(asked, duration).await;
+    let stop_requested = async { drop(requests.wait_for(|request| *request != StopRequest::None).await) };
+    let stopped_by = session.wait_for_stop(stop_requested, duration).await;
     publish(Msg::Recording(Box::new(step(Phase::Stopping { since: Duration::ZERO, bytes: 0 })))).await;
     let ended = tokio::select! {
         ended = session.end() => ended.map_err(|error| error.to_string()),
@@ -96,7 +96,7 @@ mod tests {
         let order = TraceOptions { tracepoints: vec!["all".to_owned()], ..TraceOptions::default() };
         let (events, kernel) = order.user_events().unwrap().unwrap();
         let start = Recording::starting(RecordingId(1), key, "Web".into(), vec!["gc".to_owned()], Default::default());
-        let data = data.map(|()| UserEventsData::pretended(folder.path()));
+        let data = data.map(|()| UserEventsData::simulated(folder.path()));
         let wanted = KernelRequest { recording: Recording { kernel: Some(kernel), ..start }, events, data, duration };
         let (sender, inbox) = mpsc::channel(9);
         let mut recordings = Recordings::default();
@@ -125,7 +125,7 @@ mod tests {
         async fn has_no_session(&self) -> bool {
             let mut held = Vec::new();
             for _ in 0..64 {
-                let data = UserEventsData::pretended(self.folder.path());
+                let data = UserEventsData::simulated(self.folder.path());
                 let (events, _) =
                     TraceOptions { tracepoints: vec!["all".to_owned()], ..TraceOptions::default() }.user_events().unwrap().unwrap();
                 held.push(self.client.start_user_events(events, &data).await);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_session_goes_on_until_somebody_wants_an_end() {
+    async fn a_session_continues_until_it_is_stopped() {
         let mut bench = bench("10.0.9", None, Ok(()));
         let begun = bench.next().await;
         assert_eq!(begun.phase, Phase::Recording);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_need_wait_for_a_runtime_that_does_not_begin() {
+    async fn a_start_can_be_canceled() {
         let mut bench = bench("10.0.9", None, Ok(()));
         // Stopped before the session had time to start.
         bench.recordings.stop(RecordingId(1));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_does_not_begin_says_why() {
+    async fn a_failed_start_has_a_reason() {
         for (version, data, why) in
             [("10.0.9", Err("tracefs is not mounted".to_owned()), "tracefs is not mounted"), ("9.0.7", Ok(()), "needs .NET 10")]
         {

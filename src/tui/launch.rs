@@ -12,28 +12,28 @@ use super::tail::Tail;
 use crate::app::{JobResult, Msg, Ticket};
 use crate::model::{OutputName, RecordingId, SafeText, TraceOptions};
 use crate::net::files;
-use crate::session::{ChildOutput, Launch, LaunchEvent, Launched, Orphans, Plan, USUAL_START};
+use crate::session::{ChildOutput, Launch, LaunchEvent, Launched, Orphans, Plan, RUNTIME_START_TIMEOUT};
 
 /// Interval at which the output of the program is read.
-const LOOK: Duration = Duration::from_millis(200);
+const OUTPUT_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(super) struct LaunchRequest {
     pub(super) words: Vec<String>,
     pub(super) id: RecordingId,
-    pub(super) order: TraceOptions,
+    pub(super) options: TraceOptions,
     pub(super) output_name: OutputName,
     pub(super) output: PathBuf,
     pub(super) ticket: Ticket,
 }
 
 /// Starts the program, passes it on to be recorded, shows its output, and reports its exit.
-pub(super) async fn run(wanted: LaunchRequest, start: oneshot::Sender<(Launched, Plan)>, inbox: mpsc::Sender<Msg>) {
-    let ticket = wanted.ticket;
-    let result = match create(&wanted.output) {
+pub(super) async fn run(request: LaunchRequest, start: oneshot::Sender<(Launched, Plan)>, inbox: mpsc::Sender<Msg>) {
+    let ticket = request.ticket;
+    let result = match create(&request.output) {
         Ok((file, mut tail)) => {
-            let mut program = std::pin::pin!(follow(wanted, file, start, &inbox));
+            let mut program = std::pin::pin!(run_program(request, file, start, &inbox));
             let result = loop {
-                match timeout(LOOK, program.as_mut()).await {
+                match timeout(OUTPUT_INTERVAL, program.as_mut()).await {
                     Ok(result) => break result,
                     Err(_) => forward(&mut tail, ticket, &inbox).await,
                 }
@@ -49,24 +49,24 @@ pub(super) async fn run(wanted: LaunchRequest, start: oneshot::Sender<(Launched,
 
 /// Sends the output since the last call.
 async fn forward(tail: &mut Tail, ticket: Ticket, inbox: &mpsc::Sender<Msg>) {
-    if let Some(lines) = tail.news() {
-        drop(inbox.send(Msg::Wrote { ticket, lines: lines.into() }).await);
+    if let Some(lines) = tail.new_lines() {
+        drop(inbox.send(Msg::ProgramOutput { ticket, lines: lines.into() }).await);
     }
 }
 
-async fn follow(
-    wanted: LaunchRequest,
+async fn run_program(
+    request: LaunchRequest,
     file: File,
     start: oneshot::Sender<(Launched, Plan)>,
     inbox: &mpsc::Sender<Msg>,
 ) -> Result<JobResult, String> {
-    let LaunchRequest { words, id, order, output_name, output, ticket } = wanted;
+    let LaunchRequest { words, id, options, output_name, output, ticket } = request;
     let program = SafeText::new(words.first().map(String::as_str).unwrap_or_default());
     let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
     let mut launch = Launch::start(&words, ChildOutput::File(file), Orphans::Resume).map_err(|error| error.to_string())?;
     let ended = |code: u8, more: &str| {
         let files = vec![output.to_string_lossy().into_owned().into()];
-        Ok(JobResult { files, bytes: None, note: Some(format!("It ended with {code}{more}").into()) })
+        Ok(JobResult { files, bytes: None, note: Some(format!("It exited with {code}{more}").into()) })
     };
     let mut late = false;
     let launched = loop {
@@ -74,14 +74,14 @@ async fn follow(
             LaunchEvent::Connected(launched) => break launched,
             LaunchEvent::NoRuntime => {
                 late = true;
-                let why = format!("no .NET runtime in it has connected in {} s: it is not recorded", USUAL_START.as_secs());
+                let why = format!("no .NET runtime connected within {} s: it is not recorded", RUNTIME_START_TIMEOUT.as_secs());
                 drop(inbox.send(Msg::Failed(format!("{program}: {why}").into())).await);
             }
             LaunchEvent::Exited(code) if late => return ended(code, ", and nothing was recorded"),
-            LaunchEvent::Exited(code) => return ended(code, ", and nothing was recorded: no .NET runtime in it connected"),
+            LaunchEvent::Exited(code) => return ended(code, ", and nothing was recorded: no .NET runtime connected"),
         }
     };
-    let plan = introduce(&launched, &program, id, order, &output_name).await?;
+    let plan = plan_recording(&launched, &program, id, options, &output_name).await?;
     drop(inbox.send(Msg::Launched { ticket, recording: Box::new(plan.starting()) }).await);
     if start.send((launched, plan)).is_err() {
         return Err("it was cancelled".to_owned());
@@ -91,20 +91,20 @@ async fn follow(
 }
 
 /// Plans the recording of a started program.
-async fn introduce(
+async fn plan_recording(
     launched: &Launched,
     program: &str,
     id: RecordingId,
-    order: TraceOptions,
+    options: TraceOptions,
     output_name: &OutputName,
 ) -> Result<Plan, String> {
     let name = launched.name(Path::new(program)).await.map_err(|error| error.to_string())?;
-    let plan = Plan::of(&order, launched.key, name, &std::env::current_dir().unwrap_or_default(), output_name)?;
+    let plan = Plan::from_options(&options, launched.key, name, &std::env::current_dir().unwrap_or_default(), output_name)?;
     Ok(Plan { id, notes: launched.note().into_iter().collect(), analysed: true, ..plan })
 }
 
 /// Creates a new file, never overwriting another, with a reader of its end.
 fn create(path: &Path) -> Result<(File, Tail), String> {
     let both = files::create(path).and_then(|file| Ok((file.try_clone()?, Tail::new(file))));
-    both.map_err(|error| format!("{} cannot be made for its output: {error}", path.display()))
+    both.map_err(|error| format!("{} cannot be created for its output: {error}", path.display()))
 }

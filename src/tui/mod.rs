@@ -4,8 +4,6 @@
 //! effects to the single runner, whose tasks answer with messages. The loop never waits for network or disk. Only the loop's own thread draws on
 //! the terminal, which is never waited for, and every exit path restores the terminal, finishes the recordings and stops the watches.
 
-#[cfg_attr(windows, allow(dead_code, reason = "a console asks for the end alone"))]
-mod asked;
 mod background;
 mod clipboard;
 mod control_sequence;
@@ -26,6 +24,8 @@ mod panic;
 mod producer;
 mod recordings;
 mod runner;
+#[cfg_attr(windows, allow(dead_code, reason = "a console asks for the end alone"))]
+mod signal_request;
 #[cfg_attr(windows, path = "windows/signals.rs")]
 mod signals;
 mod tail;
@@ -40,7 +40,7 @@ mod work;
 
 pub use clipboard::clipboard_reaches;
 pub use event_loop::{Dashboard, Look, Machine, run};
-pub use exit_report::{say, write_stderr};
+pub use exit_report::{message, write_stderr};
 pub use input_parser::InputParser;
 pub use terminal::TerminalOptions;
 pub use tty::interprets_sequences;

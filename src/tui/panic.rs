@@ -9,7 +9,7 @@ use std::thread;
 
 use tokio::sync::mpsc;
 
-use super::exit_report::say;
+use super::exit_report::message;
 use super::terminal::Device;
 use crate::app::Msg;
 
@@ -20,7 +20,7 @@ pub(super) fn guard(inbox: mpsc::Sender<Msg>, device: Arc<Device>) {
     set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
         let is_dashboard = thread::current().id() == dashboard;
         if is_dashboard {
-            device.give_back();
+            device.restore();
         }
         let words = words(info);
         let more = match report(&words) {
@@ -28,8 +28,8 @@ pub(super) fn guard(inbox: mpsc::Sender<Msg>, device: Arc<Device>) {
             Err(error) => format!("please report it (no report file could be written: {error})"),
         };
         if is_dashboard {
-            say(format_args!("the dashboard crashed: {words}"));
-            say(format_args!("recordings are finished; {more}"));
+            message(format_args!("the dashboard crashed: {words}"));
+            message(format_args!("recordings are finished; {more}"));
         } else {
             // A full channel loses the message; the task's own result still shows that it failed.
             let _ = inbox.try_send(Msg::TaskPanicked(format!("{words}; {more}").into()));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_in_a_task_is_a_message_and_not_a_word_on_the_screen() {
+    fn a_panic_in_a_task_is_a_message() {
         let (inbox, mut messages) = mpsc::channel(8);
         guard(inbox, Arc::new(Device::open().unwrap()));
         let panicked = thread::spawn(|| panic!("the {} broke", "task")).join();

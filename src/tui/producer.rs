@@ -6,13 +6,13 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::exit_report::say;
+use super::exit_report::message;
 use super::signals::Signals;
 use crate::app::{JobResult, Msg, Ticket};
-use crate::session::{self, Serve};
+use crate::session::{self, ServeOptions};
 
 /// Time that the producer may take to stop before a message is printed.
-const SHORT: Duration = Duration::from_millis(300);
+const MESSAGE_DELAY: Duration = Duration::from_millis(300);
 
 /// The current producer, and how to stop it.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(super) struct Producer {
 
 impl Producer {
     /// Starts to serve, and stops the previous producer. Progress is reported to `inbox`.
-    pub(super) fn start(&mut self, serve: Serve, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
+    pub(super) fn start(&mut self, serve: ServeOptions, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
         self.stop();
         while self.tasks.try_join_next().is_some() {}
         let (stop, stopped) = watch::channel(false);
@@ -54,11 +54,11 @@ impl Producer {
     /// timeout.
     pub(super) async fn finish(&mut self, signals: &mut Signals) {
         self.stop();
-        let mut all_over = std::pin::pin!(async { while self.tasks.join_next().await.is_some() {} });
-        if timeout(SHORT, &mut all_over).await.is_err() {
-            say(format_args!("ending sessions of Perfetto's tracing service; Ctrl-C skips the rest of the data"));
+        let mut all_ended = std::pin::pin!(async { while self.tasks.join_next().await.is_some() {} });
+        if timeout(MESSAGE_DELAY, &mut all_ended).await.is_err() {
+            message(format_args!("ending sessions of Perfetto's tracing service; Ctrl-C skips the rest of the data"));
             tokio::select! {
-                () = all_over => {}
+                () = all_ended => {}
                 () = signals.end() => {}
             }
         }

@@ -17,7 +17,7 @@ use crate::net::client::Client;
 use crate::session::{Launched, Plan, Recorder, Slot, StopRequest};
 
 /// Time that recordings may take to finish after the dashboard has closed.
-const LAST_WAIT: Duration = Duration::from_secs(60);
+const FINISH_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
 pub(super) struct Recordings {
@@ -39,7 +39,7 @@ impl Recordings {
     /// Starts a recording whose events go to the kernel.
     pub(super) fn start_in_kernel(&mut self, client: Client, wanted: kernel::KernelRequest, inbox: mpsc::Sender<Msg>) {
         let requests = self.begin(wanted.recording.id);
-        self.tasks.spawn(kernel::hold(client, wanted, requests, inbox));
+        self.tasks.spawn(kernel::run(client, wanted, requests, inbox));
     }
 
     /// Starts a recording once its process is known, and then resumes the process, which is suspended until then.
@@ -103,7 +103,7 @@ impl Recordings {
     }
 
     /// Waits until all have ended, and reports the results.
-    pub(super) async fn all_over(&mut self) {
+    pub(super) async fn all_ended(&mut self) {
         self.print_outcomes();
         while let Some(over) = self.tasks.join_next().await {
             over.iter().flatten().for_each(exit_report::print);
@@ -112,12 +112,12 @@ impl Recordings {
 
     /// Stops all and waits, but not forever, and not after another signal: what does not end in time is abandoned, its file remains.
     pub(super) async fn finish(&mut self, signals: &mut Signals) {
-        for (wanted, limit) in [(StopRequest::Stop, LAST_WAIT), (StopRequest::Abandon, Duration::from_secs(2))] {
+        for (wanted, limit) in [(StopRequest::Stop, FINISH_TIMEOUT), (StopRequest::Abandon, Duration::from_secs(2))] {
             for request in self.requests.values() {
                 request.send_replace(wanted);
             }
             tokio::select! {
-                () = self.all_over() => return,
+                () = self.all_ended() => return,
                 () = sleep(limit) => {}
                 () = signals.end() => {}
             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use foldhash::HashMap;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::clipboard::{Desktop, LONGEST_OSC52, Route, is_set, route};
+use super::clipboard::{Desktop, MAX_OSC52, Route, is_set, route};
 use super::exports;
 use super::files::Files;
 use super::heaps::Heaps;
@@ -25,21 +25,21 @@ use crate::net::log;
 use crate::net::port;
 use crate::net::user_events::Kernel;
 use crate::net::{Clients, Directory};
-use crate::session::{self, Plan, Serve, Settings, Watch};
+use crate::session::{self, Plan, ServeOptions, Settings, WatchOptions};
 
 /// Minimum interval between values of a watched process: a shorter one costs more and shows nothing more.
-const SHORTEST: Duration = Duration::from_secs(1);
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The part of an effect that only the event loop can do, because it owns the terminal.
 #[derive(Debug)]
-pub(super) enum ForTerminal {
+pub(super) enum TerminalEffect {
     Nothing,
     /// Copy text to the terminal's clipboard.
     Copy {
         text: String,
         label: String,
     },
-    UseTheme(SafeText),
+    SetTheme(SafeText),
     Redraw,
     Suspend,
     Quit {
@@ -67,9 +67,9 @@ pub(super) struct Runner {
 }
 
 /// Maximum number of listed threads of a process: each requires reading four small files.
-const MOST_THREADS: usize = 512;
+const MAX_THREADS: usize = 512;
 /// Maximum number of listed assemblies.
-const MOST_ASSEMBLIES: usize = 10_000;
+const MAX_ASSEMBLIES: usize = 10_000;
 
 impl Drop for Runner {
     /// Removes the socket of a served port: tasks aborted at the end hold clients as well, and would leave it behind.
@@ -83,7 +83,7 @@ impl Drop for Runner {
 impl Runner {
     pub(super) fn new(clients: Option<Clients>, refresh: Duration, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) -> Self {
         let (processes, recordings, desktop) = (HashMap::default(), Recordings::default(), Desktop::default());
-        let (watches, producer, interval) = (Watches::default(), Producer::default(), refresh.max(SHORTEST));
+        let (watches, producer, interval) = (Watches::default(), Producer::default(), refresh.max(MIN_INTERVAL));
         Self {
             clients,
             files: Files::default(),
@@ -108,7 +108,7 @@ impl Runner {
     }
 
     /// Stores the processes, which effects refer to by key.
-    pub(super) fn note(&mut self, msg: &Msg) {
+    pub(super) fn store_processes(&mut self, msg: &Msg) {
         if let Msg::Processes(processes) = msg {
             self.processes = processes.iter().map(|process| (process.key, process.clone())).collect();
         }
@@ -127,13 +127,13 @@ impl Runner {
     }
 
     /// Starts an effect without waiting for it.
-    pub(super) fn run(&mut self, effect: Effect) -> ForTerminal {
+    pub(super) fn run(&mut self, effect: Effect) -> TerminalEffect {
         match effect {
             Effect::Refresh => self.wake.notify_one(),
             Effect::ReadEnvironment { key, ticket } => {
                 let secrets = Arc::clone(&self.secrets);
-                self.ask(key, move |asked| async move {
-                    let result = match asked {
+                self.spawn_query(key, move |target| async move {
+                    let result = match target {
                         Ok((client, _)) => client
                             .environment()
                             .await
@@ -144,34 +144,34 @@ impl Runner {
                     Msg::Environment { ticket, result }
                 });
             }
-            Effect::ListThreads { key, ticket } => self.ask(key, move |asked| async move {
-                let list = move || asked.map(|(client, _)| client.thread_times(MOST_THREADS)).unwrap_or_default();
+            Effect::ListThreads { key, ticket } => self.spawn_query(key, move |target| async move {
+                let list = move || target.map(|(client, _)| client.thread_times(MAX_THREADS)).unwrap_or_default();
                 Msg::Threads { ticket, threads: tokio::task::spawn_blocking(list).await.unwrap_or_default() }
             }),
-            Effect::ListAssemblies { key, ticket } => self.ask(key, move |asked| async move {
-                let list = move || asked.map(|(client, _)| client.assemblies(MOST_ASSEMBLIES)).unwrap_or_default();
+            Effect::ListAssemblies { key, ticket } => self.spawn_query(key, move |target| async move {
+                let list = move || target.map(|(client, _)| client.assemblies(MAX_ASSEMBLIES)).unwrap_or_default();
                 Msg::Assemblies { ticket, paths: tokio::task::spawn_blocking(list).await.unwrap_or_default() }
             }),
-            Effect::SampleStacks { key, ticket } => self.ask(key, move |asked| async move {
-                let result = match asked {
+            Effect::SampleStacks { key, ticket } => self.spawn_query(key, move |target| async move {
+                let result = match target {
                     Ok((client, _)) => session::thread_stacks(&client).await.map(stacks).map_err(|error| SafeText::from(error.to_string())),
                     Err(gone) => Err(gone.into()),
                 };
                 Msg::Stacks { ticket, result }
             }),
-            Effect::WalkHeap { key, ticket } => match self.reach(key) {
+            Effect::WalkHeap { key, ticket } => match self.client_of(key) {
                 Ok((client, process)) => self.heaps.walk(client, process, ticket, self.inbox.clone()),
                 Err(gone) => self.send(Msg::HeapWalked { ticket, result: Err(gone.into()) }),
             },
             Effect::ReadHeap { ticket, path } => self.heaps.read(path, ticket, self.inbox.clone()),
             Effect::CancelHeapWalk { ticket } => self.heaps.cancel(ticket),
             Effect::WriteHeap { walk, destination, ticket } => self.heaps.write(walk, destination, ticket, self.inbox.clone()),
-            Effect::StartTrace { id, key, order } => {
-                if let Err(reason) = self.start_trace(id, key, *order) {
+            Effect::StartTrace { id, key, options } => {
+                if let Err(reason) = self.start_trace(id, key, *options) {
                     self.send(Msg::TraceFailed { id, reason: reason.into() });
                 }
             }
-            Effect::LookAtTracepoints { key } => {
+            Effect::CheckTracepoints { key } => {
                 let runtime = self.processes.get(&key).and_then(|process| process.runtime.as_ref());
                 let missing = session::user_events_missing(&Kernel::machine(), runtime);
                 self.send(Msg::TracepointsMissing { key, missing: missing.into_iter().map(SafeText::from).collect() });
@@ -192,7 +192,7 @@ impl Runner {
             Effect::FindFreeName { proposed, here } => {
                 let inbox = self.inbox.clone();
                 tokio::task::spawn_blocking(move || {
-                    let free = session::free_name_beside(&proposed, &here);
+                    let free = session::free_target_path(&proposed, &here);
                     if free != proposed {
                         let _ = inbox.blocking_send(Msg::FreeName { proposed, free });
                     }
@@ -201,9 +201,9 @@ impl Runner {
             Effect::Export { source, destination, format, span, ticket } => {
                 exports::start(exports::ExportRequest { source, destination, format, span, ticket }, self.inbox.clone());
             }
-            Effect::Watch { key, ticket, meters } => match self.reach(key) {
+            Effect::Watch { key, ticket, meters } => match self.client_of(key) {
                 Ok((client, process)) => {
-                    let watch = Watch { process, interval: self.interval, meters };
+                    let watch = WatchOptions { process, interval: self.interval, meters };
                     self.watches.start(client, watch, ticket, self.inbox.clone());
                 }
                 Err(trouble) => self.send(Msg::WatchEnded { ticket, trouble: Some(trouble.into()) }),
@@ -212,44 +212,44 @@ impl Runner {
             Effect::FilterEvents { id, filter } => self.recordings.filter_events(id, filter),
             Effect::Dump { key, request, ticket } => {
                 let inbox = self.inbox.clone();
-                self.ask(key, move |asked| async move {
+                self.spawn_query(key, move |target| async move {
                     let report = |notice: String| drop(inbox.try_send(Msg::JobStalled { ticket, notice: notice.into() }));
-                    let result = match asked {
+                    let result = match target {
                         Ok((client, process)) => {
                             session::dump(&client, &process, &request, report).await.map_err(|error| error.to_string())
                         }
                         Err(gone) => Err(gone),
                     };
                     let done = |dumped: session::Dumped| {
-                        let note = dumped.bytes.is_none().then(|| "its size cannot be seen from here".into());
+                        let note = dumped.bytes.is_none().then(|| "its size cannot be read from here".into());
                         JobResult { files: vec![shown(&dumped.seen_here)], bytes: dumped.bytes, note }
                     };
                     Msg::job_done(ticket, result.map(done))
                 });
             }
-            Effect::PerfMap { key, kind, ticket } => self.ask(key, move |asked| async move {
-                let result = match asked {
+            Effect::PerfMap { key, kind, ticket } => self.spawn_query(key, move |target| async move {
+                let result = match target {
                     Ok((client, process)) => session::perf_map(&client, &process, kind).await.map_err(|error| error.to_string()),
                     Err(gone) => Err(gone),
                 };
                 let done = |files: Vec<PathBuf>| {
-                    let note = (kind.is_some() && files.is_empty()).then(|| "its files cannot be seen from here yet".into());
+                    let note = (kind.is_some() && files.is_empty()).then(|| "its files are not visible from here yet".into());
                     JobResult { files: files.iter().map(shown).collect(), bytes: None, note }
                 };
                 Msg::job_done(ticket, result.map(done))
             }),
-            Effect::Control { key, command, data, ticket } => self.ask(key, move |asked| async move {
-                let result = match asked {
+            Effect::Control { key, command, data, ticket } => self.spawn_query(key, move |target| async move {
+                let result = match target {
                     Ok((client, _)) => control(&client, command, data.as_deref()).await,
                     Err(gone) => Err(gone),
                 };
                 Msg::job_done(ticket, result.map(|()| JobResult::default()))
             }),
-            Effect::Launch { words, id, order, output, ticket } => {
+            Effect::Launch { words, id, options, output, ticket } => {
                 let (start, started) = oneshot::channel();
                 self.recordings.await_start(id, started, self.inbox.clone());
                 let output_name = self.output_name.clone();
-                let wanted = LaunchRequest { words, id, order: *order, output_name, output, ticket };
+                let wanted = LaunchRequest { words, id, options: *options, output_name, output, ticket };
                 tokio::spawn(launch::run(wanted, start, self.inbox.clone()));
             }
             Effect::ServePort { path, ticket } => {
@@ -281,15 +281,15 @@ impl Runner {
             Effect::ServeProducer { targets, profiles, ticket } => match self.directory() {
                 Ok(directory) => {
                     let settings = Settings { targets, profiles, ..Settings::default() };
-                    self.producer.start(Serve { address: None, settings, directory }, ticket, self.inbox.clone());
+                    self.producer.start(ServeOptions { address: None, settings, directory }, ticket, self.inbox.clone());
                 }
                 Err(reason) => self.send(Msg::job_done(ticket, Err(reason))),
             },
-            Effect::EndProducer => self.producer.stop(),
+            Effect::StopProducer => self.producer.stop(),
             Effect::Resume { key, ticket } => {
                 let clients = self.clients.clone();
-                self.ask(key, move |asked| async move {
-                    let result = match (asked, clients) {
+                self.spawn_query(key, move |target| async move {
+                    let result = match (target, clients) {
                         (Ok((_, process)), Some(clients)) => {
                             clients.resume(&process).await.unwrap_or(Ok(())).map_err(|error| error.to_string())
                         }
@@ -300,38 +300,38 @@ impl Runner {
                 });
             }
             Effect::Copy { text, label } => return self.copy(text, label),
-            Effect::UseTheme(name) => return ForTerminal::UseTheme(name),
-            Effect::Redraw => return ForTerminal::Redraw,
-            Effect::Suspend => return ForTerminal::Suspend,
-            Effect::Quit { keep_recording } => return ForTerminal::Quit { keep_recording },
+            Effect::SetTheme(name) => return TerminalEffect::SetTheme(name),
+            Effect::Redraw => return TerminalEffect::Redraw,
+            Effect::Suspend => return TerminalEffect::Suspend,
+            Effect::Quit { keep_recording } => return TerminalEffect::Quit { keep_recording },
         }
-        ForTerminal::Nothing
+        TerminalEffect::Nothing
     }
 
-    fn start_trace(&mut self, id: RecordingId, key: ProcessKey, order: TraceOptions) -> Result<(), String> {
-        let (client, process) = self.reach(key)?;
-        let Some((events, kernel)) = order.user_events()? else {
-            let plan = Plan::of(&order, key, process.name, &std::env::current_dir().unwrap_or_default(), &self.output_name)?;
+    fn start_trace(&mut self, id: RecordingId, key: ProcessKey, options: TraceOptions) -> Result<(), String> {
+        let (client, process) = self.client_of(key)?;
+        let Some((events, kernel)) = options.user_events()? else {
+            let plan = Plan::from_options(&options, key, process.name, &std::env::current_dir().unwrap_or_default(), &self.output_name)?;
             let plan = Plan { id, analysed: true, ..plan };
             self.recordings.start(client, plan, self.inbox.clone());
             return Ok(());
         };
-        let what = order.select()?.what;
+        let what = options.select()?.what;
         let recording = Recording { kernel: Some(kernel), ..Recording::starting(id, key, process.name, what, PathBuf::new()) };
         let data = session::user_events_data(&Kernel::machine(), process.runtime.as_ref());
-        let wanted = kernel::KernelRequest { recording, events, data, duration: order.duration };
+        let wanted = kernel::KernelRequest { recording, events, data, duration: options.duration };
         self.recordings.start_in_kernel(client, wanted, self.inbox.clone());
         Ok(())
     }
 
     /// Returns the client of a listed process, or an error sentence.
-    fn reach(&self, key: ProcessKey) -> Result<(Client, Process), String> {
+    fn client_of(&self, key: ProcessKey) -> Result<(Client, Process), String> {
         let process = self.processes.get(&key).ok_or_else(|| format!("process {} has ended", key.pid))?;
         let client = self
             .clients
             .as_ref()
             .and_then(|clients| clients.of(process))
-            .ok_or_else(|| format!("process {} serves no diagnostic socket", key.pid))?;
+            .ok_or_else(|| format!("process {} has no diagnostic socket", key.pid))?;
         Ok((client, process.clone()))
     }
 
@@ -344,21 +344,21 @@ impl Runner {
     /// Serves a port, and shows the environment variable that programs need to connect to it.
     fn serve(&self, path: &Path) -> Result<JobResult, String> {
         let clients = self.clients.as_ref().ok_or("recorded files are open, not processes")?;
-        port::make_room();
+        port::raise_file_limit();
         clients.serve(path).map_err(|error| error.to_string())?;
         Ok(JobResult { files: vec![format!("DOTNET_DiagnosticPorts={}", shown(path)).into()], ..JobResult::default() })
     }
 
     /// Spawns a task that queries a process and answers with a message.
-    fn ask<F>(&self, key: ProcessKey, talk: impl FnOnce(Result<(Client, Process), String>) -> F)
+    fn spawn_query<F>(&self, key: ProcessKey, query: impl FnOnce(Result<(Client, Process), String>) -> F)
     where
         F: Future<Output = Msg> + Send + 'static,
     {
         // One task type for all queries makes the binary smaller.
-        let talk: Pin<Box<dyn Future<Output = Msg> + Send>> = Box::pin(talk(self.reach(key)));
+        let query: Pin<Box<dyn Future<Output = Msg> + Send>> = Box::pin(query(self.client_of(key)));
         let inbox = self.inbox.clone();
         // The receiver is gone once the dashboard has quit.
-        tokio::spawn(async move { drop(inbox.send(talk.await).await) });
+        tokio::spawn(async move { drop(inbox.send(query.await).await) });
     }
 
     fn send(&self, msg: Msg) {
@@ -367,24 +367,24 @@ impl Runner {
     }
 
     /// Copies to the desktop's clipboard if the user is local, otherwise through the terminal.
-    fn copy(&mut self, text: String, label: String) -> ForTerminal {
-        if text.len() > LONGEST_OSC52 && route(is_set) == Route::Terminal {
+    fn copy(&mut self, text: String, label: String) -> TerminalEffect {
+        if text.len() > MAX_OSC52 && route(is_set) == Route::Terminal {
             self.send(Msg::Failed(format!("the {label} is too long for a terminal's clipboard ({} bytes)", text.len()).into()));
-            return ForTerminal::Nothing;
+            return TerminalEffect::Nothing;
         }
         if route(is_set) == Route::Terminal {
-            return ForTerminal::Copy { text, label };
+            return TerminalEffect::Copy { text, label };
         }
         let (set, inbox) = (self.desktop.set(text), self.inbox.clone());
         tokio::spawn(async move {
             let msg = if set.await {
                 Msg::Copied { label: label.into(), to: Clipboard::Desktop }
             } else {
-                Msg::Failed(format!("the {label} was not copied: the desktop's clipboard does not answer").into())
+                Msg::Failed(format!("the {label} was not copied: the desktop's clipboard does not respond").into())
             };
             drop(inbox.send(msg).await);
         });
-        ForTerminal::Nothing
+        TerminalEffect::Nothing
     }
 }
 

@@ -9,7 +9,7 @@ use rustix::process::{self, getpgrp, getsid};
 use signal_hook::low_level::{emulate_default_handler, raise};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::asked::Asked;
+use super::signal_request::SignalRequest;
 use super::terminal::Device;
 
 /// Signals that the dashboard handles.
@@ -38,21 +38,21 @@ impl Signals {
     pub(super) async fn end(&mut self) {
         loop {
             match self.next().await {
-                Asked::End => return,
-                Asked::Suspend => suspend(|| {}),
-                Asked::Resume | Asked::Measure => {}
+                SignalRequest::End => return,
+                SignalRequest::Suspend => suspend(|| {}),
+                SignalRequest::Resume | SignalRequest::Resize => {}
             }
         }
     }
 
-    pub(super) async fn next(&mut self) -> Asked {
+    pub(super) async fn next(&mut self) -> SignalRequest {
         tokio::select! {
-            _ = self.terminate.recv() => Asked::End,
-            _ = self.hangup.recv() => Asked::End,
-            _ = self.interrupt.recv() => Asked::End,
-            _ = self.stop.recv() => Asked::Suspend,
-            _ = self.resumed.recv() => Asked::Resume,
-            _ = self.resized.recv() => Asked::Measure,
+            _ = self.terminate.recv() => SignalRequest::End,
+            _ = self.hangup.recv() => SignalRequest::End,
+            _ = self.interrupt.recv() => SignalRequest::End,
+            _ = self.stop.recv() => SignalRequest::Suspend,
+            _ = self.resumed.recv() => SignalRequest::Resume,
+            _ = self.resized.recv() => SignalRequest::Resize,
         }
     }
 }
@@ -74,7 +74,7 @@ pub(super) fn restore_before_core_dump(device: Arc<Device>) -> io::Result<()> {
         let (mut asked, device) = (signal(SignalKind::from_raw(number))?, Arc::clone(&device));
         tokio::spawn(async move {
             if asked.recv().await.is_some() {
-                device.give_back();
+                device.restore();
                 // Only fails for signals that do not exist.
                 let _ = emulate_default_handler(number);
             }

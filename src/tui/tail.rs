@@ -22,7 +22,7 @@ impl Tail {
     }
 
     /// Returns the newest lines, if the file has changed.
-    pub(super) fn news(&mut self) -> Option<Vec<SafeText>> {
+    pub(super) fn new_lines(&mut self) -> Option<Vec<SafeText>> {
         let len = self.file.metadata().ok()?.len();
         if len == self.seen {
             return None;
@@ -46,15 +46,15 @@ mod tests {
     fn what_is_new_is_reported_once() {
         let mut file = tempfile::tempfile().unwrap();
         let mut tail = Tail::new(file.try_clone().unwrap());
-        assert_eq!(tail.news(), None);
+        assert_eq!(tail.new_lines(), None);
         file.write_all(b"one\ntw").unwrap();
-        assert_eq!(tail.news().unwrap(), ["one", "tw"]);
-        assert_eq!(tail.news(), None);
+        assert_eq!(tail.new_lines().unwrap(), ["one", "tw"]);
+        assert_eq!(tail.new_lines(), None);
         file.write_all(b"o\n").unwrap();
-        assert_eq!(tail.news().unwrap(), ["one", "two"]);
+        assert_eq!(tail.new_lines().unwrap(), ["one", "two"]);
         let line = "x".repeat(999);
         (0..100).for_each(|_| writeln!(file, "{line}").unwrap());
-        let lines = tail.news().unwrap();
+        let lines = tail.new_lines().unwrap();
         assert_eq!(lines.len(), 65, "the end alone");
         assert!(lines.iter().all(|other| **other == line), "no part of a line");
     }

@@ -14,14 +14,14 @@ use super::background;
 use super::tty::{FrameBackend, Tty};
 
 /// Alternate screen, which some terminals do not clear, bracketed paste, no cursor.
-const TAKE: &[u8] = b"\x1b[?1049h\x1b[2J\x1b[?2004h\x1b[?25l";
+const SET_UP: &[u8] = b"\x1b[?1049h\x1b[2J\x1b[?2004h\x1b[?25l";
 /// Buttons and the wheel, in SGR coordinates. No motion events, which would be ignored.
-const TAKE_MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
+const SET_UP_MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
 /// Undoes all of that, at any point within a frame: ends a string and a synchronized update, resets the style.
-const GIVE_BACK: &[u8] = b"\x1b\\\x1b[?2026l\x1b[m\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[?1049l";
+const RESTORE: &[u8] = b"\x1b\\\x1b[?2026l\x1b[m\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[?1049l";
 
 /// Time that a terminal may take to read pending output when it is restored. After that, the pending output is discarded.
-const LAST_WRITE: Duration = Duration::from_secs(1);
+const RESTORE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Saves and restores the title of the window (XTWINOPS 22 and 23).
 const SAVE_TITLE: &[u8] = b"\x1b[22;2t";
@@ -36,7 +36,7 @@ pub struct TerminalOptions {
 /// The terminal on standard output.
 pub(super) struct Device {
     tty: Tty,
-    taken: AtomicBool,
+    is_set_up: AtomicBool,
     /// Whether the title must be restored.
     titled: AtomicBool,
 }
@@ -44,24 +44,24 @@ pub(super) struct Device {
 impl Device {
     /// Opens the terminal on standard output.
     pub(super) fn open() -> io::Result<Self> {
-        Ok(Self { tty: Tty::of_stdout()?, taken: AtomicBool::new(false), titled: AtomicBool::new(false) })
+        Ok(Self { tty: Tty::of_stdout()?, is_set_up: AtomicBool::new(false), titled: AtomicBool::new(false) })
     }
 
     /// Restores the terminal if it was set up. May be called repeatedly, from any thread, also from a panic hook.
     ///
-    /// Takes at most [`LAST_WRITE`]: a blocked terminal processes the sequence once it reads again.
-    pub(super) fn give_back(&self) {
-        if !self.taken.swap(false, Ordering::SeqCst) {
+    /// Takes at most [`RESTORE_TIMEOUT`]: a blocked terminal processes the sequence once it reads again.
+    pub(super) fn restore(&self) {
+        if !self.is_set_up.swap(false, Ordering::SeqCst) {
             return;
         }
         let title = if self.titled.swap(false, Ordering::SeqCst) { RESTORE_TITLE } else { b"" };
-        let sequence = [GIVE_BACK, title].concat();
-        if !self.tty.write_within(&sequence, LAST_WRITE) {
+        let sequence = [RESTORE, title].concat();
+        if !self.tty.write_within(&sequence, RESTORE_TIMEOUT) {
             // Make room for the sequence.
             self.tty.discard();
             let _ = self.tty.write(&sequence);
         }
-        self.tty.give_back();
+        self.tty.restore();
         let _ = disable_raw_mode();
     }
 }
@@ -71,15 +71,15 @@ impl Device {
 /// The drawing library flushes in the middle of a frame (after moving the cursor, after hiding it), so a terminal would show incomplete frames. So
 /// `flush` does nothing here, and [`Terminal`] sends everything at once.
 #[derive(Clone, Default)]
-struct Held(Arc<Mutex<Vec<u8>>>);
+struct FrameBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Held {
+impl FrameBuffer {
     fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Write for Held {
+impl Write for FrameBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.bytes().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -92,8 +92,8 @@ impl Write for Held {
 
 /// The terminal, set up for the dashboard. Restored when dropped.
 pub(super) struct Terminal {
-    inner: ratatui::Terminal<FrameBackend<Held>>,
-    held: Held,
+    inner: ratatui::Terminal<FrameBackend<FrameBuffer>>,
+    buffer: FrameBuffer,
     /// The part of the last frame that the terminal has not accepted yet.
     unwritten: Vec<u8>,
     device: Arc<Device>,
@@ -109,45 +109,45 @@ impl Terminal {
     ///
     /// With `asks_background` the background color is queried; the answer arrives with the keys.
     pub(super) fn enter(device: Arc<Device>, options: TerminalOptions, asks_background: bool) -> io::Result<Self> {
-        let held = Held::default();
-        let mut backend = device.tty.backend(held.clone());
+        let buffer = FrameBuffer::default();
+        let mut backend = device.tty.backend(buffer.clone());
         backend.draw(std::iter::empty())?;
-        let nothing = held.bytes().len();
-        held.bytes().clear();
+        let nothing = buffer.bytes().len();
+        buffer.bytes().clear();
         let inner = ratatui::Terminal::new(backend)?;
-        let mut terminal = Self { inner, held, unwritten: Vec::new(), device, options, title: String::new(), nothing };
-        terminal.take_over()?;
+        let mut terminal = Self { inner, buffer, unwritten: Vec::new(), device, options, title: String::new(), nothing };
+        terminal.set_up()?;
         if asks_background {
-            terminal.held.write_all(background::QUERY)?;
+            terminal.buffer.write_all(background::QUERY)?;
             terminal.send()?;
         }
         Ok(terminal)
     }
 
-    fn take_over(&mut self) -> io::Result<()> {
+    fn set_up(&mut self) -> io::Result<()> {
         // A shell may have used the terminal in the meantime.
         let _ = disable_raw_mode();
         enable_raw_mode()?;
-        self.device.taken.store(true, Ordering::SeqCst);
-        self.device.tty.take(self.options.mouse)?;
+        self.device.is_set_up.store(true, Ordering::SeqCst);
+        self.device.tty.set_up(self.options.mouse)?;
         self.device.titled.store(self.options.title, Ordering::SeqCst);
         self.title.clear();
         self.unwritten.clear();
-        self.held.bytes().clear();
-        self.held.write_all(TAKE)?;
-        self.held.write_all(if self.options.mouse { TAKE_MOUSE } else { b"" })?;
-        self.held.write_all(if self.options.title { SAVE_TITLE } else { b"" })?;
+        self.buffer.bytes().clear();
+        self.buffer.write_all(SET_UP)?;
+        self.buffer.write_all(if self.options.mouse { SET_UP_MOUSE } else { b"" })?;
+        self.buffer.write_all(if self.options.title { SAVE_TITLE } else { b"" })?;
         self.send()
     }
 
     /// Restores the terminal until [`Self::resume`].
-    pub(super) fn give_back(&self) {
-        self.device.give_back();
+    pub(super) fn restore(&self) {
+        self.device.restore();
     }
 
     /// Sets up the terminal again after the program was stopped and continued; everything is redrawn.
     pub(super) fn resume(&mut self) -> io::Result<()> {
-        self.take_over()?;
+        self.set_up()?;
         self.clear()
     }
 
@@ -159,31 +159,31 @@ impl Terminal {
     }
 
     /// Whether the terminal has not accepted the whole last frame: none can be drawn until [`Self::write_rest`] has written it.
-    pub(super) fn is_behind(&self) -> bool {
+    pub(super) fn has_unwritten(&self) -> bool {
         !self.unwritten.is_empty()
     }
 
     /// Draws one frame with one write, inside a synchronized update, and with none if nothing changed. Returns the number of bytes written; `None`
     /// if the console is drawn by API calls.
     ///
-    /// Must not be called while [`Self::is_behind`].
+    /// Must not be called while [`Self::has_unwritten`].
     pub(super) fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<Option<usize>> {
-        queue!(self.held, BeginSynchronizedUpdate)?;
-        let before = self.held.bytes().len();
+        queue!(self.buffer, BeginSynchronizedUpdate)?;
+        let before = self.buffer.bytes().len();
         self.inner.autoresize()?;
         view(&mut self.inner.get_frame());
         self.inner.flush()?;
         self.inner.swap_buffers();
         if !self.interprets_sequences() {
-            self.held.bytes().clear();
+            self.buffer.bytes().clear();
             return Ok(None);
         }
-        if self.held.bytes().len() - before <= self.nothing {
-            self.held.bytes().clear();
+        if self.buffer.bytes().len() - before <= self.nothing {
+            self.buffer.bytes().clear();
             return Ok(Some(0));
         }
-        queue!(self.held, EndSynchronizedUpdate)?;
-        let bytes = self.held.bytes().len();
+        queue!(self.buffer, EndSynchronizedUpdate)?;
+        let bytes = self.buffer.bytes().len();
         self.send().map(|()| Some(bytes))
     }
 
@@ -194,10 +194,10 @@ impl Terminal {
 
     /// Writes a command between two frames. Returns whether it was written: not if the terminal is behind, or does not interpret sequences.
     pub(super) fn command(&mut self, command: impl crossterm::Command) -> io::Result<bool> {
-        if self.is_behind() || !self.interprets_sequences() {
+        if self.has_unwritten() || !self.interprets_sequences() {
             return Ok(false);
         }
-        queue!(self.held, command)?;
+        queue!(self.buffer, command)?;
         self.send().map(|()| true)
     }
 
@@ -209,19 +209,19 @@ impl Terminal {
         Ok(())
     }
 
-    pub(super) fn ring(&mut self) -> io::Result<()> {
-        self.held.write_all(b"\x07")?;
+    pub(super) fn ring_bell(&mut self) -> io::Result<()> {
+        self.buffer.write_all(b"\x07")?;
         self.send()
     }
 
     fn send(&mut self) -> io::Result<()> {
-        self.unwritten.append(&mut self.held.bytes());
+        self.unwritten.append(&mut self.buffer.bytes());
         self.write_rest()
     }
 
     /// Writes as much of the last frame as the terminal accepts now.
     pub(super) fn write_rest(&mut self) -> io::Result<()> {
-        while self.is_behind() {
+        while self.has_unwritten() {
             match self.device.tty.write(&self.unwritten) {
                 Ok(count) => drop(self.unwritten.drain(..count)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -234,6 +234,6 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        self.device.give_back();
+        self.device.restore();
     }
 }

@@ -82,12 +82,12 @@ impl Tty {
     }
 
     /// Does nothing: terminals are controlled by escape sequences.
-    pub(super) fn take(&self, _mouse: bool) -> io::Result<()> {
+    pub(super) fn set_up(&self, _mouse: bool) -> io::Result<()> {
         Ok(())
     }
 
-    /// Does nothing, see `take`.
-    pub(super) fn give_back(&self) {}
+    /// Does nothing, see `set_up`.
+    pub(super) fn restore(&self) {}
 }
 
 /// Writes to standard error, unless it is blocked for the given time.

@@ -12,16 +12,16 @@ use crate::app::{Msg, StaleSockets};
 use crate::net::Directory;
 
 /// Timeout for answers of new processes. Most answer within a millisecond; the others are in the next list.
-const PATIENCE: Duration = Duration::from_millis(40);
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(40);
 
 /// Lists the processes at every tick until the receiver is dropped. `wake` requests an additional list.
 pub(super) async fn watch(mut directory: Directory, ticks: Ticks, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) {
     let (mut failed, mut stale) = (false, StaleSockets::default());
     // The first list is shown at once, with the facts from /proc; the second follows immediately, with the answers of the processes.
-    let mut patience = Duration::ZERO;
+    let mut timeout = Duration::ZERO;
     let mut port_changes = None;
     loop {
-        let msg = match directory.refresh(patience).await {
+        let msg = match directory.refresh(timeout).await {
             Ok(mut rows) => {
                 failed = false;
                 let sockets: Vec<_> = rows.extract_if(.., |row| row.is_stale_socket()).filter_map(|row| row.socket).collect();
@@ -47,8 +47,8 @@ pub(super) async fn watch(mut directory: Directory, ticks: Ticks, wake: Arc<Noti
         {
             return;
         }
-        if std::mem::replace(&mut patience, PATIENCE).is_zero() {
-            sleep(PATIENCE).await;
+        if std::mem::replace(&mut timeout, ANSWER_TIMEOUT).is_zero() {
+            sleep(ANSWER_TIMEOUT).await;
             continue;
         }
         // A port may be served later.

@@ -11,10 +11,10 @@ use tokio::time::timeout;
 use crate::app::{Msg, Ticket};
 use crate::model::ProcessKey;
 use crate::net::client::Client;
-use crate::session::{self, Watch};
+use crate::session::{self, WatchOptions};
 
 /// Time that all sessions together may take to stop: a hanging runtime finds its connection closed later.
-const LAST_WAIT: Duration = Duration::from_secs(4);
+const FINISH_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The active watches, and how to stop them.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub(super) struct Watches {
 
 impl Watches {
     /// Starts to watch a process; an earlier session for it is stopped. Results are reported to `inbox`.
-    pub(super) fn start(&mut self, client: Client, watch: Watch, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
+    pub(super) fn start(&mut self, client: Client, watch: WatchOptions, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
         let (stop, stopped) = watch::channel(false);
         if let Some(before) = self.stops.insert(watch.process.key, stop) {
             before.send_replace(true);
@@ -36,7 +36,7 @@ impl Watches {
         self.tasks.spawn(async move {
             // The receiver is gone once the dashboard has quit.
             let send = async |msg| drop(inbox.send(msg).await);
-            let publish = |counters, cpu| send(Msg::Watched { ticket, counters: Arc::new(counters), cpu });
+            let publish = |counters, cpu| send(Msg::WatchReport { ticket, counters: Arc::new(counters), cpu });
             let trouble = session::watch(&client, &watch, stopped, publish).await.err().map(Into::into);
             send(Msg::WatchEnded { ticket, trouble }).await;
         });
@@ -52,7 +52,7 @@ impl Watches {
     /// Stops all and waits for their end; for use after the dashboard has closed.
     pub(super) async fn finish(&mut self) {
         self.stops.values().for_each(|stop| _ = stop.send_replace(true));
-        let all_over = async { while self.tasks.join_next().await.is_some() {} };
-        let _ = timeout(LAST_WAIT, all_over).await;
+        let all_ended = async { while self.tasks.join_next().await.is_some() {} };
+        let _ = timeout(FINISH_TIMEOUT, all_ended).await;
     }
 }

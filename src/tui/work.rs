@@ -34,7 +34,7 @@ pub(super) async fn control(client: &Client, mut command: Command, file: Option<
 pub(super) async fn close_port(clients: &Clients, waiting: &[Process]) -> Result<(), String> {
     for process in waiting {
         if let Some(Err(error)) = clients.resume(process).await {
-            return Err(format!("The port is still served, because {} waits on: {error}", process.name));
+            return Err(format!("The port is still served: {} cannot be resumed: {error}", process.name));
         }
     }
     clients.close_port();

@@ -15,7 +15,7 @@ pub(super) use crate::app::layout::{width, wrap};
 use crate::model::safe;
 
 /// Maximum number of bytes of sanitized text in one cell.
-const LONGEST_CELL: usize = 64;
+const MAX_CELL_BYTES: usize = 64;
 
 /// A buffer to draw to, with a theme.
 pub(super) struct Canvas<'a> {
@@ -29,7 +29,7 @@ impl<'a> Canvas<'a> {
         Self { buffer, theme, scratch: String::new() }
     }
 
-    fn spell<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    fn ascii_if_needed<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.theme.glyphs.ascii && !text.is_ascii() { Cow::Owned(to_ascii(text)) } else { Cow::Borrowed(text) }
     }
 
@@ -43,10 +43,10 @@ impl<'a> Canvas<'a> {
             return 0;
         }
         // Text has at most as many columns as bytes. Overlong text is not scanned to its end in every frame.
-        let longest = usize::from(room) * LONGEST_CELL;
+        let longest = usize::from(room) * MAX_CELL_BYTES;
         let (start, rest) = text.split_at((0..=longest.min(text.len())).rfind(|end| text.is_char_boundary(*end)).unwrap_or(0));
         let start = safe(start);
-        let text = self.spell(&start);
+        let text = self.ascii_if_needed(&start);
         // Replace the style of what was drawn here before.
         let style = Style::reset().patch(style);
         let fits = rest.is_empty() && (text.len() <= usize::from(room) || width(&text) <= room);
@@ -60,7 +60,7 @@ impl<'a> Canvas<'a> {
 
     /// Draws right-aligned text.
     pub(super) fn right(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style) {
-        let blank = room.saturating_sub(width(&self.spell(text)));
+        let blank = room.saturating_sub(width(&self.ascii_if_needed(text)));
         self.text(x + blank, y, room - blank, text, style);
     }
 
@@ -125,7 +125,7 @@ impl<'a> Canvas<'a> {
 
     /// Draws text on several lines, wrapped between words, as far as it fits. Returns the number of lines.
     pub(super) fn wrapped(&mut self, area: Rect, text: &str, style: Style) -> u16 {
-        let lines = wrap(&self.spell(text), area.width);
+        let lines = wrap(&self.ascii_if_needed(text), area.width);
         for (line, y) in lines.iter().zip(area.y..area.bottom()) {
             self.text(area.x, y, area.width, line, style);
         }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use ratatui::layout::Rect;
 
 use crate::app::layout::{DetailLayout, TabSlot};
-use crate::app::{Content, Focus, OpenFile, State, Tab, Typing};
+use crate::app::{Content, Focus, LinePurpose, OpenFile, State, Tab};
 use crate::model::{FileKind, Percent};
 
 use super::canvas::{Canvas, width};
@@ -51,7 +51,7 @@ fn tab(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<
 
 /// Draws a filter that is being typed while there is nothing to filter, on the lower border.
 fn idle_line(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<(u16, u16)> {
-    let line = state.line.as_ref().filter(|line| line.purpose == Typing::Tab)?;
+    let line = state.line.as_ref().filter(|line| line.purpose == LinePurpose::Tab)?;
     let (x, y, room) = (layout.frame.x + 2, layout.frame.bottom() - 1, layout.frame.width / 2);
     let used = canvas.value(x, y, room, format_args!(" /{} ", line.input.value()), canvas.theme.chip);
     canvas.text(x + used, y, room.saturating_sub(used), " nothing to filter here ", canvas.theme.dim);

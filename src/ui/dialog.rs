@@ -25,13 +25,13 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, form: &Form, layout: &Layout) -> Opt
         match line {
             FormLine::Help(text) => canvas.text(row.x, row.y, row.width, text, theme.dim),
             FormLine::Effect(text) => canvas.text(row.x, row.y, row.width, text, theme.text),
-            FormLine::Complaint(text) => canvas.text(row.x, row.y, row.width, text, theme.bad),
+            FormLine::Problem(text) => canvas.text(row.x, row.y, row.width, text, theme.bad),
             FormLine::Command(text) => canvas.text(row.x, row.y, row.width, text, theme.accent),
         };
     }
     for (index, (button, row)) in form.buttons().iter().zip(&place.buttons).enumerate() {
         let style = if form.focus == Field::Button(index) {
-            if index == 0 || !form.is_dangerous() || matches!(form.purpose, Purpose::Quit(_)) { theme.chip } else { theme.alarm }
+            if index == 0 || !form.is_dangerous() || matches!(form.purpose, Purpose::Quit(_)) { theme.chip } else { theme.alert }
         } else {
             theme.dim
         };
@@ -61,14 +61,14 @@ fn ask(canvas: &mut Canvas<'_>, question: &Question, place: &FormLayout, row: Re
         }
         Reply::Text(input) => {
             let (x, mut room) = (x + 1, room.saturating_sub(2));
-            if let Some(complaint) = &question.complaint {
+            if let Some(problem) = &question.problem {
                 let text = width(input.value()) + 2;
                 let left = room.saturating_sub(text).max(room / 2);
                 canvas.pieces(
                     x + room - left,
                     row.y,
                     left,
-                    &[(" ", theme.text), (theme.glyphs.no, theme.bad), (" ", theme.bad), (complaint, theme.bad)],
+                    &[(" ", theme.text), (theme.glyphs.no, theme.bad), (" ", theme.bad), (problem, theme.bad)],
                 );
                 room -= left;
             }

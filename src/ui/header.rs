@@ -22,7 +22,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
         state.options.demo.then_some(("DEMO", theme.chip, 1)),
         state.options.readonly.then_some(("READ-ONLY", theme.chip, 1)),
         cost.as_deref().map(|text| (text, theme.dim, 0)),
-        paused.as_deref().map(|text| (text, theme.alarm, 1)),
+        paused.as_deref().map(|text| (text, theme.alert, 1)),
     ];
     for (text, style, pad) in marks.into_iter().flatten() {
         let columns = width(text) + 2 * pad;
@@ -35,7 +35,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
         right -= 1;
     }
     let (mut processes, mut attachable, recording) = (0_usize, 0_usize, state.recordings.active());
-    for row in state.list.rows().iter().filter(|row| row.gone_at.is_none()) {
+    for row in state.list.rows().iter().filter(|row| row.exited_at.is_none()) {
         processes += 1;
         attachable += usize::from(row.process.contact.is_attachable());
     }
@@ -70,7 +70,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
             pieces.push((sent, theme.dim));
         }
         if counts.dropped > 0 {
-            pieces.push((dropped, theme.alarm));
+            pieces.push((dropped, theme.alert));
         }
     }
     if recording > 0 {

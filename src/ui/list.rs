@@ -80,7 +80,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, listing: &Listing<'_>) {
     }
     let Some(cursor) = cursor.filter(|_| !window.is_empty()) else { return };
     let y = lines.y + (cursor.at.min(list.len() - 1) - window.start) as u16;
-    let style = if focused { canvas.theme.selected } else { canvas.theme.shadowed };
+    let style = if focused { canvas.theme.selected } else { canvas.theme.selected_unfocused };
     canvas.style(Rect { x: lines.x.saturating_sub(1), y, width: lines.width + 2, height: 1 }, style);
     canvas.scroll_mark(Rect { x: lines.right(), width: 1, ..lines }, window.start, height, list.len());
 }
@@ -179,9 +179,9 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
 /// Draws the lines before a row of a tree; if they do not fit, only the innermost. Returns the number of columns used.
 fn branches(canvas: &mut Canvas<'_>, area: Rect, branch: &Branch) -> u16 {
     let theme = canvas.theme;
-    let [goes_on, fork, end] = theme.glyphs.tree;
+    let [continued, fork, end] = theme.glyphs.tree;
     let own = branch.last.map(|last| if last { end } else { fork });
-    let lines = branch.above.iter().map(|line| if *line { goes_on } else { "  " }).chain(own);
+    let lines = branch.above.iter().map(|line| if *line { continued } else { "  " }).chain(own);
     let fold = branch.expanded.map_or("  ", |expanded| theme.glyphs.fold[usize::from(expanded)]);
     let all: Vec<_> = lines.map(|line| (line, theme.border)).chain([(fold, theme.key)]).collect();
     let shown = &all[all.len().saturating_sub(usize::from(area.width / 2).max(1))..];
@@ -207,7 +207,7 @@ fn meter(canvas: &mut Canvas<'_>, x: u16, y: u16, room: u16, shares: &[(f64, Sty
 }
 
 /// Minimum span of the bars, as a share of the largest value, so that nearly constant values are a flat line.
-const LEAST_SPAN: f64 = 0.2;
+const MIN_SPAN: f64 = 0.2;
 
 /// Draws the latest values as bars, the newest on the right. None is as high as the line, or it would touch the one above.
 fn bars(canvas: &mut Canvas<'_>, area: Rect, values: &[f64], style: Style) {
@@ -224,7 +224,7 @@ fn bars(canvas: &mut Canvas<'_>, area: Rect, values: &[f64], style: Style) {
 fn heights(values: &[f64]) -> impl Iterator<Item = f64> {
     let known = || values.iter().copied().filter(|value| value.is_finite());
     let (low, high) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
-    let span = (high - low).max(low.abs().max(high.abs()) * LEAST_SPAN);
+    let span = (high - low).max(low.abs().max(high.abs()) * MIN_SPAN);
     values.iter().map(move |value| if span > 0.0 { ((value - low) / span).clamp(0.0, 1.0) } else { 0.0 })
 }
 

@@ -40,10 +40,10 @@ pub(super) fn pick_list(canvas: &mut Canvas<'_>, state: &State, list: &PickList<
 /// Draws the progress of quitting, while recordings are being finished.
 pub(super) fn finishing(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
     let theme = canvas.theme;
-    let Some(ending) = state.ending else { return };
+    let Some(pending_quit) = state.pending_quit else { return };
     let active: Vec<_> = state.recordings.all().iter().filter(|tracked| tracked.is_active()).collect();
-    let left = ending.limit.saturating_sub(state.now.elapsed).as_secs();
-    let (head, foot) = if ending.abandoned {
+    let left = pending_quit.limit.saturating_sub(state.now.elapsed).as_secs();
+    let (head, foot) = if pending_quit.abandoned {
         ("Closing the files".to_owned(), format!("Quitting in {left} s at the latest."))
     } else {
         let key = state.key(Action::Abandon);
@@ -62,7 +62,7 @@ pub(super) fn finishing(canvas: &mut Canvas<'_>, state: &State, layout: &Layout)
             crate::model::Phase::Stopping { bytes, .. } if tracked.value.kernel.is_none() => {
                 format!("  {} of rundown", crate::model::Bytes(bytes))
             }
-            crate::model::Phase::Joining { percent } => format!("  {percent} % of its CPU samples are in its file"),
+            crate::model::Phase::Joining { percent } => format!("  {percent} % of its CPU samples written"),
             _ => String::new(),
         };
         let name = format!("{} ({})", tracked.value.name, tracked.value.key.pid);

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::app::tabs::{Figure, Graph, LABELS, Overview, OverviewLayout};
+use crate::app::tabs::{Figure, Graph, LABEL_WIDTH, Overview, OverviewLayout};
 use crate::app::{Focus, State};
 use crate::model::Age;
 use crate::sorting::CompactSort;
@@ -104,11 +104,11 @@ fn graphs(canvas: &mut Canvas<'_>, overview: &Overview<'_>, layout: &OverviewLay
 
 /// Draws graphs side by side, with a time axis below, as many as fit.
 pub(super) fn row(canvas: &mut Canvas<'_>, graphs: &[Graph], area: Rect) {
-    const NARROWEST: u16 = 36;
+    const MIN_GRAPH_WIDTH: u16 = 36;
     if graphs.is_empty() || area.height < 3 {
         return;
     }
-    let columns = (area.width / NARROWEST).clamp(1, graphs.len() as u16);
+    let columns = (area.width / MIN_GRAPH_WIDTH).clamp(1, graphs.len() as u16);
     let shown = &graphs[..usize::from(columns)];
     let span = Span::of_seconds(shown.iter().flat_map(|graph| &graph.layers).map(|layer| layer.values.len()).max().unwrap_or(0));
     for (graph, column) in shown.iter().zip(0..) {
@@ -166,8 +166,8 @@ fn details(canvas: &mut Canvas<'_>, overview: &Overview<'_>, layout: &OverviewLa
         for (index, line) in lines.iter().enumerate() {
             let area = page.take(1);
             if area.height > 0 {
-                canvas.text(area.x, area.y, LABELS, if index == 0 { label } else { "" }, theme.dim);
-                canvas.text(area.x + LABELS, area.y, area.width.saturating_sub(LABELS), line, theme.dim);
+                canvas.text(area.x, area.y, LABEL_WIDTH, if index == 0 { label } else { "" }, theme.dim);
+                canvas.text(area.x + LABEL_WIDTH, area.y, area.width.saturating_sub(LABEL_WIDTH), line, theme.dim);
             }
         }
     }

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use crate::analysis::{Field, Filter};
 use crate::app::help::{COLUMNS, Help, HelpRow, INDENT, KEYS_WIDTH};
 use crate::app::layout::Layout;
-use crate::app::{Level, OutputView, Reader, State, Toast, Typing};
+use crate::app::{Level, LinePurpose, OutputView, Reader, State, Toast};
 use crate::model::Stopwatch;
 
 use super::canvas::{Canvas, width, wrap};
@@ -101,7 +101,7 @@ pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, 
         Some((_, Some((_, Ok(result))))) => (theme.glyphs.yes, theme.good, format!("{}.", result.note.as_deref().unwrap_or("It ended"))),
         Some((_, Some((_, Err(reason))))) => (theme.glyphs.no, theme.bad, reason.to_string()),
     };
-    let file = job.and_then(|job| job.what.output()).map(|file| format!("  All of it: {}", file.display())).unwrap_or_default();
+    let file = job.and_then(|job| job.kind.output()).map(|file| format!("  Full output: {}", file.display())).unwrap_or_default();
     canvas.pieces(inside.x, inside.y, inside.width, &[(sign, style), (" ", style), (&stands, theme.strong), (&file, theme.dim)]);
     let track = Rect { x: inside.right() + 1, width: 1, ..body };
     canvas.scroll_mark(track, skip, height, rows.len());
@@ -110,15 +110,15 @@ pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, 
 
 /// Draws the replacement for an empty text.
 fn nothing(canvas: &mut Canvas<'_>, reader: &Reader, columns: &[&str], area: Rect, text: &str) {
-    let complaint = reader.search.unknown_column(columns);
-    canvas.wrapped(area, complaint.as_deref().unwrap_or(text), canvas.theme.dim);
+    let problem = reader.search.unknown_column(columns);
+    canvas.wrapped(area, problem.as_deref().unwrap_or(text), canvas.theme.dim);
 }
 
 /// Returns the symbol and style for the level of a message.
 pub(super) fn mark(theme: &Theme, level: Level) -> (&'static str, ratatui::style::Style) {
     match level {
         Level::Info => (theme.glyphs.dot, theme.accent),
-        Level::Good => (theme.glyphs.yes, theme.good),
+        Level::Success => (theme.glyphs.yes, theme.good),
         Level::Warning => (theme.glyphs.trouble, theme.warn),
         Level::Error => (theme.glyphs.no, theme.bad),
     }
@@ -132,7 +132,7 @@ fn scroll(canvas: &mut Canvas<'_>, inside: Rect, skip: usize, len: usize) {
 /// Draws the search text on the lower border.
 pub(super) fn search(canvas: &mut Canvas<'_>, state: &State, filter: &Filter, area: Rect) -> Option<(u16, u16)> {
     let theme = canvas.theme;
-    let typing = state.line.as_ref().filter(|line| line.purpose == Typing::Overlay);
+    let typing = state.line.as_ref().filter(|line| line.purpose == LinePurpose::Overlay);
     let text = typing.map_or(filter.as_str(), |line| line.input.value());
     if text.is_empty() && typing.is_none() {
         return None;

@@ -5,7 +5,7 @@ use ratatui::style::Style;
 
 use crate::app::action::Action;
 use crate::app::layout::ListLayout;
-use crate::app::{Column, Focus, State, Typing};
+use crate::app::{Column, Focus, LinePurpose, State};
 
 use super::canvas::{Canvas, width, wrap};
 use super::list::{self, Listing};
@@ -43,7 +43,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) 
 fn title(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let list = &state.list;
-    let typing = state.line.as_ref().filter(|line| line.purpose == Typing::Filter);
+    let typing = state.line.as_ref().filter(|line| line.purpose == LinePurpose::Filter);
     let (x, y) = (layout.frame.x + 2, layout.frame.y);
     let room = layout.frame.width.saturating_sub(4);
     let style = if state.focus == Focus::List { theme.strong } else { theme.text };
@@ -80,10 +80,10 @@ fn empty(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) {
         lines.push(("Looking for .NET processes …".to_owned(), theme.dim));
     } else if !state.list.filter().is_empty() {
         let columns = Column::FILTERED.map(Column::title);
-        let complaint = state.list.filter().unknown_column(&columns);
-        lines.push(complaint.map_or_else(
+        let problem = state.list.filter().unknown_column(&columns);
+        lines.push(problem.map_or_else(
             || (format!("No process matches \"{}\".", state.list.filter().as_str()), theme.text),
-            |complaint| (complaint, theme.warn),
+            |problem| (problem, theme.warn),
         ));
         lines.push(("Esc clears the filter.".to_owned(), theme.dim));
     } else {

@@ -314,7 +314,7 @@ fn no_size_is_too_small_to_draw() {
 }
 
 #[test]
-fn a_terminal_that_became_too_small_says_how_to_leave() {
+fn a_terminal_that_became_too_small_shows_how_to_quit() {
     let mut app = scene("recording", 120, 40);
     app.send(crate::app::Msg::Resize(20, 7));
     assert!(text(&picture(&app, &Theme::dark(), 20, 7)).contains("Recording continues."));

@@ -20,12 +20,12 @@ pub struct Theme {
     /// The selected line of the focused pane.
     pub(super) selected: Style,
     /// The selected line of the other pane.
-    pub(super) shadowed: Style,
+    pub(super) selected_unfocused: Style,
     pub(super) matched: Style,
     /// A small label with its own background.
     pub(super) chip: Style,
     /// A label that must not be overlooked.
-    pub(super) alarm: Style,
+    pub(super) alert: Style,
     pub(super) good: Style,
     pub(super) warn: Style,
     pub(super) bad: Style,
@@ -101,10 +101,10 @@ impl Theme {
             border: fg(239),
             focus: fg(104),
             selected: on(237),
-            shadowed: on(235),
+            selected_unfocused: on(235),
             matched: bold(fg(222)),
             chip: bold(fg(255)).bg(Color::Indexed(60)),
-            alarm: bold(fg(16)).bg(Color::Indexed(215)),
+            alert: bold(fg(16)).bg(Color::Indexed(215)),
             good: fg(114),
             warn: fg(215),
             bad: fg(210),
@@ -138,10 +138,10 @@ impl Theme {
             border: fg(250),
             focus: fg(98),
             selected: on(254),
-            shadowed: on(255),
+            selected_unfocused: on(255),
             matched: bold(fg(130)),
             chip: bold(fg(231)).bg(Color::Indexed(61)),
-            alarm: bold(fg(231)).bg(Color::Indexed(130)),
+            alert: bold(fg(231)).bg(Color::Indexed(130)),
             good: fg(28),
             warn: fg(130),
             bad: fg(124),
@@ -175,10 +175,10 @@ impl Theme {
             border: fg(243),
             focus: fg(98),
             selected: bold(fg(231)).bg(Color::Indexed(61)),
-            shadowed: fg(231).bg(Color::Indexed(243)),
+            selected_unfocused: fg(231).bg(Color::Indexed(243)),
             matched: bold(fg(130)),
             chip: bold(fg(231)).bg(Color::Indexed(98)),
-            alarm: bold(fg(231)).bg(Color::Indexed(130)),
+            alert: bold(fg(231)).bg(Color::Indexed(130)),
             good: fg(28),
             warn: fg(130),
             bad: fg(196),
@@ -201,10 +201,10 @@ impl Theme {
             border: PLAIN,
             focus: bold(ansi(Color::Cyan)),
             selected: bold(ansi(Color::Black)).bg(Color::White),
-            shadowed: PLAIN.add_modifier(Modifier::UNDERLINED),
+            selected_unfocused: PLAIN.add_modifier(Modifier::UNDERLINED),
             matched: bold(PLAIN).add_modifier(Modifier::UNDERLINED),
             chip: bold(ansi(Color::Black)).bg(Color::Cyan),
-            alarm: bold(ansi(Color::Black)).bg(Color::Yellow),
+            alert: bold(ansi(Color::Black)).bg(Color::Yellow),
             good: bold(ansi(Color::Green)),
             warn: bold(ansi(Color::Yellow)),
             bad: bold(ansi(Color::Red)),
@@ -241,10 +241,10 @@ impl Theme {
             border: DIM,
             focus: BOLD,
             selected: REVERSED,
-            shadowed: PLAIN.add_modifier(Modifier::UNDERLINED),
+            selected_unfocused: PLAIN.add_modifier(Modifier::UNDERLINED),
             matched: BOLD.add_modifier(Modifier::UNDERLINED),
             chip: REVERSED,
-            alarm: bold(REVERSED),
+            alert: bold(REVERSED),
             good: PLAIN,
             warn: BOLD,
             bad: BOLD,
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn everything_can_be_read() {
-        const LEAST: f64 = 3.5;
+        const MIN_CONTRAST: f64 = 3.5;
         let (black, white) = (0.0, 1.0);
         for (name, theme, grounds) in
             [("dark", Theme::dark(), &[black][..]), ("light", Theme::light(), &[white]), ("neutral", Theme::neutral(), &[black, white])]
@@ -309,19 +309,19 @@ mod tests {
             for style in [dim, strong, accent, key, matched, good, warn, bad, recording, bytes, events].into_iter().chain(parts) {
                 for ground in style.fg.map_or(&[][..], |_| grounds) {
                     let found = contrast(luminance(style.fg.unwrap()), *ground);
-                    assert!(found >= LEAST, "{name}: {style:?} has {found:.1} on {ground}");
+                    assert!(found >= MIN_CONTRAST, "{name}: {style:?} has {found:.1} on {ground}");
                 }
             }
             let Flames { own, library, native, gc, jit, kernel, found, chosen, .. } = theme.flames;
-            let on_own_ground = [theme.chip, theme.alarm, native, gc, jit, kernel, found, chosen];
+            let on_own_ground = [theme.chip, theme.alert, native, gc, jit, kernel, found, chosen];
             for style in on_own_ground.into_iter().chain(own).chain(library) {
                 let found = contrast(luminance(style.fg.unwrap()), luminance(style.bg.unwrap()));
-                assert!(found >= LEAST, "{name}: {style:?} has {found:.1}");
+                assert!(found >= MIN_CONTRAST, "{name}: {style:?} has {found:.1}");
             }
         }
-        let Theme { selected, shadowed, .. } = Theme::neutral();
+        let Theme { selected, selected_unfocused, .. } = Theme::neutral();
         assert!(
-            [selected, shadowed].iter().all(|style| style.fg.is_some()),
+            [selected, selected_unfocused].iter().all(|style| style.fg.is_some()),
             "the terminal's own text may be of the same colour as a ground"
         );
     }

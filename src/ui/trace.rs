@@ -5,11 +5,11 @@ use ratatui::layout::Rect;
 use crate::analysis::{MethodCount, SampleCount, SampleFilter};
 use crate::app::action::Action;
 use crate::app::tabs::phase_badge;
-use crate::app::{State, Tracked, findings};
+use crate::app::{State, TrackedRecording, findings};
 use crate::clr::EventKind;
 use crate::model::{
-    ByteRate, Bytes, Count, CountRate, Counted, EventRate, Kept, KernelTrace, NameSearch, Nanoseconds, Outcome, Percent, Phase, Rate,
-    RecordingAnalysis, RunState, Scheduling, StoppedBy, Stopwatch,
+    ByteRate, Bytes, Count, CountRate, Counted, EventRate, FlightBuffer, KernelTrace, MethodNameResolution, Nanoseconds, Outcome, Percent,
+    Phase, Rate, RecordingAnalysis, RunState, Scheduling, StoppedBy, Stopwatch,
 };
 
 use super::analysis::{Figure, figures, no_recording, warnings};
@@ -20,7 +20,7 @@ use super::list::short_name;
 /// Below this width, the numbers take two lines.
 const NARROW: u16 = 60;
 /// Maximum number of methods listed here; the tab Methods lists all.
-const HOTTEST: usize = 8;
+const MAX_METHODS: usize = 8;
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
     let area = Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..body };
@@ -49,7 +49,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
 }
 
 /// Draws the findings and the key figures. Returns the number of lines.
-fn summary(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, analysis: &RecordingAnalysis, area: Rect) -> u16 {
+fn summary(canvas: &mut Canvas<'_>, state: &State, tracked: &TrackedRecording, analysis: &RecordingAnalysis, area: Rect) -> u16 {
     let over = !tracked.is_active();
     let all = figures_of(canvas, analysis, over);
     // Both leave room for a curve.
@@ -61,13 +61,13 @@ fn summary(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, analysis: 
 
 /// Draws the methods and functions with the most self CPU time: of the last seconds while recording, otherwise in total. Returns the number of
 /// lines.
-fn hottest(canvas: &mut Canvas<'_>, tracked: &Tracked, analysis: &RecordingAnalysis, area: Rect) -> u16 {
+fn hottest(canvas: &mut Canvas<'_>, tracked: &TrackedRecording, analysis: &RecordingAnalysis, area: Rect) -> u16 {
     let theme = canvas.theme;
     let Some(cpu) = &analysis.cpu else { return 0 };
     let is_live = tracked.is_active() && !cpu.recent.is_zero();
     let (title, time) = if is_live { ("hottest now, of a core", cpu.recent) } else { ("hottest, of a core", cpu.elapsed) };
     let weight = |samples: SampleCount| if is_live { samples.recent_ns } else { samples.all_ns() };
-    let methods = cpu.profile.count(SampleFilter::ALL).hottest(usize::from(area.height.saturating_sub(2)).min(HOTTEST), weight);
+    let methods = cpu.profile.count(SampleFilter::ALL).hottest(usize::from(area.height.saturating_sub(2)).min(MAX_METHODS), weight);
     if methods.is_empty() {
         return 0;
     }
@@ -82,7 +82,7 @@ fn hottest(canvas: &mut Canvas<'_>, tracked: &Tracked, analysis: &RecordingAnaly
 }
 
 /// Draws the most frequent events, with their rates.
-fn most_frequent(canvas: &mut Canvas<'_>, tracked: &Tracked, analysis: &RecordingAnalysis, area: Rect) {
+fn most_frequent(canvas: &mut Canvas<'_>, tracked: &TrackedRecording, analysis: &RecordingAnalysis, area: Rect) {
     let theme = canvas.theme;
     let over = !tracked.is_active();
     canvas.text(area.x, area.y, area.width, "top events", theme.dim);
@@ -110,7 +110,7 @@ fn most_frequent(canvas: &mut Canvas<'_>, tracked: &Tracked, analysis: &Recordin
 }
 
 /// Draws three to five lines of texts and numbers. Returns the number of lines.
-fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) -> u16 {
+fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &TrackedRecording, area: Rect) -> u16 {
     let theme = canvas.theme;
     let recording = &tracked.value;
     let now = state.recordings.shown_at(state.now.elapsed);
@@ -157,8 +157,8 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) 
         canvas.text(area.x, y, area.width, &text, if bad { theme.warn } else { theme.dim });
         y += 1;
     }
-    if recording.unanalysed > 0 {
-        let text = format!("{} events were too fast to analyse; the file has them.", Count(recording.unanalysed));
+    if recording.unanalyzed > 0 {
+        let text = format!("{} events arrived too fast to analyse; the file has them.", Count(recording.unanalyzed));
         canvas.text(area.x, y, area.width, &text, theme.warn);
         y += 1;
     }
@@ -184,7 +184,7 @@ fn destination(canvas: &mut Canvas<'_>, kernel: &KernelTrace, area: Rect) -> u16
 }
 
 /// Draws the received amounts, and how much was lost. Returns the number of lines.
-fn numbers(canvas: &mut Canvas<'_>, tracked: &Tracked, area: Rect) -> u16 {
+fn numbers(canvas: &mut Canvas<'_>, tracked: &TrackedRecording, area: Rect) -> u16 {
     let (theme, y) = (canvas.theme, area.y);
     let (dot, recording) = (theme.glyphs.dot, &tracked.value);
     let rate = recording.history.last().copied().filter(|_| tracked.is_stoppable());
@@ -208,28 +208,30 @@ fn numbers(canvas: &mut Canvas<'_>, tracked: &Tracked, area: Rect) -> u16 {
 }
 
 /// Returns the progress of resolving method names during the recording.
-fn names(search: &NameSearch) -> Option<(String, bool)> {
+fn names(search: &MethodNameResolution) -> Option<(String, bool)> {
     match search {
-        NameSearch::NotYet => None,
-        NameSearch::Requested => Some(("Resolving method names in a short rundown session …".to_owned(), false)),
-        NameSearch::Found { methods, at, took } => {
+        MethodNameResolution::NotStarted => None,
+        MethodNameResolution::Requested => Some(("Resolving method names in a short rundown session …".to_owned(), false)),
+        MethodNameResolution::Found { methods, at, took } => {
             let (methods, at, took) =
                 (Counted(*methods as u64, "method name"), Stopwatch(*at), Nanoseconds(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)));
             Some((format!("{methods} resolved at {at} (rundown session, {took})."), false))
         }
-        NameSearch::Failed(reason) => Some((format!("Method names are resolved at the stop: the rundown session failed, {reason}"), true)),
+        MethodNameResolution::Failed(reason) => {
+            Some((format!("Method names are resolved at stop: the rundown session failed, {reason}"), true))
+        }
     }
 }
 
 /// Returns a sentence about the state, if the numbers do not show it.
-fn note(state: &State, tracked: &Tracked, now: std::time::Duration) -> Option<(String, bool)> {
+fn note(state: &State, tracked: &TrackedRecording, now: std::time::Duration) -> Option<(String, bool)> {
     let suspended = state.selected().is_some_and(|row| row.process.run_state == RunState::Suspended);
     match &tracked.value.phase {
         Phase::Starting if suspended => Some(("The runtime is suspended at startup: no events before it is resumed.".to_owned(), false)),
         Phase::Starting if tracked.value.kernel.is_some() => Some(("Waiting for the runtime …".to_owned(), false)),
         Phase::Starting => Some(("Waiting for the first bytes …".to_owned(), false)),
         Phase::Recording => {
-            let Kept { bytes, span } = tracked.value.kept?;
+            let FlightBuffer { bytes, span } = tracked.value.kept?;
             let span = humantime::format_duration(std::time::Duration::from_secs(span.as_secs()));
             let [save, stop] = [Action::Save, Action::Trace].map(|action| state.key(action));
             let text =
@@ -256,7 +258,7 @@ fn note(state: &State, tracked: &Tracked, now: std::time::Duration) -> Option<(S
 }
 
 /// Draws two curves over time: one above the other if they keep some height, otherwise side by side, otherwise one.
-fn charts(canvas: &mut Canvas<'_>, tracked: &Tracked, area: Rect) {
+fn charts(canvas: &mut Canvas<'_>, tracked: &TrackedRecording, area: Rect) {
     // A reopened file has no history of rates.
     if tracked.value.history.is_empty() && !tracked.is_active() {
         return;

@@ -142,7 +142,7 @@ fn live(bytes: &[u8], with_memory: bool) -> usize {
     };
     decode(bytes, &mut trace, |trace| {
         commit(trace.take());
-        trace.arrived();
+        trace.acknowledge();
     });
     commit(trace.finish(None));
     count
@@ -160,16 +160,16 @@ impl Service {
         let file = memfd_create("memory", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
         ftruncate(&file, 4 << 20).unwrap();
         fcntl_add_seals(&file, SealFlags::SHRINK).unwrap();
-        let memory = SharedMemory::map(vec![file.try_clone().unwrap()], Some(PageSize::LARGEST)).unwrap();
+        let memory = SharedMemory::map(vec![file.try_clone().unwrap()], Some(PageSize::MAX)).unwrap();
         Self { memory, file: file.into(), chunks: ChunkWriter::new(WriterId::new(1).unwrap()) }
     }
 
     fn commit(&mut self, trace: Vec<u8>) {
         self.chunks.push(trace);
         while !self.chunks.is_empty() {
-            let slot = self.memory.take(self.chunks.wanted()).unwrap();
+            let slot = self.memory.take(self.chunks.required_size()).unwrap();
             assert!(self.memory.put(&slot, &self.chunks.chunk(slot.size()).unwrap()));
-            self.file.write_all_at(&[0; 4], u64::from(slot.page) * PageSize::LARGEST.bytes() as u64).unwrap();
+            self.file.write_all_at(&[0; 4], u64::from(slot.page) * PageSize::MAX.bytes() as u64).unwrap();
         }
     }
 }

@@ -29,7 +29,7 @@ const RUNS: usize = 15;
 
 fn main() {
     println!("load average before: {}", fs::read_to_string("/proc/loadavg").unwrap());
-    port::make_room();
+    port::raise_file_limit();
     let tasks = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let place = folder();
     // Entries that discovery finds for the PIDs; the runtimes that connect are separate simulations with the same PIDs.

@@ -11,7 +11,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use dn_top::analysis::{HeapType, Live, SampleCount, SampleFilter};
 use dn_top::clr::manifest;
 use dn_top::clr::payload::{self, Fields, Payload};
-use dn_top::export::{Facts, HeapDump, HeapGraph};
+use dn_top::export::{DumpInfo, HeapDump, HeapGraph};
 use dn_top::nettrace::{Decoder, Encoder, Ending, Event, Limits, Loss, Metadata, Problem, SequencePoint, Sink, TraceHeader, Value};
 
 pub(crate) use script::Scribe;
@@ -242,7 +242,7 @@ pub(crate) fn analyses(bytes: &[u8]) {
     assert!(decoder.finish(&mut sink).is_complete());
     let (mut live, graph) = sink;
     // A graph that exceeds the limits is refused.
-    let _ = graph.write(&Facts::default(), &mut std::io::sink());
+    let _ = graph.write(&DumpInfo::default(), &mut std::io::sink());
     for now in [live.newest(), 0, i64::MAX, i64::MIN] {
         check(&live, now);
     }

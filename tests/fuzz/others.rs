@@ -10,7 +10,7 @@ use dn_top::clr::{
     Trigger, format_provider, parse_event_ids, parse_level, parse_provider, parse_runtime_keywords, parse_tracepoints, select,
 };
 use dn_top::ipc::{Advertise, Command, CommandCode, EnvironmentBlock, LegacyRequest, Message, Reply, ReplyError, RuntimeVersion, Variable};
-use dn_top::model::{SafeText, escape_json, format_size, newest_lines, parse_keep, parse_size, sanitise, shown_command_line};
+use dn_top::model::{SafeText, escape_json, format_size, newest_lines, parse_keep, parse_size, sanitize, shown_command_line};
 use dn_top::net::discovery::{Scanner, Sources};
 use dn_top::net::endpoint::SocketName;
 use dn_top::nettrace::{Decoder, FlightRecorder, Limits, Retention, SegmentStore, StoreError};
@@ -32,7 +32,7 @@ pub(crate) fn protocol(bytes: &[u8]) {
                     let (message, _) = Message::decode(&again).expect("a message").expect("all of it");
                     assert_eq!(Reply::decode(*code, &message), Ok(reply), "{code}");
                 }
-                Err(ReplyError::Failure(failure)) => is_safe(&sanitise(&failure.message.unwrap_or_default())),
+                Err(ReplyError::Failure(failure)) => is_safe(&sanitize(&failure.message.unwrap_or_default())),
                 Err(error) => is_safe(&error.to_string()),
             }
         }
@@ -57,8 +57,8 @@ pub(crate) fn protocol(bytes: &[u8]) {
         block.feed(&again);
         assert_eq!(block.finish().map(|read| read.len()), Ok(variables.len()));
         for Variable { name, value } in variables {
-            is_safe(&sanitise(&name));
-            is_safe(&sanitise(&value));
+            is_safe(&sanitize(&name));
+            is_safe(&sanitize(&value));
         }
     }
 }
@@ -175,7 +175,7 @@ pub(crate) fn words(bytes: &[u8]) {
     is_safe(&SafeText::from_bytes(bytes));
     newest_lines(bytes).iter().for_each(|line| is_safe(line));
     let text = String::from_utf8_lossy(bytes);
-    is_safe(&sanitise(&text));
+    is_safe(&sanitize(&text));
     is_safe(&shown_command_line(&text));
     let document = serde_json::json!(text).to_string();
     let escaped = escape_json(&document);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use dn_top::export::{Facts, HeapGraph};
+use dn_top::export::{DumpInfo, HeapGraph};
 use dn_top::nettrace::{Decoder, Encoder, Limits, Metadata, NewEvent, TraceHeader};
 
 use super::bodies::{Scribe, V4_BLOCKS};
@@ -63,7 +63,7 @@ fn heap(objects: &[(u64, u64)]) -> Vec<u8> {
     let mut graph = HeapGraph::new(1 << 20);
     Decoder::new(Limits::default()).feed(&encoder.take(), &mut graph).expect("a stream");
     let mut file = Vec::new();
-    graph.write(&Facts::default(), &mut file).expect("a file");
+    graph.write(&DumpInfo::default(), &mut file).expect("a file");
     file
 }
 

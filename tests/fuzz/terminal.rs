@@ -5,7 +5,7 @@ use std::time::Duration;
 use crossterm::event::Event;
 use dn_top::app::{Effect, Msg, Now, Options, State, update};
 use dn_top::ipc::RuntimeVersion;
-use dn_top::model::{Contact, Process, ProcessKey, RunState, SafeText, Usage, newest_lines, sanitise};
+use dn_top::model::{Contact, Process, ProcessKey, RunState, SafeText, Usage, newest_lines, sanitize};
 use dn_top::tui::InputParser;
 use dn_top::ui::{Theme, view};
 use ratatui::Terminal;
@@ -19,7 +19,7 @@ use ratatui::text::Span;
 pub(crate) fn text(bytes: &[u8]) {
     let safe = SafeText::from_bytes(bytes);
     assert!(!safe.contains(char::is_control), "{safe:?}");
-    assert_eq!(sanitise(&safe), safe.as_str(), "safe text is left alone");
+    assert_eq!(sanitize(&safe), safe.as_str(), "safe text is left alone");
     for line in newest_lines(bytes) {
         assert!(!line.contains(char::is_control), "{line:?}");
     }
@@ -69,7 +69,7 @@ pub(crate) fn keys(bytes: &[u8]) {
                     effect,
                     Effect::Refresh
                         | Effect::ReadEnvironment { .. }
-                        | Effect::LookAtTracepoints { .. }
+                        | Effect::CheckTracepoints { .. }
                         | Effect::FilterEvents { .. }
                         | Effect::ListThreads { .. }
                         | Effect::FindFiles { .. }

@@ -240,7 +240,7 @@ fn a_heap_without_an_end_takes_little_memory() {
 
 #[test]
 fn a_stream_that_is_closed_is_no_failure() {
-    let cut = "the target ended, or closed the stream";
+    let cut = "the target exited or closed the stream";
     in_turn(
         Fault::Cut,
         &[

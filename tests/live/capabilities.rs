@@ -8,7 +8,7 @@ use std::time::Duration;
 use dn_top::analysis::CountersSnapshot;
 use dn_top::net::Directory;
 use dn_top::net::discovery::Sources;
-use dn_top::session::{Watch, watch};
+use dn_top::session::{WatchOptions, watch};
 use serde_json::{Value, json};
 
 use crate::support::runtimes::{self, Runtime};
@@ -58,7 +58,7 @@ fn every_runtime_is_watched_and_asked_once_for_what_it_does_not_have() {
             let mut directory = Directory::new(Sources::machine()).unwrap();
             let process = directory.resolve(&program.pid().to_string(), Duration::from_secs(10)).await.unwrap();
             let client = directory.clients().of(&process).unwrap();
-            let watched = Watch { process, interval: Duration::from_secs(1), meters: false };
+            let watched = WatchOptions { process, interval: Duration::from_secs(1), meters: false };
             for _ in 0..2 {
                 let (stop, stopped) = tokio::sync::watch::channel(false);
                 let publish = |counters: CountersSnapshot, _| {

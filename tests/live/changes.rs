@@ -48,8 +48,8 @@ fn a_hook_runs_in_a_program_that_runs() {
         let text = place.path().join("text.dll");
         fs::write(&text, "MZ, and no assembly").unwrap();
         for (path, why) in [
-            ("/no/such.dll", "/no/such.dll does not exist as the process sees files"),
-            ("relative.dll", "relative.dll does not exist as the process sees files"),
+            ("/no/such.dll", "/no/such.dll does not exist in the process's file system"),
+            ("relative.dll", "relative.dll does not exist in the process's file system"),
             (place.path().to_str().unwrap(), "is not a regular file"),
             (text.to_str().unwrap(), "text.dll is not a .NET assembly"),
             (runtime.host().to_str().unwrap(), "dotnet is not a .NET assembly"),
@@ -78,7 +78,7 @@ fn a_suspended_program_is_given_a_profiler_a_hook_and_a_variable() {
             "not sent, because the process is suspended at startup",
         );
         refused(&program, &["perfmap", "PID", "on"], 1, "not sent, because the process is suspended at startup");
-        refused(&program, &["startup-hook", "PID", "/no/such.dll"], 1, "does not exist as the process sees files");
+        refused(&program, &["startup-hook", "PID", "/no/such.dll"], 1, "does not exist in the process's file system");
         done(&program, &["set-env", "PID", "DN_TOP_SET=seen"], "DN_TOP_SET was set");
         done(&program, &["startup-hook", "PID", runtime.hook().to_str().unwrap()], "it runs when the process is resumed");
         done(&program, &[&["profiler", "startup", "PID"], &library[..]].concat(), "profiler set; it is loaded when the process is resumed");
@@ -158,7 +158,7 @@ fn what_makes_no_sense_is_said_before_anybody_is_asked() {
         (&["profiler", "attach", "1", "--guid", CLASS, "--path", "/p.so", "--timeout", "90days"], "--timeout is 49 days at most"),
         (&["trace", "1", "--event-ids", "A"], "expected PROVIDER/ID,ID"),
         (&["trace", "1", "--event-ids", "A/x"], "expected PROVIDER/ID,ID"),
-        (&["trace", "1", "--event-ids", "Nobody/1"], "event ids of Nobody: this provider is not turned on"),
+        (&["trace", "1", "--event-ids", "Nobody/1"], "event ids of Nobody: this provider is not enabled"),
         (&["trace", "1", "--user-events", "a/b"], "is no tracepoint's name"),
         (&["trace", "1", "--user-events", "a", "--rundown", "full"], "cannot be used with '--rundown"),
         (&["trace", "1", "--user-events", "a", "--buffer-mb", "8"], "cannot be used with '--buffer-mb"),
@@ -185,7 +185,7 @@ fn what_user_events_lack_is_said() {
             assert!(!registered.contains("dn_top_test"), "{runtime} {registered}");
         }
         assert_eq!(output.stderr.contains("the runtime is too old: it needs .NET 10"), old, "{runtime} {output:?}");
-        assert_eq!(output.stderr.contains("it takes Linux 6.4 or newer, built with CONFIG_USER_EVENTS"), !kernel, "{runtime} {output:?}");
+        assert_eq!(output.stderr.contains("needs Linux 6.4 or newer, built with CONFIG_USER_EVENTS"), !kernel, "{runtime} {output:?}");
         assert!(program.is_alive() && program.answers(), "{runtime}");
     });
 }

@@ -31,7 +31,10 @@ fn plan(client: &Client, file: &Path, profiles: &[&str]) -> Plan {
         file: Some(file.to_owned()),
         ..TraceOptions::of_profiles(&profiles.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
-    Plan { analysed: true, ..Plan::of(&options, client.endpoint().key, "known".into(), Path::new("/"), &OutputName::default()).unwrap() }
+    Plan {
+        analysed: true,
+        ..Plan::from_options(&options, client.endpoint().key, "known".into(), Path::new("/"), &OutputName::default()).unwrap()
+    }
 }
 
 #[test]
@@ -72,7 +75,7 @@ fn the_profile_cpu_shows_and_stores_samples_of_the_kernel() {
         assert!((average - on).abs() < 0.25 && now > 0.0 && now < 1.25, "{runtime}: {on} {now} {average}");
         let off = main.off_cpu().iter().map(|(_, share)| share).sum::<f64>();
         assert!((on + off - 1.0).abs() < 0.05, "{runtime}: {main:?}");
-        assert_eq!((cpu.lost, busy.no_cpu.as_ref()), (0, None), "{runtime}");
+        assert_eq!((cpu.lost, busy.cpu_unavailable.as_ref()), (0, None), "{runtime}");
         assert!(busy.analysis.as_ref().unwrap().profile.is_empty(), "{runtime}: the runtime samples nothing");
         recorder.stop();
         let recording = recorder.finished().await;
@@ -256,8 +259,8 @@ fn a_report_hides_frames_and_shows_waits() {
         let is_kernel = |module: &str| module == "kernel";
         let is_native = |module: &str| module.contains(".so");
         assert!(modules(&all, is_native) > 0 && all["hidden_ns"] == 0 && all.get("off_cpu").is_none(), "{runtime}: {all:#}");
-        let sees_kernel = modules(&all, is_kernel) > 0;
-        assert_eq!(sees_kernel, profile["kernel_visible"] == true, "{runtime}");
+        let includes_kernel = modules(&all, is_kernel) > 0;
+        assert_eq!(includes_kernel, profile["kernel_visible"] == true, "{runtime}");
         let without_kernel = report(&["--kernel", "hide"]).json();
         assert!(modules(&without_kernel, is_kernel) == 0 && modules(&without_kernel, is_native) >= modules(&all, is_native), "{runtime}");
         let output = report(&["--kernel", "hide", "--native", "hide"]);

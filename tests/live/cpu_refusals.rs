@@ -39,7 +39,7 @@ fn each_answer_of_the_kernel_is_explained() {
             (Errno::ACCESS, 4, "the kernel denies perf events", "perf_event_paranoid|security module"),
             (Errno::NOSYS, 1, "no perf events", "seccomp filter"),
             (Errno::MFILE, 1, "need as many open files", "`ulimit -n`"),
-            (Errno::NOSPC, 1, "the kernel has no room for the perf events of", "end other profilers"),
+            (Errno::NOSPC, 1, "the kernel has no resources for the perf events of", "stop other profilers"),
         ] {
             let output = cpu_refused(&refuse, errno, &program);
             let stderr = &output.stderr;

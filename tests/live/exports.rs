@@ -7,7 +7,7 @@ use std::path::Path;
 use dn_top::analysis::SampleFilter;
 use dn_top::model::RecordingAnalysis;
 use dn_top::nettrace::{Event, Loss, Metadata, Sink};
-use dn_top::session::{Recorded, read_trace};
+use dn_top::session::{RecordedFile, read_trace};
 use serde_json::json;
 
 use crate::support::{Invocation, folder, runtimes};
@@ -56,7 +56,7 @@ impl Kinds {
         let mut kinds = Self::default();
         for file in files {
             kinds.names = vec![Default::default()];
-            assert!(Recorded::open(file).unwrap().read(&mut kinds).unwrap().ending.is_complete(), "{}", file.display());
+            assert!(RecordedFile::open(file).unwrap().read(&mut kinds).unwrap().ending.is_complete(), "{}", file.display());
         }
         kinds
     }

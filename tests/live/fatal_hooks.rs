@@ -22,8 +22,8 @@ pub(crate) fn bad_hooks(runtime: &Runtime, place: &Path) -> Vec<(PathBuf, &'stat
     let pipe = place.join("pipe.dll");
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
     vec![
-        (place.join("missing.dll"), "does not exist as the process sees files"),
-        ("missing.dll".into(), "does not exist as the process sees files"),
+        (place.join("missing.dll"), "does not exist in the process's file system"),
+        ("missing.dll".into(), "does not exist in the process's file system"),
         (place.to_owned(), "is not a regular file"),
         (pipe, "is not a regular file"),
         (file("text.dll", b"MZ, and no assembly"), "is not a .NET assembly"),

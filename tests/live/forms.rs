@@ -248,11 +248,11 @@ fn events_go_to_tracepoints_or_the_form_says_what_is_missing() {
             screen.wait_for("Tracepoints: the runtime is too old: it needs .NET 10.");
         }
         if !Path::new("/proc/sys/kernel/user_events_max").exists() {
-            screen.wait_for("Tracepoints: the kernel has none: it takes Linux 6.4 or newer");
+            screen.wait_for("Tracepoints: not supported by this kernel: needs Linux 6.4 or newer");
         }
         screen.keys(CTRL_ENTER);
         if old || !possible {
-            screen.wait_for("It cannot write to tracepoints without that.");
+            screen.wait_for("The prerequisites of tracepoints are missing.");
             screen.keys(ESC);
             screen.wait_gone("Record · ");
         } else {
@@ -283,7 +283,7 @@ fn a_program_is_run_and_recorded_from_the_dashboard() {
         screen.keys(&format!("{}{TAB}{TAB}out.txt{TAB}y", words.join(" ")));
         screen.wait_for("Output of known (");
         screen.wait_for("│ ready ");
-        screen.wait_for("It ended with 0");
+        screen.wait_for("It exited with 0");
         let file = recording(&screen);
         let said = stats(&file);
         // The first thing that a runtime does, and only once.

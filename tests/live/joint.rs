@@ -194,7 +194,7 @@ fn the_target_or_the_service_may_be_killed() {
         traced.restart();
         let output = running.wait();
         assert_eq!(output.code, 1, "{}", output.stderr);
-        assert!(output.stderr.contains("the connection was closed; what had been read is kept"), "{}", output.stderr);
+        assert!(output.stderr.contains("the connection was closed; the data read so far is kept"), "{}", output.stderr);
         traced.assert_no_errors(&partial(&file));
         assert!(program.is_alive() && program.answers());
 

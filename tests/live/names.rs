@@ -2,7 +2,7 @@
 
 use dn_top::analysis::SampleFilter;
 use dn_top::ipc::{Level, Provider, SessionConfig};
-use dn_top::model::{NameSearch, Outcome, Phase, Recording};
+use dn_top::model::{MethodNameResolution, Outcome, Phase, Recording};
 use dn_top::session::{Plan, Recorder};
 use tokio::time::timeout;
 
@@ -25,12 +25,12 @@ async fn named_while_it_goes_on(program: &Program, method: &str) {
             let mut frames = counts.by_method().into_iter().filter_map(|method| analysis.profile.frame_at(method.frame));
             frames.any(|frame| frame.name.contains(method))
         };
-        let is_found = matches!(recording.names, NameSearch::Found { methods, .. } if methods > 90);
+        let is_found = matches!(recording.names, MethodNameResolution::Found { methods, .. } if methods > 90);
         recording.phase == Phase::Recording && is_found && recording.analysis.as_ref().is_some_and(has)
     };
     let mut progress = recorder.progress();
     // Starts as soon as there are unresolved samples.
-    let asked = progress.wait_for(|recording| recording.names != NameSearch::NotYet);
+    let asked = progress.wait_for(|recording| recording.names != MethodNameResolution::NotStarted);
     timeout(PATIENCE, asked).await.unwrap().unwrap();
     let named = timeout(PATIENCE * 2, progress.wait_for(is_named)).await;
     let recording = named.unwrap_or_else(|_| panic!("{:?}", recorder.progress().borrow().names)).unwrap().clone();

@@ -165,7 +165,7 @@ async fn a_socket_that_could_not_be_made_says_why() {
     std::fs::create_dir(&long).unwrap();
     let program = net9.any().env("TMPDIR", &long).spawn();
     let reason = List::new().trouble(program.pid(), Trouble::Unsupported).await;
-    assert!(reason.contains("107 is the most"), "{reason}");
+    assert!(reason.contains("107 is the limit"), "{reason}");
 
     let program = net9.any().start();
     std::fs::remove_file(program.socket()).unwrap();

@@ -183,7 +183,7 @@ fn what_a_service_does_not_take_is_dropped_and_counted() {
         send(recording.id(), Signal::INT);
         ended(recording);
         let words = poll(PATIENCE, || running.stderr().lines().find(|line| line.contains(" ended: ")).map(str::to_owned)).unwrap();
-        assert!(words.contains(" more DROPPED: the service did not take them in time"), "{words}");
+        assert!(words.contains(" more DROPPED: the service did not accept them in time"), "{words}");
         let wrong = traced.tools.1.query(&file, "select name, value from stats where severity = 'error' and value > 0");
         assert_eq!(wrong, [] as [Value; 0]);
         let kept = traced.number(&file, EXCEPTIONS);

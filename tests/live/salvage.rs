@@ -111,7 +111,7 @@ fn names_are_those_of_the_process_that_was_recorded_or_none() {
         let refused = |file: &Path, words: &str| {
             let output = salvage(file, "out.nettrace", &["--names"]);
             output.assert_refused(3, words);
-            assert!(output.stderr.contains("without --names the file is made without them"), "{runtime}: {}", output.stderr);
+            assert!(output.stderr.contains("omit --names to write the file without method names"), "{runtime}: {}", output.stderr);
             assert!(!place.path().join("out.nettrace").exists() && !place.path().join("out.nettrace.partial").exists());
             let output = salvage(file, "out.nettrace", &[]);
             assert!(output.code == 0 && !output.stderr.contains("--names"), "{runtime}: {}", output.stderr);

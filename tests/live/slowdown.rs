@@ -30,8 +30,15 @@ fn weighed(recording: &Recording, runtime: &Runtime) -> Vec<Slowdown> {
     analysis.map_or_else(Vec::new, |analysis| {
         let (threads, elapsed, what) = (&recording.threads, recording.elapsed, [SLOW_PROFILE.to_owned()]);
         let (runtime, thresholds) = (Some(runtime.major()), &Thresholds::default());
-        let mut all =
-            slowdowns(&Evidence { analysis, threads, elapsed, recorded: &what, runtime, cpu_supply: recording.cpu_supply, thresholds });
+        let mut all = slowdowns(&Evidence {
+            analysis,
+            threads,
+            elapsed,
+            recorded: &what,
+            runtime,
+            cpu_constraints: recording.cpu_constraints,
+            thresholds,
+        });
         all.retain(|slowdown| slowdown.cause != Cause::CpuWait);
         all
     })

@@ -189,7 +189,7 @@ fn a_target_that_ends_is_recorded_up_to_there() {
         // The exit of the target is a regular end of the recording.
         let result = output.json();
         assert_eq!((&result["stopped_by"], &result["complete"]), (&json!("target-exit"), &json!(false)), "{runtime}");
-        let words = "the target ended, or closed the stream, before the recording was whole; every complete block is kept";
+        let words = "the target exited or closed the stream, before the recording was complete; every complete block is kept";
         assert!(output.stderr.contains(words), "{runtime}: {}", output.stderr);
         let file = place.path().join(result["file"].as_str().unwrap());
         assert!(file.to_str().unwrap().ends_with(".nettrace.partial"), "{}", file.display());

@@ -8,7 +8,7 @@ use dn_top::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot, Runti
 use dn_top::model::{Contact, Process};
 use dn_top::net::discovery::Sources;
 use dn_top::net::{Clients, Directory};
-use dn_top::session::{Watch, watch};
+use dn_top::session::{WatchOptions, watch};
 use tokio::sync::watch::channel;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -40,7 +40,7 @@ async fn find(program: &Program) -> (Process, Clients) {
 impl Watched {
     fn start(process: &Process, clients: &Clients, meters: bool) -> Self {
         let (client, reported) = (clients.of(process).unwrap(), Arc::new(Mutex::new(None)));
-        let wanted = Watch { process: process.clone(), interval: Duration::from_secs(1), meters };
+        let wanted = WatchOptions { process: process.clone(), interval: Duration::from_secs(1), meters };
         let (stop, stopped) = channel(false);
         let tell = Arc::clone(&reported);
         let task = tokio::spawn(async move {

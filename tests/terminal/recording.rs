@@ -137,7 +137,7 @@ fn what_is_recorded_is_looked_at_from_every_side() {
     screen.keys(BACKSPACE);
     screen.wait_gone("Backspace: all");
     // Single events, those of one kind, and the contents of one. The sampler's events are hidden.
-    press(&screen, "8", "of the sampler left out (/sample)");
+    press(&screen, "8", "of the sampler hidden (/sample)");
     assert!(!screen.contents().contains("ThreadSample"));
     press(&screen, "f", "the latest");
     press(&screen, "/exception", "/exception");
@@ -254,9 +254,9 @@ fn a_process_is_acted_on_from_the_menu_and_the_log_tells() {
     screen.wait_gone("The process is stopped for");
     press(&screen, "0", "set variable GREETING: done");
     screen.keys("y");
-    screen.wait_for("whole log");
+    screen.wait_for("full log");
     screen.keys(ESC);
-    screen.wait_gone("whole log");
+    screen.wait_gone("full log");
     screen.keys("qq");
     assert_left(&mut screen);
 }
@@ -271,13 +271,13 @@ fn what_a_program_writes_is_shown_while_it_runs_and_how_it_ends() {
     let script = "printf 'first\\033[2J word\\n'; echo sorry >&2; until [ -e go ]; do sleep 0.1; done; seq 1000; exit 7";
     screen.keys(&format!("sh -c \"{script}\"{TAB}{TAB}out.txt"));
     screen.wait_for("out.txt");
-    press(&screen, &format!("{TAB}y"), "All of it: out.txt");
+    press(&screen, &format!("{TAB}y"), "Full output: out.txt");
     screen.wait_for("sorry");
     // Only its plain text reaches the terminal.
     screen.wait_for("│ first word ");
     screen.wait_for("Running for");
     fs::write(screen.folder().join("go"), "").unwrap();
-    screen.wait_for("It ended with 7");
+    screen.wait_for("It exited with 7");
     screen.wait_for("│ 1000 ");
     screen.keys(ESC);
     screen.wait_gone("Output of sh");
@@ -296,7 +296,7 @@ fn what_a_program_writes_is_shown_while_it_runs_and_how_it_ends() {
 #[test]
 fn a_recording_is_opened_from_the_list_of_files() {
     let mut screen = sorted(&[]);
-    press(&screen, "L", "There is no .nettrace file");
+    press(&screen, "L", "No .nettrace or .gcdump files");
     press(&screen, ENTER, "Esc back");
     press(&screen, "t", "◉ recording");
     let events = |shown: &str| shown.lines().any(|line| line.contains(" events · "));

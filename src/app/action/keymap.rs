@@ -6,7 +6,7 @@ use super::key::Key;
 use super::places::Context;
 use super::{Action, Entry, TABLE};
 
-const MOST_KEYS: usize = 4;
+const MAX_KEYS: usize = 4;
 
 /// The effective keys. Construction fails if a key has two meanings in one context, or an action is left without a working key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -69,8 +69,8 @@ impl KeyMap {
         for (at, (action, keys)) in map.changed.iter().enumerate() {
             let conflict = |why: String| Err(KeyConflict { at, why });
             let least = usize::from(!action.default_keys().is_empty());
-            if !(least..=MOST_KEYS).contains(&keys.len()) {
-                return conflict(format!("{} has 1 to {MOST_KEYS} keys", action.name()));
+            if !(least..=MAX_KEYS).contains(&keys.len()) {
+                return conflict(format!("{} has 1 to {MAX_KEYS} keys", action.name()));
             }
             if let Some(key) = keys.iter().find(|key| key.is_fixed()) {
                 return conflict(format!("{} cannot be reassigned", key.name(true)));

@@ -177,7 +177,7 @@ pub(super) enum Run {
     /// Changes the state only.
     Do(fn(&mut State)),
     /// Changes the state and returns effects.
-    Ask(fn(&mut State) -> Vec<Effect>),
+    Emit(fn(&mut State) -> Vec<Effect>),
     Digit(fn(&mut State, usize)),
 }
 
@@ -198,7 +198,7 @@ impl Entry {
     pub(super) fn run(&self, state: &mut State, digit: Option<u32>) -> Vec<Effect> {
         match (self.run, digit) {
             (Run::Do(run), _) => run(state),
-            (Run::Ask(run), _) => return run(state),
+            (Run::Emit(run), _) => return run(state),
             (Run::Digit(run), Some(digit)) => run(state, digit as usize),
             (Run::Digit(_), None) => {}
         }
@@ -233,7 +233,7 @@ macro_rules! groups {
 groups!(acts: Process, table: Table, details: Details, program: Program, dialogs: Dialogs);
 
 const fn files(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, run: Run) -> Entry {
-    new(action, keys, label, help, PANES, Group::Files, run).when(view_status::walking)
+    new(action, keys, label, help, PANES, Group::Files, run).when(view_status::has_range)
 }
 
 const fn moves(

@@ -5,17 +5,17 @@ use crate::app::dialog::{Change, Overlay};
 use crate::app::heaps::ProcessHeap;
 use crate::app::list::Row;
 use crate::app::toast::Level;
-use crate::app::{RowKind, Shape, State, Tracked};
+use crate::app::{RowKind, Shape, State, TrackedRecording};
 use crate::ipc::CommandCode;
 use crate::model::{Capability, Contact, FileKind, NativeAotGap, Process, RunState};
 
 use super::{Action, Context};
 
 /// The first .NET version whose runtime can publish all meters on request.
-const METERS: u32 = 9;
+const METERS_SINCE: u32 = 9;
 
 /// Reason for refusing event-based actions on a heap file.
-const HEAP: &str = "A heap file is open, not a recording.";
+const HEAP_FILE: &str = "A heap file is open, not a recording.";
 
 /// Whether an action is possible now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(super) fn always(_: &State) -> Status {
 
 /// Requires live processes rather than a file.
 pub(super) fn live(state: &State) -> Status {
-    match (state.shows_files(), &state.behind) {
+    match (state.shows_files(), &state.saved_process_view) {
         (false, _) => Status::Ready,
         (true, None) => refused("A recorded file is open, not a process."),
         (true, Some(_)) => refused("A recorded file is open, not a process: Esc in the table goes back to the processes."),
@@ -67,7 +67,7 @@ fn of_command(state: &State, command: CommandCode, check: impl Fn(&Process) -> O
 
 /// Returns a refusal if a job is running on the process.
 fn busy(state: &State, process: &Process) -> Option<Status> {
-    state.jobs.running(process.key).map(|job| refused(format!("{} is still busy with the {}.", job.subject, job.what.title())))
+    state.jobs.running(process.key).map(|job| refused(format!("{} is still busy with the {}.", job.subject, job.kind.title())))
 }
 
 pub(in crate::app) fn attachable(state: &State) -> Status {
@@ -103,7 +103,7 @@ pub(super) fn stacks(state: &State) -> Status {
     of_process(state, |row| {
         let process = &row.process;
         match &state.details.stacks {
-            _ if process.native_aot => Some(refused(format!("{}: {}.", process.name, NativeAotGap::Samples.words(process.key.pid)))),
+            _ if process.native_aot => Some(refused(format!("{}: {}.", process.name, NativeAotGap::Samples.message(process.key.pid)))),
             Answer::Requested(_) => Some(Status::Idle),
             _ => None,
         }
@@ -117,7 +117,7 @@ pub(super) fn heap(state: &State) -> Status {
         if state.heaps.of(process.key).is_some_and(|heap| heap.walking.is_some()) {
             return None;
         }
-        let aot = process.native_aot.then(|| refused(format!("{}: {}.", process.name, NativeAotGap::Heap.words(process.key.pid))));
+        let aot = process.native_aot.then(|| refused(format!("{}: {}.", process.name, NativeAotGap::Heap.message(process.key.pid))));
         let suspended = (process.run_state == RunState::Suspended)
             .then(|| refused(format!("{} is suspended at startup: it has no heap yet. Resume it first.", process.name)));
         aot.or(suspended).or_else(|| busy(state, process))
@@ -149,7 +149,7 @@ pub(in crate::app) fn write_heap(state: &State) -> Status {
 /// For a file the report is only displayed.
 pub(in crate::app) fn why_slow(state: &State) -> Status {
     match state.row_kind() {
-        RowKind::File(FileKind::Heap) => refused(HEAP),
+        RowKind::File(FileKind::Heap) => refused(HEAP_FILE),
         RowKind::File(FileKind::Trace) => Status::Ready,
         RowKind::Process if state.options.readonly => refused(super::READONLY),
         RowKind::Process => attachable(state),
@@ -172,14 +172,14 @@ pub(super) fn save(state: &State) -> Status {
 }
 
 pub(super) fn abandon(state: &State) -> Status {
-    ready_if(state.shown_recording().is_some_and(|tracked| tracked.is_stopping()) || state.ending.is_some())
+    ready_if(state.shown_recording().is_some_and(|tracked| tracked.is_stopping()) || state.pending_quit.is_some())
 }
 
 pub(super) fn export(state: &State) -> Status {
     if state.row_kind() == RowKind::File(FileKind::Heap) {
-        return refused(HEAP);
+        return refused(HEAP_FILE);
     }
-    if state.open_file().is_none() && state.shown_recording().is_some_and(Tracked::is_unsaved) {
+    if state.open_file().is_none() && state.shown_recording().is_some_and(TrackedRecording::is_unsaved) {
         return refused(format!("A flight recording has no file before it is saved: save it first ({}).", state.key(Action::Save)));
     }
     let is_there = state.open_file().is_some() || state.shown_recording().is_some_and(|tracked| tracked.written().is_some());
@@ -209,8 +209,8 @@ pub(super) fn watch_all(state: &State) -> Status {
 
 pub(in crate::app) fn meters(state: &State) -> Status {
     of_process(state, |row| {
-        let is_new = row.process.runtime.as_ref().is_some_and(|version| version.major() >= METERS);
-        (!is_new).then(|| refused(format!("Watching all meters needs .NET {METERS}; {} runs an older version.", row.process.name)))
+        let is_new = row.process.runtime.as_ref().is_some_and(|version| version.major() >= METERS_SINCE);
+        (!is_new).then(|| refused(format!("Watching all meters needs .NET {METERS_SINCE}; {} runs an older version.", row.process.name)))
     })
 }
 
@@ -265,7 +265,7 @@ pub(in crate::app) fn jobs(state: &State) -> Status {
 
 pub(super) fn clear(state: &State) -> Status {
     let errors = state.toasts.shown(state.now.elapsed).any(|toast| toast.level == Level::Error);
-    ready_if(!state.list.filter().as_str().is_empty() || errors || state.behind.is_some())
+    ready_if(!state.list.filter().as_str().is_empty() || errors || state.saved_process_view.is_some())
 }
 
 pub(super) fn record_tab(state: &State) -> Status {
@@ -295,7 +295,7 @@ pub fn capabilities(process: &Process) -> Vec<Capability> {
 fn missing(process: &Process, command: CommandCode) -> Option<String> {
     let Process { name, runtime, key, .. } = process;
     if let Some(gap) = NativeAotGap::of(command).filter(|_| process.native_aot) {
-        return Some(format!("{name}: {}.", gap.words(key.pid)));
+        return Some(format!("{name}: {}.", gap.message(key.pid)));
     }
     let needs = process.capabilities().unsupported_reason(command)?;
     Some(match runtime {
@@ -307,7 +307,7 @@ fn missing(process: &Process, command: CommandCode) -> Option<String> {
 /// Returns why the process cannot be attached to.
 pub(in crate::app) fn attach(state: &State, row: &Row) -> Option<Status> {
     let process = &row.process;
-    if row.gone_at.is_some() || !state.is_alive(process.key) {
+    if row.exited_at.is_some() || !state.is_alive(process.key) {
         return Some(refused(format!("{} ({}) has ended.", process.name, process.key.pid)));
     }
     if process.contact.is_attachable() {
@@ -320,7 +320,7 @@ pub(in crate::app) fn attach(state: &State, row: &Row) -> Option<Status> {
 impl State {
     /// Returns whether the focused list contains anything to filter or search. The input line opens even if it does not: otherwise the
     /// text typed next would be taken as commands.
-    pub(in crate::app) fn has_what_to_filter(&self) -> bool {
+    pub(in crate::app) fn has_filterable_rows(&self) -> bool {
         match self.context() {
             Context::Methods | Context::Flame | Context::CallTree => self.has_samples() && self.views.sampling.shape != Shape::Threads,
             Context::Events => self.analysis().is_some(),

@@ -27,7 +27,7 @@ fn letters_are_text_where_text_is_typed() {
 }
 
 #[test]
-fn everywhere_there_is_a_way_out() {
+fn every_context_can_be_left() {
     for context in Context::ALL {
         assert_eq!(
             KeyMap::default().lookup(context, &KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)),
@@ -62,12 +62,12 @@ fn keys_match_as_terminals_send_them() {
 }
 
 #[test]
-fn every_line_of_the_table_is_fit_to_be_read() {
+fn every_entry_of_the_table_is_well_formed() {
     for entry in &TABLE {
         assert!(entry.help.ends_with('.') && entry.help.chars().next().is_some_and(char::is_uppercase), "{}", entry.help);
         assert!(entry.label.len() <= 14, "{}", entry.label);
         // An action without a key is in the actions menu and the palette.
-        assert!(!entry.keys.is_empty() || crate::app::ActMenu::ITEMS.contains(&entry.action), "{}", entry.label);
+        assert!(!entry.keys.is_empty() || crate::app::ActionMenu::ITEMS.contains(&entry.action), "{}", entry.label);
         assert!(entry.hint == 0 || !entry.keys.is_empty(), "{}", entry.label);
         // The mouse hit test and the view measure hints alike because no hint contains an arrow.
         assert!(entry.hint == 0 || entry.keys[0].name(false) == entry.keys[0].name(true), "{}", entry.label);
@@ -113,9 +113,9 @@ fn the_hints_of_80_columns_lead_from_the_table_to_every_tab() {
 }
 
 #[test]
-fn readonly_refuses_what_changes_and_says_why() {
+fn readonly_refuses_changes_with_a_reason() {
     let mut app = TestApp::with(crate::app::Options { readonly: true, ..crate::app::test_app::options() }, 120, 40);
-    app.send(crate::app::Msg::Processes(crate::app::test_app::fleet()));
+    app.send(crate::app::Msg::Processes(crate::app::test_app::sample_processes()));
     for entry in TABLE.iter().filter(|entry| entry.changes) {
         assert!(matches!(entry.status(&app.state), Status::Refused(reason) if reason.contains("--readonly")), "{}", entry.label);
     }

@@ -13,12 +13,12 @@ pub(in crate::app) fn recorded(state: &State) -> Status {
     ready_if(state.analysis().is_some())
 }
 
-pub(super) fn walking(state: &State) -> Status {
+pub(super) fn has_range(state: &State) -> Status {
     ready_if(state.open_file().is_some_and(|file| file.end.is_some()))
 }
 
 pub(super) fn comparable(state: &State) -> Status {
-    if state.row_kind() == RowKind::File(FileKind::Heap) { status::walked_heap(state) } else { walking(state) }
+    if state.row_kind() == RowKind::File(FileKind::Heap) { status::walked_heap(state) } else { has_range(state) }
 }
 
 pub(super) fn choose(state: &State) -> Status {

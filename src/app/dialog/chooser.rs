@@ -46,18 +46,18 @@ impl Form {
         self.write(&text);
         let Some(kind) = self.kind(at) else { return Chosen::Done(self) };
         if kind == Kind::Complete {
-            return self.go_on(&text, " ");
+            return self.append_and_choose(&text, " ");
         }
         let found = self.suggestions(at);
         let mut items = found.items;
         // A complete provider name is extended rather than listed.
         if kind == Kind::Provider && items.first().is_some_and(|(name, _)| name.eq_ignore_ascii_case(&text[found.start..])) {
             let separator = self.after_provider(at);
-            return self.go_on(&text, separator);
+            return self.append_and_choose(&text, separator);
         }
         let mut list = ListState::default();
         match kind {
-            Kind::Keywords if items.is_empty() => return self.go_on(&text, ":"),
+            Kind::Keywords if items.is_empty() => return self.append_and_choose(&text, ":"),
             Kind::Keywords => {
                 let provider = text.rsplit(char::is_whitespace).next().and_then(|word| word.split(':').next());
                 let general = provider.is_some_and(|name| name.eq_ignore_ascii_case(RUNTIME_PROVIDER));
@@ -85,7 +85,7 @@ impl Form {
     }
 
     /// Continues after the completed part.
-    fn go_on(mut self, text: &str, separator: &str) -> Chosen {
+    fn append_and_choose(mut self, text: &str, separator: &str) -> Chosen {
         self.write(&format!("{text}{separator}"));
         self.choose()
     }
@@ -95,7 +95,7 @@ impl Form {
         if let Some(input) = self.input() {
             *input = Input::new(text.to_owned());
         }
-        self.disarm();
+        self.reset_confirmation();
     }
 }
 

@@ -16,7 +16,7 @@ pub struct ClosePort {
 }
 
 /// Maximum number of processes listed by name.
-const NAMED: usize = 4;
+const MAX_NAMED: usize = 4;
 
 const OPTIONS: &[(&str, &str)] =
     &[("resume them", "they are resumed before it closes"), ("stay suspended", "until a port is served there again")];
@@ -29,7 +29,7 @@ impl Form {
     }
 
     /// Returns whether suspended processes are resumed first.
-    pub(in crate::app) fn lets_run(&self) -> bool {
+    pub(in crate::app) fn resumes_suspended(&self) -> bool {
         self.chosen(0) == 0
     }
 }
@@ -37,13 +37,13 @@ impl Form {
 impl ClosePort {
     pub(super) fn effects(&self) -> Vec<String> {
         let path = self.path.display();
-        let mut names: Vec<_> = self.connected.iter().take(NAMED).map(ToString::to_string).collect();
-        if let more @ 1.. = self.connected.len().saturating_sub(NAMED) {
+        let mut names: Vec<_> = self.connected.iter().take(MAX_NAMED).map(ToString::to_string).collect();
+        if let more @ 1.. = self.connected.len().saturating_sub(MAX_NAMED) {
             names.push(format!("{more} more"));
         }
-        let who = if names.is_empty() { "No process is connected".to_owned() } else { format!("Connected: {}", names.join(", ")) };
+        let connected = if names.is_empty() { "No process is connected".to_owned() } else { format!("Connected: {}", names.join(", ")) };
         let mut effects =
-            vec![format!("{who}. The socket {path} is removed."), "Running programs continue; they retry this path.".to_owned()];
+            vec![format!("{connected}. The socket {path} is removed."), "Running programs continue; they retry this path.".to_owned()];
         if self.waiting > 0 {
             effects.push(format!("Suspended at startup: {}. Without the port they stay suspended.", self.waiting));
         }

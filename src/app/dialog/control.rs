@@ -59,7 +59,7 @@ pub(in crate::app) struct ControlRequest {
     pub(in crate::app) what: String,
 }
 
-const ABOUT_PATH: &str = "absolute path, as the target sees it";
+const ABOUT_PATH: &str = "absolute path in the target's file system";
 
 impl Form {
     /// Creates the form for changing a process.
@@ -90,7 +90,7 @@ impl Form {
 
     /// Returns the requested change, or the invalid field and the reason.
     pub(in crate::app) fn control_request(&self, change: Change) -> Result<ControlRequest, (usize, String)> {
-        let at = |question: usize| move |complaint: String| (question, complaint);
+        let at = |question: usize| move |problem: String| (question, problem);
         let name = || EnvironmentName::new(self.typed(0)).map_err(|invalid| (0, format!("Invalid variable name: {invalid}.")));
         let path = |question: usize| target_path(self.typed(question)).map_err(at(question));
         let class = || self.typed(0).parse().map_err(|_| (0, "Give the class as 8-4-4-4-12 hexadecimal digits.".to_owned()));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::app::Now;
 use crate::ipc::{CommandCode, DumpFlags, DumpKind, DumpRequest, TargetPath};
-use crate::model::{Age, Bytes, OutputName, Process, SafeText, default_dump_path, is_elsewhere, seen_here};
+use crate::model::{Age, Bytes, OutputName, Process, SafeText, default_dump_path, has_own_root, seen_here};
 
 use super::{Form, Purpose, Question, Subject};
 
@@ -26,7 +26,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("full", "all memory, secrets included"),
 ];
 
-const ALSO: &[(&str, &str)] = &[
+const FLAG_OPTIONS: &[(&str, &str)] = &[
     ("nothing", "only the dump"),
     ("crash report", "a JSON file beside it: threads, stacks, modules"),
     ("log", "createdump logs to the target's console"),
@@ -47,7 +47,7 @@ impl Form {
         let facts = Dump {
             bytes: process.usage.heap_dump_bytes(),
             user: process.user.clone().unwrap_or_else(|| format!("uid {}", process.uid).into()),
-            elsewhere: is_elsewhere(process).then(|| Box::new(process.clone())),
+            elsewhere: has_own_root(process).then(|| Box::new(process.clone())),
         };
         let subject = Subject { key: process.key, name: process.name.clone() };
         let path = default_dump_path(process, pattern, now.file_stamp());
@@ -55,14 +55,14 @@ impl Form {
         let questions = vec![
             Question::choice("Type", OPTIONS, 1),
             Question::text("Path", path.to_string_lossy(), ""),
-            Question::choice("Also", ALSO, 0).refused(needs.map(str::to_owned)),
+            Question::choice("Also", FLAG_OPTIONS, 0).refused(needs.map(str::to_owned)),
         ];
         Self::new(Some(subject), Purpose::Dump(facts), questions)
     }
 
     /// Returns the requested dump, or the invalid field and the reason.
     pub(in crate::app) fn dump_request(&self) -> Result<DumpRequest, (usize, String)> {
-        let path = target_path(self.typed(PATH)).map_err(|complaint| (PATH, complaint))?;
+        let path = target_path(self.typed(PATH)).map_err(|problem| (PATH, problem))?;
         let also = self.chosen(FLAGS);
         let flags = DumpFlags { crash_report: also & 1 != 0, log: also & 2 != 0, ..DumpFlags::default() };
         Ok(DumpRequest { path, kind: DumpKind::ALL[self.chosen(KIND)], flags })
@@ -72,7 +72,7 @@ impl Form {
 /// Validates a file path as seen by the target.
 pub(super) fn target_path(path: &str) -> Result<TargetPath, String> {
     if !path.starts_with('/') {
-        return Err("Enter an absolute path, as the target sees it.".to_owned());
+        return Err("Enter an absolute path in the target's file system.".to_owned());
     }
     if path.ends_with('/') {
         return Err("Enter a file name, too.".to_owned());
@@ -92,12 +92,13 @@ impl Dump {
         let path = form.typed(PATH);
         let here = self.elsewhere.as_ref().map(|process| seen_here(process, path.as_ref()));
         let place = here.map(|here| format!(" in its container; from here that is {}", here.display())).unwrap_or_default();
-        let armed = form.armed.then(|| "The file will contain all its memory, secrets included. Press again to continue.".to_owned());
-        armed
+        let pressed_once =
+            form.pressed_once.then(|| "The file will contain all its memory, secrets included. Press again to continue.".to_owned());
+        pressed_once
             .into_iter()
             .chain([
                 format!("The process is stopped for {time} and answers no requests."),
-                format!("It writes the file itself, as {}, where it sees this path{place}: {size}.", self.user),
+                format!("It writes the file itself, as {}, to this path{place}: {size}.", self.user),
             ])
             .collect()
     }

@@ -31,9 +31,9 @@ pub struct Form {
     /// The focused field; initially the harmless button.
     pub focus: Field,
     /// The dangerous button was pressed once and must be pressed again.
-    pub armed: bool,
+    pub pressed_once: bool,
     /// Why the form cannot be submitted.
-    pub complaint: Option<String>,
+    pub problem: Option<String>,
 }
 
 #[derive(Debug)]
@@ -71,7 +71,7 @@ pub struct Question {
     pub about: &'static str,
     /// Why it does not apply to this process; the focus skips it.
     pub refused: Option<String>,
-    pub complaint: Option<String>,
+    pub problem: Option<String>,
 }
 
 #[derive(Debug)]
@@ -89,11 +89,11 @@ pub struct Choice {
 
 impl Question {
     pub(super) fn choice(label: &'static str, options: &'static [(&'static str, &'static str)], at: usize) -> Self {
-        Self { label, reply: Reply::Choice(Choice { options, at }), about: "", refused: None, complaint: None }
+        Self { label, reply: Reply::Choice(Choice { options, at }), about: "", refused: None, problem: None }
     }
 
     pub(super) fn text(label: &'static str, value: impl Into<String>, about: &'static str) -> Self {
-        Self { label, reply: Reply::Text(Input::new(value.into())), about, refused: None, complaint: None }
+        Self { label, reply: Reply::Text(Input::new(value.into())), about, refused: None, problem: None }
     }
 
     pub(super) fn refused(mut self, reason: Option<String>) -> Self {
@@ -112,7 +112,7 @@ impl Question {
 
 impl Form {
     pub(super) fn new(subject: Option<Subject>, purpose: Purpose, questions: Vec<Question>) -> Self {
-        Self { subject, purpose, questions, focus: Field::Button(0), armed: false, complaint: None }
+        Self { subject, purpose, questions, focus: Field::Button(0), pressed_once: false, problem: None }
     }
 
     /// Creates the form for removing the sockets of killed processes.
@@ -165,10 +165,10 @@ impl Form {
     /// Returns the buttons, the harmless one first.
     pub fn buttons(&self) -> &'static [&'static str] {
         match &self.purpose {
-            Purpose::Dump(_) if self.armed => &["No", "Yes, all memory"],
+            Purpose::Dump(_) if self.pressed_once => &["No", "Yes, all memory"],
             Purpose::Dump(_) => &["No", "Yes, dump"],
             Purpose::PerfMap(_) | Purpose::Resume(_) | Purpose::Control(_) => &["No", "Yes"],
-            Purpose::Trace(_) if self.armed => &["Cancel", "Record, may stall process"],
+            Purpose::Trace(_) if self.pressed_once => &["Cancel", "Record, may stall process"],
             Purpose::Trace(_) => &["Cancel", "Record"],
             Purpose::Export(_) => &["Cancel", "Export"],
             Purpose::Launch(_) => &["Cancel", "Run"],
@@ -182,7 +182,7 @@ impl Form {
         }
     }
 
-    /// Returns help for the focused question: suggestions, at most `lines` of them, else the complaint, else the description.
+    /// Returns help for the focused question: suggestions, at most `lines` of them, else the problem, else the description.
     pub fn help(&self, lines: usize) -> Vec<String> {
         let Field::Question(at) = self.focus else { return Vec::new() };
         let Some(question) = self.questions.get(at) else { return Vec::new() };
@@ -197,7 +197,7 @@ impl Form {
                 return help;
             }
         }
-        vec![question.complaint.clone().unwrap_or_else(|| question.about().to_owned())]
+        vec![question.problem.clone().unwrap_or_else(|| question.about().to_owned())]
     }
 
     /// Returns the equivalent command line.
@@ -220,7 +220,7 @@ impl Form {
                 | Purpose::HeapFile(_)
                 | Purpose::Producer(ProducerForm::Begin)
         );
-        !is_harmless || self.armed
+        !is_harmless || self.pressed_once
     }
 
     /// Returns the label of Enter for the focused field.
@@ -280,9 +280,9 @@ impl Form {
         }
     }
 
-    /// Shows a complaint and focuses the field to correct.
-    pub(in crate::app) fn complain(&mut self, question: usize, complaint: String) {
-        self.complaint = Some(complaint);
+    /// Shows a problem and focuses the field to correct.
+    pub(in crate::app) fn show_problem(&mut self, question: usize, problem: String) {
+        self.problem = Some(problem);
         self.focus = Field::Question(question);
     }
 
@@ -297,7 +297,7 @@ impl Form {
         let fields: Vec<Field> = possible.map(Field::Question).chain([Field::Button(button)]).collect();
         let at = fields.iter().position(|field| *field == self.focus).unwrap_or(0);
         self.focus = fields[to.of(at, fields.len())];
-        self.disarm();
+        self.reset_confirmation();
     }
 
     /// Changes the chosen option, or moves to another button.
@@ -316,13 +316,13 @@ impl Form {
                 });
             }
         }
-        self.disarm();
+        self.reset_confirmation();
     }
 
     /// Resets the confirmation after any change: a dangerous button must be pressed twice in a row.
-    pub(in crate::app) fn disarm(&mut self) {
-        self.armed = false;
-        self.complaint = None;
+    pub(in crate::app) fn reset_confirmation(&mut self) {
+        self.pressed_once = false;
+        self.problem = None;
         self.check();
     }
 }

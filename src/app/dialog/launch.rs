@@ -13,9 +13,9 @@ use super::{Form, Purpose, Question};
 pub struct Launch;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::app) struct Program {
+pub(in crate::app) struct ProgramRequest {
     pub(in crate::app) words: Vec<String>,
-    pub(in crate::app) order: TraceOptions,
+    pub(in crate::app) options: TraceOptions,
     pub(in crate::app) output: Option<PathBuf>,
 }
 
@@ -39,15 +39,15 @@ impl Form {
     }
 
     /// Returns the requested program, or the invalid field and the reason.
-    pub(in crate::app) fn launch_request(&self) -> Result<Program, (usize, String)> {
+    pub(in crate::app) fn launch_request(&self) -> Result<ProgramRequest, (usize, String)> {
         let words_of = shell_words(self.typed(COMMAND)).ok_or_else(|| (COMMAND, "A quote is not closed.".to_owned()))?;
         if words_of.is_empty() {
             return Err((COMMAND, "Give a program, such as dotnet app.dll.".to_owned()));
         }
-        let order = TraceOptions { profiles: words(&self.typed(PROFILES).replace(',', " ")), ..TraceOptions::default() };
-        order.select().map_err(|complaint| (PROFILES, complaint))?;
+        let options = TraceOptions { profiles: words(&self.typed(PROFILES).replace(',', " ")), ..TraceOptions::default() };
+        options.select().map_err(|problem| (PROFILES, problem))?;
         let output = self.typed(OUTPUT);
-        Ok(Program { words: words_of, order, output: (!output.is_empty()).then(|| output.into()) })
+        Ok(ProgramRequest { words: words_of, options, output: (!output.is_empty()).then(|| output.into()) })
     }
 }
 

@@ -18,13 +18,13 @@ pub struct CopyItem {
 
 /// The actions on a process.
 #[derive(Debug)]
-pub struct ActMenu {
+pub struct ActionMenu {
     /// Without a process, only actions that need none are available.
     pub subject: Option<Subject>,
     pub list: ListState,
 }
 
-impl ActMenu {
+impl ActionMenu {
     /// All lines, whether currently possible or not.
     pub const ITEMS: [Action; 14] = [
         Action::TraceForm,

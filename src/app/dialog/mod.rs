@@ -7,6 +7,7 @@ mod dump;
 mod export;
 mod file_picker;
 mod form;
+mod form_layout;
 mod heap;
 mod launch;
 mod menu;
@@ -14,7 +15,6 @@ mod palette;
 mod perf_map;
 mod pick_list;
 mod picker;
-mod place;
 mod port;
 mod producer;
 mod quit;
@@ -37,14 +37,14 @@ pub(super) use control::ControlRequest;
 pub(super) use export::ExportRequest;
 pub use file_picker::{FilePicker, FileUse};
 pub use form::{Choice, Field, Form, Purpose, Question, Reply};
-pub(super) use launch::Program;
-pub use menu::{ActMenu, CopyItem, CopyMenu};
+pub use form_layout::{FormLayout, Line as FormLine};
+pub(super) use launch::ProgramRequest;
+pub use menu::{ActionMenu, CopyItem, CopyMenu};
 pub use palette::{Found, Palette};
 pub use pick_list::{ListState, PickList};
 pub use picker::Picker;
-pub use place::{FormLayout, Line as FormLine};
 pub use producer::ProducerForm;
-pub(super) use producer::Served;
+pub(super) use producer::ProducerRequest;
 pub(super) use quit::QuitAnswer;
 
 /// The process that a dialog applies to. Dialogs keep this rather than a row index, because rows move.
@@ -75,7 +75,7 @@ pub enum Overlay {
     Palette(Palette),
     Profiles(Picker),
     Copy(CopyMenu),
-    Act(ActMenu),
+    Actions(ActionMenu),
     /// A dialog that confirms an action.
     Form(Form),
     /// A list of values for a field of a form.
@@ -120,7 +120,7 @@ impl Overlay {
         match self {
             Self::Profiles(picker) => Some(&picker.list),
             Self::Copy(menu) => Some(&menu.list),
-            Self::Act(menu) => Some(&menu.list),
+            Self::Actions(menu) => Some(&menu.list),
             Self::Choose(chooser) => Some(&chooser.list),
             Self::Files(picker) => Some(&picker.list),
             Self::Palette(palette) => Some(&palette.list),
@@ -133,7 +133,7 @@ impl Overlay {
         match self {
             Self::Profiles(picker) => Some(&mut picker.list),
             Self::Copy(menu) => Some(&mut menu.list),
-            Self::Act(menu) => Some(&mut menu.list),
+            Self::Actions(menu) => Some(&mut menu.list),
             Self::Choose(chooser) => Some(&mut chooser.list),
             Self::Files(picker) => Some(&mut picker.list),
             Self::Palette(palette) => Some(&mut palette.list),
@@ -145,7 +145,7 @@ impl Overlay {
     pub fn subject(&self) -> Option<&Subject> {
         match self {
             Self::Profiles(picker) => Some(&picker.subject),
-            Self::Act(menu) => menu.subject.as_ref(),
+            Self::Actions(menu) => menu.subject.as_ref(),
             Self::Form(form) | Self::Choose(Chooser { form, .. }) => form.subject.as_ref(),
             Self::Help(help) => help.beneath.as_ref().and_then(|beneath| beneath.subject()),
             Self::Messages(_) | Self::Palette(_) | Self::Output(_) | Self::Copy(_) | Self::Files(_) => None,

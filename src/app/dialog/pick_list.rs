@@ -12,7 +12,7 @@ use crate::app::text::width;
 use crate::clr::profiles;
 use crate::model::Bytes;
 
-use super::{ActMenu, Chooser, FileUse, Found, Overlay};
+use super::{ActionMenu, Chooser, FileUse, Found, Overlay};
 
 /// The selection and filter of a list.
 #[derive(Debug, Default)]
@@ -207,17 +207,17 @@ impl State {
                     .column("TEXT", 0, Fit::Left, move |item| dim(menu.items[*item].text.lines().next().unwrap_or_default()));
                 Draft { title: "Copy".to_owned(), width: 76, lines: 0, detail: |_, _| Vec::new(), table, names: "WHAT" }
             }
-            Overlay::Act(menu) => {
-                let table = table(ActMenu::ITEMS.len())
-                    .column("KEY", 1, Fit::Left, |item| self.key_cell(entry(ActMenu::ITEMS[*item])))
-                    .column("ACTION", 14, Fit::Left, |item| self.action_cells(entry(ActMenu::ITEMS[*item])).0)
-                    .column("HELP", 0, Fit::Left, |item| self.action_cells(entry(ActMenu::ITEMS[*item])).1);
+            Overlay::Actions(menu) => {
+                let table = table(ActionMenu::ITEMS.len())
+                    .column("KEY", 1, Fit::Left, |item| self.key_cell(entry(ActionMenu::ITEMS[*item])))
+                    .column("ACTION", 14, Fit::Left, |item| self.action_cells(entry(ActionMenu::ITEMS[*item])).0)
+                    .column("HELP", 0, Fit::Left, |item| self.action_cells(entry(ActionMenu::ITEMS[*item])).1);
                 let title = menu.subject.as_ref().map_or_else(|| "Actions".to_owned(), |subject| format!("Actions on {subject}"));
                 Draft {
                     title,
                     width: 100,
                     lines: 3,
-                    detail: |state, item| state.about_action(entry(ActMenu::ITEMS[item])),
+                    detail: |state, item| state.about_action(entry(ActionMenu::ITEMS[item])),
                     table,
                     names: "ACTION",
                 }

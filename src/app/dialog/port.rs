@@ -9,13 +9,13 @@ pub struct Port;
 
 const PATH: usize = 0;
 /// Constant default, so that a path written in a script works across runs.
-const USUAL: &str = "/tmp/dn-top.port";
+const DEFAULT_PATH: &str = "/tmp/dn-top.port";
 
 impl Form {
     /// Creates the form for serving a port.
     pub(in crate::app) fn port() -> Self {
         let about = "a new socket, or one that dn-top left; less than 108 bytes";
-        let mut form = Self::new(None, Purpose::Port(Port), vec![Question::text("Socket", USUAL, about)]);
+        let mut form = Self::new(None, Purpose::Port(Port), vec![Question::text("Socket", DEFAULT_PATH, about)]);
         form.focus = Field::Question(PATH);
         form
     }

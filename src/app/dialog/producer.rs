@@ -8,11 +8,11 @@ use crate::model::TraceOptions;
 pub enum ProducerForm {
     Begin,
     /// Already serving; the status, one sentence each.
-    GoesOn(Vec<String>),
+    Running(Vec<String>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::app) struct Served {
+pub(in crate::app) struct ProducerRequest {
     /// PIDs or names; empty for all processes.
     pub(in crate::app) targets: Vec<String>,
     pub(in crate::app) profiles: Vec<String>,
@@ -25,8 +25,8 @@ impl Form {
     /// Creates the form for serving Perfetto's tracing service.
     pub(in crate::app) fn producer(profiles: &[String]) -> Self {
         let questions = vec![
-            Question::text("Processes", "", "pids or names with commas; empty for all running processes"),
-            Question::text("Profiles", profiles.join(","), "with commas; for sessions that name nothing in legacy_config"),
+            Question::text("Processes", "", "PIDs or names, comma-separated; if empty, all processes"),
+            Question::text("Profiles", profiles.join(","), "comma-separated; for sessions without legacy_config"),
         ];
         let mut form = Self::new(None, Purpose::Producer(ProducerForm::Begin), questions);
         form.focus = Field::Question(TARGETS);
@@ -35,25 +35,25 @@ impl Form {
 
     /// Creates the form that shows the status of the running producer.
     pub(in crate::app) fn running_producer(producer: &Producer) -> Self {
-        Self::new(None, Purpose::Producer(ProducerForm::GoesOn(producer.sentences())), Vec::new())
+        Self::new(None, Purpose::Producer(ProducerForm::Running(producer.sentences())), Vec::new())
     }
 
     /// Updates the status, if the dialog shows it.
     pub(in crate::app) fn show_producer(&mut self, sentences: Vec<String>) {
-        if let Purpose::Producer(ProducerForm::GoesOn(shown)) = &mut self.purpose {
+        if let Purpose::Producer(ProducerForm::Running(shown)) = &mut self.purpose {
             *shown = sentences;
         }
     }
 
     /// Returns the requested configuration, or the invalid field and the reason.
-    pub(in crate::app) fn producer_request(&self) -> Result<Served, (usize, String)> {
+    pub(in crate::app) fn producer_request(&self) -> Result<ProducerRequest, (usize, String)> {
         let list = |question| {
             let parts = self.typed(question).split(',').map(str::trim).filter(|part| !part.is_empty());
             parts.map(str::to_owned).collect::<Vec<_>>()
         };
         let (targets, profiles) = (list(TARGETS), list(PROFILES));
         TraceOptions::of_profiles(&profiles).select().map_err(|reason| (PROFILES, reason))?;
-        Ok(Served { targets, profiles })
+        Ok(ProducerRequest { targets, profiles })
     }
 }
 
@@ -65,21 +65,21 @@ impl ProducerForm {
                 "Each opens a session in each process, until it ends or dn-top quits.".to_owned(),
                 "Processes are never blocked: data that the service does not take in time is dropped and counted.".to_owned(),
             ],
-            Self::GoesOn(sentences) => sentences.clone(),
+            Self::Running(sentences) => sentences.clone(),
         }
     }
 
     pub(super) fn title(&self) -> &'static str {
         match self {
             Self::Begin => "Serve Perfetto's tracing service",
-            Self::GoesOn(_) => "Serving Perfetto's tracing service",
+            Self::Running(_) => "Serving Perfetto's tracing service",
         }
     }
 
     pub(super) fn buttons(&self) -> &'static [&'static str] {
         match self {
             Self::Begin => &["Cancel", "Serve"],
-            Self::GoesOn(_) => &["Keep serving", "Stop"],
+            Self::Running(_) => &["Keep serving", "Stop"],
         }
     }
 }

@@ -53,10 +53,7 @@ impl Quit {
             );
         }
         if self.jobs > 0 {
-            effects.push(
-                "A process is still carrying out a command; it will finish that without dn-top, and its result will not be shown."
-                    .to_owned(),
-            );
+            effects.push("A command is still running in a process; it finishes without dn-top, and its result is not shown.".to_owned());
         }
         effects
     }

@@ -30,11 +30,11 @@ impl Form {
 
 impl Resume {
     pub(super) fn effects(&self, form: &Form) -> Vec<String> {
-        let who = if form.resumes_all() {
+        let what = if form.resumes_all() {
             format!("{} processes run their first instructions.", self.waiting)
         } else {
             format!("{} runs its first instructions.", self.name)
         };
-        vec![who, "Set up variables, profilers and recordings before this.".to_owned()]
+        vec![what, "Set up variables, profilers and recordings before this.".to_owned()]
     }
 }

@@ -89,7 +89,7 @@ impl Form {
             return false;
         }
         *input = Input::new(format!("{}{word}", &input.value()[..start]));
-        self.disarm();
+        self.reset_confirmation();
         true
     }
 }

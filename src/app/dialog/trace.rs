@@ -18,7 +18,7 @@ pub struct Trace {
     /// Missing prerequisites for tracepoints on this system, as far as known; one sentence each.
     missing: Vec<SafeText>,
     /// Why the options cannot be combined.
-    trouble: Option<String>,
+    conflict: Option<String>,
     warnings: Vec<String>,
 }
 
@@ -56,47 +56,47 @@ const FULL_OPTIONS: &[(&str, &str)] =
 
 impl Form {
     /// Creates the form for recording a process, filled in with the previous options.
-    pub(in crate::app) fn trace(process: &Process, order: &TraceOptions) -> Self {
+    pub(in crate::app) fn trace(process: &Process, options: &TraceOptions) -> Self {
         let subject = Subject { key: process.key, name: process.name.clone() };
         let capabilities = process.capabilities();
         let needs = |code: CommandCode| capabilities.unsupported_reason(code).map(str::to_owned);
         let time = |time| humantime::format_duration(time).to_string().replace(' ', "");
         let shown = |option: Option<String>| option.unwrap_or_default();
         let missing_ids = needs(CommandCode::CollectTracing5);
-        let event_ids = if missing_ids.is_some() { String::new() } else { order.event_ids.join(" ") };
+        let event_ids = if missing_ids.is_some() { String::new() } else { options.event_ids.join(" ") };
         let questions = vec![
-            Question::text("Profiles", order.profiles.join(" "), "names of profiles"),
+            Question::text("Profiles", options.profiles.join(" "), "names of profiles"),
             Question::text(
                 "Providers",
-                order.providers.join(" "),
+                options.providers.join(" "),
                 "NAME or NAME:KEYWORDS:LEVEL:ARGUMENTS, such as My-Source:0x1:verbose:key=value",
             ),
             Question::text("Event ids", event_ids, "PROVIDER/80,81 for only these, PROVIDER/^80 for all but these").refused(missing_ids),
-            Question::text("Buffer MB", shown(order.buffer_mb.map(|mb| mb.to_string())), "buffer size in the runtime, MB; 256 if empty"),
+            Question::text("Buffer MB", shown(options.buffer_mb.map(|mb| mb.to_string())), "buffer size in the runtime, MB; 256 if empty"),
             Question::text(
                 "Rundown",
-                shown(order.rundown.clone()),
+                shown(options.rundown.clone()),
                 "full, none, or a keyword such as 0x38 (.NET 9); what the profiles need if empty",
             ),
-            Question::choice("Stacks", STACK_OPTIONS, usize::from(order.no_stacks)),
+            Question::choice("Stacks", STACK_OPTIONS, usize::from(options.no_stacks)),
             Question::choice("Buffer full", FULL_OPTIONS, 0).refused(needs(CommandCode::CollectTracing6)),
-            Question::text("Stop after", shown(order.duration.map(time)), "a time such as 30s"),
-            Question::text("Stop at", shown(order.max_size.map(format_size)), "a size of the file such as 64MB"),
+            Question::text("Stop after", shown(options.duration.map(time)), "a time such as 30s"),
+            Question::text("Stop at", shown(options.max_size.map(format_size)), "a size of the file such as 64MB"),
             Question::text(
                 "Stop on",
-                shown(order.stop_on.as_ref().map(Trigger::to_string)),
+                shown(options.stop_on.as_ref().map(Trigger::to_string)),
                 "PROVIDER/EVENT, with :TEXT in it, or with [FIELD=VALUE]",
             ),
             Question::text(
                 "Keep last",
-                shown(order.flight.map(|keep| keep.span.map_or_else(|| format_size(keep.bytes), time))),
+                shown(options.flight.map(|keep| keep.span.map_or_else(|| format_size(keep.bytes), time))),
                 "flight recorder: keep the last 64MB or 5m; everything if empty",
             ),
             Question::text("File", "", "NAME_PID_date_time.nettrace in the current folder if empty"),
-            Question::choice("Scheduling", SCHEDULING_OPTIONS, usize::from(order.scheduling)),
+            Question::choice("Scheduling", SCHEDULING_OPTIONS, usize::from(options.scheduling)),
             Question::text(
                 "Tracepoints",
-                order.tracepoints.join(" "),
+                options.tracepoints.join(" "),
                 "user_events tracepoints instead of a file, for perf: NAME, or NAME=ID,ID",
             ),
         ];
@@ -107,7 +107,7 @@ impl Form {
             pid: process.key.pid,
             command_line: String::new(),
             missing: Vec::new(),
-            trouble: None,
+            conflict: None,
             warnings: Vec::new(),
         };
         let mut form = Self::new(Some(subject), Purpose::Trace(trace), questions);
@@ -121,7 +121,7 @@ impl Form {
         let mut wrong = Vec::new();
         fn optional<T>(form: &Form, at: usize, wrong: &mut Vec<(usize, String)>, parse: impl Fn(&str) -> Result<T, String>) -> Option<T> {
             let text = Some(form.typed(at)).filter(|text| !text.is_empty() && form.questions[at].refused.is_none())?;
-            parse(text).map_err(|complaint| wrong.push((at, complaint))).ok()
+            parse(text).map_err(|problem| wrong.push((at, problem))).ok()
         }
         let list = |at: usize| if self.questions[at].refused.is_none() { words(self.typed(at)) } else { Vec::new() };
         let (providers, event_ids, tracepoints) = (list(PROVIDERS), list(EVENT_IDS), list(TRACEPOINTS));
@@ -136,7 +136,7 @@ impl Form {
             Ok(megabytes @ 1u32..) => Ok(megabytes),
             _ => Err("expected a number of MB above zero".to_owned()),
         };
-        let order = TraceOptions {
+        let options = TraceOptions {
             profiles,
             providers,
             event_ids,
@@ -159,21 +159,21 @@ impl Form {
             max_size: optional(self, SIZE, &mut wrong, parse_size),
             file: optional(self, FILE, &mut wrong, |text| Ok(text.into())),
         };
-        (order, wrong)
+        (options, wrong)
     }
 
     /// Returns the options, or the invalid field and the reason.
-    pub(in crate::app) fn order(&self) -> Result<TraceOptions, (usize, String)> {
-        let (order, wrong) = self.read();
+    pub(in crate::app) fn trace_options(&self) -> Result<TraceOptions, (usize, String)> {
+        let (options, wrong) = self.read();
         if let Some(wrong) = wrong.into_iter().next() {
             return Err(wrong);
         }
         match &self.purpose {
-            Purpose::Trace(Trace { trouble: Some(trouble), .. }) => Err((PROVIDERS, trouble.clone())),
-            Purpose::Trace(Trace { missing, .. }) if !order.tracepoints.is_empty() && !missing.is_empty() => {
-                Err((TRACEPOINTS, "It cannot write to tracepoints without that.".to_owned()))
+            Purpose::Trace(Trace { conflict: Some(conflict), .. }) => Err((PROVIDERS, conflict.clone())),
+            Purpose::Trace(Trace { missing, .. }) if !options.tracepoints.is_empty() && !missing.is_empty() => {
+                Err((TRACEPOINTS, "The prerequisites of tracepoints are missing.".to_owned()))
             }
-            _ => Ok(order),
+            _ => Ok(options),
         }
     }
 
@@ -213,16 +213,16 @@ impl Form {
         let to_kernel = !self.typed(TRACEPOINTS).is_empty() && self.questions[TRACEPOINTS].refused.is_none();
         self.refuse(&OF_STREAMS, NO_STREAM, to_kernel);
         self.refuse(&NOT_WITH_SCHEDULING, WITH_SCHEDULING, self.chooses_second(SCHEDULING));
-        let (order, wrong) = self.read();
+        let (options, wrong) = self.read();
         for (at, question) in self.questions.iter_mut().enumerate() {
-            question.complaint = wrong.iter().find(|(other, _)| *other == at).map(|(_, complaint)| complaint.clone());
+            question.problem = wrong.iter().find(|(other, _)| *other == at).map(|(_, problem)| problem.clone());
         }
         let Purpose::Trace(trace) = &mut self.purpose else { return };
-        trace.command_line = order.command_line(&trace.pid.to_string());
-        (trace.trouble, trace.warnings) = match order.select() {
+        trace.command_line = options.command_line(&trace.pid.to_string());
+        (trace.conflict, trace.warnings) = match options.select() {
             _ if !wrong.is_empty() => (None, Vec::new()),
-            Err(trouble) => (Some(trouble), Vec::new()),
-            Ok(selected) => match order.expected_downgrades(&trace.capabilities) {
+            Err(conflict) => (Some(conflict), Vec::new()),
+            Ok(selected) => match options.expected_downgrades(&trace.capabilities) {
                 Err(missing) => (Some(format!("Not on {}: {missing}.", trace.runtime)), selected.warnings),
                 Ok(losses) => {
                     let expected = losses.iter().map(|loss| format!("On {} {loss}.", trace.runtime));
@@ -236,11 +236,11 @@ impl Form {
 impl Trace {
     pub(super) fn effects(&self, form: &Form) -> Vec<String> {
         let stalls = form.stalls().then(|| {
-            let again = if form.armed { " Press again to continue." } else { "" };
+            let again = if form.pressed_once { " Press again to continue." } else { "" };
             format!("The process is paused whenever its events are not read fast enough: a slow disk stalls it.{again}")
         });
         let about_tracepoints = form.focus == Field::Question(TRACEPOINTS) || !form.typed(TRACEPOINTS).is_empty();
         let missing = self.missing.iter().filter(|_| about_tracepoints).map(|missing| format!("Tracepoints: {missing}."));
-        self.trouble.clone().into_iter().chain(missing).chain(stalls).chain(self.warnings.iter().take(1).cloned()).collect()
+        self.conflict.clone().into_iter().chain(missing).chain(stalls).chain(self.warnings.iter().take(1).cloned()).collect()
     }
 }

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_told_apart() {
+    fn words_are_split() {
         assert_eq!(words(" a  b:1:verbose:k=\"x y\" c "), ["a", "b:1:verbose:k=\"x y\"", "c"]);
         let shell = |text| shell_words(text);
         assert_eq!(

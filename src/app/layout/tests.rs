@@ -9,7 +9,7 @@ pub(in crate::app) const INPUT: LayoutInput = LayoutInput {
     zoomed: false,
     containers: false,
     watching: false,
-    of: RowKind::Process,
+    row_kind: RowKind::Process,
     tab: Tab::Overview,
     rows: 0,
     columns: Columns::ALL,
@@ -31,7 +31,7 @@ fn the_table_takes_no_lines_that_it_cannot_fill() {
         (FILE, 3, 24, 3),
         (FILE, usize::MAX, 40, 12),
     ] {
-        let layout = Layout::new(120, height, LayoutInput { of, rows, ..INPUT });
+        let layout = Layout::new(120, height, LayoutInput { row_kind: of, rows, ..INPUT });
         assert_eq!(layout.list_height(), expected, "{rows} rows of {height} lines");
         let (list, detail) = (layout.list.unwrap().frame, layout.detail.unwrap().frame);
         assert_eq!((list.y, list.bottom(), detail.bottom()), (1, detail.y, height - 1));
@@ -62,7 +62,7 @@ fn every_tab_has_its_place_in_a_usual_terminal() {
 #[test]
 fn tabs_show_their_keys_where_there_is_room() {
     let keys = |width, of| {
-        let detail = Layout::new(width, 24, LayoutInput { detail_focused: true, of, ..INPUT }).detail.unwrap();
+        let detail = Layout::new(width, 24, LayoutInput { detail_focused: true, row_kind: of, ..INPUT }).detail.unwrap();
         detail.tabs.map(|slot| slot.key).concat()
     };
     assert_eq!([80, 100, 160, 240].map(|width| keys(width, PROCESS)), ["", "1234567890", "1234567890", "1234567890"]);

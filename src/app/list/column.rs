@@ -175,7 +175,7 @@ impl Column {
     }
 
     /// Returns whether the value of a row is unknown.
-    pub(super) fn lacks(self, row: &Row) -> bool {
+    pub(super) fn is_unknown(self, row: &Row) -> bool {
         match self {
             Self::Runtime => row.process.runtime.is_none(),
             Self::Cpu => row.process.usage.cpu_percent.is_none(),
@@ -201,7 +201,7 @@ impl Column {
             Self::Threads => left.usage.threads.cmp(&right.usage.threads),
             Self::User => left.user.cmp(&right.user).then(left.uid.cmp(&right.uid)),
             Self::Uptime => (right.started_unix_ms, right.key.started).cmp(&(left.started_unix_ms, left.key.started)),
-            Self::State => urgency(a).cmp(&urgency(b)),
+            Self::State => state_rank(a).cmp(&state_rank(b)),
             Self::Container => left.container.cmp(&right.container),
             Self::Command => caseless(&left.command_line, &right.command_line),
         }
@@ -267,11 +267,11 @@ fn caseless(a: &str, b: &str) -> Ordering {
 }
 
 /// Rank of a state, ascending: running, unreachable, suspended, health issue, recording, recording with a health issue.
-fn urgency(row: &Row) -> u8 {
-    let is_ill = row.watch.is_some_and(|watch| watch.issue.is_some());
+fn state_rank(row: &Row) -> u8 {
+    let has_issue = row.watch.is_some_and(|watch| watch.issue.is_some());
     match (&row.process.contact, row.process.run_state) {
-        _ if row.recording => 4 + u8::from(is_ill),
-        _ if is_ill => 3,
+        _ if row.recording => 4 + u8::from(has_issue),
+        _ if has_issue => 3,
         (_, RunState::Suspended) => 2,
         (Contact::Trouble { .. }, _) => 1,
         _ => 0,

@@ -25,9 +25,9 @@ use crate::model::{Process, ProcessKey};
 use crate::sorting::CompactSort;
 
 /// How long a new row is highlighted.
-const NEW: Duration = Duration::from_millis(1500);
+const NEW_DURATION: Duration = Duration::from_millis(1500);
 /// How long the dimmed row of an exited process remains.
-const GONE: Duration = Duration::from_secs(3);
+const GONE_DURATION: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sort {
@@ -170,26 +170,26 @@ impl ProcessList {
         for row in &mut self.rows {
             match fresh.remove(&row.process.key) {
                 Some(process) => {
-                    changed |= row.trend.push(process.usage.cpu_percent) || row.process != process || row.gone_at.is_some();
+                    changed |= row.trend.push(process.usage.cpu_percent) || row.process != process || row.exited_at.is_some();
                     row.process = process;
-                    row.gone_at = None;
+                    row.exited_at = None;
                 }
-                None if row.gone_at.is_none() => {
-                    row.gone_at = Some(now);
+                None if row.exited_at.is_none() => {
+                    row.exited_at = Some(now);
                     changed = true;
                 }
                 None => {}
             }
         }
         changed |= !fresh.is_empty();
-        let new_until = self.loaded.then_some(now + NEW);
+        let new_until = self.loaded.then_some(now + NEW_DURATION);
         self.rows.extend(fresh.into_values().map(|process| Row {
             trend: Trend::new(process.usage.cpu_percent),
             process,
             recording: false,
             watch: None,
             new_until,
-            gone_at: None,
+            exited_at: None,
             depth: 0,
         }));
         self.loaded = true;
@@ -209,7 +209,7 @@ impl ProcessList {
             }
         }
         let before = self.rows.len();
-        self.rows.retain(|row| row.gone_at.is_none_or(|at| at + GONE > now));
+        self.rows.retain(|row| row.exited_at.is_none_or(|at| at + GONE_DURATION > now));
         if self.rows.len() != before {
             let listed: BTreeSet<_> = self.rows.iter().map(|row| row.process.key).collect();
             self.tagged.retain(|key| listed.contains(key));
@@ -221,7 +221,7 @@ impl ProcessList {
 
     /// Returns when [`Self::expire`] is due next.
     pub(super) fn deadline(&self) -> Option<Duration> {
-        self.rows.iter().flat_map(|row| [row.new_until, row.gone_at.map(|at| at + GONE)]).flatten().min()
+        self.rows.iter().flat_map(|row| [row.new_until, row.exited_at.map(|at| at + GONE_DURATION)]).flatten().min()
     }
 
     /// Updates which processes are being recorded.
@@ -356,7 +356,7 @@ impl Sort {
     fn compare(self, a: &Row, b: &Row) -> Ordering {
         let order = self.column.compare(a, b);
         let order = if self.descending { order.reverse() } else { order };
-        let unknown = self.column.lacks(a).cmp(&self.column.lacks(b));
+        let unknown = self.column.is_unknown(a).cmp(&self.column.is_unknown(b));
         unknown.then(order).then_with(|| a.process.key.cmp(&b.process.key))
     }
 }

@@ -19,7 +19,7 @@ pub struct Row {
     /// When the highlight as a new row ends.
     pub new_until: Option<Duration>,
     /// When the process was found to have exited.
-    pub gone_at: Option<Duration>,
+    pub exited_at: Option<Duration>,
     /// CPU usage over the last scans.
     pub trend: Trend,
     /// Number of ancestors above it in the tree.
@@ -29,8 +29,8 @@ pub struct Row {
 impl Row {
     /// Returns the health issue, if the process is watched and has no more serious condition.
     pub fn issue(&self) -> Option<HealthIssue> {
-        let is_well_met = self.gone_at.is_none() && self.process.contact == Contact::Ok && self.process.run_state != RunState::Suspended;
-        self.watch.filter(|_| is_well_met)?.issue
+        let is_reachable = self.exited_at.is_none() && self.process.contact == Contact::Ok && self.process.run_state != RunState::Suspended;
+        self.watch.filter(|_| is_reachable)?.issue
     }
 
     pub(super) fn passes(&self, filter: &Filter, scratch: &mut String) -> bool {
@@ -50,10 +50,10 @@ impl Row {
     /// Returns the state in one word. A health issue takes precedence over recording.
     pub fn word(&self) -> &'static str {
         if let Some(issue) = self.issue() {
-            return issue.word();
+            return issue.label();
         }
         match (&self.process.contact, self.process.run_state) {
-            _ if self.gone_at.is_some() => "ended",
+            _ if self.exited_at.is_some() => "ended",
             _ if self.recording => "recording",
             (Contact::Trouble { kind, .. }, _) => kind.word(),
             (_, RunState::Suspended) => "suspended",

@@ -14,7 +14,7 @@ use crate::app::tabs::{self, Cell, Direction, Fit, List, Role, Sign};
 use crate::model::{Age, Bytes, Contact, Count, Process, RunState};
 
 /// Maximum number of indented tree levels.
-const DEEPEST: usize = 4;
+const MAX_INDENT_LEVELS: usize = 4;
 
 /// The rows that pass the filter, with the columns that fit.
 pub struct ProcessTable<'a> {
@@ -65,7 +65,15 @@ impl List for ProcessTable<'_> {
                 Part::Trend => ("", Fit::Left),
             };
             let sorted = (*part == Part::Fact(sort.column)).then_some(direction);
-            tabs::Column { title, width: slot.width, least: slot.width, most: slot.width, fit, sorted, sortable: *part != Part::Trend }
+            tabs::Column {
+                title,
+                width: slot.width,
+                min_width: slot.width,
+                max_width: slot.width,
+                fit,
+                sorted,
+                sortable: *part != Part::Trend,
+            }
         };
         self.parts.iter().map(heading).collect()
     }
@@ -85,7 +93,7 @@ impl List for ProcessTable<'_> {
     fn cell(&self, row: usize, column: usize) -> Cell {
         match (self.state.list.at(row), self.parts.get(column)) {
             (Some(row), Some((Part::Trend, _))) => {
-                Cell::Levels(row.trend.levels(), if row.gone_at.is_some() { Role::Border } else { Role::Accent })
+                Cell::Levels(row.trend.levels(), if row.exited_at.is_some() { Role::Border } else { Role::Accent })
             }
             (Some(row), Some((Part::Fact(_), slot))) => self.fact(row, slot),
             _ => Cell::EMPTY,
@@ -101,7 +109,7 @@ impl ProcessTable<'_> {
             Column::Pid => Cell::known(Some(process.key.pid).filter(|pid| *pid != 0), role),
             Column::Name => {
                 let role = if role == Role::Text { Role::Strong } else { role };
-                let name = format!("{:1$}{2}", "", 2 * row.depth.min(DEEPEST), process.name);
+                let name = format!("{:1$}{2}", "", 2 * row.depth.min(MAX_INDENT_LEVELS), process.name);
                 match self.state.list.is_tagged(process.key) {
                     true => Cell::Signed(vec![(Sign::Yes, Role::Accent)], name.into(), Role::Accent),
                     false => Cell::new(name, role),
@@ -161,7 +169,7 @@ fn is_narrow(slot: &Slot) -> bool {
 
 /// Returns the role that colors the whole row.
 fn row_role(row: &Row) -> Role {
-    if row.gone_at.is_some() || !row.process.contact.is_attachable() {
+    if row.exited_at.is_some() || !row.process.contact.is_attachable() {
         Role::Dim
     } else if row.new_until.is_some() {
         Role::Key
@@ -183,7 +191,7 @@ fn figure(row: &Row, column: Column, role: Role) -> Cell {
         Some(HealthIssue::CpuLimit | HealthIssue::CpuWait) | None => false,
     };
     let role = match value {
-        _ if row.gone_at.is_some() => role,
+        _ if row.exited_at.is_some() => role,
         _ if is_issue => Role::Bad,
         ..0.05 => Role::Dim,
         _ => role,
@@ -212,7 +220,7 @@ fn runtime(process: &Process) -> Option<Cow<'_, str>> {
 fn condition(row: &Row) -> (Vec<(Sign, Role)>, &'static str) {
     let recording = (Sign::Recording, Role::Recording);
     let sign = match (&row.process.contact, row.process.run_state) {
-        _ if row.gone_at.is_some() => (Sign::Gone, Role::Dim),
+        _ if row.exited_at.is_some() => (Sign::Gone, Role::Dim),
         _ if row.issue().is_some() => {
             let issue = (Sign::Trouble, Role::Bad);
             return (if row.recording { vec![recording, issue] } else { vec![issue] }, row.word());
@@ -236,6 +244,6 @@ impl State {
             (None, Some(true)) => (Sign::Yes, Role::Good),
             (None, _) => (Sign::Trouble, Role::Warning),
         };
-        Some((vec![sign], file.word()))
+        Some((vec![sign], file.status()))
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::analysis::RuntimeStats;
 use crate::app::layout::tests::INPUT;
 use crate::app::layout::{Layout, LayoutInput};
-use crate::app::test_app::{fleet, process};
+use crate::app::test_app::{process, sample_processes};
 
 fn names(list: &ProcessList) -> Vec<&str> {
     list.order.iter().map(|&index| list.rows[index].process.name.as_str()).collect()
@@ -12,7 +12,7 @@ fn names(list: &ProcessList) -> Vec<&str> {
 
 fn list(filter: &str) -> ProcessList {
     let mut list = ProcessList::new(filter, Sort::default());
-    list.replace(fleet(), Duration::ZERO);
+    list.replace(sample_processes(), Duration::ZERO);
     list
 }
 
@@ -40,10 +40,10 @@ fn it_sorts_by_every_column_both_ways() {
         // Unknown values come last in either direction.
         let ordered = |list: &ProcessList| {
             let rows: Vec<_> = list.order.iter().map(|&index| &list.rows[index]).collect();
-            let (known, unknown) = rows.split_at(rows.partition_point(|row| !column.lacks(row)));
+            let (known, unknown) = rows.split_at(rows.partition_point(|row| !column.is_unknown(row)));
             let pairs: Vec<_> = known.windows(2).map(|pair| column.compare(pair[0], pair[1])).collect();
             let wrong = if list.sort().descending { Ordering::Less } else { Ordering::Greater };
-            !pairs.contains(&wrong) && !known.is_empty() && unknown.iter().all(|row| column.lacks(row))
+            !pairs.contains(&wrong) && !known.is_empty() && unknown.iter().all(|row| column.is_unknown(row))
         };
         assert!(ordered(&list), "{column:?}");
         list.sort_by(column);
@@ -53,11 +53,11 @@ fn it_sorts_by_every_column_both_ways() {
 }
 
 #[test]
-fn the_first_row_is_selected_until_somebody_does_something() {
+fn the_first_row_is_selected_until_a_key_or_click() {
     let mut list = list("");
     let busiest = list.selected().unwrap();
     let calm = |key| {
-        fleet().into_iter().map(move |mut process| {
+        sample_processes().into_iter().map(move |mut process| {
             if process.key == key {
                 process.usage.cpu_percent = Some(0.0);
             }
@@ -120,7 +120,7 @@ fn the_selection_follows_the_process() {
     list.set_filter("");
     list.select_place(usize::MAX);
     assert_eq!(list.cursor(), Some(7));
-    list.replace(fleet().into_iter().take(2).collect(), Duration::from_secs(1));
+    list.replace(sample_processes().into_iter().take(2).collect(), Duration::from_secs(1));
     assert_eq!(list.len(), 8, "those that ended stay for a while");
     assert!(list.expire(Duration::from_secs(5)));
     assert_eq!((list.len(), list.cursor()), (2, Some(1)));
@@ -133,8 +133,8 @@ fn new_rows_are_marked_and_gone_rows_fade() {
     (0..6).for_each(|_| _ = list.replace(vec![process(1, "a")], Duration::ZERO));
     assert!(list.rows().iter().all(|row| row.new_until.is_none()), "not everything is new at first");
     assert!(list.replace(vec![process(1, "a"), process(2, "b")], Duration::from_secs(1)));
-    assert_eq!(list.find(process(2, "b").key).unwrap().new_until, Some(Duration::from_secs(1) + NEW));
-    assert_eq!(list.deadline(), Some(Duration::from_secs(1) + NEW));
+    assert_eq!(list.find(process(2, "b").key).unwrap().new_until, Some(Duration::from_secs(1) + NEW_DURATION));
+    assert_eq!(list.deadline(), Some(Duration::from_secs(1) + NEW_DURATION));
     (0..5).for_each(|_| _ = list.replace(vec![process(1, "a"), process(2, "b")], Duration::from_secs(2)));
     assert!(!list.replace(vec![process(1, "a"), process(2, "b")], Duration::from_secs(2)), "nothing changed");
     assert!(list.expire(Duration::from_secs(3)));
@@ -152,7 +152,7 @@ fn new_rows_are_marked_and_gone_rows_fade() {
 proptest! {
     #[test]
     fn the_selection_is_always_a_row_that_is_shown(steps in prop::collection::vec((0_u8..8, 0_usize..12), 1..60)) {
-        let all = fleet();
+        let all = sample_processes();
         let mut list = ProcessList::new("", Sort::default());
         for (now, (step, number)) in steps.into_iter().enumerate() {
             match step {

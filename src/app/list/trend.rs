@@ -3,7 +3,7 @@
 /// Number of scans shown.
 const SCANS: usize = 6;
 /// Minimum range of the bar heights, in percent of one core, so that small fluctuations appear flat.
-const LEAST_SPAN: f32 = 20.0;
+const MIN_SPAN: f32 = 20.0;
 
 /// CPU usage of the last scans, oldest first, in percent of one core; negative if unknown.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,7 +33,7 @@ impl Trend {
     pub fn levels(&self) -> [u8; SCANS] {
         let known = || self.percent.iter().copied().filter(|percent| *percent >= 0.0);
         let (low, high) = (known().fold(f32::INFINITY, f32::min), known().fold(0.0, f32::max));
-        let span = (high - low).max(LEAST_SPAN);
+        let span = (high - low).max(MIN_SPAN);
         self.percent.map(|percent| if percent < 0.0 { 0 } else { 1 + ((percent - low) / span * 7.99) as u8 })
     }
 }

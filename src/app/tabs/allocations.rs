@@ -1,7 +1,7 @@
 //! Allocated types, and the allocation sites of a type as a list or a call tree.
 
 use super::cell::Cell;
-use super::list::{Fit, Placed, Table};
+use super::list::{Fit, TabList, Table};
 use super::look::Look;
 use super::type_tree;
 use super::view::{Figure, Head, Line, Role, Side, View};
@@ -12,7 +12,7 @@ use crate::app::tabs::Tab;
 use crate::model::{ByteRate, Bytes, Count, Counted, Percent};
 
 /// Maximum number of methods listed for a type.
-const SITES: usize = 30;
+const MAX_SITES: usize = 30;
 
 pub(super) const ACTIONS: &[Entry] = &[
     details(
@@ -83,7 +83,7 @@ fn source(allocations: &AllocationSnapshot) -> Head {
 
 fn types<'a>(look: Look<'a>, allocations: &'a AllocationSnapshot) -> View<'a> {
     let all = allocations.all().max(1) as f64;
-    let Placed { list, cursor, selected } = Table::new(allocations.top.iter().collect(), |kind: &&AllocatedType| kind.name.clone())
+    let TabList { list, cursor, selected } = Table::new(allocations.top.iter().collect(), |kind: &&AllocatedType| kind.name.clone())
         .column("BYTES", 8, Fit::Right, |kind| Cell::new(Bytes(kind.bytes), Role::Strong))
         .column("SHARE", 6, Fit::Right, move |kind| Cell::new(Percent(kind.bytes as f64 / all), Role::Bytes))
         .column("EVENTS", 7, Fit::Right, |kind| Cell::new(Count(kind.ticks), Role::Text))
@@ -101,7 +101,7 @@ fn types<'a>(look: Look<'a>, allocations: &'a AllocationSnapshot) -> View<'a> {
 fn call_sites<'a>(look: Look<'a>, allocations: &AllocationSnapshot, kind: &AllocatedType) -> Side<'a> {
     let of_type = kind.bytes.max(1) as f64;
     let name: Line = vec![(kind.name.clone(), Role::Strong), ("   Enter: call tree".to_owned(), Role::Dim)];
-    let sites = Table::new(allocations.stacks.call_sites(&kind.full_name, SITES), |site: &CallSite| site.method.clone())
+    let sites = Table::new(allocations.stacks.call_sites(&kind.full_name, MAX_SITES), |site: &CallSite| site.method.clone())
         .column("BYTES", 8, Fit::Right, |site| Cell::new(Bytes(site.bytes), Role::Strong))
         .column("SHARE", 6, Fit::Right, move |site| Cell::new(Percent(site.bytes as f64 / of_type), Role::Bytes))
         .column("ALLOCATED IN", 0, Fit::Name, move |site| match site.method.as_str() {

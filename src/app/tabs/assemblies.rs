@@ -1,7 +1,7 @@
 //! Loaded assemblies, and assemblies that were searched for and not found.
 
 use super::cell::Cell;
-use super::list::{Fit, Placed, Table};
+use super::list::{Fit, TabList, Table};
 use super::logs::at;
 use super::look::Look;
 use super::registry::{Descriptor, Live, Recorded, Shows};
@@ -19,30 +19,30 @@ use crate::sorting::CompactSort;
 
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["Assemblies", "Asm", "Asm"],
-    is_shown: RowKind::is_traced,
+    is_shown: RowKind::can_have_recording,
     context: |_| Context::Rows,
     actions: &[],
     shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[Source::Assemblies], live: Some(LIVE) }),
 };
 
 /// The directory gets the rest of the line and needs some space.
-const LONGEST_NAME: u16 = 70;
+const MAX_NAME_WIDTH: u16 = 70;
 
-const LIVE: Live = Live { view: live, is_watched: false, graphs: &[], rest: "versions, and what is loaded or not found" };
+const LIVE: Live = Live { view: live, needs_counters: false, graphs: &[], recording_adds: "versions, and what is loaded or not found" };
 
 /// Lists the assemblies mapped by a process.
 fn live<'a>(state: &'a State, _: Option<&'a CountersSnapshot>) -> View<'a> {
     let paths = state.details.assemblies.paths.as_deref();
     let figures = paths.filter(|paths| !paths.is_empty()).map(|paths| Figure::new("mapped", Count(paths.len() as u64), Role::Strong));
     let empty = match paths {
-        None => "Listing its assemblies …",
+        None => "Listing assemblies …",
         Some([]) => "No mapped assembly found: those of a single-file program are not mapped, and only Linux shows them.",
         Some(_) => "Nothing matches the filter.",
     };
     let split = |path: &'a SafeText| path.rsplit_once('/').unwrap_or(("", path));
     let longest = paths.unwrap_or_default().iter().map(|path| text::width(split(path).1)).max().unwrap_or_default();
-    let Placed { list, cursor, selected } = Table::new(paths.unwrap_or_default().iter().collect(), |path: &&SafeText| path.to_string())
-        .column("ASSEMBLY", longest.clamp(20, LONGEST_NAME), Fit::Left, move |path| Cell::new(split(path).1, Role::Text))
+    let TabList { list, cursor, selected } = Table::new(paths.unwrap_or_default().iter().collect(), |path: &&SafeText| path.to_string())
+        .column("ASSEMBLY", longest.clamp(20, MAX_NAME_WIDTH), Fit::Left, move |path| Cell::new(split(path).1, Role::Text))
         .column("FOLDER", 0, Fit::Left, move |path| Cell::new(split(path).0, Role::Dim))
         .place(state, Tab::Assemblies);
     let copy = selected.map(|path| ("path", path.to_string()));
@@ -53,7 +53,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let snapshot = &look.analysis.snapshot.assemblies;
     let empty = look.empty(snapshot.loaded.is_empty(), Source::Assemblies, "No assembly matches the filter.");
     // Assemblies loaded before the recording are reported at its end, in the rundown.
-    let is_awaited = snapshot.loaded.is_empty() && !look.over();
+    let is_awaited = snapshot.loaded.is_empty() && !look.has_ended();
     if is_awaited && look.state.details.assemblies.paths.as_ref().is_some_and(|paths| !paths.is_empty()) {
         let (text, role) = match empty {
             (_, Role::Dim) => (format!("Versions are known once the recording stops ({}).", look.state.key(Action::Trace)), Role::Dim),
@@ -70,7 +70,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let is_known = !snapshot.loaded.is_empty() || snapshot.searches > 0;
     let mut figures = Vec::new();
     // The number of assemblies loaded before is known only after the rundown.
-    if is_known && (look.over() || snapshot.loaded.iter().any(|assembly| assembly.at.is_none())) {
+    if is_known && (look.has_ended() || snapshot.loaded.iter().any(|assembly| assembly.at.is_none())) {
         figures.push(Figure::new("loaded", Count(snapshot.loaded.len() as u64), Role::Strong));
     }
     if is_known {
@@ -84,7 +84,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         figures.push(Figure::new("failed", Count(snapshot.failures), if snapshot.failures > 0 { Role::Warning } else { Role::Text }));
     }
 
-    let Placed { list, cursor, selected } = Table::new(assemblies, |assembly| assembly.full_name.clone())
+    let TabList { list, cursor, selected } = Table::new(assemblies, |assembly| assembly.full_name.clone())
         .column("LOADED", 7, Fit::Right, |assembly| match assembly.at {
             Some(moment) => Cell::new(at(moment), Role::Text),
             None => Cell::new("before", Role::Dim),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::cell::Cell;
 use super::counters::plain;
-use super::list::{Fit, Placed, Table};
+use super::list::{Fit, TabList, Table};
 use super::view::{Head, Line, Role, View};
 use crate::analysis::{ComparedFigure, Subject, Unit};
 use crate::app::action::{Action, Context, Entry, Run::Do, Status, char, details, places, ready_if};
@@ -20,7 +20,7 @@ use crate::app::text::width;
 use crate::model::{Amount, Change, Count, Percent, SafeText};
 
 /// Minimum number of visible characters of a file name.
-const LEAST_NAME: usize = 8;
+const MIN_NAME_WIDTH: usize = 8;
 
 type Row<'a> = (Subject, &'a ComparedFigure);
 
@@ -54,7 +54,7 @@ pub(super) fn view(state: &State) -> View<'_> {
     let comparison = state.comparison.as_ref();
     let subject = comparison.and_then(|comparison| comparison.subject);
     let rows = comparison.map(|comparison| comparison.figures().collect()).unwrap_or_default();
-    let Placed { list, cursor, selected } =
+    let TabList { list, cursor, selected } =
         Table::new(rows, |(subject, figure): &Row<'_>| format!("{subject:?}\n{:?}\n{}", figure.unit, figure.name))
             .column("CHANGE", 10, Fit::Right, |(_, figure)| changed(figure))
             .column("BEFORE", 10, Fit::Right, |(_, figure)| value(figure.before, figure.unit))
@@ -94,7 +94,7 @@ fn side(label: &str, (name, range): (Option<&SafeText>, Option<&ComparedRange>),
         line.extend((!complete).then(|| ("   incomplete".to_owned(), Role::Warning)));
     }
     let used: u16 = line.iter().map(|(text, _)| width(text)).sum();
-    let name = name.cloned().unwrap_or_default().cut(usize::from(room.saturating_sub(used + 1)).max(LEAST_NAME));
+    let name = name.cloned().unwrap_or_default().cut(usize::from(room.saturating_sub(used + 1)).max(MIN_NAME_WIDTH));
     line.insert(1, (name.to_string(), Role::Strong));
     line
 }

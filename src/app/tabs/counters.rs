@@ -4,7 +4,7 @@ use super::registry::{Descriptor, Recorded, Shows};
 use crate::app::action::Context;
 use crate::app::action::{
     Action, ENTER, Entry,
-    Run::{Ask, Do},
+    Run::{Do, Emit},
     char, details, places, ready_if, status,
 };
 use crate::app::pane::RowKind;
@@ -26,7 +26,7 @@ use crate::model::{Bytes, Count, Counted, Nanoseconds, Number};
 use crate::sorting::CompactSort;
 
 /// Maximum width of tags listed with their keys; wider ones show only their values.
-const TAGS: u16 = 40;
+const MAX_TAGS_WIDTH: u16 = 40;
 
 /// The columns searched by a filter; a provider has a line of its own.
 const COLUMNS: [&str; 2] = ["COUNTER", "PROVIDER"];
@@ -47,7 +47,7 @@ fn compare(sort: TabSort, a: &CounterSnapshot, b: &CounterSnapshot) -> Ordering 
 
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["Counters", "Count", "Ctr"],
-    is_shown: RowKind::is_traced,
+    is_shown: RowKind::can_have_recording,
     context: |_| Context::Counters,
     actions: ACTIONS,
     shows: Shows::Recording(Recorded { view, sources: &[], live: None }),
@@ -63,7 +63,7 @@ const ACTIONS: &[Entry] = &[
         "meters",
         "Watch or unwatch all meters (.NET 9).",
         places::COUNTERS,
-        Ask(watching::toggle_meters),
+        Emit(watching::toggle_meters),
     )
     .hint(82)
     .changing()
@@ -89,7 +89,7 @@ pub(super) fn view(state: &State) -> Option<View<'_>> {
     };
     let view = View {
         side: selected.map(about),
-        copy: selected.map(|counter| ("counter", whole(counter))),
+        copy: selected.map(|counter| ("counter", to_text(counter))),
         filtered: COLUMNS.to_vec(),
         ..View::new(list, cursor, empty)
     };
@@ -117,8 +117,8 @@ fn heading(watch: &Watch) -> Vec<Line> {
 fn rows(lines: Vec<CounterLine<'_>>, sort: Option<TabSort>) -> Rows<'_> {
     Table::new(lines, |line: &CounterLine<'_>| line.name())
         .column(COLUMNS[0], 0, Fit::Left, |line| match line {
-            CounterLine::Group { name, count, folded } => {
-                Cell::new(format!("{} {name} ({count})", if *folded { "+" } else { "-" }), Role::Accent)
+            CounterLine::Group { name, count, collapsed } => {
+                Cell::new(format!("{} {name} ({count})", if *collapsed { "+" } else { "-" }), Role::Accent)
             }
             CounterLine::Counter(counter) => {
                 let more = if counter.tags.is_empty() { format!(" {}", display_name(counter)) } else { short_tags(&counter.tags) };
@@ -164,7 +164,7 @@ fn values(counter: &CounterSnapshot) -> Vec<f64> {
 
 /// Formats tags; long ones without keys, since the values distinguish the lines.
 fn short_tags(tags: &str) -> String {
-    if width(tags) <= TAGS {
+    if width(tags) <= MAX_TAGS_WIDTH {
         return tags.to_owned();
     }
     let values = tags.split(',').map(|tag| tag.split_once('=').map_or(tag, |(_, value)| value));
@@ -221,7 +221,7 @@ fn spread(counter: &CounterSnapshot) -> String {
 /// The unit of durations, by convention.
 const SECONDS: &str = "s";
 /// Above this, seconds are not formatted as a duration.
-const LONG: f64 = 1e9;
+const MAX_SECONDS: f64 = 1e9;
 
 fn is_bytes(unit: &str) -> bool {
     matches!(unit, "B" | "By" | "bytes")
@@ -238,7 +238,7 @@ fn quantity(value: f64, unit: &str) -> String {
 
 fn duration(seconds: f64) -> String {
     match seconds {
-        0.0..LONG => Nanoseconds((seconds * 1e9) as u64).to_string(),
+        0.0..MAX_SECONDS => Nanoseconds((seconds * 1e9) as u64).to_string(),
         _ => format!("{} s", plain(seconds)),
     }
 }
@@ -313,9 +313,9 @@ impl State {
         let mut lines = Vec::with_capacity(shown.len());
         for counters in shown.chunk_by(|a, b| a.group == b.group) {
             let name = counters[0].group.as_str();
-            let folded = self.views.counters.folded.contains(name);
-            lines.push(CounterLine::Group { name, count: counters.len(), folded });
-            lines.extend(counters.iter().filter(|_| !folded).map(|counter| CounterLine::Counter(counter)));
+            let collapsed = self.views.counters.collapsed.contains(name);
+            lines.push(CounterLine::Group { name, count: counters.len(), collapsed });
+            lines.extend(counters.iter().filter(|_| !collapsed).map(|counter| CounterLine::Counter(counter)));
         }
         lines
     }
@@ -329,15 +329,15 @@ impl State {
     pub(in crate::app) fn fold_counters(&mut self) {
         let Some(group) = self.counter_line().map(|line| line.group().to_owned()) else { return };
         self.views.select(Tab::Counters, group.clone());
-        let folded = &mut self.views.counters.folded;
-        if !folded.remove(&group) {
-            folded.insert(group);
+        let collapsed = &mut self.views.counters.collapsed;
+        if !collapsed.remove(&group) {
+            collapsed.insert(group);
         }
     }
 }
 
 /// Formats a counter and its value as plain text.
-fn whole(counter: &CounterSnapshot) -> String {
+fn to_text(counter: &CounterSnapshot) -> String {
     let CounterSnapshot { group, name, tags, unit, value, .. } = counter;
     let tags = if tags.is_empty() { String::new() } else { format!("[{tags}]") };
     let value = value.map(|value| format!(" = {} {unit}", Number(value))).unwrap_or_default();

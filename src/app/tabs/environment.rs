@@ -1,7 +1,7 @@
 //! The environment variables of the selected process.
 
 use super::cell::Cell;
-use super::list::{Fit, Placed, Table};
+use super::list::{Fit, TabList, Table};
 use super::registry::{Descriptor, Shows};
 use super::view::{Head, Role, View};
 use crate::app::action::Context;
@@ -15,8 +15,8 @@ use crate::app::update::panes;
 use crate::model::Variable;
 
 /// Maximum width of names, and the width they shrink to.
-const NAMES: u16 = 40;
-const SHORT_NAMES: u16 = 16;
+const MAX_NAME_WIDTH: u16 = 40;
+const MIN_NAME_WIDTH: u16 = 16;
 
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["Environment", "Env", "Env"],
@@ -33,7 +33,7 @@ const ACTIONS: &[Entry] =
         .label_now(|state| if state.variable().is_some_and(|(index, _)| state.details.is_readable(index)) { "hide" } else { "reveal" })];
 
 pub(super) fn view(state: &State) -> View<'_> {
-    let Placed { list, cursor, .. } = placed(state);
+    let TabList { list, cursor, .. } = placed(state);
     let variables = variables(state);
     let (all, secrets) = (variables.len(), variables.iter().filter(|variable| variable.is_secret()).count());
     let shown = if list.len() < all { format!("{} of ", list.len()) } else { String::new() };
@@ -68,12 +68,12 @@ fn variables(state: &State) -> &[Variable] {
 }
 
 /// A masked cell cannot be matched by the filter, so a match does not reveal its value.
-fn placed(state: &State) -> Placed<'_, (usize, &Variable)> {
+fn placed(state: &State) -> TabList<'_, (usize, &Variable)> {
     let variables = variables(state);
-    let names = variables.iter().map(|variable| width(&variable.name)).max().unwrap_or(0).clamp(8, NAMES);
+    let names = variables.iter().map(|variable| width(&variable.name)).max().unwrap_or(0).clamp(8, MAX_NAME_WIDTH);
     Table::new(variables.iter().enumerate().collect(), |(index, variable)| format!("{} {index}", variable.name))
         .column("NAME", names, Fit::Left, |(_, variable)| Cell::new(&variable.name, Role::Accent))
-        .shrinking_to(SHORT_NAMES)
+        .shrinking_to(MIN_NAME_WIDTH)
         .column("VALUE", 0, Fit::Left, |(index, variable)| match state.details.is_readable(*index) {
             false => Cell::Masked,
             true => Cell::new(&variable.value, if variable.is_secret() { Role::Warning } else { Role::Text }),

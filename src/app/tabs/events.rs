@@ -1,7 +1,7 @@
 //! Events by type, or single events with their fields.
 
 use super::cell::Cell;
-use super::list::{Fit, Placed, Table};
+use super::list::{Fit, TabList, Table};
 use super::look::Look;
 use super::registry::{Descriptor, Recorded, Shows};
 use super::view::{Figure, Head, Line, Role, Side, View};
@@ -30,11 +30,11 @@ pub struct EventsView {
 }
 
 /// An event with its stack.
-type Traced = (Arc<SingleEvent>, Arc<[String]>);
+type EventWithStack = (Arc<SingleEvent>, Arc<[String]>);
 
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["Events", "Events", "Evt"],
-    is_shown: RowKind::is_traced,
+    is_shown: RowKind::can_have_recording,
     context: |_| Context::Events,
     actions: ACTIONS,
     shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[], live: None }),
@@ -87,10 +87,10 @@ fn figures(look: Look<'_>) -> Vec<Figure> {
 
 /// Lists the event types, the most frequent first.
 fn kinds(look: Look<'_>) -> View<'_> {
-    let Placed { list, cursor, selected } = kind_table(look);
+    let TabList { list, cursor, selected } = kind_table(look);
     let left_out = look.analysis.events.iter().filter(|rate| rate.event.is_sampling_event()).map(|rate| rate.event.count).sum();
     let is_left_out = look.state.views.filter(Tab::Events).is_empty() && is_sampled(&look.analysis.events);
-    let words = format!("{} of the sampler left out (/sample)", Counted(left_out, "event"));
+    let words = format!("{} of the sampler hidden (/sample)", Counted(left_out, "event"));
     View {
         head: if is_left_out { vec![Head::text(words, Role::Dim)] } else { Vec::new() },
         copy: selected.map(|rate| ("event", format!("{}/{}", rate.event.provider, rate.event.name))),
@@ -98,7 +98,7 @@ fn kinds(look: Look<'_>) -> View<'_> {
     }
 }
 
-fn kind_table(look: Look<'_>) -> Placed<'_, &EventRate> {
+fn kind_table(look: Look<'_>) -> TabList<'_, &EventRate> {
     let all = look.analysis.snapshot.totals.events.max(1) as f64;
     Table::new(look.state.events(), |rate: &&EventRate| format!("{} {} {}", rate.event.provider, rate.event.event_id, rate.event.name))
         .column("COUNT", 6, Fit::Right, |rate| Cell::new(Count(rate.event.count), Role::Strong))
@@ -118,28 +118,28 @@ fn single(look: Look<'_>) -> View<'_> {
     let recent = &look.analysis.recent;
     let events = look.state.single_events();
     let is_filtered = !look.state.views.filter(Tab::Events).is_empty();
-    let Placed { list, cursor, selected } = rows(&events).sorted(look.state, Tab::Events);
-    let empty = match (is_filtered, look.over()) {
+    let TabList { list, cursor, selected } = rows(&events).sorted(look.state, Tab::Events);
+    let empty = match (is_filtered, look.has_ended()) {
         (true, false) => "No event passes the filter so far; it applies to events from now on.",
-        (true, true) => "No event that was kept passes the filter.",
+        (true, true) => "No kept event passes the filter.",
         (false, _) => "Only thread samples so far: type /sample to show them.",
     };
     let mut words: Line = vec![(format!("the latest {}", Count(events.len() as u64)), Role::Text)];
     if !is_filtered {
-        words.push((", samples of threads left out (/sample)".to_owned(), Role::Dim));
+        words.push((", thread samples hidden (/sample)".to_owned(), Role::Dim));
     }
     if recent.skipped > 0 {
         words.push((format!("   {} skipped: too many to show", Count(recent.skipped)), Role::Dim));
     }
     View {
         head: if events.is_empty() { Vec::new() } else { vec![Head::Text(words)] },
-        side: selected.map(|event| Side { below: look.state.views.events.open, thirds: 2, ..Side::text(inside(look, event)) }),
-        copy: selected.map(|event| ("event with its fields", whole(event))),
+        side: selected.map(|event| Side { below: look.state.views.events.open, thirds: 2, ..Side::text(event_lines(look, event)) }),
+        copy: selected.map(|event| ("event with its fields", to_text(event))),
         ..View::new(list, cursor, empty)
     }
 }
 
-fn rows<'a>(events: &[&'a Traced]) -> Table<'a, &'a Traced> {
+fn rows<'a>(events: &[&'a EventWithStack]) -> Table<'a, &'a EventWithStack> {
     let longest = events.iter().map(|(event, _)| width(&event.title())).max().unwrap_or(0).clamp(12, 28);
     let thread = events.iter().map(|(event, _)| event.thread.to_string().len()).max().unwrap_or(0).clamp(8, 18) as u16;
     Table::new(events.to_vec(), |(event, _)| event.number.to_string())
@@ -159,7 +159,7 @@ fn rows<'a>(events: &[&'a Traced]) -> Table<'a, &'a Traced> {
         .column("THREAD", thread, Fit::Right, |(event, _)| Cell::new(event.thread, Role::Dim))
 }
 
-fn inside(look: Look<'_>, (event, stack): &Traced) -> Vec<Line> {
+fn event_lines(look: Look<'_>, (event, stack): &EventWithStack) -> Vec<Line> {
     let dim = |text: String| (text, Role::Dim);
     let mut lines: Vec<Line> = vec![vec![
         (event.title(), Role::Accent),
@@ -187,7 +187,7 @@ fn inside(look: Look<'_>, (event, stack): &Traced) -> Vec<Line> {
 }
 
 /// Formats an event as plain text.
-fn whole((event, stack): &Traced) -> String {
+fn to_text((event, stack): &EventWithStack) -> String {
     let fields = event.payload.fields.iter().map(|(name, value)| format!("{name}: {value}"));
     let frames = stack.iter().map(|frame| format!("   at {frame}"));
     [format!("{}/{}", event.kind.provider, event.kind.name)].into_iter().chain(fields).chain(frames).collect::<Vec<_>>().join("\n")
@@ -219,7 +219,7 @@ impl State {
     }
 
     /// Returns the single events that pass the filter, with their stacks, the latest first.
-    pub fn single_events(&self) -> Vec<&Traced> {
+    pub fn single_events(&self) -> Vec<&EventWithStack> {
         let all = self.analysis().map(|analysis| analysis.recent.events.as_slice()).unwrap_or_default();
         let filter = EventFilter::new(self.views.filter(Tab::Events).as_str());
         all.iter().filter(|(event, _)| filter.passes(&event.kind.provider, &event.kind.name)).collect()
@@ -231,7 +231,7 @@ impl State {
             self.views.events.open = !self.views.events.open && !self.single_events().is_empty();
             if self.views.events.open {
                 // The opened event stays selected when new events arrive.
-                self.hold_view(Tab::Events);
+                self.pin_selection(Tab::Events);
             }
             return;
         }
@@ -251,7 +251,7 @@ impl State {
 
     pub(in crate::app) fn show_single_events(&mut self, single: bool) {
         (self.views.events.single, self.views.events.open) = (single, false);
-        self.views.first(Tab::Events);
+        self.views.select_first(Tab::Events);
     }
 
     /// Sends the filter of single events to the recorder, if it changed.

@@ -1,7 +1,7 @@
 //! Exceptions by type, with the latest of the selected type and its stack, or throw sites as a call tree.
 
 use super::cell::Cell;
-use super::list::{Fit, Placed, Table};
+use super::list::{Fit, TabList, Table};
 use super::live;
 use super::logs::at;
 use super::look::Look;
@@ -20,7 +20,7 @@ use crate::model::{Count, CountRate};
 
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["Exceptions", "Exc", "Exc"],
-    is_shown: RowKind::is_traced,
+    is_shown: RowKind::can_have_recording,
     context: |state| match state.type_stacks(Tab::Exceptions) {
         Some(_) => Context::ThrowTree,
         None => Context::Exceptions,
@@ -29,7 +29,12 @@ pub(super) const TAB: Descriptor = Descriptor {
     shows: Shows::Recording(Recorded {
         view: |state| Look::new(state).map(view),
         sources: &[Source::Exceptions],
-        live: Some(Live { view: live::exceptions, is_watched: true, graphs: &["Exceptions"], rest: "types, messages and stacks" }),
+        live: Some(Live {
+            view: live::exceptions,
+            needs_counters: true,
+            graphs: &["Exceptions"],
+            recording_adds: "types, messages and stacks",
+        }),
     }),
 };
 
@@ -39,7 +44,7 @@ const ACTIONS: &[Entry] = &[details(
     "call tree",
     "Switch between types, throw sites of the selected type, and of all types.",
     places::EXCEPTIONS,
-    Do(State::next_throw_tree),
+    Do(State::next_exception_tree),
 )
 .hint(83)
 .when(|state| ready_if(state.analysis().is_some_and(|analysis| !analysis.snapshot.exceptions.stacks.is_empty())))
@@ -70,7 +75,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         let head = vec![Head::Figures(figures), Head::text(what, Role::Dim)];
         return type_tree::view(look, Tab::Exceptions, &stacks, |count, role| Cell::new(Count(count), role), head);
     }
-    let Placed { list, cursor, selected } = Table::new(exceptions.types.iter().collect(), |kind: &&ExceptionType| kind.name.clone())
+    let TabList { list, cursor, selected } = Table::new(exceptions.types.iter().collect(), |kind: &&ExceptionType| kind.name.clone())
         .column("COUNT", 6, Fit::Right, |kind| Cell::new(Count(kind.count), Role::Strong))
         .column("RATE", 7, Fit::Right, move |kind| {
             let rate = look.rate(kind.count, kind.rate);
@@ -84,7 +89,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         head: vec![Head::Figures(figures)],
         empty: look.empty(exceptions.types.is_empty(), Source::Exceptions, "No exception type matches the filter."),
         side: latest.map(|latest| side(look, latest, &exceptions.recent)),
-        copy: latest.map(|latest| ("exception with its stack", whole(latest))),
+        copy: latest.map(|latest| ("exception with its stack", to_text(latest))),
         ..View::new(list, cursor, "")
     }
 }
@@ -111,7 +116,7 @@ fn side<'a>(look: Look<'a>, latest: &'a ThrownException, recent: &'a [ThrownExce
 }
 
 /// Formats an exception as .NET prints it.
-fn whole(thrown: &ThrownException) -> String {
+fn to_text(thrown: &ThrownException) -> String {
     let head = format!("{}: {}", thrown.type_name, thrown.message);
     [head].into_iter().chain(thrown.frames.clone()).collect::<Vec<_>>().join("\n   at ")
 }

@@ -2,7 +2,7 @@
 
 use super::allocations;
 use super::cell::Cell;
-use super::list::{Fit, Placed, Rows, Table};
+use super::list::{Fit, Rows, TabList, Table};
 use super::live;
 use super::logs::at;
 use super::look::Look;
@@ -20,7 +20,7 @@ const HIGH_SHARE: f64 = 0.1;
 
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["GC"; 3],
-    is_shown: RowKind::is_traced,
+    is_shown: RowKind::can_have_recording,
     context: |state| match (state.allocation_tree().is_some(), state.lists_allocations()) {
         (true, _) => Context::AllocationTree,
         (false, true) => Context::Allocations,
@@ -30,7 +30,7 @@ pub(super) const TAB: Descriptor = Descriptor {
     shows: Shows::Recording(Recorded {
         view: |state| Look::new(state).map(view),
         sources: &[Source::Allocations],
-        live: Some(Live { view: live::gc, is_watched: true, graphs: &live::GC_GRAPHS, rest: "pauses and allocated types" }),
+        live: Some(Live { view: live::gc, needs_counters: true, graphs: &live::GC_GRAPHS, recording_adds: "pauses and allocated types" }),
     }),
 };
 
@@ -39,7 +39,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         return view;
     }
     let gc = &look.analysis.snapshot.gc;
-    let Placed { list, cursor, .. } = collections(gc).place(look.state, Tab::Gc);
+    let TabList { list, cursor, .. } = collections(gc).place(look.state, Tab::Gc);
     let is_missing = gc.collections.iter().sum::<u64>() == 0 && gc.pauses.count == 0 && gc.allocations.is_none();
     let unmatched = if gc.recent.is_empty() { "No collection has ended yet." } else { "No collection matches the filter." };
     let view = View { empty: look.empty(is_missing, Source::Collections, unmatched), ..View::new(list, cursor, "") };
@@ -81,7 +81,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
 fn figures(look: Look<'_>, gc: &GcSnapshot) -> Vec<Figure> {
     let pauses = &gc.pauses;
     let duration = look.analysis.snapshot.recorded_ns.max(1) as f64;
-    let share = if look.over() { pauses.total_ns as f64 / duration } else { pauses.recent_share };
+    let share = if look.has_ended() { pauses.total_ns as f64 / duration } else { pauses.recent_share };
     let [gen0, gen1, gen2] = gc.collections.map(Count);
     let mut all = vec![
         Figure::new("in GC", Percent(share), if share > HIGH_SHARE { Role::Warning } else { Role::Strong }),

@@ -25,9 +25,9 @@ pub struct Geometry {
 }
 
 /// Minimum height for a table above the charts.
-const TALL: u16 = 26;
+const MIN_SUMMARY_HEIGHT: u16 = 26;
 /// Lines taken by a plot, including its time axis.
-const PLOT: u16 = 7;
+const PLOT_HEIGHT: u16 = 7;
 /// Columns between adjacent parts.
 const GAP: u16 = 3;
 
@@ -51,7 +51,7 @@ impl Geometry {
         if heads.is_empty() {
             heads.push(head);
         }
-        let rows = view.summary.as_ref().filter(|_| area.height >= TALL).map_or(0, |summary| summary.len() as u16 + 1);
+        let rows = view.summary.as_ref().filter(|_| area.height >= MIN_SUMMARY_HEIGHT).map_or(0, |summary| summary.len() as u16 + 1);
         let (summary, area) = split(area, rows);
         let (charts, area) = split(area, if view.charts.is_empty() && view.graphs.is_empty() { 0 } else { chart_height(area.height) });
         let (list, side) = beside(view, area);
@@ -123,11 +123,11 @@ fn split(area: Rect, lines: u16) -> (Rect, Rect) {
 fn head_lines(head: &Head, area: Rect) -> u16 {
     match head {
         Head::Figures(figures) => figure_lines(figures, area),
-        Head::Text(line) => text_lines(line, area.width).min(most_head_lines(area)),
+        Head::Text(line) => text_lines(line, area.width).min(max_head_lines(area)),
     }
 }
 
-fn most_head_lines(area: Rect) -> u16 {
+fn max_head_lines(area: Rect) -> u16 {
     (area.height / 6).max(1)
 }
 
@@ -145,7 +145,7 @@ pub(super) fn figure_lines(figures: &[Figure], area: Rect) -> u16 {
         }
         x = x.saturating_add(wanted).saturating_add(BLANKS);
     }
-    lines.min(most_head_lines(area))
+    lines.min(max_head_lines(area))
 }
 
 /// Returns the height of charts above a list, in a pane of this height.
@@ -172,7 +172,7 @@ fn beside(view: &View<'_>, area: Rect) -> (Rect, Rect) {
     // Each part gets the height it needs. If that does not fit, the side gets what the list leaves, but at least its share.
     let rows = |len: usize| u16::try_from(len).unwrap_or(u16::MAX).saturating_add(1);
     let text = side.text.iter().map(|line| text_lines(line, area.width)).fold(0, u16::saturating_add);
-    let plot = if side.plot.is_some() || side.graph.is_some() { PLOT } else { 0 };
+    let plot = if side.plot.is_some() || side.graph.is_some() { PLOT_HEIGHT } else { 0 };
     let lists = side.lists.iter().map(|list| rows(list.len())).fold(0, u16::saturating_add);
     let needed = text.saturating_add(lists).saturating_add(plot);
     // One blank line between the two.
@@ -208,8 +208,8 @@ pub(super) fn column_slots(columns: &[Column], area: Rect) -> Vec<Option<(u16, u
     /// Desired width of the column that takes the rest.
     const REST: u16 = 24;
     /// Width that this column keeps before others grow beyond their own.
-    const MUCH: u16 = 110;
-    let need = |column: &Column| if column.width == 0 { REST } else { column.least } + GAP;
+    const ENOUGH_WIDTH: u16 = 110;
+    let need = |column: &Column| if column.width == 0 { REST } else { column.min_width } + GAP;
     let mut shown: Vec<usize> = (0..columns.len()).collect();
     let mut used = columns.iter().map(need).sum::<u16>().saturating_sub(GAP);
     while used > area.width && shown.len() > 2 {
@@ -219,15 +219,15 @@ pub(super) fn column_slots(columns: &[Column], area: Rect) -> Vec<Option<(u16, u
     let mut spare = area.width.saturating_sub(used);
     let mut widths = vec![0; columns.len()];
     for index in shown.iter().copied().filter(|index| columns[*index].width > 0) {
-        let Column { width, least, .. } = columns[index];
-        let more = spare.min(width - least);
+        let Column { width, min_width, .. } = columns[index];
+        let more = spare.min(width - min_width);
         spare -= more;
-        widths[index] = least + more;
+        widths[index] = min_width + more;
     }
     let fixed = shown.iter().map(|index| widths[*index]).filter(|width| *width > 0).map(|width| width + GAP).sum::<u16>();
     let mut rest = area.width.saturating_sub(fixed);
     for index in shown.iter().copied().filter(|index| columns[*index].width > 0) {
-        let more = rest.saturating_sub(MUCH).min(columns[index].most - columns[index].width);
+        let more = rest.saturating_sub(ENOUGH_WIDTH).min(columns[index].max_width - columns[index].width);
         widths[index] += more;
         rest -= more;
     }

@@ -2,14 +2,14 @@
 //! alive.
 
 use super::cell::Cell;
-use super::list::{Fit, Placed, Table};
+use super::list::{Fit, TabList, Table};
 use super::registry::{Descriptor, Shows};
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{HeapAmount, HeapChange, HeapType, PathStep, RetainedType};
 use crate::app::Now;
 use crate::app::action::{
     Action, Context, ENTER, Entry,
-    Run::{Ask, Do},
+    Run::{Do, Emit},
     Status, char, details, places, status,
 };
 use crate::app::heaps::{HeapWalk, ProcessHeap, WalkedHeap};
@@ -61,7 +61,7 @@ const ACTIONS: &[Entry] = &[
         "write file",
         "Write the objects of the last walk to a .gcdump file.",
         places::HEAP,
-        Ask(update::heap::file_form),
+        Emit(update::heap::file_form),
     )
     .hint(82)
     .when(status::write_heap),
@@ -73,7 +73,7 @@ pub(super) fn view(state: &State) -> View<'_> {
         Some((Some(before), Some(last))) if state.views.heap.difference => difference(state, before, last),
         Some((_, Some(last))) => histogram(state, &last.found),
         _ => {
-            let Placed { list, cursor, .. } = Table::new(Vec::new(), |(): &()| String::new()).place(state, Tab::Heap);
+            let TabList { list, cursor, .. } = Table::new(Vec::new(), |(): &()| String::new()).place(state, Tab::Heap);
             View::new(list, cursor, "")
         }
     };
@@ -141,8 +141,8 @@ fn head(found: &WalkedHeap) -> Vec<Head> {
         Figure::new("references", Count(heap.references), Role::Text),
         Figure::new("types", Count(types), Role::Text),
     ];
-    let broken_off = (!heap.is_finished).then(|| "the heap walk was interrupted: the figures are incomplete".to_owned());
-    let problems = heap.problems.iter().map(ToString::to_string).chain(broken_off).chain(found.trouble.as_ref().map(ToString::to_string));
+    let interrupted = (!heap.is_finished).then(|| "the heap walk was interrupted: the figures are incomplete".to_owned());
+    let problems = heap.problems.iter().map(ToString::to_string).chain(interrupted).chain(found.trouble.as_ref().map(ToString::to_string));
     std::iter::once(Head::Figures(figures)).chain(problems.map(|problem| Head::text(problem, Role::Warning))).collect()
 }
 
@@ -157,7 +157,7 @@ fn name(name: &str) -> Cell {
 fn histogram<'a>(state: &'a State, found: &'a WalkedHeap) -> View<'a> {
     let heap = &found.heap;
     let all = heap.bytes.max(1) as f64;
-    let Placed { list, cursor, selected } = Table::new(rows(found).collect(), |(named, _): &Row<'_>| id(&named.name, &named.module))
+    let TabList { list, cursor, selected } = Table::new(rows(found).collect(), |(named, _): &Row<'_>| id(&named.name, &named.module))
         .column("BYTES", 8, Fit::Right, |(named, _)| Cell::new(Bytes(named.bytes), Role::Bytes))
         .column("SHARE", 6, Fit::Right, move |(named, _)| Cell::new(Percent(named.bytes as f64 / all), Role::Text))
         .column("OBJECTS", 8, Fit::Right, |(named, _)| Cell::new(Count(named.objects), Role::Strong))
@@ -186,7 +186,7 @@ fn difference<'a>(state: &'a State, before: &'a HeapWalk, last: &'a HeapWalk) ->
         HeapAmount::Known { bytes, .. } => Cell::new(Bytes(bytes), Role::Bytes),
         HeapAmount::AtMost(bytes) => Cell::Number(bytes as f64, format!("≤ {}", Bytes(bytes)).into(), Role::Dim),
     };
-    let Placed { list, cursor, selected } = Table::new(new.changes_since(old), |change: &HeapChange<'_>| id(change.name, change.module))
+    let TabList { list, cursor, selected } = Table::new(new.changes_since(old), |change: &HeapChange<'_>| id(change.name, change.module))
         .column("CHANGE", 9, Fit::Right, |change| changed(change.bytes(), |bytes| Bytes(bytes).to_string()))
         .column("BEFORE", 9, Fit::Right, move |change| amount(change.before))
         .column("AFTER", 9, Fit::Right, move |change| amount(change.after))
@@ -282,6 +282,6 @@ impl State {
     /// Switches between the last walk and its difference to the one before.
     pub(in crate::app) fn toggle_heap_difference(&mut self) {
         self.views.heap.difference = !self.views.heap.difference;
-        self.views.first(Tab::Heap);
+        self.views.select_first(Tab::Heap);
     }
 }

@@ -1,7 +1,7 @@
 //! HTTP requests by method and route, and other start-stop operations: DNS, TLS, sockets, database commands.
 
 use super::cell::Cell;
-use super::list::{Fit, Placed, Rows, Table};
+use super::list::{Fit, Rows, TabList, Table};
 use super::live_http;
 use super::look::Look;
 use super::registry::{Descriptor, Live, Recorded, Shows};
@@ -32,7 +32,7 @@ impl<'a> Row<'a> {
 
     fn name(self) -> String {
         match self {
-            Self::Route(_, route) if route.text.is_empty() => "(not in its events)".to_owned(),
+            Self::Route(_, route) if route.text.is_empty() => "(not in the events)".to_owned(),
             Self::Route(_, route) => route.text.clone(),
             Self::Others(_) => "(other routes)".to_owned(),
             Self::Operation(operation) => {
@@ -113,13 +113,18 @@ fn rows(activities: &ActivitySnapshot) -> Vec<Row<'_>> {
 
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["HTTP"; 3],
-    is_shown: RowKind::is_traced,
+    is_shown: RowKind::can_have_recording,
     context: |_| Context::Rows,
     actions: &[],
     shows: Shows::Recording(Recorded {
         view: |state| Look::new(state).map(view),
         sources: &[Source::Activities],
-        live: Some(Live { view: live_http::view, is_watched: true, graphs: &live_http::GRAPHS, rest: "each path, requests sent" }),
+        live: Some(Live {
+            view: live_http::view,
+            needs_counters: true,
+            graphs: &live_http::GRAPHS,
+            recording_adds: "each path, requests sent",
+        }),
     }),
 };
 
@@ -150,7 +155,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let mut head = vec![Head::Figures(figures)];
     if let Some(operation) = activities.operations.iter().find(|operation| operation.lacks_status()) {
         let text = format!(
-            "Requests served: {} has no status, and only those that ended with an exception count as failed. Profile http records it (.NET 5 and later).",
+            "Served requests: {} has no status; only requests that ended with an exception count as failed. Profile http records it (.NET 5 and later).",
             operation.provider
         );
         head.push(Head::text(text, Role::Dim));
@@ -160,7 +165,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let quantile = |quantile: usize| move |row: &Row<'_>| Cell::known(row.quantiles_ns().map(|all| Nanoseconds(all[quantile])), Role::Text);
     let has_failures = rows.iter().any(|row| !row.failures().is_empty());
     let has_operations = rows.iter().any(|row| matches!(row, Row::Operation(_)));
-    let Placed { list, cursor, selected } = Table::new(rows, |row| row.id())
+    let TabList { list, cursor, selected } = Table::new(rows, |row| row.id())
         .column("DIR", 3, Fit::Left, |row| Cell::new(row.operation().layer.direction(), Role::Accent))
         .column("REQUEST", 0, Fit::Left, |row| Cell::new(row.name(), if matches!(row, Row::Route(..)) { Role::Text } else { Role::Dim }))
         .column("COUNT", 7, Fit::Right, |row| Cell::new(Count(row.count()), Role::Strong))
@@ -199,7 +204,7 @@ fn about<'a>(look: Look<'a>, row: Row<'a>) -> Side<'a> {
         true => vec![("no status recorded".to_owned(), Role::Dim)],
         false => vec![("ended with ".to_owned(), Role::Dim), (statuses, if route.failed > 0 { Role::Bad } else { Role::Good })],
     };
-    let [which, all] = if operation.layer == Layer::Server { ["served", "served requests"] } else { ["sent", "requests that are sent"] };
+    let [which, all] = if operation.layer == Layer::Server { ["served", "served requests"] } else { ["sent", "sent requests"] };
     let share = Percent(route.total_ns as f64 / total_ns(operation).max(1.0));
     let mean = Nanoseconds(route.total_ns / route.count.max(1));
     let time = format!("{which}, mean {mean}, {share} of the time of all {all}, {}", operation.provider);
@@ -229,7 +234,7 @@ fn subjects(operation: &OperationSnapshot) -> Side<'_> {
     }
     let list = Table::new(operation.subjects.iter().collect(), |subject: &&ActivitySubject| subject.text.clone())
         .column("ABOUT", 0, Fit::Left, |subject| {
-            let text = if subject.text.is_empty() { "(not in its events)" } else { &subject.text };
+            let text = if subject.text.is_empty() { "(not in the events)" } else { &subject.text };
             Cell::new(text, Role::Text)
         })
         .column("COUNT", 6, Fit::Right, |subject| Cell::new(Count(subject.count), Role::Strong))

@@ -1,14 +1,14 @@
 //! JIT compilation: compiled methods, tiers, and time spent.
 
 use super::cell::Cell;
-use super::list::{Fit, Placed, Table};
+use super::list::{Fit, TabList, Table};
 use super::logs::at;
 use super::look::Look;
 use super::registry::{Descriptor, Live, Recorded, Shows};
 use super::view::{Chart, Figure, Head, Role, Side, View};
 use crate::analysis::{CountersSnapshot, SlowMethod};
 use crate::app::action::Context;
-use crate::app::health::named;
+use crate::app::health::runtime_counter;
 use crate::app::pane::RowKind;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
@@ -17,23 +17,23 @@ use crate::model::{Bytes, Count, CountRate, Nanoseconds};
 
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["JIT"; 3],
-    is_shown: RowKind::is_traced,
+    is_shown: RowKind::can_have_recording,
     context: |_| Context::Rows,
     actions: &[],
     shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[Source::Compilation], live: Some(LIVE) }),
 };
 
-const LIVE: Live = Live { view: live, is_watched: true, graphs: &["Time in JIT"], rest: "methods and tiers" };
+const LIVE: Live = Live { view: live, needs_counters: true, graphs: &["Time in JIT"], recording_adds: "methods and tiers" };
 
 /// Shows compilation according to the runtime's counters.
 fn live<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
-    let value = |name| counters.and_then(|counters| named(counters, name)).and_then(|counter| counter.value);
+    let value = |name| counters.and_then(|counters| runtime_counter(counters, name)).and_then(|counter| counter.value);
     let mut figures = Vec::new();
     figures.extend(value("methods-jitted-count").map(|count| Figure::new("methods compiled", Count(count as u64), Role::Strong)));
     figures.extend(value("il-bytes-jitted").map(|bytes| Figure::new("IL", Bytes(bytes as u64), Role::Text)));
-    let is_told = counters.is_none() || !figures.is_empty();
-    let Placed { list, cursor, .. } = Table::new(Vec::new(), |(): &()| String::new()).place(state, Tab::Jit);
-    let empty = if is_told { "Counters have no methods." } else { ".NET Core 3.1 and NativeAOT have no counters of compilation." };
+    let has_counters = counters.is_none() || !figures.is_empty();
+    let TabList { list, cursor, .. } = Table::new(Vec::new(), |(): &()| String::new()).place(state, Tab::Jit);
+    let empty = if has_counters { "Counters do not list methods." } else { ".NET Core 3.1 and NativeAOT have no JIT counters." };
     View { head: vec![Head::Figures(figures)], ..View::new(list, cursor, empty) }
 }
 
@@ -42,7 +42,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let slowest = jit.time.as_ref().map(|time| time.slowest.as_slice()).unwrap_or_default();
     let methods: Vec<&SlowMethod> = slowest.iter().collect();
 
-    let Placed { list, cursor, selected } = Table::new(methods, |method| format!("{} {}", method.name, method.at))
+    let TabList { list, cursor, selected } = Table::new(methods, |method| format!("{} {}", method.name, method.at))
         .column("TIME", 7, Fit::Right, |method| Cell::new(Nanoseconds(method.time_ns), Role::Strong))
         .column("SLOWEST TO COMPILE", 0, Fit::Name, |method| Cell::new(&method.name, Role::Text))
         .column("IL", 7, Fit::Right, |method| Cell::new(Bytes(method.il_size.into()), Role::Text))

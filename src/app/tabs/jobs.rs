@@ -1,7 +1,7 @@
 //! Current and past jobs of all processes.
 
 use super::cell::Cell;
-use super::list::{Fit, Placed, Table};
+use super::list::{Fit, TabList, Table};
 use super::registry::{Descriptor, Shows};
 use super::view::{Role, Side, Sign, View};
 use crate::app::action::Context;
@@ -9,7 +9,7 @@ use crate::app::action::{Action, ENTER, Entry, Run::Do, details, places, status}
 use crate::app::activity::Activity;
 use crate::app::jobs::{Job, JobKind};
 use crate::app::pane::RowKind;
-use crate::app::recordings::Tracked;
+use crate::app::recordings::TrackedRecording;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::app::update::panes;
@@ -29,7 +29,7 @@ const ACTIONS: &[Entry] =
         .when(status::jobs)];
 
 pub(super) fn view(state: &State) -> View<'_> {
-    let Placed { list, cursor, selected } = placed(state);
+    let TabList { list, cursor, selected } = placed(state);
     let none = state.activities() == 0;
     let text =
         if none { "No jobs yet. Traces, dumps and perf maps of all processes are listed here." } else { "No job matches the filter." };
@@ -37,13 +37,13 @@ pub(super) fn view(state: &State) -> View<'_> {
     View { heading: Some(Vec::new()), side: selected.map(about), ..View::new(list, cursor, text) }
 }
 
-fn placed(state: &State) -> Placed<'_, Activity<'_>> {
+fn placed(state: &State) -> TabList<'_, Activity<'_>> {
     Table::new(state.activity(), Activity::id)
         .column("", 1, Fit::Left, |activity| {
             let (sign, role, ..) = state_of(activity);
             Cell::Sign(sign, role)
         })
-        .column("WHAT", 14, Fit::Left, |activity| Cell::new(activity.what(), Role::Text))
+        .column("WHAT", 14, Fit::Left, |activity| Cell::new(activity.title(), Role::Text))
         .column("PROCESS", 24, Fit::Left, |activity| Cell::new(activity.subject(), Role::Strong))
         .shrinking_to(14)
         .column("TIME", 7, Fit::Right, |activity| {
@@ -83,7 +83,7 @@ fn state_of(activity: &Activity<'_>) -> (Sign, Role, String, Role) {
     }
 }
 
-fn recording(tracked: &Tracked) -> (Sign, Role, String, Role) {
+fn recording(tracked: &TrackedRecording) -> (Sign, Role, String, Role) {
     let recording = &tracked.value;
     let (sign, word, role) = phase_badge(recording);
     let numbers = format!("{}, {}", Bytes(recording.bytes), Counted(recording.events, "event"));
@@ -105,7 +105,7 @@ fn recording(tracked: &Tracked) -> (Sign, Role, String, Role) {
 fn state_of_job(job: &Job) -> (Sign, Role, String, Role) {
     match &job.ended {
         None => {
-            let words = match (&job.what, job.percent) {
+            let words = match (&job.kind, job.percent) {
                 (JobKind::Export(file), percent) => format!("{} %  {}", percent.unwrap_or(0), file.to_string_lossy()),
                 _ => "waiting for the runtime …".to_owned(),
             };

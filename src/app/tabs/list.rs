@@ -32,9 +32,9 @@ pub struct Column {
     /// Width; 0 takes the remaining width.
     pub width: u16,
     /// Minimum width; without room for it, the column is hidden.
-    pub least: u16,
+    pub min_width: u16,
     /// Maximum width, used if the column of width 0 has more than names need.
-    pub most: u16,
+    pub max_width: u16,
     pub fit: Fit,
     pub sorted: Option<Direction>,
     /// Whether the list can be sorted by this column.
@@ -107,22 +107,23 @@ impl<'a, T: 'a> Table<'a, T> {
 
     /// Adds a column of this width; 0 takes the remaining width.
     pub(in crate::app) fn column(mut self, title: &'static str, width: u16, fit: Fit, cell: impl Fn(&T) -> Cell + 'a) -> Self {
-        self.columns.push((Column { title, width, least: width, most: width, fit, sorted: None, sortable: false }, Box::new(cell)));
+        self.columns
+            .push((Column { title, width, min_width: width, max_width: width, fit, sorted: None, sortable: false }, Box::new(cell)));
         self
     }
 
     /// Lets the last added column shrink before others are hidden.
-    pub(in crate::app) fn shrinking_to(mut self, least: u16) -> Self {
+    pub(in crate::app) fn shrinking_to(mut self, min_width: u16) -> Self {
         if let Some((column, _)) = self.columns.last_mut() {
-            column.least = least.min(column.width);
+            column.min_width = min_width.min(column.width);
         }
         self
     }
 
     /// Lets the last added column grow if there is much space.
-    pub(in crate::app) fn growing_to(mut self, most: u16) -> Self {
+    pub(in crate::app) fn growing_to(mut self, max_width: u16) -> Self {
         if let Some((column, _)) = self.columns.last_mut() {
-            column.most = most.max(column.width);
+            column.max_width = max_width.max(column.width);
         }
         self
     }
@@ -174,7 +175,7 @@ impl<'a, T: 'a> Table<'a, T> {
     }
 
     /// Applies the filter and sort order of a tab, and finds the selected row.
-    pub(super) fn place(mut self, state: &State, tab: Tab) -> Placed<'a, T>
+    pub(super) fn place(mut self, state: &State, tab: Tab) -> TabList<'a, T>
     where
         T: Clone,
     {
@@ -183,7 +184,7 @@ impl<'a, T: 'a> Table<'a, T> {
     }
 
     /// Sorts rows that are already filtered, and finds the selected row.
-    pub(super) fn sorted(mut self, state: &State, tab: Tab) -> Placed<'a, T>
+    pub(super) fn sorted(mut self, state: &State, tab: Tab) -> TabList<'a, T>
     where
         T: Clone,
     {
@@ -192,12 +193,12 @@ impl<'a, T: 'a> Table<'a, T> {
     }
 
     /// Finds the selected row among rows that are already in order.
-    pub(super) fn in_order(self, state: &State, tab: Tab) -> Placed<'a, T>
+    pub(super) fn in_order(self, state: &State, tab: Tab) -> TabList<'a, T>
     where
         T: Clone,
     {
         let cursor = state.views.selected(tab, self.len(), |row| self.id(row));
-        Placed { selected: self.rows.get(cursor.at).cloned(), list: self.finish(), cursor }
+        TabList { selected: self.rows.get(cursor.at).cloned(), list: self.finish(), cursor }
     }
 
     /// Removes the rows that do not pass the filter.
@@ -221,16 +222,16 @@ impl<'a, T: 'a> Table<'a, T> {
 }
 
 /// The filtered list of a tab.
-pub(super) struct Placed<'a, T> {
+pub(super) struct TabList<'a, T> {
     pub(super) list: Rows<'a>,
     pub(super) cursor: Cursor,
     pub(super) selected: Option<T>,
 }
 
-impl<'a, T> Placed<'a, T> {
+impl<'a, T> TabList<'a, T> {
     /// Drops the type of the rows.
-    pub(super) fn untyped(self) -> Placed<'a, ()> {
-        Placed { list: self.list, cursor: self.cursor, selected: None }
+    pub(super) fn untyped(self) -> TabList<'a, ()> {
+        TabList { list: self.list, cursor: self.cursor, selected: None }
     }
 }
 

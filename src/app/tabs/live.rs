@@ -1,13 +1,13 @@
 //! Views of a process that is not being recorded: its counters while it is watched, and its threads from /proc.
 
 use super::cell::Cell;
-use super::list::{Fit, Placed, Table};
+use super::list::{Fit, TabList, Table};
 use super::registry::Live;
 use super::threads::{sampled_at, top_frame};
 use super::view::{Figure, Head, Line, Role, View};
 use crate::analysis::{CounterSnapshot, CountersSnapshot, ThreadId};
 use crate::app::action::{Action, attach};
-use crate::app::health::named;
+use crate::app::health::runtime_counter;
 use crate::app::live_threads::LiveThread;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
@@ -34,19 +34,19 @@ pub(super) fn view<'a>(state: &'a State, tab: Tab, live: &Live) -> Option<View<'
 /// Shows the source of the figures, and the key that records the rest.
 fn heading(state: &State, tab: Tab, live: &Live, is_watched: bool) -> Line {
     let from = match (
-        is_watched || !live.is_watched,
-        state.is_to_be_watched() || state.list.selected().is_some_and(|key| state.watches.of(key).is_some()),
+        is_watched || !live.needs_counters,
+        state.will_be_watched() || state.list.selected().is_some_and(|key| state.watches.of(key).is_some()),
     ) {
-        (true, _) if live.is_watched => "live counters".to_owned(),
+        (true, _) if live.needs_counters => "live counters".to_owned(),
         (true, _) => "from /proc".to_owned(),
         (false, true) => "waiting …".to_owned(),
         (false, false) => format!("not watched ({})", state.key(Action::Watch)),
     };
-    let role = if is_watched && live.is_watched { Role::Good } else { Role::Dim };
+    let role = if is_watched && live.needs_counters { Role::Good } else { Role::Dim };
     vec![
         (from, role),
         ("   Enter ".to_owned(), Role::Accent),
-        (format!("records {} ({})", live.rest, state.profiles_of_tab(tab).join(" + ")), Role::Dim),
+        (format!("records {} ({})", live.recording_adds, state.profiles_of_tab(tab).join(" + ")), Role::Dim),
     ]
 }
 
@@ -59,7 +59,7 @@ pub(super) fn gc<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -
         ("LOH", "loh-size", None),
         ("POH", "poh-size", None),
     ];
-    let of = |name: &str| named(counters?, name);
+    let of = |name: &str| runtime_counter(counters?, name);
     let rows: Vec<_> = PARTS.into_iter().filter_map(|(part, size, count)| Some((part, of(size)?, count.and_then(of)))).collect();
     // Sizes are those after the latest collection. Before the first one, the runtime publishes 0 for all of them.
     let has_collected = rows.iter().any(|(_, size, _)| size.value.is_some_and(|bytes| bytes > 0.0));
@@ -81,38 +81,38 @@ pub(super) fn gc<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -
         let fragmentation = of("gc-fragmentation").and_then(|counter| counter.value);
         figures.extend(fragmentation.map(|percent| Figure::new("fragmentation", Percent(percent / 100.0), Role::Text)));
     }
-    let Placed { list, cursor, .. } = table.place(state, Tab::Gc);
+    let TabList { list, cursor, .. } = table.place(state, Tab::Gc);
     View { head: vec![Head::Figures(figures)], ..View::new(list, cursor, "") }
 }
 
 pub(super) fn exceptions<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
-    let counter = counters.and_then(|counters| named(counters, "exception-count"));
+    let counter = counters.and_then(|counters| runtime_counter(counters, "exception-count"));
     let mut figures = Vec::new();
     if let Some(counter) = counter {
         figures.extend(counter.rate.map(|rate| Figure::new("rate", CountRate(rate), Role::Strong)));
         let peak = counter.history.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
         figures.push(Figure::new("peak", CountRate(peak), Role::Text));
     }
-    let Placed { list, cursor, .. } = Table::new(Vec::new(), |(): &()| String::new()).place(state, Tab::Exceptions);
-    View { head: vec![Head::Figures(figures)], ..View::new(list, cursor, "Counters have no types.") }
+    let TabList { list, cursor, .. } = Table::new(Vec::new(), |(): &()| String::new()).place(state, Tab::Exceptions);
+    View { head: vec![Head::Figures(figures)], ..View::new(list, cursor, "Counters do not list types.") }
 }
 
 pub(super) fn threads<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
-    let value = |name| counters.and_then(|counters| named(counters, name)).and_then(|counter| counter.value);
+    let value = |name| counters.and_then(|counters| runtime_counter(counters, name)).and_then(|counter| counter.value);
     let mut figures = Vec::new();
     let count = |name| value(name).map(|count: f64| Count(count.round().max(0.0) as u64));
     figures.extend(count("threadpool-thread-count").map(|count| Figure::new("thread pool threads", count, Role::Strong)));
     figures.extend(count("threadpool-queue-length").map(|count| Figure::new("queue", count, Role::Strong)));
-    let rate = |name| counters.and_then(|counters| named(counters, name)).and_then(|counter| counter.rate).map(CountRate);
+    let rate = |name| counters.and_then(|counters| runtime_counter(counters, name)).and_then(|counter| counter.rate).map(CountRate);
     figures.extend(rate("threadpool-completed-items-count").map(|rate| Figure::new("completed", rate, Role::Text)));
     figures.extend(rate("monitor-lock-contention-count").map(|rate| Figure::new("lock contention", rate, Role::Text)));
     let known = state.details.threads.rows();
     let empty = match &known {
-        None => "Listing its threads …",
-        Some(rows) if rows.is_empty() => "/proc does not show its threads.",
+        None => "Listing threads …",
+        Some(rows) if rows.is_empty() => "/proc does not list the threads.",
         Some(_) => "Nothing matches the filter.",
     };
-    let Placed { list, cursor, .. } = listed(state, known.unwrap_or_default()).place(state, Tab::Threads);
+    let TabList { list, cursor, .. } = listed(state, known.unwrap_or_default()).place(state, Tab::Threads);
     let mut head = vec![Head::Figures(figures)];
     if state.details.stacks.get().is_none() {
         head.push(Head::text(

@@ -2,10 +2,10 @@
 //! series per method, route and status; the counters of earlier versions have totals only.
 
 use super::cell::Cell;
-use super::list::{Fit, Placed, Table};
+use super::list::{Fit, TabList, Table};
 use super::view::{Figure, Head, Role, View};
 use crate::analysis::{CounterSnapshot, CountersSnapshot, MeterNotice};
-use crate::app::health::hosting;
+use crate::app::health::hosting_counter;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::model::{Count, CountRate, Nanoseconds};
@@ -78,8 +78,8 @@ fn missing(counters: &CountersSnapshot) -> Option<&'static str> {
 
 /// Lists served requests by method, route and status.
 pub(super) fn view<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
-    let value = |name| counters.and_then(|counters| hosting(counters, name)).and_then(|counter| counter.value);
-    let rate = counters.and_then(|counters| hosting(counters, "requests-per-second")).and_then(|counter| counter.rate);
+    let value = |name| counters.and_then(|counters| hosting_counter(counters, name)).and_then(|counter| counter.value);
+    let rate = counters.and_then(|counters| hosting_counter(counters, "requests-per-second")).and_then(|counter| counter.rate);
     let mut figures = Vec::new();
     figures.extend(rate.map(|rate| Figure::new("requests", CountRate(rate), Role::Strong)));
     figures.extend(value("total-requests").map(|count| Figure::new("total", Count(count as u64), Role::Text)));
@@ -98,7 +98,7 @@ pub(super) fn view<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>)
     };
     let mut head = vec![Head::Figures(figures)];
     head.extend(counters.and_then(missing).map(|text| Head::text(text, Role::Warning)));
-    let Placed { list, cursor, selected } = Table::new(rows, |served| served.counter.tags.clone())
+    let TabList { list, cursor, selected } = Table::new(rows, |served| served.counter.tags.clone())
         .column("REQUEST", 0, Fit::Left, |served| match served.route {
             "" => Cell::new(format!("{} (no route){}", served.method, served.error()), Role::Dim),
             route => Cell::new(format!("{} {route}{}", served.method, served.error()), Role::Text),

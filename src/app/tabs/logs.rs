@@ -1,7 +1,7 @@
 //! Messages of `ILogger`, the latest first.
 
 use super::cell::Cell;
-use super::list::{Fit, Placed, Table};
+use super::list::{Fit, TabList, Table};
 use super::look::Look;
 use super::registry::{Descriptor, Recorded, Shows};
 use super::view::{Figure, Head, Line, Role, Side, View};
@@ -15,7 +15,7 @@ use crate::model::{Count, CountRate, Stopwatch};
 
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["Logs", "Logs", "Log"],
-    is_shown: RowKind::is_traced,
+    is_shown: RowKind::can_have_recording,
     context: |_| Context::Rows,
     actions: &[],
     shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[Source::Logs], live: None }),
@@ -34,7 +34,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     }
 
     let longest = messages.iter().map(|message| width(&message.logger)).max().unwrap_or(0).clamp(6, 32);
-    let Placed { list, cursor, selected } = Table::new(messages, |message| format!("{} {} {}", message.at, message.thread, message.text))
+    let TabList { list, cursor, selected } = Table::new(messages, |message| format!("{} {} {}", message.at, message.thread, message.text))
         .column("AT", 7, Fit::Right, |message| Cell::new(at(message.at), Role::Dim))
         .column("LEVEL", 8, Fit::Left, |message| Cell::new(LEVELS.get(message.level).copied().unwrap_or_default(), role(message.level)))
         .column("MESSAGE", 0, Fit::Left, |message| {
@@ -45,14 +45,14 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
 
     View {
         head: vec![Head::Figures(figures)],
-        empty: look.empty(count == 0, Source::Logs, "No message that was kept matches the filter."),
-        side: selected.map(|message| Side::text(whole(message))),
+        empty: look.empty(count == 0, Source::Logs, "No kept message matches the filter."),
+        side: selected.map(|message| Side::text(message_lines(message))),
         copy: selected.map(|message| ("message", format!("{}: {}\n{}", message.logger, message.text, message.exception))),
         ..View::new(list, cursor, "")
     }
 }
 
-fn whole(message: &LogMessage) -> Vec<Line> {
+fn message_lines(message: &LogMessage) -> Vec<Line> {
     let facts = format!("   thread {}   event {}", message.thread, message.event_id);
     let mut lines = vec![vec![(message.logger.clone(), Role::Accent), (facts, Role::Dim)], vec![(message.text.clone(), Role::Text)]];
     if !message.exception.is_empty() && message.exception != "{}" {

@@ -3,7 +3,7 @@
 use super::view::{Line, Role};
 use crate::analysis::{CountersSnapshot, Counts, KernelSamples, SampleFilter};
 use crate::app::action::Action;
-use crate::app::recordings::Tracked;
+use crate::app::recordings::TrackedRecording;
 use crate::app::state::State;
 use crate::diagnosis::Source;
 use crate::model::{NativeAotGap, RecordingAnalysis};
@@ -12,7 +12,7 @@ use crate::model::{NativeAotGap, RecordingAnalysis};
 #[derive(Clone, Copy)]
 pub struct Look<'a> {
     pub state: &'a State,
-    pub tracked: &'a Tracked,
+    pub tracked: &'a TrackedRecording,
     pub analysis: &'a RecordingAnalysis,
 }
 
@@ -24,13 +24,13 @@ impl<'a> Look<'a> {
     }
 
     /// Returns whether the recording has ended.
-    pub fn over(&self) -> bool {
+    pub fn has_ended(&self) -> bool {
         !self.tracked.is_active()
     }
 
     /// Returns a rate: over the last seconds, or over the whole recording if it has ended.
     pub fn rate(&self, count: u64, recent: f64) -> f64 {
-        self.analysis.rate(self.over(), count, recent)
+        self.analysis.rate(self.has_ended(), count, recent)
     }
 
     /// Formats a stack frame, marked if its method is unresolved.
@@ -46,7 +46,7 @@ impl<'a> Look<'a> {
 
     /// Returns the mark after the address of an unresolved method.
     pub fn unresolved(&self) -> &'static str {
-        if self.over() { "(unresolved)" } else { "(not resolved yet)" }
+        if self.has_ended() { "(unresolved)" } else { "(not resolved yet)" }
     }
 
     /// Returns the shown samples: those of the chosen thread, or all.
@@ -58,7 +58,7 @@ impl<'a> Look<'a> {
 
     /// Returns the counters of the process while it is both recorded and watched.
     pub(super) fn counters(&self) -> Option<&'a CountersSnapshot> {
-        let key = self.state.list.selected().filter(|_| !self.over())?;
+        let key = self.state.list.selected().filter(|_| !self.has_ended())?;
         self.state.watches.of(key)?.counters.as_deref()
     }
 
@@ -75,7 +75,7 @@ impl<'a> Look<'a> {
         let native = self.state.selected().map(|row| &row.process).filter(|process| process.native_aot);
         if let Some(process) = native.filter(|_| !source.is_available_in_native_aot()) {
             let text = match source {
-                Source::Samples => format!("{}: {}.", process.name, NativeAotGap::Samples.words(process.key.pid)),
+                Source::Samples => format!("{}: {}.", process.name, NativeAotGap::Samples.message(process.key.pid)),
                 _ => format!("{}: a NativeAOT program compiles no methods and loads no assemblies.", process.name),
             };
             return (text, Role::Dim);
@@ -86,8 +86,8 @@ impl<'a> Look<'a> {
             return (format!("No samples of the runtime, but {kernel}."), Role::Dim);
         }
         let (events, profile) = (source.events(), source.profile());
-        let so_far = if self.over() { "in this recording" } else { "so far" };
-        match source.is_in(&self.tracked.value.what, self.tracked.value.no_cpu.is_some()) {
+        let so_far = if self.has_ended() { "in this recording" } else { "so far" };
+        match source.is_in(&self.tracked.value.what, self.tracked.value.cpu_unavailable.is_some()) {
             Some(false) => {
                 let key = self.state.key(Action::Profiles);
                 (format!("Not in this recording: {key}, then profile {profile}, records it."), Role::Warning)

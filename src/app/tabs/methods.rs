@@ -3,7 +3,7 @@
 mod figures;
 
 use super::cell::Cell;
-use super::list::{Fit, Placed, Table};
+use super::list::{Fit, TabList, Table};
 use super::look::Look;
 use super::registry::{Descriptor, Recorded, Shows};
 use super::threads::{ESTIMATED, core_share, may_be_waiting, threads, times};
@@ -16,11 +16,11 @@ use crate::app::sampling::{Sampling, Shape};
 use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::diagnosis::Source;
-use crate::model::{CpuTime, Nanoseconds, NoCpuTime, Percent};
+use crate::model::{CpuTime, CpuTimeUnavailable, Nanoseconds, Percent};
 
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["Methods", "Methods", "Mth"],
-    is_shown: RowKind::is_traced,
+    is_shown: RowKind::can_have_recording,
     context: |state| {
         if state.is_flame() {
             Context::Flame
@@ -103,7 +103,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let counts = look.counts();
     let cpu = cpu(look);
     if counts.samples().all() == 0 && look.state.shown_thread().is_none() && cpu.is_none() {
-        let Placed { list, cursor, .. } = methods(look, Vec::new());
+        let TabList { list, cursor, .. } = methods(look, Vec::new());
         return View { empty: look.missing(Source::Samples), ..View::new(list, cursor, "") };
     }
     let of_figures = match cpu {
@@ -111,36 +111,36 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         Some(cpu) => figures::of_cpu(&counts, cpu),
         None => figures::of_thread_time(&counts),
     };
-    let mut head = vec![Head::Figures(of_figures), Head::Text(what(look, &counts))];
-    if let Some(NoCpuTime { why, remedy }) = &look.tracked.value.no_cpu {
+    let mut head = vec![Head::Figures(of_figures), Head::Text(description(look, &counts))];
+    if let Some(CpuTimeUnavailable { why, remedy }) = &look.tracked.value.cpu_unavailable {
         let text = if remedy.is_empty() { why.to_string() } else { format!("for CPU time of all code: {remedy}") };
         head.push(Head::text(text, Role::Warning));
     }
     let named = |frame: &ProfileFrame| ("method", frame.full_name());
     let (list, cursor, frame, copy) = match sampling.shape {
         Shape::List => {
-            let Placed { list, cursor, selected } = methods(look, look.state.methods());
+            let TabList { list, cursor, selected } = methods(look, look.state.methods());
             let frame = selected.map(|(_, frame)| frame);
             (list, cursor, frame, frame.map(named))
         }
         Shape::Flame => {
-            let Placed { list, cursor, .. } = methods(look, look.state.methods());
+            let TabList { list, cursor, .. } = methods(look, look.state.methods());
             (list, cursor, None, look.state.flame().and_then(|flame| flame.selected_frame()).map(named))
         }
         Shape::Tree | Shape::Callers => {
-            let Placed { list, cursor, selected } = tree(look);
+            let TabList { list, cursor, selected } = tree(look);
             let frame = selected.and_then(|row| look.state.samples()?.profile().frame_at(row.node.frame));
             (list, cursor, frame, frame.map(named))
         }
         Shape::Threads => {
-            let Placed { list, cursor, selected } = threads(look, look.state.thread_rows()).in_order(look.state, Tab::Methods);
+            let TabList { list, cursor, selected } = threads(look, look.state.thread_rows()).in_order(look.state, Tab::Methods);
             (list, cursor, None, selected.and_then(|row| Some(("thread", row.thread?.to_string()))))
         }
     };
     let empty = match (look.state.views.filter(Tab::Methods).is_empty(), counts.samples().all()) {
         (false, _) => "No method matches the filter.".to_owned(),
         (true, _) if shows_waits(look) => "No wait in managed code so far.".to_owned(),
-        (true, 0) if cpu.is_some() => format!("No CPU time so far: all threads wait. {} shows for what.", look.state.key(Action::Threads)),
+        (true, 0) if cpu.is_some() => format!("No CPU time so far: all threads wait. {} shows why.", look.state.key(Action::Threads)),
         (true, 0) => "This thread has no sample here. Backspace: all threads.".to_owned(),
         (true, _) => format!("All threads wait: {} shows where.", look.state.key(Action::Waiting)),
     };
@@ -167,7 +167,7 @@ fn shows_waits(look: Look<'_>) -> bool {
 }
 
 /// Describes the chosen thread, and what the figures measure.
-fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
+fn description(look: Look<'_>, counts: &Counts<'_>) -> Line {
     let sampling = &look.state.views.sampling;
     let mut line = Line::new();
     if let Some(thread) = look.state.shown_thread().filter(|_| sampling.shape != Shape::Threads) {
@@ -178,7 +178,7 @@ fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
     }
     if shows_waits(look) {
         let key = look.state.key(Action::Waiting);
-        line.push((format!("blocked time by the method that waits, as the kernel shows it ({key}: CPU time)"), Role::Dim));
+        line.push((format!("blocked time by waiting method, from the kernel ({key}: CPU time)"), Role::Dim));
         return line;
     }
     if let Some(cpu) = cpu(look) {
@@ -188,8 +188,9 @@ fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
             (None, false) => (Action::Waiting, "thread time, managed only"),
         };
         let key = look.state.key(action);
-        let blind = if cpu.sees_kernel || look.over() { "" } else { "; kernel code not visible without root or CAP_PERFMON" };
-        line.push((format!("CPU time of all code, sampled by the kernel ({key}: {other}){blind}"), Role::Dim));
+        let kernel_hint =
+            if cpu.includes_kernel || look.has_ended() { "" } else { "; kernel code not visible without root or CAP_PERFMON" };
+        line.push((format!("CPU time of all code, sampled by the kernel ({key}: {other}){kernel_hint}"), Role::Dim));
         return line;
     }
     let key = look.state.key(Action::Waiting);
@@ -202,14 +203,16 @@ fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
         (true, false) if counts.profile().has_cpu_times => (format!("{ESTIMATED} (managed only; {key}: all)"), Role::Dim),
         (true, false) => (format!("{} (managed only; {key}: all)", may_be_waiting(counts)), Role::Dim),
         // A waiting thread is recognized by the name of its method.
-        (false, _) if look.over() => ("thread time: many names are unresolved: waiting threads count as running".to_owned(), Role::Warning),
+        (false, _) if look.has_ended() => {
+            ("thread time: many names are unresolved: waiting threads count as running".to_owned(), Role::Warning)
+        }
         (false, _) => ("thread time: waiting threads count as running until names are resolved".to_owned(), Role::Warning),
     };
     line.push((text, role));
     line
 }
 
-fn methods<'a>(look: Look<'a>, rows: Vec<(MethodCount, &'a ProfileFrame)>) -> Placed<'a, (MethodCount, &'a ProfileFrame)> {
+fn methods<'a>(look: Look<'a>, rows: Vec<(MethodCount, &'a ProfileFrame)>) -> TabList<'a, (MethodCount, &'a ProfileFrame)> {
     if let Some(cpu) = cpu(look) {
         let table = Table::new(rows, |(_, frame): &(MethodCount, &ProfileFrame)| frame.full_name());
         return cpu_times(look, table, cpu, ["SELF", "TOTAL"], |(method, _)| [method.own, method.total])
@@ -279,7 +282,7 @@ fn cpu_times<'a, T: 'a>(
         .column(second, 7, Fit::Right, move |row| time(of(row)[1], Role::Text))
 }
 
-fn tree(look: Look<'_>) -> Placed<'_, TreeRow> {
+fn tree(look: Look<'_>) -> TabList<'_, TreeRow> {
     let title = match look.state.views.sampling.shape {
         Shape::Callers => "METHOD AND ITS CALLERS",
         _ => "METHOD (CALL TREE)",
@@ -300,7 +303,7 @@ fn tree(look: Look<'_>) -> Placed<'_, TreeRow> {
 
 /// Adds columns for self and total time as shares of the counted time, and as a bar: self, then callees.
 fn shares<'a, T: 'a>(look: Look<'a>, table: Table<'a, T>, of: fn(&T) -> (SampleCount, SampleCount)) -> Table<'a, T> {
-    let counted = move |samples| look.state.views.sampling.counted(samples);
+    let counted = move |samples| look.state.views.sampling.counted_ns(samples);
     let base = counted(look.counts().samples()).max(1) as f64;
     let share = move |samples| counted(samples) as f64 / base;
     table

@@ -39,7 +39,7 @@ pub use jobs::phase_badge;
 pub(in crate::app) use list::Table;
 pub use list::{Column, Direction, Fit, List, Rows};
 pub use look::Look;
-pub use overview::{Graph, LABELS, Layer, Mark, Overview, OverviewLayout};
+pub use overview::{Graph, LABEL_WIDTH, Layer, Mark, Overview, OverviewLayout};
 pub use registry::{Content, Tab};
 pub use stacks::Stacks;
 pub use view::{Chart, Figure, Head, Line, Plot, Role, Side, Sign, View};
@@ -52,8 +52,8 @@ impl State {
     /// Returns the view of a tab; `None` for a tab that draws itself, or if nothing is known of a recording.
     pub fn view_of(&self, tab: Tab) -> Option<View<'_>> {
         let mut view = self.described(tab)?;
-        if let Some(complaint) = self.views.filter(tab).unknown_column(&view.filtered) {
-            view.empty = (complaint, Role::Warning);
+        if let Some(problem) = self.views.filter(tab).unknown_column(&view.filtered) {
+            view.empty = (problem, Role::Warning);
         }
         Some(view)
     }
@@ -72,7 +72,7 @@ impl State {
         }
         let mut view = (recorded.view)(self)?;
         if let Some(look) = Look::new(self) {
-            let found = findings(&look.analysis.snapshot, look.over(), &self.options.thresholds);
+            let found = findings(&look.analysis.snapshot, look.has_ended(), &self.options.thresholds);
             view.findings.extend(found.into_iter().filter(|finding| finding.tab == tab));
         }
         Some(view)

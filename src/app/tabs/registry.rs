@@ -49,11 +49,11 @@ pub(super) struct Live {
     /// View of the counters of the process, if it is watched.
     pub(super) view: for<'a> fn(&'a State, Option<&'a CountersSnapshot>) -> View<'a>,
     /// Whether the view needs the counters.
-    pub(super) is_watched: bool,
+    pub(super) needs_counters: bool,
     /// Titles of the overview graphs shown in the tab.
     pub(super) graphs: &'static [&'static str],
     /// Description of what a recording adds.
-    pub(super) rest: &'static str,
+    pub(super) recording_adds: &'static str,
 }
 
 /// The kind of content of a tab.

@@ -6,7 +6,7 @@ use crate::app::action::{Action, ENTER, Entry, Run::Do, details, places, recorde
 use std::time::Duration;
 
 use super::cell::Cell;
-use super::list::{Fit, Placed, Table};
+use super::list::{Fit, TabList, Table};
 use super::look::Look;
 use super::view::{Head, Line, Role, Side, Sign, View};
 use crate::app::pane::RowKind;
@@ -17,11 +17,11 @@ use crate::ipc::RuntimeVersion;
 use crate::model::{Percent, Stopwatch};
 
 /// Before this, a burst or the start of the recording can look like a cause.
-const ENOUGH: Duration = Duration::from_secs(10);
+const MIN_DURATION: Duration = Duration::from_secs(10);
 
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["Slow?", "Slow?", "Why"],
-    is_shown: RowKind::is_traced,
+    is_shown: RowKind::can_have_recording,
     context: |_| Context::Slowdown,
     actions: ACTIONS,
     shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[], live: None }),
@@ -36,10 +36,10 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let (state, recording) = (look.state, &look.tracked.value);
     let all = causes(look);
     let worst = all.first().filter(|worst| worst.is_problem()).map(|worst| worst.cause.title());
-    let is_provisional = recording.elapsed < ENOUGH && look.tracked.is_stoppable();
+    let is_provisional = recording.elapsed < MIN_DURATION && look.tracked.is_stoppable();
     let mut head: Line = match (is_provisional, worst) {
         (true, worst) => {
-            let so_far = format!("Provisional after {} s of {} s: ", recording.elapsed.as_secs(), ENOUGH.as_secs());
+            let so_far = format!("Provisional after {} s of {} s: ", recording.elapsed.as_secs(), MIN_DURATION.as_secs());
             vec![(so_far, Role::Dim), (worst.unwrap_or("no cause stands out").to_owned(), Role::Text)]
         }
         (false, Some(worst)) => vec![("Slow because of: ".to_owned(), Role::Text), (worst.to_owned(), Role::Bad)],
@@ -48,11 +48,11 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     if let Some(limit) = look.tracked.limit.filter(|_| look.tracked.is_stoppable()) {
         head.push((format!("   stops at {}", Stopwatch(limit)), Role::Dim));
     }
-    if recording.dropped + recording.unanalysed > 0 {
+    if recording.dropped + recording.unanalyzed > 0 {
         head.push(("   events are missing: figures are too low".to_owned(), Role::Warning));
     }
     let of = state.row_kind();
-    let Placed { list, cursor, selected } = Table::new(all, |slowdown: &Slowdown| slowdown.cause.title().to_owned())
+    let TabList { list, cursor, selected } = Table::new(all, |slowdown: &Slowdown| slowdown.cause.title().to_owned())
         .column("", 1, Fit::Left, |slowdown| match slowdown.severity {
             Some(_) if slowdown.is_problem() => Cell::Sign(Sign::Trouble, Role::Bad),
             Some(_) => Cell::Sign(Sign::Yes, Role::Good),
@@ -114,7 +114,7 @@ fn causes(look: Look<'_>) -> Vec<Slowdown> {
         elapsed,
         recorded: &recording.what,
         runtime,
-        cpu_supply: recording.cpu_supply,
+        cpu_constraints: recording.cpu_constraints,
         thresholds: &look.state.options.thresholds,
     })
 }
@@ -144,7 +144,7 @@ mod tests {
     use crate::model::Phase;
 
     #[test]
-    fn a_verdict_is_provisional_until_enough_was_recorded() {
+    fn a_cause_is_provisional_until_enough_was_recorded() {
         let mut app = TestApp::populated(120, 40);
         app.press("F");
         let mut heading = |seconds: u64| {

@@ -1,7 +1,7 @@
 //! The stacks of all threads at one moment, with threads grouped by stack.
 
 use super::cell::Cell;
-use super::list::{Fit, Placed, Table};
+use super::list::{Fit, TabList, Table};
 use super::registry::{Descriptor, Shows};
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{StackGroup, ThreadId};
@@ -35,13 +35,13 @@ pub(super) const TAB: Descriptor = Descriptor {
 pub(super) fn view(state: &State) -> View<'_> {
     let stacks = state.details.stacks.get();
     let groups: &[StackGroup] = stacks.map_or(&[], |stacks| &stacks.groups);
-    let Placed { list, cursor, selected } = Table::new(groups.iter().collect(), |group: &&StackGroup| group.frames.join("\n"))
+    let TabList { list, cursor, selected } = Table::new(groups.iter().collect(), |group: &&StackGroup| group.frames.join("\n"))
         .column("THREADS", 7, Fit::Right, |group| Cell::new(Count(group.threads.len() as u64), Role::Strong))
         .column("TOP FRAME", 0, Fit::Name, |group| match group.frames.first() {
             Some(frame) => Cell::new(frame, Role::Text),
             None => Cell::new("(no managed code)", Role::Dim),
         })
-        .column("PROGRAM METHOD", 34, Fit::Name, |group| Cell::new(own(group).unwrap_or_default(), Role::Accent))
+        .column("PROGRAM METHOD", 34, Fit::Name, |group| Cell::new(program_method(group).unwrap_or_default(), Role::Accent))
         .place(state, Tab::Stacks);
     let threads: usize = groups.iter().map(|group| group.threads.len()).sum();
     let mut head = Vec::new();
@@ -60,7 +60,7 @@ pub(super) fn view(state: &State) -> View<'_> {
 }
 
 /// Returns the nearest method outside .NET, unless it is the top frame.
-fn own(group: &StackGroup) -> Option<&str> {
+fn program_method(group: &StackGroup) -> Option<&str> {
     let first = group.frames.first()?;
     group.frames.iter().map(String::as_str).find(|frame| is_own(frame)).filter(|frame| frame != first)
 }

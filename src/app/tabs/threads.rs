@@ -7,7 +7,7 @@ use crate::app::pane::RowKind;
 use std::time::Duration;
 
 use super::cell::Cell;
-use super::list::{Fit, Placed, Rows, Table};
+use super::list::{Fit, Rows, TabList, Table};
 use super::live::{listed, state_of};
 use super::logs::at;
 use super::look::Look;
@@ -23,7 +23,7 @@ use crate::model::{Count, CountRate, Counted, CpuThread, Nanoseconds, Percent, S
 
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["Threads", "Thr", "Thr"],
-    is_shown: RowKind::is_traced,
+    is_shown: RowKind::can_have_recording,
     context: |_| Context::Rows,
     actions: &[],
     shows: Shows::Recording(Recorded {
@@ -31,9 +31,9 @@ pub(super) const TAB: Descriptor = Descriptor {
         sources: &[Source::Contention, Source::ThreadPool],
         live: Some(Live {
             view: live::threads,
-            is_watched: true,
+            needs_counters: true,
             graphs: &["Thread pool queue", "Lock contention", "Thread pool threads", "Completed work items"],
-            rest: "locks, thread pool",
+            recording_adds: "locks, thread pool",
         }),
     }),
 };
@@ -58,8 +58,8 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         let unknown = if is_unknown { ".  no thread states or CPU times recorded" } else { "" };
         head.push(Head::text(format!("{}{unknown}.  {methods} and {key}: methods of one thread", times(look)), Role::Dim));
     }
-    let live = look.state.details.threads.rows().filter(|_| rows.is_empty() && !look.over());
-    let Placed { list, cursor, .. } = match live {
+    let live = look.state.details.threads.rows().filter(|_| rows.is_empty() && !look.has_ended());
+    let TabList { list, cursor, .. } = match live {
         Some(threads) => listed(look.state, threads).place(look.state, Tab::Threads).untyped(),
         None => threads(look, rows).place(look.state, Tab::Threads).untyped(),
     };
@@ -92,7 +92,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
 /// Describes the times shown for threads.
 pub(super) fn times(look: Look<'_>) -> String {
     if look.analysis.cpu_time(true).is_some() {
-        return "time on a processor and off it".to_owned();
+        return "on-CPU and off-CPU time".to_owned();
     }
     let profile = look.analysis.profile(true);
     match profile.has_cpu_times {
@@ -146,7 +146,7 @@ fn lock_figures(look: Look<'_>, locks: &ContentionSnapshot) -> Vec<Figure> {
         Figure::new("lock contention", Count(locks.count), Role::Strong),
         Figure::new("rate", CountRate(look.rate(locks.count, locks.rate)), Role::Strong),
     ];
-    if !look.over() {
+    if !look.has_ended() {
         all.push(Figure::new("waiting now", locks.waiting, if locks.waiting > 1 { Role::Warning } else { Role::Text }));
     } else if locks.waiting > 0 {
         all.push(Figure::new("unfinished", locks.waiting, Role::Warning));
@@ -269,7 +269,7 @@ fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>, tops: TopFrames<'a>) ->
     let width = rows.iter().filter_map(|row| row.thread).map(|thread| thread.to_string().len()).max().unwrap_or(0).clamp(8, 18) as u16;
     let running = if look.analysis.profile(true).has_cpu_times { ("RUNNING", 7) } else { ("RUN/WAIT", 8) };
     let time = |samples: u64, ns: u64, role: Role| Cell::known((samples > 0).then_some(Nanoseconds(ns)), role);
-    let (has_usage, is_live) = (rows.iter().any(|row| row.usage.is_some()), !look.over());
+    let (has_usage, is_live) = (rows.iter().any(|row| row.usage.is_some()), !look.has_ended());
     Table::new(rows, |row: &ThreadRow<'_>| format!("{:?}", row.thread))
         .column(running.0, running.1, Fit::Right, move |row| time(row.samples.running, row.samples.running_ns, Role::Strong))
         .column("WAITING", 7, Fit::Right, move |row| time(row.samples.waiting, row.samples.waiting_ns, Role::Text))

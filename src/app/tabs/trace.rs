@@ -6,7 +6,7 @@ use crate::app::pane::RowKind;
 
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["Trace", "Trace", "Trc"],
-    is_shown: RowKind::is_traced,
+    is_shown: RowKind::can_have_recording,
     context: |_| Context::Trace,
     actions: &[],
     shows: Shows::Recordings,

@@ -1,7 +1,7 @@
 //! Allocation or throw sites of a type as a call tree, from the outermost caller to the allocating or throwing method.
 
 use super::cell::Cell;
-use super::list::{Fit, Placed, Table};
+use super::list::{Fit, TabList, Table};
 use super::look::Look;
 use super::view::{Head, Role, Side, View};
 use crate::analysis::{Counts, SampleCount};
@@ -15,7 +15,7 @@ pub(super) fn view<'a>(look: Look<'a>, tab: Tab, stacks: &Counts<'_>, show: fn(u
     let all = stacks.samples().all_ns().max(1) as f64;
     let share = move |count: SampleCount| count.all_ns() as f64 / all;
     let rows = look.state.tree_rows(tab);
-    let Placed { list, cursor, selected } = Table::new(rows, |row: &TreeRow| row.path.clone())
+    let TabList { list, cursor, selected } = Table::new(rows, |row: &TreeRow| row.path.clone())
         .column("SELF", 8, Fit::Right, move |row| match row.node.own.all_ns() {
             0 => Cell::EMPTY,
             own => show(own, Role::Strong),

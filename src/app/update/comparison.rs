@@ -17,7 +17,7 @@ pub(in crate::app) fn choose(state: &mut State) -> Vec<Effect> {
 pub(super) fn begin(state: &mut State, file: Option<&TraceFile>) -> Vec<Effect> {
     let (comparison, effects) = match file {
         Some(file) => {
-            let ticket = state.ticket();
+            let ticket = state.next_ticket();
             let read = Effect::ReadFile { key: KEY, ticket, path: file.path.clone(), span: None };
             let mut comparison = Comparison::new(SafeText::new(&file.name()), Answer::Requested(ticket));
             comparison.bytes = file.bytes;
@@ -29,7 +29,7 @@ pub(super) fn begin(state: &mut State, file: Option<&TraceFile>) -> Vec<Effect> 
         }
     };
     state.comparison = Some(comparison);
-    state.views.first(Tab::Compare);
+    state.views.select_first(Tab::Compare);
     (state.tab, state.focus) = (Tab::Compare, Focus::Detail);
     effects
 }
@@ -71,7 +71,7 @@ pub(in crate::app) fn next_subject(state: &mut State) {
     if let Some(comparison) = &mut state.comparison {
         comparison.next_subject();
     }
-    state.views.first(Tab::Compare);
+    state.views.select_first(Tab::Compare);
 }
 
 /// Compares again if the shown analysis has changed.

@@ -10,7 +10,7 @@ use crate::app::{Effect, OpenFile, RowKind, State, Ticket, WalkedHeap};
 use crate::model::{FileContents, FileKind, Outcome, Phase, Recording, SafeText, StoppedBy, TraceFile};
 
 /// Changes the range of the selected file.
-pub(in crate::app) fn walk(state: &mut State, change: impl Fn(&mut OpenFile)) {
+pub(in crate::app) fn change_range(state: &mut State, change: impl Fn(&mut OpenFile)) {
     if let Some(file) = state.open_file_mut() {
         change(file);
     }
@@ -23,15 +23,15 @@ pub(in crate::app) fn find(state: &mut State, purpose: FileUse) -> Vec<Effect> {
         _ => None,
     });
     let known = of_this_run.collect();
-    let ticket = state.ticket();
-    state.finding_files = Some((ticket, purpose));
+    let ticket = state.next_ticket();
+    state.pending_file_search = Some((ticket, purpose));
     vec![Effect::FindFiles { known, ticket }]
 }
 
 /// Opens the palette and searches for the files it also lists.
 pub(in crate::app) fn open_palette(state: &mut State) -> Vec<Effect> {
     let effects = find(state, FileUse::Open);
-    let palette = Palette { asked: state.finding_files.take().map(|(ticket, _)| ticket), ..Palette::default() };
+    let palette = Palette { asked: state.pending_file_search.take().map(|(ticket, _)| ticket), ..Palette::default() };
     state.overlay = Some(Overlay::Palette(state.searched(palette)));
     effects
 }
@@ -48,7 +48,7 @@ pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceF
         return Vec::new();
     }
     state.overlay = overlay;
-    let Some((_, purpose)) = state.finding_files.take_if(|(asked, _)| *asked == ticket) else { return Vec::new() };
+    let Some((_, purpose)) = state.pending_file_search.take_if(|(asked, _)| *asked == ticket) else { return Vec::new() };
     let of = state.row_kind();
     let ranges = purpose == FileUse::Compare && of == RowKind::File(FileKind::Trace);
     // Only files of the same kind can be compared, and a heap not with itself.
@@ -60,12 +60,12 @@ pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceF
         let key = state.key(Action::Trace);
         let text = match purpose {
             FileUse::Open => format!(
-                "There is no .nettrace file and no .gcdump file in the current folder: {key} records one, `dn-top open FILE` opens one of another folder."
+                "No .nettrace or .gcdump files in the current folder: {key} records a trace, `dn-top open FILE` opens a file in another folder."
             ),
-            FileUse::Compare => "There is no other .gcdump file in the current folder to compare with.".to_owned(),
+            FileUse::Compare => "No other .gcdump file in the current folder to compare with.".to_owned(),
         };
         state.notify(Level::Info, text);
-    } else if state.overlay.is_none() && state.line.is_none() && state.ending.is_none() {
+    } else if state.overlay.is_none() && state.line.is_none() && state.pending_quit.is_none() {
         state.overlay = Some(Overlay::Files(FilePicker::new(purpose, ranges, files)));
         state.dirty = true;
     }
@@ -78,7 +78,7 @@ pub(in crate::app) fn picked(state: &mut State, picker: &FilePicker, item: usize
         (FileUse::Compare, Some(file)) if file.kind == FileKind::Heap => heap::compare(state, file),
         (FileUse::Compare, file) => comparison::begin(state, file),
         (FileUse::Open, Some(file)) => {
-            state.open_file_too(file.clone());
+            state.open_additional_file(file.clone());
             Vec::new()
         }
         (FileUse::Open, None) => Vec::new(),
@@ -87,7 +87,7 @@ pub(in crate::app) fn picked(state: &mut State, picker: &FilePicker, item: usize
 
 /// Returns to the processes.
 pub(in crate::app) fn close(state: &mut State) -> Vec<Effect> {
-    let awaited: Vec<_> = state.files.iter().flat_map(|file| state.heaps.awaited(file.key)).collect();
+    let awaited: Vec<_> = state.files.iter().flat_map(|file| state.heaps.pending_reads(file.key)).collect();
     let pending = state.close_files();
     if state.shows_files() {
         return Vec::new();
@@ -102,7 +102,7 @@ pub(in crate::app) fn close(state: &mut State) -> Vec<Effect> {
 pub(in crate::app) fn request_unread(state: &mut State) -> Vec<Effect> {
     let unread: Vec<usize> = (0..state.files.len()).filter(|index| state.files[*index].ticket.is_none()).collect();
     let request = |index: usize| {
-        let ticket = state.ticket();
+        let ticket = state.next_ticket();
         let file = &mut state.files[index];
         file.ticket = Some(ticket);
         file.progress = Some(0);
@@ -123,7 +123,7 @@ pub(in crate::app) fn request_again(state: &mut State) -> Option<Effect> {
     let id = state.shown_recording()?.value.id;
     let (key, path) = state.recordings.released(id)?;
     let path = path.clone();
-    let ticket = state.ticket();
+    let ticket = state.next_ticket();
     state.recordings.requested(id, ticket);
     state.dirty = true;
     Some(Effect::ReadFile { key, ticket, path, span: None })

@@ -31,7 +31,7 @@ pub(in crate::app) fn toggle(state: &mut State) -> Vec<Effect> {
     let subject = state.selected_subject();
     let Some((ticket, subject)) = state.heaps.cancel(key).zip(subject) else { return Vec::new() };
     let _ = state.jobs.end(ticket, Err("canceled".into()), state.now.elapsed);
-    state.notify(Level::Info, format!("{subject}: heap walk canceled. The runtime ends the GC that it began."));
+    state.notify(Level::Info, format!("{subject}: heap walk canceled. The runtime still finishes the GC."));
     vec![Effect::CancelHeapWalk { ticket }]
 }
 
@@ -47,7 +47,7 @@ pub(super) fn begin(state: &mut State, subject: Subject) -> Vec<Effect> {
 /// Compares the heap of the open file with that of another file.
 pub(super) fn compare(state: &mut State, file: &TraceFile) -> Vec<Effect> {
     let Some(key) = state.list.selected() else { return Vec::new() };
-    let ticket = state.ticket();
+    let ticket = state.next_ticket();
     let before = state.heaps.compare(key, SafeText::new(&file.name()), ticket);
     let cancel = before.map(|ticket| Effect::CancelHeapWalk { ticket });
     cancel.into_iter().chain([Effect::ReadHeap { ticket, path: file.path.clone() }]).collect()
@@ -61,7 +61,7 @@ pub(super) fn progress(state: &mut State, ticket: Ticket, objects: u64, bytes: u
 
 /// Stores the result of a heap walk or of reading a heap file.
 pub(super) fn walked(state: &mut State, ticket: Ticket, result: Result<Arc<WalkedHeap>, SafeText>) -> Vec<Effect> {
-    if state.heaps.compared(ticket, &result, state.now) {
+    if state.heaps.store_comparison(ticket, &result, state.now) {
         match result {
             Ok(_) => (state.views.heap.difference, state.dirty) = (true, true),
             Err(trouble) => state.notify(Level::Error, trouble),

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
 
 use crate::analysis::Filter;
-use crate::app::Typing;
+use crate::app::LinePurpose;
 use crate::app::action::{Action, Context, Entry, Status, TABLE};
 use crate::app::dialog::{Overlay, Reader};
 use crate::app::{Effect, State, typing};
@@ -16,7 +16,7 @@ pub(in crate::app) fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
         return Vec::new();
     }
     state.dirty = true;
-    state.toasts.see(state.now.elapsed);
+    state.toasts.mark_seen(state.now.elapsed);
     let context = state.context();
     let digit = match event.code {
         KeyCode::Char(c) => c.to_digit(10),
@@ -87,7 +87,7 @@ fn typed(state: &mut State) -> Vec<Effect> {
             state.overlay = Some(Overlay::Palette(palette));
         }
         Some(Overlay::Form(mut form)) => {
-            form.disarm();
+            form.reset_confirmation();
             state.overlay = Some(Overlay::Form(form));
         }
         other => state.overlay = other,
@@ -95,14 +95,14 @@ fn typed(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-fn apply(state: &mut State, purpose: Typing, input: tui_input::Input) {
+fn apply(state: &mut State, purpose: LinePurpose, input: tui_input::Input) {
     match purpose {
-        Typing::Filter => state.list.set_filter(input.value()),
-        Typing::Tab => {
+        LinePurpose::Filter => state.list.set_filter(input.value()),
+        LinePurpose::Tab => {
             state.views.set_filter(state.tab, Filter::new(input.value()));
             state.views.events.open = false;
         }
-        Typing::Overlay => {
+        LinePurpose::Overlay => {
             let filter = Filter::new(input.value());
             if let Some(reader) = state.overlay.as_mut().and_then(Overlay::reader) {
                 *reader = Reader { scroll: 0, search: filter };

@@ -3,21 +3,21 @@
 use std::time::Duration;
 
 use crate::app::dialog::QuitAnswer;
-use crate::app::{Effect, Ending, Form, Overlay, State};
+use crate::app::{Effect, Form, Overlay, PendingQuit, State};
 use crate::model::RecordingId;
 
 /// How long recordings may take to finish when the user quits: the rundown of a large process takes a while.
-const PATIENT: Duration = Duration::from_secs(60);
+const QUIT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long they may take after a termination signal, which is likely to be followed by a kill.
-const HURRIED: Duration = Duration::from_secs(8);
+const SIGNAL_TIMEOUT: Duration = Duration::from_secs(8);
 /// How long an abandoned recording may take to close its file.
-const CLOSING: Duration = Duration::from_secs(3);
+const ABANDON_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Quits, after confirmation if anything is unfinished.
 pub(in crate::app) fn quit(state: &mut State) -> Vec<Effect> {
     let (recordings, jobs) = (state.recordings.active(), state.jobs.active());
     if recordings + jobs == 0 {
-        return leave(state, false);
+        return quit_now(state, false);
     }
     state.line = None;
     state.overlay = Some(Overlay::Form(Form::quit(recordings, jobs)));
@@ -27,7 +27,7 @@ pub(in crate::app) fn quit(state: &mut State) -> Vec<Effect> {
 /// Handles Ctrl-C: quits, finishes recordings, or abandons them, depending on how often it was pressed.
 pub(in crate::app) fn interrupt(state: &mut State) -> Vec<Effect> {
     match &state.overlay {
-        _ if state.ending.is_some() => abandon_all(state),
+        _ if state.pending_quit.is_some() => abandon_all(state),
         Some(Overlay::Form(form)) if form.is_quit() => answer(state, QuitAnswer::Finish),
         _ => quit(state),
     }
@@ -37,21 +37,21 @@ pub(in crate::app) fn answer(state: &mut State, answer: QuitAnswer) -> Vec<Effec
     state.overlay = None;
     match answer {
         QuitAnswer::Stay => Vec::new(),
-        QuitAnswer::Keep => leave(state, true),
-        QuitAnswer::Finish => finish(state, PATIENT),
+        QuitAnswer::Keep => quit_now(state, true),
+        QuitAnswer::Finish => finish(state, QUIT_TIMEOUT),
     }
 }
 
 /// Handles a termination signal. Recordings that are already stopping are abandoned.
 pub(in crate::app) fn terminate(state: &mut State) -> Vec<Effect> {
-    match &state.ending {
+    match &state.pending_quit {
         // A terminal that closes may send several signals.
-        Some(ending) if ending.limit <= state.now.elapsed + HURRIED => Vec::new(),
+        Some(pending_quit) if pending_quit.limit <= state.now.elapsed + SIGNAL_TIMEOUT => Vec::new(),
         Some(_) => abandon_all(state),
         None => {
             let stopping = state.recordings.all().iter().filter(|tracked| tracked.is_stopping());
             let mut effects: Vec<_> = stopping.map(|tracked| Effect::AbandonTrace { id: tracked.value.id }).collect();
-            effects.extend(finish(state, HURRIED));
+            effects.extend(finish(state, SIGNAL_TIMEOUT));
             effects
         }
     }
@@ -61,7 +61,7 @@ fn finish(state: &mut State, limit: Duration) -> Vec<Effect> {
     state.overlay = None;
     state.line = None;
     state.dirty = true;
-    state.ending = Some(Ending { limit: state.now.elapsed + limit, abandoned: false });
+    state.pending_quit = Some(PendingQuit { limit: state.now.elapsed + limit, abandoned: false });
     let ids: Vec<RecordingId> =
         state.recordings.all().iter().filter(|tracked| tracked.is_stoppable()).map(|tracked| tracked.value.id).collect();
     ids.into_iter()
@@ -74,30 +74,30 @@ fn finish(state: &mut State, limit: Duration) -> Vec<Effect> {
 
 /// Abandons all active recordings instead of waiting for their remaining data.
 pub(in crate::app) fn abandon_all(state: &mut State) -> Vec<Effect> {
-    let Some(ending) = &mut state.ending else { return Vec::new() };
-    if ending.abandoned {
+    let Some(pending_quit) = &mut state.pending_quit else { return Vec::new() };
+    if pending_quit.abandoned {
         return Vec::new();
     }
-    *ending = Ending { limit: state.now.elapsed + CLOSING, abandoned: true };
+    *pending_quit = PendingQuit { limit: state.now.elapsed + ABANDON_TIMEOUT, abandoned: true };
     state.dirty = true;
     let active = state.recordings.all().iter().filter(|tracked| tracked.is_active());
     active.map(|tracked| Effect::AbandonTrace { id: tracked.value.id }).collect()
 }
 
 /// Quits once everything is finished, or the wait has timed out.
-pub(in crate::app) fn settle(state: &mut State) -> Vec<Effect> {
-    let Some(ending) = state.ending else { return Vec::new() };
+pub(in crate::app) fn quit_when_finished(state: &mut State) -> Vec<Effect> {
+    let Some(pending_quit) = state.pending_quit else { return Vec::new() };
     if state.recordings.active() == 0 {
-        return leave(state, false);
+        return quit_now(state, false);
     }
-    match state.now.elapsed >= ending.limit {
-        true if ending.abandoned => leave(state, false),
+    match state.now.elapsed >= pending_quit.limit {
+        true if pending_quit.abandoned => quit_now(state, false),
         true => abandon_all(state),
         false => Vec::new(),
     }
 }
 
-fn leave(state: &mut State, keep_recording: bool) -> Vec<Effect> {
-    state.left = true;
+fn quit_now(state: &mut State, keep_recording: bool) -> Vec<Effect> {
+    state.is_quitting = true;
     vec![Effect::Quit { keep_recording }]
 }

@@ -19,7 +19,7 @@ use super::{Effect, Job, Msg, Now, Overlay, State};
 
 /// Applies a message to the state and returns the effects.
 pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
-    if state.left {
+    if state.is_quitting {
         return Vec::new();
     }
     // Everything due on the screen up to now is covered by a redraw.
@@ -78,7 +78,7 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
             Vec::new()
         }
         Msg::FilesFound { ticket, files } => files::found(state, ticket, files),
-        Msg::OwnLog(lines) => overlays::logged(state, &lines),
+        Msg::OwnLog(lines) => overlays::show_log(state, &lines),
         Msg::FreeName { proposed, free } => {
             if let Some(Overlay::Form(form)) = state.dialog_mut() {
                 form.rename(&proposed, &free);
@@ -88,10 +88,10 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         }
         Msg::FileProgress { ticket, bytes } => files::progress(state, ticket, bytes),
         Msg::FileRead { ticket, result } => files::read(state, ticket, result),
-        Msg::Watched { ticket, counters, cpu } => watching::apply(state, ticket, counters, cpu),
+        Msg::WatchReport { ticket, counters, cpu } => watching::apply(state, ticket, counters, cpu),
         Msg::WatchEnded { ticket, trouble } => watching::ended(state, ticket, trouble),
         Msg::Launched { ticket, recording } => process::launched(state, ticket, *recording),
-        Msg::Wrote { ticket, lines } => process::wrote(state, ticket, lines),
+        Msg::ProgramOutput { ticket, lines } => process::program_output(state, ticket, lines),
         Msg::JobStalled { ticket, notice } if state.jobs.find(ticket).is_some_and(Job::is_running) => warn(state, notice),
         Msg::JobStalled { .. } => Vec::new(),
         Msg::Producer { ticket, report } => replies::producer(state, ticket, report),
@@ -101,7 +101,7 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         Msg::Terminate => leaving::terminate(state),
         Msg::TaskPanicked(text) => replies::task_panicked(state, &text),
     };
-    effects.extend(time::settle(state));
+    effects.extend(time::update_due(state));
     comparison::refresh(state);
     effects
 }

@@ -6,7 +6,7 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 use crate::app::action::{Action, Context};
 use crate::app::cursor::Neighbour;
-use crate::app::layout::Spot;
+use crate::app::layout::ScreenTarget;
 use crate::app::{Effect, Field, Focus, Overlay, State, Tab};
 
 use super::{keys, overlays};
@@ -29,10 +29,10 @@ pub(super) fn mouse(state: &mut State, event: MouseEvent) -> Vec<Effect> {
 fn wheel(state: &mut State, x: u16, y: u16, action: Action) -> Vec<Effect> {
     state.dirty = true;
     if state.context().is_pane() {
-        match state.layout().spot(x, y) {
-            Spot::Row(_) | Spot::Title(_) => state.focus = Focus::List,
-            Spot::Detail | Spot::Tab(_) => state.focus = Focus::Detail,
-            Spot::Hints(_) | Spot::Nothing => return Vec::new(),
+        match state.layout().target_at(x, y) {
+            ScreenTarget::Row(_) | ScreenTarget::Title(_) => state.focus = Focus::List,
+            ScreenTarget::Detail | ScreenTarget::Tab(_) => state.focus = Focus::Detail,
+            ScreenTarget::Hints(_) | ScreenTarget::Nothing => return Vec::new(),
         }
     }
     (0..WHEEL).flat_map(|_| keys::perform(state, action, None)).collect()
@@ -41,8 +41,8 @@ fn wheel(state: &mut State, x: u16, y: u16, action: Action) -> Vec<Effect> {
 fn click(state: &mut State, x: u16, y: u16) -> Vec<Effect> {
     state.dirty = true;
     let layout = state.layout();
-    let spot = layout.spot(x, y);
-    if let Spot::Hints(at) = spot {
+    let spot = layout.target_at(x, y);
+    if let ScreenTarget::Hints(at) = spot {
         let hit = state.hints(layout.screen.width).into_iter().find(|hint| (hint.x..hint.x + hint.width).contains(&at));
         return hit.map(|hint| keys::perform(state, hint.action, None)).unwrap_or_default();
     }
@@ -65,28 +65,28 @@ fn click(state: &mut State, x: u16, y: u16) -> Vec<Effect> {
         return Vec::new();
     }
     match spot {
-        Spot::Title(column) => {
+        ScreenTarget::Title(column) => {
             state.focus = Focus::List;
             state.list.sort_by(column);
         }
-        Spot::Row(line) => {
+        ScreenTarget::Row(line) => {
             state.focus = Focus::List;
             let place = state.list.offset() + line;
             if place < state.list.len() {
                 state.list.select_place(place);
             }
         }
-        Spot::Tab(tab) => {
+        ScreenTarget::Tab(tab) => {
             state.focus = Focus::Detail;
             state.tab = tab;
         }
-        Spot::Detail => {
+        ScreenTarget::Detail => {
             state.focus = Focus::Detail;
             click_detail(state, x, y);
         }
-        Spot::Hints(_) | Spot::Nothing => {}
+        ScreenTarget::Hints(_) | ScreenTarget::Nothing => {}
     }
-    let is_row = matches!(spot, Spot::Row(_) | Spot::Detail);
+    let is_row = matches!(spot, ScreenTarget::Row(_) | ScreenTarget::Detail);
     if is_row && state.is_second_click(x, y) { keys::perform(state, Action::Open, None) } else { Vec::new() }
 }
 
@@ -126,7 +126,7 @@ fn click_field(state: &mut State, field: Field) -> Vec<Effect> {
         Field::Question(_) if form.focus == field => form.change(Neighbour::Next),
         Field::Question(_) => {
             form.focus = field;
-            form.disarm();
+            form.reset_confirmation();
         }
     }
     state.overlay = Some(Overlay::Form(form));

@@ -8,10 +8,10 @@ use tui_input::Input;
 use crate::app::action::{Action, TABLE};
 use crate::app::cursor::{Neighbour, Step};
 use crate::app::dialog::{
-    ActMenu, Change, Chosen, ControlRequest, ExportRequest, Field, Form, Found, Overlay, Picker, ProducerForm, Program, Purpose, Reader,
-    Served, Subject,
+    ActionMenu, Change, Chosen, ControlRequest, ExportRequest, Field, Form, Found, Overlay, Picker, ProducerForm, ProducerRequest,
+    ProgramRequest, Purpose, Reader, Subject,
 };
-use crate::app::mode::{Line, Typing};
+use crate::app::mode::{Line, LinePurpose};
 use crate::app::pane::Focus;
 use crate::app::{Effect, OutputView, State, Ticket};
 use crate::clr::SLOW_PROFILE;
@@ -32,14 +32,14 @@ pub(in crate::app) fn cancel(state: &mut State) {
 /// Starts typing a filter.
 pub(in crate::app) fn filter(state: &mut State) {
     let filter = state.overlay.as_mut().and_then(Overlay::filter);
-    state.line = filter.map(|filter| Line { purpose: Typing::Overlay, input: Input::new(filter.as_str().to_owned()) });
+    state.line = filter.map(|filter| Line { purpose: LinePurpose::Overlay, input: Input::new(filter.as_str().to_owned()) });
 }
 
 /// Accepts the selected row of a list.
 pub(in crate::app) fn accept(state: &mut State) -> Vec<Effect> {
     let Some(picked) = state.picked() else { return Vec::new() };
     match state.overlay.take() {
-        Some(Overlay::Act(_)) => ActMenu::ITEMS.get(picked).map(|action| keys::perform(state, *action, None)).unwrap_or_default(),
+        Some(Overlay::Actions(_)) => ActionMenu::ITEMS.get(picked).map(|action| keys::perform(state, *action, None)).unwrap_or_default(),
         Some(Overlay::Palette(palette)) => match palette.found.get(picked) {
             Some(Found::Action(index)) => keys::perform(state, TABLE[*index].action, None),
             Some(Found::Tab(tab)) => {
@@ -53,13 +53,13 @@ pub(in crate::app) fn accept(state: &mut State) -> Vec<Effect> {
                 }
                 effects
             }
-            Some(Found::Theme(name)) => vec![Effect::UseTheme(name.clone())],
+            Some(Found::Theme(name)) => vec![Effect::SetTheme(name.clone())],
             Some(Found::Process(subject)) => {
                 panes::go_to(state, subject.key);
                 Vec::new()
             }
             Some(Found::File(file)) => {
-                state.open_file_too(file.clone());
+                state.open_additional_file(file.clone());
                 Vec::new()
             }
             None => Vec::new(),
@@ -69,8 +69,8 @@ pub(in crate::app) fn accept(state: &mut State) -> Vec<Effect> {
             if profiles == [SLOW_PROFILE] && state.tagged().is_empty() {
                 return process::why_slow(state);
             }
-            let order = TraceOptions::of_profiles(&profiles);
-            tagged::start_trace(state, picker.subject, order)
+            let options = TraceOptions::of_profiles(&profiles);
+            tagged::start_trace(state, picker.subject, options)
         }
         Some(Overlay::Choose(chooser)) => {
             state.overlay = Some(chosen(chooser.accept(picked)));
@@ -103,14 +103,14 @@ pub(in crate::app) fn options(state: &mut State) -> Vec<Effect> {
     let picked = state.picked();
     let Some(Overlay::Profiles(picker)) = &state.overlay else { return Vec::new() };
     let profiles = picked.map_or_else(Vec::new, |picked| picker.names(picked));
-    let order = TraceOptions { profiles, ..state.last_order.clone() };
-    panes::trace_form(state, &order)
+    let options = TraceOptions { profiles, ..state.last_trace_options.clone() };
+    panes::trace_form(state, &options)
 }
 
 /// Moves in a list or a text.
 pub(in crate::app) fn step(state: &mut State, step: Step) {
     scroll(state, step);
-    catch_up(state);
+    show_new_output(state);
 }
 
 fn scroll(state: &mut State, step: Step) {
@@ -127,7 +127,9 @@ fn scroll(state: &mut State, step: Step) {
             // Output is scrolled relative to its end.
             scroll_reader(&mut view.reader, step.lines(page).saturating_neg(), last);
         }
-        Some(Overlay::Palette(_) | Overlay::Profiles(_) | Overlay::Choose(_) | Overlay::Copy(_) | Overlay::Act(_) | Overlay::Files(_)) => {
+        Some(
+            Overlay::Palette(_) | Overlay::Profiles(_) | Overlay::Choose(_) | Overlay::Copy(_) | Overlay::Actions(_) | Overlay::Files(_),
+        ) => {
             state.step_pick(step);
         }
         Some(Overlay::Form(_)) | None => {}
@@ -141,7 +143,7 @@ pub(in crate::app) fn open_log(state: &mut State) -> Vec<Effect> {
 }
 
 /// Shows new lines of dn-top's log if it is open.
-pub(in crate::app) fn logged(state: &mut State, lines: &Arc<[SafeText]>) -> Vec<Effect> {
+pub(in crate::app) fn show_log(state: &mut State, lines: &Arc<[SafeText]>) -> Vec<Effect> {
     if let Some(Overlay::Output(view)) = &mut state.overlay
         && view.ticket.is_none()
     {
@@ -156,11 +158,11 @@ pub(in crate::app) fn follow_log(state: &State) -> Option<Effect> {
 }
 
 /// Shows new output once the end is reached.
-fn catch_up(state: &mut State) {
+fn show_new_output(state: &mut State) {
     if let Some(Overlay::Output(view)) = &mut state.overlay
         && let Some(job) = view.ticket.and_then(|ticket| state.jobs.find(ticket))
     {
-        view.follow(&job.wrote);
+        view.follow(&job.output_lines);
     }
 }
 
@@ -235,15 +237,15 @@ pub(in crate::app) fn press(state: &mut State, mut form: Form, button: usize) ->
         return Vec::new();
     }
     match request(&form) {
-        Ok(request) if request.needs_second_yes() && !form.armed => {
-            form.armed = true;
+        Ok(request) if request.needs_confirmation() && !form.pressed_once => {
+            form.pressed_once = true;
             form.focus = Field::Button(1);
             state.overlay = Some(Overlay::Form(form));
             Vec::new()
         }
-        Ok(request) => carry_out(state, form.subject, request),
-        Err((question, complaint)) => {
-            form.complain(question, complaint);
+        Ok(request) => perform_request(state, form.subject, request),
+        Err((question, problem)) => {
+            form.show_problem(question, problem);
             state.overlay = Some(Overlay::Form(form));
             Vec::new()
         }
@@ -259,21 +261,21 @@ enum Request {
     Control(Change, ControlRequest),
     Trace(TraceOptions),
     Export(ExportRequest),
-    Launch(Program),
+    Launch(ProgramRequest),
     Port(PathBuf),
     ClosePort { resume: bool },
     CleanUp,
-    Producer(Served),
-    EndProducer,
+    Producer(ProducerRequest),
+    StopProducer,
     HeapWalk,
     HeapFile(Ticket, PathBuf),
 }
 
 impl Request {
-    fn needs_second_yes(&self) -> bool {
+    fn needs_confirmation(&self) -> bool {
         match self {
             Self::Dump(request) => request.kind == DumpKind::Full,
-            Self::Trace(order) => order.block,
+            Self::Trace(options) => options.block,
             _ => false,
         }
     }
@@ -287,27 +289,27 @@ fn request(form: &Form) -> Result<Request, (usize, String)> {
         Purpose::Resume(_) => Request::Resume { all: form.resumes_all() },
         Purpose::Dump(_) => Request::Dump(form.dump_request()?),
         Purpose::Control(control) => Request::Control(control.change(), form.control_request(control.change())?),
-        Purpose::Trace(_) => Request::Trace(form.order()?),
+        Purpose::Trace(_) => Request::Trace(form.trace_options()?),
         Purpose::Export(_) => Request::Export(form.export_request()?),
         Purpose::Launch(_) => Request::Launch(form.launch_request()?),
         Purpose::Port(_) => Request::Port(form.port_request()?),
         Purpose::Producer(ProducerForm::Begin) => Request::Producer(form.producer_request()?),
-        Purpose::Producer(ProducerForm::GoesOn(_)) => Request::EndProducer,
-        Purpose::ClosePort(_) => Request::ClosePort { resume: form.lets_run() },
+        Purpose::Producer(ProducerForm::Running(_)) => Request::StopProducer,
+        Purpose::ClosePort(_) => Request::ClosePort { resume: form.resumes_suspended() },
         Purpose::CleanUp(_) => Request::CleanUp,
         Purpose::HeapWalk(_) => Request::HeapWalk,
         Purpose::HeapFile(walk) => Request::HeapFile(*walk, form.heap_file_request()?),
     })
 }
 
-fn carry_out(state: &mut State, subject: Option<Subject>, request: Request) -> Vec<Effect> {
+fn perform_request(state: &mut State, subject: Option<Subject>, request: Request) -> Vec<Effect> {
     match (request, subject) {
         (Request::Launch(program), _) => process::launch(state, program),
         (Request::Port(path), _) => process::port(state, path),
         (Request::ClosePort { resume }, _) => process::close_port(state, resume),
         (Request::CleanUp, _) => process::clean_up(state),
         (Request::Producer(served), _) => process::producer(state, served),
-        (Request::EndProducer, _) => vec![Effect::EndProducer],
+        (Request::StopProducer, _) => vec![Effect::StopProducer],
         (Request::HeapFile(walk, path), _) => heap::write(state, walk, path),
         (Request::Nothing, _) | (_, None) => Vec::new(),
         (Request::HeapWalk, Some(subject)) => heap::begin(state, subject),
@@ -316,9 +318,9 @@ fn carry_out(state: &mut State, subject: Option<Subject>, request: Request) -> V
         (Request::Export(request), Some(subject)) => process::export(state, subject, request),
         (Request::Dump(request), Some(subject)) => process::dump(state, subject, request),
         (Request::Control(change, wanted), Some(subject)) => process::control(state, subject, change, wanted),
-        (Request::Trace(order), Some(subject)) => {
-            state.last_order = TraceOptions { file: None, block: false, ..order.clone() };
-            process::start_trace(state, subject, order)
+        (Request::Trace(options), Some(subject)) => {
+            state.last_trace_options = TraceOptions { file: None, block: false, ..options.clone() };
+            process::start_trace(state, subject, options)
         }
     }
 }

@@ -6,8 +6,8 @@ use tui_input::Input;
 
 use crate::app::action::Context;
 use crate::app::cursor::{Neighbour, Step};
-use crate::app::dialog::{ActMenu, Change, CopyItem, CopyMenu, ListState, Overlay, Picker, Reader};
-use crate::app::mode::{Line, Pause, Typing};
+use crate::app::dialog::{ActionMenu, Change, CopyItem, CopyMenu, ListState, Overlay, Picker, Reader};
+use crate::app::mode::{Line, LinePurpose, Pause};
 use crate::app::toast::Level;
 use crate::app::{Activity, Answer, Column, Content, Cursor, Effect, Focus, Form, FrameStats, OutputView, State, Tab};
 
@@ -52,7 +52,7 @@ pub(in crate::app) fn open_finding(state: &mut State) -> Vec<Effect> {
         let at = overview.selected;
         (at < overview.findings.len()).then(|| overview.findings.swap_remove(at).finding)
     });
-    finding.map_or_else(Vec::new, |finding| state.follow(&finding))
+    finding.map_or_else(Vec::new, |finding| state.open_finding(&finding))
 }
 
 pub(in crate::app) fn focus_details(state: &mut State) {
@@ -60,11 +60,11 @@ pub(in crate::app) fn focus_details(state: &mut State) {
 }
 
 /// Opens the tab to the right or left.
-pub(in crate::app) fn turn(state: &mut State, to: Neighbour) {
+pub(in crate::app) fn switch_tab(state: &mut State, to: Neighbour) {
     state.tab = state.tab.step(to, state.row_kind());
 }
 
-pub(in crate::app) fn turn_to_digit(state: &mut State, digit: usize) {
+pub(in crate::app) fn open_tab_by_digit(state: &mut State, digit: usize) {
     let (key, of) = (digit.to_string(), state.row_kind());
     let tab = Tab::ALL.into_iter().find(|tab| tab.is_shown(of) && tab.key(of) == key);
     state.tab = tab.unwrap_or(state.tab);
@@ -80,16 +80,16 @@ pub(in crate::app) fn sort_by_digit(state: &mut State, digit: usize) {
 /// Starts typing the process filter, with the focus on the table.
 pub(in crate::app) fn filter_processes(state: &mut State) {
     state.focus = Focus::List;
-    type_line(state, Typing::Filter, state.list.filter().as_str().to_owned());
+    type_line(state, LinePurpose::Filter, state.list.filter().as_str().to_owned());
 }
 
 pub(in crate::app) fn filter_tab(state: &mut State) {
-    type_line(state, Typing::Tab, state.views.filter(state.tab).as_str().to_owned());
+    type_line(state, LinePurpose::Tab, state.views.filter(state.tab).as_str().to_owned());
 }
 
 pub(in crate::app) fn refresh(state: &mut State) -> Vec<Effect> {
     let since = state.details.since;
-    state.details.turn_to(state.list.selected(), state.now.elapsed);
+    state.details.reset(state.list.selected(), state.now.elapsed);
     state.details.since = since;
     vec![Effect::Refresh]
 }
@@ -103,13 +103,13 @@ pub(in crate::app) fn reveal(state: &mut State) {
 pub(in crate::app) fn environment(state: &mut State) {
     (state.tab, state.focus) = (Tab::Environment, Focus::Detail);
     // Requested explicitly, so there is no need to wait until the selection settles.
-    state.details.settles = None;
+    state.details.settles_at = None;
 }
 
 /// Samples the stacks of all threads.
 pub(in crate::app) fn stacks(state: &mut State) -> Vec<Effect> {
     let Some(key) = state.list.selected() else { return Vec::new() };
-    let ticket = state.ticket();
+    let ticket = state.next_ticket();
     (state.tab, state.focus) = (Tab::Stacks, Focus::Detail);
     state.details.stacks = Answer::Requested(ticket);
     vec![Effect::SampleStacks { key, ticket }]
@@ -122,12 +122,12 @@ pub(in crate::app) fn profiles(state: &mut State) {
 }
 
 pub(in crate::app) fn options(state: &mut State) -> Vec<Effect> {
-    let order = state.last_order.clone();
-    trace_form(state, &order)
+    let options = state.last_trace_options.clone();
+    trace_form(state, &options)
 }
 
 pub(in crate::app) fn actions(state: &mut State) {
-    state.overlay = Some(Overlay::Act(ActMenu { subject: state.selected_subject(), list: ListState::default() }));
+    state.overlay = Some(Overlay::Actions(ActionMenu { subject: state.selected_subject(), list: ListState::default() }));
 }
 
 /// Opens a dialog about the selected process.
@@ -159,7 +159,7 @@ pub(in crate::app) fn perf_map(state: &mut State) {
 }
 
 pub(in crate::app) fn resume(state: &mut State) {
-    open_form(state, |state, process| Form::resume(process, state.waiting().count()));
+    open_form(state, |state, process| Form::resume(process, state.suspended().count()));
 }
 
 pub(in crate::app) fn export(state: &mut State) {
@@ -203,11 +203,11 @@ pub(in crate::app) fn toggle_frame_stats(state: &mut State) {
 }
 
 /// Opens the trace form for the selected process.
-pub(in crate::app) fn trace_form(state: &mut State, order: &TraceOptions) -> Vec<Effect> {
+pub(in crate::app) fn trace_form(state: &mut State, options: &TraceOptions) -> Vec<Effect> {
     let Some(row) = state.selected() else { return Vec::new() };
     let key = row.process.key;
-    state.overlay = Some(Overlay::Form(Form::trace(&row.process, order)));
-    vec![Effect::LookAtTracepoints { key }]
+    state.overlay = Some(Overlay::Form(Form::trace(&row.process, options)));
+    vec![Effect::CheckTracepoints { key }]
 }
 
 /// Steps through the recordings of the selected process, newest first.
@@ -217,13 +217,13 @@ fn choose_recording(state: &mut State, step: Step) {
     let shown = state.shown_recording().map(|tracked| tracked.value.id);
     let mut cursor = Cursor::at(ids.iter().position(|id| Some(*id) == shown).unwrap_or(0));
     cursor.go(step, ids.len(), ids.len());
-    state.chosen = ids.get(cursor.at).copied();
+    state.chosen_recording = ids.get(cursor.at).copied();
 }
 
 /// Shows the process of the selected job, or its program's output.
 pub(in crate::app) fn open_job(state: &mut State) {
     if let Some(Activity::Job(job)) = state.selected_activity()
-        && job.what.output().is_some()
+        && job.kind.output().is_some()
     {
         state.overlay = Some(Overlay::Output(OutputView::new(job)));
         return;
@@ -242,8 +242,8 @@ pub(in crate::app) fn open_job(state: &mut State) {
     if recording.is_some() {
         state.tab = Tab::Trace;
         // Switch the details now, so that a later switch does not reset the chosen recording.
-        state.details.turn_to(Some(key), state.now.elapsed);
-        state.chosen = recording;
+        state.details.reset(Some(key), state.now.elapsed);
+        state.chosen_recording = recording;
     }
 }
 
@@ -274,7 +274,7 @@ pub(in crate::app) fn back(state: &mut State) -> Vec<Effect> {
         state.focus = Focus::List;
     } else if state.toasts.shown(state.now.elapsed).any(|toast| toast.level == Level::Error) {
         state.toasts.dismiss(state.now.elapsed);
-    } else if state.behind.is_some() && state.list.filter().as_str().is_empty() {
+    } else if state.saved_process_view.is_some() && state.list.filter().as_str().is_empty() {
         return files::close(state);
     } else {
         state.list.set_filter("");
@@ -287,7 +287,7 @@ fn shown_columns(state: &State) -> Vec<Column> {
 }
 
 /// Sorts by the column next to the current one, among the visible columns, wrapping around at the ends.
-pub(in crate::app) fn sort_beside(state: &mut State, to: Neighbour) {
+pub(in crate::app) fn sort_by_adjacent_column(state: &mut State, to: Neighbour) {
     let columns = shown_columns(state);
     if columns.is_empty() {
         return;
@@ -299,7 +299,7 @@ pub(in crate::app) fn sort_beside(state: &mut State, to: Neighbour) {
     }
 }
 
-fn type_line(state: &mut State, purpose: Typing, text: String) {
+fn type_line(state: &mut State, purpose: LinePurpose, text: String) {
     state.line = Some(Line { purpose, input: Input::new(text) });
 }
 
@@ -313,7 +313,7 @@ pub(in crate::app) fn pause(state: &mut State) -> Vec<Effect> {
         }
         Some(pause) => {
             state.recordings.freeze(None);
-            state.watches.thaw(&state.options.thresholds, state.now.elapsed);
+            state.watches.show_pending(&state.options.thresholds, state.now.elapsed);
             watching::mark(state);
             pause.pending.map_or_else(Vec::new, |pending| super::replies::processes(state, pending))
         }
@@ -350,10 +350,10 @@ fn copyable(state: &State) -> Vec<CopyItem> {
         };
         add("answer", activity.answer());
         add("this entry", activity.entry(now));
-        add("log of the process", log(Some(activity.key())));
-        add("whole log", log(None));
+        add("process log", log(Some(activity.key())));
+        add("full log", log(None));
     }
-    if let Some((label, text)) = state.shown_name() {
+    if let Some((label, text)) = state.copyable_selection() {
         add(label, text);
     }
     if let Some(tracked) = state.shown_recording() {
@@ -364,13 +364,13 @@ fn copyable(state: &State) -> Vec<CopyItem> {
         let process = &row.process;
         add("pid", process.key.pid.to_string());
         if process.ns_pid != process.key.pid {
-            add("pid in its container", process.ns_pid.to_string());
+            add("pid in container", process.ns_pid.to_string());
         }
         add("name", process.name.to_string());
         add("command line", process.command_line.to_string());
         add("socket", process.socket.as_ref().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default());
         add("container", process.container.as_deref().unwrap_or_default().to_owned());
-        add("why", process.contact.reason().unwrap_or_default().to_owned());
+        add("reason", process.contact.reason().unwrap_or_default().to_owned());
     }
     items
 }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::app::dialog::{Change, ControlRequest, ExportRequest, Form, Overlay, Program, Served, Subject};
+use crate::app::dialog::{Change, ControlRequest, ExportRequest, Form, Overlay, ProducerRequest, ProgramRequest, Subject};
 use crate::app::list::Row;
 use crate::app::toast::Level;
-use crate::app::{Effect, Focus, Job, JobKind, OutputView, Producer, State, Tab, Ticket, Tracked};
+use crate::app::{Effect, Focus, Job, JobKind, OutputView, Producer, State, Tab, Ticket, TrackedRecording};
 use crate::clr::SLOW_PROFILE;
 use crate::ipc::{DumpRequest, PerfMapKind};
 use crate::model::{
@@ -31,8 +31,8 @@ fn start_or_stop(state: &mut State) -> Vec<Effect> {
     match shown.or_else(|| newest().map(|tracked| tracked.value.id)) {
         Some(id) => stop_trace(state, id),
         None => {
-            let order = TraceOptions::of_profiles(&state.last_profiles);
-            start_trace(state, subject, order)
+            let options = TraceOptions::of_profiles(&state.last_profiles);
+            start_trace(state, subject, options)
         }
     }
 }
@@ -41,26 +41,26 @@ fn start_or_stop(state: &mut State) -> Vec<Effect> {
 pub(in crate::app) fn record_tab(state: &mut State) -> Vec<Effect> {
     let Some(subject) = state.selected_subject() else { return Vec::new() };
     let (tab, usual) = (state.tab, state.last_profiles.clone());
-    let order = TraceOptions::of_profiles(&state.profiles_of_tab(tab));
-    let effects = start_trace(state, subject, order);
+    let options = TraceOptions::of_profiles(&state.profiles_of_tab(tab));
+    let effects = start_trace(state, subject, options);
     (state.tab, state.last_profiles) = (tab, usual);
     effects
 }
 
 /// Duration of a recording that investigates why a process is slow.
-const SLOW_TIME: Duration = Duration::from_secs(30);
+const SLOWDOWN_DURATION: Duration = Duration::from_secs(30);
 
 /// Records why the selected process is slow and shows the result; a running recording of this kind is only shown.
 pub(in crate::app) fn why_slow(state: &mut State) -> Vec<Effect> {
     let Some(subject) = state.selected_subject() else { return Vec::new() };
-    let is_running = |tracked: &&Tracked| tracked.is_stoppable() && tracked.value.what == [SLOW_PROFILE];
+    let is_running = |tracked: &&TrackedRecording| tracked.is_stoppable() && tracked.value.what == [SLOW_PROFILE];
     let running = state.recordings.of(subject.key).find(is_running).map(|tracked| tracked.value.id);
     let mut effects = Vec::new();
     if running.is_some() {
-        state.chosen = running;
+        state.chosen_recording = running;
     } else if !state.shows_files() {
         let usual = state.last_profiles.clone();
-        let options = TraceOptions { duration: Some(SLOW_TIME), ..TraceOptions::of_profiles(&[SLOW_PROFILE.to_owned()]) };
+        let options = TraceOptions { duration: Some(SLOWDOWN_DURATION), ..TraceOptions::of_profiles(&[SLOW_PROFILE.to_owned()]) };
         effects = start_trace(state, subject, options);
         state.last_profiles = usual;
     }
@@ -69,24 +69,24 @@ pub(in crate::app) fn why_slow(state: &mut State) -> Vec<Effect> {
 }
 
 /// Starts to record a process.
-pub(in crate::app) fn start_trace(state: &mut State, subject: Subject, order: TraceOptions) -> Vec<Effect> {
+pub(in crate::app) fn start_trace(state: &mut State, subject: Subject, options: TraceOptions) -> Vec<Effect> {
     let id = state.recordings.next_id();
-    let what = order.profiles.iter().chain(&order.providers).cloned().collect();
-    let kernel = order.user_events().ok().flatten().map(|(_, kernel)| kernel);
-    let scheduling = order.scheduling.then_some(Scheduling::Waiting);
+    let what = options.profiles.iter().chain(&options.providers).cloned().collect();
+    let kernel = options.user_events().ok().flatten().map(|(_, kernel)| kernel);
+    let scheduling = options.scheduling.then_some(Scheduling::Waiting);
     let recording = Recording { kernel, scheduling, ..Recording::starting(id, subject.key, subject.name, what, PathBuf::new()) };
-    state.recordings.begin(recording, order.duration, state.now.elapsed);
-    state.chosen = Some(id);
+    state.recordings.begin(recording, options.duration, state.now.elapsed);
+    state.chosen_recording = Some(id);
     state.tab = Tab::Trace;
-    if !order.profiles.is_empty() {
-        state.last_profiles.clone_from(&order.profiles);
+    if !options.profiles.is_empty() {
+        state.last_profiles.clone_from(&options.profiles);
     }
-    if order.flight.is_some() {
+    if options.flight.is_some() {
         // A file name from the options applies to the first recording only.
-        state.flights.push((id, TraceOptions { file: None, ..order.clone() }));
+        state.flight_options.push((id, TraceOptions { file: None, ..options.clone() }));
     }
     mark_recordings(state);
-    vec![Effect::StartTrace { id, key: subject.key, order: Box::new(order) }]
+    vec![Effect::StartTrace { id, key: subject.key, options: Box::new(options) }]
 }
 
 fn stop_trace(state: &mut State, id: RecordingId) -> Vec<Effect> {
@@ -103,10 +103,10 @@ pub(in crate::app) fn save(state: &mut State) -> Vec<Effect> {
     }) else {
         return Vec::new();
     };
-    let Some(at) = state.flights.iter().position(|(other, _)| *other == id) else { return Vec::new() };
-    let (_, order) = state.flights.swap_remove(at);
+    let Some(at) = state.flight_options.iter().position(|(other, _)| *other == id) else { return Vec::new() };
+    let (_, options) = state.flight_options.swap_remove(at);
     state.notify(Level::Info, format!("{subject}: saving the flight recording; the recorder continues."));
-    let mut effects = start_trace(state, subject, order);
+    let mut effects = start_trace(state, subject, options);
     effects.extend(stop_trace(state, id));
     effects
 }
@@ -155,21 +155,21 @@ pub(in crate::app) fn control(state: &mut State, subject: Subject, change: Chang
     vec![Effect::Control { key, command, data, ticket }]
 }
 
-pub(in crate::app) fn launch(state: &mut State, program: Program) -> Vec<Effect> {
-    let Program { words, order, output } = program;
+pub(in crate::app) fn launch(state: &mut State, program: ProgramRequest) -> Vec<Effect> {
+    let ProgramRequest { words, options, output } = program;
     let name = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default().to_owned();
     let subject = Subject { key: ProcessKey { pid: 0, started: 0 }, name: name.clone().into() };
     let output = output.unwrap_or_else(|| format!("{}_{}.out", file_stem(&name), state.now.file_stamp()).into());
     let ticket = begin(state, subject, JobKind::Launch { line: shown_command_line(&words.join(" ")), output: output.clone() });
     let id = state.recordings.next_id();
-    state.last_profiles.clone_from(&order.profiles);
+    state.last_profiles.clone_from(&options.profiles);
     state.overlay = state.jobs.find(ticket).map(|job| Overlay::Output(OutputView::new(job)));
-    vec![Effect::Launch { words, id, order: Box::new(order), output, ticket }]
+    vec![Effect::Launch { words, id, options: Box::new(options), output, ticket }]
 }
 
 /// Serves a diagnostic port.
 pub(in crate::app) fn port(state: &mut State, path: PathBuf) -> Vec<Effect> {
-    let ticket = begin(state, ourselves(), JobKind::Port(path.clone()));
+    let ticket = begin(state, own_subject(), JobKind::Port(path.clone()));
     vec![Effect::ServePort { path, ticket }]
 }
 
@@ -189,33 +189,33 @@ pub(in crate::app) fn close_port(state: &mut State, resume: bool) -> Vec<Effect>
     let Some(path) = state.port.clone() else { return Vec::new() };
     let waits = |row: &&Row| resume && row.process.run_state == RunState::Suspended;
     let resume = state.connected().filter(waits).map(|row| row.process.key).collect();
-    let ticket = begin(state, ourselves(), JobKind::ClosePort(path));
+    let ticket = begin(state, own_subject(), JobKind::ClosePort(path));
     vec![Effect::ClosePort { resume, ticket }]
 }
 
 /// Removes the sockets of killed processes.
 pub(in crate::app) fn clean_up(state: &mut State) -> Vec<Effect> {
     let folders = state.stale_sockets.folders.clone();
-    let ticket = begin(state, ourselves(), JobKind::CleanUp);
+    let ticket = begin(state, own_subject(), JobKind::CleanUp);
     vec![Effect::CleanUp { folders, ticket }]
 }
 
 /// Starts to serve Perfetto's tracing service.
-pub(in crate::app) fn producer(state: &mut State, served: Served) -> Vec<Effect> {
-    let Served { targets, profiles } = served;
+pub(in crate::app) fn producer(state: &mut State, served: ProducerRequest) -> Vec<Effect> {
+    let ProducerRequest { targets, profiles } = served;
     let named = if targets.is_empty() { "all processes".to_owned() } else { targets.join(", ") };
-    let ticket = begin(state, ourselves(), JobKind::Producer(format!("{named}: {}", profiles.join(", "))));
+    let ticket = begin(state, own_subject(), JobKind::Producer(format!("{named}: {}", profiles.join(", "))));
     state.producer = Some(Producer::new(ticket));
     vec![Effect::ServeProducer { targets, profiles, ticket }]
 }
 
 /// Returns the subject of jobs that concern no process.
-fn ourselves() -> Subject {
+fn own_subject() -> Subject {
     Subject { key: ProcessKey { pid: 0, started: 0 }, name: "dn-top".into() }
 }
 
 /// Stores the output of a started program.
-pub(in crate::app) fn wrote(state: &mut State, ticket: Ticket, lines: Arc<[SafeText]>) -> Vec<Effect> {
+pub(in crate::app) fn program_output(state: &mut State, ticket: Ticket, lines: Arc<[SafeText]>) -> Vec<Effect> {
     if let Some(Overlay::Output(view)) = &mut state.overlay
         && view.ticket == Some(ticket)
     {
@@ -228,7 +228,7 @@ pub(in crate::app) fn wrote(state: &mut State, ticket: Ticket, lines: Arc<[SafeT
 /// Begins the recording of a started program.
 pub(in crate::app) fn launched(state: &mut State, ticket: Ticket, recording: Recording) -> Vec<Effect> {
     let subject = Subject { key: recording.key, name: recording.name.clone() };
-    state.notify(Level::Info, format!("{subject} starts and is recorded."));
+    state.notify(Level::Info, format!("{subject} started; recording it."));
     state.jobs.identify(ticket, subject);
     state.recordings.begin(recording, None, state.now.elapsed);
     mark_recordings(state);
@@ -237,7 +237,7 @@ pub(in crate::app) fn launched(state: &mut State, ticket: Ticket, recording: Rec
 
 /// Resumes a process suspended at startup, or all of them.
 pub(in crate::app) fn resume(state: &mut State, subject: Subject, all: bool) -> Vec<Effect> {
-    let subjects = if all { state.waiting().collect() } else { vec![subject] };
+    let subjects = if all { state.suspended().collect() } else { vec![subject] };
     let begin = |subject: Subject| {
         let key = subject.key;
         Effect::Resume { key, ticket: begin(state, subject, JobKind::Resume) }
@@ -246,10 +246,10 @@ pub(in crate::app) fn resume(state: &mut State, subject: Subject, all: bool) -> 
 }
 
 /// Adds a job for a process to the action log.
-pub(super) fn begin(state: &mut State, subject: Subject, what: JobKind) -> Ticket {
-    let ticket = state.ticket();
-    state.notify(Level::Info, format!("{subject}: {} …", what.title()));
-    state.jobs.begin(Job { ticket, subject, what, began: state.now.elapsed, ended: None, wrote: Arc::default(), percent: None });
+pub(super) fn begin(state: &mut State, subject: Subject, kind: JobKind) -> Ticket {
+    let ticket = state.next_ticket();
+    state.notify(Level::Info, format!("{subject}: {} …", kind.title()));
+    state.jobs.begin(Job { ticket, subject, kind, began: state.now.elapsed, ended: None, output_lines: Arc::default(), percent: None });
     ticket
 }
 

@@ -1,7 +1,7 @@
 //! Replies and reports from the runner: processes, answers, recordings.
 
 use crate::app::dialog::{Chooser, Overlay, Subject};
-use crate::app::recordings::Change;
+use crate::app::recordings::RecordingChange;
 use crate::app::toast::Level;
 use crate::app::{Clipboard, Effect, JobKind, JobResult, State, Ticket};
 use crate::model::{
@@ -13,14 +13,14 @@ use crate::sorting::CompactSort;
 use super::process::mark_recordings;
 
 /// Maximum length of a process name in characters; an assembly name may be as long as a message of its runtime.
-const LONGEST_NAME: usize = 200;
+const MAX_NAME_LENGTH: usize = 200;
 
 pub(super) fn processes(state: &mut State, mut processes: Vec<Process>) -> Vec<Effect> {
     for process in &mut processes {
-        process.name = std::mem::take(&mut process.name).cut(LONGEST_NAME);
+        process.name = std::mem::take(&mut process.name).cut(MAX_NAME_LENGTH);
     }
-    if let Some(behind) = &mut state.behind {
-        behind.pending = Some(processes);
+    if let Some(saved) = &mut state.saved_process_view {
+        saved.pending = Some(processes);
         return Vec::new();
     }
     let alive = |key| processes.iter().any(|process| process.key == key);
@@ -35,10 +35,14 @@ pub(super) fn processes(state: &mut State, mut processes: Vec<Process>) -> Vec<E
         return Vec::new();
     }
     let before = state.selected().map(|row| (row.process.key, row.process.contact.clone(), row.process.runtime.clone()));
-    state.details.threads.refresh.age();
-    state.details.assemblies.refresh.age();
+    state.details.threads.refresh.mark_outdated();
+    state.details.assemblies.refresh.mark_outdated();
     state.usage.push(&processes, state.now.elapsed);
-    let aged = state.list.rows().iter().any(|row| ages(&row.process, state.listed_unix_ms) != ages(&row.process, state.now.unix_ms));
+    let aged = state
+        .list
+        .rows()
+        .iter()
+        .any(|row| displayed_age(&row.process, state.listed_unix_ms) != displayed_age(&row.process, state.now.unix_ms));
     state.listed_unix_ms = state.now.unix_ms;
     state.dirty |= state.list.replace(processes, state.now.elapsed) || aged;
     mark_recordings(state);
@@ -53,7 +57,7 @@ pub(super) fn processes(state: &mut State, mut processes: Vec<Process>) -> Vec<E
 }
 
 /// Returns a process's displayed age: in seconds at first, then in minutes.
-fn ages(process: &Process, unix_ms: u64) -> u64 {
+fn displayed_age(process: &Process, unix_ms: u64) -> u64 {
     let seconds = unix_ms.saturating_sub(process.started_unix_ms) / 1000;
     if seconds < 60 { seconds } else { seconds / 60 * 60 }
 }
@@ -76,12 +80,12 @@ pub(super) fn recording(state: &mut State, recording: Recording) -> Vec<Effect> 
     let cpu_file = recording.cpu_file.clone();
     let kernel = recording.kernel.clone().map(|kernel| (kernel.to_string(), Stopwatch(recording.elapsed)));
     match state.recordings.apply(recording, &state.options.thresholds, state.now.elapsed) {
-        Change::Nothing => return Vec::new(),
-        Change::Numbers if state.pause.is_some() => return Vec::new(),
-        Change::Numbers | Change::Phase => {}
-        Change::Ended(outcome) => {
+        RecordingChange::Nothing => return Vec::new(),
+        RecordingChange::Numbers if state.pause.is_some() => return Vec::new(),
+        RecordingChange::Numbers | RecordingChange::Phase => {}
+        RecordingChange::Ended(outcome) => {
             state.bell = state.options.bell;
-            state.flights.retain(|(other, _)| *other != id);
+            state.flight_options.retain(|(other, _)| *other != id);
             mark_recordings(state);
             let (level, text) = match kernel {
                 Some((places, elapsed)) => ended_in_kernel(&subject, &outcome, &places, elapsed),
@@ -102,9 +106,9 @@ pub(super) fn recording(state: &mut State, recording: Recording) -> Vec<Effect> 
 fn ended_in_kernel(subject: &Subject, outcome: &Outcome, places: &str, elapsed: Stopwatch) -> (Level, String) {
     let trouble = outcome.trouble.as_deref().map(|trouble| format!(" {trouble}")).unwrap_or_default();
     match outcome.stopped_by {
-        StoppedBy::Error => (Level::Error, format!("{subject}: its events do not go to {places}.{trouble}")),
-        StoppedBy::TargetExit => (Level::Warning, format!("{subject} ended while it wrote to {places}.{trouble}")),
-        _ if trouble.is_empty() => (Level::Good, format!("{subject} wrote to {places} for {elapsed}.")),
+        StoppedBy::Error => (Level::Error, format!("{subject}: cannot write events to {places}.{trouble}")),
+        StoppedBy::TargetExit => (Level::Warning, format!("{subject} exited while writing to {places}.{trouble}")),
+        _ if trouble.is_empty() => (Level::Success, format!("{subject} wrote to {places} for {elapsed}.")),
         _ => (Level::Warning, format!("{subject} wrote to {places} for {elapsed}.{trouble}")),
     }
 }
@@ -119,10 +123,10 @@ fn ended(subject: &Subject, outcome: &Outcome, bytes: u64, events: u64, dropped:
     let what = format!("{}, {}{loss}, in {}", Bytes(bytes), Counted(events, "event"), file.display());
     match (outcome.stopped_by, outcome.complete) {
         (StoppedBy::Error, _) => (Level::Error, format!("{subject}: the recording failed.{trouble} Kept: {what}")),
-        (StoppedBy::TargetExit, _) => (Level::Warning, format!("{subject} ended while it was recorded.{trouble} Kept: {what}")),
-        (StoppedBy::Event, true) => (Level::Good, format!("{subject}: stop event received. Recorded {what}.{trouble}")),
-        (_, false) => (Level::Warning, format!("{subject}: recorded, without its last part.{trouble} Kept: {what}")),
-        (_, true) => (Level::Good, format!("{subject}: recorded {what}.{trouble}")),
+        (StoppedBy::TargetExit, _) => (Level::Warning, format!("{subject} exited while being recorded.{trouble} Kept: {what}")),
+        (StoppedBy::Event, true) => (Level::Success, format!("{subject}: stop event received. Recorded {what}.{trouble}")),
+        (_, false) => (Level::Warning, format!("{subject}: recorded, but the end is missing.{trouble} Kept: {what}")),
+        (_, true) => (Level::Success, format!("{subject}: recorded {what}.{trouble}")),
     }
 }
 
@@ -148,11 +152,11 @@ pub(super) fn trace_failed(state: &mut State, id: RecordingId, reason: SafeText)
 pub(super) fn producer(state: &mut State, ticket: Ticket, report: ProducerReport) -> Vec<Effect> {
     let Some(producer) = state.producer.as_mut().filter(|producer| producer.ticket == ticket) else { return Vec::new() };
     let level = match &report {
-        ProducerReport::Connected(_) => Some(Level::Good),
+        ProducerReport::Connected(_) => Some(Level::Success),
         ProducerReport::Waiting(_) | ProducerReport::Trouble(_) => Some(Level::Warning),
         ProducerReport::Started { troubles, .. } => Some(if troubles.is_empty() { Level::Info } else { Level::Warning }),
         ProducerReport::Progress { .. } => None,
-        ProducerReport::Ended { packets, .. } => Some(if packets.dropped > 0 { Level::Warning } else { Level::Good }),
+        ProducerReport::Ended { packets, .. } => Some(if packets.dropped > 0 { Level::Warning } else { Level::Success }),
     };
     let text = level.map(|level| (level, format!("Perfetto: {report}").replace("\n  ", " · ")));
     producer.take(report);
@@ -169,20 +173,20 @@ pub(super) fn producer(state: &mut State, ticket: Ticket, report: ProducerReport
 pub(super) fn job_done(state: &mut State, ticket: Ticket, result: Result<JobResult, SafeText>) -> Vec<Effect> {
     let now = state.now.elapsed;
     let Some(job) = state.jobs.end(ticket, result, now) else { return Vec::new() };
-    match (&job.what, &job.ended) {
+    match (&job.kind, &job.ended) {
         (JobKind::Port(path), Some((_, Ok(_)))) => state.port = Some(path.clone()),
         (JobKind::ClosePort(_), Some((_, Ok(_)))) => state.port = None,
         (JobKind::Producer(_), Some(_)) => state.producer = None,
         _ => {}
     }
     state.bell = state.options.bell;
-    let title = format!("{}: {}", job.subject, job.what.title());
+    let title = format!("{}: {}", job.subject, job.kind.title());
     let (level, text) = match &job.ended {
         Some((_, Err(reason))) => (Level::Error, format!("{title} failed. {reason}")),
         Some((_, Ok(JobResult { files, bytes, note }))) => {
             let size = bytes.map(|bytes| format!(", {}", Bytes(bytes))).unwrap_or_default();
             let files = if files.is_empty() { String::new() } else { format!(": {}", files.join(", ")) };
-            let level = if note.is_some() { Level::Warning } else { Level::Good };
+            let level = if note.is_some() { Level::Warning } else { Level::Success };
             let note = note.as_deref().map(|note| format!(". {note}")).unwrap_or_default();
             (level, format!("{title} done{files}{size}{note}"))
         }
@@ -197,7 +201,7 @@ pub(super) fn copied(state: &mut State, label: &str, to: Clipboard) -> Vec<Effec
         Clipboard::Desktop => "copied",
         Clipboard::Terminal => "sent to the terminal's clipboard",
     };
-    state.notify(Level::Good, format!("{label} {place}"));
+    state.notify(Level::Success, format!("{label} {place}"));
     Vec::new()
 }
 

@@ -26,12 +26,12 @@ use crate::app::test_app::TestApp;
 
 impl TestApp {
     /// Returns the shown toasts, newest first.
-    fn said(&self) -> Vec<String> {
+    fn toast_texts(&self) -> Vec<String> {
         self.state.toasts.shown(self.now.elapsed).map(|toast| toast.text.to_string()).collect()
     }
 
-    fn said_last(&self) -> String {
-        self.said().into_iter().next().unwrap_or_default()
+    fn last_toast(&self) -> String {
+        self.toast_texts().into_iter().next().unwrap_or_default()
     }
 
     fn selected_name(&self) -> String {

@@ -26,7 +26,7 @@ pub(super) fn next_change(state: &State) -> Option<Duration> {
     let paused_for = state.pause.as_ref().map(|pause| elapsed.saturating_sub(pause.since.elapsed));
     // Ages in the list are updated with the rest of the list.
     let counts_seconds = state.jobs.active() > 0
-        || state.ending.is_some()
+        || state.pending_quit.is_some()
         || match paused_for {
             Some(paused_for) => paused_for < Duration::from_secs(60),
             None => state.recordings.active() > 0,
@@ -37,8 +37,8 @@ pub(super) fn next_change(state: &State) -> Option<Duration> {
         state.list.deadline(),
         state.toasts.deadline(elapsed),
         // Other tabs send no delayed requests.
-        state.details.settles.filter(|_| state.tab == Tab::Environment || state.tab.shows_recordings()),
-        state.ending.map(|ending| ending.limit),
+        state.details.settles_at.filter(|_| state.tab == Tab::Environment || state.tab.shows_recordings()),
+        state.pending_quit.map(|pending_quit| pending_quit.limit),
         watching::deadline(state),
     ]
     .into_iter()
@@ -47,7 +47,7 @@ pub(super) fn next_change(state: &State) -> Option<Duration> {
 }
 
 /// Brings everything up to date with the current time and selection.
-pub(super) fn settle(state: &mut State) -> Vec<Effect> {
+pub(super) fn update_due(state: &mut State) -> Vec<Effect> {
     let now = state.now.elapsed;
     if state.list.expire(now) {
         state.dirty = true;
@@ -56,29 +56,29 @@ pub(super) fn settle(state: &mut State) -> Vec<Effect> {
     state.list.scroll_to_selection(layout.list_height());
     let selected = state.list.selected();
     if state.details.key != selected {
-        state.details.turn_to(selected, now);
-        state.chosen = None;
+        state.details.reset(selected, now);
+        state.chosen_recording = None;
         state.dirty = true;
     }
     let kind = state.row_kind();
     if !state.tab.is_shown(kind) {
         // A heap file has only one tab. The tab open before is restored with the next trace.
-        let next = if state.tab_of_traces.is_shown(kind) { state.tab_of_traces } else { Tab::Heap };
-        state.tab_of_traces = std::mem::replace(&mut state.tab, next);
+        let next = if state.last_trace_tab.is_shown(kind) { state.last_trace_tab } else { Tab::Heap };
+        state.last_trace_tab = std::mem::replace(&mut state.tab, next);
     }
-    let mut effects = leaving::settle(state);
-    effects.extend(watching::follow(state));
+    let mut effects = leaving::quit_when_finished(state);
+    effects.extend(watching::update_automatic(state));
     effects.extend(files::request_unread(state));
     effects.extend(state.publish_filter());
-    if state.details.settles.is_some_and(|at| at <= now) {
-        state.details.settles = None;
+    if state.details.settles_at.is_some_and(|at| at <= now) {
+        state.details.settles_at = None;
     }
     // Open files have exactly one recording per row.
     if state.files.is_empty() {
         let shown = state.shown_recording().map(|tracked| tracked.value.id);
         state.recordings.release(shown);
     }
-    if state.details.settles.is_none() && layout.detail.is_some() {
+    if state.details.settles_at.is_none() && layout.detail.is_some() {
         effects.extend(request_environment(state));
         effects.extend(list(state, Tab::Threads, |of| &mut of.threads.refresh, |key, ticket| Effect::ListThreads { key, ticket }));
         effects.extend(list(state, Tab::Assemblies, |of| &mut of.assemblies.refresh, |key, ticket| Effect::ListAssemblies { key, ticket }));
@@ -100,7 +100,7 @@ fn list(
     if !shows_now(state, tab, key) || !refresh(&mut state.details).is_due() {
         return None;
     }
-    let ticket = state.ticket();
+    let ticket = state.next_ticket();
     refresh(&mut state.details).requested(ticket);
     Some(effect(key, ticket))
 }
@@ -117,7 +117,7 @@ fn request_environment(state: &mut State) -> Option<Effect> {
     if !wanted || Action::Environment.status(state) != Status::Ready {
         return None;
     }
-    let ticket = state.ticket();
+    let ticket = state.next_ticket();
     state.details.environment = Answer::Requested(ticket);
     state.dirty = true;
     Some(Effect::ReadEnvironment { key, ticket })

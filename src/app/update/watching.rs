@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use crate::analysis::CountersSnapshot;
 use crate::app::action::attach;
-use crate::app::details::WATCHED;
+use crate::app::details::AUTO_WATCH_DELAY;
 use crate::app::toast::Level;
 use crate::app::{AutoWatch, Effect, Row, State, Ticket, Watch};
 use crate::model::{Contact, CpuUse, Process, ProcessKey, RunState, SafeText};
 
 /// How long a deselected process stays watched, so that moving back and forth starts no sessions.
-const LINGER: Duration = Duration::from_secs(5);
+const UNWATCH_DELAY: Duration = Duration::from_secs(5);
 /// Maximum number of watches that follow the selection.
-const FOLLOWING: usize = 3;
+const MAX_FOLLOWING: usize = 3;
 /// Before .NET 9, a counter session that starts while the program first uses its thread pool can deadlock it (dotnet/runtime 93175, 105682; fixed
 /// by 105548). Programs do so at startup, so none is watched automatically before this uptime.
-const SETTLED: Duration = Duration::from_secs(10);
+const SAFE_UPTIME: Duration = Duration::from_secs(10);
 
 /// Watches or unwatches the selected process.
 pub(in crate::app) fn toggle(state: &mut State) -> Vec<Effect> {
@@ -43,24 +43,25 @@ pub(in crate::app) fn toggle_meters(state: &mut State) -> Vec<Effect> {
 }
 
 /// Starts and ends automatic watches.
-pub(super) fn follow(state: &mut State) -> Vec<Effect> {
+pub(super) fn update_automatic(state: &mut State) -> Vec<Effect> {
     let (now, selected) = (state.now.elapsed, state.list.selected());
     for watch in state.watches.all_mut().iter_mut().filter(|watch| watch.automatic) {
-        watch.left = if Some(watch.key) == selected { None } else { Some(watch.left.unwrap_or(now)) };
+        watch.deselected_at = if Some(watch.key) == selected { None } else { Some(watch.deselected_at.unwrap_or(now)) };
     }
-    if state.ending.is_some() {
+    if state.pending_quit.is_some() {
         return Vec::new();
     }
     let mut effects = Vec::new();
     if state.options.watch == AutoWatch::Selected {
-        let over = |watch: &&Watch| watch.automatic && watch.left.is_some_and(|left| now >= left + LINGER);
+        let over = |watch: &&Watch| watch.automatic && watch.deselected_at.is_some_and(|left| now >= left + UNWATCH_DELAY);
         let over: Vec<_> = state.watches.all().iter().filter(over).map(|watch| watch.key).collect();
         effects.extend(over.into_iter().map(|key| end(state, key)));
     }
     for key in due(state).into_iter().filter(|(_, at)| *at <= now).map(|(key, _)| key).collect::<Vec<_>>() {
         let following = || state.watches.all().iter().filter(|watch| watch.automatic);
-        if state.options.watch == AutoWatch::Selected && following().count() >= FOLLOWING {
-            let oldest = following().filter(|watch| watch.left.is_some()).min_by_key(|watch| watch.left).map(|watch| watch.key);
+        if state.options.watch == AutoWatch::Selected && following().count() >= MAX_FOLLOWING {
+            let oldest =
+                following().filter(|watch| watch.deselected_at.is_some()).min_by_key(|watch| watch.deselected_at).map(|watch| watch.key);
             effects.extend(oldest.map(|key| end(state, key)));
         }
         effects.push(begin(state, key, false, true));
@@ -68,11 +69,15 @@ pub(super) fn follow(state: &mut State) -> Vec<Effect> {
     effects
 }
 
-/// Returns when [`follow`] next has something to do.
+/// Returns when [`update_automatic`] next has something to do.
 pub(super) fn deadline(state: &State) -> Option<Duration> {
     let begins = due(state).into_iter().map(|(_, at)| at);
-    let ends =
-        state.watches.all().iter().filter(|_| state.options.watch == AutoWatch::Selected).filter_map(|watch| Some(watch.left? + LINGER));
+    let ends = state
+        .watches
+        .all()
+        .iter()
+        .filter(|_| state.options.watch == AutoWatch::Selected)
+        .filter_map(|watch| Some(watch.deselected_at? + UNWATCH_DELAY));
     begins.chain(ends).min()
 }
 
@@ -82,7 +87,7 @@ fn due(state: &State) -> Vec<(ProcessKey, Duration)> {
         let process = &row.process;
         process.contact == Contact::Ok
             && process.run_state != RunState::Suspended
-            && state.watches.may_begin(process.key)
+            && state.watches.may_watch(process.key)
             && attach(state, row).is_none()
     };
     if state.shows_files() {
@@ -91,42 +96,42 @@ fn due(state: &State) -> Vec<(ProcessKey, Duration)> {
     match state.options.watch {
         AutoWatch::Never => Vec::new(),
         AutoWatch::Selected => {
-            let at = |row: &Row| (state.details.since + WATCHED).max(begins_at(state, row));
+            let at = |row: &Row| (state.details.since + AUTO_WATCH_DELAY).max(earliest_start(state, row));
             state.selected().filter(is_due).map(|row| (row.process.key, at(row))).into_iter().collect()
         }
-        AutoWatch::All => state.list.rows().iter().filter(is_due).map(|row| (row.process.key, begins_at(state, row))).collect(),
+        AutoWatch::All => state.list.rows().iter().filter(is_due).map(|row| (row.process.key, earliest_start(state, row))).collect(),
     }
 }
 
 /// Returns the earliest time for an automatic watch: not during startup, nor too soon after a failed watch.
-fn begins_at(state: &State, row: &Row) -> Duration {
-    let settles_at = state.now.elapsed + starts_for(state, &row.process);
+fn earliest_start(state: &State, row: &Row) -> Duration {
+    let settles_at = state.now.elapsed + unsafe_for(state, &row.process);
     settles_at.max(state.watches.retry_at(row.process.key))
 }
 
 /// Returns how long a counter session could still hang a starting process; zero if its runtime does not have this bug.
-fn starts_for(state: &State, process: &Process) -> Duration {
+fn unsafe_for(state: &State, process: &Process) -> Duration {
     let uptime = Duration::from_millis(state.now.unix_ms.saturating_sub(process.started_unix_ms));
     let is_safe = process.runtime.as_ref().is_some_and(|version| version.major() >= 9);
-    if is_safe { Duration::ZERO } else { SETTLED.saturating_sub(uptime) }
+    if is_safe { Duration::ZERO } else { SAFE_UPTIME.saturating_sub(uptime) }
 }
 
 impl State {
     /// Whether the selected process is about to be watched automatically.
-    pub(in crate::app) fn is_to_be_watched(&self) -> bool {
-        let soon = self.now.elapsed + WATCHED;
+    pub(in crate::app) fn will_be_watched(&self) -> bool {
+        let soon = self.now.elapsed + AUTO_WATCH_DELAY;
         self.list.selected().is_some_and(|selected| due(self).iter().any(|(key, at)| *key == selected && *at <= soon))
     }
 
     /// Whether the selected process will be watched automatically only after it has run for a while.
-    pub(in crate::app) fn is_watched_later(&self) -> bool {
+    pub(in crate::app) fn is_watch_delayed(&self) -> bool {
         let Some(row) = self.selected() else { return false };
-        !starts_for(self, &row.process).is_zero() && due(self).iter().any(|(key, _)| *key == row.process.key)
+        !unsafe_for(self, &row.process).is_zero() && due(self).iter().any(|(key, _)| *key == row.process.key)
     }
 }
 
 fn begin(state: &mut State, key: ProcessKey, meters: bool, automatic: bool) -> Effect {
-    let ticket = state.ticket();
+    let ticket = state.next_ticket();
     state.watches.begin(key, meters, automatic, ticket);
     mark(state);
     state.dirty = true;
@@ -142,7 +147,7 @@ fn end(state: &mut State, key: ProcessKey) -> Effect {
 
 /// Ends a watch and prevents it from restarting automatically.
 fn turn_off(state: &mut State, key: ProcessKey) -> Effect {
-    state.watches.turn_off(key);
+    state.watches.exclude(key);
     end(state, key)
 }
 
@@ -158,9 +163,9 @@ pub(in crate::app) fn apply(state: &mut State, ticket: Ticket, counters: Arc<Cou
 /// Handles the end of a watch: the process has ended, or the sentence gives the reason.
 pub(in crate::app) fn ended(state: &mut State, ticket: Ticket, trouble: Option<SafeText>) -> Vec<Effect> {
     let Some((key, automatic)) = state.watches.ended(ticket) else { return Vec::new() };
-    let is_news = if automatic && trouble.is_some() { state.watches.failed(key, state.now.elapsed) } else { true };
+    let is_news = if automatic && trouble.is_some() { state.watches.schedule_retry(key, state.now.elapsed) } else { true };
     if !automatic || trouble.is_none() {
-        state.watches.turn_off(key);
+        state.watches.exclude(key);
     }
     mark(state);
     state.dirty = true;
@@ -174,5 +179,5 @@ pub(in crate::app) fn ended(state: &mut State, ticket: Ticket, trouble: Option<S
 /// Updates the status of watched processes in the table.
 pub(in crate::app) fn mark(state: &mut State) {
     let watches = &state.watches;
-    state.list.mark_watches(|key| watches.of(key).map(crate::app::Watch::watch));
+    state.list.mark_watches(|key| watches.of(key).map(crate::app::Watch::status));
 }

@@ -42,7 +42,7 @@ impl<T: Serialize> Document<T> {
             })?;
         }
         if self.dropped_events > 0 {
-            print::say(format_args!("the runtime dropped {}: figures are too low", Counted(self.dropped_events, "event")));
+            print::message(format_args!("the runtime dropped {}: figures are too low", Counted(self.dropped_events, "event")));
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::print;
-use crate::cli::target::{called, not_started};
+use crate::cli::target::{display_name, start_error};
 use crate::model::Process;
 use crate::net::interrupts::Interrupts;
 use crate::session::{Observation, Observed, StartError};
@@ -19,14 +19,14 @@ pub(in crate::cli) async fn observe(
     start: impl Future<Output = Result<Observation, StartError>>,
 ) -> Result<(Observed, Exit), Failure> {
     let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
-    let observation = start.await.map_err(not_started)?;
-    let name = called(process);
-    print::say(format_args!("recording {name} for {}; Ctrl-C stops it", humantime::format_duration(duration)));
+    let observation = start.await.map_err(start_error)?;
+    let name = display_name(process);
+    print::message(format_args!("recording {name} for {}; Ctrl-C stops it", humantime::format_duration(duration)));
     let Some(observed) = observation.finish(duration, &mut interrupts).await else {
         return Err(Failure::new(Exit::Interrupted, anyhow::anyhow!("stopped before the rundown was complete")));
     };
     if let Some(why) = &observed.unfinished {
-        print::say(format_args!("{name}: {why}"));
+        print::message(format_args!("{name}: {why}"));
     }
     let exit = if observed.interrupted { Exit::Interrupted } else { Exit::Done };
     Ok((observed, exit))

@@ -31,7 +31,7 @@ pub(in crate::cli) struct Counters {
     /// Output file, created with mode 0600, never overwritten [default: standard output]
     #[arg(short, long = "output", value_name = "FILE")]
     pub(in crate::cli) output_file: Option<PathBuf>,
-    /// Output format; json is one object a line
+    /// Output format; json is one object per line
     #[arg(long, value_enum, default_value = "text")]
     pub(in crate::cli) format: CounterFormat,
 }
@@ -107,7 +107,7 @@ impl Analyze {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Slow {
-    /// A nettrace file, best of profile slow, or a process: a pid, the name of an entry assembly, or the path of a diagnostic socket
+    /// A nettrace file, preferably of profile slow, or a process: a pid, the name of an entry assembly, or the path of a diagnostic socket
     #[arg(value_name = "FILE|TARGET")]
     pub(in crate::cli) source: String,
     /// How long to record a process
@@ -144,10 +144,10 @@ pub(in crate::cli) struct Report {
     /// Include waiting threads
     #[arg(long)]
     pub(in crate::cli) waiting: bool,
-    /// Native functions, the runtime's among them; where hidden, their CPU time is that of the method that calls them
+    /// Native functions, including the runtime's; if hidden, their CPU time is attributed to the calling method
     #[arg(long, value_enum, value_name = "show|hide", hide_possible_values = true, default_value = "show")]
     pub(in crate::cli) native: Frames,
-    /// Kernel functions; where hidden, their CPU time is that of the code that calls them
+    /// Kernel functions; if hidden, their CPU time is attributed to the calling code
     #[arg(long, value_enum, value_name = "show|hide", hide_possible_values = true, default_value = "show")]
     pub(in crate::cli) kernel: Frames,
     /// Also show what threads wait for
@@ -191,7 +191,7 @@ pub(in crate::cli) struct Range {
 }
 
 fn parse_range(text: &str) -> Result<Range, String> {
-    let (from, to) = text.split_once("..").ok_or("it takes two times with .. between them, such as 10s..20s")?;
+    let (from, to) = text.split_once("..").ok_or("expected two times with .. between them, such as 10s..20s")?;
     let time = |text: &str| match text {
         "" => Ok(None),
         text => humantime::parse_duration(text).map(Some).map_err(|error| format!("{text}: {error}")),

@@ -16,7 +16,7 @@ pub(in crate::cli) struct Perfetto {
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum PerfettoCommand {
-    /// Serve the data source `dotnet` until Ctrl-C: recordings of the service that name it get the events of .NET processes
+    /// Serve the data source `dotnet` until Ctrl-C: tracing sessions that request it record the events of .NET processes
     ///
     /// A trace configuration can set more in legacy_config: targets=NAME,NAME profiles=NAME,NAME provider=SPEC clr-events=NAME+NAME.
     /// The service is that of PERFETTO_PRODUCER_SOCK_NAME, or /run/perfetto/traced-producer.sock, or /tmp/perfetto-producer.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Mistake, meant};
+use super::{ConfigError, unknown_name_error};
 use crate::app::action::{self, Action, Key, KeyConflict, KeyMap};
 use crate::clr;
 use crate::diagnosis::{Threshold, Thresholds};
@@ -36,14 +36,14 @@ pub(in crate::cli) struct Settings {
 
 impl Settings {
     /// Applies a table of the file. Returns whether it is one of these settings.
-    pub(super) fn table(&mut self, name: &str, table: &DeTable<'_>) -> Result<bool, Mistake> {
+    pub(super) fn table(&mut self, name: &str, table: &DeTable<'_>) -> Result<bool, ConfigError> {
         match name {
             KEYS => self.keys = keys(table)?,
             THRESHOLDS => {
                 for (key, value) in table {
                     let all = Threshold::ALL.into_iter().map(|threshold| (threshold, threshold.name()));
                     let threshold = find(all, key, "threshold")?;
-                    self.thresholds.set(threshold, number(value)).map_err(|what| Mistake { at: value.span().start, what })?;
+                    self.thresholds.set(threshold, number(value)).map_err(|what| ConfigError { at: value.span().start, what })?;
                 }
             }
             _ => return Ok(false),
@@ -52,8 +52,8 @@ impl Settings {
     }
 
     /// Applies a value of the file. Returns whether it is one of these settings.
-    pub(super) fn value(&mut self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<bool, Mistake> {
-        let mistake = |what: String| Mistake { at: value.span().start, what };
+    pub(super) fn value(&mut self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<bool, ConfigError> {
+        let mistake = |what: String| ConfigError { at: value.span().start, what };
         match name {
             SECRETS => {
                 let patterns = texts(value).ok_or_else(|| mistake(format!("{SECRETS} must be a list of strings")))?;
@@ -77,7 +77,7 @@ impl Settings {
                 let named = |item: &Spanned<DeValue<'_>>| {
                     let at = item.span().start;
                     let what = format!("{PROFILES} must be a list of strings");
-                    let name = item.get_ref().as_str().ok_or(Mistake { at, what })?;
+                    let name = item.get_ref().as_str().ok_or(ConfigError { at, what })?;
                     find(known(), &Spanned::new(item.span(), name), "profile")
                 };
                 let profiles = items.iter().map(named).collect::<Result<Vec<_>, _>>()?;
@@ -90,7 +90,7 @@ impl Settings {
     }
 }
 
-fn keys(table: &DeTable<'_>) -> Result<KeyMap, Mistake> {
+fn keys(table: &DeTable<'_>) -> Result<KeyMap, ConfigError> {
     let all: Vec<(Action, String)> = Action::rebindable().into_iter().map(|action| (action, action.name())).collect();
     // In the order of the file, so that a conflict is reported at the later key.
     let mut written: Vec<_> = table.iter().collect();
@@ -101,21 +101,21 @@ fn keys(table: &DeTable<'_>) -> Result<KeyMap, Mistake> {
         let action = find(all.iter().map(|(action, name)| (*action, name.as_str())), name, "action")?;
         let names = match value.get_ref() {
             DeValue::String(text) => vec![text.as_ref()],
-            _ => texts(value).ok_or_else(|| Mistake { at, what: format!("{} must be a key, or a list of keys", action.name()) })?,
+            _ => texts(value).ok_or_else(|| ConfigError { at, what: format!("{} must be a key, or a list of keys", action.name()) })?,
         };
         let parsed = names.into_iter().map(Key::parse).collect::<Result<_, _>>();
-        changed.push((action, parsed.map_err(|what| Mistake { at, what })?));
+        changed.push((action, parsed.map_err(|what| ConfigError { at, what })?));
         places.push(at);
     }
-    KeyMap::new(changed).map_err(|KeyConflict { at, why }| Mistake { at: places.get(at).copied().unwrap_or_default(), what: why })
+    KeyMap::new(changed).map_err(|KeyConflict { at, why }| ConfigError { at: places.get(at).copied().unwrap_or_default(), what: why })
 }
 
 /// Returns the item with this name, or an error that suggests a similar one.
-fn find<'a, T>(all: impl Iterator<Item = (T, &'a str)> + Clone, name: &Spanned<impl AsRef<str>>, kind: &str) -> Result<T, Mistake> {
+fn find<'a, T>(all: impl Iterator<Item = (T, &'a str)> + Clone, name: &Spanned<impl AsRef<str>>, kind: &str) -> Result<T, ConfigError> {
     let (word, Range { start, .. }) = (name.get_ref().as_ref(), name.span());
     let names: Vec<&str> = all.clone().map(|(_, name)| name).collect();
     let found = all.into_iter().find(|(_, name)| *name == word);
-    found.map(|(found, _)| found).ok_or_else(|| Mistake { at: start, what: meant(word, kind, names) })
+    found.map(|(found, _)| found).ok_or_else(|| ConfigError { at: start, what: unknown_name_error(word, kind, names) })
 }
 
 /// Returns the strings of a list.
@@ -137,13 +137,13 @@ fn number(value: &Spanned<DeValue<'_>>) -> f64 {
 /// Describes every key that is not in a table, with its default, commented out.
 pub(super) fn describe_values() -> String {
     format!(
-        "\n# Names of environment variables to mask, besides those that look like secrets: a part of the name, or with * and ? all of it\n\
+        "\n# Names of environment variables to mask, besides those that look like secrets: part of the name, or with * and ? the whole name\n\
          # {SECRETS} = []\n\
          \n# Names of recordings, heap files and core dumps: {{name}}, {{pid}}, {{time}}, {{kind}} (trace, heap or dump)\n\
          # {OUTPUT} = \"{}\"\n\
          \n# The folder of recordings and heap files, as an absolute path; by default the current one\n\
          # {FOLDER} = \"\"\n\
-         \n# What the dashboard records when nothing else is chosen (`dn-top profiles` lists them)\n\
+         \n# Profiles that the dashboard records by default (`dn-top profiles` lists them)\n\
          # {PROFILES} = {:?}\n",
         OutputName::default(),
         clr::DASHBOARD_PROFILES
@@ -168,6 +168,6 @@ pub(super) fn describe_tables() -> String {
     format!(
         "\n# Other keys for actions: a character, Space, Ctrl- with a letter, or F1 to F12; or a list of them.\n\
          # Cursor keys, Enter, Esc, Tab, Backspace, digits and Ctrl-C keep their meaning.\n[{KEYS}]\n{keys}\
-         \n# Values from which on a figure is a finding.\n[{THRESHOLDS}]\n{thresholds}"
+         \n# Values from which a figure is reported as a finding.\n[{THRESHOLDS}]\n{thresholds}"
     )
 }

@@ -15,7 +15,7 @@ use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::target::{called, connect_running, not_started};
+use super::target::{connect_running, display_name, start_error};
 use crate::analysis::CountersSnapshot;
 use crate::ipc::BufferMb;
 use crate::model::Process;
@@ -38,15 +38,15 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
     // The time until the runtime answers does not count toward the duration.
     tokio::select! {
         () = interrupts.next() => return Ok(Exit::Interrupted),
-        opened = monitor.open() => opened.map_err(|error| failed(&process, error))?,
+        opened = monitor.open() => opened.map_err(|error| monitor_error(&process, error))?,
     }
     let deadline = arguments.duration.map(|duration| Instant::now() + duration);
     let mut output = Output { printer: Printer::new(arguments.format, file), selection, printed: false };
     // The first values arrive after one interval; meters start at the next whole one.
-    let patience = Instant::now() + (interval * 3).max(Duration::from_secs(5));
+    let first_value_deadline = Instant::now() + (interval * 3).max(Duration::from_secs(5));
     let over = tokio::select! {
         () = interrupts.next() => Ok(Exit::Interrupted),
-        over = follow(&mut monitor, &mut output, &process, deadline, patience) => over,
+        over = follow(&mut monitor, &mut output, &process, deadline, first_value_deadline) => over,
     };
     let (last, ended) = tokio::select! {
         stopped = monitor.stop() => stopped,
@@ -57,9 +57,9 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
     last.iter().try_for_each(|last| output.print(last).map(drop))?;
     match ended {
         _ if exit == Exit::Interrupted => {}
-        Err(Unfinished::Closed) => print::say(format_args!("{} ended, or closed the session", called(&process))),
-        Err(why) => return Err(anyhow::anyhow!("{}: {why}", called(&process)).into()),
-        Ok(()) if !output.printed => return Err(nothing(&process, &arguments.counters, arguments.duration)),
+        Err(Unfinished::Closed) => print::message(format_args!("{} ended, or closed the session", display_name(&process))),
+        Err(why) => return Err(anyhow::anyhow!("{}: {why}", display_name(&process)).into()),
+        Ok(()) if !output.printed => return Err(no_values_error(&process, &arguments.counters, arguments.duration)),
         Ok(()) => {}
     }
     Ok(exit)
@@ -71,18 +71,18 @@ async fn follow(
     output: &mut Output,
     process: &Process,
     deadline: Option<Instant>,
-    patience: Instant,
+    first_value_deadline: Instant,
 ) -> Result<Exit, Failure> {
-    let mut complained = false;
+    let mut has_warned = false;
     loop {
         let event = tokio::select! {
-            () = sleep_until(deadline.unwrap_or(patience)), if deadline.is_some() => return Ok(Exit::Done),
-            () = sleep_until(patience), if !output.printed && !complained => {
-                complained = true;
-                print::say(format_args!("{} has published no such counter yet", called(process)));
+            () = sleep_until(deadline.unwrap_or(first_value_deadline)), if deadline.is_some() => return Ok(Exit::Done),
+            () = sleep_until(first_value_deadline), if !output.printed && !has_warned => {
+                has_warned = true;
+                print::message(format_args!("{} has published no such counter yet", display_name(process)));
                 continue;
             }
-            event = monitor.next() => event.map_err(|error| failed(process, error))?,
+            event = monitor.next() => event.map_err(|error| monitor_error(process, error))?,
         };
         match event {
             CounterEvent::Values(counters) => {
@@ -92,7 +92,7 @@ async fn follow(
             }
             CounterEvent::OtherLimits(limits) => {
                 let every = limits.refresh_interval;
-                print::say(format_args!("another session collects the meters every {every} s and with other limits: using the same"));
+                print::message(format_args!("another session collects the meters every {every} s with other limits: using these"));
                 output.printer.begin();
             }
             CounterEvent::Ended => return Ok(Exit::Done),
@@ -101,16 +101,16 @@ async fn follow(
 }
 
 /// Returns the error for a run that ended without any value.
-fn nothing(process: &Process, counters: &str, duration: Option<Duration>) -> Failure {
+fn no_values_error(process: &Process, counters: &str, duration: Option<Duration>) -> Failure {
     let within = duration.map(|duration| format!(" within {}", humantime::format_duration(duration))).unwrap_or_default();
     let all = format!("`dn-top counters {}` shows those of the runtime, `--counters NAME` those of a provider or meter", process.key.pid);
-    anyhow::anyhow!("{} published nothing{within} that {counters:?} selects: {all}", called(process)).into()
+    anyhow::anyhow!("{} published no counters{within} that match {counters:?}: {all}", display_name(process)).into()
 }
 
-fn failed(process: &Process, error: CounterError) -> Failure {
+fn monitor_error(process: &Process, error: CounterError) -> Failure {
     match error {
-        CounterError::Start(error) => not_started(error),
-        error => anyhow::anyhow!("{}: {error}", called(process)).into(),
+        CounterError::Start(error) => start_error(error),
+        error => anyhow::anyhow!("{}: {error}", display_name(process)).into(),
     }
 }
 
@@ -133,7 +133,7 @@ struct Output {
 impl Output {
     /// Prints the new values and notices. Returns whether the output is still open.
     fn print(&mut self, snapshot: &CountersSnapshot) -> anyhow::Result<bool> {
-        snapshot.notices.iter().for_each(|notice| self.printer.say(notice));
+        snapshot.notices.iter().for_each(|notice| self.printer.print_notice(notice));
         let (any, is_open) = self.printer.counters(&snapshot.counters, &self.selection)?;
         self.printed |= any;
         Ok(is_open)

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, MeterNotice, without_duplicates};
 use crate::cli::args::CounterFormat;
 use crate::cli::print::{self, Safe};
-use crate::model::{Number, sanitise};
+use crate::model::{Number, sanitize};
 use crate::session::CounterSelection;
 
 /// Prints every value once.
@@ -23,8 +23,8 @@ pub(super) struct Printer {
     /// Time of the latest printed value, by group, name and tags.
     printed: HashMap<(String, String, String), i64>,
     /// Notices already printed.
-    said: HashSet<String>,
-    headed: bool,
+    printed_notices: HashSet<String>,
+    has_header: bool,
 }
 
 /// One line of JSON.
@@ -68,7 +68,7 @@ struct Row<'a> {
 
 impl Printer {
     pub(super) fn new(format: CounterFormat, file: Option<File>) -> Self {
-        Self { format, file, printed: HashMap::default(), said: HashSet::default(), headed: false }
+        Self { format, file, printed: HashMap::default(), printed_notices: HashSet::default(), has_header: false }
     }
 
     /// Starts a new session, whose clock differs from that of the previous one.
@@ -77,13 +77,13 @@ impl Printer {
     }
 
     /// Prints a notice about the values, once.
-    pub(super) fn say(&mut self, notice: &MeterNotice) {
+    pub(super) fn print_notice(&mut self, notice: &MeterNotice) {
         if matches!(notice, MeterNotice::OtherLimits(_)) {
             return;
         }
         let words = notice.to_string();
-        if self.said.insert(words.clone()) {
-            print::say(words);
+        if self.printed_notices.insert(words.clone()) {
+            print::message(words);
         }
     }
 
@@ -96,11 +96,11 @@ impl Printer {
             return Ok((false, true));
         }
         let now = Timestamp::now();
-        let (format, headed) = (self.format, std::mem::replace(&mut self.headed, true));
+        let (format, has_header) = (self.format, std::mem::replace(&mut self.has_header, true));
         let write = |out: &mut dyn Write| match format {
             CounterFormat::Json => json(out, now, &new),
-            CounterFormat::Csv => csv(out, now, &new, headed),
-            CounterFormat::Text => text(out, now, &new, headed),
+            CounterFormat::Csv => csv(out, now, &new, has_header),
+            CounterFormat::Text => text(out, now, &new, has_header),
         };
         let is_read = match &mut self.file {
             None => print::more(write)?,
@@ -156,9 +156,9 @@ fn json(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot]) -> i
 }
 
 /// Writes the columns of dotnet-counters.
-fn csv(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot], headed: bool) -> io::Result<()> {
+fn csv(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot], has_header: bool) -> io::Result<()> {
     let out = &mut Safe(out);
-    if !headed {
+    if !has_header {
         writeln!(out, "Timestamp,Provider,Counter Name,Counter Type,Mean/Increment")?;
     }
     let time = now.to_zoned(TimeZone::system()).strftime("%m/%d/%Y %H:%M:%S").to_string();
@@ -172,9 +172,9 @@ fn csv(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot], heade
     Ok(())
 }
 
-fn text(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot], headed: bool) -> io::Result<()> {
+fn text(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot], has_header: bool) -> io::Result<()> {
     let out = &mut Safe(out);
-    let gap = if headed { "\n" } else { "" };
+    let gap = if has_header { "\n" } else { "" };
     writeln!(out, "{gap}{}", now.to_zoned(TimeZone::system()).strftime("%H:%M:%S"))?;
     let mut group = None;
     for Row { counter, unit, tags, value, .. } in counters.iter().flat_map(|counter| rows(counter)) {
@@ -217,7 +217,7 @@ fn bracketed(open: &str, inside: &str, close: &str) -> String {
 
 /// Quotes a CSV field. Control characters are replaced: they would end the line or reach the terminal.
 fn quoted(text: &str) -> String {
-    let text = sanitise(text);
+    let text = sanitize(text);
     if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 

@@ -22,7 +22,7 @@ const CLEAR_BELOW: &str = "\x1b[J";
 
 /// One update of the live view. Percentages are of one core over the window, the last two seconds.
 #[derive(Serialize)]
-struct Moment {
+struct LiveUpdate {
     pid: u32,
     name: SafeText,
     /// Since sampling began.
@@ -79,24 +79,24 @@ impl<'a> LiveView<'a> {
 
     /// Prints an update. Returns whether more can be printed.
     pub(super) fn show(&mut self, time: &CpuTime) -> bool {
-        let moment = moment(self.process, time, self.arguments);
+        let live_update = live_update(self.process, time, self.arguments);
         self.printed = if self.arguments.output.json {
-            print::more(|out| print::json_entry(out, &Entry { r#type: "interval", document: &moment }))
+            print::more(|out| print::json_entry(out, &Entry { r#type: "interval", document: &live_update }))
         } else if self.on_terminal {
-            self.rewrite(&moment)
+            self.rewrite(&live_update)
         } else {
-            print::more(|out| write_text(&mut Safe(&mut *out), &moment).and_then(|()| writeln!(out)))
+            print::more(|out| write_text(&mut Safe(&mut *out), &live_update).and_then(|()| writeln!(out)))
         };
         self.shown = true;
         matches!(self.printed, Ok(true))
     }
 
-    fn rewrite(&self, moment: &Moment) -> anyhow::Result<bool> {
+    fn rewrite(&self, live_update: &LiveUpdate) -> anyhow::Result<bool> {
         // A serial console may have no size.
         let size = crossterm::terminal::size().ok().filter(|(width, height)| *width > 0 && *height > 0);
         let (width, height) = size.unwrap_or((80, 24));
         let mut text = Vec::new();
-        write_text(&mut Safe(&mut text), moment)?;
+        write_text(&mut Safe(&mut text), live_update)?;
         let text = String::from_utf8_lossy(&text).into_owned();
         print::more(|out| {
             // Scroll earlier output up, so that it stays above the first update.
@@ -131,7 +131,7 @@ fn cut(line: &str, columns: usize) -> &str {
     &line[..too_much.map_or(line.len(), |(at, _)| at)]
 }
 
-fn moment(process: &Process, time: &CpuTime, arguments: &args::Cpu) -> Moment {
+fn live_update(process: &Process, time: &CpuTime, arguments: &args::Cpu) -> LiveUpdate {
     let ms = |ns: u64| ns as f64 / 1e6;
     let window = time.recent.as_secs_f64().max(1e-9);
     let percent = |ns: u64| ns as f64 / 1e7 / window;
@@ -152,7 +152,7 @@ fn moment(process: &Process, time: &CpuTime, arguments: &args::Cpu) -> Moment {
         self_ms: ms(method.own.all_ns()),
         total_ms: ms(method.total.all_ns()),
     };
-    Moment {
+    LiveUpdate {
         pid: process.key.pid,
         name: process.name.clone(),
         elapsed_ms: time.elapsed.as_secs_f64() * 1e3,
@@ -166,13 +166,13 @@ fn moment(process: &Process, time: &CpuTime, arguments: &args::Cpu) -> Moment {
         broken_chains: time.broken,
         cut_chains: time.cut,
         unresolved: found.unresolved,
-        kernel_visible: time.sees_kernel,
+        kernel_visible: time.includes_kernel,
         methods: found.methods.iter().map(method).collect(),
     }
 }
 
-fn write_text(out: &mut dyn Write, moment: &Moment) -> io::Result<()> {
-    let Moment { pid, name, elapsed_ms, now_percent, cpu_ms, samples, lost_samples, methods, .. } = moment;
+fn write_text(out: &mut dyn Write, live_update: &LiveUpdate) -> io::Result<()> {
+    let LiveUpdate { pid, name, elapsed_ms, now_percent, cpu_ms, samples, lost_samples, methods, .. } = live_update;
     let lost = if *lost_samples == 0 { String::new() } else { format!(", {} lost", Count(*lost_samples)) };
     writeln!(
         out,
@@ -181,7 +181,7 @@ fn write_text(out: &mut dyn Write, moment: &Moment) -> io::Result<()> {
         Count(*samples),
     )?;
     if methods.is_empty() {
-        return writeln!(out, "\nno CPU time in the last {:.0} s", moment.window_ms / 1e3);
+        return writeln!(out, "\nno CPU time in the last {:.0} s", live_update.window_ms / 1e3);
     }
     writeln!(out, "\n{:>8} {:>6} {:>7} {:>9} {:>9}  {:<9}  METHOD", "NOW ms/s", "NOW%", "NOW TOT", "SELF ms", "TOTAL ms", "KIND")?;
     for Method { name, module, kind, now_ms_per_s, now_percent, now_total_percent, self_ms, total_ms } in methods {
@@ -219,7 +219,7 @@ mod tests {
             self_ms: 1200.0,
             total_ms: 1800.0,
         };
-        let mut moment = Moment {
+        let mut live_update = LiveUpdate {
             pid: 7,
             name: "App".into(),
             elapsed_ms: 3000.0,
@@ -236,9 +236,9 @@ mod tests {
             kernel_visible: true,
             methods: vec![method],
         };
-        let text = |moment: &Moment| {
+        let text = |live_update: &LiveUpdate| {
             let mut text = Vec::new();
-            write_text(&mut text, moment).unwrap();
+            write_text(&mut text, live_update).unwrap();
             String::from_utf8(text).unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
         };
         let expected = [
@@ -247,9 +247,9 @@ mod tests {
             "NOW ms/s   NOW% NOW TOT   SELF ms  TOTAL ms  KIND       METHOD",
             "   612.3  61.2%   90.0%    1200.0    1800.0  managed    App.Work()  [App]",
         ];
-        assert_eq!(text(&moment), expected);
-        (moment.methods, moment.lost_samples) = (Vec::new(), 3);
-        assert!(text(&moment)[0].ends_with("2.9k samples, 3 lost"), "{:?}", text(&moment));
-        assert_eq!(text(&moment)[2], "no CPU time in the last 2 s");
+        assert_eq!(text(&live_update), expected);
+        (live_update.methods, live_update.lost_samples) = (Vec::new(), 3);
+        assert!(text(&live_update)[0].ends_with("2.9k samples, 3 lost"), "{:?}", text(&live_update));
+        assert_eq!(text(&live_update)[2], "no CPU time in the last 2 s");
     }
 }

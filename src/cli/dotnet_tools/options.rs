@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::{Line, Takes, Tool, ToolOption};
+use super::{ArgumentKind, Line, Tool, ToolOption};
 
 const fn value(names: &'static [&'static str], apply: fn(&mut Line, &str) -> Result<(), String>) -> ToolOption {
-    ToolOption { names, takes: Takes::Value, apply }
+    ToolOption { names, argument: ArgumentKind::Value, apply }
 }
 
 const fn switch(names: &'static [&'static str], apply: fn(&mut Line, &str) -> Result<(), String>) -> ToolOption {
-    ToolOption { names, takes: Takes::Switch, apply }
+    ToolOption { names, argument: ArgumentKind::Switch, apply }
 }
 
 const HELP: &[ToolOption] = &[switch(&["-?", "-h", "--help"], |line, _| {
@@ -22,7 +22,7 @@ const TARGET: &[ToolOption] = &[
     value(&["-n", "--name"], Line::set_target),
     value(&["--diagnostic-port", "--dport"], |line, port| match port.split_once(',') {
         Some((path, "connect")) => line.set_target(&format!("{path},connect")),
-        _ => Err("a port that listens is served by the dashboard: `dn-top --port PATH`; here only PATH,connect can be given".to_owned()),
+        _ => Err("a listening port is served by the dashboard: `dn-top --port PATH`; here only PATH,connect is accepted".to_owned()),
     }),
     value(&["--dsrouter"], |_, _| Err("--dsrouter is not supported: dn-top does not start dotnet-dsrouter".to_owned())),
 ];
@@ -45,7 +45,7 @@ const DURATION: &[ToolOption] = &[value(&["--duration"], |line, text| {
 })];
 
 const RESUME: &[ToolOption] = &[switch(&["--resume-runtime"], |line, on| {
-    line.keeps_suspended = on == "false";
+    line.keep_suspended = on == "false";
     Ok(())
 })];
 
@@ -194,8 +194,8 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool { tool: "trace", command: "collect", options: &[HELP, TARGET, OUTPUT, FORMAT, DURATION, RESUME, TRACE], build: trace_collect },
     Tool { tool: "trace", command: "convert", options: &[HELP, OUTPUT, FORMAT], build: trace_convert },
     Tool { tool: "trace", command: "report", options: &[HELP, TOP, VERBOSE], build: trace_report },
-    Tool { tool: "trace", command: "list-profiles", options: &[HELP], build: |line| line.of_target("profiles") },
-    Tool { tool: "trace", command: "ps", options: &[HELP], build: |line| line.of_target("ps") },
+    Tool { tool: "trace", command: "list-profiles", options: &[HELP], build: |line| line.target_command("profiles") },
+    Tool { tool: "trace", command: "ps", options: &[HELP], build: |line| line.target_command("ps") },
     Tool {
         tool: "trace",
         command: "collect-linux",
@@ -206,7 +206,7 @@ pub(super) const TOOLS: &[Tool] = &[
         tool: "counters",
         command: "monitor",
         options: &[HELP, TARGET, DURATION, RESUME, COUNTERS, MONITOR],
-        build: |line| line.of_target("counters"),
+        build: |line| line.target_command("counters"),
     },
     Tool {
         tool: "counters",
@@ -222,7 +222,7 @@ pub(super) const TOOLS: &[Tool] = &[
             Err("`counters list` is not supported: `dn-top counters TARGET --counters NAME` shows what a process publishes".to_owned())
         },
     },
-    Tool { tool: "counters", command: "ps", options: &[HELP], build: |line| line.of_target("ps") },
+    Tool { tool: "counters", command: "ps", options: &[HELP], build: |line| line.target_command("ps") },
     Tool { tool: "gcdump", command: "collect", options: &[HELP, TARGET, OUTPUT, GCDUMP, VERBOSE], build: gcdump_collect },
     Tool { tool: "gcdump", command: "report", options: &[HELP, TARGET, REPORT_TYPE], build: gcdump_report },
     Tool {
@@ -231,15 +231,15 @@ pub(super) const TOOLS: &[Tool] = &[
         options: &[HELP, OUTPUT, VERBOSE],
         build: |_| Err("`gcdump convert` is not supported: `dn-top heap TARGET -o FILE.gcdump` writes one of a running process".to_owned()),
     },
-    Tool { tool: "gcdump", command: "ps", options: &[HELP], build: |line| line.of_target("ps") },
-    Tool { tool: "stack", command: "report", options: &[HELP, TARGET], build: |line| line.of_target("stacks") },
+    Tool { tool: "gcdump", command: "ps", options: &[HELP], build: |line| line.target_command("ps") },
+    Tool { tool: "stack", command: "report", options: &[HELP, TARGET], build: |line| line.target_command("stacks") },
     Tool {
         tool: "stack",
         command: "symbolicate",
         options: &[HELP, OUTPUT],
         build: |_| Err("`stack symbolicate` is not supported: dn-top does not read symbol files".to_owned()),
     },
-    Tool { tool: "stack", command: "ps", options: &[HELP], build: |line| line.of_target("ps") },
+    Tool { tool: "stack", command: "ps", options: &[HELP], build: |line| line.target_command("ps") },
     Tool { tool: "dump", command: "collect", options: &[HELP, TARGET, OUTPUT, DUMP], build: dump_collect },
     Tool {
         tool: "dump",
@@ -247,7 +247,7 @@ pub(super) const TOOLS: &[Tool] = &[
         options: &[HELP, COMMAND],
         build: |_| Err("`dump analyze` is not supported: dn-top does not read core dumps; use `dotnet-dump analyze`".to_owned()),
     },
-    Tool { tool: "dump", command: "ps", options: &[HELP], build: |line| line.of_target("ps") },
+    Tool { tool: "dump", command: "ps", options: &[HELP], build: |line| line.target_command("ps") },
 ];
 
 fn trace_collect(line: &mut Line) -> Result<(), String> {
@@ -280,7 +280,7 @@ fn trace_collect(line: &mut Line) -> Result<(), String> {
         if line.target.is_some() {
             return Err("give either a process or a command to start, not both".to_owned());
         }
-        if line.keeps_suspended {
+        if line.keep_suspended {
             return Err("--resume-runtime:false is not supported with a command: the program would stay suspended".to_owned());
         }
         line.command(&["run"]);
@@ -289,10 +289,10 @@ fn trace_collect(line: &mut Line) -> Result<(), String> {
     if line.words.iter().any(|word| word == "--show-output") {
         return Err("--show-child-io needs a command to start, after --".to_owned());
     }
-    if !line.keeps_suspended {
+    if !line.keep_suspended {
         line.add(&["--resume"]);
     }
-    line.of_target("trace")
+    line.target_command("trace")
 }
 
 fn trace_convert(line: &mut Line) -> Result<(), String> {
@@ -318,7 +318,7 @@ fn counters_collect(line: &mut Line) -> Result<(), String> {
     let format = line.format.take().unwrap_or_else(|| "csv".to_owned());
     line.add(&["--format", &format]);
     line.write_to(Some(format!("counter.{format}")));
-    line.of_target("counters")
+    line.target_command("counters")
 }
 
 fn gcdump_collect(line: &mut Line) -> Result<(), String> {
@@ -327,13 +327,13 @@ fn gcdump_collect(line: &mut Line) -> Result<(), String> {
         false => line.add(&["--gcdump"]),
     }
     line.add(&["--yes"]);
-    line.of_target("heap")
+    line.target_command("heap")
 }
 
 fn gcdump_report(line: &mut Line) -> Result<(), String> {
     if line.positional.is_empty() {
         line.add(&["--yes"]);
-        return line.of_target("heap");
+        return line.target_command("heap");
     }
     if line.target.is_some() {
         return Err("give a file, or a process with -p or -n, and not both".to_owned());
@@ -346,7 +346,7 @@ fn dump_collect(line: &mut Line) -> Result<(), String> {
     let kind = line.dump_type.take().unwrap_or_else(|| "full".to_owned());
     line.add(&["--type", &kind]);
     line.write_to(None);
-    line.of_target("dump")
+    line.target_command("dump")
 }
 
 /// Parses `dd:hh:mm:ss`, `hh:mm:ss` or `hh:mm`, as dotnet-trace does, or a time such as `30s`.

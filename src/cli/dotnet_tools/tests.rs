@@ -167,7 +167,7 @@ fn the_documented_options_are_those_that_are_known() {
     let documented = documented();
     for Tool { tool, command, options, .. } in TOOLS.iter().filter(|tool| tool.command != "collect-linux") {
         let ours: BTreeSet<_> =
-            options.iter().copied().flatten().map(|option| (option.names.to_vec(), option.takes == Takes::Value)).collect();
+            options.iter().copied().flatten().map(|option| (option.names.to_vec(), option.argument == ArgumentKind::Value)).collect();
         let theirs: BTreeSet<_> = documented[&(*tool, *command)]
             .iter()
             .map(|(names, value)| (names.clone(), value.is_some_and(|value| value != "true")))

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::host::Host;
-use crate::cli::target::{called, connect_running};
+use crate::cli::target::{connect_running, display_name};
 use crate::model::{Counted, Process, SafeText};
 use crate::net::{RecordedError, RecordedProcess};
 use crate::nettrace::{StreamTail, TraceHeader};
-use crate::session::{Recorded, append_names};
+use crate::session::{RecordedFile, append_names};
 
 /// The header of a recording, and its end.
 struct Subject {
@@ -21,7 +21,7 @@ struct Subject {
 impl Subject {
     fn of(file: &Path) -> Result<Self, Failure> {
         let mut tail = StreamTail::default();
-        let pass = Recorded::open(file).and_then(|mut file| file.read(&mut tail)).map_err(Failure::failed)?;
+        let pass = RecordedFile::open(file).and_then(|mut file| file.read(&mut tail)).map_err(Failure::failed)?;
         Ok(Self { header: pass.header, tail, largest_id: pass.largest_metadata_id })
     }
 
@@ -35,7 +35,7 @@ impl Subject {
 
 /// Requests the method names from the recorded process and appends them. Returns a message about the result.
 pub(super) async fn append(host: &Host, path: &Path, file: &mut File) -> Result<String, Failure> {
-    const WITHOUT: &str = "nothing was written; without --names the file is made without them";
+    const WITHOUT: &str = "nothing was written; omit --names to write the file without method names";
     let subject = Subject::of(path)?;
     let process = subject.process(host)?.map_err(|error| {
         let exit = match &error {
@@ -51,12 +51,12 @@ pub(super) async fn append(host: &Host, path: &Path, file: &mut File) -> Result<
         return Err(Failure::new(Exit::NoTarget, anyhow::anyhow!("cannot resolve method names: {ended}; {WITHOUT}")));
     }
     let methods = append_names(client, file, subject.tail, subject.largest_id).await;
-    let methods = methods.map_err(|why| anyhow::anyhow!("{}: cannot resolve method names: {why}; {WITHOUT}", called(&found)))?;
-    Ok(format!("appended {}, as {} has them now", Counted(methods, "method name"), called(&found)))
+    let methods = methods.map_err(|why| anyhow::anyhow!("{}: cannot resolve method names: {why}; {WITHOUT}", display_name(&found)))?;
+    Ok(format!("appended {} from {}", Counted(methods, "method name"), display_name(&found)))
 }
 
 /// Returns a hint on how to add the names, if the recorded process certainly still runs.
-pub(super) fn offer(host: &Host, made: &Path, paths: &[PathBuf]) -> Result<Option<String>, Failure> {
+pub(super) fn names_hint(host: &Host, made: &Path, paths: &[PathBuf]) -> Result<Option<String>, Failure> {
     let Ok(process) = Subject::of(made)?.process(host)? else { return Ok(None) };
     let command = match paths {
         [path] => format!("`dn-top salvage {} -o OTHER --names`", SafeText::from_path(path)),
@@ -64,6 +64,6 @@ pub(super) fn offer(host: &Host, made: &Path, paths: &[PathBuf]) -> Result<Optio
     };
     Ok(Some(format!(
         "{}, which was recorded, is still running: {command} requests the names from it, which takes as long as the rundown of a recording",
-        called(&process)
+        display_name(&process)
     )))
 }

@@ -73,7 +73,7 @@ impl<'a> Payload<'a> for ThreadTime<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SampleLosses {
     /// Whether samples include kernel frames.
-    pub sees_kernel: bool,
+    pub includes_kernel: bool,
     /// Samples dropped because a ring buffer was full.
     pub lost: u64,
     /// Samples that could not be decoded.
@@ -89,7 +89,7 @@ pub struct SampleLosses {
 impl<'a> Payload<'a> for SampleLosses {
     fn read(mut fields: Fields<'a>) -> Option<Self> {
         Some(Self {
-            sees_kernel: fields.varuint()? != 0,
+            includes_kernel: fields.varuint()? != 0,
             lost: fields.varuint()?,
             unreadable: fields.varuint()?,
             throttled: fields.varuint()?,

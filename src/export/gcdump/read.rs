@@ -14,13 +14,13 @@ use crate::wire::{Reader, WireError};
 /// The first bytes: the name of the format, preceded by its length.
 const FORMAT: &[u8] = b"\x14\0\0\0!FastSerialization.1";
 /// The oldest version that stores the graph first and tags its further fields.
-const OLDEST: i32 = 9;
+const MIN_VERSION: i32 = 9;
 /// Maximum length of a text that is kept, in UTF-16 units.
-const LONGEST: usize = 1024;
+const MAX_TEXT_UNITS: usize = 1024;
 /// Minimum size of a type, in bytes.
-const TYPE: usize = 12;
+const MIN_TYPE_BYTES: usize = 12;
 /// Maximum number of types, including groups of roots.
-const TYPES: usize = 1 << 20;
+const MAX_TYPES: usize = 1 << 20;
 /// Marks a node that is not an object.
 const NONE: u32 = u32::MAX;
 
@@ -38,12 +38,12 @@ pub struct HeapDump {
 pub enum DumpError {
     /// The file has another format.
     #[error("it is not a .gcdump file: it does not begin with the object GCHeapDump of the format FastSerialization")]
-    NoDump,
+    NotGcDump,
     /// The file was written before 2013.
-    #[error("it has version {0} of the format, and versions before {OLDEST} are not supported: open it with PerfView")]
+    #[error("it has version {0} of the format, and versions before {MIN_VERSION} are not supported: open it with PerfView")]
     Version(i32),
     /// The type names are numbers, which only the symbol files of .NET Native resolve.
-    #[error("it is of a .NET Native program, whose type names are in symbol files: open it with PerfView")]
+    #[error("it was written by a .NET Native program, whose type names are in symbol files: open it with PerfView")]
     Native,
     /// The file ends too soon, or a length exceeds its end.
     #[error("it is cut off or damaged: {0}")]
@@ -84,7 +84,7 @@ struct Node<'a> {
 
 impl HeapDump {
     /// Whether a file that starts with these bytes may be a `.gcdump` file.
-    pub fn is_one(start: &[u8]) -> bool {
+    pub fn is_gcdump(start: &[u8]) -> bool {
         version(&mut Reader::new(start)).is_ok()
     }
 
@@ -95,7 +95,7 @@ impl HeapDump {
     pub fn read(file: &[u8]) -> Result<Self, DumpError> {
         let reader = &mut Reader::new(file);
         let version = version(reader)?;
-        if version < OLDEST {
+        if version < MIN_VERSION {
             return Err(DumpError::Version(version));
         }
         let parts = Parts::read(reader)?;
@@ -119,9 +119,9 @@ impl HeapDump {
 /// Reads the start of a file, and returns the version of its format.
 fn version(reader: &mut Reader<'_>) -> Result<i32, DumpError> {
     if reader.take(FORMAT.len()).ok() != Some(FORMAT) {
-        return Err(DumpError::NoDump);
+        return Err(DumpError::NotGcDump);
     }
-    begin(reader)?.filter(|(name, ..)| name == "GCHeapDump").map(|(_, version, _)| version).ok_or(DumpError::NoDump)
+    begin(reader)?.filter(|(name, ..)| name == "GCHeapDump").map(|(_, version, _)| version).ok_or(DumpError::NotGcDump)
 }
 
 /// Reads the start of an object, and returns its type name, its version and the oldest reader version. `None` if something else follows.
@@ -146,7 +146,7 @@ fn text(reader: &mut Reader<'_>) -> Result<Option<String>, WireError> {
             0x80..0xe0 => (first & 0x1f) << 6 | more()?,
             _ => (first & 0xf) << 12 | more()? << 6 | more()?,
         };
-        if at < LONGEST {
+        if at < MAX_TEXT_UNITS {
             units.push(unit);
         }
     }
@@ -176,9 +176,9 @@ fn count(reader: &mut Reader<'_>, size: usize) -> Result<usize, DumpError> {
 }
 
 /// Removes the suffixes of PerfView and dotnet-gcdump from a type name: the size class, and the kind of array elements.
-fn without_notes(name: &str) -> &str {
-    let is_note = |note: &str| ["Bytes > ", "Ptrs,", "NoPtrs,"].iter().any(|start| note.starts_with(start));
-    name.rsplit_once(" (").filter(|(_, note)| is_note(note)).map_or(name, |(name, _)| name)
+fn without_suffix(name: &str) -> &str {
+    let is_suffix = |note: &str| ["Bytes > ", "Ptrs,", "NoPtrs,"].iter().any(|start| note.starts_with(start));
+    name.rsplit_once(" (").filter(|(_, note)| is_suffix(note)).map_or(name, |(name, _)| name)
 }
 
 impl<'a> Parts<'a> {
@@ -186,17 +186,17 @@ impl<'a> Parts<'a> {
         match begin(reader)?.filter(|(name, ..)| name == "Graphs.MemoryGraph") {
             Some((_, _, oldest_reader)) if oldest_reader > 0 => return Err(DumpError::Native),
             Some(_) => {}
-            None => return Err(DumpError::Damaged("it holds no memory graph")),
+            None => return Err(DumpError::Damaged("it contains no memory graph")),
         }
         // Total size and root node: both are recomputed.
         reader.take(12)?;
         let (mut types, mut named, mut known) = (Vec::new(), Vec::new(), HashMap::default());
-        let all = count(reader, TYPE)?;
-        if all > TYPES {
+        let all = count(reader, MIN_TYPE_BYTES)?;
+        if all > MAX_TYPES {
             return Err(DumpError::Damaged("it has more types than a program can have"));
         }
         for _ in 0..all {
-            let name = without_notes(&text(reader)?.unwrap_or_default()).to_owned();
+            let name = without_suffix(&text(reader)?.unwrap_or_default()).to_owned();
             let size = reader.i32()?;
             let module = module_name(&text(reader)?.unwrap_or_default()).to_owned();
             let number = *known.entry((name.clone(), module.clone())).or_insert(named.len() as u32);
@@ -210,7 +210,7 @@ impl<'a> Parts<'a> {
         let length = count(reader, 1)?;
         let text = reader.take(length)?;
         if count(reader, 8)? != nodes {
-            return Err(DumpError::Damaged("it has another number of addresses than of objects"));
+            return Err(DumpError::Damaged("its numbers of addresses and of objects differ"));
         }
         let addresses = reader.take(nodes * 8)?;
         // Old versions do not store the pointer size.
@@ -220,17 +220,17 @@ impl<'a> Parts<'a> {
             end = reader.u8()?;
         }
         if end != tag::END_OBJECT {
-            return Err(DumpError::Damaged("its memory graph does not end where it should"));
+            return Err(DumpError::Damaged("the end of its memory graph is missing"));
         }
         Ok(Self { types, named, places, text, addresses })
     }
 
     fn node(&self, place: u32) -> Result<Node<'a>, DumpError> {
-        let text = self.text.get(place as usize..).ok_or(DumpError::Damaged("the description of an object is not in it"))?;
+        let text = self.text.get(place as usize..).ok_or(DumpError::Damaged("the description of an object is missing"))?;
         let mut text = Reader::new(text);
         let described = number(&mut text)?;
         let kind = (described >> 1) as usize;
-        let of_type = self.types.get(kind).ok_or(DumpError::Damaged("an object has a type that is not in it"))?;
+        let of_type = self.types.get(kind).ok_or(DumpError::Damaged("the type of an object is undefined"))?;
         let size = if described & 1 == 1 { number(&mut text)? } else { of_type.size };
         let targets = u32::try_from(number(&mut text)?).map_err(|_| DumpError::Damaged("a count of references is negative"))?;
         // Writers truncate the size of an array of more than 2 GiB to its lower half.
@@ -253,7 +253,7 @@ impl<'a> Parts<'a> {
         for node in self.nodes() {
             let (address, Node { kind, size, targets, .. }) = node?;
             // Each reference takes at least a byte: if there are more, descriptions overlap.
-            left = left.checked_sub(targets as usize).ok_or(DumpError::Damaged("there are more references than it has bytes for"))?;
+            left = left.checked_sub(targets as usize).ok_or(DumpError::Damaged("there are more references than fit into the file"))?;
             let is_object = address != 0 && kind != 0;
             numbers.push(if is_object { objects } else { NONE });
             if is_object {
@@ -298,7 +298,7 @@ impl<'a> Parts<'a> {
             targets.clear();
             for _ in 0..node.targets {
                 let target = usize::try_from(at.wrapping_add(number(&mut node.text)?)).ok().filter(|target| *target < numbers.len());
-                targets.push(target.ok_or(DumpError::Damaged("a reference leads to no object"))?);
+                targets.push(target.ok_or(DumpError::Damaged("a reference has no target object"))?);
             }
             let kind = self.types[node.kind].named as usize;
             let held = targets.iter().map(|target| numbers[*target]).filter(|target| *target != NONE);
@@ -335,7 +335,7 @@ fn root(group: &str, of_thread: bool) -> (usize, String) {
         (&["StrongHandle", "strong Handles", "Strong handles"], "strong handle"),
         (&["PinnedHandle", "pinning Handles", "Pinned handles"], "pinned handle"),
         (&["COM/WinRT Objects"], "reference-counted handle"),
-        (&["other Handles"], "other root of the runtime"),
+        (&["other Handles"], "other runtime root"),
         (&["FinalizerQueue", "finalizer Handles", "Finalizer handles"], "finalizer queue"),
         (&["Dependent Handles"], "dependent handle"),
     ];

@@ -13,7 +13,7 @@ const ADDRESSES: [u64; 3] = [0x100, 0x200, 0x300];
 const FACTS: i64 = 1_731_974_400_000;
 
 fn file(graph: HeapGraph) -> Vec<u8> {
-    let facts = Facts { process_id: 42, process_name: "Shop".into(), collected_unix_ms: FACTS };
+    let facts = DumpInfo { process_id: 42, process_name: "Shop".into(), collected_unix_ms: FACTS };
     let mut out = Vec::new();
     graph.write(&facts, &mut out).unwrap();
     out
@@ -151,7 +151,7 @@ fn what_there_is_no_room_for_makes_no_file() {
         let all: Vec<_> = (0..count).map(|number| [0x100 + number, 24, 1, 0]).collect();
         rows(true, &all.iter().map(<[u64; 4]>::as_slice).collect::<Vec<_>>(), 0)
     };
-    let write = |graph: HeapGraph| graph.write(&Facts::default(), &mut Vec::new());
+    let write = |graph: HeapGraph| graph.write(&DumpInfo::default(), &mut Vec::new());
     let fits = graph_in(10_000, &[(18, nodes(400))]);
     assert!(fits.nodes.len() == 400 && write(fits).is_ok());
     // Later objects are not kept either.

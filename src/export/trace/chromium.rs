@@ -11,7 +11,7 @@ use crate::nettrace::ThreadId;
 use super::json::write_string;
 use super::spans::{Edge, Spans};
 use super::stacks::Stacks;
-use super::writer::{Counter, Fact, Sample, Subject, Track, TrackEvent, Writer};
+use super::writer::{ArgumentValue, Counter, Sample, Subject, Track, TrackEvent, Writer};
 
 /// First thread id of tracks that do not belong to a thread. Thread ids end at 2^22.
 const FIRST_TRACK: u64 = 1 << 30;
@@ -58,25 +58,25 @@ impl<W: Write> Chromium<W> {
         write!(self.out, ",\"{name}\":{sign}{}.{:03}", ns / 1000, ns % 1000)
     }
 
-    fn arguments(&mut self, facts: &[(&'static str, Fact<'_>)]) -> io::Result<()> {
+    fn arguments(&mut self, arguments: &[(&'static str, ArgumentValue<'_>)]) -> io::Result<()> {
         self.out.write_all(b",\"args\":{")?;
-        for (index, (name, fact)) in facts.iter().enumerate() {
+        for (index, (name, argument)) in arguments.iter().enumerate() {
             self.out.write_all(if index == 0 { b"" } else { b"," })?;
             write_string(&mut self.out, name)?;
             self.out.write_all(b":")?;
-            match fact {
-                Fact::Count(value) => write!(self.out, "{value}")?,
-                Fact::Number(value) if value.is_finite() => write!(self.out, "{value}")?,
-                Fact::Number(_) => self.out.write_all(b"null")?,
-                Fact::Flag(value) => write!(self.out, "{value}")?,
-                Fact::Text(value) => write_string(&mut self.out, value)?,
+            match argument {
+                ArgumentValue::Count(value) => write!(self.out, "{value}")?,
+                ArgumentValue::Number(value) if value.is_finite() => write!(self.out, "{value}")?,
+                ArgumentValue::Number(_) => self.out.write_all(b"null")?,
+                ArgumentValue::Flag(value) => write!(self.out, "{value}")?,
+                ArgumentValue::Text(value) => write_string(&mut self.out, value)?,
             }
         }
         self.out.write_all(b"}}")
     }
 
     /// Returns the process and thread ids under which a track is shown.
-    fn place(&mut self, thread: ThreadId, track: Track<'_>) -> io::Result<(u64, u64)> {
+    fn track_ids(&mut self, thread: ThreadId, track: Track<'_>) -> io::Result<(u64, u64)> {
         let pid = self.subject.pid(thread).into();
         let name = match track {
             Track::Thread if matches!(thread.reuse_count, 0 | u32::MAX) => return Ok((pid, thread.thread)),
@@ -103,7 +103,7 @@ impl<W: Write> Chromium<W> {
             Edge::Begin(frame) => ('B', frame),
             Edge::End(frame) => ('E', frame),
         };
-        let (pid, tid) = self.place(thread, Track::Thread)?;
+        let (pid, tid) = self.track_ids(thread, Track::Thread)?;
         self.begin(phase, &stacks.name(frame), pid, tid)?;
         self.out.write_all(b",\"cat\":\"sample\"")?;
         self.time("ts", at)?;
@@ -124,7 +124,7 @@ impl<W: Write> Writer for Chromium<W> {
         if name.is_empty() {
             return Ok(());
         }
-        let (pid, tid) = self.place(thread, Track::Thread)?;
+        let (pid, tid) = self.track_ids(thread, Track::Thread)?;
         self.metadata("thread_name", pid, tid, name)
     }
 
@@ -136,22 +136,22 @@ impl<W: Write> Writer for Chromium<W> {
     }
 
     fn event(&mut self, event: &TrackEvent<'_>, _stacks: &Stacks) -> io::Result<()> {
-        let TrackEvent { thread, track, category, name, start, end, facts, .. } = *event;
+        let TrackEvent { thread, track, category, name, start, end, arguments, .. } = *event;
         match end {
             Some(end) if track == Track::Thread => {
                 // Asynchronous: the thread's calls do not nest with it, since samples show their start and end only approximately.
                 self.slices += 1;
-                let (pid, tid) = self.place(thread, track)?;
-                for (phase, at, facts) in [('b', start, facts), ('e', end, &[][..])] {
+                let (pid, tid) = self.track_ids(thread, track)?;
+                for (phase, at, arguments) in [('b', start, arguments), ('e', end, &[][..])] {
                     self.begin(phase, name, pid, tid)?;
                     write!(self.out, ",\"cat\":\"{category}\",\"id\":{}", self.slices)?;
                     self.time("ts", at)?;
-                    self.arguments(facts)?;
+                    self.arguments(arguments)?;
                 }
                 Ok(())
             }
             end => {
-                let (pid, tid) = self.place(thread, track)?;
+                let (pid, tid) = self.track_ids(thread, track)?;
                 self.begin(if end.is_some() { 'X' } else { 'i' }, name, pid, tid)?;
                 write!(self.out, ",\"cat\":\"{category}\"")?;
                 self.time("ts", start)?;
@@ -159,7 +159,7 @@ impl<W: Write> Writer for Chromium<W> {
                     Some(end) => self.time("dur", end.saturating_sub(start))?,
                     None => self.out.write_all(b",\"s\":\"t\"")?,
                 }
-                self.arguments(facts)
+                self.arguments(arguments)
             }
         }
     }
@@ -176,7 +176,7 @@ impl<W: Write> Writer for Chromium<W> {
         };
         self.begin('C', &name, pid, 0)?;
         self.time("ts", at)?;
-        self.arguments(&[("value", Fact::Number(value))])
+        self.arguments(&[("value", ArgumentValue::Number(value))])
     }
 
     fn stacks_cleared(&mut self, stacks: &Stacks) -> io::Result<()> {

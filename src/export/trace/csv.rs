@@ -56,7 +56,7 @@ impl<W: Write> Sink for Csv<W> {
 
     fn event(&mut self, event: &Event<'_>) {
         let at = self.header.nanoseconds_between(self.header.sync_ticks, event.timestamp());
-        if self.error.is_some() || !self.part.window.contains(&at) || !self.part.has(event.thread()) {
+        if self.error.is_some() || !self.part.window.contains(&at) || !self.part.has_thread(event.thread()) {
             return;
         }
         let thread = event.thread();

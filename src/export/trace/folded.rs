@@ -10,7 +10,7 @@ use super::stacks::{NodeId, Stacks};
 use super::writer::{Sample, Writer};
 
 /// Maximum number of combinations of thread and stack in memory. Beyond it counts are written early, so a stack may appear on several lines.
-const COUNTS: usize = 1 << 15;
+const MAX_COUNTS: usize = 1 << 15;
 
 /// Counts samples by thread and stack, and writes them at the end.
 pub(super) struct Folded<W> {
@@ -43,7 +43,7 @@ impl<W: Write> Folded<W> {
 
 impl<W: Write> Writer for Folded<W> {
     fn sample(&mut self, sample: &Sample, stacks: &Stacks) -> io::Result<()> {
-        if self.counts.len() >= COUNTS {
+        if self.counts.len() >= MAX_COUNTS {
             self.write(stacks)?;
         }
         *self.counts.entry((sample.thread, sample.node)).or_default() += 1;

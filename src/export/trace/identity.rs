@@ -7,17 +7,17 @@ use foldhash::HashMap;
 use super::overview::Overview;
 
 /// Maximum number of methods compared per recording.
-const METHODS: usize = 1 << 16;
+const MAX_METHODS: usize = 1 << 16;
 /// Below this number of methods an overlap is not required: without a rundown, a recording only contains methods compiled while it ran.
-const RUNDOWN: usize = 100;
+const MIN_RUNDOWN_METHODS: usize = 100;
 
 /// The processes of the recordings in a trace, whose times must be since the same boot of the machine.
 #[derive(Debug, Default)]
-pub struct Processes(HashMap<u32, Vec<Known>>);
+pub struct Processes(HashMap<u32, Vec<RecordedProcess>>);
 
 /// Facts about a process from its recordings.
 #[derive(Debug)]
-struct Known {
+struct RecordedProcess {
     /// Distinguishes processes with the same pid.
     incarnation: i64,
     command_line: String,
@@ -30,22 +30,22 @@ impl Processes {
     pub fn add(&mut self, overview: &mut Overview) {
         let header = *overview.header();
         let of_others: Vec<u32> = overview.process_ids().filter(|pid| *pid != header.process_id).collect();
-        let methods: HashSet<u64> = overview.method_starts().take(METHODS).collect();
-        let own = Known { incarnation: header.sync_ticks, command_line: overview.command_line().to_owned(), methods };
+        let methods: HashSet<u64> = overview.method_starts().take(MAX_METHODS).collect();
+        let own = RecordedProcess { incarnation: header.sync_ticks, command_line: overview.command_line().to_owned(), methods };
         let mut found = HashMap::default();
         if header.process_id != 0 {
             found.insert(header.process_id, self.incarnation(header.process_id, own));
         }
         for pid in of_others {
-            let named = Known { incarnation: header.sync_ticks, command_line: String::new(), methods: HashSet::new() };
+            let named = RecordedProcess { incarnation: header.sync_ticks, command_line: String::new(), methods: HashSet::new() };
             found.insert(pid, self.incarnation(pid, named));
         }
         overview.set_incarnations(found);
     }
 
-    fn incarnation(&mut self, pid: u32, process: Known) -> i64 {
+    fn incarnation(&mut self, pid: u32, process: RecordedProcess) -> i64 {
         let known = self.0.entry(pid).or_default();
-        match known.iter_mut().find(|known| known.may_be(&process)) {
+        match known.iter_mut().find(|known| known.may_be_same(&process)) {
             Some(known) => {
                 if known.command_line.is_empty() {
                     known.command_line = process.command_line;
@@ -62,12 +62,12 @@ impl Processes {
     }
 }
 
-impl Known {
+impl RecordedProcess {
     /// Whether the two may be the same process. Pids are reused, and can be equal in two containers.
-    fn may_be(&self, other: &Self) -> bool {
+    fn may_be_same(&self, other: &Self) -> bool {
         let has_other_program = !self.command_line.is_empty() && !other.command_line.is_empty() && self.command_line != other.command_line;
         // Code is loaded at randomized addresses.
-        let has_other_code = self.methods.len().min(other.methods.len()) >= RUNDOWN && self.methods.is_disjoint(&other.methods);
+        let has_other_code = self.methods.len().min(other.methods.len()) >= MIN_RUNDOWN_METHODS && self.methods.is_disjoint(&other.methods);
         !has_other_program && !has_other_code
     }
 }
@@ -76,8 +76,8 @@ impl Known {
 mod tests {
     use super::*;
 
-    fn known(command_line: &str, methods: std::ops::Range<u64>) -> Known {
-        Known { incarnation: 1, command_line: command_line.to_owned(), methods: methods.collect() }
+    fn known(command_line: &str, methods: std::ops::Range<u64>) -> RecordedProcess {
+        RecordedProcess { incarnation: 1, command_line: command_line.to_owned(), methods: methods.collect() }
     }
 
     #[test]
@@ -92,7 +92,7 @@ mod tests {
             (known("dotnet a.dll", 0..200), known("", 0..0), true),
         ];
         for (one, other, is_same) in table {
-            assert!(one.may_be(&other) == is_same && other.may_be(&one) == is_same, "{one:?} {other:?}");
+            assert!(one.may_be_same(&other) == is_same && other.may_be_same(&one) == is_same, "{one:?} {other:?}");
         }
     }
 }

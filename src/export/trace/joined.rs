@@ -9,10 +9,10 @@ use crate::model::Counted;
 use crate::nettrace::{CollectorEncoder, Event, Loss, Metadata, Sink, Thread, ThreadId, TraceHeader};
 
 /// Maximum number of losses of a batch that are kept apart.
-const MOST_LOSSES: usize = 4096;
+const MAX_LOSSES: usize = 4096;
 
 /// A stream of CPU samples and their descriptions, in time order.
-pub trait Samples {
+pub trait SampleStream {
     /// Returns the header of the stream.
     fn header(&self) -> &TraceHeader;
 
@@ -48,7 +48,7 @@ struct Entry {
 
 /// Counts of what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Joined {
+pub struct JoinCounts {
     /// Events of the recording.
     pub events: u64,
     /// CPU samples from beside the recording.
@@ -61,7 +61,7 @@ pub struct Joined {
     pub samples_cut: bool,
 }
 
-impl fmt::Display for Joined {
+impl fmt::Display for JoinCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { events, samples, lost, samples_cut, .. } = self;
         write!(
@@ -84,7 +84,7 @@ pub(super) struct Join<'w> {
     process: u32,
     /// Ids by metadata index; index 0 is undefined.
     kinds: Vec<u32>,
-    samples: Option<Box<dyn Samples + 'w>>,
+    samples: Option<Box<dyn SampleStream + 'w>>,
     batch: Batch,
     /// Number of events of the batch already written.
     written: usize,
@@ -92,7 +92,7 @@ pub(super) struct Join<'w> {
     sample_kinds: Vec<(u32, bool)>,
     /// Pid of the sampled process in the sample stream.
     sampled: Option<u32>,
-    joined: Joined,
+    joined: JoinCounts,
 }
 
 impl Batch {
@@ -139,7 +139,7 @@ impl Sink for Batch {
     }
 
     fn ordered_loss(&mut self, loss: &Loss) {
-        let is_full = self.losses.len() >= MOST_LOSSES;
+        let is_full = self.losses.len() >= MAX_LOSSES;
         match self.losses.last_mut().filter(|_| is_full) {
             // The exact thread matters less than the total.
             Some((_, count)) => *count = count.saturating_add(loss.count),
@@ -149,13 +149,13 @@ impl Sink for Batch {
 }
 
 impl<'w> Join<'w> {
-    fn lose(&mut self, of: ThreadId, process: u32, count: u32) {
+    fn add_loss(&mut self, of: ThreadId, process: u32, count: u32) {
         self.encoder.add_loss((if of.process == 0 { process } else { of.process }, of.thread), count);
         self.joined.lost += u64::from(count);
     }
 
     /// Starts the stream for a recording with this header.
-    pub(super) fn new(header: &TraceHeader, out: Box<dyn Write + 'w>, samples: Option<Box<dyn Samples + 'w>>) -> Self {
+    pub(super) fn new(header: &TraceHeader, out: Box<dyn Write + 'w>, samples: Option<Box<dyn SampleStream + 'w>>) -> Self {
         // Readers use this interval as the weight of a kernel sample; for runtime samples they measure it.
         let sampling_interval_ns = samples.as_ref().map_or(header.sampling_interval_ns, |samples| samples.header().sampling_interval_ns);
         Self {
@@ -170,7 +170,7 @@ impl<'w> Join<'w> {
             written: 0,
             sample_kinds: vec![(0, false)],
             sampled: None,
-            joined: Joined::default(),
+            joined: JoinCounts::default(),
         }
     }
 
@@ -193,7 +193,7 @@ impl<'w> Join<'w> {
                 self.samples = None;
             }
             for (thread, count) in std::mem::take(&mut self.batch.losses) {
-                self.lose(thread, self.process, count);
+                self.add_loss(thread, self.process, count);
             }
             if !has_more {
                 return;
@@ -214,11 +214,11 @@ impl<'w> Join<'w> {
         self.encoder.event(kind, (process, thread.thread), timestamp, frames, label, payload);
         let count = if is_sample { &mut self.joined.samples } else { &mut self.joined.descriptions };
         *count += 1;
-        self.hand_over();
+        self.write_if_full();
     }
 
     /// Passes encoded bytes on once there are enough.
-    fn hand_over(&mut self) {
+    fn write_if_full(&mut self) {
         if !self.encoder.is_long() {
             return;
         }
@@ -235,7 +235,7 @@ impl<'w> Join<'w> {
     }
 
     /// Writes the rest.
-    pub(super) fn finish(mut self) -> io::Result<Joined> {
+    pub(super) fn finish(mut self) -> io::Result<JoinCounts> {
         self.write_samples(i64::MAX);
         if let Some(error) = self.error {
             return Err(error);
@@ -260,7 +260,7 @@ impl Sink for Join<'_> {
         let kind = self.kinds.get(event.metadata.index as usize).copied().unwrap_or_default();
         self.encoder.copy(kind, self.process, event);
         self.joined.events += 1;
-        self.hand_over();
+        self.write_if_full();
     }
 
     fn thread(&mut self, thread: &Thread) {
@@ -271,6 +271,6 @@ impl Sink for Join<'_> {
     }
 
     fn ordered_loss(&mut self, loss: &Loss) {
-        self.lose(loss.capture_thread, self.process, loss.count);
+        self.add_loss(loss.capture_thread, self.process, loss.count);
     }
 }

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_comes_back_and_is_harmless_on_the_way() {
+    fn strings_round_trip_without_control_characters() {
         for text in ["", "plain", "\"\\/", "a\u{1b}[2J\n\u{9b}\u{202e}\u{7f}b", "Größe 𝄞 \u{2028}"] {
             let mut bytes = Vec::new();
             write_string(&mut bytes, text).unwrap();

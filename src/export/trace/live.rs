@@ -37,11 +37,11 @@ pub struct LiveTrace {
     packets: Packets,
     walk: Option<Walk<'static>>,
     /// Threads named before the start of the stream.
-    early: Vec<Thread>,
+    early_threads: Vec<Thread>,
     symbols: Live,
     kinds: Vec<EventKind>,
     /// Time of the newest event whose packets were delivered.
-    taken: i64,
+    delivered_until: i64,
 }
 
 /// Buffer of the packets.
@@ -72,10 +72,10 @@ impl LiveTrace {
             process,
             packets: Packets::default(),
             walk: None,
-            early: Vec::new(),
+            early_threads: Vec::new(),
             symbols: Live::symbols_only(),
             kinds: vec![EventKind::Other],
-            taken: 0,
+            delivered_until: 0,
         }
     }
 
@@ -88,15 +88,15 @@ impl LiveTrace {
     }
 
     /// Acknowledges the delivery of the packets returned last.
-    pub fn arrived(&mut self) {
-        self.taken = self.newest();
+    pub fn acknowledge(&mut self) {
+        self.delivered_until = self.newest();
     }
 
     /// Describes everything again, since earlier descriptions may have been overwritten. `lost` packets were not delivered, all after the last
     /// delivered ones.
     pub fn restart(&mut self, lost: u64) {
         if let Some(walk) = &mut self.walk {
-            walk.restart((lost > 0).then_some((self.taken, lost)));
+            walk.restart((lost > 0).then_some((self.delivered_until, lost)));
         }
     }
 
@@ -129,7 +129,7 @@ impl Sink for LiveTrace {
         let stacks = Stacks::new(Symbols::default(), Images::default());
         let mut walk = Walk::new(Output::new(Box::new(writer), stacks, Part::default(), pid), false, false);
         walk.trace(&header);
-        self.early.drain(..).for_each(|thread| walk.thread(&thread));
+        self.early_threads.drain(..).for_each(|thread| walk.thread(&thread));
         self.walk = Some(walk);
         Sink::trace(&mut self.symbols, &header);
     }
@@ -165,7 +165,7 @@ impl Sink for LiveTrace {
     fn thread(&mut self, thread: &Thread) {
         match &mut self.walk {
             Some(walk) => walk.thread(thread),
-            None => self.early.push(thread.clone()),
+            None => self.early_threads.push(thread.clone()),
         }
     }
 

@@ -4,7 +4,6 @@
 //! writes the output ([`Export`]). Both are [`Sink`]s. Memory use does not depend on the length of the recording.
 
 mod activities;
-mod began;
 mod chromium;
 mod csv;
 mod folded;
@@ -12,6 +11,7 @@ mod identity;
 mod joined;
 mod json;
 mod live;
+mod open_slices;
 mod output;
 mod overview;
 mod perfetto;
@@ -41,7 +41,7 @@ use walk::Walk;
 use writer::Writer;
 
 pub use identity::Processes;
-pub use joined::{Batch, Joined, Samples};
+pub use joined::{Batch, JoinCounts, SampleStream};
 pub use live::{LiveProcess, LiveTrace, notices};
 pub use output::Part;
 pub use overview::Overview;
@@ -96,7 +96,7 @@ impl<'w> Export<'w> {
     }
 
     /// Starts merging a recording and CPU samples of the same clock into one stream in nettrace format.
-    pub fn joined(overview: &Overview, out: Box<dyn Write + 'w>, samples: Box<dyn Samples + 'w>) -> Self {
+    pub fn joined(overview: &Overview, out: Box<dyn Write + 'w>, samples: Box<dyn SampleStream + 'w>) -> Self {
         Self(Pass::Joined(Box::new(Join::new(overview.header(), out, Some(samples)))))
     }
 
@@ -104,7 +104,7 @@ impl<'w> Export<'w> {
     ///
     /// # Errors
     /// The first error of the output is returned.
-    pub fn finish(self) -> io::Result<Option<Joined>> {
+    pub fn finish(self) -> io::Result<Option<JoinCounts>> {
         match self.0 {
             Pass::Walk(walk) => walk.finish().map(|()| None),
             Pass::Events(csv) => csv.finish().map(|()| None),

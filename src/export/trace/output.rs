@@ -12,9 +12,9 @@ use super::stacks::{FrameId, NodeId, Stacks};
 use super::writer::{Allocation, Counter, Sample, Track, TrackEvent, Writer};
 
 /// Maximum number of remembered threads; beyond it threads are described again.
-const THREADS: usize = 1 << 16;
+const MAX_THREADS: usize = 1 << 16;
 /// Number of frames, counted from the root, in which the purpose of a thread is looked for.
-const ROOTS: usize = 6;
+const ROOT_FRAMES: usize = 6;
 /// Thread purposes by a method near the root of the stack, named like the runtime's own threads.
 const PURPOSES: [(&str, &str); 9] = [
     ("System.Threading.PortableThreadPool+WorkerThread.", ".NET TP Worker"),
@@ -29,7 +29,7 @@ const PURPOSES: [(&str, &str); 9] = [
 ];
 
 /// Name of the thread whose id equals the pid.
-const MAIN: &str = ".NET Main";
+const MAIN_THREAD: &str = ".NET Main";
 
 /// The part of a recording that is exported.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ impl Default for Part {
 }
 
 impl Part {
-    pub(super) fn has(&self, thread: ThreadId) -> bool {
+    pub(super) fn has_thread(&self, thread: ThreadId) -> bool {
         self.threads.is_empty() || self.threads.contains(&thread.thread)
     }
 }
@@ -59,7 +59,7 @@ pub(super) struct Output<'w> {
     part: Part,
     /// The process of the whole stream; 0 if it has several.
     process: u32,
-    threads: HashMap<ThreadId, Known>,
+    threads: HashMap<ThreadId, ThreadInfo>,
     /// The first error; nothing more is written after it.
     error: Option<io::Error>,
     path: Vec<FrameId>,
@@ -67,7 +67,7 @@ pub(super) struct Output<'w> {
 
 /// State of a thread.
 #[derive(Debug, Default)]
-struct Known {
+struct ThreadInfo {
     /// Name in the stream.
     name: String,
     /// Whether the thread was passed to the format.
@@ -88,22 +88,22 @@ impl<'w> Output<'w> {
     }
 
     /// Records the name of a thread.
-    pub(super) fn described(&mut self, thread: &Thread) {
+    pub(super) fn set_thread_name(&mut self, thread: &Thread) {
         if !thread.name.is_empty() {
             self.make_room();
-            self.threads.insert(thread.id, Known { name: thread.name.clone(), is_described: false, is_named: true });
+            self.threads.insert(thread.id, ThreadInfo { name: thread.name.clone(), is_described: false, is_named: true });
         }
     }
 
     fn make_room(&mut self) {
-        if self.threads.len() >= THREADS {
+        if self.threads.len() >= MAX_THREADS {
             self.threads.clear();
         }
     }
 
     /// Describes a thread with this stack to the format, and returns whether it is exported.
     fn thread(&mut self, thread: ThreadId, node: NodeId) -> bool {
-        if !self.part.has(thread) {
+        if !self.part.has_thread(thread) {
             return false;
         }
         if self.threads.get(&thread).is_some_and(|known| known.is_described && (known.is_named || node == 0)) {
@@ -115,7 +115,7 @@ impl<'w> Output<'w> {
         let is_unnamed = node != 0 && !known.is_named;
         known.is_named |= is_unnamed;
         let is_main = thread.process == 0 && thread.thread == u64::from(self.process) && self.process != 0;
-        let mut name = if is_main { MAIN.to_owned() } else { known.name.clone() };
+        let mut name = if is_main { MAIN_THREAD.to_owned() } else { known.name.clone() };
         if is_unnamed && !is_main {
             name = self.purpose(node).to_owned();
         }
@@ -129,7 +129,7 @@ impl<'w> Output<'w> {
     fn purpose(&mut self, node: NodeId) -> &'static str {
         let mut path = std::mem::take(&mut self.path);
         self.stacks.path(node, &mut path);
-        let roots = path.iter().filter(|frame| self.stacks.is_managed(**frame)).take(ROOTS).map(|frame| self.stacks.name(*frame));
+        let roots = path.iter().filter(|frame| self.stacks.is_managed(**frame)).take(ROOT_FRAMES).map(|frame| self.stacks.name(*frame));
         let purpose = roots
             .filter_map(|name| PURPOSES.iter().find(|(method, _)| name.starts_with(method)))
             .map(|(_, purpose)| *purpose)
@@ -166,7 +166,7 @@ impl<'w> Output<'w> {
     }
 
     pub(super) fn allocation(&mut self, thread: ThreadId, allocation: &Allocation) {
-        if self.part.window.contains(&allocation.at) && self.part.has(thread) {
+        if self.part.window.contains(&allocation.at) && self.part.has_thread(thread) {
             self.put(|writer, stacks| writer.allocation(allocation, stacks));
         }
     }

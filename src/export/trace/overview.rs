@@ -8,11 +8,11 @@ use crate::clr::payload::{Fields, Payload, ProcessInfo, RuntimeInformation};
 use crate::nettrace::{Event, Metadata, SequencePoint, Sink, TraceHeader};
 
 use super::stacks::Stacks;
-use super::walk::set;
+use super::walk::set_text;
 use super::writer::Subject;
 
 /// Maximum length of a command line, in characters.
-const COMMAND_LINE: usize = 4096;
+const MAX_COMMAND_LINE: usize = 4096;
 
 /// Facts about a recording that its export needs.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl Sink for Overview {
         match self.kinds.get(event.metadata.index as usize) {
             Some(EventKind::ProcessInfo) => {
                 if let Some(ProcessInfo { command_line, .. }) = self.read(event) {
-                    set(&mut self.subject.command_line, command_line, COMMAND_LINE);
+                    set_text(&mut self.subject.command_line, command_line, MAX_COMMAND_LINE);
                 }
             }
             Some(EventKind::RuntimeInformation) => {

@@ -18,14 +18,14 @@ use crate::perfetto::field::{event, packet, sample};
 
 use self::allocations::Allocations;
 use self::packets::Packets;
-use self::state::{Kind, start_of};
+use self::state::{Kind, truncated};
 use self::tracks::Tracks;
 use super::spans::{Edge, Spans};
 use super::stacks::{FrameId, Stacks};
-use super::writer::{Allocation, Counter, Fact, Sample, Subject, TrackEvent, Writer};
+use super::writer::{Allocation, ArgumentValue, Counter, Sample, Subject, TrackEvent, Writer};
 
 /// Size of the write buffer, in bytes.
-const GATHERED: usize = 64 * 1024;
+const BUFFER_BYTES: usize = 64 * 1024;
 
 /// Writes a recording as a Perfetto trace.
 pub(super) struct Perfetto<W> {
@@ -36,7 +36,7 @@ pub(super) struct Perfetto<W> {
     calls: Option<HashMap<ThreadId, Spans>>,
     allocations: Allocations,
     path: Vec<FrameId>,
-    /// Ids of the names of an event's facts; kept to reuse its memory.
+    /// Ids of the names of an event's arguments; kept to reuse its memory.
     labels: Vec<u64>,
     /// Whether packets may lack the descriptions in earlier ones.
     was_restarted: bool,
@@ -104,11 +104,11 @@ impl<W: Write> Perfetto<W> {
         Ok(())
     }
 
-    fn flush_some(&mut self, stacks: &Stacks) -> io::Result<()> {
+    fn flush_if_full(&mut self, stacks: &Stacks) -> io::Result<()> {
         if self.packets.state.is_full() {
             self.stacks_cleared(stacks)?;
         }
-        if self.packets.bytes.len() >= GATHERED { self.write_out() } else { Ok(()) }
+        if self.packets.bytes.len() >= BUFFER_BYTES { self.write_out() } else { Ok(()) }
     }
 }
 
@@ -141,7 +141,7 @@ impl<W: Write> Writer for Perfetto<W> {
                 calls.insert(sampled.thread, spans);
             }
         }
-        self.flush_some(stacks)
+        self.flush_if_full(stacks)
     }
 
     fn event(&mut self, shown: &TrackEvent<'_>, stacks: &Stacks) -> io::Result<()> {
@@ -150,21 +150,21 @@ impl<W: Write> Writer for Perfetto<W> {
         let state = &mut packets.state;
         let (name, category) = (state.name(Kind::Event, shown.name), state.label(Kind::Category, shown.category));
         labels.clear();
-        labels.extend(shown.facts.iter().map(|(name, _)| state.label(Kind::Annotation, name)));
+        labels.extend(shown.arguments.iter().map(|(name, _)| state.label(Kind::Annotation, name)));
         let stack = state.stack(shown.node, false, stacks, path);
         packets.track_event(shown.start, |message| {
             message.uint(event::TYPE, if shown.end.is_some() { event::SLICE_BEGIN } else { event::INSTANT });
             message.uint(event::TRACK_UUID, uuid);
             message.uint(event::NAME_IID, name);
             message.uint(event::CATEGORY_IIDS, category);
-            for (label, (_, fact)) in labels.iter().zip(shown.facts) {
+            for (label, (_, argument)) in labels.iter().zip(shown.arguments) {
                 message.message(event::DEBUG_ANNOTATIONS, |annotation| {
                     annotation.uint(event::ANNOTATION_NAME_IID, *label);
-                    match fact {
-                        Fact::Count(value) => annotation.uint(event::UINT_VALUE, *value),
-                        Fact::Number(value) => annotation.double(event::DOUBLE_VALUE, *value),
-                        Fact::Flag(value) => annotation.uint(event::BOOL_VALUE, u64::from(*value)),
-                        Fact::Text(value) => annotation.text(event::STRING_VALUE, start_of(value)),
+                    match argument {
+                        ArgumentValue::Count(value) => annotation.uint(event::UINT_VALUE, *value),
+                        ArgumentValue::Number(value) => annotation.double(event::DOUBLE_VALUE, *value),
+                        ArgumentValue::Flag(value) => annotation.uint(event::BOOL_VALUE, u64::from(*value)),
+                        ArgumentValue::Text(value) => annotation.text(event::STRING_VALUE, truncated(value)),
                     }
                 });
             }
@@ -179,7 +179,7 @@ impl<W: Write> Writer for Perfetto<W> {
                 message.uint(event::TRACK_UUID, uuid);
             });
         }
-        self.flush_some(stacks)
+        self.flush_if_full(stacks)
     }
 
     fn counter(&mut self, process: u32, counter: &Counter<'_>, at: i64, value: f64) -> io::Result<()> {
@@ -189,7 +189,7 @@ impl<W: Write> Writer for Perfetto<W> {
             message.uint(event::TRACK_UUID, uuid);
             message.double(event::DOUBLE_COUNTER_VALUE, value);
         });
-        if self.packets.bytes.len() >= GATHERED { self.write_out() } else { Ok(()) }
+        if self.packets.bytes.len() >= BUFFER_BYTES { self.write_out() } else { Ok(()) }
     }
 
     fn allocation(&mut self, allocation: &Allocation, stacks: &Stacks) -> io::Result<()> {
@@ -200,7 +200,7 @@ impl<W: Write> Writer for Perfetto<W> {
         if self.allocations.add(allocation) {
             self.allocations.write(&self.tracks, &mut self.packets, stacks, &mut self.path);
         }
-        self.flush_some(stacks)
+        self.flush_if_full(stacks)
     }
 
     fn stacks_cleared(&mut self, stacks: &Stacks) -> io::Result<()> {
@@ -221,7 +221,7 @@ impl<W: Write> Writer for Perfetto<W> {
 
     fn finish(&mut self, end: i64, stacks: &Stacks) -> io::Result<()> {
         self.end_references(stacks);
-        self.late_names(end, stacks);
+        self.write_late_names(end, stacks);
         self.write_out()?;
         self.out.flush()
     }

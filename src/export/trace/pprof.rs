@@ -14,7 +14,7 @@ use super::stacks::{FrameId, NodeId, Stacks};
 use super::writer::{Sample, Subject, Writer};
 
 /// Maximum number of combinations of thread and stack in memory before they are written.
-const COUNTS: usize = 1 << 15;
+const MAX_COUNTS: usize = 1 << 15;
 
 /// Fields of `Profile`.
 mod profile {
@@ -141,7 +141,7 @@ impl<W: Write> Pprof<W> {
 
 impl<W: Write> Writer for Pprof<W> {
     fn sample(&mut self, sample: &Sample, stacks: &Stacks) -> io::Result<()> {
-        if self.counts.len() >= COUNTS {
+        if self.counts.len() >= MAX_COUNTS {
             self.write(stacks)?;
         }
         let (count, nanoseconds) = self.counts.entry((sample.thread, sample.node)).or_default();
@@ -152,7 +152,7 @@ impl<W: Write> Writer for Pprof<W> {
 
     fn stacks_cleared(&mut self, stacks: &Stacks) -> io::Result<()> {
         self.write(stacks)?;
-        self.first_frame += u64::from(stacks.frames());
+        self.first_frame += u64::from(stacks.frame_count());
         self.frames.clear();
         Ok(())
     }

@@ -16,11 +16,11 @@ use super::stacks::{FrameId, Stacks};
 use super::writer::{Sample, Subject, Writer};
 
 /// Size of a record in the scratch file, in bytes: a time, and a frame with a flag for its end.
-const RECORD: usize = 12;
+const RECORD_BYTES: usize = 12;
 /// Size of a thread's buffer, in bytes.
-const GATHERED: usize = RECORD * 340;
+const BUFFER_BYTES: usize = RECORD_BYTES * 340;
 /// Flag of a frame: the call ends.
-const ENDS: u32 = 1 << 31;
+const END_FLAG: u32 = 1 << 31;
 
 /// A private temporary file.
 pub trait Scratch: Read + Write + Seek {}
@@ -37,61 +37,69 @@ pub(super) struct Speedscope<'w, W> {
     frames: Vec<Rc<(String, String)>>,
     frame_ids: HashMap<Rc<(String, String)>, u32>,
     /// By frame: its id in the output plus one; 0 if it has none yet.
-    known: Vec<u32>,
+    output_ids: Vec<u32>,
 }
 
 #[derive(Debug, Default)]
 struct Thread {
     name: String,
     spans: Spans,
-    gathered: Vec<u8>,
-    /// Offsets and lengths of the pieces in the scratch file.
-    pieces: Vec<(u64, usize)>,
+    buffer: Vec<u8>,
+    /// Offsets and lengths of the chunks in the scratch file.
+    chunks: Vec<(u64, usize)>,
     first: Option<i64>,
     last: i64,
 }
 
 impl<'w, W: Write> Speedscope<'w, W> {
     pub(super) fn new(out: W, scratch: Box<dyn Scratch + 'w>, subject: Subject) -> Self {
-        Self { out, scratch, subject, threads: HashMap::default(), frames: Vec::new(), frame_ids: HashMap::default(), known: Vec::new() }
+        Self {
+            out,
+            scratch,
+            subject,
+            threads: HashMap::default(),
+            frames: Vec::new(),
+            frame_ids: HashMap::default(),
+            output_ids: Vec::new(),
+        }
     }
 
     /// Adds the begin or end of a call to the buffer of a thread.
     fn edge(&mut self, thread: &mut Thread, at: i64, edge: Edge, stacks: &Stacks) -> io::Result<()> {
         let frame = match edge {
             Edge::Begin(frame) => self.frame(frame, stacks),
-            Edge::End(frame) => self.frame(frame, stacks) | ENDS,
+            Edge::End(frame) => self.frame(frame, stacks) | END_FLAG,
         };
-        thread.gathered.extend_from_slice(&at.to_le_bytes());
-        thread.gathered.extend_from_slice(&frame.to_le_bytes());
+        thread.buffer.extend_from_slice(&at.to_le_bytes());
+        thread.buffer.extend_from_slice(&frame.to_le_bytes());
         thread.first.get_or_insert(at);
         thread.last = at;
-        if thread.gathered.len() >= GATHERED { self.put_away(thread) } else { Ok(()) }
+        if thread.buffer.len() >= BUFFER_BYTES { self.flush_buffer(thread) } else { Ok(()) }
     }
 
-    fn put_away(&mut self, thread: &mut Thread) -> io::Result<()> {
+    fn flush_buffer(&mut self, thread: &mut Thread) -> io::Result<()> {
         let at = self.scratch.seek(SeekFrom::End(0))?;
-        self.scratch.write_all(&thread.gathered)?;
-        thread.pieces.push((at, thread.gathered.len()));
-        thread.gathered.clear();
+        self.scratch.write_all(&thread.buffer)?;
+        thread.chunks.push((at, thread.buffer.len()));
+        thread.buffer.clear();
         Ok(())
     }
 
     fn frame(&mut self, frame: FrameId, stacks: &Stacks) -> u32 {
         let index = frame as usize;
-        if self.known.len() <= index {
-            self.known.resize(index + 1, 0);
+        if self.output_ids.len() <= index {
+            self.output_ids.resize(index + 1, 0);
         }
-        if self.known[index] == 0 {
+        if self.output_ids[index] == 0 {
             let name = Rc::new((stacks.name(frame), stacks.module(frame).to_owned()));
             let next = self.frames.len() as u32;
             let id = *self.frame_ids.entry(name.clone()).or_insert(next);
             if id == next {
                 self.frames.push(name);
             }
-            self.known[index] = id + 1;
+            self.output_ids[index] = id + 1;
         }
-        self.known[index] - 1
+        self.output_ids[index] - 1
     }
 
     fn end_calls(&mut self, stacks: &Stacks) -> io::Result<()> {
@@ -100,7 +108,7 @@ impl<'w, W: Write> Speedscope<'w, W> {
             spans.end(|at, edge| self.edge(&mut thread, at, edge, stacks))?;
             self.threads.insert(id, thread);
         }
-        self.known.clear();
+        self.output_ids.clear();
         Ok(())
     }
 
@@ -109,19 +117,19 @@ impl<'w, W: Write> Speedscope<'w, W> {
         let name = if thread.name.is_empty() { format!("Thread {id}") } else { format!("Thread {id} {}", thread.name) };
         write_string(&mut self.out, &name)?;
         write!(self.out, ",\"startValue\":{},\"endValue\":{},\"events\":[", thread.first.unwrap_or(0), thread.last)?;
-        let mut bytes = vec![0; GATHERED];
+        let mut bytes = vec![0; BUFFER_BYTES];
         let mut is_first = true;
-        for (at, length) in &thread.pieces {
+        for (at, length) in &thread.chunks {
             self.scratch.seek(SeekFrom::Start(*at))?;
-            let piece = &mut bytes[..*length];
-            self.scratch.read_exact(piece)?;
-            for record in piece.chunks_exact(RECORD) {
+            let chunk = &mut bytes[..*length];
+            self.scratch.read_exact(chunk)?;
+            for record in chunk.chunks_exact(RECORD_BYTES) {
                 let (at, frame) = record.split_at(8);
                 let at = i64::from_le_bytes(at.try_into().unwrap_or_default());
                 let frame = u32::from_le_bytes(frame.try_into().unwrap_or_default());
                 let comma = if std::mem::replace(&mut is_first, false) { "" } else { "," };
-                let kind = if frame & ENDS == 0 { 'O' } else { 'C' };
-                write!(self.out, "{comma}\n{{\"type\":\"{kind}\",\"frame\":{},\"at\":{at}}}", frame & !ENDS)?;
+                let kind = if frame & END_FLAG == 0 { 'O' } else { 'C' };
+                write!(self.out, "{comma}\n{{\"type\":\"{kind}\",\"frame\":{},\"at\":{at}}}", frame & !END_FLAG)?;
             }
         }
         self.out.write_all(b"]}")
@@ -159,7 +167,7 @@ impl<W: Write> Writer for Speedscope<'_, W> {
             threads.push((ThreadId::default(), Thread { name: "(no samples)".to_owned(), ..Thread::default() }));
         }
         for (index, (id, mut thread)) in threads.into_iter().enumerate() {
-            self.put_away(&mut thread)?;
+            self.flush_buffer(&mut thread)?;
             self.out.write_all(if index == 0 { b"\n" } else { b",\n" })?;
             self.profile(id, &thread)?;
         }

@@ -6,13 +6,13 @@ use crate::analysis::{CodeLocation, Images, MethodId, Symbols};
 use crate::nettrace::Event;
 
 /// Maximum number of nodes; beyond it the tree is reset.
-const NODES: usize = 1 << 16;
+const MAX_NODES: usize = 1 << 16;
 /// Maximum number of frames of a stack, counted from the leaf. Runtimes write 100.
-const DEPTH: usize = 256;
+const MAX_DEPTH: usize = 256;
 /// Maximum number of cached addresses.
-const KNOWN: usize = 1 << 15;
+const MAX_ADDRESSES: usize = 1 << 15;
 /// Maximum number of cached stack ids.
-const REMEMBERED: usize = 1 << 16;
+const MAX_STACK_IDS: usize = 1 << 16;
 
 /// A node of the tree: a frame below those of its callers. 0 is the root, which has no frame.
 pub(super) type NodeId = u32;
@@ -48,7 +48,7 @@ pub(super) struct Stacks {
     nodes: Vec<Node>,
     children: HashMap<(NodeId, FrameId), NodeId>,
     /// By stack id in the stream: the process, and the node plus one; 0 if unknown.
-    remembered: Vec<(u32, NodeId)>,
+    stack_ids: Vec<(u32, NodeId)>,
 }
 
 impl Stacks {
@@ -62,30 +62,30 @@ impl Stacks {
             known: HashMap::default(),
             nodes: vec![Node { parent: 0, frame: 0 }],
             children: HashMap::default(),
-            remembered: Vec::new(),
+            stack_ids: Vec::new(),
         }
     }
 
     /// Returns the leaf node of an event's stack.
     pub(super) fn add(&mut self, event: &Event<'_>) -> NodeId {
         let (number, process) = (event.stack_id() as usize, event.thread().process);
-        if let Some((_, node)) = self.remembered.get(number).filter(|(of, node)| *node != 0 && *of == process) {
+        if let Some((_, node)) = self.stack_ids.get(number).filter(|(of, node)| *node != 0 && *of == process) {
             return node - 1;
         }
         let Some(stack) = event.stack() else { return 0 };
         let mut node = 0;
-        for (depth, address) in stack.frames().take(DEPTH).enumerate().rev() {
+        for (depth, address) in stack.frames().take(MAX_DEPTH).enumerate().rev() {
             // A return address can be just past the last byte of its method.
             let address = if depth == 0 { address } else { address.wrapping_sub(1) };
             if let Some(frame) = self.frame(process, address) {
                 node = self.child(node, frame);
             }
         }
-        if number < REMEMBERED {
-            if self.remembered.len() <= number {
-                self.remembered.resize(number + 1, (0, 0));
+        if number < MAX_STACK_IDS {
+            if self.stack_ids.len() <= number {
+                self.stack_ids.resize(number + 1, (0, 0));
             }
-            self.remembered[number] = (process, node + 1);
+            self.stack_ids[number] = (process, node + 1);
         }
         node
     }
@@ -101,7 +101,7 @@ impl Stacks {
             None => Some(self.images.find(process, address).map_or(Frame::Address(address), Frame::Native)),
         };
         let id = frame.map(|frame| self.number(frame));
-        if self.known.len() < KNOWN {
+        if self.known.len() < MAX_ADDRESSES {
             self.known.insert((process, address), id);
         }
         id
@@ -127,13 +127,13 @@ impl Stacks {
     }
 
     /// Forgets the stack ids, which are reassigned from here on.
-    pub(super) fn forget_numbers(&mut self) {
-        self.remembered.clear();
+    pub(super) fn clear_stack_ids(&mut self) {
+        self.stack_ids.clear();
     }
 
     /// Whether the tree must be reset.
     pub(super) fn is_full(&self) -> bool {
-        self.nodes.len() + DEPTH > NODES
+        self.nodes.len() + MAX_DEPTH > MAX_NODES
     }
 
     /// Resets the tree: ids of nodes and frames are reassigned.
@@ -143,7 +143,7 @@ impl Stacks {
         self.known.clear();
         self.nodes.truncate(1);
         self.children.clear();
-        self.remembered.clear();
+        self.stack_ids.clear();
     }
 
     /// Replaces the contents of `path` by the frames of a node, root first.
@@ -158,7 +158,7 @@ impl Stacks {
     }
 
     /// Returns the number of frames.
-    pub(super) fn frames(&self) -> FrameId {
+    pub(super) fn frame_count(&self) -> FrameId {
         self.frames.len() as FrameId
     }
 

@@ -41,7 +41,7 @@ fn captured(name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn what_holds_nothing_is_exported_as_nothing() {
+fn an_empty_recording_gives_an_empty_export() {
     for format in TraceFormat::ALL {
         let out = export(b"", format);
         match format {
@@ -91,7 +91,7 @@ fn compilations_within_each_other_are_both_shown() {
 }
 
 #[test]
-fn an_output_that_fails_is_said() {
+fn an_output_error_is_returned() {
     struct Full(usize);
     impl Write for Full {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -14,18 +14,18 @@ use crate::model::Counted;
 use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, Thread, ThreadId, TraceHeader, Value};
 use crate::wire::Utf16;
 
-use super::began::{Began, flow_of};
+use super::open_slices::{OpenSlices, flow_of};
 use super::output::Output;
-use super::writer::{Allocation, Counter, Fact, Sample, Track, TrackEvent};
+use super::writer::{Allocation, ArgumentValue, Counter, Sample, Track, TrackEvent};
 
 /// Maximum length of a text, in characters.
-const TEXT: usize = 1000;
+const MAX_TEXT: usize = 1000;
 /// Maximum length of a log message in the name of its event, in characters.
-const MESSAGE: usize = 200;
+const MAX_MESSAGE: usize = 200;
 /// Interval of the allocation rate, nanoseconds.
-const ALLOCATION_STEP: i64 = 100_000_000;
+const ALLOCATION_INTERVAL: i64 = 100_000_000;
 /// Maximum number of threads whose sampler round, or end of event loss, is remembered.
-const THREADS: usize = 65_536;
+const MAX_THREADS: usize = 65_536;
 
 /// Walks through a recording.
 pub(super) struct Walk<'w> {
@@ -33,11 +33,11 @@ pub(super) struct Walk<'w> {
     header: TraceHeader,
     /// By metadata index.
     kinds: Vec<EventKind>,
-    began: Began,
+    open_slices: OpenSlices,
     counters: CounterReader,
     rounds: Rounds,
     /// The sampler round in which each thread was last seen.
-    seen: HashMap<ThreadId, u32>,
+    last_rounds: HashMap<ThreadId, u32>,
     /// Bytes allocated in the current step, and the end of that step.
     allocated: (u64, i64),
     sequence_point: i64,
@@ -57,10 +57,10 @@ impl<'w> Walk<'w> {
             output,
             header: TraceHeader::default(),
             kinds: vec![EventKind::Other],
-            began: Began::default(),
+            open_slices: OpenSlices::default(),
             counters: CounterReader::default(),
             rounds: Rounds::default(),
-            seen: HashMap::default(),
+            last_rounds: HashMap::default(),
             allocated: (0, i64::MIN),
             sequence_point: 0,
             lost_until: HashMap::default(),
@@ -73,7 +73,7 @@ impl<'w> Walk<'w> {
 
     /// Ends everything still open.
     pub(super) fn finish(mut self) -> io::Result<()> {
-        self.began.finish(self.newest, &mut self.output);
+        self.open_slices.finish(self.newest, &mut self.output);
         self.output.finish(self.newest)
     }
 
@@ -86,14 +86,14 @@ impl<'w> Walk<'w> {
     pub(super) fn restart(&mut self, lost: Option<(i64, u64)>) {
         self.output.restart(lost.is_some());
         if let Some((since, packets)) = lost {
-            let name = format!("{:#} lost: the tracing service did not take them in time", Counted(packets, "packet"));
-            self.note_loss(&name, since, &[("packets", Fact::Count(packets))]);
+            let name = format!("{:#} lost: the tracing service did not accept them in time", Counted(packets, "packet"));
+            self.note_loss(&name, since, &[("packets", ArgumentValue::Count(packets))]);
         }
     }
 
     /// Adds a slice that shows missing data between `since` and now.
-    pub(super) fn note_loss(&mut self, name: &str, since: i64, facts: &[(&'static str, Fact<'_>)]) {
-        let slice = TrackEvent::slice(ThreadId::default(), "lost", name, since.min(self.newest), self.newest, facts);
+    pub(super) fn note_loss(&mut self, name: &str, since: i64, arguments: &[(&'static str, ArgumentValue<'_>)]) {
+        let slice = TrackEvent::slice(ThreadId::default(), "lost", name, since.min(self.newest), self.newest, arguments);
         self.output.event(TrackEvent { track: Track::LostPackets, ..slice });
     }
 
@@ -118,10 +118,10 @@ impl<'w> Walk<'w> {
     fn sample(&mut self, event: &Event<'_>, at: i64) {
         let Some(ThreadSample { kind }) = self.read(event) else { return };
         let thread = event.thread();
-        if self.seen.len() >= THREADS {
-            self.seen.clear();
+        if self.last_rounds.len() >= MAX_THREADS {
+            self.last_rounds.clear();
         }
-        let seen = self.seen.entry(thread).or_insert(Rounds::NEVER);
+        let seen = self.last_rounds.entry(thread).or_insert(Rounds::NEVER);
         let (round, weight) = self.rounds.sample(*seen, at);
         *seen = round;
         let duration = i64::try_from(weight).unwrap_or(i64::MAX);
@@ -145,7 +145,7 @@ impl<'w> Walk<'w> {
     /// Resets the stacks if there are too many.
     fn make_room(&mut self) {
         if self.output.clear_stacks() {
-            self.began.forget_stacks();
+            self.open_slices.forget_stacks();
         }
     }
 
@@ -153,8 +153,8 @@ impl<'w> Walk<'w> {
         P::read(Fields::of(event, self.header.pointer_size))
     }
 
-    fn instant(&mut self, event: &Event<'_>, at: i64, category: &'static str, name: &str, facts: &[(&'static str, Fact<'_>)]) {
-        self.instant_on(Track::Thread, flow_of(event.activity_id()), event, at, category, name, facts);
+    fn instant(&mut self, event: &Event<'_>, at: i64, category: &'static str, name: &str, arguments: &[(&'static str, ArgumentValue<'_>)]) {
+        self.instant_on(Track::Thread, flow_of(event.activity_id()), event, at, category, name, arguments);
     }
 
     #[expect(clippy::too_many_arguments, reason = "a record of them would be named once and read once")]
@@ -166,10 +166,10 @@ impl<'w> Walk<'w> {
         at: i64,
         category: &'static str,
         name: &str,
-        facts: &[(&'static str, Fact<'_>)],
+        arguments: &[(&'static str, ArgumentValue<'_>)],
     ) {
         let (thread, node) = (event.thread(), self.output.stacks.add(event));
-        self.output.event(TrackEvent { thread, track, category, name, start: at, end: None, node, flows: [flow, 0], facts });
+        self.output.event(TrackEvent { thread, track, category, name, start: at, end: None, node, flows: [flow, 0], arguments });
     }
 
     fn allocated(&mut self, event: &Event<'_>, at: i64, bytes: u64) {
@@ -178,13 +178,13 @@ impl<'w> Walk<'w> {
         let (sum, end) = &mut self.allocated;
         if at >= *end {
             if *sum > 0 {
-                let (rate, moment) = (*sum as f64 * 1e9 / ALLOCATION_STEP as f64, *end - ALLOCATION_STEP);
+                let (rate, moment) = (*sum as f64 * 1e9 / ALLOCATION_INTERVAL as f64, *end - ALLOCATION_INTERVAL);
                 self.output.counter(thread.process, &Counter::AllocationRate, moment, rate);
-                if at >= end.saturating_add(ALLOCATION_STEP) {
+                if at >= end.saturating_add(ALLOCATION_INTERVAL) {
                     self.output.counter(thread.process, &Counter::AllocationRate, *end, 0.0);
                 }
             }
-            (*sum, *end) = (0, at.saturating_add(ALLOCATION_STEP));
+            (*sum, *end) = (0, at.saturating_add(ALLOCATION_INTERVAL));
         }
         *sum = sum.saturating_add(bytes);
     }
@@ -204,7 +204,7 @@ impl<'w> Walk<'w> {
             _ => "Continuation started",
         };
         let flow = flow_of(u128::from(id).to_le_bytes());
-        self.instant_on(Track::Thread, flow, event, at, "task", name, &[("task", Fact::Count(id))]);
+        self.instant_on(Track::Thread, flow, event, at, "task", name, &[("task", ArgumentValue::Count(id))]);
     }
 
     fn log_message(&mut self, event: &Event<'_>, at: i64) {
@@ -214,24 +214,28 @@ impl<'w> Walk<'w> {
             match (field.name.as_str(), value) {
                 ("Level", Value::Int(value)) => level = value,
                 ("EventId", Value::Int(value)) => id = value,
-                ("LoggerName", Value::Text(value)) => set(&mut logger, value, TEXT),
-                ("FormattedMessage", Value::Text(value)) => set(&mut text, value, MESSAGE),
+                ("LoggerName", Value::Text(value)) => set_text(&mut logger, value, MAX_TEXT),
+                ("FormattedMessage", Value::Text(value)) => set_text(&mut text, value, MAX_MESSAGE),
                 _ => {}
             }
         }
         let level = LEVELS[usize::try_from(level).unwrap_or(0).min(LEVELS.len() - 1)];
-        let facts = [("level", Fact::Text(level)), ("category", Fact::Text(&logger)), ("event id", Fact::Number(id as f64))];
-        self.instant(event, at, "log", &text, &facts);
+        let arguments = [
+            ("level", ArgumentValue::Text(level)),
+            ("category", ArgumentValue::Text(&logger)),
+            ("event id", ArgumentValue::Number(id as f64)),
+        ];
+        self.instant(event, at, "log", &text, &arguments);
         self.texts = [text, logger];
     }
 
     /// Returns `None` if the payload is malformed.
-    fn known(&mut self, kind: EventKind, event: &Event<'_>, at: i64) -> Option<()> {
+    fn convert(&mut self, kind: EventKind, event: &Event<'_>, at: i64) -> Option<()> {
         use EventKind as Kind;
         match kind {
             Kind::HeapStats => {
                 let heap: HeapStats = self.read(event)?;
-                self.began.promoted(
+                self.open_slices.promoted(
                     event.thread(),
                     heap.generations.iter().fold(0, |sum: u64, generation| sum.saturating_add(generation.promoted)),
                 );
@@ -253,14 +257,14 @@ impl<'w> Walk<'w> {
             Kind::ExceptionThrown => {
                 let thrown: ExceptionThrown<'_> = self.read(event)?;
                 let [mut name, mut message] = std::mem::take(&mut self.texts);
-                set(&mut name, thrown.type_name, TEXT);
-                set(&mut message, thrown.message, TEXT);
-                let facts = [
-                    ("message", Fact::Text(&message)),
-                    ("HRESULT", Fact::Count(thrown.hresult.into())),
-                    ("rethrown", Fact::Flag(thrown.is_rethrown())),
+                set_text(&mut name, thrown.type_name, MAX_TEXT);
+                set_text(&mut message, thrown.message, MAX_TEXT);
+                let arguments = [
+                    ("message", ArgumentValue::Text(&message)),
+                    ("HRESULT", ArgumentValue::Count(thrown.hresult.into())),
+                    ("rethrown", ArgumentValue::Flag(thrown.is_rethrown())),
                 ];
-                self.instant(event, at, "exception", &name, &facts);
+                self.instant(event, at, "exception", &name, &arguments);
                 self.texts = [name, message];
             }
             Kind::Workers => {
@@ -271,23 +275,23 @@ impl<'w> Walk<'w> {
                     51 => "Worker stopped",
                     _ => return Some(()),
                 };
-                self.instant(event, at, "threadpool", name, &[("workers", Fact::Count(workers.active.into()))]);
+                self.instant(event, at, "threadpool", name, &[("workers", ArgumentValue::Count(workers.active.into()))]);
             }
             Kind::Adjustment => {
                 let Adjustment { workers, reason, .. } = self.read(event)?;
                 self.output.counter(event.thread().process, &Counter::Workers, at, workers.into());
                 if reason == AdjustmentReason::STARVATION {
-                    let facts = [("workers", Fact::Count(workers.into()))];
-                    self.instant_on(Track::ThreadPool, 0, event, at, "threadpool", "Thread pool starvation", &facts);
+                    let arguments = [("workers", ArgumentValue::Count(workers.into()))];
+                    self.instant_on(Track::ThreadPool, 0, event, at, "threadpool", "Thread pool starvation", &arguments);
                 }
             }
             Kind::AssemblyLoad => {
                 let load: AssemblyLoad<'_> = self.read(event)?;
                 let [mut name, mut words] = std::mem::take(&mut self.texts);
-                set(&mut name, load.full_name, TEXT);
+                set_text(&mut name, load.full_name, MAX_TEXT);
                 words.clear();
                 words.extend(["Load ", name.split(',').next().unwrap_or_default()]);
-                self.instant(event, at, "loader", &words, &[("assembly", Fact::Text(&name))]);
+                self.instant(event, at, "loader", &words, &[("assembly", ArgumentValue::Text(&name))]);
                 self.texts = [name, words];
             }
             Kind::LogMessage => self.log_message(event, at),
@@ -305,7 +309,7 @@ impl<'w> Walk<'w> {
             Kind::TaskScheduled | Kind::TaskStarted => self.task(event, at),
             _ => {
                 let node = if matches!(kind, Kind::ContentionStart) { self.output.stacks.add(event) } else { 0 };
-                self.began.feed(kind, event, at, self.header.pointer_size, node, &mut self.output)?;
+                self.open_slices.feed(kind, event, at, self.header.pointer_size, node, &mut self.output)?;
             }
         }
         Some(())
@@ -313,7 +317,7 @@ impl<'w> Walk<'w> {
 }
 
 /// Replaces `text` by the start of another text, reusing its memory.
-pub(super) fn set(text: &mut String, from: Utf16<'_>, most: usize) {
+pub(super) fn set_text(text: &mut String, from: Utf16<'_>, most: usize) {
     text.clear();
     // A text has at most one character per UTF-16 unit.
     if from.as_bytes().len() <= 2 * most { from.push_to(text) } else { text.extend(from.chars().take(most)) }
@@ -335,7 +339,7 @@ impl Sink for Walk<'_> {
             // They do not pair with other events, and readers sort them.
             EventKind::ExceptionThrown | EventKind::LogMessage => false,
             // Rundown events describe existing state; they are not part of the recording.
-            kind => kind.is_analysed() && kind != EventKind::ThreadSample && !EventKind::is_written_at_stop(metadata),
+            kind => kind.is_analyzed() && kind != EventKind::ThreadSample && !EventKind::is_written_at_stop(metadata),
         }
     }
 
@@ -349,7 +353,7 @@ impl Sink for Walk<'_> {
             EventKind::ContextSwitch => self.context_switch(event, at),
             kind @ (EventKind::ExceptionThrown | EventKind::LogMessage) => {
                 // A malformed payload is ignored.
-                let _ = self.known(kind, event, at);
+                let _ = self.convert(kind, event, at);
             }
             _ => return,
         }
@@ -359,34 +363,34 @@ impl Sink for Walk<'_> {
     fn ordered_event(&mut self, event: &Event<'_>) {
         let (kind, at) = (self.kind(event.metadata), self.at(event.timestamp()));
         // A malformed payload is ignored.
-        let _ = self.known(kind, event, at);
+        let _ = self.convert(kind, event, at);
         self.make_room();
     }
 
     fn thread(&mut self, thread: &Thread) {
-        self.output.described(thread);
+        self.output.set_thread_name(thread);
     }
 
     fn loss(&mut self, loss: &Loss) {
         let (thread, end) = (loss.capture_thread, self.at(loss.timestamp));
         let name = format!("{:#} lost", Counted(loss.count.into(), "event"));
-        let facts = [("events", Fact::Count(loss.count.into())), ("thread", Fact::Count(thread.thread))];
-        if self.lost_until.len() >= THREADS {
+        let arguments = [("events", ArgumentValue::Count(loss.count.into())), ("thread", ArgumentValue::Count(thread.thread))];
+        if self.lost_until.len() >= MAX_THREADS {
             self.lost_until.clear();
         }
         let lost_until = self.lost_until.entry(thread).or_insert(self.sequence_point);
         let since = self.sequence_point.max(*lost_until).min(end);
         *lost_until = end.max(*lost_until);
-        let slice = TrackEvent::slice(thread, "lost", &name, since, end, &facts);
+        let slice = TrackEvent::slice(thread, "lost", &name, since, end, &arguments);
         self.output.event(TrackEvent { track: Track::LostEvents, ..slice });
     }
 
     fn ordered_loss(&mut self, loss: &Loss) {
-        self.began.lost(loss.capture_thread);
+        self.open_slices.lost(loss.capture_thread);
     }
 
     fn sequence_point(&mut self, point: &SequencePoint) {
         self.sequence_point = self.at(point.timestamp);
-        self.output.stacks.forget_numbers();
+        self.output.stacks.clear_stack_ids();
     }
 }

@@ -120,7 +120,7 @@ pub(super) struct TrackEvent<'a> {
     pub(super) node: NodeId,
     /// Flow ids: events that share one are connected; 0 for none.
     pub(super) flows: [u64; 2],
-    pub(super) facts: &'a [(&'static str, Fact<'a>)],
+    pub(super) arguments: &'a [(&'static str, ArgumentValue<'a>)],
 }
 
 impl<'a> TrackEvent<'a> {
@@ -131,9 +131,9 @@ impl<'a> TrackEvent<'a> {
         name: &'a str,
         start: i64,
         end: i64,
-        facts: &'a [(&'static str, Fact<'a>)],
+        arguments: &'a [(&'static str, ArgumentValue<'a>)],
     ) -> Self {
-        Self { thread, track: Track::Thread, category, name, start, end: Some(end), node: 0, flows: [0; 2], facts }
+        Self { thread, track: Track::Thread, category, name, start, end: Some(end), node: 0, flows: [0; 2], arguments }
     }
 }
 
@@ -147,7 +147,7 @@ pub(super) struct Allocation {
 
 /// The value of an event's argument.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Fact<'a> {
+pub(super) enum ArgumentValue<'a> {
     Count(u64),
     Number(f64),
     Flag(bool),

@@ -13,31 +13,31 @@ use crate::net::proc::{Proc, Threads};
 use crate::net::process_exit;
 
 /// Interval of checks whether all threads of a process are dead.
-const LOOK_AT_THREADS: Duration = Duration::from_secs(2);
+const THREAD_POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// After a resume a runtime starts its next thread at once, unless it also waits for another port.
-const START_LIMIT: Duration = Duration::from_secs(1);
-const START_PAUSE: Duration = Duration::from_millis(20);
+const START_TIMEOUT: Duration = Duration::from_secs(1);
+const START_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Client {
     /// Returns the proc file system, if it shows this very process. A socket in a shared directory may name a pid of a namespace that we cannot
     /// see, and the process with that pid in our namespace is a different one.
     pub(super) fn own_proc(&self) -> Option<&Proc> {
-        self.proc.as_deref().filter(|proc| proc.shows(self.endpoint.key))
+        self.proc.as_deref().filter(|proc| proc.exists(self.endpoint.key))
     }
 
     /// Like [`Self::own_proc`], but owned.
     pub(in crate::net) fn shared_proc(&self) -> Option<Arc<Proc>> {
-        self.proc.as_ref().filter(|proc| proc.shows(self.endpoint.key)).map(Arc::clone)
+        self.proc.as_ref().filter(|proc| proc.exists(self.endpoint.key)).map(Arc::clone)
     }
 
     /// Returns the pid of the process in its own pid namespace; `None` if unknown.
-    pub(super) fn inner_pid(&self) -> Option<u64> {
+    pub(super) fn ns_pid(&self) -> Option<u64> {
         let proc = self.proc.as_deref()?;
         let ProcessKey { pid, .. } = self.endpoint.key;
         match self.own_proc() {
             Some(proc) => proc.identity(pid).ok().map(|identity| identity.ns_pid.into()),
             // In another namespace; known if it is part of the socket's name.
-            None => (proc.is_of_kernel() && pid > 0).then_some(pid.into()),
+            None => (proc.is_real() && pid > 0).then_some(pid.into()),
         }
     }
 
@@ -77,12 +77,12 @@ impl Client {
 
     /// Returns the CPU limits of the control groups of the process, innermost first, counted since the groups were created. Empty if unknown.
     pub fn cpu_limits(&self) -> Vec<CpuLimit> {
-        self.own_proc().filter(|proc| proc.is_of_kernel()).map(|proc| proc.cpu_limits(self.endpoint.key.pid)).unwrap_or_default()
+        self.own_proc().filter(|proc| proc.is_real()).map(|proc| proc.cpu_limits(self.endpoint.key.pid)).unwrap_or_default()
     }
 
     /// Returns the total non-idle time of all processors of the machine since boot; `None` if /proc does not show it.
     pub fn machine_busy(&self) -> Option<Duration> {
-        self.own_proc().filter(|proc| proc.is_of_kernel())?.machine_busy().ok()
+        self.own_proc().filter(|proc| proc.is_real())?.machine_busy().ok()
     }
 
     /// Returns the peak resident memory of the process in bytes; `None` if /proc does not show it.
@@ -96,13 +96,13 @@ impl Client {
     /// # Errors
     /// [`Cause::StillSuspended`].
     pub async fn await_start(&self) -> Result<(), ExchangeError> {
-        let waits = || self.own_proc().and_then(|proc| proc.threads(self.endpoint.key.pid).ok()).is_some_and(Threads::waits);
+        let waits = || self.own_proc().and_then(|proc| proc.threads(self.endpoint.key.pid).ok()).is_some_and(Threads::is_suspended);
         let began = Instant::now();
         while waits() {
-            if began.elapsed() >= START_LIMIT {
+            if began.elapsed() >= START_TIMEOUT {
                 return Err(self.error(CommandCode::ResumeRuntime, Cause::StillSuspended));
             }
-            sleep(START_PAUSE).await;
+            sleep(START_POLL_INTERVAL).await;
         }
         Ok(())
     }
@@ -112,18 +112,18 @@ impl Client {
     pub async fn process_exit(&self) {
         tokio::select! {
             Ok(()) = process_exit::wait(self.endpoint.key.pid, || self.own_proc().is_some()) => {}
-            () = self.death() => {}
+            () = self.all_threads_dead() => {}
         }
     }
 
     /// Waits until all threads of the process are dead, by polling: there is no notification while a tracer, such as a hung dump program, keeps
     /// them, nor before Linux 5.3.
-    async fn death(&self) {
+    async fn all_threads_dead(&self) {
         if self.own_proc().is_none() {
             std::future::pending().await
         }
         while self.own_proc().is_some_and(|proc| proc.is_dead(self.endpoint.key.pid).is_ok_and(|is_dead| !is_dead)) {
-            sleep(LOOK_AT_THREADS).await;
+            sleep(THREAD_POLL_INTERVAL).await;
         }
     }
 }

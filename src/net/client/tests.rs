@@ -124,7 +124,7 @@ impl ExchangeError {
 }
 
 #[tokio::test]
-async fn bad_servers_get_a_sentence_each() {
+async fn each_bad_reply_has_its_own_error_message() {
     let ended = Server::silent();
     bad(&ended, Trouble::Stale, "no process listens on this socket: the process has ended (socket ").await;
 
@@ -132,7 +132,7 @@ async fn bad_servers_get_a_sentence_each() {
     bad(&Server::says(*b"HTTP/1.1 400 Bad Request\r\n\r\n"), Trouble::Unsupported, "is not a .NET diagnostic server").await;
     bad(&Server::says(*b"\x1b[2J"), Trouble::Unsupported, "is not a .NET diagnostic server").await;
     bad(&Server::says(*b"DOTNET_IPC_V2\0\x14\0\xff\0\0\0"), Trouble::Unsupported, "is not a .NET diagnostic server").await;
-    bad(&Server::says(*b"DOTNET_IPC_V1\0\x13\0\xff\0\0\0"), Trouble::Unsupported, "length of 19 bytes").await;
+    bad(&Server::says(*b"DOTNET_IPC_V1\0\x13\0\xff\0\0\0"), Trouble::Unsupported, "invalid size of 19 bytes").await;
     bad(&Server::says(*b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"), Trouble::Unsupported, "not part of the protocol (0x0400)").await;
     bad(&Server::says(*b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0"), Trouble::Unsupported, "cannot be read").await;
     let whole = ok(&Reply::Info(Box::new(info())), CommandCode::ProcessInfo3);
@@ -162,13 +162,13 @@ async fn a_silent_server_costs_five_seconds_and_no_more() {
     });
     let began = Instant::now();
     let error = server.client.process_info().await.unwrap_err();
-    assert_eq!((error.trouble(), began.elapsed()), (Some(Trouble::Timeout), ANSWER_LIMIT));
+    assert_eq!((error.trouble(), began.elapsed()), (Some(Trouble::Timeout), REPLY_TIMEOUT));
     assert!(error.to_string().contains("ProcessInfo3 to process 4242: no answer within 5 s: "), "{error}");
 
     // The next one has to wait in the queue of a server that does not accept; a partial answer does not count.
     let began = Instant::now();
     assert_eq!(server.client.environment().await.unwrap_err().trouble(), Some(Trouble::Timeout));
-    assert_eq!(began.elapsed(), ANSWER_LIMIT);
+    assert_eq!(began.elapsed(), REPLY_TIMEOUT);
     let half = Server::start(|_, mut stream| async move {
         stream.write_all(b"DOTNET_IPC_V1\0\xff\xff").await.unwrap();
         sleep(Duration::from_secs(3600)).await;
@@ -196,7 +196,7 @@ async fn a_stop_waits_for_a_dump_and_says_so_when_that_takes_too_long() {
     assert_eq!(server.client.busy().unwrap().command, CommandCode::GenerateCoreDump3);
     let began = Instant::now();
     let error = server.client.stop_session(SessionId(9)).await.unwrap_err();
-    assert_eq!((error.trouble(), began.elapsed()), (Some(Trouble::Slow), STOP_LIMIT));
+    assert_eq!((error.trouble(), began.elapsed()), (Some(Trouble::Slow), STOP_TIMEOUT));
     assert!(error.to_string().contains("not sent, because GenerateCoreDump3 has been in progress for 61 s"), "{error}");
     server.client.stop_session(SessionId(9)).await.unwrap();
     assert_eq!(began.elapsed().as_secs(), 89);
@@ -226,7 +226,7 @@ async fn the_targets_own_words_are_made_safe() {
     let message = "[createdump] \x1b[31mPermission denied\r\nsecond line".to_owned();
     let failure = Failure { hresult: Hresult::FAIL, message: Some(message) }.encode().unwrap();
     let request = DumpRequest { path: TargetPath::new("/closed/d").unwrap(), kind: DumpKind::Full, flags: DumpFlags::default() };
-    let error = Server::says(failure).client.dump(&request, ANSWER_LIMIT).await.unwrap_err();
+    let error = Server::says(failure).client.dump(&request, REPLY_TIMEOUT).await.unwrap_err();
     assert_eq!(error.details(), ["[createdump] \u{fffd}[31mPermission denied", "second line"]);
     assert!(error.to_string().contains("E_FAIL (0x80004005)"), "{error}");
 }
@@ -262,7 +262,7 @@ async fn a_readonly_client_only_asks() {
     let request = DumpRequest { path: path(), kind: DumpKind::Mini, flags: DumpFlags::default() };
     let config = SessionConfig::new(Provider::new("A", 1, Level::Verbose).unwrap().into());
     let mut errors = vec![
-        client.dump(&request, ANSWER_LIMIT).await.unwrap_err(),
+        client.dump(&request, REPLY_TIMEOUT).await.unwrap_err(),
         client.start_session(&config).await.unwrap_err(),
         client.clone().legacy().start_session(&config).await.unwrap_err(),
         client.stop_session(SessionId(1)).await.unwrap_err(),

@@ -4,23 +4,23 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 
-use super::{ANSWER_LIMIT, Cause, Client, ExchangeError, LAST_ANSWER};
+use super::{Cause, Client, ExchangeError, FINAL_REPLY_TIMEOUT, REPLY_TIMEOUT};
 use crate::ipc::CommandCode;
-use crate::net::gate::{Busy, Turn};
+use crate::net::command_lock::{Busy, CommandGuard};
 use crate::net::log;
 
 impl Client {
     /// Waits until no other command is in progress.
-    pub(super) async fn turn(&self, code: CommandCode, limit: Duration) -> Result<Turn<'_>, ExchangeError> {
+    pub(super) async fn turn(&self, code: CommandCode, limit: Duration) -> Result<CommandGuard<'_>, ExchangeError> {
         let request = log::Request::begin(self.endpoint.key.pid, code);
         let busy = |busy: Busy| Cause::Busy { with: busy.command, elapsed: busy.since.elapsed() };
-        let turn = self.gate.enter(code, limit).await.map_err(|under_way| self.error(code, busy(under_way)));
+        let turn = self.command_lock.acquire(code, limit).await.map_err(|under_way| self.error(code, busy(under_way)));
         request.turn(&turn);
         turn
     }
 
     /// Waits for the result of a request, at most `limit`.
-    pub(super) async fn within<T>(
+    pub(super) async fn with_timeout<T>(
         &self,
         code: CommandCode,
         limit: Duration,
@@ -29,11 +29,11 @@ impl Client {
         let request = log::Request::begin(self.endpoint.key.pid, code);
         let exit = async {
             // With a short limit the timeout is soon enough.
-            if limit <= ANSWER_LIMIT {
+            if limit <= REPLY_TIMEOUT {
                 std::future::pending::<()>().await;
             }
             self.process_exit().await;
-            sleep(LAST_ANSWER).await;
+            sleep(FINAL_REPLY_TIMEOUT).await;
         };
         let result = tokio::select! {
             biased;

@@ -8,7 +8,7 @@ use crate::model::{Contact, SafeText, Trouble};
 use crate::net::endpoint::SocketName;
 use crate::net::peer::PeerError;
 use crate::net::proc::Proc;
-use crate::net::stream::LONGEST_PATH;
+use crate::net::stream::MAX_PATH_LENGTH;
 
 fn trouble(kind: Trouble, reason: String) -> Contact {
     Contact::Trouble { kind, reason: reason.into() }
@@ -29,7 +29,7 @@ pub(super) fn denied(uid: u32, user: Option<&SafeText>) -> Contact {
 }
 
 /// Its files are not accessible although it belongs to our user: another namespace, or a process that protects itself.
-fn out_of_reach(pid: u32, our_uid: u32) -> Contact {
+fn inaccessible(pid: u32, our_uid: u32) -> Contact {
     let how = match our_uid {
         0 => {
             "this root lacks CAP_SYS_PTRACE: run dn-top outside of its container, or start that with `--cap-add SYS_PTRACE` (docker, podman)"
@@ -40,10 +40,10 @@ fn out_of_reach(pid: u32, our_uid: u32) -> Contact {
 }
 
 /// Reports a socket whose process has exited, or was never visible to us.
-pub(super) fn stale(name: SocketName, pid_lives_on: bool) -> Contact {
+pub(super) fn stale(name: SocketName, is_pid_reused: bool) -> Contact {
     let pid = name.pid;
-    let what = if pid_lives_on { format!("process {pid} is a different process by now") } else { format!("there is no process {pid}") };
-    trouble(Trouble::Stale, format!("{what}; this socket was left behind by one that was killed, and its file can be deleted"))
+    let what = if is_pid_reused { format!("process {pid} is a different process by now") } else { format!("there is no process {pid}") };
+    trouble(Trouble::Stale, format!("{what}; this socket was left behind by a killed process, and its file can be deleted"))
 }
 
 /// Reports a file with the name of the process's socket that belongs to another user or is not a socket.
@@ -56,11 +56,11 @@ pub(super) fn foreign(path: &Path, candidate: Candidate, uid: u32) -> Contact {
 pub(super) fn without_socket(proc: &Proc, known: &ScannedProcess, our_uid: u32, user: Option<&SafeText>) -> Contact {
     let (directory, missing) = match &known.socket_dir {
         SocketDir::Hidden if known.uid != our_uid => return denied(known.uid, user),
-        SocketDir::Hidden => return out_of_reach(known.key.pid, our_uid),
-        SocketDir::Directory { as_it_sees, .. } => (as_it_sees.as_path(), false),
-        SocketDir::Missing { as_it_sees } => (as_it_sees.as_path(), true),
-        SocketDir::Linked { as_it_sees, link } => {
-            let [directory, link] = [as_it_sees, link].map(|path| path.display());
+        SocketDir::Hidden => return inaccessible(known.key.pid, our_uid),
+        SocketDir::Directory { process_path, .. } => (process_path.as_path(), false),
+        SocketDir::Missing { process_path } => (process_path.as_path(), true),
+        SocketDir::Linked { process_path, link } => {
+            let [directory, link] = [process_path, link].map(|path| path.display());
             let reason = format!(
                 "its temporary directory {directory} is not searched, because users other than root could have put the link {link} there"
             );
@@ -77,9 +77,9 @@ pub(super) fn without_socket(proc: &Proc, known: &ScannedProcess, our_uid: u32, 
         return trouble(Trouble::Disabled, format!("diagnostics are switched off by {switch} in its environment: restart it without"));
     }
     let length = directory.join(known.socket_name().to_string()).as_os_str().len();
-    if length > LONGEST_PATH {
+    if length > MAX_PATH_LENGTH {
         let reason = format!(
-            "its TMPDIR makes the socket's path {length} bytes long, and {LONGEST_PATH} is the most a socket can have: restart it with a shorter TMPDIR than {shown}"
+            "its TMPDIR makes the socket's path {length} bytes long, and {MAX_PATH_LENGTH} is the limit for a socket: restart it with a shorter TMPDIR than {shown}"
         );
         return trouble(Trouble::Unsupported, reason);
     }
@@ -88,7 +88,7 @@ pub(super) fn without_socket(proc: &Proc, known: &ScannedProcess, our_uid: u32, 
             "its temporary directory {shown} does not exist, so the runtime could not create its socket: restart it with a TMPDIR that exists"
         )
     } else if known.threads.server {
-        format!("its socket was removed from {shown}, perhaps by a clean-up of temporary files: only a restart brings it back")
+        format!("its socket was removed from {shown}, perhaps by a clean-up of temporary files: restart the process to create it again")
     } else {
         format!("it serves no socket in {shown}: diagnostics are switched off in its configuration, or it is a native build without them")
     };

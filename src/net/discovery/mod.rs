@@ -27,11 +27,11 @@ use crate::net::proc::Proc;
 use crate::sorting::CompactSort;
 
 /// A runtime creates its socket within milliseconds of its start; a younger process without one is not assessed yet.
-const SETTLED: Duration = Duration::from_secs(2);
+const STARTUP_GRACE: Duration = Duration::from_secs(2);
 /// Time budget per scan for reading memory maps, the one expensive read. The remaining processes are left to the next scan.
-const MAPS_TIME: Duration = Duration::from_millis(10);
+const MAPS_TIME_BUDGET: Duration = Duration::from_millis(10);
 /// Maximum number of stale sockets listed; the others are counted. Those of our own user are listed first, then the newest.
-const MOST_STALE: usize = 64;
+const MAX_STALE: usize = 64;
 
 /// Where to look for processes. [`Sources::machine`] is the real machine; tests and the demo supply directory trees that look like one.
 #[derive(Debug, Clone)]
@@ -95,7 +95,7 @@ enum Socket {
 
 /// A socket whose name matches no process.
 #[derive(Debug)]
-struct Stray {
+struct UnmatchedSocket {
     name: SocketName,
     path: PathBuf,
     candidate: Candidate,
@@ -140,52 +140,54 @@ impl Scanner {
     /// # Errors
     /// If the proc file system cannot be listed. A single process that cannot be read is not an error.
     pub fn scan(&mut self, now: Instant) -> io::Result<Vec<Process>> {
-        let at = Moment { now, uptime: self.proc.uptime()? };
-        self.process_scan.count(&self.proc, now)?;
-        let (mut sockets, mut strays) = self.pair(at);
-        self.look_for_libraries(&sockets, at);
+        let at = ScanTime { now, uptime: self.proc.uptime()? };
+        self.process_scan.update(&self.proc, now)?;
+        let (mut sockets, mut unmatched) = self.match_sockets(at);
+        self.find_runtime_libraries(&sockets, at);
 
         let mut rows = Vec::with_capacity(sockets.len());
         for known in self.process_scan.iter() {
             let socket = sockets.remove(&known.key);
             let has_socket = matches!(socket, Some(Socket::Own { .. }));
-            if !(has_socket || known.has_runtime() && at.age(known.key) > SETTLED) {
+            if !(has_socket || known.has_runtime() && at.age(known.key) > STARTUP_GRACE) {
                 continue;
             }
             match (known.stat(&self.proc), socket) {
                 (Some(stat), socket) => rows.push(self.process_cache.row(&self.proc, known, socket, &stat, at)),
-                (None, Some(Socket::Own { path, candidate })) => strays.push(Stray { name: known.socket_name(), path, candidate }),
+                (None, Some(Socket::Own { path, candidate })) => {
+                    unmatched.push(UnmatchedSocket { name: known.socket_name(), path, candidate })
+                }
                 (None, _) => {}
             }
         }
-        rows.extend(self.stale_rows(strays, at));
+        rows.extend(self.stale_rows(unmatched, at));
         rows.compact_sort_by_key(|row| row.key);
         self.process_cache.keep(&rows);
         Ok(rows)
     }
 
     /// Builds the rows of sockets without a process. Their number is bounded, since any user with write access to a directory can create many.
-    fn stale_rows(&mut self, mut strays: Vec<Stray>, at: Moment) -> Vec<Process> {
+    fn stale_rows(&mut self, mut unmatched: Vec<UnmatchedSocket>, at: ScanTime) -> Vec<Process> {
         let our_uid = rustix::process::geteuid().as_raw();
         // Another user's socket may belong to a process that we cannot see.
-        strays.retain(|stray| {
-            let ours = our_uid == stray.candidate.uid;
-            stray.candidate.is_socket && (ours || our_uid == 0) && is_settled(stray.name, at.uptime)
+        unmatched.retain(|socket| {
+            let ours = our_uid == socket.candidate.uid;
+            socket.candidate.is_socket && (ours || our_uid == 0) && is_settled(socket.name, at.uptime)
         });
-        if strays.len() > MOST_STALE {
-            strays.compact_sort_by_key(|stray| (stray.candidate.uid != our_uid, Reverse(stray.candidate.made), stray.name.pid));
+        if unmatched.len() > MAX_STALE {
+            unmatched.compact_sort_by_key(|socket| (socket.candidate.uid != our_uid, Reverse(socket.candidate.made), socket.name.pid));
         }
-        self.more_stale = strays.len().saturating_sub(MOST_STALE);
-        strays.truncate(MOST_STALE);
-        let lives_on = |name: SocketName| self.process_scan.get(name.pid).is_some_and(|known| known.key.started != name.key);
-        strays.into_iter().map(|stray| self.process_cache.stale_row(&stray, lives_on(stray.name))).collect()
+        self.more_stale = unmatched.len().saturating_sub(MAX_STALE);
+        unmatched.truncate(MAX_STALE);
+        let is_pid_reused = |name: SocketName| self.process_scan.get(name.pid).is_some_and(|known| known.key.started != name.key);
+        unmatched.into_iter().map(|socket| self.process_cache.stale_row(&socket, is_pid_reused(socket.name))).collect()
     }
 
     /// Matches sockets and processes by pid, start time and owner; the remaining sockets have no visible process. The directory from the process's
     /// own environment is tried first: any other may contain a file of the same name created by another user.
-    fn pair(&mut self, at: Moment) -> (HashMap<ProcessKey, Socket>, Vec<Stray>) {
+    fn match_sockets(&mut self, at: ScanTime) -> (HashMap<ProcessKey, Socket>, Vec<UnmatchedSocket>) {
         let before = std::mem::take(&mut self.sockets);
-        self.process_scan.look(&self.proc, &self.sources.tmp, at);
+        self.process_scan.inspect(&self.proc, &self.sources.tmp, at);
         let mut sockets = Sockets::default();
         sockets.list(self.sources.usual_directories().chain(before.directories()), &self.proc, &before);
         sockets.list_socket_dirs(&self.process_scan, &self.proc, &before);
@@ -203,13 +205,13 @@ impl Scanner {
             }
         }
         // A socket may be outside the directory in its process's environment, or the environment may be unreadable.
-        let mut strays = Vec::new();
+        let mut unmatched = Vec::new();
         let mut rest = sockets.iter().filter(|(directory, name, _)| !taken.contains(&(*directory, *name))).peekable();
         let names = rest.peek().map(|_| self.process_scan.by_socket_name()).unwrap_or_default();
         for (directory, name, candidate) in rest {
             let Some(path) = sockets.path_of(directory).map(|path| path.join(name.to_string())) else { continue };
             let Some(named) = names.get(&name) else {
-                strays.push(Stray { name, path, candidate });
+                unmatched.push(UnmatchedSocket { name, path, candidate });
                 continue;
             };
             let without: Vec<_> = named.iter().filter(|known| !matches!(pairs.get(&known.key), Some(Socket::Own { .. }))).collect();
@@ -223,18 +225,18 @@ impl Scanner {
             }
         }
         self.sockets = sockets;
-        (pairs, strays)
+        (pairs, unmatched)
     }
 
     /// Searches the memory maps of processes without any other sign of a runtime. Versions before 6.0 do not name their threads.
-    fn look_for_libraries(&mut self, sockets: &HashMap<ProcessKey, Socket>, at: Moment) {
-        let deadline = Instant::now() + MAPS_TIME;
+    fn find_runtime_libraries(&mut self, sockets: &HashMap<ProcessKey, Socket>, at: ScanTime) {
+        let deadline = Instant::now() + MAPS_TIME_BUDGET;
         let candidates = self.process_scan.iter_mut().filter(|known| {
             known.library.is_none()
                 && known.has_threads
                 && !known.threads.runtime
                 && !matches!(sockets.get(&known.key), Some(Socket::Own { .. }))
-                && at.age(known.key) > SETTLED
+                && at.age(known.key) > STARTUP_GRACE
         });
         for known in candidates {
             known.library = Some(self.proc.runtime_library(known.key.pid).ok().flatten());
@@ -247,17 +249,17 @@ impl Scanner {
 
 /// Returns whether the socket's process started so long ago, or during another boot, that it would be visible if it still ran.
 fn is_settled(name: SocketName, uptime: Duration) -> bool {
-    since_boot(ProcessKey { pid: name.pid, started: name.key }).abs_diff(uptime) > SETTLED
+    since_boot(ProcessKey { pid: name.pid, started: name.key }).abs_diff(uptime) > STARTUP_GRACE
 }
 
 /// Time of a scan, on the two clocks it needs.
 #[derive(Debug, Clone, Copy)]
-struct Moment {
+struct ScanTime {
     now: Instant,
     uptime: Duration,
 }
 
-impl Moment {
+impl ScanTime {
     /// Returns the time since a process started.
     fn age(self, key: ProcessKey) -> Duration {
         self.uptime.saturating_sub(since_boot(key))

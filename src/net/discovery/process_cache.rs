@@ -9,18 +9,18 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use super::processes::ScannedProcess;
 use super::users::Users;
-use super::{Moment, since_boot};
-use super::{Socket, Stray, attach_error};
+use super::{ScanTime, since_boot};
+use super::{Socket, UnmatchedSocket, attach_error};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Contact, Process, ProcessKey, RunState, SafeText, Usage, shown_command_line};
 use crate::net::proc::{Proc, entry_name, version_of};
 
 /// CPU time is counted in ticks of 10 ms: over a shorter interval than this a percentage would be noise.
-const SHORTEST_SPAN: Duration = Duration::from_millis(400);
+const MIN_CPU_INTERVAL: Duration = Duration::from_millis(400);
 /// The first percentage may be rough: a list that is printed once does not wait longer.
-const FIRST_SPAN: Duration = Duration::from_millis(90);
+const FIRST_CPU_INTERVAL: Duration = Duration::from_millis(90);
 /// A process that is still waiting in its diagnostic server after this time is suspended, whatever its environment contains.
-const LONGEST_START: Duration = Duration::from_secs(5);
+const MAX_STARTUP_TIME: Duration = Duration::from_secs(5);
 
 /// Cache of all processes listed by the last scan.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl ProcessCache {
     }
 
     /// Builds the row of a process that hosts a runtime, with its socket if it has one.
-    pub(super) fn row(&mut self, proc: &Proc, known: &ScannedProcess, socket: Option<Socket>, stat: &Stat, at: Moment) -> Process {
+    pub(super) fn row(&mut self, proc: &Proc, known: &ScannedProcess, socket: Option<Socket>, stat: &Stat, at: ScanTime) -> Process {
         let user = self.users.name(known.uid);
         let has_socket = matches!(socket, Some(Socket::Own { .. }));
         let cached = self.known.entry(known.key).or_insert_with(|| CachedProcess::read(proc, known, has_socket, stat, at.now));
@@ -92,7 +92,7 @@ impl ProcessCache {
             };
             CachedContact { of, contact }
         }));
-        let waits = known.threads.waits() && (known.asks_to_suspend || at.age(known.key) > LONGEST_START);
+        let waits = known.threads.is_suspended() && (known.is_configured_to_suspend || at.age(known.key) > MAX_STARTUP_TIME);
         Process {
             parent: u32::try_from(stat.ppid).ok().filter(|parent| *parent > 0),
             ns_pid: known.ns_pid,
@@ -113,7 +113,7 @@ impl ProcessCache {
     }
 
     /// Builds the row of a socket without a process.
-    pub(super) fn stale_row(&self, Stray { name, path, candidate }: &Stray, pid_lives_on: bool) -> Process {
+    pub(super) fn stale_row(&self, UnmatchedSocket { name, path, candidate }: &UnmatchedSocket, is_pid_reused: bool) -> Process {
         Process {
             name: "(gone)".into(),
             uid: candidate.uid,
@@ -121,7 +121,7 @@ impl ProcessCache {
             socket: Some(path.clone()),
             // The key may be from an earlier boot; the file was created when its process started.
             started_unix_ms: millis(candidate.made),
-            contact: attach_error::stale(*name, pid_lives_on),
+            contact: attach_error::stale(*name, is_pid_reused),
             ..Process::new(ProcessKey { pid: name.pid, started: name.key })
         }
     }
@@ -136,8 +136,8 @@ impl ProcessCache {
 impl CachedProcess {
     fn read(proc: &Proc, known: &ScannedProcess, has_socket: bool, stat: &Stat, now: Instant) -> Self {
         let arguments = proc.arguments(known.key.pid).unwrap_or_default();
-        let can_say = has_socket && known.threads.runtime;
-        let library = if can_say { None } else { proc.runtime_library(known.key.pid).ok().flatten() };
+        let reports_version = has_socket && known.threads.runtime;
+        let library = if reports_version { None } else { proc.runtime_library(known.key.pid).ok().flatten() };
         Self {
             name: SafeText::from_bytes(entry_name(&arguments).unwrap_or(stat.comm.as_bytes())),
             runtime: library.and_then(|library| version_of(&library).or_else(|| proc.version_in(known.key.pid, &library))),
@@ -154,7 +154,7 @@ impl Cpu {
     fn usage(&mut self, stat: &Stat, now: Instant) -> Usage {
         let ticks = stat.utime + stat.stime;
         let span = now.saturating_duration_since(self.at);
-        if span >= if self.percent.is_some() { SHORTEST_SPAN } else { FIRST_SPAN } {
+        if span >= if self.percent.is_some() { MIN_CPU_INTERVAL } else { FIRST_CPU_INTERVAL } {
             let seconds = ticks.saturating_sub(self.ticks) as f64 / procfs::ticks_per_second() as f64;
             *self = Self { ticks, at: now, percent: Some((100.0 * seconds / span.as_secs_f64()) as f32) };
         }

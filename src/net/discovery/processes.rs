@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 use foldhash::HashMap;
 use procfs::process::Stat;
 
-use super::Moment;
+use super::ScanTime;
 use crate::model::ProcessKey;
 use crate::net::endpoint::SocketName;
 use crate::net::proc::{Environ, Proc, Threads};
 use crate::net::resolve::{self, OpenError};
 
 /// A younger process may still exec another program, so it is inspected at every scan.
-const YOUNG: Duration = Duration::from_secs(5);
+const YOUNG_AGE: Duration = Duration::from_secs(5);
 /// Every process is inspected again after this long: it may exec another program at any age.
-const ROUND: Duration = Duration::from_secs(20);
+const INSPECTION_INTERVAL: Duration = Duration::from_secs(20);
 /// The flag of kernel threads in `/proc/PID/stat` (`PF_KTHREAD`).
 const KERNEL_THREAD: u32 = 0x0020_0000;
 
@@ -30,11 +30,11 @@ type OurDirectories = HashMap<PathBuf, Option<DirectoryId>>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SocketDir {
     /// An existing directory, with a path that is valid for us.
-    Directory { id: DirectoryId, path: PathBuf, as_it_sees: PathBuf },
+    Directory { id: DirectoryId, path: PathBuf, process_path: PathBuf },
     /// A directory that does not exist.
-    Missing { as_it_sees: PathBuf },
+    Missing { process_path: PathBuf },
     /// The path contains a link that an untrusted user could have written.
-    Linked { as_it_sees: PathBuf, link: PathBuf },
+    Linked { process_path: PathBuf, link: PathBuf },
     /// We may not read it.
     Hidden,
 }
@@ -52,13 +52,13 @@ pub(super) struct ScannedProcess {
     /// Whether it has more than one thread, as every runtime does.
     pub(super) has_threads: bool,
     /// Whether its environment requests suspension at startup.
-    pub(super) asks_to_suspend: bool,
+    pub(super) is_configured_to_suspend: bool,
     inode: u64,
-    counted: u64,
+    last_scan: u64,
     kernel: bool,
     /// The data read when the process was discovered, if that was during this scan.
     first_stat: Option<Stat>,
-    look_next: Instant,
+    next_inspection: Instant,
 }
 
 /// All visible processes.
@@ -70,25 +70,25 @@ pub(super) struct ProcessScan {
 
 impl ProcessScan {
     /// Updates the list for started and ended processes.
-    pub(super) fn count(&mut self, proc: &Proc, now: Instant) -> io::Result<()> {
+    pub(super) fn update(&mut self, proc: &Proc, now: Instant) -> io::Result<()> {
         self.count += 1;
         let count = self.count;
         proc.pids(|pid, inode| match self.known.get_mut(&pid) {
-            Some(known) if known.inode == inode => (known.counted, known.first_stat) = (count, None),
+            Some(known) if known.inode == inode => (known.last_scan, known.first_stat) = (count, None),
             _ => {
                 if let Some(known) = ScannedProcess::read(proc, pid, inode, count, now) {
                     self.known.insert(pid, known);
                 }
             }
         })?;
-        self.known.retain(|_, known| known.counted == count);
+        self.known.retain(|_, known| known.last_scan == count);
         Ok(())
     }
 
     /// Inspects new and young processes, and all others in turn.
-    pub(super) fn look(&mut self, proc: &Proc, tmp: &Path, at: Moment) {
+    pub(super) fn inspect(&mut self, proc: &Proc, tmp: &Path, at: ScanTime) {
         let mut ours = OurDirectories::default();
-        self.known.retain(|_, known| known.kernel || known.look_next > at.now || known.look(proc, tmp, at, &mut ours));
+        self.known.retain(|_, known| known.kernel || known.next_inspection > at.now || known.inspect(proc, tmp, at, &mut ours));
     }
 
     pub(super) fn get(&self, pid: u32) -> Option<&ScannedProcess> {
@@ -116,7 +116,7 @@ impl ProcessScan {
 
 impl ScannedProcess {
     /// Reads the facts that never change. `None` if the process has ended or cannot be read.
-    fn read(proc: &Proc, pid: u32, inode: u64, counted: u64, now: Instant) -> Option<Self> {
+    fn read(proc: &Proc, pid: u32, inode: u64, last_scan: u64, now: Instant) -> Option<Self> {
         let stat = proc.stat(pid).ok()?;
         let kernel = stat.flags & KERNEL_THREAD != 0;
         let identity = proc.identity(pid).ok()?;
@@ -128,12 +128,12 @@ impl ScannedProcess {
             threads: Threads::default(),
             library: None,
             has_threads: stat.num_threads > 1,
-            asks_to_suspend: false,
+            is_configured_to_suspend: false,
             inode,
-            counted,
+            last_scan,
             kernel,
             first_stat: Some(stat),
-            look_next: now,
+            next_inspection: now,
         })
     }
 
@@ -163,7 +163,7 @@ impl ScannedProcess {
     }
 
     /// Updates the facts that an exec changes. Returns whether the process still exists.
-    fn look(&mut self, proc: &Proc, tmp: &Path, at: Moment, ours: &mut OurDirectories) -> bool {
+    fn inspect(&mut self, proc: &Proc, tmp: &Path, at: ScanTime, ours: &mut OurDirectories) -> bool {
         let pid = self.key.pid;
         if self.first_stat.is_none() && !self.check(proc) {
             return false;
@@ -172,11 +172,11 @@ impl ScannedProcess {
             self.threads = proc.threads(pid).unwrap_or_default();
         }
         let environ = proc.environ(pid).ok();
-        self.asks_to_suspend = environ.as_ref().is_some_and(Environ::asks_to_suspend);
+        self.is_configured_to_suspend = environ.as_ref().is_some_and(Environ::is_configured_to_suspend);
         self.socket_dir = environ.map_or(SocketDir::Hidden, |environ| socket_dir(proc, pid, environ.tmpdir().unwrap_or(tmp), ours));
         // The interval varies by process, to spread the work over time.
-        let unsettled = at.age(self.key) < YOUNG || self.threads.waits();
-        self.look_next = if unsettled { at.now } else { at.now + ROUND + Duration::from_secs(u64::from(pid % 20)) };
+        let unsettled = at.age(self.key) < YOUNG_AGE || self.threads.is_suspended();
+        self.next_inspection = if unsettled { at.now } else { at.now + INSPECTION_INTERVAL + Duration::from_secs(u64::from(pid % 20)) };
         true
     }
 
@@ -191,21 +191,22 @@ impl ScannedProcess {
 /// Resolves the `TMPDIR` of a process through its own root.
 fn socket_dir(proc: &Proc, pid: u32, tmpdir: &Path, ours: &mut OurDirectories) -> SocketDir {
     // If the kernel does not show the working directory, a relative path cannot be resolved.
-    let Ok(as_it_sees) = (if tmpdir.is_absolute() { Ok(tmpdir.to_owned()) } else { proc.working_directory(pid).map(|at| at.join(tmpdir)) })
+    let Ok(process_path) =
+        (if tmpdir.is_absolute() { Ok(tmpdir.to_owned()) } else { proc.working_directory(pid).map(|at| at.join(tmpdir)) })
     else {
         return SocketDir::Hidden;
     };
     let root = proc.path_of(pid, "root");
-    let through = resolve::root_at(&root).map_err(OpenError::Io).and_then(|root| resolve::find(root, &as_it_sees));
+    let through = resolve::root_at(&root).map_err(OpenError::Io).and_then(|root| resolve::find(root, &process_path));
     // If our own path leads to the same directory, the namespace is the same or the directory is shared: the short path is better.
-    let ours = *ours.entry(as_it_sees.clone()).or_insert_with(|| Some(resolve::locate(&as_it_sees, None).ok()?.id()));
+    let ours = *ours.entry(process_path.clone()).or_insert_with(|| Some(resolve::locate(&process_path, None).ok()?.id()));
     match (through.map(|found| found.id()), ours) {
-        (Ok(id), ours) if ours == Some(id) => SocketDir::Directory { id, path: as_it_sees.clone(), as_it_sees },
-        (Ok(id), _) => SocketDir::Directory { id, path: root.join(as_it_sees.strip_prefix("/").unwrap_or(&as_it_sees)), as_it_sees },
+        (Ok(id), ours) if ours == Some(id) => SocketDir::Directory { id, path: process_path.clone(), process_path },
+        (Ok(id), _) => SocketDir::Directory { id, path: root.join(process_path.strip_prefix("/").unwrap_or(&process_path)), process_path },
         (Err(OpenError::Io(error)), _) if error.kind() == io::ErrorKind::PermissionDenied => SocketDir::Hidden,
-        (Err(OpenError::Link { link, .. }), _) => SocketDir::Linked { as_it_sees, link },
+        (Err(OpenError::Link { link, .. }), _) => SocketDir::Linked { process_path, link },
         // A tree that only looks like /proc has no links to roots.
-        (Err(_), Some(id)) if !proc.is_of_kernel() => SocketDir::Directory { id, path: as_it_sees.clone(), as_it_sees },
-        (Err(_), _) => SocketDir::Missing { as_it_sees },
+        (Err(_), Some(id)) if !proc.is_real() => SocketDir::Directory { id, path: process_path.clone(), process_path },
+        (Err(_), _) => SocketDir::Missing { process_path },
     }
 }

@@ -200,7 +200,7 @@ fn what_may_not_be_read_is_another_users() {
 }
 
 #[test]
-fn broken_neighbours_spoil_nothing() {
+fn unreadable_processes_do_not_affect_others() {
     let fake_proc = FakeProc::new();
     fake_proc.add(&fake(42));
     fake_proc.socket("tmp", 42, OLD);
@@ -217,7 +217,7 @@ fn broken_neighbours_spoil_nothing() {
 }
 
 #[test]
-fn births_deaths_and_new_owners_of_a_pid_show_at_the_next_scan() {
+fn started_exited_and_reused_pids_are_in_the_next_scan() {
     let fake_proc = FakeProc::new();
     let mut scanner = Scanner::new(fake_proc.sources()).unwrap();
     let mut pids = || scanner.scan(Instant::now()).unwrap().iter().map(|row| (row.key.pid, row.key.started)).collect::<Vec<_>>();
@@ -234,7 +234,7 @@ fn births_deaths_and_new_owners_of_a_pid_show_at_the_next_scan() {
 }
 
 #[test]
-fn what_the_dead_left_in_a_directory_of_their_own_is_seen() {
+fn stale_sockets_in_a_private_tmpdir_are_found() {
     let fake_proc = FakeProc::new();
     fs::create_dir_all(fake_proc.path("own")).unwrap();
     fake_proc.add(&Fake { environ: &format!("TMPDIR={}", fake_proc.path("own").display()), ..fake(42) });
@@ -339,6 +339,6 @@ fn of_stale_sockets_our_own_and_the_newest_are_listed() {
     }
     let mut scanner = Scanner::new(fake_proc.sources()).unwrap();
     let rows = scanner.scan(Instant::now()).unwrap();
-    assert_eq!((rows.len(), scanner.more_stale_sockets()), (MOST_STALE, 100 - MOST_STALE));
+    assert_eq!((rows.len(), scanner.more_stale_sockets()), (MAX_STALE, 100 - MAX_STALE));
     assert_eq!(rows.iter().take(10).map(|row| row.key.pid).collect::<Vec<_>>(), (1..=10).collect::<Vec<_>>());
 }

@@ -7,9 +7,9 @@ use super::{LOAD, Segment, read, segments, table};
 use crate::wire::{Reader, WireError};
 
 /// Maximum number of sections read. Large programs have about 40.
-const MOST_SECTIONS: u16 = 1024;
+const MAX_SECTIONS: u16 = 1024;
 /// Maximum bytes read of a symbol table, and of its names. Debug builds of a runtime have 10 MB.
-const LONGEST: u64 = 64 << 20;
+const MAX_TABLE_BYTES: u64 = 64 << 20;
 const SECTION: usize = 64;
 const SYMBOL: usize = 24;
 /// `SHT_SYMTAB` and `SHT_DYNSYM`.
@@ -17,9 +17,9 @@ const TABLES: [u32; 2] = [2, 11];
 /// `STT_FUNC` and `STT_GNU_IFUNC`.
 const FUNCTIONS: [u8; 2] = [2, 10];
 /// Functions written in assembly may have no size. They are assumed to have this many bytes, or to end where the next function begins.
-const SIZELESS: u64 = 4096;
+const DEFAULT_FUNCTION_SIZE: u64 = 4096;
 /// Longer names are truncated.
-const LONGEST_NAME: usize = 1024;
+const MAX_NAME_BYTES: usize = 1024;
 
 /// The functions of a file by address.
 #[derive(Debug, Default)]
@@ -52,14 +52,14 @@ impl Functions {
         let mut this = Self { segments: segments(file)?, ..Self::default() };
         this.segments.retain(|segment| segment.kind == LOAD);
         // `e_shoff`, `e_shentsize`.
-        let table = table(file, [40, 58], SECTION, MOST_SECTIONS)?;
+        let table = table(file, [40, 58], SECTION, MAX_SECTIONS)?;
         let sections: Vec<_> = table.chunks_exact(SECTION).filter_map(|bytes| Section::read(bytes).ok()).collect();
         // A file has one table of each kind. A hostile file could have a thousand that all refer to the same bytes.
         for table in TABLES.iter().filter_map(|kind| sections.iter().find(|section| section.kind == *kind)) {
             let Some(names) = sections.get(table.link as usize) else { continue };
             let base = this.names.len();
-            this.names.extend(read(file, names.offset, names.size.min(LONGEST))?);
-            let symbols = read(file, table.offset, table.size.min(LONGEST))?;
+            this.names.extend(read(file, names.offset, names.size.min(MAX_TABLE_BYTES))?);
+            let symbols = read(file, table.offset, table.size.min(MAX_TABLE_BYTES))?;
             let length = this.names.len() - base;
             this.functions.extend(symbols.chunks_exact(SYMBOL).filter_map(|bytes| Function::read(bytes, base, length).ok().flatten()));
         }
@@ -80,10 +80,10 @@ impl Functions {
         let next = self.functions.partition_point(|function| function.address <= address);
         let function = self.functions.get(next.checked_sub(1)?)?;
         let room = self.functions.get(next).map_or(u64::MAX, |next| next.address - function.address);
-        let size = if function.size == 0 { SIZELESS.min(room) } else { function.size };
+        let size = if function.size == 0 { DEFAULT_FUNCTION_SIZE.min(room) } else { function.size };
         let inside = address - function.address;
         let name = self.names.get(function.name..)?;
-        let name = &name[..name.iter().take(LONGEST_NAME).position(|byte| *byte == 0).unwrap_or(name.len().min(LONGEST_NAME))];
+        let name = &name[..name.iter().take(MAX_NAME_BYTES).position(|byte| *byte == 0).unwrap_or(name.len().min(MAX_NAME_BYTES))];
         (inside < size && !name.is_empty()).then_some((name, inside, size))
     }
 }

@@ -12,9 +12,9 @@ use super::{LOAD, Segment, read, segments};
 /// `PT_GNU_EH_FRAME`: the index of the call frame information.
 const INDEX: u32 = 0x6474_e550;
 /// Maximum bytes read of the index, and of the call frame information. Large libraries have 10 MB.
-const LONGEST: u64 = 32 << 20;
+const MAX_TABLE_BYTES: u64 = 32 << 20;
 /// Longest entry that is evaluated, in bytes: each row requires a pass through one. The entry of a function has some hundred bytes at most.
-const LONGEST_ENTRY: usize = 64 << 10;
+const MAX_ENTRY_BYTES: usize = 64 << 10;
 const ADDRESS_SIZE: u8 = 8;
 
 /// The call frame information of a file for x86-64.
@@ -43,7 +43,7 @@ impl UnwindTable {
     pub(in crate::net) fn read(file: &File) -> io::Result<Option<Self>> {
         let mut segments = segments(file)?;
         let Some(Segment { offset, address, size, .. }) = segments.iter().find(|segment| segment.kind == INDEX) else { return Ok(None) };
-        let index = read(file, *offset, (*size).min(LONGEST))?;
+        let index = read(file, *offset, (*size).min(MAX_TABLE_BYTES))?;
         let bases = BaseAddresses::default().set_eh_frame_hdr(*address);
         let found = EhFrameHdr::new(&index, LittleEndian).parse(&bases, ADDRESS_SIZE).map(|index| index.eh_frame_ptr());
         let Ok(Pointer::Direct(frames_at)) = found else { return Ok(None) };
@@ -54,7 +54,7 @@ impl UnwindTable {
         }) else {
             return Ok(None);
         };
-        let frames = read(file, place, rest.min(LONGEST))?;
+        let frames = read(file, place, rest.min(MAX_TABLE_BYTES))?;
         Ok(Some(Self { segments, index, frames, bases: bases.set_eh_frame(frames_at) }))
     }
 
@@ -75,7 +75,7 @@ impl UnwindTable {
         if !function.contains(address) {
             return None;
         }
-        if function.entry_len().max(function.cie().entry_len()) > LONGEST_ENTRY {
+        if function.entry_len().max(function.cie().entry_len()) > MAX_ENTRY_BYTES {
             return None;
         }
         let mut context = UnwindContext::new();
@@ -135,7 +135,7 @@ mod tests {
         let index = EhFrameHdr::new(&table.index, LittleEndian).parse(&table.bases, ADDRESS_SIZE).unwrap();
         let frames = EhFrame::new(&table.frames, LittleEndian);
         let at = index.table().unwrap().fde_for_address(&frames, &table.bases, address, EhFrame::cie_from_offset).unwrap().offset();
-        for (length, is_followed) in [(LONGEST_ENTRY, true), (LONGEST_ENTRY + 1, false)] {
+        for (length, is_followed) in [(MAX_ENTRY_BYTES, true), (MAX_ENTRY_BYTES + 1, false)] {
             table.frames[at..at + 4].copy_from_slice(&u32::try_from(length).unwrap().to_le_bytes());
             assert_eq!(table.row(place).is_some(), is_followed, "{length}");
         }

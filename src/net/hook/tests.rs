@@ -54,9 +54,9 @@ fn only_startup_hooks_that_are_there_as_the_process_sees_them() {
     for (bad, why) in [
         ("app/hook.dll", "is not an absolute path"),
         ("", "is not an absolute path"),
-        ("/app/hook", "does not exist as the process sees files"),
-        ("/app/hook.dll/x", "does not exist as the process sees files"),
-        ("/outside.dll", "does not exist as the process sees files"),
+        ("/app/hook", "does not exist in the process's file system"),
+        ("/app/hook.dll/x", "does not exist in the process's file system"),
+        ("/outside.dll", "does not exist in the process's file system"),
         ("/app", "is not a regular file"),
         ("/pipe.dll", "is not a regular file"),
         ("/app/text.dll", "is not a .NET assembly"),
@@ -64,13 +64,13 @@ fn only_startup_hooks_that_are_there_as_the_process_sees_them() {
         ("/app/cut.dll", "has metadata that cannot be read (the file is cut off)"),
         ("/app/service.dll", "has no class StartupHook in the global namespace"),
         ("/app/wrong.dll", "has no method `static void Initialize()` in its class StartupHook"),
-        ("/app/x86.dll", "is compiled for other processors than this machine's"),
+        ("/app/x86.dll", "is compiled for another processor architecture"),
         ("/a:b/hook.dll", "has a ':' in its path, which separates startup hooks"),
     ] {
         assert_eq!(check(bad), Err(why.to_owned()), "{bad}");
     }
     let gone = super::check(&proc, 43, "/app/hook.dll").unwrap_err();
-    assert_eq!(gone, "does not exist as the process sees files");
+    assert_eq!(gone, "does not exist in the process's file system");
 }
 
 /// .NET 9 and 10 were seen to crash when a hook had the name of another assembly, and when a hook was compiled for a newer .NET.
@@ -83,12 +83,7 @@ fn a_hook_fits_to_what_the_process_has() {
         ("/app/hook.dll", HOOK, HOOK, Ok(())),
         ("/app/hook.dll", Sample { mvid: 2, ..HOOK }, HOOK, Err("has the name of another assembly of the process, /app/hook.dll")),
         ("/app/shop.dll", Sample { mvid: 2, ..HOOK }, HOOK, Err("has the name of another assembly of the process, /app/hook.dll")),
-        (
-            "/app/hook.dll (deleted)",
-            HOOK,
-            HOOK,
-            Err("has the name of the assembly hook, which is loaded and whose file was replaced since"),
-        ),
+        ("/app/hook.dll (deleted)", HOOK, HOOK, Err("has the name of the assembly hook, which is loaded and whose file has been replaced")),
         ("/net/mscorlib.dll", HOOK, Sample { system_runtime: [9, 0, 0, 0], ..HOOK }, Ok(())),
         (
             "/net/mscorlib.dll",
@@ -116,6 +111,6 @@ fn the_library_of_a_profiler_is_a_file() {
         assert_eq!(check("/pipe.so", must_exist), Err("is not a regular file".to_owned()));
         assert_eq!(check("/app", must_exist), Err("is not a regular file".to_owned()));
     }
-    assert_eq!(check("/none.so", true), Err("does not exist as the process sees files".to_owned()));
+    assert_eq!(check("/none.so", true), Err("does not exist in the process's file system".to_owned()));
     assert_eq!(check("/none.so", false), Ok(()));
 }

@@ -53,10 +53,10 @@ fn an_answer_is_asked_for_once() {
     assert!(!inquiry.is_due(&row(), true, start), "never a second command while one is under way");
     let denied = Process { contact: Contact::Trouble { kind: Trouble::Denied, reason: String::new().into() }, ..row() };
     assert!(!inquiry.is_due(&denied, false, start));
-    inquiry.ask(start);
-    assert!(!inquiry.is_due(&row(), false, start + LONGEST_PAUSE));
+    inquiry.query_sent(start);
+    assert!(!inquiry.is_due(&row(), false, start + MAX_RETRY_INTERVAL));
     inquiry.apply(Ok(Some(info("/usr/bin/dotnet /srv/shop.dll --urls *\x1b[2J"))));
-    assert!(!inquiry.is_due(&row(), false, start + 10 * LONGEST_PAUSE));
+    assert!(!inquiry.is_due(&row(), false, start + 10 * MAX_RETRY_INTERVAL));
     let row = reported(&inquiry, row(), None, start);
     assert_eq!((row.contact, row.name.as_str(), row.runtime.unwrap().as_str()), (Contact::Ok, "Shop", "9.0.7"));
     assert_eq!(
@@ -72,16 +72,16 @@ fn an_early_answer_is_asked_for_again() {
         [("/usr/bin/dotnet", true), ("dotnet", true), ("/usr/bin/mydotnet", false), ("/usr/bin/dotnet /srv/shop.dll", false)]
     {
         let mut inquiry = Inquiry::new(false, start);
-        inquiry.ask(start);
+        inquiry.query_sent(start);
         inquiry.apply(Ok(Some(info(line))));
-        assert!(!inquiry.is_due(&row(), false, start + PAUSE / 2));
-        assert_eq!(inquiry.is_due(&row(), false, start + PAUSE), early, "{line}");
+        assert!(!inquiry.is_due(&row(), false, start + MIN_QUERY_INTERVAL / 2));
+        assert_eq!(inquiry.is_due(&row(), false, start + MIN_QUERY_INTERVAL), early, "{line}");
         assert_eq!(reported(&inquiry, row(), None, start).command_line == LINE, early, "{line}");
     }
     let bare = Process { command_line: "./shop".into(), run_state: RunState::Suspended, ..row() };
     let mut inquiry = Inquiry::new(false, start);
     inquiry.apply(Ok(Some(info("/srv/shop"))));
-    assert!(!inquiry.is_due(&bare, false, start + PAUSE), "there are no arguments to wait for");
+    assert!(!inquiry.is_due(&bare, false, start + MIN_QUERY_INTERVAL), "there are no arguments to wait for");
 }
 
 #[test]
@@ -90,8 +90,8 @@ fn failures_are_asked_again_less_and_less() {
     let mut inquiry = Inquiry::new(false, start);
     let mut now = start;
     for pause in [5, 10, 20, 40, 60, 60] {
-        inquiry.ask(now);
-        inquiry.apply(Err(failure(Cause::Timeout(PAUSE))));
+        inquiry.query_sent(now);
+        inquiry.apply(Err(failure(Cause::Timeout(MIN_QUERY_INTERVAL))));
         let pause = Duration::from_secs(pause);
         assert!(!inquiry.is_due(&row(), false, now + pause - Duration::from_millis(1)));
         now += pause;
@@ -99,7 +99,7 @@ fn failures_are_asked_again_less_and_less() {
     }
     let row_now = reported(&inquiry, row(), None, now);
     assert!(trouble(&row_now, Trouble::Timeout).starts_with("no answer within 5 s"));
-    inquiry.ask(now);
+    inquiry.query_sent(now);
     assert_eq!(reported(&inquiry, row(), None, now).contact, row_now.contact, "the last answer stands while the next one is waited for");
     inquiry.apply(Ok(Some(info(LINE))));
     assert_eq!(reported(&inquiry, row(), None, now).contact, Contact::Ok);
@@ -111,7 +111,7 @@ fn a_runtime_that_says_no_answers() {
     for answer in [Ok(None), Err(failure(Cause::Reply(Failure::from(Hresult::FAIL).into())))] {
         inquiry.apply(answer);
         assert_eq!(reported(&inquiry, row(), None, Instant::now()), Process { contact: Contact::Ok, ..row() });
-        assert!(!inquiry.is_due(&row(), false, Instant::now() + LONGEST_PAUSE));
+        assert!(!inquiry.is_due(&row(), false, Instant::now() + MAX_RETRY_INTERVAL));
     }
 }
 
@@ -119,15 +119,15 @@ fn a_runtime_that_says_no_answers() {
 fn silence_is_slow_before_it_is_a_timeout() {
     let start = Instant::now();
     let mut inquiry = Inquiry::new(false, start);
-    inquiry.ask(start);
-    assert_eq!(reported(&inquiry, row(), None, start + SLOW / 2).contact, Contact::Unknown);
-    let late = reported(&inquiry, row(), None, start + 3 * SLOW);
+    inquiry.query_sent(start);
+    assert_eq!(reported(&inquiry, row(), None, start + SLOW_THRESHOLD / 2).contact, Contact::Unknown);
+    let late = reported(&inquiry, row(), None, start + 3 * SLOW_THRESHOLD);
     assert!(trouble(&late, Trouble::Slow).starts_with("it has not answered for 3 s"));
     inquiry.apply(Ok(None));
     let busy = Some(Busy { command: CommandCode::GenerateCoreDump3, since: start });
-    assert_eq!(reported(&inquiry, row(), busy, start + SLOW / 2).contact, Contact::Ok);
+    assert_eq!(reported(&inquiry, row(), busy, start + SLOW_THRESHOLD / 2).contact, Contact::Ok);
     assert_eq!(
-        trouble(&reported(&inquiry, row(), busy, start + 7 * SLOW), Trouble::Slow),
+        trouble(&reported(&inquiry, row(), busy, start + 7 * SLOW_THRESHOLD), Trouble::Slow),
         "GenerateCoreDump3 has been in progress for 7 s"
     );
 }
@@ -137,11 +137,11 @@ fn a_stale_socket_gets_one_chance() {
     let start = Instant::now();
     let mut inquiry = Inquiry::new(true, start);
     assert!(inquiry.is_due(&stale(), false, start));
-    inquiry.ask(start);
-    assert_eq!(reported(&inquiry, stale(), None, start + 3 * SLOW), stale());
+    inquiry.query_sent(start);
+    assert_eq!(reported(&inquiry, stale(), None, start + 3 * SLOW_THRESHOLD), stale());
     inquiry.apply(Err(failure(Cause::Gone)));
     assert_eq!(reported(&inquiry, stale(), None, start), stale());
-    assert!(!inquiry.is_due(&stale(), false, start + LONGEST_PAUSE));
+    assert!(!inquiry.is_due(&stale(), false, start + MAX_RETRY_INTERVAL));
 }
 
 #[test]
@@ -151,14 +151,17 @@ fn a_process_of_a_namespace_that_is_not_seen_lives_as_long_as_it_answers() {
     inquiry.apply(Ok(Some(info(LINE))));
     let found = reported(&inquiry, stale(), None, start);
     assert_eq!((found.contact, found.name.as_str()), (Contact::Ok, "Shop"));
-    assert!(!inquiry.is_due(&stale(), false, start + UNSEEN_PAUSE / 2) && inquiry.is_due(&stale(), false, start + UNSEEN_PAUSE));
+    assert!(
+        !inquiry.is_due(&stale(), false, start + UNSEEN_QUERY_INTERVAL / 2)
+            && inquiry.is_due(&stale(), false, start + UNSEEN_QUERY_INTERVAL)
+    );
     // Busy does not mean exited.
-    inquiry.ask(start);
-    inquiry.apply(Err(failure(Cause::Timeout(PAUSE))));
+    inquiry.query_sent(start);
+    inquiry.apply(Err(failure(Cause::Timeout(MIN_QUERY_INTERVAL))));
     let busy = reported(&inquiry, stale(), None, start);
     assert_eq!((trouble(&busy, Trouble::Timeout).is_empty(), busy.name.as_str()), (false, "Shop"));
-    assert!(inquiry.is_due(&stale(), false, start + PAUSE));
+    assert!(inquiry.is_due(&stale(), false, start + MIN_QUERY_INTERVAL));
     inquiry.apply(Err(failure(Cause::Gone)));
     assert_eq!(reported(&inquiry, stale(), None, start), stale());
-    assert!(!inquiry.is_due(&stale(), false, start + 10 * LONGEST_PAUSE));
+    assert!(!inquiry.is_due(&stale(), false, start + 10 * MAX_RETRY_INTERVAL));
 }

@@ -9,7 +9,7 @@ use rustix::fs::Mode;
 use rustix::process::umask;
 
 /// Maximum length of a path in a Unix socket address: 104 bytes with the NUL (unix(4)).
-pub(super) const LONGEST_PATH: usize = 103;
+pub(super) const MAX_PATH_LENGTH: usize = 103;
 
 /// Listens on a socket with mode 0600. On macOS, the umask determines the mode. Files created by other threads meanwhile are accessible to our
 /// user only, too.

@@ -15,7 +15,7 @@ pub fn machine_checks(sources: &Sources) -> Vec<Check> {
             match fs::read_dir(folder) {
                 Ok(_) => Check::good("sockets", format!("{shown} is searched, and the TMPDIR of each process")),
                 Err(error) => {
-                    Check::bad("sockets", format!("{shown} cannot be listed: {error}"), "check TMPDIR, and the rights of the folder")
+                    Check::bad("sockets", format!("{shown} cannot be listed: {error}"), "check TMPDIR and the folder's permissions")
                 }
             }
         })
@@ -23,7 +23,7 @@ pub fn machine_checks(sources: &Sources) -> Vec<Check> {
     checks.push(match user::elevate() {
         Some(_) => Check::bad(
             "user",
-            format!("{}: processes of other users are listed as far as they can be seen, and cannot be attached to", user::name()),
+            format!("{}: processes of other users are listed if visible, and cannot be attached to", user::name()),
             "run `sudo dn-top`",
         ),
         None => Check::good("user", "root: processes of all users can be attached to".to_owned()),

@@ -41,13 +41,13 @@ impl Credentials {
     }
 
     /// Error for an unexpected process at the other end.
-    fn wrong(self) -> PeerError {
+    fn unexpected_process(self) -> PeerError {
         PeerError::Process { pid: self.pid, uid: self.uid }
     }
 
     /// Simulated runtimes have pids that do not exist, and are all served by our own user.
     fn check_simulated(self) -> Result<(), PeerError> {
-        if self.uid == geteuid().as_raw() { Ok(()) } else { Err(self.wrong()) }
+        if self.uid == geteuid().as_raw() { Ok(()) } else { Err(self.unexpected_process()) }
     }
 }
 
@@ -73,7 +73,7 @@ impl SocketFile {
 }
 
 /// Returns the process claimed by the name of a socket.
-pub(super) fn named(socket: &Path, _: &Proc) -> Option<ProcessKey> {
+pub(super) fn claimed_process(socket: &Path, _: &Proc) -> Option<ProcessKey> {
     let name = SocketName::parse(socket.file_name()?.as_encoded_bytes())?;
     Some(ProcessKey { pid: name.pid, started: name.key })
 }
@@ -96,7 +96,7 @@ async fn connect_to(path: &Path) -> Result<(UnixStream, u32), Cause> {
 pub(super) async fn connect(to: &Endpoint, proc: Option<&Proc>) -> Result<VerifiedStream, Cause> {
     let (stream, owner) = connect_to(&to.socket).await?;
     let credentials = Credentials::of(&stream)?;
-    match proc.filter(|proc| proc.is_of_kernel()) {
+    match proc.filter(|proc| proc.is_real()) {
         Some(proc) => check(to.key, owner, credentials, proc)?,
         None => credentials.check_simulated()?,
     }
@@ -106,20 +106,20 @@ pub(super) async fn connect(to: &Endpoint, proc: Option<&Proc>) -> Result<Verifi
 /// Checks that the process owns the file and is at the other end.
 fn check(key: ProcessKey, file: u32, credentials: Credentials, proc: &Proc) -> Result<(), Cause> {
     let identity = proc.identity(key.pid).map_err(|_| Cause::Gone)?;
-    if !proc.shows(key) {
+    if !proc.exists(key) {
         return Err(Cause::Gone);
     }
     if identity.uid != file {
         return Err(PeerError::File { file, process: identity.uid }.into());
     }
-    if (credentials.pid, credentials.uid) == (key.pid, identity.uid) { Ok(()) } else { Err(credentials.wrong().into()) }
+    if (credentials.pid, credentials.uid) == (key.pid, identity.uid) { Ok(()) } else { Err(credentials.unexpected_process().into()) }
 }
 
 /// Returns the process that listens on the socket at a path, if nothing else is known about the process.
-pub(super) async fn identify(path: &Path, named: Option<ProcessKey>, proc: &Proc) -> Result<ProcessKey, Cause> {
+pub(super) async fn identify(path: &Path, claimed: Option<ProcessKey>, proc: &Proc) -> Result<ProcessKey, Cause> {
     let (stream, owner) = connect_to(path).await?;
-    if !proc.is_of_kernel() {
-        return Ok(named.unwrap_or(ProcessKey { pid: 0, started: 0 }));
+    if !proc.is_real() {
+        return Ok(claimed.unwrap_or(ProcessKey { pid: 0, started: 0 }));
     }
     let credentials = Credentials::of(&stream)?;
     let key = key_of(credentials.pid, proc).ok_or(Cause::Gone)?;
@@ -128,20 +128,20 @@ pub(super) async fn identify(path: &Path, named: Option<ProcessKey>, proc: &Proc
 }
 
 /// Verifies the process that connected to our port, and its claim.
-pub(super) fn accept(stream: UnixStream, said: &Advertise, proc: &Proc) -> Result<(ProcessKey, VerifiedStream), Cause> {
+pub(super) fn accept(stream: UnixStream, advertise: &Advertise, proc: &Proc) -> Result<(ProcessKey, VerifiedStream), Cause> {
     let credentials = Credentials::of(&stream)?;
-    let said_pid = u32::try_from(said.pid).map_err(|_| PeerError::Pid { said: said.pid, is: 0 })?;
-    if !proc.is_of_kernel() {
+    let claimed_pid = u32::try_from(advertise.pid).map_err(|_| PeerError::Pid { reported: advertise.pid, actual: 0 })?;
+    if !proc.is_real() {
         credentials.check_simulated()?;
-        let key = key_of(said_pid, proc).unwrap_or(ProcessKey { pid: said_pid, started: 0 });
+        let key = key_of(claimed_pid, proc).unwrap_or(ProcessKey { pid: claimed_pid, started: 0 });
         return Ok((key, VerifiedStream(stream)));
     }
     let identity = proc.identity(credentials.pid).map_err(|_| Cause::Gone)?;
     if identity.uid != credentials.uid {
-        return Err(credentials.wrong().into());
+        return Err(credentials.unexpected_process().into());
     }
-    if said_pid != credentials.pid {
-        return Err(PeerError::Pid { said: said.pid, is: credentials.pid.into() }.into());
+    if claimed_pid != credentials.pid {
+        return Err(PeerError::Pid { reported: advertise.pid, actual: credentials.pid.into() }.into());
     }
     Ok((key_of(credentials.pid, proc).ok_or(Cause::Gone)?, VerifiedStream(stream)))
 }

@@ -18,8 +18,8 @@ pub(super) const TEMPORARY: &[&str] = &["TMPDIR"];
 /// Directory of the sockets of processes without such a variable.
 const USUAL: &str = "/tmp";
 /// Maximum number of directories listed, and of files read in each.
-const MOST_FOLDERS: usize = 64;
-const MOST_FILES: usize = 65_536;
+const MAX_FOLDERS: usize = 64;
+const MAX_FILES: usize = 65_536;
 
 /// Directory of the sockets of processes with our own environment.
 pub(super) fn folder() -> PathBuf {
@@ -50,7 +50,7 @@ impl Served {
         let usual = [folder(), PathBuf::from(USUAL)];
         let folders: BTreeSet<&PathBuf> = usual.iter().chain(own.values()).collect();
         let mut sockets = HashMap::default();
-        for folder in folders.into_iter().take(MOST_FOLDERS) {
+        for folder in folders.into_iter().take(MAX_FOLDERS) {
             let names = names(folder);
             for (key, own) in own.iter().filter(|(key, _)| names.contains(&name_of(**key))) {
                 let path = folder.join(name_of(*key).to_string());
@@ -68,6 +68,6 @@ impl Served {
 fn names(folder: &Path) -> HashSet<SocketName> {
     // A directory that we may not list has no usable sockets.
     let Ok(files) = std::fs::read_dir(folder) else { return HashSet::default() };
-    let files = files.take(MOST_FILES).filter_map(Result::ok);
+    let files = files.take(MAX_FILES).filter_map(Result::ok);
     files.filter_map(|file| SocketName::parse(file.file_name().as_encoded_bytes())).collect()
 }

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::model::sanitise;
+use crate::model::sanitize;
 
 /// Why a socket or a connection is not accepted as that of its process.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -10,7 +10,7 @@ pub enum PeerError {
     /// The path leads through a link that an untrusted user could have written.
     #[error(
         "{} is a link that is not followed: it belongs to user {owner}, or is in a directory that users other than root can write to",
-        sanitise(link)
+        sanitize(link)
     )]
     Link {
         /// Path of the link, as the process sees it.
@@ -39,7 +39,7 @@ pub enum PeerError {
     },
     /// The process at the other end is in a pid namespace that is not visible from here.
     #[error(
-        "the socket is not owned by its process: a process of user {uid} is at the other end, in a pid namespace that cannot be seen from here; \
+        "the socket is not owned by its process: a process of user {uid} is at the other end, in a pid namespace that is not visible from here; \
          run dn-top on the host, or share the pid namespace (`docker run --pid container:..`, Kubernetes `shareProcessNamespace: true`)"
     )]
     Unseen {
@@ -47,11 +47,13 @@ pub enum PeerError {
         uid: u32,
     },
     /// The runtime reports a different pid.
-    #[error("the socket is not owned by its process: the runtime reports process id {said}, and its process is {is} in its pid namespace")]
+    #[error(
+        "the socket is not owned by its process: the runtime reports process id {reported}, and its process is {actual} in its pid namespace"
+    )]
     Pid {
         /// Pid that the runtime reports.
-        said: u64,
+        reported: u64,
         /// Pid that the kernel reports, in the pid namespace of the process.
-        is: u64,
+        actual: u64,
     },
 }

@@ -3,22 +3,22 @@
 use procfs::page_size;
 
 /// Largest buffer of a thread, in bytes. Samples of 40 frames fill it in 0.3 s at 999 Hz.
-const LARGEST: u64 = 128 << 10;
+const MAX_BUFFER_BYTES: u64 = 128 << 10;
 /// Smallest buffer that holds several samples of maximum length, in bytes.
-const SMALLEST: u64 = 8 << 10;
+const MIN_BUFFER_BYTES: u64 = 8 << 10;
 /// Maximum bytes of all buffers, whatever the limits are.
-const MOST: u64 = 64 << 20;
+const MAX_TOTAL_BYTES: u64 = 64 << 20;
 
 /// Returns how many bytes a user may lock: `perf_event_mlock_kb` for each processor, plus the process's limit of locked memory
 /// (`perf_event_open(2)`).
 pub(super) fn lockable(mlock_kb: u64, processors: u64, locked_limit: Option<u64>) -> u64 {
     let limit = mlock_kb.saturating_mul(1024).saturating_mul(processors);
-    locked_limit.map_or(MOST, |more| limit.saturating_add(more)).min(MOST)
+    locked_limit.map_or(MAX_TOTAL_BYTES, |more| limit.saturating_add(more)).min(MAX_TOTAL_BYTES)
 }
 
 /// Whether the limit is no restriction: more than this is never used.
 pub(super) fn is_ample(lockable: u64) -> bool {
-    lockable >= MOST
+    lockable >= MAX_TOTAL_BYTES
 }
 
 /// Returns the size of each thread's ring buffer, given how much may be locked. Half is reserved for threads created later.
@@ -26,7 +26,7 @@ pub(super) fn bytes_for_each(lockable: u64, threads: usize) -> usize {
     // Each buffer also has a page of control data.
     let share = (lockable / 2 / (threads as u64).max(1)).saturating_sub(page_size());
     let power = 1 << share.max(1).ilog2();
-    power.clamp(SMALLEST, LARGEST) as usize
+    power.clamp(MIN_BUFFER_BYTES, MAX_BUFFER_BYTES) as usize
 }
 
 #[cfg(test)]
@@ -43,7 +43,7 @@ mod tests {
         }
         assert_eq!((bytes_for_each(lockable, 0), bytes_for_each(lockable, 5000)), (128 << 10, 8 << 10));
         assert!(!is_ample(lockable) && is_ample(super::lockable(u64::MAX, 1, None)));
-        assert_eq!(super::lockable(u64::MAX, 2, None), MOST);
-        assert_eq!(super::lockable(u64::MAX, 2, Some(u64::MAX)), MOST);
+        assert_eq!(super::lockable(u64::MAX, 2, None), MAX_TOTAL_BYTES);
+        assert_eq!(super::lockable(u64::MAX, 2, Some(u64::MAX)), MAX_TOTAL_BYTES);
     }
 }

@@ -8,7 +8,7 @@ pub(super) struct Chain<'a> {
 }
 
 /// Values from this on are not addresses but mark the context of the frames after them: `PERF_CONTEXT_MAX`, -4095.
-const CONTEXTS: u64 = -4095_i64 as u64;
+const CONTEXT_MAX: u64 = -4095_i64 as u64;
 /// `PERF_CONTEXT_KERNEL`, -128.
 const KERNEL: u64 = -128_i64 as u64;
 /// `PERF_CONTEXT_USER`, -512.
@@ -19,9 +19,9 @@ impl<'a> Chain<'a> {
     pub(super) fn new(chain: &'a [u64]) -> Self {
         let mut split = Self::default();
         let mut rest = chain;
-        while let Some(at) = rest.iter().position(|value| *value >= CONTEXTS) {
+        while let Some(at) = rest.iter().position(|value| *value >= CONTEXT_MAX) {
             let behind = &rest[at + 1..];
-            let frames = &behind[..behind.iter().position(|value| *value >= CONTEXTS).unwrap_or(behind.len())];
+            let frames = &behind[..behind.iter().position(|value| *value >= CONTEXT_MAX).unwrap_or(behind.len())];
             match rest[at] {
                 KERNEL => split.kernel = frames,
                 USER => split.user = frames,
@@ -45,7 +45,7 @@ mod tests {
             (&[USER, 5], &[], &[5]),
             (&[KERNEL, k], &[k], &[]),
             (&[KERNEL, USER], &[], &[]),
-            (&[CONTEXTS, 7, USER, 5], &[], &[5]),
+            (&[CONTEXT_MAX, 7, USER, 5], &[], &[5]),
             // Frames without a context are dropped.
             (&[1, 2, 3], &[], &[]),
             (&[], &[], &[]),

@@ -17,11 +17,11 @@ use crate::net::elf::Functions;
 use crate::net::proc::{CodeMapping, Proc};
 
 /// Minimum time before the mappings are read again because of an address outside of them.
-const PACE: Duration = Duration::from_millis(500);
+const MIN_REFRESH_INTERVAL: Duration = Duration::from_millis(500);
 /// Maximum number of mappings kept.
-const MOST: usize = 1 << 16;
+const MAX_MAPPINGS: usize = 1 << 16;
 /// Maximum bytes for the functions of all files; those of further files have no names.
-const MOST_NAMES: usize = 256 << 20;
+const MAX_FUNCTIONS_BYTES: usize = 256 << 20;
 
 /// The executable mappings of a process. Clones share them until either is refreshed.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ impl Client {
 #[cfg(test)]
 impl NativeCode {
     /// Returns an empty map.
-    pub(crate) fn of_nothing() -> Self {
+    pub(crate) fn empty() -> Self {
         let proc = Arc::new(Proc::open(Path::new("/proc")).unwrap());
         let key = ProcessKey { pid: 0, started: 0 };
         Self { proc, key, map: Arc::default(), read_at: Instant::now() }
@@ -77,7 +77,7 @@ impl NativeCode {
     /// Creates an empty cache of the functions of this code.
     pub fn functions(&self) -> NativeFunctions {
         let (proc, key) = (Arc::clone(&self.proc), self.key);
-        NativeFunctions { proc, key, files: HashMap::default(), names_left: MOST_NAMES, kernel: None }
+        NativeFunctions { proc, key, files: HashMap::default(), names_left: MAX_FUNCTIONS_BYTES, kernel: None }
     }
 
     /// Creates an unwinder for the stacks recorded with samples.
@@ -94,7 +94,7 @@ impl NativeCode {
     pub fn refresh(&mut self) {
         self.read_at = Instant::now();
         if let Ok(mappings) = self.proc.code_mappings(self.key.pid)
-            && self.proc.shows(self.key)
+            && self.proc.exists(self.key)
         {
             Arc::make_mut(&mut self.map).update(mappings);
         }
@@ -112,7 +112,7 @@ impl NativeCode {
     /// Drops frames outside of code: in a function that does not keep the frame pointer, the kernel takes the register's arbitrary value for one.
     fn chain<'a>(&mut self, frames: &'a [u64]) -> CodeChain<'a> {
         let chain = self.map.chain(frames);
-        if chain.frames.len() == frames.len() || self.read_at.elapsed() < PACE {
+        if chain.frames.len() == frames.len() || self.read_at.elapsed() < MIN_REFRESH_INTERVAL {
             return chain;
         }
         // The frame may be in new code.
@@ -167,12 +167,12 @@ impl NativeFunctions {
 
 impl CodeMap {
     fn update(&mut self, mut mappings: Vec<CodeMapping>) {
-        mappings.truncate(MOST);
+        mappings.truncate(MAX_MAPPINGS);
         let gone = |old: &CodeMapping| {
             let next = mappings.partition_point(|new| new.range.end <= old.range.start);
             mappings.get(next).is_none_or(|new| new.range.start >= old.range.end)
         };
-        let kept: Vec<_> = self.0.drain(..).filter(gone).take(MOST - mappings.len()).collect();
+        let kept: Vec<_> = self.0.drain(..).filter(gone).take(MAX_MAPPINGS - mappings.len()).collect();
         mappings.extend(kept);
         mappings.sort_by_key(|mapping| mapping.range.start);
         self.0 = mappings;

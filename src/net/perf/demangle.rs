@@ -5,7 +5,7 @@ use std::fmt;
 use cpp_demangle::{DemangleOptions, Symbol};
 
 /// Longer names are truncated: a short mangled name in a hostile file may expand to any length.
-const LONGEST: usize = 400;
+const MAX_NAME_BYTES: usize = 400;
 
 /// A string of bounded length.
 struct Bounded(String);
@@ -13,7 +13,7 @@ struct Bounded(String);
 impl fmt::Write for Bounded {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.0.push_str(text);
-        if self.0.len() > LONGEST { Err(fmt::Error) } else { Ok(()) }
+        if self.0.len() > MAX_NAME_BYTES { Err(fmt::Error) } else { Ok(()) }
     }
 }
 
@@ -25,7 +25,7 @@ pub(super) fn readable(name: &[u8]) -> String {
         && let Ok(symbol) = Symbol::new(name)
     {
         let whole = symbol.structured_demangle(&mut text, &options).is_ok();
-        if whole || text.0.len() > LONGEST {
+        if whole || text.0.len() > MAX_NAME_BYTES {
             return cut(text.0);
         }
     }
@@ -33,8 +33,8 @@ pub(super) fn readable(name: &[u8]) -> String {
 }
 
 fn cut(mut text: String) -> String {
-    if text.len() > LONGEST {
-        text.truncate((0..=LONGEST).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0));
+    if text.len() > MAX_NAME_BYTES {
+        text.truncate((0..=MAX_NAME_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0));
         text.push('…');
     }
     text
@@ -62,7 +62,7 @@ mod tests {
     fn a_name_that_doubles_itself_is_cut_off() {
         // Each S_ stands for everything before it.
         let name = format!("_Z1fI{}EvT_", "1AIS_S_E".repeat(100));
-        assert!(readable(name.as_bytes()).len() <= 2 * LONGEST);
-        assert!(readable(&b"x".repeat(5000)).len() < LONGEST + 4);
+        assert!(readable(name.as_bytes()).len() <= 2 * MAX_NAME_BYTES);
+        assert!(readable(&b"x".repeat(5000)).len() < MAX_NAME_BYTES + 4);
     }
 }

@@ -9,7 +9,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum PerfError {
     /// The process is not on this machine, or is in another PID namespace.
-    #[error("process {0} cannot be sampled: /proc does not show it here")]
+    #[error("process {0} cannot be sampled: it is not visible in /proc here")]
     NotShown(u32),
     /// The process has exited.
     #[error("process {0} cannot be sampled: it has ended")]
@@ -70,7 +70,7 @@ pub enum PerfError {
     },
     /// The kernel has no resources for more events.
     #[error(
-        "process {pid} cannot be sampled: the kernel has no room for the perf events of {threads} threads ({error}); end other profilers of this machine"
+        "process {pid} cannot be sampled: the kernel has no resources for the perf events of {threads} threads ({error}); stop other profilers on this machine"
     )]
     Events {
         /// Process ID.
@@ -115,7 +115,7 @@ pub(super) struct Subject {
 }
 
 /// Highest `perf_event_paranoid` that allows an unprivileged user to sample the user-space code of their own processes.
-const HIGHEST_ALLOWED: i32 = 2;
+const MAX_UNPRIVILEGED_PARANOID: i32 = 2;
 
 impl PerfError {
     /// Error of listing the threads.
@@ -133,7 +133,7 @@ impl PerfError {
         match Errno::from_io_error(&error) {
             Some(errno @ (Errno::ACCESS | Errno::PERM)) => match (of.other_user, of.paranoid) {
                 (Some(uid), _) => Self::OtherUser { pid, uid },
-                (None, Some(paranoid)) if paranoid > HIGHEST_ALLOWED => Self::Paranoid { pid, paranoid },
+                (None, Some(paranoid)) if paranoid > MAX_UNPRIVILEGED_PARANOID => Self::Paranoid { pid, paranoid },
                 _ if errno == Errno::ACCESS => Self::Denied(pid),
                 _ => Self::Filtered(pid),
             },
@@ -162,7 +162,7 @@ impl PerfError {
             Self::Denied(_) => "run dn-top with sudo",
             Self::Filtered(_) => "run dn-top outside of the container, or give it CAP_PERFMON",
             Self::Files { .. } => "raise `ulimit -n` before dn-top is started",
-            Self::Events { .. } => "end other profilers of this machine",
+            Self::Events { .. } => "stop other profilers on this machine",
             Self::LockedMemory { .. } => "raise kernel.perf_event_mlock_kb or `ulimit -l`",
             Self::NotShown(_) | Self::Ended(_) | Self::Unsupported { .. } | Self::Other { .. } => "",
         }
@@ -196,7 +196,7 @@ mod tests {
             (opened(of, Errno::NOSYS), "no perf events"),
             (opened(of, Errno::MFILE), "64 threads need as many open files"),
             (opened(of, Errno::NFILE), "64 threads need as many open files"),
-            (opened(of, Errno::NOSPC), "no room for the perf events of 64 threads"),
+            (opened(of, Errno::NOSPC), "no resources for the perf events of 64 threads"),
             (opened(of, Errno::SRCH), "it has ended"),
             (PerfError::not_listed(7, Errno::MFILE.into()).to_string(), "ulimit -n"),
             (PerfError::not_listed(7, Errno::NOENT.into()).to_string(), "it has ended"),

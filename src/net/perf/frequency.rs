@@ -15,14 +15,14 @@ pub struct FrequencyError;
 
 impl Frequency {
     /// The highest frequency: not 1000, so that sampling is not in lockstep with work that a program does every millisecond.
-    pub const HIGHEST: Self = Self(999);
+    pub const MAX: Self = Self(999);
 
     /// Creates a frequency.
     ///
     /// # Errors
     /// If it is 0 or more than 999.
     pub fn new(hertz: u64) -> Result<Self, FrequencyError> {
-        if (1..=Self::HIGHEST.0).contains(&hertz) { Ok(Self(hertz)) } else { Err(FrequencyError) }
+        if (1..=Self::MAX.0).contains(&hertz) { Ok(Self(hertz)) } else { Err(FrequencyError) }
     }
 
     /// Processor time that one sample represents, in nanoseconds.
@@ -48,7 +48,7 @@ mod tests {
         for wrong in ["0", "1000", "-1", "x", ""] {
             assert_eq!(wrong.parse::<Frequency>(), Err(FrequencyError), "{wrong}");
         }
-        assert_eq!("999".parse(), Ok(Frequency::HIGHEST));
-        assert_eq!((Frequency::HIGHEST.period_ns(), Frequency(1).period_ns()), (1_001_001, 1_000_000_000));
+        assert_eq!("999".parse(), Ok(Frequency::MAX));
+        assert_eq!((Frequency::MAX.period_ns(), Frequency(1).period_ns()), (1_001_001, 1_000_000_000));
     }
 }

@@ -3,9 +3,9 @@
 use crate::net::proc::Proc;
 
 /// Maximum bytes read of the symbol list. That of a kernel with many modules has 20 MB.
-const LONGEST: u64 = 64 << 20;
+const MAX_LIST_BYTES: u64 = 64 << 20;
 /// Maximum assumed size of a function, in bytes: what follows it may not be code. Exceeded only to include a looked-up address.
-const LARGEST: u64 = 1 << 20;
+const MAX_FUNCTION_BYTES: u64 = 1 << 20;
 
 /// The functions by address; empty if the kernel hides their addresses (`kernel.kptr_restrict`).
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub(super) struct KernelFunctions {
 
 impl KernelFunctions {
     pub(super) fn read(proc: &Proc) -> Self {
-        proc.kernel_functions(LONGEST).map_or_else(|_| Self::default(), Self::new)
+        proc.kernel_functions(MAX_LIST_BYTES).map_or_else(|_| Self::default(), Self::new)
     }
 
     /// Parses lines of address, type and name; the name may be followed by that of a module.
@@ -44,7 +44,7 @@ impl KernelFunctions {
         let (start, name) = *self.functions.get(next.checked_sub(1)?)?;
         let name = &self.list[name as usize..];
         let end = name.iter().position(|byte| byte.is_ascii_whitespace()).unwrap_or(name.len());
-        let until_next = self.functions.get(next).map_or(LARGEST, |(next, _)| (next - start).min(LARGEST));
+        let until_next = self.functions.get(next).map_or(MAX_FUNCTION_BYTES, |(next, _)| (next - start).min(MAX_FUNCTION_BYTES));
         let size = u32::try_from(until_next.max((address - start).saturating_add(1))).unwrap_or(u32::MAX);
         Some((start, size, String::from_utf8_lossy(&name[..end]).into_owned()))
     }

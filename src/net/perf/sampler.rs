@@ -16,24 +16,24 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use super::buffer::{bytes_for_each, is_ample, lockable};
 use super::error::Subject;
-use super::thread::{News, Sampled, now_ns};
+use super::thread::{SampledThread, ThreadEvent, now_ns};
 use super::wait::{OffCpuClock, Wait};
-use super::wait_stacks::{WaitStacks, most_of_a_thread};
+use super::wait_stacks::{WaitStacks, max_stacks_per_thread};
 use super::{BlockedTime, CpuSample, CpuThread, Frequency, PerfError, SampleLoss};
 use crate::model::ProcessKey;
 use crate::net::client::Client;
 use crate::net::proc::Proc;
 
 /// Interval between listings of all threads.
-const LIST_PACE: Duration = Duration::from_millis(100);
+const LIST_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval at which blocked threads are sampled.
-const LOOK_PACE: Duration = Duration::from_millis(20);
+const OBSERVE_INTERVAL: Duration = Duration::from_millis(20);
 /// Interval between reports of waits in progress.
-const REPORT_PACE: Duration = Duration::from_secs(1);
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 /// Bytes read of the stack of a thread that is already blocked.
 const BLOCKED_STACK: usize = 32 << 10;
 /// Maximum number of threads sampled at a time, and of threads remembered.
-const MOST: (usize, usize) = (8192, 65_536);
+const THREAD_LIMITS: (usize, usize) = (8192, 65_536);
 /// Number of open files reserved for everything else.
 const OTHER_FILES: u64 = 64;
 /// Frames after which the kernel cuts off chains, if `kernel.perf_event_max_stack` is not readable.
@@ -48,17 +48,17 @@ pub struct CpuSampler {
     proc: Arc<Proc>,
     key: ProcessKey,
     frequency: Frequency,
-    sees_kernel: bool,
+    includes_kernel: bool,
     buffer_bytes: usize,
     /// Whether the stacks of waits are recorded: these need as much memory again.
-    follows_waits: bool,
+    records_wait_stacks: bool,
     /// Number of threads at the start.
     first_threads: usize,
     depth: usize,
     /// Maximum number of threads sampled at a time: each needs an open file.
-    most_threads: usize,
+    max_threads: usize,
     /// By thread ID in our PID namespace.
-    threads: BTreeMap<u32, Sampled>,
+    threads: BTreeMap<u32, SampledThread>,
     ended: Vec<CpuThread>,
     /// Blocked periods not yet taken.
     blocked: Vec<BlockedTime>,
@@ -66,7 +66,7 @@ pub struct CpuSampler {
     refused: HashSet<u32>,
     loss: SampleLoss,
     next_list: Instant,
-    next_look: Instant,
+    next_observation: Instant,
     next_report: Instant,
 }
 
@@ -77,55 +77,55 @@ impl Client {
     /// [`PerfError`] states why the kernel does not allow it, and what to do.
     pub fn sample_cpu(&self, frequency: Frequency) -> Result<CpuSampler, PerfError> {
         let key = self.endpoint().key;
-        let proc = self.shared_proc().filter(|proc| proc.is_of_kernel()).ok_or(PerfError::NotShown(key.pid))?;
+        let proc = self.shared_proc().filter(|proc| proc.is_real()).ok_or(PerfError::NotShown(key.pid))?;
         CpuSampler::start(proc, key, frequency)
     }
 }
 
 impl CpuSampler {
     fn start(proc: Arc<Proc>, key: ProcessKey, frequency: Frequency) -> Result<Self, PerfError> {
-        let threads = proc.thread_ids(key.pid, MOST.0).map_err(|error| PerfError::not_listed(key.pid, error))?;
+        let threads = proc.thread_ids(key.pid, THREAD_LIMITS.0).map_err(|error| PerfError::not_listed(key.pid, error))?;
         let setting = |name: &str| proc.setting(&format!("{SETTINGS}{name}"));
         let locked_limit = if may_lock() { None } else { Some(getrlimit(Resource::Memlock).current.unwrap_or(u64::MAX)) };
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
         let room = lockable(setting("mlock_kb").map_or(516, |kb: i64| kb.unsigned_abs()), processors, locked_limit);
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(OTHER_FILES);
-        let most_threads = usize::try_from(files).unwrap_or(MOST.0).min(MOST.0);
-        if threads.len() > most_threads {
+        let max_threads = usize::try_from(files).unwrap_or(THREAD_LIMITS.0).min(THREAD_LIMITS.0);
+        if threads.len() > max_threads {
             return Err(PerfError::Files { pid: key.pid, threads: threads.len(), error: Errno::MFILE.into() });
         }
         let mut this = Self {
             key,
-            most_threads,
+            max_threads,
             frequency,
-            sees_kernel: true,
+            includes_kernel: true,
             buffer_bytes: bytes_for_each(room, threads.len()),
             first_threads: threads.len(),
-            follows_waits: is_ample(room),
+            records_wait_stacks: is_ample(room),
             depth: setting("max_stack").and_then(|depth| usize::try_from(depth).ok()).unwrap_or(DEFAULT_DEPTH),
             threads: BTreeMap::new(),
             ended: Vec::new(),
             blocked: Vec::new(),
             refused: HashSet::new(),
             loss: SampleLoss::default(),
-            next_list: Instant::now() + LIST_PACE,
-            next_look: Instant::now() + LOOK_PACE,
+            next_list: Instant::now() + LIST_INTERVAL,
+            next_observation: Instant::now() + OBSERVE_INTERVAL,
             next_report: Instant::now(),
             proc,
         };
         for thread in threads {
             this.add(thread)?;
         }
-        this.look_at_blocked();
+        this.record_blocked_stacks();
         // A thread ID reused by another process yields no samples, because records carry their pid.
-        if this.threads.is_empty() || !this.proc.shows(key) {
+        if this.threads.is_empty() || !this.proc.exists(key) {
             return Err(PerfError::Ended(key.pid));
         }
         Ok(this)
     }
 
     /// Records the stacks of threads that are already blocked.
-    fn look_at_blocked(&mut self) {
+    fn record_blocked_stacks(&mut self) {
         let Self { proc, key, threads, .. } = self;
         for (thread, sampled) in threads.iter_mut().filter(|_| cfg!(target_arch = "x86_64")) {
             let at = now_ns();
@@ -149,8 +149,8 @@ impl CpuSampler {
         let began = now_ns();
         let opened = match self.open(thread) {
             // Sampling the kernel takes more privileges than sampling user space.
-            Err(error) if self.sees_kernel && matches!(Errno::from_io_error(&error), Some(Errno::ACCESS | Errno::PERM)) => {
-                self.sees_kernel = false;
+            Err(error) if self.includes_kernel && matches!(Errno::from_io_error(&error), Some(Errno::ACCESS | Errno::PERM)) => {
+                self.includes_kernel = false;
                 self.open(thread)
             }
             opened => opened,
@@ -162,9 +162,9 @@ impl CpuSampler {
         };
         let sampler = counter.sampled(self.buffer_bytes).map_err(|error| PerfError::not_mapped(self.subject(), error))?;
         let name = self.proc.thread_name(&folder).unwrap_or_default();
-        let waits = if self.sees_kernel && self.follows_waits { self.follow_waits(thread).ok() } else { None };
-        self.loss.unfollowed += u64::from(self.sees_kernel && waits.is_none());
-        let sampled = Sampled { sampler, waits, inner: identity.ns_pid.into(), name, off_cpu: OffCpuClock::new(began), ended: None };
+        let waits = if self.includes_kernel && self.records_wait_stacks { self.record_wait_stacks(thread).ok() } else { None };
+        self.loss.unfollowed += u64::from(self.includes_kernel && waits.is_none());
+        let sampled = SampledThread { sampler, waits, inner: identity.ns_pid.into(), name, off_cpu: OffCpuClock::new(began), ended: None };
         self.threads.insert(thread, sampled);
         Ok(true)
     }
@@ -175,9 +175,9 @@ impl CpuSampler {
         builder.build()
     }
 
-    fn follow_waits(&self, thread: u32) -> io::Result<WaitStacks> {
+    fn record_wait_stacks(&self, thread: u32) -> io::Result<WaitStacks> {
         // A second open file per thread must not reduce the number of threads that can be sampled.
-        if 2 * (self.threads.len() + 1) > self.most_threads {
+        if 2 * (self.threads.len() + 1) > self.max_threads {
             return Err(Errno::MFILE.into());
         }
         WaitStacks::start(self.event(Software::CONTEXT_SWITCHES, thread)?, self.first_threads)
@@ -191,7 +191,7 @@ impl CpuSampler {
             .observe_pid(thread)
             .any_cpu()
             .enabled(true)
-            .exclude_kernel(!self.sees_kernel)
+            .exclude_kernel(!self.includes_kernel)
             .sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN)
             .read_format(ReadFormat::empty())
             .clockid(Clock::MONOTONIC);
@@ -211,57 +211,57 @@ impl CpuSampler {
 
     /// Passes the samples in all buffers to `each`, thread by thread, and follows threads that start and end.
     pub fn drain(&mut self, mut each: impl FnMut(&CpuSample<'_>)) {
-        let mut news = Vec::new();
+        let mut events = Vec::new();
         let mut ended = Vec::new();
         for (thread, sampled) in &mut self.threads {
-            let before = news.len();
-            sampled.drain(self.key.pid, self.depth, &mut self.loss, &mut news, &mut each);
-            if news[before..].iter().any(|news| matches!(news, News::Ended)) {
+            let before = events.len();
+            sampled.drain(self.key.pid, self.depth, &mut self.loss, &mut events, &mut each);
+            if events[before..].iter().any(|event| matches!(event, ThreadEvent::Ended)) {
                 ended.push(*thread);
             }
         }
         for thread in &ended {
             if let Some(mut sampled) = self.threads.remove(thread)
-                && self.ended.len() < MOST.1
+                && self.ended.len() < THREAD_LIMITS.1
             {
                 self.ended.push(sampled.thread());
             }
         }
-        for news in news {
-            match news {
+        for event in events {
+            match event {
                 // Already listed, sampled and ended before this record was read.
-                News::Started(thread) if ended.contains(&thread) => {}
-                News::Started(thread) => {
+                ThreadEvent::Started(thread) if ended.contains(&thread) => {}
+                ThreadEvent::Started(thread) => {
                     self.refused.remove(&thread);
                     if !self.follow(thread) {
                         self.loss.short_threads += 1;
                     }
                 }
-                News::Named(thread, name) => {
+                ThreadEvent::Renamed(thread, name) => {
                     if let Some(sampled) = self.threads.get_mut(&thread) {
                         sampled.name = name;
                     }
                 }
-                News::Blocked(time) => self.blocked.push(time),
-                News::Ended => {}
+                ThreadEvent::Blocked(time) => self.blocked.push(time),
+                ThreadEvent::Ended => {}
             }
         }
         let now = Instant::now();
         if now >= self.next_report {
-            self.next_report = now + REPORT_PACE;
+            self.next_report = now + REPORT_INTERVAL;
             self.report_waits(&mut each);
         }
-        if now >= self.next_look {
-            self.next_look = now + LOOK_PACE;
+        if now >= self.next_observation {
+            self.next_observation = now + OBSERVE_INTERVAL;
             let at = now_ns();
             for (thread, sampled) in &mut self.threads {
-                sampled.off_cpu.look(at, || Wait::of(&self.proc.wait_channel(self.key.pid, *thread).ok()?));
+                sampled.off_cpu.observe(at, || Wait::of(&self.proc.wait_channel(self.key.pid, *thread).ok()?));
             }
         }
         if now >= self.next_list {
-            self.next_list = now + LIST_PACE;
+            self.next_list = now + LIST_INTERVAL;
             // If they cannot be listed, the process has exited.
-            let listed = self.proc.thread_ids(self.key.pid, MOST.0).unwrap_or_default();
+            let listed = self.proc.thread_ids(self.key.pid, THREAD_LIMITS.0).unwrap_or_default();
             self.refused.retain(|thread| listed.contains(thread));
             for thread in listed {
                 self.follow(thread);
@@ -273,15 +273,15 @@ impl CpuSampler {
     fn report_waits(&mut self, each: &mut impl FnMut(&CpuSample<'_>)) {
         let at = now_ns();
         let mut taken = Vec::with_capacity(self.threads.len());
-        for Sampled { waits, inner, .. } in self.threads.values_mut() {
-            if let Some(sample) = waits.as_mut().and_then(|waits| waits.so_far(at, *inner, self.depth)) {
+        for SampledThread { waits, inner, .. } in self.threads.values_mut() {
+            if let Some(sample) = waits.as_mut().and_then(|waits| waits.wait_in_progress(at, *inner, self.depth)) {
                 each(&sample);
             }
-            let (of_thread, lost) = waits.as_mut().map_or((0, 0), WaitStacks::taken);
+            let (of_thread, lost) = waits.as_mut().map_or((0, 0), WaitStacks::take_counts);
             taken.push(of_thread);
             self.loss.lost_waits += lost;
         }
-        let most = most_of_a_thread(taken.iter().sum(), taken.len());
+        let most = max_stacks_per_thread(taken.iter().sum(), taken.len());
         for (sampled, _) in self.threads.values_mut().zip(taken).filter(|(_, taken)| *taken > most) {
             sampled.waits = None;
             self.loss.unfollowed += 1;
@@ -300,10 +300,10 @@ impl CpuSampler {
 
     /// Starts sampling a new thread, or counts it as refused. Returns whether the thread still exists.
     fn follow(&mut self, thread: u32) -> bool {
-        if self.refused.contains(&thread) || self.refused.len() >= MOST.1 {
+        if self.refused.contains(&thread) || self.refused.len() >= THREAD_LIMITS.1 {
             return true;
         }
-        let added = if self.threads.len() < self.most_threads { self.add(thread).ok() } else { None };
+        let added = if self.threads.len() < self.max_threads { self.add(thread).ok() } else { None };
         if added.is_none() {
             self.refused.insert(thread);
             self.loss.threads += 1;
@@ -313,12 +313,12 @@ impl CpuSampler {
 
     /// Whether the sampled process still runs.
     pub fn is_alive(&self) -> bool {
-        self.proc.shows(self.key)
+        self.proc.exists(self.key)
     }
 
     /// Whether samples include the kernel. If not, there are no samples of kernel mode, and the sum of samples lacks its time.
-    pub fn sees_kernel(&self) -> bool {
-        self.sees_kernel
+    pub fn includes_kernel(&self) -> bool {
+        self.includes_kernel
     }
 
     /// What the samples lack so far.
@@ -333,7 +333,7 @@ impl CpuSampler {
 
     /// Returns all threads since sampling began, each with its processor time so far.
     pub fn threads(&mut self) -> Vec<CpuThread> {
-        let alive = self.threads.values_mut().map(Sampled::thread);
+        let alive = self.threads.values_mut().map(SampledThread::thread);
         self.ended.iter().cloned().chain(alive).collect()
     }
 }
@@ -361,7 +361,7 @@ mod tests {
     fn of_ourselves() -> Option<CpuSampler> {
         let (proc, pid) = (Proc::open(Path::new("/proc")).unwrap(), std::process::id());
         let key = ProcessKey { pid, started: proc.stat(pid).unwrap().starttime };
-        CpuSampler::start(Arc::new(proc), key, Frequency::HIGHEST).inspect_err(|error| eprintln!("skipped: {error}")).ok()
+        CpuSampler::start(Arc::new(proc), key, Frequency::MAX).inspect_err(|error| eprintln!("skipped: {error}")).ok()
     }
 
     #[test]

@@ -19,10 +19,10 @@ const SWITCH_OUT: u16 = 1 << 13;
 /// The thread was preempted while runnable, `PERF_RECORD_MISC_SWITCH_OUT_PREEMPT`.
 const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 /// Maximum number of records read of one thread before the others get their turn.
-const TURN: usize = 4096;
+const MAX_RECORDS_PER_DRAIN: usize = 4096;
 
 /// A sampled thread with its events.
-pub(super) struct Sampled {
+pub(super) struct SampledThread {
     pub(super) sampler: Sampler,
     pub(super) waits: Option<WaitStacks>,
     /// Thread ID in the PID namespace of its process.
@@ -34,32 +34,32 @@ pub(super) struct Sampled {
 }
 
 /// Changes of threads found in a thread's buffer.
-pub(super) enum News {
+pub(super) enum ThreadEvent {
     Started(u32),
     Ended,
-    Named(u32, Vec<u8>),
+    Renamed(u32, Vec<u8>),
     /// The thread was blocked.
     Blocked(BlockedTime),
 }
 
-impl Sampled {
+impl SampledThread {
     /// Reads the records of the thread, passing samples to `each`.
     pub(super) fn drain(
         &mut self,
         pid: u32,
         depth: usize,
         loss: &mut SampleLoss,
-        news: &mut Vec<News>,
+        events: &mut Vec<ThreadEvent>,
         each: &mut impl FnMut(&CpuSample<'_>),
     ) {
-        for _ in 0..TURN {
+        for _ in 0..MAX_RECORDS_PER_DRAIN {
             let Some(record) = self.sampler.next_record() else { return };
             // The parser does not support switch records.
             if record.ty() == SWITCH {
                 let (at, misc) = (record_time(&record), record.misc());
                 if misc & SWITCH_OUT == 0 {
                     if let Some(since) = self.off_cpu.switched_in(at) {
-                        news.push(News::Blocked(BlockedTime { thread: self.inner, since, until: at }));
+                        events.push(ThreadEvent::Blocked(BlockedTime { thread: self.inner, since, until: at }));
                     }
                     if let Some(sample) = self.waits.as_mut().and_then(|waits| waits.switched_in(at, self.inner, depth)) {
                         each(&sample);
@@ -80,12 +80,12 @@ impl Sampled {
                     let time_ns = sample.time().unwrap_or_default();
                     each(&CpuSample { thread: self.inner, time_ns, waited_ns: None, kernel, user, cut, stack: None });
                 }
-                Ok(Record::Fork(fork)) if fork.pid == pid => news.push(News::Started(fork.tid)),
+                Ok(Record::Fork(fork)) if fork.pid == pid => events.push(ThreadEvent::Started(fork.tid)),
                 Ok(Record::Exit(exit)) if exit.pid == pid => {
                     self.ended = Some(exit.time);
-                    news.push(News::Ended);
+                    events.push(ThreadEvent::Ended);
                 }
-                Ok(Record::Comm(comm)) if comm.pid == pid => news.push(News::Named(comm.tid, comm.comm.to_vec())),
+                Ok(Record::Comm(comm)) if comm.pid == pid => events.push(ThreadEvent::Renamed(comm.tid, comm.comm.to_vec())),
                 Ok(Record::Lost(lost)) => loss.lost = loss.lost.saturating_add(lost.lost),
                 Ok(Record::LostSamples(lost)) => loss.lost = loss.lost.saturating_add(lost.lost),
                 Ok(Record::Throttle(_)) => loss.throttled += 1,

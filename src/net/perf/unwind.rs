@@ -15,11 +15,11 @@ use crate::net::elf::{UnwindRow, UnwindTable};
 use crate::net::proc::{CodeMapping, Proc};
 
 /// Maximum number of frames, as in the kernel.
-const MOST: usize = 127;
+const MAX_FRAMES: usize = 127;
 /// Maximum bytes for the tables of all files; those of further files are not read.
-const MOST_TABLES: usize = 128 << 20;
+const MAX_TABLES_BYTES: usize = 128 << 20;
 /// Maximum number of rows cached per file: threads wait in few places.
-const MOST_ROWS: usize = 1 << 12;
+const MAX_ROWS: usize = 1 << 12;
 
 /// Unwinds the stacks of one process.
 ///
@@ -66,7 +66,7 @@ impl Unwinder {
         }
         self.frames.clear();
         let mut registers = Registers { instruction: stack.instruction_pointer, stack: stack.stack_pointer, frame: stack.frame_pointer };
-        while self.frames.len() < MOST {
+        while self.frames.len() < MAX_FRAMES {
             self.frames.push(registers.instruction);
             // A return address after a final call may already belong to the next function.
             let within = registers.instruction - u64::from(self.frames.len() > 1);
@@ -92,7 +92,7 @@ impl Unwinder {
         };
         let table = table.as_ref()?;
         let place = (address - mapping.range.start).saturating_add(mapping.file_offset);
-        if rows.len() >= MOST_ROWS {
+        if rows.len() >= MAX_ROWS {
             rows.clear();
         }
         *rows.entry(place).or_insert_with(|| table.row(place))
@@ -106,7 +106,7 @@ fn read_tables(proc: &Proc, key: ProcessKey, paths: Receiver<Vec<u8>>, tables: &
         let file = proc.mapped_file(key.pid, Path::new(std::ffi::OsStr::from_bytes(&path)));
         let Ok(Some(table)) = file.and_then(|file| UnwindTable::read(&file)) else { continue };
         size += table.size();
-        if size > MOST_TABLES || tables.send((path, table)).is_err() {
+        if size > MAX_TABLES_BYTES || tables.send((path, table)).is_err() {
             return;
         }
     }
@@ -176,7 +176,7 @@ mod tests {
         let words: Vec<u64> = (0..1000_u64).flat_map(|frame| [1000 + (frame + 1) * 16, 5]).collect();
         let (bytes, frame_pointer) = stack(&words, 1000);
         let endless = UserStack { instruction_pointer: 7, stack_pointer: 1000, frame_pointer, bytes: &bytes };
-        assert_eq!(unwinder.unwind(&endless, |_| None).len(), MOST);
+        assert_eq!(unwinder.unwind(&endless, |_| None).len(), MAX_FRAMES);
         let empty = UserStack { bytes: &[], ..endless };
         assert_eq!(unwinder.unwind(&empty, |_| None), [7]);
     }

@@ -148,7 +148,7 @@ pub(super) struct OffCpuClock {
     seen_ns: [u64; Wait::ALL.len()],
     /// The same, for a thread that was observed awake.
     awake_ns: u64,
-    looked: u64,
+    observed_at: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,7 +164,7 @@ enum State {
 
 impl OffCpuClock {
     pub(super) fn new(now: u64) -> Self {
-        Self { began: now, left: now, state: State::New, runnable_ns: 0, seen_ns: [0; _], awake_ns: 0, looked: now }
+        Self { began: now, left: now, state: State::New, runnable_ns: 0, seen_ns: [0; _], awake_ns: 0, observed_at: now }
     }
 
     /// Records that the thread is back on a processor; returns since when it was blocked, if it was.
@@ -187,8 +187,8 @@ impl OffCpuClock {
     }
 
     /// Records what the thread waits for now, if anything. `wait` is called until it has identified a wait, but not again during that wait.
-    pub(super) fn look(&mut self, now: u64, wait: impl FnOnce() -> Option<Wait>) {
-        let elapsed = now.saturating_sub(std::mem::replace(&mut self.looked, now));
+    pub(super) fn observe(&mut self, now: u64, wait: impl FnOnce() -> Option<Wait>) {
+        let elapsed = now.saturating_sub(std::mem::replace(&mut self.observed_at, now));
         let seen = match self.state {
             State::Running | State::Runnable(_) => return,
             State::Blocked(Some(wait)) => Some(wait),
@@ -258,14 +258,14 @@ mod tests {
         let at = |ms: u64| 1_000_000_000 + ms * 1_000_000;
         assert_eq!(clock.times(at(7), Duration::ZERO), (ms(7), OffCpu { runnable: ms(0), waits: vec![(Wait::Unknown, ms(7))] }));
         // Blocked from the start.
-        clock.look(at(10), || Some(Wait::Io));
-        clock.look(at(20), || panic!("it is the same wait"));
+        clock.observe(at(10), || Some(Wait::Io));
+        clock.observe(at(20), || panic!("it is the same wait"));
         clock.switched_in(at(25));
-        clock.look(at(30), || panic!("it runs"));
+        clock.observe(at(30), || panic!("it runs"));
         clock.switched_out(at(30), true);
         clock.switched_in(at(40));
         clock.switched_out(at(45), false);
-        clock.look(at(50), || Some(Wait::Futex));
+        clock.observe(at(50), || Some(Wait::Futex));
         let off = OffCpu { runnable: ms(10), waits: vec![(Wait::Futex, ms(30)), (Wait::Io, ms(30))] };
         assert_eq!(clock.times(at(80), ms(10)), (ms(80), off));
         clock.switched_out(at(80), true);
@@ -275,9 +275,9 @@ mod tests {
         // Awake, but without a processor.
         let mut clock = OffCpuClock::new(at(0));
         clock.switched_out(at(0), false);
-        clock.look(at(10), || Some(Wait::Sleep));
+        clock.observe(at(10), || Some(Wait::Sleep));
         clock.switched_out(at(10), false);
-        clock.look(at(20), || None);
+        clock.observe(at(20), || None);
         let off = OffCpu { runnable: ms(10), waits: vec![(Wait::Sleep, ms(10))] };
         assert_eq!(clock.times(at(20), ms(0)), (ms(20), off));
     }

@@ -13,11 +13,11 @@ use super::{CpuSample, UserStack};
 use crate::net::proc::BlockedStack;
 
 /// Maximum time between a stack and its switch record, in nanoseconds.
-const APART: u64 = 1_000_000;
+const MAX_SKEW_NS: u64 = 1_000_000;
 /// Maximum number of stacks per second over all threads. Each costs the process a few microseconds.
-const MOST: u64 = 10_000;
+const MAX_STACKS_PER_SECOND: u64 = 10_000;
 /// Bytes recorded of the raw stack: most are shorter. Takes this much of the buffer even for a shorter stack.
-const STACK: u32 = 4 << 10;
+const STACK_BYTES: u32 = 4 << 10;
 /// Frame pointer, stack pointer and instruction pointer (`PERF_REG_X86_BP`, `_SP` and `_IP`), in the order in which the kernel writes them.
 const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
 /// Bytes for the buffers of all threads, and minimum and maximum for each: a buffer should hold the switches of some milliseconds, and a thread
@@ -31,8 +31,8 @@ fn buffer_bytes(threads: usize) -> usize {
 }
 
 /// Returns the maximum number of stacks of one thread per second, given the total of all threads.
-pub(super) fn most_of_a_thread(all: u64, threads: usize) -> u64 {
-    if all <= MOST { u64::MAX } else { MOST / threads.max(1) as u64 }
+pub(super) fn max_stacks_per_thread(all: u64, threads: usize) -> u64 {
+    if all <= MAX_STACKS_PER_SECOND { u64::MAX } else { MAX_STACKS_PER_SECOND / threads.max(1) as u64 }
 }
 
 /// Records the stacks of the waits of one thread.
@@ -68,7 +68,7 @@ impl WaitStacks {
     pub(super) fn start(mut event: Builder<'_>, threads: usize) -> io::Result<Self> {
         event.sample_period(1);
         if cfg!(target_arch = "x86_64") {
-            event.sample(SampleFlag::REGS_USER | SampleFlag::STACK_USER).sample_regs_user(REGISTERS).sample_stack_user(STACK);
+            event.sample(SampleFlag::REGS_USER | SampleFlag::STACK_USER).sample_regs_user(REGISTERS).sample_stack_user(STACK_BYTES);
         }
         let sampler = event.build()?.sampled(buffer_bytes(threads))?;
         let [latest, ahead, waiting] = Default::default();
@@ -100,14 +100,14 @@ impl WaitStacks {
     }
 
     /// Returns the part of a wait in progress that has not been reported yet.
-    pub(super) fn so_far(&mut self, now: u64, thread: u64, depth: usize) -> Option<CpuSample<'_>> {
+    pub(super) fn wait_in_progress(&mut self, now: u64, thread: u64, depth: usize) -> Option<CpuSample<'_>> {
         let since = self.waiting.at?;
         self.waiting.at = Some(now.max(since));
         (now > since).then(|| self.waiting.sample(thread, since, now, depth))
     }
 
     /// Returns how many stacks were recorded and how many were lost since the last call.
-    pub(super) fn taken(&mut self) -> (u64, u64) {
+    pub(super) fn take_counts(&mut self) -> (u64, u64) {
         (std::mem::take(&mut self.taken), std::mem::take(&mut self.lost))
     }
 
@@ -123,7 +123,7 @@ impl WaitStacks {
             std::mem::swap(&mut self.latest, &mut self.ahead);
             self.ahead.at = None;
         }
-        self.latest.at.is_some_and(|taken| at - taken < APART)
+        self.latest.at.is_some_and(|taken| at - taken < MAX_SKEW_NS)
     }
 
     /// Reads the next stack. Returns `false` if there is none.

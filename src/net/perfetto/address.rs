@@ -29,7 +29,7 @@ impl Port {
     }
 
     /// Address of the service started by the system.
-    fn of_system(self) -> &'static str {
+    fn system_default(self) -> &'static str {
         match self {
             Self::Producer => "/run/perfetto/traced-producer.sock",
             Self::Consumer => "/run/perfetto/traced-consumer.sock",
@@ -37,7 +37,7 @@ impl Port {
     }
 
     /// Address of a service started by a user.
-    fn of_person(self) -> &'static str {
+    fn user_default(self) -> &'static str {
         match self {
             Self::Producer => "/tmp/perfetto-producer",
             Self::Consumer => "/tmp/perfetto-consumer",
@@ -69,7 +69,7 @@ impl Address {
             Some(name) => {
                 Self::named(&name).ok_or_else(|| Cause::Name { variable: port.variable(), value: SafeText::from_path(name.as_ref()) })
             }
-            None => Ok(Self::Path(if has_folder { port.of_system() } else { port.of_person() }.into())),
+            None => Ok(Self::Path(if has_folder { port.system_default() } else { port.user_default() }.into())),
         }
     }
 

@@ -10,16 +10,16 @@ use tokio::time::timeout;
 
 use super::address::Address;
 use super::error::{Cause, PerfettoError};
-use super::socket::{self, Handle, Incomings, Writer};
+use super::socket::{self, FrameReceiver, Handle, Writer};
 use crate::perfetto::call::{Calls, Method, Reply, bind};
 use crate::perfetto::ipc::Frame;
 
 /// Time limit for a reply.
-pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+pub const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of frames queued for sending: a service that leaves so many unread does not read at all.
-const OUTGOING: usize = 1024;
+const MAX_OUTGOING: usize = 1024;
 /// Maximum number of received frames queued. Further frames stay in the socket.
-const INCOMING: usize = 1024;
+const MAX_INCOMING: usize = 1024;
 
 /// A connection to a port of the service. `T` identifies the call of a reply. Dropping it closes the connection.
 #[derive(Debug)]
@@ -29,13 +29,13 @@ pub struct Connection<M, T> {
     out: mpsc::Sender<Vec<u8>>,
     frames: mpsc::Receiver<Result<(Frame, Vec<Handle>), Cause>>,
     /// Replies received while waiting for another one.
-    early: VecDeque<Incoming<T>>,
+    pending: VecDeque<IncomingReply<T>>,
     _tasks: JoinSet<()>,
 }
 
 /// A reply.
 #[derive(Debug)]
-pub struct Incoming<T> {
+pub struct IncomingReply<T> {
     /// Identifies the call.
     pub token: T,
     /// The reply itself.
@@ -50,24 +50,24 @@ impl<M: Method, T: Clone + PartialEq> Connection<M, T> {
     /// # Errors
     /// [`PerfettoError`]
     pub async fn open(address: Address) -> Result<Self, PerfettoError> {
-        let opened = timeout(ANSWER_LIMIT, Self::try_open(address.clone())).await;
-        let silent = || Cause::Silent { what: "the request for its methods", limit: ANSWER_LIMIT };
-        opened.unwrap_or_else(|_| Err(silent())).map_err(|cause| PerfettoError { address, cause })
+        let opened = timeout(REPLY_TIMEOUT, Self::try_open(address.clone())).await;
+        let timed_out = || Cause::Timeout { what: "the request for its methods", limit: REPLY_TIMEOUT };
+        opened.unwrap_or_else(|_| Err(timed_out())).map_err(|cause| PerfettoError { address, cause })
     }
 
     async fn try_open(address: Address) -> Result<Self, Cause> {
         let (read, mut write) = socket::connect(&address).await?.into_split();
-        let mut incomings = Incomings::new(read);
+        let mut receiver = FrameReceiver::new(read);
         let request = bind::<M>().map_err(crate::perfetto::call::CallError::from)?;
         write.write_all(&request).await?;
-        let (reply, _) = incomings.next().await?;
+        let (reply, _) = receiver.next().await?;
         let calls = Calls::bound(reply)?;
-        let (out, outgoing) = mpsc::channel(OUTGOING);
-        let (came, frames) = mpsc::channel(INCOMING);
+        let (out, outgoing) = mpsc::channel(MAX_OUTGOING);
+        let (received, frames) = mpsc::channel(MAX_INCOMING);
         let mut tasks = JoinSet::new();
         tasks.spawn(send_all(write, outgoing));
-        tasks.spawn(receive_all(incomings, came));
-        Ok(Self { address, calls, out, frames, early: VecDeque::new(), _tasks: tasks })
+        tasks.spawn(receive_all(receiver, received));
+        Ok(Self { address, calls, out, frames, pending: VecDeque::new(), _tasks: tasks })
     }
 
     /// Address of the service.
@@ -100,7 +100,7 @@ impl<M: Method, T: Clone + PartialEq> Connection<M, T> {
 
     fn put(&self, frame: Vec<u8>) -> Result<(), PerfettoError> {
         self.out.try_send(frame).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => self.error(Cause::Stuck),
+            mpsc::error::TrySendError::Full(_) => self.error(Cause::NotReading),
             mpsc::error::TrySendError::Closed(_) => self.error(Cause::Closed),
         })
     }
@@ -109,7 +109,7 @@ impl<M: Method, T: Clone + PartialEq> Connection<M, T> {
     ///
     /// # Errors
     /// [`PerfettoError`]; also if the method was not executed, or no reply arrived in time.
-    pub async fn ask(&mut self, method: M, arguments: Vec<u8>, token: T, limit: Duration) -> Result<Incoming<T>, PerfettoError> {
+    pub async fn ask(&mut self, method: M, arguments: Vec<u8>, token: T, limit: Duration) -> Result<IncomingReply<T>, PerfettoError> {
         self.call(method, arguments, token.clone())?;
         let asked = timeout(limit, async {
             loop {
@@ -117,12 +117,12 @@ impl<M: Method, T: Clone + PartialEq> Connection<M, T> {
                 if incoming.token == token {
                     return Ok(incoming);
                 }
-                self.early.push_back(incoming);
+                self.pending.push_back(incoming);
             }
         });
         let incoming = match asked.await {
             Ok(incoming) => incoming?,
-            Err(_) => return Err(self.error(Cause::Silent { what: method.name(), limit })),
+            Err(_) => return Err(self.error(Cause::Timeout { what: method.name(), limit })),
         };
         if incoming.reply.success { Ok(incoming) } else { Err(self.error(Cause::Refused(method.name()))) }
     }
@@ -131,19 +131,19 @@ impl<M: Method, T: Clone + PartialEq> Connection<M, T> {
     ///
     /// # Errors
     /// [`PerfettoError`]: the connection is no longer usable.
-    pub async fn next(&mut self) -> Result<Incoming<T>, PerfettoError> {
-        match self.early.pop_front() {
+    pub async fn next(&mut self) -> Result<IncomingReply<T>, PerfettoError> {
+        match self.pending.pop_front() {
             Some(incoming) => Ok(incoming),
             None => self.receive().await,
         }
     }
 
-    async fn receive(&mut self) -> Result<Incoming<T>, PerfettoError> {
+    async fn receive(&mut self) -> Result<IncomingReply<T>, PerfettoError> {
         loop {
-            let came = self.frames.recv().await.unwrap_or(Err(Cause::Closed));
-            let (frame, files) = came.map_err(|cause| self.error(cause))?;
+            let received = self.frames.recv().await.unwrap_or(Err(Cause::Closed));
+            let (frame, files) = received.map_err(|cause| self.error(cause))?;
             if let Some((token, reply)) = self.calls.reply(frame) {
-                return Ok(Incoming { token, reply, files });
+                return Ok(IncomingReply { token, reply, files });
             }
         }
     }
@@ -158,11 +158,11 @@ async fn send_all(mut socket: Writer, mut frames: mpsc::Receiver<Vec<u8>>) {
     }
 }
 
-async fn receive_all(mut incomings: Incomings, frames: mpsc::Sender<Result<(Frame, Vec<Handle>), Cause>>) {
+async fn receive_all(mut receiver: FrameReceiver, frames: mpsc::Sender<Result<(Frame, Vec<Handle>), Cause>>) {
     loop {
-        let came = incomings.next().await;
-        let is_over = came.is_err();
-        if frames.send(came).await.is_err() || is_over {
+        let received = receiver.next().await;
+        let is_over = received.is_err();
+        if frames.send(received).await.is_err() || is_over {
             return;
         }
     }

@@ -73,10 +73,10 @@ pub enum Cause {
     Closed,
     /// The service does not read.
     #[error("it is not reading its socket")]
-    Stuck,
+    NotReading,
     /// The service does not reply.
     #[error("no answer to {what} within {} s", limit.as_secs())]
-    Silent {
+    Timeout {
         /// The request.
         what: &'static str,
         /// The time limit.
@@ -84,7 +84,7 @@ pub enum Cause {
     },
     /// The reply was not complete in time.
     #[error("the answer to {what} was not complete within {} s", limit.as_secs())]
-    Endless {
+    Incomplete {
         /// The request.
         what: &'static str,
         /// The time limit.

@@ -15,7 +15,7 @@ use crate::perfetto::chunk::CHUNK_HEADER;
 use crate::perfetto::page::{ChunkState, Layout, PAGE_HEADER, PageSize, PageWord};
 
 /// Maximum size of the memory.
-const LARGEST: usize = 32 << 20;
+const MAX_BYTES: usize = 32 << 20;
 
 /// The reason why shared memory is not used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -27,7 +27,7 @@ pub enum MemoryError {
     #[error("the tracing service requested an unsupported page size")]
     PageSize,
     /// The memory is smaller than a page, or larger than the maximum.
-    #[error("the memory of the tracing service has {0} bytes")]
+    #[error("the shared memory of the tracing service has an invalid size: {0} bytes")]
     Size(u64),
     /// The memory could be shrunk.
     #[error("the memory of the tracing service is not sealed against changes of its size")]
@@ -78,7 +78,7 @@ impl SharedMemory {
             return Err(MemoryError::Unsealed);
         }
         let size = fstat(&file).map_err(|error| MemoryError::Map(error.to_string()))?.st_size as u64;
-        let bytes = usize::try_from(size).ok().filter(|bytes| (page.bytes()..=LARGEST).contains(bytes)).ok_or(MemoryError::Size(size))?;
+        let bytes = usize::try_from(size).ok().filter(|bytes| (page.bytes()..=MAX_BYTES).contains(bytes)).ok_or(MemoryError::Size(size))?;
         let pages = bytes / page.bytes();
         let file = FileOffset::new(File::from(file), 0);
         let region = MmapRegion::from_file(file, pages * page.bytes()).map_err(|error| MemoryError::Map(error.to_string()))?;

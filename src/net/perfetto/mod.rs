@@ -13,7 +13,7 @@ mod memory;
 mod socket;
 
 pub use address::{Address, Port, Sockets};
-pub use connection::{ANSWER_LIMIT, Connection, Incoming};
+pub use connection::{Connection, IncomingReply, REPLY_TIMEOUT};
 pub use error::{Cause, PerfettoError};
 pub use memory::{MemoryError, SharedMemory, Slot};
 pub use socket::Handle;

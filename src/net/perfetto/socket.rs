@@ -26,7 +26,7 @@ pub(super) use tokio::net::unix::OwnedWriteHalf as Writer;
 /// Maximum number of bytes per read.
 const CHUNK: usize = 64 * 1024;
 /// Maximum number of files kept. A service sends one.
-const FILES: usize = 4;
+const MAX_FILES: usize = 4;
 /// Write permission for everybody.
 const WRITABLE_BY_ALL: u32 = 0o002;
 
@@ -36,7 +36,7 @@ pub(super) async fn connect(address: &Address) -> Result<UnixStream, Cause> {
         Address::Path(path) => {
             let socket = open(path)?;
             let owner = socket.stat.st_uid;
-            if !is_trusted(owner) && anybody_may_write_beside(path)? {
+            if !is_trusted(owner) && is_in_world_writable_directory(path)? {
                 return Err(Cause::Untrusted { owner });
             }
             (UnixStream::connect(format!("/proc/self/fd/{}", socket.handle.as_raw_fd())).await?, owner)
@@ -62,18 +62,18 @@ fn is_trusted(user: u32) -> bool {
 
 fn open(path: &Path) -> Result<resolve::Found, Cause> {
     let path = std::path::absolute(path)?;
-    let found = resolve::locate(&path, None).map_err(not_opened)?;
+    let found = resolve::locate(&path, None).map_err(open_error)?;
     if found.is_socket() { Ok(found) } else { Err(PeerError::NotASocket.into()) }
 }
 
 /// Whether every user can create files in the directory of the socket. A system service with its own user has its own directory.
-fn anybody_may_write_beside(path: &Path) -> Result<bool, Cause> {
+fn is_in_world_writable_directory(path: &Path) -> Result<bool, Cause> {
     let path = std::path::absolute(path)?;
-    let folder = resolve::locate(path.parent().unwrap_or(&path), None).map_err(not_opened)?;
+    let folder = resolve::locate(path.parent().unwrap_or(&path), None).map_err(open_error)?;
     Ok(folder.stat.st_mode & WRITABLE_BY_ALL != 0)
 }
 
-fn not_opened(error: OpenError) -> Cause {
+fn open_error(error: OpenError) -> Cause {
     match error {
         OpenError::Link { link, owner } => PeerError::Link { link: link.to_string_lossy().into_owned(), owner }.into(),
         OpenError::Io(error) if error.kind() == io::ErrorKind::NotADirectory => Cause::NoService,
@@ -82,7 +82,7 @@ fn not_opened(error: OpenError) -> Cause {
 }
 
 /// The receiving half of a socket.
-pub(super) struct Incomings {
+pub(super) struct FrameReceiver {
     stream: OwnedReadHalf,
     frames: FrameReader,
     /// Number of bytes received.
@@ -92,7 +92,7 @@ pub(super) struct Incomings {
     buffer: Vec<u8>,
 }
 
-impl Incomings {
+impl FrameReceiver {
     pub(super) fn new(stream: OwnedReadHalf) -> Self {
         Self { stream, frames: FrameReader::default(), received: 0, files: (Vec::new(), 0), buffer: vec![0; CHUNK] }
     }
@@ -126,16 +126,16 @@ impl Incomings {
 }
 
 fn receive(stream: &UnixStream, buffer: &mut [u8], files: &mut Vec<Handle>) -> io::Result<usize> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FILES))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let received = recvmsg(stream, &mut [IoSliceMut::new(buffer)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
     for message in control.drain() {
-        if let RecvAncillaryMessage::ScmRights(came) = message {
-            files.extend(came);
+        if let RecvAncillaryMessage::ScmRights(arrived) = message {
+            files.extend(arrived);
         }
     }
     // Files not kept are closed.
-    files.truncate(FILES);
+    files.truncate(MAX_FILES);
     Ok(received.bytes)
 }
 
@@ -166,7 +166,7 @@ mod tests {
         for cut in [0, 1, 7] {
             let (ours, theirs) = UnixStream::pair().unwrap();
             let (read, _write) = ours.into_split();
-            let mut incomings = Incomings::new(read);
+            let mut receiver = FrameReceiver::new(read);
             let frame = |request| {
                 Frame { request, body: Body::InvokeReply { success: true, has_more: false, reply: vec![1; 9] } }.encode().unwrap()
             };
@@ -175,10 +175,10 @@ mod tests {
             send(&theirs, &frame(2), None);
             let with_file = frame(3);
             send(&theirs, &with_file[..with_file.len() - cut], Some(&file));
-            let mut came = Vec::new();
+            let mut arrived = Vec::new();
             for _ in 0..2 {
-                let (frame, files) = incomings.next().await.unwrap();
-                came.push((frame.request, files.len()));
+                let (frame, files) = receiver.next().await.unwrap();
+                arrived.push((frame.request, files.len()));
             }
             if cut > 0 {
                 // The rest, together with the next frame.
@@ -188,10 +188,10 @@ mod tests {
                 send(&theirs, &frame(4), None);
             }
             for _ in 0..2 {
-                let (frame, files) = incomings.next().await.unwrap();
-                came.push((frame.request, files.len()));
+                let (frame, files) = receiver.next().await.unwrap();
+                arrived.push((frame.request, files.len()));
             }
-            assert_eq!(came, [(1, 0), (2, 0), (3, 1), (4, 0)], "{cut} bytes later");
+            assert_eq!(arrived, [(1, 0), (2, 0), (3, 1), (4, 0)], "{cut} bytes later");
         }
     }
 }

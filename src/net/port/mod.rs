@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 
 pub use self::error::PortError;
 use self::socket::SocketFile;
-pub use self::socket::make_room;
+pub use self::socket::raise_file_limit;
 use super::ExchangeError;
 use super::client::Client;
 use super::discovery::Sources;
@@ -33,11 +33,11 @@ use crate::ipc::{ADVERTISE_BYTES, Advertise, Command, Cookie};
 use crate::model::ProcessKey;
 
 /// Time limit for a new connection to identify itself. A runtime does so at once.
-const ADVERTISE_LIMIT: Duration = Duration::from_secs(1);
+const ADVERTISE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum number of connections identifying themselves at the same time; the others wait.
-const MOST_ADVERTISING: usize = 256;
+const MAX_ADVERTISING: usize = 256;
 /// Pause after a failed accept, when all file descriptors are in use.
-const PAUSE: Duration = Duration::from_millis(50);
+const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A runtime connected to a port.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ impl ConnectedRuntime {
 /// A diagnostic port that we serve. Dropping it removes the socket; runtimes retry until it is served again.
 #[derive(Debug)]
 pub struct Port {
-    register: Arc<Register>,
+    registry: Arc<RuntimeRegistry>,
     listening: JoinHandle<()>,
     file: SocketFile,
 }
@@ -76,14 +76,14 @@ impl Port {
     pub fn serve(path: &Path, sources: &Sources) -> Result<Self, PortError> {
         let proc = Proc::open(&sources.proc).map_err(|reason| PortError::Io { path: sources.proc.clone(), reason })?;
         let (file, listener) = SocketFile::listen(path)?;
-        let register = Arc::new(Register {
+        let registry = Arc::new(RuntimeRegistry {
             proc: Arc::new(proc),
             port: file.path().into(),
             runtimes: Mutex::default(),
             changes: watch::Sender::new(()),
         });
-        let listening = tokio::spawn(Arc::clone(&register).listen(listener));
-        Ok(Self { register, listening, file })
+        let listening = tokio::spawn(Arc::clone(&registry).listen(listener));
+        Ok(Self { registry, listening, file })
     }
 
     /// Returns the absolute path at which the port is served.
@@ -93,12 +93,12 @@ impl Port {
 
     /// Returns the currently connected runtimes.
     pub fn runtimes(&self) -> Vec<ConnectedRuntime> {
-        self.register.lock().values().filter(|runtime| runtime.connection.is_open()).cloned().collect()
+        self.registry.lock().values().filter(|runtime| runtime.connection.is_open()).cloned().collect()
     }
 
     /// Notifies when runtimes connect or leave.
     pub fn changes(&self) -> watch::Receiver<()> {
-        self.register.changes.subscribe()
+        self.registry.changes.subscribe()
     }
 
     /// Resumes every connected runtime that is suspended by this port. Running ones are not affected.
@@ -109,7 +109,7 @@ impl Port {
 
     /// Returns the client of a connected process.
     pub(super) fn client(&self, key: ProcessKey) -> Option<Client> {
-        let runtimes = self.register.lock();
+        let runtimes = self.registry.lock();
         let of_process = runtimes.range((key, Cookie([0; 16]))..).take_while(|((of, _), _)| *of == key);
         of_process.map(|(_, runtime)| runtime).find(|runtime| runtime.connection.is_open()).map(|runtime| runtime.client.clone())
     }
@@ -126,7 +126,7 @@ type RuntimeId = (ProcessKey, Cookie);
 
 /// The runtimes connected to a port.
 #[derive(Debug)]
-struct Register {
+struct RuntimeRegistry {
     proc: Arc<Proc>,
     port: Box<Path>,
     runtimes: Mutex<BTreeMap<RuntimeId, ConnectedRuntime>>,
@@ -134,13 +134,13 @@ struct Register {
 }
 
 /// A process that connected and was verified.
-struct Caller {
+struct VerifiedPeer {
     key: ProcessKey,
     advertise: Advertise,
     stream: VerifiedStream,
 }
 
-impl Register {
+impl RuntimeRegistry {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<RuntimeId, ConnectedRuntime>> {
         self.runtimes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -150,12 +150,12 @@ impl Register {
         let (mut advertising, mut holders) = (JoinSet::new(), JoinSet::new());
         loop {
             tokio::select! {
-                accepted = listener.accept(), if advertising.len() < MOST_ADVERTISING => match accepted {
+                accepted = listener.accept(), if advertising.len() < MAX_ADVERTISING => match accepted {
                     Ok(stream) => drop(advertising.spawn(read_advertise(stream, Arc::clone(&self.proc)))),
-                    Err(_) => sleep(PAUSE).await,
+                    Err(_) => sleep(ACCEPT_RETRY_INTERVAL).await,
                 },
-                Some(advertised) = advertising.join_next() => if let Ok(Some(caller)) = advertised {
-                    self.accept(caller, &mut holders);
+                Some(advertised) = advertising.join_next() => if let Ok(Some(verified)) = advertised {
+                    self.accept(verified, &mut holders);
                 },
                 Some(ended) = holders.join_next() => if let Ok(id) = ended {
                     self.remove(id);
@@ -164,7 +164,7 @@ impl Register {
         }
     }
 
-    fn accept(&self, Caller { key, advertise, stream }: Caller, holders: &mut JoinSet<RuntimeId>) {
+    fn accept(&self, VerifiedPeer { key, advertise, stream }: VerifiedPeer, holders: &mut JoinSet<RuntimeId>) {
         let ns_pid = u32::try_from(advertise.pid).unwrap_or(0);
         let id = (key, advertise.cookie);
         let mut runtimes = self.lock();
@@ -181,7 +181,7 @@ impl Register {
             id
         });
         let endpoint = Endpoint { key, socket: self.port.to_path_buf() };
-        let client = Client::called(endpoint, Arc::clone(&self.proc), connection.clone());
+        let client = Client::reverse(endpoint, Arc::clone(&self.proc), connection.clone());
         runtimes.insert(id, ConnectedRuntime { cookie: advertise.cookie, ns_pid, client, connection });
         drop(runtimes);
         self.changes.send_replace(());
@@ -199,7 +199,7 @@ impl Register {
 }
 
 /// Reads and verifies the advertise message; `None` if it is invalid, late, or from a process other than the one it claims.
-async fn read_advertise(mut stream: Stream, proc: Arc<Proc>) -> Option<Caller> {
+async fn read_advertise(mut stream: Stream, proc: Arc<Proc>) -> Option<VerifiedPeer> {
     let mut bytes = Vec::with_capacity(ADVERTISE_BYTES);
     let read = async {
         loop {
@@ -212,9 +212,9 @@ async fn read_advertise(mut stream: Stream, proc: Arc<Proc>) -> Option<Caller> {
             }
         }
     };
-    let advertise = timeout(ADVERTISE_LIMIT, read).await.ok()??;
+    let advertise = timeout(ADVERTISE_TIMEOUT, read).await.ok()??;
     let (key, stream) = peer::accept(stream, &advertise, &proc).ok()?;
-    Some(Caller { key, advertise, stream })
+    Some(VerifiedPeer { key, advertise, stream })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::error::PortError;
-use crate::net::stream::{LONGEST_PATH, Listener};
+use crate::net::stream::{Listener, MAX_PATH_LENGTH};
 
 /// A socket file that is removed on drop, if it is still the one that was created.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl SocketFile {
         let path_is = std::path::absolute(path).map_err(io)?;
         let path = path_is.as_path();
         let bytes = path.as_os_str().as_encoded_bytes();
-        if bytes.len() > LONGEST_PATH {
+        if bytes.len() > MAX_PATH_LENGTH {
             return Err(PortError::TooLong(path.to_owned()));
         }
         if bytes.iter().any(|byte| b",;".contains(byte)) {
@@ -33,7 +33,7 @@ impl SocketFile {
         }
         clear(path)?;
         let listener = Listener::bind(path).map_err(|reason| match reason.kind() {
-            io::ErrorKind::AddrInUse => PortError::Live(path.to_owned()),
+            io::ErrorKind::AddrInUse => PortError::InUse(path.to_owned()),
             _ => io(reason),
         })?;
         Ok((Self { path: path.to_owned(), id: id(path).ok() }, listener))
@@ -66,18 +66,18 @@ fn clear(path: &Path) -> Result<(), PortError> {
         Err(error) => return Err(io(error)),
     };
     if !metadata.file_type().is_socket() || metadata.uid() != rustix::process::geteuid().as_raw() {
-        return Err(PortError::Taken(path.to_owned()));
+        return Err(PortError::FileExists(path.to_owned()));
     }
     // There is no other way to find out whether a process listens. The connection is closed at once.
     match UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path).map_err(io),
-        Ok(_) | Err(_) => Err(PortError::Live(path.to_owned())),
+        Ok(_) | Err(_) => Err(PortError::InUse(path.to_owned())),
     }
 }
 
 /// Raises the limit of open file descriptors, usually 1024, to allow for more runtimes. Child processes inherit it. If the limit cannot be raised,
 /// further runtimes wait when the port is full.
-pub fn make_room() {
+pub fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }

@@ -77,7 +77,7 @@ impl Bench {
         }
     }
 
-    async fn knock(&self, bytes: &[u8]) -> Peer {
+    async fn connect_and_send(&self, bytes: &[u8]) -> Peer {
         let mut stream = test_stream::connect(&self.path()).await.unwrap();
         stream.write_all(bytes).unwrap();
         stream
@@ -117,7 +117,7 @@ async fn every_runtime_is_talked_to_over_connections_of_its_own() {
 }
 
 #[tokio::test]
-async fn who_waits_is_resumed_over_the_port_that_it_waits_for() {
+async fn suspended_runtimes_are_resumed_over_their_port() {
     let bench = bench();
     let spec = Spec { suspended: true, ..Spec::new("Web", "9.0.7", 1) };
     let both = bench.start_as(Spec { port: Some(ConnectPort { path: bench.path(), suspend: true }), ..spec });
@@ -176,20 +176,20 @@ async fn runtimes_find_a_port_that_is_served_again() {
 }
 
 #[tokio::test]
-async fn what_is_no_runtime_keeps_nobody_out() {
+async fn invalid_clients_do_not_block_runtimes() {
     let bench = bench();
     let whole = Advertise { cookie: Cookie([9; 16]), pid: 9 }.encode();
-    let mut wrong = bench.knock(b"GET / HTTP/1.1\r\n\r\n").await;
+    let mut wrong = bench.connect_and_send(b"GET / HTTP/1.1\r\n\r\n").await;
     let (mut slow, mut silent) = (Vec::new(), Vec::new());
     for _ in 0..100 {
-        slow.push(bench.knock(&whole[..20]).await);
-        silent.push(bench.knock(b"").await);
+        slow.push(bench.connect_and_send(&whole[..20]).await);
+        silent.push(bench.connect_and_send(b"").await);
     }
-    drop(bench.knock(&whole[..33]).await);
+    drop(bench.connect_and_send(&whole[..33]).await);
     let _runtime = bench.start(1, false);
     let began = Instant::now();
     let runtime = bench.runtimes(&[1]).await.remove(0);
-    assert!(runtime.client.process_info().await.unwrap().is_some() && began.elapsed() < ADVERTISE_LIMIT);
+    assert!(runtime.client.process_info().await.unwrap().is_some() && began.elapsed() < ADVERTISE_TIMEOUT);
     // Blocking reads, on a thread other than that of the port.
     let ends = tokio::task::spawn_blocking(move || {
         let is_over = |mut stream: Peer| matches!(stream.read(&mut [0]), Ok(0) | Err(_));
@@ -214,9 +214,9 @@ async fn a_hundred_at_once_are_all_let_in() {
 async fn one_connection_is_held_for_each_cookie() {
     let bench = bench();
     let advertise = Advertise { cookie: Cookie([9; 16]), pid: 9 }.encode();
-    let mut older = bench.knock(&advertise).await;
+    let mut older = bench.connect_and_send(&advertise).await;
     bench.runtimes(&[9]).await;
-    let newer = bench.knock(&advertise).await;
+    let newer = bench.connect_and_send(&advertise).await;
     let closed = tokio::task::spawn_blocking(move || older.read(&mut [0]).unwrap());
     assert_eq!(closed.await.unwrap(), 0);
     bench.runtimes(&[9]).await;
@@ -233,7 +233,7 @@ async fn a_command_waits_for_the_next_connection_and_not_for_the_dead() {
     let (one, two) = tokio::join!(client.process_info(), client.process_info());
     assert!(one.unwrap().is_some() && two.unwrap().is_some());
 
-    let mut stream = bench.knock(&Advertise { cookie: Cookie([9; 16]), pid: 9 }.encode()).await;
+    let mut stream = bench.connect_and_send(&Advertise { cookie: Cookie([9; 16]), pid: 9 }.encode()).await;
     let client = bench.runtimes(&[1, 9]).await.remove(1).client;
     let dies = tokio::task::spawn_blocking(move || drop(stream.read_exact(&mut [0; 20])));
     let error = client.process_info().await.unwrap_err();
@@ -242,23 +242,23 @@ async fn a_command_waits_for_the_next_connection_and_not_for_the_dead() {
 }
 
 #[tokio::test]
-async fn a_process_that_says_that_it_is_another_one_is_not_let_in() {
+async fn a_process_that_claims_another_pid_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     let path = address_in(dir.path(), "port");
     let port = Port::serve(&path, &Sources::machine()).unwrap();
     let us = std::process::id();
-    let knock = async |pid: u64| {
+    let connect_and_send = async |pid: u64| {
         let mut stream = test_stream::connect(&path).await.unwrap();
         stream.write_all(&Advertise { cookie: Cookie([9; 16]), pid }.encode()).unwrap();
         stream
     };
     for pid in [1, u64::from(us) + 1, u64::from(us) | 1 << 32, 0] {
-        let mut stream = knock(pid).await;
+        let mut stream = connect_and_send(pid).await;
         let ended = tokio::task::spawn_blocking(move || matches!(stream.read(&mut [0]), Ok(0) | Err(_)));
         assert!(ended.await.unwrap() && port.runtimes().is_empty(), "{pid}");
     }
     let mut changes = port.changes();
-    let _stream = knock(us.into()).await;
+    let _stream = connect_and_send(us.into()).await;
     changes.changed().await.unwrap();
     let key = port.runtimes()[0].key();
     assert!(key.pid == us && key.started > 0, "{key:?}");

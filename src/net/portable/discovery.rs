@@ -19,9 +19,9 @@ use crate::model::{Contact, Process, ProcessKey, SafeText, Trouble, Usage, shown
 use crate::sorting::CompactSort;
 
 /// Windows counts processor time in ticks of 16 ms: over a shorter interval, a percentage would be noise.
-const SHORTEST_SPAN: Duration = Duration::from_millis(400);
+const MIN_CPU_INTERVAL: Duration = Duration::from_millis(400);
 /// Interval before the first percentage, which may be rough: a list that is printed once should not take longer.
-const FIRST_SPAN: Duration = Duration::from_millis(90);
+const FIRST_CPU_INTERVAL: Duration = Duration::from_millis(90);
 
 /// Sources of processes. [`Sources::machine`] is the real one; tests and the demo pass directories with facts of simulated processes.
 #[derive(Debug, Clone)]
@@ -120,7 +120,7 @@ impl Scanner {
     /// If the processes cannot be listed. A single inaccessible process is not an error.
     pub fn scan(&mut self, now: Instant) -> io::Result<Vec<Process>> {
         let processes = self.proc.list()?;
-        let mut sockets = if self.proc.is_of_kernel() { self.served.find(&processes, now) } else { HashMap::default() };
+        let mut sockets = if self.proc.is_real() { self.served.find(&processes, now) } else { HashMap::default() };
         let started: HashMap<_, _> = processes.iter().filter_map(|facts| facts.key).map(|key| (key.pid, key.started)).collect();
         let mut rows = Vec::new();
         for facts in &processes {
@@ -130,7 +130,7 @@ impl Scanner {
             if socket.is_some() || off.is_some() {
                 let off = off.map(switched_off);
                 let row = self.row(key, facts, socket, now);
-                let contact = off.or_else(|| self.out_of_reach(key, facts)).unwrap_or(Contact::Unknown);
+                let contact = off.or_else(|| self.inaccessible(key, facts)).unwrap_or(Contact::Unknown);
                 rows.push(Process { contact, parent: parent(key, facts.parent, &started), ..row });
             }
         }
@@ -153,9 +153,9 @@ impl Scanner {
     }
 
     /// Returns why the socket of a process would deny us access: only the user that created it and the superuser have access.
-    fn out_of_reach(&self, key: ProcessKey, facts: &Facts) -> Option<Contact> {
+    fn inaccessible(&self, key: ProcessKey, facts: &Facts) -> Option<Contact> {
         let is_elevated = self.elevated.get(&key).copied().unwrap_or(false);
-        let ours = self.our_account.as_deref().filter(|_| self.proc.is_of_kernel())?;
+        let ours = self.our_account.as_deref().filter(|_| self.proc.is_real())?;
         let user = |account| self.users.get(account).map_or(account, SafeText::as_str);
         denied(self.elevate?, ours, facts.account.as_deref()?, is_elevated, user)
     }
@@ -216,7 +216,7 @@ impl Cpu {
     /// CPU usage since the last scan, in percent of one core.
     fn percent(&mut self, time: Duration, now: Instant) -> Option<f32> {
         let span = now.saturating_duration_since(self.at);
-        if span >= if self.percent.is_some() { SHORTEST_SPAN } else { FIRST_SPAN } {
+        if span >= if self.percent.is_some() { MIN_CPU_INTERVAL } else { FIRST_CPU_INTERVAL } {
             let used = time.saturating_sub(self.time).as_secs_f64();
             *self = Self { time, at: now, percent: Some((100.0 * used / span.as_secs_f64()) as f32) };
         }

@@ -8,4 +8,4 @@ pub(super) fn find(_: &Proc, _: u32) -> Option<u32> {
 }
 
 /// Does nothing.
-pub(super) fn end_copies(_: &Proc, _: u32) {}
+pub(super) fn kill_forks(_: &Proc, _: u32) {}

@@ -25,7 +25,7 @@ impl Client {
 
 #[cfg(test)]
 impl NativeCode {
-    pub(crate) fn of_nothing() -> Self {
+    pub(crate) fn empty() -> Self {
         Self
     }
 }

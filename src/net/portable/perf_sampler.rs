@@ -35,7 +35,7 @@ impl CpuSampler {
         match *self {}
     }
 
-    pub fn sees_kernel(&self) -> bool {
+    pub fn includes_kernel(&self) -> bool {
         match *self {}
     }
 

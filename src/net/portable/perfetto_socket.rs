@@ -28,9 +28,9 @@ pub(super) async fn connect(_: &Address) -> Result<Connected, Cause> {
 }
 
 /// The receiving half of a socket.
-pub(super) struct Incomings(Connected);
+pub(super) struct FrameReceiver(Connected);
 
-impl Incomings {
+impl FrameReceiver {
     pub(super) fn new(stream: Connected) -> Self {
         Self(stream)
     }

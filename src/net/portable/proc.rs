@@ -99,7 +99,7 @@ impl Proc {
     }
 
     /// Whether these are the processes of the machine.
-    pub(crate) fn is_of_kernel(&self) -> bool {
+    pub(crate) fn is_real(&self) -> bool {
         matches!(self, Self::Machine(_))
     }
 
@@ -108,7 +108,7 @@ impl Proc {
         match self {
             Self::Machine(system) => {
                 let mut system = system.lock().unwrap_or_else(PoisonError::into_inner);
-                system.refresh_processes_specifics(ProcessesToUpdate::All, true, wanted());
+                system.refresh_processes_specifics(ProcessesToUpdate::All, true, refresh_kind());
                 let threads = system::thread_counts();
                 let threads = |process: &sysinfo::Process| threads.get(&process.pid().as_u32()).copied().unwrap_or_default();
                 Ok(system.processes().values().map(|process| Facts { threads: threads(process), ..Facts::of(process) }).collect())
@@ -123,7 +123,7 @@ impl Proc {
             Self::Machine(system) => {
                 let mut system = system.lock().unwrap_or_else(PoisonError::into_inner);
                 let pid = Pid::from_u32(pid);
-                system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), true, wanted());
+                system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), true, refresh_kind());
                 system.process(pid).map(Facts::of).ok_or_else(|| io::ErrorKind::NotFound.into())
             }
             Self::Simulated(folder) => simulated::read(folder, pid),
@@ -131,7 +131,7 @@ impl Proc {
     }
 
     /// Whether the process exists.
-    pub(crate) fn shows(&self, key: ProcessKey) -> bool {
+    pub(crate) fn exists(&self, key: ProcessKey) -> bool {
         self.stat(key.pid).is_ok_and(|stat| stat.starttime == key.started)
     }
 
@@ -173,7 +173,7 @@ impl Proc {
 
     /// Returns the non-idle time of all processors together since boot.
     pub(crate) fn machine_busy(&self) -> io::Result<Duration> {
-        if self.is_of_kernel() { system::machine_busy() } else { Err(io::ErrorKind::Unsupported.into()) }
+        if self.is_real() { system::machine_busy() } else { Err(io::ErrorKind::Unsupported.into()) }
     }
 
     /// CPU limits of control groups, which do not exist here.
@@ -203,12 +203,12 @@ impl Proc {
 
     /// Returns the peak resident memory of a process, in bytes.
     pub(crate) fn peak_memory(&self, pid: u32) -> io::Result<u64> {
-        if self.is_of_kernel() { system::peak_memory(pid) } else { Err(io::ErrorKind::Unsupported.into()) }
+        if self.is_real() { system::peak_memory(pid) } else { Err(io::ErrorKind::Unsupported.into()) }
     }
 
     /// Whether a library with this name is loaded, including a .NET library that contains native code.
     pub(crate) fn maps_file(&self, pid: u32, name: &str) -> bool {
-        self.is_of_kernel() && system::has_module(pid, name)
+        self.is_real() && system::has_module(pid, name)
     }
 
     /// Whether a process has exited.
@@ -227,7 +227,7 @@ impl Proc {
     }
 }
 
-fn wanted() -> ProcessRefreshKind {
+fn refresh_kind() -> ProcessRefreshKind {
     let once = UpdateKind::OnlyIfNotSet;
     ProcessRefreshKind::nothing().with_cpu().with_memory().with_user(once).with_cmd(once).with_exe(once).with_environ(once)
 }
@@ -266,7 +266,7 @@ impl Facts {
     pub(super) fn threads(&self) -> Threads {
         match self.is_running {
             Some(started) => Threads { runtime: true, server: true, started },
-            None => Threads { runtime: true, server: false, started: !self.environment.is_empty() && !self.asks_to_suspend() },
+            None => Threads { runtime: true, server: false, started: !self.environment.is_empty() && !self.is_configured_to_suspend() },
         }
     }
 
@@ -275,7 +275,7 @@ impl Facts {
         match self.is_running {
             Some(true) => RunState::Running,
             Some(false) => RunState::Suspended,
-            None if self.asks_to_suspend() => RunState::Unknown,
+            None if self.is_configured_to_suspend() => RunState::Unknown,
             None => RunState::Running,
         }
     }
@@ -324,7 +324,7 @@ impl Facts {
         name.eq_ignore_ascii_case("dotnet") || program.with_file_name(format!("{name}.runtimeconfig.json")).is_file()
     }
 
-    fn asks_to_suspend(&self) -> bool {
+    fn is_configured_to_suspend(&self) -> bool {
         let is_set = |value: &str| !value.trim_start_matches("0x").trim_matches('0').is_empty();
         self.switch("DiagnosticPorts").is_some_and(|ports| !ports.is_empty())
             || self.switch("DefaultDiagnosticPortSuspend").is_some_and(is_set)
@@ -353,7 +353,7 @@ mod tests {
             (&["DOTNET_DiagnosticPorts=mine,nosuspend"], true),
         ] {
             let state = if asks { RunState::Unknown } else { RunState::Running };
-            assert_eq!((facts(entries).asks_to_suspend(), facts(entries).run_state()), (asks, state), "{entries:?}");
+            assert_eq!((facts(entries).is_configured_to_suspend(), facts(entries).run_state()), (asks, state), "{entries:?}");
             assert_eq!(facts(entries).threads().started, !asks, "{entries:?}");
         }
         assert!(facts(&["A=1", "DOTNET_DiagnosticPorts=other;Mine,suspend,connect"]).has_port("mine"));
@@ -387,7 +387,7 @@ mod tests {
         let proc = Proc::open(Path::new("")).unwrap();
         let pid = std::process::id();
         let started = proc.stat(pid).unwrap().starttime;
-        assert!(proc.shows(ProcessKey { pid, started }) && !proc.shows(ProcessKey { pid, started: started + 1 }));
+        assert!(proc.exists(ProcessKey { pid, started }) && !proc.exists(ProcessKey { pid, started: started + 1 }));
         assert!(proc.list().unwrap().iter().any(|facts| facts.key == Some(ProcessKey { pid, started })));
         assert!(proc.stat(u32::MAX - 3).is_err());
     }

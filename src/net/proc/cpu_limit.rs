@@ -8,7 +8,7 @@ use std::path::{Component, Path};
 use crate::model::CpuLimit;
 
 /// Maximum number of control groups read, from that of the process upwards.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// Returns the limits of the control groups of a process, innermost first, given the text of `/proc/PID/cgroup`; control groups are mounted at
 /// `root`.
@@ -31,7 +31,7 @@ pub(super) fn limits(root: &Path, cgroup: &[u8]) -> Vec<CpuLimit> {
     if !below.components().all(|part| matches!(part, Component::Normal(_))) || !mount.join(below).is_dir() {
         return Vec::new();
     }
-    below.ancestors().take(DEEPEST).filter_map(|path| limit(&mount.join(path))).collect()
+    below.ancestors().take(MAX_DEPTH).filter_map(|path| limit(&mount.join(path))).collect()
 }
 
 fn limit(folder: &Path) -> Option<CpuLimit> {

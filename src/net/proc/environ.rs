@@ -34,7 +34,7 @@ impl Environ {
 
     /// Whether it may suspend the runtime at startup until resumed: on the default port, or on a configured port, whose mode is suspend unless
     /// specified.
-    pub(crate) fn asks_to_suspend(&self) -> bool {
+    pub(crate) fn is_configured_to_suspend(&self) -> bool {
         let ports = self.runtime_switch("DiagnosticPorts").is_some_and(|(_, value)| !value.is_empty());
         ports || self.runtime_switch("DefaultDiagnosticPortSuspend").is_some_and(|(_, value)| !is_zero(value) && !value.is_empty())
     }
@@ -121,7 +121,7 @@ mod tests {
             ("DOTNET_DiagnosticPorts=", false),
             ("DOTNET_DiagnosticPorts=/tmp/p,connect", true),
         ] {
-            assert_eq!(environ(block).asks_to_suspend(), asks, "{block}");
+            assert_eq!(environ(block).is_configured_to_suspend(), asks, "{block}");
         }
     }
 }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use super::{Proc, words};
 
 /// Maximum bytes read of `maps`.
-const LONGEST_MAPS: u64 = 16 << 20;
+const MAX_MAPS_BYTES: u64 = 16 << 20;
 
 /// A file mapped into a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Proc {
 
     fn maps(&self, pid: u32) -> io::Result<Vec<u8>> {
         let mut maps = Vec::new();
-        File::from(self.open_file(&format!("{pid}/maps"))?).take(LONGEST_MAPS).read_to_end(&mut maps)?;
+        File::from(self.open_file(&format!("{pid}/maps"))?).take(MAX_MAPS_BYTES).read_to_end(&mut maps)?;
         Ok(maps)
     }
 }

@@ -30,7 +30,7 @@ use rustix::process::geteuid;
 use crate::model::{CpuLimit, ProcessKey, RunState};
 
 use super::elf;
-use super::file::{open_link, open_unasked};
+use super::file::{open_link, open_regular_in};
 use crate::ipc::RuntimeVersion;
 
 pub(crate) use entry::{entry_name, version_of};
@@ -40,16 +40,16 @@ pub(crate) use stack::BlockedStack;
 pub(crate) use threads::Threads;
 
 /// Maximum bytes read of a file whose length is under the control of its owner.
-const LONGEST_FILE: usize = 1 << 20;
+const MAX_FILE_BYTES: usize = 1 << 20;
 /// Maximum number of threads whose names are read.
-const MOST_THREADS: usize = 65_536;
+const MAX_THREADS: usize = 65_536;
 
 /// A proc file system: the machine's own, or a directory with the same structure.
 #[derive(Debug)]
 pub(crate) struct Proc {
     path: PathBuf,
     directory: OwnedFd,
-    of_kernel: bool,
+    is_real: bool,
 }
 
 /// The identity of a process, from `/proc/PID/status`.
@@ -65,17 +65,17 @@ impl Proc {
     /// Opens the proc file system mounted at `path`.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let directory = openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        let of_kernel = fstatfs(&directory).is_ok_and(|system| system.f_type == PROC_SUPER_MAGIC);
-        Ok(Self { path: path.to_owned(), directory, of_kernel })
+        let is_real = fstatfs(&directory).is_ok_and(|system| system.f_type == PROC_SUPER_MAGIC);
+        Ok(Self { path: path.to_owned(), directory, is_real })
     }
 
     /// Whether this is the kernel's proc file system. Processes in any other directory are simulated.
-    pub(crate) fn is_of_kernel(&self) -> bool {
-        self.of_kernel
+    pub(crate) fn is_real(&self) -> bool {
+        self.is_real
     }
 
     /// Whether the process exists.
-    pub(crate) fn shows(&self, key: ProcessKey) -> bool {
+    pub(crate) fn exists(&self, key: ProcessKey) -> bool {
         self.stat(key.pid).is_ok_and(|stat| stat.starttime == key.started)
     }
 
@@ -152,7 +152,7 @@ impl Proc {
 
     /// Returns the initial environment; readable by the owner and root. Empty between fork and exec.
     pub(crate) fn environ(&self, pid: u32) -> io::Result<Environ> {
-        self.read(&format!("{pid}/environ"), LONGEST_FILE).map(Environ::new)
+        self.read(&format!("{pid}/environ"), MAX_FILE_BYTES).map(Environ::new)
     }
 
     /// Returns the working directory, as seen by the process.
@@ -163,7 +163,7 @@ impl Proc {
 
     /// Returns the owner of the sockets of a process of user `uid`. The sockets of simulated processes are our own.
     pub(crate) fn owner_of_sockets(&self, uid: u32) -> u32 {
-        if self.of_kernel { uid } else { geteuid().as_raw() }
+        if self.is_real { uid } else { geteuid().as_raw() }
     }
 
     /// Returns the arguments, starting with the program's name. Empty for a zombie.
@@ -188,7 +188,7 @@ impl Proc {
 
     /// Whether the runtime is suspended at startup.
     pub(crate) fn run_state(&self, pid: u32) -> RunState {
-        let waits = self.threads(pid).is_ok_and(Threads::waits);
+        let waits = self.threads(pid).is_ok_and(Threads::is_suspended);
         if waits { RunState::Suspended } else { RunState::Running }
     }
 
@@ -197,7 +197,7 @@ impl Proc {
         let tasks = format!("{pid}/task");
         let directory = openat(&self.directory, &tasks, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let mut threads = Threads::default();
-        let mut left = Threads::MOST;
+        let mut left = Threads::MAX_NAMES;
         for_each_entry(directory, |name, _| {
             if let Some(tid) = parse::<u32>(name)
                 && let Ok(comm) = self.read(&format!("{tasks}/{tid}/comm"), 64)
@@ -221,7 +221,7 @@ impl Proc {
             {
                 names.push((ns_pid.into(), name));
             }
-            names.len() < MOST_THREADS
+            names.len() < MAX_THREADS
         })?;
         Ok(names)
     }
@@ -279,7 +279,7 @@ impl Proc {
     pub(crate) fn children(&self, pid: u32) -> io::Result<Vec<u32>> {
         let mut children = Vec::new();
         self.each_thread(&format!("{pid}/task"), |_, folder| {
-            let listed = self.read(&format!("{folder}/children"), LONGEST_FILE).unwrap_or_default();
+            let listed = self.read(&format!("{folder}/children"), MAX_FILE_BYTES).unwrap_or_default();
             children.extend(words(&listed).filter_map(parse::<u32>));
             true
         })?;
@@ -294,7 +294,7 @@ impl Proc {
 
     /// Returns the version in the text of a library of the process, for a path without one.
     pub(crate) fn version_in(&self, pid: u32, library: &Path) -> Option<RuntimeVersion> {
-        let file = open_unasked(&self.path_of(pid, "root"), library).ok()?;
+        let file = open_regular_in(&self.path_of(pid, "root"), library).ok()?;
         version_text::find(file).ok().flatten()
     }
 
@@ -312,7 +312,7 @@ impl Proc {
 
     /// Opens a mapped file of a process for reading, if it is a regular file.
     pub(crate) fn mapped_file(&self, pid: u32, path: &Path) -> io::Result<File> {
-        open_unasked(&self.path_of(pid, "root"), path)
+        open_regular_in(&self.path_of(pid, "root"), path)
     }
 
     /// Returns the kernel's functions as listed by `kallsyms`, at most `most` bytes.

@@ -59,7 +59,7 @@ fn threads_tell_a_waiting_runtime_from_a_running_one() {
     let named = |names: &[&str]| {
         let mut threads = Threads::default();
         names.iter().for_each(|name| threads.add(name.as_bytes()));
-        (threads.runtime, threads.server, threads.waits())
+        (threads.runtime, threads.server, threads.is_suspended())
     };
     assert_eq!(named(&["dotnet", "dotnet"]), (false, false, false));
     assert_eq!(named(&["dotnet", ".NET SynchManag"]), (true, false, false));

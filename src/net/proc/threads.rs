@@ -23,7 +23,7 @@ pub(crate) struct Threads {
 
 impl Threads {
     /// Maximum number of names read. The runtime's own threads come first, unless it is hosted by a large native program.
-    pub(crate) const MOST: usize = 64;
+    pub(crate) const MAX_NAMES: usize = 64;
 
     pub(super) fn add(&mut self, name: &[u8]) {
         if let Some(name) = name.strip_prefix(b".NET ") {
@@ -37,7 +37,7 @@ impl Threads {
     }
 
     /// Whether the runtime is suspended at startup: its diagnostic server runs, but nothing that starts later.
-    pub(crate) fn waits(self) -> bool {
+    pub(crate) fn is_suspended(self) -> bool {
         self.server && !self.started
     }
 }

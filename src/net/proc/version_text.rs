@@ -7,15 +7,15 @@ use crate::ipc::RuntimeVersion;
 
 const MARK: &[u8] = b"@(#)Version ";
 /// Maximum length of a version.
-const LONGEST: usize = 32;
+const MAX_VERSION_BYTES: usize = 32;
 /// Maximum bytes searched. Libraries have up to 10 MB.
-const MOST: u64 = 32 << 20;
+const MAX_SEARCHED_BYTES: u64 = 32 << 20;
 const CHUNK: usize = 256 << 10;
 
 /// Searches a library for its version.
 pub(super) fn find(library: impl Read) -> io::Result<Option<RuntimeVersion>> {
-    let mut library = library.take(MOST);
-    let mut window = Vec::with_capacity(CHUNK + MARK.len() + LONGEST);
+    let mut library = library.take(MAX_SEARCHED_BYTES);
+    let mut window = Vec::with_capacity(CHUNK + MARK.len() + MAX_VERSION_BYTES);
     loop {
         let got = library.by_ref().take(CHUNK as u64).read_to_end(&mut window)?;
         let mut from = 0;
@@ -23,8 +23,8 @@ pub(super) fn find(library: impl Read) -> io::Result<Option<RuntimeVersion>> {
             from += at + 1;
             let Some(text) = window[from - 1..].strip_prefix(MARK) else { continue };
             // A version cut off here is found again with the next chunk.
-            if (text.len() >= LONGEST || got == 0)
-                && let Some(version) = read(&text[..text.len().min(LONGEST)])
+            if (text.len() >= MAX_VERSION_BYTES || got == 0)
+                && let Some(version) = read(&text[..text.len().min(MAX_VERSION_BYTES)])
             {
                 return Ok(Some(version));
             }
@@ -32,7 +32,7 @@ pub(super) fn find(library: impl Read) -> io::Result<Option<RuntimeVersion>> {
         if got == 0 {
             return Ok(None);
         }
-        let keep = window.len().min(MARK.len() + LONGEST);
+        let keep = window.len().min(MARK.len() + MAX_VERSION_BYTES);
         window.drain(..window.len() - keep);
     }
 }
@@ -83,6 +83,6 @@ mod tests {
             let library = [&vec![b'@'; before][..], text, &[0; 50]].concat();
             assert_eq!(version(&library).as_deref(), Some("8.0.33"), "{before}");
         }
-        assert_eq!(version(&vec![0; MOST as usize + 1]), None);
+        assert_eq!(version(&vec![0; MAX_SEARCHED_BYTES as usize + 1]), None);
     }
 }

@@ -55,7 +55,7 @@ pub fn create(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// System errors; `NotFound` if nothing has it, `InvalidInput` if the name is not that of a file on a drive.
-pub fn look(path: &Path) -> io::Result<()> {
+pub fn check_exists(path: &Path) -> io::Result<()> {
     on_a_drive(path)?;
     path.symlink_metadata().map(drop)
 }
@@ -213,7 +213,7 @@ mod tests {
             "//server/share/a.nettrace",
             "a.nettrace:b",
         ] {
-            for refused in [create(Path::new(name)).map(drop), look(Path::new(name)), open_trusted(Path::new(name)).map(drop)] {
+            for refused in [create(Path::new(name)).map(drop), check_exists(Path::new(name)), open_trusted(Path::new(name)).map(drop)] {
                 let error = refused.unwrap_err();
                 assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{name}: {error}");
                 assert!(error.to_string().ends_with("; choose a file on a drive"), "{name}: {error}");
@@ -222,9 +222,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for name in ["console.nettrace", "COM10", "null", "lpt", "a.nul"] {
             let path = folder.path().join(name);
-            assert_eq!(look(&path).unwrap_err().kind(), io::ErrorKind::NotFound, "{name}");
+            assert_eq!(check_exists(&path).unwrap_err().kind(), io::ErrorKind::NotFound, "{name}");
             drop(create(&path).unwrap());
-            look(&path).unwrap();
+            check_exists(&path).unwrap();
             assert_eq!(create(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists, "{name}");
         }
     }

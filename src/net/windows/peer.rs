@@ -36,12 +36,12 @@ pub enum PeerError {
         pid: u32,
     },
     /// The runtime reports another process ID.
-    #[error("the pipe is not served by its process: the runtime reports process id {said}, and its process is {is}")]
+    #[error("the pipe is not served by its process: the runtime reports process id {reported}, and its process is {actual}")]
     Pid {
         /// Process ID reported by the runtime.
-        said: u64,
+        reported: u64,
         /// Process ID reported by the system.
-        is: u64,
+        actual: u64,
     },
 }
 
@@ -72,7 +72,7 @@ pub(super) fn default_pipe(pid: u32) -> PathBuf {
 }
 
 /// Returns the process claimed by the name of a pipe.
-pub(super) fn named(socket: &Path, proc: &Proc) -> Option<ProcessKey> {
+pub(super) fn claimed_process(socket: &Path, proc: &Proc) -> Option<ProcessKey> {
     let pid = pipe_name(socket)?.strip_prefix(PREFIX)?.parse().ok()?;
     Some(key_of(pid, proc).unwrap_or(ProcessKey { pid, started: 0 }))
 }
@@ -92,12 +92,12 @@ async fn connect_to(path: &Path) -> Result<Stream, Cause> {
 /// process is simulated and its pid is not that of the server.
 pub(super) async fn connect(to: &Endpoint, proc: Option<&Proc>) -> Result<VerifiedStream, Cause> {
     let stream = connect_to(&to.socket).await?;
-    if let Some(proc) = proc.filter(|proc| proc.is_of_kernel()) {
+    if let Some(proc) = proc.filter(|proc| proc.is_real()) {
         let pid = stream.peer_pid().map_err(Cause::Io)?;
         if pid != to.key.pid {
             return Err(PeerError::Process { pid }.into());
         }
-        if !proc.shows(to.key) {
+        if !proc.exists(to.key) {
             return Err(Cause::Gone);
         }
     }
@@ -105,26 +105,26 @@ pub(super) async fn connect(to: &Endpoint, proc: Option<&Proc>) -> Result<Verifi
 }
 
 /// Returns the process that serves a pipe, if nothing else is known about the process.
-pub(super) async fn identify(path: &Path, named: Option<ProcessKey>, proc: &Proc) -> Result<ProcessKey, Cause> {
-    let named = named.unwrap_or(ProcessKey { pid: 0, started: 0 });
-    if !proc.is_of_kernel() {
-        return Ok(named);
+pub(super) async fn identify(path: &Path, claimed: Option<ProcessKey>, proc: &Proc) -> Result<ProcessKey, Cause> {
+    let claimed = claimed.unwrap_or(ProcessKey { pid: 0, started: 0 });
+    if !proc.is_real() {
+        return Ok(claimed);
     }
     let pid = connect_to(path).await?.peer_pid().map_err(Cause::Io)?;
     let key = key_of(pid, proc).ok_or(Cause::Gone)?;
-    if named.pid != 0 && named.pid != pid { Err(PeerError::Process { pid }.into()) } else { Ok(key) }
+    if claimed.pid != 0 && claimed.pid != pid { Err(PeerError::Process { pid }.into()) } else { Ok(key) }
 }
 
 /// Verifies the process that connected to our port, and its claim. The pipe's access rights admit only our own user.
-pub(super) fn accept(stream: Stream, said: &Advertise, proc: &Proc) -> Result<(ProcessKey, VerifiedStream), Cause> {
-    let said_pid = u32::try_from(said.pid).map_err(|_| PeerError::Pid { said: said.pid, is: 0 })?;
-    let pid = if proc.is_of_kernel() { stream.peer_pid().map_err(Cause::Io)? } else { said_pid };
-    if pid != said_pid {
-        return Err(PeerError::Pid { said: said.pid, is: pid.into() }.into());
+pub(super) fn accept(stream: Stream, advertise: &Advertise, proc: &Proc) -> Result<(ProcessKey, VerifiedStream), Cause> {
+    let claimed_pid = u32::try_from(advertise.pid).map_err(|_| PeerError::Pid { reported: advertise.pid, actual: 0 })?;
+    let pid = if proc.is_real() { stream.peer_pid().map_err(Cause::Io)? } else { claimed_pid };
+    if pid != claimed_pid {
+        return Err(PeerError::Pid { reported: advertise.pid, actual: pid.into() }.into());
     }
     let key = match key_of(pid, proc) {
         Some(key) => key,
-        None if proc.is_of_kernel() => return Err(Cause::Gone),
+        None if proc.is_real() => return Err(Cause::Gone),
         None => ProcessKey { pid, started: 0 },
     };
     Ok((key, VerifiedStream(stream)))
@@ -164,7 +164,7 @@ mod tests {
                 tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut bytes).await.unwrap();
                 bytes
             });
-            let client = Client::watched(Endpoint { key, socket: socket.clone() }, Arc::clone(&proc));
+            let client = Client::for_process(Endpoint { key, socket: socket.clone() }, Arc::clone(&proc));
             let error = timeout(Duration::from_secs(20), client.process_info()).await.unwrap().unwrap_err();
             assert!(error.to_string().contains(&words), "{words}: {error}");
             assert!(timeout(Duration::from_secs(20), received).await.unwrap().unwrap().is_empty(), "{words}");
@@ -172,7 +172,7 @@ mod tests {
         // Our process is not accepted as the one in the name.
         let socket = default_pipe(claimed.pid);
         let _listener = Listener::simulated(&socket).unwrap();
-        let identified = identify(&socket, named(&socket, &proc), &proc).await;
+        let identified = identify(&socket, claimed_process(&socket, &proc), &proc).await;
         assert!(matches!(identified, Err(Cause::Peer(PeerError::Process { pid })) if pid == us), "{identified:?}");
     }
 

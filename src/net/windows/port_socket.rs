@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::PortError;
-use crate::net::stream::{LONGEST_PATH, Listener, PIPES, is_served, pipe_name};
+use crate::net::stream::{Listener, MAX_PATH_LENGTH, PIPES, is_served, pipe_name};
 
 /// A pipe. It is removed with its last instance.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl SocketFile {
             None => PathBuf::from(format!("{PIPES}{}", path.display())),
         };
         let name = path.to_string_lossy();
-        if name.encode_utf16().count() >= LONGEST_PATH {
+        if name.encode_utf16().count() >= MAX_PATH_LENGTH {
             return Err(PortError::TooLong(path));
         }
         if name.contains([',', ';']) {
@@ -30,11 +30,11 @@ impl SocketFile {
         }
         // Wine allows another first instance of an existing pipe.
         if is_served(&path) {
-            return Err(PortError::Live(path));
+            return Err(PortError::InUse(path));
         }
         // Creating the first instance of an existing pipe fails with access denied.
         let listener = Listener::bind(&path).map_err(|reason| match reason.kind() {
-            io::ErrorKind::PermissionDenied => PortError::Live(path.clone()),
+            io::ErrorKind::PermissionDenied => PortError::InUse(path.clone()),
             _ => PortError::Io { path: path.clone(), reason },
         })?;
         Ok((Self(path), listener))
@@ -46,4 +46,4 @@ impl SocketFile {
 }
 
 /// Does nothing: handles are not limited.
-pub fn make_room() {}
+pub fn raise_file_limit() {}

@@ -19,9 +19,9 @@ pub(super) const SEPARATOR: char = ';';
 pub(super) const TEMPORARY: &[&str] = &["TMP", "TEMP"];
 
 /// A process younger than this may not have created its pipe yet.
-const YOUNG: Duration = Duration::from_secs(30);
+const YOUNG_AGE: Duration = Duration::from_secs(30);
 /// Interval between attempts for an older process.
-const ROUND: Duration = Duration::from_secs(60);
+const RETRY_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Directory of pipes.
 pub(super) fn folder() -> PathBuf {
@@ -71,7 +71,7 @@ impl Served {
         }
         let found = is_served(&path);
         let age = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(Duration::from_secs(key.started));
-        let next = if age < YOUNG { Tried::NotBefore(now) } else { Tried::NotBefore(now + ROUND) };
+        let next = if age < YOUNG_AGE { Tried::NotBefore(now) } else { Tried::NotBefore(now + RETRY_INTERVAL) };
         self.tried.insert(key, if found { Tried::Found } else { next });
         found.then_some(path)
     }

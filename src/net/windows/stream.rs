@@ -26,8 +26,8 @@ use super::system::account;
 /// Directory of the named pipes of this machine.
 pub(super) const PIPES: &str = r"\\.\pipe\";
 /// Maximum length of a pipe's path, in characters (`CreateNamedPipe`).
-pub(super) const LONGEST_PATH: usize = 256;
-/// Unit of [`LONGEST_PATH`].
+pub(super) const MAX_PATH_LENGTH: usize = 256;
+/// Unit of [`MAX_PATH_LENGTH`].
 pub(super) const PATH_UNIT: &str = "characters";
 
 /// `FILE_FLAG_OVERLAPPED` (`CreateFile`).
@@ -37,7 +37,7 @@ const IDENTIFICATION: u32 = 0x0001_0000;
 /// All instances of a pipe are in use (`ERROR_PIPE_BUSY`).
 pub(super) const PIPE_BUSY: i32 = 231;
 /// Pause before connecting again to a server whose only instance is in use.
-pub(super) const BUSY_PAUSE: Duration = Duration::from_millis(20);
+pub(super) const BUSY_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 /// Buffer size of our pipes, in bytes.
 const BUFFER: u32 = 64 << 10;
 
@@ -64,7 +64,7 @@ pub(super) fn pipe_name(path: &Path) -> Option<&str> {
 pub struct Stream {
     pipe: DuplexPipeStream<Bytes>,
     /// A byte received but not read yet.
-    front: Option<u8>,
+    peeked: Option<u8>,
     closed: Arc<Closed>,
 }
 
@@ -88,7 +88,7 @@ impl Closed {
 
 impl Stream {
     fn new(pipe: DuplexPipeStream<Bytes>) -> Self {
-        Self { pipe, front: None, closed: Arc::default() }
+        Self { pipe, peeked: None, closed: Arc::default() }
     }
 
     /// Connects to a pipe of this machine; waits while the server has no free instance.
@@ -105,7 +105,7 @@ impl Stream {
         }
         loop {
             match open(path) {
-                Err(error) if error.raw_os_error() == Some(PIPE_BUSY) => sleep(BUSY_PAUSE).await,
+                Err(error) if error.raw_os_error() == Some(PIPE_BUSY) => sleep(BUSY_RETRY_INTERVAL).await,
                 opened => return DuplexPipeStream::try_from(opened?).map(Self::new).map_err(io::Error::from),
             }
         }
@@ -139,7 +139,7 @@ pub(super) fn is_served(path: &Path) -> bool {
 
 impl AsyncRead for Stream {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if let Some(byte) = self.front.take_if(|_| buffer.remaining() > 0) {
+        if let Some(byte) = self.peeked.take_if(|_| buffer.remaining() > 0) {
             buffer.put_slice(&[byte]);
             return Poll::Ready(Ok(()));
         }
@@ -191,8 +191,8 @@ pub(in crate::net) async fn ended(stream: &Stream) {
 /// # Errors
 /// System errors; `UnexpectedEof` at the end of the stream.
 pub async fn await_byte(stream: &mut Stream) -> io::Result<()> {
-    if stream.front.is_none() {
-        stream.front = Some(stream.read_u8().await?);
+    if stream.peeked.is_none() {
+        stream.peeked = Some(stream.read_u8().await?);
     }
     Ok(())
 }
@@ -305,7 +305,7 @@ mod tests {
         let (mut stream, _peer) = pair().await;
         let closer = Closer::of(&stream).unwrap();
         let reader = tokio::spawn(async move { stream.read(&mut [0]).await.unwrap() });
-        sleep(BUSY_PAUSE).await;
+        sleep(BUSY_RETRY_INTERVAL).await;
         closer.close();
         assert_eq!(reader.await.unwrap(), 0);
     }

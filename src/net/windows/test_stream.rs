@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use tokio::time::sleep;
 
-use super::stream::{BUSY_PAUSE, Listener, PIPE_BUSY, Stream, address_in};
+use super::stream::{BUSY_RETRY_INTERVAL, Listener, PIPE_BUSY, Stream, address_in};
 
 /// A blocking end of a connection.
 pub(crate) use std::fs::File as Peer;
@@ -16,7 +16,7 @@ pub(crate) use std::fs::File as Peer;
 pub(crate) async fn connect(path: &Path) -> io::Result<Peer> {
     loop {
         match OpenOptions::new().read(true).write(true).open(path) {
-            Err(error) if error.raw_os_error() == Some(PIPE_BUSY) => sleep(BUSY_PAUSE).await,
+            Err(error) if error.raw_os_error() == Some(PIPE_BUSY) => sleep(BUSY_RETRY_INTERVAL).await,
             opened => return opened,
         }
     }

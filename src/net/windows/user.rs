@@ -15,7 +15,7 @@ pub fn elevate() -> Option<&'static str> {
 }
 
 /// Whether we may inspect processes of this user: unknown here, since users have no numbers.
-pub(super) fn may_look_into(_uid: u32) -> bool {
+pub(super) fn may_inspect(_uid: u32) -> bool {
     true
 }
 

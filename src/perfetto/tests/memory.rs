@@ -125,7 +125,7 @@ fn m7_chunks_of_a_writer_are_numbered_and_the_numbers_wrap() {
 fn m7_a_chunk_has_no_more_than_1023_packets() {
     let mut writer = ChunkWriter::new(WriterId::new(1).unwrap());
     (0..1030).for_each(|_| writer.push(batch(&[vec![5]])));
-    assert!((CHUNK_HEADER + 1030 * 2..CHUNK_HEADER + 1030 * 4).contains(&writer.wanted()));
+    assert!((CHUNK_HEADER + 1030 * 2..CHUNK_HEADER + 1030 * 4).contains(&writer.required_size()));
     let image = writer.chunk(32_760).unwrap();
     let header = ChunkHeader::decode(*image.first_chunk().unwrap());
     assert_eq!((header.fragments, header.flags, image.len()), (1023, 0, CHUNK_HEADER + 2 * 1023));
@@ -170,6 +170,6 @@ fn m11_m12_patches_name_the_chunk_that_they_change() {
 #[test]
 fn m13_scraping_is_left_to_the_service() {
     // Requires field 4 of the request, which dn-top does not send.
-    let hello = Initialize { name: "a".to_owned(), version: "b".to_owned(), page: PageSize::LARGEST, memory: 1 }.encode();
+    let hello = Initialize { name: "a".to_owned(), version: "b".to_owned(), page: PageSize::MAX, memory: 1 }.encode();
     assert!(fields(&hello).all(|field| field.unwrap().0 != 4));
 }

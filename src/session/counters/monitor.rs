@@ -99,10 +99,10 @@ pub struct CounterMonitor {
     /// Configuration of the next session.
     config: SessionConfig,
     sessions: usize,
-    open: Option<Open>,
+    open: Option<OpenSession>,
     next: NextSession,
-    collections: Recording,
-    lock_waits: Recording,
+    collections: EventRecording,
+    lock_waits: EventRecording,
     /// Counts of the previous session, if the next one continues them.
     counted: Option<CounterTally>,
 }
@@ -119,7 +119,7 @@ enum NextSession {
 
 /// Whether events of one kind are recorded.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Recording {
+enum EventRecording {
     NotWanted,
     /// Number of consecutive intervals so far with too many bytes.
     Recorded(u32),
@@ -127,7 +127,7 @@ enum Recording {
     TooMany(f64, u32),
 }
 
-impl Recording {
+impl EventRecording {
     fn is_on(self) -> bool {
         matches!(self, Self::Recorded(_))
     }
@@ -149,7 +149,7 @@ impl Recording {
 
 /// An open session.
 #[derive(Debug)]
-struct Open {
+struct OpenSession {
     session: Arc<TraceSession>,
     stream: EventStream,
     decoder: Decoder,
@@ -178,7 +178,7 @@ impl CounterMonitor {
         let request = CounterRequest::new(version, interval, max_histograms, max_time_series);
         let major = version.map_or(0, RuntimeVersion::major);
         let config = request.config(&selection, major, buffer, RuntimeEvents { collections, lock_waits: collections })?;
-        let recording = if collections { Recording::Recorded(0) } else { Recording::NotWanted };
+        let recording = if collections { EventRecording::Recorded(0) } else { EventRecording::NotWanted };
         Ok(Self {
             client,
             selection,
@@ -202,10 +202,10 @@ impl CounterMonitor {
     pub fn select(&mut self, selection: CounterSelection) -> Result<(), InvalidRequest> {
         self.selection = selection;
         self.sessions = 0;
-        self.renew(NextSession::OtherCounters)
+        self.schedule_restart(NextSession::OtherCounters)
     }
 
-    fn renew(&mut self, next: NextSession) -> Result<(), InvalidRequest> {
+    fn schedule_restart(&mut self, next: NextSession) -> Result<(), InvalidRequest> {
         let events = RuntimeEvents { collections: self.collections.is_on(), lock_waits: self.lock_waits.is_on() };
         self.config = self.request.config(&self.selection, self.major, self.buffer, events)?;
         self.next = next;
@@ -218,10 +218,10 @@ impl CounterMonitor {
     /// # Errors
     /// [`CounterError`].
     pub async fn open(&mut self) -> Result<(), CounterError> {
-        self.opened().await.map(drop)
+        self.ensure_open().await.map(drop)
     }
 
-    async fn opened(&mut self) -> Result<&mut Open, CounterError> {
+    async fn ensure_open(&mut self) -> Result<&mut OpenSession, CounterError> {
         if self.open.is_none() {
             if self.sessions == SESSIONS {
                 return Err(CounterError::Contended);
@@ -229,7 +229,7 @@ impl CounterMonitor {
             let (session, stream) = TraceSession::open(self.client.clone(), &self.config, u64::MAX).await?;
             self.sessions += 1;
             let tally = self.counted.take().unwrap_or_else(|| CounterTally::new(self.request.session()));
-            self.open = Some(Open {
+            self.open = Some(OpenSession {
                 session,
                 stream,
                 // `dyn Sink` shares the decoder instantiation that reads files, which is fast enough here.
@@ -258,24 +258,24 @@ impl CounterMonitor {
             let (tally, ..) = open.stop().await;
             self.counted = matches!(next, NextSession::SameCounters).then_some(tally);
         }
-        let open = self.opened().await?;
+        let open = self.ensure_open().await?;
         let Some(mut snapshot) = open.values().await? else { return Ok(CounterEvent::Ended) };
         let (marks, waiters, [collections, lock_waits]) = (open.tally.marks(), open.tally.lock_waiters(), open.rates());
         let changes = [self.collections.step(collections), self.lock_waits.step(lock_waits)];
         snapshot.collections = match self.collections {
-            Recording::NotWanted => CollectionMarks::NotRecorded,
-            Recording::Recorded(_) => marks,
-            Recording::TooMany(rate, _) => CollectionMarks::TooMany(rate),
+            EventRecording::NotWanted => CollectionMarks::NotRecorded,
+            EventRecording::Recorded(_) => marks,
+            EventRecording::TooMany(rate, _) => CollectionMarks::TooMany(rate),
         };
         match self.lock_waits {
             // A recording that was just turned on again has no counts yet.
-            Recording::Recorded(_) if !changes[1] => snapshot.lock_waiters = waiters,
-            Recording::TooMany(rate, _) => snapshot.too_many_lock_waits = Some(rate),
+            EventRecording::Recorded(_) if !changes[1] => snapshot.lock_waiters = waiters,
+            EventRecording::TooMany(rate, _) => snapshot.too_many_lock_waits = Some(rate),
             _ => {}
         }
         if changes.contains(&true) {
             self.sessions = 0;
-            self.renew(NextSession::SameCounters)?;
+            self.schedule_restart(NextSession::SameCounters)?;
         }
         let limits = snapshot.notices.iter().find_map(|notice| match notice {
             MeterNotice::OtherLimits(limits) => Some(limits.clone()),
@@ -283,7 +283,7 @@ impl CounterMonitor {
         });
         let Some(limits) = limits else { return Ok(CounterEvent::Values(Box::new(snapshot))) };
         self.request.take_limits(limits.clone());
-        self.renew(NextSession::OtherCounters)?;
+        self.schedule_restart(NextSession::OtherCounters)?;
         Ok(CounterEvent::OtherLimits(limits))
     }
 
@@ -299,7 +299,7 @@ impl CounterMonitor {
     }
 }
 
-impl Open {
+impl OpenSession {
     /// Rates of GC and lock contention events since the last call, in bytes per second.
     fn rates(&mut self) -> [f64; 2] {
         let (now, bytes) = (Instant::now(), bytes(&self.tally));
@@ -388,16 +388,16 @@ mod tests {
     #[test]
     fn events_of_one_kind_are_left_out_for_a_while_where_there_are_too_many() {
         let (few, many) = (TOO_MANY.0, TOO_MANY.0 + 1.0);
-        let mut recording = Recording::Recorded(0);
+        let mut recording = EventRecording::Recorded(0);
         // A burst is not enough.
         for rate in [many, many, few, many, many] {
             assert!(!recording.step(rate) && recording.is_on());
         }
         assert!(recording.step(many));
-        assert_eq!(recording, Recording::TooMany(many, RETRY));
+        assert_eq!(recording, EventRecording::TooMany(many, RETRY));
         let waited = (0..).take_while(|_| !recording.step(0.0)).count();
-        assert_eq!((waited, recording), (RETRY as usize, Recording::Recorded(0)));
-        let mut never = Recording::NotWanted;
+        assert_eq!((waited, recording), (RETRY as usize, EventRecording::Recorded(0)));
+        let mut never = EventRecording::NotWanted;
         assert!(!never.step(many) && !never.is_on());
     }
 }

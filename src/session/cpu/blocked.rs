@@ -7,15 +7,15 @@ use crate::analysis::{RuntimeWait, WaitReason};
 /// How long blocked intervals are kept, in nanoseconds: events arrive later than they do.
 const KEPT_NS: u64 = 5_000_000_000;
 /// Maximum number of intervals kept per thread.
-const MOST: usize = 1 << 13;
+const MAX_INTERVALS: usize = 1 << 13;
 /// Maximum number of waits kept until all blocked intervals before their end are known.
-const MOST_WAITS: usize = 1 << 17;
+const MAX_WAITS: usize = 1 << 17;
 /// Maximum delay after a GC until a thread that waited for it runs again, in nanoseconds: the processors may be busy.
 const LATE_NS: u64 = 50_000_000;
 
 /// Blocked intervals of threads. All times are nanoseconds of CLOCK_MONOTONIC.
 #[derive(Debug, Default)]
-pub(super) struct Blocked {
+pub(super) struct BlockedIntervals {
     /// Start and end of each interval, by thread, oldest first.
     times: BTreeMap<u64, VecDeque<(u64, u64)>>,
     /// Waits not matched yet.
@@ -23,20 +23,20 @@ pub(super) struct Blocked {
     /// Threads currently waiting for a lock, and when each began to wait.
     waiting: BTreeMap<u64, u64>,
     /// Time each thread was blocked for locks and GCs.
-    known: BTreeMap<u64, Known>,
+    known: BTreeMap<u64, BlockedTotals>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Known {
+struct BlockedTotals {
     lock_ns: u64,
     gc_ns: u64,
 }
 
-impl Blocked {
+impl BlockedIntervals {
     /// Adds an interval in which a thread was blocked.
     pub(super) fn add(&mut self, thread: u64, since: u64, until: u64) {
         let times = self.times.entry(thread).or_default();
-        if times.len() >= MOST {
+        if times.len() >= MAX_INTERVALS {
             times.pop_front();
         }
         times.push_back((since, until));
@@ -44,7 +44,7 @@ impl Blocked {
 
     /// Adds waits shown by events: completed ones, and the current waits for locks.
     pub(super) fn add_waits(&mut self, waits: &[RuntimeWait], waiting: &[(u64, u64)]) {
-        let room = MOST_WAITS.saturating_sub(self.waits.len());
+        let room = MAX_WAITS.saturating_sub(self.waits.len());
         self.waits.extend(waits.iter().take(room));
         self.waiting = waiting.iter().copied().collect();
     }
@@ -81,7 +81,7 @@ impl Blocked {
 
     /// How long a thread, sampled since `began`, has been blocked for locks and GCs, in nanoseconds.
     pub(super) fn of(&self, thread: u64, began: u64, now: u64) -> [(WaitReason, u64); 2] {
-        let Known { lock_ns, gc_ns } = self.known.get(&thread).copied().unwrap_or_default();
+        let BlockedTotals { lock_ns, gc_ns } = self.known.get(&thread).copied().unwrap_or_default();
         let waiting = self.waiting.get(&thread).map_or(0, |since| now.saturating_sub((*since).max(began)));
         [(WaitReason::Lock, lock_ns + waiting), (WaitReason::Gc, gc_ns)]
     }
@@ -114,13 +114,13 @@ mod tests {
     }
 
     /// Milliseconds blocked for locks, and for GCs.
-    fn of(blocked: &Blocked, thread: u64) -> [u64; 2] {
+    fn of(blocked: &BlockedIntervals, thread: u64) -> [u64; 2] {
         blocked.of(thread, 10 * MS, 1000 * MS).map(|(_, ns)| ns / MS)
     }
 
     #[test]
     fn blocked_times_are_matched_with_waits() {
-        let mut blocked = Blocked::default();
+        let mut blocked = BlockedIntervals::default();
         for (thread, since, until) in [(7, 100, 110), (7, 111, 120), (7, 130, 140), (8, 104, 109), (9, 90, 300), (10, 105, 200)] {
             blocked.add(thread, since * MS, until * MS);
         }
@@ -141,15 +141,15 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded() {
-        let mut blocked = Blocked::default();
-        for at in 0..2 * MOST as u64 {
+        let mut blocked = BlockedIntervals::default();
+        for at in 0..2 * MAX_INTERVALS as u64 {
             blocked.add(7, 10 * at, 10 * at + 5);
         }
-        assert_eq!(blocked.times[&7].len(), MOST);
-        let waits = vec![wait(WaitReason::Lock, Some(7), 1, 2); MOST_WAITS + 1];
+        assert_eq!(blocked.times[&7].len(), MAX_INTERVALS);
+        let waits = vec![wait(WaitReason::Lock, Some(7), 1, 2); MAX_WAITS + 1];
         blocked.add_waits(&waits, &[]);
         blocked.add_waits(&waits, &[]);
-        assert_eq!(blocked.waits.len(), MOST_WAITS);
+        assert_eq!(blocked.waits.len(), MAX_WAITS);
         // Damaged waits are harmless.
         blocked.add_waits(&[], &[(7, u64::MAX)]);
         blocked.match_until(u64::MAX);

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::blocked::Blocked;
+use super::blocked::BlockedIntervals;
 use super::file::CpuFile;
-use super::waits::{refined, shown};
+use super::waits::{attribute_waits, without_idle_waits};
 use crate::analysis::{CpuSamples, CpuStack, MissingFrames, NativeFunction, Origin, Profile, RuntimeWaits, Symbols, ThreadId, Waits};
 use crate::clr::payload::SampleLosses;
 use crate::model::{CpuThread, CpuTime};
@@ -18,13 +18,13 @@ use crate::net::perf::{
 };
 
 /// Interval between reads of the ring buffers, which have room for many times that.
-const PACE: Duration = Duration::from_millis(10);
+const COLLECT_INTERVAL: Duration = Duration::from_millis(10);
 /// Interval between reads of the thread times, which take one file per thread.
-const THREADS_PACE: Duration = Duration::from_millis(500);
+const THREADS_INTERVAL: Duration = Duration::from_millis(500);
 /// How long samples count as recent, in nanoseconds.
 const RECENT_NS: i64 = 2_000_000_000;
 /// Maximum number of addresses of a file that get names.
-const MOST_KEPT: usize = 1 << 20;
+const MAX_NAMED_ADDRESSES: usize = 1 << 20;
 
 /// The samples so far.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ struct Collected {
     samples: CpuSamples,
     /// Off-CPU samples.
     waits: CpuSamples,
-    blocked: Blocked,
+    blocked: BlockedIntervals,
     code: NativeCode,
     unwinder: Unwinder,
     file: Option<CpuFile>,
@@ -55,7 +55,7 @@ struct Collected {
     kept: Vec<u64>,
     threads: Vec<CpuThread>,
     loss: SampleLoss,
-    sees_kernel: bool,
+    includes_kernel: bool,
     /// When sampling began, and when samples were last collected, in nanoseconds of the samples' clock.
     began: i64,
     taken: i64,
@@ -65,7 +65,7 @@ struct Collected {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::session) enum MethodNames {
     /// Names may still arrive: it is left as an address.
-    Coming,
+    Pending,
     /// All names have arrived: it is not a method.
     Complete,
     /// Names are not available.
@@ -80,14 +80,14 @@ impl Collector {
         let collected = Collected {
             samples: CpuSamples::new(period_ns),
             waits: CpuSamples::of_waits(),
-            blocked: Blocked::default(),
+            blocked: BlockedIntervals::default(),
             unwinder: code.unwinder(),
             code,
             file,
             kept: Vec::new(),
             threads: Vec::new(),
             loss: SampleLoss::default(),
-            sees_kernel: true,
+            includes_kernel: true,
             began: now,
             taken: now,
         };
@@ -113,15 +113,15 @@ impl Collector {
             });
             self.take_blocked(sampler.take_blocked());
             if is_last || next <= Instant::now() {
-                next = Instant::now() + THREADS_PACE;
+                next = Instant::now() + THREADS_INTERVAL;
                 let threads = sampler.threads().iter().map(cpu_thread).collect();
                 let mut collected = self.lock();
-                (collected.threads, collected.loss, collected.sees_kernel) = (threads, sampler.loss(), sampler.sees_kernel());
+                (collected.threads, collected.loss, collected.includes_kernel) = (threads, sampler.loss(), sampler.includes_kernel());
             }
             if is_last {
                 return;
             }
-            thread::sleep(PACE);
+            thread::sleep(COLLECT_INTERVAL);
         }
     }
 
@@ -206,7 +206,8 @@ impl Collector {
         let symbols = &names.symbols;
         let collected = self.lock();
         let SampleLoss { lost, throttled, unreadable, threads: missed_threads, short_threads, .. } = collected.loss;
-        let losses = SampleLosses { sees_kernel: collected.sees_kernel, lost, unreadable, throttled, missed_threads, short_threads };
+        let losses =
+            SampleLosses { includes_kernel: collected.includes_kernel, lost, unreadable, throttled, missed_threads, short_threads };
         let threads = collected.threads(&collected.waits.profile(symbols));
         let finished = file.finish(&addresses, symbols, &code, &threads, &losses);
         names.symbols.forget_code();
@@ -245,9 +246,9 @@ impl Collected {
         for samples in [&mut self.samples, &mut self.waits] {
             samples.name(symbols);
         }
-        let Collected { samples, waits, loss, began, taken, sees_kernel, .. } = &*self;
+        let Collected { samples, waits, loss, began, taken, includes_kernel, .. } = &*self;
         let waits = waits.profile(symbols);
-        let (busy, idle) = shown(Some(&waits).filter(|waits| !waits.is_empty()));
+        let (busy, idle) = without_idle_waits(Some(&waits).filter(|waits| !waits.is_empty()));
         let since = |moment: i64| Duration::from_nanos(u64::try_from(taken - moment).unwrap_or(0));
         let (cut, broken) = samples.missing();
         CpuTime {
@@ -267,7 +268,7 @@ impl Collected {
             lost_waits: loss.lost_waits,
             cut,
             broken,
-            sees_kernel: *sees_kernel,
+            includes_kernel: *includes_kernel,
         }
     }
 
@@ -278,7 +279,7 @@ impl Collected {
 
     /// Adds these addresses to `kept`.
     fn keep_addresses(&mut self) {
-        if self.kept.len() >= MOST_KEPT {
+        if self.kept.len() >= MAX_NAMED_ADDRESSES {
             return;
         }
         self.kept.extend(self.addresses());
@@ -293,7 +294,7 @@ impl Collected {
         let thread = |thread: &CpuThread| {
             let known = known.get(&ThreadId::of(thread.thread)).unwrap_or(&nothing);
             let by_events = self.blocked.of(thread.thread, self.began.unsigned_abs(), self.taken.unsigned_abs());
-            CpuThread { waits: refined(&thread.waits, known, by_events), ..thread.clone() }
+            CpuThread { waits: attribute_waits(&thread.waits, known, by_events), ..thread.clone() }
         };
         self.threads.iter().map(thread).collect()
     }
@@ -319,7 +320,7 @@ fn add_name(symbols: &mut Symbols, address: u64, code: &NativeCode, functions: &
     let (origin, unknown) = match (kind, names) {
         (CodeKind::Image, _) => (Origin::from_native(&image, &name), of_image()),
         (CodeKind::Kernel, _) => (Origin::Kernel, of_image()),
-        (CodeKind::Assembly | CodeKind::Generated, MethodNames::Coming) => return,
+        (CodeKind::Assembly | CodeKind::Generated, MethodNames::Pending) => return,
         (CodeKind::Assembly, _) => (Origin::Managed, of_image()),
         (CodeKind::Generated, MethodNames::Complete) => (Origin::Stub, "[runtime stubs]".to_owned()),
         (CodeKind::Generated, MethodNames::Missing) => (Origin::Unknown, "[JIT-compiled code]".to_owned()),
@@ -337,7 +338,7 @@ mod tests {
 
     #[test]
     fn samples_are_taken_in_while_files_are_read() {
-        let collector = Arc::new(Collector::new(NativeCode::of_nothing(), 1_001_001, None));
+        let collector = Arc::new(Collector::new(NativeCode::empty(), 1_001_001, None));
         // Locked as during the reading of a large file's symbols.
         let reading = collector.names.lock().unwrap();
         let names = thread::spawn({

@@ -15,7 +15,7 @@ use crate::nettrace::{TraceHeader, UtcTime};
 use crate::session::{OutputError, OutputFile};
 
 /// Interval between writes.
-const PACE: Duration = Duration::from_secs(1);
+const WRITE_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest wait written as one event. A wait is reported when it ends but is written at its beginning; longer ones are split.
 const LONGEST_WAIT_NS: i64 = 2_000_000_000;
 
@@ -47,7 +47,7 @@ impl CpuFile {
         };
         let mut trace = CpuTrace::new(&header, pid, name);
         add_mappings(&mut trace, code);
-        Ok(Self { output: Some(output), file, trace: Some(trace), next_write: Instant::now() + PACE, error: None })
+        Ok(Self { output: Some(output), file, trace: Some(trace), next_write: Instant::now() + WRITE_INTERVAL, error: None })
     }
 
     /// Adds a sample of a thread that was running, or that was blocked for `waited_ns` nanoseconds before it.
@@ -64,7 +64,7 @@ impl CpuFile {
         if Instant::now() < self.next_write {
             return;
         }
-        self.next_write = Instant::now() + PACE;
+        self.next_write = Instant::now() + WRITE_INTERVAL;
         if let Some(trace) = &mut self.trace {
             add_mappings(trace, code);
             let bytes = trace.write_until(until_ns - LONGEST_WAIT_NS);
@@ -108,7 +108,7 @@ impl CpuFile {
             output.discard();
             return Err(words);
         }
-        output.keep().map_err(|error| error.to_string())
+        output.persist().map_err(|error| error.to_string())
     }
 }
 

@@ -14,14 +14,14 @@ pub(in crate::session) fn known_wait(word: &str) -> &'static str {
 }
 
 /// Returns the waits of threads that had work, by method, and the time others were idle; `None` if no waits are known.
-pub(in crate::session) fn shown(waits: Option<&Profile>) -> (Option<Profile>, Duration) {
-    let (busy, idle_ns) = waits.map(|waits| of_methods(waits).without_idle()).unzip();
+pub(in crate::session) fn without_idle_waits(waits: Option<&Profile>) -> (Option<Profile>, Duration) {
+    let (busy, idle_ns) = waits.map(|waits| without_native_frames(waits).without_idle()).unzip();
     (busy, Duration::from_nanos(idle_ns.unwrap_or(0)))
 }
 
 /// Returns the waits without the frames below the program's methods, which are alike in all of them. Without managed code, only kernel frames
 /// are removed.
-fn of_methods(waits: &Profile) -> Profile {
+fn without_native_frames(waits: &Profile) -> Profile {
     let is_managed = |origin| matches!(origin, Origin::Managed | Origin::Unknown);
     let has_managed = waits.origins().any(is_managed);
     waits.without(|origin| if has_managed { !is_managed(origin) } else { origin == Origin::Kernel })
@@ -29,7 +29,7 @@ fn of_methods(waits: &Profile) -> Profile {
 
 /// Splits the waits of a thread, whose total is exact, by the known reasons: from their stacks, and from runtime events (nanoseconds). The
 /// rest of each kind has no reason.
-pub(super) fn refined(
+pub(super) fn attribute_waits(
     all: &[(&'static str, Duration)],
     known: &Waits<Wait>,
     by_events: [(WaitReason, u64); 2],
@@ -100,13 +100,13 @@ mod tests {
             // All observed waits have a reason, although some of the time is not covered.
             (known(&[(Wait::Futex, Some(WaitReason::Signal), 60), (Wait::Io, None, 40)]), vec![("signal", ms(60)), ("io", ms(40))]),
         ] {
-            assert_eq!(refined(&all, &waits, NOTHING), expected, "{waits:?}");
+            assert_eq!(attribute_waits(&all, &waits, NOTHING), expected, "{waits:?}");
         }
         let unnamed = Waits::from([((None, Some(WaitReason::Lock)), 30_000_000), ((None, Some(WaitReason::Runtime)), 70_000_000)]);
-        assert_eq!(refined(&all, &unnamed, NOTHING), [("io", ms(40)), ("futex", ms(30)), ("lock", ms(30))]);
+        assert_eq!(attribute_waits(&all, &unnamed, NOTHING), [("io", ms(40)), ("futex", ms(30)), ("lock", ms(30))]);
         let less = known(&[(Wait::Poll, None, 30), (Wait::Futex, Some(WaitReason::Signal), 30)]);
-        assert_eq!(refined(&[("poll", ms(50))], &less, NOTHING), [("poll", ms(25)), ("signal", ms(25))]);
-        assert_eq!(refined(&[], &less, NOTHING), []);
+        assert_eq!(attribute_waits(&[("poll", ms(50))], &less, NOTHING), [("poll", ms(25)), ("signal", ms(25))]);
+        assert_eq!(attribute_waits(&[], &less, NOTHING), []);
     }
 
     #[test]
@@ -129,7 +129,7 @@ mod tests {
             (known(WaitReason::Lock, 30), by_events(31, 0), vec![("io", ms(40)), ("lock", ms(31)), ("futex", ms(29))]),
             (known(WaitReason::Sleep, 60), by_events(30, 30), vec![("sleep", ms(60)), ("io", ms(40))]),
         ] {
-            assert_eq!(refined(&all, &known, by_events), expected, "{known:?} {by_events:?}");
+            assert_eq!(attribute_waits(&all, &known, by_events), expected, "{known:?} {by_events:?}");
         }
     }
 

@@ -63,7 +63,7 @@ fn what_is_given_up_leaves_nothing() {
                 assert_eq!(total, 2 * size);
                 bytes < end
             });
-        assert!(matches!(given_up, Err(ExportError::GivenUp)), "{given_up:?}");
+        assert!(matches!(given_up, Err(ExportError::Canceled)), "{given_up:?}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "the recording alone");
     }
 }
@@ -75,12 +75,12 @@ fn what_is_given_up_among_the_samples_leaves_nothing() {
     let path = with_samples(folder.path(), 0);
     let calls = |most: u32| {
         let mut calls = 0;
-        let mut go_on = |_, _| {
+        let mut should_continue = |_, _| {
             calls += 1;
             calls <= most
         };
         let out = folder.path().join("out");
-        let result = export(std::slice::from_ref(&path), &options(TraceFormat::Nettrace), &Destination::File(out), &mut go_on);
+        let result = export(std::slice::from_ref(&path), &options(TraceFormat::Nettrace), &Destination::File(out), &mut should_continue);
         (result, calls)
     };
     let (whole, all) = calls(u32::MAX);
@@ -89,7 +89,7 @@ fn what_is_given_up_among_the_samples_leaves_nothing() {
     std::fs::remove_file(folder.path().join("out")).unwrap();
     for most in 0..all {
         let (given_up, _) = calls(most);
-        assert!(matches!(given_up, Err(ExportError::GivenUp)), "{most} of {all}: {given_up:?}");
+        assert!(matches!(given_up, Err(ExportError::Canceled)), "{most} of {all}: {given_up:?}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "the recording and its samples");
     }
 }
@@ -182,6 +182,6 @@ fn recordings_from_before_and_after_a_restart_are_refused() {
     }
     let later = recording("5", 50, Some(1_060_000));
     let refused = export(&[first.clone(), later.clone()]).unwrap_err();
-    assert!(matches!(&refused, ExportError::OtherStart { first: one, other } if *one == first && *other == later), "{refused:?}");
-    assert!(refused.to_string().contains("were not recorded since the same start of the machine"), "{refused}");
+    assert!(matches!(&refused, ExportError::OtherBoot { first: one, other } if *one == first && *other == later), "{refused:?}");
+    assert!(refused.to_string().contains("were recorded before and after a reboot"), "{refused}");
 }

@@ -139,18 +139,18 @@ impl Commits {
         let (mut commit, mut trouble) = (Commit::default(), None);
         while !chunks.is_empty() && commit.len() < COMMIT {
             let Some(memory) = &mut self.memory else {
-                let image = chunks.chunk(PageSize::LARGEST.bytes() - PAGE_HEADER);
+                let image = chunks.chunk(PageSize::MAX.bytes() - PAGE_HEADER);
                 image.iter().for_each(|image| commit.send_chunk(image, batch.buffer));
                 continue;
             };
-            let Some(slot) = memory.take(chunks.wanted()) else { break };
+            let Some(slot) = memory.take(chunks.required_size()) else { break };
             let Some(image) = chunks.chunk(slot.size()) else { break };
             if memory.put(&slot, &image) {
                 commit.move_chunk(slot.page, slot.chunk, batch.buffer);
             } else {
                 commit.send_chunk(&image, batch.buffer);
                 self.memory = None;
-                trouble = Some("the service changed memory that it had left to dn-top");
+                trouble = Some("the service modified shared memory owned by dn-top");
             }
         }
         if commit.is_empty() && !chunks.is_empty() {

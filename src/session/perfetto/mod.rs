@@ -7,10 +7,10 @@
 //! A recording of dn-top can include the kernel's scheduling: dn-top then starts it in the service, and reads it into its file.
 
 mod commits;
-mod joint;
 mod producer;
 mod pump;
 mod record;
+mod scheduling;
 mod settings;
 mod state;
 mod stream;
@@ -18,9 +18,9 @@ mod stream;
 #[cfg(target_os = "linux")]
 mod tests;
 
-pub(super) use joint::{Joint, Target};
-pub use producer::{Serve, serve};
+pub use producer::{ServeOptions, serve};
 pub(super) use pump::ServicePump;
+pub(super) use scheduling::{SchedulingRecording, Target};
 pub use settings::Settings;
 pub use state::service_state;
 pub(super) use stream::{Inlet, ThreadNames};

@@ -14,7 +14,7 @@ use super::settings::Settings;
 use super::stream::{Inlet, Outlet, Tally};
 use crate::model::{PacketCounts, ProducerReport};
 use crate::net::Directory;
-use crate::net::perfetto::{ANSWER_LIMIT, Address, Cause, Connection, Handle, Incoming, PerfettoError, Port, SharedMemory};
+use crate::net::perfetto::{Address, Cause, Connection, Handle, IncomingReply, PerfettoError, Port, REPLY_TIMEOUT, SharedMemory};
 use crate::perfetto::call::Method as _;
 use crate::perfetto::chunk::WriterId;
 use crate::perfetto::page::PageSize;
@@ -37,7 +37,7 @@ const SERVED: &str = "dotnet";
 
 /// Options of [`serve`].
 #[derive(Debug)]
-pub struct Serve {
+pub struct ServeOptions {
     /// Address of the service; `None` for the default.
     pub address: Option<Address>,
     /// Settings, unless the configuration of a recording overrides them.
@@ -59,13 +59,13 @@ enum Token {
 ///
 /// # Errors
 /// If the environment names no socket.
-pub async fn serve(serve: Serve, mut stop: watch::Receiver<bool>, report: impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
-    let Serve { address, settings, directory } = serve;
+pub async fn serve(serve: ServeOptions, mut stop: watch::Receiver<bool>, report: impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
+    let ServeOptions { address, settings, directory } = serve;
     let address = match address {
         Some(address) => address,
         None => super::address_of(Port::Producer)?,
     };
-    let supply = Supply::Sessions { settings, directory: Arc::new(Mutex::new(directory)) };
+    let supply = PacketSource::Sessions { settings, directory: Arc::new(Mutex::new(directory)) };
     let (mut pause, mut last) = (PAUSES.0, None);
     loop {
         let connected = tokio::select! {
@@ -104,7 +104,7 @@ type Channel<T> = (mpsc::UnboundedSender<T>, mpsc::UnboundedReceiver<T>);
 
 /// Source of the packets of a recording.
 #[derive(Debug, Clone)]
-pub(super) enum Supply {
+pub(super) enum PacketSource {
     Sessions {
         /// Settings, unless the configuration of the recording overrides them.
         settings: Settings,
@@ -120,7 +120,7 @@ pub(super) struct Producer {
     connection: Connection<Method, Token>,
     /// The service has announced that there is no shared memory.
     without_memory: bool,
-    supply: Supply,
+    supply: PacketSource,
     commits: Commits,
     recordings: HashMap<u64, Running>,
     writers: Arc<AtomicU16>,
@@ -145,16 +145,16 @@ struct Running {
 
 impl Producer {
     /// Connects, and registers a data source of this name.
-    pub(super) async fn connect(address: Address, name: &str, supply: Supply) -> Result<Self, PerfettoError> {
+    pub(super) async fn connect(address: Address, name: &str, supply: PacketSource) -> Result<Self, PerfettoError> {
         let mut connection = Connection::open(address).await?;
         let hello = Initialize {
             name: "dn-top".to_owned(),
             version: concat!("dn-top ", env!("CARGO_PKG_VERSION")).to_owned(),
-            page: PageSize::LARGEST,
+            page: PageSize::MAX,
             memory: MEMORY,
         };
-        let came = connection.ask(Method::InitializeConnection, hello.encode(), Token::Initialized, ANSWER_LIMIT).await?;
-        let initialized = Initialized::decode(&came.reply.body).map_err(|error| connection.error(error))?;
+        let incoming = connection.ask(Method::InitializeConnection, hello.encode(), Token::Initialized, REPLY_TIMEOUT).await?;
+        let initialized = Initialized::decode(&incoming.reply.body).map_err(|error| connection.error(error))?;
         let mut producer = Self {
             connection,
             without_memory: initialized.without_memory,
@@ -169,12 +169,12 @@ impl Producer {
             progress: Instant::now(),
         };
         // A file received at this point is the shared memory, whose pages have the requested size.
-        if !came.files.is_empty() {
-            producer.map(came.files, Some(PageSize::LARGEST));
+        if !incoming.files.is_empty() {
+            producer.map(incoming.files, Some(PageSize::MAX));
         }
         let connection = &mut producer.connection;
         connection.call(Method::GetAsyncCommand, Vec::new(), Token::Command)?;
-        connection.ask(Method::RegisterDataSource, data_source(name).encode(), Token::Registered, ANSWER_LIMIT).await?;
+        connection.ask(Method::RegisterDataSource, data_source(name).encode(), Token::Registered, REPLY_TIMEOUT).await?;
         Ok(producer)
     }
 
@@ -195,14 +195,14 @@ impl Producer {
             loop {
                 tokio::select! {
                     () = stopped(stop) => break,
-                    turned = self.turn(report) => turned?,
+                    handled = self.handle_next(report) => handled?,
                 }
             }
             self.recordings.values().for_each(|running| {
                 running.stop.send_replace(true);
             });
             while !self.recordings.is_empty() {
-                self.turn(report).await?;
+                self.handle_next(report).await?;
             }
             Ok(())
         };
@@ -216,13 +216,13 @@ impl Producer {
     }
 
     /// Waits for the next event and handles it.
-    async fn turn(&mut self, report: &impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
+    async fn handle_next(&mut self, report: &impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
         self.commit()?;
         self.troubles.drain(..).for_each(|trouble| report(ProducerReport::Trouble(trouble.into())));
         let waits_since = self.commits.waits_since().filter(|since| self.silent_since != Some(*since));
-        let limit = waits_since.map_or_else(Instant::now, |since| since + ANSWER_LIMIT);
+        let limit = waits_since.map_or_else(Instant::now, |since| since + REPLY_TIMEOUT);
         tokio::select! {
-            came = self.connection.next() => self.receive(came?)?,
+            incoming = self.connection.next() => self.receive(incoming?)?,
             Some(work) = self.work.1.recv() => self.commits.push(work),
             Some((instance, event)) = self.events.1.recv() => self.note(instance, event, report)?,
             () = sleep(MEMORY_PAUSE), if self.commits.waits_for_memory() => {}
@@ -235,8 +235,8 @@ impl Producer {
     /// Reports that the service has not answered for too long. The connection is kept: a paused service continues with the data sent to it.
     fn note_silence(&mut self, since: Option<Instant>) {
         self.silent_since = since;
-        let silent = self.connection.error(Cause::Silent { what: Method::CommitData.name(), limit: ANSWER_LIMIT });
-        self.troubles.push(format!("{silent}; what it does not take is dropped and counted"));
+        let silent = self.connection.error(Cause::Timeout { what: Method::CommitData.name(), limit: REPLY_TIMEOUT });
+        self.troubles.push(format!("{silent}; packets it does not accept are dropped and counted"));
     }
 
     fn report_progress(&mut self, report: &impl Fn(ProducerReport)) {
@@ -267,19 +267,19 @@ impl Producer {
         }
     }
 
-    fn receive(&mut self, came: Incoming<Token>) -> Result<(), PerfettoError> {
-        match came.token {
+    fn receive(&mut self, incoming: IncomingReply<Token>) -> Result<(), PerfettoError> {
+        match incoming.token {
             Token::Committed => self.commits.answered(),
-            Token::Command if came.reply.success => {
-                let command = Command::decode(&came.reply.body).map_err(|error| self.connection.error(error))?;
-                self.obey(command, came.files)?;
+            Token::Command if incoming.reply.success => {
+                let command = Command::decode(&incoming.reply.body).map_err(|error| self.connection.error(error))?;
+                self.handle_command(command, incoming.files)?;
             }
             Token::Command | Token::Initialized | Token::Registered => {}
         }
         Ok(())
     }
 
-    fn obey(&mut self, command: Command, files: Vec<Handle>) -> Result<(), PerfettoError> {
+    fn handle_command(&mut self, command: Command, files: Vec<Handle>) -> Result<(), PerfettoError> {
         match command {
             Command::SetupTracing { page } => self.map(files, page),
             Command::Start { instance, configuration } => {
@@ -294,7 +294,7 @@ impl Producer {
                 // The receiver may have been dropped.
                 let report = move |event| drop(events.send((instance, event)));
                 match &self.supply {
-                    Supply::Sessions { settings, directory } => {
+                    PacketSource::Sessions { settings, directory } => {
                         let recording = Recording {
                             configuration,
                             settings: settings.clone(),
@@ -305,7 +305,7 @@ impl Producer {
                         };
                         tokio::spawn(recording.run(control, report));
                     }
-                    Supply::Stream(inlets) => {
+                    PacketSource::Stream(inlets) => {
                         let number = self.writers.fetch_add(1, Ordering::Relaxed);
                         let Some(writer) = WriterId::new(number) else { return Ok(()) };
                         let outlet = Outlet { writer, buffer: configuration.target_buffer, work: self.work.0.clone() };
@@ -369,14 +369,14 @@ async fn relay(inlet: Inlet, inlets: mpsc::Sender<Inlet>, mut stop: watch::Recei
 
 fn data_source(name: &str) -> DataSource {
     let categories = [
-        ("gc", "Pauses and background collections, sizes of the heap"),
+        ("gc", "GC pauses, background GCs, heap sizes"),
         ("exception", "Exceptions thrown, with stacks"),
-        ("lock", "Waits for locks"),
-        ("jit", "Methods that are compiled"),
-        ("threadpool", "Workers of the thread pool, and its starvation"),
-        ("activity", "Requests and other operations from start to stop"),
+        ("lock", "Lock contention"),
+        ("jit", "JIT-compiled methods"),
+        ("threadpool", "Thread pool workers and starvation"),
+        ("activity", "Requests and other activities, from start to stop"),
         ("log", "ILogger messages"),
-        ("loader", "Assemblies that are loaded"),
+        ("loader", "Loaded assemblies"),
     ];
     let categories = categories.into_iter().map(|(name, about)| (name.to_owned(), about.to_owned())).collect();
     DataSource { name: name.to_owned(), categories }

@@ -9,7 +9,7 @@ use crate::model::Count;
 use crate::net::stream::BlockingStream;
 use crate::session::count::{Counted, Counter, Counting};
 use crate::session::progress::Progress;
-use crate::session::pump::{Pumped, Trouble, read_all};
+use crate::session::pump::{FirstError, Pumped, read_all};
 use crate::session::trace_session::{Cut, EventStream, TraceSession};
 
 /// Reads until the stream ends, and converts everything to packets.
@@ -32,7 +32,7 @@ impl ServicePump {
         };
         let counter = Counter::start(progress, counting, None, undecodable);
         let mut converter = Converter::new(process, names, inlet);
-        let (mut trouble, mut decoded) = (Trouble::default(), true);
+        let (mut trouble, mut decoded) = (FirstError::default(), true);
         read_all(stream, &counter, &mut trouble, |bytes, _| {
             // Decoding errors are reported by the counter.
             decoded = decoded && converter.feed(bytes).is_ok();
@@ -45,7 +45,7 @@ impl ServicePump {
         }
         let broken = trouble.0.is_some();
         if packets.dropped > 0 {
-            trouble.note(|| format!("{} packets were dropped: the tracing service did not take them in time", Count(packets.dropped)));
+            trouble.note(|| format!("{} packets were dropped: the tracing service did not accept them in time", Count(packets.dropped)));
         }
         Pumped { complete: complete && decoded, broken, trouble: trouble.0 }
     }

@@ -12,7 +12,7 @@ use super::stream::{Inlet, Outlet, Stream, Tally};
 use crate::export::notices;
 use crate::model::{PacketCounts, Process, RunState, SafeText};
 use crate::net::Directory;
-use crate::net::client::{ANSWER_LIMIT, Client};
+use crate::net::client::{Client, REPLY_TIMEOUT};
 use crate::net::clock::monotonic;
 use crate::perfetto::chunk::WriterId;
 use crate::perfetto::producer::Configuration;
@@ -23,7 +23,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// Part of this time reserved for the last packets.
 const FOR_PACKETS: Duration = Duration::from_secs(1);
 /// Timeout for answers of processes.
-const PATIENCE: Duration = ANSWER_LIMIT.saturating_add(Duration::from_millis(500));
+const ANSWER_TIMEOUT: Duration = REPLY_TIMEOUT.saturating_add(Duration::from_millis(500));
 
 /// Control signals for a recording.
 #[derive(Debug)]
@@ -66,8 +66,7 @@ impl Recording {
             Err(why) => (Vec::new(), vec![format!("configuration refused: {why}")]),
         };
         if self.configuration.stalls {
-            let words =
-                "buffer_exhausted_policy: packets are dropped where the memory is full: a process never waits for the tracing service";
+            let words = "buffer_exhausted_policy: packets are dropped when the shared memory is full: a process never waits for the tracing service";
             troubles.push(words.to_owned());
         }
         let troubles: Vec<_> = troubles.into_iter().map(SafeText::from).collect();
@@ -126,14 +125,14 @@ impl Recording {
         let mut directory = self.directory.lock().await;
         let (mut processes, mut troubles) = (Vec::<Process>::new(), Vec::new());
         for target in targets {
-            match directory.resolve(target, PATIENCE).await {
+            match directory.resolve(target, ANSWER_TIMEOUT).await {
                 Ok(process) if processes.iter().any(|known| known.key == process.key) => {}
                 Ok(process) => processes.push(process),
                 Err(error) => troubles.push(error.to_string()),
             }
         }
         if targets.is_empty() {
-            processes = directory.refresh(PATIENCE).await.map_err(|error| format!("the processes cannot be listed: {error}"))?;
+            processes = directory.refresh(ANSWER_TIMEOUT).await.map_err(|error| format!("the processes cannot be listed: {error}"))?;
             processes.retain(|process| process.contact.is_attachable());
         }
         let mut found = Vec::new();

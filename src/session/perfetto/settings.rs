@@ -26,24 +26,25 @@ impl Settings {
     /// # Errors
     /// An error message.
     pub fn with(&self, text: &str) -> Result<Self, String> {
-        let mut asked = Self::default();
+        let mut overridden = Self::default();
         for word in text.split_whitespace() {
             let list = |value: &str| value.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect::<Vec<_>>();
             match word.split_once('=') {
-                Some(("targets", value)) => asked.targets.extend(list(value)),
-                Some(("profiles", value)) => asked.profiles.extend(list(value)),
-                Some(("provider", value)) => asked.providers.push(value.to_owned()),
-                Some(("clr-events", value)) => asked.clr_events = Some(value.to_owned()),
+                Some(("targets", value)) => overridden.targets.extend(list(value)),
+                Some(("profiles", value)) => overridden.profiles.extend(list(value)),
+                Some(("provider", value)) => overridden.providers.push(value.to_owned()),
+                Some(("clr-events", value)) => overridden.clr_events = Some(value.to_owned()),
                 _ => return Err(format!("'{}' is not one of targets=, profiles=, provider= and clr-events=", word.escape_debug())),
             }
         }
-        if asked.targets.is_empty() {
-            asked.targets.clone_from(&self.targets);
+        if overridden.targets.is_empty() {
+            overridden.targets.clone_from(&self.targets);
         }
-        if asked.profiles.is_empty() && asked.providers.is_empty() && asked.clr_events.is_none() {
-            (asked.profiles, asked.providers, asked.clr_events) = (self.profiles.clone(), self.providers.clone(), self.clr_events.clone());
+        if overridden.profiles.is_empty() && overridden.providers.is_empty() && overridden.clr_events.is_none() {
+            (overridden.profiles, overridden.providers, overridden.clr_events) =
+                (self.profiles.clone(), self.providers.clone(), self.clr_events.clone());
         }
-        Ok(asked)
+        Ok(overridden)
     }
 
     /// Returns the session to open in each process.
@@ -67,12 +68,12 @@ mod tests {
     fn a_configuration_replaces_what_it_names() {
         let settings = Settings { targets: vec!["Shop".to_owned()], profiles: vec!["gc-collect".to_owned()], ..Settings::default() };
         assert_eq!(settings.with(""), Ok(settings.clone()));
-        let asked = settings.with("targets=1,2 clr-events=gc+exception").unwrap();
-        assert_eq!(asked.targets, ["1", "2"]);
-        assert_eq!((asked.profiles.len(), asked.clr_events.as_deref()), (0, Some("gc+exception")));
-        let asked = settings.with("profiles=contention\nprovider=A:1:4").unwrap();
+        let overridden = settings.with("targets=1,2 clr-events=gc+exception").unwrap();
+        assert_eq!(overridden.targets, ["1", "2"]);
+        assert_eq!((overridden.profiles.len(), overridden.clr_events.as_deref()), (0, Some("gc+exception")));
+        let overridden = settings.with("profiles=contention\nprovider=A:1:4").unwrap();
         assert_eq!(
-            (asked.targets, asked.profiles, asked.providers),
+            (overridden.targets, overridden.profiles, overridden.providers),
             (vec!["Shop".to_owned()], vec!["contention".to_owned()], vec!["A:1:4".to_owned()])
         );
         assert!(settings.with("profile=x").unwrap_err().contains("profile=x"));

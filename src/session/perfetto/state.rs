@@ -2,7 +2,7 @@
 
 use tokio::time::timeout;
 
-use crate::net::perfetto::{ANSWER_LIMIT, Address, Cause, Connection, PerfettoError, Port};
+use crate::net::perfetto::{Address, Cause, Connection, PerfettoError, Port, REPLY_TIMEOUT};
 use crate::perfetto::call::Method;
 use crate::perfetto::consumer::{ConsumerMethod, ServiceState};
 
@@ -22,21 +22,21 @@ pub async fn service_state(address: Option<Address>) -> Result<(Address, Service
     let mut connection = Connection::open(address.clone()).await?;
     connection.call(method, Vec::new(), ())?;
     let mut state = ServiceState::default();
-    let asked = timeout(ANSWER_LIMIT, async {
+    let queried = timeout(REPLY_TIMEOUT, async {
         for _ in 0..PARTS {
-            let came = connection.next().await?;
-            if !came.reply.success {
+            let incoming = connection.next().await?;
+            if !incoming.reply.success {
                 return Err(connection.error(Cause::Refused(method.name())));
             }
-            state.add(&came.reply.body).map_err(|error| connection.error(error))?;
-            if !came.reply.has_more {
+            state.add(&incoming.reply.body).map_err(|error| connection.error(error))?;
+            if !incoming.reply.has_more {
                 return Ok(());
             }
         }
         Err(connection.error(Cause::Refused(method.name())))
     });
-    match asked.await {
-        Ok(asked) => asked.map(|()| (address, state)),
-        Err(_) => Err(PerfettoError { address, cause: Cause::Silent { what: method.name(), limit: ANSWER_LIMIT } }),
+    match queried.await {
+        Ok(queried) => queried.map(|()| (address, state)),
+        Err(_) => Err(PerfettoError { address, cause: Cause::Timeout { what: method.name(), limit: REPLY_TIMEOUT } }),
     }
 }

@@ -24,11 +24,11 @@ use crate::session::trace_session::{Cut, EventStream, StopLimit, TraceSession};
 /// Maximum size of one read.
 const CHUNK: usize = 64 * 1024;
 /// Interval between repeated descriptions. Older ones may have been overwritten if the service has a ring buffer.
-const DESCRIBED: Duration = Duration::from_secs(10);
+const DESCRIPTION_INTERVAL: Duration = Duration::from_secs(10);
 /// Maximum number of threads whose names are remembered.
-const THREADS: usize = 1 << 14;
+const MAX_NAMED_THREADS: usize = 1 << 14;
 /// Interval between readings of the process's thread names.
-const NAMES: Duration = Duration::from_secs(1);
+const NAMES_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Destination of packets.
 #[derive(Debug, Clone)]
@@ -51,23 +51,23 @@ pub(in crate::session) struct Inlet {
 #[derive(Debug)]
 pub(in crate::session) struct ThreadNames {
     seen: Arc<Mutex<HashMap<u64, SafeText>>>,
-    looking: JoinHandle<()>,
+    task: JoinHandle<()>,
 }
 
 impl ThreadNames {
     pub(in crate::session) fn of(client: Client) -> Self {
         let seen = Arc::new(Mutex::new(client.thread_names()));
         let put = seen.clone();
-        let looking = tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             loop {
-                tokio::time::sleep(NAMES).await;
+                tokio::time::sleep(NAMES_INTERVAL).await;
                 let (client, put) = (client.clone(), put.clone());
                 let look = move || *put.lock().unwrap_or_else(PoisonError::into_inner) = client.thread_names();
                 // A panic in it is reported by the panic hook.
                 let _ = tokio::task::spawn_blocking(look).await;
             }
         });
-        Self { seen, looking }
+        Self { seen, task }
     }
 
     /// Takes the names of the last reading.
@@ -78,7 +78,7 @@ impl ThreadNames {
 
 impl Drop for ThreadNames {
     fn drop(&mut self) {
-        self.looking.abort();
+        self.task.abort();
     }
 }
 
@@ -158,7 +158,7 @@ pub(in crate::session) struct Converter {
     named: HashMap<u64, SafeText>,
     restart: watch::Receiver<u64>,
     described: Instant,
-    out: Handover,
+    out: PacketSender,
 }
 
 impl Converter {
@@ -171,7 +171,7 @@ impl Converter {
             named: HashMap::default(),
             restart,
             described: Instant::now(),
-            out: Handover { outlet, backlog: Backlog::default(), waiting: 0, tally },
+            out: PacketSender { outlet, backlog: Backlog::default(), waiting: 0, tally },
         }
     }
 
@@ -181,15 +181,15 @@ impl Converter {
     /// If the bytes are not a valid event stream; later bytes are then useless.
     pub(in crate::session) fn feed(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
         for (thread, name) in self.names.take() {
-            if self.named.get(&thread) == Some(&name) || self.named.len() >= THREADS {
+            if self.named.get(&thread) == Some(&name) || self.named.len() >= MAX_NAMED_THREADS {
                 continue;
             }
             self.named.insert(thread, name.clone());
             self.trace.thread(&Thread { id: ThreadId::of(thread), name: name.into() });
         }
         self.decoder.feed(bytes, &mut self.trace)?;
-        self.out.hand_over(&mut self.trace);
-        if self.restart.has_changed().unwrap_or(false) || self.described.elapsed() > DESCRIBED {
+        self.out.send(&mut self.trace);
+        if self.restart.has_changed().unwrap_or(false) || self.described.elapsed() > DESCRIPTION_INTERVAL {
             self.restart.mark_unchanged();
             self.described = Instant::now();
             self.trace.restart(0);
@@ -200,10 +200,10 @@ impl Converter {
     /// Passes on the remaining packets and the method names once the session has ended. Returns the packet counts.
     pub(in crate::session) fn finish(mut self, session: &TraceSession) -> PacketCounts {
         let ending = self.decoder.finish(&mut self.trace);
-        self.out.hand_over(&mut self.trace);
+        self.out.send(&mut self.trace);
         let trouble = (!ending.is_complete()).then(|| match session.why_cut() {
             Some(cut) => format!("The event stream was cut off: {cut}"),
-            None => "The process ended, or closed its stream: methods have no names".to_owned(),
+            None => "The process exited or closed its stream: method names are missing".to_owned(),
         });
         self.out.put(self.trace.finish(trouble.as_deref()), true);
         self.out.tally.counts()
@@ -211,7 +211,7 @@ impl Converter {
 }
 
 /// Passes packets on as long as there is room.
-struct Handover {
+struct PacketSender {
     outlet: Outlet,
     backlog: Backlog,
     /// Number of packets lost since the last ones were passed on.
@@ -219,15 +219,15 @@ struct Handover {
     tally: Arc<Tally>,
 }
 
-impl Handover {
-    fn hand_over(&mut self, trace: &mut LiveTrace) {
+impl PacketSender {
+    fn send(&mut self, trace: &mut LiveTrace) {
         let bytes = trace.take();
         if bytes.is_empty() {
             return;
         }
         if self.put(bytes, false) {
             self.waiting = 0;
-            trace.arrived();
+            trace.acknowledge();
         } else {
             trace.restart(self.waiting);
         }

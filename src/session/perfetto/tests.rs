@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use super::{Serve, Settings, serve};
+use super::{ServeOptions, Settings, serve};
 use crate::model::{PacketCounts, ProducerReport};
 use crate::net::Directory;
 use crate::net::discovery::Sources;
@@ -18,7 +18,7 @@ use crate::perfetto::read::{Value, fields};
 use crate::sim::{Fleet, TracingBehaviour, TracingFault, TracingSeen, TracingService};
 
 /// Time limit of each step, for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 struct Bench {
     dir: tempfile::TempDir,
@@ -40,8 +40,11 @@ impl Bench {
             Self { dir, _fleet: fleet, service: Some(service), reports: Arc::default(), stop: watch::Sender::new(false), serving: None };
         let settings =
             Settings { clr_events: Some("gc".to_owned()), profiles: vec!["dotnet-sampled-thread-time".to_owned()], ..Settings::default() };
-        let serve_this =
-            Serve { address: Some(Address::Path(socket)), settings, directory: Directory::new(Sources::below(bench.dir.path())).unwrap() };
+        let serve_this = ServeOptions {
+            address: Some(Address::Path(socket)),
+            settings,
+            directory: Directory::new(Sources::below(bench.dir.path())).unwrap(),
+        };
         let (reports, stop) = (bench.reports.clone(), bench.stop.subscribe());
         bench.serving = Some(tokio::spawn(async move {
             serve(serve_this, stop, |report| reports.lock().unwrap().push(report)).await.unwrap();
@@ -54,7 +57,7 @@ impl Bench {
     }
 
     async fn until(&self, is_so: impl FnMut(&TracingSeen) -> bool) -> TracingSeen {
-        let seen = timeout(PATIENCE, self.service().until(is_so)).await;
+        let seen = timeout(STEP_TIMEOUT, self.service().until(is_so)).await;
         seen.unwrap_or_else(|_| panic!("{:?}", self.reports.lock().unwrap()))
     }
 
@@ -67,7 +70,7 @@ impl Bench {
                 sleep(Duration::from_millis(5)).await;
             }
         };
-        timeout(PATIENCE, look).await.unwrap_or_else(|_| panic!("{:?}", self.reports.lock().unwrap()))
+        timeout(STEP_TIMEOUT, look).await.unwrap_or_else(|_| panic!("{:?}", self.reports.lock().unwrap()))
     }
 
     /// Waits for a report that contains this text.
@@ -90,7 +93,7 @@ impl Bench {
 
     async fn end(mut self) {
         self.stop.send_replace(true);
-        timeout(PATIENCE, self.serving.take().unwrap()).await.unwrap().unwrap();
+        timeout(STEP_TIMEOUT, self.serving.take().unwrap()).await.unwrap().unwrap();
     }
 }
 
@@ -177,7 +180,7 @@ async fn m9_a_writer_never_waits_and_the_trace_says_so_where_it_was_to() {
     bench.service().stop(1);
     let seen = bench.until(|seen| seen.stopped == [1]).await;
     let text = seen.packets().unwrap().concat();
-    assert!(String::from_utf8_lossy(&text).contains("buffer_exhausted_policy: packets are dropped where the memory is full"));
+    assert!(String::from_utf8_lossy(&text).contains("buffer_exhausted_policy: packets are dropped when the shared memory is full"));
     bench.end().await;
 }
 
@@ -206,7 +209,7 @@ async fn p12_memory_that_is_not_as_it_should_be_is_not_mapped() {
         (TracingBehaviour { files: 0, ..TracingBehaviour::default() }, "passed 0 files instead of one"),
         (TracingBehaviour { files: 2, ..TracingBehaviour::default() }, "passed 2 files instead of one"),
         (TracingBehaviour { sealed: false, ..TracingBehaviour::default() }, "not sealed"),
-        (TracingBehaviour { memory: 4095, ..TracingBehaviour::default() }, "has 4095 bytes"),
+        (TracingBehaviour { memory: 4095, ..TracingBehaviour::default() }, "invalid size: 4095 bytes"),
         (TracingBehaviour { page_kb: Some(12), ..TracingBehaviour::default() }, "page size"),
     ];
     for (behaviour, part) in table {
@@ -222,7 +225,7 @@ async fn p12_memory_that_is_not_as_it_should_be_is_not_mapped() {
 
 #[tokio::test]
 async fn m14_memory_that_is_written_into_harms_nothing_else() {
-    let bench = Bench::new(TracingBehaviour { fault: TracingFault::Scribbles, ..TracingBehaviour::default() });
+    let bench = Bench::new(TracingBehaviour { fault: TracingFault::OverwritesMemory, ..TracingBehaviour::default() });
     bench.service().record(1, "");
     // Chunks may be lost or arrive: what matters is that commits continue, and that the recording ends properly.
     bench.until(|seen| seen.started == [1] && seen.calls.iter().filter(|call| **call == "CommitData").count() > 20).await;
@@ -281,7 +284,9 @@ async fn a_service_that_stops_answering_is_named_and_stays_connected() {
         bench.service().record(1, "");
         bench.until(|seen| seen.started == [1]).await;
         let words = bench.words("no answer to CommitData within 5 s").await;
-        assert!(words.starts_with("Perfetto's tracing service at ") && words.ends_with("; what it does not take is dropped and counted"));
+        assert!(
+            words.starts_with("Perfetto's tracing service at ") && words.ends_with("; packets it does not accept are dropped and counted")
+        );
         // Reported once, and packets continue to be produced.
         let packets = |report: &ProducerReport| match report {
             ProducerReport::Progress { packets, .. } => packets.packets + packets.dropped,

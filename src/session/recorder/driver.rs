@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval, sleep_until};
 
 use super::StopRequest;
-use super::one_file::{OneFile, TwoFiles};
+use super::joined_file::{JoinedFile, NotJoined};
 use crate::analysis::Live;
 use crate::model::{Outcome, Phase, Rate, Recording, SafeText, StoppedBy};
 use crate::net::ExchangeError;
@@ -20,10 +20,10 @@ use crate::net::log;
 use crate::session::cpu::MethodNames;
 use crate::session::names::Names;
 use crate::session::output::{OutputError, OutputFile};
-use crate::session::perfetto::Joint;
+use crate::session::perfetto::SchedulingRecording;
 use crate::session::progress::{Progress, Totals};
 use crate::session::pump::Pumped;
-use crate::session::recorded::Recorded;
+use crate::session::recorded::RecordedFile;
 use crate::session::threads::Threads;
 use crate::session::trace_session::{Cut, StopLimit, TraceSession, Unfinished};
 
@@ -44,7 +44,7 @@ pub(super) struct Driver {
     pub(super) limits: Limits,
     pub(super) progress: Arc<Progress>,
     /// The joint recording with kernel scheduling, in the tracing service.
-    pub(super) joint: Option<Joint>,
+    pub(super) scheduling: Option<SchedulingRecording>,
     pub(super) publish: watch::Sender<Recording>,
     pub(super) requests: watch::Receiver<StopRequest>,
     pub(super) ticks: Interval,
@@ -80,13 +80,13 @@ impl Driver {
             Some(by) => self.stop(by).await,
             None => None,
         };
-        let pumped = self.settle(pump).await;
+        let pumped = self.finish_pump(pump).await;
         let pumped = self.join(pumped).await;
         if let Some(names) = self.names.take() {
             names.finish(self.is_abandoned()).await;
         }
         let mut pumped = self.finish_cpu(pumped, output.partial()).await;
-        let (output, bytes) = self.make_one_file(&mut pumped, output).await;
+        let (output, bytes) = self.join_files(&mut pumped, output).await;
         self.finish(pumped, refusal, output, bytes);
     }
 
@@ -97,7 +97,7 @@ impl Driver {
         let finished = tokio::task::spawn_blocking(move || {
             let mut live = Live::symbols_only();
             // Without the recording, the methods stay unnamed.
-            let _ = Recorded::open(&recording).and_then(|mut recorded| recorded.read(&mut live));
+            let _ = RecordedFile::open(&recording).and_then(|mut recorded| recorded.read(&mut live));
             cpu.finish_file(live.symbols(), names)
         });
         match finished.await.ok().flatten() {
@@ -111,12 +111,12 @@ impl Driver {
     }
 
     /// Joins the recording and the kernel samples into one file, unless disabled. Returns the file, and its size if it was joined.
-    async fn make_one_file(&mut self, pumped: &mut Pumped, output: OutputFile) -> (OutputFile, Option<u64>) {
+    async fn join_files(&mut self, pumped: &mut Pumped, output: OutputFile) -> (OutputFile, Option<u64>) {
         let Some(samples) = self.recording.cpu_file.clone().filter(|_| pumped.complete && !self.separate) else { return (output, None) };
         let (progress, events) = (self.progress.clone(), self.progress.totals().events);
         let percent = self.joined_percent.insert(Arc::default()).clone();
         let mut task = tokio::task::spawn_blocking(move || {
-            OneFile::join(output, &samples, events, &mut |done, of| {
+            JoinedFile::join(output, &samples, events, &mut |done, of| {
                 percent.store((done * 100 / of.max(1)).min(100) as u8, Ordering::Relaxed);
                 !progress.abandoned.load(Ordering::Relaxed)
             })
@@ -129,11 +129,11 @@ impl Driver {
             }
         };
         match joined {
-            Ok(Ok(OneFile { output, bytes, samples })) => {
+            Ok(Ok(JoinedFile { output, bytes, samples })) => {
                 (self.recording.cpu_file, self.recording.cpu_samples) = (None, Some(samples));
                 (output, Some(bytes))
             }
-            Ok(Err(TwoFiles { output, trouble })) => {
+            Ok(Err(NotJoined { output, trouble })) => {
                 pumped.trouble = pumped.trouble.take().or(trouble);
                 (output, None)
             }
@@ -162,11 +162,11 @@ impl Driver {
                     self.handle_request();
                     return Some(StoppedBy::Interrupt);
                 }
-                () = progress.enough.notified() => {
+                () = progress.stop_needed.notified() => {
                     let full = self.limits.bytes.is_some_and(|most| progress.totals().bytes >= most);
                     return Some(if full { StoppedBy::Size } else { StoppedBy::Error });
                 }
-                () = progress.came.notified() => return Some(StoppedBy::Event),
+                () = progress.stop_event.notified() => return Some(StoppedBy::Event),
                 () = &mut deadline => return Some(StoppedBy::Duration),
             }
         }
@@ -177,7 +177,7 @@ impl Driver {
         self.progress.stopping.store(true, Ordering::Relaxed);
         // The rundown does not belong to the recorded period.
         if let Some(threads) = &mut self.threads {
-            threads.hurry();
+            threads.make_due();
         }
         self.stopping = Some(Stopping { by, at: Instant::now(), bytes: self.progress.totals().bytes });
         self.step();
@@ -198,7 +198,7 @@ impl Driver {
     }
 
     /// Waits until all data is written and counted.
-    async fn settle(&mut self, mut pump: JoinHandle<Pumped>) -> Pumped {
+    async fn finish_pump(&mut self, mut pump: JoinHandle<Pumped>) -> Pumped {
         loop {
             tokio::select! {
                 pumped = &mut pump => return pumped.unwrap_or_else(|_| Pumped::lost()),
@@ -210,13 +210,13 @@ impl Driver {
 
     /// Makes the tracing service end its recording, and waits until the whole trace is in the file.
     async fn join(&mut self, mut pumped: Pumped) -> Pumped {
-        let Some(mut joint) = self.joint.take() else { return pumped };
+        let Some(mut scheduling) = self.scheduling.take() else { return pumped };
         let joined = loop {
             if self.is_abandoned() {
                 return Pumped { complete: false, ..pumped };
             }
             tokio::select! {
-                joined = joint.finish() => break joined,
+                joined = scheduling.finish() => break joined,
                 _ = self.ticks.tick() => self.step(),
                 Ok(()) = self.requests.changed() => self.handle_request(),
             }
@@ -268,11 +268,11 @@ impl Driver {
             });
         }
         if let Some(threads) = &mut self.threads
-            && let Some(shown) = threads.look(&self.client)
+            && let Some(shown) = threads.read_if_due(&self.client)
         {
             self.progress.thread_times.put(threads.cpu_times());
             self.recording.threads = shown;
-            self.recording.cpu_supply = threads.cpu_supply();
+            self.recording.cpu_constraints = threads.cpu_constraints();
         }
         self.publish(now, totals);
     }
@@ -291,7 +291,7 @@ impl Driver {
         let Totals { bytes, events, dropped } = totals;
         self.recording.elapsed = now.duration_since(self.begun);
         (self.recording.bytes, self.recording.events, self.recording.dropped) = (bytes, events, dropped);
-        self.recording.unanalysed = self.progress.unanalysed.load(Ordering::Relaxed);
+        self.recording.unanalyzed = self.progress.unanalyzed.load(Ordering::Relaxed);
         self.recording.kept = *self.progress.kept.borrow();
         self.recording.scheduling.clone_from(&self.progress.scheduling.borrow());
         self.recording.analysis = self.progress.analysis.borrow().clone();
@@ -308,7 +308,7 @@ impl Driver {
                 Unfinished::Closed | Unfinished::Cut(Cut::Time(_)) if totals.bytes == 0 && self.stopping.is_some() => {
                     "no data received; a runtime that is suspended at startup sends nothing until it is resumed".to_owned()
                 }
-                why @ Unfinished::Closed => format!("{why}, before the recording was whole; every complete block is kept"),
+                why @ Unfinished::Closed => format!("{why}, before the recording was complete; every complete block is kept"),
                 why => why.to_string(),
             });
         }
@@ -322,13 +322,13 @@ impl Driver {
         if totals.bytes == 0 && !pumped.complete {
             output.discard();
         } else {
-            match if pumped.complete { output.keep() } else { output.leave() } {
+            match if pumped.complete { output.persist() } else { output.keep_partial() } {
                 Ok(file) => outcome.file = Some(file),
                 Err(error @ OutputError::Lost(_)) => {
                     (outcome.stopped_by, outcome.complete, outcome.trouble) = (StoppedBy::Error, false, Some(error.to_string().into()));
                 }
                 Err(error) => {
-                    outcome.trouble = Some(format!("{error}; the whole recording is in {}", partial.display()).into());
+                    outcome.trouble = Some(format!("{error}; the complete recording is in {}", partial.display()).into());
                     (outcome.stopped_by, outcome.file) = (StoppedBy::Error, Some(partial));
                 }
             }

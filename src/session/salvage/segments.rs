@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use super::SalvageError;
 use crate::model::{Bytes, Counted, SafeText};
 use crate::nettrace::{Event, Pieces, SegmentStore, Sink, StoreError, TraceHeader};
-use crate::session::recorded::{ReadError, Recorded};
+use crate::session::recorded::{ReadError, RecordedFile};
 use crate::sorting::CompactSort;
 
 /// Maximum size of a segment; real ones have a fraction of this. Each is read as a whole.
-const LONGEST: u64 = 64 << 20;
+const MAX_SEGMENT_BYTES: u64 = 64 << 20;
 
 /// Facts about the contents of a segment.
 #[derive(Default)]
@@ -56,7 +56,7 @@ impl SegmentStore for Files {
     fn take_oldest(&mut self) -> Result<Vec<u8>, String> {
         let Some(path) = self.0.pop_front() else { return Ok(Vec::new()) };
         let mut bytes = Vec::new();
-        let read = File::open(&path).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
+        let read = File::open(&path).and_then(|file| file.take(MAX_SEGMENT_BYTES).read_to_end(&mut bytes));
         read.map(|_| bytes).map_err(|error| format!("{} cannot be read: {error}", shown(&path)))
     }
 
@@ -72,7 +72,7 @@ pub(super) fn join(paths: &[PathBuf], file: &mut File, notes: &mut Vec<String>) 
     let Some(first) = segments.first() else { return Err(SalvageError::NoEvents) };
     if let Some(other) = segments.iter().find(|segment| segment.header != first.header) {
         let (one, other) = (shown(first.path), shown(other.path));
-        return Err(SalvageError::NotSegments(format!("{one} and {other} are not of one recording")));
+        return Err(SalvageError::NotSegments(format!("{one} and {other} belong to different recordings")));
     }
     if let Some(pair) = segments.windows(2).find(|pair| pair[0].path == pair[1].path) {
         return Err(SalvageError::NotSegments(format!("{} is given twice", shown(pair[0].path))));
@@ -97,7 +97,7 @@ pub(super) fn join(paths: &[PathBuf], file: &mut File, notes: &mut Vec<String>) 
 /// Reads the facts about a segment; `None` with a note if it is empty.
 fn read<'a>(path: &'a Path, notes: &mut Vec<String>) -> Result<Option<Segment<'a>>, SalvageError> {
     let mut contents = Contents::default();
-    let read = Recorded::open(path).and_then(|mut recorded| recorded.read_while(&mut contents, |bytes| bytes <= LONGEST));
+    let read = RecordedFile::open(path).and_then(|mut recorded| recorded.read_while(&mut contents, |bytes| bytes <= MAX_SEGMENT_BYTES));
     let pass = match read {
         Ok(pass) => pass,
         // The newest may have been created but not written.
@@ -107,8 +107,8 @@ fn read<'a>(path: &'a Path, notes: &mut Vec<String>) -> Result<Option<Segment<'a
         }
         Err(error) => return Err(error.into()),
     };
-    if pass.bytes > LONGEST {
-        return Err(SalvageError::NotSegments(format!("{} has more than {}: it is not a segment", shown(path), Bytes(LONGEST))));
+    if pass.bytes > MAX_SEGMENT_BYTES {
+        return Err(SalvageError::NotSegments(format!("{} is larger than {}: it is not a segment", shown(path), Bytes(MAX_SEGMENT_BYTES))));
     }
     if let Some(trouble) = pass.trouble() {
         notes.push(format!("{}: {trouble}", shown(path)));

@@ -44,7 +44,7 @@ impl Service {
     }
 
     async fn try_start(&self) -> Result<Recorder, StartError> {
-        timeout(PATIENCE, Recorder::start(self.bench.client.clone(), self.plan())).await.unwrap()
+        timeout(STEP_TIMEOUT, Recorder::start(self.bench.client.clone(), self.plan())).await.unwrap()
     }
 
     async fn start(&self) -> Recorder {
@@ -54,7 +54,7 @@ impl Service {
 
 async fn until(recorder: &Recorder, is_so: impl FnMut(&Recording) -> bool) -> Recording {
     let mut progress = recorder.progress();
-    timeout(PATIENCE, progress.wait_for(is_so)).await.unwrap().unwrap().clone()
+    timeout(STEP_TIMEOUT, progress.wait_for(is_so)).await.unwrap().unwrap().clone()
 }
 
 /// Whether events of both kinds have arrived, and enough of them.
@@ -81,7 +81,7 @@ async fn both_halves_are_in_one_file() {
     assert!(!service.file().exists());
     assert_eq!(service.partial().metadata().unwrap().permissions().mode() & 0o777, 0o600);
     recorder.stop();
-    let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
+    let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
     let expected = Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some(service.file()), trouble: None };
     assert_eq!(*outcome(&recording), expected);
     assert_eq!(recording.bytes, service.file().metadata().unwrap().len());
@@ -130,8 +130,8 @@ async fn the_end_of_the_kernels_half_is_reported() {
     until(&recorder, goes).await;
     service.consumer.until(|seen| seen.calls.iter().filter(|call| **call == "ReadBuffers").count() >= 4).await;
     recorder.stop();
-    let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
-    assert!(matches!(recording.scheduling, Some(Scheduling::Ended { after }) if after < PATIENCE), "{:?}", recording.scheduling);
+    let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
+    assert!(matches!(recording.scheduling, Some(Scheduling::Ended { after }) if after < STEP_TIMEOUT), "{:?}", recording.scheduling);
     let trouble = outcome(&recording).trouble.as_deref().unwrap();
     assert!(trouble.contains("scheduling is recorded up to about 0:0") && trouble.contains("`tracing_on`"), "{trouble}");
     assert!(outcome(&recording).complete && outcome(&recording).file == Some(service.file()));
@@ -143,7 +143,7 @@ async fn what_does_not_begin_says_why_and_leaves_nothing() {
     for (behaviour, part) in [
         (ConsumerBehaviour { error: Some("no\u{1b} more buffers"), ..right() }, "EnableTracing was refused: no"),
         (with("EnableTracing", ConsumerFault::Garbage), "more than the protocol allows"),
-        (with("EnableTracing", ConsumerFault::Nonsense), "cannot be decoded"),
+        (with("EnableTracing", ConsumerFault::Undecodable), "cannot be decoded"),
         (with("EnableTracing", ConsumerFault::Closes), "the connection was closed"),
         (with("EnableTracing", ConsumerFault::Silent), "no answer to EnableTracing"),
         (with("EnableTracing", ConsumerFault::Refuses), "EnableTracing was refused"),
@@ -152,7 +152,7 @@ async fn what_does_not_begin_says_why_and_leaves_nothing() {
         let error = service.try_start().await.unwrap_err().to_string();
         assert!(error.contains(part) && error.contains("Without kernel scheduling") && !error.contains('\u{1b}'), "{error}");
         assert!(!service.partial().exists() && !service.file().exists());
-        timeout(PATIENCE, service.consumer.until(|seen| seen.recordings == 0)).await.unwrap();
+        timeout(STEP_TIMEOUT, service.consumer.until(|seen| seen.recordings == 0)).await.unwrap();
     }
     let service = service(right());
     std::fs::remove_file(service.bench.dir.path().join("consumer")).unwrap();
@@ -180,7 +180,7 @@ async fn a_service_that_breaks_later_ends_the_recording_and_what_was_read_is_kep
             let recorder = service.start().await;
             until(&recorder, goes).await;
             recorder.stop();
-            let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
+            let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
             let outcome = outcome(&recording);
             assert_eq!(outcome.complete, part.is_none(), "{method}: {outcome:?}");
             if let Some(part) = part {
@@ -201,7 +201,7 @@ async fn a_service_that_breaks_at_once_ends_the_recording() {
     for (fault, part) in [
         (ConsumerFault::Closes, "the connection was closed"),
         (ConsumerFault::Refuses, "ReadBuffers was refused"),
-        (ConsumerFault::Nonsense, ""),
+        (ConsumerFault::Undecodable, ""),
         (ConsumerFault::Garbage, "more than the protocol allows"),
         (ConsumerFault::Silent, "no answer to ReadBuffers"),
     ] {
@@ -211,7 +211,7 @@ async fn a_service_that_breaks_at_once_ends_the_recording() {
             // Fields with other numbers are skipped.
             recorder.stop();
         }
-        let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
+        let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
         if !part.is_empty() {
             let outcome = outcome(&recording);
             assert_eq!((outcome.stopped_by, outcome.complete, &outcome.file), (StoppedBy::Error, false, &None), "{outcome:?}");
@@ -227,7 +227,7 @@ async fn the_service_or_its_producers_port_may_go_while_it_records() {
     until(&recorder, goes).await;
     let Service { service: producer, consumer, bench } = service;
     drop(consumer);
-    let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
+    let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
     let partial = bench.dir.path().join("a.perfetto-trace.partial");
     assert_eq!((outcome(&recording).stopped_by, &outcome(&recording).file), (StoppedBy::Error, &Some(partial.clone())));
     assert!(packets(&partial).len() > 10 && bench.runtime.is_alive());
@@ -245,11 +245,11 @@ async fn answers_without_end_have_a_limit() {
             _ => drop(until(&recorder, goes).await),
         }
         recorder.stop();
-        let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
+        let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
         let outcome = outcome(&recording);
         assert!(outcome.trouble.as_deref().is_some_and(|trouble| trouble.contains(part)), "{outcome:?}");
         assert!(!outcome.complete && service.bench.runtime.is_alive(), "{outcome:?}");
-        timeout(PATIENCE, service.consumer.until(|seen| seen.recordings == 0)).await.unwrap();
+        timeout(STEP_TIMEOUT, service.consumer.until(|seen| seen.recordings == 0)).await.unwrap();
     };
     tokio::join!(
         ended("ReadBuffers", "the answer to ReadBuffers was not complete within 10 s"),
@@ -265,9 +265,9 @@ async fn nobody_need_wait_for_a_service_that_does_not_end() {
     recorder.stop();
     service.consumer.until(|seen| seen.calls.contains(&"Flush")).await;
     recorder.abandon();
-    let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
+    let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
     assert_eq!((outcome(&recording).complete, &outcome(&recording).file), (false, &Some(service.partial())));
-    timeout(PATIENCE, service.consumer.until(|seen| seen.recordings == 0)).await.unwrap();
+    timeout(STEP_TIMEOUT, service.consumer.until(|seen| seen.recordings == 0)).await.unwrap();
     assert!(service.service.path().exists());
     let refused = service.try_start().await.unwrap_err().to_string();
     assert!(refused.contains("a.perfetto-trace.partial exists already") && !refused.contains("salvage"), "{refused}");
@@ -292,7 +292,7 @@ async fn size_time_and_the_targets_end_end_it() {
     until(&recorder, goes).await;
     let Bench { dir, runtime, .. } = bench;
     drop(runtime);
-    let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
+    let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
     assert_eq!(outcome(&recording).stopped_by, StoppedBy::TargetExit);
     // The service ended properly, regardless of the stream.
     assert!(outcome(&recording).file.as_ref().is_some_and(|file| packets(file).len() > 10));

@@ -15,9 +15,9 @@ pub(super) fn flood() -> Script {
 async fn stopped(fault: Fault, stop_limit: StopLimit) -> (Recording, Bench) {
     let bench = bench(Spec { fault: Some(fault), script: flood(), ..spec() });
     let recorder = bench.start(Plan { stop_limit, ..bench.plan() }).await;
-    timeout(PATIENCE, recorder.progress().wait_for(|recording| recording.bytes > 100_000)).await.unwrap().unwrap();
+    timeout(STEP_TIMEOUT, recorder.progress().wait_for(|recording| recording.bytes > 100_000)).await.unwrap().unwrap();
     recorder.stop();
-    let recording = timeout(PATIENCE, recorder.finished()).await.expect("it goes on for ever");
+    let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.expect("it goes on for ever");
     (recording, bench)
 }
 
@@ -41,8 +41,8 @@ async fn a_stop_is_limited_by_time() {
 
 #[tokio::test]
 async fn a_stop_is_limited_by_bytes_whether_it_is_answered_or_not() {
-    for fault in [Fault::GoOn, Fault::NeverStop] {
-        let limit = StopLimit { time: PATIENCE, bytes: 300_000 };
+    for fault in [Fault::IgnoreStop, Fault::NeverStop] {
+        let limit = StopLimit { time: STEP_TIMEOUT, bytes: 300_000 };
         let (recording, bench) = stopped(fault, limit).await;
         assert_cut(&recording, &bench, "the runtime kept sending after the stop, and the connection was closed after");
         // The data received before the stop is more than the loop above waited for, and less than the total.
@@ -54,10 +54,10 @@ async fn a_stop_is_limited_by_bytes_whether_it_is_answered_or_not() {
 #[tokio::test]
 async fn a_listener_ends_too() {
     let limit = StopLimit { time: Duration::from_millis(300), bytes: u64::MAX };
-    let bytes = StopLimit { time: PATIENCE, bytes: 100_000 };
+    let bytes = StopLimit { time: STEP_TIMEOUT, bytes: 100_000 };
     for (fault, script, most, limit, why) in [
         (Some(Fault::NeverStop), flood(), u64::MAX, limit, Cut::Time(limit.time)),
-        (Some(Fault::GoOn), flood(), u64::MAX, bytes, Cut::Rundown(0)),
+        (Some(Fault::IgnoreStop), flood(), u64::MAX, bytes, Cut::Rundown(0)),
         (Some(Fault::NeverStop), flood(), u64::MAX, bytes, Cut::Rundown(0)),
         (None, flood(), 200_000, bytes, Cut::Budget(200_000)),
         (
@@ -73,12 +73,12 @@ async fn a_listener_ends_too() {
         let bench = bench(Spec { fault, script, ..spec() });
         let mut listener = Listener::start(bench.client.clone(), &config(), Throughput::default(), most).await.unwrap();
         let until = async {
-            while !(listener.is_over() || !ends_by_itself && listener.look(|tally| tally.snapshot().events) > 0) {
+            while !(listener.is_over() || !ends_by_itself && listener.with_sink(|tally| tally.snapshot().events) > 0) {
                 sleep(Duration::from_millis(5)).await;
             }
         };
-        timeout(PATIENCE, until).await.expect(&said);
-        let ended = timeout(PATIENCE, listener.stop(limit)).await.expect(&said);
+        timeout(STEP_TIMEOUT, until).await.expect(&said);
+        let ended = timeout(STEP_TIMEOUT, listener.stop(limit)).await.expect(&said);
         match (ended, why) {
             (Err(Unfinished::Cut(Cut::Rundown(_))), Cut::Rundown(_)) => {}
             (Err(Unfinished::Cut(cut)), why) => assert_eq!(cut, why),
@@ -93,7 +93,7 @@ async fn a_lost_file_is_said() {
     for replace in [false, true] {
         let bench = bench(spec());
         let recorder = bench.start(bench.plan()).await;
-        timeout(PATIENCE, recorder.progress().wait_for(|recording| recording.events > 0)).await.unwrap().unwrap();
+        timeout(STEP_TIMEOUT, recorder.progress().wait_for(|recording| recording.events > 0)).await.unwrap().unwrap();
         let partial = bench.dir.path().join("a.nettrace.partial");
         std::fs::rename(&partial, bench.dir.path().join("elsewhere")).unwrap();
         if replace {
@@ -143,14 +143,14 @@ async fn a_count_that_stands_still_does_not_hold_up_the_reading() {
             sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(PATIENCE * 3, counted).await.expect("the rest waits for more bytes");
+    timeout(STEP_TIMEOUT * 3, counted).await.expect("the rest waits for more bytes");
     drop(writing);
     let pumped = pumped.join().unwrap();
     assert!(pumped.complete && pumped.trouble.is_none(), "{pumped:?}");
     assert_eq!(progress.totals().events, events);
     assert_eq!(std::fs::read(&file).unwrap(), bytes);
-    let unanalysed = progress.unanalysed.load(std::sync::atomic::Ordering::Relaxed);
-    assert!(unanalysed > events / 4 && unanalysed < events, "{unanalysed} of {events}");
+    let unanalyzed = progress.unanalyzed.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(unanalyzed > events / 4 && unanalyzed < events, "{unanalyzed} of {events}");
 }
 
 /// The same for bytes that are in no file and arrive in small pieces: the reader of a flight recorder blocks until there is room, but

@@ -49,7 +49,7 @@ async fn perf_map_files_are_found() {
 async fn a_refused_stop_is_said() {
     let bench = bench(Spec { script: limits::flood(), ..spec() });
     let recorder = bench.start(bench.plan()).await;
-    timeout(PATIENCE, recorder.progress().wait_for(|recording| recording.bytes > 0)).await.unwrap().unwrap();
+    timeout(STEP_TIMEOUT, recorder.progress().wait_for(|recording| recording.bytes > 0)).await.unwrap().unwrap();
     std::fs::remove_file(bench.runtime.socket()).unwrap();
     std::os::unix::net::UnixListener::bind(bench.runtime.socket())
         .map(|listener| {
@@ -61,7 +61,7 @@ async fn a_refused_stop_is_said() {
         })
         .unwrap();
     recorder.stop();
-    let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
+    let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
     limits::assert_cut(
         &recording,
         &bench,

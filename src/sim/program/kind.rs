@@ -46,7 +46,7 @@ impl Kind {
     pub(super) const COUNT: usize = Self::RundownComplete as usize + 1;
 
     /// Whether it is sent regardless of the session's providers.
-    pub(super) fn is_unasked(self) -> bool {
+    pub(super) fn is_always_sent(self) -> bool {
         matches!(self, Self::ProcessInfo | Self::MethodRundown | Self::ModuleRundown | Self::RundownComplete)
     }
 

@@ -146,9 +146,9 @@ fn the_answer_for_the_background_is_kept() {
 fn what_is_kept_is_bounded() {
     let long = [b"\x1b[".to_vec(), b"1;".repeat(100_000), b"Aq".to_vec()].concat();
     assert_eq!(parse(&[&long]), [key(KeyCode::Up), key(KeyCode::Char('q'))]);
-    let text = "x".repeat(LONGEST_PASTE + 1000);
+    let text = "x".repeat(MAX_PASTE + 1000);
     let bytes = [b"\x1b[200~", text.as_bytes(), PASTE_END, b"q"].concat();
-    assert_eq!(parse(&[&bytes]), [Event::Paste(text[..LONGEST_PASTE].to_owned()), key(KeyCode::Char('q'))]);
+    assert_eq!(parse(&[&bytes]), [Event::Paste(text[..MAX_PASTE].to_owned()), key(KeyCode::Char('q'))]);
 }
 
 proptest! {

@@ -56,7 +56,7 @@ impl Console {
     }
 
     /// Shows the original screen buffer.
-    pub(super) fn give_back(&self) -> io::Result<()> {
+    pub(super) fn restore(&self) -> io::Result<()> {
         self.before.show()
     }
 
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_of_one_look_are_written_together() {
+    fn adjacent_cells_with_equal_attributes_are_written_together() {
         let cells = [
             (0, 0, cell("a", Color::Reset)),
             (1, 0, cell("│", Color::Reset)),

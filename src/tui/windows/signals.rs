@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use super::asked::Asked;
+use super::signal_request::SignalRequest;
 use super::terminal::Device;
 use crate::net::interrupts::Interrupts;
 
@@ -20,9 +20,9 @@ impl Signals {
         self.0.next().await;
     }
 
-    pub(super) async fn next(&mut self) -> Asked {
+    pub(super) async fn next(&mut self) -> SignalRequest {
         self.0.next().await;
-        Asked::End
+        SignalRequest::End
     }
 }
 

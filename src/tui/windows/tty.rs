@@ -59,7 +59,7 @@ impl Tty {
     pub(super) fn discard(&self) {}
 
     /// Sets up the console. Mouse clicks arrive as records instead of escape sequences.
-    pub(super) fn take(&self, mouse: bool) -> io::Result<()> {
+    pub(super) fn set_up(&self, mouse: bool) -> io::Result<()> {
         if mouse {
             // Fails on a console without a mouse.
             let _ = EnableMouseCapture.execute_winapi();
@@ -68,9 +68,9 @@ impl Tty {
     }
 
     /// Restores the console.
-    pub(super) fn give_back(&self) {
+    pub(super) fn restore(&self) {
         let _ = DisableMouseCapture.execute_winapi();
-        let _ = self.0.as_ref().map_or(Ok(()), Console::give_back);
+        let _ = self.0.as_ref().map_or(Ok(()), Console::restore);
     }
 }
 

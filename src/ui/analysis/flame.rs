@@ -63,7 +63,7 @@ fn style(canvas: &Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, place: Fl
     let wanted = !look.state.views.filter(Tab::Methods).is_empty();
     if place.node == graph.selected {
         flames.chosen
-    } else if wanted && look.state.finds(frame) {
+    } else if wanted && look.state.matches_filter(frame) {
         flames.found
     } else if total.waiting_ns > total.running_ns && look.state.views.sampling.waiting {
         flames.waits
@@ -96,7 +96,7 @@ fn is_framework(name: &str) -> bool {
 fn describe(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, area: Rect) {
     let theme = canvas.theme;
     let sampling = &look.state.views.sampling;
-    let counted = |samples| sampling.counted(samples);
+    let counted = |samples| sampling.counted_ns(samples);
     let all = counted(graph.counts.samples()).max(1) as f64;
     let (own, total) = (graph.counts.own_of(graph.selected), graph.counts.total_of(graph.selected));
     let (name, module) = match graph.selected_frame() {
@@ -114,7 +114,7 @@ fn describe(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, ar
     if line.height == 0 {
         return;
     }
-    let samples = Count(sampling.number(total)).to_string();
+    let samples = Count(sampling.counted_samples(total)).to_string();
     let tiers =
         graph.selected_frame().map_or(String::new(), |frame| frame.tiers.iter().map(|tier| tier.name()).collect::<Vec<_>>().join(", "));
     let mut facts = vec![("self ", theme.dim), (of.as_str(), theme.strong), ("   samples ", theme.dim), (samples.as_str(), theme.text)];
@@ -168,11 +168,11 @@ fn found_share(look: &Look<'_>, graph: &FlameGraph<'_>) -> Option<f64> {
         return None;
     }
     let (counts, profile) = (&graph.counts, graph.counts.profile());
-    let counted = |node| look.state.views.sampling.counted(counts.total_of(node));
+    let counted = |node| look.state.views.sampling.counted_ns(counts.total_of(node));
     let (mut sum, mut walk) = (0, vec![0]);
     while let Some(node) = walk.pop() {
         match profile.frame_of(node) {
-            Some(frame) if look.state.finds(frame) => sum += counted(node),
+            Some(frame) if look.state.matches_filter(frame) => sum += counted(node),
             _ => walk.extend(profile.children(node).filter(|child| counted(*child) > 0)),
         }
     }

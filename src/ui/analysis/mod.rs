@@ -12,7 +12,7 @@ use ratatui::style::Style;
 
 use crate::app::action::{Action, Status, entry};
 use crate::app::tabs::phase_badge;
-use crate::app::{Answer, Finding, State, Tab, Tracked, Typing};
+use crate::app::{Answer, Finding, LinePurpose, State, Tab, TrackedRecording};
 use crate::model::{Count, Phase, Stopwatch};
 
 use super::canvas::{Canvas, width};
@@ -109,7 +109,7 @@ fn not_watched(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
     }
 }
 
-fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) {
+fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &TrackedRecording, area: Rect) {
     let theme = canvas.theme;
     let recording = &tracked.value;
     let (sign, word, role) = phase_badge(recording);
@@ -117,7 +117,7 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect
     let clock = Stopwatch(tracked.elapsed(state.recordings.shown_at(state.now.elapsed))).to_string();
     let (events, dropped) = (Count(recording.events).to_string(), Count(recording.dropped).to_string());
     let loss = if recording.dropped > 0 { theme.bad } else { theme.dim };
-    let skipped = match recording.unanalysed {
+    let skipped = match recording.unanalyzed {
         0 => String::new(),
         events => format!("   {} not analysed", Count(events)),
     };
@@ -192,7 +192,7 @@ const FILTER: u16 = 32;
 /// Draws the filter of a list at the right end of its line of figures. Returns the remaining area for the figures, and the position of the cursor
 /// while the filter is being typed.
 fn filter(canvas: &mut Canvas<'_>, state: &State, area: Rect) -> (Rect, Option<(u16, u16)>) {
-    let line = state.line.as_ref().filter(|line| line.purpose == Typing::Tab);
+    let line = state.line.as_ref().filter(|line| line.purpose == LinePurpose::Tab);
     let text = state.views.filter(state.tab).as_str();
     if text.is_empty() && line.is_none() {
         return (area, None);

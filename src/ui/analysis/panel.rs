@@ -40,7 +40,7 @@ pub(super) struct History<'a> {
     pub(super) unit: fn(f64) -> String,
     pub(super) line: &'a Timeline,
     /// Whether the figure keeps its value until it changes; otherwise it is a sum per second, and 0 without a value.
-    pub(super) stays: bool,
+    pub(super) keeps_value: bool,
 }
 
 /// Nanoseconds in a second.
@@ -50,10 +50,10 @@ impl History<'_> {
     /// Returns the last five minutes, second by second.
     fn seconds(&self, now: i64, over: bool) -> Vec<f64> {
         // The current second is incomplete, and would always look low.
-        let last = if over || self.stays { now } else { now.saturating_sub(SECOND) };
+        let last = if over || self.keeps_value { now } else { now.saturating_sub(SECOND) };
         let count = usize::try_from(last.max(0) / SECOND + 1).unwrap_or(300).min(300);
         let mut values = self.line.recent(last, count);
-        if self.stays {
+        if self.keeps_value {
             let mut held = values.iter().copied().find(|value| value.is_finite()).unwrap_or(0.0);
             for value in &mut values {
                 if value.is_finite() {
@@ -75,11 +75,11 @@ pub(super) fn histories(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect, hi
         if area.height < 3 || area.width == 0 {
             continue;
         }
-        let values = history.seconds(now, look.over());
+        let values = history.seconds(now, look.has_ended());
         let span = Span::of_seconds(values.len());
         let lines = Curve { title: history.title, style: history.style, unit: history.unit, len: values.len() };
         let plot = Rect { height: area.height - 1, ..area };
         curve(canvas, plot, &lines, span, |index| values.get(index).copied().unwrap_or(0.0), |_| false);
-        time_axis(canvas, Rect { y: plot.bottom(), height: 1, ..area }, span, if look.over() { "end" } else { "now" });
+        time_axis(canvas, Rect { y: plot.bottom(), height: 1, ..area }, span, if look.has_ended() { "end" } else { "now" });
     }
 }

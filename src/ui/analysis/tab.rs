@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use crate::analysis::Filter;
 use crate::app::tabs::{Chart, Figure, Geometry, Head, Line, List, Look, Plot, Rows, Side, View, last_piece};
 use crate::app::{Focus, State, Tab};
-use crate::model::{Counted, sanitise};
+use crate::model::{Counted, sanitize};
 
 use super::super::canvas::{Canvas, width};
 use super::super::chart::{Curve, Span, curve, time_axis};
@@ -106,7 +106,7 @@ fn unselected(canvas: &mut Canvas<'_>, list: &dyn List, area: Rect) {
 
 fn history<'a>(theme: &Theme, chart: &Chart<'a>) -> History<'a> {
     let Chart { title, role, unit, line, keeps_value } = *chart;
-    History { title, style: theme.role(role), unit, line, stays: keeps_value }
+    History { title, style: theme.role(role), unit, line, keeps_value }
 }
 
 /// Draws text. Returns the number of lines.
@@ -137,7 +137,7 @@ fn wrapped(canvas: &mut Canvas<'_>, line: &Line, area: Rect) -> u16 {
     let mut rest = Rect { x: area.x + indent, width: area.width - indent, ..area };
     let style = canvas.theme.role(*role);
     for part in text.lines() {
-        let part = sanitise(part);
+        let part = sanitize(part);
         let used = if width(&part) <= rest.width {
             canvas.text(rest.x, rest.y, rest.width * rest.height.min(1), &part, style);
             1

@@ -114,7 +114,7 @@ impl Session {
     }
 
     /// Writes the events of a program with libraries for the millisecond `ms`.
-    fn chat(&mut self, ms: i64) {
+    fn write_library_events(&mut self, ms: i64) {
         let at = ms * MS;
         let text = |texts: &[&str]| {
             let mut payload = Vec::new();
@@ -298,7 +298,7 @@ pub(crate) fn cpu_time() -> CpuTime {
         managed.add_native(&NativeFunction { address, start: address - 8, size: 64, name: &name, image: "Shop", origin: Origin::Managed });
     }
     let waits = Some(waits.profile(&managed));
-    CpuTime { profile: samples.profile(&symbols), waits, elapsed, recent, threads, lost: 12, sees_kernel: true, ..CpuTime::default() }
+    CpuTime { profile: samples.profile(&symbols), waits, elapsed, recent, threads, lost: 12, includes_kernel: true, ..CpuTime::default() }
 }
 
 fn play() -> RecordingAnalysis {
@@ -313,7 +313,7 @@ fn play() -> RecordingAnalysis {
     }
     for ms in 0..LENGTH {
         session.tick(ms);
-        session.chat(ms);
+        session.write_library_events(ms);
         if ms % 20_000 == 15_000 {
             session.encoder.add_loss(11, 159);
         }

@@ -117,7 +117,7 @@ pub(crate) const SCENES: [Scene; 111] = [
     ("nothing-yet", nothing_yet),
     ("analysed", finished),
     ("watching", |w, h| watching(w, h, "")),
-    ("sick-overview", sick_overview),
+    ("sick-overview", overview_with_findings),
     ("web-overview", web_overview),
     ("live-gc", |w, h| live(w, h, "⏎4")),
     ("live-requests", live_requests),

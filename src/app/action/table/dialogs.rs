@@ -1,6 +1,6 @@
 //! Actions of dialogs, lists and text fields.
 
-use crate::app::action::Run::{Ask, Do};
+use crate::app::action::Run::{Do, Emit};
 use crate::app::action::char;
 use crate::app::action::places::{ENDING, FORM, FORM_TEXT, LINE, LISTS, PALETTE, PICK, PICK_MANY, READER};
 use crate::app::action::{Action, Entry, Key, dialogs, status, view_status};
@@ -10,7 +10,7 @@ use crate::app::dialog::Overlay;
 use crate::app::update::{keys, leaving, overlays};
 
 pub(super) const ENTRIES: &[Entry] = &[
-    dialogs(Action::Accept, &[ENTER], "choose", "Choose the selected row.", LISTS, Ask(overlays::accept))
+    dialogs(Action::Accept, &[ENTER], "choose", "Choose the selected row.", LISTS, Emit(overlays::accept))
         .hint(90)
         .label_now(|state| if matches!(state.overlay, Some(Overlay::Profiles(_))) { "record" } else { "choose" }),
     dialogs(
@@ -19,7 +19,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "next field",
         "Press the button; in a field: go to the next.",
         FORM.and(FORM_TEXT),
-        Ask(overlays::accept_form),
+        Emit(overlays::accept_form),
     )
     .hint(90)
     .label_now(|state| match &state.overlay {
@@ -33,7 +33,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     dialogs(Action::Cancel, &[ESC, char('q')], "close", "Close.", READER, Do(overlays::cancel)).hint(85),
     dialogs(Action::Help, &[char('?'), F1], "close", "Close.", READER, Do(overlays::cancel)),
     dialogs(Action::Toggle, &[char(' ')], "pick", "Pick or unpick the row.", PICK_MANY, Do(overlays::toggle)).hint(88),
-    dialogs(Action::TraceForm, &[char('O')], "options", "Trace options with these profiles.", PICK_MANY, Ask(overlays::options))
+    dialogs(Action::TraceForm, &[char('O')], "options", "Trace options with these profiles.", PICK_MANY, Emit(overlays::options))
         .hint(86)
         .when(status::picked_options),
     dialogs(
@@ -42,7 +42,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "copy command",
         "Copy the equivalent command line.",
         FORM.and(FORM_TEXT),
-        Ask(overlays::copy_command),
+        Emit(overlays::copy_command),
     )
     .hint(84)
     .when(view_status::copy_command),
@@ -82,14 +82,14 @@ pub(super) const ENTRIES: &[Entry] = &[
         FORM,
         Do(|state| overlays::in_form(state, |form| form.change(Next))),
     ),
-    dialogs(Action::Yes, &[char('y')], "yes", "Confirm. Changes to a process also need Enter.", FORM, Ask(overlays::confirm)).hint(80),
+    dialogs(Action::Yes, &[char('y')], "yes", "Confirm. Changes to a process also need Enter.", FORM, Emit(overlays::confirm)).hint(80),
     dialogs(
         Action::Start,
         &[Key::CtrlEnter],
         "start",
         "Submit from any field (also Ctrl-J); if it changes a process, go to the button.",
         FORM.and(FORM_TEXT),
-        Ask(overlays::confirm),
+        Emit(overlays::confirm),
     )
     .hint(89)
     .when(view_status::start)
@@ -99,7 +99,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     }),
     dialogs(Action::No, &[char('n')], "no", "Cancel.", FORM, Do(overlays::cancel)),
     dialogs(Action::Search, &[char('/')], "filter", FILTER, READER.and(PICK), Do(overlays::filter)).hint(80),
-    dialogs(Action::Abandon, &[char('x')], "quit now", "Quit without waiting for the rundown.", ENDING, Ask(leaving::abandon_all))
+    dialogs(Action::Abandon, &[char('x')], "quit now", "Quit without waiting for the rundown.", ENDING, Emit(leaving::abandon_all))
         .hint(90)
         .when(status::abandon),
 ];

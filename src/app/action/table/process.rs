@@ -1,6 +1,6 @@
 //! Actions on a process.
 
-use crate::app::action::Run::{Ask, Do};
+use crate::app::action::Run::{Do, Emit};
 use crate::app::action::char;
 use crate::app::action::places::{DETAIL, LIST, PANES, WATCH};
 use crate::app::action::{Action, Entry, acts, status};
@@ -19,9 +19,9 @@ macro_rules! change {
 }
 
 pub(super) const ENTRIES: &[Entry] = &[
-    acts(Action::WhySlow, &[char('F')], "why slow", WHY_SLOW, LIST, Ask(tagged::why_slow)).hint(89).when(status::why_slow_tagged),
-    acts(Action::WhySlow, &[char('F')], "why slow", WHY_SLOW, DETAIL, Ask(process::why_slow)).hint(58).when(status::why_slow),
-    acts(Action::Trace, &[char('t')], "trace", "Start or stop recording with the last profiles.", PANES, Ask(tagged::toggle_trace))
+    acts(Action::WhySlow, &[char('F')], "why slow", WHY_SLOW, LIST, Emit(tagged::why_slow)).hint(89).when(status::why_slow_tagged),
+    acts(Action::WhySlow, &[char('F')], "why slow", WHY_SLOW, DETAIL, Emit(process::why_slow)).hint(58).when(status::why_slow),
+    acts(Action::Trace, &[char('t')], "trace", "Start or stop recording with the last profiles.", PANES, Emit(tagged::toggle_trace))
         .hint(90)
         .changing()
         .when(status::trace_tagged)
@@ -39,20 +39,20 @@ pub(super) const ENTRIES: &[Entry] = &[
         "options",
         "Trace options: providers, filters, limits, stop conditions.",
         PANES,
-        Ask(panes::options),
+        Emit(panes::options),
     )
     .changing()
     .when(status::attachable),
-    acts(Action::Save, &[char('S')], "save", "Save the flight recording and continue with a new one.", PANES, Ask(process::save))
+    acts(Action::Save, &[char('S')], "save", "Save the flight recording and continue with a new one.", PANES, Emit(process::save))
         .hint(94)
         .when(status::save),
-    acts(Action::Abandon, &[char('x')], "abandon", "Stop without waiting for the rundown.", PANES, Ask(process::abandon))
+    acts(Action::Abandon, &[char('x')], "abandon", "Stop without waiting for the rundown.", PANES, Emit(process::abandon))
         .hint(95)
         .when(status::abandon),
     acts(Action::Export, &[char('E')], "export", "Export the recording for Perfetto, speedscope, pprof, ...", PANES, Do(panes::export))
         .hint(66)
         .when(status::export),
-    acts(Action::Watch, &[char('w')], "watch", "Watch or unwatch the process: counters, 6 kB/s.", WATCH, Ask(tagged::toggle_watch))
+    acts(Action::Watch, &[char('w')], "watch", "Watch or unwatch the process: counters, 6 kB/s.", WATCH, Emit(tagged::toggle_watch))
         .hint(78)
         .changing()
         .when(status::watch_tagged)
@@ -60,12 +60,12 @@ pub(super) const ENTRIES: &[Entry] = &[
             let is_watched = state.list.selected().is_some_and(|key| state.watches.of(key).is_some());
             if is_watched { "unwatch" } else { "watch" }
         }),
-    acts(Action::WatchAll, &[char('W')], "watch all", "Watch or unwatch all listed processes.", PANES, Ask(watching::toggle_all))
+    acts(Action::WatchAll, &[char('W')], "watch all", "Watch or unwatch all listed processes.", PANES, Emit(watching::toggle_all))
         .hint(66)
         .changing()
         .when(status::watch_all)
         .label_now(|state| if state.unwatched().next().is_none() { "watch none" } else { "watch all" }),
-    acts(Action::Dump, &[char('d')], "dump", "Write a core dump.", PANES, Ask(panes::dump)).hint(68).changing().when(status::dump),
+    acts(Action::Dump, &[char('d')], "dump", "Write a core dump.", PANES, Emit(panes::dump)).hint(68).changing().when(status::dump),
     acts(Action::PerfMap, &[char('p')], "perf map", "Turn the perf map on or off.", PANES, Do(panes::perf_map))
         .hint(70)
         .changing()
@@ -93,7 +93,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     acts(Action::Environment, &[char('e')], "environment", "Show the environment; secrets are masked.", PANES, Do(panes::environment))
         .hint(50)
         .when(status::environment),
-    acts(Action::Stacks, &[char('D')], "stacks", "Show what every thread is doing now; again: refresh.", PANES, Ask(panes::stacks))
+    acts(Action::Stacks, &[char('D')], "stacks", "Show what every thread is doing now; again: refresh.", PANES, Emit(panes::stacks))
         .hint(48)
         .changing()
         .when(status::stacks),
@@ -103,7 +103,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "heap",
         "Walk the heap: objects by type and what keeps them alive. Forces a full GC.",
         PANES,
-        Ask(heap::toggle),
+        Emit(heap::toggle),
     )
     .hint(47)
     .changing()

@@ -2,7 +2,7 @@
 
 use crossterm::event::KeyCode;
 
-use crate::app::action::Run::{Ask, Digit, Do};
+use crate::app::action::Run::{Digit, Do, Emit};
 use crate::app::action::char;
 use crate::app::action::places::{LIST, PANES};
 use crate::app::action::{Action, Entry, Key, status, table};
@@ -13,12 +13,27 @@ use crate::app::update::panes;
 pub(super) const ENTRIES: &[Entry] = &[
     table(Action::Open, &[ENTER], "details", "Focus details.", LIST, Do(panes::focus_details)).hint(85).when(status::selected),
     table(Action::Filter, &[char('/')], "filter", FILTER, LIST, Do(panes::filter_processes)).hint(75),
-    table(Action::Back, &[ESC], "clear", "Clear the filter, dismiss an error, or go back to the processes.", LIST, Ask(panes::back))
+    table(Action::Back, &[ESC], "clear", "Clear the filter, dismiss an error, or go back to the processes.", LIST, Emit(panes::back))
         .hint(70)
         .when(status::clear)
-        .label_now(|state| if state.behind.is_some() && state.list.filter().is_empty() { "processes" } else { "clear" }),
-    table(Action::SortRight, &[char('>')], "sort", "Sort by the next column.", LIST, Do(|state| panes::sort_beside(state, Next))).hint(40),
-    table(Action::SortLeft, &[char('<')], "sort", "Sort by the previous column.", LIST, Do(|state| panes::sort_beside(state, Previous))),
+        .label_now(|state| if state.saved_process_view.is_some() && state.list.filter().is_empty() { "processes" } else { "clear" }),
+    table(
+        Action::SortRight,
+        &[char('>')],
+        "sort",
+        "Sort by the next column.",
+        LIST,
+        Do(|state| panes::sort_by_adjacent_column(state, Next)),
+    )
+    .hint(40),
+    table(
+        Action::SortLeft,
+        &[char('<')],
+        "sort",
+        "Sort by the previous column.",
+        LIST,
+        Do(|state| panes::sort_by_adjacent_column(state, Previous)),
+    ),
     table(Action::Reverse, &[char('r')], "reverse", "Reverse the sort order.", LIST, Do(|state| state.list.reverse())),
     table(
         Action::Tag,
@@ -40,6 +55,6 @@ pub(super) const ENTRIES: &[Entry] = &[
         Do(|state| state.list.toggle_tree()),
     ),
     table(Action::Digit, &[Key::Digit], "sort by", "Sort by the nth column; again: reverse.", LIST, Digit(panes::sort_by_digit)),
-    table(Action::Refresh, &[Key::Plain(KeyCode::F(5)), Key::Ctrl('r')], "refresh", "Refresh now.", PANES, Ask(panes::refresh))
+    table(Action::Refresh, &[Key::Plain(KeyCode::F(5)), Key::Ctrl('r')], "refresh", "Refresh now.", PANES, Emit(panes::refresh))
         .when(status::live),
 ];

@@ -2,7 +2,7 @@
 
 use crossterm::event::KeyCode;
 
-use crate::app::action::Run::{Ask, Do};
+use crate::app::action::Run::{Do, Emit};
 use crate::app::action::char;
 use crate::app::action::places::{EVERYWHERE, FLAME, FORM, FORM_TEXT, LINE, LIST, PAGED, PALETTE, PANES, PICK, READER, TREES};
 use crate::app::action::{Action, Entry, Key, files, moves, program, status, view_status};
@@ -17,30 +17,50 @@ use crate::app::update::{comparison, files as ranges, leaving, overlays, panes};
 
 pub(super) const ENTRIES: &[Entry] = &[
     // Recorded files.
-    files(Action::Earlier, &[char('[')], "earlier", "Move range end back.", Do(|state| ranges::walk(state, |file| file.step(-1)))).hint(70),
-    files(Action::Later, &[char(']')], "later", "Move range end forward.", Do(|state| ranges::walk(state, |file| file.step(1)))).hint(69),
-    files(Action::MuchEarlier, &[char('{')], "earlier", "Move range end far back.", Do(|state| ranges::walk(state, |file| file.step(-10)))),
-    files(Action::MuchLater, &[char('}')], "later", "Move range end far forward.", Do(|state| ranges::walk(state, |file| file.step(10)))),
+    files(Action::Earlier, &[char('[')], "earlier", "Move range end back.", Do(|state| ranges::change_range(state, |file| file.step(-1))))
+        .hint(70),
+    files(Action::Later, &[char(']')], "later", "Move range end forward.", Do(|state| ranges::change_range(state, |file| file.step(1))))
+        .hint(69),
+    files(
+        Action::MuchEarlier,
+        &[char('{')],
+        "earlier",
+        "Move range end far back.",
+        Do(|state| ranges::change_range(state, |file| file.step(-10))),
+    ),
+    files(
+        Action::MuchLater,
+        &[char('}')],
+        "later",
+        "Move range end far forward.",
+        Do(|state| ranges::change_range(state, |file| file.step(10))),
+    ),
     files(
         Action::Mark,
         &[char('b')],
         "range start",
         "Set range start here, or back to the beginning.",
         Do(|state| {
-            ranges::walk(state, OpenFile::set_mark);
+            ranges::change_range(state, OpenFile::set_mark);
         }),
     )
     .hint(68),
-    files(Action::Whole, &[char('B')], "whole file", "Show the whole file.", Do(|state| ranges::walk(state, OpenFile::forget_span)))
-        .hint(67),
-    files(Action::Compare, &[char('=')], "compare", "Compare the shown range with another range or file.", Ask(comparison::choose))
+    files(
+        Action::Whole,
+        &[char('B')],
+        "whole file",
+        "Show the whole file.",
+        Do(|state| ranges::change_range(state, OpenFile::reset_range)),
+    )
+    .hint(67),
+    files(Action::Compare, &[char('=')], "compare", "Compare the shown range with another range or file.", Emit(comparison::choose))
         .hint(64)
         .when(view_status::comparable),
     // Navigation.
     moves(Action::Up, &[UP, char('k')], "up", "One line up.", PANES.and(PICK).and(READER), |state| panes::step(state, Step::By(-1))),
     moves(Action::Down, &[DOWN, char('j')], "down", "One line down.", PANES.and(PICK).and(READER), |state| panes::step(state, Step::By(1))),
-    moves(Action::Left, &[LEFT], "left", "To the frame on the left.", FLAME, |state| state.step_sideways(Previous)),
-    moves(Action::Right, &[RIGHT], "right", "To the frame on the right.", FLAME, |state| state.step_sideways(Next)),
+    moves(Action::Left, &[LEFT], "left", "Select the frame to the left.", FLAME, |state| state.step_sideways(Previous)),
+    moves(Action::Right, &[RIGHT], "right", "Select the frame to the right.", FLAME, |state| state.step_sideways(Next)),
     moves(Action::Left, &[LEFT], "collapse", "Collapse the row, or go to its caller.", TREES, State::step_out_of_row),
     moves(Action::Right, &[RIGHT], "expand", "Expand the row, or go to its first callee.", TREES, State::step_into_row),
     moves(Action::Up, &[UP], "up", "One line up.", LINE.and(PALETTE), |state| panes::step(state, Step::By(-1))),
@@ -54,7 +74,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         panes::step(state, Step::Last)
     }),
     // The program.
-    program(Action::Pause, &[char(' ')], "pause", "Pause the display; recordings continue.", PANES, Ask(panes::pause))
+    program(Action::Pause, &[char(' ')], "pause", "Pause the display; recordings continue.", PANES, Emit(panes::pause))
         .hint(35)
         .when(status::pause)
         .label_now(|state| if state.pause.is_some() { "continue" } else { "pause" }),
@@ -65,16 +85,16 @@ pub(super) const ENTRIES: &[Entry] = &[
         "find",
         "Find an action, a tab, a profile, a theme, a process or a recorded file by name.",
         PANES,
-        Ask(ranges::open_palette),
+        Emit(ranges::open_palette),
     )
     .hint(25),
     program(
         Action::OpenFile,
         &[char('L')],
         "open file",
-        "Open a recorded file or a heap file: of this run, or of the current folder.",
+        "Open a recorded file or a heap file, of this run or in the current folder.",
         PANES,
-        Ask(|state| ranges::find(state, FileUse::Open)),
+        Emit(|state| ranges::find(state, FileUse::Open)),
     )
     .hint(22),
     program(Action::Messages, &[char('!')], "messages", "Show the message history.", PANES, Do(panes::messages)).hint(15),
@@ -84,7 +104,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "log of dn-top",
         "Show the log of dn-top: requests, sessions, recordings.",
         PANES,
-        Ask(overlays::open_log),
+        Emit(overlays::open_log),
     ),
     program(
         Action::FrameStats,
@@ -103,15 +123,15 @@ pub(super) const ENTRIES: &[Entry] = &[
         PICK.and(FORM).and(FORM_TEXT).and(PALETTE),
         Do(State::open_help),
     ),
-    program(Action::Quit, &[char('q')], "quit", "Quit.", LIST, Ask(leaving::quit)).hint(30),
-    program(Action::Interrupt, &[Key::Ctrl('c')], "quit", "Quit from anywhere.", EVERYWHERE, Ask(leaving::interrupt)),
+    program(Action::Quit, &[char('q')], "quit", "Quit.", LIST, Emit(leaving::quit)).hint(30),
+    program(Action::Interrupt, &[Key::Ctrl('c')], "quit", "Quit from anywhere.", EVERYWHERE, Emit(leaving::interrupt)),
     program(
         Action::Suspend,
         &[Key::Ctrl('z')],
         "suspend",
         "Suspend dn-top; fg in the shell resumes it.",
         EVERYWHERE,
-        Ask(|_| vec![Effect::Suspend]),
+        Emit(|_| vec![Effect::Suspend]),
     ),
-    program(Action::Redraw, &[Key::Ctrl('l')], "redraw", "Redraw the screen.", EVERYWHERE, Ask(|_| vec![Effect::Redraw])),
+    program(Action::Redraw, &[Key::Ctrl('l')], "redraw", "Redraw the screen.", EVERYWHERE, Emit(|_| vec![Effect::Redraw])),
 ];

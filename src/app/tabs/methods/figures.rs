@@ -14,11 +14,11 @@ pub(super) fn of_waits(look: Look<'_>, counts: &Counts<'_>, cpu: &CpuTime) -> Ve
     let samples = counts.samples();
     let mut all = vec![Figure::new("blocked", Nanoseconds(samples.all_ns()), Role::Strong)];
     if !cpu.idle.is_zero() && look.state.shown_thread().is_none() {
-        all.push(Figure::new("idle threads left out", Nanoseconds(u64::try_from(cpu.idle.as_nanos()).unwrap_or(u64::MAX)), Role::Text));
+        all.push(Figure::new("idle threads hidden", Nanoseconds(u64::try_from(cpu.idle.as_nanos()).unwrap_or(u64::MAX)), Role::Text));
     }
-    let nowhere = counts.own_of(0).all_ns();
-    if nowhere > 0 {
-        all.push(Figure::new("of it outside managed code", share(nowhere, samples.all_ns()), Role::Text));
+    let outside_managed = counts.own_of(0).all_ns();
+    if outside_managed > 0 {
+        all.push(Figure::new("outside managed code", share(outside_managed, samples.all_ns()), Role::Text));
     }
     if counts.unresolved() > 0 {
         all.push(Figure::new("waits unresolved", Count(counts.unresolved()), Role::Warning));
@@ -27,7 +27,7 @@ pub(super) fn of_waits(look: Look<'_>, counts: &Counts<'_>, cpu: &CpuTime) -> Ve
         all.push(Figure::new("stacks lost", Count(cpu.lost_waits), Role::Warning));
     }
     if cpu.unfollowed > 0 {
-        all.push(Figure::new("threads not followed", Count(cpu.unfollowed), Role::Warning));
+        all.push(Figure::new("threads not traced", Count(cpu.unfollowed), Role::Warning));
     }
     all.push(Figure::new("waits", Count(samples.all()), Role::Text));
     all.push(Figure::new("threads", counts.threads().len(), Role::Text));
@@ -48,7 +48,7 @@ pub(super) fn of_cpu(counts: &Counts<'_>, cpu: &CpuTime) -> Vec<Figure> {
         all.push(Figure::new("threads not sampled", Count(cpu.missed_threads), Role::Warning));
     }
     if cpu.short_threads > 0 {
-        all.push(Figure::new("short threads not sampled", Count(cpu.short_threads), Role::Warning));
+        all.push(Figure::new("short-lived not sampled", Count(cpu.short_threads), Role::Warning));
     }
     all.push(Figure::new("average", format!("{} %", of_core(samples.all_ns(), cpu.elapsed)), Role::Text));
     for (label, origin) in [("GC", Origin::Gc), ("JIT", Origin::Jit)] {

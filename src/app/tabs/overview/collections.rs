@@ -2,13 +2,13 @@
 
 use super::graphs::{Graph, Layer, Mark, history, rate, seconds};
 use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot, GcMark};
-use crate::app::health::named;
+use crate::app::health::runtime_counter;
 use crate::app::tabs::view::Role;
 use crate::model::{ByteRate, Nanoseconds};
 use crate::sorting::CompactSort;
 
 /// Maximum number of seconds shown.
-const SHOWN: usize = 300;
+const MAX_SECONDS: usize = 300;
 const SECOND: i64 = 1_000_000_000;
 /// Pauses are drawn in milliseconds. The axis spans at least one, since shorter pauses are negligible.
 const MILLISECOND: f64 = 1e6;
@@ -27,7 +27,7 @@ pub(super) fn collections(counters: &CountersSnapshot) -> Option<Graph> {
 /// Draws pauses as marks labeled with their generation.
 fn pauses(counters: &CountersSnapshot, marks: &[GcMark]) -> Option<Graph> {
     let newest = counters.counters.iter().map(|counter| counter.at).max()?;
-    let len = usize::try_from(newest / SECOND).unwrap_or(0).clamp(1, SHOWN);
+    let len = usize::try_from(newest / SECOND).unwrap_or(0).clamp(1, MAX_SECONDS);
     let mut longest = vec![f64::NAN; len];
     let mut drawn = Vec::new();
     // The newest pauses can be more recent than the newest counter values.
@@ -51,7 +51,7 @@ fn pauses(counters: &CountersSnapshot, marks: &[GcMark]) -> Option<Graph> {
 
 /// Draws collections per second by generation. The counter of each generation includes the collections of older ones.
 fn count(counters: &CountersSnapshot, more: &str) -> Option<Graph> {
-    let of = |name: &str| named(counters, name).map(|counter: &CounterSnapshot| seconds(&history(counter)));
+    let of = |name: &str| runtime_counter(counters, name).map(|counter: &CounterSnapshot| seconds(&history(counter)));
     let (gen0, gen1, gen2) = (of("gen-0-gc-count")?, of("gen-1-gc-count")?, of("gen-2-gc-count")?);
     let less = |all: &[f64], older: &[f64]| -> Vec<f64> { all.iter().zip(older).map(|(all, older)| (all - older).max(0.0)).collect() };
     if gen0.len() != gen1.len() || gen1.len() != gen2.len() {

@@ -56,7 +56,7 @@ impl State {
             Some(Graph { title, now: format!("{}{more}", unit(now)), unit, layers, marks: Vec::new() })
         };
         let figure = |title, unit, role, counter: Option<&CounterSnapshot>| single(title, unit, role, &history(counter?), String::new());
-        let of = |name: &str| counters.and_then(|counters| crate::app::health::named(counters, name));
+        let of = |name: &str| counters.and_then(|counters| crate::app::health::runtime_counter(counters, name));
         let either = |one: &str, other: &str| of(one).or_else(|| of(other));
         let bytes: fn(f64) -> String = |value| Bytes(value as u64).to_string();
         let count: fn(f64) -> String = |value| Count(value as u64).to_string();
@@ -108,7 +108,7 @@ fn percent(value: f64) -> String {
 /// The megabytes of EventCounters are 10^6 bytes.
 const MEGABYTE: f64 = 1e6;
 /// Seconds without a collection after which the time in GC is taken as 0.
-const QUIET: usize = 10;
+const GC_IDLE_SECONDS: usize = 10;
 const SECOND: i64 = 1_000_000_000;
 
 /// Returns the history of a counter. The first value of a monotonic counter is skipped: it can be the total since process start.
@@ -121,10 +121,10 @@ pub(super) fn history(counter: &CounterSnapshot) -> History {
 
 /// Resamples to one value per second up to the newest. A value applies to the time since the previous one.
 pub(super) fn seconds(history: &[(i64, f64)]) -> Vec<f64> {
-    const MOST: usize = 300;
+    const MAX_SECONDS: usize = 300;
     let (Some((first, _)), Some((last, _))) = (history.first(), history.last()) else { return Vec::new() };
     let ago = |at: i64| usize::try_from((last.saturating_sub(at) + SECOND / 2) / SECOND).unwrap_or(0);
-    let len = (ago(*first) + 1).min(MOST);
+    let len = (ago(*first) + 1).min(MAX_SECONDS);
     let mut values = vec![f64::NAN; len];
     let mut end = 0;
     for (place, (at, value)) in history.iter().enumerate().rev() {
@@ -141,7 +141,7 @@ pub(super) fn seconds(history: &[(i64, f64)]) -> Vec<f64> {
 fn heap(counters: &CountersSnapshot) -> Option<Graph> {
     const PARTS: [(&str, &str); 5] =
         [("gen 2", "gen-2-size"), ("LOH", "loh-size"), ("POH", "poh-size"), ("gen 1", "gen-1-size"), ("gen 0", "gen-0-size")];
-    let of = |name| crate::app::health::named(counters, name);
+    let of = |name| crate::app::health::runtime_counter(counters, name);
     let total = of("gc-heap-size").or_else(|| of("dotnet.gc.last_collection.heap.size"))?;
     let whole = seconds(&history(total));
     let now = Bytes(*whole.last()? as u64).to_string();
@@ -179,7 +179,7 @@ fn gc_time(share: Option<&CounterSnapshot>, collections: Option<&CounterSnapshot
     let len = values.len();
     for (ago, value) in values.iter_mut().rev().enumerate().take(len) {
         let end = collected.len().saturating_sub(ago);
-        if end >= QUIET && collected[end - QUIET..end].iter().all(|rate| *rate == 0.0) {
+        if end >= GC_IDLE_SECONDS && collected[end - GC_IDLE_SECONDS..end].iter().all(|rate| *rate == 0.0) {
             *value = 0.0;
         }
     }

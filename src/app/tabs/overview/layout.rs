@@ -31,19 +31,19 @@ pub struct OverviewLayout {
 }
 
 /// Minimum width of a graph.
-const NARROWEST: u16 = 36;
+const MIN_GRAPH_WIDTH: u16 = 36;
 /// Minimum height of a graph, including its title, and maximum height.
-const LOWEST: u16 = 4;
-const HIGHEST: u16 = 14;
+const MIN_GRAPH_HEIGHT: u16 = 4;
+const MAX_GRAPH_HEIGHT: u16 = 14;
 /// Width of a capability.
-const CAPABILITY: u16 = 42;
+const CAPABILITY_WIDTH: u16 = 42;
 /// Maximum lines of a long text, and of the command line if space is short.
-const LONG: usize = 4;
-const SHORT: usize = 2;
+const MAX_LINES: usize = 4;
+const MAX_LINES_SHORT: usize = 2;
 /// Minimum height for a long command line.
-const TALL: u16 = 20;
+const MIN_HEIGHT_LONG: u16 = 20;
 /// Width of the labels of the details.
-pub const LABELS: u16 = 11;
+pub const LABEL_WIDTH: u16 = 11;
 
 impl OverviewLayout {
     /// Returns the total number of lines.
@@ -71,11 +71,11 @@ impl OverviewLayout {
 impl Overview<'_> {
     /// Returns the details, each with its label and wrapped lines.
     pub fn details_in(&self, body: Rect) -> impl Iterator<Item = (&'static str, Vec<String>)> {
-        let width = body.width.saturating_sub(2 + LABELS);
-        let shown = self.details.iter().filter(move |(label, _)| body.height < TALL || *label != COMMAND);
+        let width = body.width.saturating_sub(2 + LABEL_WIDTH);
+        let shown = self.details.iter().filter(move |(label, _)| body.height < MIN_HEIGHT_LONG || *label != COMMAND);
         shown.map(move |(label, text)| {
             let mut lines = wrap(text, width);
-            lines.truncate(LONG);
+            lines.truncate(MAX_LINES);
             (*label, lines)
         })
     }
@@ -83,7 +83,7 @@ impl Overview<'_> {
     /// Returns the command line, without directories if space is short.
     pub fn command_in(&self, body: Rect) -> Cow<'_, str> {
         let process = &self.row.process;
-        if body.height >= TALL { Cow::Borrowed(&process.command_line) } else { Cow::Owned(process.short_command_line()) }
+        if body.height >= MIN_HEIGHT_LONG { Cow::Borrowed(&process.command_line) } else { Cow::Owned(process.short_command_line()) }
     }
 
     /// Computes the layout within the body of the details pane.
@@ -92,18 +92,18 @@ impl Overview<'_> {
         let wrapped = |text: &str, most: usize| wrap(text, width).len().min(most) as u16;
         // Findings are sorted, so the worst are kept.
         let findings = (self.findings.len() as u16).min((body.height / 4).max(1)).max(u16::from(self.is_watched));
-        let notice = self.notice.as_ref().map_or(0, |(text, _)| wrapped(text, LONG));
+        let notice = self.notice.as_ref().map_or(0, |(text, _)| wrapped(text, MAX_LINES));
         let facts = figure_lines(&self.facts, Rect { width, height: 24, ..body });
-        let command = wrapped(&self.command_in(body), if body.height >= TALL { LONG } else { SHORT });
+        let command = wrapped(&self.command_in(body), if body.height >= MIN_HEIGHT_LONG { MAX_LINES } else { MAX_LINES_SHORT });
         // One line for the time axis.
         let room = body.height.saturating_sub(findings + notice + facts + command + 1);
         let count = self.graphs.len() as u16;
-        let most = (width / NARROWEST).clamp(1, 6).min(count.max(1));
+        let most = (width / MIN_GRAPH_WIDTH).clamp(1, 6).min(count.max(1));
         // Fills rows as evenly as possible.
         let columns = count.div_ceil(count.div_ceil(most).max(1)).max(1);
         let needed = count.div_ceil(columns);
         // Lower graphs are preferable to fewer graphs.
-        let lowest = if room.saturating_sub(1) / LOWEST > 1 { LOWEST } else { LOWEST - 1 };
+        let lowest = if room.saturating_sub(1) / MIN_GRAPH_HEIGHT > 1 { MIN_GRAPH_HEIGHT } else { MIN_GRAPH_HEIGHT - 1 };
         // A single graph in the last row would leave most of the row blank.
         let is_alone = columns > 1 && needed > 1 && count % columns == 1;
         let (columns, rows, others) = match needed * lowest <= room {
@@ -111,8 +111,8 @@ impl Overview<'_> {
             true => (columns, needed, 0),
             false => (most, (room.saturating_sub(1) / lowest).min(needed), 1),
         };
-        let height = room.saturating_sub(others).checked_div(rows).unwrap_or(0).min(HIGHEST);
-        let capability_columns = (width / CAPABILITY).clamp(1, 4);
+        let height = room.saturating_sub(others).checked_div(rows).unwrap_or(0).min(MAX_GRAPH_HEIGHT);
+        let capability_columns = (width / CAPABILITY_WIDTH).clamp(1, 4);
         let details = self.details_in(body).map(|(_, lines)| lines.len() as u16).sum::<u16>();
         let lines = (self.capabilities.len() as u16).div_ceil(capability_columns);
         OverviewLayout {

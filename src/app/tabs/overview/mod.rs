@@ -8,19 +8,19 @@ mod requests;
 use std::path::Path;
 
 pub use graphs::{Graph, Layer, Mark};
-pub use layout::{LABELS, OverviewLayout};
+pub use layout::{LABEL_WIDTH, OverviewLayout};
 pub(super) use requests::histogram;
 
 use super::registry::{Descriptor, Shows};
 use super::view::{Figure, Role};
-use crate::app::action::{Action, Context, ENTER, Entry, Run::Ask, Status, capabilities, details, places, ready_if};
+use crate::app::action::{Action, Context, ENTER, Entry, Run::Emit, Status, capabilities, details, places, ready_if};
 use crate::app::list::Row;
 use crate::app::pane::RowKind;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::app::update::panes;
 use crate::app::watches::CurrentFinding;
-use crate::model::{Age, Bytes, Capability, CpuUse, Process, is_elsewhere, seen_here, temporary_folder};
+use crate::model::{Age, Bytes, Capability, CpuUse, Process, has_own_root, seen_here, temporary_folder};
 
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["Overview", "Over", "Ovw"],
@@ -31,7 +31,7 @@ pub(super) const TAB: Descriptor = Descriptor {
 };
 
 const ACTIONS: &[Entry] =
-    &[details(Action::Open, &[ENTER], "why", "Show what is behind the selected finding.", places::OVERVIEW, Ask(panes::open_finding))
+    &[details(Action::Open, &[ENTER], "why", "Show what is behind the selected finding.", places::OVERVIEW, Emit(panes::open_finding))
         .hint(86)
         .when(|state| ready_if(!state.findings_of_selected().is_empty()))];
 
@@ -68,10 +68,10 @@ impl State {
         const WAITING: (&str, Role) = ("Waiting for the first values of its counters …", Role::Dim);
         let notice = match (process.contact.reason(), watch) {
             (Some(reason), _) => Some((reason.to_owned(), Role::Warning)),
-            (None, None) if self.is_watched_later() => Some((STARTING.0.to_owned(), STARTING.1)),
-            (None, None) if self.is_to_be_watched() => Some((WAITING.0.to_owned(), WAITING.1)),
+            (None, None) if self.is_watch_delayed() => Some((STARTING.0.to_owned(), STARTING.1)),
+            (None, None) if self.will_be_watched() => Some((WAITING.0.to_owned(), WAITING.1)),
             (None, Some(_)) if counters.is_none() => Some((WAITING.0.to_owned(), WAITING.1)),
-            (None, None) if row.gone_at.is_none() && Action::Watch.status(self) == Status::Ready => {
+            (None, None) if row.exited_at.is_none() && Action::Watch.status(self) == Status::Ready => {
                 let key = self.key(Action::Watch);
                 Some((format!("Not watched: {key} shows heap, GC, exceptions, thread pool and locks."), Role::Dim))
             }
@@ -116,10 +116,10 @@ impl State {
 
 fn facts(row: &Row, cpu: Option<CpuUse>, uptime: Age) -> Vec<Figure> {
     let process = &row.process;
-    let is_well = process.contact.reason().is_none() && row.gone_at.is_none();
+    let is_attachable = process.contact.reason().is_none() && row.exited_at.is_none();
     let state = if row.issue().is_some() {
         Role::Bad
-    } else if is_well {
+    } else if is_attachable {
         Role::Good
     } else {
         Role::Warning
@@ -129,7 +129,7 @@ fn facts(row: &Row, cpu: Option<CpuUse>, uptime: Age) -> Vec<Figure> {
         Some(version) => format!(".NET {version}"),
         None if process.native_aot => ".NET (NativeAOT)".to_owned(),
         None if process.contact == crate::model::Contact::Ok => ".NET 3.x".to_owned(),
-        None => "not known".to_owned(),
+        None => "unknown".to_owned(),
     };
     let platform = process.rid.as_deref().or(process.arch.as_deref());
     let runtime = [Some(version.as_str()), platform].into_iter().flatten().collect::<Vec<_>>().join(" · ");
@@ -154,7 +154,7 @@ fn facts(row: &Row, cpu: Option<CpuUse>, uptime: Age) -> Vec<Figure> {
     if process.usage.threads > 0 {
         facts.push(Figure::new("Threads", process.usage.threads, Role::Text));
     }
-    if let Some(limit) = cpu.and_then(|cpu| cpu.supply.lowest) {
+    if let Some(limit) = cpu.and_then(|cpu| cpu.constraints.lowest) {
         facts.push(Figure::new("CPU limit", limit, Role::Text));
     }
     let can = capabilities(process);
@@ -170,7 +170,7 @@ const COMMAND: &str = "Command";
 
 fn further_facts(process: &Process) -> Vec<(&'static str, String)> {
     let mut details = Vec::new();
-    if is_elsewhere(process) {
+    if has_own_root(process) {
         // The process writes to the path as it sees it; we reach the file through another path.
         let both = |path: &Path| format!("{} · from here {}", path.display(), seen_here(process, path).display());
         details.push(("Dump folder", both(&temporary_folder(process))));

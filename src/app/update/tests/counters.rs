@@ -18,7 +18,7 @@ fn watched(keys: &str) -> TestApp {
 
 fn lines(app: &TestApp) -> Vec<String> {
     let name = |line: &CounterLine<'_>| match line {
-        CounterLine::Group { name, count, folded } => format!("{}{name} {count}", if *folded { "+" } else { "-" }),
+        CounterLine::Group { name, count, collapsed } => format!("{}{name} {count}", if *collapsed { "+" } else { "-" }),
         CounterLine::Counter(counter) => format!("{}{}", counter.name, counter.tags),
     };
     app.state.counter_lines().iter().map(name).collect()
@@ -71,7 +71,7 @@ fn meters_are_asked_for_in_another_session_and_old_runtimes_have_none() {
     let mut app = TestApp::populated(120, 40);
     app.press("/legacy⏎⏎9m");
     assert_eq!(app.take_effects(), []);
-    assert_eq!(app.said_last(), "Watching all meters needs .NET 9; LegacyBilling runs an older version.");
+    assert_eq!(app.last_toast(), "Watching all meters needs .NET 9; LegacyBilling runs an older version.");
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn a_dump_is_asked_about_and_no_is_the_default() {
     // A second dump is refused.
     app.press("d");
     assert!(app.state.overlay.is_none());
-    assert!(app.said_last().contains("still busy with the heap dump"), "{:?}", app.said());
+    assert!(app.last_toast().contains("still busy with the heap dump"), "{:?}", app.toast_texts());
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn a_full_dump_needs_a_second_yes() {
     app.press("→⎋ d⇥→→ y⏎");
     assert_eq!(app.take_effects(), []);
     let Some(Overlay::Form(form)) = &app.state.overlay else { panic!("closed") };
-    assert!(form.armed && form.effects()[0].contains("Press again"));
+    assert!(form.pressed_once && form.effects()[0].contains("Press again"));
     // Any other key resets the confirmation.
     app.press("⇤⇥y⏎");
     assert_eq!(app.take_effects(), []);
@@ -51,7 +51,7 @@ fn a_dump_path_is_whole_and_as_the_target_sees_it() {
     app.press("⏎⏎y⏎");
     assert_eq!(app.take_effects(), []);
     let Some(Overlay::Form(form)) = &app.state.overlay else { panic!("closed") };
-    assert_eq!(form.complaint.as_deref(), Some("Enter an absolute path, as the target sees it."));
+    assert_eq!(form.problem.as_deref(), Some("Enter an absolute path in the target's file system."));
     let Reply::Text(path) = &form.questions[1].reply else { panic!("no text") };
     assert_eq!(path.value(), "core .dmp [2J");
     // Focus the additional outputs, select a crash report, focus the button.
@@ -92,7 +92,7 @@ fn what_cannot_be_done_says_why() {
         app.press(key);
         assert_eq!(app.take_effects(), [], "{filter} {key}");
         assert!(app.state.overlay.is_none());
-        assert!(app.said_last().contains(reason), "{filter} {key}: {:?}", app.said());
+        assert!(app.last_toast().contains(reason), "{filter} {key}: {:?}", app.toast_texts());
     }
 }
 
@@ -102,7 +102,7 @@ fn an_answer_counts_more_than_the_version() {
         let mut app = TestApp::new(120, 40);
         app.send(Msg::Processes(vec![process]));
         app.press(key);
-        if app.take_effects().is_empty() && app.state.overlay.is_none() { Err(app.said_last()) } else { Ok(()) }
+        if app.take_effects().is_empty() && app.state.overlay.is_none() { Err(app.last_toast()) } else { Ok(()) }
     };
     let of = |version: Option<&str>| Process { runtime: version.map(RuntimeVersion::new), ..process(42, "Web") };
     assert_eq!(opens(of(None), "p"), Ok(()), "only an answer can show it");

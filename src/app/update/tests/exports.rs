@@ -21,7 +21,7 @@ fn wanted(app: &mut TestApp) -> (String, String, TraceFormat) {
 fn a_recording_is_exported_while_it_goes_on() {
     let mut app = TestApp::populated(120, 40);
     app.press("E");
-    assert!(app.state.overlay.is_none() && app.said_last().contains("No recording to export"), "{:?}", app.said());
+    assert!(app.state.overlay.is_none() && app.last_toast().contains("No recording to export"), "{:?}", app.toast_texts());
     app.press("⏎t");
     app.wait(1000);
     // No data yet.
@@ -46,7 +46,7 @@ fn a_recording_is_exported_while_it_goes_on() {
     assert!(app.state.jobs.running(key).is_none() && app.state.jobs.active() == 0);
     let done = JobResult { files: vec![destination.clone().into()], bytes: Some(1_000_000), note: None };
     app.send(Msg::JobDone { ticket, result: Ok(done) });
-    assert!(app.said_last().contains("export done: ") && app.said_last().contains(&destination), "{:?}", app.said());
+    assert!(app.last_toast().contains("export done: ") && app.last_toast().contains(&destination), "{:?}", app.toast_texts());
     app.send(Msg::JobProgress { ticket, percent: 50 });
     assert!(answers(&app).iter().any(|answer| answer.starts_with("done, ")), "what is over stays over");
 }
@@ -64,11 +64,11 @@ fn the_path_goes_with_the_format_until_another_is_typed() {
     app.press("E⇥⌃u/tmp/mine⇤←←⌃⏎");
     assert_eq!(wanted(&mut app), (source.clone(), "/tmp/mine".to_owned(), TraceFormat::Csv));
     app.press("E⇥⌃u⌃⏎");
-    assert!(form(&app).complaint.as_ref().unwrap().contains("file name"));
+    assert!(form(&app).problem.as_ref().unwrap().contains("file name"));
     app.press("⎋");
     // With a selected range; one format does not support ranges.
     app.press("[E←⌃⏎");
-    assert!(form(&app).complaint.as_ref().unwrap().contains("a whole file"));
+    assert!(form(&app).problem.as_ref().unwrap().contains("a whole file"));
     app.press("→");
     assert!(form(&app).effects()[0].contains("selected range"), "{:?}", form(&app).effects());
     app.press("⌃⏎");
@@ -84,7 +84,7 @@ fn what_goes_into_the_kernel_or_left_no_file_is_not_exported() {
     let over = Recording { bytes: 0, ..recording(1, 1, Phase::Done(outcome)) };
     app.send(Msg::Recording(Box::new(over)));
     app.press("E");
-    assert!(app.state.overlay.is_none() && app.said_last().contains("No recording to export"), "{:?}", app.said());
+    assert!(app.state.overlay.is_none() && app.last_toast().contains("No recording to export"), "{:?}", app.toast_texts());
 }
 
 /// Until it is saved, a flight recorder's file is empty.
@@ -92,12 +92,12 @@ fn what_goes_into_the_kernel_or_left_no_file_is_not_exported() {
 fn a_flight_recorder_that_runs_is_to_be_saved_first() {
     let mut app = TestApp::populated(120, 40);
     app.press("⏎t");
-    let kept = Some(crate::model::Kept { bytes: 1, span: std::time::Duration::from_secs(1) });
+    let kept = Some(crate::model::FlightBuffer { bytes: 1, span: std::time::Duration::from_secs(1) });
     app.take_effects();
     for phase in [Phase::Recording, Phase::Stopping { since: std::time::Duration::ZERO, bytes: 0 }] {
         app.send(Msg::Recording(Box::new(Recording { kept, ..recording(1, 42, phase) })));
         app.press("E");
-        assert!(app.state.overlay.is_none() && app.said_last().contains("save it first (S)"), "{:?}", app.said());
+        assert!(app.state.overlay.is_none() && app.last_toast().contains("save it first (S)"), "{:?}", app.toast_texts());
         assert_eq!(app.take_effects(), []);
     }
     let outcome = crate::model::Outcome {

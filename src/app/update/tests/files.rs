@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use crate::app::action::Context;
-use crate::app::test_app::{TestApp, fleet, options, recording};
+use crate::app::test_app::{TestApp, options, recording, sample_processes};
 use crate::app::{Effect, Focus, Msg, Options, RowKind, Tab, Ticket};
 use crate::model::{FileContents, FileKind, Outcome, Phase, Span, StoppedBy, TraceFile};
 use crate::ui::tests::analysis::{empty, scripted};
@@ -26,10 +26,10 @@ fn files_are_read_when_the_program_opens() {
     assert_eq!((app.state.tab, app.state.context()), (Tab::Trace, Context::Trace));
     let Effect::ReadFile { ticket, .. } = effects[1] else { panic!("{effects:?}") };
     app.send(Msg::FileProgress { ticket, bytes: 500 });
-    assert_eq!(app.state.open_file().unwrap().word(), "reading");
+    assert_eq!(app.state.open_file().unwrap().status(), "reading");
     app.send(Msg::FileRead { ticket, result: Err("/x/a cannot be read\u{1b}".into()) });
-    assert_eq!(app.said_last(), "/x/a cannot be read\u{fffd}");
-    assert_eq!(app.state.open_file().unwrap().word(), "unreadable");
+    assert_eq!(app.last_toast(), "/x/a cannot be read\u{fffd}");
+    assert_eq!(app.state.open_file().unwrap().status(), "unreadable");
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn a_part_is_chosen_and_the_newest_wish_wins() {
     const SECOND: i64 = 1_000_000_000;
     let mut app = opened(120, 40);
     let file = app.state.open_file().unwrap();
-    assert_eq!((file.word(), file.end, file.span()), ("incomplete", Some(50 * SECOND), None));
+    assert_eq!((file.status(), file.end, file.span()), ("incomplete", Some(50 * SECOND), None));
     app.press("[");
     let (first, span) = asked(&mut app);
     assert_eq!(span, Some((i64::MIN, 49 * SECOND)));
@@ -68,7 +68,7 @@ fn a_part_is_chosen_and_the_newest_wish_wins() {
     let (ticket, span) = asked(&mut app);
     assert_eq!(span, None);
     app.send(Msg::FileRead { ticket, result: Ok(contents(77)) });
-    assert_eq!((events(&app), app.state.open_file().unwrap().word()), (77, "whole"));
+    assert_eq!((events(&app), app.state.open_file().unwrap().status()), (77, "complete"));
     app.press("B");
     assert_eq!(app.take_effects(), [], "it is shown already");
 }
@@ -79,7 +79,7 @@ fn nothing_is_done_to_a_process_that_is_not_there() {
     for key in ["t", "T", "d", "p", "e", "w", "W"] {
         app.press(key);
         assert_eq!(app.take_effects(), [], "{key}");
-        assert!(app.state.overlay.is_none() && app.said_last().contains("not a process"), "{key}");
+        assert!(app.state.overlay.is_none() && app.last_toast().contains("not a process"), "{key}");
     }
     let mut seen = Vec::new();
     for _ in 0..13 {
@@ -115,7 +115,7 @@ fn a_file_is_opened_from_the_dashboard_and_left_for_the_processes() {
     let (process, rows) = (app.selected_name(), app.state.list.len());
     app.send(Msg::FilesFound { ticket: Ticket(999), files: Vec::new() });
     listed(&mut app, &[]);
-    assert!(app.state.overlay.is_none() && app.said_last().contains("no .nettrace file"), "{}", app.said_last());
+    assert!(app.state.overlay.is_none() && app.last_toast().contains("No .nettrace or .gcdump files"), "{}", app.last_toast());
     listed(&mut app, &["b.nettrace", "a.nettrace"]);
     assert_eq!(app.state.context(), Context::Pick);
     app.press("⎋");
@@ -125,7 +125,7 @@ fn a_file_is_opened_from_the_dashboard_and_left_for_the_processes() {
     let (ticket, _) = asked(&mut app);
     assert_eq!((app.state.list.len(), app.selected_name(), app.state.tab), (1, "b.nettrace".to_owned(), Tab::Trace));
     // Process updates do not affect the list of files.
-    app.send(Msg::Processes(fleet().into_iter().skip(1).collect()));
+    app.send(Msg::Processes(sample_processes().into_iter().skip(1).collect()));
     assert_eq!(app.state.list.len(), 1);
     let duration = Duration::from_secs(10);
     app.send(Msg::FileRead {
@@ -140,11 +140,11 @@ fn a_file_is_opened_from_the_dashboard_and_left_for_the_processes() {
         assert_eq!((app.state.list.len(), app.selected_name()), (2, name.to_owned()));
     }
     app.press("t");
-    assert!(app.said_last().contains("Esc in the table goes back to the processes"), "{}", app.said_last());
+    assert!(app.last_toast().contains("Esc in the table goes back to the processes"), "{}", app.last_toast());
     app.press("⎋⎋");
     assert_eq!((app.state.shows_files(), app.state.focus, app.selected_name()), (false, Focus::List, process));
     app.press("␣");
-    assert_eq!(app.state.list.rows().iter().filter(|row| row.gone_at.is_none()).count(), rows - 1, "the newest processes are shown");
+    assert_eq!(app.state.list.rows().iter().filter(|row| row.exited_at.is_none()).count(), rows - 1, "the newest processes are shown");
     assert!(app.state.recordings.all().is_empty());
     // Recording numbers continue from those used before.
     app.press("t");

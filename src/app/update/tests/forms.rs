@@ -1,12 +1,12 @@
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use crate::app::test_app::{TestApp, process};
-use crate::app::{ActMenu, Effect, Field, Form, JobResult, Msg, Overlay};
+use crate::app::{ActionMenu, Effect, Field, Form, JobResult, Msg, Overlay};
 use crate::ipc::{ClientData, Command, EnvironmentName, EnvironmentValue, RuntimeVersion, TargetPath};
 use crate::model::{Process, RunState};
 
 /// Returns an app with a single, selected process of a runtime version.
-pub(super) fn alone(version: &str) -> TestApp {
+pub(super) fn single_process(version: &str) -> TestApp {
     let mut app = TestApp::new(120, 40);
     app.send(Msg::Processes(vec![Process { runtime: Some(RuntimeVersion::new(version)), ..process(42, "Web") }]));
     app
@@ -47,7 +47,7 @@ fn variables_hooks_and_profilers_are_asked_about() {
         ("↓↓↓↓↓↓", &["/x/y.so"], Command::ApplyStartupHook { path: path() }),
         ("↓↓↓↓↓↓↓", &[guid, "/x/y.so", "", ""], attach),
     ] {
-        let mut app = alone("9.0.0");
+        let mut app = single_process("9.0.0");
         app.press("a");
         app.press(down);
         app.press("⏎");
@@ -63,22 +63,22 @@ fn variables_hooks_and_profilers_are_asked_about() {
         let [Effect::Control { key, command: asked, data: None, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
         assert_eq!((key.pid, asked), (42, &command));
         app.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult::default()) });
-        assert!(app.said_last().ends_with("done"), "{:?}", app.said());
+        assert!(app.last_toast().ends_with("done"), "{:?}", app.toast_texts());
     }
     // Values are not kept in the action log.
-    assert!(!format!("{:?}", alone("9.0.0").state.jobs).contains(" v "));
+    assert!(!format!("{:?}", single_process("9.0.0").state.jobs).contains(" v "));
 }
 
 #[test]
 fn wrong_answers_are_said_and_nothing_is_done() {
-    for (down, answers, complaint, at) in [
+    for (down, answers, problem, at) in [
         ("↓↓↓↓", &["A=B"][..], "Invalid variable name", 0),
         ("↓↓↓↓", &[""], "Invalid variable name", 0),
         ("↓↓↓↓↓↓", &["hook.dll"], "Enter an absolute path", 0),
         ("↓↓↓↓↓↓↓", &["not a guid", "/x"], "hexadecimal digits", 0),
         ("↓↓↓↓↓↓↓", &["cf0d821e-299b-5307-a3d8-b283c03916dd", "/x", "", "soon"], "Give a time", 3),
     ] {
-        let mut app = alone("9.0.0");
+        let mut app = single_process("9.0.0");
         app.press("a");
         app.press(down);
         app.press("⏎⇥");
@@ -89,7 +89,7 @@ fn wrong_answers_are_said_and_nothing_is_done() {
         }
         app.press("y⏎");
         assert_eq!(app.take_effects(), []);
-        assert!(form(&app).complaint.as_ref().unwrap().contains(complaint), "{:?}", form(&app).complaint);
+        assert!(form(&app).problem.as_ref().unwrap().contains(problem), "{:?}", form(&app).problem);
         assert_eq!(form(&app).focus, Field::Question(at));
     }
 }
@@ -111,10 +111,10 @@ fn what_cannot_be_done_to_a_process_says_why_in_the_menu() {
         (0..action).for_each(|_| app.press("↓"));
         app.press("⏎");
         assert!(app.state.overlay.is_none());
-        assert!(app.said_last().contains(reason), "{:?}: {:?}", ActMenu::ITEMS[action], app.said());
+        assert!(app.last_toast().contains(reason), "{:?}: {:?}", ActionMenu::ITEMS[action], app.toast_texts());
     }
     // All actions can also be found by name.
-    let mut app = alone("9.0.0");
+    let mut app = single_process("9.0.0");
     for name in ["set variable", "unset variable", "startup hook", "profiler", "run"] {
         app.press(":");
         type_text(&mut app, name);
@@ -150,7 +150,7 @@ fn buttons_and_questions_can_be_clicked() {
 /// The action log contains complete entries and keeps them after the process has exited.
 #[test]
 fn the_action_log_can_be_copied_and_outlives_the_process() {
-    let mut app = alone("9.0.0");
+    let mut app = single_process("9.0.0");
     app.press("a↓↓↓↓⏎⇥");
     fill(&mut app, &["PASSWORD_FILE", "hunter2"]);
     app.press("y⏎");
@@ -174,6 +174,6 @@ fn the_action_log_can_be_copied_and_outlives_the_process() {
     let second = "08:31:22  Web (42)  perf map on perfmap: no answer yet";
     assert_eq!(text("this entry"), first);
     assert_eq!(text("answer"), "failed: the runtime answered E_FAIL");
-    assert_eq!(text("log of the process"), format!("{first}\n{second}"));
-    assert_eq!(text("whole log"), text("log of the process"));
+    assert_eq!(text("process log"), format!("{first}\n{second}"));
+    assert_eq!(text("full log"), text("process log"));
 }

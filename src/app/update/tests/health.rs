@@ -7,10 +7,10 @@ use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot, GcMark
 use crate::app::test_app::{TestApp, published};
 use crate::app::{Column, Effect, HealthIssue, Msg, Tab, health_issues};
 use crate::diagnosis::Thresholds;
-use crate::model::{CpuLimit, CpuSupply, CpuUse};
+use crate::model::{CpuConstraints, CpuLimit, CpuUse};
 
 #[test]
-fn the_sick_one_of_several_is_seen_and_comes_first() {
+fn a_process_with_an_issue_is_marked_and_sorted_first() {
     let mut app = TestApp::populated(120, 40);
     app.press("W");
     let well = || published(61.0, 4e6, 2.0, 3.0, 0.0);
@@ -28,7 +28,7 @@ fn the_sick_one_of_several_is_seen_and_comes_first() {
 
 /// A recorded process still shows its issue, and the filter finds it by either word.
 #[test]
-fn the_sick_one_stays_sick_while_it_is_recorded() {
+fn an_issue_is_still_shown_while_recording() {
     let mut app = TestApp::populated(120, 40);
     app.press("w");
     app.publish(&[published(700.0, 9e8, 41.0, 0.0, 0.0)]);
@@ -130,7 +130,7 @@ fn requests_that_fail_or_take_long_are_found() {
     assert_eq!(issues(0.0, 20.0, fast), [""; 0]);
     assert_eq!(issues(1.0, 21.0, fast), [""; 0]);
     assert_eq!(issues(0.4, 0.5, fast), [""; 0], "four of five are too few");
-    assert_eq!(issues(5.0, 20.0, fast), ["25 % of the requests fail"]);
+    assert_eq!(issues(5.0, 20.0, fast), ["25 % of requests fail"]);
     assert_eq!(issues(0.0, 20.0, [0.1, 1.5, 2.0, 1.2]), ["p95 of requests 1.2 s"]);
     assert_eq!(issues(0.0, 20.0, [5.0, 5.0, 0.9, 5.0]), [""; 0]);
     // The default recording does not include requests, so the advice names the profile that does.
@@ -144,8 +144,9 @@ fn a_cpu_limit_that_throttles_and_a_machine_that_is_too_busy_are_found() {
     let found = |cpu_ms: u64, runnable_ms: Option<u64>, machine_ms, periods, throttled| {
         let limit = CpuLimit { group: 1, cores: 0.2, periods, throttled };
         let ms = Duration::from_millis;
-        let supply = CpuSupply { limit: (periods > 0).then_some(limit), machine: Some(ms(machine_ms)), ..CpuSupply::default() };
-        let cpu = Some(CpuUse { span: ms(5000), cpu: Some(ms(cpu_ms)), runnable: runnable_ms.map(ms), supply });
+        let constraints =
+            CpuConstraints { limit: (periods > 0).then_some(limit), machine: Some(ms(machine_ms)), ..CpuConstraints::default() };
+        let cpu = Some(CpuUse { span: ms(5000), cpu: Some(ms(cpu_ms)), runnable: runnable_ms.map(ms), constraints });
         let (counters, thresholds) = (published(61.0, 4e6, 1.0, 0.0, 0.0), Thresholds::default());
         let issues = health_issues(&counters, cpu, &thresholds).into_iter();
         issues.map(|issue| (issue, issue.finding(&counters, cpu, &thresholds).text)).collect::<Vec<_>>()
@@ -168,7 +169,7 @@ fn a_cpu_limit_that_throttles_and_a_machine_that_is_too_busy_are_found() {
         span: Duration::from_secs(5),
         cpu: None,
         runnable: Some(Duration::from_secs(9)),
-        supply: CpuSupply { limit: Some(limit), machine: Some(Duration::from_secs(20)), ..CpuSupply::default() },
+        constraints: CpuConstraints { limit: Some(limit), machine: Some(Duration::from_secs(20)), ..CpuConstraints::default() },
     };
     assert_eq!((unknown.cores(), unknown.wait_share(), unknown.others()), (None, None, None));
     let counters = published(61.0, 4e6, 1.0, 0.0, 0.0);
@@ -187,10 +188,10 @@ fn a_cpu_limit_is_among_the_facts() {
     // Of nested groups, the outer one has the higher limit, but its other members use it up.
     let outer = CpuLimit { group: 1, cores: 2.0, periods: 50, throttled: 9 };
     let inner = CpuLimit { group: 2, cores: 0.5, periods: 50, throttled: 0 };
-    let supply = CpuSupply::of(&[inner, outer], None);
-    assert_eq!(supply.limit, Some(outer));
-    let cpu = CpuUse { supply, ..CpuUse::default() };
-    app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 1.0, 0.0, 0.0), cpu: Some(cpu) });
+    let constraints = CpuConstraints::of(&[inner, outer], None);
+    assert_eq!(constraints.limit, Some(outer));
+    let cpu = CpuUse { constraints, ..CpuUse::default() };
+    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 1.0, 0.0, 0.0), cpu: Some(cpu) });
     assert!(facts(&app).iter().any(|fact| (fact.label, fact.value.as_str()) == ("CPU limit", "0.5 CPUs")));
 }
 
@@ -260,7 +261,7 @@ fn a_finding_is_opened_with_enter() {
     app.press("w");
     let effects = app.take_effects();
     let [Effect::Watch { ticket, .. }] = effects[..] else { panic!("{effects:?}") };
-    app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 38.0, 400.0, 0.0), cpu: None });
+    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 38.0, 400.0, 0.0), cpu: None });
     let found = |app: &TestApp| app.state.findings_of_selected().into_iter().map(|found| found.finding.tab).collect::<Vec<_>>();
     assert_eq!(found(&app), [Tab::Exceptions, Tab::Gc]);
     app.press("⏎⏎");
@@ -269,7 +270,7 @@ fn a_finding_is_opened_with_enter() {
     assert_eq!(app.state.tab, Tab::Gc);
     // The selection follows its finding when the order changes.
     app.press("1");
-    app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 99.0, 51.0, 0.0), cpu: None });
+    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 99.0, 51.0, 0.0), cpu: None });
     assert_eq!(found(&app), [Tab::Gc, Tab::Exceptions]);
     app.press("↓⏎");
     assert_eq!(app.state.tab, Tab::Exceptions);
@@ -292,7 +293,7 @@ fn growth_of_the_heap_leads_to_its_types() {
         let history = (1..=6).map(|second| (second * 1_000_000_000, second as f64 * scale)).collect();
         counters.counters.push(CounterSnapshot { name: name.to_owned(), history, ..counters.counters[0].clone() });
     }
-    app.send(Msg::Watched { ticket, counters: counters.into(), cpu: None });
+    app.send(Msg::WatchReport { ticket, counters: counters.into(), cpu: None });
     let finding = app.state.findings_of_selected().remove(0).finding;
     assert!(app.state.advice(&finding)[0].starts_with("M: objects by type"), "{:?}", app.state.advice(&finding));
     app.take_effects();

@@ -44,7 +44,7 @@ fn a_walk_is_asked_for_in_a_dialog_that_says_what_it_costs() {
     app.press("⎋");
     let ticket = answered(&mut app, 1);
     assert_eq!(rows(&app)[0], ["3.2 MB", "46 %", "20.0k", "4.8 MB", "Shop.Pricing.Quote", "Shop.Pricing"]);
-    assert!(app.said_last().starts_with("OrderService (4242): heap walk done"), "{}", app.said_last());
+    assert!(app.last_toast().starts_with("OrderService (4242): heap walk done"), "{}", app.last_toast());
     app.send(Msg::HeapWalked { ticket, result: Err("twice".into()) });
     assert!(!rows(&app).is_empty());
     // The duration of the last walk is the best estimate for the next.
@@ -61,7 +61,7 @@ fn a_walk_in_progress_is_shown_and_canceled_by_the_same_key() {
     assert_eq!(heading(&app), "Walking the heap … 5 objects, 500 B   M cancels");
     // Other commands are refused.
     app.press("d");
-    assert!(app.said_last().contains("is still busy with the heap walk"), "{}", app.said_last());
+    assert!(app.last_toast().contains("is still busy with the heap walk"), "{}", app.last_toast());
     app.press("1M");
     assert_eq!((app.state.tab, app.take_effects()), (Tab::Heap, vec![]), "it is shown first");
     app.press("M");
@@ -107,7 +107,7 @@ fn what_was_walked_last_can_be_written_once_it_is_there() {
     assert_eq!((*of, destination.to_str()), (walk, Some("OrderService_4242_20261121_083021.gcdump")));
     // During another walk, the object graph of the last one is not kept.
     app.press("My⏎o");
-    assert!(app.said_last().contains("walk this heap again"), "{}", app.said_last());
+    assert!(app.last_toast().contains("walk this heap again"), "{}", app.last_toast());
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn what_cannot_be_walked_says_why() {
         app.send(Msg::Processes(vec![process]));
         app.press("M");
         assert!(app.state.overlay.is_none() && app.take_effects().iter().all(|effect| !matches!(effect, Effect::WalkHeap { .. })));
-        app.said_last()
+        app.last_toast()
     };
     let aot = refusal(|process| process.native_aot = true, options());
     assert!(aot.contains("a NativeAOT program has no heap walk"), "{aot}");
@@ -189,17 +189,17 @@ fn a_file_of_a_heap_is_opened_and_has_no_other_tab() {
     read_next(&mut app, "a.gcdump", Ok(1));
     assert_eq!(rows(&app)[0], ["3.2 MB", "46 %", "20.0k", "4.8 MB", "Shop.Pricing.Quote", "Shop.Pricing"]);
     assert!(heading(&app).starts_with("file written 1970-01-01") && heading(&app).ends_with("read in 1.2 s"), "{}", heading(&app));
-    assert_eq!(app.state.open_file().unwrap().word(), "whole");
+    assert_eq!(app.state.open_file().unwrap().status(), "complete");
     // Walking, exporting and writing are unavailable, and there is no other tab.
     for (key, words) in [("M", "not a process"), ("E", "not a recording"), ("F", "not a recording")] {
         app.press(key);
-        assert!(app.said_last().contains(words) && app.state.overlay.is_none(), "{key}: {}", app.said_last());
+        assert!(app.last_toast().contains(words) && app.state.overlay.is_none(), "{key}: {}", app.last_toast());
     }
     app.press("o[b⇥3");
     assert_eq!((app.take_effects(), app.state.tab), (vec![], Tab::Heap));
     assert!(app.state.overlay.is_none());
     // A trace opened next to it has the tabs of traces, not this one.
-    app.state.open_file_too(trace);
+    app.state.open_additional_file(trace);
     app.send(Msg::Tick);
     assert_eq!((app.state.tab, app.selected_name()), (Tab::Trace, "a.nettrace".to_owned()));
     app.press("⎋k");
@@ -220,7 +220,7 @@ fn the_heaps_of_two_files_are_compared() {
     let effects = app.take_effects();
     let Some(Effect::FindFiles { ticket, .. }) = effects.last() else { panic!("{effects:?}") };
     app.send(Msg::FilesFound { ticket: *ticket, files: vec![trace.clone(), heap_file("after.gcdump")] });
-    assert!(app.state.overlay.is_none() && app.said_last().contains("no other .gcdump file"), "{}", app.said_last());
+    assert!(app.state.overlay.is_none() && app.last_toast().contains("No other .gcdump file"), "{}", app.last_toast());
     app.press("=");
     let effects = app.take_effects();
     let Some(Effect::FindFiles { ticket, .. }) = effects.last() else { panic!("{effects:?}") };
@@ -228,7 +228,7 @@ fn the_heaps_of_two_files_are_compared() {
     // Neither the trace nor the open file is listed.
     app.press("⏎");
     read_next(&mut app, "before.gcdump", Err("cut off\u{1b}"));
-    assert_eq!(app.said_last(), "cut off\u{fffd}");
+    assert_eq!(app.last_toast(), "cut off\u{fffd}");
     assert_eq!(rows(&app)[0][0], "6.4 MB");
     app.press("=");
     let effects = app.take_effects();
@@ -247,7 +247,7 @@ fn a_file_that_cannot_be_read_says_why() {
     app.send(Msg::Tick);
     read_next(&mut app, "a.gcdump", Err("/x/a.gcdump cannot be read: it is cut off"));
     assert_eq!(
-        (app.said_last().as_str(), app.state.open_file().unwrap().word()),
+        (app.last_toast().as_str(), app.state.open_file().unwrap().status()),
         ("/x/a.gcdump cannot be read: it is cut off", "unreadable")
     );
     assert_eq!(app.state.view_of(Tab::Heap).unwrap().empty.0, "/x/a.gcdump cannot be read: it is cut off");
@@ -256,7 +256,7 @@ fn a_file_that_cannot_be_read_says_why() {
 #[test]
 fn files_that_are_no_longer_awaited_are_canceled() {
     let mut app = TestApp::populated(120, 40);
-    app.state.open_file_too(heap_file("a.gcdump"));
+    app.state.open_additional_file(heap_file("a.gcdump"));
     app.send(Msg::Tick);
     let opened = app.take_effects().iter().find_map(|effect| match effect {
         Effect::ReadHeap { ticket, .. } => Some(*ticket),

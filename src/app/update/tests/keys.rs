@@ -3,7 +3,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButto
 use crate::app::action::Context;
 use crate::app::dialog::Found;
 use crate::app::pane::Focus;
-use crate::app::test_app::{TestApp, fleet, process, variables};
+use crate::app::test_app::{TestApp, process, sample_processes, variables};
 use crate::app::{Clipboard, Column, Effect, Msg, Overlay, Tab};
 use crate::clr::profiles;
 use crate::model::{FileKind, TraceFile};
@@ -102,7 +102,7 @@ fn copying_offers_what_is_there_and_nothing_that_is_masked() {
     app.press("y⏎");
     assert_eq!(app.take_effects(), [Effect::Copy { text: "4242".to_owned(), label: "pid".to_owned() }]);
     app.send(Msg::Copied { label: "pid".into(), to: Clipboard::Terminal });
-    assert_eq!(app.said_last(), "pid sent to the terminal's clipboard");
+    assert_eq!(app.last_toast(), "pid sent to the terminal's clipboard");
 
     app.press("e");
     app.answer();
@@ -180,7 +180,7 @@ fn the_palette_goes_to_tabs_profiles_themes_and_files() {
     app.press("⎋");
     app.take_effects();
     app.press(":high-con⏎");
-    assert_eq!(app.take_effects().pop(), Some(Effect::UseTheme("high-contrast".into())));
+    assert_eq!(app.take_effects().pop(), Some(Effect::SetTheme("high-contrast".into())));
 
     // Files arrive later and do not move the other entries.
     let file = TraceFile { kind: FileKind::Trace, path: "/x/dumping.nettrace".into(), bytes: 1, process_id: 7, start_unix_ms: 1 };
@@ -247,7 +247,7 @@ fn nothing_is_done_on_a_screen_that_shows_nothing() {
 #[test]
 fn several_thousand_processes_are_no_trouble_to_move_in() {
     let mut app = TestApp::new(120, 40);
-    app.send(Msg::Processes((0..5000).map(|pid| process(pid, "a")).chain(fleet()).collect()));
+    app.send(Msg::Processes((0..5000).map(|pid| process(pid, "a")).chain(sample_processes()).collect()));
     app.press("G");
     assert_eq!(app.state.list.cursor(), Some(app.state.list.len() - 1));
     let cursor = app.state.list.view_cursor().unwrap();

@@ -84,7 +84,7 @@ fn it_does_not_wait_for_ever() {
 }
 
 #[test]
-fn a_signal_asks_nobody_and_waits_less() {
+fn a_signal_quits_without_confirmation_and_with_a_shorter_timeout() {
     let mut app = recorded();
     app.press("dq");
     app.send(Msg::Terminate);

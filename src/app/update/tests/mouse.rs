@@ -122,7 +122,7 @@ fn frames_of_the_flame_graph_and_findings_are_clicked() {
     assert_eq!(name(&app).as_deref(), Some("Shop.Pricing.PriceEngine.PriceBasket"), "there are words");
 
     let mut app = TestApp::with(Options { watch: AutoWatch::Selected, ..crate::app::test_app::options() }, 120, 40);
-    app.send(crate::app::Msg::Processes(crate::app::test_app::fleet()));
+    app.send(crate::app::Msg::Processes(crate::app::test_app::sample_processes()));
     app.press("w");
     app.publish(&[Arc::clone(&published(700.0, 9e8, 41.0, 0.0, 0.0))]);
     let body = app.state.layout().detail.unwrap().body;

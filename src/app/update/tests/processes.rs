@@ -1,4 +1,4 @@
-use crate::app::test_app::{TestApp, fleet, process, published};
+use crate::app::test_app::{TestApp, process, published, sample_processes};
 use crate::app::{Effect, JobResult, Msg, Ticket};
 use crate::model::{Contact, Outcome, Phase, Recording, StoppedBy, Trouble};
 
@@ -8,11 +8,11 @@ fn a_dialog_closes_when_its_process_ends() {
         let mut app = TestApp::populated(120, 40);
         app.press(keys);
         // Changes of other processes keep the dialog open.
-        app.send(Msg::Processes(fleet().into_iter().take(1).chain([process(7, "new")]).collect()));
+        app.send(Msg::Processes(sample_processes().into_iter().take(1).chain([process(7, "new")]).collect()));
         assert!(app.state.overlay.is_some(), "{keys}");
-        app.send(Msg::Processes(fleet().into_iter().skip(1).collect()));
+        app.send(Msg::Processes(sample_processes().into_iter().skip(1).collect()));
         assert!(app.state.overlay.is_none(), "{keys}");
-        assert_eq!(app.said_last(), "OrderService (4242) has ended; the action was not carried out.");
+        assert_eq!(app.last_toast(), "OrderService (4242) has ended; the action was not carried out.");
         app.take_effects();
         app.press("y⏎");
         assert!(app.take_effects().iter().all(|effect| matches!(effect, crate::app::Effect::Copy { .. })), "{keys}");
@@ -23,7 +23,7 @@ fn a_dialog_closes_when_its_process_ends() {
 fn a_dialog_keeps_its_process_whatever_the_table_does() {
     let mut app = TestApp::populated(120, 40);
     app.press("d");
-    let mut processes = fleet();
+    let mut processes = sample_processes();
     for process in &mut processes {
         process.usage.cpu_percent = Some(process.key.pid as f32);
     }
@@ -36,12 +36,12 @@ fn a_dialog_keeps_its_process_whatever_the_table_does() {
 #[test]
 fn a_process_that_ended_cannot_be_acted_on_while_its_row_fades() {
     let mut app = TestApp::populated(120, 40);
-    app.send(Msg::Processes(fleet().into_iter().skip(1).collect()));
+    app.send(Msg::Processes(sample_processes().into_iter().skip(1).collect()));
     assert_eq!(app.selected_name(), "OrderService");
     for key in ["t", "d", "p", "e", "T"] {
         app.press(key);
         assert_eq!(app.take_effects(), [], "{key}");
-        assert!(app.said_last().contains("has ended"), "{key}");
+        assert!(app.last_toast().contains("has ended"), "{key}");
     }
     app.wait(3000);
     assert_ne!(app.selected_name(), "OrderService");
@@ -51,15 +51,15 @@ fn a_process_that_ended_cannot_be_acted_on_while_its_row_fades() {
 fn pausing_freezes_the_table_but_not_the_truth() {
     let mut app = TestApp::populated(120, 40);
     app.press("␣");
-    app.send(Msg::Processes(fleet().into_iter().skip(1).collect()));
+    app.send(Msg::Processes(sample_processes().into_iter().skip(1).collect()));
     assert_eq!(app.state.list.rows().len(), 8, "what is shown stands still");
     app.wait(60_000);
     assert_eq!(app.state.list.rows().len(), 8);
     // Actions are refused for a process that has ended.
     app.press("d");
-    assert!(app.state.overlay.is_none() && app.said_last().contains("has ended"), "{:?}", app.said());
+    assert!(app.state.overlay.is_none() && app.last_toast().contains("has ended"), "{:?}", app.toast_texts());
     app.press("␣");
-    assert!(app.state.list.rows().iter().any(|row| row.gone_at.is_some()));
+    assert!(app.state.list.rows().iter().any(|row| row.exited_at.is_some()));
     app.wait(3000);
     assert_eq!(app.state.list.rows().len(), 7);
 }
@@ -78,9 +78,9 @@ fn text_from_outside_is_made_safe() {
     let all = [&row.process.name, &row.process.command_line, row.process.user.as_ref().unwrap(), row.process.contact.reason().unwrap()]
         .map(str::to_owned)
         .into_iter()
-        .chain(app.said());
+        .chain(app.toast_texts());
     for text in all {
-        assert_eq!(crate::model::sanitise(&text), text);
+        assert_eq!(crate::model::sanitize(&text), text);
         assert!(!text.contains(|c: char| c.is_control()), "{text:?}");
     }
 }
@@ -92,23 +92,23 @@ fn answers_are_told_in_words() {
     let ticket = app.last_ticket().unwrap();
     app.send(Msg::JobDone { ticket: Ticket(ticket.0 + 1), result: Ok(JobResult::default()) });
     assert_eq!(app.state.jobs.active(), 1, "that was no answer to this");
-    let stalled = |app: &mut TestApp| app.send(Msg::JobStalled { ticket, notice: "no part of the dump has been written".into() });
+    let stalled = |app: &mut TestApp| app.send(Msg::JobStalled { ticket, notice: "the dump has made no progress".into() });
     stalled(&mut app);
-    assert_eq!(app.said_last(), "no part of the dump has been written");
+    assert_eq!(app.last_toast(), "the dump has made no progress");
     app.send(Msg::job_done(ticket, Err("first line\n\nsecond\u{1b} line")));
-    assert_eq!(app.said_last(), "OrderService (4242): heap dump failed. first line · second\u{fffd} line");
+    assert_eq!(app.last_toast(), "OrderService (4242): heap dump failed. first line · second\u{fffd} line");
     app.send(Msg::JobDone { ticket, result: Ok(JobResult::default()) });
     stalled(&mut app);
-    assert_eq!(app.said().len(), 3, "an answer comes once");
+    assert_eq!(app.toast_texts().len(), 3, "an answer comes once");
     app.press("⎋dy⏎");
     let ticket = app.last_ticket().unwrap();
     let result = JobResult { files: vec!["/tmp/x.dmp".into()], bytes: Some(412_000_000), note: None };
     app.send(Msg::JobDone { ticket, result: Ok(result) });
-    assert_eq!(app.said_last(), "OrderService (4242): heap dump done: /tmp/x.dmp, 412 MB");
+    assert_eq!(app.last_toast(), "OrderService (4242): heap dump done: /tmp/x.dmp, 412 MB");
 }
 
 #[test]
-fn who_waits_is_resumed_alone_or_with_all_others() {
+fn a_suspended_process_is_resumed_alone_or_with_all_others() {
     use crate::app::{Effect, JobKind};
     use crate::model::RunState;
 
@@ -127,10 +127,10 @@ fn who_waits_is_resumed_alone_or_with_all_others() {
             }
         }
     }
-    assert!(app.state.jobs.newest_first().all(|job| job.what == JobKind::Resume && !job.is_running()));
+    assert!(app.state.jobs.newest_first().all(|job| job.kind == JobKind::Resume && !job.is_running()));
     app.state.list.select(crate::model::ProcessKey { pid: 1, started: 10 });
     app.press("R");
-    assert!(app.state.overlay.is_none() && app.said_last().contains("is not suspended at startup"));
+    assert!(app.state.overlay.is_none() && app.last_toast().contains("is not suspended at startup"));
 }
 
 /// Adds each process, shows its environment, watches, records and dumps it, and removes it.
@@ -151,7 +151,7 @@ fn live_and_end(app: &mut TestApp, pids: std::ops::Range<u32>) {
             done += 1;
             match effect {
                 Effect::Watch { ticket, .. } => {
-                    app.send(Msg::Watched { ticket, counters: published(9.0, 1.0, 1.0, 1.0, 1.0), cpu: None });
+                    app.send(Msg::WatchReport { ticket, counters: published(9.0, 1.0, 1.0, 1.0, 1.0), cpu: None });
                     app.send(Msg::WatchEnded { ticket, trouble: None });
                 }
                 Effect::StartTrace { id, .. } => {
@@ -176,7 +176,7 @@ fn a_thousand_processes_leave_nothing_behind() {
     live_and_end(&mut app, 1000..1300);
     let used = allocation_counter::measure(|| live_and_end(&mut app, 2000..3000));
     let state = &app.state;
-    assert_eq!((state.list.rows().len(), state.watches.all().len(), state.flights.len()), (0, 0, 0));
+    assert_eq!((state.list.rows().len(), state.watches.all().len(), state.flight_options.len()), (0, 0, 0));
     assert!(used.bytes_current.abs() < 16 * 1024, "{used:?}");
 }
 
@@ -202,7 +202,7 @@ fn tagged_processes_are_recorded_and_watched_together() {
     app.take_effects();
     app.press("w");
     assert_eq!(effects_for(&app.take_effects()), [("watch", 4242), ("watch", 660), ("watch", 901)]);
-    assert!(app.said_last().starts_with("1 of 4 tagged processes: "), "{:?}", app.said());
+    assert!(app.last_toast().starts_with("1 of 4 tagged processes: "), "{:?}", app.toast_texts());
     app.press("t");
     assert_eq!(effects_for(&app.take_effects()), [("start", 4242), ("start", 660), ("start", 901)]);
     assert_eq!(app.selected_name(), selected, "the selection stays");
@@ -224,7 +224,7 @@ fn why_tagged_processes_are_slow_is_recorded_of_all_of_them() {
     app.take_effects();
     app.press("F");
     assert_eq!(effects_for(&app.take_effects()), [("start", 4242), ("start", 660), ("start", 901)]);
-    assert!(app.said_last().starts_with("1 of 4 tagged processes: "), "{:?}", app.said());
+    assert!(app.last_toast().starts_with("1 of 4 tagged processes: "), "{:?}", app.toast_texts());
     assert_eq!((app.selected_name(), app.state.tab), (selected, crate::app::Tab::Slowdown));
 }
 

@@ -1,7 +1,7 @@
 //! Programs started by dn-top.
 
-use super::forms::{alone, form, type_text};
-use crate::app::test_app::{TestApp, fleet, process, recording};
+use super::forms::{form, single_process, type_text};
+use crate::app::test_app::{TestApp, process, recording, sample_processes};
 use crate::app::{Effect, Field, JobResult, Msg, Overlay, StaleSockets, Ticket};
 use crate::model::{PacketCounts, Phase, Process, ProducerReport, RecordingId, RunState, SafeText};
 
@@ -16,12 +16,12 @@ fn the_log_of_dn_top_is_read_and_followed() {
     app.press("l");
     assert_eq!(app.take_effects(), [Effect::ReadLog]);
     app.send(Msg::OwnLog(lines(100)));
-    app.send(Msg::Processes(fleet()));
+    app.send(Msg::Processes(sample_processes()));
     assert_eq!((shown(&app), app.take_effects()), (100, vec![Effect::ReadLog]));
     // While scrolled up, the text is not updated.
     app.press("k");
     app.send(Msg::OwnLog(lines(120)));
-    app.send(Msg::Processes(fleet()));
+    app.send(Msg::Processes(sample_processes()));
     assert_eq!((shown(&app), app.take_effects()), (100, vec![]));
     app.press("⎋");
     // A late reply is ignored.
@@ -31,10 +31,10 @@ fn the_log_of_dn_top_is_read_and_followed() {
 
 #[test]
 fn a_program_is_started_recorded_and_followed() {
-    let mut app = alone("9.0.0");
+    let mut app = single_process("9.0.0");
     app.press("aG⏎");
     app.press("⇥⇥⇥y");
-    assert!(form(&app).complaint.as_ref().unwrap().contains("Give a program"));
+    assert!(form(&app).problem.as_ref().unwrap().contains("Give a program"));
     type_text(&mut app, "/usr/bin/dotnet 'my app.dll' --x");
     app.press("⇥⌃u");
     type_text(&mut app, "gc-verbose");
@@ -42,23 +42,23 @@ fn a_program_is_started_recorded_and_followed() {
     type_text(&mut app, "out.txt");
     app.press("⇥y");
     let effects = app.take_effects();
-    let [Effect::Launch { words, id: RecordingId(1), order, output, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Launch { words, id: RecordingId(1), options, output, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(words, &["/usr/bin/dotnet", "my app.dll", "--x"]);
-    assert_eq!((order.profiles.as_slice(), output.to_str()), (&["gc-verbose".to_owned()][..], Some("out.txt")));
+    assert_eq!((options.profiles.as_slice(), output.to_str()), (&["gc-verbose".to_owned()][..], Some("out.txt")));
     // A running program does not require confirmation on quitting.
     assert_eq!(app.state.jobs.active(), 0);
     app.send(Msg::Launched { ticket: *ticket, recording: Box::new(recording(1, 0, Phase::Starting)) });
     assert_eq!(app.take_effects(), [Effect::Refresh]);
     assert_eq!(app.state.recordings.active(), 1);
-    assert!(app.said_last().contains("OrderService (4242) starts"), "{:?}", app.said());
-    let note = Some("It ended with 7".into());
+    assert!(app.last_toast().contains("OrderService (4242) started"), "{:?}", app.toast_texts());
+    let note = Some("It exited with 7".into());
     app.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult { note, ..JobResult::default() }) });
-    assert!(app.said_last().contains("OrderService (4242): run done. It ended with 7"), "{:?}", app.said());
+    assert!(app.last_toast().contains("OrderService (4242): run done. It exited with 7"), "{:?}", app.toast_texts());
 }
 
 #[test]
-fn what_a_program_writes_is_followed_until_somebody_reads_further_up() {
-    let mut app = alone("9.0.0");
+fn program_output_is_followed_until_scrolled_up() {
+    let mut app = single_process("9.0.0");
     app.press("aG⏎");
     type_text(&mut app, "bin/a=b");
     app.press("⇥⇥⇥y");
@@ -68,7 +68,7 @@ fn what_a_program_writes_is_followed_until_somebody_reads_further_up() {
     let ticket = *ticket;
     let write = |app: &mut TestApp, lines: usize| {
         let lines = (1..=lines).map(|line| format!("line {line}").into()).collect();
-        app.send(Msg::Wrote { ticket, lines });
+        app.send(Msg::ProgramOutput { ticket, lines });
     };
     let shown = |app: &TestApp| match &app.state.overlay {
         Some(Overlay::Output(view)) => (view.rows(80).len(), view.reader.scroll),
@@ -91,7 +91,7 @@ fn what_a_program_writes_is_followed_until_somebody_reads_further_up() {
     // Output is collected while it is not shown, and can be opened again, even after the program has exited.
     app.press("⎋");
     write(&mut app, 300);
-    let note = Some("It ended with 7".into());
+    let note = Some("It exited with 7".into());
     app.send(Msg::JobDone { ticket, result: Ok(JobResult { note, ..JobResult::default() }) });
     app.press("⏎0⏎");
     assert_eq!(shown(&app), (300, 0));
@@ -99,11 +99,11 @@ fn what_a_program_writes_is_followed_until_somebody_reads_further_up() {
 
 #[test]
 fn a_port_is_served_where_programs_find_it() {
-    let mut app = alone("9.0.0");
+    let mut app = single_process("9.0.0");
     app.press("P⌃u");
     type_text(&mut app, "port");
     app.press("⇥y");
-    assert!(form(&app).complaint.as_ref().unwrap().contains("an absolute path"));
+    assert!(form(&app).problem.as_ref().unwrap().contains("an absolute path"));
     app.press("⌃u");
     type_text(&mut app, "/run/port");
     assert!(form(&app).effects()[0].contains("DOTNET_DiagnosticPorts=/run/port connects"));
@@ -113,7 +113,7 @@ fn a_port_is_served_where_programs_find_it() {
     assert_eq!(path.to_str(), Some("/run/port"));
     let files = vec!["DOTNET_DiagnosticPorts=/run/port".into()];
     app.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult { files, ..JobResult::default() }) });
-    assert!(app.said_last().contains("port done: DOTNET_DiagnosticPorts=/run/port"), "{:?}", app.said());
+    assert!(app.last_toast().contains("port done: DOTNET_DiagnosticPorts=/run/port"), "{:?}", app.toast_texts());
     // The same key closes the port. The dialog explains the consequences; suspended processes are resumed first unless that is turned off.
     let on_port = |pid, name, run_state| Process { on_port: true, run_state, ..process(pid, name) };
     let web = on_port(42, "Web", RunState::Running);
@@ -133,16 +133,16 @@ fn a_port_is_served_where_programs_find_it() {
     app.press("Py⏎");
     let Some(ticket) = app.last_ticket() else { panic!("nothing was sent") };
     app.send(Msg::JobDone { ticket, result: Ok(JobResult::default()) });
-    assert!(app.said_last().contains("close port done"), "{:?}", app.said());
+    assert!(app.last_toast().contains("close port done"), "{:?}", app.toast_texts());
     app.press("P");
     assert!(form(&app).effects()[0].contains("DOTNET_DiagnosticPorts="));
 }
 
 #[test]
 fn stale_sockets_are_removed_after_a_question() {
-    let mut app = alone("9.0.0");
+    let mut app = single_process("9.0.0");
     app.press("C");
-    assert!(app.said_last().contains("There are no stale sockets."), "{:?}", app.said());
+    assert!(app.last_toast().contains("There are no stale sockets."), "{:?}", app.toast_texts());
     app.send(Msg::StaleSockets(StaleSockets { count: 2, folders: ["/run/app".into()].into() }));
     app.press("C");
     assert!(form(&app).effects()[0].contains("Removes diagnostic sockets in /run/app."), "{:?}", form(&app).effects());
@@ -153,18 +153,18 @@ fn stale_sockets_are_removed_after_a_question() {
     assert_eq!(folders.iter().map(|folder| folder.to_str().unwrap()).collect::<Vec<_>>(), ["/run/app"]);
     let files = vec!["1 socket removed".into()];
     app.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult { files, ..JobResult::default() }) });
-    assert!(app.said_last().contains("clean up done: 1 socket removed"), "{:?}", app.said());
+    assert!(app.last_toast().contains("clean up done: 1 socket removed"), "{:?}", app.toast_texts());
 }
 
 #[test]
 fn perfettos_tracing_service_is_served_and_how_that_goes_is_shown() {
-    let mut app = alone("9.0.0");
+    let mut app = single_process("9.0.0");
     app.press("K");
     type_text(&mut app, "Web, 43");
     app.press("⇥⌃u");
     type_text(&mut app, "none-such");
     app.press("⇥y");
-    assert!(form(&app).complaint.as_ref().unwrap().contains("none-such"));
+    assert!(form(&app).problem.as_ref().unwrap().contains("none-such"));
     app.press("⌃u");
     type_text(&mut app, "gc-collect");
     app.press("⇥y");
@@ -185,10 +185,10 @@ fn perfettos_tracing_service_is_served_and_how_that_goes_is_shown() {
     report(&mut app, ProducerReport::Progress { instance: 3, packets });
     let expected = "Connected to the tracing service at /run/p. Session 3 records Web (42): 1.2k packets, 64.0 kB. 43 has ended";
     assert_eq!(shown(&app), expected);
-    assert!(app.said_last().contains("session 3 began: Web (42) · 43 has ended"), "{:?}", app.said());
+    assert!(app.last_toast().contains("session 3 began: Web (42) · 43 has ended"), "{:?}", app.toast_texts());
     report(&mut app, ProducerReport::Ended { instance: 3, packets: PacketCounts { dropped: 5, ..packets } });
     assert!(
-        shown(&app).ends_with("Ended: 1 session, 1.2k packets, 64.0 kB; 5 more DROPPED: the service did not take them in time."),
+        shown(&app).ends_with("Ended: 1 session, 1.2k packets, 64.0 kB; 5 more DROPPED: the service did not accept them in time."),
         "{}",
         shown(&app)
     );
@@ -203,9 +203,9 @@ fn perfettos_tracing_service_is_served_and_how_that_goes_is_shown() {
     // The producer is stopped on request and removed once it has ended.
     assert_eq!(form(&app).focus, Field::Button(0));
     app.press("y⏎");
-    assert_eq!(app.take_effects(), [Effect::EndProducer]);
+    assert_eq!(app.take_effects(), [Effect::StopProducer]);
     assert!(app.state.producer.is_some());
     app.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult::default()) });
     assert!(app.state.producer.is_none());
-    assert!(app.said_last().contains("serve Perfetto done"), "{:?}", app.said());
+    assert!(app.last_toast().contains("serve Perfetto done"), "{:?}", app.toast_texts());
 }

@@ -2,7 +2,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 use proptest::prelude::*;
 use std::time::Duration;
 
-use crate::app::test_app::{TestApp, fleet, published, recording, variables, walked_heap};
+use crate::app::test_app::{TestApp, published, recording, sample_processes, variables, walked_heap};
 use crate::app::{Clipboard, Effect, JobResult, Msg, Ticket};
 use crate::model::{
     FileContents, FileKind, KernelTrace, Outcome, Phase, ProcessKey, Recording, RecordingId, SafeText, StoppedBy, TraceFile,
@@ -48,7 +48,7 @@ fn any_msg() -> impl Strategy<Value = Msg> {
         1 => any::<String>().prop_map(Msg::Paste),
         1 => (0_u16..210, 0_u16..70).prop_map(|(width, height)| Msg::Resize(width, height)),
         2 => Just(Msg::Tick),
-        2 => prop::sample::subsequence(fleet(), 0..=8).prop_map(Msg::Processes),
+        2 => prop::sample::subsequence(sample_processes(), 0..=8).prop_map(Msg::Processes),
         1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::Environment { ticket, result: if good { Ok(variables()) } else { Err("no".into()) } }),
         2 => (0_u32..4, 0_u64..200, any_phase()).prop_map(|(id, seconds, phase)| Msg::Recording(Box::new(recording(id, seconds, phase)))),
         2 => (0_u32..4, any::<bool>(), any_phase()).prop_map(|(id, full, phase)| {
@@ -60,11 +60,11 @@ fn any_msg() -> impl Strategy<Value = Msg> {
             let kernel = Some(KernelTrace { tracepoints: vec!["all".to_owned()], session: None });
             Msg::Recording(Box::new(Recording { kernel, ..recording(id, 42, phase) }))
         }),
-        1 => (ticket(), 0..90_usize).prop_map(|(ticket, n)| Msg::Wrote { ticket, lines: vec![SafeText::new("a line"); n].into() }),
+        1 => (ticket(), 0..90_usize).prop_map(|(ticket, n)| Msg::ProgramOutput { ticket, lines: vec![SafeText::new("a line"); n].into() }),
         1 => (ticket(), 0_u32..4).prop_map(|(ticket, id)| Msg::Launched { ticket, recording: Box::new(recording(id, 0, Phase::Starting)) }),
         1 => (0_u32..4).prop_map(|id| Msg::TraceFailed { id: RecordingId(id), reason: "no".into() }),
         1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::JobDone { ticket, result: if good { Ok(JobResult::default()) } else { Err("no".into()) } }),
-        2 => (ticket(), 0_u32..200).prop_map(|(ticket, figure)| Msg::Watched { ticket, counters: published(9.0, 1.0, figure.into(), figure.into(), figure.into()), cpu: None }),
+        2 => (ticket(), 0_u32..200).prop_map(|(ticket, figure)| Msg::WatchReport { ticket, counters: published(9.0, 1.0, figure.into(), figure.into(), figure.into()), cpu: None }),
         1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::WatchEnded { ticket, trouble: (!good).then(|| "no".into()) }),
         1 => Just(Msg::Copied { label: "pid".into(), to: Clipboard::Desktop }),
         1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::HeapWalked { ticket, result: if good { Ok(walked_heap(1)) } else { Err("no".into()) } }),
@@ -90,7 +90,7 @@ proptest! {
     fn anything_may_happen(messages in prop::collection::vec((any_msg(), 0_u64..5000), 1..80), readonly: bool) {
         let options = crate::app::Options { readonly, ..crate::app::test_app::options() };
         let mut app = TestApp::with(options, 120, 40);
-        app.send(Msg::Processes(fleet()));
+        app.send(Msg::Processes(sample_processes()));
         for (msg, wait) in messages {
             app.send(msg);
             for effect in app.take_effects() {
@@ -118,7 +118,7 @@ proptest! {
             let list = &app.state.list;
             prop_assert_eq!(list.selected().is_none(), list.is_empty());
             prop_assert!(list.cursor().is_none_or(|cursor| cursor < list.len()));
-            if app.state.left {
+            if app.state.is_quitting {
                 return Ok(());
             }
             let deadline = app.state.next_deadline(app.now).unwrap_or_default();

@@ -1,13 +1,13 @@
 use std::time::Duration;
 
-use crate::app::test_app::{TestApp, fleet, options, recording};
+use crate::app::test_app::{TestApp, options, recording, sample_processes};
 use crate::app::{Effect, Focus, Msg, Options, Tab};
 use crate::model::{FileContents, Outcome, Phase, ProcessKey, Recording, RecordingId, StoppedBy, TraceOptions};
 use crate::ui::tests::analysis::scripted;
 
 const KEY: ProcessKey = ProcessKey { pid: 4242, started: 42_420 };
 
-fn order(profiles: &[String]) -> Box<TraceOptions> {
+fn trace_options(profiles: &[String]) -> Box<TraceOptions> {
     Box::new(TraceOptions::of_profiles(profiles))
 }
 
@@ -20,7 +20,7 @@ fn one_key_starts_and_stops() {
     let mut app = TestApp::populated(120, 40);
     app.press("/order⏎ t");
     let profiles = vec!["dotnet-common".to_owned(), "cpu".to_owned()];
-    assert_eq!(app.take_effects(), [Effect::StartTrace { id: RecordingId(1), key: KEY, order: order(&profiles) }]);
+    assert_eq!(app.take_effects(), [Effect::StartTrace { id: RecordingId(1), key: KEY, options: trace_options(&profiles) }]);
     assert_eq!(app.state.tab, Tab::Trace);
     assert!(app.state.selected().unwrap().recording);
     app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
@@ -30,7 +30,7 @@ fn one_key_starts_and_stops() {
     app.send(Msg::Recording(Box::new(recording(1, 6, Phase::Recording))));
     app.press("t");
     assert_eq!(app.take_effects(), []);
-    assert!(app.said_last().contains("x stops without it"));
+    assert!(app.last_toast().contains("x stops without it"));
     app.press("x");
     assert_eq!(app.take_effects(), [Effect::AbandonTrace { id: RecordingId(1) }]);
     app.send(Msg::Recording(Box::new(recording(1, 7, done(StoppedBy::Interrupt, false, true, None)))));
@@ -62,12 +62,12 @@ fn abandoning_is_for_what_is_stopping() {
 
 /// Started by a key, or with the first profile on its own.
 #[test]
-fn a_recording_that_tells_why_it_is_slow_stops_by_itself() {
+fn a_slowdown_recording_stops_by_itself() {
     for keys in ["F", "T↑⏎", "⏎8F"] {
         let mut app = TestApp::populated(120, 40);
         app.press(keys);
         let slow = TraceOptions { duration: Some(Duration::from_secs(30)), ..TraceOptions::of_profiles(&["slow".to_owned()]) };
-        assert_eq!(app.take_effects(), [Effect::StartTrace { id: RecordingId(1), key: KEY, order: Box::new(slow) }], "{keys}");
+        assert_eq!(app.take_effects(), [Effect::StartTrace { id: RecordingId(1), key: KEY, options: Box::new(slow) }], "{keys}");
         assert_eq!((app.state.tab, app.state.focus), (Tab::Slowdown, Focus::Detail));
         // While it is running, the key only shows it; afterwards, it starts another.
         app.press("1F");
@@ -84,14 +84,14 @@ fn a_recording_that_tells_why_it_is_slow_stops_by_itself() {
     // The defaults can be configured.
     let profiles = Some(vec!["exceptions".to_owned()]);
     let mut app = TestApp::with(Options { profiles, ..options() }, 120, 40);
-    app.send(Msg::Processes(fleet()));
+    app.send(Msg::Processes(sample_processes()));
     app.press("t");
-    let order = TraceOptions::of_profiles(&["exceptions".to_owned()]);
-    assert!(matches!(&app.take_effects()[..], [Effect::StartTrace { order: started, .. }] if **started == order));
+    let expected = TraceOptions::of_profiles(&["exceptions".to_owned()]);
+    assert!(matches!(&app.take_effects()[..], [Effect::StartTrace { options: started, .. }] if **started == expected));
     let mut app = TestApp::with(Options { readonly: true, ..options() }, 120, 40);
-    app.send(Msg::Processes(fleet()));
+    app.send(Msg::Processes(sample_processes()));
     app.press("F");
-    assert!(app.take_effects().is_empty() && app.said_last().contains("--readonly"));
+    assert!(app.take_effects().is_empty() && app.last_toast().contains("--readonly"));
 }
 
 #[test]
@@ -99,11 +99,11 @@ fn profiles_are_chosen_and_remembered() {
     let mut app = TestApp::populated(120, 40);
     app.press("T ␣⏎");
     let profiles = ["cpu".to_owned()];
-    assert_eq!(app.take_effects(), [Effect::StartTrace { id: RecordingId(1), key: KEY, order: order(&profiles) }]);
+    assert_eq!(app.take_effects(), [Effect::StartTrace { id: RecordingId(1), key: KEY, options: trace_options(&profiles) }]);
     // A second recording of the same process; with no profile picked, the selected one is used.
     app.press("T ␣ G⏎");
     let other = vec![crate::clr::profiles().last().unwrap().name.clone()];
-    assert_eq!(app.take_effects(), [Effect::StartTrace { id: RecordingId(2), key: KEY, order: order(&other) }]);
+    assert_eq!(app.take_effects(), [Effect::StartTrace { id: RecordingId(2), key: KEY, options: trace_options(&other) }]);
     assert_eq!(app.state.recordings.active(), 2);
     // The shown recording is stopped.
     app.press("⏎↓");
@@ -130,22 +130,22 @@ fn several_processes_are_recorded_at_once() {
 fn an_end_is_reported_as_it_was() {
     for (phase, said) in [
         (done(StoppedBy::Interrupt, true, true, None), "OrderService (4242): recorded 1.8 MB, 63.8k events, in /x/y.nettrace."),
-        (done(StoppedBy::Interrupt, false, true, None), "recorded, without its last part. Kept:"),
-        (done(StoppedBy::TargetExit, false, true, None), "OrderService (4242) ended while it was recorded. Kept:"),
+        (done(StoppedBy::Interrupt, false, true, None), "recorded, but the end is missing. Kept:"),
+        (done(StoppedBy::TargetExit, false, true, None), "OrderService (4242) exited while being recorded. Kept:"),
         (done(StoppedBy::Error, false, true, Some("No space left on /x.")), "the recording failed. No space left on /x. Kept:"),
         (done(StoppedBy::Error, false, false, Some("The session limit.")), "nothing was recorded. The session limit."),
     ] {
         let mut app = TestApp::populated(120, 40);
         app.press("t");
         app.send(Msg::Recording(Box::new(recording(1, 7, phase))));
-        assert!(app.said_last().contains(said), "{said}: {:?}", app.said());
+        assert!(app.last_toast().contains(said), "{said}: {:?}", app.toast_texts());
     }
     let mut app = TestApp::populated(120, 40);
     app.press("t");
     app.send(Msg::TraceFailed { id: RecordingId(1), reason: "The runtime answered 0x80004005.".into() });
-    assert_eq!(app.said_last(), "OrderService (4242): nothing was recorded. The runtime answered 0x80004005.");
+    assert_eq!(app.last_toast(), "OrderService (4242): nothing was recorded. The runtime answered 0x80004005.");
     app.send(Msg::TraceFailed { id: RecordingId(9), reason: "not requested".into() });
-    assert_eq!(app.said().len(), 1);
+    assert_eq!(app.toast_texts().len(), 1);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn what_was_dropped_is_said() {
     let mut app = TestApp::populated(120, 40);
     app.press("t");
     app.send(Msg::Recording(Box::new(recording(1, 48, done(StoppedBy::Interrupt, true, true, None)))));
-    assert!(app.said_last().contains("636 dropped"), "{:?}", app.said());
+    assert!(app.last_toast().contains("636 dropped"), "{:?}", app.toast_texts());
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn findings_of_an_ended_recording_are_kept_while_it_is_shown() {
     let [Effect::ReadFile { key: KEY, ticket, path, span: None }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(path.to_str(), Some("/x/y.nettrace"));
     app.send(Msg::FileRead { ticket: *ticket, result: Err("/x/y.nettrace cannot be read".into()) });
-    assert_eq!(app.said_last(), "/x/y.nettrace cannot be read");
+    assert_eq!(app.last_toast(), "/x/y.nettrace cannot be read");
     assert_eq!(app.take_effects(), [], "once is enough");
 
     app.press("⎋↓↑");

@@ -175,7 +175,7 @@ fn a_thread_is_chosen_and_let_go_again() {
 }
 
 #[test]
-fn a_thread_of_one_recording_is_nobody_in_another() {
+fn a_thread_selection_applies_to_one_recording() {
     let mut app = sampled("7s↓⏎");
     assert_eq!(app.state.shown_thread(), Some(ThreadId::of(11)));
     app.send(Msg::Recording(Box::new(recording(1, 50, super::views::done()))));

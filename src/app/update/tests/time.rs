@@ -1,15 +1,15 @@
 use std::time::Duration;
 
-use crate::app::test_app::{TestApp, fleet, process, recording};
+use crate::app::test_app::{TestApp, process, recording, sample_processes};
 use crate::app::{Level, Msg, Options};
 use crate::model::Phase;
 
 /// Returns an app without any process younger than a minute, so that no ages change every second.
-fn calm() -> TestApp {
+fn idle_app() -> TestApp {
     let mut app = TestApp::new(120, 40);
     // Repeat until the CPU trend bars are level.
     for _ in 0..6 {
-        app.send(Msg::Processes(fleet().into_iter().filter(|process| process.name != "ReportWorker").collect()));
+        app.send(Msg::Processes(sample_processes().into_iter().filter(|process| process.name != "ReportWorker").collect()));
     }
     app.wait(2000);
     app.state.take_dirty();
@@ -18,7 +18,7 @@ fn calm() -> TestApp {
 
 #[test]
 fn nothing_changed_is_nothing_drawn() {
-    let mut app = calm();
+    let mut app = idle_app();
     let same: Vec<_> = app.state.list.rows().iter().map(|row| row.process.clone()).collect();
     for _ in 0..30 {
         app.wait(1000);
@@ -33,7 +33,7 @@ fn nothing_changed_is_nothing_drawn() {
 
 #[test]
 fn the_clock_and_ages_are_kept_up() {
-    let mut app = calm();
+    let mut app = idle_app();
     // The clock shows minutes: 08:30:23 to 08:31:00.
     assert_eq!(app.state.next_deadline(app.now), Some(Duration::from_secs(37)));
     app.wait(36_999);
@@ -54,7 +54,7 @@ fn the_clock_and_ages_are_kept_up() {
 
 #[test]
 fn a_running_recording_counts_and_a_paused_display_does_not() {
-    let mut app = calm();
+    let mut app = idle_app();
     app.press("t");
     app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
     assert!(app.state.next_deadline(app.now).unwrap() <= Duration::from_secs(1));
@@ -64,40 +64,40 @@ fn a_running_recording_counts_and_a_paused_display_does_not() {
 }
 
 #[test]
-fn messages_go_and_errors_stay_until_someone_is_there() {
-    let mut app = calm();
+fn messages_expire_and_errors_stay_until_a_key_press() {
+    let mut app = idle_app();
     app.state.notify(Level::Info, "info");
     app.state.notify(Level::Error, "error");
     app.wait(3999);
-    assert_eq!(app.said(), ["error", "info"]);
+    assert_eq!(app.toast_texts(), ["error", "info"]);
     app.state.take_dirty();
     app.wait(1);
     assert!(app.state.take_dirty());
-    assert_eq!(app.said(), ["error"]);
+    assert_eq!(app.toast_texts(), ["error"]);
     app.wait(600_000);
-    assert_eq!(app.said(), ["error"]);
+    assert_eq!(app.toast_texts(), ["error"]);
     app.press("↓");
-    assert_eq!(app.said(), Vec::<String>::new());
+    assert_eq!(app.toast_texts(), Vec::<String>::new());
     assert_eq!(app.state.toasts.history().len(), 2);
 
     // Esc dismisses a new error and keeps the filter.
     app.press("/a⏎");
     app.state.notify(Level::Error, "another");
     app.press("⎋");
-    assert_eq!((app.said().len(), app.state.list.filter().as_str()), (0, "a"));
+    assert_eq!((app.toast_texts().len(), app.state.list.filter().as_str()), (0, "a"));
     // So does opening the message history.
     app.state.notify(Level::Error, "third");
     app.press("!⎋");
-    assert_eq!(app.said().len(), 0);
+    assert_eq!(app.toast_texts().len(), 0);
     // Repeated text is a single message.
     app.state.notify(Level::Warning, "again");
     app.state.notify(Level::Warning, "again");
-    assert_eq!(app.said(), ["again"]);
+    assert_eq!(app.toast_texts(), ["again"]);
 }
 
 #[test]
 fn the_filter_of_the_command_line_is_there_from_the_start() {
     let mut app = TestApp::with(Options { filter: "web".to_owned(), ..crate::app::test_app::options() }, 120, 40);
-    app.send(Msg::Processes(fleet()));
+    app.send(Msg::Processes(sample_processes()));
     assert_eq!(app.selected_name(), "WebGateway");
 }

@@ -5,11 +5,11 @@ use crate::app::{Effect, Field, Msg, Overlay, Reply};
 use crate::clr::Trigger;
 use crate::model::{Phase, Recording, RecordingId, Scheduling, TraceOptions, parse_keep};
 
-use super::forms::{alone, fill, form, type_text};
+use super::forms::{fill, form, single_process, type_text};
 
-fn ordered(app: &mut TestApp) -> TraceOptions {
+fn requested_options(app: &mut TestApp) -> TraceOptions {
     match app.take_effects().as_slice() {
-        [Effect::StartTrace { order, .. }] => (**order).clone(),
+        [Effect::StartTrace { options, .. }] => (**options).clone(),
         other => panic!("{other:?}"),
     }
 }
@@ -17,7 +17,7 @@ fn ordered(app: &mut TestApp) -> TraceOptions {
 /// Opens the trace form for process 42, which requests the missing prerequisites of tracepoints.
 fn open(app: &mut TestApp) {
     app.press("O");
-    let [Effect::LookAtTracepoints { key }] = app.take_effects()[..] else { panic!("it was not asked") };
+    let [Effect::CheckTracepoints { key }] = app.take_effects()[..] else { panic!("it was not asked") };
     assert_eq!(key.pid, 42);
 }
 
@@ -25,7 +25,7 @@ const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
 #[test]
 fn enter_goes_through_the_fields_to_the_button_and_ctrl_enter_starts_from_any() {
-    let mut app = alone("11.0.0");
+    let mut app = single_process("11.0.0");
     open(&mut app);
     for field in 1..form(&app).questions.len() {
         app.press("⏎");
@@ -34,16 +34,16 @@ fn enter_goes_through_the_fields_to_the_button_and_ctrl_enter_starts_from_any() 
     app.press("⏎");
     assert_eq!((form(&app).focus, form(&app).buttons()[1]), (Field::Button(1), "Record"));
     app.press("⏎");
-    let by_button = ordered(&mut app);
-    let mut app = alone("11.0.0");
+    let by_button = requested_options(&mut app);
+    let mut app = single_process("11.0.0");
     open(&mut app);
     app.press("⇥⇥⇥⌃⏎");
-    assert_eq!(ordered(&mut app), by_button);
+    assert_eq!(requested_options(&mut app), by_button);
 }
 
 #[test]
 fn everything_of_the_trace_form_is_ordered_and_shown_as_a_command() {
-    let mut app = alone("11.0.0");
+    let mut app = single_process("11.0.0");
     open(&mut app);
     assert_eq!(form(&app).command_line(), Some("dn-top trace 42 --profile dotnet-common --profile cpu"));
     let ids = format!("{RUNTIME}/80");
@@ -74,7 +74,7 @@ fn everything_of_the_trace_form_is_ordered_and_shown_as_a_command() {
         file: Some("a.nettrace".into()),
         ..TraceOptions::default()
     };
-    assert_eq!(ordered(&mut app), expected);
+    assert_eq!(requested_options(&mut app), expected);
     // The form keeps its values for the next time, except the file, which already exists.
     open(&mut app);
     assert!(form(&app).command_line().unwrap().contains("--flight 5m --duration 1m30s --no-stacks"));
@@ -82,12 +82,12 @@ fn everything_of_the_trace_form_is_ordered_and_shown_as_a_command() {
     app.press("⎋");
     app.send(Msg::Recording(Box::new(recording(1, 1, Phase::Recording))));
     app.press("T␣↓⏎");
-    assert_eq!(ordered(&mut app).flight, None);
+    assert_eq!(requested_options(&mut app).flight, None);
 }
 
 #[test]
 fn what_is_wrong_is_said_where_it_stands_and_not_recorded() {
-    for (question, answer, complaint) in [
+    for (question, answer, problem) in [
         (0, "no-such", "there is no profile 'no-such'"),
         (1, "P:zz", "expected keywords"),
         (2, "P/x", "expected PROVIDER/ID"),
@@ -96,16 +96,16 @@ fn what_is_wrong_is_said_where_it_stands_and_not_recorded() {
         (7, "soon", "expected a time"),
         (8, "big", "is not a unit of size"),
         (9, "nothing", "expected PROVIDER/EVENT"),
-        (10, "1ms", "a flight recorder keeps a second at least"),
+        (10, "1ms", "a flight recorder keeps at least one second"),
     ] {
-        let mut app = alone("11.0.0");
+        let mut app = single_process("11.0.0");
         open(&mut app);
         (0..question).for_each(|_| app.press("⇥"));
         assert_eq!(form(&app).focus, Field::Question(question));
         app.press("⌃u");
         type_text(&mut app, answer);
-        let said = form(&app).questions[question].complaint.clone().unwrap_or_default();
-        assert!(said.contains(complaint), "{answer}: {said:?}");
+        let said = form(&app).questions[question].problem.clone().unwrap_or_default();
+        assert!(said.contains(problem), "{answer}: {said:?}");
         app.press("⇥⌃⏎");
         assert_eq!(app.take_effects(), [], "{answer}");
         assert_eq!(form(&app).focus, Field::Question(question), "{answer}");
@@ -113,7 +113,7 @@ fn what_is_wrong_is_said_where_it_stands_and_not_recorded() {
         assert_eq!(app.take_effects().len(), 1, "{answer}");
     }
     // Incompatible fields are an error of the whole form.
-    let mut app = alone("8.0.0");
+    let mut app = single_process("8.0.0");
     open(&mut app);
     app.press("⇥⇥⇥");
     type_text(&mut app, "0x38");
@@ -125,7 +125,7 @@ fn what_is_wrong_is_said_where_it_stands_and_not_recorded() {
 #[test]
 fn what_the_runtime_is_too_old_for_is_passed_over_and_says_why() {
     for (version, refused) in [("3.1.0", vec![2, 6]), ("9.0.0", vec![2, 6]), ("10.0.0", vec![6]), ("11.0.0", vec![])] {
-        let mut app = alone(version);
+        let mut app = single_process(version);
         app.press("O");
         let found: Vec<_> = (0..13).filter(|&at| form(&app).questions[at].refused.is_some()).collect();
         assert_eq!(found, refused, "{version}");
@@ -139,19 +139,19 @@ fn what_the_runtime_is_too_old_for_is_passed_over_and_says_why() {
 #[test]
 fn what_the_runtime_cannot_leave_out_is_said_before_it_is_recorded() {
     for (version, said) in [("8.0.33", true), ("9.0.0", false)] {
-        let mut app = alone(version);
+        let mut app = single_process(version);
         open(&mut app);
         app.press("⇥⇥⇥⇥→");
         let warned = form(&app).effects().iter().any(|effect| effect.starts_with("On 8.0.33 events include stacks"));
         assert_eq!(warned, said, "{version}: {:?}", form(&app).effects());
         app.press("⌃⏎");
-        assert!(ordered(&mut app).no_stacks, "{version}");
+        assert!(requested_options(&mut app).no_stacks, "{version}");
     }
 }
 
 #[test]
 fn events_go_to_tracepoints_instead_of_a_file() {
-    let mut app = alone("11.0.0");
+    let mut app = single_process("11.0.0");
     open(&mut app);
     // Fields about files are ignored whatever their values are.
     app.press("⇥⇥⇥");
@@ -164,8 +164,8 @@ fn events_go_to_tracepoints_instead_of_a_file() {
     let line = "dn-top trace 42 --profile dotnet-common --profile cpu --user-events all --user-events gc=1,2 --duration 1m30s";
     assert_eq!(form(&app).command_line(), Some(line));
     type_text(&mut app, " more");
-    let complaint = form(&app).questions[13].complaint.clone().unwrap_or_default();
-    assert!(complaint.starts_with("tracepoint 'more': only one tracepoint can be the default"), "{complaint}");
+    let problem = form(&app).questions[13].problem.clone().unwrap_or_default();
+    assert!(problem.starts_with("tracepoint 'more': only one tracepoint can be the default"), "{problem}");
     app.press("⌃⏎");
     assert_eq!((app.take_effects(), form(&app).focus), (Vec::new(), Field::Question(13)));
     // Without tracepoints, the fields apply again.
@@ -177,14 +177,14 @@ fn events_go_to_tracepoints_instead_of_a_file() {
     let tracepoints = vec!["all".to_owned(), "gc=1,2".to_owned()];
     let duration = Some(std::time::Duration::from_secs(90));
     let profiles = crate::clr::DASHBOARD_PROFILES.map(str::to_owned).to_vec();
-    assert_eq!(ordered(&mut app), TraceOptions { profiles, tracepoints, duration, ..TraceOptions::default() });
+    assert_eq!(requested_options(&mut app), TraceOptions { profiles, tracepoints, duration, ..TraceOptions::default() });
     assert!(app.state.recordings.all()[0].value.kernel.is_some());
 }
 
 /// Kernel data is recorded from the start, into a single file.
 #[test]
 fn the_kernels_scheduling_is_ordered_and_excludes_a_flight_recorder_and_tracepoints() {
-    let mut app = alone("11.0.0");
+    let mut app = single_process("11.0.0");
     open(&mut app);
     app.press("⇤⇤⇤→");
     assert!(form(&app).help(3)[0].contains("one .perfetto-trace with both"), "{:?}", form(&app).help(3));
@@ -192,7 +192,7 @@ fn the_kernels_scheduling_is_ordered_and_excludes_a_flight_recorder_and_tracepoi
     assert_eq!(refused(&app), [10, 13]);
     assert_eq!(form(&app).command_line(), Some("dn-top trace 42 --profile dotnet-common --profile cpu --kernel"));
     app.press("⌃⏎");
-    assert!(ordered(&mut app).scheduling);
+    assert!(requested_options(&mut app).scheduling);
     let begun = &app.state.recordings.all()[0].value;
     assert_eq!(begun.scheduling, Some(Scheduling::Waiting));
     // The recording has no event stream that could be read or exported.
@@ -212,7 +212,7 @@ fn the_kernels_scheduling_is_ordered_and_excludes_a_flight_recorder_and_tracepoi
 
 #[test]
 fn what_is_missing_for_tracepoints_is_said_before_anything_is_sent() {
-    let mut app = alone("10.0.0");
+    let mut app = single_process("10.0.0");
     open(&mut app);
     let key = app.state.list.selected().unwrap();
     let missing = ["tracefs is not mounted", "this user may not register events\u{1b}"].map(Into::into).to_vec();
@@ -226,32 +226,32 @@ fn what_is_missing_for_tracepoints_is_said_before_anything_is_sent() {
     type_text(&mut app, "all");
     app.press("⇤⌃⏎");
     assert_eq!((form(&app).effects(), form(&app).focus), (said.map(str::to_owned).to_vec(), Field::Question(13)));
-    assert_eq!(form(&app).complaint.as_deref(), Some("It cannot write to tracepoints without that."));
+    assert_eq!(form(&app).problem.as_deref(), Some("The prerequisites of tracepoints are missing."));
     assert_eq!(app.take_effects(), []);
     // Once the prerequisites are met, the recording can be started.
     app.send(Msg::TracepointsMissing { key, missing: Vec::new() });
     app.press("⌃⏎");
-    assert_eq!(ordered(&mut app).tracepoints, ["all"]);
+    assert_eq!(requested_options(&mut app).tracepoints, ["all"]);
 }
 
 #[test]
 fn stalling_the_target_needs_a_second_yes() {
-    let mut app = alone("11.0.0");
+    let mut app = single_process("11.0.0");
     open(&mut app);
     app.press("⇥⇥⇥⇥⇥⇥→");
     assert!(form(&app).effects()[0].contains("is paused"));
     app.press("⌃⏎");
     assert_eq!(app.take_effects(), []);
-    assert!(form(&app).armed && form(&app).effects()[0].contains("Press again"));
+    assert!(form(&app).pressed_once && form(&app).effects()[0].contains("Press again"));
     app.press("⏎");
-    assert!(ordered(&mut app).block);
+    assert!(requested_options(&mut app).block);
     app.press("O");
     assert!(!form(&app).command_line().unwrap().contains("--block"), "it is never the default");
 }
 
 #[test]
 fn what_is_offered_is_typed_with_one_key() {
-    let mut app = alone("9.0.0");
+    let mut app = single_process("9.0.0");
     app.press("O⇥");
     for (typed, whole) in [("microsoft-windows-dotnetruntime", RUNTIME), (":gc+exc", ":gc+exception"), (":verb", ":verbose")] {
         type_text(&mut app, typed);
@@ -259,7 +259,7 @@ fn what_is_offered_is_typed_with_one_key() {
         app.press("→");
         assert!(form(&app).command_line().unwrap().ends_with(whole), "{:?}", form(&app).command_line());
     }
-    assert!(form(&app).questions[1].complaint.is_none());
+    assert!(form(&app).questions[1].problem.is_none());
     // The picker opens the form with the picked profiles.
     app.press("⎋T␣ O");
     assert!(form(&app).command_line().unwrap().starts_with(&format!("dn-top trace 42 --profile {}", crate::clr::profiles()[3].name)));
@@ -273,18 +273,18 @@ fn a_flight_recorder_is_saved_and_goes_on() {
     app.take_effects();
     type_text(&mut app, "64MB");
     app.press("⌃⏎");
-    let first = ordered(&mut app);
+    let first = requested_options(&mut app);
     // Not available before the recording is running.
     app.press("S");
     assert_eq!(app.take_effects(), []);
-    let kept = Some(crate::model::Kept { bytes: 1, span: std::time::Duration::from_secs(1) });
+    let kept = Some(crate::model::FlightBuffer { bytes: 1, span: std::time::Duration::from_secs(1) });
     app.send(Msg::Recording(Box::new(crate::model::Recording { kept, ..recording(1, 5, Phase::Recording) })));
     app.press("S");
     let effects = app.take_effects();
-    let [Effect::StartTrace { id: RecordingId(2), order, .. }, Effect::StopTrace { id: RecordingId(1) }] = effects.as_slice() else {
+    let [Effect::StartTrace { id: RecordingId(2), options, .. }, Effect::StopTrace { id: RecordingId(1) }] = effects.as_slice() else {
         panic!("{effects:?}")
     };
-    assert_eq!(**order, first);
+    assert_eq!(**options, first);
     assert_eq!(app.state.shown_recording().unwrap().value.id, RecordingId(2));
     // A recording that keeps everything has nothing to save.
     app.press("⎋⎋");
@@ -294,7 +294,7 @@ fn a_flight_recorder_is_saved_and_goes_on() {
 }
 
 #[test]
-fn a_provider_is_chosen_from_lists_by_who_does_not_know_how_it_is_written() {
+fn a_provider_is_chosen_from_lists() {
     let table = [
         // Keys in the choosers, field number, and resulting text.
         ("⇥⌃p⏎↓␣↓↓␣⏎↑⏎", 1, "Microsoft-Windows-DotNETRuntime:gc+assemblyloader:verbose"),
@@ -310,7 +310,7 @@ fn a_provider_is_chosen_from_lists_by_who_does_not_know_how_it_is_written() {
         ("⇥⇥⌃p⏎␣↓␣⏎", 2, "Microsoft-Windows-DotNETRuntime/1,2"),
     ];
     for (keys, at, text) in table {
-        let mut app = alone("10.0.0");
+        let mut app = single_process("10.0.0");
         app.press("O");
         app.press(keys);
         let form = form(&app);
@@ -319,12 +319,12 @@ fn a_provider_is_chosen_from_lists_by_who_does_not_know_how_it_is_written() {
         assert_eq!(form.focus, Field::Question(at), "{keys}");
         let line = form.command_line().unwrap();
         assert!(text.split(' ').all(|word| line.contains(word)), "{keys}: {line}");
-        assert!(text.is_empty() || form.questions[at].complaint.is_none(), "{keys}: {:?}", form.questions[at].complaint);
+        assert!(text.is_empty() || form.questions[at].problem.is_none(), "{keys}: {:?}", form.questions[at].problem);
         app.press("⌃⏎");
         assert!(matches!(app.take_effects().as_slice(), [.., Effect::StartTrace { .. }]), "{keys}");
     }
     // A field without choices is unaffected.
-    let mut app = alone("10.0.0");
+    let mut app = single_process("10.0.0");
     app.press("O⇥⇥⇥⌃p");
     assert!(matches!(app.state.overlay, Some(Overlay::Form(_))));
 }

@@ -84,7 +84,7 @@ fn a_filter_is_typed_in_every_tab_even_where_nothing_is_to_be_filtered() {
             assert_eq!(effects, [], "{name}: {tab:?}");
             assert_eq!(app.state.line.as_ref().unwrap().input.value(), "qdxW", "{name}: {tab:?}");
             app.press("⏎");
-            assert!(app.state.line.is_none() && app.state.overlay.is_none() && app.said().is_empty(), "{name}: {tab:?}");
+            assert!(app.state.line.is_none() && app.state.overlay.is_none() && app.toast_texts().is_empty(), "{name}: {tab:?}");
         }
     }
 }

@@ -1,14 +1,14 @@
 use std::time::Duration;
 
 use crate::app::action::Status;
-use crate::app::test_app::{TestApp, fleet, options, published};
+use crate::app::test_app::{TestApp, options, published, sample_processes};
 use crate::app::{AutoWatch, Column, Effect, Msg, Options, Tab, Ticket};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Contact, Process, ProcessKey, RunState};
 
 /// Number of attachable sample processes.
 fn attachable() -> usize {
-    fleet().iter().filter(|process| process.contact.is_attachable()).count()
+    sample_processes().iter().filter(|process| process.contact.is_attachable()).count()
 }
 
 fn watched(effects: &[Effect]) -> Vec<(ProcessKey, Ticket)> {
@@ -33,29 +33,29 @@ fn one_key_watches_and_stops_and_brings_the_columns() {
     // All figures are unknown before the first values.
     let watch = |app: &TestApp| app.state.list.find(key).unwrap().watch;
     assert_eq!(watch(&app).unwrap().stats.heap, None);
-    app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 2.0, 3.0, 0.0), cpu: None });
+    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 2.0, 3.0, 0.0), cpu: None });
     assert_eq!(watch(&app).unwrap().stats.heap, Some(61e6));
     assert_eq!(app.state.selected().unwrap().word(), "watched");
     // Reports of an older session are ignored.
-    app.send(Msg::Watched { ticket: Ticket(9999), counters: published(1.0, 1.0, 90.0, 1.0, 1.0), cpu: None });
+    app.send(Msg::WatchReport { ticket: Ticket(9999), counters: published(1.0, 1.0, 90.0, 1.0, 1.0), cpu: None });
     assert_eq!(watch(&app).unwrap().issue, None);
     app.press("w");
     assert_eq!(app.take_effects(), [Effect::Unwatch { key }]);
     assert!(watch(&app).is_none() && columns(&app).is_empty());
-    app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 2.0, 3.0, 0.0), cpu: None });
+    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 2.0, 3.0, 0.0), cpu: None });
     assert!(watch(&app).is_none(), "its last words come too late");
 }
 
 /// Returns an app with automatic watches.
 fn watching(watch: AutoWatch, readonly: bool) -> TestApp {
     let mut app = TestApp::with(Options { watch, readonly, ..options() }, 120, 40);
-    app.send(Msg::Processes(fleet()));
+    app.send(Msg::Processes(sample_processes()));
     app
 }
 
 /// Returns the running, attachable processes.
 fn running() -> Vec<ProcessKey> {
-    fleet().iter().filter(|process| is_well(process)).map(|process| process.key).collect()
+    sample_processes().iter().filter(|process| is_well(process)).map(|process| process.key).collect()
 }
 
 fn is_well(process: &Process) -> bool {
@@ -139,8 +139,8 @@ fn one_key_records_what_the_tab_shows() {
         app.take_effects();
         app.press("⏎");
         let effects = app.take_effects();
-        let [Effect::StartTrace { order, .. }] = &effects[..] else { panic!("{tab}: {effects:?}") };
-        assert_eq!((order.profiles.join(" ").as_str(), app.state.tab), (profiles, shown));
+        let [Effect::StartTrace { options, .. }] = &effects[..] else { panic!("{tab}: {effects:?}") };
+        assert_eq!((options.profiles.join(" ").as_str(), app.state.tab), (profiles, shown));
         assert_eq!(app.state.profiles(), usual);
         app.press("⏎");
         assert_eq!(app.take_effects(), [], "it is recorded already");
@@ -155,18 +155,18 @@ fn threads_are_listed_in_their_tab_alone() {
         let of = |effect| if let Effect::ListThreads { key, ticket } = effect { Some((key, ticket)) } else { None };
         app.take_effects().into_iter().filter_map(of).collect::<Vec<_>>()
     };
-    app.send(Msg::Processes(fleet()));
+    app.send(Msg::Processes(sample_processes()));
     assert_eq!(asked(&mut app), []);
     app.press("⏎6");
     let [(key, ticket)] = asked(&mut app)[..] else { panic!() };
     assert_eq!(Some(key), app.state.list.selected());
-    app.send(Msg::Processes(fleet()));
+    app.send(Msg::Processes(sample_processes()));
     assert_eq!(asked(&mut app), [], "one question at a time");
     app.send(Msg::Threads { ticket, threads: Vec::new() });
     assert_eq!(asked(&mut app).len(), 1);
     app.send(Msg::Threads { ticket, threads: Vec::new() });
     app.press("␣");
-    app.send(Msg::Processes(fleet()));
+    app.send(Msg::Processes(sample_processes()));
     assert_eq!(asked(&mut app), [], "the display is frozen");
 }
 
@@ -182,11 +182,11 @@ fn assemblies_are_listed_in_their_tab_alone() {
     app.press("9⇥⇥⇥⇥");
     let [ticket] = asked(&mut app)[..] else { panic!() };
     let empty = |app: &TestApp| app.state.view_of(Tab::Assemblies).unwrap().empty.0;
-    assert_eq!(empty(&app), "Listing its assemblies …");
+    assert_eq!(empty(&app), "Listing assemblies …");
     app.send(Msg::Assemblies { ticket, paths: vec!["/srv/Shop.dll".into()] });
     let copied = |app: &TestApp| app.state.view_of(Tab::Assemblies).unwrap().copy;
     assert_eq!(copied(&app), Some(("path", "/srv/Shop.dll".to_owned())));
-    app.send(Msg::Processes(fleet()));
+    app.send(Msg::Processes(sample_processes()));
     let [ticket] = asked(&mut app)[..] else { panic!() };
     app.send(Msg::Assemblies { ticket, paths: Vec::new() });
     assert!(empty(&app).starts_with("No mapped assembly found"));
@@ -200,13 +200,13 @@ fn only_processes_that_run_and_answer_are_watched_without_a_key() {
     expected.sort_unstable();
     all.sort_unstable();
     assert_eq!(all, expected);
-    assert!(all.len() < fleet().len() && !columns(&app).is_empty());
+    assert!(all.len() < sample_processes().len() && !columns(&app).is_empty());
     for (watch, keys) in [(AutoWatch::Never, 0), (AutoWatch::Selected, 1)] {
         let mut app = watching(watch, false);
         app.wait(60_000);
         assert_eq!(keys_of(&app.take_effects()).len(), keys, "{watch:?}");
     }
-    for process in fleet().iter().filter(|process| !is_well(process)) {
+    for process in sample_processes().iter().filter(|process| !is_well(process)) {
         let mut app = watching(AutoWatch::Selected, false);
         app.state.list.select(process.key);
         app.wait(60_000);
@@ -230,15 +230,15 @@ fn a_finding_says_since_when_and_recordings_are_worth_more_than_counters() {
     app.press("w");
     let (_, ticket) = watched(&app.take_effects())[0];
     for _ in 0..3 {
-        app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 20.0, 900.0, 0.0), cpu: None });
+        app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 20.0, 900.0, 0.0), cpu: None });
         app.wait(4000);
     }
     let found = |app: &TestApp| -> Vec<_> {
         app.state.findings_of_selected().into_iter().map(|found| (found.finding.text, found.age.map(|age| age.as_secs()))).collect()
     };
     assert_eq!(found(&app), [("900/s exceptions".to_owned(), Some(12)), ("20 % of the time in GC".to_owned(), Some(12))]);
-    app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 2.0, 900.0, 0.0), cpu: None });
-    app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 20.0, 900.0, 0.0), cpu: None });
+    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 2.0, 900.0, 0.0), cpu: None });
+    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 20.0, 900.0, 0.0), cpu: None });
     assert_eq!(found(&app)[1].1, Some(0), "the age starts again");
 }
 
@@ -274,22 +274,23 @@ fn a_watch_ends_with_its_process_quietly_and_with_a_word_where_it_fails() {
     app.press("w");
     let (key, ticket) = watched(&app.take_effects())[0];
     app.send(Msg::WatchEnded { ticket, trouble: None });
-    assert!(app.state.watches.of(key).is_none() && app.said().is_empty());
+    assert!(app.state.watches.of(key).is_none() && app.toast_texts().is_empty());
     app.press("w");
     let (_, ticket) = watched(&app.take_effects())[0];
     app.send(Msg::WatchEnded { ticket, trouble: Some("no answer\u{1b}".into()) });
-    assert_eq!(app.said_last(), "OrderService (4242) is not watched: no answer\u{fffd}");
+    assert_eq!(app.last_toast(), "OrderService (4242) is not watched: no answer\u{fffd}");
 }
 
 #[test]
-fn what_cannot_be_talked_to_is_not_watched() {
+fn processes_that_cannot_be_attached_to_are_not_watched() {
     let mut app = TestApp::populated(120, 40);
-    let denied =
-        fleet().into_iter().find(|process| matches!(&process.contact, Contact::Trouble { .. }) && !process.contact.is_attachable());
+    let denied = sample_processes()
+        .into_iter()
+        .find(|process| matches!(&process.contact, Contact::Trouble { .. }) && !process.contact.is_attachable());
     app.state.list.select(denied.unwrap().key);
     app.press("w");
     assert_eq!(app.take_effects(), []);
-    assert!(app.state.watches.all().is_empty() && !app.said_last().is_empty());
+    assert!(app.state.watches.all().is_empty() && !app.last_toast().is_empty());
     app.send(Msg::Processes(Vec::new()));
     app.wait(4000);
     let entry = crate::app::action::entry(crate::app::action::Action::WatchAll);
@@ -302,9 +303,9 @@ fn figures_stand_still_while_the_display_is_frozen() {
     app.press("w");
     let (key, ticket) = watched(&app.take_effects())[0];
     let heap = |app: &TestApp| app.state.list.find(key).unwrap().watch.unwrap().stats.heap;
-    app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 2.0, 3.0, 0.0), cpu: None });
+    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 2.0, 3.0, 0.0), cpu: None });
     app.press("␣");
-    app.send(Msg::Watched { ticket, counters: published(99.0, 4e6, 2.0, 3.0, 0.0), cpu: None });
+    app.send(Msg::WatchReport { ticket, counters: published(99.0, 4e6, 2.0, 3.0, 0.0), cpu: None });
     assert_eq!(heap(&app), Some(61e6));
     app.press("␣");
     assert_eq!(heap(&app), Some(99e6));
@@ -325,12 +326,12 @@ fn an_automatic_watch_that_failed_begins_again_after_a_while_and_says_so_once() 
     app.wait(2000);
     let (_, ticket) = watched(&app.take_effects())[0];
     app.send(Msg::WatchEnded { ticket, trouble: Some("no answer".into()) });
-    let said = app.said().len();
-    assert_eq!(app.said_last(), "OrderService (4242) is not watched: no answer");
+    let said = app.toast_texts().len();
+    assert_eq!(app.last_toast(), "OrderService (4242) is not watched: no answer");
     for seconds in [10, 20, 40] {
         fail(&mut app, seconds);
     }
-    assert_eq!(app.said().len(), said);
+    assert_eq!(app.toast_texts().len(), said);
     // A manual watch does not wait for the retry.
     app.press("w");
     assert_eq!(watched(&app.take_effects()).len(), 1);
@@ -342,7 +343,7 @@ fn an_older_runtime_that_starts_is_watched_later() {
     for (runtime, delay_ms) in [(Some("8.0.33"), 7_000), (None, 7_000), (Some("9.0.7"), 1_000)] {
         let mut app = TestApp::populated(120, 40);
         app.state.options.watch = AutoWatch::Selected;
-        let mut young = fleet().into_iter().next().unwrap();
+        let mut young = sample_processes().into_iter().next().unwrap();
         (young.key.pid, young.started_unix_ms) = (77, app.now.unix_ms - 3_000);
         young.runtime = runtime.map(RuntimeVersion::new);
         app.send(Msg::Processes(vec![young]));
@@ -358,7 +359,7 @@ fn an_older_runtime_that_starts_is_watched_later() {
 #[test]
 fn a_key_watches_an_older_runtime_that_starts() {
     let mut app = TestApp::populated(120, 40);
-    let mut young = fleet().into_iter().next().unwrap();
+    let mut young = sample_processes().into_iter().next().unwrap();
     (young.key.pid, young.started_unix_ms, young.runtime) = (77, app.now.unix_ms, Some(RuntimeVersion::new("8.0.33")));
     app.send(Msg::Processes(vec![young]));
     app.press("w");

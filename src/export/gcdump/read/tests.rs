@@ -113,24 +113,24 @@ fn a_file_of_perfview_is_read() {
 }
 
 #[test]
-fn what_the_file_is_not_is_said() {
+fn an_unreadable_file_is_an_error() {
     let refused = |bytes: &[u8]| HeapDump::read(bytes).unwrap_err();
     for (bytes, words) in [
         (b"Nettrace\x14\0\0\0!FastSerialization.1".to_vec(), "it is not a .gcdump file"),
         (file(10, 0, &TYPES, &NODES, 1.0)[..99].to_vec(), "it is cut off or damaged: at byte 96: 4 bytes needed, 3 left"),
         (file(7, 0, &TYPES, &NODES, 1.0), "it has version 7 of the format"),
         (file(10, 1, &TYPES, &NODES, 1.0), ".NET Native"),
-        (file(10, 0, &TYPES[..9], &NODES, 1.0), "a type that is not in it"),
-        (file(10, 0, &TYPES, &NODES[..9], 1.0), "leads to no object"),
-        (file(10, 0, &TYPES, &[(5, None, 0x100, &[-1])], 1.0), "leads to no object"),
+        (file(10, 0, &TYPES[..9], &NODES, 1.0), "the type of an object is undefined"),
+        (file(10, 0, &TYPES, &NODES[..9], 1.0), "has no target object"),
+        (file(10, 0, &TYPES, &[(5, None, 0x100, &[-1])], 1.0), "has no target object"),
     ] {
         assert!(refused(&bytes).to_string().contains(words), "{words}: {}", refused(&bytes));
     }
     let mut other = Vec::new();
     put_text(&mut other, "!FastSerialization.1");
     put_begin(&mut other, "Trace", 4, 4);
-    assert_eq!(refused(&other), DumpError::NoDump);
-    assert_eq!((HeapDump::is_one(&other), HeapDump::is_one(&file(10, 0, &[], &[], 1.0)[..64])), (false, true));
+    assert_eq!(refused(&other), DumpError::NotGcDump);
+    assert_eq!((HeapDump::is_gcdump(&other), HeapDump::is_gcdump(&file(10, 0, &[], &[], 1.0)[..64])), (false, true));
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn references_take_bytes_of_the_file() {
 
 /// Names of dn-top, dotnet-gcdump and PerfView, and an unknown one.
 #[test]
-fn groups_of_roots_are_called_the_same_whoever_wrote_them() {
+fn groups_of_roots_have_the_same_names_from_all_writers() {
     for (groups, words) in [
         (&["[StrongHandle]", "[strong Handles]", "[Strong handles]"][..], "strong handle"),
         (&["[PinnedHandle]", "[pinning Handles]", "[Pinned handles]"], "pinned handle"),

@@ -12,14 +12,14 @@ use super::packets::Packets;
 use super::tracks::Tracks;
 
 /// Interval between dumps, nanoseconds.
-const STEP: i64 = 1_000_000_000;
+const DUMP_INTERVAL: i64 = 1_000_000_000;
 /// Average number of bytes allocated between two events of the runtime: the sampling interval.
-const INTERVAL: u64 = 102_400;
+const SAMPLING_BYTES: u64 = 102_400;
 /// Upper bound for a single allocation, in bytes.
-const MOST: u64 = 1 << 47;
+const MAX_ALLOCATION: u64 = 1 << 47;
 /// Upper bound for the number of stacks in a sequence.
-const STACKS: u64 = 1 << 16;
-const HEAP: &str = "dotnet.alloc";
+const MAX_STACKS: u64 = 1 << 16;
+const ALLOCATION_HEAP: &str = "dotnet.alloc";
 
 /// Totals by process and stack.
 #[derive(Debug, Default)]
@@ -47,13 +47,13 @@ impl Allocations {
         let Allocation { process, at, bytes, node } = *allocation;
         let sum = self.sums.entry((process, node)).or_default();
         // Perfetto's values are signed, and are summed over all stacks.
-        sum.bytes = sum.bytes.saturating_add(bytes.min(MOST)).min(i64::MAX as u64 / STACKS);
+        sum.bytes = sum.bytes.saturating_add(bytes.min(MAX_ALLOCATION)).min(i64::MAX as u64 / MAX_STACKS);
         sum.count += 1;
         if !std::mem::replace(&mut sum.has_changed, true) {
             self.changed.push((process, node));
         }
         self.newest = self.newest.max(at);
-        at.saturating_sub(*self.since.get_or_insert(at)) >= STEP
+        at.saturating_sub(*self.since.get_or_insert(at)) >= DUMP_INTERVAL
     }
 
     /// Writes the totals that changed since the previous dump.
@@ -82,8 +82,8 @@ impl Allocations {
                     dump.uint(profile::INDEX, index);
                     dump.message(profile::PROCESS_DUMPS, |process| {
                         process.uint(profile::PID, pid.into());
-                        process.text(profile::HEAP_NAME, HEAP);
-                        process.uint(profile::SAMPLING_INTERVAL_BYTES, INTERVAL);
+                        process.text(profile::HEAP_NAME, ALLOCATION_HEAP);
+                        process.uint(profile::SAMPLING_INTERVAL_BYTES, SAMPLING_BYTES);
                         process.uint(profile::TIMESTAMP, at);
                         for (stack, bytes, count) in &samples {
                             process.message(profile::SAMPLES, |sample| {

@@ -12,14 +12,14 @@ use super::allocations::Allocations;
 use super::packets::Packets;
 use super::state::Kind;
 use super::tracks::Tracks;
-use super::{Perfetto, start_of};
+use super::{Perfetto, truncated};
 use crate::perfetto::Message;
 use crate::perfetto::field::{clock, event, interned, packet, symbols, track};
 
 /// Number of names per packet.
-const NAMES_TOGETHER: usize = 200;
+const NAMES_PER_PACKET: usize = 200;
 /// First id of the frames and stacks for late names: larger than any id of the stream.
-const OF_NAMES: u64 = 1 << 40;
+const FIRST_NAME_ID: u64 = 1 << 40;
 
 impl<W: Write> Perfetto<W> {
     /// Starts output for a service. `started` distinguishes the process from others with the same pid.
@@ -45,7 +45,7 @@ impl<W: Write> Perfetto<W> {
     }
 
     /// Names the code whose methods were unknown when it was written.
-    pub(super) fn late_names(&mut self, end: i64, stacks: &Stacks) {
+    pub(super) fn write_late_names(&mut self, end: i64, stacks: &Stacks) {
         let Some(late) = self.packets.state.late.take() else { return };
         // Readers prepend a slash to the path of a mapping.
         let path = format!("/{}", late.path);
@@ -55,9 +55,9 @@ impl<W: Write> Perfetto<W> {
         if was_restarted {
             self.restart_sequence(false);
         }
-        for (number, addresses) in addresses.chunks(NAMES_TOGETHER).enumerate() {
+        for (number, addresses) in addresses.chunks(NAMES_PER_PACKET).enumerate() {
             if was_restarted {
-                self.keep_frames(&late.path, addresses, OF_NAMES + number as u64, end);
+                self.redefine_frames(&late.path, addresses, FIRST_NAME_ID + number as u64, end);
             }
             self.packets.packet(0, None, |packet| {
                 packet.message(packet::MODULE_SYMBOLS, |module| {
@@ -66,7 +66,7 @@ impl<W: Write> Perfetto<W> {
                         let Some(name) = stacks.method_at(*address) else { continue };
                         module.message(symbols::ADDRESS_SYMBOLS, |entry| {
                             entry.uint(symbols::ADDRESS, *address);
-                            entry.message(symbols::LINES, |line| line.text(symbols::FUNCTION_NAME, start_of(&name)));
+                            entry.message(symbols::LINES, |line| line.text(symbols::FUNCTION_NAME, truncated(&name)));
                         });
                     }
                 });
@@ -76,7 +76,7 @@ impl<W: Write> Perfetto<W> {
 
     /// Describes the frames again, as the stack of a self-explanatory event. Readers count a name without a frame as an error, and in a ring buffer
     /// the older packets with the frames are overwritten.
-    fn keep_frames(&mut self, path: &str, addresses: &[u64], stack: u64, at: i64) {
+    fn redefine_frames(&mut self, path: &str, addresses: &[u64], stack: u64, at: i64) {
         let uuid = self.tracks.of_runtime(0, "Method names", 5, &mut self.packets);
         let state = &mut self.packets.state;
         let name = state.name(Kind::Event, &format!("{} methods of this trace", addresses.len()));
@@ -84,14 +84,14 @@ impl<W: Write> Perfetto<W> {
         let mut pending = Message::new(&mut state.pending);
         for address in addresses {
             pending.message(interned::FRAMES, |entry| {
-                entry.uint(interned::IID, OF_NAMES + address);
+                entry.uint(interned::IID, FIRST_NAME_ID + address);
                 entry.uint(interned::MAPPING_ID, mapping);
                 entry.uint(interned::REL_PC, *address);
             });
         }
         pending.message(interned::CALLSTACKS, |entry| {
             entry.uint(interned::IID, stack);
-            addresses.iter().for_each(|address| entry.uint(interned::FRAME_IDS, OF_NAMES + address));
+            addresses.iter().for_each(|address| entry.uint(interned::FRAME_IDS, FIRST_NAME_ID + address));
         });
         self.packets.track_event(at, |message| {
             message.uint(event::TYPE, event::INSTANT);
@@ -122,7 +122,7 @@ pub(in crate::export::trace) fn notices(at: u64, sentences: &[impl AsRef<str> + 
             packet.message(packet::TRACK_EVENT, |message| {
                 message.uint(event::TYPE, event::INSTANT);
                 message.uint(event::TRACK_UUID, uuid);
-                message.text(event::NAME, start_of(sentence.as_ref()));
+                message.text(event::NAME, truncated(sentence.as_ref()));
             });
         });
     }

@@ -7,12 +7,12 @@ use crate::perfetto::Message;
 use crate::perfetto::field::interned;
 
 /// Maximum length of a name, in bytes.
-const NAME: usize = 4096;
+const MAX_NAME_BYTES: usize = 4096;
 /// Maximum number of interned names of a kind, and maximum size of all in bytes; beyond it the state is reset.
-const NAMES: usize = 1 << 14;
-const TEXT: usize = 2 << 20;
+const MAX_NAMES: usize = 1 << 14;
+const MAX_TOTAL_BYTES: usize = 2 << 20;
 /// Maximum number of addresses whose methods are named at the end.
-const ADDRESSES: usize = 1 << 18;
+const MAX_ADDRESSES: usize = 1 << 18;
 /// Mapping of frames whose module is unknown.
 const UNKNOWN_MODULE: &str = "unknown";
 /// Frame of code called by managed code: the runtime, a native library, the kernel.
@@ -80,7 +80,7 @@ impl State {
 
     /// Returns the id of a name. Only allocates for new names.
     pub(super) fn name(&mut self, kind: Kind, name: &str) -> u64 {
-        let name = start_of(name);
+        let name = truncated(name);
         let names = &mut self.names[kind as usize];
         if let Some(known) = names.get(name) {
             return *known;
@@ -107,11 +107,11 @@ impl State {
 
     /// Whether there are so many names that the state must be reset.
     pub(super) fn is_full(&self) -> bool {
-        self.text_bytes >= TEXT || self.names.iter().any(|names| names.len() >= NAMES)
+        self.text_bytes >= MAX_TOTAL_BYTES || self.names.iter().any(|names| names.len() >= MAX_NAMES)
     }
 
     pub(super) fn mapping(&mut self, module: &str) -> u64 {
-        let module = if module.is_empty() { UNKNOWN_MODULE } else { start_of(module) };
+        let module = if module.is_empty() { UNKNOWN_MODULE } else { truncated(module) };
         let next = self.mappings.len() as u64 + 1;
         if let Some(known) = self.mappings.get(module) {
             return *known;
@@ -141,7 +141,7 @@ impl State {
             let mut pending = Message::new(&mut self.pending);
             pending.message(interned::FUNCTION_NAMES, |function| {
                 function.uint(interned::IID, iid);
-                function.text(interned::STRING, start_of(&name));
+                function.text(interned::STRING, truncated(&name));
             });
             pending.message(interned::FRAMES, |entry| {
                 entry.uint(interned::IID, iid);
@@ -159,7 +159,7 @@ impl State {
         if let Some(address) = stacks.address(frame)
             && let Some(mut late) = self.late.take()
         {
-            if late.addresses.len() < ADDRESSES {
+            if late.addresses.len() < MAX_ADDRESSES {
                 late.addresses.insert(address);
             }
             let mapping = self.mapping(&late.path);
@@ -216,7 +216,7 @@ impl State {
 }
 
 /// Returns the start of a name, cut to the maximum length.
-pub(super) fn start_of(name: &str) -> &str {
-    let end = (0..=NAME.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
+pub(super) fn truncated(name: &str) -> &str {
+    let end = (0..=MAX_NAME_BYTES.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
     &name[..end.unwrap_or(0)]
 }

@@ -11,10 +11,10 @@ use crate::perfetto::field::track;
 
 use super::super::writer::{Counter, Subject, Track, TrackEvent};
 use super::packets::Packets;
-use super::state::start_of;
+use super::state::truncated;
 
 /// Maximum number of remembered tracks; beyond it tracks are described again, which does no harm.
-const TRACKS: usize = 1 << 16;
+const MAX_TRACKS: usize = 1 << 16;
 
 /// Describes each track before the first packet that references it.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Tracks {
 
     /// Marks a track as described, and returns whether it was new.
     fn is_new(&mut self, uuid: u64) -> bool {
-        if self.described.len() >= TRACKS {
+        if self.described.len() >= MAX_TRACKS {
             self.described.clear();
         }
         self.described.insert(uuid)
@@ -91,13 +91,17 @@ impl Tracks {
             packets.descriptor(uuid, 0, |descriptor| {
                 descriptor.message(track::PROCESS, |process| {
                     process.uint(track::PID, pid.into());
-                    words.split(' ').filter(|word| !word.is_empty()).take(64).for_each(|word| process.text(track::CMDLINE, start_of(word)));
+                    words
+                        .split(' ')
+                        .filter(|word| !word.is_empty())
+                        .take(64)
+                        .for_each(|word| process.text(track::CMDLINE, truncated(word)));
                     if !name.is_empty() {
-                        process.text(track::PROCESS_NAME, start_of(name));
+                        process.text(track::PROCESS_NAME, truncated(name));
                     }
                     if is_subject {
                         if !label.is_empty() {
-                            process.text(track::PROCESS_LABELS, start_of(label));
+                            process.text(track::PROCESS_LABELS, truncated(label));
                         }
                         process.text(track::PROCESS_LABELS, format!(".NET {runtime}").trim_end());
                     }
@@ -117,7 +121,7 @@ impl Tracks {
                     descriptor.uint(track::PID, pid.into());
                     descriptor.uint(track::TID, tid(thread));
                     if !name.is_empty() {
-                        descriptor.text(track::THREAD_NAME, start_of(name));
+                        descriptor.text(track::THREAD_NAME, truncated(name));
                     }
                 });
             });
@@ -127,10 +131,10 @@ impl Tracks {
     /// Returns the track of a thread's sampled calls.
     pub(super) fn calls(&mut self, thread: ThreadId, packets: &mut Packets) -> u64 {
         let (parent, uuid) = (self.of_thread("thread", thread), self.of_thread("calls", thread));
-        self.described(uuid, parent, packets, |descriptor| descriptor.text(track::NAME, "Calls (sampled)"))
+        self.describe_once(uuid, parent, packets, |descriptor| descriptor.text(track::NAME, "Calls (sampled)"))
     }
 
-    fn described(&mut self, uuid: u64, parent: u64, packets: &mut Packets, fill: impl FnOnce(&mut Message<'_>)) -> u64 {
+    fn describe_once(&mut self, uuid: u64, parent: u64, packets: &mut Packets, fill: impl FnOnce(&mut Message<'_>)) -> u64 {
         if self.is_new(uuid) {
             packets.descriptor(uuid, parent, fill);
         }
@@ -141,8 +145,8 @@ impl Tracks {
     fn group(&mut self, name: &str, parent: u64, rank: u64, packets: &mut Packets) -> u64 {
         let of = if parent == 0 { self.recording } else { 0 };
         let uuid = FixedState::with_seed(0).hash_one(("group", parent, name, of)) >> 8 | 1;
-        self.described(uuid, parent, packets, |descriptor| {
-            descriptor.text(track::NAME, start_of(name));
+        self.describe_once(uuid, parent, packets, |descriptor| {
+            descriptor.text(track::NAME, truncated(name));
             descriptor.uint(track::CHILD_ORDERING, track::EXPLICIT);
             descriptor.uint(track::SIBLING_ORDER_RANK, rank);
         })
@@ -168,7 +172,7 @@ impl Tracks {
             Track::LostEvents => {
                 let lost = self.of_runtime(process, "Lost events", 0, packets);
                 let uuid = self.uuid(process, ("lost", event.thread, self.recording));
-                self.described(uuid, lost, packets, |descriptor| descriptor.text(track::NAME, &format!("Thread {}", event.thread)))
+                self.describe_once(uuid, lost, packets, |descriptor| descriptor.text(track::NAME, &format!("Thread {}", event.thread)))
             }
             Track::LostPackets => self.of_runtime(process, "Lost packets", 0, packets),
             Track::GcPauses => self.of_collector(process, "Pauses", 0, packets),
@@ -181,7 +185,7 @@ impl Tracks {
                 let operations = self.of_runtime(process, "Requests", 2, packets);
                 let uuid = self.uuid(process, ("operation", name, lane, self.recording));
                 // Sibling tracks with the same name are drawn as lanes of one track.
-                self.described(uuid, operations, packets, |descriptor| descriptor.text(track::NAME, start_of(name)))
+                self.describe_once(uuid, operations, packets, |descriptor| descriptor.text(track::NAME, truncated(name)))
             }
         }
     }
@@ -202,12 +206,12 @@ impl Tracks {
                 (self.group(group, counters, 0, packets), name, unit)
             }
         };
-        self.described(uuid, parent, packets, |descriptor| {
-            descriptor.text(track::NAME, start_of(name));
+        self.describe_once(uuid, parent, packets, |descriptor| {
+            descriptor.text(track::NAME, truncated(name));
             descriptor.message(track::COUNTER, |counter| match unit {
                 "By" | "B" => counter.uint(track::UNIT, track::SIZE_BYTES),
                 "" => counter.uint(track::UNIT, track::COUNT),
-                unit => counter.text(track::UNIT_NAME, start_of(unit)),
+                unit => counter.text(track::UNIT_NAME, truncated(unit)),
             });
         })
     }

@@ -29,7 +29,7 @@ async fn a_full_queue_is_waited_for() {
     let first = UnixStream::connect(&server.client.endpoint().socket).await.unwrap();
     let began = Instant::now();
     let error = server.client.process_info().await.unwrap_err();
-    assert_eq!((error.trouble(), began.elapsed()), (Some(Trouble::Timeout), ANSWER_LIMIT));
+    assert_eq!((error.trouble(), began.elapsed()), (Some(Trouble::Timeout), REPLY_TIMEOUT));
     drop(first);
 }
 
@@ -41,7 +41,7 @@ async fn what_would_end_the_target_is_not_sent() {
     std::fs::create_dir_all(fake_proc.path("proc/4242/root/app")).unwrap();
     std::fs::write(fake_proc.path("proc/4242/root/app/hook.dll"), HOOK.bytes()).unwrap();
     let server = Server::says(ok(&Reply::Done, CommandCode::EnablePerfMap));
-    let client = Client::watched(server.client.endpoint().clone(), Arc::new(Proc::open(&fake_proc.path("proc")).unwrap()));
+    let client = Client::for_process(server.client.endpoint().clone(), Arc::new(Proc::open(&fake_proc.path("proc")).unwrap()));
     let perf_map = Command::EnablePerfMap { kind: PerfMapKind::PerfMap };
     let error = client.run(&perf_map).await.unwrap_err();
     assert!(matches!(error.cause, Cause::Suspended) && error.to_string().contains("resume it first"), "{error}");
@@ -60,11 +60,11 @@ async fn what_would_end_the_target_is_not_sent() {
     let unknown = Client::new(server.client.endpoint().clone());
     assert!(matches!(unknown.run(&hook("/app/hook.dll")).await.unwrap_err().cause, Cause::BadHook { .. }));
     let error = unknown.run(&perf_map).await.unwrap_err();
-    assert!(matches!(error.cause, Cause::StateUnknown) && error.to_string().contains("not sent, because it cannot be seen"), "{error}");
+    assert!(matches!(error.cause, Cause::StateUnknown) && error.to_string().contains("not sent, because it would crash"), "{error}");
     // The same applies to a process whose threads are not named yet.
     fake_proc.add(&Fake { started: 7, threads: &["dotnet"], ..fake(4243) });
     let endpoint = Endpoint { key: ProcessKey { pid: 4243, started: 7 }, ..server.client.endpoint().clone() };
-    let early = Client::watched(endpoint, Arc::new(Proc::open(&fake_proc.path("proc")).unwrap()));
+    let early = Client::for_process(endpoint, Arc::new(Proc::open(&fake_proc.path("proc")).unwrap()));
     assert!(matches!(early.run(&perf_map).await.unwrap_err().cause, Cause::StateUnknown));
 }
 
@@ -85,17 +85,17 @@ async fn the_file_for_user_events_goes_right_behind_the_request() {
         }),
     };
     let (_new, client) = runtime("10.0.9");
-    let mut started = client.start_user_events(session(), &UserEventsData::pretended(folder.path())).await.unwrap();
+    let mut started = client.start_user_events(session(), &UserEventsData::simulated(folder.path())).await.unwrap();
     client.stop_session(started.id).await.unwrap();
     assert_eq!(started.stream.read(&mut [0]).await.unwrap(), 0);
     // A runtime refuses another file, and can then serve other requests.
-    let error = client.start_user_events(session(), &UserEventsData::forged("/dev/null".as_ref())).await.unwrap_err();
+    let error = client.start_user_events(session(), &UserEventsData::arbitrary_file("/dev/null".as_ref())).await.unwrap_err();
     assert!(error.hresult() == Some(Hresult::FAIL) && error.to_string().contains("with other fields, which `cat "), "{error}");
     assert!(client.process_info().await.unwrap().is_some());
     // An older runtime may have closed the connection before the file is sent.
     let (_old, client) = runtime("9.0.7");
     for _ in 0..20 {
-        let error = client.start_user_events(session(), &UserEventsData::pretended(folder.path())).await.unwrap_err();
+        let error = client.start_user_events(session(), &UserEventsData::simulated(folder.path())).await.unwrap_err();
         assert!(error.to_string().contains("needs .NET 10"), "{error}");
     }
 }

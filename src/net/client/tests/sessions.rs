@@ -67,7 +67,7 @@ async fn what_a_runtime_declined_is_said_and_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_preview_is_spoken_to_in_its_own_protocol_and_nobody_else() {
+async fn only_previews_use_the_legacy_protocol() {
     let folder = tempfile::tempdir().unwrap();
     let endpoint = |version: &str| Endpoint { key: ProcessKey { pid: 7, started: 1 }, socket: address_in(folder.path(), version) };
     let runtime = |version: &str| Simulated::start(endpoint(version).socket, Spec::new("Web", version, 7)).unwrap();

@@ -123,7 +123,7 @@ async fn stale_sockets_are_counted_and_not_all_listed() {
 }
 
 #[tokio::test]
-async fn who_is_connected_to_our_port_is_listed_and_talked_to_over_it() {
+async fn processes_connected_to_our_port_are_listed_and_use_it() {
     let fake_proc = FakeProc::new();
     let port = fake_proc.path("port");
     let connect = |pid, suspend| Spec { port: Some(ConnectPort { path: port.clone(), suspend }), ..Spec::new("Web", "9.0.7", pid) };

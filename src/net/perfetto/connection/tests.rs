@@ -8,7 +8,7 @@ use crate::perfetto::ipc::Body;
 use crate::perfetto::producer::ProducerMethod;
 
 /// More frames than fit in the channel and the buffer of the socket.
-const MANY: usize = 64 * OUTGOING;
+const MANY: usize = 64 * MAX_OUTGOING;
 
 /// Starts a service that replies to the first request and reads nothing more.
 async fn answer_first(listener: UnixListener) -> UnixStream {
@@ -38,13 +38,13 @@ async fn a_service_that_does_not_read_is_an_error_and_not_a_wait() {
         // Lets the sending task fill the buffer of the socket.
         tokio::task::yield_now().await;
     };
-    assert!(accepted > OUTGOING, "the socket took none of {accepted} frames");
-    assert!(matches!(error.cause, Cause::Stuck), "{error}");
+    assert!(accepted > MAX_OUTGOING, "the socket took none of {accepted} frames");
+    assert!(matches!(error.cause, Cause::NotReading), "{error}");
     let words = format!("Perfetto's tracing service at {}: it is not reading its socket", path.display());
     assert_eq!(error.to_string(), words);
     // A call with a reply fails at once, too.
     let asked = connection.ask(ProducerMethod::CommitData, Vec::new(), (), Duration::MAX).await;
-    assert!(matches!(asked.unwrap_err().cause, Cause::Stuck));
+    assert!(matches!(asked.unwrap_err().cause, Cause::NotReading));
     // A closed connection is a different error.
     drop(stream);
     connection.out.closed().await;

@@ -27,12 +27,13 @@ async fn a_program_and_what_it_started_are_asked_to_end_and_then_made_to() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    let mut meek = shell(&format!("sleep 100 & echo $! > {}/meek; wait", folder.path().display()));
-    ready("meek").await;
-    assert_eq!(meek.end().await, 143);
+    let mut exits_on_sigterm = shell(&format!("sleep 100 & echo $! > {}/exits_on_sigterm; wait", folder.path().display()));
+    ready("exits_on_sigterm").await;
+    assert_eq!(exits_on_sigterm.end().await, 143);
     let began = Instant::now();
-    let mut deaf = shell(&format!("trap '' TERM; echo > {}/deaf; while :; do sleep 1; done", folder.path().display()));
-    ready("deaf").await;
-    assert_eq!(deaf.end().await, 137);
-    assert!(began.elapsed() >= GRACE);
+    let mut ignores_sigterm =
+        shell(&format!("trap '' TERM; echo > {}/ignores_sigterm; while :; do sleep 1; done", folder.path().display()));
+    ready("ignores_sigterm").await;
+    assert_eq!(ignores_sigterm.end().await, 137);
+    assert!(began.elapsed() >= TERMINATION_TIMEOUT);
 }

@@ -22,7 +22,7 @@ fn no_link_is_followed() {
     std::fs::remove_file(&path).unwrap();
 
     symlink(&elsewhere, dir.path().join("a.nettrace.partial")).unwrap();
-    assert!(matches!(OutputFile::create(&path), Err(OutputError::Unfinished(_))));
+    assert!(matches!(OutputFile::create(&path), Err(OutputError::PartialExists(_))));
     assert!(!elsewhere.exists());
 }
 
@@ -32,7 +32,7 @@ fn a_file_that_was_removed_or_replaced_is_lost_and_what_took_its_place_stays() {
     let path = dir.path().join("a.nettrace");
     let partial = dir.path().join("a.nettrace.partial");
     type Finish = fn(OutputFile) -> Result<PathBuf, OutputError>;
-    for finish in [OutputFile::keep as Finish, OutputFile::leave] {
+    for finish in [OutputFile::persist as Finish, OutputFile::keep_partial] {
         let (output, _file) = OutputFile::create(&path).unwrap();
         std::fs::remove_file(&partial).unwrap();
         assert!(matches!(finish(output), Err(OutputError::Lost(_))));

@@ -7,7 +7,7 @@ use super::*;
 #[test]
 fn a_segment_is_for_its_user_alone() {
     let folder = tempfile::tempdir().unwrap();
-    Segments::beside(&folder.path().join("a")).put(b"mine").unwrap();
+    Segments::new(&folder.path().join("a")).put(b"mine").unwrap();
     assert_eq!(folder.path().join("a.0001").metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }
 
@@ -17,8 +17,8 @@ fn no_link_is_written_through_or_followed() {
     let (beside, secret) = (folder.path().join("a"), folder.path().join("secret"));
     fs::write(&secret, "secret").unwrap();
     symlink(&secret, folder.path().join("a.0001")).unwrap();
-    let mut segments = Segments::beside(&beside);
-    assert!(matches!(segments.put(b"mine"), Err(StoreError::Failed(words)) if words.contains("a.0001 cannot be made")));
+    let mut segments = Segments::new(&beside);
+    assert!(matches!(segments.put(b"mine"), Err(StoreError::Failed(words)) if words.contains("a.0001 cannot be created")));
     assert_eq!(fs::read(&secret).unwrap(), b"secret");
     segments.put(b"mine").unwrap();
     fs::remove_file(folder.path().join("a.0002")).unwrap();
@@ -30,7 +30,7 @@ fn no_link_is_written_through_or_followed() {
 #[test]
 fn what_took_the_place_of_a_segment_is_neither_read_nor_waited_for_nor_removed() {
     let folder = tempfile::tempdir().unwrap();
-    let mut segments = Segments::beside(&folder.path().join("a"));
+    let mut segments = Segments::new(&folder.path().join("a"));
     for (name, put) in [("a.0001", "pipe"), ("a.0002", "file")] {
         segments.put(b"mine").unwrap();
         let other = folder.path().join("other");

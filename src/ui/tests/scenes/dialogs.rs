@@ -1,6 +1,6 @@
 //! Dialogs, and states without a recording.
 
-use crate::app::test_app::{TestApp, fleet, options, recording};
+use crate::app::test_app::{TestApp, options, recording, sample_processes};
 use crate::app::{Msg, Options};
 use crate::model::{Phase, SafeText};
 
@@ -42,7 +42,7 @@ pub(super) fn providers(width: u16, height: u16) -> TestApp {
 pub(super) fn tracepoints_missing(width: u16, height: u16) -> TestApp {
     let mut app = keyed(width, height, "O⇤⇤");
     let missing = [
-        "the kernel has none: it takes Linux 6.4 or newer, built with CONFIG_USER_EVENTS",
+        "not supported by this kernel: needs Linux 6.4 or newer, built with CONFIG_USER_EVENTS",
         "tracefs is not mounted: run `mount -t tracefs tracefs /sys/kernel/tracing` as root",
         "this user may not register events: run dn-top with sudo",
         "the runtime is too old: it needs .NET 10",
@@ -66,7 +66,7 @@ pub(super) fn wrong_answers(width: u16, height: u16) -> TestApp {
 /// A port is served, and about to be closed.
 pub(super) fn close_port(width: u16, height: u16) -> TestApp {
     let mut app = TestApp::with(Options { port: Some("/tmp/dn-top.port".into()), ..options() }, width, height);
-    let mut processes = fleet();
+    let mut processes = sample_processes();
     processes.iter_mut().for_each(|process| process.on_port = process.contact.is_attachable());
     app.send(Msg::Processes(processes));
     app.press("P");

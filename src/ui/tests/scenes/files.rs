@@ -26,7 +26,7 @@ pub(crate) fn opened(width: u16, height: u16) -> TestApp {
         end: 50_000_000_000,
         duration: Duration::from_secs(42),
         complete: false,
-        trouble: Some("cut off: 311 bytes after the last whole block at byte 181999689".into()),
+        trouble: Some("cut off: 311 bytes after the last complete block at byte 181999689".into()),
     };
     app.send(Msg::FileRead { ticket, result: Ok(contents) });
     app

@@ -20,9 +20,9 @@ pub(super) fn ran(width: u16, height: u16) -> TestApp {
         "Unhandled exception. System.InvalidOperationException: Sequence contains no matching element, whatever was looked for in it";
     let mut lines: Vec<SafeText> = (1..=40).map(|order| format!("order {order} is done").into()).collect();
     lines.extend([error, "   at Shop.Orders.Find(Int32 id)", "   at Shop.Program.Main()"].map(SafeText::new));
-    app.send(Msg::Wrote { ticket, lines: lines.into() });
+    app.send(Msg::ProgramOutput { ticket, lines: lines.into() });
     app.wait(3000);
-    app.send(Msg::JobDone { ticket, result: Ok(JobResult { note: Some("It ended with 134".into()), ..JobResult::default() }) });
+    app.send(Msg::JobDone { ticket, result: Ok(JobResult { note: Some("It exited with 134".into()), ..JobResult::default() }) });
     app.wait(10_000);
     app
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::app::Msg;
-use crate::app::test_app::{TestApp, fleet, recording};
-use crate::model::{Kept, KernelTrace, NoCpuTime, Outcome, Phase, Recording, RecordingAnalysis, StoppedBy, ThreadUse};
+use crate::app::test_app::{TestApp, recording, sample_processes};
+use crate::model::{CpuTimeUnavailable, FlightBuffer, KernelTrace, Outcome, Phase, Recording, RecordingAnalysis, StoppedBy, ThreadUse};
 use crate::ui::tests::analysis::{cpu_time, empty, scripted};
 
 use super::keyed;
@@ -30,7 +30,7 @@ pub(super) fn into_kernel(width: u16, height: u16, keys: &str) -> TestApp {
 
 pub(super) fn flight(width: u16, height: u16) -> TestApp {
     let mut app = tracing(width, height, 42, Phase::Recording);
-    let kept = Some(Kept { bytes: 38_000_000, span: Duration::from_secs(130) });
+    let kept = Some(FlightBuffer { bytes: 38_000_000, span: Duration::from_secs(130) });
     app.send(Msg::Recording(Box::new(Recording { kept, ..recording(1, 432, Phase::Recording) })));
     app
 }
@@ -62,11 +62,16 @@ pub(super) fn on_cpu(width: u16, height: u16, keys: &str) -> TestApp {
 pub(super) fn thread_time(width: u16, height: u16) -> TestApp {
     let mut app = tracing(width, height, 42, Phase::Recording);
     let what = ["dotnet-common", "cpu"].map(str::to_owned).to_vec();
-    let no_cpu = "process 4242 cannot be sampled: the kernel denies perf events to users without CAP_PERFMON (kernel.perf_event_paranoid is 3); run dn-top \
+    let cpu_unavailable = "process 4242 cannot be sampled: the kernel denies perf events to users without CAP_PERFMON (kernel.perf_event_paranoid is 3); run dn-top \
                   with sudo, or `sudo sysctl kernel.perf_event_paranoid=2`";
     let remedy = "`sudo sysctl kernel.perf_event_paranoid=2`, or run dn-top with sudo".into();
-    let no_cpu = Some(NoCpuTime { why: no_cpu.into(), remedy });
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), what, no_cpu, ..recording(1, 42, Phase::Recording) })));
+    let cpu_unavailable = Some(CpuTimeUnavailable { why: cpu_unavailable.into(), remedy });
+    app.send(Msg::Recording(Box::new(Recording {
+        analysis: Some(scripted()),
+        what,
+        cpu_unavailable,
+        ..recording(1, 42, Phase::Recording)
+    })));
     app.press("7");
     app
 }
@@ -141,6 +146,6 @@ pub(super) fn finishing(width: u16, height: u16) -> TestApp {
     app.press("→⏎");
     app.send(Msg::Recording(Box::new(recording(1, 44, Phase::Stopping { since: Duration::from_secs(2), bytes: 1_310_000 }))));
     app.wait(1000);
-    app.send(Msg::Processes(fleet()));
+    app.send(Msg::Processes(sample_processes()));
     app
 }

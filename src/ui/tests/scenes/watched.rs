@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::analysis::CounterSnapshot;
-use crate::app::test_app::{TestApp, fleet, metered, published};
+use crate::app::test_app::{TestApp, metered, published, sample_processes};
 use crate::app::{Effect, Msg};
 use crate::model::ThreadUse;
 
@@ -20,7 +20,7 @@ pub(super) fn watching(width: u16, height: u16, keys: &str) -> TestApp {
 }
 
 /// The selected process is watched, and has two problems.
-pub(super) fn sick_overview(width: u16, height: u16) -> TestApp {
+pub(super) fn overview_with_findings(width: u16, height: u16) -> TestApp {
     let mut app = keyed(width, height, "w");
     let mut counters = (*published(331.0, 212e6, 38.2, 120.0, 2.0)).clone();
     let [rate, gauge] = ["exception-count", "gc-heap-size"].map(|name| {
@@ -64,7 +64,7 @@ pub(super) fn sick_overview(width: u16, height: u16) -> TestApp {
 
 /// The same process in a tab, without a recording.
 pub(super) fn live(width: u16, height: u16, keys: &str) -> TestApp {
-    let mut app = sick_overview(width, height);
+    let mut app = overview_with_findings(width, height);
     app.press(keys);
     list_threads(&mut app);
     app
@@ -95,7 +95,7 @@ pub(super) fn list_threads(app: &mut TestApp) {
         if let Some(ticket) = asked {
             app.wait(60_000);
             app.send(Msg::Threads { ticket, threads });
-            app.send(Msg::Processes(fleet()));
+            app.send(Msg::Processes(sample_processes()));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::heap_file::heap_facts;
-use super::recorded::Recorded;
+use super::recorded::RecordedFile;
 use crate::model::{FileKind, TraceFile};
 use crate::net::files;
 use crate::sorting::CompactSort;
@@ -35,7 +35,7 @@ pub fn recorded_files(known: &[PathBuf], folder: &Path) -> Vec<TraceFile> {
     found.dedup();
     found.truncate(FILES);
     let facts = |path: PathBuf| match FileKind::of(&path) {
-        FileKind::Trace => Recorded::open_unasked(&path).ok()?.facts().ok(),
+        FileKind::Trace => RecordedFile::open_discovered(&path).ok()?.facts().ok(),
         FileKind::Heap => heap_facts(&path, files::open(&path)).ok(),
     };
     found.into_iter().filter_map(|(_, path)| facts(path)).collect()
@@ -45,7 +45,7 @@ pub fn recorded_files(known: &[PathBuf], folder: &Path) -> Vec<TraceFile> {
 mod tests {
     use super::super::read::trace_file;
     use super::*;
-    use crate::export::{Facts, HeapGraph};
+    use crate::export::{DumpInfo, HeapGraph};
     use crate::nettrace::{Encoder, TraceHeader};
 
     fn trace(pid: u32) -> Vec<u8> {
@@ -65,7 +65,7 @@ mod tests {
         fs::write(path("other.txt"), trace(9)).unwrap();
         fs::create_dir(path("folder.nettrace")).unwrap();
         let mut heap = Vec::new();
-        HeapGraph::default().write(&Facts::default(), &mut heap).unwrap();
+        HeapGraph::default().write(&DumpInfo::default(), &mut heap).unwrap();
         fs::write(path("heap.gcDump"), heap).unwrap();
         fs::write(path("no-heap.gcdump"), trace(9)).unwrap();
         let elsewhere = tempfile::tempdir().unwrap();

@@ -3,15 +3,15 @@
 use std::io;
 use std::path::Path;
 
-use crate::export::Joined;
+use crate::export::JoinCounts;
 use crate::model::Bytes;
 use crate::net::files::{FileId, free_space, open};
-use crate::session::export::{ExportError, GoOn, write_joined};
+use crate::session::export::{ExportError, ShouldContinue, write_joined};
 use crate::session::output::OutputFile;
 
 /// The joined file.
 #[derive(Debug)]
-pub(super) struct OneFile {
+pub(super) struct JoinedFile {
     /// Takes the final name of the recording.
     pub(super) output: OutputFile,
     pub(super) bytes: u64,
@@ -21,25 +21,25 @@ pub(super) struct OneFile {
 
 /// Result if there are still two files.
 #[derive(Debug)]
-pub(super) struct TwoFiles {
+pub(super) struct NotJoined {
     /// The recording.
     pub(super) output: OutputFile,
     /// An error message; `None` if canceled.
     pub(super) trouble: Option<String>,
 }
 
-impl OneFile {
-    /// Joins a recording with this many events and a sample file, as long as `go_on` returns true. Both are removed once all their contents
+impl JoinedFile {
+    /// Joins a recording with this many events and a sample file, as long as `should_continue` returns true. Both are removed once all their contents
     /// are in the new file.
     ///
     /// # Errors
     /// Both files are unchanged.
-    pub(super) fn join(recording: OutputFile, samples: &Path, events: u64, go_on: GoOn<'_>) -> Result<Self, TwoFiles> {
+    pub(super) fn join(recording: OutputFile, samples: &Path, events: u64, should_continue: ShouldContinue<'_>) -> Result<Self, NotJoined> {
         // Identify the file now, so that it is not confused with a later file of the same name.
         let facts = open(samples).and_then(|file| Ok((FileId::of(&file)?, file.metadata()?.len() + recording.partial().metadata()?.len())));
         let written = facts.map_err(|error| error.to_string()).and_then(|(id, needed)| {
             check_space(free_space(recording.partial()).ok(), needed)?;
-            Ok((id, write(&recording, samples, events, go_on)?))
+            Ok((id, write(&recording, samples, events, should_continue)?))
         });
         match written {
             Ok((id, Some((output, joined, bytes)))) => {
@@ -47,12 +47,12 @@ impl OneFile {
                     // If it cannot be removed, it only duplicates data.
                     let _ = std::fs::remove_file(samples);
                 }
-                Ok(Self { output: output.in_place_of(recording), bytes, samples: joined.samples })
+                Ok(Self { output: output.replacing(recording), bytes, samples: joined.samples })
             }
-            Ok((_, None)) => Err(TwoFiles { output: recording, trouble: None }),
+            Ok((_, None)) => Err(NotJoined { output: recording, trouble: None }),
             Err(why) => {
-                let trouble = format!("the CPU samples are in a file of their own, {}: {why}", samples.display());
-                Err(TwoFiles { output: recording, trouble: Some(trouble) })
+                let trouble = format!("the CPU samples are in a separate file, {}: {why}", samples.display());
+                Err(NotJoined { output: recording, trouble: Some(trouble) })
             }
         }
     }
@@ -62,19 +62,24 @@ impl OneFile {
 fn check_space(free: Option<u64>, needed: u64) -> Result<(), String> {
     match free {
         Some(free) if free / 2 < needed => {
-            Err(format!("one file takes {} more for a moment, and the disk has {} left", Bytes(needed), Bytes(free)))
+            Err(format!("joining them needs {} of temporary disk space, and {} are free", Bytes(needed), Bytes(free)))
         }
         _ => Ok(()),
     }
 }
 
 /// Returns the new file, its contents, and its size; `None` if canceled.
-fn write(recording: &OutputFile, samples: &Path, events: u64, go_on: GoOn<'_>) -> Result<Option<(OutputFile, Joined, u64)>, String> {
+fn write(
+    recording: &OutputFile,
+    samples: &Path,
+    events: u64,
+    should_continue: ShouldContinue<'_>,
+) -> Result<Option<(OutputFile, JoinCounts, u64)>, String> {
     // Samples are in NAME.cpu.nettrace.
     let (output, file) = OutputFile::create(&samples.with_extension("joined")).map_err(|error| error.to_string())?;
     let failed = |error: io::Error| format!("{}: {error}", output.partial().display());
-    let written = match write_joined(recording.partial(), &file, go_on) {
-        Err(ExportError::GivenUp) => Ok(None),
+    let written = match write_joined(recording.partial(), &file, should_continue) {
+        Err(ExportError::Canceled) => Ok(None),
         Err(error) => Err(error.to_string()),
         Ok(Some(joined)) if joined.events == events && !joined.samples_cut => {
             let bytes = file.sync_all().and_then(|()| file.metadata()).map(|facts| facts.len());
@@ -82,7 +87,7 @@ fn write(recording: &OutputFile, samples: &Path, events: u64, go_on: GoOn<'_>) -
         }
         Ok(joined) => {
             let written = joined.map_or(0, |joined| joined.events);
-            Err(format!("{written} of {events} events could be written together with them"))
+            Err(format!("only {written} of {events} events could be joined with them"))
         }
     };
     match written {
@@ -130,7 +135,7 @@ mod tests {
         for (free, needed, fits) in [(None, u64::MAX, true), (Some(200), 100, true), (Some(199), 100, false), (Some(0), 0, true)] {
             assert_eq!(check_space(free, needed).is_ok(), fits, "{free:?} {needed}");
         }
-        let words = "one file takes 5.0 GB more for a moment, and the disk has 6.0 GB left";
+        let words = "joining them needs 5.0 GB of temporary disk space, and 6.0 GB are free";
         assert_eq!(check_space(Some(6_000_000_000), 5_000_000_000).unwrap_err(), words);
     }
 
@@ -138,23 +143,21 @@ mod tests {
     fn both_become_one() {
         let folder = tempfile::tempdir().unwrap();
         let (output, samples) = files(folder.path());
-        let OneFile { output, bytes, samples } = OneFile::join(output, &samples, 0, &mut |_, _| true).unwrap();
-        let file = output.keep().unwrap();
+        let JoinedFile { output, bytes, samples } = JoinedFile::join(output, &samples, 0, &mut |_, _| true).unwrap();
+        let file = output.persist().unwrap();
         assert_eq!((samples, file.metadata().unwrap().len(), names(folder.path())), (3, bytes, vec!["a.nettrace".to_owned()]));
     }
 
     #[test]
     fn both_stay_where_one_would_not_have_everything() {
-        for (events, wanted, words) in
-            [(0, false, None), (1, true, Some("a.cpu.nettrace: 0 of 1 events could be written together with them"))]
-        {
+        for (events, wanted, words) in [(0, false, None), (1, true, Some("a.cpu.nettrace: only 0 of 1 events could be joined with them"))] {
             let folder = tempfile::tempdir().unwrap();
             let (output, samples) = files(folder.path());
             let before = std::fs::read(&samples).unwrap();
-            let TwoFiles { output, trouble } = OneFile::join(output, &samples, events, &mut |_, _| wanted).unwrap_err();
+            let NotJoined { output, trouble } = JoinedFile::join(output, &samples, events, &mut |_, _| wanted).unwrap_err();
             assert_eq!(trouble.is_some(), words.is_some());
             assert!(trouble.is_none_or(|trouble| trouble.contains(words.unwrap())));
-            output.keep().unwrap();
+            output.persist().unwrap();
             assert_eq!(
                 (names(folder.path()), std::fs::read(&samples).unwrap()),
                 (vec!["a.cpu.nettrace".to_owned(), "a.nettrace".to_owned()], before)

@@ -11,17 +11,17 @@ use crate::nettrace::{Event, ThreadId};
 use super::activities::Activities;
 use super::output::Output;
 use super::stacks::NodeId;
-use super::walk::set;
-use super::writer::{Counter, Fact, Track, TrackEvent};
+use super::walk::set_text;
+use super::writer::{ArgumentValue, Counter, Track, TrackEvent};
 
 /// Maximum number of concurrent slices of a kind. Further ones are not shown.
-const OPEN: usize = 4096;
+const MAX_OPEN: usize = 4096;
 /// Maximum nesting of compilations on a thread, as in the analysis of compilation.
-const NESTED: usize = 32;
+const MAX_NESTED: usize = 32;
 
 /// The open slices.
 #[derive(Debug, Default)]
-pub(super) struct Began {
+pub(super) struct OpenSlices {
     /// By suspending thread, which also restarts the threads.
     pauses: HashMap<ThreadId, Pause>,
     /// End of the latest pause of each process.
@@ -67,7 +67,7 @@ struct Compilation {
     name: String,
 }
 
-impl Began {
+impl OpenSlices {
     /// Returns `None` if the payload is malformed.
     pub(super) fn feed(
         &mut self,
@@ -133,12 +133,12 @@ impl Began {
             }
             Kind::JittingStarted => {
                 let JittingStarted { method, il_size, namespace, name } = read(event, pointer_size)?;
-                set(&mut self.text, namespace, 500);
+                set_text(&mut self.text, namespace, 500);
                 let mut full = format!("JIT {}.", self.text);
                 full.extend(name.chars().take(500));
-                if self.compilations.len() < OPEN || self.compilations.contains_key(&thread) {
+                if self.compilations.len() < MAX_OPEN || self.compilations.contains_key(&thread) {
                     let nested = self.compilations.entry(thread).or_default();
-                    if nested.len() >= NESTED {
+                    if nested.len() >= MAX_NESTED {
                         nested.clear();
                     }
                     nested.push(Compilation { since: at, method, il_size, name: full });
@@ -200,7 +200,7 @@ fn read<'a, P: Payload<'a>>(event: &Event<'a>, pointer_size: u8) -> Option<P> {
 }
 
 fn open<K: Eq + std::hash::Hash, V>(map: &mut HashMap<K, V>, key: K, value: V) {
-    if map.len() < OPEN || map.contains_key(&key) {
+    if map.len() < MAX_OPEN || map.contains_key(&key) {
         map.insert(key, value);
     }
 }
@@ -215,29 +215,30 @@ pub(super) fn flow_of(activity: [u8; 16]) -> u64 {
 
 impl Pause {
     fn show(&self, thread: ThreadId, end: i64, output: &mut Output<'_>) {
-        let mut facts = Vec::new();
+        let mut arguments = Vec::new();
         let name = match self.collection {
             Some(GcStart { number, generation, reason, kind }) => {
-                facts.extend([
-                    ("number", Fact::Count(number.into())),
-                    ("generation", Fact::Count(generation.into())),
-                    ("reason", Fact::Text(reason.name())),
-                    ("type", Fact::Text(kind.name())),
+                arguments.extend([
+                    ("number", ArgumentValue::Count(number.into())),
+                    ("generation", ArgumentValue::Count(generation.into())),
+                    ("reason", ArgumentValue::Text(reason.name())),
+                    ("type", ArgumentValue::Text(kind.name())),
                 ]);
                 format!("Gen {generation} GC")
             }
             None => "GC pause".to_owned(),
         };
-        facts.extend(self.suspending.map(|ns| ("suspending (ms)", Fact::Number(ns as f64 / 1e6))));
-        facts.extend(self.promoted.map(|bytes| ("promoted bytes", Fact::Count(bytes))));
-        output.event(TrackEvent { track: Track::GcPauses, ..TrackEvent::slice(thread, "gc", &name, self.since, end, &facts) });
+        arguments.extend(self.suspending.map(|ns| ("suspending (ms)", ArgumentValue::Number(ns as f64 / 1e6))));
+        arguments.extend(self.promoted.map(|bytes| ("promoted bytes", ArgumentValue::Count(bytes))));
+        output.event(TrackEvent { track: Track::GcPauses, ..TrackEvent::slice(thread, "gc", &name, self.since, end, &arguments) });
     }
 }
 
 impl Background {
     fn show(&self, end: i64, output: &mut Output<'_>) {
-        let facts = [("number", Fact::Count(self.start.number.into())), ("reason", Fact::Text(self.start.reason.name()))];
-        let slice = TrackEvent::slice(self.thread, "gc", "Background GC", self.since, end, &facts);
+        let arguments =
+            [("number", ArgumentValue::Count(self.start.number.into())), ("reason", ArgumentValue::Text(self.start.reason.name()))];
+        let slice = TrackEvent::slice(self.thread, "gc", "Background GC", self.since, end, &arguments);
         output.event(TrackEvent { track: Track::BackgroundGc, ..slice });
     }
 }
@@ -245,25 +246,28 @@ impl Background {
 impl Wait {
     fn show(&self, thread: ThreadId, end: i64, output: &mut Output<'_>) {
         let Self { since, start, node, flow } = *self;
-        let reported = [start.lock.map(|lock| ("lock", Fact::Count(lock))), start.owner.map(|owner| ("owner thread", Fact::Count(owner)))];
-        let (mut facts, mut known) = ([("", Fact::Count(0)); 2], 0);
-        for fact in reported.into_iter().flatten() {
-            facts[known] = fact;
+        let reported = [
+            start.lock.map(|lock| ("lock", ArgumentValue::Count(lock))),
+            start.owner.map(|owner| ("owner thread", ArgumentValue::Count(owner))),
+        ];
+        let (mut arguments, mut known) = ([("", ArgumentValue::Count(0)); 2], 0);
+        for argument in reported.into_iter().flatten() {
+            arguments[known] = argument;
             known += 1;
         }
         let name = if start.native { "Runtime lock wait" } else { "Lock wait" };
-        let slice = TrackEvent::slice(thread, "lock", name, since, end, &facts[..known]);
+        let slice = TrackEvent::slice(thread, "lock", name, since, end, &arguments[..known]);
         output.event(TrackEvent { node, flows: [flow, 0], ..slice });
     }
 }
 
 impl Compilation {
     fn show(&self, thread: ThreadId, body: &MethodBody, end: i64, output: &mut Output<'_>) {
-        let facts = [
-            ("tier", Fact::Text(body.tier().name())),
-            ("IL bytes", Fact::Count(self.il_size.into())),
-            ("code bytes", Fact::Count(body.size.into())),
+        let arguments = [
+            ("tier", ArgumentValue::Text(body.tier().name())),
+            ("IL bytes", ArgumentValue::Count(self.il_size.into())),
+            ("code bytes", ArgumentValue::Count(body.size.into())),
         ];
-        output.event(TrackEvent::slice(thread, "jit", &self.name, self.since, end, &facts));
+        output.event(TrackEvent::slice(thread, "jit", &self.name, self.since, end, &arguments));
     }
 }

@@ -26,30 +26,30 @@ pub struct FormLayout {
 pub enum Line {
     Help(String),
     Effect(String),
-    Complaint(String),
+    Problem(String),
     /// The equivalent command line.
     Command(String),
 }
 
 /// Dialogs with more questions describe only the focused one.
-const FEW: usize = 3;
-const HELP: usize = 3;
+const MAX_EXPLAINED: usize = 3;
+const HELP_LINES: usize = 3;
 /// Maximum width of a dialog, in columns.
-const WIDEST: u16 = 78;
+const MAX_WIDTH: u16 = 78;
 /// Maximum width of a dialog with a command line, in columns.
-const WIDER: u16 = 100;
+const MAX_COMMAND_WIDTH: u16 = 100;
 /// Blanks around a button label, and between two buttons.
-const AROUND: u16 = 4;
-const BETWEEN: u16 = 2;
+const BUTTON_PADDING: u16 = 4;
+const BUTTON_GAP: u16 = 2;
 
 impl Form {
     /// Computes the layout on a screen.
     pub fn place(&self, layout: &Layout) -> FormLayout {
         let screen = layout.screen;
-        let widest = if self.command_line().is_some() { WIDER } else { WIDEST };
+        let widest = if self.command_line().is_some() { MAX_COMMAND_WIDTH } else { MAX_WIDTH };
         let columns = widest.min(screen.width.saturating_sub(2));
         let room = columns.saturating_sub(4);
-        let few = self.questions.len() <= FEW;
+        let few = self.questions.len() <= MAX_EXPLAINED;
         let mut lines = self.lines(room, few);
         let questions = self.questions.len() as u16;
         let explained: u16 = if few { self.questions.iter().filter(|question| !question.about().is_empty()).count() as u16 } else { 0 };
@@ -82,27 +82,27 @@ impl Form {
         let mut lines = Vec::new();
         if !few {
             // The help area has a constant height so that nothing moves.
-            let help = self.help(HELP);
+            let help = self.help(HELP_LINES);
             match help.as_slice() {
                 [one] => lines.extend(wrapped(one, Line::Help)),
                 _ => lines.extend(help.into_iter().map(Line::Help)),
             }
-            lines.resize(HELP, Line::Help(String::new()));
+            lines.resize(HELP_LINES, Line::Help(String::new()));
         }
         lines.extend(self.effects().iter().flat_map(|effect| wrapped(effect, Line::Effect)));
-        lines.extend(self.complaint.iter().flat_map(|complaint| wrapped(complaint, Line::Complaint)));
+        lines.extend(self.problem.iter().flat_map(|problem| wrapped(problem, Line::Problem)));
         lines.extend(self.command_line().into_iter().flat_map(|line| wrapped(line, Line::Command)));
         lines
     }
 
     fn button_places(&self, inside: Rect) -> Vec<Rect> {
-        let widths: Vec<u16> = self.buttons().iter().map(|button| width(button) + AROUND).collect();
-        let total = widths.iter().map(|width| width + BETWEEN).sum();
+        let widths: Vec<u16> = self.buttons().iter().map(|button| width(button) + BUTTON_PADDING).collect();
+        let total = widths.iter().map(|width| width + BUTTON_GAP).sum();
         let mut x = inside.right().saturating_sub(total).max(inside.x);
         let y = inside.bottom().saturating_sub(1);
         let place = |wide: u16| {
             let place = Rect { x, y, width: wide.min(inside.right().saturating_sub(x)), height: 1 };
-            x += wide + BETWEEN;
+            x += wide + BUTTON_GAP;
             place
         };
         widths.into_iter().map(place).collect()

@@ -2,11 +2,11 @@
 
 /// The request of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum SignalRequest {
     End,
     /// Release the terminal and stop until continued.
     Suspend,
     /// Set up the terminal again: the program was stopped and continued.
     Resume,
-    Measure,
+    Resize,
 }

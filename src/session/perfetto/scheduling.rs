@@ -15,35 +15,35 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::producer::{Producer, Supply};
+use super::producer::{PacketSource, Producer};
 use super::{Inlet, service_state};
 use crate::model::{Bytes, SafeText, Scheduling, Stopwatch};
-use crate::net::perfetto::{ANSWER_LIMIT, Cause, Connection, Incoming, PerfettoError, Sockets};
+use crate::net::perfetto::{Cause, Connection, IncomingReply, PerfettoError, REPLY_TIMEOUT, Sockets};
 use crate::perfetto::call::Method as _;
 use crate::perfetto::consumer::ConsumerMethod as Method;
 use crate::perfetto::recording::{FTRACE, Packets, disabled, enable, flush, losses};
 use crate::session::progress::Progress;
 
 /// Interval between reads of the service's buffers.
-const PERIOD: Duration = Duration::from_millis(500);
+const READ_INTERVAL: Duration = Duration::from_millis(500);
 /// Flush timeout for data sources, in milliseconds, and the time limit for the service's confirmation.
 const FLUSH: (u64, Duration) = (10_000, Duration::from_secs(12));
 /// Time limit for ending a recording: the service waits 5 s for its data sources.
-const END: Duration = Duration::from_secs(10);
+const END_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit for one read of the service's buffers, which hold 64 MB at most, and the limit once the recording is ending.
-const READING: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(10));
+const READ_TIMEOUTS: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(10));
 /// Time within which kernel events are expected: data sources deliver data every second.
-const KERNEL: Duration = Duration::from_secs(5);
+const KERNEL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of reported gaps in the kernel's events.
-const SILENCES: usize = 10;
+const MAX_KERNEL_GAPS: usize = 10;
 /// Size of a write.
 const PIECE: usize = 256 << 10;
 
 /// A running recording. Dropping it stops the recording and leaves the file as it is.
 #[derive(Debug)]
-pub(in crate::session) struct Joint {
+pub(in crate::session) struct SchedulingRecording {
     end: watch::Sender<bool>,
-    reading: JoinSet<Result<Vec<String>, JointError>>,
+    reading: JoinSet<Result<Vec<String>, SchedulingError>>,
 }
 
 /// Output of the trace, and its state.
@@ -57,10 +57,10 @@ pub(in crate::session) struct Target {
 
 /// Why the trace is incomplete.
 #[derive(Debug, Error)]
-pub(in crate::session) enum JointError {
-    #[error("{0}; what had been read is kept")]
+pub(in crate::session) enum SchedulingError {
+    #[error("{0}; the data read so far is kept")]
     Service(#[from] PerfettoError),
-    #[error("{}", crate::session::pump::refused(.0))]
+    #[error("{}", crate::session::pump::write_error_message(.0))]
     File(#[from] io::Error),
     #[error("recording failed inside dn-top; please report it")]
     Panicked,
@@ -80,7 +80,7 @@ enum Token {
 /// Distinguishes data sources of this run of the program.
 static NUMBER: AtomicU32 = AtomicU32::new(1);
 
-impl Joint {
+impl SchedulingRecording {
     /// Starts a recording in the service. Returns the inlet for the event packets.
     ///
     /// # Errors
@@ -93,22 +93,22 @@ impl Joint {
         // A unique name, which no other recording and no other dn-top uses.
         let source = format!("dotnet.dn-top.{}.{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let (inlets, mut started) = mpsc::channel(1);
-        let mut producer = Producer::connect(sockets.producer, &source, Supply::Stream(inlets)).await?;
+        let mut producer = Producer::connect(sockets.producer, &source, PacketSource::Stream(inlets)).await?;
         let (stop, mut stopped) = watch::channel(false);
         let mut producing = JoinSet::new();
         producing.spawn(async move { producer.run(&mut stopped, &|_| {}).await });
         connection.call(Method::EnableTracing, enable(&source), Token::Ended)?;
-        let inlet = timeout(ANSWER_LIMIT, async {
+        let inlet = timeout(REPLY_TIMEOUT, async {
             loop {
                 tokio::select! {
                     Some(inlet) = started.recv() => return Ok(inlet),
-                    came = connection.next() => if let Incoming { token: Token::Ended, reply, .. } = came? {
+                    incoming = connection.next() => if let IncomingReply { token: Token::Ended, reply, .. } = incoming? {
                         return Err(connection.error(why_ended(reply.success, &reply.body)));
                     },
                 }
             }
         });
-        let silent = Cause::Silent { what: Method::EnableTracing.name(), limit: ANSWER_LIMIT };
+        let silent = Cause::Timeout { what: Method::EnableTracing.name(), limit: REPLY_TIMEOUT };
         let inlet = inlet.await.unwrap_or_else(|_| Err(connection.error(silent)))?;
         let (end, ended) = watch::channel(false);
         let Target { file, max_bytes, progress } = target;
@@ -119,7 +119,7 @@ impl Joint {
             has_kernel,
             began: Instant::now(),
             kernel_at: None,
-            silences: Vec::new(),
+            kernel_gaps: Vec::new(),
             ended,
             packets: Packets::default(),
             trace: Vec::new(),
@@ -137,13 +137,13 @@ impl Joint {
     /// can be called again.
     ///
     /// # Errors
-    /// [`JointError`]: the trace is incomplete.
-    pub(in crate::session) async fn finish(&mut self) -> Result<Vec<String>, JointError> {
+    /// [`SchedulingError`]: the trace is incomplete.
+    pub(in crate::session) async fn finish(&mut self) -> Result<Vec<String>, SchedulingError> {
         self.end.send_replace(true);
         match self.reading.join_next().await {
             Some(Ok(finished)) => finished,
             // The panic is reported by the panic hook.
-            Some(Err(_)) | None => Err(JointError::Panicked),
+            Some(Err(_)) | None => Err(SchedulingError::Panicked),
         }
     }
 }
@@ -184,7 +184,7 @@ struct Reader {
     /// When kernel events last arrived.
     kernel_at: Option<Instant>,
     /// Messages about gaps in the kernel's events, after which more arrived.
-    silences: Vec<String>,
+    kernel_gaps: Vec<String>,
     /// Whether the recording is to end.
     ended: watch::Receiver<bool>,
     packets: Packets,
@@ -195,31 +195,31 @@ struct Reader {
 }
 
 impl Reader {
-    async fn run(mut self) -> Result<Vec<String>, JointError> {
-        let finished = match self.gather().await {
+    async fn run(mut self) -> Result<Vec<String>, SchedulingError> {
+        let finished = match self.read_periodically().await {
             Ok(()) => self.finish().await,
             Err(error) => Err(error),
         };
         if finished.is_err() {
-            self.progress.enough.notify_one();
+            self.progress.stop_needed.notify_one();
         }
         finished
     }
 
     /// Reads the service's buffers periodically, until the recording is to end.
-    async fn gather(&mut self) -> Result<(), JointError> {
+    async fn read_periodically(&mut self) -> Result<(), SchedulingError> {
         let mut ended = self.ended.clone();
         loop {
             tokio::select! {
                 _ = ended.wait_for(|ended| *ended) => return Ok(()),
-                () = sleep(PERIOD) => {}
-                came = self.connection.next() => {
-                    let came = came?;
-                    self.check_goes_on(&came)?;
+                () = sleep(READ_INTERVAL) => {}
+                incoming = self.connection.next() => {
+                    let incoming = incoming?;
+                    self.check_still_recording(&incoming)?;
                 }
                 Some(ended) = self.producing.join_next() => {
                     let closed = || Err(self.connection.error(Cause::Closed));
-                    ended.map_err(|_| JointError::Panicked)?.and_then(|()| closed())?;
+                    ended.map_err(|_| SchedulingError::Panicked)?.and_then(|()| closed())?;
                 }
             }
             self.read().await?;
@@ -227,76 +227,76 @@ impl Reader {
         }
     }
 
-    fn check_goes_on(&self, came: &Incoming<Token>) -> Result<(), PerfettoError> {
-        match came.token {
-            Token::Ended => Err(self.connection.error(why_ended(came.reply.success, &came.reply.body))),
+    fn check_still_recording(&self, incoming: &IncomingReply<Token>) -> Result<(), PerfettoError> {
+        match incoming.token {
+            Token::Ended => Err(self.connection.error(why_ended(incoming.reply.success, &incoming.reply.body))),
             _ => Ok(()),
         }
     }
 
     /// Reads everything in the service's buffers.
-    async fn read(&mut self) -> Result<(), JointError> {
+    async fn read(&mut self) -> Result<(), SchedulingError> {
         self.connection.call(Method::ReadBuffers, Vec::new(), Token::Read)?;
-        let (mut deadline, mut is_last) = (Deadline::after(READING.0), *self.ended.borrow());
+        let (mut deadline, mut is_last) = (Deadline::after(READ_TIMEOUTS.0), *self.ended.borrow());
         loop {
             if !is_last && *self.ended.borrow() {
-                (is_last, deadline) = (true, deadline.min(Deadline::after(READING.1)));
+                (is_last, deadline) = (true, deadline.min(Deadline::after(READ_TIMEOUTS.1)));
             }
-            let came = self.next(Method::ReadBuffers, ANSWER_LIMIT, deadline).await?;
-            if came.token != Token::Read {
-                self.check_goes_on(&came)?;
+            let incoming = self.next(Method::ReadBuffers, REPLY_TIMEOUT, deadline).await?;
+            if incoming.token != Token::Read {
+                self.check_still_recording(&incoming)?;
                 continue;
             }
-            if !came.reply.success {
+            if !incoming.reply.success {
                 return Err(self.connection.error(Cause::Refused(Method::ReadBuffers.name())).into());
             }
-            self.packets.add(&came.reply.body, &mut self.trace).map_err(|error| self.connection.error(error))?;
-            if self.trace.len() > PIECE || !came.reply.has_more {
+            self.packets.add(&incoming.reply.body, &mut self.trace).map_err(|error| self.connection.error(error))?;
+            if self.trace.len() > PIECE || !incoming.reply.has_more {
                 self.write().await?;
             }
-            if !came.reply.has_more {
-                self.look_for_kernel_events();
+            if !incoming.reply.has_more {
+                self.note_kernel_events();
                 return Ok(());
             }
         }
     }
 
-    fn look_for_kernel_events(&mut self) {
+    fn note_kernel_events(&mut self) {
         if !std::mem::take(&mut self.packets.has_kernel_events) {
             return;
         }
         let now = Instant::now();
         let before = self.kernel_at.replace(now);
-        if let Some(before) = before.filter(|before| now - *before > KERNEL && self.silences.len() < SILENCES) {
+        if let Some(before) = before.filter(|before| now - *before > KERNEL_TIMEOUT && self.kernel_gaps.len() < MAX_KERNEL_GAPS) {
             let [from, to] = [before, now].map(|at| Stopwatch(at - self.began));
-            self.silences.push(format!("no events of the kernel came between about {from} and {to}"));
+            self.kernel_gaps.push(format!("no kernel events from about {from} to {to}"));
         }
     }
 
     /// Returns the next reply, with a time limit for it and for all replies together.
-    async fn next(&mut self, method: Method, silence: Duration, deadline: Deadline) -> Result<Incoming<Token>, PerfettoError> {
+    async fn next(&mut self, method: Method, silence: Duration, deadline: Deadline) -> Result<IncomingReply<Token>, PerfettoError> {
         let (what, now) = (method.name(), Instant::now());
         let silent = now + silence;
-        let endless = || Cause::Endless { what, limit: deadline.limit };
+        let endless = || Cause::Incomplete { what, limit: deadline.limit };
         // Enforce the limit even if replies are already available.
         if now >= deadline.at {
             return Err(self.connection.error(endless()));
         }
         match timeout_at(silent.min(deadline.at), self.connection.next()).await {
-            Ok(came) => came,
-            Err(_) if silent < deadline.at => Err(self.connection.error(Cause::Silent { what, limit: silence })),
+            Ok(incoming) => incoming,
+            Err(_) if silent < deadline.at => Err(self.connection.error(Cause::Timeout { what, limit: silence })),
             Err(_) => Err(self.connection.error(endless())),
         }
     }
 
-    async fn write(&mut self) -> Result<(), JointError> {
+    async fn write(&mut self) -> Result<(), SchedulingError> {
         let (file, trace) = (self.file.clone(), std::mem::take(&mut self.trace));
         let length = trace.len() as u64;
         let written = tokio::task::spawn_blocking(move || (&*file).write_all(&trace)).await;
-        written.map_err(|_| JointError::Panicked)??;
+        written.map_err(|_| SchedulingError::Panicked)??;
         let bytes = self.progress.bytes.fetch_add(length, Ordering::Relaxed) + length;
         if self.max_bytes.is_some_and(|most| bytes >= most) {
-            self.progress.enough.notify_one();
+            self.progress.stop_needed.notify_one();
         }
         Ok(())
     }
@@ -305,14 +305,14 @@ impl Reader {
     fn show(&self) {
         let address = self.connection.address();
         let now = match (self.kernel_at, self.has_kernel) {
-            (Some(at), _) if at.elapsed() < KERNEL => Scheduling::Recording,
+            (Some(at), _) if at.elapsed() < KERNEL_TIMEOUT => Scheduling::Recording,
             (Some(at), _) => Scheduling::Ended { after: at - self.began },
             (None, false) => Scheduling::Missing(format!(
-                "the tracing service at {address} has no data source of the kernel ({FTRACE}): start `traced_probes` as root, on a machine with tracefs"
+                "the tracing service at {address} has no kernel data source ({FTRACE}): start `traced_probes` as root, on a machine with tracefs"
             ).into()),
-            (None, true) if self.began.elapsed() > KERNEL => Scheduling::Missing(format!(
+            (None, true) if self.began.elapsed() > KERNEL_TIMEOUT => Scheduling::Missing(format!(
                 "`traced_probes` sent no events within {} s: it has to run as root, with tracefs mounted at /sys/kernel/tracing",
-                KERNEL.as_secs()
+                KERNEL_TIMEOUT.as_secs()
             ).into()),
             (None, true) => Scheduling::Waiting,
         };
@@ -330,8 +330,8 @@ impl Reader {
     }
 
     /// Makes the service end the recording, and reads the rest.
-    async fn finish(&mut self) -> Result<Vec<String>, JointError> {
-        let mut missing = std::mem::take(&mut self.silences);
+    async fn finish(&mut self) -> Result<Vec<String>, SchedulingError> {
+        let mut missing = std::mem::take(&mut self.kernel_gaps);
         let (flushed_from, mut is_flushed) = (Instant::now(), false);
         match self.connection.ask(Method::Flush, flush(FLUSH.0), Token::Flushed, FLUSH.1).await {
             Ok(_) => is_flushed = true,
@@ -340,12 +340,12 @@ impl Reader {
             }
             Err(error) => return Err(error.into()),
         }
-        self.connection.ask(Method::DisableTracing, Vec::new(), Token::Disabled, ANSWER_LIMIT).await?;
-        let deadline = Deadline::after(END);
+        self.connection.ask(Method::DisableTracing, Vec::new(), Token::Disabled, REPLY_TIMEOUT).await?;
+        let deadline = Deadline::after(END_TIMEOUT);
         let ended = loop {
-            let came = self.next(Method::DisableTracing, END, deadline).await?;
-            if came.token == Token::Ended {
-                break came;
+            let incoming = self.next(Method::DisableTracing, END_TIMEOUT, deadline).await?;
+            if incoming.token == Token::Ended {
+                break incoming;
             }
         };
         if let Ok(Some(why)) = disabled(&ended.reply.body) {
@@ -360,8 +360,8 @@ impl Reader {
             self.publish(ended);
         }
         // If losses are unknown, none is reported.
-        if let Ok(came) = self.connection.ask(Method::GetTraceStats, Vec::new(), Token::Counted, ANSWER_LIMIT).await {
-            let losses = losses(&came.reply.body).map_err(|error| self.connection.error(error))?;
+        if let Ok(incoming) = self.connection.ask(Method::GetTraceStats, Vec::new(), Token::Counted, REPLY_TIMEOUT).await {
+            let losses = losses(&incoming.reply.body).map_err(|error| self.connection.error(error))?;
             for (loss, whose) in losses.iter().zip(["of the kernel", "of .NET"]) {
                 if loss.overwritten > 0 || loss.discarded > 0 {
                     let (bytes, chunks) = (Bytes(loss.overwritten), loss.discarded);
@@ -373,9 +373,9 @@ impl Reader {
             missing.push("the kernel overwrote some of its events before `traced_probes` read them".to_owned());
         }
         // The service frees them anyway when the connection is closed.
-        let _ = self.connection.ask(Method::FreeBuffers, Vec::new(), Token::Freed, ANSWER_LIMIT).await;
+        let _ = self.connection.ask(Method::FreeBuffers, Vec::new(), Token::Freed, REPLY_TIMEOUT).await;
         let file = self.file.clone();
-        tokio::task::spawn_blocking(move || file.sync_all()).await.map_err(|_| JointError::Panicked)??;
+        tokio::task::spawn_blocking(move || file.sync_all()).await.map_err(|_| SchedulingError::Panicked)??;
         Ok(missing)
     }
 }

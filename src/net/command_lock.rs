@@ -19,19 +19,19 @@ pub struct Busy {
 
 /// Lets one command through at a time. A trace's event stream does not count: it flows while commands pass.
 #[derive(Debug, Default)]
-pub(super) struct Gate {
+pub(super) struct CommandLock {
     turn: Mutex<()>,
     busy: StdMutex<Option<Busy>>,
 }
 
-impl Gate {
+impl CommandLock {
     /// Waits at most `limit` for the turn; the error is the command still in progress then.
-    pub(super) async fn enter(&self, command: CommandCode, limit: Duration) -> Result<Turn<'_>, Busy> {
+    pub(super) async fn acquire(&self, command: CommandCode, limit: Duration) -> Result<CommandGuard<'_>, Busy> {
         let since = Instant::now();
         match timeout(limit, self.turn.lock()).await {
             Ok(turn) => {
                 self.note(Some(Busy { command, since: Instant::now() }));
-                Ok(Turn { gate: self, _turn: turn })
+                Ok(CommandGuard { command_lock: self, _turn: turn })
             }
             Err(_) => Err(self.busy().unwrap_or(Busy { command, since })),
         }
@@ -49,14 +49,14 @@ impl Gate {
 
 /// Permission to have one command in progress; ends when dropped.
 #[derive(Debug)]
-pub(super) struct Turn<'a> {
-    gate: &'a Gate,
+pub(super) struct CommandGuard<'a> {
+    command_lock: &'a CommandLock,
     _turn: MutexGuard<'a, ()>,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for CommandGuard<'_> {
     fn drop(&mut self) {
-        self.gate.note(None);
+        self.command_lock.note(None);
     }
 }
 
@@ -66,18 +66,18 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_second_command_waits_for_its_turn_and_not_for_ever() {
-        let gate = Gate::default();
-        let dump = gate.enter(CommandCode::GenerateCoreDump3, Duration::ZERO).await.unwrap();
+        let command_lock = CommandLock::default();
+        let dump = command_lock.acquire(CommandCode::GenerateCoreDump3, Duration::ZERO).await.unwrap();
         let began = Instant::now();
-        assert_eq!(gate.busy(), Some(Busy { command: CommandCode::GenerateCoreDump3, since: began }));
-        let busy = gate.enter(CommandCode::StopTracing, Duration::from_secs(60)).await.unwrap_err();
+        assert_eq!(command_lock.busy(), Some(Busy { command: CommandCode::GenerateCoreDump3, since: began }));
+        let busy = command_lock.acquire(CommandCode::StopTracing, Duration::from_secs(60)).await.unwrap_err();
         assert_eq!((busy.command, began.elapsed()), (CommandCode::GenerateCoreDump3, Duration::from_secs(60)));
-        let (stop, ()) = tokio::join!(gate.enter(CommandCode::StopTracing, Duration::from_secs(60)), async {
+        let (stop, ()) = tokio::join!(command_lock.acquire(CommandCode::StopTracing, Duration::from_secs(60)), async {
             tokio::time::sleep(Duration::from_secs(5)).await;
             drop(dump);
         });
-        assert_eq!(gate.busy().unwrap().command, CommandCode::StopTracing);
+        assert_eq!(command_lock.busy().unwrap().command, CommandCode::StopTracing);
         drop(stop);
-        assert_eq!(gate.busy(), None);
+        assert_eq!(command_lock.busy(), None);
     }
 }

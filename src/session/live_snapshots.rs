@@ -9,7 +9,7 @@ use crate::model::{EventRate, RecordingAnalysis};
 use crate::sorting::CompactSort;
 
 /// Minimum interval between snapshots.
-pub(super) const PACE: Duration = Duration::from_millis(500);
+pub(super) const MIN_SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
 /// The pause after a snapshot is this many times its duration, because chunks wait during it.
 const REST: u32 = 25;
 /// Period over which event rates are computed.
@@ -17,7 +17,7 @@ const SPAN: Duration = Duration::from_secs(10);
 
 /// Schedules snapshots, and keeps the earlier counts needed for rates.
 #[derive(Default)]
-pub(super) struct Observer {
+pub(super) struct LiveSnapshots {
     /// When the stream began, by our clock.
     begun: Option<Instant>,
     /// When the next snapshot is due.
@@ -26,14 +26,20 @@ pub(super) struct Observer {
     earlier: VecDeque<(Instant, Vec<EventCount>)>,
 }
 
-impl Observer {
+impl LiveSnapshots {
     /// Makes a snapshot due, because new data is available.
-    pub(super) fn hurry(&mut self) {
+    pub(super) fn make_due(&mut self) {
         self.due = None;
     }
 
     /// Takes a snapshot if one is due, which is also the case at the end of the stream and when its first events have arrived.
-    pub(super) fn look(&mut self, live: &mut Live, cpu: Option<&Collector>, names: MethodNames, over: bool) -> Option<RecordingAnalysis> {
+    pub(super) fn take_if_due(
+        &mut self,
+        live: &mut Live,
+        cpu: Option<&Collector>,
+        names: MethodNames,
+        over: bool,
+    ) -> Option<RecordingAnalysis> {
         live.trace()?;
         let now = Instant::now();
         let begun = *self.begun.get_or_insert(now);
@@ -51,7 +57,7 @@ impl Observer {
             profile: live.profile(),
         };
         // Until the first events arrive, stay due: samples without names trigger the name search without delay.
-        self.due = (analysis.snapshot.totals.events > 0).then(|| Instant::now() + PACE.max(now.elapsed() * REST));
+        self.due = (analysis.snapshot.totals.events > 0).then(|| Instant::now() + MIN_SNAPSHOT_INTERVAL.max(now.elapsed() * REST));
         Some(analysis)
     }
 
@@ -69,7 +75,7 @@ impl Observer {
             self.earlier.pop_front();
         }
         let (then, before) = self.earlier.front().map_or((self.begun, &[][..]), |(then, counts)| (Some(*then), counts.as_slice()));
-        let seconds = then.map_or(0.0, |then| now.duration_since(then).as_secs_f64()).max(PACE.as_secs_f64());
+        let seconds = then.map_or(0.0, |then| now.duration_since(then).as_secs_f64()).max(MIN_SNAPSHOT_INTERVAL.as_secs_f64());
         let order = |event: &EventCount, other: &EventCount| {
             (&event.provider, event.event_id, &event.name).cmp(&(&other.provider, other.event_id, &other.name))
         };

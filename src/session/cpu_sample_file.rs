@@ -4,14 +4,14 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use super::pieces::Pieces;
-use super::recorded::{ReadError, Recorded};
+use super::recorded::{ReadError, RecordedFile};
 use crate::analysis::{RecordedCpuTime, SampledMethods};
-use crate::export::{Batch, Samples};
+use crate::export::{Batch, SampleStream};
 use crate::model::Span;
 use crate::nettrace::{Decoder, Limits, TraceHeader};
 
 /// Maximum distance between the starts of the two files, in nanoseconds: beyond it they belong to different recordings.
-const APART_NS: u64 = 60_000_000_000;
+const MAX_START_DIFFERENCE_NS: u64 = 60_000_000_000;
 
 /// Path of the file with the samples of a recording, which may itself still be `.partial`.
 pub(super) fn cpu_file(recording: &Path) -> PathBuf {
@@ -21,40 +21,41 @@ pub(super) fn cpu_file(recording: &Path) -> PathBuf {
 
 /// The sample file next to a recording.
 #[derive(Debug)]
-pub(super) struct CpuBeside {
+pub(super) struct CpuSampleFile {
     pub(super) path: PathBuf,
-    pub(super) recorded: Recorded,
+    pub(super) recorded: RecordedFile,
     header: TraceHeader,
     /// How much later than this file the recording starts, in nanoseconds.
-    later_ns: i64,
+    start_offset_ns: i64,
 }
 
-impl CpuBeside {
+impl CpuSampleFile {
     /// Opens the sample file; `None` if there is none of the same time.
     pub(super) fn open(recording: &Path, header: &TraceHeader) -> Option<Self> {
         let path = cpu_file(recording);
         if path == recording || header.ticks_per_second != 1_000_000_000 {
             return None;
         }
-        let mut recorded = Recorded::open(&path).ok()?;
+        let mut recorded = RecordedFile::open(&path).ok()?;
         let own = recorded.header().ok()?;
         // Both use CLOCK_MONOTONIC.
-        let later_ns = header.sync_ticks.checked_sub(own.sync_ticks).filter(|later| later.unsigned_abs() < APART_NS)?;
-        Some(Self { path, recorded, header: own, later_ns })
+        let start_offset_ns =
+            header.sync_ticks.checked_sub(own.sync_ticks).filter(|later| later.unsigned_abs() < MAX_START_DIFFERENCE_NS)?;
+        Some(Self { path, recorded, header: own, start_offset_ns })
     }
 
     /// Converts a range of the recording, in nanoseconds since its start, to a range of this file.
     pub(super) fn window(&self, part: &RangeInclusive<i64>) -> RangeInclusive<i64> {
-        part.start().saturating_add(self.later_ns)..=part.end().saturating_add(self.later_ns)
+        part.start().saturating_add(self.start_offset_ns)..=part.end().saturating_add(self.start_offset_ns)
     }
 }
 
-/// Reads the samples piece by piece, as long as `go_on` returns true. Samples after damage in the file are missing.
+/// Reads the samples piece by piece, as long as `should_continue` returns true. Samples after damage in the file are missing.
 pub(super) struct SampleReader<'a> {
     header: TraceHeader,
     pieces: Pieces<'a>,
     decoder: Decoder,
-    go_on: &'a dyn Fn() -> bool,
+    should_continue: &'a dyn Fn() -> bool,
     /// The buffer of the latest piece.
     done: Option<Vec<u8>>,
     is_over: bool,
@@ -65,15 +66,15 @@ impl<'a> SampleReader<'a> {
     /// Starts at the beginning of the file.
     ///
     /// # Errors
-    /// As [`Recorded::rewind`].
-    pub(super) fn new(beside: &'a mut CpuBeside, go_on: &'a dyn Fn() -> bool) -> Result<Self, ReadError> {
-        let pieces = Pieces::new(beside.recorded.rewind()?, Limits::default());
+    /// As [`RecordedFile::rewind`].
+    pub(super) fn new(sample_file: &'a mut CpuSampleFile, should_continue: &'a dyn Fn() -> bool) -> Result<Self, ReadError> {
+        let pieces = Pieces::new(sample_file.recorded.rewind()?, Limits::default());
         let decoder = Decoder::new(Limits::default());
-        Ok(Self { header: beside.header, pieces, decoder, go_on, done: None, is_over: false, is_complete: false })
+        Ok(Self { header: sample_file.header, pieces, decoder, should_continue, done: None, is_over: false, is_complete: false })
     }
 }
 
-impl Samples for SampleReader<'_> {
+impl SampleStream for SampleReader<'_> {
     fn header(&self) -> &TraceHeader {
         &self.header
     }
@@ -81,7 +82,7 @@ impl Samples for SampleReader<'_> {
     fn refill(&mut self, batch: &mut Batch) -> bool {
         while batch.is_empty() && !self.is_over {
             let done = self.done.take();
-            let piece = if (self.go_on)() { self.pieces.next(done).ok().flatten() } else { None };
+            let piece = if (self.should_continue)() { self.pieces.next(done).ok().flatten() } else { None };
             self.done =
                 piece.and_then(|piece| self.decoder.feed_scanned(&piece.bytes, piece.scanned, batch).is_ok().then_some(piece.bytes));
             if self.done.is_none() {
@@ -98,11 +99,11 @@ impl Samples for SampleReader<'_> {
 }
 
 /// Reads the samples next to a recording, limited to `span` if given; `None` if there are none of the same process and time.
-pub fn cpu_beside(recording: &Path, header: &TraceHeader, span: Option<Span>) -> Option<RecordedCpuTime> {
-    let mut beside = CpuBeside::open(recording, header)?;
+pub fn read_cpu_samples(recording: &Path, header: &TraceHeader, span: Option<Span>) -> Option<RecordedCpuTime> {
+    let mut sample_file = CpuSampleFile::open(recording, header)?;
     let (from, to) = span.unwrap_or((i64::MIN, i64::MAX));
-    let mut sampled = SampledMethods::within(beside.window(&(from..=to)));
-    beside.recorded.read(&mut sampled).ok()?;
+    let mut sampled = SampledMethods::within(sample_file.window(&(from..=to)));
+    sample_file.recorded.read(&mut sampled).ok()?;
     sampled.cpu()
 }
 

@@ -12,7 +12,7 @@ fn prefix(process: &Process) -> Option<PathBuf> {
 }
 
 /// Whether the target has a different root file system.
-pub fn is_elsewhere(process: &Process) -> bool {
+pub fn has_own_root(process: &Process) -> bool {
     prefix(process).is_some()
 }
 
@@ -79,11 +79,11 @@ mod tests {
         let inside = process("/proc/7/root/tmp/dotnet-diagnostic-1-9-socket");
         assert_eq!(temporary_folder(&inside), Path::new("/tmp"));
         assert_eq!(seen_here(&inside, Path::new("/tmp/core")), Path::new("/proc/7/root/tmp/core"));
-        assert!(is_elsewhere(&inside));
+        assert!(has_own_root(&inside));
 
         let beside = process("/var/tmp/dotnet-diagnostic-7-9-socket");
         assert_eq!(temporary_folder(&beside), Path::new("/var/tmp"));
         assert_eq!(seen_here(&beside, Path::new("/tmp/core")), Path::new("/tmp/core"));
-        assert!(!is_elsewhere(&beside));
+        assert!(!has_own_root(&beside));
     }
 }
