@@ -127,7 +127,7 @@ async fn nothing_that_a_target_says_of_itself_reaches_the_terminal_raw() {
 #[test]
 fn what_cannot_be_asked_for_is_said_before_anybody_is_asked() {
     for (arguments, words) in [
-        (&["--provider", ""][..], "'', character 1: expected a provider's name"),
+        (&["--provider", ""][..], "'', character 1: expected a provider name"),
         (&["--provider", "A:xyz"], "'A:xyz', character 3: expected keywords"),
         (&["--provider", "A:1:loud"], "'A:1:loud', character 5: expected a level"),
         (&["--provider", "A:1:5:key"], "expected an argument of the form key=value"),

@@ -299,9 +299,9 @@ fn nothing_is_overwritten_and_what_is_no_recording_is_refused() {
         run(&["export", file, "--format", format, "-o", out.to_str().unwrap()]).assert_refused(1, "exists already and is not overwritten");
         run(&["export", "/etc/passwd", "--format", format, "-o", "-"]).assert_refused(1, "/etc/passwd is not a nettrace file");
     }
-    run(&["export", file, file, "--format", "pprof"]).assert_refused(2, "several files in one can only be had with --format perfetto");
+    run(&["export", file, file, "--format", "pprof"]).assert_refused(2, "one trace of several files needs --format perfetto");
     for option in ["--slices", "--flows"] {
-        let words = format!("{option} can only be had with --format perfetto");
+        let words = format!("{option} needs --format perfetto");
         run(&["export", file, option, "--format", "pprof"]).assert_refused(2, &words);
     }
     run(&["export", file, "--format", "csv", "--from", "2s", "--to", "1s"]).assert_refused(2, "--from is later than --to");

@@ -296,7 +296,7 @@ fn the_dashboard_opens_files_and_walks_through_their_time() {
     fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
     let mut screen = Invocation::new(["open".as_ref(), whole.as_os_str(), cut.as_os_str()]).screen(120, 40);
     // The rows are sorted by name.
-    screen.wait_until("both", |shown| shown.contains("2 files") && shown.contains("✓ whole") && shown.contains("! incomplete"));
+    screen.wait_until("both", |shown| shown.contains("2 files") && shown.contains("✓ complete") && shown.contains("! incomplete"));
     screen.wait_for("after the last complete block");
     screen.wait_for("`dn-top salvage`");
     screen.wait_for("whole file, 0:");

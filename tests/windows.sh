@@ -202,7 +202,7 @@ refused 1 ERROR_MOD_NOT_FOUND profiler attach azmcp --guid "$class" --path "Z:\\
 expect "a profiler" "profiler loaded" "$(dn_top profiler attach azmcp --guid "$class" --path "Z:$(pwd | tr / "\\\\")\\profiler.dll" --data data 2>&1)"
 for _ in $(seq 10); do [[ -s /tmp/attached ]] && break; sleep 1; done
 expect "an attached profiler" "^attached" "$(cat /tmp/attached)"
-refused 1 "a profiler is in this process already" profiler attach azmcp --guid "$class" --path "Z:$(pwd | tr / "\\\\")\\profiler.dll" --data data
+refused 1 "a profiler is already loaded in this process" profiler attach azmcp --guid "$class" --path "Z:$(pwd | tr / "\\\\")\\profiler.dll" --data data
 
 # The dashboard, in a pseudo-terminal. A separate program detects how the console handles escape sequences.
 in_terminal() { script -qfec "stty rows 40 cols 120; exec wine $1" "$2"; }

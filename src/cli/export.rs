@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
         return Err(Failure::usage("--from is later than --to: the range is empty"));
     }
     let Some((first, others)) = arguments.files.split_first() else { return Err(Failure::usage("no file is given")) };
-    let only_perfetto = [(arguments.slices, "--slices"), (arguments.flows, "--flows"), (!others.is_empty(), "several files in one")];
+    let only_perfetto = [(arguments.slices, "--slices"), (arguments.flows, "--flows"), (!others.is_empty(), "one trace of several files")];
     if let Some((_, what)) = only_perfetto.into_iter().find(|(is_asked_for, _)| *is_asked_for && format != TraceFormat::Perfetto) {
         return Err(Failure::usage(format!("{what} needs --format perfetto")));
     }

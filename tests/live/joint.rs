@@ -127,7 +127,7 @@ fn samples_have_names_beside_the_kernels_events() {
         let mut program = runtime.program("known").start();
         let file = traced.place().join("samples.perfetto-trace");
         let running = trace(&traced, &program, &file, &[]);
-        wait_for_both(&running, &file, if with_kernel { RECORDED } else { "events of .NET are recorded alone" });
+        wait_for_both(&running, &file, if with_kernel { RECORDED } else { "not recorded, only .NET events" });
         program.carry_out("spend 500");
         stop(running);
         traced.assert_no_errors(&file);
@@ -143,7 +143,7 @@ fn what_is_cut_off_can_be_read_and_no_session_stays() {
         let mut program = runtime.program("known").start();
         let file = traced.place().join("killed.perfetto-trace");
         let running = trace(&traced, &program, &file, &["--clr-events", "exception"]);
-        wait_for_both(&running, &file, if with_kernel { RECORDED } else { "events of .NET are recorded alone" });
+        wait_for_both(&running, &file, if with_kernel { RECORDED } else { "not recorded, only .NET events" });
         program.carry_out("throw 20");
         // The file also grows from kernel events alone.
         poll(PATIENCE, || (traced.number(&partial(&file), EXCEPTIONS) > 0.0).then_some(())).unwrap();
@@ -172,7 +172,7 @@ fn without_the_kernels_half_the_other_is_recorded_and_it_is_said() {
         let mut program = runtime.program("known").start();
         let file = traced.place().join("alone.perfetto-trace");
         let running = trace(&traced, &program, &file, &["--clr-events", "exception"]);
-        wait_for_both(&running, &file, "events of .NET are recorded alone");
+        wait_for_both(&running, &file, "not recorded, only .NET events");
         assert!(running.stderr().contains("start `traced_probes` as root"), "{}", running.stderr());
         program.carry_out("throw 3");
         let said = stop(running);
@@ -228,7 +228,7 @@ fn what_cannot_be_had_is_refused_in_a_sentence_and_leaves_no_file() {
         output.assert_refused(1, "no service listens there; install and start it");
         assert!(output.stderr.contains("Without kernel scheduling, the events of .NET can still be recorded"), "{}", output.stderr);
         let elsewhere = Invocation::new(arguments).env("PERFETTO_CONSUMER_SOCK_NAME", "host:1").run();
-        elsewhere.assert_refused(1, "only sockets of this machine can be used");
+        elsewhere.assert_refused(1, "which is not a local socket");
         assert!(!file.exists() && !partial(&file).exists());
     });
 }
@@ -250,7 +250,7 @@ fn the_dashboard_records_both_from_its_form() {
         screen.keys(RIGHT);
         screen.wait_for("--kernel");
         screen.keys(CTRL_ENTER);
-        screen.wait_for(if with_kernel { RECORDED } else { "events of .NET are recorded alone" });
+        screen.wait_for(if with_kernel { RECORDED } else { "not recorded, only .NET events" });
         program.carry_out("throw 3");
         program.carry_out("spend 500");
         screen.keys("t");
