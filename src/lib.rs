@@ -141,7 +141,7 @@
 //! | `tui` | event loop, effect runner, terminal guard, clipboard | `cli` |
 //! | `ui` | pure: panes, charts, theme, overlays | `cli` |
 //! | `app` | pure: state, messages, update, the action table | `cli` |
-//! | `sim` | simulated runtimes behind real sockets | `cli` |
+//! | `sim` | simulated runtimes on real sockets | `cli` |
 //! | `session` | recording, reading and exporting traces, core dumps, launching programs | `client` |
 //! | `net` | endpoints, client, discovery, diagnostic ports | `client` |
 //! | [`diagnosis`] | causes of slowness found in a recording, most severe first | |

@@ -134,7 +134,7 @@ fn seeds_make_sense() {
     }
 }
 
-/// Every four bytes of a stream in turn are replaced by a length of 4 GiB.
+/// Every four consecutive bytes of a stream in turn, and so every length, are replaced by 4 GiB.
 #[test]
 fn lengths_of_4_gib_are_survived() {
     for seed in seeds::seeds("stream").iter().filter(|seed| seed.len() < 1000) {

@@ -2,7 +2,7 @@
 # Builds dn-top for Windows, and runs it under Wine with real .NET 8 and 10 for Windows.
 #
 #   tests/windows.sh setup    creates the folder used by the rest: Debian sid with rustc and the standard library's source, mingw-w64 and Wine, and
-#                             single-file .NET 8 and 10 programs for Windows. Needs root, 4 GB and some minutes, and installs debootstrap and npm if missing.
+#                             single-file .NET 8/10 programs for Windows. Needs root, 4 GB and some minutes; installs debootstrap and npm if missing.
 #   tests/windows.sh check    compiles
 #   tests/windows.sh macos    compiles for macOS, with its unit tests: that needs only the standard library's source. Nothing is linked or run
 #   tests/windows.sh units    compiles, runs the unit tests of net, session, sim and the console, and checks their number

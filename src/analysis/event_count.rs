@@ -23,7 +23,7 @@ impl EventCount {
         if self.name.is_empty() { format!("event {}", self.event_id) } else { self.name.clone() }
     }
 
-    /// Returns whether this is a CPU sample.
+    /// Returns whether this is a sample of the runtime's sampling profiler or of the kernel.
     pub fn is_sample(&self) -> bool {
         [SAMPLE_PROFILER, UNIVERSAL_EVENTS].contains(&self.provider.as_str())
     }

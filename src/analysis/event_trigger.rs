@@ -1,10 +1,10 @@
-//! Waits for a specific event.
+//! Detects a specific event in a stream.
 
 use super::event_text::describe;
 use crate::clr::{Condition, Trigger};
 use crate::nettrace::{Event, Metadata, Sink, TraceHeader};
 
-/// Detects a trigger event.
+/// Detects the event of a [`Trigger`].
 ///
 /// A text is searched for case-sensitively in the bytes of the payload: as UTF-16, which is how runtimes write text, and as UTF-8.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub struct EventTrigger {
 }
 
 impl EventTrigger {
-    /// Creates a watch for this event, or for none.
+    /// Creates a detector for this event; with `None` it never triggers.
     pub fn new(trigger: Option<Trigger>) -> Self {
         let needles = match trigger.as_ref().map(Trigger::condition) {
             Some(Condition::Text(text)) => Some([text.encode_utf16().flat_map(u16::to_le_bytes).collect(), text.as_bytes().to_vec()]),
@@ -27,7 +27,7 @@ impl EventTrigger {
         Self { trigger, needles, pointer_size: TraceHeader::default().pointer_size, selected: vec![false], triggered: false }
     }
 
-    /// Returns whether the event was received.
+    /// Returns whether the event has occurred.
     pub fn is_triggered(&self) -> bool {
         self.triggered
     }
@@ -77,7 +77,7 @@ mod tests {
     use crate::nettrace::{Decoder, Encoder, Limits, NewEvent};
     use crate::wire::Put;
 
-    /// Returns whether the event is received in this stream.
+    /// Returns whether the event occurs in this stream.
     fn triggers(trigger: Option<&str>, bytes: &[u8]) -> bool {
         let mut watch = EventTrigger::new(trigger.map(|trigger| Trigger::parse(trigger).unwrap()));
         Decoder::new(Limits::default()).feed(bytes, &mut watch).unwrap();

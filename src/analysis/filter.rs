@@ -2,8 +2,8 @@
 //!
 //! Words are separated by whitespace, and all of them must match; `!word` must not match. `column:word` matches only in columns whose titles
 //! start with `column`; a word that itself contains a colon is written with a leading colon. Matching ignores case. A word matches as a
-//! substring; from [`MIN_SCATTERED_LETTERS`] letters on, it also matches if its letters occur in order, without whitespace between them, within at most
-//! twice as many letters: shorter words would match nearly everything. Excluded words match only as substrings.
+//! substring; from [`MIN_SCATTERED_LETTERS`] letters on, it also matches if its letters occur in order, without whitespace between them, within
+//! at most twice as many letters: shorter words would match nearly everything. Excluded words match only as substrings.
 
 use std::ops::Range;
 

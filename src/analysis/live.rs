@@ -346,8 +346,7 @@ impl Sink for Live {
             }
         }
         if matches!(kind, EventKind::GcStart | EventKind::GcEnd) && self.window.contains(&at) {
-            // A single thread walks the heap, so its events are in order; apart from them, only the start and end of the collection have to be
-            // in order.
+            // A single thread walks the heap, so its events are already in order: the heap analysis need not wait for those of other threads.
             let thread = event.thread();
             // Malformed payloads are counted when they are analysed.
             let _ = self.heap.feed(&EventContext { kind, event, at, thread, pointer_size: self.pointer_size });

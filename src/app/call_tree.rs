@@ -40,7 +40,7 @@ struct Level {
     is_heaviest: bool,
 }
 
-/// Returns the visible rows of a tree. By default the heaviest path and only children are expanded.
+/// Returns the visible rows of a tree. By default, the heaviest path is expanded, and so is every row that is an only child.
 pub(super) fn rows(nodes: Vec<CallNode>, expanded: &Expanded) -> Vec<TreeRow> {
     let mut children = vec![0; nodes.len()];
     let mut open: Vec<usize> = Vec::new();
@@ -126,7 +126,7 @@ impl State {
         self.views.expanded[self.tab as usize].insert(row.path, expanded);
     }
 
-    /// Toggles the selected row.
+    /// Expands or collapses the selected row.
     pub(in crate::app) fn toggle_row(&mut self) {
         if let Some((_, row, _)) = self.tree_row()
             && let Some(expanded) = row.branch.expanded
@@ -187,7 +187,7 @@ mod tests {
     fn the_heaviest_path_is_expanded_and_only_a_choice_is_indented() {
         let all = "a -b --c ---d ---e ----f -----g --h ---i x -y";
         assert_eq!(drawn(all, &[]), ["|-v a", "| v b", "| |-v c", "| | |-  d", "| | `-> e", "| `-> h", "`-> x"]);
-        // Only children are expanded with their caller.
+        // An only child is expanded together with its caller.
         assert_eq!(
             drawn(all, &[("/a/b/c/e", true), ("/a/b/h", true), ("/x", true)]),
             ["|-v a", "| v b", "| |-v c", "| | |-  d", "| | `-v e", "| |   v f", "| |     g", "| `-v h", "|     i", "`-v x", "    y"]

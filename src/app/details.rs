@@ -70,7 +70,7 @@ pub struct Details {
     pub scroll: usize,
     /// Kind of the selected finding; falls back to the worst finding if there is none of that kind.
     pub(super) finding: Option<(Tab, &'static str)>,
-    /// Thread stacks from the last sample on request.
+    /// The stacks of all threads, as last requested.
     pub(super) stacks: Answer<Arc<Stacks>>,
     /// When the stacks were received.
     pub(super) stacks_at: Duration,

@@ -32,7 +32,6 @@ pub struct Finding {
     pub why: &'static str,
     /// What the tab shows.
     pub(super) shows: &'static str,
-    /// Further advice.
     pub(super) further: Option<KeyAdvice>,
     /// Advice that only applies to a running process.
     pub(super) live: Option<KeyAdvice>,

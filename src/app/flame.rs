@@ -236,7 +236,6 @@ impl State {
         flame.zoom = path;
     }
 
-    /// Whether the flame graph is zoomed in.
     pub(in crate::app) fn is_zoomed_flame(&self) -> bool {
         self.is_flame() && self.views.sampling.flame.is_zoomed()
     }

@@ -116,7 +116,6 @@ pub enum Msg {
         proposed: PathBuf,
         free: PathBuf,
     },
-    /// Progress of reading a file.
     FileProgress {
         ticket: Ticket,
         bytes: u64,

@@ -13,7 +13,6 @@ pub struct Line {
     pub input: Input,
 }
 
-/// The purpose of a line of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinePurpose {
     Filter,

@@ -132,7 +132,6 @@ impl Recordings {
         self.shown().iter().rev().filter(move |tracked| tracked.value.key == key)
     }
 
-    /// Whether the process is being recorded.
     pub fn is_recording(&self, key: ProcessKey) -> bool {
         self.all.iter().any(|tracked| tracked.value.key == key && tracked.is_active())
     }

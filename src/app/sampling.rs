@@ -58,7 +58,6 @@ impl Sampling {
         if self.waiting { samples.all_ns() } else { samples.running_ns }
     }
 
-    /// Returns the number of samples that count.
     pub fn counted_samples(&self, samples: SampleCount) -> u64 {
         if self.waiting { samples.all() } else { samples.running }
     }

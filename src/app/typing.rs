@@ -5,7 +5,7 @@ use tui_input::{Input, InputRequest};
 
 use crate::model::sanitize;
 
-/// Maximum length in bytes; no path or filter is that long.
+/// Maximum length in bytes; further input is ignored. No path or filter is that long.
 const MAX_LENGTH: usize = 4096;
 
 /// Applies a key press to the line. Returns whether the text changed.

@@ -13,7 +13,7 @@ use self::image::{CLI_HEADER_BYTES, CliHeader, HEAD_BYTES, Image};
 use self::tables::{Metadata, Table};
 use crate::wire::WireError;
 
-/// Maximum bytes of metadata read. The largest framework assembly, `System.Private.CoreLib`, has 5 MB.
+/// Maximum bytes of metadata read. The metadata of the largest framework assembly, `System.Private.CoreLib`, has 5 MB.
 pub const MAX_METADATA: u32 = 64 << 20;
 
 /// A version: major, minor, build, revision.

@@ -13,11 +13,11 @@ use crate::session::{Destination, ExportError, Exported, OutputError, export};
 
 #[derive(Serialize)]
 struct Document {
-    /// The files that were read, including the files with CPU samples beside recordings.
+    /// The files that were read. Files with CPU samples beside recordings are included, or replace these in formats that contain only samples.
     files: Vec<SafeText>,
     output: SafeText,
     bytes: u64,
-    /// Whether no recording is truncated.
+    /// Whether no recording, and no file with CPU samples, is truncated.
     complete: bool,
     /// Number of events written, for the nettrace format.
     #[serde(flatten)]
@@ -90,7 +90,7 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Converts a recording, to a file next to it.
+/// Converts a recording into a file next to it.
 pub(super) fn beside(recording: &Path, format: TraceFormat) -> Result<PathBuf, Failure> {
     let options = Options { format, part: Part::default(), calls: false, tasks: false, number: 0 };
     let file = PathBuf::from(format!("{}.{}", export_stem(recording), format.extension()));

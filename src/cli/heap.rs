@@ -26,7 +26,7 @@ struct Document {
     /// Reasons why the figures may be wrong; empty if everything adds up.
     problems: Vec<String>,
     types: Vec<Type>,
-    /// Everything of the types not listed.
+    /// Totals of the types that are not listed.
     others: Others,
     /// Number of objects that are not reachable from any known root, if paths or retained sizes were requested.
     #[serde(skip_serializing_if = "Option::is_none")]

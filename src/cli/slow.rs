@@ -17,7 +17,6 @@ use crate::ipc::RuntimeVersion;
 use crate::model::{CpuConstraints, CpuTimeUnavailable, FileContents, Percent, SafeText};
 use crate::session::{Observation, SlowObserved, read_trace};
 
-/// The possible causes.
 #[derive(Serialize)]
 pub(super) struct SlowCauses {
     /// The worst cause, if it is above its threshold.

@@ -13,8 +13,9 @@ const METRICS: &str = "System.Diagnostics.Metrics";
 const LOGGING: &str = "Microsoft-Extensions-Logging";
 const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
 const TASKS: &str = "System.Threading.Tasks.TplEventSource";
-/// Events of collectors outside the runtime: CPU samples, context switches and process mappings.
+/// Kernel events of collectors outside the runtime: CPU samples and context switches.
 pub const UNIVERSAL_EVENTS: &str = "Universal.Events";
+/// Processes, mappings and symbols, from the same collectors.
 const UNIVERSAL_SYSTEM: &str = "Universal.System";
 /// Written by dn-top itself, in its CPU trace files.
 const THREAD_TIMES: &str = "DnTop.Threads";

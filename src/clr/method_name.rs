@@ -73,7 +73,7 @@ fn write_source(name: &str, depth: usize, out: &mut String) {
 fn state_machine(name: &str) -> Option<(&str, &str)> {
     let (source, rest) = generated(name)?;
     let (kind, arguments) = rest.split_at(rest.find('<').unwrap_or(rest.len()));
-    // Roslyn's, Roslyn's for a lambda, and Mono's.
+    // `d__` is Roslyn's, `d` Roslyn's for a lambda; the others are Mono's.
     let is_one = kind == "d" || ["d__", "c__async", "c__Iterator"].iter().any(|start| kind.starts_with(start));
     (is_one && !source.is_empty()).then_some((source, arguments))
 }

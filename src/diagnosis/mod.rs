@@ -1,6 +1,6 @@
 //! Diagnoses slow processes: how much time goes into each possible cause, with the culprit of each in a sentence.
 //!
-//! [`slowdowns`] compares the contents of a recording with [`Thresholds`] from which a value is a problem. Performs no I/O and reads no clock.
+//! [`slowdowns`] compares the contents of a recording with the [`Thresholds`] from which a value is a problem. No I/O, no clock.
 //! Text is not sanitised here.
 
 mod culprit;

@@ -153,7 +153,7 @@ impl Thresholds {
     }
 }
 
-/// Number of consecutive full collections, each leaving a larger heap, for growth.
+/// Number of consecutive full collections from which heap growth is determined.
 pub const GROWING_COLLECTIONS: usize = 4;
 /// CPU usage below which a process is nearly idle, in cores.
 pub const MIN_BUSY_CORES: f64 = 0.1;

@@ -8,8 +8,8 @@ use super::invalid::{InvalidRequest, MAX_TRACEPOINT_NAME};
 use super::{EventFilter, FilteredProvider, Hresult, Provider, Providers, SessionConfig};
 use crate::wire::Reader;
 
-/// A session without a stream. The sender **must** then send a file descriptor of `user_events_data` (`SCM_RIGHTS`, with one byte): until it
-/// arrives or the connection is closed, the target's diagnostic server is blocked and serves no client.
+/// A session without a stream. The sender **must** send a file descriptor of `user_events_data` immediately afterwards (`SCM_RIGHTS`, with one
+/// byte): until it arrives or the connection is closed, the target's diagnostic server is blocked and serves no client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserEvents {
     /// Keywords of the rundown events at the end; 0 for none.
@@ -70,8 +70,8 @@ impl Tracepoints {
     /// Creates tracepoints from the default tracepoint's name and the sets.
     ///
     /// # Errors
-    /// [`InvalidRequest::NoTracepoint`] if there are neither, [`InvalidRequest::EmptyTracepoint`] for an empty name, [`InvalidRequest::TracepointName`], or
-    /// [`InvalidRequest::TracepointOverlap`] for an event in two sets.
+    /// [`InvalidRequest::NoTracepoint`] if there are neither, [`InvalidRequest::EmptyTracepoint`] for an empty name,
+    /// [`InvalidRequest::TracepointName`], or [`InvalidRequest::TracepointOverlap`] for an event in two sets.
     pub fn new(default: Option<String>, sets: Vec<TracepointSet>) -> Result<Self, InvalidRequest> {
         let default = default.map(valid_name).transpose()?;
         if default.is_none() && sets.is_empty() {

@@ -37,7 +37,7 @@ pub(super) fn safe_chars(text: &str) -> impl Iterator<Item = char> {
             }
             return fits;
         }
-        // Neither does a joined emoji.
+        // A joined emoji shares the cell as well.
         if !std::mem::take(&mut joined) {
             marks = 0;
         }

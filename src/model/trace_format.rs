@@ -51,7 +51,7 @@ impl TraceFormat {
         }
     }
 
-    /// Whether a part of a recording can be exported.
+    /// Whether a part of a recording can be exported in this format.
     pub fn has_parts(self) -> bool {
         self != Self::Nettrace
     }

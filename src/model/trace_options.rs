@@ -122,7 +122,8 @@ impl TraceOptions {
     /// Returns which of these options a runtime is expected not to support, to warn the user in advance.
     ///
     /// # Errors
-    /// The runtime is expected not to record at all: the reason, such as `filtering by event id needs .NET 10`.
+    /// The runtime is expected not to record at all: the reason, such as
+    /// `filtering by event id, or recording into user_events, needs .NET 10`.
     pub fn expected_downgrades(&self, capabilities: &Capabilities) -> Result<Vec<Downgrade>, String> {
         let attempts = self.select()?.config.attempts();
         let mut missing = String::new();

@@ -32,7 +32,7 @@ pub struct Number(pub f64);
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Nanoseconds(pub u64);
 
-/// A share, 0 to 1, in percent: `0 %`, `<0.1 %`, `0.4 %`, `12 %`, `100 %`. Only exact shares are shown as 0 % or 100 %.
+/// A share, 0 to 1, in percent: `0 %`, `<0.1 %`, `0.4 %`, `12 %`, `100 %`. `0 %` and `100 %` are exact.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Percent(pub f64);
 
@@ -40,7 +40,7 @@ pub struct Percent(pub f64);
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Age(pub Duration);
 
-/// A duration in seconds: `0:42`, `1:02:03`.
+/// A duration, to the second: `0:42`, `1:02:03`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stopwatch(pub Duration);
 

@@ -91,8 +91,8 @@ impl Client {
         }
     }
 
-    /// Returns a client that uses the protocol of .NET Core 3.0 preview 4 and 5, which can start and stop trace sessions. No other runtime
-    /// understands it, and one that does not serves no other client until this one gives up: never try it on an unknown runtime.
+    /// Returns a client that uses the protocol of .NET Core 3.0 previews 4 and 5, which can only start and stop trace sessions. Other runtimes
+    /// do not understand it, and serve no other client until this one gives up: never try it on an unknown runtime.
     #[must_use]
     pub fn legacy(self) -> Self {
         Self { legacy: true, ..self }

@@ -55,7 +55,7 @@ impl Found {
     }
 }
 
-/// Opens the root directory that this program itself has.
+/// Opens our own root directory: that of our mount namespace, or of a chroot in it.
 pub(super) fn our_root() -> io::Result<OwnedFd> {
     root_at(Path::new("/"))
 }

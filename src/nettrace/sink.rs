@@ -39,7 +39,7 @@ pub trait Sink {
         false
     }
 
-    /// Number of stacks that were defined.
+    /// Stacks were defined: their number.
     fn stacks(&mut self, _count: u32) {}
 
     /// A thread definition (V6).

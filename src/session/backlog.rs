@@ -95,7 +95,7 @@ impl Backlog {
         self.changed.notify_one();
     }
 
-    /// Adds the first `length` bytes of a buffer that are stored nowhere else. Blocks until there is room.
+    /// Adds the first `length` bytes of a buffer, which are stored nowhere else. Blocks until there is room.
     pub(super) fn add(&self, mut chunk: Vec<u8>, length: usize) {
         self.bytes.fetch_add(length as u64, Ordering::Relaxed);
         let mut queue = self.queue();

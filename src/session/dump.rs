@@ -55,7 +55,7 @@ fn tail(error: &ExchangeError, advice: Option<&str>) -> String {
     error.details().iter().map(SafeText::as_str).chain(advice).map(|line| format!("\n  {line}")).collect()
 }
 
-/// Returns what may have denied a dump.
+/// Returns what may have prevented a dump, and a remedy.
 fn advice(error: &ExchangeError, pid: u32) -> Option<&'static str> {
     (error.hresult() == Some(Hresult::FAIL) && may_be_forbidden(&error.details())).then(|| untraceable(pid)).flatten()
 }

@@ -55,7 +55,7 @@ pub struct Observed {
 pub struct SlowObserved {
     /// All analyses, with CPU time if the kernel sampled it.
     pub analysis: RecordingAnalysis,
-    /// CPU time of each thread while recording.
+    /// CPU time of each thread during the observation.
     pub threads: Arc<[ThreadUse]>,
     /// Limits on the CPU time they got.
     pub cpu_constraints: CpuConstraints,

@@ -15,7 +15,7 @@ use crate::nettrace::FlightRecorder;
 /// Result of a stream that has ended.
 #[derive(Debug)]
 pub(super) struct Pumped {
-    /// Whether the stream ended properly. False as well if that is unknown because the bytes could not be decoded.
+    /// Whether the stream ended properly and is completely written. `false` also if that is unknown because the bytes could not be decoded.
     pub(super) complete: bool,
     /// The first error, as a message.
     pub(super) trouble: Option<String>,

@@ -61,7 +61,7 @@ pub enum ReadError {
         /// The decoder's error.
         error: DecodeError,
     },
-    /// The file is only the start of a trace, without events.
+    /// The file ends within the header of a trace.
     #[error("{} ends within its header: it contains no events", .0.display())]
     NoHeader(PathBuf),
 }

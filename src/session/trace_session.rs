@@ -80,7 +80,7 @@ pub enum Unfinished {
     /// The stream was closed by us.
     #[error("{0}")]
     Cut(Cut),
-    /// The runtime refused the stop.
+    /// The stop request failed.
     #[error("the session could not be stopped: {0}")]
     NotStopped(ExchangeError),
     /// The target closed the stream.

@@ -151,7 +151,7 @@ impl Fleet {
         Ok(Self { runtimes, clock, is_running })
     }
 
-    /// Returns the number of live runtimes.
+    /// Number of live runtimes.
     pub fn alive(&self) -> usize {
         self.runtimes.iter().filter(|runtime| runtime.is_alive()).count()
     }

@@ -28,7 +28,7 @@ pub struct Spec {
 /// A diagnostic port of another process, as in `DOTNET_DiagnosticPorts`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectPort {
-    /// Its path, where it may be served later.
+    /// Path of the port, which may not be served yet.
     pub path: PathBuf,
     /// Whether the runtime is suspended at startup until a resume over this port.
     pub suspend: bool,
@@ -60,7 +60,6 @@ pub struct Rates {
     pub waves: f64,
 }
 
-/// Fault of a simulated runtime.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// Accepts connections but answers nothing.
@@ -73,7 +72,6 @@ pub enum Fault {
     CutReply(usize),
     /// Answers after this delay.
     Late(Duration),
-    /// Sends replies byte by byte.
     ByteByByte,
     /// Reports strings with escape sequences.
     HostileText,

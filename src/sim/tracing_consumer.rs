@@ -39,7 +39,6 @@ pub struct ConsumerBehaviour {
     pub fault: Option<(&'static str, ConsumerFault)>,
 }
 
-/// Fault of the port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConsumerFault {
     /// Answers with bytes that are not a frame.

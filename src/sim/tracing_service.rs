@@ -30,7 +30,6 @@ use crate::perfetto::read::{Value, fields};
 pub struct TracingBehaviour {
     /// Supported methods, numbered in this order.
     pub methods: Vec<&'static str>,
-    /// Number of the first method.
     pub first_method: u32,
     /// Page size in KB; `None` if the command does not specify one.
     pub page_kb: Option<u32>,
@@ -47,13 +46,11 @@ pub struct TracingBehaviour {
     pub fault: TracingFault,
 }
 
-/// Fault of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TracingFault {
     None,
     /// Answers with bytes that are not a frame.
     Garbage,
-    /// Closes each connection.
     Closes,
     Silent,
     /// Stops reading once a recording has begun.
@@ -139,7 +136,6 @@ impl TracingService {
         }
     }
 
-    /// Stops a recording.
     pub fn stop(&self, instance: u64) {
         self.command(2, |command| command.uint(1, instance));
     }

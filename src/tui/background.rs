@@ -1,4 +1,4 @@
-//! The background color of the terminal, by its answer to a query.
+//! The background color of the terminal, from its answer to a query.
 //!
 //! Source: "XTerm Control Sequences", operating system command 11: the answer is `11;rgb:RRRR/GGGG/BBBB`, each with one to four hexadecimal digits.
 

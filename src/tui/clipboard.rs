@@ -65,7 +65,7 @@ fn start() -> mpsc::UnboundedSender<(String, oneshot::Sender<bool>)> {
             let _ = answer.send(done);
         }
     };
-    // Without the thread the receiver is dropped, and every request fails at once; the caller then uses OSC 52.
+    // Without the thread the receiver is dropped, and every request fails at once, which is reported.
     let _ = std::thread::Builder::new().name("clipboard".to_owned()).spawn(serve);
     requests
 }

@@ -15,7 +15,7 @@ pub fn write_stderr(text: &str, timeout: Duration) {
     tty::write_stderr(text.as_bytes(), timeout);
 }
 
-/// Writes a message to standard error, which may contain untrusted paths and names.
+/// Writes a message, which may contain untrusted paths and names, to standard error.
 pub fn message(words: impl Display) {
     let lines: Vec<_> = words.to_string().lines().map(sanitize).collect();
     write_stderr(&format!("dn-top: {}\n", lines.join("\n")), TIMEOUT);

@@ -31,7 +31,7 @@ fn export(request: ExportRequest, inbox: &mpsc::Sender<Msg>) -> Result<JobResult
     let ExportRequest { source, destination, format, span, ticket } = request;
     let mut reported = 0;
     let mut on_progress = |bytes: u64, total: u64| {
-        // The file may still be growing.
+        // A growing file may have more bytes than `total` by now.
         let percent = u8::try_from(u128::from(bytes) * 100 / u128::from(total.max(1))).unwrap_or(100).min(99);
         if percent != reported {
             reported = percent;

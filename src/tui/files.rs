@@ -12,7 +12,6 @@ use crate::app::{Msg, Ticket};
 use crate::model::{ProcessKey, Span};
 use crate::session::read_trace;
 
-/// Interval of progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The reads in progress.

@@ -9,11 +9,10 @@ use super::background::IsLight;
 use super::keyboard::read_while_open;
 use crate::app::Msg;
 
-/// Input from the terminal.
 pub(super) enum Input {
     /// A key, a mouse event, pasted text, or a new window size.
     Msg(Msg),
-    /// The background color, if it was queried.
+    /// The answer to the background query.
     Background(IsLight),
 }
 

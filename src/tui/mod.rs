@@ -1,4 +1,4 @@
-//! The runtime of the dashboard: event loop, effect runner, terminal guard, clipboard.
+//! The input and output of the dashboard: event loop, effect runner, terminal guard, clipboard.
 //!
 //! The loop converts keys, answers and deadlines to messages, passes them to [`app`](crate::app), draws when something has changed, and passes
 //! effects to the single runner, whose tasks answer with messages. The loop never waits for network or disk. Only the loop's own thread draws on

@@ -1,6 +1,5 @@
 //! Requests to the dashboard by signals.
 
-/// The request of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SignalRequest {
     End,

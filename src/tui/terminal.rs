@@ -98,7 +98,6 @@ pub(super) struct Terminal {
     unwritten: Vec<u8>,
     device: Arc<Device>,
     options: TerminalOptions,
-    /// The current title.
     title: String,
     /// Number of bytes that the backend writes for an unchanged frame: it still resets the style.
     nothing: usize,

@@ -154,7 +154,6 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Draws one character.
     pub(super) fn char(&mut self, x: u16, y: u16, c: char, style: Style) {
         if let Some(cell) = self.buffer.cell_mut((x, y)) {
             cell.set_char(c).set_style(style);

@@ -17,7 +17,6 @@ pub(super) struct Listing<'a> {
     pub(super) list: &'a dyn List,
     /// The selected row, if any.
     pub(super) cursor: Option<Cursor>,
-    /// Whether it has the focus.
     pub(super) focused: bool,
     /// Whether the first line contains the column titles.
     pub(super) titled: bool,

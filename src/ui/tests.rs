@@ -261,7 +261,7 @@ fn every_tab_has_its_styles() {
     }
 }
 
-/// Without colour, selection and states are still distinguishable.
+/// Without colour, selection and states are still distinguishable, and nothing is coloured.
 #[test]
 fn mono_has_no_colour_and_shows_the_selection() {
     for (name, make) in SCENES {

@@ -91,7 +91,7 @@ fn named(runtime: &Runtime, program: &mut Program) {
 #[test]
 fn names_are_those_of_the_process_that_was_recorded_or_none() {
     runtimes::each(runtimes::with("known"), |runtime| {
-        // Neither of two programs, older and newer than the recording, must be mistaken for the recorded one.
+        // Neither of two programs, older and newer than the recording, may be mistaken for the recorded one.
         let older = runtime.program("known").start();
         assert_eq!(older.line(), "ready");
         let mut program = runtime.program("known").start();

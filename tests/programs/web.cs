@@ -1,7 +1,7 @@
 // A small real web server (Kestrel). Prints its address on standard output.
 //   web.dll [URL]      by default a free port of 127.0.0.1
-// GET /status/N answers with status N, GET /slow/MS answers after MS milliseconds, GET /throw throws, GET /log/MS writes log messages for MS milliseconds,
-// GET /orders/N is an endpoint with the route /orders/{id}, which answers with status 404 if N is 0; everything else answers "hi".
+// GET /status/N answers with status N, GET /slow/MS answers after MS milliseconds, GET /throw throws, GET /log/MS writes log messages for MS
+// milliseconds, GET /orders/N is an endpoint with the route /orders/{id}, which answers with status 404 if N is 0; everything else answers "hi".
 using System;
 using System.Diagnostics;
 using System.Threading.Tasks;

@@ -222,7 +222,7 @@ impl<'a> Stream<'a> {
     fn event_block(&mut self, block: Bytes<'a>) {
         let v6 = self.v6;
         rows(block, v6, &mut |row| {
-            // In V6, sequence numbers of a thread start at 0; in older formats, with its first event.
+            // In V6, the number before the first event of a thread is 0; in older formats, it is unknown.
             let before = if v6 { Some(self.last[&row.capture_thread]) } else { self.last.get(&row.capture_thread).copied() };
             let lost = before.map_or(0, |last| row.sequence.wrapping_sub(last).wrapping_sub(1));
             self.lost += u64::from(lost);

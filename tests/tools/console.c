@@ -1,5 +1,5 @@
-/* Writes to the file given as argument whether the console on standard output accepts the mode for escape sequences, and whether one moves the cursor,
-   as text does. */
+/* Writes to the file given as argument whether the console on standard output accepts the mode for escape sequences, and whether one moves the
+   cursor, as text does. */
 #include <stdio.h>
 #include <windows.h>
 

@@ -1,5 +1,6 @@
 // Runs Perfetto's trace processor on a trace, as Perfetto's UI does.
-//   node trace_processor.mjs ENGINE_FOLDER TRACE     each line of standard input is SQL as a JSON string; prints one JSON object per row and line, then an empty line
+//   node trace_processor.mjs ENGINE_FOLDER TRACE
+// Each line of standard input is SQL as a JSON string; prints one JSON object per row and line, then an empty line.
 // ENGINE_FOLDER contains engine_bundle.node.js and trace_processor.wasm (see tests/setup.sh).
 import fs from 'node:fs'; import path from 'node:path'; import readline from 'node:readline'; import vm from 'node:vm';
 const [dir, trace] = process.argv.slice(2);

@@ -223,7 +223,7 @@ mod tests {
         let own = |name: &str| hidden.methods.iter().find(|method| method.name == name).map(|method| method.own.all_ns());
         assert_eq!((own("sys"), own("middle"), own("leaf"), hidden.samples.all_ns()), (None, Some(1000), Some(3000), 5000));
         let all = cpu.profile(&symbols).without(|origin| origin != Origin::Unknown);
-        // All time belongs to hidden frames of stacks whose callers are missing as well.
+        // All time belongs to hidden frames, including that of stacks whose callers are missing.
         assert_eq!((all.methods(SampleFilter::ALL, 10).methods.len(), all.count(SampleFilter::ALL).own_of(0).all_ns()), (0, 5000));
         // A sample without frames has nothing to hide.
         let mut empty = CpuSamples::new(1000);

@@ -32,7 +32,7 @@ fn locks_and_collections_that_threads_wait_for() {
     restart(&mut script, 4, 9);
     got(&mut script, 5, 8, 1, 4.0);
     got(&mut script, 6, 7, 0, 5.0);
-    // A wait that began before the session.
+    // A wait without a start event, as if it had begun before the session.
     got(&mut script, 8, 11, 0, 7.0);
     // A wait that began before events of its thread were lost is not known to continue.
     wait(&mut script, 9, 12, 0);

@@ -48,7 +48,6 @@ pub struct Control {
     suspended: bool,
 }
 
-/// A requested change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::app) struct ControlRequest {
     /// The command to send; client data for a profiler is not loaded yet.

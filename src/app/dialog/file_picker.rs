@@ -30,7 +30,6 @@ impl FilePicker {
         Self { purpose, ranges, files, list: ListState::default() }
     }
 
-    /// Number of lines.
     pub(super) fn len(&self) -> usize {
         self.files.len() + usize::from(self.ranges)
     }

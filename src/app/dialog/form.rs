@@ -208,7 +208,7 @@ impl Form {
         }
     }
 
-    /// Returns whether the action changes or stops something, which puts the focus on the harmless button first.
+    /// Returns whether the action changes or stops something, so that the focus enters the buttons at the harmless one.
     pub fn is_dangerous(&self) -> bool {
         let is_harmless = matches!(
             self.purpose,

@@ -29,7 +29,6 @@ pub struct EventsView {
     pub(in crate::app) published: Option<(RecordingId, String)>,
 }
 
-/// An event with its stack.
 type EventWithStack = (Arc<SingleEvent>, Arc<[String]>);
 
 pub(super) const TAB: Descriptor = Descriptor {

@@ -20,9 +20,9 @@ pub enum Fit {
     Right,
     /// Right-aligned identifiers, which filters match as text.
     Id,
-    /// Left-aligned names of types and methods, shortened by their leading namespaces.
+    /// Left-aligned names of types and methods, shortened by dropping leading namespaces.
     Name,
-    /// Left-aligned comma-separated parts, the most important first, shortened by the last ones.
+    /// Left-aligned comma-separated parts, the most important first, shortened by dropping the last ones.
     Parts,
 }
 

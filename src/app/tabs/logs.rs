@@ -1,4 +1,4 @@
-//! Messages of `ILogger`, the latest first.
+//! The latest messages of `ILogger`, newest first.
 
 use super::cell::Cell;
 use super::list::{Fit, TabList, Table};

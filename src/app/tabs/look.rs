@@ -23,7 +23,6 @@ impl<'a> Look<'a> {
         Some(Self { state, tracked, analysis: tracked.value.analysis.as_deref()? })
     }
 
-    /// Returns whether the recording has ended.
     pub fn has_ended(&self) -> bool {
         !self.tracked.is_active()
     }

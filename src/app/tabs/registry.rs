@@ -28,7 +28,6 @@ pub(super) enum Shows {
     Overview,
     /// The recordings of the process, live.
     Recordings,
-    /// A list of its own.
     List(for<'a> fn(&'a State) -> View<'a>),
     /// The content of a recording.
     Recording(Recorded),
@@ -64,7 +63,6 @@ pub enum Content {
     Recordings,
     /// A view of one recording.
     Recording,
-    /// Another list.
     List,
 }
 
@@ -93,7 +91,7 @@ macro_rules! tabs {
 tabs! {
     Overview: overview,
     Environment: environment,
-    /// The recordings of the process, live, with one of them in brief.
+    /// The recordings of the process, one of them at a time, live.
     Trace: trace,
     /// Garbage collections of the shown recording.
     Gc: gc,

@@ -22,7 +22,7 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
     if state.is_quitting {
         return Vec::new();
     }
-    // Everything due on the screen up to now is covered by a redraw.
+    // A time-driven change that is due by now needs a redraw.
     let due = time::next_change(state);
     state.now = now;
     state.dirty |= due.is_some_and(|due| due <= now.elapsed);

@@ -50,7 +50,7 @@ pub(in crate::app) fn record_tab(state: &mut State) -> Vec<Effect> {
 /// Duration of a recording that investigates why a process is slow.
 const SLOWDOWN_DURATION: Duration = Duration::from_secs(30);
 
-/// Records why the selected process is slow and shows the result; a running recording of this kind is only shown.
+/// Starts a recording that shows why the selected process is slow, and opens its tab; a running recording of this kind, or a file, is only shown.
 pub(in crate::app) fn why_slow(state: &mut State) -> Vec<Effect> {
     let Some(subject) = state.selected_subject() else { return Vec::new() };
     let is_running = |tracked: &&TrackedRecording| tracked.is_stoppable() && tracked.value.what == [SLOW_PROFILE];

@@ -16,7 +16,7 @@ pub(in crate::app) fn toggle_trace(state: &mut State) -> Vec<Effect> {
     for_each(state, keys, status::trace, process::toggle_trace)
 }
 
-/// Records why each tagged process is slow. Without tags, applies to the selected process.
+/// Starts a recording that shows why a process is slow, for each tagged process. Without tags, applies to the selected process.
 pub(in crate::app) fn why_slow(state: &mut State) -> Vec<Effect> {
     let keys = state.tagged();
     for_each(state, keys, status::why_slow, process::why_slow)

@@ -74,7 +74,7 @@ struct WaitingMethod {
     module: SafeText,
     self_ms: f64,
     total_ms: f64,
-    /// Waits in the method itself; those longer than a second count once per part of a second.
+    /// Waits in the method itself; one that is longer than a second is counted again every second.
     waits: u64,
 }
 

@@ -36,7 +36,7 @@ struct Method {
     module: SafeText,
     self_ns: u64,
     total_ns: u64,
-    /// Number of waits; those longer than a second count once per part of a second.
+    /// Number of waits; one that is longer than a second is counted again every second.
     waits: u64,
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Fields, Payload};
 
-/// State of a thread at the time of the sample (event 0 of the sample profiler). The stack has its location.
+/// State of a thread at the time of the sample (event 0 of the sample profiler). The event's stack shows where it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadSample {
     /// Kind of code that the thread was executing.

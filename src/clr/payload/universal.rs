@@ -5,7 +5,7 @@
 
 use super::{Fields, Payload};
 
-/// A thread was switched out at the time of the event; the stack has its location.
+/// A thread was switched out at the time of the event; the event's stack shows where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContextSwitch {
     /// Time off CPU in nanoseconds.

@@ -8,7 +8,7 @@ use thiserror::Error;
 /// The reason why a process cannot be sampled.
 #[derive(Debug, Error)]
 pub enum PerfError {
-    /// The process is not on this machine, or is in another PID namespace.
+    /// The process is not on this machine, or is in another pid namespace.
     #[error("process {0} cannot be sampled: it is not visible in /proc here")]
     NotShown(u32),
     /// The process has exited.

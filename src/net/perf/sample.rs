@@ -7,7 +7,7 @@ use super::OffCpu;
 /// The call chain of a thread at a moment, or of a wait that lasted until then.
 #[derive(Debug, Clone, Copy)]
 pub struct CpuSample<'a> {
-    /// Thread ID in the PID namespace of the process.
+    /// Thread ID in the pid namespace of the process.
     pub thread: u64,
     /// Time on CLOCK_MONOTONIC, in nanoseconds.
     pub time_ns: u64,
@@ -39,7 +39,7 @@ pub struct UserStack<'a> {
 /// A period in which a thread was blocked, in nanoseconds on CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockedTime {
-    /// Thread ID in the PID namespace of the process.
+    /// Thread ID in the pid namespace of the process.
     pub thread: u64,
     /// Start.
     pub since: u64,
@@ -50,7 +50,7 @@ pub struct BlockedTime {
 /// A thread that is or was sampled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuThread {
-    /// Thread ID in the PID namespace of the process.
+    /// Thread ID in the pid namespace of the process.
     pub thread: u64,
     /// Latest name.
     pub name: String,

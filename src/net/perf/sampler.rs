@@ -26,7 +26,7 @@ use crate::net::proc::Proc;
 
 /// Interval between listings of all threads.
 const LIST_INTERVAL: Duration = Duration::from_millis(100);
-/// Interval at which blocked threads are sampled.
+/// Interval at which the waits of blocked threads are observed.
 const OBSERVE_INTERVAL: Duration = Duration::from_millis(20);
 /// Interval between reports of waits in progress.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
@@ -57,7 +57,7 @@ pub struct CpuSampler {
     depth: usize,
     /// Maximum number of threads sampled at a time: each needs an open file.
     max_threads: usize,
-    /// By thread ID in our PID namespace.
+    /// By thread ID in our pid namespace.
     threads: BTreeMap<u32, SampledThread>,
     ended: Vec<CpuThread>,
     /// Blocked periods not yet taken.

@@ -25,7 +25,7 @@ const MAX_RECORDS_PER_DRAIN: usize = 4096;
 pub(super) struct SampledThread {
     pub(super) sampler: Sampler,
     pub(super) waits: Option<WaitStacks>,
-    /// Thread ID in the PID namespace of its process.
+    /// Thread ID in the pid namespace of its process.
     pub(super) inner: u64,
     pub(super) name: Vec<u8>,
     pub(super) off_cpu: OffCpuClock,

@@ -42,7 +42,7 @@ pub(crate) enum Proc {
 pub(crate) struct Identity {
     /// The last number of its user's account.
     pub(crate) uid: u32,
-    /// Process ID: there is only one PID namespace.
+    /// Process ID: there is only one pid namespace.
     pub(crate) ns_pid: u32,
 }
 
@@ -221,7 +221,7 @@ impl Proc {
         Err(io::Error::other("code addresses are available on Linux only"))
     }
 
-    /// Whether the program was compiled by Native AOT: unknown here, but evident from the runtime's replies.
+    /// Whether the program was compiled by NativeAOT: unknown here, but evident from the runtime's replies.
     pub(crate) fn is_native_aot(&self, _: u32) -> bool {
         false
     }

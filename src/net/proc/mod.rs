@@ -57,7 +57,7 @@ pub(crate) struct Proc {
 pub(crate) struct Identity {
     /// Effective user ID.
     pub(crate) uid: u32,
-    /// Process ID in the innermost PID namespace.
+    /// Process ID in the innermost pid namespace.
     pub(crate) ns_pid: u32,
 }
 
@@ -132,11 +132,11 @@ impl Proc {
         self.identity_of(&pid.to_string(), pid)
     }
 
-    /// Returns the identity of a process or a thread, given its directory and its ID in our PID namespace.
+    /// Returns the identity of a process or a thread, given its directory and its ID in our pid namespace.
     pub(crate) fn identity_of(&self, folder: &str, pid: u32) -> io::Result<Identity> {
         let bytes = self.read(&format!("{folder}/status"), 16_384)?;
         let field = |name: &[u8]| bytes.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(name));
-        // "Uid:  real effective saved file-system"; "NSpid:  outermost .. innermost", absent without PID namespaces.
+        // "Uid:  real effective saved file-system"; "NSpid:  outermost .. innermost", absent without pid namespaces.
         let uid = field(b"Uid:").and_then(|line| words(line).nth(1)).and_then(parse).ok_or(io::ErrorKind::InvalidData)?;
         let ns_pid = field(b"NSpid:").and_then(|line| words(line).last()).and_then(parse).unwrap_or(pid);
         Ok(Identity { uid, ns_pid })
@@ -210,7 +210,7 @@ impl Proc {
         Ok(threads)
     }
 
-    /// Returns the names of threads by their ID in the innermost PID namespace, which is the one that they use themselves.
+    /// Returns the names of threads by their ID in the innermost pid namespace, which is the one that they use themselves.
     pub(crate) fn thread_names(&self, pid: u32) -> io::Result<Vec<(u64, Vec<u8>)>> {
         let tasks = format!("{pid}/task");
         let mut names = Vec::new();
@@ -226,7 +226,7 @@ impl Proc {
         Ok(names)
     }
 
-    /// Returns at most `most` thread IDs, in our PID namespace.
+    /// Returns at most `most` thread IDs, in our pid namespace.
     pub(crate) fn thread_ids(&self, pid: u32, most: usize) -> io::Result<Vec<u32>> {
         let mut threads = Vec::new();
         self.each_thread(&format!("{pid}/task"), |tid, _| {
@@ -298,7 +298,7 @@ impl Proc {
         version_text::find(file).ok().flatten()
     }
 
-    /// Whether the program was compiled by Native AOT, including the runtime. A program that also loads CoreCLR does not count.
+    /// Whether the program was compiled by NativeAOT, including the runtime. A program that also loads CoreCLR does not count.
     pub(crate) fn is_native_aot(&self, pid: u32) -> bool {
         open_link(&self.path_of(pid, "exe")).is_ok_and(|file| elf::is_native_aot(&file))
             && self.runtime_library(pid).is_ok_and(|library| library.is_none())

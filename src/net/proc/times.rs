@@ -10,7 +10,7 @@ use super::{Identity, Proc, parse, words};
 use crate::model::{SafeText, ThreadUse};
 
 impl Proc {
-    /// Returns the processor usage of at most `most` threads of a process so far, by their ID in the innermost PID namespace.
+    /// Returns the processor usage of at most `most` threads of a process so far, by their ID in the innermost pid namespace.
     pub(crate) fn thread_times(&self, pid: u32, most: usize) -> io::Result<Vec<ThreadUse>> {
         let tasks = format!("{pid}/task");
         let mut times = Vec::new();

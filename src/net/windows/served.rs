@@ -77,7 +77,7 @@ impl Served {
     }
 }
 
-/// Returns the processes with a diagnostic pipe of their name; `None` if pipes cannot be listed.
+/// Returns the pids in the names of diagnostic pipes; `None` if pipes cannot be listed.
 fn pipes() -> Option<HashSet<u32>> {
     let mut any = false;
     let mut pids = HashSet::default();

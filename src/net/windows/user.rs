@@ -14,7 +14,7 @@ pub fn elevate() -> Option<&'static str> {
     (is_elevated(std::process::id()) != Some(true)).then_some(ELEVATE)
 }
 
-/// Whether we may inspect processes of this user: unknown here, since users have no numbers.
+/// Whether we may be able to inspect a process of this user. Always `true`: users have no numbers here.
 pub(super) fn may_inspect(_uid: u32) -> bool {
     true
 }

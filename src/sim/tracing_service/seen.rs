@@ -13,7 +13,7 @@ pub struct TracingSeen {
     pub started: Vec<u64>,
     pub stopped: Vec<u64>,
     pub flushed: Vec<u64>,
-    /// Chunks by writer.
+    /// By writer.
     pub chunks: BTreeMap<u16, Vec<Vec<u8>>>,
     /// Number of chunks received inside commits.
     pub sent: usize,

@@ -67,7 +67,6 @@ impl Tty {
         self.0.as_ref().map_or(Ok(()), Console::show)
     }
 
-    /// Restores the console.
     pub(super) fn restore(&self) {
         let _ = DisableMouseCapture.execute_winapi();
         let _ = self.0.as_ref().map_or(Ok(()), Console::restore);

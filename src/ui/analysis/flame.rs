@@ -48,7 +48,7 @@ fn frame(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, place
         let room = room.saturating_sub(used);
         canvas.text(x + 1 + used, line.y, room, short_name(&found.name, room), style);
     } else if canvas.theme.glyphs.ascii {
-        // Without a name and colours, frames need a visible border.
+        // There may be no colours to tell a frame without a name from its neighbours.
         canvas.sign(x, line.y, "|", style);
     }
 }

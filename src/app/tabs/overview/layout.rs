@@ -30,12 +30,10 @@ pub struct OverviewLayout {
     pub capabilities: u16,
 }
 
-/// Minimum width of a graph.
 const MIN_GRAPH_WIDTH: u16 = 36;
 /// Minimum height of a graph, including its title, and maximum height.
 const MIN_GRAPH_HEIGHT: u16 = 4;
 const MAX_GRAPH_HEIGHT: u16 = 14;
-/// Width of a capability.
 const CAPABILITY_WIDTH: u16 = 42;
 /// Maximum lines of a long text, and of the command line if space is short.
 const MAX_LINES: usize = 4;

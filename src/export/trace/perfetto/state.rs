@@ -43,7 +43,7 @@ pub(super) struct State {
 /// Code whose methods are unknown until the end of the stream.
 #[derive(Debug)]
 pub(super) struct LateNames {
-    /// Path of the mapping of this code.
+    /// Path of the mapping that contains only this code.
     pub(super) path: String,
     /// Addresses seen in stacks.
     pub(super) addresses: HashSet<u64>,

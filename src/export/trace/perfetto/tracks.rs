@@ -60,7 +60,7 @@ impl Tracks {
     fn of_thread(&self, what: &str, thread: ThreadId) -> u64 {
         let reuse_count = match thread.reuse_count {
             0 | u32::MAX => None,
-            // Lives are counted separately in each recording.
+            // Each recording counts the reuses of a thread id separately.
             reuse_count => Some((reuse_count, self.recording)),
         };
         self.uuid(thread.process, (what, thread.thread, reuse_count))
