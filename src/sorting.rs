@@ -55,7 +55,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn elements_are_where_the_standard_library_puts_them(mut elements: Vec<(u8, u32)>) {
+        fn sorting_matches_the_standard_library(mut elements: Vec<(u8, u32)>) {
             let mut expected = elements.clone();
             expected.sort_by_key(|element| element.0);
             elements.compact_sort_by_key(|element| element.0);

@@ -35,7 +35,7 @@ fn events(live: &Live, provider: &str, ids: &[u32]) -> u64 {
 }
 
 #[test]
-fn what_is_counted_is_what_is_there() {
+fn analysis_counts_match_event_counts() {
     for name in CAPTURES {
         let live = analyse(&capture(name), Live::default());
         let Snapshot { unreadable, totals, rates, gc, exceptions, contention, jit, .. } = live.snapshot(live.newest());
@@ -65,7 +65,7 @@ fn what_is_counted_is_what_is_there() {
 
 /// Figures of one capture that were determined independently: its events were counted by hand.
 #[test]
-fn a_busy_program_on_net31() {
+fn net31_capture_has_known_figures() {
     let live = analyse(&capture("net31-heavy"), Live::default());
     let snapshot = live.snapshot(live.newest());
     let gc = &snapshot.gc;
@@ -89,7 +89,7 @@ fn a_busy_program_on_net31() {
 
 /// Ranges of a recording, as selected on the time line.
 #[test]
-fn parts_of_a_session_add_up() {
+fn time_ranges_add_up_to_whole_recording() {
     let bytes = capture("net31-heavy");
     let whole = analyse(&bytes, Live::default());
     let middle = whole.newest() / 2;
@@ -106,7 +106,7 @@ fn parts_of_a_session_add_up() {
 }
 
 #[test]
-fn captures_take_little_memory() {
+fn analyzing_captures_uses_little_memory() {
     for name in CAPTURES {
         let bytes = capture(name);
         let mut events = 0;
@@ -183,7 +183,7 @@ fn everyday() -> Vec<(Metadata, Vec<u8>)> {
 }
 
 #[test]
-fn an_event_like_one_before_allocates_nothing() {
+fn repeated_events_allocate_nothing() {
     let header = TraceHeader::default();
     let mut encoder = Encoder::new(header);
     let kinds: Vec<_> = everyday().into_iter().map(|(record, payload)| (encoder.metadata(&record), payload)).collect();
@@ -215,7 +215,7 @@ fn an_event_like_one_before_allocates_nothing() {
 
 /// A report of samples runs no other analysis, and resolves only the names of methods that have samples.
 #[test]
-fn samples_alone_are_those_of_every_analysis() {
+fn sample_only_analysis_matches_full_analysis() {
     for name in CAPTURES {
         let bytes = capture(name);
         let (live, sampled) = (analyse(&bytes, Live::default()), analyse(&bytes, SampledMethods::default()));

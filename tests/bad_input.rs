@@ -19,13 +19,13 @@ use support::{Invocation, Output, Running, Signal, folder, runtimes};
 const COMMANDS: [&[&str]; 4] = [&["env"], &["trace"], &["dump"], &["perfmap", "on"]];
 
 /// A simulated runtime, and an empty working directory for commands.
-struct Bench {
+struct TestBed {
     _home: tempfile::TempDir,
     place: tempfile::TempDir,
     runtime: Simulated,
 }
 
-impl Bench {
+impl TestBed {
     fn new(spec: Spec) -> Self {
         let home = folder();
         let runtime = Simulated::start(home.path().join("socket"), spec).unwrap();
@@ -75,7 +75,7 @@ fn message(magic: &[u8; 14], length: u16) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn servers_that_make_no_sense_are_named() {
+async fn faulty_diagnostic_servers_are_reported() {
     let this = std::env::current_exe().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
     for (fault, contact, words) in [
         (Fault::Silent, "timeout", "no answer within 5 s"),
@@ -86,11 +86,11 @@ async fn servers_that_make_no_sense_are_named() {
         (Fault::CutReply(40), "unsupported", "the answer was cut off after 40 bytes"),
         (Fault::Garbage(message(b"DOTNET_IPC_V1\0", 65_535)), "unsupported", "the runtime's answer to ProcessInfo3 cannot be read"),
     ] {
-        let said = format!("{fault:?}");
-        let bench = Bench::faulty(fault);
+        let summary = format!("{fault:?}");
+        let test_bed = TestBed::faulty(fault);
         // Started together: each has to wait for the timeout of its own connection.
-        let running = COMMANDS.map(|words| bench.start(words));
-        let info = bench.start(&["info", "--json"]);
+        let running = COMMANDS.map(|words| test_bed.start(words));
+        let info = test_bed.start(&["info", "--json"]);
         for running in running {
             running.wait().assert_refused(1, &format!("process {} ({this}): {words}", std::process::id()));
         }
@@ -99,33 +99,34 @@ async fn servers_that_make_no_sense_are_named() {
         assert!(output.code == 1 && output.stderr.contains(words), "{output:?}");
         let info: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
         let facts = json!([info["contact"], info["name"], info["start_time_unix_ms"], info["capabilities"]]);
-        assert_eq!(facts, json!([contact, this, null, null]), "{said:.50}");
+        assert_eq!(facts, json!([contact, this, null, null]), "{summary:.50}");
         assert!(info["reason"].as_str().unwrap().starts_with(words), "{info}");
-        bench.assert_untouched();
+        test_bed.assert_untouched();
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_that_a_target_says_of_itself_reaches_the_terminal_raw() {
+async fn target_text_is_sanitized_in_output() {
     let environment = vec!["A\u{1b}]0;owned\u{7}=\u{9b}2J\u{1b}[2J".to_owned(), "LINES=a\r\nb".to_owned()];
-    let bench = Bench::new(Spec { fault: Some(Fault::HostileText), environment, ..healthy() });
+    let test_bed = TestBed::new(Spec { fault: Some(Fault::HostileText), environment, ..healthy() });
     let commands = [&["info"], COMMANDS[0], &["trace", "--duration", "300ms"], COMMANDS[2], &["perfmap", "off"]];
     for words in commands {
-        let output = bench.run(words);
+        let output = test_bed.run(words);
         assert_eq!(output.code, 0, "{words:?}: {}", output.stderr);
         let raw = |text: &str| text.chars().any(|c| c.is_control() && c != '\n');
         assert!(!raw(&output.stdout) && !raw(&output.stderr), "{words:?}: {output:?}");
         assert!(!output.stdout.contains('\u{202e}'), "{words:?} turns the text around");
     }
     // JSON escapes control characters.
-    let name = bench.run(&["env", "--json"]).json()["variables"][0]["name"].clone();
+    let name = test_bed.run(&["env", "--json"]).json()["variables"][0]["name"].clone();
     assert_eq!(name, "A\u{1b}]0;owned\u{7}");
-    let files: Vec<_> = fs::read_dir(bench.place.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let files: Vec<_> =
+        fs::read_dir(test_bed.place.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     assert!(files.len() == 1 && files[0].starts_with(&format!("Web0owned31m_{}_2", std::process::id())), "{files:?}");
 }
 
 #[test]
-fn what_cannot_be_asked_for_is_said_before_anybody_is_asked() {
+fn invalid_arguments_are_rejected_before_connecting() {
     for (arguments, words) in [
         (&["--provider", ""][..], "'', character 1: expected a provider name"),
         (&["--provider", "A:xyz"], "'A:xyz', character 3: expected keywords"),
@@ -151,13 +152,13 @@ fn what_cannot_be_asked_for_is_said_before_anybody_is_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_written_over_and_nothing_through_a_link() {
-    let bench = Bench::new(healthy());
+async fn files_are_not_overwritten_and_links_not_followed() {
+    let test_bed = TestBed::new(healthy());
     let elsewhere = folder();
     for name in ["file", "link", "busy"] {
-        let path = bench.file(name);
+        let path = test_bed.file(name);
         let taken = match name {
-            "busy" => bench.file("busy.partial"),
+            "busy" => test_bed.file("busy.partial"),
             _ => path.clone(),
         };
         match name {
@@ -165,12 +166,12 @@ async fn nothing_is_written_over_and_nothing_through_a_link() {
             _ => fs::write(&taken, "mine").unwrap(),
         }
         let words = format!("{} exists already and is not overwritten", taken.display());
-        let output = bench.trace_into(&path);
+        let output = test_bed.trace_into(&path);
         output.assert_refused(1, &words);
         let salvage = format!("`dn-top salvage {} -o OUT` repairs", taken.display());
         assert_eq!(output.stderr.contains(&salvage), name == "busy", "{}", output.stderr);
         if name != "busy" {
-            let output = bench.run(&["dump", "-o", path.to_str().unwrap()]);
+            let output = test_bed.run(&["dump", "-o", path.to_str().unwrap()]);
             assert_eq!(output.code, 1);
             assert!(
                 output.stderr.contains(&format!("{} exists already and a dump would overwrite it", path.display())),
@@ -182,18 +183,18 @@ async fn nothing_is_written_over_and_nothing_through_a_link() {
         fs::remove_file(taken).unwrap();
     }
     assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0, "written through a link");
-    bench.assert_untouched();
+    test_bed.assert_untouched();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_that_is_not_there_is_named() {
-    let bench = Bench::new(healthy());
-    let file = bench.file("no/such.nettrace");
-    bench.trace_into(&file).assert_refused(1, &format!("the folder {} does not exist", file.parent().unwrap().display()));
-    let output = bench.run(&["dump", "-o", file.to_str().unwrap()]);
+async fn missing_output_folder_is_reported() {
+    let test_bed = TestBed::new(healthy());
+    let file = test_bed.file("no/such.nettrace");
+    test_bed.trace_into(&file).assert_refused(1, &format!("the folder {} does not exist", file.parent().unwrap().display()));
+    let output = test_bed.run(&["dump", "-o", file.to_str().unwrap()]);
     assert_eq!((output.code, output.stdout.as_str()), (1, ""));
     assert!(output.stderr.contains("[createdump] ") && output.stderr.contains("E_FAIL (0x80004005)"), "{}", output.stderr);
-    bench.assert_untouched();
+    test_bed.assert_untouched();
 }
 
 /// Runs dn-top with a file system mounted over a folder with these options, then `stats` for each file left there. The mount is visible only
@@ -212,23 +213,23 @@ fn mounted(options: &str, place: &Path, words: &[&str]) -> Option<Output> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_place_that_is_read_only_is_named() {
-    let bench = Bench::new(healthy());
-    let (socket, file) = (bench.runtime.socket().to_str().unwrap(), bench.file("a.nettrace"));
-    if let Some(output) = mounted("ro", bench.place.path(), &["trace", socket, "-o", file.to_str().unwrap()]) {
+async fn read_only_file_system_is_reported() {
+    let test_bed = TestBed::new(healthy());
+    let (socket, file) = (test_bed.runtime.socket().to_str().unwrap(), test_bed.file("a.nettrace"));
+    if let Some(output) = mounted("ro", test_bed.place.path(), &["trace", socket, "-o", file.to_str().unwrap()]) {
         output.assert_refused(4, &format!("{}.partial is not writable by this user", file.display()));
-        bench.assert_untouched();
+        test_bed.assert_untouched();
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_keeps_what_was_written() {
+async fn written_data_is_kept_when_disk_is_full() {
     let rates = Rates { custom: 20_000.0, sample: 5_000.0, ..Rates::default() };
-    let bench = Bench::new(Spec { script: Script::Program(rates), ..healthy() });
-    let (socket, file) = (bench.runtime.socket().to_str().unwrap(), bench.file("a.nettrace"));
+    let test_bed = TestBed::new(Spec { script: Script::Program(rates), ..healthy() });
+    let (socket, file) = (test_bed.runtime.socket().to_str().unwrap(), test_bed.file("a.nettrace"));
     let everything = ["--provider", "Demo-Web:ffffffff:5", "--profile", "dotnet-sampled-thread-time"];
     let words = [&["trace", socket, "-o", file.to_str().unwrap(), "--json"], &everything[..]].concat();
-    let Some(output) = mounted("size=256k", bench.place.path(), &words) else { return };
+    let Some(output) = mounted("size=256k", test_bed.place.path(), &words) else { return };
     assert_eq!(output.code, 1, "{}", output.stderr);
     assert!(output.stderr.contains("the disk is full") && output.stderr.contains("cut off"), "{}", output.stderr);
     let documents: Vec<Value> = serde_json::Deserializer::from_str(&output.stdout).into_iter().map(Result::unwrap).collect();
@@ -237,28 +238,28 @@ async fn a_full_disk_keeps_what_was_written() {
         json!([result["stopped_by"], result["complete"], result["file"]]),
         json!(["error", false, format!("{}.partial", file.display())])
     );
-    let said = |of: &Value| json!([of["complete"], of["bytes"], of["events"]]);
-    assert_eq!(said(stats), said(result));
+    let summary = |of: &Value| json!([of["complete"], of["bytes"], of["events"]]);
+    assert_eq!(summary(stats), summary(result));
     assert!(stats["events"].as_u64() > Some(100), "{stats}");
     // The runtime's session has been closed.
-    assert!(bench.trace_into(&bench.file("next.nettrace")).code == 0 && bench.runtime.is_alive());
+    assert!(test_bed.trace_into(&test_bed.file("next.nettrace")).code == 0 && test_bed.runtime.is_alive());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_without_sense_is_kept_and_said() {
-    let bench = Bench::new(Spec { script: Script::Canned(vec![0x55; 50_000].into()), ..healthy() });
-    let output = bench.trace_into(&bench.file("a.nettrace"));
+async fn undecodable_stream_is_kept_and_reported() {
+    let test_bed = TestBed::new(Spec { script: Script::Canned(vec![0x55; 50_000].into()), ..healthy() });
+    let output = test_bed.trace_into(&test_bed.file("a.nettrace"));
     assert_eq!(output.code, 1);
     assert!(output.stderr.contains("cannot decode the event stream: this is not a nettrace stream"), "{}", output.stderr);
-    assert_eq!(output.stdout, format!("{}.partial\n", bench.file("a.nettrace").display()));
-    assert!(fs::metadata(bench.file("a.nettrace.partial")).unwrap().len() > 0);
+    assert_eq!(output.stdout, format!("{}.partial\n", test_bed.file("a.nettrace").display()));
+    assert!(fs::metadata(test_bed.file("a.nettrace.partial")).unwrap().len() > 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_runtime_that_does_not_stop_can_be_left() {
-    let bench = Bench::faulty(Fault::NeverStop);
-    let running = bench.start(&["trace", "--json"]);
-    let says = |words: &str| support::poll(support::PATIENCE, || running.stderr().contains(words).then_some(()));
+async fn second_signal_abandons_unanswered_stop() {
+    let test_bed = TestBed::faulty(Fault::NeverStop);
+    let running = test_bed.start(&["trace", "--json"]);
+    let says = |words: &str| support::poll(support::TIMEOUT, || running.stderr().contains(words).then_some(()));
     says("recording").unwrap();
     running.signal(Signal::TERM);
     says("stopping").unwrap();
@@ -269,7 +270,7 @@ async fn a_runtime_that_does_not_stop_can_be_left() {
 }
 
 #[test]
-fn files_that_are_no_recordings_are_told_apart() {
+fn stats_rejects_invalid_files_with_specific_errors() {
     let place = folder();
     let file = |name: &str, content: &[u8]| {
         let path = place.path().join(name);
@@ -285,7 +286,7 @@ fn files_that_are_no_recordings_are_told_apart() {
 }
 
 #[test]
-fn pipes_and_devices_are_no_heap_files() {
+fn heap_rejects_pipes_and_devices() {
     let place = folder();
     let (pipe, zeros) = (place.path().join("pipe.gcdump"), place.path().join("zeros.gcdump"));
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
@@ -297,7 +298,7 @@ fn pipes_and_devices_are_no_heap_files() {
 
 /// Commands that print a valid configuration file work although the current one is invalid.
 #[test]
-fn a_wrong_configuration_file_does_not_hide_the_right_one() {
+fn config_command_works_with_invalid_config_file() {
     let place = folder();
     let folder = place.path().join("dn-top");
     fs::create_dir(&folder).unwrap();
@@ -310,7 +311,7 @@ fn a_wrong_configuration_file_does_not_hide_the_right_one() {
 
 /// A missing file has the same exit code in every command, and messages have the same prefix.
 #[test]
-fn errors_look_alike_in_every_command() {
+fn errors_are_consistent_across_commands() {
     let place = folder();
     let run = |words: &[&str]| Invocation::new(words).current_dir(place.path()).run();
     for words in [
@@ -337,14 +338,14 @@ fn errors_look_alike_in_every_command() {
 }
 
 #[test]
-fn without_a_terminal_there_is_no_dashboard() {
+fn dashboard_requires_terminal() {
     for arguments in [&[][..], &["--demo"], &["--readonly", "--filter", "x"]] {
         Invocation::new(arguments).run().assert_refused(2, "the dashboard needs a terminal; in scripts use `dn-top ps --json`");
     }
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_trouble() {
+fn closed_output_pipe_is_not_an_error() {
     let script = format!("'{}' profiles | head -n 1; exit \"${{PIPESTATUS[0]}}\"", env!("CARGO_BIN_EXE_dn-top"));
     let output = Invocation::of("bash", ["-c", &script].map(OsStr::new)).run();
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));

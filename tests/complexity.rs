@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use dn_top::analysis::{CounterSnapshot, Live, SampleFilter, without_duplicates};
 use dn_top::nettrace::{
-    Decoder, Encoder, Field, FieldType, FlightRecorder, Limits, Metadata, NewEvent, Retention, SegmentStore, Sink, StoreError, TraceHeader,
+    Decoder, Encoder, Field, FieldType, FlightRecorder, Limits, Metadata, NewEvent, RetentionLimits, SegmentStore, Sink, StoreError,
+    TraceHeader,
 };
 use dn_top::wire::Put;
 use v6::{Kind, Row, V6, field};
@@ -19,9 +20,9 @@ use v6::{Kind, Row, V6, field};
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
 /// Shorter times cannot be measured reliably.
-const LEAST: Duration = Duration::from_millis(25);
+const MIN_TIME: Duration = Duration::from_millis(25);
 /// Maximum ratio of the hostile stream's cost to the ordinary one's.
-const RATIO: u32 = 4;
+const MAX_RATIO: u32 = 4;
 
 /// Returns the CPU time used by this thread.
 fn time() -> Duration {
@@ -48,7 +49,7 @@ fn decode(stream: &[u8], sink: &mut impl Sink) {
 #[track_caller]
 fn compare(what: &str, ordinary: impl Fn(), hostile: impl Fn()) {
     let (ordinary, hostile) = (cost(ordinary), cost(hostile));
-    assert!(hostile <= ordinary.max(LEAST) * RATIO, "{what}: {hostile:?}, and {ordinary:?} ordinarily");
+    assert!(hostile <= ordinary.max(MIN_TIME) * MAX_RATIO, "{what}: {hostile:?}, and {ordinary:?} ordinarily");
 }
 
 /// Decodes and analyzes both, and compares their costs.
@@ -91,7 +92,7 @@ const fn inverse(odd: u64) -> u64 {
 
 /// IDs in every table filled by a stream, chosen to collide.
 #[test]
-fn ids_that_collide_cost_no_more() {
+fn colliding_ids_cost_no_more() {
     const COUNT: u64 = 40_000;
     let runtime = |event_id, version| Metadata { provider: RUNTIME.into(), event_id, version, ..Metadata::default() };
     type Write = fn(&mut Encoder, u32, u64);
@@ -135,7 +136,7 @@ fn ids_that_collide_cost_no_more() {
 
 /// The same for the tables that only V6 fills.
 #[test]
-fn thread_indexes_that_collide_cost_no_more() {
+fn colliding_thread_indexes_cost_no_more() {
     let stream = |id: fn(u64) -> u64| {
         let mut stream = V6::new();
         stream.metadata(1, "Shop", "Sold", 0, 0, &[]);
@@ -148,7 +149,7 @@ fn thread_indexes_that_collide_cost_no_more() {
 
 /// A stack written into a segment of a flight recording: IDs collide there as well.
 #[test]
-fn a_flight_recording_costs_what_its_bytes_do() {
+fn flight_recording_cost_is_proportional_to_stream_size() {
     let stream = |frames: u64| {
         let mut encoder = encoder();
         let metadata = encoder.metadata(&Metadata { provider: "Shop".into(), name: "Sold".into(), ..Metadata::default() });
@@ -158,17 +159,21 @@ fn a_flight_recording_costs_what_its_bytes_do() {
         }
         whole(encoder)
     };
-    let record =
-        |stream: &[u8]| decode(stream, &mut FlightRecorder::new(Retention { bytes: Retention::MIN_BYTES, span: None }, Box::new(Nowhere)));
+    let record = |stream: &[u8]| {
+        decode(
+            stream,
+            &mut FlightRecorder::new(RetentionLimits { bytes: RetentionLimits::MIN_BYTES, span: None }, Box::new(DiscardingStore)),
+        )
+    };
     let (ordinary, hostile) = (stream(100), stream(100_000));
     compare("a stack of 100,000 frames", || record(&ordinary), || record(&hostile));
 }
 
 /// A store that keeps nothing.
 #[derive(Debug)]
-struct Nowhere;
+struct DiscardingStore;
 
-impl SegmentStore for Nowhere {
+impl SegmentStore for DiscardingStore {
     fn put(&mut self, _segment: &[u8]) -> Result<(), StoreError> {
         Ok(())
     }
@@ -185,7 +190,7 @@ fn activity(name: &str) -> Metadata {
 
 /// More operation names than are distinguished, differing only at their ends.
 #[test]
-fn operations_beyond_those_told_apart_cost_no_more() {
+fn operations_beyond_limit_cost_no_more() {
     let stream = |names: u32| {
         let mut encoder = encoder();
         let shared = "x".repeat(100);
@@ -216,7 +221,7 @@ fn operations_beyond_those_told_apart_cost_no_more() {
 
 /// Stops without a start, all at the same time.
 #[test]
-fn ends_without_a_begin_cost_no_more() {
+fn stop_events_without_start_cost_no_more() {
     let stream = |begins: bool| {
         let mut encoder = encoder();
         let [start, stop] = ["SaleStart", "SaleStop"].map(|name| encoder.metadata(&activity(name)));
@@ -247,7 +252,7 @@ fn long_lists_of_labels_cost_no_more() {
 
 /// Arrays stored out of line in the payload, all at the same place.
 #[test]
-fn arrays_that_share_their_place_cost_no_more() {
+fn overlapping_arrays_cost_no_more() {
     const BYTE: u8 = 6;
     let far = |element: &[u8]| [&[25], element].concat();
     let object = |of: &[u8]| [&[1, 1, 0][..], &field("", of)].concat();
@@ -282,7 +287,7 @@ fn sampler(encoder: &mut Encoder) -> u32 {
 
 /// A deep stack with a high stack ID, in sample after sample.
 #[test]
-fn stacks_with_large_numbers_cost_no_more() {
+fn high_stack_ids_cost_no_more() {
     let stream = |before: u64| {
         let mut encoder = encoder();
         let metadata = sampler(&mut encoder);
@@ -297,7 +302,7 @@ fn stacks_with_large_numbers_cost_no_more() {
 
 /// More stacks than are kept apart, round-robin.
 #[test]
-fn stacks_that_are_folded_cost_no_more() {
+fn merged_stacks_cost_no_more() {
     let stream = |stacks: u64| {
         let mut encoder = encoder();
         let metadata = sampler(&mut encoder);
@@ -358,7 +363,7 @@ fn groups_of_counters_cost_no_more() {
 
 /// Individually kept events take little memory, whatever their contents.
 #[test]
-fn single_events_take_little_memory() {
+fn recent_events_use_little_memory() {
     let mut encoder = encoder();
     let name = "x".repeat(1000);
     let nested = (0..4).fold(FieldType::Byte, |kind, _| FieldType::Object(vec![Field { name: name.clone(), kind }]));
@@ -376,7 +381,7 @@ fn single_events_take_little_memory() {
 
 /// The findings do not depend on the seeds of the hash tables, which differ in each run.
 #[test]
-fn findings_do_not_depend_on_seeds() {
+fn results_do_not_depend_on_hash_seeds() {
     for name in ["net31-heavy", "net9-heavy-drops", "v6-record-trace-oncpu-offcpu"] {
         let file = std::fs::File::open(format!("{}/tests/captures/{name}.nettrace.xz", env!("CARGO_MANIFEST_DIR"))).expect("a capture");
         let mut bytes = Vec::new();

@@ -74,7 +74,7 @@ enum Space {
 }
 
 /// Returns a V4 block with uncompressed headers, given the metadata ID, sequence number, sorted flag and payload of each event.
-fn whole_headers(rows: &[(u32, u32, bool, Vec<u8>)], space: Space) -> Vec<u8> {
+fn uncompressed_headers(rows: &[(u32, u32, bool, Vec<u8>)], space: Space) -> Vec<u8> {
     let mut body = block_header(0);
     for (metadata, sequence, sorted, payload) in rows {
         let size = 76 + payload.len();
@@ -113,14 +113,14 @@ fn metadata(id: u32, name: &str, tags: &[(u8, usize)]) -> Vec<u8> {
 }
 
 #[test]
-fn whole_headers_are_read_in_every_form() {
+fn uncompressed_headers_are_read_in_every_form() {
     for space in [Space::Counted, Space::Uncounted, Space::None] {
         for tag in 0..4 {
             // A tag of an unknown kind, followed by the opcode.
             let record = |id, name| (0, 0, true, metadata(id, name, &[(9, tag), (1, 1)]));
-            let records = whole_headers(&[record(1, "Opened"), record(2, "Sold"), record(3, "Closed")], space);
+            let records = uncompressed_headers(&[record(1, "Opened"), record(2, "Sold"), record(3, "Closed")], space);
             let row = |metadata, sequence: u32, length| (metadata, sequence, sequence % 2 == 1, vec![0xee; length]);
-            let rows = whole_headers(&[row(1, 1, 0), row(2, 2, 1), row(3, 3, 2), row(1, 4, 3), row(2, 5, 4), row(3, 6, 5)], space);
+            let rows = uncompressed_headers(&[row(1, 1, 0), row(2, 2, 1), row(3, 3, 2), row(1, 4, 3), row(2, 5, 4), row(3, 6, 5)], space);
             let (found, tally) = decode(&v4(&[("MetadataBlock", records), ("EventBlock", rows)]));
             let names = ["Opened", "Sold", "Closed"].map(|name| format!("Shop/{name}"));
             let expected: Vec<_> = (0..6).map(|i| (names[i % 3].clone(), i as u32 + 1, i % 2 == 0, "70".to_owned(), i)).collect();
@@ -132,7 +132,7 @@ fn whole_headers_are_read_in_every_form() {
 
 /// Three kinds of events of three threads; indexes are reused for other threads once they are dropped or removed.
 #[test]
-fn threads_are_told_apart_by_their_ids_and_lives() {
+fn threads_are_distinguished_by_ids_and_reuse() {
     let mut stream = V6::new();
     stream.metadata(1, "Shop", "Sold", 0, 0, &[]);
     let row = |thread, sequence, timestamp| Row { metadata: 1, thread, sequence, timestamp, ..Row::default() };
@@ -250,8 +250,8 @@ fn damaged() -> Vec<Damaged> {
     stream.block(Kind::Event, &[&body[..20], &[0xff; 12]].concat());
     cases.push(("a block that makes no sense", stream.end(), vec![(ProblemKind::DamagedBlock(BlockKind::Event), 1, at)], true));
 
-    let record = whole_headers(&[(0, 0, true, metadata(1, "Sold", &[]))], Space::Counted);
-    let other = whole_headers(&[(0, 0, true, metadata(1, "Opened", &[]))], Space::Counted);
+    let record = uncompressed_headers(&[(0, 0, true, metadata(1, "Sold", &[]))], Space::Counted);
+    let other = uncompressed_headers(&[(0, 0, true, metadata(1, "Opened", &[]))], Space::Counted);
     let twice = v4(&[("MetadataBlock", record), ("MetadataBlock", other.clone())]);
     let at = twice.len() - 2 - other.len() + 20;
     cases.push(("a metadata id of V4 that is defined twice", twice, vec![(ProblemKind::RedefinedMetadata, 1, at)], false));
@@ -263,7 +263,7 @@ fn damaged() -> Vec<Damaged> {
 }
 
 #[test]
-fn damage_is_said_with_its_count_and_place() {
+fn damage_is_reported_with_count_and_offset() {
     for (what, bytes, expected, loses_content) in damaged() {
         let (_, tally) = decode(&bytes);
         let expected: Vec<_> = expected.into_iter().map(|(kind, count, first)| ProblemCount { kind, count, first: first as u64 }).collect();
@@ -274,7 +274,7 @@ fn damage_is_said_with_its_count_and_place() {
 
 /// The same on the command line: `complete` is false where content may be missing, and the problems are in text and JSON.
 #[test]
-fn stats_says_what_is_wrong() {
+fn stats_reports_stream_problems() {
     let place = folder();
     let file = place.path().join("damaged.nettrace");
     for (what, bytes, expected, loses_content) in damaged() {
@@ -303,7 +303,7 @@ fn stats_says_what_is_wrong() {
 
 /// Out-of-line elements of different sizes are read sequentially, and the fields after them are found.
 #[test]
-fn elements_that_differ_in_size_are_read() {
+fn variable_size_array_elements_are_read() {
     let mut stream = V6::new();
     let fields = [field("Names", &[25, 18]), field("Count", &[6])].concat();
     stream.metadata(1, "Shop", "Opened", 0, 2, &fields);
@@ -324,7 +324,7 @@ fn elements_that_differ_in_size_are_read() {
 
 /// A damaged file is shown as incomplete, and every tab shows the number of problems.
 #[test]
-fn the_dashboard_shows_damage() {
+fn dashboard_shows_stream_problems() {
     let place = folder();
     let file = place.path().join("damaged.nettrace");
     let (_, bytes, problems, _) = damaged().swap_remove(0);

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use protobuf::{Value, all, field, varint};
 use support::{Invocation, Output, folder};
 use trace_contents::{assert_calls, assert_contents};
-use trace_processor::{Engine, assert_agrees};
+use trace_processor::{Engine, assert_matches_recording};
 
 const CAPTURES: [&str; 4] = ["net31-heavy", "net9-heavy-drops", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"];
 const FORMATS: [&str; 6] = ["perfetto", "speedscope", "chromium", "folded", "pprof", "csv"];
@@ -86,7 +86,7 @@ impl Stats {
 
 /// Field numbers and names are from the messages in `protos/perfetto/trace`.
 #[test]
-fn a_perfetto_trace_refers_to_nothing_that_it_does_not_define() {
+fn perfetto_trace_references_are_defined() {
     let place = folder();
     for name in CAPTURES {
         let file = capture(name, place.path());
@@ -157,7 +157,7 @@ fn a_perfetto_trace_refers_to_nothing_that_it_does_not_define() {
 
 /// Uses the trace processor of Perfetto's current UI, and that of the oldest supported UI.
 #[test]
-fn perfettos_own_trace_processor_finds_what_the_recording_holds() {
+fn trace_processor_results_match_recording() {
     let Some(engine) = Engine::newest() else { return };
     let oldest = Engine::oldest();
     let place = folder();
@@ -178,25 +178,25 @@ fn perfettos_own_trace_processor_finds_what_the_recording_holds() {
             path
         };
         let trace = written("perfetto", &[]);
-        assert_agrees(&engine, &trace, &file);
+        assert_matches_recording(&engine, &trace, &file);
         background += assert_contents(&engine, &trace, &file)["background GC"];
         let calls = assert_calls(&engine, &written("perfetto", &["--slices"]), &file);
         // Some have no samples; those of the last capture include native code.
         let has_samples = ["net31-heavy.nettrace", "v6-record-trace-oncpu-offcpu.nettrace"].iter().any(|name| file.ends_with(name));
         assert!(calls == 10 || !has_samples, "{}: {calls}", file.display());
         for trace in [written("chromium", &[]), written("perfetto", &["--slices", "--flows"])] {
-            engine.assert_right(&trace, "");
+            engine.assert_no_errors(&trace, "");
         }
         if let Some(oldest) = &oldest {
             // The source location of an event is newer than this version.
-            oldest.assert_right(&trace, "unknown_extension_fields");
+            oldest.assert_no_errors(&trace, "unknown_extension_fields");
         }
     }
     assert!(background > 0, "no capture has a background collection");
 }
 
 #[test]
-fn samples_are_as_many_in_every_format() {
+fn sample_counts_match_in_every_format() {
     let place = folder();
     for name in CAPTURES {
         let file = capture(name, place.path());
@@ -226,7 +226,7 @@ fn samples_are_as_many_in_every_format() {
 }
 
 #[test]
-fn a_speedscope_file_is_nested_and_begins_and_ends_in_order() {
+fn speedscope_events_are_nested_and_ordered() {
     let place = folder();
     for name in CAPTURES {
         let file = capture(name, place.path());
@@ -251,7 +251,7 @@ fn a_speedscope_file_is_nested_and_begins_and_ends_in_order() {
 }
 
 #[test]
-fn a_part_is_what_was_asked_for() {
+fn export_honors_time_range_and_thread() {
     let place = folder();
     let file = capture("net31-heavy", place.path());
     let lines = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
@@ -268,7 +268,7 @@ fn a_part_is_what_was_asked_for() {
 
 /// Names of files and functions are strings that the collector describes as arrays of characters.
 #[test]
-fn texts_of_collectors_outside_the_runtime_are_read() {
+fn strings_of_external_collectors_are_decoded() {
     let place = folder();
     let file = capture("v6-record-trace-oncpu-offcpu", place.path());
     let csv = String::from_utf8(export(&file, "csv", &[])).unwrap();
@@ -285,7 +285,7 @@ fn texts_of_collectors_outside_the_runtime_are_read() {
 }
 
 #[test]
-fn nothing_is_overwritten_and_what_is_no_recording_is_refused() {
+fn export_does_not_overwrite_and_rejects_invalid_input() {
     let place = folder();
     let file = capture("net9-heavy-norundown", place.path());
     let file = file.to_str().unwrap();

@@ -67,12 +67,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_bytes_are_survived(bytes in vec(any::<u8>(), 0..3000)) {
+    fn random_bytes_do_not_crash(bytes in vec(any::<u8>(), 0..3000)) {
         TARGETS.iter().for_each(|(_, target)| run(*target, &bytes));
     }
 
     #[test]
-    fn damaged_seeds_are_survived(which: Index, damages in vec(damage(), 1..12)) {
+    fn damaged_seeds_do_not_crash(which: Index, damages in vec(damage(), 1..12)) {
         run_damaged(&which, &damages);
     }
 }
@@ -88,7 +88,7 @@ fn run_damaged(which: &Index, damages: &[Damage]) {
 
 /// The same for `DN_TOP_FUZZ_SECONDS` seconds; by default half a minute in CI, otherwise none.
 #[test]
-fn damaged_seeds_are_survived_for_long() {
+fn damaged_seeds_do_not_crash_in_long_run() {
     let set = |name: &str| std::env::var(name).ok();
     let usual = if set("CI").as_deref() == Some("true") { 30 } else { 0 };
     let seconds = set("DN_TOP_FUZZ_SECONDS").map_or(usual, |text| text.parse().expect("DN_TOP_FUZZ_SECONDS: a number of seconds"));
@@ -109,7 +109,7 @@ thread_local! {
 }
 
 #[test]
-fn seeds_make_sense() {
+fn seeds_are_valid() {
     for (name, target) in TARGETS {
         let seeds = seeds::seeds(name);
         assert!(seeds.len() >= 5, "{name}: {} seeds", seeds.len());
@@ -121,7 +121,7 @@ fn seeds_make_sense() {
         let _ = decoder.feed(bytes, &mut live);
         live.snapshot(live.newest())
     };
-    let script = bodies::Scribe::script_of(&seeds::seeds("stream")[2]);
+    let script = bodies::ScriptRecorder::script_of(&seeds::seeds("stream")[2]);
     assert!(!script.is_empty() && kinds(&seeds::seeds("stream")[2]).totals.events > 0);
     if let Ok(folder) = std::env::var("DN_TOP_SEEDS") {
         for (name, _) in TARGETS {
@@ -136,7 +136,7 @@ fn seeds_make_sense() {
 
 /// Every four consecutive bytes of a stream in turn, and so every length, are replaced by 4 GiB.
 #[test]
-fn lengths_of_4_gib_are_survived() {
+fn lengths_of_4_gib_do_not_crash() {
     for seed in seeds::seeds("stream").iter().filter(|seed| seed.len() < 1000) {
         for at in 0..seed.len() - 4 {
             let mut bytes = seed.clone();
@@ -177,7 +177,7 @@ fn every_prefix_is_salvaged() {
 
 /// Metadata may define any number of fields of zero bytes: a small event must not cost as much as it has fields.
 #[test]
-fn nonsense_that_describes_itself_costs_little() {
+fn metadata_with_many_empty_fields_costs_little() {
     let nested = |depth: usize| {
         (0..depth).fold(FieldType::Object(Vec::new()), |kind, _| FieldType::Object(vec![Field { name: String::new(), kind }]))
     };
@@ -204,7 +204,7 @@ fn nonsense_that_describes_itself_costs_little() {
 
 /// A million metadata records with jumping IDs, and decreasing timestamps: memory stays bounded, and counts are right.
 #[test]
-fn a_million_records_with_ids_that_jump_are_counted() {
+fn million_metadata_records_with_sparse_ids_are_counted() {
     let mut encoder = Encoder::new(TraceHeader::default());
     let mut state = 1_u64;
     for number in 0..1_000_000_u32 {

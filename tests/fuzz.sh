@@ -17,14 +17,14 @@ work=$PWD/target/fuzz
 command -v cargo >/dev/null || { echo "fuzz: cargo is missing: install a Rust toolchain with rustup (https://rustup.rs)" >&2; exit 1; }
 if ! cargo +nightly --version >/dev/null 2>&1; then
   echo "fuzz: there is no nightly toolchain (rustup toolchain install nightly): the stable one runs all targets, by damaging seeds" >&2
-  DN_TOP_FUZZ_SECONDS=$((seconds * ${#targets[@]})) exec cargo test --release --test fuzz -- --nocapture damaged_seeds_are_survived_for_long
+  DN_TOP_FUZZ_SECONDS=$((seconds * ${#targets[@]})) exec cargo test --release --test fuzz -- --nocapture damaged_seeds_do_not_crash_in_long_run
 fi
 command -v c++ >/dev/null || { echo "fuzz: this needs a C++ compiler (Debian: apt-get install g++)" >&2; exit 1; }
 export PATH=$work/tools/bin:$PATH
 command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz --quiet --root "$work/tools"
 
 # The seeds are made from the captures in the repository.
-DN_TOP_SEEDS=$work/seeds cargo test --quiet --test fuzz seeds_make_sense
+DN_TOP_SEEDS=$work/seeds cargo test --quiet --test fuzz seeds_are_valid
 
 found=0
 for target in "${targets[@]}"; do

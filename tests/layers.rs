@@ -1,4 +1,4 @@
-//! Checks the sources against rules that the compiler does not enforce: the allowed dependencies between rooms, and what pure rooms may not use.
+//! Checks the sources against rules that the compiler does not enforce: the allowed dependencies between top-level modules, and what pure modules may not use.
 //!
 //! Sources are read as tokens, not as text: comments, strings and tests are ignored, and a `use` may span lines.
 
@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 
 use rust_source::{paths, tokens, without_tests};
 
-/// Every room, and the other rooms that it may use.
-const ARROWS: &[(&str, &[&str])] = &[
+/// Every top-level module, and the others that it may use.
+const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("wire", &[]),
     ("sorting", &[]),
     ("assembly", &["wire"]),
     ("ipc", &["wire"]),
-    // A macro exported by a room is at the crate root.
+    // A macro exported by a module is at the crate root.
     ("nettrace", &["wire", "forward_sink"]),
     ("clr", &["ipc", "nettrace", "wire"]),
     ("analysis", &["sorting", "clr", "nettrace", "wire"]),
@@ -61,7 +61,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 const PURE: &[&str] =
     &["wire", "sorting", "assembly", "ipc", "nettrace", "clr", "analysis", "perfetto", "export", "model", "diagnosis", "app", "ui"];
 
-/// Path prefixes that are forbidden in a pure room.
+/// Path prefixes that are forbidden in a pure module.
 const IMPURE: &[&str] = &[
     "tokio",
     "arboard",
@@ -83,7 +83,7 @@ const IMPURE: &[&str] = &[
 ];
 
 #[test]
-fn rooms_use_only_what_is_below_them() {
+fn modules_use_only_those_below_them() {
     let mut wrong = Vec::new();
     for (file, source) in sources() {
         wrong.extend(forbidden(&file, &source).into_iter().map(|what| format!("src/{}: {what}", file.display())));
@@ -92,9 +92,10 @@ fn rooms_use_only_what_is_below_them() {
 }
 
 /// Entry points of the platform-specific modules: modules of one name with the same items.
-const OF_SYSTEMS: &[&str] = &["net/mod.rs", "net/perf/mod.rs", "net/perfetto/mod.rs", "net/port/mod.rs", "sim/mod.rs", "tui/mod.rs"];
-/// Platform-specific paths, allowed only in the rooms that have such modules.
-const SYSTEM: &[&str] = &[
+const PLATFORM_ENTRY_POINTS: &[&str] =
+    &["net/mod.rs", "net/perf/mod.rs", "net/perfetto/mod.rs", "net/port/mod.rs", "sim/mod.rs", "tui/mod.rs"];
+/// Platform-specific paths, allowed only in the modules that have such modules.
+const PLATFORM_PATHS: &[&str] = &[
     "rustix",
     "procfs",
     "signal_hook",
@@ -108,11 +109,11 @@ const SYSTEM: &[&str] = &[
 ];
 
 #[test]
-fn only_the_choice_of_a_module_depends_on_the_system() {
+fn only_module_selection_is_platform_specific() {
     let mut wrong = Vec::new();
     for (file, source) in sources() {
         let tokens = without_tests(tokens(&source));
-        let may_choose = OF_SYSTEMS.iter().any(|door| file == Path::new(door));
+        let may_choose = PLATFORM_ENTRY_POINTS.iter().any(|door| file == Path::new(door));
         let systems = conditions(&tokens).filter(|(condition, _)| {
             ["unix", "windows", "target_os", "target_family"].iter().any(|of| condition.contains(&(*of).to_owned()))
         });
@@ -127,9 +128,9 @@ fn only_the_choice_of_a_module_depends_on_the_system() {
             }
         }
         let module = module_of(&file);
-        if module.first().is_some_and(|room| !["net", "sim", "tui"].contains(&room.as_str())) {
+        if module.first().is_some_and(|top_level| !["net", "sim", "tui"].contains(&top_level.as_str())) {
             let of_system = |path: &String| {
-                SYSTEM.iter().any(|start| path.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with("::")))
+                PLATFORM_PATHS.iter().any(|start| path.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with("::")))
             };
             wrong.extend(paths(&module, &tokens).into_iter().filter(of_system).map(|path| format!("src/{}: names {path}", file.display())));
         }
@@ -168,19 +169,19 @@ fn without_attributes(mut tokens: &[String]) -> &[String] {
 }
 
 #[test]
-fn every_room_has_its_row() {
+fn every_module_is_in_dependency_table() {
     let lib = fs::read_to_string(root().join("src/lib.rs")).unwrap();
-    for room in lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')) {
-        assert!(ARROWS.iter().any(|(name, _)| *name == room), "{room} has no row in the table of arrows");
+    for top_level in lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')) {
+        assert!(ALLOWED_DEPENDENCIES.iter().any(|(name, _)| *name == top_level), "{top_level} has no row in the table of dependencies");
     }
 }
 
 /// Returns the violations in a file.
 fn forbidden(file: &Path, source: &str) -> Vec<String> {
     let module = module_of(file);
-    let Some(room) = module.first().cloned() else { return Vec::new() };
-    let Some((_, below)) = ARROWS.iter().find(|(name, _)| *name == room) else {
-        return vec![format!("the room {room} has no row in the table of arrows")];
+    let Some(top_level) = module.first().cloned() else { return Vec::new() };
+    let Some((_, below)) = ALLOWED_DEPENDENCIES.iter().find(|(name, _)| *name == top_level) else {
+        return vec![format!("the module {top_level} has no row in the table of dependencies")];
     };
     let mut wrong = Vec::new();
     for path in paths(&module, &without_tests(tokens(source))) {
@@ -192,13 +193,13 @@ fn forbidden(file: &Path, source: &str) -> Vec<String> {
         match path.strip_prefix("crate::") {
             Some(inner) => {
                 let used = inner.split("::").next().unwrap();
-                if used != room && !below.contains(&used) {
-                    wrong.push(format!("{room} may not use {path}"));
+                if used != top_level && !below.contains(&used) {
+                    wrong.push(format!("{top_level} may not use {path}"));
                 }
             }
-            None if PURE.contains(&room.as_str()) => {
+            None if PURE.contains(&top_level.as_str()) => {
                 let names = |banned: &&&str| path.strip_prefix(**banned).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"));
-                wrong.extend(IMPURE.iter().find(names).map(|_| format!("{room} is pure and may not use {path}")));
+                wrong.extend(IMPURE.iter().find(names).map(|_| format!("{top_level} is pure and may not use {path}")));
             }
             None => {}
         }
@@ -206,7 +207,7 @@ fn forbidden(file: &Path, source: &str) -> Vec<String> {
     wrong
 }
 
-/// `ipc/frame.rs` is `[ipc, frame]`, `ipc/mod.rs` is `[ipc]`; the library's root is `[]` and may use every room.
+/// `ipc/frame.rs` is `[ipc, frame]`, `ipc/mod.rs` is `[ipc]`; the library's root is `[]` and may use every module.
 fn module_of(file: &Path) -> Vec<String> {
     let mut module: Vec<String> = file.with_extension("").iter().map(|part| part.to_str().unwrap().to_owned()).collect();
     if ["mod", "lib"].contains(&module.last().unwrap().as_str()) {
@@ -272,7 +273,7 @@ fn planted_violations_are_found() {
 }
 
 #[test]
-fn what_is_allowed_is_not_found() {
+fn allowed_code_has_no_violations() {
     let allowed = [
         ("ipc/frame.rs", "use crate::{wire::{Reader, Writer}, ipc::id::Command};"),
         ("ipc/frame.rs", "use super::id::Command; mod inner { use super::super::id; }"),

@@ -44,7 +44,7 @@ fn found(bytes: &[u8]) -> Value {
 }
 
 #[test]
-fn captures_hold_what_an_independent_reader_finds() {
+fn decoder_matches_independent_reader() {
     let expected = expected();
     assert!(!expected.is_empty());
     for (name, mut figures) in expected {
@@ -94,7 +94,7 @@ fn digest<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Digest, Ending) {
 }
 
 /// Returns a pseudorandom generator with a fixed seed.
-fn noise() -> impl FnMut(usize) -> usize {
+fn rng() -> impl FnMut(usize) -> usize {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     move |below| {
         state ^= state << 13;
@@ -104,18 +104,18 @@ fn noise() -> impl FnMut(usize) -> usize {
     }
 }
 
-const CUT: [&str; 2] = ["net9-heavy-norundown.nettrace", "v6-record-trace-oncpu-offcpu.nettrace"];
+const SPLIT_CAPTURES: [&str; 2] = ["net9-heavy-norundown.nettrace", "v6-record-trace-oncpu-offcpu.nettrace"];
 
 #[test]
-fn captures_are_the_same_in_any_pieces() {
-    let mut noise = noise();
-    for name in CUT {
+fn decoding_is_independent_of_chunk_size() {
+    let mut rng = rng();
+    for name in SPLIT_CAPTURES {
         let bytes = capture(name);
         let (whole, ending) = digest(std::iter::once(&bytes[..]));
         assert_eq!(ending, Ending::Complete);
         let mut rest = &bytes[..];
         let random = std::iter::from_fn(|| {
-            let (piece, more) = rest.split_at(rest.len().min(1 + noise(70_000)));
+            let (piece, more) = rest.split_at(rest.len().min(1 + rng(70_000)));
             rest = more;
             (!piece.is_empty()).then_some(piece)
         });
@@ -125,12 +125,12 @@ fn captures_are_the_same_in_any_pieces() {
 }
 
 #[test]
-fn a_capture_that_was_cut_off_gives_the_events_before_the_cut() {
-    let mut noise = noise();
-    for name in CUT {
+fn truncated_capture_has_events_before_the_cut() {
+    let mut rng = rng();
+    for name in SPLIT_CAPTURES {
         let bytes = capture(name);
         let (whole, _) = digest(std::iter::once(&bytes[..]));
-        let mut cuts: Vec<_> = (0..20).map(|_| noise(bytes.len())).collect();
+        let mut cuts: Vec<_> = (0..20).map(|_| rng(bytes.len())).collect();
         cuts.push(bytes.len() - 1);
         cuts.sort_unstable();
         let mut before = 0;
@@ -225,7 +225,7 @@ fn decoded(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn blocks_that_are_counted_ahead_hold_the_same() {
+fn counting_blocks_ahead_does_not_change_results() {
     for name in expected().keys() {
         let bytes = capture(name);
         let (expected, total) = (decoded(&bytes), found(&bytes)["events"].as_u64().expect("a number"));
@@ -239,16 +239,16 @@ fn blocks_that_are_counted_ahead_hold_the_same() {
 }
 
 #[test]
-fn damaged_blocks_that_are_counted_ahead_hold_the_same() {
-    let mut noise = noise();
-    for name in CUT {
+fn counting_damaged_blocks_ahead_does_not_change_results() {
+    let mut rng = rng();
+    for name in SPLIT_CAPTURES {
         let whole = capture(name);
         let whole = &whole[..whole.len().min(600_000)];
         for round in 0..60 {
-            let mut bytes = whole[..whole.len() - noise(1000)].to_vec();
+            let mut bytes = whole[..whole.len() - rng(1000)].to_vec();
             for _ in 0..round % 5 {
-                let at = noise(bytes.len());
-                bytes[at] = noise(256) as u8;
+                let at = rng(bytes.len());
+                bytes[at] = rng(256) as u8;
             }
             assert_eq!(counted_ahead(&bytes, 150_000).0, decoded(&bytes), "{name}, round {round}");
         }

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use allocation_counter::{AllocationInfo, measure};
-use dn_top::analysis::{EventFilter, Live, Throughput};
+use dn_top::analysis::{Live, LiveEventFilter, Throughput};
 use dn_top::export::{DumpInfo, Export, HeapGraph, Options, Overview, Part};
 use dn_top::model::TraceFormat;
 use dn_top::nettrace::{Decoder, Encoder, Limits, Metadata, NewEvent, TraceHeader};
@@ -33,7 +33,7 @@ fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Throughput, Allocation
 }
 
 #[test]
-fn an_event_allocates_nothing() {
+fn decoding_an_event_allocates_nothing() {
     let mut encoder = Encoder::new(TraceHeader::default());
     let kinds = [1, 2, 3].map(|event_id| encoder.metadata(&Metadata { event_id, ..Metadata::default() }));
     let write = |encoder: &mut Encoder, events: u64| {
@@ -61,13 +61,13 @@ fn an_event_allocates_nothing() {
 
 /// Kept events take memory, but other events allocate nothing.
 #[test]
-fn single_events_cost_by_what_is_kept() {
+fn only_kept_events_allocate() {
     for (filter, most) in [("shop", 16 * 600), ("no such event", 200)] {
         let mut encoder = Encoder::new(TraceHeader::default());
         let record = Metadata { provider: "Shop".to_owned(), event_id: 1, name: "Sold".to_owned(), ..Metadata::default() };
         let metadata = encoder.metadata(&record);
         let mut live = Live::default().with_recent_events();
-        live.set_event_filter(EventFilter::new(filter));
+        live.set_event_filter(LiveEventFilter::new(filter));
         let mut decoder = Decoder::new(Limits::default());
         let mut write = |from: i64| {
             for i in 0..100_000 {
@@ -90,7 +90,7 @@ fn single_events_cost_by_what_is_kept() {
 }
 
 #[test]
-fn captures_take_little_memory() {
+fn decoding_captures_uses_little_memory() {
     for name in ["net31-heavy", "net9-heavy-drops", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"] {
         let bytes = capture(name);
         let (throughput, info) = decode(bytes.chunks(64 * 1024));
@@ -101,7 +101,7 @@ fn captures_take_little_memory() {
 }
 
 #[test]
-fn a_block_takes_no_memory_before_it_comes() {
+fn block_memory_is_allocated_as_data_arrives() {
     let mut encoder = Encoder::new(TraceHeader::default());
     let mut stream = encoder.take();
     stream.extend(b"\x05\x05\x01\x02\0\0\0\x02\0\0\0\x0a\0\0\0EventBlock\x06");
@@ -116,7 +116,7 @@ fn a_block_takes_no_memory_before_it_comes() {
 }
 
 #[test]
-fn memory_has_an_end_whatever_comes() {
+fn decoder_memory_is_bounded() {
     let mut encoder = Encoder::new(TraceHeader::default());
     let long = "x".repeat(3000);
     let mut streams = vec![Vec::new(); 3];
@@ -150,9 +150,9 @@ fn memory_has_an_end_whatever_comes() {
 }
 
 #[test]
-fn damaged_captures_are_survived() {
+fn damaged_captures_use_bounded_memory() {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
-    let mut noise = move |below: usize| {
+    let mut rng = move |below: usize| {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
@@ -164,8 +164,8 @@ fn damaged_captures_are_survived() {
             let mut bytes = whole.clone();
             // Few changes in some rounds, so that decoding gets far; many in others.
             for _ in 0..1 << round {
-                let at = noise(bytes.len());
-                bytes[at] = noise(256) as u8;
+                let at = rng(bytes.len());
+                bytes[at] = rng(256) as u8;
             }
             let (_, info) = decode(bytes.chunks(1 << 16));
             assert!(info.bytes_max < 160 * MB, "{name} round {round}: {info:?}");
@@ -204,7 +204,7 @@ fn feed(bytes: &[u8], sink: &mut dyn dn_top::nettrace::Sink) {
 }
 
 #[test]
-fn an_export_of_a_million_stacks_takes_no_more_than_others() {
+fn export_memory_is_bounded_for_a_million_stacks() {
     let bytes = a_million_stacks();
     for format in TraceFormat::ALL {
         let info = measure(|| {
@@ -226,17 +226,17 @@ fn an_export_of_a_million_stacks_takes_no_more_than_others() {
 
 /// Objects of 24 bytes, each with a reference to the previous one.
 #[test]
-fn the_graph_of_a_heap_takes_little_more_than_its_addresses() {
+fn heap_graph_memory_is_compact() {
     const OBJECTS: u64 = 1 << 17;
-    const EACH: u64 = 1 << 10;
+    const OBJECTS_PER_EVENT: u64 = 1 << 10;
     let mut encoder = Encoder::new(TraceHeader::default());
     let [node, edge] = [18, 19].map(|event_id| {
         encoder.metadata(&Metadata { provider: "Microsoft-Windows-DotNETRuntime".into(), event_id, ..Metadata::default() })
     });
     let address = |object: u64| 0x7f00_0000_0000 + object * 24;
-    for index in 0..OBJECTS / EACH {
-        let objects = index * EACH..(index + 1) * EACH;
-        let mut payload = [(index as u32).to_le_bytes(), (EACH as u32).to_le_bytes()].concat();
+    for index in 0..OBJECTS / OBJECTS_PER_EVENT {
+        let objects = index * OBJECTS_PER_EVENT..(index + 1) * OBJECTS_PER_EVENT;
+        let mut payload = [(index as u32).to_le_bytes(), (OBJECTS_PER_EVENT as u32).to_le_bytes()].concat();
         payload.extend([0; 2]);
         let (mut nodes, mut edges) = (payload.clone(), payload);
         for object in objects {

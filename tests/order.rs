@@ -54,7 +54,7 @@ impl Sink for Ordered {
 
 /// How a stream marks the point up to which it can be ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Says {
+enum OrderHints {
     /// By a sequence point after every round.
     Points,
     /// By marks: the first event of each thread in a round is the oldest of those remaining, as runtimes do.
@@ -67,7 +67,7 @@ const EVENTS: i64 = 50;
 
 /// Encodes rounds in which four threads write events of the same time span, one thread after the other, each in its own block, with this
 /// many stacks.
-fn worst_order(rounds: i64, stacks: i64, says: Says, mut each: impl FnMut(&[u8])) {
+fn worst_order(rounds: i64, stacks: i64, hints: OrderHints, mut each: impl FnMut(&[u8])) {
     let mut encoder = Encoder::new(TraceHeader::default());
     let metadata = encoder.metadata(&Metadata { provider: "Shop".into(), name: "Sold".into(), ..Metadata::default() });
     for round in 0..rounds {
@@ -75,7 +75,7 @@ fn worst_order(rounds: i64, stacks: i64, says: Says, mut each: impl FnMut(&[u8])
             for number in 0..EVENTS {
                 let timestamp = round * 1000 + number * THREADS as i64 + thread as i64;
                 let stack = encoder.stack(&[(timestamp % stacks) as u64 + 1, 7]);
-                let sorted = says == Says::Marks && number == 0;
+                let sorted = hints == OrderHints::Marks && number == 0;
                 let payload = timestamp.to_le_bytes();
                 let (metadata, payload) = (metadata, &payload[..]);
                 encoder.event(&NewEvent {
@@ -91,7 +91,7 @@ fn worst_order(rounds: i64, stacks: i64, says: Says, mut each: impl FnMut(&[u8])
             }
             encoder.flush();
         }
-        if says == Says::Points {
+        if hints == OrderHints::Points {
             encoder.sequence_point(round * 1000 + 999);
         }
         each(&encoder.take());
@@ -115,23 +115,23 @@ fn assert_ordered(ordered: &Ordered, rounds: i64) {
 }
 
 #[test]
-fn blocks_in_the_worst_order_come_out_in_order() {
-    for says in [Says::Points, Says::Marks, Says::Nothing] {
+fn blocks_in_worst_order_are_sorted() {
+    for hints in [OrderHints::Points, OrderHints::Marks, OrderHints::Nothing] {
         for piece in [7, 4096, usize::MAX] {
             let (mut decoder, mut ordered) = (Decoder::new(Limits::default()), Ordered::default());
             let mut latest = 0;
-            worst_order(20, 50, says, |bytes| {
+            worst_order(20, 50, hints, |bytes| {
                 bytes.chunks(piece.min(bytes.len().max(1))).for_each(|piece| decoder.feed(piece, &mut ordered).unwrap());
                 latest = latest.max(ordered.seen - ordered.events.len());
             });
             assert!(decoder.finish(&mut ordered).is_complete());
             assert_ordered(&ordered, 20);
             assert_eq!(ordered.problems, []);
-            match says {
+            match hints {
                 // Events before a point are delivered before it.
-                Says::Points => assert_eq!(ordered.points, (1..=20).map(|round| round * 200).collect::<Vec<_>>()),
-                Says::Marks => assert!(latest <= 2 * 200, "{latest} events were held back"),
-                Says::Nothing => assert_eq!(latest, 20 * 200, "nothing says that no older event comes"),
+                OrderHints::Points => assert_eq!(ordered.points, (1..=20).map(|round| round * 200).collect::<Vec<_>>()),
+                OrderHints::Marks => assert!(latest <= 2 * 200, "{latest} events were held back"),
+                OrderHints::Nothing => assert_eq!(latest, 20 * 200, "nothing hints that no older event comes"),
             }
         }
     }
@@ -142,7 +142,7 @@ fn blocks_in_the_worst_order_come_out_in_order() {
 fn memory_is_bounded_without_marks() {
     let (mut decoder, mut count) = (Decoder::new(Limits::default()), Count::default());
     let info = measure(|| {
-        worst_order(2000, 50, Says::Nothing, |bytes| decoder.feed(bytes, &mut count).unwrap());
+        worst_order(2000, 50, OrderHints::Nothing, |bytes| decoder.feed(bytes, &mut count).unwrap());
         assert!(decoder.finish(&mut count).is_complete());
     });
     assert_eq!((count.events, count.ordered), (400_000, 400_000));
@@ -181,7 +181,7 @@ impl Sink for Count {
 #[test]
 fn counts_do_not_depend_on_order() {
     let mut bytes = Vec::new();
-    worst_order(20, 50, Says::Marks, |part| bytes.extend_from_slice(part));
+    worst_order(20, 50, OrderHints::Marks, |part| bytes.extend_from_slice(part));
     let totals = |sink: &mut dyn Counts| -> Totals {
         let mut sink = sink;
         let mut decoder = Decoder::new(Limits::default());
@@ -234,10 +234,10 @@ fn losses_keep_their_place() {
 
 /// A stack block that resets the stack IDs without a sequence point drops the earlier stacks: events that refer to them are delivered first.
 #[test]
-fn stacks_that_are_dropped_are_still_those_of_their_events() {
+fn events_keep_stacks_dropped_from_stream() {
     let limits = Limits { stack_bytes: 4000, ..Limits::default() };
     let mut bytes = Vec::new();
-    worst_order(20, i64::MAX, Says::Marks, |part| bytes.extend_from_slice(part));
+    worst_order(20, i64::MAX, OrderHints::Marks, |part| bytes.extend_from_slice(part));
     let (mut decoder, mut ordered) = (Decoder::new(limits), Ordered::default());
     decoder.feed(&bytes, &mut ordered).unwrap();
     assert!(decoder.finish(&mut ordered).is_complete());

@@ -12,16 +12,16 @@ use dn_top::app::action::{Group, KeyMap};
 use dn_top::app::help::{HelpLine, help};
 
 /// Headings of the help that the README repeats; keys of single tabs, lists or dialogs are only in the help itself.
-const SHOWN: [Group; 4] = [Group::Process, Group::Table, Group::Files, Group::Program];
+const README_GROUPS: [Group; 4] = [Group::Process, Group::Table, Group::Files, Group::Program];
 
 #[test]
-fn the_keys_are_those_of_the_action_table() {
+fn readme_keys_match_action_table() {
     let mut keys = vec![["Key".to_owned(), "What it does".to_owned()]];
     let mut shown = false;
     for line in help(&Filter::default(), &KeyMap::default(), None) {
         match line {
             HelpLine::Heading(title) => {
-                shown = SHOWN.iter().any(|group| group.title() == title);
+                shown = README_GROUPS.iter().any(|group| group.title() == title);
                 if shown {
                     keys.push([format!("**{title}**"), String::new()]);
                 }
@@ -33,11 +33,11 @@ fn the_keys_are_those_of_the_action_table() {
             _ => {}
         }
     }
-    holds("## Keys", &keys);
+    assert_table("## Keys", &keys);
 }
 
 /// Panics unless the first table below a heading is this one. With `DN_TOP_UPDATE_README` in the environment, the table is replaced instead.
-fn holds(heading: &str, rows: &[[String; 2]]) {
+fn assert_table(heading: &str, rows: &[[String; 2]]) {
     let row = |[left, right]: &[String; 2]| format!("| {left} | {right}{}|\n", if right.is_empty() { "" } else { " " });
     let wanted = row(&rows[0]) + "|---|---|\n" + &rows[1..].iter().map(row).collect::<String>();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
@@ -78,10 +78,10 @@ fn commands() -> Vec<[String; 2]> {
 }
 
 #[test]
-fn every_command_is_listed_with_what_the_help_says_of_it() {
+fn readme_commands_match_help() {
     let rows = commands().into_iter().map(|[name, what]| [format!("`dn-top {name}`"), what]);
     let head = [["Command".to_owned(), "What it does".to_owned()]];
-    holds("## Commands", &head.into_iter().chain(rows).collect::<Vec<_>>());
+    assert_table("## Commands", &head.into_iter().chain(rows).collect::<Vec<_>>());
 }
 
 #[test]

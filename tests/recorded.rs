@@ -37,7 +37,7 @@ fn run<A: AsRef<OsStr>>(words: &[A]) -> Output {
 /// The results match those of an independent reader. More captures can be checked: `DN_TOP_CAPTURES` is a folder with `expected.json` and
 /// the `.xz` files.
 #[test]
-fn stats_are_those_of_an_independent_reader() {
+fn stats_match_independent_reader() {
     let folder_of = std::env::var_os("DN_TOP_CAPTURES")
         .map_or_else(|| [env!("CARGO_MANIFEST_DIR"), "tests", "captures"].iter().collect(), PathBuf::from);
     let expected: serde_json::Map<String, Value> =
@@ -75,7 +75,7 @@ fn read(bytes: &[u8]) -> (Ending, u64) {
 }
 
 #[test]
-fn a_file_that_was_cut_off_becomes_whole() {
+fn truncated_file_is_salvaged() {
     let place = folder();
     let (cut, whole) = (place.path().join("cut"), place.path().join("whole.nettrace"));
     for name in CAPTURES {
@@ -100,7 +100,7 @@ fn a_file_that_was_cut_off_becomes_whole() {
 }
 
 #[test]
-fn a_file_that_is_whole_is_copied() {
+fn complete_file_is_copied() {
     let place = folder();
     let (file, copy) = (place.path().join("a"), place.path().join("b"));
     let bytes = capture(CAPTURES[0]);
@@ -111,7 +111,7 @@ fn a_file_that_is_whole_is_copied() {
 }
 
 #[test]
-fn a_file_that_stops_making_sense_is_kept_up_to_there() {
+fn salvage_keeps_data_before_corruption() {
     let place = folder();
     let (file, out) = (place.path().join("a"), place.path().join("b"));
     let bytes = capture(CAPTURES[0]);
@@ -130,7 +130,7 @@ fn a_file_that_stops_making_sense_is_kept_up_to_there() {
 }
 
 #[test]
-fn nothing_is_salvaged_over_another_file_or_from_none() {
+fn salvage_does_not_overwrite_and_rejects_invalid_input() {
     let place = folder();
     let (file, out) = (place.path().join("a"), place.path().join("b"));
     fs::write(&file, &capture(CAPTURES[0])[..100_000]).unwrap();
@@ -206,7 +206,7 @@ fn a_report_adds_up() {
 }
 
 #[test]
-fn a_report_says_what_the_file_lacks() {
+fn report_explains_missing_samples() {
     let place = folder();
     let file = place.path().join("a");
     let mut empty = Encoder::new(TraceHeader::default());
@@ -229,7 +229,7 @@ fn a_report_says_what_the_file_lacks() {
 const ALL: [&str; 4] = ["net31-heavy", "net9-heavy-drops", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"];
 
 #[test]
-fn an_open_file_shows_what_stats_counts_and_its_parts_are_the_whole() {
+fn open_file_matches_stats_and_its_ranges_add_up() {
     let place = folder();
     for name in ALL {
         let file = place.path().join(name);
@@ -268,7 +268,7 @@ fn an_open_file_shows_what_stats_counts_and_its_parts_are_the_whole() {
 }
 
 #[test]
-fn what_is_no_trace_is_not_opened() {
+fn open_rejects_invalid_files() {
     let place = folder();
     let (missing, other, old, empty) =
         (place.path().join("missing"), place.path().join("other"), place.path().join("old"), place.path().join("empty"));
@@ -288,7 +288,7 @@ fn what_is_no_trace_is_not_opened() {
 }
 
 #[test]
-fn the_dashboard_opens_files_and_walks_through_their_time() {
+fn dashboard_opens_files_and_selects_time_ranges() {
     let place = folder();
     let (whole, cut) = (place.path().join("whole.nettrace"), place.path().join("cut.nettrace.partial"));
     let bytes = capture("net9-heavy-norundown");
@@ -318,7 +318,7 @@ fn the_dashboard_opens_files_and_walks_through_their_time() {
 
 /// Thread names in a V6 stream, one of them of another process and with terminal control sequences.
 #[test]
-fn names_of_threads_are_shown_where_a_file_has_them() {
+fn thread_names_in_file_are_shown() {
     let text = |out: &mut Vec<u8>, text: &str| {
         out.put_varint(text.len() as u64);
         out.put(text.as_bytes());

@@ -14,7 +14,7 @@ use serde_json::Value;
 const CAPTURES: &str = "DN_TOP_CAPTURES";
 
 /// Figures that are wrong in TraceEvent: capture, figure, TraceEvent's value, the right value, and the reason.
-const OTHERS: [(&str, &str, &str, &str, &str); 5] = [
+const KNOWN_TRACE_EVENT_ERRORS: [(&str, &str, &str, &str, &str); 5] = [
     (
         "net9-heavy-drops",
         "collections",
@@ -69,10 +69,10 @@ fn capture(name: &str) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn figures_are_those_of_trace_event() {
+fn figures_match_trace_event() {
     let expected: BTreeMap<String, BTreeMap<String, Value>> =
         serde_json::from_str(&std::fs::read_to_string(in_tree("traceevent.json")).expect("figures")).expect("JSON");
-    let (mut compared, mut differ, mut unused) = (Vec::new(), Vec::new(), Vec::from(OTHERS));
+    let (mut compared, mut differ, mut unused) = (Vec::new(), Vec::new(), Vec::from(KNOWN_TRACE_EVENT_ERRORS));
     for (name, expected) in expected {
         let Some(bytes) = capture(&name) else { continue };
         compared.push(name.clone());

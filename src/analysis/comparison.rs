@@ -170,17 +170,17 @@ impl Subject {
             Self::Allocations => {
                 let allocations = snapshot.gc.allocations.as_ref()?;
                 allocations.top.iter().for_each(|kind| found.add(&kind.name, Unit::BytesPerSecond, rate(kind.bytes)));
-                found.are_all = allocations.others == 0;
+                found.missing_is_zero = allocations.others == 0;
             }
             Self::Exceptions => {
                 let exceptions = &snapshot.exceptions;
                 exceptions.types.iter().for_each(|kind| found.add(&kind.name, Unit::PerSecond, rate(kind.count)));
-                found.are_all = exceptions.others == 0;
+                found.missing_is_zero = exceptions.others == 0;
             }
             Self::Contention => {
                 let contention = &snapshot.contention;
                 contention.sites.iter().for_each(|site| found.add(&site.method, Unit::Share, share(site.wait_ns)));
-                found.are_all = contention.others_ns == 0;
+                found.missing_is_zero = contention.others_ns == 0;
             }
             Self::Jit => {
                 let jit = &snapshot.jit;
@@ -213,7 +213,7 @@ impl Subject {
                     }
                 }
                 // A counter that is missing was not published, which does not mean 0.
-                found.are_all = false;
+                found.missing_is_zero = false;
             }
         }
         (!found.all.is_empty()).then_some(found)
@@ -230,7 +230,7 @@ impl Subject {
         let keys = before.iter().flat_map(|found| &found.order).chain(after.iter().flat_map(|found| &found.order).filter(is_new));
         let value = |found: &Option<Figures>, key: &(String, Unit)| {
             let found = found.as_ref()?;
-            found.all.get(key).copied().or((found.are_all && key.1.is_additive() && !self.is_ordered()).then_some(0.0))
+            found.all.get(key).copied().or((found.missing_is_zero && key.1.is_additive() && !self.is_ordered()).then_some(0.0))
         };
         let figure = |key: &(String, Unit)| {
             let (name, unit) = key.clone();
@@ -276,12 +276,12 @@ struct Figures {
     /// Keys in insertion order.
     order: Vec<(String, Unit)>,
     /// Whether a missing figure is 0.
-    are_all: bool,
+    missing_is_zero: bool,
 }
 
 impl Default for Figures {
     fn default() -> Self {
-        Self { all: HashMap::new(), order: Vec::new(), are_all: true }
+        Self { all: HashMap::new(), order: Vec::new(), missing_is_zero: true }
     }
 }
 

@@ -325,7 +325,7 @@ mod tests {
 
     /// A corrupt timestamp can be any number.
     #[test]
-    fn a_wait_until_the_end_of_time_is_shared_out() {
+    fn corrupt_timestamps_do_not_overflow_distribution() {
         let mut line = Timeline::new(Merge::Sum);
         distribute(&mut line, i64::MIN, i64::MAX, u64::MAX);
         distribute(&mut line, i64::MIN, i64::MIN + 1, u64::MAX);

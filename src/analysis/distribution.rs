@@ -87,7 +87,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn quantiles_of_a_hundred() {
+    fn quantiles_are_accurate_within_two_percent() {
         let mut spread = Distribution::default();
         assert_eq!((spread.quantile(0.5), spread.mean()), (None, None));
         (1..=100).for_each(|value| spread.add(value * 1000));
@@ -100,7 +100,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_value_has_a_place(values in proptest::collection::vec(any::<u64>(), 1..50)) {
+        fn any_value_falls_into_a_close_bucket(values in proptest::collection::vec(any::<u64>(), 1..50)) {
             let mut spread = Distribution::default();
             values.iter().for_each(|value| spread.add(*value));
             prop_assert!(spread.counts.len() <= 60 * STEPS as usize);

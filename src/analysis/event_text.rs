@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_and_numbers_are_written_as_people_read_them() {
+    fn file_times_guids_and_long_texts_are_formatted() {
         for (ticks, text) in [
             (0, "1601-01-01 00:00:00.000"),
             (116_444_736_000_000_000, "1970-01-01 00:00:00.000"),

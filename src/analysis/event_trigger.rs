@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_the_event_have_values() {
+    fn trigger_matches_field_values() {
         let runtime = "Microsoft-Windows-DotNETRuntime";
         let mut encoder = Encoder::new(TraceHeader { ticks_per_second: 1_000, ..TraceHeader::default() });
         let id = encoder.metadata(&Metadata { provider: runtime.to_owned(), event_id: 1, version: 2, ..Metadata::default() });
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_event_and_its_text() {
+    fn trigger_matches_event_and_payload_text() {
         let utf16: Vec<u8> = "a TimeoutException".encode_utf16().flat_map(u16::to_le_bytes).collect();
         let table = [
             ("P/7", true),

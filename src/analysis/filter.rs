@@ -70,7 +70,7 @@ impl Filter {
     }
 
     /// Returns whether any word must match.
-    pub fn has_required(&self) -> bool {
+    pub fn has_required_words(&self) -> bool {
         self.words.iter().any(|word| !word.excluded)
     }
 
@@ -184,12 +184,12 @@ fn lower(c: char) -> char {
 
 /// Filters individual events by provider and event name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EventFilter(Filter);
+pub struct LiveEventFilter(Filter);
 
 /// Providers of frequent events that mean little individually, shown only on request.
 const COMMON: [&str; 2] = ["Microsoft-DotNETCore-SampleProfiler", "Microsoft-Windows-DotNETRuntimeRundown"];
 
-impl EventFilter {
+impl LiveEventFilter {
     /// The columns matched by a word.
     pub const COLUMNS: [&str; 2] = ["EVENT", "PROVIDER"];
 
@@ -201,7 +201,8 @@ impl EventFilter {
     /// Returns whether an event passes.
     pub fn passes(&self, provider: &str, name: &str) -> bool {
         let [event, of] = Self::COLUMNS;
-        (self.0.has_required() || !COMMON.contains(&provider)) && self.0.passes(&[Field::text(event, name), Field::text(of, provider)])
+        (self.0.has_required_words() || !COMMON.contains(&provider))
+            && self.0.passes(&[Field::text(event, name), Field::text(of, provider)])
     }
 }
 
@@ -212,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_typed_in_full_is_the_best_name() {
+    fn exact_names_rank_before_prefixes_and_substrings() {
         for (typed, name, rank) in
             [("gc", "gc", 0), ("GC ", "gc", 0), ("gc", "gc-verbose", 1), ("gc", "no-gc", 2), ("gc-v", "gc", 2), ("", "gc", 1), ("", "", 0)]
         {
@@ -228,7 +229,7 @@ mod tests {
     ];
 
     #[test]
-    fn words_must_match_and_excluded_ones_must_not() {
+    fn filter_requires_words_and_rejects_excluded_words() {
         for (text, passes) in [
             ("", true),
             ("  ", true),
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_matched_is_marked_and_only_where_it_counts() {
+    fn matches_are_marked_only_in_their_column() {
         for (text, marked) in [
             ("er", vec!["er", "er"]),
             ("rdsvc", vec!["r", "d", "S", "v", "c"]),
@@ -286,21 +287,21 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_column_is_named_with_those_there_are() {
+    fn unknown_column_error_lists_known_columns() {
         let problem = Filter::new("order nowhere:X").unknown_column(&["NAME", "PID"]).unwrap_or_default();
         assert!(problem.starts_with("No column \"nowhere\" in this list. Columns: NAME, PID."), "{problem}");
         assert_eq!(Filter::new("n:a pi:1 :x:y").unknown_column(&["NAME", "PID"]), None);
     }
 
     #[test]
-    fn a_literal_finds_its_text() {
+    fn literal_filter_matches_its_own_text() {
         for text in ["GCStart", "a:b", "!x", "Two words: one"] {
             assert!(Filter::new(&Filter::literal(text)).passes(&[Field::text("EVENT", text)]), "{text}");
         }
     }
 
     #[test]
-    fn all_words_count_and_the_commonest_events_are_left_out_unless_asked_for() {
+    fn event_filter_hides_common_events_unless_named() {
         let runtime = "Microsoft-Windows-DotNETRuntime";
         for (text, provider, name, passes) in [
             ("", runtime, "GCStart", true),
@@ -315,14 +316,14 @@ mod tests {
             ("sample", COMMON[0], "ThreadSample", true),
             ("rundown", COMMON[1], "MethodDCEndVerbose", true),
         ] {
-            assert_eq!(EventFilter::new(text).passes(provider, name), passes, "{text} {provider} {name}");
+            assert_eq!(LiveEventFilter::new(text).passes(provider, name), passes, "{text} {provider} {name}");
         }
     }
 
     proptest! {
         /// A filter never panics, a text matches itself, and there are marks within the text exactly if a required word matches.
         #[test]
-        fn filters_are_total_and_marks_lie_in_the_text(typed in ".{0,24}", text in ".{0,40}", word in "[a-zÀ-ž]{1,8}") {
+        fn filters_never_panic_and_marks_lie_within_the_text(typed in ".{0,24}", text in ".{0,40}", word in "[a-zÀ-ž]{1,8}") {
             let field = [Field::text("NAME", &text)];
             let filter = Filter::new(&typed);
             let _ = (filter.passes(&field), filter.unknown_column(&["NAME"]));

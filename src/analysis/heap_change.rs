@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grew_most_is_first_and_what_stayed_is_left_out() {
+    fn heap_changes_are_sorted_and_omit_unchanged_types() {
         let before = heap(&[("Same", 9, 900), ("Gone", 5, 500), ("Less", 4, 400), ("More", 1, 100)], 0);
         let after = heap(&[("Same", 9, 900), ("More", 3, 300), ("New", 7, 250), ("Less", 1, 100)], 0);
         let found: Vec<_> =
@@ -124,7 +124,7 @@ mod tests {
 
     /// For a type that is not listed, only an upper bound is known.
     #[test]
-    fn a_list_that_is_cut_does_not_claim_nothing() {
+    fn truncated_type_list_gives_only_an_upper_bound() {
         let before = heap(&[("Big", 9, 900), ("Small", 1, 24)], 40);
         let after = heap(&[("Leak", 99, 9900), ("Big", 9, 900), ("Small", 1, 24)], 40);
         let changes = after.changes_since(&before);

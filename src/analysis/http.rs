@@ -293,7 +293,7 @@ mod tests {
     use crate::wire::Put;
 
     #[test]
-    fn addresses() {
+    fn socket_addresses_are_parsed() {
         for (text, expected) in [
             ("InterNetwork:16:{0,0,127,0,0,1,0,0,0,0,0,0,0,0}", Some("127.0.0.1")),
             ("InterNetwork:16:{31,144,10,0,0,7,0,0,0,0,0,0,0,0}", Some("10.0.0.7:8080")),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn route_values_make_a_path_a_route() {
+    fn route_values_turn_paths_into_routes() {
         for (subject, values, route) in [
             ("GET /orders/7", "[id, 7]", "GET /orders/{id}"),
             ("GET /a/7/b/8", "[x, 7],[y, 8]", "GET /a/{x}/b/{y}"),
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_in_a_path_are_placeholders() {
+    fn identifiers_in_paths_become_placeholders() {
         for (subject, text) in [
             ("GET /orders/7", "GET /orders/{number}"),
             ("GET /7/8/", "GET /{number}/{number}/"),
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_told_from_answers() {
+    fn failures_are_distinguished_from_responses() {
         for (text, outcome) in [("404", Outcome::Status(404)), ("70000", Outcome::Unknown), ("NotFound", Outcome::Unknown)] {
             let mut bytes = Vec::new();
             bytes.put_utf16z(text);

@@ -20,7 +20,7 @@ use super::methods::{Methods, MethodsSnapshot, Profile, SampleFilter, StackGroup
 use super::rates::Rates;
 use super::recent::{Recent, RecentSnapshot};
 use super::thread_pool::ThreadPool;
-use super::{EventFilter, Snapshot, Symbols, Throughput};
+use super::{LiveEventFilter, Snapshot, Symbols, Throughput};
 
 /// All analyses combined: fed with a stream, provides snapshots.
 ///
@@ -174,7 +174,7 @@ impl Live {
     }
 
     /// Sets which individual events are kept.
-    pub fn set_event_filter(&mut self, filter: EventFilter) {
+    pub fn set_event_filter(&mut self, filter: LiveEventFilter) {
         if let Some(recent) = &mut self.recent {
             recent.set_filter(filter);
         }

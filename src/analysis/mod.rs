@@ -61,7 +61,7 @@ pub use event_count::EventCount;
 pub use event_text::{Described, describe};
 pub use event_trigger::EventTrigger;
 pub use exceptions::{ExceptionSnapshot, ExceptionType, ThrownException};
-pub use filter::{EventFilter, Field, Filter, name_rank};
+pub use filter::{Field, Filter, LiveEventFilter, name_rank};
 pub use gc::{AllocatedType, AllocationSnapshot, Collection, CollectionCount, GcMark, GcSnapshot, Heap, PauseSnapshot};
 pub use heap::{HeapProblem, HeapSnapshot, HeapType};
 pub use heap_change::{HeapAmount, HeapChange};

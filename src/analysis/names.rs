@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_names_have_one_number() {
+    fn equal_names_share_an_id() {
         let mut names = Names::new(256);
         let ids: Vec<_> = ["a.B", "", "Größe", "a.B"].into_iter().map(|text| add(&mut names, text)).collect();
         assert_eq!((ids[0], ids[1]), (ids[3], NameId::default()));

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_heavy_stay() {
+    fn heaviest_rows_are_kept() {
         let mut ranking = Ranking::<u64>::new(4);
         for (key, weight) in [("a", 5), ("b", 1), ("c", 9), ("b", 1), ("d", 1), ("e", 3), ("a", 5)] {
             *ranking.row(key.as_bytes()) += weight;
@@ -124,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_sum_stays_right(limit in 0_usize..20, weights: Vec<(u8, u8)>) {
+        fn total_weight_is_preserved(limit in 0_usize..20, weights: Vec<(u8, u8)>) {
             let mut ranking = Ranking::<u64>::new(limit);
             for (key, weight) in &weights {
                 *ranking.row(&[*key]) += u64::from(*weight);

@@ -11,7 +11,7 @@ use crate::sorting::CompactSort;
 
 use super::Symbols;
 use super::event_text::{Described, describe};
-use super::filter::EventFilter;
+use super::filter::LiveEventFilter;
 
 /// Maximum number of events kept.
 const MAX_EVENTS: usize = 500;
@@ -29,7 +29,7 @@ const NAME: usize = 100;
 /// Keeps the latest individual events.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
-    filter: EventFilter,
+    filter: LiveEventFilter,
     /// Kind of event by metadata index, with whether it passes the filter.
     kinds: Vec<(Arc<EventName>, bool)>,
     ring: VecDeque<Kept>,
@@ -97,7 +97,7 @@ pub struct RecentSnapshot {
 }
 
 /// Returns whether events of a kind have to be examined, as events with names in their payloads always do.
-fn passes_kind(filter: &EventFilter, kind: &EventName) -> bool {
+fn passes_kind(filter: &LiveEventFilter, kind: &EventName) -> bool {
     events::is_dynamic(&kind.provider, kind.event_id) || filter.passes(&kind.provider, &kind.name)
 }
 
@@ -113,7 +113,7 @@ impl Recent {
         self.pointer_size = size;
     }
 
-    pub(super) fn set_filter(&mut self, filter: EventFilter) {
+    pub(super) fn set_filter(&mut self, filter: LiveEventFilter) {
         if filter == self.filter {
             return;
         }

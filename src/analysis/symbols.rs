@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_in_one_form() {
+    fn method_and_module_names_are_normalized() {
         for (namespace, name, expected) in
             [("", "A", "A"), ("N.T", "A", "N.T.A"), ("N.ArraySortHelper`1[System.Int32]", "Sort", "N.ArraySortHelper<int>.Sort")]
         {
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_of_one_method_are_one() {
+    fn bodies_of_the_same_method_are_merged() {
         let mut symbols = Symbols::default();
         load(&mut symbols, 100, 10, 1, "A", 0x188);
         load(&mut symbols, 200, 20, 1, "A", 0x208);

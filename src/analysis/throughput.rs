@@ -287,7 +287,7 @@ mod tests {
     use crate::wire::Put;
 
     #[test]
-    fn sums_are_those_of_what_was_written() {
+    fn totals_and_counts_match_written_events() {
         let mut encoder =
             Encoder::new(TraceHeader { sync_utc: Some(UtcTime::from_unix_ms(0)), ticks_per_second: 1_000, ..TraceHeader::default() });
         let runtime = Metadata { provider: "Microsoft-Windows-DotNETRuntime".into(), event_id: 143, ..Metadata::default() };
@@ -335,7 +335,7 @@ mod tests {
 
     /// Three of 64 names are checked, and the names beyond the limit are counted together.
     #[test]
-    fn dynamic_events_have_the_names_in_their_payloads() {
+    fn dynamic_events_are_named_by_their_payload() {
         let mut encoder = Encoder::new(TraceHeader::default());
         let provider = "Microsoft-Windows-DotNETRuntime";
         let metadata = encoder.metadata(&Metadata { provider: provider.into(), event_id: 39, ..Metadata::default() });
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_nothing() {
+    fn empty_stream_has_no_totals() {
         let throughput = Throughput::default();
         assert_eq!((throughput.snapshot(), throughput.span(), throughput.counts()), (Totals::default(), None, Vec::new()));
     }

@@ -134,7 +134,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn seconds_come_and_go() {
+    fn per_second_values_expire() {
         let mut line = Timeline::new(Merge::Sum);
         for (at, value) in [(-5, 1.0), (0, 1.0), (999_999_999, 1.0), (2_000_000_000, 4.0), (1_500_000_000, 2.0)] {
             line.add(at, value);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_of_a_step_stays() {
+    fn max_timeline_keeps_the_maximum_of_each_step() {
         let mut line = Timeline::new(Merge::Max);
         line.add(0, 5.0);
         line.add(1, 3.0);
@@ -164,7 +164,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_and_little_kept(values: Vec<(i64, u8)>, now: i64) {
+        fn sum_is_preserved_and_memory_is_bounded(values: Vec<(i64, u8)>, now: i64) {
             let mut line = Timeline::new(Merge::Sum);
             for (at, value) in &values {
                 line.add(*at, f64::from(*value));

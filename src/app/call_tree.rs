@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_heaviest_path_is_expanded_and_only_a_choice_is_indented() {
+    fn heaviest_path_is_expanded_and_only_branches_are_indented() {
         let all = "a -b --c ---d ---e ----f -----g --h ---i x -y";
         assert_eq!(drawn(all, &[]), ["|-v a", "| v b", "| |-v c", "| | |-  d", "| | `-> e", "| `-> h", "`-> x"]);
         // An only child is expanded together with its caller.
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn names_lose_their_namespace() {
+    fn namespaces_are_removed_from_method_names() {
         for (name, short) in [
             ("Shop.Api.OrdersController.Create", "OrdersController.Create"),
             ("Shop.Order..ctor", "Order..ctor"),

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_stays_in_its_list_and_on_the_screen() {
+    fn cursor_stays_within_the_list_and_the_visible_window() {
         let mut cursor = Cursor::default();
         for (step, at, window) in [
             (Step::By(1), 1, 0..3),

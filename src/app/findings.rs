@@ -231,7 +231,7 @@ mod tests {
     type Set = fn(&mut Snapshot, f64);
 
     #[test]
-    fn each_has_its_limit_live_and_over_all() {
+    fn finding_thresholds_apply_live_and_after_the_recording() {
         let loss: Set = |snapshot, lost| (snapshot.rates.recent_lost, snapshot.rates.total_lost) = (lost as u64, lost as u64);
         let share: Set = |snapshot, share| {
             (snapshot.gc.pauses.recent_share, snapshot.gc.pauses.total_ns) = (share, (share * 20e9) as u64);
@@ -247,7 +247,7 @@ mod tests {
             (snapshot.contention.recent_waiters, snapshot.contention.wait_ns) = (Some(threads), (threads * 20e9) as u64);
         };
         // Just below, just above, the tab, and the text when above.
-        for (set, below, above, tab, says) in [
+        for (set, below, above, tab, expected) in [
             (loss, 0.0, 1.0, Tab::Trace, "1 event lost"),
             (share, 0.1, 0.101, Tab::Gc, "10 % of the time in GC"),
             (starved, 0.0, 1.0, Tab::Threads, "thread pool starved 1 time"),
@@ -256,14 +256,14 @@ mod tests {
             (waiting, 2.0, 2.1, Tab::Threads, "2 threads at a time wait for locks"),
         ] {
             for is_ended in [false, true] {
-                assert_eq!(analysis(|snapshot| set(snapshot, below), is_ended), [], "{says}");
-                assert_eq!(analysis(|snapshot| set(snapshot, above), is_ended), [(tab, says.to_owned())]);
+                assert_eq!(analysis(|snapshot| set(snapshot, below), is_ended), [], "{expected}");
+                assert_eq!(analysis(|snapshot| set(snapshot, above), is_ended), [(tab, expected.to_owned())]);
             }
         }
     }
 
     #[test]
-    fn a_core_is_busy_where_it_is_so_for_some_scans() {
+    fn busy_core_is_found_after_several_consecutive_scans() {
         let scans = |percent: &[f64]| (0..).map(|second| second * 1_000_000_000).zip(percent.iter().copied()).collect::<Vec<_>>();
         for (percent, expected) in [
             (&[99.0; 4][..], None),
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn an_increase_of_exceptions_is_a_finding() {
-        for (rate, usual, says) in [
+        for (rate, usual, expected) in [
             (20.0, None, None),
             (20.0, Some(4.0), None),
             (20.0, Some(3.9), Some("20/s exceptions, 4/s before")),
@@ -287,13 +287,13 @@ mod tests {
             (60.0, Some(55.0), Some("60/s exceptions")),
         ] {
             let set = |snapshot: &mut Snapshot| (snapshot.exceptions.rate, snapshot.exceptions.previous_rate) = (rate, usual);
-            assert_eq!(analysis(set, false).into_iter().map(|(_, says)| says).next().as_deref(), says, "{rate} {usual:?}");
+            assert_eq!(analysis(set, false).into_iter().map(|(_, expected)| expected).next().as_deref(), expected, "{rate} {usual:?}");
             assert_eq!(analysis(set, true), [], "over all of it there is no before");
         }
     }
 
     #[test]
-    fn each_finding_has_a_reason_and_keys_for_the_focus() {
+    fn every_finding_has_a_reason_and_advice_for_the_focus() {
         let mut snapshot = quiet();
         (snapshot.rates.recent_lost, snapshot.gc.pauses.recent_share, snapshot.thread_pool.recent_starvations) = (1, 0.5, 1);
         (snapshot.exceptions.rate, snapshot.contention.recent_waiters) = (100.0, Some(9.0));
@@ -312,11 +312,11 @@ mod tests {
             ]
         );
         // After the tab is opened, its key is left out.
-        for (keys, at, says) in
+        for (keys, at, expected) in
             [("⏎4", 1, "T, gc-verbose: allocations by type"), ("6", 2, "7 and w: waiting methods"), ("5", 3, ""), ("6", 4, "")]
         {
             app.press(keys);
-            assert_eq!((app.state.tab, advice(&app)[at].as_str()), (all[at].tab, says));
+            assert_eq!((app.state.tab, advice(&app)[at].as_str()), (all[at].tab, expected));
         }
         app.press("⎋");
         assert_eq!(advice(&app)[2], "Enter, 7 and w: waiting methods");
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_watched_process_takes_a_recording_to_look_at() {
+    fn advice_for_a_watched_process_starts_a_recording() {
         let mut app = TestApp::populated(120, 40);
         let finding = HealthIssue::Exceptions.finding(&published(61.0, 4e6, 2.0, 300.0, 0.0), None, &Thresholds::default());
         assert_eq!(app.state.advice(&finding).join("; "), "t, then Enter, 5: types and stacks");
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heap_grows_when_every_full_collection_leaves_more() {
+    fn heap_growth_is_found_if_every_full_gc_leaves_more() {
         let full = |number: u32, heap_after: u64| Collection {
             number,
             generation: 2,

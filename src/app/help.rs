@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_works_here_comes_first_and_nothing_is_missing() {
+    fn available_actions_come_first_and_all_are_listed() {
         let all = entries(&help(&Filter::default(), &KeyMap::default(), None)).len();
         for context in Context::ALL {
             let lines = here(context);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn no_row_is_wider_than_the_screen_and_no_word_is_lost() {
+    fn help_rows_fit_the_width_and_lose_no_words() {
         let words = |rows: &[HelpRow]| -> usize {
             rows.iter().map(|row| if let HelpRow::Entry(_, text) = row { text.split_whitespace().count() } else { 0 }).sum()
         };
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn it_opens_over_a_dialog_and_goes_back_to_it() {
+    fn help_opens_over_a_dialog_and_returns_to_it() {
         let mut app = TestApp::populated(80, 24);
         for (keys, title) in [("T", "Record "), ("⎋d", "Dump · "), ("⎋⏎7", "Methods")] {
             app.press(keys);

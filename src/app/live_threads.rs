@@ -60,7 +60,7 @@ mod tests {
     use crate::model::SafeText;
 
     #[test]
-    fn cpu_use_of_a_thread_is_the_difference_of_two_lists() {
+    fn thread_cpu_use_is_computed_from_two_listings() {
         let thread = |thread, milliseconds| ThreadUse {
             thread,
             name: SafeText::default(),

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_broken_between_words_and_fits() {
+    fn text_is_wrapped_between_words() {
         assert_eq!(wrap("the quick brown fox", 9), ["the quick", "brown fox"]);
         assert_eq!(wrap("/a/very/long/path ok", 8), ["/a/very/", "long/", "path ok"]);
         assert_eq!(wrap("Shop.Orders.Invoice", 8), ["Shop", ".Orders", ".Invoice"]);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_is_too_wide() {
+    fn extremely_wide_text_is_wrapped_and_folded() {
         // Wider than a `u16` can express: as many characters, or as a single one (Korean leading consonants).
         for text in ["日".repeat(40_000), "\u{1100}".repeat(40_000)] {
             let text = format!("a {text} b");
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_folded_where_they_are_full() {
+    fn lines_are_folded_at_the_width() {
         assert_eq!(fold("  at A.B()", 4), ["  at", " A.B", "()"]);
         assert_eq!(fold("日本語", 5), ["日本", "語"]);
         assert_eq!(fold("", 4), [""]);

@@ -76,7 +76,7 @@ mod tests {
     use crate::app::test_app::process;
 
     #[test]
-    fn scans_are_kept_for_five_minutes_and_forgotten_with_their_process() {
+    fn usage_history_keeps_five_minutes_and_drops_ended_processes() {
         let (one, other) = (process(1, "one"), process(2, "other"));
         let mut history = UsageHistory::default();
         history.push(&[one.clone(), other.clone()], Duration::from_secs(1));

@@ -7,7 +7,7 @@ use super::*;
 /// A small assembly: a module, the type of its global members, one class with one method, a reference to `System.Runtime`, a manifest. It
 /// contains no instructions.
 #[derive(Clone)]
-pub(crate) struct Sample {
+pub(crate) struct TestAssembly {
     pub(crate) name: &'static str,
     pub(crate) mvid: u8,
     pub(crate) machine: u16,
@@ -24,7 +24,7 @@ pub(crate) struct Sample {
 }
 
 /// A valid startup hook.
-pub(crate) const HOOK: Sample = Sample {
+pub(crate) const HOOK: TestAssembly = TestAssembly {
     name: "hook",
     mvid: 1,
     machine: 0x14c,
@@ -41,7 +41,7 @@ pub(crate) const HOOK: Sample = Sample {
     manifest: true,
 };
 
-impl Sample {
+impl TestAssembly {
     pub(crate) fn bytes(&self) -> Vec<u8> {
         const ADDRESS: u32 = 0x2000;
         const OFFSET: usize = 0x200;
@@ -140,31 +140,31 @@ fn a_startup_hook_is_read() {
 
 /// What .NET 8 to 10 were observed to accept and reject.
 #[test]
-fn a_hook_has_the_class_and_the_method_that_the_runtime_calls() {
+fn startup_hook_needs_class_and_initialize_method() {
     use StartupHook::{NoClass, NoMethod, Yes};
     for (sample, expected) in [
-        (Sample { class_flags: 0x0010_0001, method_flags: 0x0096, ..HOOK }, Yes),
-        (Sample { class: "startuphook", ..HOOK }, NoClass),
-        (Sample { class: "StartupHook2", ..HOOK }, NoClass),
-        (Sample { class: "StartupHook`1", ..HOOK }, NoClass),
-        (Sample { namespace: "Shop", ..HOOK }, NoClass),
-        (Sample { class_flags: 2, ..HOOK }, NoClass),
-        (Sample { method: "initialize", ..HOOK }, NoMethod),
-        (Sample { method_flags: 0x0081, ..HOOK }, NoMethod),
-        (Sample { method_flags: 0x2091, ..HOOK }, NoMethod),
+        (TestAssembly { class_flags: 0x0010_0001, method_flags: 0x0096, ..HOOK }, Yes),
+        (TestAssembly { class: "startuphook", ..HOOK }, NoClass),
+        (TestAssembly { class: "StartupHook2", ..HOOK }, NoClass),
+        (TestAssembly { class: "StartupHook`1", ..HOOK }, NoClass),
+        (TestAssembly { namespace: "Shop", ..HOOK }, NoClass),
+        (TestAssembly { class_flags: 2, ..HOOK }, NoClass),
+        (TestAssembly { method: "initialize", ..HOOK }, NoMethod),
+        (TestAssembly { method_flags: 0x0081, ..HOOK }, NoMethod),
+        (TestAssembly { method_flags: 0x2091, ..HOOK }, NoMethod),
         // Instance method, with a parameter, with a result, generic.
-        (Sample { signature: &[0x20, 0, 1], ..HOOK }, NoMethod),
-        (Sample { signature: &[0, 1, 1, 8], ..HOOK }, NoMethod),
-        (Sample { signature: &[0, 0, 8], ..HOOK }, NoMethod),
-        (Sample { signature: &[0x10, 1, 0, 1], ..HOOK }, NoMethod),
+        (TestAssembly { signature: &[0x20, 0, 1], ..HOOK }, NoMethod),
+        (TestAssembly { signature: &[0, 1, 1, 8], ..HOOK }, NoMethod),
+        (TestAssembly { signature: &[0, 0, 8], ..HOOK }, NoMethod),
+        (TestAssembly { signature: &[0x10, 1, 0, 1], ..HOOK }, NoMethod),
     ] {
-        let Sample { namespace, class, method, .. } = sample;
+        let TestAssembly { namespace, class, method, .. } = sample;
         assert_eq!(sample.read().unwrap().startup_hook, expected, "{namespace} {class} {method}");
     }
 }
 
 #[test]
-fn which_machines_an_assembly_is_for() {
+fn target_machine_is_detected() {
     for (machine, cli_flags, expected) in [
         (0x14c, 1, Machine::Any),
         (0x14c, 3, Machine::Only(0x14c)),
@@ -174,18 +174,18 @@ fn which_machines_an_assembly_is_for() {
         (0xd11d, 4, Machine::Only(0xaa64)),
         (0x1c4, 1, Machine::Only(0x1c4)),
     ] {
-        assert_eq!(Sample { machine, cli_flags, ..HOOK }.read().unwrap().machine, expected, "{machine:#x} {cli_flags:#x}");
+        assert_eq!(TestAssembly { machine, cli_flags, ..HOOK }.read().unwrap().machine, expected, "{machine:#x} {cli_flags:#x}");
     }
 }
 
 #[test]
-fn what_is_no_assembly() {
+fn files_that_are_not_assemblies_are_rejected() {
     let native = {
         let mut bytes = HOOK.bytes();
         bytes[0x98 + 96 + 14 * 8..][..4].fill(0);
         bytes
     };
-    let module = Sample { manifest: false, ..HOOK }.bytes();
+    let module = TestAssembly { manifest: false, ..HOOK }.bytes();
     for bytes in [&b""[..], b"MZ", b"#!/bin/sh", b"\x7fELF", &[0xff; 8192], &native, &module] {
         assert!(matches!(read(bytes), Err(AssemblyError::NotAnAssembly)), "{:?}", read(bytes));
     }
@@ -197,7 +197,7 @@ fn what_is_no_assembly() {
 }
 
 #[test]
-fn no_prefix_is_an_assembly() {
+fn truncated_assemblies_are_rejected() {
     let bytes = HOOK.bytes();
     for length in 0..bytes.len() {
         assert!(read(&bytes[..length]).is_err(), "{length} of {}", bytes.len());
@@ -208,7 +208,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(5000))]
 
     #[test]
-    fn damaged_bytes_do_no_harm(damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12)) {
+    fn damaged_assemblies_do_not_panic(damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12)) {
         let mut bytes = HOOK.bytes();
         for (at, byte) in damage {
             *at.get_mut(&mut bytes) = byte;
@@ -217,7 +217,7 @@ proptest! {
     }
 
     #[test]
-    fn random_metadata_does_no_harm(random in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn random_metadata_does_not_panic(random in prop::collection::vec(any::<u8>(), 0..400)) {
         let mut bytes = HOOK.bytes();
         bytes.truncate(0x200 + 72 + 32);
         bytes.extend(&random);

@@ -299,7 +299,7 @@ mod tests {
 
     /// 0 would look like a measured time.
     #[test]
-    fn where_nothing_has_ended_no_time_is_the_longest() {
+    fn maximum_is_missing_if_nothing_has_ended() {
         let found = Live::default().snapshot(0);
         for (analysis, name) in [(Analysis::Gc, "max_pause_ns"), (Analysis::Contention, "max_wait_ns")] {
             assert!(analysis.totals(&found).contains(&(name, Value::Missing)), "{name}");

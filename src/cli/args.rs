@@ -309,12 +309,12 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn the_definition_is_sound() {
+    fn command_definition_is_valid() {
         Arguments::command().debug_assert();
     }
 
     #[test]
-    fn options_are_read() {
+    fn options_are_parsed() {
         let arguments = Arguments::parse_from([
             "dn-top",
             "trace",

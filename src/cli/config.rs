@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn options_get_other_defaults_and_the_command_line_wins() {
+    fn config_overrides_defaults_and_command_line_overrides_config() {
         let text =
             "theme = 'light'\nreadonly = true\nascii = false\n[trace]\nprofile = ['gc-collect', 'cpu']\n[counters]\ninterval = '5s'\n";
         let command = configured(text).unwrap();
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_is_answered_in_one_line() {
+    fn every_config_error_is_one_line() {
         let table = [
             ("refrsh = '1s'", "0: unknown option 'refrsh'; did you mean 'refresh'?"),
             ("[trce]", "1: unknown table 'trce'; did you mean 'trace'?"),
@@ -329,17 +329,17 @@ mod tests {
             ("default-profiles = ['cpu', 'cpuu']", "27: unknown profile 'cpuu'; did you mean 'cpu'?"),
             ("output-name = '{name'", "14: a '{' has no '}'"),
         ];
-        for (text, said) in table.into_iter().chain(of_settings) {
-            assert_eq!(configured(text).unwrap_err(), said, "{text}");
+        for (text, message) in table.into_iter().chain(of_settings) {
+            assert_eq!(configured(text).unwrap_err(), message, "{text}");
         }
         for text in ["theme = ", "=", "[", "theme = 'a'\ntheme = 'b'", "\0", "refresh = 'never'", "refresh = ''", "theme.x = 1"] {
-            let said = configured(text).unwrap_err();
-            assert!(!said.contains('\n') && said.len() > 8, "{said}");
+            let message = configured(text).unwrap_err();
+            assert!(!message.contains('\n') && message.len() > 8, "{message}");
         }
     }
 
     #[test]
-    fn settings_are_read() {
+    fn settings_are_parsed() {
         let text = "secret-patterns = ['*_DSN']\noutput-folder = '/var/traces'\noutput-name = '{kind}-{pid}'\ndefault-profiles = ['cpu']\n[keys]\ntrace = ['F9', 'N']\n[thresholds]\ngc-time = 2.5\nexceptions = 7\n";
         let (_, Settings { keys, thresholds, secrets, output_name, profiles }) = with_settings(text).unwrap();
         assert_eq!(keys.name(crate::app::action::Action::Trace), "F9");
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_can_be_read_and_changes_nothing() {
+    fn printed_config_parses_and_equals_the_defaults() {
         let text = defaults(&Arguments::command());
         let command = configured(&text).unwrap();
         assert_eq!(command.clone().render_long_help().to_string(), Arguments::command().render_long_help().to_string());

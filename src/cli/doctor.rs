@@ -13,7 +13,7 @@ use super::terminal::TerminalKind;
 use crate::model::{Check, Contact, Grade, SafeText};
 use crate::net::machine_checks;
 use crate::session::service_state;
-use crate::tui::clipboard_reaches;
+use crate::tui::clipboard_destination;
 
 /// A row of the document of `--json`.
 #[derive(Serialize)]
@@ -104,5 +104,5 @@ fn locale() -> Check {
 }
 
 fn clipboard() -> Check {
-    Check::good("clipboard", format!("copied text goes {}", clipboard_reaches()))
+    Check::good("clipboard", format!("copied text goes {}", clipboard_destination()))
 }

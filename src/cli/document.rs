@@ -80,7 +80,7 @@ impl<'a> InfoDocument<'a> {
 }
 
 /// Whether the process is visible in /proc: a socket can outlive its process, or belong to an invisible one.
-pub(super) fn is_seen(process: &Process) -> bool {
+pub(super) fn is_visible(process: &Process) -> bool {
     process.started_unix_ms > 0 && !process.is_stale_socket()
 }
 

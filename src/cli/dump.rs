@@ -10,7 +10,7 @@ use super::host::Host;
 use super::print;
 use super::target::{absolute, check_supported, command_error, connect, display_name, exit_code};
 use crate::ipc::{CommandCode, DumpFlags, DumpKind, DumpRequest, PerfMapKind, TargetPath};
-use crate::model::{Bytes, default_dump_path, seen_here};
+use crate::model::{Bytes, default_dump_path, reachable_path};
 use crate::session::{self, DumpError};
 
 #[derive(Serialize)]
@@ -30,7 +30,7 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
         Some(path) => absolute(&process, Path::new(&path))?,
         None => {
             let first = default_dump_path(&process, &host.settings.output_name, session::file_stamp());
-            session::free_target_path(&first, &seen_here(&process, &first))
+            session::free_target_path(&first, &reachable_path(&process, &first))
         }
     };
     let kind = match arguments.kind {
@@ -50,7 +50,7 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
     if arguments.output.json {
         print::json(&DumpDocument {
             path: dumped.path.to_string_lossy().into_owned(),
-            path_seen_here: dumped.seen_here.to_string_lossy().into_owned(),
+            path_seen_here: dumped.reachable_path.to_string_lossy().into_owned(),
             bytes: dumped.bytes,
             kind: kind.name(),
             duration_ms: dumped.took.as_millis() as u64,
@@ -58,7 +58,7 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
     } else {
         let size = dumped.bytes.map_or("of unknown size".to_owned(), |bytes| Bytes(bytes).to_string());
         print::message(format_args!("{size} in {:.1} s", dumped.took.as_secs_f64()));
-        print::text(|out| writeln!(out, "{}", dumped.seen_here.display()))?;
+        print::text(|out| writeln!(out, "{}", dumped.reachable_path.display()))?;
     }
     Ok(Exit::Done)
 }

@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
     }
     let Some((first, others)) = arguments.files.split_first() else { return Err(Failure::usage("no file is given")) };
     let only_perfetto = [(arguments.slices, "--slices"), (arguments.flows, "--flows"), (!others.is_empty(), "one trace of several files")];
-    if let Some((_, what)) = only_perfetto.into_iter().find(|(is_asked_for, _)| *is_asked_for && format != TraceFormat::Perfetto) {
+    if let Some((_, what)) = only_perfetto.into_iter().find(|(is_requested, _)| *is_requested && format != TraceFormat::Perfetto) {
         return Err(Failure::usage(format!("{what} needs --format perfetto")));
     }
     if !format.has_parts() && (from, to, arguments.thread.is_empty()) != (i64::MIN, i64::MAX, true) {

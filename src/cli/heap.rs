@@ -279,7 +279,7 @@ mod tests {
     use crate::analysis::HeapProblem;
 
     #[test]
-    fn what_is_not_shown_is_counted() {
+    fn types_beyond_the_limit_are_counted() {
         let named = |name: &str, objects, bytes| HeapType { name: name.into(), module: String::new(), objects, bytes };
         let heap = HeapSnapshot {
             objects: 16,

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_taken_name_gets_a_number_where_it_was_not_typed() {
+    fn taken_default_name_gets_a_number() {
         let exists = io::ErrorKind::AlreadyExists;
         let file = Path::new("/no/such/app.log");
         let refused = Err("the log cannot be written to /no/such/app.log".to_owned());
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_gets_a_file_of_its_own() {
+    fn log_in_a_folder_gets_a_default_file_name() {
         let folder = tempfile::tempdir().unwrap();
         let (names, begun) = tried(folder.path(), false, 1, io::ErrorKind::AlreadyExists);
         let pid = std::process::id();

@@ -87,7 +87,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_controls_the_terminal(lines: Vec<String>, bytes: Vec<u8>) {
+        fn output_contains_no_control_characters(lines: Vec<String>, bytes: Vec<u8>) {
             let mut out = Vec::new();
             for line in &lines {
                 writeln!(Safe(&mut out), "{line}").unwrap();

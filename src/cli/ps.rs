@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep_until};
 
-use super::document::{InfoDocument, ProcessDocument, capabilities, is_seen, state};
+use super::document::{InfoDocument, ProcessDocument, capabilities, is_visible, state};
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
@@ -129,7 +129,7 @@ fn facts(process: &Process) -> [(&'static str, String); 14] {
         if process.contact == Contact::Ok { "not known: the runtime is too old to report it" } else { "not known: it has not answered" };
     let reported = |fact: Option<String>| fact.unwrap_or_else(|| unreported.to_owned());
     let not_visible = "not known: the process is not visible from here";
-    let seen = |fact: String| if is_seen(process) { fact } else { not_visible.to_owned() };
+    let seen = |fact: String| if is_visible(process) { fact } else { not_visible.to_owned() };
     let platform = || Some(format!("{}-{}", process.os.as_ref()?, process.arch.as_ref()?));
     let named = |text: &SafeText| Some(text.to_string()).filter(|text| !text.is_empty());
     [

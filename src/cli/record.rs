@@ -16,7 +16,7 @@ use super::user_events;
 use super::{args, export};
 use crate::ipc::Command;
 use crate::model::{
-    ByteRate, Bytes, Count, CountRate, Counted, CpuTimeUnavailable, FlightBuffer, Outcome, OutputName, Phase, ProcessKey, Recording,
+    ByteRate, Bytes, Count, CountRate, Counted, CpuTimeUnavailable, FlightBufferUsage, Outcome, OutputName, Phase, ProcessKey, Recording,
     RunState, SafeText, Scheduling, StoppedBy, Stopwatch, TraceFormat, TraceOptions,
 };
 use crate::net::client::Client;
@@ -265,7 +265,7 @@ fn show_progress(recording: &Recording, duration: Option<Duration>) {
         Some(duration) => format!("{} of {}", Stopwatch(elapsed), Stopwatch(duration)),
         None => Stopwatch(elapsed).to_string(),
     };
-    let kept = recording.kept.map(|FlightBuffer { bytes, span }| {
+    let kept = recording.kept.map(|FlightBufferUsage { bytes, span }| {
         let span = humantime::format_duration(Duration::from_secs(span.as_secs()));
         format!("  flight recorder: last {span}, {} kept", Bytes(bytes))
     });

@@ -105,7 +105,7 @@ mod tests {
     use crate::analysis::SampleCount;
 
     #[test]
-    fn threads_of_a_stack_are_shown_together() {
+    fn threads_with_the_same_stack_are_grouped() {
         let group = |frame: &str, threads: &[u64]| StackGroup {
             frames: vec![frame.to_owned()],
             // The first sample of a thread does not show whether it is waiting.

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_terminals_have_kinds() {
+    fn term_variable_determines_the_terminal_kind() {
         let table = [
             (TerminalKind::Plain, &["", "dumb", "vt52", "vt100", "vt220"][..]),
             (TerminalKind::Console, &["linux", "ansi", "cygwin", "rxvt-16color"]),

@@ -96,7 +96,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_runtimes_read() {
+    fn arguments_are_normalised() {
         let table = [
             ("", ""),
             ("k=v", "k=v"),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_and_where() {
+    fn errors_have_kind_and_position() {
         let table = [
             ("k", 1, SpecErrorKind::NoValue),
             ("k;j=1", 1, SpecErrorKind::NoValue),
@@ -139,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_safe_and_the_form_is_final(text in r#"[a-c=;"\\rnt \r\n]{0,24}|.*"#) {
+        fn any_text_is_safe_and_normalising_is_idempotent(text in r#"[a-c=;"\\rnt \r\n]{0,24}|.*"#) {
             match normalise(&text) {
                 Ok(read) => prop_assert_eq!(normalise(&escape(&read)), Ok(read)),
                 Err((at, _)) => prop_assert!(at <= text.chars().count()),

@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filters_are_read() {
+    fn event_id_filters_are_parsed() {
         assert_eq!(parse_event_ids("P/80, 81"), Ok(("P".to_owned(), EventFilter::only(vec![80, 81]))));
         assert_eq!(parse_event_ids("P/^1"), Ok(("P".to_owned(), EventFilter::except(vec![1]))));
         for wrong in ["", "P", "P/", "/1", "P/x", "P/1,", "P/-1", "P/^"] {

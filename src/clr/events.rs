@@ -288,14 +288,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tables_can_be_searched() {
+    fn event_name_tables_are_sorted() {
         for names in [RUNTIME, RUNDOWN, PRIVATE] {
             assert!(names.is_sorted_by(|(a, _), (b, _)| a < b));
         }
     }
 
     #[test]
-    fn one_id_is_another_event_at_another_provider() {
+    fn event_names_depend_on_the_provider() {
         assert_eq!(name("Microsoft-Windows-DotNETRuntime", 144), Some("MethodUnloadVerbose"));
         assert_eq!(name("Microsoft-Windows-DotNETRuntimeRundown", 144), Some("MethodDCEndVerbose"));
         assert_eq!(name("Microsoft-Windows-DotNETRuntimePrivate", 10), Some("PrvGCMarkCards"));

@@ -310,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_number_is_another_event_at_another_provider() {
+    fn event_kind_depends_on_provider_and_id() {
         let kind = |provider: &str, event_id, name: &str, opcode| {
             EventKind::of(&Metadata { provider: provider.into(), event_id, name: name.into(), opcode, ..Metadata::default() })
         };

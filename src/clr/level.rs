@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_numbers() {
+    fn level_names_and_numbers_are_parsed() {
         let table = [
             ("logalways", Some(Level::LogAlways)),
             ("Critical", Some(Level::Critical)),

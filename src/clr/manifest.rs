@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_can_be_searched_and_read() {
+    fn layout_tables_are_sorted_and_valid() {
         for layouts in [RUNTIME, RUNDOWN, PRIVATE] {
             assert!(layouts.is_sorted_by(|(a, _), (b, _)| a < b));
             for (id, layout) in layouts {
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_is_read_as_far_as_it_goes() {
+    fn truncated_payload_yields_its_complete_fields() {
         let mut payload = Vec::new();
         for word in [7_u32, 2, 1, 0] {
             payload.put_u32(word);
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn pointers_have_the_size_of_the_process() {
+    fn pointer_size_follows_the_process() {
         let mut payload = Vec::new();
         payload.put_utf16z("Boom");
         payload.put_utf16z("it was");

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_the_source() {
+    fn compiler_generated_names_become_source_names() {
         for (class, method, expected) in [
             // Names reported by .NET 3.1, 8, 9 and 10.
             ("Work", "Main", "Work.Main"),
@@ -169,12 +169,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_name_is_written(class in "[+<>a`1\\[\\],|.$é]{0,24}", method in "(MoveNext|[+<>ab_$|é]{0,24})") {
+        fn output_length_is_bounded_for_any_name(class in "[+<>a`1\\[\\],|.$é]{0,24}", method in "(MoveNext|[+<>ab_$|é]{0,24})") {
             prop_assert!(name(&class, &method).len() <= 2 * (class.len() + method.len()) + 64);
         }
 
         #[test]
-        fn nested_names_end(depth in 0_usize..10_000) {
+        fn deeply_nested_names_terminate(depth in 0_usize..10_000) {
             prop_assert!(name("", &("<".repeat(depth) + "M" + &">b__0".repeat(depth))).len() < 32 + 8 * (depth + 1));
         }
     }

@@ -111,7 +111,7 @@ mod tests {
 
     /// Providers, keywords and levels of the official tools' profiles.
     #[test]
-    fn the_official_profiles() {
+    fn official_profiles_match_dotnet_trace() {
         let table = [
             ("dotnet-common", &["Microsoft-Windows-DotNETRuntime 0x100003801d 4"][..]),
             ("dotnet-sampled-thread-time", &["Microsoft-DotNETCore-SampleProfiler 0xf00000000000 4"]),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn every_profile_says_what_it_does() {
+    fn every_profile_has_description_and_overhead() {
         let mut names = Vec::new();
         for profile in profiles() {
             assert!(profile.about.ends_with('.') && !profile.cost.is_empty(), "{}", profile.name);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_warned_of_or_not_asked_for() {
+    fn profiles_warn_about_secrets_or_do_not_collect_them() {
         let database = profile("Database").unwrap();
         let arguments = |profile: &Profile| profile.providers[1].arguments().unwrap().to_owned();
         assert!(arguments(database).starts_with("FilterAndPayloadSpecs=\"SqlClientDiagnosticListener/"));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_profile_is_told_the_names() {
+    fn unknown_profile_error_lists_the_profiles() {
         let error = profile("gc\x1b").unwrap_err().to_string();
         assert!(error.starts_with(r"there is no profile 'gc\u{1b}': expected one of slow, dotnet-common, "), "{error}");
     }

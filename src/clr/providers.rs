@@ -72,7 +72,7 @@ mod tests {
 
     /// The names that dotnet-trace accepts for `--clrevents`.
     #[test]
-    fn runtime_keywords() {
+    fn runtime_keywords_match_dotnet_trace() {
         let table = "gc 1 gchandle 2 assemblyloader 4 fusion 4 loader 8 jit 10 ngen 20 startenumeration 40 endenumeration 80 security 400 \
             appdomainresourcemanagement 800 jittracing 1000 interop 2000 contention 4000 exception 8000 threading 10000 \
             jittedmethodiltonativemap 20000 overrideandsuppressngenevents 40000 type 80000 gcheapdump 100000 \
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bit_a_keyword_and_no_name_that_could_be_a_number() {
+    fn keywords_have_one_bit_and_names_that_are_not_numbers() {
         for provider in known_providers() {
             let mut seen = 0;
             for keyword in &provider.keywords {

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_as_a_person_writes_them() {
+    fn parameters_are_written_as_in_csharp() {
         // Signatures written by runtimes 3.1 and 9, and invalid ones.
         for (signature, expected) in [
             ("void  ()", "()"),

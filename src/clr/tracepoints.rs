@@ -44,8 +44,8 @@ mod tests {
     }
 
     #[test]
-    fn wrong_ones_are_named() {
-        for (wrong, said) in [
+    fn errors_name_the_invalid_tracepoint() {
+        for (wrong, expected) in [
             (&["a", "b"][..], "tracepoint 'b': only one tracepoint can be the default"),
             (&["a="], "tracepoint 'a=': event ids are numbers"),
             (&["a=x\u{1b}"], "tracepoint 'a=x\\u{1b}': event ids are numbers"),
@@ -55,7 +55,7 @@ mod tests {
             (&[], "tracepoint"),
         ] {
             let error = read(wrong).unwrap_err();
-            assert!(error.contains(said), "{wrong:?}: {error}");
+            assert!(error.contains(expected), "{wrong:?}: {error}");
         }
     }
 }

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_typed_comes_back() {
+    fn triggers_round_trip() {
         for text in [
             "P/80",
             "Microsoft-Windows-DotNETRuntime/ExceptionThrown:a: b",
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_by_number_and_by_name() {
+    fn events_match_by_id_or_name() {
         let table = [
             ("p/80", "P", 80, "", true),
             ("p/80", "P", 81, "", false),

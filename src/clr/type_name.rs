@@ -161,7 +161,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn names_are_as_people_write_them() {
+    fn type_names_are_written_as_in_csharp() {
         // Names written by runtimes 3.1, 9 and 10, and invalid ones.
         for (name, short, full) in [
             ("System.String", "System.String", "System.String"),
@@ -203,7 +203,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_name_does_harm(name in "[A-Za`.+*&\\[\\],0-9é]{0,40}") {
+        fn output_length_is_bounded_for_any_name(name in "[A-Za`.+*&\\[\\],0-9é]{0,40}") {
             let written = type_name(&name, TypeArguments::Short);
             prop_assert!(written.len() <= 70 * name.len() + 1);
         }

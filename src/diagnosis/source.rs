@@ -125,14 +125,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_source_names_a_profile_that_holds_it() {
+    fn every_source_names_a_profile_that_records_it() {
         for source in Source::ALL {
             assert_eq!(source.is_in(&[source.profile().to_owned()], false), Some(true), "{source:?}");
         }
     }
 
     #[test]
-    fn what_a_recording_cannot_hold_is_known() {
+    fn sources_missing_from_a_recording_are_detected() {
         let usual = ["dotnet-common", "dotnet-sampled-thread-time"].map(str::to_owned);
         let held = Source::ALL.map(|source| source.is_in(&usual, false).unwrap());
         assert_eq!(held, [true, false, true, true, true, true, false, false, false, true]);

@@ -14,7 +14,7 @@ fn analysis(change: impl Fn(&mut Snapshot)) -> RecordingAnalysis {
 }
 
 /// For a process whose threads used this much CPU time in 20 s.
-fn weighed(change: impl Fn(&mut Snapshot), cpu_ms: u64, what: &[&str], runtime: u32) -> Vec<Slowdown> {
+fn slowdowns_with(change: impl Fn(&mut Snapshot), cpu_ms: u64, what: &[&str], runtime: u32) -> Vec<Slowdown> {
     let what: Vec<_> = what.iter().map(|name| (*name).to_owned()).collect();
     let thread = ThreadUse { thread: 1, name: "main".into(), cpu: Duration::from_millis(cpu_ms), runnable: None, state: 'R' };
     let elapsed = Duration::from_secs(20);
@@ -46,7 +46,7 @@ fn full_collections(snapshot: &mut Snapshot, megabytes: &[u64]) {
     snapshot.gc.collections[2] = megabytes.len() as u64;
 }
 
-fn thrown(snapshot: &mut Snapshot, count: u64) {
+fn set_exceptions(snapshot: &mut Snapshot, count: u64) {
     let (type_name, message) = ("Shop.NotFound".to_owned(), String::new());
     let thread = crate::analysis::ThreadId::default();
     let last = ThrownException { at: 0, thread, hresult: 0, rethrown: false, type_name: type_name.clone(), message, frames: Vec::new() };
@@ -54,7 +54,7 @@ fn thrown(snapshot: &mut Snapshot, count: u64) {
     snapshot.exceptions.types = vec![ExceptionType { name: type_name, count: count / 4 * 3, rate: 0.0, last }];
 }
 
-fn waited(snapshot: &mut Snapshot, seconds: u64) {
+fn set_lock_waits(snapshot: &mut Snapshot, seconds: u64) {
     let wait_ns = seconds * 1_000_000_000;
     let method = "Shop.Orders.Price".to_owned();
     snapshot.contention.sites = vec![ContentionSite { method, count: 9, unfinished: 0, wait_ns, longest_ns: 1 }];
@@ -65,7 +65,7 @@ fn waited(snapshot: &mut Snapshot, seconds: u64) {
 type Case = (fn(&mut Snapshot), u64, Cause, Option<f64>, &'static str);
 
 #[test]
-fn the_worst_cause_is_first_and_names_the_culprit() {
+fn most_severe_cause_is_first_and_names_its_source() {
     let cases: [Case; 8] = [
         (|_| {}, 19_000, Cause::Cpu, Some(0.95), "95 % of one core is used."),
         // CPU usage includes that of all other causes, which explain it.
@@ -84,7 +84,7 @@ fn the_worst_cause_is_first_and_names_the_culprit() {
             "The heap grew from 20.0 MB to 90.0 MB: full collections leave more each time. All threads are paused for 0 % of the time.",
         ),
         (
-            |snapshot| waited(snapshot, 90),
+            |snapshot| set_lock_waits(snapshot, 90),
             500,
             Cause::Locks,
             None,
@@ -105,7 +105,7 @@ fn the_worst_cause_is_first_and_names_the_culprit() {
             "9 pool threads wait for tasks that need a pool thread themselves.",
         ),
         (
-            |snapshot| thrown(snapshot, 40_000),
+            |snapshot| set_exceptions(snapshot, 40_000),
             20_000,
             Cause::Exceptions,
             None,
@@ -114,8 +114,8 @@ fn the_worst_cause_is_first_and_names_the_culprit() {
         // The more severe of two causes.
         (
             |snapshot| {
-                thrown(snapshot, 1_200);
-                waited(snapshot, 400);
+                set_exceptions(snapshot, 1_200);
+                set_lock_waits(snapshot, 400);
             },
             500,
             Cause::Locks,
@@ -124,7 +124,7 @@ fn the_worst_cause_is_first_and_names_the_culprit() {
         ),
     ];
     for (change, cpu, cause, share, text) in cases {
-        let all = weighed(change, cpu, &[SLOW_PROFILE], 9);
+        let all = slowdowns_with(change, cpu, &[SLOW_PROFILE], 9);
         assert_eq!((all[0].cause, all[0].share, all[0].text.as_str(), all[0].is_problem()), (cause, share, text, true));
         assert_eq!(all.len(), Cause::ALL.len());
     }
@@ -134,21 +134,21 @@ fn the_worst_cause_is_first_and_names_the_culprit() {
 fn a_healthy_process_has_no_problem() {
     let small: [fn(&mut Snapshot); 5] = [
         |_| {},
-        |snapshot| waited(snapshot, 30),
-        |snapshot| thrown(snapshot, 900),
+        |snapshot| set_lock_waits(snapshot, 30),
+        |snapshot| set_exceptions(snapshot, 900),
         |snapshot| snapshot.gc.pauses.total_ns = 1_900_000_000,
         |snapshot| full_collections(snapshot, &[90, 60, 100, 70, 110]),
     ];
     for change in small {
-        let all = weighed(change, 10_000, &[SLOW_PROFILE], 9);
+        let all = slowdowns_with(change, 10_000, &[SLOW_PROFILE], 9);
         assert!(!all.iter().any(Slowdown::is_problem), "{all:#?}");
     }
 }
 
 #[test]
-fn what_was_not_measured_is_not_claimed() {
+fn causes_without_data_are_not_measured() {
     let not_measured = |what: &[&str], runtime: u32| -> Vec<(Cause, String)> {
-        let all = weighed(|_| {}, 100, what, runtime);
+        let all = slowdowns_with(|_| {}, 100, what, runtime);
         let missing = all.iter().filter(|slowdown| slowdown.severity.is_none());
         missing.map(|slowdown| (slowdown.cause, slowdown.text.clone())).collect()
     };
@@ -181,7 +181,7 @@ fn what_was_not_measured_is_not_claimed() {
 }
 
 #[test]
-fn the_code_of_the_program_is_named() {
+fn causes_name_application_code() {
     let scripted = crate::ui::tests::analysis::scripted();
     let thread = ThreadUse { thread: 11, name: "main".into(), cpu: Duration::from_secs(40), runnable: None, state: 'R' };
     let all = slowdowns(&Evidence {
@@ -203,7 +203,7 @@ fn the_code_of_the_program_is_named() {
 
 /// Uses the most accurate source available: events, kernel samples, or background compilation only.
 #[test]
-fn time_in_jit_is_a_cause() {
+fn jit_time_uses_the_most_accurate_source() {
     let found = |change: fn(&mut RecordingAnalysis)| {
         let mut analysis = analysis(|_| {});
         change(&mut analysis);
@@ -229,7 +229,7 @@ fn time_in_jit_is_a_cause() {
 
 /// Only samples in the runtime's exception handling count, not those in handlers.
 #[test]
-fn what_exceptions_cost_is_measured_where_samples_show_it() {
+fn exception_cost_is_measured_from_samples() {
     let cost = |thrower: &str, runtime: Option<u32>| {
         let mut scripted = RecordingAnalysis::clone(&crate::ui::tests::analysis::scripted());
         scripted.profile.rename(|name| if name.ends_with(thrower) { "System.Runtime.EH.DispatchEx".to_owned() } else { name.to_owned() });
@@ -257,7 +257,7 @@ fn what_exceptions_cost_is_measured_where_samples_show_it() {
 }
 
 #[test]
-fn what_is_not_the_program_is_no_culprit() {
+fn only_application_methods_are_own_code() {
     for (method, own) in [
         ("Shop.Orders.Check", true),
         ("Systems.Run", true),
@@ -273,7 +273,7 @@ fn what_is_not_the_program_is_no_culprit() {
 
 /// A slow incoming request is the symptom to be explained; an error is a problem in itself.
 #[test]
-fn requests_that_are_answered_with_errors_are_a_problem() {
+fn failed_requests_are_a_problem_and_slow_ones_are_not() {
     let scripted = crate::ui::tests::analysis::scripted();
     let any = &scripted.snapshot.activities.operations[0];
     let http = |failed: u64, p95_ns: u64| {
@@ -282,7 +282,7 @@ fn requests_that_are_answered_with_errors_are_a_problem() {
             snapshot.activities.operations =
                 vec![OperationSnapshot { layer: Layer::Server, started: 100, failed, quantiles_ns, ..any.clone() }];
         };
-        let all = weighed(change, 100, &[SLOW_PROFILE], 9);
+        let all = slowdowns_with(change, 100, &[SLOW_PROFILE], 9);
         all.iter().find(|slowdown| slowdown.cause == Cause::Http).unwrap().is_problem()
     };
     assert_eq!([http(0, 5_000_000_000), http(4, 1), http(20, 1)], [false, false, true]);
@@ -310,20 +310,24 @@ fn threads_waiting_for_a_cpu_are_distinguished_from_other_waits() {
     let starved = found(5_000, 15_000, 40_000);
     assert_eq!((starved.share, starved.is_problem()), (Some(0.75), true), "{starved:?}");
     assert_eq!(starved.text, "Runnable threads wait for a CPU 75 % of the time; the process uses 0.2 CPUs, all others 1.8.");
-    let content = found(19_000, 1_000, 40_000);
-    assert_eq!((content.share, content.is_problem()), (Some(0.05), false));
+    let mostly_running = found(19_000, 1_000, 40_000);
+    assert_eq!((mostly_running.share, mostly_running.is_problem()), (Some(0.05), false));
     // It could use more CPUs than available, all the time or in bursts, and nothing else uses them.
     let own = found(36_000, 100_000, 39_000);
     assert!(!own.is_problem() && own.text.ends_with("; the process uses 1.8 CPUs, all others 0.1."), "{own:?}");
     // It runs briefly, and waits about as long for each run.
-    let moments = found(1_740, 3_400, 8_000);
-    assert!(!moments.is_problem() && moments.share < Some(0.18), "{moments:?}");
-    assert_eq!(moments.text, "Runnable threads wait for a CPU for at most 17 % of the time; the process uses 0.1 CPUs, all others 0.3.");
-    let held = |throttled| limited(5_000, 15_000, 5_100, Some(CpuLimit { group: 1, cores: 0.5, periods: 40, throttled }));
-    assert!(held(38).is_problem(), "{:?}", held(38));
-    assert!(held(38).text.ends_with(": the CPU limit of its control group, 0.5 CPUs, throttled it in 95 % of periods."), "{:?}", held(38));
-    assert!(!held(3).is_problem() && held(3).text.ends_with(", all others 0.0."), "{:?}", held(3));
+    let short_runs = found(1_740, 3_400, 8_000);
+    assert!(!short_runs.is_problem() && short_runs.share < Some(0.18), "{short_runs:?}");
+    assert_eq!(short_runs.text, "Runnable threads wait for a CPU for at most 17 % of the time; the process uses 0.1 CPUs, all others 0.3.");
+    let with_cpu_limit = |throttled| limited(5_000, 15_000, 5_100, Some(CpuLimit { group: 1, cores: 0.5, periods: 40, throttled }));
+    assert!(with_cpu_limit(38).is_problem(), "{:?}", with_cpu_limit(38));
+    assert!(
+        with_cpu_limit(38).text.ends_with(": the CPU limit of its control group, 0.5 CPUs, throttled it in 95 % of periods."),
+        "{:?}",
+        with_cpu_limit(38)
+    );
+    assert!(!with_cpu_limit(3).is_problem() && with_cpu_limit(3).text.ends_with(", all others 0.0."), "{:?}", with_cpu_limit(3));
     let idle = found(10, 90, 40_000);
     assert_eq!((idle.share, idle.severity, idle.text.as_str()), (Some(0.9), Some(0.0), "Threads are rarely runnable."));
-    assert_eq!(weighed(|_| (), 100, &[], 9).iter().find(|slowdown| slowdown.cause == Cause::CpuWait).unwrap().severity, None);
+    assert_eq!(slowdowns_with(|_| (), 100, &[], 9).iter().find(|slowdown| slowdown.cause == Cause::CpuWait).unwrap().severity, None);
 }

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_default_is_in_its_range_and_what_is_not_is_refused() {
+    fn defaults_are_in_range_and_invalid_values_are_rejected() {
         let mut all = Thresholds::default();
         for threshold in Threshold::ALL {
             all.set(threshold, threshold.default_value()).unwrap();

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objects_are_found_in_any_order_of_regions() {
+    fn objects_are_found_whatever_the_region_order() {
         let region = |first: u64, step: u64, count: u64| (0..count).map(move |place| first + place * step);
         // The second region ends where the first begins, the third is far away, and the fourth is a single object.
         let addresses: Vec<u64> = region(0x10_0000, 24, 5000)

@@ -31,7 +31,7 @@ const MAX_TEXT_BYTES: usize = 4096;
 #[derive(Debug)]
 pub struct CpuTrace {
     encoder: CollectorEncoder,
-    kinds: EventKinds,
+    kinds: MetadataIds,
     pid: u32,
     /// Samples not yet written: older ones may still follow.
     pending: Vec<Pending>,
@@ -44,7 +44,7 @@ pub struct CpuTrace {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct EventKinds {
+struct MetadataIds {
     sample: u32,
     switch: u32,
     process: u32,
@@ -81,7 +81,7 @@ impl CpuTrace {
         let mut encoder = CollectorEncoder::new(header);
         let mut define =
             |provider, event_id, name, fields: &[(&str, FieldType)]| encoder.metadata(&kind(provider, event_id, name, fields), true);
-        let kinds = EventKinds {
+        let kinds = MetadataIds {
             sample: define(EVENTS_PROVIDER, 1, "cpu", &[("Value", NUMBER)]),
             switch: define(EVENTS_PROVIDER, 3, "cswitch", &[("Value", NUMBER)]),
             process: define(SYSTEM_PROVIDER, 0, "ExistingProcess", &[("NamespaceId", NUMBER), ("Name", TEXT), ("NamespaceName", TEXT)]),
@@ -273,7 +273,7 @@ mod tests {
     use crate::nettrace::{Decoder, Limits, ThreadId, UtcTime};
 
     #[test]
-    fn a_mapping_takes_the_place_of_others() {
+    fn new_mapping_replaces_overlapping_mappings() {
         let mut trace = CpuTrace::new(&TraceHeader::default(), 42, "App");
         let ids = |trace: &CpuTrace| [100, 120, 150, 199, 200, 250, 300].map(|address| trace.mapping_at(address).map(|mapping| mapping.id));
         trace.mapping(100..200, 0, b"/a.so");
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn cpu_trace_round_trips() {
         let header = TraceHeader {
             sync_utc: Some(UtcTime::from_unix_ms(0)),
             sync_ticks: 1000,

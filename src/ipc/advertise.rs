@@ -60,7 +60,7 @@ mod tests {
     const EXAMPLE: &[u8; 34] = b"ADVR_V1\0\x67\x45\x3e\x12\x9b\xe8\xd3\x12\xa4\x56\x42\x66\x14\x17\x40\x00\x39\x30\0\0\0\0\0\0\0\0";
 
     #[test]
-    fn the_specifications_example() {
+    fn specification_example_round_trips() {
         let advertise = Advertise::decode(EXAMPLE).unwrap().unwrap();
         assert_eq!((advertise.cookie.to_string().as_str(), advertise.pid), ("123e4567-e89b-12d3-a456-426614174000", 12345));
         assert_eq!(advertise.encode(), EXAMPLE);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none() {
+    fn invalid_advertise_messages_are_rejected() {
         for bytes in [&b"ADVR_V2"[..], b"D", b"ADVR_V1X"] {
             assert_eq!(Advertise::decode(bytes), Err(NotAdvertise));
         }
@@ -78,7 +78,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn they_come_back(cookie: [u8; 16], pid: u64, more: Vec<u8>) {
+        fn advertise_round_trips(cookie: [u8; 16], pid: u64, more: Vec<u8>) {
             let advertise = Advertise { cookie: Cookie(cookie), pid };
             let bytes = [advertise.encode(), more].concat();
             prop_assert_eq!(Advertise::decode(&bytes), Ok(Some(advertise)));

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn losses_say_what_happens_and_what_it_takes() {
+    fn downgrade_texts_name_effect_and_required_version() {
         for (downgrade, text) in [
             (
                 Downgrade::StacksIncluded,

@@ -52,7 +52,7 @@ impl Facts {
     }
 
     /// Returns why the runtime does not support a command, as the end of a sentence.
-    fn missing_reason(&self, command: CommandCode) -> Option<&'static str> {
+    fn unsupported_reason(&self, command: CommandCode) -> Option<&'static str> {
         let too_old = self.major.is_some_and(|major| command.since() > major);
         match self.support.get(command) {
             Some(Support::Yes) => None,
@@ -85,7 +85,7 @@ impl Capabilities {
     /// version.
     pub fn new(version: Option<&RuntimeVersion>, native_aot: bool, support: CommandSupport) -> Self {
         let facts = Facts { major: version.map(|version| version.major().max(OLDEST)), native_aot, support };
-        let has = |code: CommandCode| facts.or_oldest().missing_reason(code).is_none();
+        let has = |code: CommandCode| facts.or_oldest().unsupported_reason(code).is_none();
         let newest = |family: &[CommandCode]| family.iter().rposition(|code| has(*code)).map_or(0, |at| at as u8 + 1);
         Self {
             process_info: newest(&PROCESS_INFO),
@@ -111,7 +111,7 @@ impl Capabilities {
 
     /// Returns why a command is not supported, as the end of a sentence: `needs .NET 8`. `None` if it is, or if only a reply can show that.
     pub fn unsupported_reason(&self, command: CommandCode) -> Option<&'static str> {
-        self.facts.missing_reason(command)
+        self.facts.unsupported_reason(command)
     }
 
     /// Returns whether a command is expected to be supported; an unknown version is treated as the oldest.
@@ -119,7 +119,7 @@ impl Capabilities {
     /// # Errors
     /// The reason why not, as the end of a sentence.
     pub fn expected(&self, command: CommandCode) -> Result<(), &'static str> {
-        self.facts.or_oldest().missing_reason(command).map_or(Ok(()), Err)
+        self.facts.or_oldest().unsupported_reason(command).map_or(Ok(()), Err)
     }
 
     /// Returns whether support for the command is known from a reply, not merely expected.
@@ -157,7 +157,7 @@ mod tests {
 
     /// Capabilities by version, as seen on 3.1, 8, 9 and 10, and as documented for the others.
     #[test]
-    fn by_version() {
+    fn capabilities_by_runtime_version() {
         let table = [
             // version, info, env, set, dump, collect, perf map, hook, profiler
             (Some("3.1.23"), (0, false, false, 1, 2, false, false, true)),
@@ -188,7 +188,7 @@ mod tests {
         }
     }
 
-    fn answered(answers: &[(CommandCode, Option<Hresult>)]) -> CommandSupport {
+    fn support_from(answers: &[(CommandCode, Option<Hresult>)]) -> CommandSupport {
         let mut support = CommandSupport::default();
         for (code, no) in answers {
             support.record_reply(*code, &no.map_or(Ok(Reply::Done), |hresult| Err(Failure::from(hresult).into())));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_in_words() {
+    fn unsupported_reason_names_the_required_version() {
         let old = Capabilities::of(Some(&RuntimeVersion::new("3.1.23")));
         for (code, words) in [
             (CommandCode::ProcessEnvironment, Some("needs .NET 5")),
@@ -219,10 +219,10 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_counts_more_than_the_version() {
+    fn replies_override_the_version() {
         use CommandCode as Code;
         let no = Some(Hresult::UNKNOWN_COMMAND);
-        let support = answered(&[
+        let support = support_from(&[
             (Code::CollectTracing4, None),
             (Code::ApplyStartupHook, no),
             (Code::ProcessInfo3, None),
@@ -238,14 +238,14 @@ mod tests {
         assert_eq!(can.unsupported_reason(Code::EnablePerfMap), Some("is not supported by this kind of runtime"));
         assert_eq!(can.unsupported_reason(Code::ProcessEnvironment), Some("is not supported by this runtime"), "it is new enough for it");
         assert_eq!(can.known(), ["process_info", "environment", "collect_tracing", "trace_rundown", "perf_map", "startup_hook"]);
-        let nothing_said = Capabilities::new(None, false, support);
-        assert_eq!(nothing_said.unsupported_reason(Code::ApplyStartupHook), Some("needs .NET 8"));
+        let unknown_version = Capabilities::new(None, false, support);
+        assert_eq!(unknown_version.unsupported_reason(Code::ApplyStartupHook), Some("needs .NET 8"));
         assert!(Capabilities::of(None).known().is_empty());
     }
 
     /// As seen on NativeAOT 8.0.33.
     #[test]
-    fn native_aot_has_no_code_to_look_into() {
+    fn native_aot_lacks_dump_perf_map_hook_and_profiler() {
         use CommandCode as Code;
         let can = Capabilities::new(Some(&RuntimeVersion::new("8.0.33")), true, CommandSupport::default());
         assert_eq!((can.process_info, can.environment, can.set_environment, can.collect_tracing), (3, true, true, 2));
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_contracts_json() {
+    fn json_matches_the_command_line_contract() {
         let json = serde_json::to_string(&Capabilities::of(Some(&RuntimeVersion::new("9.0.7")))).unwrap();
         assert_eq!(
             json,

@@ -126,7 +126,7 @@ mod tests {
     use crate::ipc::CommandCode::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
 
     #[test]
-    fn a_path_is_taken_as_it_stands() {
+    fn percent_signs_in_the_dump_path_are_escaped() {
         let path = TargetPath::new("/tmp/100%/%p_%%").unwrap();
         let request = DumpRequest { path, kind: DumpKind::Full, flags: DumpFlags::default() };
         let sent = |command: Command| match command {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn no_attempt_drops_a_wish() {
+    fn every_dump_attempt_keeps_the_requested_flags() {
         let off = DumpFlags::default();
         let table = [
             (off, 0, &[GenerateCoreDump3, GenerateCoreDump2, GenerateCoreDump][..]),

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn entries() {
+    fn environment_entries_are_split() {
         let table = [
             ("PATH=/bin:/usr/bin", "PATH", "/bin:/usr/bin"),
             ("A=b=c", "A", "b=c"),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_bytes() {
+    fn environment_block_byte_for_byte() {
         let bytes = EnvironmentBlock::encode(&[variable("A", "1")]);
         assert_eq!(bytes, [1, 0, 0, 0, 4, 0, 0, 0, b'A', 0, b'=', 0, b'1', 0, 0, 0]);
         assert_eq!(read(&bytes), Ok(vec![variable("A", "1")]));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds() {
+    fn environment_block_limits_are_enforced() {
         assert!(EnvironmentBlock::new(MAX_ENVIRONMENT).is_ok());
         assert_eq!(EnvironmentBlock::new(MAX_ENVIRONMENT + 1).unwrap_err(), EnvironmentError::TooBig(MAX_ENVIRONMENT + 1));
         assert_eq!(read(&[0xff; 8]), Err(EnvironmentError::TooMany(u32::MAX)));
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_variables_than_there_is_room_for() {
+    fn too_many_variables_are_an_error() {
         let many = |count: u32| EnvironmentBlock::encode(&vec![variable("", ""); count as usize]);
         assert_eq!(read(&many(MAX_VARIABLES)).map(|variables| variables.len()), Ok(MAX_VARIABLES as usize));
         assert_eq!(read(&many(MAX_VARIABLES + 1)), Err(EnvironmentError::TooMany(MAX_VARIABLES + 1)));
@@ -171,7 +171,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_pieces_give_the_same(values: Vec<String>, piece in 1_usize..40, behind: Vec<u8>) {
+        fn result_is_independent_of_chunk_sizes(values: Vec<String>, piece in 1_usize..40, behind: Vec<u8>) {
             let variables: Vec<_> = values.iter().enumerate().map(|(i, value)| variable(&format!("V{i}"), &value.replace('\0', ""))).collect();
             let mut bytes = EnvironmentBlock::encode(&variables);
             let mut block = EnvironmentBlock::new(bytes.len() as u32).unwrap();

@@ -115,7 +115,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn strings_as_the_specification_counts_them() {
+    fn string_length_counts_the_terminator() {
         let cases: [(&[u8], Option<&str>); 3] =
             [(&[0, 0, 0, 0], None), (&[1, 0, 0, 0, 0, 0], Some("")), (&[3, 0, 0, 0, b'o', 0, b'k', 0, 0, 0], Some("ok"))];
         for (bytes, text) in cases {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_strings_leave_the_reader() {
+    fn failed_string_read_does_not_advance_the_reader() {
         for bytes in [&[2, 0, 0, 0, b'o', 0, b'k', 0][..], &[3, 0, 0, 0, 0, 0], &[0, 0, 0, 0x80], &[0xff; 4], &[1, 0]] {
             let mut reader = Reader::new(bytes);
             if bytes == [0, 0, 0, 0x80] {
@@ -141,13 +141,13 @@ mod tests {
     }
 
     #[test]
-    fn an_array_reserves_nothing_by_its_count() {
+    fn array_count_does_not_preallocate_memory() {
         assert_eq!(Vec::<u32>::read(&mut Reader::new(&[0xff; 12])), Err(Hresult::BAD_ENCODING));
     }
 
     proptest! {
         #[test]
-        fn strings_come_back(text: Option<String>) {
+        fn strings_round_trip(text: Option<String>) {
             let mut out = Vec::new();
             text.write(&mut out);
             prop_assert_eq!(read_string(&mut Reader::new(&out)), Ok(text));

@@ -61,7 +61,7 @@ mod tests {
 
     /// The four examples of the specification ("event_filter serialization").
     #[test]
-    fn the_specifications_examples() {
+    fn specification_examples_round_trip() {
         let table: [(EventFilter, &[u8]); 4] = [
             (EventFilter::ALL, &[0, 0, 0, 0, 0]),
             (EventFilter::except(vec![4, 5]), &[0, 2, 0, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0]),
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn which_events_come() {
+    fn filter_allows_selected_events() {
         let table = [
             (EventFilter::ALL, true, true),
             (EventFilter::only(vec![]), false, false),

@@ -101,14 +101,14 @@ mod tests {
     const OK: &[u8; 20] = b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0";
 
     #[test]
-    fn the_generic_ok_of_the_specification() {
+    fn specification_ok_message_round_trips() {
         let ok = Message { set: 0xff, id: 0x00, payload: &[] };
         assert_eq!(ok.encode().unwrap(), OK);
         assert_eq!(Message::decode(OK), Ok(Some((ok, 20))));
     }
 
     #[test]
-    fn wrong_frames() {
+    fn invalid_frames_are_rejected() {
         let cases: [(&[u8], FrameError, Hresult); 5] = [
             (b"HTTP/1.1 400 Bad Request", FrameError::Magic, Hresult::UNKNOWN_MAGIC),
             (b"X", FrameError::Magic, Hresult::UNKNOWN_MAGIC),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_message() {
+    fn longest_message_round_trips() {
         let payload = vec![7; MAX_MESSAGE - HEADER_BYTES + 1];
         let message = Message { set: 1, id: 2, payload: &payload[1..] };
         let bytes = message.encode().unwrap();
@@ -134,7 +134,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_prefix_needs_more(set: u8, id: u8, payload in proptest::collection::vec(any::<u8>(), 0..60), more: Vec<u8>) {
+        fn truncated_message_needs_more_bytes(set: u8, id: u8, payload in proptest::collection::vec(any::<u8>(), 0..60), more: Vec<u8>) {
             let message = Message { set, id, payload: &payload };
             let mut bytes = message.encode().unwrap();
             for end in 0..bytes.len() {

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_values_of_the_specification() {
+    fn hresult_names_match_the_specification() {
         let table = [
             (0x8013_1384, "DS_IPC_E_BAD_ENCODING (0x80131384)"),
             (0x8013_1385, "DS_IPC_E_UNKNOWN_COMMAND (0x80131385)"),

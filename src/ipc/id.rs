@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_guid() {
+    fn invalid_guids_are_rejected() {
         for text in [
             "",
             "1234",

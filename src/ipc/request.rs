@@ -171,7 +171,7 @@ mod tests {
     /// No request whose values crash or hang a runtime can be created. The other cause, a missing or superfluous payload, is ruled out by the
     /// fields of each command's type.
     #[test]
-    fn dangerous_values_cannot_be_made() {
+    fn dangerous_request_values_are_rejected() {
         let provider = Provider::new("P", 0, Level::Verbose).unwrap();
         assert_eq!(BufferMb::new(0), Err(InvalidRequest::EmptyBuffer));
         assert_eq!(Providers::<Provider>::new(vec![]), Err(InvalidRequest::ProviderCount(0)));

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lowest_generation_that_can_say_it() {
+    fn lowest_sufficient_command_is_chosen() {
         let filtered = |filter| {
             let mut config = config();
             config.providers[0].filter = filter;
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn every_older_command_says_what_it_loses() {
+    fn older_commands_list_their_downgrades() {
         use Downgrade::{RundownIncluded, RundownOmitted, StacksIncluded};
         let downgrades = |config: SessionConfig| config.attempts().into_iter().map(|attempt| attempt.downgrades).collect::<Vec<_>>();
         let bare = SessionConfig { stacks: false, rundown: Rundown::None, ..config() };
@@ -202,15 +202,15 @@ mod tests {
     }
 
     #[test]
-    fn every_wish_reaches_the_command() {
+    fn all_options_are_passed_to_the_command() {
         let buffer = BufferMb::new(16).unwrap();
-        let asked = SessionConfig { buffer, rundown: Rundown::None, ..config() };
+        let requested = SessionConfig { buffer, rundown: Rundown::None, ..config() };
         let providers = Provider::new("P", 1, Level::Verbose).unwrap().into();
-        assert_eq!(asked.command(), Command::CollectTracing2 { buffer, rundown: false, providers });
+        assert_eq!(requested.command(), Command::CollectTracing2 { buffer, rundown: false, providers });
 
-        let asked = SessionConfig { rundown: Rundown::Keyword(0x38), stacks: false, mode: BufferMode::Block, ..config() };
+        let requested = SessionConfig { rundown: Rundown::Keyword(0x38), stacks: false, mode: BufferMode::Block, ..config() };
         let stream =
-            StreamingSession { buffer: BufferMb::DEFAULT, rundown_keyword: 0x38, stacks: false, providers: asked.providers.clone() };
-        assert_eq!(asked.command(), Command::CollectTracing6 { session: Destination::Stream((stream, BufferMode::Block)) });
+            StreamingSession { buffer: BufferMb::DEFAULT, rundown_keyword: 0x38, stacks: false, providers: requested.providers.clone() };
+        assert_eq!(requested.command(), Command::CollectTracing6 { session: Destination::Stream((stream, BufferMode::Block)) });
     }
 }

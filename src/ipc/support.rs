@@ -62,7 +62,7 @@ mod tests {
     use crate::ipc::Failure;
 
     #[test]
-    fn only_answers_that_show_something_are_kept() {
+    fn only_conclusive_replies_are_kept() {
         let mut support = CommandSupport::default();
         let code = CommandCode::CollectTracing3;
         let no = |hresult| Err(ReplyError::Failure(Failure::from(hresult)));

@@ -160,7 +160,7 @@ mod tests {
     /// The examples of the specification ("tracepoint_config serialization"). It counts 14 units for the 12 letters of "MyTracepoint", which
     /// are 13 with the NUL, and sizes likewise; runtimes expect the correct count.
     #[test]
-    fn the_specifications_examples() {
+    fn specification_examples_have_the_expected_layout() {
         let default = || Some("MyTracepoint".to_owned());
         let low = || TracepointSet::new("LowEvents", (1..=9).collect()).unwrap();
 
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runtimes_refuse() {
+    fn invalid_tracepoints_are_rejected() {
         let set = |ids: &[u32]| TracepointSet::new("Set", ids.to_vec());
         assert_eq!(Tracepoints::new(None, vec![]), Err(InvalidRequest::NoTracepoint));
         assert_eq!(Tracepoints::new(Some(String::new()), vec![]), Err(InvalidRequest::EmptyTracepoint));
@@ -187,20 +187,20 @@ mod tests {
         assert_eq!(Tracepoints::new(None, overlap), Err(InvalidRequest::TracepointOverlap(2)));
     }
     #[test]
-    fn names_that_harm_or_hide() {
-        let taken = |name: &str| {
+    fn unsafe_tracepoint_names_are_rejected() {
+        let check_name = |name: &str| {
             let [default, set] = [Tracepoints::new(Some(name.to_owned()), vec![]).map(drop), TracepointSet::new(name, vec![1]).map(drop)];
             assert_eq!(default, set, "{name:?}");
             set
         };
         let longest = "x".repeat(MAX_TRACEPOINT_NAME);
         for name in ["a", "_", "dn_top_Test1", &longest] {
-            assert_eq!(taken(name), Ok(()), "{name:?}");
+            assert_eq!(check_name(name), Ok(()), "{name:?}");
         }
         // From 437 characters on, a runtime crashes; a slash hides all tracepoints; the kernel gives a space and a colon a special meaning.
         let longer = "x".repeat(MAX_TRACEPOINT_NAME + 1);
         for name in [&longer, "a/b", "a b", "a:b", "a;b", "..", "x.y", "x-y", "1x", "a,b", "a*", "n\nl", "a\0b", "\u{e9}"] {
-            assert_eq!(taken(name), Err(InvalidRequest::TracepointName(name.to_owned())), "{name:?}");
+            assert_eq!(check_name(name), Err(InvalidRequest::TracepointName(name.to_owned())), "{name:?}");
         }
     }
 }

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_as_runtimes_say_them() {
+    fn runtime_versions_are_parsed() {
         let table = [
             ("9.0.7", 9, 0, "9.0.7"),
             ("9.0.7+3c298d9f00936d651cc47d221762474e25277672", 9, 0, "9.0.7"),
@@ -56,8 +56,8 @@ mod tests {
             ("next", 0, 0, "next"),
             ("99999999999.1", 0, 1, "99999999999.1"),
         ];
-        for (said, major, minor, text) in table {
-            let version = RuntimeVersion::new(said);
+        for (input, major, minor, text) in table {
+            let version = RuntimeVersion::new(input);
             assert_eq!((version.major(), version.minor(), version.as_str()), (major, minor, text));
         }
     }

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_have_their_units_and_differences_their_signs() {
+    fn values_have_units_and_changes_have_signs() {
         for (value, unit, amount, change) in [
             (0.0, Unit::PerSecond, "0/s", "0"),
             (0.001, Unit::PerSecond, "<0.01/s", "+<0.01/s"),

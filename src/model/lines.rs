@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_shown_as_a_terminal_would_without_control_sequences() {
+    fn output_lines_are_shown_without_control_sequences() {
         for (written, lines) in [
             (&b""[..], &[][..]),
             (b"one\ntwo", &["one", "two"]),
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_newest_are_kept_and_none_is_endless() {
+    fn only_the_newest_lines_are_kept_and_long_ones_cut() {
         let many: String = (0..10_000).map(|n| format!("{n}\n")).collect();
         let lines = newest_lines(many.as_bytes());
         assert_eq!((lines.len(), lines[0].as_str(), lines.last().unwrap().as_str()), (MAX_LINES, "9500", "9999"));

@@ -38,7 +38,7 @@ pub use output_name::OutputName;
 pub use process::{Contact, Process, ProcessKey, RunState, Trouble, Usage};
 pub use producer::{PacketCounts, ProducerReport};
 pub use recording::{
-    CpuTimeUnavailable, FlightBuffer, KernelTrace, MethodNameResolution, Outcome, Phase, Rate, Recording, RecordingId, Scheduling,
+    CpuTimeUnavailable, FlightBufferUsage, KernelTrace, MethodNameResolution, Outcome, Phase, Rate, Recording, RecordingId, Scheduling,
     StoppedBy, ThreadUse,
 };
 pub use recording_analysis::{EventRate, RecordingAnalysis};
@@ -46,7 +46,7 @@ pub use safe_text::SafeText;
 pub use secret::shown_command_line;
 pub use secret_pattern::SecretPatterns;
 pub use size::{format_size, parse_size};
-pub use target_paths::{FILE_STAMP, default_dump_path, file_stem, has_own_root, seen_here, temporary_folder};
+pub use target_paths::{FILE_STAMP, default_dump_path, file_stem, has_own_root, reachable_path, temporary_folder};
 pub use text::{escape_json, safe, sanitize};
 pub use trace_file::{FileContents, FileKind, Span, TraceFile};
 pub use trace_format::{TraceFormat, export_stem};

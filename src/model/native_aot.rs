@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_command_that_is_missing_has_its_words() {
+    fn every_unsupported_command_has_a_message() {
         for code in CommandCode::ALL {
             assert_eq!(NativeAotGap::of(*code).is_some(), !code.is_for_native_aot(), "{code}");
         }

@@ -144,7 +144,7 @@ mod tests {
     const STAMP: &str = "20231114_221320";
 
     #[test]
-    fn the_default_is_the_name_the_pid_and_the_time() {
+    fn default_name_is_process_name_pid_and_time() {
         let name = OutputName::default();
         assert_eq!(name.file("Order.Service", 7, STAMP, "nettrace"), "Order.Service_7_20231114_221320.nettrace");
         assert_eq!(OutputName::parse(&name.to_string()), Ok(name));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_name_anything_else_is_refused() {
+    fn unsafe_name_patterns_are_rejected() {
         for (pattern, why) in [
             ("", "a name has 1 to 128 bytes"),
             ("a/{name}", "a name consists of letters"),
@@ -177,7 +177,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_file_is_a_plain_one_whatever_the_process_is_called(pattern in "[a-z{}name._-]{1,20}|\\{name\\}x", name: String, pid: u32) {
+        fn any_process_name_yields_a_safe_file_name(pattern in "[a-z{}name._-]{1,20}|\\{name\\}x", name: String, pid: u32) {
             if let Ok(pattern) = OutputName::parse(&pattern) {
                 let file = pattern.file(&name.repeat(40), pid, STAMP, "nettrace");
                 prop_assert!(file.len() < 220 && !file.contains(['/', '\0']) && !file.starts_with(['.', '-']), "{}", file);

@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_command_line_has_no_folders_of_the_program() {
+    fn short_command_line_omits_the_program_folders() {
         let short = |text: &str| {
             let mut process = Process::new(ProcessKey { pid: 1, started: 1 });
             process.command_line = text.into();

@@ -47,7 +47,7 @@ pub struct Recording {
     /// Progress of resolving the names of methods compiled before the recording began.
     pub names: MethodNameResolution,
     /// The data kept by a flight recorder so far; `None` for a recording that keeps everything.
-    pub kept: Option<FlightBuffer>,
+    pub kept: Option<FlightBufferUsage>,
     /// Destination of the events if they are not written to a file; `None` if dn-top receives them.
     pub kernel: Option<KernelTrace>,
     /// State of the kernel's scheduling events; `None` if they are not recorded.
@@ -195,7 +195,7 @@ impl fmt::Display for Scheduling {
 
 /// The newest part of a recording, which is all that a flight recorder keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FlightBuffer {
+pub struct FlightBufferUsage {
     /// Size in bytes.
     pub bytes: u64,
     /// Time from the oldest event to the newest.

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_become_one() {
+    fn lines_are_joined_into_one() {
         assert_eq!(SafeText::from_lines(" one\r\n\n\ttwo\u{1b}\n"), "one · two\u{fffd}");
     }
 

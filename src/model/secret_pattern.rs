@@ -66,7 +66,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_word_is_a_part_of_a_name_and_a_glob_is_all_of_it() {
+    fn word_matches_part_of_a_name_and_glob_all_of_it() {
         for (pattern, name, secret) in [
             ("dsn", "SENTRY_DSN", true),
             ("dsn", "sentry_dsn_2", true),
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_not_too_many_and_none_is_empty_or_too_long() {
+    fn pattern_count_and_length_are_limited() {
         assert!(SecretPatterns::new([""]).is_err());
         assert!(SecretPatterns::new(["x".repeat(129).as_str()]).is_err());
         assert!(SecretPatterns::new(["x".repeat(128).as_str()]).is_ok());
@@ -96,14 +96,14 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_name_takes_no_long_time() {
+    fn hostile_name_is_matched_quickly() {
         let patterns = SecretPatterns::new(["*a".repeat(60).as_str()]).unwrap();
         assert!(!patterns.matches(&format!("{}b", "a".repeat(20_000))));
     }
 
     proptest! {
         #[test]
-        fn a_pattern_without_signs_is_a_part_of_the_name(name in "[A-Z_]{0,12}", part in "[a-z_]{1,3}") {
+        fn pattern_without_wildcards_matches_a_substring(name in "[A-Z_]{0,12}", part in "[a-z_]{1,3}") {
             let found = SecretPatterns::new([part.as_str()]).unwrap().matches(&name);
             prop_assert_eq!(found, name.contains(&part.to_uppercase()));
         }

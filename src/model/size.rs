@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read() {
+    fn sizes_are_parsed_and_formatted() {
         let good = [("1", 1), ("64MB", 64_000_000), ("1GiB", 1 << 30), ("1.5 kB", 1_500), ("2k", 2_000), ("7mi", 7 << 20)];
         for (text, bytes) in good {
             assert_eq!(parse_size(text), Ok(bytes), "{text}");

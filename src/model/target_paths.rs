@@ -17,7 +17,7 @@ pub fn has_own_root(process: &Process) -> bool {
 }
 
 /// Converts a path of the target to one that is reachable from dn-top.
-pub fn seen_here(process: &Process, path: &Path) -> PathBuf {
+pub fn reachable_path(process: &Process, path: &Path) -> PathBuf {
     match (prefix(process), path.strip_prefix("/")) {
         (Some(root), Ok(path)) => root.join(path),
         _ => path.to_owned(),
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn names_from_outside_become_plain_file_names() {
+    fn untrusted_names_become_safe_file_names() {
         let cases = [
             ("Order.Service", "Order.Service"),
             ("../../etc/passwd", "etcpasswd"),
@@ -75,15 +75,15 @@ mod tests {
     }
 
     #[test]
-    fn a_container_has_its_own_tree() {
+    fn paths_in_a_container_are_mapped_through_proc_root() {
         let inside = process("/proc/7/root/tmp/dotnet-diagnostic-1-9-socket");
         assert_eq!(temporary_folder(&inside), Path::new("/tmp"));
-        assert_eq!(seen_here(&inside, Path::new("/tmp/core")), Path::new("/proc/7/root/tmp/core"));
+        assert_eq!(reachable_path(&inside, Path::new("/tmp/core")), Path::new("/proc/7/root/tmp/core"));
         assert!(has_own_root(&inside));
 
         let beside = process("/var/tmp/dotnet-diagnostic-7-9-socket");
         assert_eq!(temporary_folder(&beside), Path::new("/var/tmp"));
-        assert_eq!(seen_here(&beside, Path::new("/tmp/core")), Path::new("/tmp/core"));
+        assert_eq!(reachable_path(&beside, Path::new("/tmp/core")), Path::new("/tmp/core"));
         assert!(!has_own_root(&beside));
     }
 }

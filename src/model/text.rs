@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_on_a_character_are_bounded() {
+    fn combining_marks_per_character_are_limited() {
         let stacked = |marks: usize| format!("a{}b", "\u{301}".repeat(marks));
         let family = |members: usize| vec!["👩"; members].join("\u{200d}");
         for (raw, safe) in [
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn no_cell_holds_more_than_a_little() {
+    fn bytes_per_cell_are_bounded() {
         for piece in [
             "\u{301}",
             "\u{200d}",
@@ -179,7 +179,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_controls_is_left(text: String) {
+        fn sanitized_text_has_no_control_characters(text: String) {
             let safe = sanitize(&text);
             prop_assert!(!safe.chars().any(|c| c.is_control() || is_invisible(c)));
             prop_assert_eq!(sanitize(&safe), safe.clone());

@@ -8,7 +8,7 @@ use super::size::{format_size, parse_size};
 use super::{KernelTrace, TraceFormat};
 use crate::clr::{DEFAULT_PROFILES, Selection, Trigger, parse_event_ids, parse_tracepoints, select};
 use crate::ipc::{Attempt, BufferMb, BufferMode, Capabilities, Downgrade, Rundown, SessionConfig, UserEvents};
-use crate::nettrace::Retention;
+use crate::nettrace::RetentionLimits;
 
 /// Options of a recording, as given by the user. The default is the same as without any options.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -36,7 +36,7 @@ pub struct TraceOptions {
     /// Record the kernel's scheduling as well.
     pub scheduling: bool,
     /// Keep only the newest part.
-    pub flight: Option<Retention>,
+    pub flight: Option<RetentionLimits>,
     /// Keep CPU samples in a separate file.
     pub separate: bool,
     /// Stop after this time.
@@ -193,21 +193,21 @@ fn parse_rundown(text: &str) -> Result<Rundown, String> {
 ///
 /// # Errors
 /// The text is neither: a sentence with what was expected.
-pub fn parse_keep(text: &str) -> Result<Retention, String> {
+pub fn parse_keep(text: &str) -> Result<RetentionLimits, String> {
     if let Ok(span) = humantime::parse_duration(text) {
         let enough = span >= Duration::from_secs(1);
         return enough
-            .then_some(Retention { bytes: Retention::MAX_BYTES, span: Some(span) })
+            .then_some(RetentionLimits { bytes: RetentionLimits::MAX_BYTES, span: Some(span) })
             .ok_or_else(|| "a flight recorder keeps at least one second".to_owned());
     }
     let bytes = parse_size(text).map_err(|_| "expected a size such as 64MB or a time such as 5m".to_owned())?;
-    if (Retention::MIN_BYTES..=Retention::MAX_BYTES).contains(&bytes) {
-        return Ok(Retention { bytes, span: None });
+    if (RetentionLimits::MIN_BYTES..=RetentionLimits::MAX_BYTES).contains(&bytes) {
+        return Ok(RetentionLimits { bytes, span: None });
     }
     Err("a flight recorder keeps 1MiB to 1GiB".to_owned())
 }
 
-fn format_keep(keep: &Retention) -> String {
+fn format_keep(keep: &RetentionLimits) -> String {
     keep.span.map_or_else(|| format_size(keep.bytes), format_time)
 }
 
@@ -233,7 +233,7 @@ mod tests {
     const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
     #[test]
-    fn rundowns_are_read() {
+    fn rundown_options_are_parsed() {
         assert_eq!(parse_rundown("full"), Ok(Rundown::Default));
         assert_eq!(parse_rundown("none"), Ok(Rundown::None));
         assert_eq!(parse_rundown("0x38"), Ok(Rundown::Keyword(0x38)));
@@ -243,12 +243,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_flight_recorder_keeps_is_read_and_written() {
+    fn flight_recorder_retention_is_parsed_and_formatted() {
         let span = |seconds| Some(Duration::from_secs(seconds));
         let table = [("64MB", 64_000_000, None), ("1GiB", 1 << 30, None), ("5m", 1 << 30, span(300)), ("1m30s", 1 << 30, span(90))];
         for (text, bytes, span) in table {
             let keep = parse_keep(text).unwrap();
-            assert_eq!(keep, Retention { bytes, span }, "{text}");
+            assert_eq!(keep, RetentionLimits { bytes, span }, "{text}");
             assert_eq!(format_keep(&keep), text);
         }
         for wrong in ["", "64", "1kB", "2GiB", "1ms", "x"] {
@@ -257,8 +257,8 @@ mod tests {
     }
 
     #[test]
-    fn a_session_has_all_that_was_ordered() {
-        let order = TraceOptions {
+    fn session_config_contains_all_options() {
+        let options = TraceOptions {
             profiles: vec!["gc-verbose".to_owned()],
             event_ids: vec![format!("{RUNTIME}/1,2")],
             buffer_mb: Some(16),
@@ -267,26 +267,26 @@ mod tests {
             block: true,
             ..TraceOptions::default()
         };
-        let config = order.select().unwrap().config;
+        let config = options.select().unwrap().config;
         assert_eq!(config.providers[0].filter, EventFilter::only(vec![1, 2]));
         assert_eq!((config.buffer.get(), config.rundown, config.stacks, config.mode), (16, Rundown::None, false, BufferMode::Block));
     }
 
     #[test]
-    fn what_goes_to_tracepoints_is_the_same() {
-        let order = TraceOptions {
+    fn user_events_session_has_the_same_providers() {
+        let options = TraceOptions {
             profiles: vec!["gc-verbose".to_owned()],
             event_ids: vec![format!("{RUNTIME}/^1")],
             rundown: Some("0x38".to_owned()),
             tracepoints: vec!["all".to_owned(), "gc=2,3".to_owned()],
             ..TraceOptions::default()
         };
-        let (events, kernel) = order.user_events().unwrap().unwrap();
+        let (events, kernel) = options.user_events().unwrap().unwrap();
         assert_eq!((events.rundown_keyword, events.providers[0].filter.clone()), (0, EventFilter::except(vec![1])));
-        assert_eq!(events.providers[0].provider, order.select().unwrap().config.providers[0].provider);
+        assert_eq!(events.providers[0].provider, options.select().unwrap().config.providers[0].provider);
         assert_eq!(kernel.to_string(), "user_events:all,user_events:gc");
-        let ill = TraceOptions { tracepoints: vec!["a".to_owned(), "b".to_owned()], ..order };
-        assert!(ill.user_events().unwrap_err().contains("tracepoint 'b'"));
+        let invalid = TraceOptions { tracepoints: vec!["a".to_owned(), "b".to_owned()], ..options };
+        assert!(invalid.user_events().unwrap_err().contains("tracepoint 'b'"));
         assert_eq!(TraceOptions::default().user_events(), Ok(None));
     }
 
@@ -304,15 +304,15 @@ mod tests {
                 "a flight recorder has its own size limit",
             ),
         ];
-        for (order, reason) in table {
-            let error = order.select().unwrap_err();
+        for (options, reason) in table {
+            let error = options.select().unwrap_err();
             assert!(error.contains(reason), "{error}");
         }
     }
 
     #[test]
-    fn what_a_runtime_is_too_old_for() {
-        let on = |version: &str, order: TraceOptions| order.expected_downgrades(&Capabilities::of(Some(&RuntimeVersion::new(version))));
+    fn unsupported_options_are_errors_or_downgrades() {
+        let on = |version: &str, options: TraceOptions| options.expected_downgrades(&Capabilities::of(Some(&RuntimeVersion::new(version))));
         let too_old = |what: &str| Err(what.to_owned());
         let ids = || TraceOptions { event_ids: vec![format!("{RUNTIME}/^1")], ..TraceOptions::default() };
         let own = || TraceOptions { rundown: Some("0x38".to_owned()), ..TraceOptions::default() };
@@ -328,15 +328,15 @@ mod tests {
         assert_eq!(on("8.0.0", own()), too_old("selecting the rundown needs .NET 9"));
         assert_eq!(on("9.0.0", ids()), too_old("filtering by event id, or recording into user_events, needs .NET 10"));
         assert_eq!(on("10.0.0", block()), too_old("blocking the target instead of dropping events needs .NET 11"));
-        for order in [bare(), own(), ids(), block()] {
-            assert_eq!(on("11.0.0", order), Ok(vec![]));
+        for options in [bare(), own(), ids(), block()] {
+            assert_eq!(on("11.0.0", options), Ok(vec![]));
         }
     }
 
     #[test]
     fn the_command_line_has_the_same_options() {
         assert_eq!(TraceOptions::of_profiles(&DEFAULT_PROFILES.map(str::to_owned)).command_line("42"), "dn-top trace 42");
-        let order = TraceOptions {
+        let options = TraceOptions {
             profiles: vec!["exceptions".to_owned()],
             providers: vec!["My Co:1:verbose:a=\"b;c\"".to_owned()],
             clr_events: Some("gc+jit".to_owned()),
@@ -355,7 +355,7 @@ mod tests {
             file: Some("/tmp/a b.nettrace".into()),
         };
         assert_eq!(
-            order.command_line("Web App"),
+            options.command_line("Web App"),
             "dn-top trace 'Web App' --profile exceptions --provider 'My Co:1:verbose:a=\"b;c\"' --clr-events gc+jit \
              --event-ids Microsoft-Windows-DotNETRuntime/^80,81 --user-events all --user-events gc=1,2 --buffer-mb 64 --rundown 0x38 --stop-on 'P/Boom:it'\\''s' --flight 5m \
              --duration 1m30s --max-size 64MB -o '/tmp/a b.nettrace' --no-stacks --block --kernel --separate"

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_stay_short_at_every_edge() {
+    fn quantities_are_abbreviated_at_every_unit_boundary() {
         for (value, text) in [
             (0, "0 B"),
             (999, "999 B"),
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_any_size_stay_short_and_are_never_nothing() {
+    fn small_and_large_numbers_stay_short_and_nonzero() {
         for (value, text) in [
             (0.0, "0"),
             (-0.0, "0"),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn short_times_and_shares_stay_short_at_every_edge() {
+    fn times_and_percentages_are_rounded_at_boundaries() {
         for (value, text) in [
             (0, "0 ns"),
             (999, "999 ns"),
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn times_have_two_units_at_most() {
+    fn durations_have_at_most_two_units() {
         for (seconds, age, watch) in [
             (0, "0s", "0:00"),
             (59, "59s", "0:59"),

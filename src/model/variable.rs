@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_values_make_a_secret() {
+    fn secrets_are_detected_by_name_or_value() {
         for (name, value, secret) in [
             ("DB_PASSWORD", "", true),
             ("DATABASE_URL", "postgres://app:hush@db/shop", true),
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_add_to_what_is_secret_and_take_nothing_away() {
+    fn patterns_extend_the_built_in_secret_detection() {
         let secrets = SecretPatterns::new(["*_DSN"]).unwrap();
         let is_secret = |name: &str| Variable::new(&ipc::Variable { name: name.to_owned(), value: String::new() }, &secrets).is_secret();
         assert_eq!(["SENTRY_DSN", "DB_PASSWORD", "PATH"].map(is_secret), [true, true, false]);
@@ -58,7 +58,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_unsafe_is_shown(name: String, value: String) {
+        fn variables_contain_no_control_characters(name: String, value: String) {
             let Variable { name, value, .. } = variable(&name, &value);
             prop_assert!(name.chars().chain(value.chars()).all(|c| !c.is_control()));
         }

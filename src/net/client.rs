@@ -303,7 +303,7 @@ impl Client {
     /// the connection. A command that the runtime has permanently declined is not sent again: the reply would be the same.
     async fn exchange(&self, command: &Command, data: Option<&UserEventsData>) -> Result<(Reply, VerifiedStream), Cause> {
         if self.legacy {
-            return Err(Cause::NotInLegacy("such command"));
+            return Err(Cause::UnsupportedByLegacy("such command"));
         }
         self.check_safe_to_send(command)?;
         let code = command.code();

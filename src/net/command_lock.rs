@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_second_command_waits_for_its_turn_and_not_for_ever() {
+    async fn second_command_waits_up_to_its_timeout() {
         let command_lock = CommandLock::default();
         let dump = command_lock.acquire(CommandCode::GenerateCoreDump3, Duration::ZERO).await.unwrap();
         let began = Instant::now();

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn runtimes_are_told_apart_by_their_names() {
+    fn native_aot_is_detected_by_symbol_names() {
         for (names, aot) in [
             (&["malloc", "DotNetRuntimeDebugHeader"][..], true),
             (&["DotNetRuntimeInfo", "g_dacTable"], false),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn no_damage_does_harm() {
+    fn damaged_elf_files_do_not_panic() {
         let whole = elf(&["DotNetRuntimeDebugHeader"]);
         // The last name needs no NUL.
         for length in 0..whole.len() - 1 {

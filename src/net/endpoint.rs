@@ -63,7 +63,7 @@ mod tests {
         let name = SocketName { pid: 4242, key: 256_818 };
         assert_eq!(name.to_string(), "dotnet-diagnostic-4242-256818-socket");
         assert_eq!(SocketName::parse(name.to_string().as_bytes()), Some(name));
-        for stranger in [
+        for other in [
             "",
             "dotnet-diagnostic-",
             "dotnet-diagnostic-4242-socket",
@@ -78,7 +78,7 @@ mod tests {
             "dotnet-diagnostic-1-2-socket.bak",
             "clr-debug-pipe-1-2-in",
         ] {
-            assert_eq!(SocketName::parse(stranger.as_bytes()), None, "{stranger}");
+            assert_eq!(SocketName::parse(other.as_bytes()), None, "{other}");
         }
         assert_eq!(SocketName::parse(b"dotnet-diagnostic-1\xff-2-socket"), None);
     }

@@ -93,10 +93,10 @@ pub enum Cause {
     StillSuspended,
     /// Not sent: the protocol of the .NET Core 3.0 previews cannot express it.
     #[error("not sent, because the protocol of the .NET Core 3.0 previews has no {0}")]
-    NotInLegacy(&'static str),
+    UnsupportedByLegacy(&'static str),
     /// A preview refused the session; its protocol has no error codes.
     #[error("the runtime did not open a session, and its protocol does not report why")]
-    LegacyNo,
+    LegacyRefused,
     /// The reply is in the protocol of the releases.
     #[error("this runtime is not a preview of .NET Core 3.0: omit --legacy")]
     NotLegacy,
@@ -149,8 +149,8 @@ impl ExchangeError {
             | Cause::UnsetInNativeAot
             | Cause::BadHook { .. }
             | Cause::BadProfiler { .. }
-            | Cause::NotInLegacy(_)
-            | Cause::LegacyNo
+            | Cause::UnsupportedByLegacy(_)
+            | Cause::LegacyRefused
             | Cause::NotLegacy => return None,
         })
     }

@@ -31,12 +31,12 @@ pub(super) struct Fake<'a> {
     pub(super) state: char,
 }
 
-pub(super) fn us() -> u32 {
+pub(super) fn own_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
 pub(super) fn fake(pid: u32) -> Fake<'static> {
-    let status = format!("Name:\tdotnet\nUid:\t{0}\t{0}\t{0}\t{0}\nNSpid:\t{pid}\n", us());
+    let status = format!("Name:\tdotnet\nUid:\t{0}\t{0}\t{0}\t{0}\nNSpid:\t{pid}\n", own_uid());
     let threads = &["dotnet", ".NET SynchManag", ".NET EventPipe", ".NET Finalizer"];
     Fake {
         pid,

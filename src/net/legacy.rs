@@ -19,7 +19,7 @@ pub(super) fn collect(config: &SessionConfig) -> Result<LegacyRequest, Cause> {
         (matches!(config.rundown, Rundown::None | Rundown::Keyword(_)), "choice of rundown"),
     ];
     if let Some((_, what)) = lacks.into_iter().find(|(asked, _)| *asked) {
-        return Err(Cause::NotInLegacy(what));
+        return Err(Cause::UnsupportedByLegacy(what));
     }
     let providers = config.providers.clone().map(|asked| asked.provider);
     Ok(LegacyRequest::Collect { buffer_mb: config.buffer.get(), providers })
@@ -32,7 +32,7 @@ pub(super) async fn exchange(stream: &mut VerifiedStream, to: &Endpoint, request
     let mut answer = [0; LEGACY_REPLY_BYTES];
     stream.read_exact(&mut answer).await.map_err(|error| Cause::of_stream(error, 0))?;
     match &answer {
-        [0, 0, 0, 0, 0, 0, 0, 0] => Err(Cause::LegacyNo),
+        [0, 0, 0, 0, 0, 0, 0, 0] => Err(Cause::LegacyRefused),
         NOT_LEGACY => Err(Cause::NotLegacy),
         answer => Ok(SessionId(u64::from_le_bytes(*answer))),
     }

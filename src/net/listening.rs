@@ -14,7 +14,7 @@ pub(super) const MAX_PATH_LENGTH: usize = 107;
 const BACKLOG: i32 = 1024;
 
 /// Listens on a socket with mode 0600: Linux gives the file the mode of the socket.
-pub(super) fn listen_alone(path: &Path) -> io::Result<OwnedFd> {
+pub(super) fn listen_owner_only(path: &Path) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     fchmod(&socket, Mode::RUSR | Mode::WUSR)?;

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_lines_are_kept_and_bounded() {
+    fn log_keeps_a_bounded_number_of_latest_lines() {
         (0..=MAX_LINES).for_each(|line| note(format_args!("line {line}\n\x1b[31m{}", "x".repeat(2 * MAX_LINE_CHARS))));
         let lines = latest();
         assert_eq!(lines.len(), MAX_LINES);

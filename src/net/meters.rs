@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_does_not_come_during_the_first_collection() {
+    fn stop_is_delayed_past_the_first_collection() {
         let start = Instant::now();
         let at = |ms: u64| start + Duration::from_millis(ms);
         for (name, arguments, stop, expected) in [
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_comes_again_is_another_session() {
+    fn reused_session_id_is_a_new_session() {
         let (sessions, id, now) = (MeterSessions::default(), SessionId(7), Instant::now());
         sessions.started(id, &config(SOURCE, ""), now, now);
         sessions.started(id, &config("System.Runtime", ""), now, now);

@@ -29,7 +29,7 @@ mod tests {
     use tokio::time::timeout;
 
     #[tokio::test]
-    async fn it_comes_when_the_process_ends_and_not_before() {
+    async fn wait_completes_only_when_the_process_exits() {
         let mut child = Command::new("sleep").arg("1000").kill_on_drop(true).spawn().unwrap();
         let mut waiting = std::pin::pin!(wait(child.id().unwrap(), || true));
         assert!(timeout(Duration::from_millis(50), &mut waiting).await.is_err());

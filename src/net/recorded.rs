@@ -139,18 +139,18 @@ mod tests {
     use crate::net::clock::monotonic_ns;
 
     #[test]
-    fn only_the_process_that_was_recorded_is_found() {
+    fn only_the_recorded_process_is_found() {
         let proc = Proc::open(Path::new("/proc")).unwrap();
         let pid = std::process::id();
         let key = ProcessKey { pid, started: proc.stat(pid).unwrap().starttime };
-        let us = Process { ns_pid: 7, name: "us".into(), ..Process::new(key) };
+        let own_process = Process { ns_pid: 7, name: "own_process".into(), ..Process::new(key) };
         let now_ns = monotonic_ns();
-        let here = HashSet::from_iter([only_the_process_that_was_recorded_is_found as fn() as usize as u64]);
+        let here = HashSet::from_iter([only_the_recorded_process_is_found as fn() as usize as u64]);
         let elsewhere = HashSet::from_iter([0x1000, 0x2000]);
         let none = HashSet::default();
         let find = |pid, began_ns, code| {
             let recorded = RecordedProcess { pid, began_ns, code };
-            find(&recorded, std::slice::from_ref(&us), &proc).map(|found| found.key.pid).map_err(|error| error.to_string())
+            find(&recorded, std::slice::from_ref(&own_process), &proc).map(|found| found.key.pid).map_err(|error| error.to_string())
         };
         assert_eq!(find(7, now_ns, &here), Ok(pid));
         for (pid, began_ns, code, words) in [

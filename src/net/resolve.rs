@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_leads_out_of_the_root() {
+    fn paths_cannot_escape_the_root() {
         let tree = tree();
         let at = |path: &str| tree.path().join("root").join(path);
         let inside = id(&at("private/tmp/file"));
@@ -188,13 +188,13 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_a_directory_that_others_can_write_to_is_not_followed() {
+    fn link_in_world_writable_directory_is_not_followed() {
         let tree = tree();
         let at = |path: &str| tree.path().join("root").join(path);
         symlink("/private/tmp", at("open/tmp")).unwrap();
-        let us = geteuid().as_raw();
-        assert_eq!(find_in(&tree, "/open/tmp/file"), Err(format!("/open/tmp {us}")));
-        assert_eq!(find_in(&tree, "/open/tmp"), Err(format!("/open/tmp {us}")));
+        let own_uid = geteuid().as_raw();
+        assert_eq!(find_in(&tree, "/open/tmp/file"), Err(format!("/open/tmp {own_uid}")));
+        assert_eq!(find_in(&tree, "/open/tmp"), Err(format!("/open/tmp {own_uid}")));
         // Files other than links are allowed there.
         fs::write(at("open/file"), "").unwrap();
         assert_eq!(find_in(&tree, "/open/file"), Ok(id(&at("open/file"))));

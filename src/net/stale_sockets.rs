@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    fn old(path: &Path) {
+    fn make_old(path: &Path) {
         let hour = SystemTime::now() - Duration::from_secs(3600);
         let hour = rustix::fs::Timespec { tv_sec: hour.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs() as i64, tv_nsec: 0 };
         let times = rustix::fs::Timestamps { last_access: hour, last_modification: hour };
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_nothing_listens_on_is_removed() {
+    fn only_old_sockets_without_listener_are_removed() {
         let place = tempfile::tempdir().unwrap();
         let path = |name: &str| place.path().join(name);
         let dead = ["dotnet-diagnostic-1-1-socket", "dotnet-diagnostic-2-2-socket"];
@@ -127,7 +127,7 @@ mod tests {
         fs::write(path(kept[2]), "").unwrap();
         std::os::unix::fs::symlink(path(kept[4]), path(kept[3])).unwrap();
         for name in dead.iter().chain(&kept).filter(|name| **name != kept[1]) {
-            old(&path(name));
+            make_old(&path(name));
         }
         assert_eq!(remove_stale_sockets(place.path()).unwrap(), RemovedSockets { removed: 2, kept: 1 });
         let mut left: Vec<_> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

@@ -15,7 +15,7 @@ pub use std::os::unix::net::UnixStream as BlockingStream;
 pub use tokio::net::UnixStream as Stream;
 
 pub(super) use super::listening::MAX_PATH_LENGTH;
-use super::listening::listen_alone;
+use super::listening::listen_owner_only;
 
 /// Unit of [`MAX_PATH_LENGTH`].
 pub(super) const PATH_UNIT: &str = "bytes";
@@ -92,7 +92,7 @@ pub struct Listener(UnixListener);
 impl Listener {
     /// Binds a socket that has mode 0600 from the start, regardless of the umask.
     pub(super) fn bind(path: &Path) -> io::Result<Self> {
-        UnixListener::from_std(listen_alone(path)?.into()).map(Self)
+        UnixListener::from_std(listen_owner_only(path)?.into()).map(Self)
     }
 
     /// Creates the socket of a simulated runtime the way a runtime does.

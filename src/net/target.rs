@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn pids_and_names_find_their_process() {
+    fn processes_are_found_by_pid_or_name() {
         let rows = [
             stale(7, "(gone)"),
             row(7, "Shop"),

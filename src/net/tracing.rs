@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_hindrance_has_its_remedy() {
+    fn each_ptrace_restriction_has_a_remedy() {
         for (scope, status, words) in [
             ("0\n", "Name:\tx\nSeccomp:\t0\n", None),
             ("", "", None),

@@ -157,7 +157,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn other_files_are_not_handed_over() {
+    fn files_other_than_user_events_data_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         for path in [Path::new("/dev/null"), &folder.path().join(FILE), &folder.path().join("x")] {
             let file = File::options().create(true).append(true).open(path).unwrap();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said_one_by_one() {
+    fn every_missing_requirement_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let kernel = Kernel { tracefs: folder.path().join("tracing"), setting: folder.path().join("max"), root: false };
         let missing = kernel.missing();

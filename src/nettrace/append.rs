@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_goes_on_with_the_events_that_are_wanted() {
+    fn selected_events_are_appended_to_a_stream() {
         let header = TraceHeader { process_id: 7, ..TraceHeader::default() };
         let mut first = stream(header, 10, &["a", "b"]);
         let mut tail = StreamTail::default();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_another_process_is_not_appended() {
+    fn streams_of_another_process_are_not_appended() {
         let header = TraceHeader { process_id: 7, ..TraceHeader::default() };
         for other in [TraceHeader { process_id: 8, ..header }, TraceHeader { sync_ticks: -1, ..header }] {
             let mut tail = StreamTail::default();

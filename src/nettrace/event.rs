@@ -183,7 +183,7 @@ impl Header {
 
     /// Reads the next event of a block with uncompressed headers. The format pads events to a multiple of four bytes; runtimes include the
     /// padding in the size, other writers do not.
-    pub(super) fn read_whole<'a>(&mut self, reader: &mut Reader<'a>, v6: bool) -> Option<(u8, &'a [u8])> {
+    pub(super) fn read_uncompressed<'a>(&mut self, reader: &mut Reader<'a>, v6: bool) -> Option<(u8, &'a [u8])> {
         let size = reader.u32().ok()? as usize;
         let mut event = Reader::new(reader.take(size).ok()?);
         let metadata = event.u32().ok()?;
@@ -205,7 +205,7 @@ impl Header {
         self.payload_size = event.u32().ok()?;
         let payload = event.take(self.payload_size as usize).ok()?;
         let padding = (reader.at().wrapping_neg() % 4).min(reader.remaining());
-        if padding != 0 && !v6 && !begins_whole(reader.rest()) {
+        if padding != 0 && !v6 && !starts_uncompressed_event(reader.rest()) {
             reader.take(padding).ok()?;
         }
         Some((u8::MAX, payload))
@@ -213,7 +213,7 @@ impl Header {
 }
 
 /// Returns whether an event with an uncompressed V4 header starts here: its two sizes are consistent.
-fn begins_whole(bytes: &[u8]) -> bool {
+fn starts_uncompressed_event(bytes: &[u8]) -> bool {
     /// Header size after the size field, including the payload size field.
     const HEADER: usize = 76;
     let mut reader = Reader::new(bytes);

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_definition_counts_and_equal_ones_share_an_index() {
+    fn last_definition_wins_and_equal_ones_share_an_index() {
         let mut table = Table::new(10, 1000);
         assert_eq!(table.get(1).index, 0);
         assert!(matches!(table.add(record(1, "a"), 1), (Added::New(Metadata { index: 1, .. }), _)));
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_an_end_to_it() {
+    fn metadata_table_is_bounded() {
         let mut table = Table::new(3, 10);
         assert!(matches!(table.add(record(1, "large"), 11), (Added::Full, _)));
         assert!(matches!(table.add(record(1, "a"), 1), (Added::New(_), _)));

@@ -37,7 +37,7 @@ pub use event::Event;
 pub use fields::{Elements, Field, FieldType, Value, Values};
 pub use labels::{Label, Labels};
 pub use metadata::Metadata;
-pub use recent::{FlightRecorder, Pieces, Retention, SegmentStore, StoreError};
+pub use recent::{FlightRecorder, Pieces, RetentionLimits, SegmentStore, StoreError};
 pub use sink::{Loss, LossKind, SequencePoint, Sink};
 pub use stacks::Stack;
 pub use threads::{Thread, ThreadId};

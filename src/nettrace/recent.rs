@@ -16,16 +16,16 @@ pub use segment_store::{SegmentStore, StoreError};
 
 use super::{Decoder, Encoder, Event, Limits, Loss, LossKind, Metadata, NewEvent, Sink, TraceHeader, UtcTime};
 
-/// Retention limits. The oldest part is dropped when either is exceeded.
+/// RetentionLimits limits. The oldest part is dropped when either is exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retention {
+pub struct RetentionLimits {
     /// Maximum size in bytes.
     pub bytes: u64,
     /// Maximum age, rounded up to whole segments.
     pub span: Option<Duration>,
 }
 
-impl Retention {
+impl RetentionLimits {
     /// Upper bound of `bytes`.
     pub const MAX_BYTES: u64 = 1 << 30;
     /// Lower bound of `bytes`: less does not hold what a runtime writes at once.
@@ -45,7 +45,7 @@ const MAX_FRAMES: usize = 256;
 /// Keeps the newest part of the decoded stream.
 #[derive(Debug)]
 pub struct FlightRecorder {
-    keep: Retention,
+    keep: RetentionLimits,
     header: Option<TraceHeader>,
     /// Closed segments, oldest first; their bytes are in the store.
     segments: VecDeque<Segment>,
@@ -68,7 +68,7 @@ type Range = (i64, i64);
 
 impl FlightRecorder {
     /// Creates a flight recorder with these limits, which keeps closed segments in `store`.
-    pub fn new(keep: Retention, store: Box<dyn SegmentStore>) -> Self {
+    pub fn new(keep: RetentionLimits, store: Box<dyn SegmentStore>) -> Self {
         Self { keep, header: None, segments: VecDeque::new(), store, first_error: None, bytes: 0, open: None, frozen: false }
     }
 

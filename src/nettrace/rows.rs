@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_found_by_number() {
+    fn rows_are_found_by_id() {
         let mut rows = Rows::new(1000);
         assert!(add(&mut rows, 1, &[b"one", b""]) && add(&mut rows, 3, &[b"three"]));
         assert!(add(&mut rows, u32::MAX, &[b"last"]));
@@ -135,14 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn gaps_between_numbers_have_an_end() {
+    fn number_of_id_gaps_is_bounded() {
         let mut rows = Rows::new(1000);
-        let forgot = (0..RUN_LIMIT as u32 * 3).filter(|block| !add(&mut rows, block * 2, &[])).count();
-        assert_eq!((forgot, rows.runs.len() <= RUN_LIMIT), (2, true));
+        let evictions = (0..RUN_LIMIT as u32 * 3).filter(|block| !add(&mut rows, block * 2, &[])).count();
+        assert_eq!((evictions, rows.runs.len() <= RUN_LIMIT), (2, true));
     }
 
     #[test]
-    fn older_rows_go_first() {
+    fn oldest_rows_are_evicted_first() {
         let mut rows = Rows::new(64);
         assert!(add(&mut rows, 1, &[&[1; 40]]));
         assert!(!add(&mut rows, 2, &[&[2; 40]]), "said");

@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gaps_and_restarts() {
+    fn gaps_and_restarts_are_detected() {
         let mut sequences = Sequences::new(10);
         let slot = sequences.slot(7);
         let steps = [(1, None), (2, None), (5, Some((2, LossKind::Gap))), (1, None), (2, None)];
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dead_are_forgotten() {
+    fn exited_threads_are_forgotten() {
         let mut sequences = Sequences::new(2);
         for thread in [1, 2] {
             let slot = sequences.slot(thread);

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_have_the_size_of_pointers() {
+    fn frame_size_is_the_pointer_size() {
         let bytes = [1, 0, 0, 0, 2, 0, 0, 0x80];
         assert_eq!(Stack::new(&bytes, 4).frames().collect::<Vec<_>>(), [1, 0x8000_0002]);
         assert_eq!(Stack::new(&bytes, 8).frames().collect::<Vec<_>>(), [0x8000_0002_0000_0001]);

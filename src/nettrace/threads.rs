@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_index_means_one_thread_after_the_other() {
+    fn thread_indexes_are_reused() {
         let mut threads = Threads::new(3);
         let row = |index, process, thread| Row { index, process: Some(process), thread: Some(thread), name: String::new() };
         let id = |process, thread, reuse_count| ThreadId { process, thread, reuse_count };
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_in_words() {
+    fn thread_ids_are_formatted() {
         let of = |process, thread, reuse_count| ThreadId { process, thread, reuse_count }.to_string();
         assert_eq!([of(0, 42, 0), of(7, 42, 0), of(0, 42, 1), of(7, 42, 2)], ["42", "7/42", "42#2", "7/42#3"]);
         assert_eq!((ThreadId::UNKNOWN.to_string(), format!("{:>5}", ThreadId::of(42))), ("?".to_owned(), "   42".to_owned()));

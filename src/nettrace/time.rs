@@ -86,7 +86,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn known_moments() {
+    fn known_dates_are_converted() {
         for (ms, text, day_of_week) in [
             (0, "1970-01-01T00:00:00.000Z", 4),
             (951_782_400_000, "2000-02-29T00:00:00.000Z", 2),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_is_none() {
+    fn invalid_dates_are_none() {
         assert!(UtcTime::from_system_time([2026, 2, 0, 28, 23, 59, 59, 999]).is_some());
         for words in [[2026, 2, 0, 29, 0, 0, 0, 0], [2026, 13, 0, 1, 0, 0, 0, 0], [0; 8], [u16::MAX; 8], [2026, 1, 0, 1, 24, 0, 0, 0]] {
             assert_eq!(UtcTime::from_system_time(words), None, "{words:?}");
@@ -109,7 +109,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn moments_come_back(ms in -11_644_473_600_000..=910_670_515_199_999_i64) {
+        fn times_round_trip(ms in -11_644_473_600_000..=910_670_515_199_999_i64) {
             let time = UtcTime::from_unix_ms(ms);
             prop_assert_eq!(time.unix_ms(), ms);
             prop_assert_eq!(UtcTime::from_system_time(time.system_time()), Some(time));

@@ -139,7 +139,7 @@ pub(super) mod tests {
     };
 
     #[test]
-    fn timestamps_become_time() {
+    fn timestamps_are_converted_to_time() {
         let slow = TraceHeader { ticks_per_second: 10_000_000, ..HEADER };
         assert_eq!(slow.unix_ms(1_000 + 15_000_000), Some(1_795_246_318_104 + 1_500));
         assert_eq!(slow.nanoseconds_between(20, 10), -1_000);

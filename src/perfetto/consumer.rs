@@ -176,7 +176,7 @@ mod tests {
 
     /// P13, S4: parts are merged, and unknown fields are skipped.
     #[test]
-    fn p13_s4_a_state_comes_in_parts() {
+    fn p13_s4_service_state_is_merged_from_parts() {
         let part = |fill: &dyn Fn(&mut Message<'_>)| {
             let mut bytes = Vec::new();
             Message::new(&mut bytes).message(1, |state| fill(state));
@@ -219,7 +219,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn random_bytes_are_no_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn random_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = ServiceState::default().add(&bytes);
         }
     }

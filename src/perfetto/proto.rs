@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn long_messages_have_long_lengths() {
+    fn long_messages_have_multi_byte_lengths() {
         let mut bytes = Vec::new();
         Message::new(&mut bytes).message(1, |outer| {
             outer.message(2, |inner| inner.bytes(3, &[7; 300]));

@@ -121,7 +121,7 @@ mod tests {
     use crate::perfetto::Message;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn fields_round_trip() {
         let mut bytes = Vec::new();
         let mut message = Message::new(&mut bytes);
         message.uint(1, 150);
@@ -144,7 +144,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn random_bytes_end(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn reading_random_bytes_terminates(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             prop_assert!(fields(&bytes).count() <= bytes.len());
         }
     }

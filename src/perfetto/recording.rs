@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_put_together_over_replies() {
+    fn packets_are_joined_across_replies() {
         let (mut packets, mut trace) = (Packets::default(), Vec::new());
         packets.add(&reply(&[(b"ab", true), (b"c", false)]), &mut trace).unwrap();
         assert_eq!(trace, b"\x0a\x02ab");
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn events_of_the_kernel_and_their_loss_are_noticed() {
+    fn kernel_events_and_their_losses_are_detected() {
         let seen = |fill: &dyn Fn(&mut Message<'_>)| {
             let (mut packet, mut packets) = (Vec::new(), Packets::default());
             let mut message = Message::new(&mut packet);
@@ -219,7 +219,7 @@ mod tests {
 
     /// P13: the request to the service, field by field.
     #[test]
-    fn p13_the_configuration_names_both_halves() {
+    fn p13_configuration_names_kernel_and_dotnet_sources() {
         let bytes = enable("dotnet.1");
         let Some(Ok((1, config))) = fields(&bytes).next() else { panic!("no configuration") };
         let config: Vec<_> = fields(config.bytes().unwrap()).map(Result::unwrap).collect();
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_and_losses_are_read() {
+    fn session_end_and_buffer_losses_are_decoded() {
         let mut bytes = Vec::new();
         let mut reply = Message::new(&mut bytes);
         reply.uint(1, 1);
@@ -256,7 +256,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn random_bytes_are_no_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn random_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = (Packets::default().add(&bytes, &mut Vec::new()), disabled(&bytes), losses(&bytes));
         }
     }

@@ -47,7 +47,7 @@ fn p3_a_frame_is_a_length_and_a_message() {
 }
 
 #[test]
-fn p3_frames_of_131_068_bytes_are_the_longest() {
+fn p3_longest_frame_is_131_068_bytes() {
     let with = |size: usize| {
         let body = Body::InvokeReply { success: true, has_more: false, reply: vec![7; size] };
         frame(1, body)
@@ -61,7 +61,7 @@ fn p3_frames_of_131_068_bytes_are_the_longest() {
 }
 
 #[test]
-fn p4_a_frame_that_makes_no_sense_is_passed_over() {
+fn p4_undecodable_frame_is_skipped() {
     let good = frame(3, Body::RequestError("no".to_owned()));
     let bytes = [&[2, 0, 0, 0, 0xff, 0xff][..], &good.encode().unwrap()].concat();
     assert_eq!(frames(&bytes, 3), Ok(vec![frame(0, Body::Unknown), good]));
@@ -78,7 +78,7 @@ fn p5_ports_are_bound_by_name() {
 }
 
 #[test]
-fn p6_methods_have_the_numbers_that_the_service_gives_them() {
+fn p6_method_ids_are_assigned_by_the_service() {
     let mut calls = bound();
     let invoked = frames(&calls.send(ProducerMethod::RegisterDataSource, vec![1]).unwrap(), 100).unwrap();
     assert_eq!(invoked, [frame(2, Body::Invoke { service: 42, method: 5, arguments: vec![1], drop_reply: true })]);
@@ -87,7 +87,7 @@ fn p6_methods_have_the_numbers_that_the_service_gives_them() {
 }
 
 #[test]
-fn p7_replies_belong_to_their_requests_in_any_order_and_streams_end() {
+fn p7_replies_match_requests_in_any_order_and_streams_end() {
     let mut calls = bound();
     calls.call(ProducerMethod::InitializeConnection, vec![], "stream").unwrap();
     calls.call(ProducerMethod::RegisterDataSource, vec![], "single").unwrap();
@@ -102,7 +102,7 @@ fn p7_replies_belong_to_their_requests_in_any_order_and_streams_end() {
 }
 
 #[test]
-fn p8_a_request_that_is_refused_is_a_call_that_failed() {
+fn p8_rejected_request_is_a_failed_call() {
     let mut calls = bound();
     calls.call(ProducerMethod::InitializeConnection, vec![], "call").unwrap();
     let (token, reply) = calls.reply(frame(2, Body::RequestError("why".to_owned()))).unwrap();
@@ -110,7 +110,7 @@ fn p8_a_request_that_is_refused_is_a_call_that_failed() {
 }
 
 #[test]
-fn s4_s5_s7_only_the_table_of_methods_says_what_a_service_can_do() {
+fn s4_s5_s7_capabilities_come_only_from_the_method_table() {
     let mut calls = bound();
     // Calls of missing methods are refused locally, and new methods are ignored.
     assert!(calls.has(ProducerMethod::RegisterDataSource) && !calls.has(ProducerMethod::CommitData));
@@ -124,7 +124,7 @@ fn s4_s5_s7_only_the_table_of_methods_says_what_a_service_can_do() {
 }
 
 #[test]
-fn s4_commands_that_are_new_and_fields_that_are_missing_are_no_errors() {
+fn s4_unknown_commands_and_missing_fields_are_accepted() {
     assert_eq!(Command::decode(&[]), Ok(Command::Unknown));
     // Field 77, containing a message.
     assert_eq!(Command::decode(&[0xea, 0x04, 2, 0x08, 1]), Ok(Command::Unknown));
@@ -134,7 +134,7 @@ fn s4_commands_that_are_new_and_fields_that_are_missing_are_no_errors() {
 }
 
 #[test]
-fn m2_the_service_says_whether_it_uses_memory_of_the_producer() {
+fn m2_service_reports_use_of_producer_memory() {
     let decoded = Initialized::decode(&[0x08, 1, 0x10, 1, 0x18, 1]).unwrap();
     assert_eq!(decoded, Initialized { uses_producer_memory: true, without_memory: true });
     // The producer never offers memory: there is no field 6.
@@ -164,7 +164,7 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_are_no_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn random_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = (Command::decode(&bytes), Initialized::decode(&bytes), frames(&bytes, 7), packets(&bytes).count());
     }
 }
@@ -179,7 +179,7 @@ fn unknown(message: &mut Message<'_>, number: u32, kind: u8, payload: &[u8]) {
 }
 
 #[test]
-fn s1_s8_a_data_source_is_described_with_what_it_can_do() {
+fn s1_s8_data_source_descriptor_lists_its_features() {
     let source = DataSource { name: "dotnet".to_owned(), categories: vec![("gc".to_owned(), "pauses".to_owned())] };
     let bytes = source.encode();
     let (1, descriptor) = fields(&bytes).next().unwrap().unwrap() else { panic!("no descriptor") };
@@ -190,7 +190,7 @@ fn s1_s8_a_data_source_is_described_with_what_it_can_do() {
 }
 
 #[test]
-fn s2_a_configuration_is_passed_on_as_it_was_written() {
+fn s2_configuration_text_is_passed_on_unchanged() {
     let mut bytes = Vec::new();
     Message::new(&mut bytes).message(6, |setup| {
         setup.uint(1, 5);
@@ -213,7 +213,7 @@ fn s2_a_configuration_is_passed_on_as_it_was_written() {
 }
 
 #[test]
-fn m9_a_configuration_says_whether_writers_are_to_wait() {
+fn m9_configuration_tells_whether_writers_stall() {
     for (policy, stalls) in [(0, false), (1, false), (2, true), (3, true), (4, false)] {
         let mut bytes = Vec::new();
         Message::new(&mut bytes).message(6, |setup| {
@@ -225,7 +225,7 @@ fn m9_a_configuration_says_whether_writers_are_to_wait() {
 }
 
 #[test]
-fn flushes_name_their_recordings_packed_or_not() {
+fn flush_instances_are_read_packed_or_unpacked() {
     for bytes in [&[0x2a, 6, 0x08, 1, 0x08, 2, 0x10, 7][..], &[0x2a, 6, 0x0a, 2, 1, 2, 0x10, 7]] {
         assert_eq!(Command::decode(bytes), Ok(Command::Flush { instances: vec![1, 2], request: 7 }));
     }
@@ -234,7 +234,7 @@ fn flushes_name_their_recordings_packed_or_not() {
 }
 
 #[test]
-fn s3_packets_of_a_trace_are_cut_out_of_it() {
+fn s3_packets_are_extracted_from_a_trace() {
     let trace = [0x0a, 2, 1, 2, 0x12, 1, 9, 0x0a, 0, 0x0a, 200, 1];
     assert_eq!(packets(&trace).collect::<Vec<_>>(), [&[1, 2][..], &[]]);
 }

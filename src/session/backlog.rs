@@ -19,7 +19,7 @@ use crate::net::files;
 use crate::nettrace::{DecodeError, Decoder, Limits, Sink};
 
 /// Maximum number of queued chunks. All but the newest are at least half full on average, since small ones are merged.
-const ROOM: usize = 64;
+const MAX_CHUNKS: usize = 64;
 
 /// Queue between the thread that reads a stream and the thread that counts it.
 #[derive(Default)]
@@ -55,7 +55,7 @@ impl Queue {
             self.empty.push(chunk);
             return Ok(());
         }
-        if self.chunks.len() >= ROOM {
+        if self.chunks.len() >= MAX_CHUNKS {
             return Err(chunk);
         }
         self.chunks.push_back((chunk, length));

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_much_as_fits_a_message() {
+    fn client_data_size_is_limited() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("data");
         std::fs::write(&file, vec![7; ClientData::MAX_BYTES]).unwrap();

@@ -15,10 +15,10 @@ use super::cpu::MethodNames;
 use super::live_snapshots::LiveSnapshots;
 use super::progress::Progress;
 use super::segments::Segments;
-use crate::analysis::{EventFilter, EventTrigger, Live, RuntimeWaits, Throughput};
+use crate::analysis::{EventTrigger, Live, LiveEventFilter, RuntimeWaits, Throughput};
 use crate::clr::Trigger;
-use crate::model::FlightBuffer;
-use crate::nettrace::{DecodeError, Event, FlightRecorder, Loss, Metadata, Retention, Sink, TraceHeader, forward_sink};
+use crate::model::FlightBufferUsage;
+use crate::nettrace::{DecodeError, Event, FlightRecorder, Loss, Metadata, RetentionLimits, Sink, TraceHeader, forward_sink};
 
 /// With more than this many bytes queued that are also in the file, events are only counted.
 const MAX_ANALYSIS_BACKLOG: u64 = 32 << 20;
@@ -33,7 +33,7 @@ pub(super) struct Counting {
     pub(super) analysed: bool,
     pub(super) stop_on: Option<Trigger>,
     /// Keeps the newest part of the stream, in files next to this one.
-    pub(super) keep: Option<(Retention, PathBuf)>,
+    pub(super) keep: Option<(RetentionLimits, PathBuf)>,
 }
 
 /// Stop trigger, flight recorder and wait detection that run beside the count.
@@ -103,7 +103,7 @@ impl SecondarySinks {
         }
         if let Some(recent) = &self.recent {
             let (bytes, span) = recent.kept();
-            progress.kept.send_replace(Some(FlightBuffer { bytes, span }));
+            progress.kept.send_replace(Some(FlightBufferUsage { bytes, span }));
         }
     }
 }
@@ -231,7 +231,7 @@ impl Counter {
                     live.apply_cpu_times();
                 }
                 if let Some(filter) = progress.event_filter.take() {
-                    live.set_event_filter(EventFilter::new(&filter));
+                    live.set_event_filter(LiveEventFilter::new(&filter));
                 }
                 let names = if over { MethodNames::Complete } else { names };
                 if let Some(analysis) = snapshots.take_if_due(live, progress.cpu.get().map(|cpu| &**cpu), names, over) {

@@ -30,7 +30,7 @@ pub(super) use waits::{known_wait, without_idle_waits};
 
 /// Methods loaded by the runtime, JIT-compiled or not, and its modules: the keywords `Loader`, `Jit` and `NGen` of its provider and its
 /// rundown.
-const NAMES: (&str, u64) = ("Microsoft-Windows-DotNETRuntime:0x38:5", 0x38);
+const NAMES_PROVIDER: (&str, u64) = ("Microsoft-Windows-DotNETRuntime:0x38:5", 0x38);
 /// Events that identify waits for locks and GCs: the keywords `GC` and `Contention` of the runtime's provider.
 const WAITS: &str = "Microsoft-Windows-DotNETRuntime:0x4001:4";
 /// Interval at which waits are collected.
@@ -221,8 +221,8 @@ async fn waits(client: &Client) -> Result<Listener<RuntimeWaits>, String> {
 
 /// Opens a session for method names.
 async fn names(client: &Client) -> Result<Listener<Live>, String> {
-    let selected = select(&[] as &[&str], &[NAMES.0], None).map_err(|error| error.to_string())?;
-    let config = SessionConfig { rundown: Rundown::AtLeast(NAMES.1), stacks: false, ..selected.config };
+    let selected = select(&[] as &[&str], &[NAMES_PROVIDER.0], None).map_err(|error| error.to_string())?;
+    let config = SessionConfig { rundown: Rundown::AtLeast(NAMES_PROVIDER.1), stacks: false, ..selected.config };
     Listener::start(client.clone(), &config, Live::symbols_only(), NAMES_BYTES).await.map_err(|error| error.to_string())
 }
 

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_samples_are_beside_the_recording() {
+    fn sample_file_is_next_to_the_recording() {
         for (recording, samples) in [
             ("/a/b.nettrace", "/a/b.cpu.nettrace"),
             ("/a/b.nettrace.partial", "/a/b.cpu.nettrace"),

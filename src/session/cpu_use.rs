@@ -100,7 +100,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn what_it_took_over_the_latest_seconds_is_told() {
+    fn cpu_use_covers_the_last_seconds() {
         let (begin, mut monitor) = (Instant::now(), CpuMonitor::default());
         // Milliseconds of the process, and of each thread with and without a processor.
         let mut look = |second: u32, cpu: u32, threads: &[(u32, u32, u32)], throttled| {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_measured_is_not_told() {
+    fn unmeasured_values_are_none() {
         let (begin, mut monitor) = (Instant::now(), CpuMonitor::default());
         assert_eq!(monitor.take(begin, None, Vec::new(), Vec::new(), Some(MS)), None);
         let limit = CpuLimit { group: 1, cores: 0.5, periods: 1, throttled: 1 };

@@ -7,7 +7,7 @@ use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
 use crate::ipc::{DumpRequest, Hresult};
-use crate::model::{Process, SafeText, seen_here};
+use crate::model::{Process, SafeText, reachable_path};
 use crate::net::client::Client;
 use crate::net::{ExchangeError, untraceable};
 
@@ -24,7 +24,7 @@ pub struct Dumped {
     /// Path as seen by the target.
     pub path: PathBuf,
     /// Path as seen by us.
-    pub seen_here: PathBuf,
+    pub reachable_path: PathBuf,
     /// Size; `None` if the file is not accessible to us.
     pub bytes: Option<u64>,
     /// Time taken.
@@ -78,7 +78,7 @@ pub async fn dump(
     report: impl FnOnce(String) + Send,
 ) -> Result<Dumped, DumpError> {
     let path = PathBuf::from(request.path.as_str());
-    let here = seen_here(process, &path);
+    let here = reachable_path(process, &path);
     if is_there(&here) {
         return Err(DumpError::Exists(here));
     }
@@ -93,9 +93,9 @@ pub async fn dump(
         .map_err(|error| DumpError::Exchange { advice: advice(&error, process.key.pid), error })?;
     let took = begun.elapsed();
     match here.metadata() {
-        Ok(file) => Ok(Dumped { path, seen_here: here, bytes: Some(file.len()), took }),
+        Ok(file) => Ok(Dumped { path, reachable_path: here, bytes: Some(file.len()), took }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(DumpError::Missing(here)),
-        Err(_) => Ok(Dumped { path, seen_here: here, bytes: None, took }),
+        Err(_) => Ok(Dumped { path, reachable_path: here, bytes: None, took }),
     }
 }
 
@@ -132,8 +132,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_dump_program_says_that_may_not_trace() {
-        for (said, forbidden) in [
+    fn missing_ptrace_permission_is_recognized() {
+        for (output, forbidden) in [
             (None, true),
             (
                 Some(
@@ -145,8 +145,8 @@ mod tests {
             (Some("[createdump] Only full dumps are supported by single file apps."), false),
             (Some("[createdump] Could not create output file '/d/a.dmp': No space left on device (28)"), false),
         ] {
-            let details: Vec<SafeText> = said.into_iter().map(SafeText::new).collect();
-            assert_eq!(may_be_forbidden(&details), forbidden, "{said:?}");
+            let details: Vec<SafeText> = output.into_iter().map(SafeText::new).collect();
+            assert_eq!(may_be_forbidden(&details), forbidden, "{output:?}");
         }
     }
 }

@@ -26,8 +26,8 @@ const STOP: StopLimit = StopLimit { time: Duration::from_secs(60), ..StopLimit::
 /// Limit for the stream of a session without events, in bytes.
 const MAX_EMPTY_STREAM_BYTES: u64 = 16 << 20;
 /// Assumed memory of the process if it cannot be read.
-const UNKNOWN: u64 = 1 << 30;
-const POLL: Duration = Duration::from_millis(100);
+const UNKNOWN_HEAP_BYTES: u64 = 1 << 30;
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Result of a heap walk.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ pub async fn walk_heap(
     reset_reported_types(&client).await?;
     // The heap cannot be larger than the peak memory, which bounds the stream and the graph. An object takes at least 24 bytes of memory, 32
     // of the walk and 20 of the graph; a reference takes 8, 12 of the walk and 8 of the graph.
-    let memory = client.peak_memory().unwrap_or(UNKNOWN);
+    let memory = client.peak_memory().unwrap_or(UNKNOWN_HEAP_BYTES);
     let (most, room) = (memory.saturating_mul(4).saturating_add(64 << 20), memory.saturating_mul(2).saturating_add(16 << 20));
     let config = session(version.map_or(0, RuntimeVersion::major))?;
     let sink = (Live::default(), HeapGraph::new(if with_graph { room } else { 0 }));
@@ -133,7 +133,7 @@ async fn follow(
     let began = Instant::now();
     let (mut before, mut at) = (None, began);
     loop {
-        sleep(POLL).await;
+        sleep(POLL_INTERVAL).await;
         let (over, progress) = (listener.is_over(), listener.with_sink(|(live, _)| live.heap_progress()));
         let (objects, bytes) = progress.unwrap_or_default();
         if !should_continue(objects, bytes) {
@@ -157,7 +157,7 @@ mod tests {
     use crate::ipc::CommandCode;
 
     #[test]
-    fn nothing_is_lost_where_the_runtime_can_wait() {
+    fn heap_session_blocks_instead_of_dropping_if_supported() {
         let session = |major| {
             let config = session(major).unwrap();
             (config.command().code(), config.mode, config.rundown.keyword())

@@ -86,7 +86,7 @@ impl Drop for HeapFile {
 /// Maximum size of a `.gcdump` file, which uses 32-bit offsets.
 const MAX_GCDUMP_BYTES: u64 = 4 << 30;
 /// Number of leading bytes that identify the file type.
-const START: u64 = 64;
+const MAGIC_BYTES: u64 = 64;
 
 /// Reads a `.gcdump` file. Its bytes and the graph are in memory at the same time, about three times the file size.
 ///
@@ -125,7 +125,7 @@ fn open_heap(path: &Path, file: io::Result<File>) -> Result<(Metadata, File), St
     let opened = file.and_then(|file| Ok((file.metadata()?, file)));
     let (facts, file) = opened.map_err(|error| format!("{} cannot be opened: {error}", path.display()))?;
     let mut start = Vec::new();
-    let is_heap = facts.is_file() && (&file).take(START).read_to_end(&mut start).is_ok() && HeapDump::is_gcdump(&start);
+    let is_heap = facts.is_file() && (&file).take(MAGIC_BYTES).read_to_end(&mut start).is_ok() && HeapDump::is_gcdump(&start);
     if is_heap { Ok((facts, file)) } else { Err(unreadable(path, DumpError::NotGcDump)) }
 }
 

@@ -11,7 +11,7 @@ use crate::sorting::CompactSort;
 /// Minimum interval between snapshots.
 pub(super) const MIN_SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
 /// The pause after a snapshot is this many times its duration, because chunks wait during it.
-const REST: u32 = 25;
+const PAUSE_FACTOR: u32 = 25;
 /// Period over which event rates are computed.
 const SPAN: Duration = Duration::from_secs(10);
 
@@ -57,7 +57,7 @@ impl LiveSnapshots {
             profile: live.profile(),
         };
         // Until the first events arrive, stay due: samples without names trigger the name search without delay.
-        self.due = (analysis.snapshot.totals.events > 0).then(|| Instant::now() + MIN_SNAPSHOT_INTERVAL.max(now.elapsed() * REST));
+        self.due = (analysis.snapshot.totals.events > 0).then(|| Instant::now() + MIN_SNAPSHOT_INTERVAL.max(now.elapsed() * PAUSE_FACTOR));
         Some(analysis)
     }
 

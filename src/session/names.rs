@@ -1,4 +1,4 @@
-//! Names of methods that were compiled before a recording began, obtained during the recording.
+//! MethodNameSearch of methods that were compiled before a recording began, obtained during the recording.
 //!
 //! A runtime sends them only when a session ends (reference: dotnet/runtime, "EventPipe rundown"). A second session that requests only the
 //! rundown is therefore opened and stopped at once. Its events are processed but not stored. The target pays the cost of a rundown, so this
@@ -25,21 +25,21 @@ use crate::nettrace::{Sink, StreamTail};
 /// Pauses between rundowns if many samples are still unnamed: a program that has just started keeps compiling.
 const RUNDOWN_PAUSES: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(10), Duration::from_secs(10)];
 /// Pause before unnamed samples are counted again, if there were few.
-const RECOUNT: Duration = Duration::from_secs(2);
+const RECOUNT_INTERVAL: Duration = Duration::from_secs(2);
 /// A rundown is repeated if more than one in this many samples is unnamed.
-const MANY: u64 = 20;
+const UNNAMED_DIVISOR: u64 = 20;
 /// Limits of the whole operation.
 const LIMIT: StopLimit = StopLimit { time: Duration::from_secs(20), ..StopLimit::RUNDOWN };
 /// The session requests no events, but runtimes require a provider. No provider has this name.
 const UNUSED_PROVIDER: &str = "DnTop-Unused";
 /// Size of the end marker of a runtime's stream, in bytes.
-const END: i64 = 1;
+const END_BYTES: i64 = 1;
 /// Buffer for a rundown: the runtime buffers what it cannot send at once.
 const BUFFER_MB: u32 = 64;
 
 /// The search for method names of one recording.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct MethodNameSearch {
     /// Earliest time of the next rundown.
     due: Instant,
     times: usize,
@@ -47,7 +47,7 @@ pub(super) struct Names {
     task: Option<JoinHandle<()>>,
 }
 
-impl Names {
+impl MethodNameSearch {
     pub(super) fn new(now: Instant) -> Self {
         Self { due: now, times: 0, state: watch::channel(MethodNameResolution::NotStarted).1, task: None }
     }
@@ -65,7 +65,7 @@ impl Names {
             return;
         }
         if self.times > 0 {
-            self.due = now + RECOUNT;
+            self.due = now + RECOUNT_INTERVAL;
         }
         // Kernel samples are available before the stream has been analysed.
         let is_first = self.times == 0 && progress.cpu.get().is_some_and(|cpu| cpu.has_generated_code());
@@ -101,10 +101,10 @@ impl Names {
 
     fn is_wanted(&self, profile: &Profile) -> bool {
         let counts = profile.count(SampleFilter::ALL);
-        let many = if self.times == 0 { 1 } else { counts.samples().all() / MANY + 1 };
+        let many = if self.times == 0 { 1 } else { counts.samples().all() / UNNAMED_DIVISOR + 1 };
         // Code of a method whose events were lost looks like a stub; real stubs are rare.
         let stubs = counts.own_of_origin(Origin::Stub).all();
-        counts.unresolved() >= many || stubs > counts.samples().all() / MANY
+        counts.unresolved() >= many || stubs > counts.samples().all() / UNNAMED_DIVISOR
     }
 
     /// Waits for a running rundown, or abandons it: its session ends with its connection.
@@ -150,7 +150,7 @@ async fn rundown<S: Sink + Send + 'static>(client: Client, sink: S) -> Result<(S
 /// If not all names arrive, or the file cannot be written; it may then contain a part of them.
 pub async fn append_names(client: Client, file: &mut File, tail: StreamTail, largest_id: u32) -> Result<u64, String> {
     let not_written = |error: std::io::Error| format!("cannot append method names to the file: {error}");
-    let bytes = file.seek(SeekFrom::End(-END)).map_err(not_written)?;
+    let bytes = file.seek(SeekFrom::End(-END_BYTES)).map_err(not_written)?;
     let appended = tail.append(bytes, largest_id, |metadata| metadata.provider.ends_with("Rundown")).map_err(|error| error.to_string())?;
     let ((symbols, appended), ended) = rundown(client, (Live::symbols_only(), appended)).await?;
     ended.map_err(|why| format!("the runtime did not send all of its method names: {why}"))?;

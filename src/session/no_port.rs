@@ -11,7 +11,7 @@ use crate::net::discovery::Sources;
 /// Interval between checks for the socket: a runtime creates it about 40 ms after its start and continues at once.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 /// Number of checks, longer than any startup, after which the interval is increased.
-const QUICK: u32 = 4000;
+const QUICK_CHECKS: u32 = 4000;
 const SLOW_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Waits for the runtime of a process that was just started. `None` if it connects to ports, or no socket can be found.
@@ -29,7 +29,7 @@ pub(super) async fn find(sources: Sources, pid: u32, begun: Instant) -> Option<L
             let launched = Launched { client, key: process.key, assembly: Some(process.name), missed: Some(begun.elapsed()) };
             return info.is_none().then_some(launched);
         }
-        sleep(if look < QUICK { CHECK_INTERVAL } else { SLOW_CHECK_INTERVAL }).await;
+        sleep(if look < QUICK_CHECKS { CHECK_INTERVAL } else { SLOW_CHECK_INTERVAL }).await;
     }
     None
 }

@@ -24,12 +24,12 @@ const READ_INTERVAL: Duration = Duration::from_millis(100);
 pub struct Observation {
     listener: Listener<(Live, RuntimeWaits)>,
     began: Instant,
-    cpu_use: Option<CpuUse>,
+    cpu_use: Option<CpuMeasurement>,
 }
 
 /// CPU time that the threads of a process get.
 #[derive(Debug)]
-struct CpuUse {
+struct CpuMeasurement {
     client: Client,
     sampling: Option<CpuSampling>,
     threads: Threads,
@@ -47,7 +47,7 @@ pub struct Observed {
     pub interrupted: bool,
     /// Duration of the observation, by our clock.
     pub elapsed: Duration,
-    cpu_use: Option<CpuUse>,
+    cpu_use: Option<CpuMeasurement>,
 }
 
 /// Result of an observation that looks for the cause of slowness.
@@ -81,7 +81,7 @@ impl Observation {
             Err(missing) => (None, Some(missing)),
         };
         let observation = Self::start(client.clone(), config).await?;
-        let cpu_use = CpuUse { client, sampling, threads: Threads::default(), used: Arc::default() };
+        let cpu_use = CpuMeasurement { client, sampling, threads: Threads::default(), used: Arc::default() };
         Ok((Self { cpu_use: Some(cpu_use), ..observation }, missing))
     }
 
@@ -122,7 +122,7 @@ impl Observation {
     }
 }
 
-impl CpuUse {
+impl CpuMeasurement {
     fn pass_on(&self, waits: &mut RuntimeWaits) {
         if let Some(sampling) = &self.sampling {
             sampling.collector.add_runtime_waits(waits);
@@ -145,7 +145,7 @@ impl Observed {
         self.live.apply_cpu_times();
         let (live, cpu_use) = (&self.live, self.cpu_use);
         let (threads, cpu_constraints, sampling) = match cpu_use {
-            Some(CpuUse { sampling, threads, used, .. }) => (used, threads.cpu_constraints(), sampling),
+            Some(CpuMeasurement { sampling, threads, used, .. }) => (used, threads.cpu_constraints(), sampling),
             None => (Arc::default(), CpuConstraints::default(), None),
         };
         let cpu = match sampling {

@@ -25,11 +25,11 @@ pub const RESUME_ORPHANS: &str = "resume-orphans";
 /// Interval between checks of the environments of all processes. A process's environment is empty between fork and exec, for far less than this.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// Number of checks after which the interval is increased.
-const QUICK: u32 = 60;
+const QUICK_CHECKS: u32 = 60;
 const SLOW_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// A killed process closes its files one after the other: the port may stay open after the pipe was closed, for at most this long.
-const CLOSING: Duration = Duration::from_secs(10);
-const RETRY: Duration = Duration::from_millis(10);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Starts the second process for the port in a folder, which it removes when it exits. It takes over when the returned handle is dropped.
 pub(super) fn start(folder: &Path) -> io::Result<ChildStdin> {
@@ -57,7 +57,7 @@ async fn take_over(path: &Path, sources: &Sources) -> Result<Port, PortError> {
     let since = Instant::now();
     loop {
         match Port::serve(path, sources) {
-            Err(PortError::InUse(_)) if since.elapsed() < CLOSING => sleep(RETRY).await,
+            Err(PortError::InUse(_)) if since.elapsed() < CLOSE_TIMEOUT => sleep(RETRY_INTERVAL).await,
             served => return served,
         }
     }
@@ -71,7 +71,7 @@ async fn serve(path: &Path) -> Result<(), PortError> {
     for look in 0_u32.. {
         tokio::select! {
             () = &mut resuming => break,
-            () = sleep(if look < QUICK { CHECK_INTERVAL } else { SLOW_CHECK_INTERVAL }) => {}
+            () = sleep(if look < QUICK_CHECKS { CHECK_INTERVAL } else { SLOW_CHECK_INTERVAL }) => {}
         }
         if !sources.any_started_with_port(path) {
             break;

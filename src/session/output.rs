@@ -201,7 +201,7 @@ mod tests {
     mod linux;
 
     #[test]
-    fn a_taken_name_gets_a_number() {
+    fn taken_dump_path_gets_a_number() {
         let dir = tempfile::tempdir().unwrap();
         let (there, here) = (Path::new("/tmp/core.dmp"), dir.path().join("core.dmp"));
         assert_eq!(free_target_path(there, &here), there);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_appears_only_when_whole() {
+    fn file_appears_only_when_complete() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.nettrace");
         let (output, mut file) = OutputFile::create(&path).unwrap();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_overwritten() {
+    fn existing_files_are_not_overwritten() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.nettrace");
         std::fs::write(dir.path().join("a.nettrace.partial"), "another's").unwrap();
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_replaced_is_lost_and_what_took_its_place_stays() {
+    fn replaced_file_is_lost_and_its_replacement_kept() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.nettrace");
         let partial = dir.path().join("a.nettrace.partial");
@@ -261,14 +261,14 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_folder_is_named() {
+    fn missing_folder_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let error = OutputFile::create(&dir.path().join("no/such.nettrace")).unwrap_err();
         assert!(matches!(&error, OutputError::NoFolder(folder) if *folder == dir.path().join("no")), "{error}");
     }
 
     #[test]
-    fn a_name_that_is_taken_gets_a_number() {
+    fn taken_output_name_gets_a_number() {
         let dir = tempfile::tempdir().unwrap();
         let next = || free_name(&dir.path().join("Web.Api.nettrace"));
         let first = next();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::ipc::{Command, PerfMapKind, Variable};
 use crate::model::Process;
-use crate::model::seen_here;
+use crate::model::reachable_path;
 use crate::net::ExchangeError;
 use crate::net::client::Client;
 
@@ -16,7 +16,7 @@ pub async fn perf_map(client: &Client, process: &Process, kind: Option<PerfMapKi
     client.run(&kind.map_or(Command::DisablePerfMap, |kind| Command::EnablePerfMap { kind })).await?;
     // If the environment cannot be read, assume that the variable is not set.
     let folder = folder(&client.environment().await.unwrap_or_default());
-    let files = perf_map_files(process.ns_pid, kind.unwrap_or(PerfMapKind::All)).map(|name| seen_here(process, &folder.join(name)));
+    let files = perf_map_files(process.ns_pid, kind.unwrap_or(PerfMapKind::All)).map(|name| reachable_path(process, &folder.join(name)));
     Ok(files.filter(|file| file.is_file()).collect())
 }
 
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folder_is_the_one_that_was_told_first() {
+    fn perf_map_folder_comes_from_the_environment() {
         let variable = |text: &str| {
             let (name, value) = text.split_once('=').unwrap();
             Variable { name: name.to_owned(), value: value.to_owned() }
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_has_its_files() {
+    fn every_perf_map_kind_has_its_files() {
         let files = |kind| perf_map_files(7, kind).collect::<Vec<_>>();
         assert_eq!(files(PerfMapKind::PerfMap), ["perf-7.map", "perfinfo-7.map"]);
         assert_eq!(files(PerfMapKind::JitDump), ["jit-7.dump"]);

@@ -15,7 +15,7 @@ use crate::ipc::SessionConfig;
 use crate::model::{OutputName, ProcessKey, Recording, RecordingId, SafeText, Scheduling, TraceOptions};
 use crate::net::ExchangeError;
 use crate::net::perfetto::{PerfettoError, Sockets};
-use crate::nettrace::Retention;
+use crate::nettrace::RetentionLimits;
 
 /// What to record, and into which file.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ pub struct Plan {
     /// Stop when this event arrives.
     pub stop_on: Option<Trigger>,
     /// Keep only the newest part, in files next to this one, and write it to the file at the end.
-    pub keep: Option<Retention>,
+    pub keep: Option<RetentionLimits>,
     /// Also record the kernel's scheduling through this tracing service, into a Perfetto trace.
     pub scheduling: Option<Sockets>,
     /// Limits for ending the session.

@@ -7,7 +7,7 @@ use tokio::sync::{Notify, watch};
 
 use super::cpu::Collector;
 use crate::analysis::{Symbols, ThreadCpu};
-use crate::model::{FlightBuffer, RecordingAnalysis, Scheduling};
+use crate::model::{FlightBufferUsage, RecordingAnalysis, Scheduling};
 
 /// Totals and results that are read during the recording.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub(super) struct Progress {
     /// Filter for the individual events kept for display.
     pub(super) event_filter: Slot<String>,
     /// The part of the stream that is kept, if not all is.
-    pub(super) kept: watch::Sender<Option<FlightBuffer>>,
+    pub(super) kept: watch::Sender<Option<FlightBufferUsage>>,
     /// State of the kernel's scheduling events, if they are recorded.
     pub(super) scheduling: watch::Sender<Option<Scheduling>>,
     /// Set when the session is being stopped: the rundown that follows is kept.

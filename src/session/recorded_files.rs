@@ -11,14 +11,14 @@ use crate::net::files;
 use crate::sorting::CompactSort;
 
 /// Maximum number of folder entries examined.
-const ENTRIES: usize = 20_000;
+const MAX_ENTRIES: usize = 20_000;
 /// Maximum number of files whose header is read, the most recently modified.
-const FILES: usize = 200;
+const MAX_FILES: usize = 200;
 
 /// Returns the nettrace and `.gcdump` files among these paths and in this folder, most recently modified first. Only regular files are
 /// opened: no links, pipes or devices.
 pub fn recorded_files(known: &[PathBuf], folder: &Path) -> Vec<TraceFile> {
-    let entries = fs::read_dir(folder).into_iter().flatten().take(ENTRIES).filter_map(Result::ok).map(|entry| entry.path());
+    let entries = fs::read_dir(folder).into_iter().flatten().take(MAX_ENTRIES).filter_map(Result::ok).map(|entry| entry.path());
     let is_recorded =
         |path: &PathBuf| path.extension().is_some_and(|extension| extension == "nettrace" || FileKind::of(path) == FileKind::Heap);
     let mut found: Vec<(_, PathBuf)> = known
@@ -33,7 +33,7 @@ pub fn recorded_files(known: &[PathBuf], folder: &Path) -> Vec<TraceFile> {
         .collect();
     found.compact_sort_by(|a, b| (Reverse(a.0), &a.1).cmp(&(Reverse(b.0), &b.1)));
     found.dedup();
-    found.truncate(FILES);
+    found.truncate(MAX_FILES);
     let facts = |path: PathBuf| match FileKind::of(&path) {
         FileKind::Trace => RecordedFile::open_discovered(&path).ok()?.facts().ok(),
         FileKind::Heap => heap_facts(&path, files::open(&path)).ok(),
@@ -83,11 +83,11 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_many_files_is_not_read_as_a_whole() {
+    fn number_of_listed_files_is_limited() {
         let folder = tempfile::tempdir().unwrap();
-        for number in 0..FILES as u32 + 50 {
+        for number in 0..MAX_FILES as u32 + 50 {
             fs::write(folder.path().join(format!("{number}.nettrace")), trace(number)).unwrap();
         }
-        assert_eq!(recorded_files(&[], folder.path()).len(), FILES);
+        assert_eq!(recorded_files(&[], folder.path()).len(), MAX_FILES);
     }
 }

@@ -13,7 +13,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use self::driver::{Driver, Limits};
 use super::count::Counting;
 use super::cpu::CpuSampling;
-use super::names::Names;
+use super::names::MethodNameSearch;
 use super::output::{OutputError, OutputFile, free_name};
 use super::perfetto::{SchedulingRecording, ServicePump, Target, ThreadNames};
 use super::plan::{Plan, StartError};
@@ -112,7 +112,7 @@ impl Recorder {
             separate: plan.separate,
             joined_percent: None,
             threads: plan.analysed.then(Threads::default),
-            names: plan.analysed.then(|| Names::new(begun)),
+            names: plan.analysed.then(|| MethodNameSearch::new(begun)),
             last: (begun, Totals::default()),
             stopping: None,
         };
@@ -155,10 +155,16 @@ impl Recorder {
 }
 
 /// A started recording: its session, the joint recording of kernel scheduling if requested, and the thread that reads the stream.
-type Begun = (Arc<TraceSession>, Option<SchedulingRecording>, JoinHandle<Pumped>);
+type StartedRecording = (Arc<TraceSession>, Option<SchedulingRecording>, JoinHandle<Pumped>);
 
 /// Opens the session, and starts reading its stream.
-async fn begin(client: &Client, plan: &Plan, file: File, counting: Counting, progress: &Arc<Progress>) -> Result<Begun, StartError> {
+async fn begin(
+    client: &Client,
+    plan: &Plan,
+    file: File,
+    counting: Counting,
+    progress: &Arc<Progress>,
+) -> Result<StartedRecording, StartError> {
     let open = async || {
         let (session, stream) = TraceSession::open(client.clone(), &plan.config, u64::MAX).await?;
         Ok::<_, StartError>((session, stream.into_blocking().map_err(StartError::Handle)?))

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_are_files_of_ours_until_they_are_somewhere_else() {
+    fn segment_files_are_removed_once_dropped_or_released() {
         let folder = tempfile::tempdir().unwrap();
         let mut segments = Segments::new(&folder.path().join("a.partial"));
         for segment in [b"one".as_slice(), b"two", b"three"] {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_others_is_written_over_read_or_removed() {
+    fn files_of_others_are_not_overwritten_read_or_removed() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a.0001"), "another").unwrap();
         let mut segments = Segments::new(&folder.path().join("a"));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_differs_from_other_trouble() {
+    fn full_disk_is_distinguished_from_other_errors() {
         let segments = |path: &str| Segments { last: 0, ..Segments::new(Path::new(path)) };
         assert!(matches!(segments("/no/such/folder/a").put(b"x"), Err(StoreError::Failed(_))));
         assert!(matches!(refusal(&io::ErrorKind::StorageFull.into(), String::new()), StoreError::Full(_)));

@@ -17,14 +17,14 @@ use crate::net::client::Client;
 use crate::nettrace::{Event, Metadata, Sink, ThreadId, forward_sink};
 
 /// Rundown keywords for the names of methods and modules.
-const NAMES: u64 = 0x38;
+const NAME_KEYWORDS: u64 = 0x38;
 /// Time limit for the first sample of all threads; runtimes send buffered events every tenth of a second.
 const SAMPLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Stream limit, more than enough to see every thread once.
 const MAX_STREAM_BYTES: u64 = 64 << 20;
 /// Maximum number of threads.
 const MAX_THREADS: usize = 1 << 14;
-const POLL: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The stacks of all threads.
 #[derive(Debug)]
@@ -60,11 +60,11 @@ pub enum StacksError {
 /// [`StacksError`].
 pub async fn thread_stacks(client: &Client) -> Result<ThreadStacks, StacksError> {
     let mut config = select(&["dotnet-sampled-thread-time"], &[""; 0], None)?.config;
-    config.rundown = Rundown::AtLeast(NAMES);
+    config.rundown = Rundown::AtLeast(NAME_KEYWORDS);
     let mut listener = Listener::start(client.clone(), &config, FirstPass::default(), MAX_STREAM_BYTES).await?;
     let began = Instant::now();
     while !listener.with_sink(|look| look.is_over) && !listener.is_over() && began.elapsed() < SAMPLE_TIMEOUT {
-        sleep(POLL).await;
+        sleep(POLL_INTERVAL).await;
     }
     // Read now, as threads may exit at any time.
     let names = client.thread_names();
@@ -120,7 +120,7 @@ mod tests {
     use crate::nettrace::{Decoder, Encoder, Limits, NewEvent, TraceHeader};
 
     #[test]
-    fn every_thread_is_looked_at_once() {
+    fn every_thread_is_sampled_once() {
         let header = TraceHeader { process_id: 7, ..TraceHeader::default() };
         let mut encoder = Encoder::new(header);
         let sample = Metadata { provider: "Microsoft-DotNETCore-SampleProfiler".into(), ..Metadata::default() };

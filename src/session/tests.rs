@@ -23,7 +23,7 @@ use crate::net::client::{Client, Session};
 use crate::net::endpoint::Endpoint;
 use crate::net::stream::address_in;
 use crate::net::test_stream::{self, Peer};
-use crate::nettrace::{Decoder, Ending, Limits, Retention};
+use crate::nettrace::{Decoder, Ending, Limits, RetentionLimits};
 use crate::sim::{Fault, Rates, Script, Simulated, Spec};
 
 #[cfg(target_os = "linux")]
@@ -96,7 +96,7 @@ fn read(file: &Path) -> (Ending, u64, u64) {
 }
 
 #[tokio::test]
-async fn a_stopped_recording_is_whole_and_counted() {
+async fn stopped_recording_is_complete_and_counted() {
     let bench = bench(spec());
     let recorder = bench.start(bench.plan()).await;
     let mut progress = recorder.progress();
@@ -113,7 +113,7 @@ async fn a_stopped_recording_is_whole_and_counted() {
 
 /// The final snapshot matches the contents of the file, with names from the rundown.
 #[tokio::test]
-async fn what_comes_is_analysed() {
+async fn events_are_analysed_while_recording() {
     let bench = bench(spec());
     let recorder = bench.start(bench.plan()).await;
     let mut progress = recorder.progress();
@@ -134,7 +134,7 @@ async fn what_comes_is_analysed() {
 
 /// Names missing in a session that only samples are obtained from a second session, and nothing of that is in the file.
 #[tokio::test]
-async fn names_of_older_methods_come_while_it_goes_on() {
+async fn names_of_older_methods_are_resolved_while_recording() {
     let bench = bench(spec());
     let sampler = Provider::new("Microsoft-DotNETCore-SampleProfiler", 0, Level::Informational).unwrap();
     let plan = Plan { config: SessionConfig::new(sampler.into()), ..bench.plan() };
@@ -163,7 +163,7 @@ async fn names_of_older_methods_come_while_it_goes_on() {
 
 /// Single events can be selected during the recording.
 #[tokio::test]
-async fn single_events_are_those_that_were_asked_for() {
+async fn event_filter_selects_the_recent_events() {
     let bench = bench(spec());
     let plan = bench.plan();
     let filter = plan.event_filter.clone();
@@ -198,7 +198,7 @@ async fn limits_stop_a_recording() {
 }
 
 #[tokio::test]
-async fn a_target_that_dies_leaves_what_had_come() {
+async fn target_exit_keeps_the_received_data() {
     let bench = bench(Spec { fault: Some(Fault::CutStream(3_000)), ..spec() });
     let recording = bench.start(bench.plan()).await.finished().await;
     let Outcome { stopped_by, complete, file, trouble } = outcome(&recording);
@@ -226,7 +226,7 @@ async fn a_session_that_does_not_stop_can_be_abandoned() {
 }
 
 #[tokio::test]
-async fn nothing_is_asked_of_the_target_when_there_is_no_place_for_the_file() {
+async fn recording_does_not_start_if_the_file_exists() {
     let bench = bench(spec());
     std::fs::write(bench.file(), "mine").unwrap();
     let error = Recorder::start(bench.client.clone(), bench.plan()).await.unwrap_err();
@@ -236,7 +236,7 @@ async fn nothing_is_asked_of_the_target_when_there_is_no_place_for_the_file() {
 
 /// Recordings that start at the same time may have been given the same name.
 #[tokio::test]
-async fn a_default_name_that_is_taken_by_then_gets_a_number() {
+async fn taken_default_name_gets_a_number() {
     let bench = bench(spec());
     let plan = || Plan { is_default_file: true, ..bench.plan() };
     let (first, second) = (bench.start(plan()).await, bench.start(plan()).await);
@@ -260,7 +260,7 @@ async fn a_refused_session_leaves_no_file() {
 }
 
 #[tokio::test]
-async fn a_stream_that_makes_no_sense_is_kept_and_said() {
+async fn an_undecodable_stream_is_kept_and_reported() {
     let bench = bench(Spec { script: Script::Canned(vec![0x55; 100_000].into()), ..spec() });
     // It ends without a stop.
     let recording = timeout(STEP_TIMEOUT, bench.start(bench.plan()).await.finished()).await.unwrap();
@@ -272,7 +272,7 @@ async fn a_stream_that_makes_no_sense_is_kept_and_said() {
 }
 
 #[tokio::test]
-async fn several_recordings_of_one_process_go_on_beside_each_other() {
+async fn several_recordings_of_one_process_run_in_parallel() {
     let bench = bench(spec());
     let first = bench.start(bench.plan()).await;
     let second = bench.start(Plan { file: bench.dir.path().join("b.nettrace"), ..bench.plan() }).await;
@@ -300,7 +300,7 @@ async fn pump(file: File) -> (std::thread::JoinHandle<Pumped>, Peer, Arc<Progres
 }
 
 #[tokio::test]
-async fn a_dump_is_looked_for_and_never_overwrites() {
+async fn dump_is_found_and_never_overwrites_a_file() {
     let bench = bench(spec());
     let path = bench.dir.path().join("core");
     let request = |path: &Path| DumpRequest {
@@ -310,7 +310,7 @@ async fn a_dump_is_looked_for_and_never_overwrites() {
     };
     let dumped = dump(&bench.client, &bench.process, &request(&path), |_| ()).await.unwrap();
     let mut text = String::new();
-    File::open(&dumped.seen_here).unwrap().read_to_string(&mut text).unwrap();
+    File::open(&dumped.reachable_path).unwrap().read_to_string(&mut text).unwrap();
     assert_eq!((dumped.bytes, dumped.path), (Some(text.len() as u64), path.clone()));
 
     assert!(matches!(dump(&bench.client, &bench.process, &request(&path), |_| ()).await, Err(DumpError::Exists(_))));
@@ -319,7 +319,7 @@ async fn a_dump_is_looked_for_and_never_overwrites() {
 }
 
 #[tokio::test]
-async fn every_version_is_watched_and_says_what_it_cannot_leave_out() {
+async fn every_version_can_be_watched_and_reports_downgrades() {
     for (version, downgrades) in [("3.1.23", &[Downgrade::StacksIncluded][..]), ("8.0.33", &[Downgrade::StacksIncluded]), ("9.0.7", &[])] {
         let bench = bench(Spec::new("Web", version, 77));
         let process = Process { runtime: Some(RuntimeVersion::new(version)), ..bench.process.clone() };
@@ -341,7 +341,7 @@ async fn every_version_is_watched_and_says_what_it_cannot_leave_out() {
 }
 
 #[tokio::test]
-async fn an_event_ends_it() {
+async fn stop_event_ends_the_recording() {
     let bench = bench(spec());
     let stop_on = Trigger::parse("Microsoft-Windows-DotNETRuntime/ExceptionThrown:Exception").ok();
     let recording = bench.start(Plan { stop_on, ..bench.plan() }).await.finished().await;
@@ -351,13 +351,13 @@ async fn an_event_ends_it() {
 
 /// The final totals of a flight recorder match its file, which includes the rundown.
 #[tokio::test]
-async fn a_flight_recorder_writes_what_it_kept() {
+async fn flight_recorder_writes_its_buffer_on_stop() {
     let rates = Rates { gc: 2.0, exception: 5.0, contention: 5.0, jit: 5.0, sample: 200.0, custom: 20_000.0, waves: 0.0 };
     let bench = bench(Spec { script: Script::Program(rates), ..spec() });
-    let keep = Some(Retention { bytes: Retention::MIN_BYTES, span: None });
+    let keep = Some(RetentionLimits { bytes: RetentionLimits::MIN_BYTES, span: None });
     let recorder = bench.start(Plan { keep, ..bench.plan() }).await;
     let mut progress = recorder.progress();
-    let overflowed = |recording: &Recording| recording.bytes > 3 * Retention::MIN_BYTES;
+    let overflowed = |recording: &Recording| recording.bytes > 3 * RetentionLimits::MIN_BYTES;
     timeout(Duration::from_secs(60), progress.wait_for(overflowed)).await.unwrap().unwrap();
     let partial = bench.dir.path().join("a.nettrace.partial");
     assert_eq!(partial.metadata().unwrap().len(), 0, "it is written at the end");
@@ -367,13 +367,13 @@ async fn a_flight_recorder_writes_what_it_kept() {
     };
     assert!((8..=20).contains(&segments().len()), "{:?}", segments());
     let kept = progress.borrow().kept.unwrap();
-    assert!(kept.bytes < 2 * Retention::MIN_BYTES && kept.span > Duration::ZERO, "{kept:?}");
+    assert!(kept.bytes < 2 * RetentionLimits::MIN_BYTES && kept.span > Duration::ZERO, "{kept:?}");
     let seen = progress.borrow().events;
     recorder.stop();
     let recording = recorder.finished().await;
     assert_eq!(*outcome(&recording), Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some(bench.file()), trouble: None });
     assert_eq!(read(&bench.file()), (Ending::Complete, recording.events, recording.bytes));
-    assert!(recording.events < seen && recording.bytes < 2 * Retention::MIN_BYTES, "{recording:?}");
+    assert!(recording.events < seen && recording.bytes < 2 * RetentionLimits::MIN_BYTES, "{recording:?}");
     assert!(segments().is_empty(), "{:?}", segments());
     let analysis = recording.analysis.unwrap();
     assert!(analysis.events.iter().any(|rate| rate.event.provider.ends_with("Rundown")), "the names of methods are in it");

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_before_the_recording_does_not_count_and_threads_that_ended_stay() {
+    fn earlier_cpu_time_is_excluded_and_ended_threads_are_kept() {
         let thread = |thread, seconds| {
             let (cpu, runnable) = (Duration::from_secs(seconds), Some(Duration::from_secs(2 * seconds)));
             ThreadUse { thread, name: format!("t{thread}").into(), cpu, runnable, state: 'S' }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_that_held_it_back_most_is_shown() {
+    fn most_throttling_cpu_limit_is_shown() {
         let limit = |group, cores, periods, throttled| CpuLimit { group, cores, periods, throttled };
         let mut threads = Threads::default();
         assert_eq!(threads.cpu_constraints(), CpuConstraints::default());

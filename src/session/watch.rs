@@ -17,7 +17,7 @@ const BUFFER_MB: u32 = 1;
 /// The library of `HttpClient`.
 const HTTP_CLIENT: &str = "System.Net.Http.dll";
 /// Number of values between checks for the library: each check reads all mappings.
-const PAUSE: u32 = 5;
+const VALUES_BETWEEN_CHECKS: u32 = 5;
 
 /// What to watch.
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ impl Search {
     /// Whether a check is due. To be called once for each set of values.
     fn is_due(&mut self, assemblies: Option<f64>) -> bool {
         self.since = self.since.saturating_add(1);
-        let is_due = assemblies.is_some() && assemblies != self.seen && (self.seen.is_none() || self.since >= PAUSE);
+        let is_due = assemblies.is_some() && assemblies != self.seen && (self.seen.is_none() || self.since >= VALUES_BETWEEN_CHECKS);
         if is_due {
             (self.seen, self.since) = (assemblies, 0);
         }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_library_is_looked_for_when_the_program_has_loaded_something() {
+    fn library_check_runs_after_assemblies_are_loaded() {
         let looks = |counts: &[Option<f64>]| {
             let mut search = Search::default();
             counts.iter().map(|count| search.is_due(*count)).enumerate().filter_map(|(at, is_due)| is_due.then_some(at)).collect::<Vec<_>>()

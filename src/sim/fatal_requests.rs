@@ -49,23 +49,23 @@ mod tests {
     use super::*;
     use crate::ipc::{Command, PerfMapKind};
 
-    fn deadly(code: CommandCode, payload: &[u8], major: u32) -> bool {
+    fn is_fatal_request(code: CommandCode, payload: &[u8], major: u32) -> bool {
         is_fatal(&Message { set: code.set(), id: code.id(), payload }, major, false)
     }
 
     #[test]
-    fn what_was_seen_to_kill() {
-        assert!(deadly(CommandCode::CollectTracing2, &[], 9) && !deadly(CommandCode::CollectTracing2, &[], 3));
-        assert!(deadly(CommandCode::CollectTracing2, &[0, 0, 0, 0, 1, 0, 0, 0], 9));
-        assert!(!deadly(CommandCode::CollectTracing2, &[0, 0, 0, 0, 1, 0, 0, 0], 10));
-        assert!(deadly(CommandCode::GenerateCoreDump, &[0; 12], 3));
-        assert!(!deadly(CommandCode::ProcessInfo, &[], 9));
+    fn observed_fatal_requests_are_recognized() {
+        assert!(is_fatal_request(CommandCode::CollectTracing2, &[], 9) && !is_fatal_request(CommandCode::CollectTracing2, &[], 3));
+        assert!(is_fatal_request(CommandCode::CollectTracing2, &[0, 0, 0, 0, 1, 0, 0, 0], 9));
+        assert!(!is_fatal_request(CommandCode::CollectTracing2, &[0, 0, 0, 0, 1, 0, 0, 0], 10));
+        assert!(is_fatal_request(CommandCode::GenerateCoreDump, &[0; 12], 3));
+        assert!(!is_fatal_request(CommandCode::ProcessInfo, &[], 9));
         // Unknown to the runtime, so the payload is not read.
-        assert!(!deadly(CommandCode::EnablePerfMap, &[], 6));
+        assert!(!is_fatal_request(CommandCode::EnablePerfMap, &[], 6));
     }
 
     #[test]
-    fn a_good_perf_map_request_kills_only_while_suspended() {
+    fn perf_map_request_is_fatal_only_while_suspended() {
         let bytes = Command::EnablePerfMap { kind: PerfMapKind::PerfMap }.encode().unwrap();
         let (message, _) = Message::decode(&bytes).unwrap().unwrap();
         for (major, dies) in [(8, true), (9, true), (10, false)] {

@@ -21,7 +21,7 @@ use crate::net::stream::address_in;
 const DEMO: &str = include_str!("../../assets/demo.toml");
 
 /// Uptime of the simulated machine when the fleet starts.
-const UP: Duration = Duration::from_secs(9 * 86_400);
+const UPTIME: Duration = Duration::from_secs(9 * 86_400);
 
 /// Simulated processes in one folder: `proc` has their facts in the format of `/proc`, `tmp` their sockets, `passwd` the names of their
 /// users. Dropping it ends them; the folder belongs to the caller.
@@ -111,8 +111,8 @@ impl Fleet {
         fs::create_dir_all(&tmp)?;
         fs::write(dir.join("passwd"), "root:x:0:0::/:\napp:x:1000:1000::/:\nbatch:x:1001:1001::/:\n")?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let tree = ProcTree::create(proc, now.saturating_sub(UP).as_secs())?;
-        tree.uptime(UP)?;
+        let tree = ProcTree::create(proc, now.saturating_sub(UPTIME).as_secs())?;
+        tree.uptime(UPTIME)?;
         let mut runtimes = Vec::new();
         let mut facts = Vec::new();
         for (i, member) in members.into_iter().enumerate() {
@@ -122,7 +122,7 @@ impl Fleet {
                 ns_pid: member.ns_pid.unwrap_or(pid),
                 uid: member.uid,
                 // Some started days ago, some minutes ago.
-                started: (UP.as_secs() * TICKS) * (i as u64 + 1) / (i as u64 + 2),
+                started: (UPTIME.as_secs() * TICKS) * (i as u64 + 1) / (i as u64 + 2),
                 command: member.command.clone(),
                 version: member.version.clone(),
                 threads: member.threads,
@@ -179,7 +179,7 @@ async fn advance(tree: ProcTree, mut members: Vec<(Facts, Member, watch::Receive
             return;
         }
         // A reader that finds the facts of a second ago is not misled by them, so errors are ignored.
-        let _ = tree.uptime(UP + Duration::from_secs_f64(now));
+        let _ = tree.uptime(UPTIME + Duration::from_secs_f64(now));
         for ((facts, member, suspended), used) in members.iter_mut().zip(&mut used) {
             if suspended.has_changed().unwrap_or(false) && !*suspended.borrow_and_update() {
                 let _ = tree.run(facts);

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_has_as_many_threads_as_it_states() {
+    fn process_has_the_stated_number_of_threads() {
         let folder = tempfile::tempdir().unwrap();
         let tree = ProcTree::create(folder.path().to_owned(), 0).unwrap();
         let facts = Facts {

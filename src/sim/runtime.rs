@@ -27,9 +27,9 @@ const MAX_SESSIONS: usize = 64;
 const FIRST_SESSION: u64 = 0x7f7f_b000_1160;
 const SESSION_BYTES: u64 = 0x200;
 
-/// Endpoint over which a command was received.
+/// CommandChannel over which a command was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Endpoint {
+pub(super) enum CommandChannel {
     /// The runtime's own socket.
     Socket,
     Port,
@@ -41,7 +41,7 @@ pub(super) struct Runtime {
     folder: PathBuf,
     environment: Vec<Variable>,
     /// Endpoints over which it still waits for a resume.
-    awaited: Vec<Endpoint>,
+    awaited: Vec<CommandChannel>,
     /// Whether it waits for any resume; streams watch this.
     suspended: watch::Sender<bool>,
     sessions: BTreeMap<u64, Session>,
@@ -96,8 +96,8 @@ impl Answer {
 impl Runtime {
     pub(super) fn new(spec: Spec, folder: PathBuf) -> Self {
         let mut awaited = Vec::new();
-        awaited.extend(spec.suspended.then_some(Endpoint::Socket));
-        awaited.extend(spec.port.as_ref().and_then(|port| port.suspend.then_some(Endpoint::Port)));
+        awaited.extend(spec.suspended.then_some(CommandChannel::Socket));
+        awaited.extend(spec.port.as_ref().and_then(|port| port.suspend.then_some(CommandChannel::Port)));
         let (suspended, mut environment) = (watch::Sender::new(!awaited.is_empty()), spec.variables());
         // Without this variable, a real runtime writes to /tmp.
         let reported = folder.to_string_lossy().into_owned();
@@ -133,7 +133,7 @@ impl Runtime {
     }
 
     /// Executes a command of this version. Blocks the server for as long as a real one does.
-    pub(super) async fn answer(&mut self, command: Command, endpoint: Endpoint) -> Answer {
+    pub(super) async fn answer(&mut self, command: Command, endpoint: CommandChannel) -> Answer {
         let code = command.code();
         let done = Answer::Success(code, Reply::Done, Vec::new());
         match command {

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use super::fatal_requests::is_fatal;
 use super::handle;
 use super::port::PortConnection;
-use super::runtime::{Answer, Endpoint, Runtime};
+use super::runtime::{Answer, CommandChannel, Runtime};
 use super::spec::{Fault, Spec};
 use super::tolerated::{self, DecodedRequest};
 use crate::ipc::{
@@ -86,10 +86,10 @@ async fn serve(listener: Listener, mut port_connection: Option<PortConnection>, 
     loop {
         let (endpoint, mut connection) = tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok(connection) => (Endpoint::Socket, connection),
+                Ok(connection) => (CommandChannel::Socket, connection),
                 Err(_) => return,
             },
-            connection = next_connection(port_connection.as_mut()) => (Endpoint::Port, connection),
+            connection = next_connection(port_connection.as_mut()) => (CommandChannel::Port, connection),
         };
         match runtime.fault() {
             Some(Fault::HangUp) => continue,
@@ -228,7 +228,7 @@ async fn serve_legacy(mut connection: Stream, runtime: &mut Runtime) {
         None => return,
     };
     let stopped = if let Command::StopTracing { session } = &command { session.0 } else { 0 };
-    let answer = runtime.answer(command, Endpoint::Socket).await;
+    let answer = runtime.answer(command, CommandChannel::Socket).await;
     let id = if let Answer::Stream(starting) = &answer { starting.id() } else { stopped };
     // If the client has disconnected, it gets no answer, and its stream ends at the first write.
     let sent = connection.write_all(&id.to_le_bytes()).await;

@@ -94,7 +94,7 @@ fn everything() -> SessionConfig {
 }
 
 #[tokio::test]
-async fn every_version_knows_its_commands_and_no_others() {
+async fn every_version_supports_only_its_own_commands() {
     for (version, newest) in [
         ("3.1.23", None),
         ("5.0.17", Some(CommandCode::ProcessInfo)),
@@ -129,7 +129,7 @@ fn counted(tally: &Throughput, provider: &str, id: u32) -> u64 {
 
 /// The session is stopped once the requested events have been received.
 #[tokio::test]
-async fn a_session_streams_what_was_asked_for_and_ends_whole() {
+async fn session_streams_requested_events_and_ends_complete() {
     for (version, answer_first) in [("3.1.23", true), ("9.0.7", false)] {
         let bench = start(spec(version));
         let (id, mut stream) = bench.open(&everything()).await;
@@ -163,7 +163,7 @@ async fn a_session_streams_what_was_asked_for_and_ends_whole() {
 }
 
 #[tokio::test]
-async fn a_stop_waits_for_the_reader_and_blocks_everybody() {
+async fn stop_waits_for_the_reader_and_blocks_other_commands() {
     let bench = start(Spec { script: super::Script::Canned(vec![7; 4 << 20].into()), ..spec("9.0.7") });
     let (id, mut stream) = bench.open(&everything()).await;
     let mut stop = bench.connect().await;
@@ -179,7 +179,7 @@ async fn a_stop_waits_for_the_reader_and_blocks_everybody() {
 }
 
 #[tokio::test]
-async fn there_is_room_for_64_sessions_and_ids_come_again() {
+async fn at_most_64_sessions_are_open_and_ids_are_reused() {
     let bench = start(spec("9.0.7"));
     let mut open = Vec::new();
     for _ in 0..64 {
@@ -245,7 +245,7 @@ async fn malformed_messages_are_answered_as_by_real_runtimes() {
 }
 
 #[tokio::test]
-async fn what_kills_a_real_runtime_kills_this_one() {
+async fn requests_that_crash_a_real_runtime_crash_this_one() {
     let bench = start(spec("9.0.7"));
     let header_only = Message { set: 2, id: 3, payload: &[] }.encode().unwrap();
     assert!(bench.raw(&header_only).await.is_empty());
@@ -260,7 +260,7 @@ async fn what_kills_a_real_runtime_kills_this_one() {
 }
 
 #[tokio::test]
-async fn files_are_written_where_the_target_would() {
+async fn dump_is_written_to_the_requested_path() {
     let bench = start(spec("9.0.7"));
     let dump = |path: PathBuf| Command::GenerateCoreDump3 {
         path: TargetPath::new(path.to_str().unwrap()).unwrap(),
@@ -275,7 +275,7 @@ async fn files_are_written_where_the_target_would() {
 }
 
 #[tokio::test]
-async fn faults_do_what_they_say() {
+async fn faults_have_the_documented_effect() {
     let ask = |fault: Fault| async {
         let bench = start(Spec { fault: Some(fault), ..spec("9.0.7") });
         bench.raw(&Command::ProcessInfo.encode().unwrap()).await
@@ -291,7 +291,7 @@ async fn faults_do_what_they_say() {
 }
 
 #[tokio::test]
-async fn a_runtime_that_dies_in_mid_stream_leaves_a_cut_stream() {
+async fn simulated_crash_truncates_the_stream() {
     let bench = start(Spec { fault: Some(Fault::CutStream(3000)), ..spec("9.0.7") });
     let (_, mut stream) = bench.open(&everything()).await;
     let mut bytes = Vec::new();

@@ -98,9 +98,9 @@ impl ConsumerPort {
     }
 
     /// Waits until the received messages satisfy a condition.
-    pub async fn until(&self, is_so: impl FnMut(&ConsumerSeen) -> bool) -> ConsumerSeen {
+    pub async fn until(&self, condition: impl FnMut(&ConsumerSeen) -> bool) -> ConsumerSeen {
         let mut seen = self.seen.clone();
-        match seen.wait_for(is_so).await {
+        match seen.wait_for(condition).await {
             Ok(seen) => seen.clone(),
             Err(_) => std::future::pending().await,
         }

@@ -141,9 +141,9 @@ impl TracingService {
     }
 
     /// Waits until the received messages satisfy a condition.
-    pub async fn until(&self, is_so: impl FnMut(&TracingSeen) -> bool) -> TracingSeen {
+    pub async fn until(&self, condition: impl FnMut(&TracingSeen) -> bool) -> TracingSeen {
         let mut seen = self.seen.clone();
-        let found = seen.wait_for(is_so).await.map(|seen| seen.clone());
+        let found = seen.wait_for(condition).await.map(|seen| seen.clone());
         match found {
             Ok(seen) => seen,
             Err(_) => std::future::pending().await,

@@ -26,7 +26,7 @@ pub(super) fn route(variable: impl Fn(&str) -> bool) -> Route {
 }
 
 /// Returns where copied text goes, as the end of a sentence.
-pub fn clipboard_reaches() -> &'static str {
+pub fn clipboard_destination() -> &'static str {
     match route(is_set) {
         Route::Desktop => "to the desktop's clipboard",
         Route::Terminal => "through the terminal (OSC 52), which has to allow it",

@@ -38,7 +38,7 @@ const INBOX_CAPACITY: usize = 256;
 /// Maximum number of messages of a kind that are handled before the next frame, and before signals are checked again.
 const MAX_MESSAGES: usize = 256;
 
-const WRITE_FAILED: &str = "the terminal no longer accepts output";
+const OUTPUT_CLOSED: &str = "the terminal no longer accepts output";
 
 /// Everything needed to open the dashboard.
 #[derive(Debug)]
@@ -158,7 +158,7 @@ async fn keep_recording(runner: &mut Runner, signals: &mut Signals) {
     }
     message(format_args!("{} until Ctrl-C", exit_report::continuing(active)));
     tokio::select! {
-        () = runner.recordings().all_ended() => return,
+        () = runner.recordings().wait_for_all() => return,
         () = signals.end() => {}
     }
     finish(runner, signals).await;
@@ -200,7 +200,8 @@ impl Screen<'_> {
         let mut urgent = false;
         loop {
             let deadline = self.state.next_deadline(self.clock.now());
-            let frame = if self.terminal.has_unwritten() { Some(FRAME_INTERVAL) } else { self.dirty.then(|| self.until_next_frame()) };
+            let frame =
+                if self.terminal.has_unwritten_output() { Some(FRAME_INTERVAL) } else { self.dirty.then(|| self.until_next_frame()) };
             // Signals come first: neither a flood of keys nor a blocked terminal delays them. Then keys, then everything else, then one frame.
             let first = tokio::select! {
                 biased;
@@ -255,8 +256,8 @@ impl Screen<'_> {
             }
             background.into_iter().for_each(|background| self.apply_background(background));
             self.dirty |= self.state.take_dirty();
-            self.terminal.write_rest().context(WRITE_FAILED)?;
-            if self.dirty && !self.terminal.has_unwritten() && (urgent || self.until_next_frame().is_zero()) {
+            self.terminal.write_rest().context(OUTPUT_CLOSED)?;
+            if self.dirty && !self.terminal.has_unwritten_output() && (urgent || self.until_next_frame().is_zero()) {
                 self.draw(input.len() + messages.len())?;
             }
             urgent &= self.dirty;
@@ -278,7 +279,7 @@ impl Screen<'_> {
             match self.runner.run(effect) {
                 TerminalEffect::Nothing => {}
                 TerminalEffect::Copy { text, label } => {
-                    let answer = match self.terminal.command(CopyToClipboard::to_clipboard_from(text)).context(WRITE_FAILED)? {
+                    let answer = match self.terminal.command(CopyToClipboard::to_clipboard_from(text)).context(OUTPUT_CLOSED)? {
                         true => Msg::Copied { label: label.into(), to: Clipboard::Terminal },
                         false => {
                             let why = match self.terminal.interprets_sequences() {
@@ -328,13 +329,13 @@ impl Screen<'_> {
     fn draw(&mut self, waiting: usize) -> anyhow::Result<()> {
         let begun = Instant::now();
         let (state, theme) = (&self.state, &self.look.theme);
-        let bytes = self.terminal.draw(|frame| view(state, theme, frame)).context(WRITE_FAILED)?;
+        let bytes = self.terminal.draw(|frame| view(state, theme, frame)).context(OUTPUT_CLOSED)?;
         if let Some(stats) = &mut self.state.frame_stats {
             stats.add(begun.elapsed(), bytes, waiting);
         }
-        self.terminal.set_title(&self.state.title()).context(WRITE_FAILED)?;
+        self.terminal.set_title(&self.state.title()).context(OUTPUT_CLOSED)?;
         if self.state.take_bell() {
-            self.terminal.ring_bell().context(WRITE_FAILED)?;
+            self.terminal.ring_bell().context(OUTPUT_CLOSED)?;
         }
         self.drawn = Some(Instant::now());
         self.dirty = false;
@@ -378,7 +379,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_panic_while_drawing_is_an_error_so_that_recordings_are_finished() {
+    async fn panic_while_drawing_is_returned_as_an_error() {
         let panicked = catch(async {
             tokio::task::yield_now().await;
             panic!("no picture");

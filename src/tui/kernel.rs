@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn time_or_the_targets_end_ends_it() {
+    async fn session_ends_after_duration_or_target_exit() {
         let mut timed = bench("10.0.9", Some(Duration::from_millis(10)), Ok(()));
         assert_eq!(timed.over().await.stopped_by, StoppedBy::Duration);
         assert!(timed.has_no_session().await);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failed_start_has_a_reason() {
+    async fn failed_start_reports_the_reason() {
         for (version, data, why) in
             [("10.0.9", Err("tracefs is not mounted".to_owned()), "tracefs is not mounted"), ("9.0.7", Ok(()), "needs .NET 10")]
         {

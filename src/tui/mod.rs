@@ -38,7 +38,7 @@ mod watcher;
 mod watches;
 mod work;
 
-pub use clipboard::clipboard_reaches;
+pub use clipboard::clipboard_destination;
 pub use event_loop::{Dashboard, Look, Machine, run};
 pub use exit_report::{message, write_stderr};
 pub use input_parser::InputParser;

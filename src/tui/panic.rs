@@ -68,7 +68,7 @@ mod tests {
     const BREAK: &str = "DN_TOP_TEST_BREAK";
 
     #[test]
-    fn a_panic_in_the_dashboard_gives_the_terminal_back_and_leaves_a_report() {
+    fn dashboard_panic_restores_terminal_and_writes_report() {
         if std::env::var_os(BREAK).is_some() {
             let device = Arc::new(Device::open().unwrap());
             guard(mpsc::channel(8).0, Arc::clone(&device));
@@ -80,7 +80,7 @@ mod tests {
         }
         let folder = tempfile::tempdir().unwrap();
         let mut this = CommandBuilder::new(std::env::current_exe().unwrap());
-        this.args(["--exact", "--nocapture", "tui::panic::tests::a_panic_in_the_dashboard_gives_the_terminal_back_and_leaves_a_report"]);
+        this.args(["--exact", "--nocapture", "tui::panic::tests::dashboard_panic_restores_terminal_and_writes_report"]);
         this.env(BREAK, "1");
         this.env("TMPDIR", folder.path());
         let pair = native_pty_system().openpty(PtySize { rows: 24, cols: 200, ..PtySize::default() }).unwrap();
@@ -105,11 +105,14 @@ mod tests {
         assert!(said.contains("dn-top: the dashboard crashed: the picture broke at src/tui/panic.rs:"), "{said}");
         assert!(said.contains(&expected), "{said}");
         let report = std::fs::read_to_string(report).unwrap();
-        assert!(report.contains("the picture broke at src/tui/panic.rs:") && report.contains("a_panic_in_the_dashboard"), "{report}");
+        assert!(
+            report.contains("the picture broke at src/tui/panic.rs:") && report.contains("dashboard_panic_restores_terminal"),
+            "{report}"
+        );
     }
 
     #[test]
-    fn a_panic_in_a_task_is_a_message() {
+    fn task_panic_is_reported_as_a_message() {
         let (inbox, mut messages) = mpsc::channel(8);
         guard(inbox, Arc::new(Device::open().unwrap()));
         let panicked = thread::spawn(|| panic!("the {} broke", "task")).join();

@@ -103,7 +103,7 @@ impl Recordings {
     }
 
     /// Waits until all have ended, and reports the results.
-    pub(super) async fn all_ended(&mut self) {
+    pub(super) async fn wait_for_all(&mut self) {
         self.print_outcomes();
         while let Some(over) = self.tasks.join_next().await {
             over.iter().flatten().for_each(exit_report::print);
@@ -117,7 +117,7 @@ impl Recordings {
                 request.send_replace(wanted);
             }
             tokio::select! {
-                () = self.all_ended() => return,
+                () = self.wait_for_all() => return,
                 () = sleep(limit) => {}
                 () = signals.end() => {}
             }

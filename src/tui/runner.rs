@@ -222,7 +222,7 @@ impl Runner {
                     };
                     let done = |dumped: session::Dumped| {
                         let note = dumped.bytes.is_none().then(|| "its size cannot be read from here".into());
-                        JobResult { files: vec![shown(&dumped.seen_here)], bytes: dumped.bytes, note }
+                        JobResult { files: vec![shown(&dumped.reachable_path)], bytes: dumped.bytes, note }
                     };
                     Msg::job_done(ticket, result.map(done))
                 });

@@ -43,7 +43,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn what_is_new_is_reported_once() {
+    fn new_lines_are_reported_once() {
         let mut file = tempfile::tempfile().unwrap();
         let mut tail = Tail::new(file.try_clone().unwrap());
         assert_eq!(tail.new_lines(), None);

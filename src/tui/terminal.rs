@@ -158,14 +158,14 @@ impl Terminal {
     }
 
     /// Whether the terminal has not accepted the whole last frame: none can be drawn until [`Self::write_rest`] has written it.
-    pub(super) fn has_unwritten(&self) -> bool {
+    pub(super) fn has_unwritten_output(&self) -> bool {
         !self.unwritten.is_empty()
     }
 
     /// Draws one frame with one write, inside a synchronized update, and with none if nothing changed. Returns the number of bytes written; `None`
     /// if the console is drawn by API calls.
     ///
-    /// Must not be called while [`Self::has_unwritten`].
+    /// Must not be called while [`Self::has_unwritten_output`].
     pub(super) fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<Option<usize>> {
         queue!(self.buffer, BeginSynchronizedUpdate)?;
         let before = self.buffer.bytes().len();
@@ -193,7 +193,7 @@ impl Terminal {
 
     /// Writes a command between two frames. Returns whether it was written: not if the terminal is behind, or does not interpret sequences.
     pub(super) fn command(&mut self, command: impl crossterm::Command) -> io::Result<bool> {
-        if self.has_unwritten() || !self.interprets_sequences() {
+        if self.has_unwritten_output() || !self.interprets_sequences() {
             return Ok(false);
         }
         queue!(self.buffer, command)?;
@@ -220,7 +220,7 @@ impl Terminal {
 
     /// Writes as much of the last frame as the terminal accepts now.
     pub(super) fn write_rest(&mut self) -> io::Result<()> {
-        while self.has_unwritten() {
+        while self.has_unwritten_output() {
             match self.device.tty.write(&self.unwritten) {
                 Ok(count) => drop(self.unwritten.drain(..count)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,

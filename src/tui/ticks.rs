@@ -47,7 +47,7 @@ mod tests {
     use std::time::Instant;
 
     #[tokio::test]
-    async fn ticks_come_one_at_a_time_and_what_was_missed_once() {
+    async fn missed_ticks_are_delivered_once() {
         let begun = Instant::now();
         let ticks = Ticks::new(Duration::from_millis(20)).unwrap();
         for count in 1..4 {

@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_matched_is_marked_as_far_as_it_is_visible() {
+    fn visible_part_of_a_match_is_highlighted() {
         let theme = Theme::dark();
         // The highlight is at the matching letters; the truncation mark stands for what follows it.
         for (text, room, range, marked) in [
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_does_not_fit_is_cut_and_marked_and_nothing_leaves_its_room() {
+    fn long_text_is_truncated_with_a_mark_within_its_width() {
         let theme = Theme::dark();
         for (text, room, shown) in
             [("abc", 3, "abc  "), ("abcd", 3, "ab…  "), ("日本", 3, "日…  "), ("日本", 2, "…    "), ("x", 0, "     ")]

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_holds_what_there_is() {
+    fn shortest_fitting_time_span_is_selected() {
         for (len, seconds) in [(0, 30), (60, 30), (61, 60), (120, 60), (121, 120), (240, 120), (9999, 120)] {
             assert_eq!(Span::of(len).seconds(), seconds);
         }

@@ -309,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_hardly_changes_is_a_flat_line() {
+    fn nearly_constant_values_are_drawn_flat() {
         let shown = |values: &[f64]| heights(values).map(|share| (share * 100.0).round()).collect::<Vec<_>>();
         assert_eq!(shown(&[7.0, 7.0]), [0.0, 0.0]);
         assert_eq!(shown(&[0.0, 0.0]), [0.0, 0.0]);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_left_out_from_the_end() {
+    fn trailing_parts_are_dropped_to_fit() {
         for (room, shown) in [(20, "a 9 %, bb 1 %, c 1 %"), (19, "a 9 %, bb 1 %"), (12, "a 9 %"), (3, "a 9 %"), (0, "a 9 %")] {
             assert_eq!(first_parts("a 9 %, bb 1 %, c 1 %", room), shown, "{room}");
         }
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn names_lose_their_beginnings() {
+    fn long_names_are_shortened_from_the_start() {
         let name = "Shop.Pricing.PriceEngine.PriceBasket";
         for (room, shown) in [
             (40, name),

@@ -63,7 +63,7 @@ fn styles(buffer: &Buffer) -> String {
 }
 
 #[test]
-fn every_state_has_its_picture() {
+fn every_scene_matches_its_snapshot() {
     for (name, _) in SCENES {
         // Scenes about details need more room.
         let (width, height) = match name {
@@ -78,7 +78,7 @@ fn every_state_has_its_picture() {
 }
 
 #[test]
-fn every_size_has_its_picture() {
+fn scenes_at_various_sizes_match_their_snapshots() {
     for (name, width, height) in [
         ("sick-overview", 120, 40),
         ("web-overview", 120, 40),
@@ -127,7 +127,7 @@ fn every_size_has_its_picture() {
 }
 
 #[test]
-fn every_view_of_a_recording_has_its_pictures() {
+fn recording_views_match_their_snapshots() {
     for name in [
         "overview",
         "gc",
@@ -180,7 +180,7 @@ fn every_view_of_a_recording_has_its_pictures() {
 }
 
 #[test]
-fn what_is_missing_in_a_recording_stands_beside_it() {
+fn recording_notes_are_shown() {
     let mut app = scene("recording", 120, 40);
     let notes = vec!["events include stacks".to_owned()];
     app.send(Msg::Recording(Box::new(Recording { notes, ..recording(1, 432, Phase::Recording) })));
@@ -189,7 +189,7 @@ fn what_is_missing_in_a_recording_stands_beside_it() {
 }
 
 #[test]
-fn a_native_aot_program_differs_from_others() {
+fn native_aot_program_is_marked() {
     let shop = |native_aot| Process { native_aot, runtime: Some(RuntimeVersion::new("8.0.33")), ..process(4242, "OrderService") };
     for (native_aot, version, words) in [(true, "AOT 8.0", ".NET 8.0.33 (NativeAOT)"), (false, "8.0.33", ".NET 8.0.33 ")] {
         let mut app = TestApp::new(120, 40);
@@ -207,14 +207,14 @@ fn a_native_aot_program_differs_from_others() {
 }
 
 #[test]
-fn ascii_has_its_pictures() {
+fn ascii_scenes_match_their_snapshots() {
     for name in ["table", "recording", "dump", "environment", "flame"] {
         insta::assert_snapshot!(format!("{name}-ascii"), text(&picture(&scene(name, 80, 24), &Theme::dark().ascii(), 80, 24)));
     }
 }
 
 #[test]
-fn themes_have_their_styles() {
+fn theme_styles_match_their_snapshots() {
     for name in Theme::NAMES {
         let theme = Theme::named(name).unwrap();
         insta::assert_snapshot!(format!("styles-{name}"), styles(&picture(&scene("recording", 80, 24), &theme, 80, 24)));
@@ -224,7 +224,7 @@ fn themes_have_their_styles() {
 
 /// One screen of every tab, of a pick list and of filter matches, with the styles.
 #[test]
-fn every_tab_has_its_styles() {
+fn tab_styles_match_their_snapshots() {
     for (name, keys) in [
         ("first", ""),
         ("environment", ""),
@@ -274,7 +274,7 @@ fn mono_has_no_colour_and_shows_the_selection() {
 }
 
 #[test]
-fn ascii_is_ascii() {
+fn ascii_theme_draws_only_ascii() {
     for (name, make) in SCENES {
         let buffer = picture(&make(120, 40), &Theme::light().ascii(), 120, 40);
         let text = text(&buffer);
@@ -283,7 +283,7 @@ fn ascii_is_ascii() {
 }
 
 #[test]
-fn no_size_is_too_small_to_draw() {
+fn drawing_works_at_every_size() {
     let sizes = [
         (1, 1),
         (2, 1),
@@ -325,7 +325,7 @@ fn a_terminal_that_became_too_small_shows_how_to_quit() {
 }
 
 #[test]
-fn nothing_is_cut_in_the_help() {
+fn help_text_is_not_truncated() {
     for (width, height) in [(80, 24), (120, 40), (60, 20)] {
         let mut app = TestApp::populated(width, height);
         app.press("?");
@@ -342,7 +342,7 @@ fn nothing_is_cut_in_the_help() {
 }
 
 #[test]
-fn secrets_are_not_in_the_picture() {
+fn secrets_are_masked_on_screen() {
     for (width, height) in [(60, 20), (80, 24), (200, 60)] {
         let mut app = scene("environment", width, height);
         let shown = |app: &TestApp| text(&picture(app, &Theme::dark(), width, height));
@@ -357,7 +357,7 @@ fn secrets_are_not_in_the_picture() {
 }
 
 #[test]
-fn hostile_text_costs_no_more_than_other_text() {
+fn hostile_text_does_not_inflate_the_output() {
     let bytes = |name: &str| {
         let mut app = TestApp::new(120, 40);
         let process = crate::app::test_app::process(42, name);

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_can_be_read() {
+    fn theme_styles_have_readable_contrast() {
         const MIN_CONTRAST: f64 = 3.5;
         let (black, white) = (0.0, 1.0);
         for (name, theme, grounds) in

@@ -8,8 +8,8 @@ use crate::app::tabs::phase_badge;
 use crate::app::{State, TrackedRecording, findings};
 use crate::clr::EventKind;
 use crate::model::{
-    ByteRate, Bytes, Count, CountRate, Counted, EventRate, FlightBuffer, KernelTrace, MethodNameResolution, Nanoseconds, Outcome, Percent,
-    Phase, Rate, RecordingAnalysis, RunState, Scheduling, StoppedBy, Stopwatch,
+    ByteRate, Bytes, Count, CountRate, Counted, EventRate, FlightBufferUsage, KernelTrace, MethodNameResolution, Nanoseconds, Outcome,
+    Percent, Phase, Rate, RecordingAnalysis, RunState, Scheduling, StoppedBy, Stopwatch,
 };
 
 use super::analysis::{Figure, figures, no_recording, warnings};
@@ -231,7 +231,7 @@ fn note(state: &State, tracked: &TrackedRecording, now: std::time::Duration) -> 
         Phase::Starting if tracked.value.kernel.is_some() => Some(("Waiting for the runtime …".to_owned(), false)),
         Phase::Starting => Some(("Waiting for the first bytes …".to_owned(), false)),
         Phase::Recording => {
-            let FlightBuffer { bytes, span } = tracked.value.kept?;
+            let FlightBufferUsage { bytes, span } = tracked.value.kept?;
             let span = humantime::format_duration(std::time::Duration::from_secs(span.as_secs()));
             let [save, stop] = [Action::Save, Action::Trace].map(|action| state.key(action));
             let text =

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_changes_the_roles_that_it_names() {
+    fn theme_file_overrides_the_named_roles() {
         let theme =
             Theme::from_toml("base = \"light\"\naccent = \"#005f87\"\nselected = 'bold underlined 16 on #ffffd7'\nborder = ''").unwrap();
         assert_eq!(theme.accent, Style::new().fg(Color::Rgb(0, 0x5f, 0x87)));
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_is_answered_in_one_line() {
+    fn every_theme_error_is_one_line() {
         let table = [
             ("base = 'drak'", "base must be one of dark"),
             ("base = 1", "base must be one of dark"),
@@ -123,9 +123,9 @@ mod tests {
             ("text = 'red'\naccent = ", "line 2: "),
             ("a = 1\na = 2", "line 2: "),
         ];
-        for (text, said) in table {
+        for (text, expected) in table {
             let error = Theme::from_toml(text).unwrap_err();
-            assert!(error.starts_with(said) && !error.contains('\n'), "{text}: {error}");
+            assert!(error.starts_with(expected) && !error.contains('\n'), "{text}: {error}");
         }
     }
 }

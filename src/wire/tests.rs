@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 
 #[test]
-fn a_failed_read_leaves_the_cursor() {
+fn failed_read_does_not_move_the_cursor() {
     let mut reader = Reader::new(&[1, 2, 3]);
     assert_eq!(reader.u32(), Err(WireError::Short { at: 0, needed: 4, left: 3 }));
     assert_eq!(reader.u16(), Ok(0x0201));
@@ -12,7 +12,7 @@ fn a_failed_read_leaves_the_cursor() {
 }
 
 #[test]
-fn varints_have_a_longest_form() {
+fn varint_length_is_limited() {
     assert_eq!(Reader::new(&[0xff, 0xff, 0xff, 0xff, 0x0f]).varu32(), Ok(u32::MAX));
     assert_eq!(Reader::new(&[0x80; 5]).varu32(), Err(WireError::Varint { at: 0 }));
     assert_eq!(Reader::new(&[0xff, 0xff, 0xff, 0xff, 0x0f, 1, 2, 3]).varu32(), Ok(u32::MAX));
@@ -22,7 +22,7 @@ fn varints_have_a_longest_form() {
 }
 
 #[test]
-fn strings_need_their_nul() {
+fn strings_must_be_nul_terminated() {
     let mut bytes = Vec::new();
     bytes.put_utf16z("Café 🦀");
     let mut reader = Reader::new(&bytes);
@@ -37,7 +37,7 @@ fn strings_need_their_nul() {
 
 proptest! {
     #[test]
-    fn varints_come_back(value: u64, shift in 0..64_u32) {
+    fn varints_round_trip(value: u64, shift in 0..64_u32) {
         let value = value >> shift;
         let mut bytes = Vec::new();
         bytes.put_varint(value);
@@ -50,7 +50,7 @@ proptest! {
     }
 
     #[test]
-    fn texts_come_back_however_they_are_read(text in "[a-z]{0,150}(.{0,20}[ -~]{0,20}){0,3}") {
+    fn strings_round_trip_with_all_read_methods(text in "[a-z]{0,150}(.{0,20}[ -~]{0,20}){0,3}") {
         prop_assume!(!text.contains('\0'));
         let mut bytes = Vec::new();
         bytes.put_utf16z(&text);
@@ -64,7 +64,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_pushed_as_its_characters(bytes: Vec<u8>) {
+    fn pushed_text_equals_its_string_form(bytes: Vec<u8>) {
         let mut out = String::new();
         Utf16::new(&bytes).push_to(&mut out);
         prop_assert_eq!(out, Utf16::new(&bytes).to_string());

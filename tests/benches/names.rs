@@ -11,7 +11,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use support::{Invocation, PATIENCE, runtimes, screen};
+use support::{Invocation, TIMEOUT, runtimes, screen};
 
 const TIMES: usize = 7;
 
@@ -41,9 +41,9 @@ fn named(runtime: &runtimes::Runtime) -> Duration {
     screen.wait_for("recording");
     screen.keys(screen::ENTER);
     screen.keys("7");
-    screen.try_wait_until(PATIENCE, |shown| shown.contains("Known.Burn")).unwrap_or_else(|shown| panic!("{runtime}:\n{shown}"));
+    screen.try_wait_until(TIMEOUT, |shown| shown.contains("Known.Burn")).unwrap_or_else(|shown| panic!("{runtime}:\n{shown}"));
     let took = began.elapsed();
     screen.keys("t");
-    screen.try_wait_until(PATIENCE, |shown| shown.contains("done")).unwrap_or_else(|shown| panic!("{runtime}:\n{shown}"));
+    screen.try_wait_until(TIMEOUT, |shown| shown.contains("done")).unwrap_or_else(|shown| panic!("{runtime}:\n{shown}"));
     took
 }

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use dn_top::net::discovery::Sources;
 use dn_top::net::port::{self, Port};
 use dn_top::sim::{ConnectPort, Fleet, Simulated, Spec};
-use support::{Invocation, PATIENCE, folder, poll, runtimes};
+use support::{Invocation, TIMEOUT, folder, poll, runtimes};
 
 const COUNT: usize = 500;
 const IDLE: Duration = Duration::from_secs(10);
@@ -55,7 +55,7 @@ fn resume_all(tasks: &tokio::runtime::Runtime, place: &Path, path: &Path, runtim
         let began = Instant::now();
         let port = Port::serve(path, &Sources::below(place)).unwrap();
         while port.runtimes().len() < COUNT {
-            assert!(began.elapsed() < PATIENCE, "{} came", port.runtimes().len());
+            assert!(began.elapsed() < TIMEOUT, "{} came", port.runtimes().len());
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         println!("{COUNT} runtimes found a new port in {:.0} ms", began.elapsed().as_secs_f64() * 1e3);
@@ -71,7 +71,7 @@ fn resume_all(tasks: &tokio::runtime::Runtime, place: &Path, path: &Path, runtim
 fn idle(place: &Path, path: &Path) {
     let screen = Invocation::new(["--sim".as_ref(), place.as_os_str(), "--port".as_ref(), path.as_os_str()]).screen(120, 40);
     let connections = || fs::read_dir(format!("/proc/{}/fd", screen.pid())).unwrap().count();
-    poll(PATIENCE, || (connections() > COUNT).then_some(())).unwrap_or_else(|| panic!("{} handles", connections()));
+    poll(TIMEOUT, || (connections() > COUNT).then_some(())).unwrap_or_else(|| panic!("{} handles", connections()));
     std::thread::sleep(Duration::from_secs(3));
     let before = running(screen.pid());
     std::thread::sleep(IDLE);

@@ -21,7 +21,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use support::{Invocation, PATIENCE, Running, Screen, folder, poll, runtimes, screen};
+use support::{Invocation, Running, Screen, TIMEOUT, folder, poll, runtimes, screen};
 
 const STARTS: usize = 11;
 const IDLE: Duration = Duration::from_secs(20);
@@ -44,13 +44,13 @@ fn main() {
     println!("stripped binary: {:.2} MB (target 5)", stripped_size() as f64 / 1e6);
     for count in [50, 500] {
         println!("\n{count} simulated processes");
-        let Some(fleet) = Fleet::start(count) else {
+        let Some(processes) = SimulatedProcesses::start(count) else {
             println!("not measured: `dn-top sim {count} FOLDER` serves no sockets");
             continue;
         };
-        let open = || Invocation::new(["--sim".as_ref(), fleet.folder.path()]).screen(120, 40);
+        let open = || Invocation::new(["--sim".as_ref(), processes.folder.path()]).screen(120, 40);
         let screen = measure(&open, &|shown| shown.contains(HEADING));
-        first_row(&open, &fleet.pids);
+        first_row(&open, &processes.pids);
         recording(&screen, &["t"]);
     }
     flooded();
@@ -77,7 +77,7 @@ fn flooded() {
     screen.keys(screen::ENTER);
     screen.wait_for(&format!("work {} ─", program.pid()));
     screen.keys("t");
-    screen.try_wait_until(PATIENCE, |shown| shown.contains("done")).unwrap();
+    screen.try_wait_until(TIMEOUT, |shown| shown.contains("done")).unwrap();
     let whole = |file: &Path| file.extension().is_some_and(|end| end == "nettrace");
     let file = fs::read_dir(screen.folder()).unwrap().map(|entry| entry.unwrap().path()).find(|file| whole(file)).unwrap();
     let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
@@ -87,18 +87,18 @@ fn flooded() {
 
 /// Simulated runtimes in a separate process, so that their work is not attributed to the dashboard: `dn-top sim COUNT FOLDER` serves them
 /// until killed, and `dn-top --sim FOLDER` shows them instead of this machine's processes.
-struct Fleet {
+struct SimulatedProcesses {
     folder: tempfile::TempDir,
     /// PIDs in the names of the sockets.
     pids: BTreeSet<String>,
     _server: Running,
 }
 
-impl Fleet {
+impl SimulatedProcesses {
     fn start(count: usize) -> Option<Self> {
         let folder = folder();
         let mut server = Invocation::new(["sim", &count.to_string(), folder.path().to_str()?]).start();
-        let pids = poll(PATIENCE, || {
+        let pids = poll(TIMEOUT, || {
             let pids = pids(&folder.path().join("tmp"));
             (pids.len() >= count || !server.is_alive()).then_some(pids)
         })?;
@@ -117,15 +117,15 @@ fn measure(open: &dyn Fn() -> Screen, is_full: &dyn Fn(&str) -> bool) -> Screen 
     let (mut bytes, mut frames) = (Vec::new(), Vec::new());
     for _ in 0..STARTS {
         let screen = open();
-        bytes.push(screen.first_byte(PATIENCE).expect("the program writes nothing") - screen.started());
-        screen.try_wait_until(PATIENCE, is_full).unwrap_or_else(|shown| panic!("no full frame:\n{shown}"));
+        bytes.push(screen.first_byte(TIMEOUT).expect("the program writes nothing") - screen.started());
+        screen.try_wait_until(TIMEOUT, is_full).unwrap_or_else(|shown| panic!("no full frame:\n{shown}"));
         frames.push(screen.started().elapsed());
     }
     report("start to first byte", &mut bytes, "no target");
     report("start to first full frame", &mut frames, "target p50 15 ms");
 
     let screen = open();
-    screen.try_wait_until(PATIENCE, is_full).unwrap();
+    screen.try_wait_until(TIMEOUT, is_full).unwrap();
     std::thread::sleep(Duration::from_secs(2));
     let (before, written) = (Usage::of(screen.pid()), screen.bytes());
     std::thread::sleep(IDLE);
@@ -149,7 +149,7 @@ fn first_row(open: &dyn Fn() -> Screen, pids: &BTreeSet<String>) {
     for _ in 0..STARTS {
         let screen = open();
         let shows_row = |shown: &str| shown.split_whitespace().any(|word| pids.contains(word));
-        if let Err(shown) = screen.try_wait_until(PATIENCE, shows_row) {
+        if let Err(shown) = screen.try_wait_until(TIMEOUT, shows_row) {
             println!("no process row:\n{shown}");
             return;
         }

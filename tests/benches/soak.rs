@@ -23,16 +23,16 @@ use std::time::{Duration, Instant};
 
 use dn_top::sim::{Simulated, Spec};
 use support::screen::{ESC, Screen};
-use support::{Invocation, Launch, PATIENCE, Program, poll, runtimes};
+use support::{Invocation, Launch, Program, TIMEOUT, poll, runtimes};
 
 /// The argument that makes this program act as one of the processes.
 const RUNTIME: &str = "runtime";
 /// Processes started per minute: 1,000 in thirty minutes.
-const COMING: u32 = 1000 / 30 + 1;
+const STARTS_PER_MINUTE: u32 = 1000 / 30 + 1;
 /// Number of these alive at a time.
-const ALIVE: usize = 12;
+const SHORT_LIVED: usize = 12;
 /// Number of processes that live throughout.
-const STAYING: usize = 4;
+const LONG_LIVED: usize = 4;
 /// Minutes after which memory must be flat; a third of a shorter soak.
 const WARM_UP: usize = 5;
 /// Allowed difference in memory from then on, MB.
@@ -73,22 +73,22 @@ fn soak(minutes: usize) -> ExitCode {
         .into_iter()
         .flatten()
         .map(|runtime| runtime.any().start());
-    let staying: Vec<Program> = real.chain(std::iter::repeat_with(process).take(STAYING)).collect();
+    let staying: Vec<Program> = real.chain(std::iter::repeat_with(process).take(LONG_LIVED)).collect();
     let mut screen = Invocation::new([] as [&str; 0]).screen(120, 40);
     screen.wait_for(&staying.last().unwrap().pid().to_string());
     std::thread::sleep(SETTLE);
-    let before = Held::by(&screen, &staying);
+    let before = Resources::by(&screen, &staying);
 
     println!("minute  memory MB  descriptors  threads  processes so far");
     let (mut coming, mut come) = (VecDeque::new(), 0);
     let mut memory = Vec::new();
     for minute in 1..=minutes {
         let mut samples = Vec::new();
-        for turn in 0..COMING {
-            let next = Instant::now() + Duration::from_secs(60) / COMING;
+        for turn in 0..STARTS_PER_MINUTE {
+            let next = Instant::now() + Duration::from_secs(60) / STARTS_PER_MINUTE;
             coming.push_back(process());
             come += 1;
-            if coming.len() > ALIVE {
+            if coming.len() > SHORT_LIVED {
                 let mut oldest = coming.pop_front().unwrap();
                 // Half of them are killed instead of exiting.
                 if turn % 2 == 0 {
@@ -96,12 +96,12 @@ fn soak(minutes: usize) -> ExitCode {
                 }
             }
             screen.keys(keys(turn, screen.contents().contains(RECORDING)));
-            samples.push(Held::by(&screen, &[]).memory);
+            samples.push(Resources::by(&screen, &[]).memory);
             std::thread::sleep(next.saturating_duration_since(Instant::now()));
         }
         samples.sort_by(f64::total_cmp);
         memory.push(samples[samples.len() / 2]);
-        let Held { descriptors, threads, .. } = Held::by(&screen, &[]);
+        let Resources { descriptors, threads, .. } = Resources::by(&screen, &[]);
         println!("{minute:>6}  {:>9.2}  {descriptors:>11}  {threads:>7}  {come:>16}", memory[minute - 1]);
     }
 
@@ -112,9 +112,9 @@ fn soak(minutes: usize) -> ExitCode {
         std::thread::sleep(Duration::from_secs(2));
         (sessions(&staying) == 0 && !screen.contents().contains(RECORDING)).then_some(())
     };
-    let is_quiet = poll(PATIENCE, quiet).is_some();
+    let is_quiet = poll(TIMEOUT, quiet).is_some();
     std::thread::sleep(SETTLE);
-    let after = Held::by(&screen, &staying);
+    let after = Resources::by(&screen, &staying);
     println!("\n              before  after");
     for (name, before, after) in [
         ("descriptors", before.descriptors, after.descriptors),
@@ -166,7 +166,7 @@ fn keys(turn: u32, is_recording: bool) -> &'static str {
 }
 
 /// Resources held by a process.
-struct Held {
+struct Resources {
     /// Anonymous memory, MB. Pages of the executable do not count: they are mapped in as code first runs, and evicted under memory pressure.
     memory: f64,
     descriptors: usize,
@@ -174,7 +174,7 @@ struct Held {
     sessions: usize,
 }
 
-impl Held {
+impl Resources {
     fn by(screen: &Screen, programs: &[Program]) -> Self {
         let folder = Path::new("/proc").join(screen.pid().to_string());
         let rollup = fs::read_to_string(folder.join("smaps_rollup")).unwrap();

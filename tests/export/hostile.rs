@@ -16,7 +16,7 @@ use crate::v6::{Kind, Row, V6};
 use crate::{CAPTURES, FORMATS, capture};
 
 /// Recordings per trace: loading a trace takes the trace processor at least a second.
-const TOGETHER: u32 = 48;
+const RECORDINGS_PER_TRACE: u32 = 48;
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
 /// Exports a stream as far as it can be decoded.
@@ -32,9 +32,9 @@ fn export(bytes: &[u8], format: TraceFormat, number: u32) -> Vec<u8> {
 }
 
 /// A deterministic pseudorandom generator.
-struct Dice(u64);
+struct Rng(u64);
 
-impl Dice {
+impl Rng {
     fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -45,12 +45,12 @@ impl Dice {
 
 /// Counts the events decoded from a stream.
 #[derive(Default)]
-struct Taken {
+struct StreamSummary {
     has_header: bool,
     events: u64,
 }
 
-impl Sink for Taken {
+impl Sink for StreamSummary {
     fn trace(&mut self, _header: &TraceHeader) {
         self.has_header = true;
     }
@@ -63,7 +63,7 @@ impl Sink for Taken {
 /// Number of mutations: `DN_TOP_MUTATIONS`; by default a few dozen, and 1000 in CI; every other one is truncated. Mutations that `export`
 /// rejects, which end before the header or have a broken one, are not counted.
 #[test]
-fn whatever_is_wrong_with_a_recording_the_trace_is_right() {
+fn damaged_recordings_export_to_valid_traces() {
     let Some(engine) = Engine::newest() else { return };
     let usual = if std::env::var("CI").is_ok_and(|ci| ci == "true") { 1000 } else { 48 };
     let count: u32 = std::env::var("DN_TOP_MUTATIONS").map_or(usual, |count| count.parse().unwrap());
@@ -74,7 +74,7 @@ fn whatever_is_wrong_with_a_recording_the_trace_is_right() {
         bytes.truncate(1 << 20);
         bytes
     });
-    let mut dice = Dice(0x2545_f491_4f6c_dd1d);
+    let mut rng = Rng(0x2545_f491_4f6c_dd1d);
     let (mut exported, mut refused, mut without_events) = (0, 0, 0);
     for batch in 0.. {
         if exported == count {
@@ -84,31 +84,31 @@ fn whatever_is_wrong_with_a_recording_the_trace_is_right() {
         let trace = place.path().join(format!("{batch}.perfetto-trace"));
         let mut file = fs::File::create(&trace).unwrap();
         let (mut packets, mut number) = (0, 0);
-        while number < TOGETHER && exported < count {
-            let mut bytes = captures[dice.below(captures.len())].clone();
-            if dice.below(2) == 0 {
-                bytes.truncate(dice.below(bytes.len()));
+        while number < RECORDINGS_PER_TRACE && exported < count {
+            let mut bytes = captures[rng.below(captures.len())].clone();
+            if rng.below(2) == 0 {
+                bytes.truncate(rng.below(bytes.len()));
             }
-            for _ in 0..dice.below(40) {
-                let at = dice.below(bytes.len().max(1));
+            for _ in 0..rng.below(40) {
+                let at = rng.below(bytes.len().max(1));
                 if let Some(byte) = bytes.get_mut(at) {
-                    *byte = dice.below(256) as u8;
+                    *byte = rng.below(256) as u8;
                 }
             }
-            let mut taken = Taken::default();
-            read(&bytes, &mut taken);
-            if !taken.has_header {
+            let mut summary = StreamSummary::default();
+            read(&bytes, &mut summary);
+            if !summary.has_header {
                 refused += 1;
                 continue;
             }
-            without_events += u32::from(taken.events == 0);
+            without_events += u32::from(summary.events == 0);
             let written = export(&bytes, TraceFormat::Perfetto, number);
             packets += all(&written, 1).count();
             file.write_all(&written).unwrap();
             (number, exported) = (number + 1, exported + 1);
         }
         assert!(packets > 20 * number as usize, "{packets} of {number}");
-        engine.assert_right(&trace, "");
+        engine.assert_no_errors(&trace, "");
     }
     println!("{exported} damaged recordings exported, {without_events} of them without events; {refused} more refused");
     assert!(exported == count && without_events < count / 4, "{exported} exported, {without_events} of them without events");
@@ -132,7 +132,7 @@ fn blocks(bytes: &[u8]) -> Vec<usize> {
 
 /// A recording truncated between any two blocks is exported as far as it goes, in a form that readers accept.
 #[test]
-fn a_recording_may_end_behind_any_block() {
+fn recordings_cut_at_any_block_are_exported() {
     let (engine, place) = (Engine::newest(), folder());
     for name in CAPTURES {
         let mut bytes = fs::read(capture(name, place.path())).unwrap();
@@ -167,7 +167,7 @@ fn a_recording_may_end_behind_any_block() {
         }
         let path = place.path().join("cuts.perfetto-trace");
         fs::write(&path, together).unwrap();
-        engine.iter().for_each(|engine| engine.assert_right(&path, ""));
+        engine.iter().for_each(|engine| engine.assert_no_errors(&path, ""));
     }
 }
 
@@ -212,7 +212,7 @@ fn reused() -> Vec<u8> {
 }
 
 #[test]
-fn two_threads_of_one_number_are_two() {
+fn reused_thread_ids_are_separate_threads() {
     let bytes = reused();
     let distinct = |mut values: Vec<String>| {
         values.sort_unstable();
@@ -232,7 +232,7 @@ fn two_threads_of_one_number_are_two() {
         let place = folder();
         let path = place.path().join("reused.perfetto-trace");
         fs::write(&path, export(&bytes, TraceFormat::Perfetto, 0)).unwrap();
-        engine.assert_right(&path, "");
+        engine.assert_no_errors(&path, "");
         let threads =
             "select count(distinct utid) n, count(*) c from slice s join thread_track t on s.track_id = t.id where category = 'exception'";
         let found = engine.query(&path, threads);
@@ -292,7 +292,7 @@ fn thrown(names: &[Vec<u16>]) -> Vec<u8> {
 }
 
 #[test]
-fn names_and_times_may_be_anything() {
+fn arbitrary_names_and_timestamps_are_exported() {
     let units = |text: &str| text.encode_utf16().collect::<Vec<_>>();
     let names = [
         units("\u{1b}[2Jesc;ape\r\n"),
@@ -318,7 +318,7 @@ fn names_and_times_may_be_anything() {
                 let texts: Vec<_> = interned.map(|name| field(name.bytes(), 2).map(Value::bytes).unwrap_or_default().to_vec()).collect();
                 assert!(texts.iter().all(|text| std::str::from_utf8(text).is_ok() && text.len() <= 4096));
                 if let Some(engine) = Engine::newest() {
-                    engine.assert_right(&path, "");
+                    engine.assert_no_errors(&path, "");
                     let found = engine.query(&path, "select count(*) as n from slice where category = 'exception'");
                     assert_eq!(found[0]["n"], names.len());
                     let allocated = engine.query(&path, "select sum(count) as n from heap_profile_allocation");
@@ -340,7 +340,7 @@ fn names_and_times_may_be_anything() {
 
 /// A full file system: one sentence, written data is kept, and the rest of the recording is not read needlessly.
 #[test]
-fn a_full_disk_is_said_and_loses_nothing() {
+fn full_disk_is_reported_and_written_data_kept() {
     let place = folder();
     let file = capture("v6-record-trace-oncpu-offcpu", place.path());
     let program = env!("CARGO_BIN_EXE_dn-top");

@@ -22,7 +22,7 @@ fn report(file: &Path) -> Counts {
 }
 
 #[test]
-fn pprof_counts_what_report_counts() {
+fn pprof_counts_match_report() {
     let Some(pprof) = support::cache("pprof", "pprof").map(|folder| folder.join("pprof")) else { return };
     let place = folder();
     let file = capture("net31-heavy", place.path());
@@ -75,7 +75,7 @@ fn text(html: &str) -> String {
 }
 
 #[test]
-fn speedscopes_own_page_shows_what_report_shows() {
+fn speedscope_page_matches_report() {
     let Some(page) = support::cache("speedscope", "index.html") else { return };
     if Command::new("chromium").arg("--version").output().is_err() {
         assert!(std::env::var("CI").is_err(), "there is no chromium: run tests/setup.sh as root");
@@ -122,7 +122,7 @@ fn speedscopes_own_page_shows_what_report_shows() {
 }
 
 #[test]
-fn perfettos_published_messages_know_every_field() {
+fn perfetto_schema_defines_every_exported_field() {
     let place = folder();
     for name in CAPTURES {
         let trace = place.path().join(format!("{name}.trace"));

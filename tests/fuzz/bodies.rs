@@ -14,7 +14,7 @@ use dn_top::clr::payload::{self, Fields, Payload};
 use dn_top::export::{DumpInfo, HeapDump, HeapGraph};
 use dn_top::nettrace::{Decoder, Encoder, Ending, Event, Limits, Loss, Metadata, Problem, SequencePoint, Sink, TraceHeader, Value};
 
-pub(crate) use script::Scribe;
+pub(crate) use script::ScriptRecorder;
 use script::{PROVIDERS, script};
 
 /// Name and body of a target.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use dn_top::analysis::{EventFilter, Throughput};
+use dn_top::analysis::{LiveEventFilter, Throughput};
 use dn_top::clr::{
     Trigger, format_provider, parse_event_ids, parse_level, parse_provider, parse_runtime_keywords, parse_tracepoints, select,
 };
@@ -13,7 +13,7 @@ use dn_top::ipc::{Advertise, Command, CommandCode, EnvironmentBlock, LegacyReque
 use dn_top::model::{SafeText, escape_json, format_size, newest_lines, parse_keep, parse_size, sanitize, shown_command_line};
 use dn_top::net::discovery::{Scanner, Sources};
 use dn_top::net::endpoint::SocketName;
-use dn_top::nettrace::{Decoder, FlightRecorder, Limits, Retention, SegmentStore, StoreError};
+use dn_top::nettrace::{Decoder, FlightRecorder, Limits, RetentionLimits, SegmentStore, StoreError};
 use dn_top::perfetto::consumer::ServiceState;
 use dn_top::perfetto::ipc::{Body, Frame, FrameReader};
 use dn_top::perfetto::producer::{self, Initialized};
@@ -151,11 +151,11 @@ pub(crate) fn machine(bytes: &[u8]) {
                 *held = wanted;
             }
         }
-        look(folder.path(), rest);
+        scan_processes(folder.path(), rest);
     });
 }
 
-fn look(folder: &Path, socket: &[u8]) {
+fn scan_processes(folder: &Path, socket: &[u8]) {
     if let Some(name) = SocketName::parse(socket) {
         assert_eq!(SocketName::parse(name.to_string().as_bytes()), Some(name));
     }
@@ -194,7 +194,7 @@ pub(crate) fn words(bytes: &[u8]) {
         trigger.matches_event("Microsoft-Windows-DotNETRuntime", 80, "");
     }
     let _ = parse_tracepoints(&text.split(' ').map(str::to_owned).collect::<Vec<_>>());
-    EventFilter::new(&text).passes("Microsoft-Windows-DotNETRuntime", &text);
+    LiveEventFilter::new(&text).passes("Microsoft-Windows-DotNETRuntime", &text);
     let version = RuntimeVersion::new(&text);
     assert_eq!(RuntimeVersion::new(version.as_str()), version);
     let _ = (version.major(), version.minor());
@@ -204,12 +204,12 @@ pub(crate) fn words(bytes: &[u8]) {
 /// complete stream of its newest events, and of all events if nothing was dropped.
 pub(crate) fn flight(bytes: &[u8]) {
     let [low, high, span, script @ ..] = bytes else { return };
-    let keep = Retention {
+    let keep = RetentionLimits {
         bytes: 64 * (1 + u64::from(u16::from_le_bytes([*low, *high]))),
         span: Some(*span).filter(|span| *span != 0).map(|span| Duration::from_millis(span.into())),
     };
     let stream = super::script(script);
-    let mut sink = (Throughput::default(), FlightRecorder::new(keep, Box::new(Kept::default())));
+    let mut sink = (Throughput::default(), FlightRecorder::new(keep, Box::new(MemoryStore::default())));
     let mut decoder = Decoder::new(Limits::default());
     decoder.feed(&stream, &mut sink).expect("a readable stream");
     assert!(decoder.finish(&mut sink).is_complete());
@@ -225,9 +225,9 @@ pub(crate) fn flight(bytes: &[u8]) {
 
 /// Keeps segments in memory.
 #[derive(Debug, Default)]
-struct Kept(std::collections::VecDeque<Vec<u8>>);
+struct MemoryStore(std::collections::VecDeque<Vec<u8>>);
 
-impl SegmentStore for Kept {
+impl SegmentStore for MemoryStore {
     fn put(&mut self, segment: &[u8]) -> Result<(), StoreError> {
         self.0.push_back(segment.to_vec());
         Ok(())

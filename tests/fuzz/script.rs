@@ -96,12 +96,12 @@ pub(super) fn script(mut bytes: &[u8]) -> Vec<u8> {
 
 /// Converts a stream to a script, as a realistic seed.
 #[derive(Default)]
-pub(crate) struct Scribe {
+pub(crate) struct ScriptRecorder {
     script: Vec<u8>,
     last: i64,
 }
 
-impl Scribe {
+impl ScriptRecorder {
     /// Returns the script of a stream.
     pub(crate) fn script_of(stream: &[u8]) -> Vec<u8> {
         let (mut decoder, mut scribe) = (Decoder::new(Limits::default()), Self::default());
@@ -112,7 +112,7 @@ impl Scribe {
     }
 }
 
-impl Sink for Scribe {
+impl Sink for ScriptRecorder {
     fn event(&mut self, event: &Event<'_>) {
         let Metadata { provider, event_id, name, version, fields, .. } = event.metadata;
         let index = |of: &[&str], what: &str| of.iter().position(|one| *one == what).unwrap_or(of.len() - 1) as u8;

@@ -7,7 +7,7 @@ use std::path::Path;
 use dn_top::export::{DumpInfo, HeapGraph};
 use dn_top::nettrace::{Decoder, Encoder, Limits, Metadata, NewEvent, TraceHeader};
 
-use super::bodies::{Scribe, V4_BLOCKS};
+use super::bodies::{ScriptRecorder, V4_BLOCKS};
 
 /// Captures: the oldest runtime, a newer one, and the other format.
 const CAPTURES: [&str; 3] = ["net31-heavy", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"];
@@ -90,13 +90,13 @@ const KEYS: [&[u8]; 7] = [
 
 /// Returns some parts of the script of a stream.
 fn scripts(stream: &[u8]) -> Vec<Vec<u8>> {
-    let script = Scribe::script_of(stream);
+    let script = ScriptRecorder::script_of(stream);
     steps(&script).chunks(40).step_by(9).take(20).map(|steps| steps.concat()).collect()
 }
 
 /// Returns one payload of each kind in a stream, with its version and for 8-byte pointers.
 fn payloads(stream: &[u8]) -> Vec<Vec<u8>> {
-    let script = Scribe::script_of(stream);
+    let script = ScriptRecorder::script_of(stream);
     let mut seen = std::collections::HashSet::new();
     let mut payloads: Vec<Vec<u8>> =
         steps(&script).iter().filter(|step| seen.insert(step[1..5].to_vec())).map(|step| [&[step[4], 0], &step[16..]].concat()).collect();

@@ -15,13 +15,13 @@ use server::{FAULT, Fault, Hostile};
 use support::{Invocation, Output, Running, Signal, folder};
 
 /// Maximum peak memory of a command, MB.
-const MEMORY: u64 = 64;
+const MAX_MEMORY_MB: u64 = 64;
 /// Maximum bytes written by a command, MB: the limit it was given, a quarter of that, 64 MB of rundown, and one read.
-const DISK: u64 = 5 + 2 + 64 + 5;
+const MAX_DISK_MB: u64 = 5 + 2 + 64 + 5;
 /// Maximum number of its files at a time.
-const FILES: usize = 250;
+const MAX_FILES: usize = 250;
 /// Maximum duration of a command on a machine that is not busy. Most end at once, or after the response timeout of 5 s.
-const SECONDS: u64 = 120;
+const MAX_SECONDS: u64 = 120;
 
 /// A command and its expected result: its words without the target, its exit code, and its text on standard error.
 type Row = (&'static [&'static str], i32, &'static str);
@@ -51,12 +51,12 @@ struct Case {
     name: String,
     running: Running,
     place: tempfile::TempDir,
-    watched: JoinHandle<Taken>,
+    watched: JoinHandle<PeakUsage>,
 }
 
 /// Peak resource usage of a command.
 #[derive(Debug, Default)]
-struct Taken {
+struct PeakUsage {
     /// MB.
     memory: u64,
     /// MB, sum of all files.
@@ -84,18 +84,18 @@ impl Case {
         let running = invocation.current_dir(place.path()).start();
         let (pid, path, began) = (running.pid(), place.path().to_owned(), Instant::now());
         let watched = std::thread::spawn(move || {
-            let mut taken = Taken::default();
+            let mut usage = PeakUsage::default();
             // A process that has exited has no memory usage.
             while let Some(memory) = peak_memory(pid)
-                && began.elapsed() < Duration::from_secs(SECONDS)
+                && began.elapsed() < Duration::from_secs(MAX_SECONDS)
             {
-                taken.memory = taken.memory.max(memory);
-                taken.look_at(&path);
+                usage.memory = usage.memory.max(memory);
+                usage.measure_files(&path);
                 std::thread::sleep(Duration::from_millis(10));
             }
-            taken.look_at(&path);
-            taken.seconds = began.elapsed().as_secs();
-            taken
+            usage.measure_files(&path);
+            usage.seconds = began.elapsed().as_secs();
+            usage
         });
         Self { name: format!("{fault:?} {}", words.join(" ")), running, place, watched }
     }
@@ -103,21 +103,21 @@ impl Case {
     /// Waits for the command to exit.
     #[track_caller]
     fn end(self) -> Ended {
-        let taken = self.watched.join().unwrap();
+        let usage = self.watched.join().unwrap();
         let name = self.name;
-        assert!(taken.seconds < SECONDS, "{name}: does not end: {}", self.running.stderr());
+        assert!(usage.seconds < MAX_SECONDS, "{name}: does not end: {}", self.running.stderr());
         let output = self.running.wait();
-        eprintln!("{name}: {} {taken:?}: {}", output.code, output.stderr.trim());
-        assert!(taken.memory <= MEMORY, "{name}: {} MB of memory", taken.memory);
-        let disk = if name.contains("--flight") { 2 * DISK } else { DISK };
-        assert!(taken.disk <= disk && taken.files < FILES, "{name}: wrote {} MB in {} files", taken.disk, taken.files);
+        eprintln!("{name}: {} {usage:?}: {}", output.code, output.stderr.trim());
+        assert!(usage.memory <= MAX_MEMORY_MB, "{name}: {} MB of memory", usage.memory);
+        let disk = if name.contains("--flight") { 2 * MAX_DISK_MB } else { MAX_DISK_MB };
+        assert!(usage.disk <= disk && usage.files < MAX_FILES, "{name}: wrote {} MB in {} files", usage.disk, usage.files);
         let left = fs::read_dir(self.place.path()).unwrap().count();
         Ended { name, output, left }
     }
 }
 
-impl Taken {
-    fn look_at(&mut self, folder: &Path) {
+impl PeakUsage {
+    fn measure_files(&mut self, folder: &Path) {
         let facts: Vec<_> = fs::read_dir(folder).unwrap().filter_map(|entry| entry.ok()?.metadata().ok()).collect();
         self.disk = self.disk.max(facts.iter().map(|facts| facts.len()).sum::<u64>() >> 20);
         self.files = self.files.max(facts.len());
@@ -143,7 +143,7 @@ fn peak_memory(pid: u32) -> Option<u64> {
 }
 
 /// Runs commands against one process, one after the other.
-fn in_turn(fault: Fault, rows: &[Row]) {
+fn run_commands(fault: Fault, rows: &[Row]) {
     let hostile = Hostile::start(fault);
     for (words, code, said) in rows {
         Case::start(fault, &hostile.pid().to_string(), words).end().assert(*code, said);
@@ -152,7 +152,7 @@ fn in_turn(fault: Fault, rows: &[Row]) {
 
 /// Every command reports what was received instead of a response. All run at once: each has to wait for its own timeout.
 #[test]
-fn answers_that_make_no_sense_are_named() {
+fn invalid_responses_are_reported() {
     for (fault, words) in [
         (Fault::AllSilent, "no answer within 5 s"),
         (Fault::AllGarbage, "the peer is not a .NET diagnostic server"),
@@ -183,24 +183,27 @@ fn answers_that_make_no_sense_are_named() {
 }
 
 #[test]
-fn an_answer_of_nothing_is_named() {
+fn malformed_success_response_is_reported() {
     // It has the form of a success response.
-    in_turn(
+    run_commands(
         Fault::LongReply,
         &[(&["trace", "-o", "a.nettrace"], 0, "no data received"), (&["env"], 1, "an environment of 1094795585 bytes")],
     );
 }
 
 #[test]
-fn an_environment_without_an_end_is_not_read() {
-    in_turn(Fault::Environment, &[(&["env"], 1, "announced 2796201 environment variables; dn-top reads up to 65536")]);
+fn endless_environment_is_not_read() {
+    run_commands(Fault::Environment, &[(&["env"], 1, "announced 2796201 environment variables; dn-top reads up to 65536")]);
 }
 
 #[test]
-fn what_is_no_stream_ends_at_once() {
+fn invalid_stream_is_rejected_immediately() {
     let words = "cannot decode the event stream: this is not a nettrace stream";
     let endless: &[&str] = &["trace", "-o", "a.nettrace"];
-    in_turn(Fault::NoNettrace, &[(endless, 1, words), (COUNTERS, 1, words), (&["stacks"], 1, words), (HEAP, 1, words), (GRAPH, 1, words)]);
+    run_commands(
+        Fault::NoNettrace,
+        &[(endless, 1, words), (COUNTERS, 1, words), (&["stacks"], 1, words), (HEAP, 1, words), (GRAPH, 1, words)],
+    );
 }
 
 const CUT: &str = "the runtime kept sending after the stop, and the connection was closed";
@@ -208,7 +211,7 @@ const BUDGET: &str = "the runtime sent more than";
 
 /// The number of bytes is limited, whether or not the stop request is answered.
 #[test]
-fn a_stream_without_an_end_is_cut_off() {
+fn endless_stream_is_cut_off() {
     let (no_thread, no_object) =
         ("no thread was sampled: the runtime sent more than", "no object was reported: the runtime sent more than");
     let rows: &[Row] = &[
@@ -219,29 +222,29 @@ fn a_stream_without_an_end_is_cut_off() {
         (HEAP, 1, no_object),
         (GRAPH, 1, no_object),
     ];
-    in_turn(Fault::Endless, rows);
-    in_turn(Fault::GoesOn, &rows[..4]);
+    run_commands(Fault::Endless, rows);
+    run_commands(Fault::ContinuesAfterStop, &rows[..4]);
 }
 
 /// Memory and files are limited, whatever is in the stream.
 #[test]
-fn a_stream_that_would_take_much_memory_takes_little() {
-    in_turn(Fault::LongBlock, &[(TRACE, 1, CUT), (COUNTERS, 1, CUT), (&["stacks"], 1, BUDGET), (HEAP, 1, BUDGET)]);
-    in_turn(Fault::Threads, &[(TRACE, 1, CUT), (COUNTERS, 1, CUT), (&["stacks"], 1, CUT)]);
-    in_turn(Fault::Timestamps, &[(TRACE, 1, CUT), (FLIGHT, 1, CUT), (COUNTERS, 1, CUT)]);
+fn streams_with_unbounded_state_use_little_memory() {
+    run_commands(Fault::LongBlock, &[(TRACE, 1, CUT), (COUNTERS, 1, CUT), (&["stacks"], 1, BUDGET), (HEAP, 1, BUDGET)]);
+    run_commands(Fault::Threads, &[(TRACE, 1, CUT), (COUNTERS, 1, CUT), (&["stacks"], 1, CUT)]);
+    run_commands(Fault::Timestamps, &[(TRACE, 1, CUT), (FLIGHT, 1, CUT), (COUNTERS, 1, CUT)]);
 }
 
 #[test]
-fn a_heap_without_an_end_takes_little_memory() {
-    in_turn(Fault::Heap, &[(TRACE, 1, CUT), (HEAP, 1, BUDGET), (GRAPH, 1, BUDGET)]);
+fn endless_heap_uses_little_memory() {
+    run_commands(Fault::Heap, &[(TRACE, 1, CUT), (HEAP, 1, BUDGET), (GRAPH, 1, BUDGET)]);
     let no_object = "no object was reported: the runtime";
-    in_turn(Fault::Types, &[(TRACE, 1, CUT), (HEAP, 1, no_object), (GRAPH, 1, no_object)]);
+    run_commands(Fault::Types, &[(TRACE, 1, CUT), (HEAP, 1, no_object), (GRAPH, 1, no_object)]);
 }
 
 #[test]
-fn a_stream_that_is_closed_is_no_failure() {
+fn closed_stream_is_not_a_failure() {
     let cut = "the target exited or closed the stream";
-    in_turn(
+    run_commands(
         Fault::Cut,
         &[
             (TRACE, 0, cut),
@@ -254,7 +257,7 @@ fn a_stream_that_is_closed_is_no_failure() {
 
 /// A session being stopped, for whatever reason, is abandoned at the first signal.
 #[test]
-fn a_signal_does_not_wait_for_a_stop_that_is_not_answered() {
+fn signal_abandons_unanswered_stop() {
     for words in [TRACE, COUNTERS] {
         let hostile = Hostile::start(Fault::Trickle);
         let case = Case::start(Fault::Trickle, &hostile.pid().to_string(), words);
@@ -267,7 +270,7 @@ fn a_signal_does_not_wait_for_a_stop_that_is_not_answered() {
 
 /// `run` starts the hostile program.
 #[test]
-fn a_program_that_means_harm_is_recorded_within_limits() {
+fn run_limits_hostile_program() {
     for (fault, code, words) in [
         (Fault::Endless, 1, "the runtime kept sending after the stop"),
         (Fault::NoNettrace, 1, "cannot decode the event stream"),

@@ -14,7 +14,7 @@ use dn_top::ipc::{Advertise, CommandCode, Cookie, ProcessInfo, Reply, RuntimeVer
 use dn_top::nettrace::{Encoder, Metadata, NewEvent, TraceHeader};
 use dn_top::wire::Put as _;
 
-use crate::support::{PATIENCE, folder, poll};
+use crate::support::{TIMEOUT, folder, poll};
 
 /// Environment variable with the fault of the program.
 pub(crate) const FAULT: &str = "HOSTILE";
@@ -56,7 +56,7 @@ pub(crate) enum Fault {
     /// Streams endless events, and does not answer the stop request: as if its socket were occupied.
     Endless,
     /// Answers the stop request, but continues to stream.
-    GoesOn,
+    ContinuesAfterStop,
     /// Closes the stream after some events.
     Cut,
     /// Streams an event a second, and does not answer the stop request.
@@ -89,7 +89,7 @@ impl Fault {
         Self::NoNettrace,
         Self::LongBlock,
         Self::Endless,
-        Self::GoesOn,
+        Self::ContinuesAfterStop,
         Self::Cut,
         Self::Trickle,
         Self::Timestamps,
@@ -131,7 +131,7 @@ impl Hostile {
             .spawn()
             .unwrap();
         let hostile = Self { child, folder };
-        poll(PATIENCE, || hostile.has("listens").then_some(())).unwrap();
+        poll(TIMEOUT, || hostile.has("listens").then_some(())).unwrap();
         hostile
     }
 
@@ -148,7 +148,7 @@ impl Hostile {
 
     /// Waits until it has received a stop request.
     pub(crate) fn wait_for_stop(&self) {
-        poll(PATIENCE, || self.has("stop").then_some(())).expect("no stop was asked for");
+        poll(TIMEOUT, || self.has("stop").then_some(())).expect("no stop was asked for");
     }
 
     fn has(&self, mark: &str) -> bool {
@@ -224,20 +224,20 @@ fn answer(mut stream: UnixStream, request: &[u8], fault: Fault) -> io::Result<()
         rid: Some("linux-x64".to_owned()),
     };
     match fault {
-        Fault::AllSilent => hold(),
-        Fault::AllGarbage => for_ever(stream, &[0x55; 4096]),
-        Fault::AllDrip => drip(stream, &reply(code, &Reply::Info(Box::new(info())))),
+        Fault::AllSilent => park_forever(),
+        Fault::AllGarbage => write_forever(stream, &[0x55; 4096]),
+        Fault::AllDrip => write_slowly(stream, &reply(code, &Reply::Info(Box::new(info())))),
         Fault::AllClose => Ok(()),
         _ if is_info => stream.write_all(&reply(code, &Reply::Info(Box::new(info())))),
         _ if code == CommandCode::StopTracing && fault.streams() => {
             if matches!(fault, Fault::NoNettrace | Fault::Endless | Fault::Trickle | Fault::LongBlock) {
-                hold();
+                park_forever();
             }
             stream.write_all(&reply(code, &Reply::Session(SessionId(1))))
         }
         _ if code.starts_session() && fault.streams() => {
             stream.write_all(&reply(code, &Reply::Session(SessionId(1))))?;
-            flow(stream, fault)
+            write_stream(stream, fault)
         }
         Fault::Environment if code == CommandCode::ProcessEnvironment => {
             let mut block = Vec::new();
@@ -251,15 +251,15 @@ fn answer(mut stream: UnixStream, request: &[u8], fault: Fault) -> io::Result<()
         _ if fault.streams() => stream.write_all(&reply(code, &Reply::Done)),
         Fault::HalfHeader => {
             stream.write_all(&reply(code, &Reply::Done)[..10])?;
-            hold()
+            park_forever()
         }
         Fault::HalfReply => stream.write_all(&message(b"DOTNET_IPC_V1\0", 200)[..90]),
         Fault::Closes => Ok(()),
-        Fault::Garbage => for_ever(stream, &[0x55; 4096]),
+        Fault::Garbage => write_forever(stream, &[0x55; 4096]),
         Fault::WrongMagic => stream.write_all(&message(b"DOTNET_IPC_V9\0", 200)),
         Fault::LongReply => stream.write_all(&message(b"DOTNET_IPC_V1\0", u16::MAX)),
-        Fault::Drip => drip(stream, &reply(code, &Reply::Done)),
-        _ => hold(),
+        Fault::Drip => write_slowly(stream, &reply(code, &Reply::Done)),
+        _ => park_forever(),
     }
 }
 
@@ -274,30 +274,30 @@ fn message(magic: &[u8; 14], length: u16) -> Vec<u8> {
     bytes
 }
 
-fn hold() -> ! {
+fn park_forever() -> ! {
     loop {
         thread::park();
     }
 }
 
-fn for_ever(mut stream: UnixStream, bytes: &[u8]) -> io::Result<()> {
+fn write_forever(mut stream: UnixStream, bytes: &[u8]) -> io::Result<()> {
     loop {
         stream.write_all(bytes)?;
     }
 }
 
-fn drip(mut stream: UnixStream, bytes: &[u8]) -> io::Result<()> {
+fn write_slowly(mut stream: UnixStream, bytes: &[u8]) -> io::Result<()> {
     for byte in bytes {
         stream.write_all(&[*byte])?;
         thread::sleep(Duration::from_secs(1));
     }
-    hold()
+    park_forever()
 }
 
 /// Writes the stream of a session.
-fn flow(mut stream: UnixStream, fault: Fault) -> io::Result<()> {
+fn write_stream(mut stream: UnixStream, fault: Fault) -> io::Result<()> {
     if fault == Fault::NoNettrace {
-        return for_ever(stream, &[0x55; 65_536]);
+        return write_forever(stream, &[0x55; 65_536]);
     }
     let mut encoder = Encoder::new(TraceHeader { process_id: std::process::id(), pointer_size: 8, ..TraceHeader::default() });
     let kind = |encoder: &mut Encoder, provider: &str, event_id: u32, name: &str| {
@@ -367,7 +367,7 @@ fn flow(mut stream: UnixStream, fault: Fault) -> io::Result<()> {
             Fault::Cut => return Ok(()),
             Fault::Trickle => thread::sleep(Duration::from_secs(1)),
             // Some 10 MB a second; the others send as fast as possible.
-            Fault::GoesOn | Fault::Timestamps => thread::sleep(Duration::from_millis(1)),
+            Fault::ContinuesAfterStop | Fault::Timestamps => thread::sleep(Duration::from_millis(1)),
             _ => {}
         }
     }

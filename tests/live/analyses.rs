@@ -4,10 +4,10 @@ use serde_json::json;
 
 use crate::requests::serve;
 use crate::support::runtimes;
-use crate::support::{Invocation, PATIENCE, Signal, folder, poll};
+use crate::support::{Invocation, Signal, TIMEOUT, folder, poll};
 
 #[test]
-fn a_file_and_its_process_have_the_same_figures() {
+fn file_and_live_analysis_agree() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let (mut program, place) = (runtime.program("known").start(), folder());
         let (pid, file) = (program.pid().to_string(), place.path().join("a.nettrace"));
@@ -15,7 +15,7 @@ fn a_file_and_its_process_have_the_same_figures() {
         let recording = Invocation::new(["trace", &pid, "--clr-events", "gc+exception", "--duration", "3s", "-o", file]).start();
         let recorded = Invocation::new(["exceptions", &pid, "--duration", "3s", "--json"]).start();
         for running in [&recording, &recorded] {
-            poll(PATIENCE, || running.stderr().contains("recording ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+            poll(TIMEOUT, || running.stderr().contains("recording ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
         }
         program.carry_out("collect 5 2");
         program.carry_out("throw 4");
@@ -54,7 +54,7 @@ fn log_messages_have_their_fields() {
         let (mut client, place) = (runtime.program("fetch").start(), folder());
         let (pid, file) = (server.pid().to_string(), place.path().join("a.nettrace"));
         let recording = Invocation::new(["trace", &pid, "--profile", "logs", "-o", file.to_str().unwrap()]).start();
-        poll(PATIENCE, || recording.stderr().contains("recording ").then_some(())).unwrap_or_else(|| panic!("{}", recording.stderr()));
+        poll(TIMEOUT, || recording.stderr().contains("recording ").then_some(())).unwrap_or_else(|| panic!("{}", recording.stderr()));
         client.carry_out(&format!("get 1 {url}/log/1"));
         recording.signal(Signal::INT);
         recording.wait();

@@ -14,7 +14,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::task::JoinHandle;
 
 use crate::support::runtimes;
-use crate::support::{PATIENCE, Program, poll};
+use crate::support::{Program, TIMEOUT, poll};
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
@@ -65,7 +65,7 @@ impl Watch {
     }
 
     /// Returns the current snapshot of the running session.
-    fn look(&self) -> Snapshot {
+    fn snapshot(&self) -> Snapshot {
         let live = self.live.lock().unwrap();
         live.snapshot(live.newest())
     }
@@ -91,7 +91,7 @@ fn provider(name: &str, keywords: u64, level: Level) -> Provider {
 }
 
 #[test]
-fn known_numbers_are_shown() {
+fn analysis_counts_match_program_activity() {
     runtimes::each_async(runtimes::with("known"), async |runtime| {
         let mut program = runtime.program("known").start();
         let providers = vec![provider(RUNTIME, KEYWORDS, Level::Verbose), provider(SAMPLER, 0, Level::Informational)];
@@ -125,10 +125,10 @@ fn known_numbers_are_shown() {
 }
 
 /// Number of samples of a thread for which shares are accurate to 3 points, even if the sampler itself has to wait for a processor.
-const SAMPLES: u64 = 8000;
+const MIN_SAMPLES: u64 = 8000;
 
 #[test]
-fn time_is_where_it_was_spent() {
+fn sample_shares_match_time_spent() {
     runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
         let mut program = runtime.program("known").start();
         // Lets the methods reach their final tier.
@@ -137,7 +137,7 @@ fn time_is_where_it_was_spent() {
         let watch = Watch::start(&program, sampler, Rundown::Default, Live::default()).await;
         // The sampling rate depends on the machine.
         let (mut spent, mut rounds) = ([0.0; 3], 0);
-        while watch.samples_of(program.pid()) < SAMPLES {
+        while watch.samples_of(program.pid()) < MIN_SAMPLES {
             rounds += 1;
             assert!(rounds < 100, "{runtime}: no samples come");
             let times = program.spend(1000);
@@ -174,7 +174,7 @@ fn objects_on_the_heap_are_counted_exactly() {
         let walk = vec![provider(RUNTIME, 0x198_0001, Level::Verbose)];
         let watch = Watch::start(&program, walk, Rundown::None, Live::default()).await;
         let over = || watch.live.lock().unwrap().heap().is_some_and(|heap| heap.is_finished).then_some(());
-        assert!(poll(PATIENCE, over).is_some(), "{runtime}: no walk over the heap");
+        assert!(poll(TIMEOUT, over).is_some(), "{runtime}: no walk over the heap");
         let heap = watch.stop().await.heap().unwrap();
         assert!(heap.is_exact(), "{runtime}: {:?}", heap.problems);
         let of = |name: &str| heap.types.iter().find(|named| named.name == name).map(|named| (named.objects, named.bytes));
@@ -189,13 +189,13 @@ fn objects_on_the_heap_are_counted_exactly() {
 }
 
 #[test]
-fn methods_are_known_by_a_short_second_session() {
+fn second_session_resolves_method_names() {
     runtimes::each_async(runtimes::all(), async |runtime| {
         let program = runtime.any().start();
         let providers = vec![provider(SAMPLER, 0, Level::Informational), provider(RUNTIME, 0x38, Level::Informational)];
         let watch = Watch::start(&program, providers, Rundown::None, Live::default()).await;
         let samples = || watch.live.lock().unwrap().methods(SampleFilter::ALL, 0).samples.all();
-        assert!(poll(PATIENCE, || (samples() > 1000).then_some(())).is_some(), "{runtime}: {} samples", samples());
+        assert!(poll(TIMEOUT, || (samples() > 1000).then_some(())).is_some(), "{runtime}: {} samples", samples());
         let nothing = vec![provider("X", 0, Level::LogAlways)];
         let rundown = Watch::start(&program, nothing, Rundown::Default, Live::symbols_only()).await.stop().await;
         let mut live = watch.stop().await;
@@ -211,7 +211,7 @@ fn methods_are_known_by_a_short_second_session() {
 }
 
 #[test]
-fn counters_and_meters_have_the_values_that_the_program_set() {
+fn counters_and_meters_report_published_values() {
     runtimes::each_async(runtimes::with("meters"), async |runtime| {
         let program = runtime.program("meters").start();
         let meters = |id: &str| {
@@ -224,16 +224,16 @@ fn counters_and_meters_have_the_values_that_the_program_set() {
         live.set_counter_session(session("first"));
         let event_counters = provider("System.Runtime", 0, Level::LogAlways).with_arguments("EventCounterIntervalSec=1").unwrap();
         let first = Watch::start(&program, vec![meters("first"), event_counters], Rundown::None, live).await;
-        assert!(poll(PATIENCE, || first.look().counters.counters.iter().any(|counter| counter.name == "g").then_some(())).is_some());
+        assert!(poll(TIMEOUT, || first.snapshot().counters.counters.iter().any(|counter| counter.name == "g").then_some(())).is_some());
         let mut refused = Live::default();
         refused.set_counter_session(session("second"));
         let second = Watch::start(&program, vec![meters("second")], Rundown::None, refused).await;
-        assert!(poll(PATIENCE, || (!second.look().counters.notices.is_empty()).then_some(())).is_some());
+        assert!(poll(TIMEOUT, || (!second.snapshot().counters.notices.is_empty()).then_some(())).is_some());
         let refused = second.stop().await;
         // An interval that contains all values from 0 to 99. The last interval is cut short when the session stops.
         let is_full = |counter: &CounterSnapshot| counter.histogram.as_ref().is_some_and(|latency| latency.count >= Some(100));
-        let full = || Some(first.look().counters).filter(|counters| counters.counters.iter().any(is_full));
-        let counters = poll(PATIENCE, full).unwrap_or_else(|| panic!("{:?}", first.look().counters));
+        let full = || Some(first.snapshot().counters).filter(|counters| counters.counters.iter().any(is_full));
+        let counters = poll(TIMEOUT, full).unwrap_or_else(|| panic!("{:?}", first.snapshot().counters));
         first.stop().await;
 
         let of = |name: &str, tags: &str| -> &CounterSnapshot {
@@ -258,7 +258,7 @@ fn counters_and_meters_have_the_values_that_the_program_set() {
         assert_eq!(refused.snapshot(0).counters.notices, [MeterNotice::OtherSession("first".into())]);
         assert_eq!(refused.snapshot(0).counters.counters.len(), 0, "the values of others are not taken");
         // The program continues.
-        assert!(poll(PATIENCE, || program.answers().then_some(())).is_some());
+        assert!(poll(TIMEOUT, || program.answers().then_some(())).is_some());
     });
 }
 
@@ -268,7 +268,7 @@ fn reported(live: &Snapshot, name: &str, tags: &str) -> Option<CounterSnapshot> 
 }
 
 #[test]
-fn instruments_have_exactly_the_values_that_they_were_given() {
+fn instruments_report_exact_values() {
     runtimes::each_async(runtimes::with("meters"), async |runtime| {
         let mut program = runtime.program("meters").start();
         let arguments = "SessionId=told;Metrics=DnTop.Told;RefreshInterval=1;MaxTimeSeries=100;MaxHistograms=10";
@@ -281,22 +281,26 @@ fn instruments_have_exactly_the_values_that_they_were_given() {
         });
         let watch = Watch::start(&program, vec![meters], Rundown::None, live).await;
         // An instrument records values once a listener is attached.
-        assert!(poll(PATIENCE, || watch.look().counters.all_instruments_reported.then_some(())).is_some(), "{:?}", watch.look().counters);
+        assert!(
+            poll(TIMEOUT, || watch.snapshot().counters.all_instruments_reported.then_some(())).is_some(),
+            "{:?}",
+            watch.snapshot().counters
+        );
         for command in ["count 7", "change 5", "change -3", "record 40 25", "gauge 17"] {
             program.carry_out(command);
         }
-        let value = |name: &str, tags: &str| reported(&watch.look(), name, tags).and_then(|counter| counter.value);
+        let value = |name: &str, tags: &str| reported(&watch.snapshot(), name, tags).and_then(|counter| counter.value);
         let reaches = |name: &str, tags: &str, expected: f64| {
-            let reached = poll(PATIENCE, || (value(name, tags) == Some(expected)).then_some(()));
-            assert!(reached.is_some(), "{name} {tags}: {:?} and not {expected}", reported(&watch.look(), name, tags));
+            let reached = poll(TIMEOUT, || (value(name, tags) == Some(expected)).then_some(()));
+            assert!(reached.is_some(), "{name} {tags}: {:?} and not {expected}", reported(&watch.snapshot(), name, tags));
         };
         reaches("sold", "fruit=apple", 7.0);
         reaches("sold", "fruit=pear", 14.0);
         reaches("stock", "", 2.0);
         reaches("level", "", 17.0);
         let recorded = |count: u64| {
-            let size = || reported(&watch.look(), "size", "").and_then(|size| size.histogram).filter(|size| size.total_count == count);
-            poll(PATIENCE, size).unwrap_or_else(|| panic!("{:?}", reported(&watch.look(), "size", "")))
+            let size = || reported(&watch.snapshot(), "size", "").and_then(|size| size.histogram).filter(|size| size.total_count == count);
+            poll(TIMEOUT, size).unwrap_or_else(|| panic!("{:?}", reported(&watch.snapshot(), "size", "")))
         };
         assert_eq!(recorded(40).total_sum, 40.0 * 25.0);
         // Cumulative values are added up; values of an interval are reported for that interval alone.

@@ -12,7 +12,7 @@ use dn_top::session::{WatchOptions, watch};
 use serde_json::{Value, json};
 
 use crate::support::runtimes::{self, Runtime};
-use crate::support::{Invocation, Output, PATIENCE, Program, Signal, folder, poll};
+use crate::support::{Invocation, Output, Program, Signal, TIMEOUT, folder, poll};
 
 fn run(program: &Program, command: &str, arguments: &[&str]) -> Output {
     Invocation::new([&[command, &program.pid().to_string()], arguments].concat()).run()
@@ -21,14 +21,14 @@ fn run(program: &Program, command: &str, arguments: &[&str]) -> Output {
 /// Panics unless its counters are printed live, until Ctrl-C.
 fn assert_counters(program: &Program) {
     let running = Invocation::new(["counters", &program.pid().to_string(), "--format", "csv"]).start();
-    let printed = poll(PATIENCE, || running.stdout().contains("System.Runtime").then_some(()));
+    let printed = poll(TIMEOUT, || running.stdout().contains("System.Runtime").then_some(()));
     assert!(printed.is_some(), "{}", running.stderr());
     running.signal(Signal::INT);
     assert_eq!(running.wait().code, 130);
 }
 
 #[test]
-fn counters_and_events_without_stacks_come_from_every_runtime() {
+fn counters_and_stackless_events_work_on_every_runtime() {
     runtimes::each(runtimes::all(), |runtime| {
         let mut program = runtime.any().start();
         assert_counters(&program);
@@ -51,7 +51,7 @@ fn counters_and_events_without_stacks_come_from_every_runtime() {
 }
 
 #[test]
-fn every_runtime_is_watched_and_asked_once_for_what_it_does_not_have() {
+fn watching_remembers_unsupported_commands() {
     runtimes::each(runtimes::all(), |runtime| {
         let program = runtime.any().start();
         tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(async {
@@ -79,7 +79,7 @@ fn every_runtime_is_watched_and_asked_once_for_what_it_does_not_have() {
 
 /// The reason is printed at once, and no request is sent to the program.
 #[test]
-fn native_aot_refuses_in_words_what_it_cannot_do() {
+fn native_aot_explains_unsupported_commands() {
     let Some(aot) = runtimes::native_aot() else { return };
     let mut program = aot.any().start();
     let pid = program.pid().to_string();
@@ -116,7 +116,7 @@ fn native_aot_refuses_in_words_what_it_cannot_do() {
 }
 
 #[test]
-fn native_aot_does_what_it_can_and_is_said_to_be_it() {
+fn native_aot_is_identified_and_supported_commands_work() {
     let Some(aot) = runtimes::native_aot() else { return };
     let mut program = aot.any().start();
     let info = run(&program, "info", &["--json"]).json();
@@ -146,7 +146,7 @@ fn native_aot_does_what_it_can_and_is_said_to_be_it() {
 
 /// The path of the library contains the version, unless an application brings its own.
 #[test]
-fn the_text_of_the_library_says_the_version_where_the_path_does_not() {
+fn version_is_read_from_library_if_path_has_none() {
     let Some(net31) = runtimes::net31() else { return };
     let place = folder();
     let own = place.path().join("own");

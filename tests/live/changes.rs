@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::runtimes;
-use crate::support::{Invocation, Launch, Output, PATIENCE, Program, folder, poll};
+use crate::support::{Invocation, Launch, Output, Program, TIMEOUT, folder, poll};
 
 const CLASS: &str = "{123e4567-e89b-12d3-a456-426614174000}";
 
@@ -15,32 +15,32 @@ fn run(program: &Program, words: &[&str]) -> Output {
 }
 
 /// Panics unless the command succeeded and reported it.
-fn done(program: &Program, words: &[&str], said: &str) {
+fn done(program: &Program, words: &[&str], message: &str) {
     let output = run(program, words);
-    assert!(output.code == 0 && output.stderr.contains(said), "{words:?} {output:?}");
+    assert!(output.code == 0 && output.stderr.contains(message), "{words:?} {output:?}");
 }
 
-fn refused(program: &Program, words: &[&str], code: i32, said: &str) {
+fn refused(program: &Program, words: &[&str], code: i32, message: &str) {
     let output = run(program, words);
-    assert!(output.code == code && output.stderr.contains(said) && output.stdout.is_empty(), "{words:?} {output:?}");
+    assert!(output.code == code && output.stderr.contains(message) && output.stdout.is_empty(), "{words:?} {output:?}");
 }
 
 /// Waits until a file has this text.
 fn wait_for_text(file: &Path, text: &str) {
     let found = || (fs::read_to_string(file).unwrap_or_default() == text).then_some(());
-    assert!(poll(PATIENCE, found).is_some(), "{}: {:?}", file.display(), fs::read_to_string(file));
+    assert!(poll(TIMEOUT, found).is_some(), "{}: {:?}", file.display(), fs::read_to_string(file));
 }
 
 /// Starts a program that is suspended at startup until it is resumed over its own socket.
 fn suspended(launch: Launch) -> Program {
     let program = launch.env("DOTNET_DefaultDiagnosticPortSuspend", "1").start();
     let waits = || run(&program, &["info", "PID", "--json"]).json();
-    poll(PATIENCE, || (waits()["state"] == "suspended").then_some(())).unwrap();
+    poll(TIMEOUT, || (waits()["state"] == "suspended").then_some(())).unwrap();
     program
 }
 
 #[test]
-fn a_hook_runs_in_a_program_that_runs() {
+fn startup_hook_runs_in_running_process() {
     runtimes::each(runtimes::since(8, runtimes::all()), |runtime| {
         let place = folder();
         let seen = place.path().join("seen");
@@ -64,7 +64,7 @@ fn a_hook_runs_in_a_program_that_runs() {
 }
 
 #[test]
-fn a_suspended_program_is_given_a_profiler_a_hook_and_a_variable() {
+fn suspended_process_accepts_profiler_hook_and_variable() {
     runtimes::each(runtimes::since(8, runtimes::all()), |runtime| {
         let place = folder();
         let (seen, loaded) = (place.path().join("seen"), place.path().join("loaded"));
@@ -105,7 +105,7 @@ fn a_profiler_is_attached_to_every_runtime() {
         let mut program = runtime.any().start();
         // It responds shortly before a profiler can be attached.
         let is_starting = |output: &Output| ["starting up", "suspended at startup"].iter().any(|words| output.stderr.contains(words));
-        let missing = poll(PATIENCE, || Some(attach("/no/such.so", &program)).filter(|output| !is_starting(output))).unwrap();
+        let missing = poll(TIMEOUT, || Some(attach("/no/such.so", &program)).filter(|output| !is_starting(output))).unwrap();
         assert!(missing.code == 1 && missing.stderr.contains("ERROR_MOD_NOT_FOUND (0x8007007e)"), "{runtime} {missing:?}");
         let output = attach(profiler.to_str().unwrap(), &program);
         assert!(output.code == 0 && output.stderr.contains("profiler loaded"), "{runtime} {output:?}");
@@ -117,7 +117,7 @@ fn a_profiler_is_attached_to_every_runtime() {
 }
 
 #[test]
-fn what_net31_lacks_it_says() {
+fn net31_explains_unsupported_commands() {
     let Some(net31) = runtimes::net31() else { return };
     let mut program = net31.any().start();
     let (profiler, hook) = (net31.profiler(), net31.hook());
@@ -141,15 +141,15 @@ fn what_net31_lacks_it_says() {
             "filtering by event id, or recording into user_events, needs .NET 10",
         ),
     ];
-    for (words, said) in &cases {
-        refused(&program, &words.iter().map(String::as_str).collect::<Vec<_>>(), 1, said);
+    for (words, message) in &cases {
+        refused(&program, &words.iter().map(String::as_str).collect::<Vec<_>>(), 1, message);
     }
     assert!(!file.exists() && program.is_alive() && program.answers());
 }
 
 #[test]
-fn what_makes_no_sense_is_said_before_anybody_is_asked() {
-    for (words, said) in [
+fn invalid_arguments_are_rejected_before_connecting() {
+    for (words, message) in [
         (&["set-env", "1", "NAME"][..], "'NAME' has no '=': give NAME=VALUE, or --unset NAME"),
         (&["set-env", "1", "=VALUE"], "must not be empty or contain"),
         (&["set-env", "1", "--unset", "A=B"], "must not be empty or contain '='"),
@@ -164,12 +164,12 @@ fn what_makes_no_sense_is_said_before_anybody_is_asked() {
         (&["trace", "1", "--user-events", "a", "--buffer-mb", "8"], "cannot be used with '--buffer-mb"),
     ] {
         let output = Invocation::new(words).run();
-        assert!(output.code == 2 && output.stderr.contains(said) && output.stdout.is_empty(), "{words:?} {output:?}");
+        assert!(output.code == 2 && output.stderr.contains(message) && output.stdout.is_empty(), "{words:?} {output:?}");
     }
 }
 
 #[test]
-fn what_user_events_lack_is_said() {
+fn missing_user_events_prerequisites_are_reported() {
     runtimes::each(runtimes::all(), |runtime| {
         let mut program = runtime.any().start();
         let output = run(&program, &["trace", "PID", "--clr-events", "gc", "--user-events", "dn_top_test", "--duration", "100ms"]);
@@ -191,7 +191,7 @@ fn what_user_events_lack_is_said() {
 }
 
 #[test]
-fn no_release_is_taken_for_a_preview() {
+fn releases_are_not_mistaken_for_previews() {
     runtimes::each(runtimes::all(), |runtime| {
         let (mut program, place) = (runtime.any().start(), folder());
         let file = place.path().join("a.nettrace");

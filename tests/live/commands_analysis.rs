@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::analysis::assert_shares;
 use crate::support::runtimes;
-use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, gcdump, poll};
-use crate::trace::wait_for_bytes;
+use crate::support::{Invocation, Program, Running, Signal, TIMEOUT, folder, gcdump, poll};
+use crate::trace::wait_for_data;
 
 fn start(words: &[&str], program: &Program, more: &[&str]) -> Running {
     let pid = program.pid().to_string();
@@ -20,7 +20,7 @@ fn number(value: &Value) -> f64 {
 }
 
 #[test]
-fn a_report_shows_where_the_time_went() {
+fn report_shares_match_time_spent() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         // Lets the methods reach their final tier.
@@ -28,7 +28,7 @@ fn a_report_shows_where_the_time_went() {
         let place = folder();
         let file = place.path().join("a.nettrace");
         let recording = start(&["trace"], &program, &["-o", file.to_str().unwrap(), "--profile", "dotnet-sampled-thread-time"]);
-        let partial = wait_for_bytes(&recording, place.path());
+        let partial = wait_for_data(&recording, place.path());
         assert!(program.answers());
         // The sampling rate depends on the machine. There are a handful of other threads, whose samples count here too.
         let (mut spent, mut rounds) = ([0.0; 3], 0);
@@ -55,13 +55,13 @@ fn a_report_shows_where_the_time_went() {
 }
 
 #[test]
-fn types_have_the_methods_that_allocate_them() {
+fn allocations_are_attributed_to_call_sites() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         let place = folder();
         let file = place.path().join("a.nettrace");
         let recording = start(&["trace"], &program, &["-o", file.to_str().unwrap(), "--profile", "allocation"]);
-        wait_for_bytes(&recording, place.path());
+        wait_for_data(&recording, place.path());
         assert!(program.answers());
         program.carry_out("churn 300");
         program.carry_out("hold 200000");
@@ -75,7 +75,7 @@ fn types_have_the_methods_that_allocate_them() {
         assert!(text.contains("CALL SITES") && text.contains("Known.Churn(int) "), "{runtime}: {text}");
         // Names of methods compiled earlier are resolved at the end.
         let running = start(&["allocations"], &program, &["--json"]);
-        poll(PATIENCE, || running.stderr().contains("recording ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+        poll(TIMEOUT, || running.stderr().contains("recording ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
         program.carry_out("churn 1000");
         running.signal(Signal::INT);
         let output = running.wait();
@@ -104,7 +104,7 @@ fn sampled(partial: &Path) -> u64 {
 }
 
 #[test]
-fn stacks_are_those_of_every_thread() {
+fn stacks_covers_every_thread() {
     runtimes::each(runtimes::all_and_single_files(), |runtime| {
         let mut program = if runtime.is_trimmed() { runtime.any() } else { runtime.program("known") }.start();
         // A program that has just started may not have reached its main method.
@@ -116,7 +116,7 @@ fn stacks_are_those_of_every_thread() {
             let frames = stacks["stacks"].as_array().unwrap().iter().map(|group| group["frames"].as_array().unwrap().len());
             (frames.sum::<usize>() > 3).then_some(stacks)
         };
-        let stacks = poll(PATIENCE, found).unwrap();
+        let stacks = poll(TIMEOUT, found).unwrap();
         assert_eq!((&stacks["pid"], &stacks["complete"]), (&json!(program.pid()), &json!(true)), "{runtime}");
         let groups = stacks["stacks"].as_array().unwrap();
         let frames = || groups.iter().flat_map(|group| group["frames"].as_array().unwrap()).map(|frame| frame.as_str().unwrap());
@@ -163,7 +163,7 @@ fn lines(stdout: &str) -> Vec<Value> {
 }
 
 #[test]
-fn meters_have_the_values_that_the_program_set() {
+fn meters_report_published_values() {
     runtimes::each(runtimes::with("meters"), |runtime| {
         let program = runtime.program("meters").start();
         let output = start(&["counters"], &program, &["--counters", "DnTop.Meter", "--format", "json", "--duration", "6s"]).wait();
@@ -199,7 +199,7 @@ fn meters_have_the_values_that_the_program_set() {
 }
 
 #[test]
-fn the_runtimes_own_counters_come_from_every_runtime() {
+fn runtime_counters_work_on_every_runtime() {
     runtimes::each(runtimes::all(), |runtime| {
         let mut program = runtime.any().start();
         let csv = start(&["counters"], &program, &["--format", "csv", "--duration", "4s"]);
@@ -224,16 +224,16 @@ fn the_runtimes_own_counters_come_from_every_runtime() {
 }
 
 #[test]
-fn who_comes_later_takes_the_limits_of_the_first() {
+fn second_counters_session_shares_limits_of_first() {
     runtimes::each(runtimes::with("meters"), |runtime| {
         let program = runtime.program("meters").start();
         let first = start(&["counters"], &program, &["--counters", "DnTop.Meter", "--format", "json"]);
-        let came = |running: &Running| poll(PATIENCE, || running.stdout().contains("\"g\"").then_some(()));
+        let came = |running: &Running| poll(TIMEOUT, || running.stdout().contains("\"g\"").then_some(()));
         came(&first).unwrap();
         let second = start(&["counters"], &program, &["--counters", "DnTop.Meter[g]", "--interval", "500ms"]);
-        assert!(poll(PATIENCE, || second.stdout().contains(" 42  g").then_some(())).is_some(), "{}", second.stderr());
+        assert!(poll(TIMEOUT, || second.stdout().contains(" 42  g").then_some(())).is_some(), "{}", second.stderr());
         let before = lines(&first.stdout()).len();
-        assert!(poll(PATIENCE, || (first.stdout().lines().count() > before).then_some(())).is_some(), "{}", first.stderr());
+        assert!(poll(TIMEOUT, || (first.stdout().lines().count() > before).then_some(())).is_some(), "{}", first.stderr());
         // Ctrl-C keeps the counters received so far.
         for running in [first, second] {
             running.signal(Signal::INT);
@@ -246,12 +246,12 @@ fn who_comes_later_takes_the_limits_of_the_first() {
 }
 
 #[test]
-fn a_counter_that_nobody_publishes_is_said() {
+fn unpublished_counter_is_reported() {
     runtimes::each(runtimes::all(), |runtime| {
         let program = runtime.any().start();
         let running = start(&["counters"], &program, &["--counters", "No.Such", "--format", "json"]);
         let said = || running.stderr().contains("has published no such counter yet").then_some(());
-        poll(PATIENCE, said).unwrap_or_else(|| panic!("{}", running.stderr()));
+        poll(TIMEOUT, said).unwrap_or_else(|| panic!("{}", running.stderr()));
         running.signal(Signal::INT);
         let output = running.wait();
         assert_eq!((output.code, output.stdout.as_str()), (130, ""));
@@ -262,7 +262,7 @@ fn a_counter_that_nobody_publishes_is_said() {
 }
 
 #[test]
-fn the_heap_has_the_objects_that_the_program_holds() {
+fn heap_has_exact_object_counts() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         start(&["heap"], &program, &[]).wait().assert_refused(2, "confirm with --yes");
@@ -291,7 +291,7 @@ fn the_heap_has_the_objects_that_the_program_holds() {
 }
 
 #[test]
-fn the_heap_of_a_single_file_is_the_sum_of_its_types() {
+fn single_file_heap_is_sum_of_its_types() {
     let Some(net10) = runtimes::single_file_net10() else { return };
     let mut program = net10.any().start();
     // The program is still starting.
@@ -300,7 +300,7 @@ fn the_heap_of_a_single_file_is_the_sum_of_its_types() {
         assert_eq!((&heap["complete"], &heap["problems"]), (&json!(true), &json!([])), "{heap:#}");
         (heap["objects"].as_u64() > Some(10_000)).then_some(heap)
     };
-    let heap = poll(PATIENCE, heap).expect("ten thousand objects");
+    let heap = poll(TIMEOUT, heap).expect("ten thousand objects");
     assert!(program.is_alive() && program.answers());
     let types = heap["types"].as_array().unwrap();
     let sum = |of: &str| types.iter().map(|named| named[of].as_u64().unwrap()).sum::<u64>() + heap["others"][of].as_u64().unwrap();
@@ -309,7 +309,7 @@ fn the_heap_of_a_single_file_is_the_sum_of_its_types() {
 }
 
 #[test]
-fn the_graph_of_the_heap_leads_to_what_the_program_holds() {
+fn heap_graph_reaches_held_objects() {
     let place = folder();
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
@@ -324,7 +324,7 @@ fn the_graph_of_the_heap_leads_to_what_the_program_holds() {
         let objects: Vec<_> = dump.nodes.iter().filter(|node| node.address != 0 && node.kind != "UNDEFINED").collect();
         assert_eq!(json!([objects.len(), dump.total]), json!([heap["objects"], heap["bytes"]]), "{runtime}");
         let references = objects.iter().map(|node| node.children.len()).sum();
-        same_in_the_file(&heap, references, path, &runtime.to_string());
+        assert_file_matches(&heap, references, path, &runtime.to_string());
         let of = |kind: &str| dump.nodes.iter().filter(|node| node.kind == kind).collect::<Vec<_>>();
         // An array of 8024 bytes. Types are split by size class, as a reader may show the size of one object for the whole type.
         let [array] = of("Held[] (Bytes > 1K)")[..] else { panic!("{runtime}: one array") };
@@ -359,7 +359,7 @@ fn the_graph_of_the_heap_leads_to_what_the_program_holds() {
 }
 
 /// Panics unless the file reads back as the heap walk that it was written from.
-fn same_in_the_file(walked: &Value, references: usize, path: &str, runtime: &str) {
+fn assert_file_matches(walked: &Value, references: usize, path: &str, runtime: &str) {
     let read = |words: &[&str]| Invocation::new(words).run();
     let mut found = read(&["heap", path, "--json", "-n", "1000", "--retained", "--paths", "Grain[]"]).json();
     let mut walked = walked.clone();
@@ -381,7 +381,7 @@ fn same_in_the_file(walked: &Value, references: usize, path: &str, runtime: &str
 }
 
 #[test]
-fn a_suspended_program_is_not_waited_for() {
+fn suspended_process_is_rejected_without_waiting() {
     runtimes::each(runtimes::since(5, runtimes::all()), |runtime| {
         let program = runtime.any().env("DOTNET_DefaultDiagnosticPortSuspend", "1").start();
         for words in [&["stacks"][..], &["counters"], &["heap", "--yes"]] {

@@ -15,27 +15,27 @@ use dn_top::ipc::{CommandCode, Message, Reply};
 use dn_top::sim::{Simulated, Spec};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
-use self::cases::{Case, Harm, NULL, Sent, array, cases, nothing, number, provider, request, session, text};
+use self::cases::{Case, Crash, NULL, Sent, array, cases, nothing, number, provider, request, session, text};
 use crate::support::runtimes::{self, Runtime};
-use crate::support::{PATIENCE, Program, folder, poll};
+use crate::support::{Program, TIMEOUT, folder, poll};
 
 #[test]
-fn the_simulation_answers_as_net31() {
+fn simulation_matches_net31() {
     runtimes::net31().iter().for_each(|runtime| compare(runtime, 3));
 }
 
 #[test]
-fn the_simulation_answers_as_net8() {
+fn simulation_matches_net8() {
     runtimes::net8().iter().for_each(|runtime| compare(runtime, 8));
 }
 
 #[test]
-fn the_simulation_answers_as_net9() {
+fn simulation_matches_net9() {
     runtimes::net9().iter().for_each(|runtime| compare(runtime, 9));
 }
 
 #[test]
-fn the_simulation_answers_as_net10() {
+fn simulation_matches_net10() {
     let both = [runtimes::net10(), runtimes::single_file_net10()].into_iter().flatten().collect();
     runtimes::each(both, |runtime| compare(runtime, 10));
 }
@@ -49,19 +49,19 @@ fn compare(runtime: &Runtime, major: u32) {
     let spec = spec(runtime, &program, major);
     let simulated = Simulated::start(place.path().join("s"), spec.clone()).unwrap();
     let mut differences = Vec::new();
-    for Case { name, bytes, sent, harm, same } in cases(major) {
+    for Case { name, bytes, sent, crash, same } in cases(major) {
         // The trimmed program has no hook support, but reports success.
         if runtime.is_trimmed() && name == "a hook that is not there" {
             continue;
         }
-        if harm.is_to(major) {
+        if crash.affects(major) {
             let doomed = Simulated::start(place.path().join("doomed"), spec.clone()).unwrap();
             let mut connection = UnixStream::connect(doomed.socket()).unwrap();
             connection.write_all(&bytes).unwrap();
-            if poll(PATIENCE, || (!doomed.is_alive()).then_some(())).is_none() {
+            if poll(TIMEOUT, || (!doomed.is_alive()).then_some(())).is_none() {
                 differences.push(format!("{name}: the simulation lives"));
             }
-            if matches!(harm, Harm::Deadly(_)) && !runtime.is_trimmed() && !dies(runtime, &bytes) {
+            if matches!(crash, Crash::Always(_)) && !runtime.is_trimmed() && !is_killed_by(runtime, &bytes) {
                 differences.push(format!("{name}: the runtime lives"));
             }
             continue;
@@ -78,12 +78,12 @@ fn compare(runtime: &Runtime, major: u32) {
 }
 
 /// Returns whether these bytes kill a process of this runtime.
-fn dies(runtime: &Runtime, bytes: &[u8]) -> bool {
+fn is_killed_by(runtime: &Runtime, bytes: &[u8]) -> bool {
     let mut doomed = runtime.program("known").start();
     // A runtime that is still starting does not attach profilers, and does not read the request.
     assert_eq!(doomed.line(), "ready");
     UnixStream::connect(doomed.socket()).unwrap().write_all(bytes).unwrap();
-    poll(PATIENCE, || (!doomed.is_alive()).then_some(())).is_some()
+    poll(TIMEOUT, || (!doomed.is_alive()).then_some(())).is_some()
 }
 
 /// Returns a simulated runtime that reports the same about itself as the real one.
@@ -97,7 +97,7 @@ fn spec(runtime: &Runtime, program: &Program, major: u32) -> Spec {
         info.command_line.contains(' ').then_some(info)
     };
     if major >= 5 {
-        let info = poll(PATIENCE, reported).unwrap();
+        let info = poll(TIMEOUT, reported).unwrap();
         spec.name = info.entry_assembly.unwrap();
         spec.command = vec![info.command_line];
     }
@@ -106,12 +106,12 @@ fn spec(runtime: &Runtime, program: &Program, major: u32) -> Spec {
 
 /// A response, and what happened to the connection.
 #[derive(Debug, PartialEq, Eq)]
-struct Heard {
+struct Response {
     bytes: Vec<u8>,
     then: &'static str,
 }
 
-impl std::fmt::Display for Heard {
+impl std::fmt::Display for Response {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
         write!(f, ", then {}", self.then)
@@ -119,19 +119,19 @@ impl std::fmt::Display for Heard {
 }
 
 /// Sends a request and reads the response. A runtime serves one connection at a time: once it answers the next one, it is done with this one.
-fn exchange(socket: &Path, bytes: &[u8], sent: Sent, same: fn(&mut Vec<u8>)) -> Heard {
-    let Ok(mut connection) = connect(socket) else { return Heard { bytes: Vec::new(), then: "dead" } };
+fn exchange(socket: &Path, bytes: &[u8], sent: Sent, same: fn(&mut Vec<u8>)) -> Response {
+    let Ok(mut connection) = connect(socket) else { return Response { bytes: Vec::new(), then: "dead" } };
     // It may close the connection before it has read everything.
     let _ = match sent {
         Sent::Split(at) => connection.write_all(&bytes[..at]).and_then(|()| connection.write_all(&bytes[at..])),
         Sent::Whole | Sent::Ended => connection.write_all(bytes),
-        Sent::Handle => connection.write_all(bytes).and_then(|()| hand_over(&connection)),
+        Sent::Handle => connection.write_all(bytes).and_then(|()| send_file_descriptor(&connection)),
     };
     if matches!(sent, Sent::Ended) {
         connection.shutdown(Shutdown::Write).unwrap();
     }
     if settle(socket).is_err() {
-        return Heard { bytes: Vec::new(), then: "dead" };
+        return Response { bytes: Vec::new(), then: "dead" };
     }
     let mut answer = Vec::new();
     // The connections of the simulation belong to this process: programs being started by other tests briefly hold copies of them.
@@ -143,14 +143,14 @@ fn exchange(socket: &Path, bytes: &[u8], sent: Sent, same: fn(&mut Vec<u8>)) -> 
         Err(error) => panic!("{error}"),
     };
     same(&mut answer);
-    Heard { bytes: answer, then }
+    Response { bytes: answer, then }
 }
 
 /// Dumps are slow on a busy machine, and block other requests.
 fn connect(socket: &Path) -> std::io::Result<UnixStream> {
     let connection = UnixStream::connect(socket)?;
-    connection.set_read_timeout(Some(4 * PATIENCE))?;
-    connection.set_write_timeout(Some(4 * PATIENCE))?;
+    connection.set_read_timeout(Some(4 * TIMEOUT))?;
+    connection.set_write_timeout(Some(4 * TIMEOUT))?;
     Ok(connection)
 }
 
@@ -162,7 +162,7 @@ fn settle(socket: &Path) -> std::io::Result<()> {
 }
 
 /// Sends a file descriptor of the wrong kind.
-fn hand_over(connection: &UnixStream) -> std::io::Result<()> {
+fn send_file_descriptor(connection: &UnixStream) -> std::io::Result<()> {
     let null = std::fs::File::open("/dev/null")?;
     let handles = [std::os::fd::AsFd::as_fd(&null)];
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -173,7 +173,7 @@ fn hand_over(connection: &UnixStream) -> std::io::Result<()> {
 }
 
 #[test]
-fn sessions_begin_and_end_alike() {
+fn simulated_sessions_start_and_stop_like_real_ones() {
     runtimes::each(runtimes::all_and_single_files(), |runtime| {
         let major = runtime.major();
         let program = runtime.any().start();
@@ -202,7 +202,7 @@ fn sessions_begin_and_end_alike() {
             let simulation = record(simulated.socket(), command);
             assert!(real == simulation, "{runtime}, command {at}\n     real: {real:02x?}\nsimulated: {simulation:02x?}");
         }
-        assert_eq!(many(&program.socket()), many(simulated.socket()), "{runtime}");
+        assert_eq!(max_sessions(&program.socket()), max_sessions(simulated.socket()), "{runtime}");
         assert!(program.answers() && simulated.is_alive(), "{runtime}");
     });
 }
@@ -242,7 +242,7 @@ fn open(socket: &Path, command: &[u8]) -> Result<([u8; 8], Vec<u8>, UnixStream),
 }
 
 /// Returns the maximum number of sessions, and the response to one more.
-fn many(socket: &Path) -> (usize, Vec<u8>) {
+fn max_sessions(socket: &Path) -> (usize, Vec<u8>) {
     let quiet = request(0x0203, &[number(1), number(1), vec![0], array(1, &provider(5, &text("DnTop-Unused"), NULL))].concat());
     let mut sessions = Vec::new();
     let refusal = loop {
@@ -261,7 +261,7 @@ fn many(socket: &Path) -> (usize, Vec<u8>) {
 }
 
 #[test]
-fn a_silent_client_keeps_all_others_waiting() {
+fn idle_client_blocks_other_clients() {
     runtimes::each(runtimes::all(), |runtime| {
         let program = runtime.any().start();
         let tasks = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
@@ -275,7 +275,7 @@ fn a_silent_client_keeps_all_others_waiting() {
             next.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
             assert_eq!(next.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock, "{runtime} {}", socket.display());
             drop(silent);
-            next.set_read_timeout(Some(PATIENCE)).unwrap();
+            next.set_read_timeout(Some(TIMEOUT)).unwrap();
             next.read_exact(&mut [0; 20]).unwrap();
         }
     });

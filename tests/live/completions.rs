@@ -71,7 +71,7 @@ fn processes_are_completed_by_pid_and_by_name() {
 }
 
 #[test]
-fn bash_is_given_no_name_that_it_would_execute() {
+fn bash_completions_omit_unsafe_file_names() {
     let folder = folder();
     // No program of other tests has such a name.
     for name in ["zq.nettrace", "zq$(touch b).nettrace", "zq;b.nettrace", "zq*.nettrace", "zq b.nettrace", "zq\nb.nettrace"] {

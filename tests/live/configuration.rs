@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::support::runtimes;
 use crate::support::screen::{ENTER, ESC};
-use crate::support::{Invocation, PATIENCE, folder, poll};
+use crate::support::{Invocation, TIMEOUT, folder, poll};
 
 const TEXT: &str = "watch = 'selected'\n\
     secret-patterns = ['acme_*_dsn']\n\
@@ -13,7 +13,7 @@ const TEXT: &str = "watch = 'selected'\n\
     [thresholds]\ncpu = 1\n";
 
 #[test]
-fn keys_thresholds_secrets_and_names_are_those_of_the_file() {
+fn keys_thresholds_secrets_and_names_are_configurable() {
     runtimes::each_in_turn(runtimes::all(), |runtime| {
         let program = runtime.any().env("ACME_MAIN_DSN", "hush").start();
         let (home, pid) = (folder(), program.pid().to_string());
@@ -50,7 +50,7 @@ fn keys_thresholds_secrets_and_names_are_those_of_the_file() {
         screen.wait_until("a finding of CPU above 1 %", findings);
         screen.keys("N");
         let file = traces.join(format!("of-trace-{pid}.nettrace"));
-        assert!(poll(PATIENCE, || file.exists().then_some(())).is_some(), "{runtime}: {}", screen.contents());
+        assert!(poll(TIMEOUT, || file.exists().then_some(())).is_some(), "{runtime}: {}", screen.contents());
         screen.wait_for("N trace");
         screen.keys("qq");
         assert!(screen.wait_exit().success());

@@ -13,7 +13,7 @@ fn run(program: &Program, command: &str, arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn what_runs_in_a_container_is_reached_from_outside() {
+fn containerized_process_is_reachable_from_host() {
     if !runtimes::namespaces() {
         return;
     }
@@ -31,7 +31,7 @@ fn what_runs_in_a_container_is_reached_from_outside() {
         let file = place.path().join("a.nettrace");
         let result = run(&program, "trace", &["-o", file.to_str().unwrap(), "--duration", "300ms"]);
         // It reports its PID in its own namespace.
-        assert_eq!(trace::assert_whole(&file, &result).process_id, 1);
+        assert_eq!(trace::assert_complete(&file, &result).process_id, 1);
 
         let result = run(&program, "dump", &["--type", "full"]);
         let inside = PathBuf::from(result["path"].as_str().unwrap());

@@ -9,7 +9,7 @@ use dn_top::session::read_trace;
 use serde_json::{Value, json};
 
 use crate::support::runtimes;
-use crate::support::{Invocation, Output, PATIENCE, Program, Signal, folder, poll};
+use crate::support::{Invocation, Output, Program, Signal, TIMEOUT, folder, poll};
 
 /// Returns the output of `cpu --json` for a program; `None` where the kernel denies it.
 pub(crate) fn profile(program: &Program, arguments: &[&str]) -> Option<(Value, Output)> {
@@ -35,10 +35,10 @@ pub(crate) fn total(profile: &Value, name: &str) -> f64 {
 
 /// CPU time for which 2 percentage points are four standard deviations of the largest share, if all samples are independent: 0.7 * 0.3 /
 /// (0.02 / 4)^2 samples of 1 ms.
-const EXACT_MS: f64 = 8400.0;
+const MIN_CPU_MS: f64 = 8400.0;
 
 #[test]
-fn methods_have_the_processor_time_that_they_took() {
+fn method_cpu_times_are_accurate() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         // Lets the methods reach their final tier.
@@ -46,7 +46,7 @@ fn methods_have_the_processor_time_that_they_took() {
         program.command("spend 600000");
         let (mut times, mut spend, began, mut windows) = ([0.0; 3], 0.0, Instant::now(), Vec::new());
         // The CPU time available per second depends on the machine.
-        while spend < EXACT_MS {
+        while spend < MIN_CPU_MS {
             let Some((profile, output)) = profile(&program, &["--duration", "5s"]) else { return };
             let of = ["Known.Seventy()", "Known.Twenty()", "Known.Ten()"].map(|name| total(&profile, name));
             times.iter_mut().zip(of).for_each(|(sum, time)| *sum += time);
@@ -96,7 +96,7 @@ fn hottest<'a>(methods: &'a Value, own: &str, total: &str) -> Vec<(&'a str, &'a 
 }
 
 #[test]
-fn a_file_of_samples_shows_the_same() {
+fn sample_file_matches_live_profile() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.command("spend 600000");
@@ -144,7 +144,7 @@ fn a_file_of_samples_shows_the_same() {
 }
 
 #[test]
-fn threads_that_wait_take_no_processor_time() {
+fn waiting_threads_have_no_cpu_time() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         // One thread waits for a lock, one sleeps, the main thread reads, and the threads of the runtime wait.
@@ -181,7 +181,7 @@ fn threads_that_wait_take_no_processor_time() {
 }
 
 #[test]
-fn no_way_to_wait_takes_processor_time() {
+fn no_kind_of_wait_has_cpu_time() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.carry_out("wait-in 2");
@@ -213,14 +213,14 @@ fn methods_are_named_as_in_the_source() {
             eprintln!("{runtime}: {names:?}");
             shapes.iter().all(|shape| names.iter().any(|name| name.contains(shape))).then_some(Some(names))
         };
-        let Some(names) = poll(PATIENCE, names).unwrap_or_else(|| panic!("{runtime}: a shape of {shapes:?} has no method")) else { return };
+        let Some(names) = poll(TIMEOUT, names).unwrap_or_else(|| panic!("{runtime}: a shape of {shapes:?} has no method")) else { return };
         let made_up = names.iter().find(|name| ["MoveNext", "g__", "b__", "`", "DisplayClass"].iter().any(|part| name.contains(part)));
         assert_eq!(made_up, None, "{runtime}");
     });
 }
 
 #[test]
-fn native_work_is_of_the_library_that_does_it() {
+fn native_cpu_time_is_attributed_to_library() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.command("native 600000");
@@ -242,7 +242,7 @@ fn native_work_is_of_the_library_that_does_it() {
 }
 
 #[test]
-fn a_thread_that_has_no_processor_is_runnable() {
+fn thread_without_cpu_is_runnable() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.command("spend 600000");
@@ -268,7 +268,7 @@ fn a_thread_that_has_no_processor_is_runnable() {
 }
 
 #[test]
-fn native_code_and_deep_stacks_are_told_apart() {
+fn native_code_and_truncated_stacks_are_reported() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         // Stacks are unwound by the runtime's own library.
@@ -291,7 +291,7 @@ fn native_code_and_deep_stacks_are_told_apart() {
             let (deep, output) = profile(&program, &["--duration", "1s", "-o", path.to_str().unwrap()])?;
             (total(&deep, "Known.Deep(int, int)") > 100.0).then_some((deep, output.stderr, path))
         };
-        let (deep, stderr, path) = poll(PATIENCE, deep).unwrap();
+        let (deep, stderr, path) = poll(TIMEOUT, deep).unwrap();
         // A file of the samples shows the same.
         let of_file = Invocation::new(["report", path.to_str().unwrap(), "--json"]).run();
         let chains = |document: &Value| ["cut_chains", "broken_chains"].map(|chains| number(&document[chains]));
@@ -323,7 +323,7 @@ fn a_native_aot_program_is_sampled() {
 }
 
 #[test]
-fn what_was_sampled_is_shown_however_it_ends() {
+fn samples_are_shown_after_interrupt_or_target_exit() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         if profile(&program, &["--duration", "100ms"]).is_none() {
@@ -338,7 +338,7 @@ fn what_was_sampled_is_shown_however_it_ends() {
             targets.into_iter().any(|target| target.to_string_lossy().contains("perf_event")).then_some(())
         };
         let running = start();
-        poll(PATIENCE, || samples(running.pid())).unwrap();
+        poll(TIMEOUT, || samples(running.pid())).unwrap();
         program.spend(300);
         running.signal(Signal::INT);
         let output = running.wait();
@@ -346,7 +346,7 @@ fn what_was_sampled_is_shown_however_it_ends() {
         let shown: Value = serde_json::from_str(&output.stdout).unwrap();
         assert!(total(&shown, "Known.Main()") > 10.0 && shown["complete"] == true, "{runtime}: {}", output.stdout);
         let running = start();
-        poll(PATIENCE, || samples(running.pid())).unwrap();
+        poll(TIMEOUT, || samples(running.pid())).unwrap();
         program.spend(300);
         program.signal(Signal::KILL);
         program.wait();

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::cpu::{number, profile, total};
-use crate::support::{Invocation, PATIENCE, Signal, folder, poll, runtimes};
+use crate::support::{Invocation, Signal, TIMEOUT, folder, poll, runtimes};
 
 /// The live view is redrawn in place.
 #[test]
-fn the_picture_stays_where_it_is() {
+fn live_view_is_redrawn_in_place() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.command("spend 600000");
@@ -31,7 +31,7 @@ fn the_picture_stays_where_it_is() {
 }
 
 #[test]
-fn the_live_view_shows_what_is_hot_now() {
+fn live_view_shows_current_hot_methods() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.command("spend 600000");
@@ -45,7 +45,7 @@ fn the_live_view_shows_what_is_hot_now() {
         let words = ["cpu", &pid, "--live", "--json", "-n", "5", "-o", file.to_str().unwrap()];
         let mut running = std::process::Command::new(env!("CARGO_BIN_EXE_dn-top")).args(words).stdout(output).spawn().unwrap();
         let read = || std::fs::read_to_string(&lines).unwrap();
-        assert!(poll(PATIENCE * 2, || (read().lines().count() >= 4).then_some(())).is_some(), "{runtime}: {}", read());
+        assert!(poll(TIMEOUT * 2, || (read().lines().count() >= 4).then_some(())).is_some(), "{runtime}: {}", read());
         crate::support::send(running.id(), Signal::INT);
         assert_eq!(running.wait().unwrap().code(), Some(130), "{runtime}");
         let mut documents: Vec<Value> = read().lines().map(|line| serde_json::from_str(line).unwrap()).collect();

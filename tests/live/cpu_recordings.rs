@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use crate::cpu::{number, profile};
 use crate::cpu_sampler::{client, sampler};
 use crate::support::runtimes;
-use crate::support::{Invocation, PATIENCE, folder};
+use crate::support::{Invocation, TIMEOUT, folder};
 use crate::trace_processor::Engine;
 
 /// Returns the CPU time of a method in a recording, and of all code, in nanoseconds; `None` before there are samples.
@@ -38,7 +38,7 @@ fn plan(client: &Client, file: &Path, profiles: &[&str]) -> Plan {
 }
 
 #[test]
-fn the_profile_cpu_shows_and_stores_samples_of_the_kernel() {
+fn cpu_profile_shows_and_stores_kernel_samples() {
     runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
         let mut program = runtime.program("known").start();
         program.spend(500);
@@ -56,7 +56,7 @@ fn the_profile_cpu_shows_and_stores_samples_of_the_kernel() {
             Some(recording.analysis.as_ref()?.cpu.as_ref()?.profile.methods(SampleFilter::ALL, 1).methods.first()?.name.clone())
         };
         let is_named = |recording: &Recording| hottest(recording).as_deref() == Some("Known.Burn");
-        let shown = timeout(PATIENCE, progress.wait_for(is_named)).await.is_ok();
+        let shown = timeout(TIMEOUT, progress.wait_for(is_named)).await.is_ok();
         assert!(shown, "{runtime}: {:?}", hottest(&recorder.progress().borrow()));
         eprintln!("{runtime}: the hottest method has its name after {:.2} s", began.elapsed().as_secs_f64());
         // One thread keeps a core busy: now, on average, and by the threads' CPU times.
@@ -64,7 +64,7 @@ fn the_profile_cpu_shows_and_stores_samples_of_the_kernel() {
             let cpu = recording.analysis.as_ref().unwrap().cpu.as_ref().unwrap();
             cpu.recent > Duration::from_millis(1900) && cpu.threads.iter().any(|thread| thread.cpu > Duration::from_secs(1))
         };
-        let busy = timeout(PATIENCE * 2, progress.wait_for(is_busy)).await.unwrap().unwrap().clone();
+        let busy = timeout(TIMEOUT * 2, progress.wait_for(is_busy)).await.unwrap().unwrap().clone();
         let cpu = busy.analysis.as_ref().unwrap().cpu.as_ref().unwrap();
         let methods = cpu.profile.methods(SampleFilter::ALL, usize::MAX);
         let main = cpu.threads.iter().find(|thread| thread.thread == u64::from(program.pid())).unwrap();
@@ -104,7 +104,7 @@ fn the_profile_cpu_shows_and_stores_samples_of_the_kernel() {
 }
 
 #[test]
-fn trace_stores_cpu_samples_in_a_file_beside_where_that_is_wanted() {
+fn trace_separate_stores_cpu_samples_in_own_file() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.command("spend 600000");
@@ -143,7 +143,7 @@ fn trace_stores_cpu_samples_in_a_file_beside_where_that_is_wanted() {
         let (files, perfetto) = export("perfetto");
         assert_eq!(files, json!([path, samples.to_str().unwrap()]));
         if let Some(engine) = Engine::newest() {
-            engine.assert_right(&perfetto, "");
+            engine.assert_no_errors(&perfetto, "");
             assert_eq!(engine.query(&perfetto, "select count(*) n from perf_sample")[0]["n"], counts(""), "{runtime}");
         }
         // The runtime's stream is the same as without CPU samples.
@@ -172,7 +172,7 @@ fn trace_stores_cpu_samples_in_a_file_beside_where_that_is_wanted() {
 
 /// An existing file with the name of the temporary joined file is left alone, and no data is lost.
 #[test]
-fn what_cannot_be_one_file_is_two() {
+fn files_that_cannot_be_joined_are_kept_separate() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.command("spend 600000");
@@ -205,7 +205,7 @@ fn what_cannot_be_one_file_is_two() {
 }
 
 #[test]
-fn a_recording_that_is_looked_at_shows_cpu_time() {
+fn analyzed_recording_shows_cpu_time() {
     runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
         let mut program = runtime.program("known").start();
         program.spend(500);
@@ -222,7 +222,7 @@ fn a_recording_that_is_looked_at_shows_cpu_time() {
         let is_shown = |recording: &Recording| {
             cpu_time(recording.analysis.as_deref(), "Known.Burn").is_some_and(|(own, all)| own > 2_000_000_000 && own * 2 > all)
         };
-        let shown = timeout(PATIENCE * 2, progress.wait_for(is_shown)).await;
+        let shown = timeout(TIMEOUT * 2, progress.wait_for(is_shown)).await;
         assert!(shown.is_ok(), "{runtime}: {:?}", cpu_time(recorder.progress().borrow().analysis.as_deref(), "Known.Burn"));
         drop(shown);
         recorder.stop();
@@ -302,7 +302,7 @@ fn a_report_hides_frames_and_shows_waits() {
 }
 
 #[test]
-fn a_report_of_sampled_threads_shows_what_they_wait_in() {
+fn report_of_thread_samples_shows_waits() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.carry_out("hold-lock 60000");

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use serde_json::{Value, json};
 
 use crate::support::runtimes;
-use crate::support::{Invocation, Launch, Output, PATIENCE, Program, folder, poll};
+use crate::support::{Invocation, Launch, Output, Program, TIMEOUT, folder, poll};
 
 /// Compiles `tests/tools/refuse_perf.c`; `None` without a compiler.
 fn refuse_perf(folder: &Path) -> Option<PathBuf> {
@@ -29,7 +29,7 @@ fn cpu_refused(refuse: &Path, errno: Errno, program: &Program) -> Output {
 }
 
 #[test]
-fn each_answer_of_the_kernel_is_explained() {
+fn each_perf_event_error_is_explained() {
     let place = folder();
     let Some(refuse) = refuse_perf(place.path()) else { return };
     runtimes::each_in_turn(runtimes::all(), |runtime| {
@@ -90,7 +90,7 @@ const SECOND_USER: [&str; 4] = ["setpriv", "--reuid=65533", "--regid=65533", "--
 
 /// Another user cannot sample a process of root, but root can sample theirs.
 #[test]
-fn a_process_of_another_user_is_sampled_by_root_alone() {
+fn only_root_can_sample_process_of_another_user() {
     let can = Command::new(SECOND_USER[0]).args(&SECOND_USER[1..]).arg("true").status().is_ok_and(|status| status.success());
     if !rustix::process::geteuid().is_root() || !can {
         return runtimes::skip("only root can run programs as a second user, with setpriv");
@@ -152,7 +152,7 @@ fn has_capabilities(pid: u32) -> bool {
 }
 
 #[test]
-fn a_process_with_more_rights_is_not_sampled() {
+fn process_with_more_privileges_is_not_sampled() {
     let Some(bare) = without_capabilities() else { return };
     runtimes::each_in_turn(runtimes::all(), |runtime| {
         let mut program = runtime.any().start();
@@ -165,7 +165,7 @@ fn a_process_with_more_rights_is_not_sampled() {
 }
 
 #[test]
-fn a_strict_setting_of_the_kernel_is_explained() {
+fn perf_event_paranoid_setting_is_explained() {
     let place = folder();
     let Some(refuse) = refuse_perf(place.path()) else { return };
     if !runtimes::namespaces() {
@@ -188,7 +188,7 @@ fn a_strict_setting_of_the_kernel_is_explained() {
 }
 
 #[test]
-fn too_little_memory_that_may_be_locked_is_explained() {
+fn locked_memory_limit_is_explained() {
     let Some(bare) = without_capabilities() else { return };
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let known = runtime.program("known");
@@ -200,7 +200,7 @@ fn too_little_memory_that_may_be_locked_is_explained() {
         program.command("convoy 400 600000");
         let task = format!("/proc/{}/task", program.pid());
         let threads = || (std::fs::read_dir(&task).unwrap().count() > 400).then_some(());
-        poll(PATIENCE, threads).unwrap();
+        poll(TIMEOUT, threads).unwrap();
         let pid = program.pid().to_string();
         let limited = |kilobytes: &str| {
             let script = format!("ulimit -l {kilobytes} && exec \"$@\"");

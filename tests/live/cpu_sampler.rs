@@ -9,11 +9,11 @@ use dn_top::net::discovery::Sources;
 use dn_top::net::perf::{CpuSampler, CpuThread, Frequency, PerfError, SampleLoss};
 
 use crate::support::runtimes;
-use crate::support::{PATIENCE, Program, Signal, poll};
+use crate::support::{Program, Signal, TIMEOUT, poll};
 
 pub(crate) async fn client(program: &Program) -> Client {
     let mut directory = Directory::new(Sources::machine()).unwrap();
-    let process = directory.resolve(program.socket().to_str().unwrap(), PATIENCE).await.unwrap();
+    let process = directory.resolve(program.socket().to_str().unwrap(), TIMEOUT).await.unwrap();
     directory.clients().of(&process).unwrap()
 }
 
@@ -66,7 +66,7 @@ fn sampled_ms(sampler: &CpuSampler, seen: Option<&Seen>) -> f64 {
 }
 
 #[test]
-fn samples_are_the_processor_time_of_each_thread() {
+fn samples_match_cpu_time_of_each_thread() {
     runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
         let mut program = runtime.program("known").start();
         program.spend(300);
@@ -97,7 +97,7 @@ fn samples_are_the_processor_time_of_each_thread() {
 }
 
 #[test]
-fn threads_that_start_and_end_are_followed() {
+fn threads_started_while_sampling_are_sampled() {
     runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
         let mut program = runtime.program("known").start();
         program.spend(100);
@@ -114,7 +114,7 @@ fn threads_that_start_and_end_are_followed() {
                 let new: Vec<CpuThread> = sampler.threads().into_iter().filter(|thread| !before.contains(&thread.thread)).collect();
                 (new.iter().filter(|thread| thread.cpu > Duration::from_millis(1)).count() >= 64).then_some(new)
             };
-            let new = poll(PATIENCE, ended).unwrap_or_else(|| panic!("{runtime}: {:?}", sampler.threads()));
+            let new = poll(TIMEOUT, ended).unwrap_or_else(|| panic!("{runtime}: {:?}", sampler.threads()));
             let truth: f64 = new.iter().map(|thread| thread.cpu.as_secs_f64() * 1e3).sum();
             let shown: f64 = new.iter().map(|thread| sampled_ms(&sampler, seen.get(&thread.thread))).sum();
             eprintln!("{runtime}: {} new threads, {shown:.0} ms of {truth:.0} ms", new.len());

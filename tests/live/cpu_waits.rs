@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::cpu::number;
 use super::cpu_refusals::without_capabilities;
 use crate::support::runtimes;
-use crate::support::{Invocation, Launch, PATIENCE, folder, poll};
+use crate::support::{Invocation, Launch, TIMEOUT, folder, poll};
 
 const DN_TOP: &str = env!("CARGO_BIN_EXE_dn-top");
 
@@ -28,7 +28,7 @@ fn stacks_show_what_threads_wait_for() {
         let path = file.to_str().unwrap();
         let mut sampling = Invocation::new(["cpu", &pid, "--duration", "8s", "--json", "-n", "10000", "-o", path]).start();
         // A wait that began before the sampling has no stack.
-        poll(PATIENCE, || (has_perf_event(sampling.pid()) || !sampling.is_alive()).then_some(())).unwrap();
+        poll(TIMEOUT, || (has_perf_event(sampling.pid()) || !sampling.is_alive()).then_some(())).unwrap();
         program.command("convoy 5 4000");
         let output = sampling.wait();
         if output.code != 0 {
@@ -69,7 +69,7 @@ fn stacks_show_what_threads_wait_for() {
 
 /// Wait stacks require privileges, runtime events do not.
 #[test]
-fn events_show_waits_for_locks_and_collections() {
+fn events_show_lock_and_gc_waits_without_privileges() {
     let Some(bare) = without_capabilities() else { return };
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         for (command, threads, wait, has_rights) in
@@ -114,7 +114,7 @@ fn events_show_waits_for_locks_and_collections() {
 /// Threads that never run while they are sampled: the place of their waits is read from their stacks.
 #[test]
 #[cfg(target_arch = "x86_64")]
-fn threads_that_were_blocked_before_have_stacks() {
+fn threads_blocked_before_sampling_have_stacks() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.carry_out("wait-in 2");

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::{ENTER, ESC};
-use crate::support::{Invocation, PATIENCE, Program, Screen, is_recording, poll};
+use crate::support::{Invocation, Program, Screen, TIMEOUT, is_recording, poll};
 
 /// One of the processes, and its title on the screen.
 struct Subject {
@@ -47,7 +47,7 @@ impl Subject {
 }
 
 #[test]
-fn every_runtime_is_inspected_recorded_and_dumped_from_one_screen() {
+fn dashboard_inspects_records_and_dumps_every_runtime() {
     let subjects: Vec<_> = runtimes::all().into_iter().map(Subject::start).collect();
     if subjects.is_empty() {
         return;
@@ -93,9 +93,9 @@ fn every_runtime_is_inspected_recorded_and_dumped_from_one_screen() {
     for subject in &subjects {
         subject.select(&screen);
         screen.keys("t");
-        let file = poll(PATIENCE, || subject.recording(&screen));
+        let file = poll(TIMEOUT, || subject.recording(&screen));
         let file = file.unwrap_or_else(|| panic!("no whole recording of {}:\n{}", subject.title(), screen.contents()));
-        assert_whole(&file);
+        assert_complete(&file);
     }
     for subject in &subjects {
         subject.select(&screen);
@@ -115,7 +115,7 @@ fn back(screen: &Screen) {
 }
 
 /// Panics unless the recording is complete, including the method names of the rundown.
-fn assert_whole(file: &std::path::Path) {
+fn assert_complete(file: &std::path::Path) {
     let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
     assert_eq!(stats["complete"], true, "{stats}");
     let rundown = |count: &&Value| count["provider"] == "Microsoft-Windows-DotNETRuntimeRundown" && count["name"] == "MethodDCEndVerbose";
@@ -133,7 +133,7 @@ fn perf_map(subject: &Subject, screen: &Screen) {
     screen.keys(&format!("y{ENTER}"));
     screen.wait_for(&format!("({}): perf map on done", subject.program.pid()));
     let file = PathBuf::from(format!("/tmp/perf-{}.map", subject.program.pid()));
-    assert!(poll(PATIENCE, || fs::metadata(&file).is_ok_and(|file| file.len() > 0).then_some(())).is_some(), "no {}", file.display());
+    assert!(poll(TIMEOUT, || fs::metadata(&file).is_ok_and(|file| file.len() > 0).then_some(())).is_some(), "no {}", file.display());
     screen.keys("p");
     screen.wait_for("Perf map · ");
     screen.keys(&format!("y{ENTER}"));

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::support::{Invocation, folder, runtimes};
 use crate::trace_contents::assert_contents;
-use crate::trace_processor::{Engine, assert_agrees, assert_known_fields};
+use crate::trace_processor::{Engine, assert_known_fields, assert_matches_recording};
 
 /// All events that exports draw: samples, collections, allocations, exceptions, waits, compilation, loading.
 const RECORD: [&str; 8] =
@@ -24,7 +24,7 @@ fn done(words: &[&str]) {
 }
 
 #[test]
-fn a_trace_holds_what_its_recording_holds() {
+fn perfetto_trace_matches_recording() {
     let Some(engine) = Engine::newest() else { return };
     let place = folder();
     runtimes::each_in_turn(runtimes::with("work"), |runtime| {
@@ -35,7 +35,7 @@ fn a_trace_holds_what_its_recording_holds() {
         done(&[&words[..], &RECORD].concat());
         let trace = file.with_extension("perfetto-trace");
         done(&["export", file.to_str().unwrap(), "--format", "perfetto", "--flows"]);
-        assert_agrees(&engine, &trace, &file);
+        assert_matches_recording(&engine, &trace, &file);
         assert_contents(&engine, &trace, &file);
         let main =
             engine.query(&trace, "select thread.name as name, pid from thread join process using (upid) where tid = pid and pid > 0");
@@ -131,7 +131,7 @@ fn a_recording_and_its_cpu_samples_become_one_file() {
 }
 
 #[test]
-fn a_heap_in_perfetto_is_that_of_the_walk() {
+fn perfetto_heap_graph_matches_heap_walk() {
     let Some(engine) = Engine::newest() else { return };
     let place = folder();
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
@@ -140,7 +140,7 @@ fn a_heap_in_perfetto_is_that_of_the_walk() {
         let file = place.path().join(format!("{}.perfetto-trace", runtime.version));
         let (pid, path) = (program.pid().to_string(), file.to_str().unwrap());
         let heap = Invocation::new(["heap", &pid, "--yes", "--json", "-n", "1000", "-o", path]).run().json();
-        engine.assert_right(&file, "");
+        engine.assert_no_errors(&file, "");
         assert_known_fields(&file, &[]);
         let all = engine.query(&file, "select count(*) as objects, sum(self_size) as bytes from heap_graph_object");
         assert_eq!((&all[0]["objects"], &all[0]["bytes"]), (&heap["objects"], &heap["bytes"]), "{runtime}");

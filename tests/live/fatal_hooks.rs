@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use crate::fatal_requests::{attempt, every_form, program_file, survives};
+use crate::fatal_requests::{assert_survives, attempt, every_runtime_form, program_file};
 use crate::support::runtimes::{self, Runtime};
 use crate::support::{Invocation, folder};
 
@@ -42,8 +42,8 @@ fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn no_startup_hook_ends_a_runtime() {
-    runtimes::each(every_form().into_iter().filter(|runtime| runtime.major() >= 8).collect(), |runtime| {
+fn invalid_startup_hooks_do_not_crash_runtime() {
+    runtimes::each(every_runtime_form().into_iter().filter(|runtime| runtime.major() >= 8).collect(), |runtime| {
         let place = folder();
         let mut program = runtime.any().start();
         let mut attempts: Vec<_> = bad_hooks(runtime, place.path())
@@ -51,13 +51,13 @@ fn no_startup_hook_ends_a_runtime() {
             .map(|(path, why)| attempt(["startup-hook".as_ref(), "PID".as_ref(), path.as_os_str()]).refused(why))
             .collect();
         attempts.push(attempt(["startup-hook", "PID", ""]).refused(""));
-        survives(runtime, &mut program, attempts);
+        assert_survives(runtime, &mut program, attempts);
     });
 }
 
 /// A valid hook with another name, and one with the name of an assembly of the program.
 #[test]
-fn no_startup_hook_that_does_not_fit_ends_a_runtime() {
+fn conflicting_startup_hooks_do_not_crash_runtime() {
     runtimes::each(
         runtimes::since(8, runtimes::with("work")).into_iter().filter(|runtime| !runtime.is_single_file()).collect(),
         |runtime| {
@@ -73,7 +73,7 @@ fn no_startup_hook_that_does_not_fit_ends_a_runtime() {
             fs::write(&taken, replaced(&hook, b"\0hook\0", b"\0work\0")).unwrap();
             let mut program = runtime.program("work").arg("1").arg("10").start();
             let apply = |path: PathBuf| attempt(["startup-hook".as_ref(), "PID".as_ref(), path.as_os_str()]);
-            survives(
+            assert_survives(
                 runtime,
                 &mut program,
                 vec![
@@ -93,7 +93,7 @@ fn no_startup_hook_that_does_not_fit_ends_a_runtime() {
             fs::write(second.join("hook.dll"), with_another_version_id(&hook)).unwrap();
             fs::remove_file(first.join("hook.dll")).unwrap();
             fs::write(first.join("hook.dll"), with_another_version_id(&hook)).unwrap();
-            survives(
+            assert_survives(
                 runtime,
                 &mut program,
                 vec![apply(second.join("hook.dll")).refused("has the name of"), apply(first.join("hook.dll")).refused("has the name of")],

@@ -17,7 +17,7 @@ use rustix::process::Signal;
 use crate::fatal_hooks::bad_hooks;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::{DOWN, ENTER, ESC, TAB, ctrl};
-use crate::support::{Invocation, Output, PATIENCE, Program, folder, poll, send};
+use crate::support::{Invocation, Output, Program, TIMEOUT, folder, poll, send};
 
 const CLASS: &str = "123e4567-e89b-12d3-a456-426614174000";
 
@@ -39,7 +39,7 @@ impl Attempt {
 }
 
 /// Makes the attempts in turn, on one process.
-pub(crate) fn survives(runtime: &Runtime, program: &mut Program, attempts: Vec<Attempt>) {
+pub(crate) fn assert_survives(runtime: &Runtime, program: &mut Program, attempts: Vec<Attempt>) {
     let pid = OsString::from(program.pid().to_string());
     for Attempt { words, refusal } in attempts {
         let shown: String = format!("{words:?}").chars().take(200).collect();
@@ -54,7 +54,7 @@ pub(crate) fn survives(runtime: &Runtime, program: &mut Program, attempts: Vec<A
     }
 }
 
-pub(crate) fn every_form() -> Vec<Runtime> {
+pub(crate) fn every_runtime_form() -> Vec<Runtime> {
     let mut runtimes = [runtimes::all(), runtimes::single_files(), runtimes::native_aot().into_iter().collect()].concat();
     // `all` contains a single-file program if nothing else of its version is installed.
     let mut seen = HashSet::new();
@@ -67,8 +67,8 @@ pub(crate) fn program_file(runtime: &Runtime) -> PathBuf {
 }
 
 #[test]
-fn no_other_request_ends_a_runtime() {
-    runtimes::each(every_form(), |runtime| {
+fn no_request_crashes_runtime() {
+    runtimes::each(every_runtime_form(), |runtime| {
         let place = folder();
         let pipe = place.path().join("pipe.so");
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
@@ -143,14 +143,14 @@ fn no_other_request_ends_a_runtime() {
             attempt(["resume", "PID"]),
             attempt(["info", "PID"]),
         ];
-        survives(runtime, &mut program, attempts);
+        assert_survives(runtime, &mut program, attempts);
     });
 }
 
 /// More requests are fatal to a suspended runtime than to a running one, some of them only once it is resumed.
 #[test]
-fn no_request_ends_a_suspended_runtime() {
-    let runtimes = every_form().into_iter().filter(|runtime| runtime.major() >= 8 && !runtime.is_native_aot()).collect();
+fn no_request_crashes_suspended_runtime() {
+    let runtimes = every_runtime_form().into_iter().filter(|runtime| runtime.major() >= 8 && !runtime.is_native_aot()).collect();
     runtimes::each(runtimes, |runtime| {
         let place = folder();
         let mut program = suspended(runtime);
@@ -175,9 +175,9 @@ fn no_request_ends_a_suspended_runtime() {
         let full = place.path().join("full.core");
         attempts.push(attempt(["dump".as_ref(), "PID".as_ref(), "-o".as_ref(), full.as_os_str()]));
         attempts.push(attempt(["resume", "PID"]));
-        survives(runtime, &mut program, attempts);
+        assert_survives(runtime, &mut program, attempts);
         let running = || (info(&program)["state"] == "running").then_some(());
-        assert!(poll(PATIENCE, running).is_some(), "{runtime} does not run: {}", program.stderr());
+        assert!(poll(TIMEOUT, running).is_some(), "{runtime} does not run: {}", program.stderr());
         assert!(program.is_alive() && program.answers(), "{runtime}: {}", program.stderr());
     });
 }
@@ -185,15 +185,15 @@ fn no_request_ends_a_suspended_runtime() {
 /// A single-file program on .NET 8 forks to write a dump, and the child continues as a second diagnostic server, while the program's own
 /// server waits for the child to exit.
 #[test]
-fn a_dump_leaves_no_copy_of_the_process() {
+fn dump_leaves_no_forked_process() {
     runtimes::each([runtimes::all(), runtimes::single_files()].concat(), |runtime| {
         let place = folder();
-        let mut program = if runtime.is_single_file() { runtime.any().start() } else { settled(runtime) };
+        let mut program = if runtime.is_single_file() { runtime.any().start() } else { start_settled(runtime) };
         let file = place.path().join("core");
         // A single-file program lacks the library that determines the contents of a small dump.
         let kind = if runtime.is_single_file() { "full" } else { "mini" };
         let dump = |path: &Path| attempt(["dump", "PID", "--type", kind, "-o", path.to_str().unwrap()]);
-        survives(runtime, &mut program, vec![dump(&file), dump(Path::new("/no/such/folder/core")).refused("")]);
+        assert_survives(runtime, &mut program, vec![dump(&file), dump(Path::new("/no/such/folder/core")).refused("")]);
         assert!(file.is_file(), "{runtime} wrote no dump");
         assert_eq!(children(program.pid()), "", "{runtime}");
     });
@@ -201,20 +201,20 @@ fn a_dump_leaves_no_copy_of_the_process() {
 
 /// A dump program that never ends keeps the process stopped: a remedy is printed, and it works.
 #[test]
-fn a_dump_program_that_is_stuck_can_be_ended() {
+fn stuck_dump_program_can_be_killed() {
     runtimes::each(runtimes::with("work"), |runtime| {
         let place = folder();
-        let mut program = settled(runtime);
+        let mut program = start_settled(runtime);
         let path = place.path().join("core");
         let dump = Invocation::new(["dump", &program.pid().to_string(), "-o", path.to_str().unwrap()]).start();
-        let writer = poll(PATIENCE, || children(program.pid()).trim().parse::<u32>().ok()).expect("no dump program");
+        let writer = poll(TIMEOUT, || children(program.pid()).trim().parse::<u32>().ok()).expect("no dump program");
         send(writer, Signal::STOP);
         let advice = format!("`kill -9 {writer}; kill -CONT {}` ends it, and work continues", program.pid());
-        assert!(poll(PATIENCE, || dump.stderr().contains(&advice).then_some(())).is_some(), "{runtime}: {}", dump.stderr());
+        assert!(poll(TIMEOUT, || dump.stderr().contains(&advice).then_some(())).is_some(), "{runtime}: {}", dump.stderr());
         send(writer, Signal::KILL);
         let stat = format!("/proc/{writer}/stat");
         let has_ended = || fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z ")).then_some(());
-        poll(PATIENCE, has_ended).expect("the dump program goes on");
+        poll(TIMEOUT, has_ended).expect("the dump program goes on");
         send(program.pid(), Signal::CONT);
         let output = dump.wait();
         assert_eq!(output.code, 1, "{runtime}: {output:?}");
@@ -223,7 +223,7 @@ fn a_dump_program_that_is_stuck_can_be_ended() {
 }
 
 /// A program that currently creates no threads.
-fn settled(runtime: &Runtime) -> Program {
+fn start_settled(runtime: &Runtime) -> Program {
     let program = runtime.program("work").arg("1").arg("10").start();
     program.settle();
     program
@@ -237,7 +237,7 @@ fn children(pid: u32) -> String {
 
 /// From another PID namespace, as in a container that has the socket's folder mounted, it is not visible whether the runtime is suspended.
 #[test]
-fn no_perf_map_ends_a_suspended_runtime_of_another_namespace() {
+fn perf_map_does_not_crash_suspended_runtime_in_namespace() {
     if !runtimes::namespaces() {
         return;
     }
@@ -260,19 +260,19 @@ fn no_perf_map_ends_a_suspended_runtime_of_another_namespace() {
 /// Stopping a session with meters while they are collected for the first time blocks the diagnostic server forever, as well as anything that
 /// creates an event source.
 #[test]
-fn no_stop_of_meters_blocks_a_runtime() {
+fn stopping_meters_does_not_block_runtime() {
     runtimes::each(runtimes::since(8, runtimes::with("work")), |runtime| {
         for duration in ["900ms", "950ms", "1s", "1050ms"] {
             let mut program = runtime.program("work").arg("1").arg("10").start();
             let words = ["counters", "PID", "--counters", "System.Runtime,DnTop.Nothing", "--format", "json", "--duration", duration];
-            survives(runtime, &mut program, vec![attempt(words)]);
+            assert_survives(runtime, &mut program, vec![attempt(words)]);
         }
     });
 }
 
 /// The same from the dashboard's form.
 #[test]
-fn no_form_of_the_dashboard_ends_a_runtime() {
+fn dashboard_form_does_not_crash_runtime() {
     runtimes::each(runtimes::since(8, runtimes::with("work")), |runtime| {
         let mut program = runtime.program("work").arg("1").arg("10").start();
         let pid = program.pid().to_string();
@@ -292,7 +292,7 @@ fn no_form_of_the_dashboard_ends_a_runtime() {
 
 /// Dashboard actions on a suspended runtime, over the runtime's own socket, and over a port served by the dashboard.
 #[test]
-fn no_key_of_the_dashboard_ends_a_suspended_runtime() {
+fn dashboard_keys_do_not_crash_suspended_runtime() {
     runtimes::each(runtimes::since(8, runtimes::with("work")), |runtime| {
         for serves_port in [false, true] {
             let place = folder();
@@ -308,7 +308,7 @@ fn no_key_of_the_dashboard_ends_a_suspended_runtime() {
                 Invocation::new(options.iter().map(String::as_str).chain(["--watch", "never", "--filter", "work"])).screen(140, 40);
             screen.wait_for("Processes");
             let mut program = program.unwrap_or_else(|| {
-                assert!(poll(PATIENCE, || port.exists().then_some(())).is_some(), "no port is served");
+                assert!(poll(TIMEOUT, || port.exists().then_some(())).is_some(), "no port is served");
                 launch.env("DOTNET_DiagnosticPorts", format!("{},suspend", port.display())).start()
             });
             let pid = program.pid().to_string();
@@ -345,7 +345,7 @@ fn no_key_of_the_dashboard_ends_a_suspended_runtime() {
 
 /// The same over a port that the runtime connects to, suspended and running.
 #[test]
-fn no_request_over_a_port_ends_a_runtime() {
+fn no_request_over_port_crashes_runtime() {
     let tasks = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtimes::each(runtimes::since(8, runtimes::with("work")), |runtime| {
         let place = folder();
@@ -355,7 +355,7 @@ fn no_request_over_a_port_ends_a_runtime() {
             let launch = runtime.program("work").arg("1").arg("10");
             let mut program = launch.env("DOTNET_DiagnosticPorts", format!("{},suspend", path.display())).start();
             let mut changes = port.changes();
-            let connected = tokio::time::timeout(PATIENCE, async {
+            let connected = tokio::time::timeout(TIMEOUT, async {
                 while port.runtimes().is_empty() {
                     changes.changed().await.unwrap();
                 }
@@ -386,7 +386,7 @@ fn no_request_over_a_port_ends_a_runtime() {
 fn suspended(runtime: &Runtime) -> Program {
     let program = runtime.any().env("DOTNET_DefaultDiagnosticPortSuspend", "1").start();
     let waits = || (info(&program)["state"] == "suspended").then_some(());
-    assert!(poll(PATIENCE, waits).is_some(), "{runtime} is not suspended");
+    assert!(poll(TIMEOUT, waits).is_some(), "{runtime} is not suspended");
     program
 }
 

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::{BACK_TAB, CTRL_ENTER, DOWN, END, ENTER, ESC, TAB, ctrl};
-use crate::support::{Invocation, PATIENCE, Program, Running, Screen, Signal, folder, is_recording, poll};
-use crate::trace::assert_whole;
+use crate::support::{Invocation, Program, Running, Screen, Signal, TIMEOUT, folder, is_recording, poll};
+use crate::trace::assert_complete;
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
@@ -36,11 +36,11 @@ fn recording(screen: &Screen) -> PathBuf {
         let mut files = fs::read_dir(screen.folder()).unwrap().map(|entry| entry.unwrap().path());
         files.find(|file| is_recording(file))
     };
-    poll(PATIENCE, found).unwrap_or_else(|| panic!("nothing was recorded:\n{}", screen.contents()))
+    poll(TIMEOUT, found).unwrap_or_else(|| panic!("nothing was recorded:\n{}", screen.contents()))
 }
 
 #[test]
-fn the_form_records_what_its_command_line_does() {
+fn trace_form_records_same_as_command_line() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         let screen = dashboard(runtime, &program, "known");
@@ -56,7 +56,7 @@ fn the_form_records_what_its_command_line_does() {
             file.extension().is_some_and(|extension| extension == "partial") && file.metadata().is_ok_and(|file| file.len() > 0)
         };
         let begun = || fs::read_dir(screen.folder()).unwrap().any(|entry| began(entry.unwrap().path())).then_some(());
-        assert!(poll(PATIENCE, begun).is_some(), "{}", screen.contents());
+        assert!(poll(TIMEOUT, begun).is_some(), "{}", screen.contents());
         assert!(program.answers());
         program.carry_out("throw 7");
         screen.keys("t");
@@ -71,14 +71,14 @@ fn the_form_records_what_its_command_line_does() {
         program.carry_out("throw 7");
         running.signal(Signal::INT);
         let output = running.wait();
-        assert_whole(&file, &serde_json::from_str(&output.stdout).unwrap());
+        assert_complete(&file, &serde_json::from_str(&output.stdout).unwrap());
         let line = stats(&file);
-        for said in [&form, &line] {
-            assert_eq!((count(said, RUNTIME, "ExceptionThrown"), &said["complete"]), (7, &true.into()), "{said}");
+        for document in [&form, &line] {
+            assert_eq!((count(document, RUNTIME, "ExceptionThrown"), &document["complete"]), (7, &true.into()), "{document}");
         }
-        let kinds = |said: &Value| {
+        let kinds = |document: &Value| {
             let of = |count: &Value| (count["provider"].as_str() == Some(RUNTIME)).then(|| count["name"].clone());
-            said["counts"].as_array().unwrap().iter().filter_map(of).collect::<Vec<_>>()
+            document["counts"].as_array().unwrap().iter().filter_map(of).collect::<Vec<_>>()
         };
         assert_eq!(kinds(&form), kinds(&line));
     });
@@ -86,12 +86,12 @@ fn the_form_records_what_its_command_line_does() {
 
 /// Waits until the session is open and delivers events.
 fn wait_for_session(running: &Running, program: &Program) {
-    poll(PATIENCE, || running.stderr().contains("Ctrl-C stops it").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+    poll(TIMEOUT, || running.stderr().contains("Ctrl-C stops it").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
     assert!(program.answers());
 }
 
 #[test]
-fn an_event_with_a_text_in_it_ends_a_recording() {
+fn stop_on_event_text_stops_recording() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         let place = folder();
@@ -107,14 +107,14 @@ fn an_event_with_a_text_in_it_ends_a_recording() {
         assert_eq!(output.code, 0, "{runtime}: {}", output.stderr);
         let result: Value = serde_json::from_str(&output.stdout).unwrap();
         assert_eq!(result["stopped_by"], "event", "{runtime}");
-        assert_whole(&file, &result);
+        assert_complete(&file, &result);
         assert_eq!(count(&stats(&file), RUNTIME, "ExceptionThrown"), 7, "{runtime}");
         assert!(program.answers(), "{runtime}");
     });
 }
 
 #[test]
-fn an_event_whose_fields_have_these_values_ends_a_recording() {
+fn stop_on_event_field_value_stops_recording() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         let place = folder();
@@ -134,7 +134,7 @@ fn an_event_whose_fields_have_these_values_ends_a_recording() {
 }
 
 #[test]
-fn a_flight_recorder_keeps_the_end() {
+fn flight_recorder_keeps_newest_events() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         let place = folder();
@@ -147,8 +147,8 @@ fn a_flight_recorder_keeps_the_end() {
         running.signal(Signal::INT);
         let output = running.wait();
         assert_eq!(output.code, 130, "{runtime}: {}", output.stderr);
-        let recorded = assert_whole(&file, &serde_json::from_str(&output.stdout).unwrap());
-        assert!(recorded.stacks > 0 && recorded.of_rundown("MethodDCEnd") > 0, "{runtime}");
+        let recorded = assert_complete(&file, &serde_json::from_str(&output.stdout).unwrap());
+        assert!(recorded.stacks > 0 && recorded.rundown_events("MethodDCEnd") > 0, "{runtime}");
         let thrown = count(&stats(&file), RUNTIME, "ExceptionThrown");
         assert!((500..19_000).contains(&thrown), "{runtime}: {thrown}");
         let bytes = fs::read(&file).unwrap();
@@ -162,7 +162,7 @@ fn a_flight_recorder_keeps_the_end() {
 }
 
 #[test]
-fn what_a_flight_recorder_kept_outlives_it() {
+fn flight_recorder_segments_survive_kill() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         let place = folder();
@@ -180,15 +180,19 @@ fn what_a_flight_recorder_kept_outlives_it() {
         };
         // The first segments have been dropped.
         let full = || (segments().len() >= 8 && !place.path().join("a.nettrace.partial.0001").exists()).then_some(());
-        poll(PATIENCE, full).unwrap_or_else(|| panic!("{:?}\n{}", segments(), running.stderr()));
+        poll(TIMEOUT, full).unwrap_or_else(|| panic!("{:?}\n{}", segments(), running.stderr()));
         running.signal(Signal::KILL);
         running.wait();
         let left = segments();
         assert!((8..=20).contains(&left.len()), "{left:?}");
         // It may have been killed while writing the newest segment.
         for segment in &left[..left.len() - 1] {
-            let said = stats(segment);
-            assert!(said["complete"] == true && count(&said, RUNTIME, "ExceptionThrown") > 0, "{}: {said:#}", segment.display());
+            let document = stats(segment);
+            assert!(
+                document["complete"] == true && count(&document, RUNTIME, "ExceptionThrown") > 0,
+                "{}: {document:#}",
+                segment.display()
+            );
         }
         assert!(program.answers());
         // They are joined into one file, in whatever order they are given; omitted segments are reported.
@@ -200,13 +204,13 @@ fn what_a_flight_recorder_kept_outlives_it() {
             assert_eq!(output.code, 0, "{output:?}");
             (stats(&out), output.stderr)
         };
-        let thrown = |said: &Value| count(said, RUNTIME, "ExceptionThrown");
+        let thrown = |document: &Value| count(document, RUNTIME, "ExceptionThrown");
         let whole = &left[..left.len() - 1];
-        let (said, _) = join(&whole.iter().rev().collect::<Vec<_>>(), "joined.nettrace");
-        assert_eq!(thrown(&said), whole.iter().map(|segment| thrown(&stats(segment))).sum::<u64>(), "{said:#}");
-        assert_eq!(said["complete"], true, "{said:#}");
-        let (said, words) = join(&[&left[0], &left[2]], "gap.nettrace");
-        assert_eq!(thrown(&said), thrown(&stats(&left[0])) + thrown(&stats(&left[2])));
+        let (document, _) = join(&whole.iter().rev().collect::<Vec<_>>(), "joined.nettrace");
+        assert_eq!(thrown(&document), whole.iter().map(|segment| thrown(&stats(segment))).sum::<u64>(), "{document:#}");
+        assert_eq!(document["complete"], true, "{document:#}");
+        let (document, words) = join(&[&left[0], &left[2]], "gap.nettrace");
+        assert_eq!(thrown(&document), thrown(&stats(&left[0])) + thrown(&stats(&left[2])));
         assert!(words.contains("segments are missing"), "{words}");
     });
 }
@@ -231,7 +235,7 @@ fn a_variable_is_set_from_the_dashboard() {
 }
 
 #[test]
-fn events_go_to_tracepoints_or_the_form_says_what_is_missing() {
+fn form_records_tracepoints_or_shows_prerequisites() {
     // A new runtime supports it if the kernel does and we have permission.
     let data = Path::new("/sys/kernel/tracing/user_events_data");
     let possible = fs::File::options().read(true).write(true).open(data).is_ok();
@@ -285,9 +289,9 @@ fn a_program_is_run_and_recorded_from_the_dashboard() {
         screen.wait_for("│ ready ");
         screen.wait_for("It exited with 0");
         let file = recording(&screen);
-        let said = stats(&file);
+        let document = stats(&file);
         // The first thing that a runtime does, and only once.
-        assert_eq!(count(&said, RUNTIME, "AppDomainLoad"), 1, "{said:#}");
+        assert_eq!(count(&document, RUNTIME, "AppDomainLoad"), 1, "{document:#}");
         assert!(screen.folder().join("out.txt").is_file());
     });
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::support::runtimes;
 use crate::support::screen::{CTRL_ENTER, ENTER, ESC};
-use crate::support::{Invocation, PATIENCE, Program, Screen, folder, gcdump, poll};
+use crate::support::{Invocation, Program, Screen, TIMEOUT, folder, gcdump, poll};
 
 /// Returns a dashboard with this process selected.
 fn dashboard(name: &str, program: &Program, options: &[&str]) -> Screen {
@@ -94,12 +94,12 @@ fn a_walk_is_canceled() {
         assert!(shown.contains("Grain[]"), "{runtime}:\n{shown}");
         screen.keys("qq");
         assert!(screen.wait_exit().success(), "{runtime}");
-        assert!(poll(PATIENCE, || program.answers().then_some(())).is_some(), "{runtime}");
+        assert!(poll(TIMEOUT, || program.answers().then_some(())).is_some(), "{runtime}");
     });
 }
 
 #[test]
-fn what_has_no_heap_to_walk_says_why() {
+fn unavailable_heap_walk_is_explained() {
     if let Some(runtime) = runtimes::native_aot() {
         let program = runtime.any().start();
         let screen = dashboard(runtime.name_of("work"), &program, &[]);
@@ -115,7 +115,7 @@ fn what_has_no_heap_to_walk_says_why() {
 }
 
 #[test]
-fn the_command_says_what_is_retained_and_by_what() {
+fn heap_command_shows_retained_sizes_and_paths() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.carry_out("hold 1000");

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::runtimes;
 use crate::support::screen::{BACK_TAB, CTRL_ENTER, RIGHT};
-use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll};
+use crate::support::{Invocation, Program, Running, Signal, TIMEOUT, folder, poll};
 use crate::trace_processor::assert_known_fields;
 use crate::tracing_service::{EXCEPTIONS, NAMED_SAMPLES, Traced, each, on_sockets};
 
@@ -20,7 +20,7 @@ fn trace(traced: &Traced, program: &Program, file: &Path, arguments: &[&str]) ->
 fn wait_for_both(running: &Running, file: &Path, says: &str) {
     let partial = partial(file);
     let begun = || (running.stderr().contains(says) && partial.metadata().is_ok_and(|file| file.len() > 0)).then_some(());
-    poll(PATIENCE, begun).unwrap_or_else(|| panic!("{}", running.stderr()));
+    poll(TIMEOUT, begun).unwrap_or_else(|| panic!("{}", running.stderr()));
 }
 
 fn partial(file: &Path) -> PathBuf {
@@ -58,9 +58,13 @@ fn scheduling_and_events_are_in_one_file() {
         program.carry_out("throw 1");
         program.carry_out("spend 1000");
         program.carry_out("throw 1");
-        let said = stop(running);
-        assert_eq!((&said["complete"], &said["kernel"]["recorded"], &said["dropped"]), (&true.into(), &true.into(), &0.into()), "{said}");
-        assert_eq!(said["bytes"].as_u64().unwrap(), file.metadata().unwrap().len());
+        let result = stop(running);
+        assert_eq!(
+            (&result["complete"], &result["kernel"]["recorded"], &result["dropped"]),
+            (&true.into(), &true.into(), &0.into()),
+            "{result}"
+        );
+        assert_eq!(result["bytes"].as_u64().unwrap(), file.metadata().unwrap().len());
         traced.assert_no_errors(&file);
         assert_known_fields(&file, &["ftrace_events"]);
         traced.assert_pauses_and_exceptions(&file, pid, true);
@@ -71,7 +75,7 @@ fn scheduling_and_events_are_in_one_file() {
 }
 
 #[test]
-fn the_end_of_the_kernels_half_is_reported() {
+fn end_of_kernel_tracing_is_reported() {
     each(|runtime| {
         let Some(mut traced) = Traced::start() else { return };
         if !traced.with_probes() {
@@ -82,12 +86,12 @@ fn the_end_of_the_kernels_half_is_reported() {
         let running = trace(&traced, &program, &file, &["--clr-events", "exception"]);
         wait_for_both(&running, &file, RECORDED);
         traced.end_kernel_tracing();
-        poll(PATIENCE, || running.stderr().contains("scheduling is recorded up to about 0:").then_some(()))
+        poll(TIMEOUT, || running.stderr().contains("scheduling is recorded up to about 0:").then_some(()))
             .unwrap_or_else(|| panic!("{}", running.stderr()));
         program.carry_out("throw 3");
-        let said = stop(running);
-        assert_eq!((&said["complete"], &said["kernel"]["recorded"]), (&true.into(), &true.into()), "{said}");
-        assert!(said["kernel"]["missing"].as_str().unwrap().contains("and no further"), "{said}");
+        let result = stop(running);
+        assert_eq!((&result["complete"], &result["kernel"]["recorded"]), (&true.into(), &true.into()), "{result}");
+        assert!(result["kernel"]["missing"].as_str().unwrap().contains("and no further"), "{result}");
         traced.assert_no_errors(&file);
         assert_eq!(traced.number(&file, EXCEPTIONS), 3.0);
         assert!(traced.number(&file, "select count(*) n from sched") > 0.0);
@@ -110,8 +114,8 @@ fn a_program_is_recorded_from_its_start() {
         // Its standard input is empty, so that it exits at once.
         let output = run.run();
         assert_eq!(output.code, 0, "{output:?}");
-        let said: Value = serde_json::from_str(&output.stdout).unwrap();
-        assert_eq!((&said["complete"], &said["kernel"]["recorded"]), (&true.into(), &with_kernel.into()), "{said}");
+        let result: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!((&result["complete"], &result["kernel"]["recorded"]), (&true.into(), &with_kernel.into()), "{result}");
         traced.assert_no_errors(&file);
         // The application's own assembly is loaded before any of its code runs.
         assert!(traced.number(&file, "select count(*) n from slice where name = 'Load known'") > 0.0);
@@ -120,7 +124,7 @@ fn a_program_is_recorded_from_its_start() {
 }
 
 #[test]
-fn samples_have_names_beside_the_kernels_events() {
+fn samples_have_method_names_with_kernel_events() {
     each(|runtime| {
         let Some(mut traced) = Traced::start() else { return };
         let with_kernel = traced.with_probes();
@@ -136,7 +140,7 @@ fn samples_have_names_beside_the_kernels_events() {
 }
 
 #[test]
-fn what_is_cut_off_can_be_read_and_no_session_stays() {
+fn killed_recording_is_readable_and_session_is_closed() {
     each(|runtime| {
         let Some(mut traced) = Traced::start() else { return };
         let with_kernel = traced.with_probes();
@@ -146,10 +150,10 @@ fn what_is_cut_off_can_be_read_and_no_session_stays() {
         wait_for_both(&running, &file, if with_kernel { RECORDED } else { "not recorded, only .NET events" });
         program.carry_out("throw 20");
         // The file also grows from kernel events alone.
-        poll(PATIENCE, || (traced.number(&partial(&file), EXCEPTIONS) > 0.0).then_some(())).unwrap();
+        poll(TIMEOUT, || (traced.number(&partial(&file), EXCEPTIONS) > 0.0).then_some(())).unwrap();
         running.signal(Signal::KILL);
         running.wait();
-        poll(PATIENCE, || (sessions(&traced) == 0).then_some(())).unwrap();
+        poll(TIMEOUT, || (sessions(&traced) == 0).then_some(())).unwrap();
         assert!(!file.exists());
         traced.assert_no_errors(&partial(&file));
         assert!(traced.number(&partial(&file), EXCEPTIONS) > 0.0);
@@ -166,7 +170,7 @@ fn what_is_cut_off_can_be_read_and_no_session_stays() {
 }
 
 #[test]
-fn without_the_kernels_half_the_other_is_recorded_and_it_is_said() {
+fn missing_kernel_data_is_reported_and_runtime_recorded() {
     each(|runtime| {
         let Some(traced) = Traced::start() else { return };
         let mut program = runtime.program("known").start();
@@ -175,16 +179,16 @@ fn without_the_kernels_half_the_other_is_recorded_and_it_is_said() {
         wait_for_both(&running, &file, "not recorded, only .NET events");
         assert!(running.stderr().contains("start `traced_probes` as root"), "{}", running.stderr());
         program.carry_out("throw 3");
-        let said = stop(running);
-        assert_eq!((&said["complete"], &said["kernel"]["recorded"]), (&true.into(), &false.into()), "{said}");
-        assert!(said["kernel"]["missing"].as_str().unwrap().contains("linux.ftrace"), "{said}");
+        let result = stop(running);
+        assert_eq!((&result["complete"], &result["kernel"]["recorded"]), (&true.into(), &false.into()), "{result}");
+        assert!(result["kernel"]["missing"].as_str().unwrap().contains("linux.ftrace"), "{result}");
         traced.assert_no_errors(&file);
         assert_eq!(traced.number(&file, EXCEPTIONS), 3.0);
     });
 }
 
 #[test]
-fn the_target_or_the_service_may_be_killed() {
+fn recorded_data_survives_killed_target_or_service() {
     each(|runtime| {
         let Some(mut traced) = Traced::start() else { return };
         let mut program = runtime.program("known").start();
@@ -207,9 +211,9 @@ fn the_target_or_the_service_may_be_killed() {
         program.signal(Signal::KILL);
         program.wait();
         let output = running.wait();
-        let said: Value = serde_json::from_str(&output.stdout).unwrap();
-        assert_eq!((&said["stopped_by"], &said["complete"]), (&"target-exit".into(), &false.into()), "{said}");
-        let file = PathBuf::from(said["file"].as_str().unwrap());
+        let result: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!((&result["stopped_by"], &result["complete"]), (&"target-exit".into(), &false.into()), "{result}");
+        let file = PathBuf::from(result["file"].as_str().unwrap());
         traced.assert_no_errors(&file);
         assert_eq!(traced.number(&file, EXCEPTIONS), 3.0);
         assert_eq!(sessions(&traced), 0);
@@ -217,7 +221,7 @@ fn the_target_or_the_service_may_be_killed() {
 }
 
 #[test]
-fn what_cannot_be_had_is_refused_in_a_sentence_and_leaves_no_file() {
+fn missing_service_is_reported_and_leaves_no_file() {
     let place = folder();
     runtimes::each(runtimes::since(9, runtimes::with("known")), |runtime| {
         let program = runtime.program("known").start();
@@ -234,7 +238,7 @@ fn what_cannot_be_had_is_refused_in_a_sentence_and_leaves_no_file() {
 }
 
 #[test]
-fn the_dashboard_records_both_from_its_form() {
+fn dashboard_form_records_kernel_and_runtime() {
     each(|runtime| {
         let Some(mut traced) = Traced::start() else { return };
         let with_kernel = traced.with_probes();
@@ -256,7 +260,7 @@ fn the_dashboard_records_both_from_its_form() {
         screen.keys("t");
         let is_trace = |file: &PathBuf| file.extension().is_some_and(|extension| extension == "perfetto-trace");
         let find = || fs::read_dir(screen.folder()).unwrap().map(|entry| entry.unwrap().path()).find(is_trace);
-        let file = poll(PATIENCE, find).unwrap_or_else(|| panic!("nothing was recorded:\n{}", screen.contents()));
+        let file = poll(TIMEOUT, find).unwrap_or_else(|| panic!("nothing was recorded:\n{}", screen.contents()));
         traced.assert_no_errors(&file);
         assert_eq!(traced.number(&file, EXCEPTIONS), 3.0);
         if with_kernel {

@@ -13,10 +13,10 @@ use tokio::time::timeout;
 
 use crate::analysis::process;
 use crate::support::runtimes::{self, Runtime};
-use crate::support::{Invocation, PATIENCE, Signal, folder, poll};
+use crate::support::{Invocation, Signal, TIMEOUT, folder, poll};
 
 /// An idle client occupies the only thread of the diagnostic server, so that it cannot receive a stop request.
-async fn stops_though_its_socket_is_occupied(runtime: &Runtime) {
+async fn assert_stops_with_occupied_socket(runtime: &Runtime) {
     let program = runtime.any().start();
     let (_, client) = process(&program).await;
     let place = folder();
@@ -29,11 +29,11 @@ async fn stops_though_its_socket_is_occupied(runtime: &Runtime) {
         stop_limit: StopLimit { time, bytes },
         ..Plan::new(client.endpoint().key, "any".into(), config.clone(), file)
     };
-    for (bytes, time, words) in [(0, PATIENCE, "the runtime kept sending after the stop"), (u64::MAX, Duration::from_secs(1), "within 1 s")]
+    for (bytes, time, words) in [(0, TIMEOUT, "the runtime kept sending after the stop"), (u64::MAX, Duration::from_secs(1), "within 1 s")]
     {
         let recorder = Recorder::start(client.clone(), plan(file.clone(), bytes, time)).await.unwrap();
         let idle = UnixStream::connect(program.socket()).unwrap();
-        let recording = timeout(2 * PATIENCE, recorder.finished()).await.expect("it goes on for ever");
+        let recording = timeout(2 * TIMEOUT, recorder.finished()).await.expect("it goes on for ever");
         let Phase::Done(Outcome { stopped_by, complete, file: Some(partial), trouble: Some(trouble) }) = &recording.phase else {
             panic!("{:?}", recording.phase)
         };
@@ -47,15 +47,15 @@ async fn stops_though_its_socket_is_occupied(runtime: &Runtime) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recording_ends_though_the_socket_is_occupied() {
+async fn recording_stops_while_socket_is_occupied() {
     for runtime in runtimes::all() {
-        stops_though_its_socket_is_occupied(&runtime).await;
+        assert_stops_with_occupied_socket(&runtime).await;
     }
 }
 
 /// No character in a path is special: createdump would expand `%p` and overwrite `4242`.
 #[test]
-fn a_dump_has_the_name_that_was_asked_for() {
+fn dump_file_name_is_not_expanded() {
     for runtime in runtimes::all() {
         let program = runtime.any().start();
         let place = folder();
@@ -74,17 +74,17 @@ fn a_dump_has_the_name_that_was_asked_for() {
 
 /// The dump program of 3.1 inherits all connections, and may outlive the process that it was to dump.
 #[test]
-fn what_is_under_way_ends_with_a_process_that_is_killed_in_a_dump() {
+fn kill_during_dump_ends_dump_and_recording() {
     for runtime in runtimes::all() {
         let mut program = runtime.any().start();
         let place = folder();
         let file = place.path().join("core");
         let trace = Invocation::new(["trace", &program.pid().to_string(), "--json"]).current_dir(place.path()).start();
-        crate::trace::wait_for_bytes(&trace, place.path());
+        crate::trace::wait_for_data(&trace, place.path());
         let dump = Invocation::new(["dump", &program.pid().to_string(), "--type", "full", "-o", file.to_str().unwrap()]).start();
-        let dumper = poll(PATIENCE, || child(program.pid())).unwrap_or_else(|| panic!("{runtime} starts no dump program"));
+        let dumper = poll(TIMEOUT, || child(program.pid())).unwrap_or_else(|| panic!("{runtime} starts no dump program"));
         // From here on, its threads remain after their death until the dump program has handled it.
-        poll(PATIENCE, || is_traced(program.pid()).then_some(()))
+        poll(TIMEOUT, || is_traced(program.pid()).then_some(()))
             .unwrap_or_else(|| panic!("{runtime}: the dump program attaches to nothing"));
         // The kernel continues stopped processes when the last member of their process group with a parent in the session exits: one remains.
         let mut other = Command::new("sleep").arg("1000").process_group(program.pid().try_into().unwrap()).spawn().unwrap();

@@ -23,7 +23,7 @@ fn lines(log: &Path) -> Vec<String> {
 }
 
 #[test]
-fn requests_that_are_answered_refused_and_not_answered_are_logged() {
+fn answered_refused_and_unanswered_requests_are_logged() {
     for runtime in runtimes::all() {
         let program = runtime.any().env("SECRET_TOKEN", "hunter2").start();
         let (folder, pid) = (folder(), program.pid().to_string());
@@ -61,7 +61,7 @@ fn requests_that_are_answered_refused_and_not_answered_are_logged() {
 }
 
 #[test]
-fn the_latest_lines_are_shown_without_a_file() {
+fn dashboard_shows_log_without_file() {
     runtimes::each_in_turn(runtimes::all(), |runtime| {
         let program = runtime.any().env("SECRET_TOKEN", "hunter2").start();
         let mut screen = Invocation::new(["--watch", "never"]).screen(160, 40);
@@ -78,7 +78,7 @@ fn the_latest_lines_are_shown_without_a_file() {
 }
 
 #[test]
-fn a_log_is_a_new_file_for_its_owner() {
+fn log_is_new_file_readable_only_by_owner() {
     let folder = folder();
     let (log, link) = (folder.path().join("log"), folder.path().join("link"));
     assert_eq!(run(&log, &["--demo", "info", "OrderService"]).code, 0);
@@ -101,7 +101,7 @@ fn configured(home: &Path, text: &str) -> Output {
 }
 
 #[test]
-fn a_log_out_of_the_configuration_file_is_a_new_file_at_every_start() {
+fn configured_log_is_new_file_at_every_start() {
     let folder = folder();
     let (home, logs) = (folder.path().join("home"), folder.path().join("logs"));
     fs::create_dir(&logs).unwrap();

@@ -8,10 +8,10 @@ use tokio::time::timeout;
 
 use crate::analysis::process;
 use crate::support::runtimes;
-use crate::support::{PATIENCE, Program, folder};
+use crate::support::{Program, TIMEOUT, folder};
 
 /// Checks a method that each program is executing, and that was compiled long before.
-async fn named_while_it_goes_on(program: &Program, method: &str) {
+async fn assert_named_during_recording(program: &Program, method: &str) {
     let (_, client) = process(program).await;
     let sampler = Provider::new("Microsoft-DotNETCore-SampleProfiler", 0, Level::Informational).unwrap();
     let folder = folder();
@@ -31,8 +31,8 @@ async fn named_while_it_goes_on(program: &Program, method: &str) {
     let mut progress = recorder.progress();
     // Starts as soon as there are unresolved samples.
     let asked = progress.wait_for(|recording| recording.names != MethodNameResolution::NotStarted);
-    timeout(PATIENCE, asked).await.unwrap().unwrap();
-    let named = timeout(PATIENCE * 2, progress.wait_for(is_named)).await;
+    timeout(TIMEOUT, asked).await.unwrap().unwrap();
+    let named = timeout(TIMEOUT * 2, progress.wait_for(is_named)).await;
     let recording = named.unwrap_or_else(|_| panic!("{:?}", recorder.progress().borrow().names)).unwrap().clone();
     assert!(!recording.threads.is_empty() && recording.threads.iter().any(|thread| thread.thread == u64::from(program.pid())));
     // The recording itself continues, and its file is a single complete stream with its own rundown.
@@ -40,12 +40,12 @@ async fn named_while_it_goes_on(program: &Program, method: &str) {
     let recording = recorder.finished().await;
     assert!(matches!(&recording.phase, Phase::Done(Outcome { complete: true, .. })), "{:?}", recording.phase);
     let whole = crate::trace::Recorded::of(&file);
-    assert_eq!(whole.of_rundown("DCEndComplete"), 1);
+    assert_eq!(whole.rundown_events("DCEndComplete"), 1);
 }
 
 #[test]
-fn methods_are_named_while_a_recording_goes_on() {
+fn method_names_are_resolved_during_recording() {
     runtimes::each_async(runtimes::all_and_single_files(), async |runtime| {
-        named_while_it_goes_on(&runtime.any().start(), if runtime.is_trimmed() { "System.Threading" } else { "Main" }).await;
+        assert_named_during_recording(&runtime.any().start(), if runtime.is_trimmed() { "System.Threading" } else { "Main" }).await;
     });
 }

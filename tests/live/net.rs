@@ -9,7 +9,7 @@ use dn_top::net::{Cause, Directory};
 use tokio::io::AsyncReadExt as _;
 
 use crate::support::runtimes;
-use crate::support::{PATIENCE, Signal, folder};
+use crate::support::{Signal, TIMEOUT, folder};
 
 /// A process list that is refreshed until the row of a process meets a condition.
 struct List(Directory);
@@ -25,7 +25,7 @@ impl List {
             let rows = self.0.refresh(Duration::from_secs(1)).await.unwrap();
             match rows.into_iter().find(|row| row.key.pid == pid) {
                 Some(row) if is(&row) => return row,
-                other => assert!(began.elapsed() < PATIENCE, "{other:#?}"),
+                other => assert!(began.elapsed() < TIMEOUT, "{other:#?}"),
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -42,7 +42,7 @@ fn is_ok(row: &Process) -> bool {
 }
 
 #[test]
-fn every_runtime_is_listed_with_its_facts() {
+fn every_runtime_is_listed_with_details() {
     runtimes::each_async(runtimes::all_and_single_files(), async |runtime| {
         let program = runtime.any().start();
         let mut list = List::new();
@@ -54,15 +54,15 @@ fn every_runtime_is_listed_with_its_facts() {
         assert_eq!((row.cookie.is_none(), row.os.is_none()), (runtime.major() == 3, runtime.major() == 3));
         assert!(row.usage.rss_bytes > 1 << 20 && row.usage.threads > 2, "{row:?}");
         let row = list.row(program.pid(), |row| row.usage.cpu_percent.is_some()).await;
-        assert_eq!(row.key.pid, list.0.resolve(program.socket().to_str().unwrap(), PATIENCE).await.unwrap().key.pid);
+        assert_eq!(row.key.pid, list.0.resolve(program.socket().to_str().unwrap(), TIMEOUT).await.unwrap().key.pid);
     });
 }
 
 #[test]
-fn births_and_deaths_show_within_a_second() {
+fn process_starts_and_exits_are_listed_within_a_second() {
     runtimes::each_async(runtimes::all(), async |runtime| {
         let mut list = List::new();
-        list.0.refresh(PATIENCE).await.unwrap();
+        list.0.refresh(TIMEOUT).await.unwrap();
         let mut program = runtime.any().start();
         let pid = program.pid();
         let rows = list.0.refresh(Duration::from_millis(500)).await.unwrap();
@@ -72,12 +72,12 @@ fn births_and_deaths_show_within_a_second() {
         let reason = list.trouble(pid, Trouble::Stale).await;
         assert!(reason.starts_with(&format!("there is no process {pid}; ")), "{reason}");
         drop(program);
-        assert!(list.0.refresh(PATIENCE).await.unwrap().iter().all(|row| row.key.pid != pid));
+        assert!(list.0.refresh(TIMEOUT).await.unwrap().iter().all(|row| row.key.pid != pid));
     });
 }
 
 #[test]
-fn sessions_start_and_stop_and_leave_the_target_well() {
+fn sessions_start_and_stop_without_affecting_target() {
     runtimes::each_async(runtimes::all_and_single_files(), async |runtime| {
         let mut program = runtime.any().start();
         let mut list = List::new();
@@ -111,7 +111,7 @@ fn sessions_start_and_stop_and_leave_the_target_well() {
 }
 
 #[test]
-fn a_suspended_runtime_is_known_and_resumed() {
+fn suspended_runtime_is_detected_and_resumed() {
     runtimes::each_async(runtimes::since(5, runtimes::all_and_single_files()), async |runtime| {
         let mut program = runtime.any().env("DOTNET_DefaultDiagnosticPortSuspend", "1").start();
         let mut list = List::new();
@@ -130,7 +130,7 @@ fn a_suspended_runtime_is_known_and_resumed() {
 }
 
 #[test]
-fn a_runtime_that_is_starting_is_not_called_suspended() {
+fn starting_runtime_is_not_reported_as_suspended() {
     runtimes::each_async(runtimes::all_and_single_files(), async |runtime| {
         let program = runtime.any().spawn();
         let mut list = List::new();
@@ -143,7 +143,7 @@ fn a_runtime_that_is_starting_is_not_called_suspended() {
 }
 
 #[test]
-fn switched_off_diagnostics_are_named() {
+fn disabled_diagnostics_are_reported() {
     runtimes::each_async(runtimes::all_and_single_files(), async |runtime| {
         let switches: &[&str] = match runtime.major() {
             3 => &["COMPlus_EnableDiagnostics"],
@@ -158,7 +158,7 @@ fn switched_off_diagnostics_are_named() {
 }
 
 #[tokio::test]
-async fn a_socket_that_could_not_be_made_says_why() {
+async fn missing_socket_is_explained() {
     let Some(net9) = runtimes::net9() else { return };
     let place = folder();
     let long = place.path().join("x".repeat(90));
@@ -174,7 +174,7 @@ async fn a_socket_that_could_not_be_made_says_why() {
 }
 
 #[test]
-fn a_contained_program_is_attached_through_its_root() {
+fn containerized_process_is_attached_through_root() {
     if !runtimes::namespaces() {
         return;
     }
@@ -187,7 +187,7 @@ fn a_contained_program_is_attached_through_its_root() {
 }
 
 #[test]
-fn a_runtime_that_another_client_holds_up_is_given_time() {
+fn occupied_runtime_is_slow_then_timed_out_then_attachable() {
     runtimes::each_async(runtimes::all(), async |runtime| {
         let program = runtime.any().start();
         // Sends nothing, and thereby occupies the server's only thread.
@@ -202,7 +202,7 @@ fn a_runtime_that_another_client_holds_up_is_given_time() {
 }
 
 #[test]
-fn the_capability_table_is_what_the_runtime_answers() {
+fn capability_table_matches_runtime_responses() {
     runtimes::each_async(runtimes::all_and_single_files(), async |runtime| {
         let program = runtime.any().start();
         let mut list = List::new();

@@ -10,8 +10,8 @@ use dn_top::model::{Recording, RecordingAnalysis};
 
 use crate::recording_analysis::record;
 use crate::support::runtimes;
-use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll};
-use crate::trace::wait_for_bytes;
+use crate::support::{Invocation, Program, Running, Signal, TIMEOUT, folder, poll};
+use crate::trace::wait_for_data;
 
 /// A row of `counters --format csv`.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ fn counters(program: &Program, names: &str, awaited: (&str, usize)) -> Vec<Row> 
     let running = Invocation::new(["counters", &program.pid().to_string(), "--counters", names, "--format", "csv"]).start();
     let is_awaited = |line: &&str| line.contains(awaited.0);
     let enough = || (running.stdout().lines().filter(is_awaited).count() >= awaited.1).then_some(());
-    assert!(poll(PATIENCE, enough).is_some(), "{}{}", running.stdout(), running.stderr());
+    assert!(poll(TIMEOUT, enough).is_some(), "{}{}", running.stdout(), running.stderr());
     running.signal(Signal::INT);
     let output = running.wait();
     let row = |line: &str| {
@@ -39,7 +39,7 @@ fn counters(program: &Program, names: &str, awaited: (&str, usize)) -> Vec<Row> 
 
 /// The thread pool queue only shrinks here: its length is shown, not the change.
 #[test]
-fn amounts_of_the_thread_pool_are_shown_and_not_their_changes() {
+fn thread_pool_amounts_are_absolute_not_deltas() {
     // Meters of the runtime are new in .NET 9.
     for runtime in runtimes::with("known").into_iter().filter(|runtime| runtime.major() >= 9) {
         let mut program = runtime.program("known").start();
@@ -95,7 +95,7 @@ async fn recorded(program: &mut Program, providers: &[&str], act: impl FnOnce(&m
 
 /// A thread pool's first throughput sample, and the average after it, are computed since the machine was booted.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_throughput_of_the_thread_pool_is_what_it_gets_done() {
+async fn thread_pool_throughput_matches_completed_work() {
     for runtime in runtimes::with("known") {
         let mut program = runtime.program("known").start();
         let processors = std::thread::available_parallelism().unwrap().get();
@@ -116,7 +116,7 @@ async fn the_throughput_of_the_thread_pool_is_what_it_gets_done() {
 
 /// A recording that is idle most of the time: its rates are relative to the whole recording, in the dashboard and in its file.
 #[tokio::test(flavor = "multi_thread")]
-async fn rates_are_those_of_all_of_a_recording() {
+async fn rates_cover_whole_recording() {
     for runtime in runtimes::with("known") {
         let mut program = runtime.program("known").start();
         program.carry_out("throw 1");
@@ -125,7 +125,7 @@ async fn rates_are_those_of_all_of_a_recording() {
             let began = Instant::now();
             program.carry_out("throw 50");
             // The clock of the recording advances without events.
-            assert!(poll(PATIENCE, || (look().elapsed.as_secs() >= 2).then_some(())).is_some());
+            assert!(poll(TIMEOUT, || (look().elapsed.as_secs() >= 2).then_some(())).is_some());
             quiet = began.elapsed().as_nanos() as u64;
         })
         .await;
@@ -139,7 +139,7 @@ async fn rates_are_those_of_all_of_a_recording() {
 
 /// A wait that is still in progress when the recording is stopped counts up to the stop, and the call sites add up to the total.
 #[tokio::test(flavor = "multi_thread")]
-async fn waits_for_locks_add_up_also_those_that_are_not_over() {
+async fn lock_waits_add_up_including_unfinished_ones() {
     for runtime in runtimes::with("known") {
         let mut program = runtime.program("known").start();
         // Followed by a rundown that takes some time.
@@ -150,7 +150,7 @@ async fn waits_for_locks_add_up_also_those_that_are_not_over() {
                 let locks = |analysis: &RecordingAnalysis| (analysis.snapshot.contention.count, analysis.snapshot.contention.waiting);
                 look().analysis.filter(|analysis| locks(analysis) == (6, 1))
             };
-            assert!(poll(PATIENCE, waits).is_some(), "{:?}", look());
+            assert!(poll(TIMEOUT, waits).is_some(), "{:?}", look());
         })
         .await;
         let (snapshot, locks) = (&analysis.snapshot, &analysis.snapshot.contention);
@@ -168,16 +168,16 @@ async fn waits_for_locks_add_up_also_those_that_are_not_over() {
 
 /// On a busy machine the sampler falls behind, and takes fewer samples in the same time; their shares are nevertheless those of the time.
 #[test]
-fn shares_are_those_of_time_where_the_sampler_is_late() {
+fn shares_are_by_time_when_sampler_is_late() {
     for runtime in runtimes::with("known") {
         let mut program = runtime.program("known").start();
         program.carry_out("slow 1 300");
         let place = folder();
         let file = place.path().join("a.nettrace");
         let recording = record_samples(&program, &file);
-        let said = program.carry_out("slow 6 4000");
+        let lines = program.carry_out("slow 6 4000");
         let spent: Vec<f64> =
-            said.iter().find_map(|line| line.strip_prefix("spent ")).unwrap().split(' ').map(|ms| ms.parse().unwrap()).collect();
+            lines.iter().find_map(|line| line.strip_prefix("spent ")).unwrap().split(' ').map(|ms| ms.parse().unwrap()).collect();
         recording.signal(Signal::INT);
         assert_eq!(recording.wait().code, 130);
         let report = Invocation::new(["report", file.to_str().unwrap(), "--inclusive", "-n", "1000", "--json"]).run().json();
@@ -200,14 +200,14 @@ fn shares_are_those_of_time_where_the_sampler_is_late() {
 fn record_samples(program: &Program, file: &Path) -> Running {
     let words = ["trace", &program.pid().to_string(), "-o", file.to_str().unwrap(), "--profile", "dotnet-sampled-thread-time"];
     let recording = Invocation::new(words).start();
-    wait_for_bytes(&recording, file.parent().unwrap());
+    wait_for_data(&recording, file.parent().unwrap());
     assert!(program.answers());
     recording
 }
 
 /// The runtime writes at most 100 frames of a stack: callers beyond that seem not to run.
 #[test]
-fn stacks_that_are_cut_off_are_said() {
+fn truncated_stacks_are_reported() {
     for runtime in runtimes::with("known") {
         let mut program = runtime.program("known").start();
         let place = folder();
@@ -255,7 +255,7 @@ fn a_profile_and_a_provider_are_merged() {
         let provider = "Microsoft-Windows-DotNETRuntime:exception:error";
         let words = ["trace", &pid, "-o", file.to_str().unwrap(), "--profile", "contention", "--provider", provider];
         let recording = Invocation::new(words).start();
-        wait_for_bytes(&recording, place.path());
+        wait_for_data(&recording, place.path());
         assert!(program.answers());
         program.carry_out("contend 3");
         program.carry_out("throw 4");
@@ -280,7 +280,7 @@ fn events_of_the_runtime_have_names() {
         let providers = ["Microsoft-Windows-DotNETRuntimePrivate:0xffffffffffffffff:5", "Microsoft-Windows-DotNETRuntime:1:5"];
         let words = ["trace", &pid, "-o", file.to_str().unwrap(), "--provider", providers[0], "--provider", providers[1]];
         let recording = Invocation::new(words).start();
-        wait_for_bytes(&recording, place.path());
+        wait_for_data(&recording, place.path());
         assert!(program.answers());
         program.carry_out("collect 2 2");
         program.carry_out("hold 1000");

@@ -121,7 +121,7 @@ fn the_table_has_every_command_and_option() {
 }
 
 #[test]
-fn what_means_nothing_before_a_command_is_refused_and_nothing_is_sent() {
+fn options_not_allowed_before_command_are_rejected() {
     let place = folder();
     let path = place.path().join("socket");
     let listener = UnixListener::bind(&path).unwrap();
@@ -140,7 +140,7 @@ fn what_means_nothing_before_a_command_is_refused_and_nothing_is_sent() {
 }
 
 #[test]
-fn what_means_something_before_a_command_is_not_refused() {
+fn options_allowed_before_command_are_accepted() {
     for (subject, command) in COMMANDS {
         for (option, _) in OPTIONS.iter().filter(|(_, before)| before.contains(subject)) {
             let command = command.iter().map(|word| if *word == "TARGET" { "/no/such/socket" } else { word });
@@ -152,7 +152,7 @@ fn what_means_something_before_a_command_is_not_refused() {
 }
 
 #[test]
-fn the_demo_is_what_commands_work_on() {
+fn commands_work_on_demo() {
     let demo = |words: &[&str]| run(&[&["--demo"], words].concat());
     let rows = demo(&["ps", "--json"]).json();
     let names: BTreeSet<_> = rows["processes"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect();
@@ -171,7 +171,7 @@ fn the_demo_is_what_commands_work_on() {
 }
 
 #[test]
-fn a_process_is_looked_at_and_not_changed() {
+fn readonly_commands_do_not_change_process() {
     runtimes::each(runtimes::all(), |runtime| {
         let mut program = runtime.any().start();
         let pid = program.pid().to_string();
@@ -189,7 +189,7 @@ fn a_process_is_looked_at_and_not_changed() {
 }
 
 #[test]
-fn the_configuration_file_gives_other_defaults_and_its_mistakes_are_one_line() {
+fn config_file_sets_defaults_and_errors_are_one_line() {
     let place = folder();
     let file = place.path().join("dn-top/config.toml");
     fs::create_dir(file.parent().unwrap()).unwrap();
@@ -226,7 +226,7 @@ fn the_configuration_file_gives_other_defaults_and_its_mistakes_are_one_line() {
 }
 
 #[test]
-fn the_doctor_says_what_can_be_seen_here() {
+fn doctor_reports_environment_checks() {
     let programs: Vec<_> = runtimes::all().iter().map(|runtime| runtime.any().start()).collect();
     let checks = run(&["doctor", "--json"]).json();
     let of = |subject: &str| checks["checks"].as_array().unwrap().iter().find(|check| check["subject"] == subject).unwrap().clone();

@@ -12,13 +12,13 @@ use crate::support::{Invocation, Signal, folder, send};
 
 /// Number of samples for which 2 percentage points are about three standard deviations of the difference of two shares of 70 %, if all
 /// samples are independent.
-const EXACT: u64 = 8400;
+const MIN_SAMPLES: u64 = 8400;
 /// Allowed difference between shares, percentage points.
-const APART: f64 = 2.0;
+const MAX_DIFFERENCE: f64 = 2.0;
 /// Maximum samples unnamed by perf, percent: with more, the comparison is meaningless.
-const UNNAMED: f64 = 2.0;
+const MAX_UNNAMED: f64 = 2.0;
 /// Maximum number of programs sampled because of names missing in perf.
-const ATTEMPTS: u32 = 5;
+const MAX_ATTEMPTS: u32 = 5;
 
 /// Samples of one thread by function.
 #[derive(Debug, Default)]
@@ -98,7 +98,7 @@ fn short(name: &str) -> String {
 }
 
 #[test]
-fn shares_are_those_of_linux_perf() {
+fn sample_shares_match_linux_perf() {
     if !Command::new("perf").arg("--version").output().is_ok_and(|output| output.status.success()) {
         return runtimes::skip("perf is not installed (Debian: linux-perf)");
     }
@@ -110,13 +110,13 @@ fn shares_are_those_of_linux_perf() {
     runtimes::each_in_turn(both, |runtime| {
         // On a machine with CPU contention, samples are less independent: more of them are needed.
         let (mut perf, mut ours) = (Shares::default(), Shares::default());
-        for enough in [EXACT, 2 * EXACT, 4 * EXACT] {
+        for enough in [MIN_SAMPLES, 2 * MIN_SAMPLES, 4 * MIN_SAMPLES] {
             if let Err(why) = sample_named(runtime, &mut perf, &mut ours, enough) {
                 return runtimes::skip(&why);
             }
             match difference(runtime, &perf, &ours) {
                 None => return,
-                Some(apart) if enough == 4 * EXACT => panic!("{runtime}: {apart}"),
+                Some(apart) if enough == 4 * MIN_SAMPLES => panic!("{runtime}: {apart}"),
                 Some(apart) => eprintln!("{runtime}: {apart}; with more samples?"),
             }
         }
@@ -126,17 +126,17 @@ fn shares_are_those_of_linux_perf() {
 /// Samples more programs with both until dn-top has this many samples in total. Programs for which perf lacks names are discarded, with
 /// dn-top's samples of the same time. An error is the reason why this is impossible here.
 fn sample_named(runtime: &Runtime, perf: &mut Shares, ours: &mut Shares, enough: u64) -> Result<(), String> {
-    for _ in 0..ATTEMPTS {
+    for _ in 0..MAX_ATTEMPTS {
         let (theirs, own) = sample(runtime, enough - ours.samples)?;
         let unnamed = theirs.unnamed_percent();
-        if theirs.samples > own.samples / 2 && unnamed <= UNNAMED {
+        if theirs.samples > own.samples / 2 && unnamed <= MAX_UNNAMED {
             perf.merge(theirs);
             ours.merge(own);
             return Ok(());
         }
         eprintln!("{runtime}: {} samples by perf, {} by dn-top, {unnamed:.1} % without a name; again", theirs.samples, own.samples);
     }
-    panic!("{runtime}: perf lacks names or samples in {ATTEMPTS} recordings");
+    panic!("{runtime}: perf lacks names or samples in {MAX_ATTEMPTS} recordings");
 }
 
 /// Samples a program with both until dn-top has this many samples: returns those of perf, and those of dn-top.
@@ -202,7 +202,7 @@ fn difference(runtime: &Runtime, perf: &Shares, ours: &Shares) -> Option<String>
     names.iter().find_map(|name| {
         let (theirs, ours) = (perf.of(name), ours.of(name));
         eprintln!("{runtime}: {theirs:.1?} % by perf, {ours:.1?} % by dn-top in {name}");
-        let is_same = |(theirs, ours): (&f64, f64)| ours >= theirs - APART && ours <= theirs + unnamed + APART;
+        let is_same = |(theirs, ours): (&f64, f64)| ours >= theirs - MAX_DIFFERENCE && ours <= theirs + unnamed + MAX_DIFFERENCE;
         let is_apart = !theirs.iter().zip(ours).all(is_same);
         is_apart.then(|| format!("{name}: {theirs:?} {ours:?}, {unnamed:.1} % without a name"))
     })

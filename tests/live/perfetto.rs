@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::support::runtimes;
 use crate::support::screen::{ENTER, ESC};
-use crate::support::{PATIENCE, Program, Running, Signal, poll, send};
+use crate::support::{Program, Running, Signal, TIMEOUT, poll, send};
 use crate::trace_processor::assert_known_fields;
 use crate::tracing_service::{EXCEPTIONS, NAMED_SAMPLES, Traced, began, buffer, each, ended, sockets, source};
 
@@ -58,7 +58,7 @@ fn kernel_and_runtime_are_in_one_trace() {
 }
 
 #[test]
-fn a_service_may_end_stand_still_and_come_back() {
+fn serving_survives_stopped_and_restarted_service() {
     each(|runtime| {
         let Some(mut traced) = Traced::start() else { return };
         let mut program = runtime.program("known").start();
@@ -78,7 +78,7 @@ fn a_service_may_end_stand_still_and_come_back() {
         began(&running, 2);
         traced.restart();
         recording.wait().unwrap();
-        poll(PATIENCE, || traced.query().contains("dotnet ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+        poll(TIMEOUT, || traced.query().contains("dotnet ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
         let (recording, file) = traced.record("again", &config);
         began(&running, 3);
         program.carry_out("throw 7");
@@ -90,7 +90,7 @@ fn a_service_may_end_stand_still_and_come_back() {
 }
 
 #[test]
-fn a_target_may_be_killed() {
+fn killed_target_is_reported_in_trace() {
     each(|runtime| {
         let Some(traced) = Traced::start() else { return };
         let mut program: Program = runtime.program("known").start();
@@ -110,7 +110,7 @@ fn a_target_may_be_killed() {
 }
 
 #[test]
-fn two_recordings_at_once_have_what_each_wants() {
+fn concurrent_recordings_have_separate_configurations() {
     each(|runtime| {
         let Some(traced) = Traced::start() else { return };
         let mut program = runtime.program("known").start();
@@ -139,7 +139,7 @@ fn two_recordings_at_once_have_what_each_wants() {
 
 /// S8, M8: a ring buffer that holds only part of the recording, and the minimum of shared memory.
 #[test]
-fn what_is_left_in_a_ring_buffer_can_be_read() {
+fn overwritten_ring_buffer_is_readable() {
     each(|runtime| {
         let Some(traced) = Traced::start() else { return };
         let mut program = runtime.program("known").start();
@@ -163,7 +163,7 @@ fn what_is_left_in_a_ring_buffer_can_be_read() {
 /// M8: the event stream is still read while the service reads nothing: packets that do not fit are dropped, counted, and reported at their
 /// place in the trace.
 #[test]
-fn what_a_service_does_not_take_is_dropped_and_counted() {
+fn unaccepted_packets_are_dropped_and_counted() {
     each(|runtime| {
         let Some(traced) = Traced::start() else { return };
         let mut program = runtime.program("known").start();
@@ -177,12 +177,12 @@ fn what_a_service_does_not_take_is_dropped_and_counted() {
         for _ in 0..4 {
             program.carry_out("throw 50000");
         }
-        has_caught_up(&running);
+        wait_until_idle(&running);
         send(traced.service.id(), Signal::CONT);
         program.carry_out("throw 7");
         send(recording.id(), Signal::INT);
         ended(recording);
-        let words = poll(PATIENCE, || running.stderr().lines().find(|line| line.contains(" ended: ")).map(str::to_owned)).unwrap();
+        let words = poll(TIMEOUT, || running.stderr().lines().find(|line| line.contains(" ended: ")).map(str::to_owned)).unwrap();
         assert!(words.contains(" more DROPPED: the service did not accept them in time"), "{words}");
         let wrong = traced.tools.1.query(&file, "select name, value from stats where severity = 'error' and value > 0");
         assert_eq!(wrong, [] as [Value; 0]);
@@ -195,7 +195,7 @@ fn what_a_service_does_not_take_is_dropped_and_counted() {
 }
 
 /// Waits until a dn-top has processed all data from its targets: it uses no CPU time for a while.
-fn has_caught_up(running: &Running) {
+fn wait_until_idle(running: &Running) {
     let tasks = || fs::read_dir(format!("/proc/{}/task", running.pid())).unwrap();
     let busy = || {
         tasks()
@@ -210,12 +210,12 @@ fn has_caught_up(running: &Running) {
         }
         (since.elapsed() > Duration::from_secs(1)).then_some(())
     };
-    poll(PATIENCE, idle).expect("dn-top is busy all the time");
+    poll(TIMEOUT, idle).expect("dn-top is busy all the time");
 }
 
 /// Nothing is left behind when dn-top is killed: neither its data source in the service nor its session in the target.
 #[test]
-fn dn_top_may_be_killed() {
+fn killed_dn_top_leaves_nothing_behind() {
     each(|runtime| {
         let Some(traced) = Traced::start() else { return };
         let mut program = runtime.program("known").start();
@@ -232,13 +232,13 @@ fn dn_top_may_be_killed() {
         program.carry_out("throw 3");
         program.carry_out("spend 500");
         running.signal(Signal::KILL);
-        poll(PATIENCE, || (!running.is_alive()).then_some(())).unwrap();
+        poll(TIMEOUT, || (!running.is_alive()).then_some(())).unwrap();
         // The runtime detects the closed connection the next time it writes.
         let ends = || {
             program.carry_out("throw 100");
             (sockets_of(program.pid()) == before).then_some(())
         };
-        poll(PATIENCE, ends).expect("the target still has a session");
+        poll(TIMEOUT, ends).expect("the target still has a session");
         assert!(!traced.query().contains("dotnet "));
         traced.finish(recording, &file);
         // The last exceptions may not have been sent yet.
@@ -251,7 +251,7 @@ fn dn_top_may_be_killed() {
 
 /// The dashboard serves as `perfetto serve` does, and shows the state in its first line.
 #[test]
-fn the_dashboard_serves_as_well() {
+fn dashboard_serves_perfetto_sessions() {
     each(|runtime| {
         let Some(traced) = Traced::start() else { return };
         let mut program = runtime.program("known").start();
@@ -291,7 +291,7 @@ fn the_dashboard_serves_as_well() {
 
 /// P14: sockets and files of the service are accessible to their owner only.
 #[test]
-fn p14_a_socket_that_is_not_for_this_user_is_named() {
+fn p14_inaccessible_socket_is_reported() {
     if !rustix::process::geteuid().is_root() {
         return runtimes::skip("only root can run programs as a second user");
     }

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use dn_top::analysis::Layer;
 
 use crate::requests::serve;
-use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll, runtimes};
+use crate::support::{Invocation, Program, Running, Signal, TIMEOUT, folder, poll, runtimes};
 use crate::trace_contents::{analysed, assert_calls, assert_contents};
 use crate::trace_processor::Engine;
 
 fn record(program: &Program, file: &Path, options: &[&str]) -> Running {
     let pid = program.pid().to_string();
     let recording = Invocation::new([&["trace", &pid, "-o", file.to_str().unwrap()][..], options].concat()).start();
-    assert!(poll(PATIENCE, || recording.stderr().contains("recording process").then_some(())).is_some(), "{}", recording.stderr());
+    assert!(poll(TIMEOUT, || recording.stderr().contains("recording process").then_some(())).is_some(), "{}", recording.stderr());
     assert!(program.answers());
     recording
 }
@@ -31,7 +31,7 @@ fn export(file: &Path, options: &[&str]) -> PathBuf {
 }
 
 #[test]
-fn requests_have_lanes_and_are_connected_with_what_happened_in_them() {
+fn requests_have_lanes_and_flows_to_their_events() {
     let Some(engine) = Engine::newest() else { return };
     let place = folder();
     runtimes::each_in_turn(runtimes::with("web"), |runtime| {
@@ -49,7 +49,7 @@ fn requests_have_lanes_and_are_connected_with_what_happened_in_them() {
         clients[0].carry_out(&format!("get 20 {url}/a"));
         stop(recording);
         let trace = export(&file, &["--flows"]);
-        engine.assert_right(&trace, "");
+        engine.assert_no_errors(&trace, "");
         assert_contents(&engine, &trace, &file);
         let snapshot = analysed(&file);
         let requests =
@@ -83,7 +83,7 @@ fn requests_have_lanes_and_are_connected_with_what_happened_in_them() {
 }
 
 #[test]
-fn what_the_runtime_does_is_on_its_tracks() {
+fn runtime_activity_is_on_tracks() {
     let Some(engine) = Engine::newest() else { return };
     let place = folder();
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
@@ -112,13 +112,13 @@ fn what_the_runtime_does_is_on_its_tracks() {
             assert!(found[kind] > 0, "{runtime}: no {kind}: {found:?}");
         }
         let slices = export(&file, &["--slices"]);
-        engine.assert_right(&slices, "");
+        engine.assert_no_errors(&slices, "");
         assert!(assert_calls(&engine, &slices, &file) > 3, "{runtime}");
     });
 }
 
 #[test]
-fn counters_and_meters_have_their_values() {
+fn counters_and_meters_have_published_values() {
     let Some(engine) = Engine::newest() else { return };
     let place = folder();
     runtimes::each_in_turn(runtimes::with("meters"), |runtime| {
@@ -131,7 +131,7 @@ fn counters_and_meters_have_their_values() {
             // Written to the file once the interval is over.
             let size = || file.with_extension("nettrace.partial").metadata().unwrap().len();
             let before = size();
-            poll(PATIENCE, || (size() > before + 500).then_some(()))
+            poll(TIMEOUT, || (size() > before + 500).then_some(()))
                 .unwrap_or_else(|| panic!("{runtime}: nothing came behind command {number}"));
         }
         stop(recording);

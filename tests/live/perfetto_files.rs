@@ -23,7 +23,7 @@ fn rows(engine: &Engine, files: &[&Path], trace: &Path) -> Vec<(u64, u64)> {
     words.extend(files.iter().map(|file| file.to_str().unwrap()));
     words.extend(["--format", "perfetto", "-o", trace.to_str().unwrap()]);
     done(&words);
-    engine.assert_right(trace, "");
+    engine.assert_no_errors(trace, "");
     // Every thread appears once, and belongs to a process.
     let twice = "select upid, tid, count(*) as n from thread where tid != 0 group by 1, 2 having n > 1 or upid is null";
     assert_eq!(engine.query(trace, twice), [] as [serde_json::Value; 0], "{}", trace.display());
@@ -32,7 +32,7 @@ fn rows(engine: &Engine, files: &[&Path], trace: &Path) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn two_recordings_of_a_process_have_one_row_and_those_of_two_have_two() {
+fn recordings_share_one_row_per_process() {
     let Some(engine) = Engine::newest() else { return };
     let place = folder();
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
@@ -56,7 +56,7 @@ fn two_recordings_of_a_process_have_one_row_and_those_of_two_have_two() {
 
 /// Both have PID 1 in their namespace, run the same program and were recorded since the same boot of the machine.
 #[test]
-fn containers_of_one_program_have_two_rows() {
+fn processes_in_two_containers_have_two_rows() {
     let Some(engine) = Engine::newest() else { return };
     if !runtimes::namespaces() {
         return;
@@ -71,7 +71,7 @@ fn containers_of_one_program_have_two_rows() {
         words.extend([&first, &second].map(|file| file.to_str().unwrap()));
         words.extend(["--format", "perfetto", "-o", trace.to_str().unwrap()]);
         done(&words);
-        engine.assert_right(&trace, "");
+        engine.assert_no_errors(&trace, "");
         assert_eq!(engine.query(&trace, "select count(*) as n from process where pid = 1")[0]["n"], 2, "{runtime}");
     });
 }

@@ -18,7 +18,7 @@ use dn_top::perfetto::recording::Packets;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use crate::protobuf::{all, field};
-use crate::support::PATIENCE;
+use crate::support::TIMEOUT;
 use crate::tracing_service::{Traced, sockets};
 
 /// A field number unknown to all versions of the service.
@@ -47,7 +47,7 @@ impl Client {
     /// `None` if the service refuses.
     fn bind(socket: &Path, port: &str) -> Option<Self> {
         let stream = UnixStream::connect(socket).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let (methods, early, files) = Default::default();
         let mut client = Self { stream, frames: FrameReader::default(), service: 0, methods, last: 1, early, files };
         client.send(&Frame { request: 1, body: Body::Bind(port.to_owned()) });
@@ -220,7 +220,7 @@ fn p1_each_socket_has_its_port() {
 
 /// P8: a call with an unknown method or service number fails without a result; the connection stays open.
 #[test]
-fn p8_what_is_unknown_is_refused() {
+fn p8_unknown_services_and_methods_are_rejected() {
     let Some(traced) = Traced::start() else { return };
     let mut client = consumer(&traced);
     let (service, method) = (client.service, client.methods["QueryCapabilities"]);
@@ -283,7 +283,7 @@ fn p13_a_consumer_controls_its_recording() {
 
 /// M3: page and memory sizes are as requested if possible, and otherwise as announced by the service.
 #[test]
-fn m3_the_service_decides_how_large_pages_and_memory_are() {
+fn m3_service_decides_page_and_memory_size() {
     let Some(traced) = Traced::start() else { return };
     const KB: u64 = 1 << 10;
     for (number, (page, memory, expected)) in [

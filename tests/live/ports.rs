@@ -12,7 +12,7 @@ use tokio::io::AsyncReadExt as _;
 
 use crate::support::runtimes;
 use crate::support::screen::{ENTER, RIGHT, ctrl};
-use crate::support::{Invocation, Launch, PATIENCE, Signal, folder};
+use crate::support::{Invocation, Launch, Signal, TIMEOUT, folder};
 
 fn serve(path: &Path) -> Port {
     Port::serve(path, &Sources::machine()).unwrap()
@@ -31,7 +31,7 @@ async fn runtimes(port: &Port, pids: &[u32]) -> Vec<ConnectedRuntime> {
         if runtimes.iter().map(|runtime| runtime.key().pid).eq(pids.iter().copied()) {
             return runtimes;
         }
-        assert!(began.elapsed() < PATIENCE, "{pids:?}: {runtimes:?}");
+        assert!(began.elapsed() < TIMEOUT, "{pids:?}: {runtimes:?}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -42,14 +42,14 @@ async fn row(list: &mut Directory, pid: u32, is: impl Fn(&Process) -> bool) -> P
         let rows = list.refresh(Duration::from_secs(1)).await.unwrap();
         match rows.into_iter().find(|row| row.key.pid == pid) {
             Some(row) if is(&row) => return row,
-            other => assert!(began.elapsed() < PATIENCE, "{other:#?}"),
+            other => assert!(began.elapsed() < TIMEOUT, "{other:#?}"),
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
 #[test]
-fn a_port_that_the_dashboard_serves_has_its_programs_in_the_table() {
+fn dashboard_lists_processes_of_served_port() {
     runtimes::each(runtimes::since(5, runtimes::with("known")), |runtime| {
         let place = folder();
         let path = place.path().join("port");
@@ -138,7 +138,7 @@ fn a_suspended_program_is_listed_changed_and_resumed() {
         if !runtime.is_trimmed() {
             let began = Instant::now();
             while std::fs::read_to_string(&seen).unwrap_or_default() != "DN_TOP_SET=seen" {
-                assert!(began.elapsed() < PATIENCE, "{runtime} {}", program.stderr());
+                assert!(began.elapsed() < TIMEOUT, "{runtime} {}", program.stderr());
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
@@ -157,7 +157,7 @@ fn a_suspended_program_is_listed_changed_and_resumed() {
 }
 
 #[test]
-fn a_variable_that_is_set_before_the_start_is_the_programs_and_its_childrens() {
+fn variable_set_at_startup_is_inherited_by_children() {
     runtimes::each_async(runtimes::since(5, runtimes::with("parent")), async |runtime| {
         let place = folder();
         let port = serve(&place.path().join("port"));
@@ -179,14 +179,14 @@ fn a_variable_that_is_set_before_the_start_is_the_programs_and_its_childrens() {
         // It is not suspended: the command line is available only once a runtime is running.
         let began = Instant::now();
         while !connected.client.process_info().await.unwrap().unwrap().command_line.contains(' ') {
-            assert!(began.elapsed() < PATIENCE);
+            assert!(began.elapsed() < TIMEOUT);
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     });
 }
 
 #[test]
-fn three_programs_share_a_port_and_one_is_killed() {
+fn processes_share_port_after_one_is_killed() {
     runtimes::each_async(runtimes::since(5, runtimes::all()), async |runtime| {
         let place = folder();
         let port = serve(&place.path().join("port"));
@@ -205,7 +205,7 @@ fn three_programs_share_a_port_and_one_is_killed() {
 }
 
 #[test]
-fn programs_come_back_to_a_port_that_is_served_again() {
+fn processes_reconnect_to_reopened_port() {
     runtimes::each_async(runtimes::since(5, runtimes::all()), async |runtime| {
         let place = folder();
         let path = place.path().join("port");
@@ -223,7 +223,7 @@ fn programs_come_back_to_a_port_that_is_served_again() {
 }
 
 #[test]
-fn a_contained_program_goes_by_the_pid_that_we_see() {
+fn containerized_process_has_host_pid() {
     if !runtimes::namespaces() {
         return;
     }
@@ -238,7 +238,7 @@ fn a_contained_program_goes_by_the_pid_that_we_see() {
 }
 
 #[test]
-fn a_socket_is_a_target_as_ports_are_written() {
+fn socket_with_port_suffix_is_a_target() {
     runtimes::each(runtimes::all(), |runtime| {
         let program = runtime.any().start();
         let target = PathBuf::from(format!("{},connect", program.socket().display()));

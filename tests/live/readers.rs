@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 use crate::requests::serve;
 use crate::support::runtimes::{self, Runtime};
-use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll};
-use crate::trace::wait_for_bytes;
+use crate::support::{Invocation, Program, Running, Signal, TIMEOUT, folder, poll};
+use crate::trace::wait_for_data;
 use crate::{figures, reader};
 
 /// Environment variable with the folder of `teoracle.dll`, a program that prints TraceEvent's results as JSON.
@@ -23,7 +23,7 @@ fn record(program: &Program, place: &Path, name: &str, arguments: &[&str]) -> (R
     fs::create_dir(&folder).unwrap();
     let (pid, file) = (program.pid().to_string(), folder.join("a.nettrace"));
     let recording = Invocation::new([&["trace", &pid, "-o", file.to_str().unwrap()], arguments].concat()).start();
-    wait_for_bytes(&recording, &folder);
+    wait_for_data(&recording, &folder);
     // The session delivers events before the runtime handles the next request.
     assert!(program.answers());
     (recording, file)
@@ -83,7 +83,7 @@ fn meters(runtime: &Runtime, place: &Path) -> PathBuf {
     let (recording, file) =
         record(&program, place, "meters", &["--provider", "System.Runtime:0:4:EventCounterIntervalSec=1", "--provider", meters]);
     let partial = file.with_extension("nettrace.partial");
-    poll(PATIENCE, || (fs::metadata(&partial).ok()?.len() > 20_000).then_some(())).unwrap();
+    poll(TIMEOUT, || (fs::metadata(&partial).ok()?.len() > 20_000).then_some(())).unwrap();
     stop(recording);
     file
 }
@@ -170,7 +170,7 @@ pub(crate) fn assert_same(runtime: &Runtime, files: &[PathBuf]) {
 }
 
 #[test]
-fn three_readers_find_the_same_in_recordings_of_known_programs() {
+fn three_readers_agree_on_recordings() {
     if trace_event(&[]).is_none() {
         runtimes::skip(&format!(
             "TraceEvent is left out, and the second reader is not: {TRACE_EVENT} names no folder with teoracle.dll, or there is no .NET 10"
@@ -198,7 +198,7 @@ const RECORDING: &str = "DN_TOP_RECORDING";
 
 #[test]
 #[ignore = "tests/windows.sh makes the recording, and runs it"]
-fn a_recording_that_is_given() {
+fn readers_agree_on_given_recording() {
     let file = PathBuf::from(std::env::var_os(RECORDING).unwrap());
     let events = figures::of(&fs::read(&file).unwrap())["events"].as_u64().unwrap();
     assert!(events > 100, "{events} events");
@@ -247,7 +247,7 @@ fn twenty(sums: &BTreeMap<String, u64>) -> (Vec<u64>, BTreeMap<&str, u64>) {
 }
 
 #[test]
-fn perfview_finds_the_same_samples_in_cpu_files() {
+fn perfview_agrees_on_samples_in_cpu_files() {
     if trace_event_program().is_none() {
         return runtimes::skip(&format!("{TRACE_EVENT} names no folder with teoracle.dll, or there is no .NET 10"));
     }
@@ -279,7 +279,7 @@ fn perfview_finds_the_same_samples_in_cpu_files() {
 }
 
 #[test]
-fn perfview_finds_the_same_samples_in_recordings() {
+fn perfview_agrees_on_samples_in_recordings() {
     if trace_event_program().is_none() {
         return runtimes::skip(&format!("{TRACE_EVENT} names no folder with teoracle.dll, or there is no .NET 10"));
     }

@@ -16,7 +16,7 @@ use dn_top::session::{Plan, Recorder};
 use serde_json::{Value, json};
 
 use crate::analysis::process;
-use crate::support::{Invocation, PATIENCE, Program, folder, poll, runtimes};
+use crate::support::{Invocation, Program, TIMEOUT, folder, poll, runtimes};
 
 /// Collections, loads, compilation, contention, exceptions, threads, tiers; and samples.
 const EVERYTHING: [&str; 2] = ["Microsoft-Windows-DotNETRuntime:0x100000c019:5", "Microsoft-DotNETCore-SampleProfiler:0:4"];
@@ -34,7 +34,7 @@ pub(crate) async fn record(
     let progress = recorder.progress();
     let look = || progress.borrow().clone();
     // The runtime sends the header, and delivers events to the session before it handles the next request.
-    assert!(poll(PATIENCE, || (look().bytes > 0).then_some(())).is_some(), "nothing comes");
+    assert!(poll(TIMEOUT, || (look().bytes > 0).then_some(())).is_some(), "nothing comes");
     assert!(program.answers());
     tokio::task::block_in_place(|| act(program, &look));
     recorder.stop();
@@ -102,14 +102,14 @@ fn count(analysis: &RecordingAnalysis, name: &str) -> u64 {
 }
 
 #[test]
-fn what_is_shown_is_what_is_in_the_file() {
+fn live_analysis_matches_file() {
     runtimes::each_async(runtimes::all(), async |runtime| {
         let name = runtime.to_string();
         let mut program = runtime.any().start();
         let place = folder();
         let file = place.path().join("a.nettrace");
         let recording = record(&mut program, select(&[] as &[&str], &EVERYTHING, None).unwrap().config, &file, |_, look| {
-            assert!(poll(PATIENCE, || (look().events > 5000).then_some(())).is_some(), "{name}: {:?}", look());
+            assert!(poll(TIMEOUT, || (look().events > 5000).then_some(())).is_some(), "{name}: {:?}", look());
         })
         .await;
         let analysis: Arc<RecordingAnalysis> = recording.analysis.clone().unwrap();
@@ -120,7 +120,7 @@ fn what_is_shown_is_what_is_in_the_file() {
 }
 
 #[test]
-fn what_is_shown_is_what_the_program_did() {
+fn live_analysis_matches_program_activity() {
     runtimes::each_async(runtimes::with("known"), async |runtime| {
         let name = runtime.to_string();
         let mut program = runtime.program("known").start();
@@ -160,7 +160,7 @@ fn found(recording: &Recording) -> Vec<Finding> {
 
 /// Each problem is caused in a real program, and found while it lasts; a healthy program has no findings.
 #[test]
-fn trouble_that_a_program_is_in_is_found_while_it_lasts() {
+fn problems_are_found_while_they_last() {
     runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
         // Since .NET 6, the pool adds threads when pool threads wait for tasks, instead of starving.
         let held_up = if runtime.major() == 3 { "thread pool starved " } else { "pool threads wait for tasks" };
@@ -177,9 +177,9 @@ fn trouble_that_a_program_is_in_is_found_while_it_lasts() {
             let config = SessionConfig { buffer: BufferMb::new(1).unwrap(), ..config };
             record(&mut program, config, &file, |program, look| {
                 program.carry_out("contend 2");
-                assert!(poll(PATIENCE, || look().analysis.filter(|analysis| analysis.snapshot.contention.ended >= 2)).is_some());
+                assert!(poll(TIMEOUT, || look().analysis.filter(|analysis| analysis.snapshot.contention.ended >= 2)).is_some());
                 assert_eq!(found(&look()), [], "{runtime}: it is well");
-                let seen = poll(PATIENCE, || {
+                let seen = poll(TIMEOUT, || {
                     program.carry_out(command);
                     found(&look()).into_iter().find(|finding| finding.text.contains(says))
                 });
@@ -193,7 +193,7 @@ fn trouble_that_a_program_is_in_is_found_while_it_lasts() {
 
 /// Database commands: counted by their text.
 #[test]
-fn commands_to_a_database_are_counted_by_their_text() {
+fn database_commands_are_counted_by_text() {
     runtimes::each_async(runtimes::with("store"), async |runtime| {
         let mut program = runtime.program("store").start();
         let place = folder();

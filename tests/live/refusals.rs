@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use serde_json::json;
 
 use crate::support::runtimes;
-use crate::support::{Invocation, Output, PATIENCE, Signal, folder, poll};
+use crate::support::{Invocation, Output, Signal, TIMEOUT, folder, poll};
 
 fn run(arguments: &[&str]) -> Output {
     Invocation::new(arguments).run()
@@ -20,7 +20,7 @@ fn every_command(target: &str) -> impl Iterator<Item = Output> {
 }
 
 #[test]
-fn nobody_has_that_pid() {
+fn unknown_pid_is_rejected() {
     // Above the kernel's maximum PID.
     for output in every_command("4194305") {
         output.assert_refused(3, "there is no process 4194305");
@@ -28,7 +28,7 @@ fn nobody_has_that_pid() {
 }
 
 #[test]
-fn that_process_is_no_dotnet() {
+fn non_dotnet_process_is_rejected() {
     let pid = std::process::id().to_string();
     for output in every_command(&pid) {
         output.assert_refused(3, &format!("process {pid} is not a .NET process"));
@@ -36,7 +36,7 @@ fn that_process_is_no_dotnet() {
 }
 
 #[test]
-fn several_have_that_name() {
+fn ambiguous_or_unknown_name_is_rejected() {
     let Some(net9) = runtimes::net9() else { return };
     let programs = [(); 2].map(|()| net9.program("known").start());
     let output = run(&["trace", "known"]);
@@ -48,7 +48,7 @@ fn several_have_that_name() {
 }
 
 #[test]
-fn a_killed_program_leaves_a_stale_socket() {
+fn stale_socket_of_killed_process_is_reported() {
     let Some(net9) = runtimes::net9() else { return };
     let mut program = net9.any().start();
     let (pid, socket) = (program.pid().to_string(), program.socket());
@@ -61,7 +61,7 @@ fn a_killed_program_leaves_a_stale_socket() {
         let rows = beside(&["ps", "--json"]).json();
         rows["processes"].as_array().unwrap().iter().find(|row| row["socket"] == socket.to_str().unwrap()).cloned()
     };
-    let row = poll(PATIENCE, listed).unwrap();
+    let row = poll(TIMEOUT, listed).unwrap();
     assert_eq!(json!([row["pid"].to_string(), row["contact"]]), json!([pid, "stale"]));
     let reason = row["reason"].as_str().unwrap();
     assert!(reason.starts_with(&format!("there is no process {pid}; this socket was left behind")), "{reason}");
@@ -70,7 +70,7 @@ fn a_killed_program_leaves_a_stale_socket() {
 }
 
 #[test]
-fn a_process_of_another_user_says_whose_it_is() {
+fn process_of_another_user_is_rejected_with_owner() {
     let (Some(net9), Some(other)) = (runtimes::net9(), OtherUser::new(65533)) else { return };
     let mut program = net9.any().start();
     let pid = program.pid().to_string();
@@ -79,7 +79,7 @@ fn a_process_of_another_user_says_whose_it_is() {
         fs::set_permissions(program.folder(), PermissionsExt::from_mode(mode)).unwrap();
         let run = |words: &[&str]| other.run(words).env("TMPDIR", program.folder()).run();
         // A process without a socket has no contact state in its first two seconds.
-        let row = poll(PATIENCE, || Some(run(&["info", &pid, "--json"])).filter(|output| output.code == 0)).unwrap().json();
+        let row = poll(TIMEOUT, || Some(run(&["info", &pid, "--json"])).filter(|output| output.code == 0)).unwrap().json();
         assert_eq!(json!([row["contact"], row["name"], row["uid"]]), json!(["denied", "work", 0]));
         assert_eq!(row["socket"].is_string(), reachable);
         for command in COMMANDS {
@@ -91,13 +91,13 @@ fn a_process_of_another_user_says_whose_it_is() {
 }
 
 #[test]
-fn a_socket_of_another_user_is_not_ours_to_use() {
+fn socket_of_another_user_is_rejected() {
     let (Some(other), Some(owner)) = (OtherUser::new(65533), OtherUser::new(65534)) else { return };
     let place = folder();
     fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).unwrap();
     chown(place.path(), Some(owner.uid), None).unwrap();
     let simulated = owner.run(&["sim", "1", place.path().to_str().unwrap()]).start();
-    poll(PATIENCE, || simulated.stdout().contains("1 runtimes").then_some(())).unwrap_or_else(|| panic!("{}", simulated.stderr()));
+    poll(TIMEOUT, || simulated.stdout().contains("1 runtimes").then_some(())).unwrap_or_else(|| panic!("{}", simulated.stderr()));
     let socket = fs::read_dir(place.path().join("tmp")).unwrap().next().unwrap().unwrap().path();
     for command in COMMANDS {
         let output = other.run(&[&command[..1], &[socket.to_str().unwrap()], &command[1..]].concat()).run();

@@ -6,7 +6,7 @@ use dn_top::analysis::ActivitySnapshot;
 
 use crate::numbers::read;
 use crate::support::runtimes::{self, Runtime};
-use crate::support::{Invocation, PATIENCE, Program, Signal, folder, poll};
+use crate::support::{Invocation, Program, Signal, TIMEOUT, folder, poll};
 
 /// Starts the web server, and returns its URL.
 pub(crate) fn serve(runtime: &Runtime) -> (Program, String) {
@@ -26,7 +26,7 @@ fn requests_are_counted_once_with_their_status() {
         let record = |(program, file): (&Program, &PathBuf)| {
             let words = ["trace", &program.pid().to_string(), "-o", file.to_str().unwrap(), "--profile", "http"];
             let recording = Invocation::new(words).start();
-            assert!(poll(PATIENCE, || recording.stderr().contains("recording process").then_some(())).is_some(), "{}", recording.stderr());
+            assert!(poll(TIMEOUT, || recording.stderr().contains("recording process").then_some(())).is_some(), "{}", recording.stderr());
             assert!(program.answers());
             recording
         };

@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::runtimes;
-use crate::support::{Invocation, Launch, Output, PATIENCE, Signal, folder, poll};
+use crate::support::{Invocation, Launch, Output, Signal, TIMEOUT, folder, poll};
 
 /// Returns `dn-top run` with options and a program.
 fn run(options: &[&str], program: &Launch) -> Invocation {
@@ -15,9 +15,9 @@ fn run(options: &[&str], program: &Launch) -> Invocation {
 }
 
 /// A standard input that stays open and empty: the test programs exit when theirs is closed.
-struct Held(Child);
+struct OpenStdin(Child);
 
-impl Held {
+impl OpenStdin {
     fn open(seconds: u32) -> (Self, ChildStdout) {
         let mut sleep = Command::new("sleep").arg(seconds.to_string()).stdout(Stdio::piped()).spawn().unwrap();
         let stdout = sleep.stdout.take().unwrap();
@@ -25,7 +25,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for OpenStdin {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -54,7 +54,7 @@ fn count(folder: &tempfile::TempDir, file: &str, event: &str) -> u64 {
 }
 
 #[test]
-fn a_program_is_recorded_from_its_first_instruction_and_its_code_is_ours() {
+fn program_is_recorded_from_startup_with_its_exit_code() {
     runtimes::each(runtimes::since(5, runtimes::with("known")), |runtime| {
         let folder = folder();
         // Its standard input is empty, so that it exits at once: it only starts up.
@@ -72,10 +72,10 @@ fn a_program_is_recorded_from_its_first_instruction_and_its_code_is_ours() {
 }
 
 #[test]
-fn the_program_is_ended_with_its_recording() {
+fn program_is_terminated_with_its_recording() {
     runtimes::each(runtimes::since(5, runtimes::all()), |runtime| {
         let folder = folder();
-        let (_held, stdin) = Held::open(100);
+        let (_held, stdin) = OpenStdin::open(100);
         let output = run(&["--duration", "1s", "-o", "a.nettrace", "--json"], &runtime.any()).current_dir(folder.path()).stdin(stdin).run();
         assert_eq!(output.code, 0, "{runtime} {output:?}");
         let document = document(&output);
@@ -90,14 +90,14 @@ fn the_program_is_ended_with_its_recording() {
 }
 
 #[test]
-fn ctrl_c_ends_recording_and_program() {
+fn ctrl_c_stops_recording_and_program() {
     runtimes::each(runtimes::since(5, runtimes::all()), |runtime| {
         let folder = folder();
-        let (_held, stdin) = Held::open(100);
+        let (_held, stdin) = OpenStdin::open(100);
         let running = run(&["-o", "a.nettrace"], &runtime.any()).current_dir(folder.path()).stdin(stdin).start();
-        poll(PATIENCE, || running.stderr().contains("from its start").then_some(())).unwrap();
+        poll(TIMEOUT, || running.stderr().contains("from its start").then_some(())).unwrap();
         let partial = folder.path().join("a.nettrace.partial");
-        poll(PATIENCE, || partial.metadata().is_ok_and(|file| file.len() > 1000).then_some(())).unwrap();
+        poll(TIMEOUT, || partial.metadata().is_ok_and(|file| file.len() > 1000).then_some(())).unwrap();
         running.signal(Signal::INT);
         let output = running.wait();
         assert_eq!(output.code, 0, "{output:?}");
@@ -106,14 +106,14 @@ fn ctrl_c_ends_recording_and_program() {
 }
 
 #[test]
-fn a_child_of_the_program_is_let_go_on_at_once() {
+fn child_process_is_resumed_immediately() {
     runtimes::each(runtimes::since(5, runtimes::with("parent")), |runtime| {
         let folder = folder();
         let child = runtime.any();
         let parent = child.words()[1..].iter().fold(runtime.program("parent"), |parent, word| parent.arg(word));
-        let (_held, stdin) = Held::open(100);
+        let (_held, stdin) = OpenStdin::open(100);
         let running = run(&["--show-output", "-o", "a.nettrace"], &parent).current_dir(folder.path()).stdin(stdin).start();
-        let line = poll(PATIENCE, || running.stdout().lines().find_map(|line| line.strip_prefix("child ")?.parse::<u32>().ok())).unwrap();
+        let line = poll(TIMEOUT, || running.stdout().lines().find_map(|line| line.strip_prefix("child ")?.parse::<u32>().ok())).unwrap();
         // A thread that exists only once managed code runs.
         let runs = || threads(line).iter().any(|name| name.starts_with(".NET Finalizer")).then_some(());
         assert!(poll(Duration::from_secs(5), runs).is_some(), "{:?}", threads(line));
@@ -122,15 +122,15 @@ fn a_child_of_the_program_is_let_go_on_at_once() {
         assert!(output.stderr.contains("(parent) from its start"), "{output:?}");
         assert!(!is_alive(pid(&output.stderr)), "{output:?}");
         // It is configured to exit with its parent, and grandchildren are not waited for.
-        assert!(poll(PATIENCE, || (!is_alive(line)).then_some(())).is_some(), "{output:?}");
+        assert!(poll(TIMEOUT, || (!is_alive(line)).then_some(())).is_some(), "{output:?}");
     });
 }
 
 #[test]
-fn a_program_that_goes_on_ends_us_with_its_code() {
+fn keep_running_exits_with_program_exit_code() {
     runtimes::each(runtimes::since(5, runtimes::all()), |runtime| {
         let folder = folder();
-        let (_held, stdin) = Held::open(4);
+        let (_held, stdin) = OpenStdin::open(4);
         let began = Instant::now();
         let output = run(&["--keep-running", "--duration", "500ms", "-o", "a.nettrace"], &runtime.any())
             .current_dir(folder.path())
@@ -144,14 +144,14 @@ fn a_program_that_goes_on_ends_us_with_its_code() {
 /// After SIGKILL, the program is not left suspended, whenever the signal arrives: before the runtime has connected, while it waits for its
 /// session, or later.
 #[test]
-fn a_program_is_not_left_suspended_when_we_are_killed() {
+fn killed_dn_top_does_not_leave_program_suspended() {
     let runtimes = [runtimes::since(8, runtimes::all()), runtimes::single_files()].concat();
     runtimes::each(runtimes, |runtime| {
         // As soon as the program has started, and at other times after dn-top's start.
         let moments = [None].into_iter().chain([50, 100, 150, 250].map(|ms| Some(Duration::from_millis(ms))));
         for moment in moments {
             let folder = folder();
-            let (_held, stdin) = Held::open(100);
+            let (_held, stdin) = OpenStdin::open(100);
             let started = folder.path().join("started");
             let shell = Launch::new(&PathBuf::from("sh")).arg("-c").arg(r#"echo $$ > started; exec "$@""#).arg("sh");
             let any = runtime.any();
@@ -160,7 +160,7 @@ fn a_program_is_not_left_suspended_when_we_are_killed() {
             let running = run(&["-o", "a.nettrace"], &program).env("TMPDIR", folder.path()).current_dir(folder.path()).stdin(stdin).start();
             let pid = || std::fs::read_to_string(&started).ok()?.trim_end().parse::<u32>().ok();
             match moment {
-                None => drop(poll(PATIENCE, pid).unwrap_or_else(|| panic!("{runtime}: {}", running.stderr()))),
+                None => drop(poll(TIMEOUT, pid).unwrap_or_else(|| panic!("{runtime}: {}", running.stderr()))),
                 Some(moment) => std::thread::sleep(moment),
             }
             running.signal(Signal::KILL);
@@ -168,22 +168,22 @@ fn a_program_is_not_left_suspended_when_we_are_killed() {
             let of_us = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("dn-top-");
             let is_over = || !std::fs::read_dir(folder.path()).unwrap().any(|entry| of_us(entry.unwrap()));
             // It may not have started, or be about to start.
-            let found = poll(PATIENCE, || pid().map(Some).or_else(|| is_over().then_some(None)));
+            let found = poll(TIMEOUT, || pid().map(Some).or_else(|| is_over().then_some(None)));
             let Some(pid) = found.unwrap_or_else(|| panic!("{runtime} {moment:?}: a folder is left")) else { continue };
             let _end = KillAtEnd(pid);
             let info = || Invocation::new(["info", &pid.to_string(), "--json"]).run();
             let runs = || is_alive(pid).then(|| info().json()).is_none_or(|info| info["state"] == "running" && info["contact"] == "ok");
             let finalizer = || (!is_alive(pid) || threads(pid).iter().any(|name| name.starts_with(".NET Finalizer"))).then_some(());
-            assert!(poll(PATIENCE, finalizer).is_some() && runs(), "{runtime} {moment:?}: {:?}", threads(pid));
+            assert!(poll(TIMEOUT, finalizer).is_some() && runs(), "{runtime} {moment:?}: {:?}", threads(pid));
             // Nothing of dn-top is left once the program has exited.
             drop(_held);
-            assert!(poll(PATIENCE, || (!is_alive(pid) && is_over()).then_some(())).is_some(), "{runtime} {moment:?} leaves a folder");
+            assert!(poll(TIMEOUT, || (!is_alive(pid) && is_over()).then_some(())).is_some(), "{runtime} {moment:?} leaves a folder");
         }
     });
 }
 
 #[test]
-fn what_is_no_net_program_just_runs() {
+fn non_dotnet_program_runs_unrecorded() {
     let shell = |script: &str| Launch::new(&PathBuf::from("sh")).arg("-c").arg(script);
     let output = run(&["--show-output"], &shell("echo hello; exit 7")).run();
     assert_eq!((output.code, output.stdout.as_str()), (7, "hello\n"), "{output:?}");
@@ -195,7 +195,7 @@ fn what_is_no_net_program_just_runs() {
 
     let folder = folder();
     let running = run(&[], &shell("touch started; exec sleep 100")).current_dir(folder.path()).start();
-    poll(PATIENCE, || folder.path().join("started").exists().then_some(())).unwrap();
+    poll(TIMEOUT, || folder.path().join("started").exists().then_some(())).unwrap();
     running.signal(Signal::INT);
     let output = running.wait();
     assert!(output.code == 130 && output.stderr.contains("was terminated, and nothing was recorded"), "{output:?}");
@@ -203,15 +203,15 @@ fn what_is_no_net_program_just_runs() {
 
 /// .NET Core 3.1 does not support diagnostic ports.
 #[test]
-fn a_runtime_that_connects_to_no_port_is_attached_to_as_soon_as_it_can_be() {
+fn runtime_without_port_support_is_attached_after_startup() {
     let Some(net31) = runtimes::net31() else { return };
     let folder = folder();
-    let (_held, stdin) = Held::open(100);
+    let (_held, stdin) = OpenStdin::open(100);
     let running = run(&["-o", "a.nettrace", "--json"], &net31.any()).current_dir(folder.path()).stdin(stdin).start();
-    poll(PATIENCE, || running.stderr().contains("recording process ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+    poll(TIMEOUT, || running.stderr().contains("recording process ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
     let pid = pid(&running.stderr());
     // Waits until the file has contents.
-    poll(PATIENCE, || {
+    poll(TIMEOUT, || {
         let partial = folder.path().join("a.nettrace.partial");
         (std::fs::metadata(partial).ok()?.len() > 20_000).then_some(())
     })

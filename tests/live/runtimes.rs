@@ -26,7 +26,7 @@ fn every_runtime_listens_and_answers() {
 }
 
 #[test]
-fn a_killed_program_leaves_a_dead_socket() {
+fn killed_program_leaves_stale_socket() {
     runtimes::each(every(), |runtime| {
         let mut program = runtime.any().start();
         let socket = program.socket();
@@ -41,7 +41,7 @@ fn a_killed_program_leaves_a_dead_socket() {
 }
 
 #[test]
-fn a_contained_program_is_reached_through_proc() {
+fn containerized_program_is_reached_through_proc() {
     if !runtimes::namespaces() {
         return;
     }
@@ -53,7 +53,7 @@ fn a_contained_program_is_reached_through_proc() {
 }
 
 #[test]
-fn known_carries_out_what_it_is_told() {
+fn known_carries_out_commands() {
     let single_file = runtimes::single_file_net8();
     runtimes::each(runtimes::with("known").into_iter().chain(single_file).collect(), |runtime| {
         let mut program = runtime.program("known").start();
@@ -65,15 +65,15 @@ fn known_carries_out_what_it_is_told() {
 }
 
 #[test]
-fn children_have_sockets_too_and_end_with_their_parent() {
+fn children_have_sockets_and_exit_with_parent() {
     runtimes::each(runtimes::with("parent"), |runtime| {
         let parent = runtime.program("parent").arg(runtime.program("work").words().last().unwrap()).start();
         let child: u32 = parent.line().strip_prefix("child ").unwrap().parse().unwrap();
         let both = || (sockets(&parent) == 2).then_some(());
-        assert!(poll(crate::support::PATIENCE, both).is_some());
+        assert!(poll(crate::support::TIMEOUT, both).is_some());
         drop(parent);
         let gone = || (!std::path::Path::new(&format!("/proc/{child}")).exists()).then_some(());
-        assert!(poll(crate::support::PATIENCE, gone).is_some());
+        assert!(poll(crate::support::TIMEOUT, gone).is_some());
     });
 }
 
@@ -83,7 +83,7 @@ fn sockets(program: &Program) -> usize {
 }
 
 #[test]
-fn programs_that_take_newer_libraries_run() {
+fn programs_with_newer_libraries_run() {
     runtimes::each(runtimes::with("web"), |runtime| {
         for name in ["meters", "store"] {
             assert!(runtime.program(name).start().answers(), "{name}");

@@ -11,8 +11,8 @@ use serde_json::json;
 
 use crate::readers::assert_same;
 use crate::support::runtimes::{self, Runtime};
-use crate::support::{Invocation, Output, PATIENCE, Program, Signal, folder, poll};
-use crate::trace::{Recorded, wait_for_bytes};
+use crate::support::{Invocation, Output, Program, Signal, TIMEOUT, folder, poll};
+use crate::trace::{Recorded, wait_for_data};
 
 /// Offset of the process ID in the trace object of a runtime's stream.
 const PID_AT: usize = 89;
@@ -34,9 +34,9 @@ fn killed(program: &mut Program, place: &Path) -> PathBuf {
     program.carry_out("slow 1 200");
     let words = ["trace", &program.pid().to_string(), "-o", "a.nettrace", "--profile", "dotnet-sampled-thread-time"];
     let running = Invocation::new(words).current_dir(place).start();
-    let partial = wait_for_bytes(&running, place);
+    let partial = wait_for_data(&running, place);
     program.carry_out("slow 1 500");
-    poll(PATIENCE, || (samples(&partial).0 > 100).then_some(())).unwrap();
+    poll(TIMEOUT, || (samples(&partial).0 > 100).then_some(())).unwrap();
     running.signal(Signal::KILL);
     assert_eq!(running.wait().code, 128 + 9);
     partial
@@ -51,7 +51,7 @@ fn report(file: &Path) -> String {
 }
 
 #[test]
-fn the_process_of_a_recording_that_was_cut_off_names_its_methods() {
+fn salvage_names_methods_from_running_process() {
     let contained = if runtimes::namespaces() { &[false, true][..] } else { &[false] };
     runtimes::each(runtimes::with("known"), |runtime| {
         contained.iter().for_each(|contained| {
@@ -81,7 +81,7 @@ fn named(runtime: &Runtime, program: &mut Program) {
     assert!(before.0 == after.0 && after.1 * 20 < after.0, "{runtime}: {before:?} {after:?}");
     // A complete stream without losses or problems: the unchanged recording, followed by the rundown.
     let (recorded, salvaged) = (Recorded::of(&plain), Recorded::of(&named));
-    assert_eq!((salvaged.process_id, salvaged.of_rundown("DCEndComplete")), (recorded.process_id, 1), "{runtime}");
+    assert_eq!((salvaged.process_id, salvaged.rundown_events("DCEndComplete")), (recorded.process_id, 1), "{runtime}");
     let stats = |file: &Path| Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
     assert_eq!(json!([stats(&named)["dropped"], stats(&named)["complete"]]), json!([stats(&plain)["dropped"], true]), "{runtime}");
     assert_same(runtime, &[plain, named]);
@@ -89,7 +89,7 @@ fn named(runtime: &Runtime, program: &mut Program) {
 }
 
 #[test]
-fn names_are_those_of_the_process_that_was_recorded_or_none() {
+fn salvage_takes_names_only_from_recorded_process() {
     runtimes::each(runtimes::with("known"), |runtime| {
         // Neither of two programs, older and newer than the recording, may be mistaken for the recorded one.
         let older = runtime.program("known").start();
@@ -127,7 +127,7 @@ fn names_are_those_of_the_process_that_was_recorded_or_none() {
 }
 
 #[test]
-fn another_user_does_not_get_the_names() {
+fn salvage_names_are_denied_to_other_users() {
     if !rustix::process::geteuid().is_root() {
         return runtimes::skip("only root can run programs as a second user");
     }
@@ -149,7 +149,7 @@ fn another_user_does_not_get_the_names() {
             let words = [&["salvage", "a.partial", "-o", "out.nettrace"], more].concat();
             // A program that another test is just starting may briefly hold the copy open.
             let run = || Command::new(tools.path().join(us)).args(&words).current_dir(&theirs).uid(UID).gid(UID).output().ok();
-            poll(PATIENCE, run).unwrap()
+            poll(TIMEOUT, run).unwrap()
         };
         let output = run(&["--names"]);
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();

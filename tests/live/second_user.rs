@@ -16,7 +16,7 @@ use dn_top::net::port::Port;
 use serde_json::{Value, json};
 
 use crate::support::runtimes::{self, Runtime};
-use crate::support::{Invocation, Output, PATIENCE, Program, folder, poll};
+use crate::support::{Invocation, Output, Program, TIMEOUT, folder, poll};
 use user::{DENIED, Process, SecondUser, UID};
 
 /// A real runtime of root.
@@ -50,7 +50,7 @@ impl<'a> Victim<'a> {
         let runtime = self.runtime;
         assert!(self.program.is_alive() && self.program.answers(), "{runtime}");
         assert_eq!(fs::read_dir(self.place.path()).unwrap().count(), 0, "{runtime} ran a hook, or writes a perf map");
-        let environment = root_runs(&["env", &self.pid().to_string(), "--json"], self.folder());
+        let environment = run_as_root(&["env", &self.pid().to_string(), "--json"], self.folder());
         assert!(!environment.stdout.contains("DN_TOP_SET"), "{runtime} was changed: {}", environment.stdout);
     }
 }
@@ -72,21 +72,21 @@ fn shared() -> tempfile::TempDir {
 }
 
 /// Starts a process of root that hosts no runtime.
-fn roots_sleep(tmpdir: &Path) -> Process {
+fn sleep_as_root(tmpdir: &Path) -> Process {
     Process(Command::new("sleep").arg("600").env("TMPDIR", tmpdir).process_group(0).spawn().unwrap())
 }
 
 /// Runs dn-top as root, which also searches that folder for sockets.
-fn root_runs(words: &[&str], tmpdir: &Path) -> Output {
+fn run_as_root(words: &[&str], tmpdir: &Path) -> Output {
     Invocation::new(words).env("TMPDIR", tmpdir).run()
 }
 
 fn rows(tmpdir: &Path) -> Vec<Value> {
-    root_runs(&["ps", "--json"], tmpdir).json()["processes"].as_array().unwrap().clone()
+    run_as_root(&["ps", "--json"], tmpdir).json()["processes"].as_array().unwrap().clone()
 }
 
 /// Runs every command on a process that the second user tries to pass off as another. None of them must have an effect.
-fn assert_nothing_is_done_to(target: &str, victim: &mut Victim, code: i32, words: &str) {
+fn assert_no_effect(target: &str, victim: &mut Victim, code: i32, words: &str) {
     let (place, hook) = (folder(), victim.runtime.hook());
     let [core, dump, trace] = ["core", "heap.gcdump", "a.nettrace"].map(|name| place.path().join(name).to_str().unwrap().to_owned());
     for command in [
@@ -101,50 +101,50 @@ fn assert_nothing_is_done_to(target: &str, victim: &mut Victim, code: i32, words
         &["resume", target],
         &["env", target, "--json"],
     ] {
-        root_runs(command, victim.folder()).assert_refused(code, words);
+        run_as_root(command, victim.folder()).assert_refused(code, words);
     }
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "something was written");
     victim.assert_untouched();
 }
 
 #[test]
-fn a_link_under_the_users_own_pid_leads_to_no_runtime_of_root() {
+fn link_under_own_pid_does_not_reach_root_runtime() {
     let Some(user) = SecondUser::new() else { return };
     for runtime in runtimes::all() {
         let mut victim = Victim::new(&runtime);
         let sleeps = user.run("sleep", &["600"], user.home.path());
         user.link(&victim.socket(), &user.path(&socket_name(sleeps.pid())));
         let pid = sleeps.pid().to_string();
-        assert_nothing_is_done_to(&pid, &mut victim, 3, &format!("process {pid} is not a .NET process"));
+        assert_no_effect(&pid, &mut victim, 3, &format!("process {pid} is not a .NET process"));
         // By the path of the link.
         let link = user.path(&socket_name(sleeps.pid()));
-        assert_nothing_is_done_to(link.to_str().unwrap(), &mut victim, 4, "is a link that is not followed");
+        assert_no_effect(link.to_str().unwrap(), &mut victim, 4, "is a link that is not followed");
         // A process that looks like a runtime is listed, with the reason.
-        let looks = user.looks_like_a_runtime(user.home.path());
+        let looks = user.start_runtime_lookalike(user.home.path());
         user.link(&victim.socket(), &user.path(&socket_name(looks.pid())));
-        let row = poll(PATIENCE, || rows(victim.folder()).into_iter().find(|row| row["pid"] == looks.pid())).unwrap();
+        let row = poll(TIMEOUT, || rows(victim.folder()).into_iter().find(|row| row["pid"] == looks.pid())).unwrap();
         assert_eq!((&row["contact"], &row["socket"]), (&json!("unverified"), &Value::Null), "{runtime}: {row}");
-        assert_nothing_is_done_to(&looks.pid().to_string(), &mut victim, 4, "the file is not a socket");
+        assert_no_effect(&looks.pid().to_string(), &mut victim, 4, "the file is not a socket");
     }
 }
 
 #[test]
-fn a_folder_that_is_a_link_leads_to_no_runtime_of_root() {
+fn linked_folder_does_not_reach_root_runtime() {
     let Some(user) = SecondUser::new() else { return };
     let Some(runtime) = runtimes::all().into_iter().next() else { return };
     let victim = Victim::new(&runtime);
     user.link(victim.folder(), &user.path("tmp"));
-    let looks = user.looks_like_a_runtime(&user.path("tmp"));
-    let row = poll(PATIENCE, || rows(victim.folder()).into_iter().find(|row| row["pid"] == looks.pid())).unwrap();
+    let looks = user.start_runtime_lookalike(&user.path("tmp"));
+    let row = poll(TIMEOUT, || rows(victim.folder()).into_iter().find(|row| row["pid"] == looks.pid())).unwrap();
     assert_eq!(row["contact"], "unverified", "{row}");
     let reason = row["reason"].as_str().unwrap();
     assert!(reason.contains("users other than root could have put the link"), "{reason}");
     let through = user.path("tmp").join(victim.socket().file_name().unwrap());
-    root_runs(&["env", through.to_str().unwrap()], victim.folder()).assert_refused(4, "is a link that is not followed");
+    run_as_root(&["env", through.to_str().unwrap()], victim.folder()).assert_refused(4, "is a link that is not followed");
 }
 
 #[test]
-fn an_absolute_link_in_a_rootless_container_leads_to_no_runtime_of_root() {
+fn container_link_does_not_reach_root_runtime() {
     let Some(user) = SecondUser::new() else { return };
     let private = user.path("private");
     fs::create_dir(&private).unwrap();
@@ -163,76 +163,77 @@ fn an_absolute_link_in_a_rootless_container_leads_to_no_runtime_of_root() {
     for runtime in runtimes::all() {
         let mut victim = Victim::new(&runtime);
         user.link(&victim.socket(), &seen_here);
-        assert_nothing_is_done_to(&pid.to_string(), &mut victim, 3, &format!("process {pid} is not a .NET process"));
-        assert_nothing_is_done_to(seen_here.to_str().unwrap(), &mut victim, 4, "is a link that is not followed");
+        assert_no_effect(&pid.to_string(), &mut victim, 3, &format!("process {pid} is not a .NET process"));
+        assert_no_effect(seen_here.to_str().unwrap(), &mut victim, 4, "is a link that is not followed");
     }
 }
 
 #[test]
-fn a_socket_under_the_pid_of_a_process_of_root_is_not_its_own() {
+fn socket_under_pid_of_root_process_is_not_trusted() {
     let Some(user) = SecondUser::new() else { return };
     let shared = shared();
-    let sleeps = roots_sleep(shared.path());
+    let sleeps = sleep_as_root(shared.path());
     let planted = shared.path().join(socket_name(sleeps.pid()));
     let served = user.serve(&planted);
     let pid = sleeps.pid().to_string();
     assert!(rows(shared.path()).iter().all(|row| row["pid"] != sleeps.pid()), "sleep is no .NET process");
-    root_runs(&["set-env", &pid, "DB_PASSWORD=secret"], shared.path()).assert_refused(3, &format!("process {pid} is not a .NET process"));
-    served.assert_nothing_came();
+    run_as_root(&["set-env", &pid, "DB_PASSWORD=secret"], shared.path()).assert_refused(3, &format!("process {pid} is not a .NET process"));
+    served.assert_nothing_received();
     // Addressed by its path, it is treated as a socket of the second user, served by that user.
-    let info = root_runs(&["info", planted.to_str().unwrap(), "--json"], shared.path()).json();
+    let info = run_as_root(&["info", planted.to_str().unwrap(), "--json"], shared.path()).json();
     assert_eq!((&info["contact"], &info["pid"], &info["uid"]), (&json!("ok"), &json!(served.process.pid()), &json!(UID)), "{info}");
     // Unless the file is owned by root.
     chown(&planted, Some(0), None).unwrap();
     fs::write(&served.log, "").unwrap();
     for target in [pid.as_str(), planted.to_str().unwrap()] {
-        let output = root_runs(&["set-env", target, "DB_PASSWORD=secret"], shared.path());
+        let output = run_as_root(&["set-env", target, "DB_PASSWORD=secret"], shared.path());
         output.assert_refused(4, "the socket is not owned by its process");
     }
-    served.assert_nothing_came();
+    served.assert_nothing_received();
 }
 
 #[test]
-fn a_planted_socket_does_not_win_over_the_real_one() {
+fn planted_socket_does_not_replace_real_one() {
     let Some(user) = SecondUser::new() else { return };
     for runtime in runtimes::all() {
         let (shared, victim) = (shared(), Victim::new(&runtime));
         let served = user.serve(&shared.path().join(victim.socket().file_name().unwrap()));
-        let info = root_runs(&["info", &victim.pid().to_string(), "--json"], shared.path()).json();
+        let info = run_as_root(&["info", &victim.pid().to_string(), "--json"], shared.path()).json();
         assert_eq!(info["contact"], "ok", "{runtime}: {info}");
         assert_eq!(info["socket"], victim.socket().to_str().unwrap(), "{runtime}");
         let row = rows(shared.path()).into_iter().filter(|row| row["ns_pid"] == victim.pid()).collect::<Vec<_>>();
         assert!(row.len() == 1 && row[0]["contact"] == "ok", "{runtime}: {row:?}");
-        served.assert_nothing_came();
+        served.assert_nothing_received();
     }
 }
 
 #[test]
-fn a_process_that_another_one_serves_for_is_not_attached() {
+fn process_with_socket_of_another_process_is_not_attached() {
     let Some(user) = SecondUser::new() else { return };
-    let looks = user.looks_like_a_runtime(user.home.path());
+    let looks = user.start_runtime_lookalike(user.home.path());
     let served = user.serve(&user.path(&socket_name(looks.pid())));
     let pid = looks.pid().to_string();
-    let info = root_runs(&["info", &pid, "--json"], user.home.path()).json();
+    let info = run_as_root(&["info", &pid, "--json"], user.home.path()).json();
     assert_eq!(info["contact"], "unverified", "{info}");
     let words = format!("the socket is not owned by its process: process {} of user {UID} is at the other end", served.process.pid());
     assert!(info["reason"].as_str().unwrap().contains(&words), "{info}");
-    root_runs(&["set-env", &pid, "DB_PASSWORD=secret"], user.home.path()).assert_refused(4, &words);
-    served.assert_nothing_came();
+    run_as_root(&["set-env", &pid, "DB_PASSWORD=secret"], user.home.path()).assert_refused(4, &words);
+    served.assert_nothing_received();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_port_of_root_takes_no_process_for_another_one() {
+async fn port_of_root_does_not_trust_advertised_pid() {
     let Some(user) = SecondUser::new() else { return };
     let place = folder();
     fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).unwrap();
     let path = place.path().join("port");
     let port = Port::serve(&path, &Sources::machine()).unwrap();
-    let sleeps = roots_sleep(place.path());
-    let says = sleeps.pid().to_string();
+    let sleeps = sleep_as_root(place.path());
+    let advertised_pid = sleeps.pid().to_string();
     let connect = || {
-        let mut process = user.helper(place.path(), &[("SECOND_USER_CONNECTS", path.as_os_str()), ("SECOND_USER_SAYS", says.as_ref())]);
-        poll(PATIENCE, || process.0.try_wait().unwrap().or_else(|| (!port.runtimes().is_empty()).then(Default::default)));
+        let mut process =
+            user.helper(place.path(), &[("SECOND_USER_CONNECTS", path.as_os_str()), ("SECOND_USER_ADVERTISES", advertised_pid.as_ref())]);
+        poll(TIMEOUT, || process.0.try_wait().unwrap().or_else(|| (!port.runtimes().is_empty()).then(Default::default)));
         process.0.try_wait().unwrap().and_then(|status| status.code())
     };
     assert_eq!(connect(), Some(DENIED), "another user does not even reach it");
@@ -250,7 +251,7 @@ fn three_thousand_stale_sockets_are_one_line() {
         drop(UnixListener::bind(&path).unwrap());
         chown(&path, Some(UID), Some(UID)).unwrap();
     }
-    let text = root_runs(&["ps"], shared.path()).stdout;
+    let text = run_as_root(&["ps"], shared.path()).stdout;
     let stale = text.lines().filter(|line| line.contains("stale") || line.contains("(gone)")).collect::<Vec<_>>();
     let count: Vec<_> = stale.iter().map(|line| line.split(' ').next().unwrap().parse::<u32>().unwrap_or(0)).collect();
     assert!(count.len() == 1 && count[0] >= 3000, "{stale:?}");

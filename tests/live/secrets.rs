@@ -28,7 +28,7 @@ const VARIABLES: [(&str, &str); 7] = [
 ];
 
 #[test]
-fn nothing_printed_has_a_secret_or_is_obeyed_by_a_terminal() {
+fn output_has_no_secrets_or_control_characters() {
     runtimes::each(runtimes::all(), |runtime| {
         // Supports only its own fixed arguments.
         if runtime.is_trimmed() {
@@ -63,23 +63,23 @@ fn nothing_printed_has_a_secret_or_is_obeyed_by_a_terminal() {
         for words in commands {
             // Its socket is in a separate directory, which discovery searches.
             let output = Invocation::new(&words).run();
-            let said = format!("{runtime} {words:?}: {}", output.stderr);
-            assert_eq!(output.code, 0, "{said}");
+            let context = format!("{runtime} {words:?}: {}", output.stderr);
+            assert_eq!(output.code, 0, "{context}");
             let all = format!("{}{}", output.stdout, output.stderr);
             let acts =
                 |c: char| c != '\n' && (c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c) || ('\u{2066}'..='\u{2069}').contains(&c));
-            assert!(!all.contains(acts), "{said} {all:?}");
+            assert!(!all.contains(acts), "{context} {all:?}");
             if words.contains(&"--reveal") {
-                assert!((4..=8).all(|number| all.contains(&format!("{SECRET}-{number}"))), "{said} {all}");
+                assert!((4..=8).all(|number| all.contains(&format!("{SECRET}-{number}"))), "{context} {all}");
                 let variables = output.json();
                 let note = &variables["variables"].as_array().unwrap().iter().find(|row| row["name"] == "NOTE").unwrap()["value"];
-                assert_eq!(note, HOSTILE, "{said}: JSON says what is there");
+                assert_eq!(note, HOSTILE, "{context}: JSON says what is there");
             } else {
-                assert!(!all.contains(SECRET), "{said} {all}");
+                assert!(!all.contains(SECRET), "{context} {all}");
             }
             match words[0] {
-                "info" => assert!(all.contains("--password ***") && all.contains("postgres://app:***@db/shop"), "{said} {all}"),
-                "env" => assert!(all.contains("many"), "{said}: {all}"),
+                "info" => assert!(all.contains("--password ***") && all.contains("postgres://app:***@db/shop"), "{context} {all}"),
+                "env" => assert!(all.contains("many"), "{context}: {all}"),
                 _ => {}
             }
         }

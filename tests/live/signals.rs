@@ -7,34 +7,34 @@ use dn_top::net::endpoint::Endpoint;
 use serde_json::{Value, json};
 
 use crate::support::runtimes;
-use crate::support::{Invocation, PATIENCE, Program, Signal, folder, poll};
+use crate::support::{Invocation, Program, Signal, TIMEOUT, folder, poll};
 use crate::trace;
 
 #[test]
-fn signals_end_a_recording_and_not_its_file() {
+fn signals_stop_recording_and_keep_file() {
     runtimes::each(runtimes::all(), |runtime| {
         let mut program = runtime.any().start();
         for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
             let place = folder();
             let running = Invocation::new(["trace", &program.pid().to_string(), "--json"]).current_dir(place.path()).start();
-            trace::wait_for_bytes(&running, place.path());
+            trace::wait_for_data(&running, place.path());
             running.signal(signal);
             let output = running.wait();
             assert_eq!(output.code, 130, "{runtime} {signal:?}: {}", output.stderr);
             let result: Value = serde_json::from_str(&output.stdout).unwrap();
             assert_eq!(result["stopped_by"], "interrupt");
-            let recorded = trace::assert_whole(&place.path().join(result["file"].as_str().unwrap()), &result);
-            assert!(recorded.of_rundown("MethodDCEnd") > 0, "{runtime} {signal:?}");
+            let recorded = trace::assert_complete(&place.path().join(result["file"].as_str().unwrap()), &result);
+            assert!(recorded.rundown_events("MethodDCEnd") > 0, "{runtime} {signal:?}");
         }
         assert!(program.is_alive() && program.answers(), "{runtime}");
-        assert_eq!(room_for_sessions(&program), 64, "{runtime}");
+        assert_eq!(count_available_sessions(&program), 64, "{runtime}");
         assert!(program.is_alive() && program.answers(), "{runtime}");
     });
 }
 
 /// Returns the number of sessions that the runtime opens before it refuses. A session without events is never freed without a stop, so the
 /// program is unusable afterwards.
-fn room_for_sessions(program: &Program) -> usize {
+fn count_available_sessions(program: &Program) -> usize {
     let process = Process { socket: Some(program.socket()), ..Process::new(ProcessKey { pid: program.pid(), started: 0 }) };
     let client = Client::new(Endpoint::of(&process).unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -49,16 +49,16 @@ fn room_for_sessions(program: &Program) -> usize {
 }
 
 #[test]
-fn a_second_signal_does_without_the_rundown() {
+fn second_signal_skips_rundown() {
     runtimes::each(runtimes::all(), |runtime| {
         let mut program = runtime.any().start();
         let place = folder();
         let running = Invocation::new(["trace", &program.pid().to_string(), "--json"]).current_dir(place.path()).start();
-        trace::wait_for_bytes(&running, place.path());
+        trace::wait_for_data(&running, place.path());
         // A stopped process does not respond, and sends no rundown.
         program.signal(Signal::STOP);
         running.signal(Signal::INT);
-        poll(PATIENCE, || running.stderr().contains("stopping").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+        poll(TIMEOUT, || running.stderr().contains("stopping").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
         running.signal(Signal::INT);
         let output = running.wait();
         program.signal(Signal::CONT);
@@ -74,7 +74,7 @@ fn a_second_signal_does_without_the_rundown() {
 }
 
 #[test]
-fn a_terminal_that_goes_away_ends_a_recording_and_not_its_file() {
+fn terminal_hangup_stops_recording_and_keeps_file() {
     runtimes::each(runtimes::all(), |runtime| {
         let mut program = runtime.any().start();
         let place = folder();
@@ -82,7 +82,7 @@ fn a_terminal_that_goes_away_ends_a_recording_and_not_its_file() {
         let pid = program.pid().to_string();
         let trace = Invocation::new(["trace", &pid, "-o", file.to_str().unwrap()]);
         // This text is in the line that is constantly rewritten.
-        assert_eq!(trace.lose_terminal_at(" events").exit_code(), 130);
+        assert_eq!(trace.close_terminal_at(" events").exit_code(), 130);
         let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
         assert_eq!(stats["complete"], true);
         assert!(program.is_alive() && program.answers());
@@ -90,7 +90,7 @@ fn a_terminal_that_goes_away_ends_a_recording_and_not_its_file() {
 }
 
 #[test]
-fn a_terminal_that_reads_nothing_holds_no_recording_back() {
+fn blocked_terminal_does_not_block_recording() {
     let Some(net9) = runtimes::net9() else { return };
     let mut program = net9.any().start();
     let place = folder();
@@ -99,10 +99,10 @@ fn a_terminal_that_reads_nothing_holds_no_recording_back() {
     let mut trace = Invocation::new(["trace", &pid, "-o", file.to_str().unwrap()]).screen(120, 40);
     trace.wait_for(" events");
     // The terminal echoes its input.
-    trace.clog(&"x".repeat(500));
+    trace.block_output(&"x".repeat(500));
     trace.signal(Signal::TERM);
-    poll(PATIENCE, || file.exists().then_some(())).expect("a finished recording");
-    trace.unclog();
+    poll(TIMEOUT, || file.exists().then_some(())).expect("a finished recording");
+    trace.unblock_output();
     assert_eq!(trace.wait_exit().exit_code(), 130);
     let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
     assert_eq!(stats["complete"], true);

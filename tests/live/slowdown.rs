@@ -14,10 +14,10 @@ use crate::recording_analysis::record;
 use crate::requests::serve;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::ENTER;
-use crate::support::{Invocation, PATIENCE, folder, poll};
+use crate::support::{Invocation, TIMEOUT, folder, poll};
 
 /// Returns a folder with a configuration in which waiting for CPU is never a problem: other load on this machine is not under test.
-pub(crate) fn shared_machine() -> TempDir {
+pub(crate) fn config_without_cpu_wait() -> TempDir {
     let home = folder();
     fs::create_dir(home.path().join("dn-top")).unwrap();
     fs::write(home.path().join("dn-top/config.toml"), "[thresholds]\ncpu-wait = 100.0\n").unwrap();
@@ -25,7 +25,7 @@ pub(crate) fn shared_machine() -> TempDir {
 }
 
 /// Returns all causes in a recording as it stands, except other load on this machine.
-fn weighed(recording: &Recording, runtime: &Runtime) -> Vec<Slowdown> {
+fn current_slowdowns(recording: &Recording, runtime: &Runtime) -> Vec<Slowdown> {
     let analysis = recording.analysis.as_ref();
     analysis.map_or_else(Vec::new, |analysis| {
         let (threads, elapsed, what) = (&recording.threads, recording.elapsed, [SLOW_PROFILE.to_owned()]);
@@ -46,7 +46,7 @@ fn weighed(recording: &Recording, runtime: &Runtime) -> Vec<Slowdown> {
 
 /// Each problem is caused in a real program; its cause is reported first, with the responsible method, if any.
 #[test]
-fn the_first_cause_is_what_is_wrong() {
+fn actual_cause_is_reported_first() {
     runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
         let is_sampled = {
             let program = runtime.program("known").start();
@@ -75,15 +75,15 @@ fn the_first_cause_is_what_is_wrong() {
                         first.cause == cause && (first.is_problem() || cause == Cause::Cpu) && first.text.contains(culprit)
                     })
                 };
-                let seen = poll(PATIENCE, || {
+                let seen = poll(TIMEOUT, || {
                     program.carry_out(command);
-                    Some(weighed(&look(), runtime)).filter(|all| named(all))
+                    Some(current_slowdowns(&look(), runtime)).filter(|all| named(all))
                 });
-                assert!(seen.is_some(), "{runtime}, {command}: {:#?}", weighed(&look(), runtime));
+                assert!(seen.is_some(), "{runtime}, {command}: {:#?}", current_slowdowns(&look(), runtime));
             })
             .await;
             // The same is true for the whole recording.
-            let all = weighed(&recording, runtime);
+            let all = current_slowdowns(&recording, runtime);
             assert_eq!(all[0].cause, cause, "{runtime}, {command}: {all:#?}");
         }
     });
@@ -98,14 +98,14 @@ fn a_slow_dependency_is_the_first_cause() {
         let place = folder();
         let config = select(&[SLOW_PROFILE], &[] as &[&str], None).unwrap().config;
         let recording = record(&mut program, config, &place.path().join("a.nettrace"), |program, look| {
-            let seen = poll(PATIENCE, || {
+            let seen = poll(TIMEOUT, || {
                 program.carry_out(&format!("get 2 {url}/slow/1500"));
-                weighed(&look(), runtime).into_iter().next().filter(|first| first.cause == Cause::Http && first.is_problem())
+                current_slowdowns(&look(), runtime).into_iter().next().filter(|first| first.cause == Cause::Http && first.is_problem())
             });
-            assert!(seen.is_some(), "{runtime}: {:#?}", weighed(&look(), runtime));
+            assert!(seen.is_some(), "{runtime}: {:#?}", current_slowdowns(&look(), runtime));
         })
         .await;
-        let first = &weighed(&recording, runtime)[0];
+        let first = &current_slowdowns(&recording, runtime)[0];
         eprintln!("{runtime}: F: {}", first.text);
         assert!(
             first.cause == Cause::Http && first.text.contains(&format!("most time with GET {url}/slow/{{number}}")),
@@ -123,14 +123,14 @@ fn a_flood_of_log_messages_is_the_first_cause() {
         let place = folder();
         let config = select(&[SLOW_PROFILE], &[] as &[&str], None).unwrap().config;
         let recording = record(&mut server, config, &place.path().join("a.nettrace"), |_, look| {
-            let seen = poll(PATIENCE, || {
+            let seen = poll(TIMEOUT, || {
                 client.carry_out(&format!("get 1 {url}/log/1500"));
-                weighed(&look(), runtime).into_iter().next().filter(|first| first.cause == Cause::Logging && first.is_problem())
+                current_slowdowns(&look(), runtime).into_iter().next().filter(|first| first.cause == Cause::Logging && first.is_problem())
             });
-            assert!(seen.is_some(), "{runtime}: {:#?}", weighed(&look(), runtime));
+            assert!(seen.is_some(), "{runtime}: {:#?}", current_slowdowns(&look(), runtime));
         })
         .await;
-        let first = &weighed(&recording, runtime)[0];
+        let first = &current_slowdowns(&recording, runtime)[0];
         eprintln!("{runtime}: F: {}", first.text);
         assert!(first.cause == Cause::Logging && first.text.contains("most by Web.WriteLog"), "{runtime}: {first:#?}");
     });
@@ -138,10 +138,10 @@ fn a_flood_of_log_messages_is_the_first_cause() {
 
 /// Without the dashboard: for a process, and for the file of a recording made with the profile.
 #[test]
-fn a_command_names_the_cause() {
+fn slow_command_reports_cause() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
-        let (place, home, pid) = (folder(), shared_machine(), program.pid().to_string());
+        let (place, home, pid) = (folder(), config_without_cpu_wait(), program.pid().to_string());
         let command = |words: &[&str]| Invocation::new(words).env("XDG_CONFIG_HOME", home.path());
         let is_sampled = Invocation::new(["cpu", &pid, "--duration", "200ms"]).run().code == 0;
         let file = place.path().join("a.nettrace");
@@ -151,7 +151,7 @@ fn a_command_names_the_cause() {
             command(&["trace", &pid, "--profile", SLOW_PROFILE, "--duration", "5s", "-o", file]).start(),
         ];
         for running in &running {
-            poll(PATIENCE, || running.stderr().contains("recording ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+            poll(TIMEOUT, || running.stderr().contains("recording ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
         }
         assert!(program.answers());
         program.carry_out("throw 20000");
@@ -184,7 +184,7 @@ fn a_command_names_the_cause() {
 fn threads_that_are_stuck_are_found() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
-        let (home, pid) = (shared_machine(), program.pid().to_string());
+        let (home, pid) = (config_without_cpu_wait(), program.pid().to_string());
         let slow = || Invocation::new(["slow", &pid, "--duration", "3s", "--json"]).env("XDG_CONFIG_HOME", home.path()).run().json();
         let locks = |document: &serde_json::Value| {
             let causes = document["causes"].as_array().unwrap();
@@ -206,7 +206,7 @@ fn threads_that_are_stuck_are_found() {
 
 /// A thread that is ready to run but has no CPU is reported neither as waiting nor as hot code.
 #[test]
-fn a_process_that_waits_for_cpu_is_told() {
+fn cpu_wait_is_reported() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.command("spend 600000");
@@ -260,12 +260,12 @@ impl LimitedGroup {
 impl Drop for LimitedGroup {
     fn drop(&mut self) {
         // Busy until the process in it has exited.
-        poll(PATIENCE, || fs::remove_dir(&self.0).is_ok().then_some(()));
+        poll(TIMEOUT, || fs::remove_dir(&self.0).is_ok().then_some(()));
     }
 }
 
 #[test]
-fn a_cpu_limit_is_named() {
+fn cpu_limit_is_reported() {
     let Some(group) = LimitedGroup::new("slow", "20000") else {
         return runtimes::skip("no control group with a CPU limit can be made here");
     };
@@ -313,10 +313,10 @@ fn a_cpu_limit_is_on_the_first_screen() {
 
 /// One key starts the recording and shows it; pressed again, it shows the current recording.
 #[test]
-fn one_key_in_the_dashboard_names_the_cause() {
+fn one_dashboard_key_shows_cause() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
-        let home = shared_machine();
+        let home = config_without_cpu_wait();
         let mut screen = Invocation::new(["--watch", "never"]).env("XDG_CONFIG_HOME", home.path()).screen(120, 40);
         screen.wait_for("COMMAND");
         let title = format!("{} {}", runtime.name_of("known"), program.pid());
@@ -325,7 +325,7 @@ fn one_key_in_the_dashboard_names_the_cause() {
         screen.wait_for(&format!(" {title} ─"));
         screen.keys("F");
         screen.wait_for("recording  0:0");
-        let seen = poll(PATIENCE, || {
+        let seen = poll(TIMEOUT, || {
             program.carry_out("throw 2000");
             Some(screen.contents()).filter(|shown| shown.contains("Slow because of: Exceptions"))
         });

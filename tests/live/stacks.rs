@@ -2,11 +2,11 @@
 
 use crate::support::runtimes;
 use crate::support::screen::ENTER;
-use crate::support::{Invocation, PATIENCE, poll};
+use crate::support::{Invocation, TIMEOUT, poll};
 
 /// Ten threads that wait for a lock are one row, and the thread that reads commands is another.
 #[test]
-fn one_key_shows_what_every_thread_is_doing() {
+fn one_key_shows_stacks_of_all_threads() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.carry_out("hold-lock 600000");
@@ -34,13 +34,13 @@ fn one_key_shows_what_every_thread_is_doing() {
         screen.keys("qq");
         assert!(screen.wait_exit().success(), "{runtime}");
         // The dashboard may have been closed during the second sampling, which an old runtime needs a moment to notice.
-        assert!(poll(PATIENCE, || program.answers().then_some(())).is_some(), "{runtime}");
+        assert!(poll(TIMEOUT, || program.answers().then_some(())).is_some(), "{runtime}");
     });
 }
 
 /// The first sample of a thread may not show whether it runs or waits: on .NET 9, a thread waiting for a lock looks as if it were running.
 #[test]
-fn no_thread_is_judged_by_its_first_sample() {
+fn first_sample_does_not_decide_thread_state() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.carry_out("hold-lock 600000");

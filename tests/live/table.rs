@@ -9,32 +9,32 @@ use dn_top::net::discovery::{Scanner, Sources};
 use serde_json::{Value, json};
 
 use crate::support::runtimes::{self, Runtime};
-use crate::support::{Invocation, Output, PATIENCE, Program, Signal, folder, poll};
+use crate::support::{Invocation, Output, Program, Signal, TIMEOUT, folder, poll};
 use crate::trace;
 
 #[test]
-fn net31_does_what_it_can() {
-    runtimes::net31().iter().for_each(in_turn);
+fn net31_supports_its_commands() {
+    runtimes::net31().iter().for_each(run_all_steps);
 }
 
 #[test]
-fn net8_does_everything() {
-    runtimes::net8().iter().for_each(in_turn);
+fn net8_supports_all_commands() {
+    runtimes::net8().iter().for_each(run_all_steps);
 }
 
 #[test]
-fn net9_does_everything() {
-    runtimes::net9().iter().for_each(in_turn);
+fn net9_supports_all_commands() {
+    runtimes::net9().iter().for_each(run_all_steps);
 }
 
 #[test]
-fn net10_does_everything() {
-    runtimes::net10().iter().for_each(in_turn);
+fn net10_supports_all_commands() {
+    runtimes::net10().iter().for_each(run_all_steps);
 }
 
 #[test]
-fn single_files_do_everything() {
-    runtimes::each(runtimes::single_files(), in_turn);
+fn single_files_support_all_commands() {
+    runtimes::each(runtimes::single_files(), run_all_steps);
 }
 
 /// One process, and its runtime.
@@ -43,7 +43,7 @@ struct Subject<'a> {
     program: Program,
 }
 
-fn in_turn(runtime: &Runtime) {
+fn run_all_steps(runtime: &Runtime) {
     let program = runtime.any().env("GREETER_TOKEN", "hush").start();
     let mut subject = Subject { runtime, program };
     type Step = (&'static str, fn(&Subject<'_>));
@@ -167,13 +167,13 @@ fn traced(subject: &Subject<'_>) {
     assert_eq!((&result["file"], &result["stopped_by"]), (&json!(file.to_str().unwrap()), &json!("duration")));
     assert!(result["duration_ms"].as_u64() >= Some(1000), "{result}");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    let recorded = trace::assert_whole(&file, &result);
-    assert!(recorded.of_rundown("MethodDCEnd") > 0, "no method names: {recorded:#?}");
+    let recorded = trace::assert_complete(&file, &result);
+    assert!(recorded.rundown_events("MethodDCEnd") > 0, "no method names: {recorded:#?}");
     assert_eq!(recorded.process_id, subject.program.pid());
 
     // Until Ctrl-C, with the default file name.
     let running = Invocation::new(["trace", &subject.pid(), "--json"]).current_dir(place.path()).start();
-    let partial = trace::wait_for_bytes(&running, place.path());
+    let partial = trace::wait_for_data(&running, place.path());
     running.signal(Signal::INT);
     let output = running.wait();
     assert_eq!(output.code, 130, "{}", output.stderr);
@@ -183,7 +183,7 @@ fn traced(subject: &Subject<'_>) {
     let name = file.file_name().unwrap().to_str().unwrap();
     assert!(name.starts_with(&format!("{}_{}_20", subject.name(), subject.pid())), "{name}");
     assert_eq!(result["stopped_by"], "interrupt");
-    trace::assert_whole(&file, &result);
+    trace::assert_complete(&file, &result);
 }
 
 fn dumped(subject: &Subject<'_>) {
@@ -206,9 +206,9 @@ fn dumped(subject: &Subject<'_>) {
         assert_eq!((&result["path"], &result["path_seen_here"], &result["type"]), (&path, &path, &json!(kind)));
         assert_core(&file, &result);
         if kind == "heap" {
-            let said = said_of_heap_dump(subject) as f64;
+            let estimated = estimated_heap_dump_size(subject) as f64;
             let is = result["bytes"].as_f64().unwrap();
-            assert!((0.75..=1.02).contains(&(is / said)), "{said} bytes said, {is} written");
+            assert!((0.75..=1.02).contains(&(is / estimated)), "{estimated} bytes estimated, {is} written");
         }
         let again = subject.run("dump", &["--type", kind, "-o", file.to_str().unwrap()]);
         assert!(again.code == 1 && again.stderr.contains("exists already"), "{}", again.stderr);
@@ -218,13 +218,13 @@ fn dumped(subject: &Subject<'_>) {
     let output = subject.run("dump", &["--type", "full", "-o", "/no/such/folder/core"]);
     assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{}", output.stderr);
     assert!(output.stderr.contains("E_FAIL (0x80004005): the operation failed in the runtime"), "{}", output.stderr);
-    let told_why = output.stderr.contains("[createdump] ") && output.stderr.contains("/no/such/folder/core");
-    assert!(told_why || subject.is(3), "{}", output.stderr);
+    let has_reason = output.stderr.contains("[createdump] ") && output.stderr.contains("/no/such/folder/core");
+    assert!(has_reason || subject.is(3), "{}", output.stderr);
     assert_eq!(output.stderr.matches("E_FAIL").count(), 1, "{}", output.stderr);
 }
 
 /// Returns the dashboard's estimate of the size of a heap dump.
-fn said_of_heap_dump(subject: &Subject<'_>) -> u64 {
+fn estimated_heap_dump_size(subject: &Subject<'_>) -> u64 {
     let mut scanner = Scanner::new(Sources::machine()).unwrap();
     let rows = scanner.scan(std::time::Instant::now()).unwrap();
     rows.iter().find(|row| row.key.pid == subject.program.pid()).unwrap().usage.heap_dump_bytes()
@@ -280,9 +280,9 @@ pub(crate) fn perf_map_files(runtime: &Runtime, pid: u32) -> impl Iterator<Item 
 fn recorder_killed(subject: &Subject<'_>) {
     let place = folder();
     let running = Invocation::new(["trace", &subject.pid()]).current_dir(place.path()).start();
-    let partial = trace::wait_for_bytes(&running, place.path());
+    let partial = trace::wait_for_data(&running, place.path());
     // Its header, some hundred bytes, may arrive in pieces.
-    poll(PATIENCE, || (fs::metadata(&partial).unwrap().len() > 200).then_some(())).unwrap();
+    poll(TIMEOUT, || (fs::metadata(&partial).unwrap().len() > 200).then_some(())).unwrap();
     running.signal(Signal::KILL);
     assert_eq!(running.wait().code, 128 + 9);
     // The received data is readable.
@@ -295,5 +295,5 @@ fn recorder_killed(subject: &Subject<'_>) {
         let output = subject.run("trace", &["-o", file.to_str().unwrap(), "--duration", "300ms", "--json"]);
         (output.code == 0).then(|| output.json())
     };
-    trace::assert_whole(&file, &poll(PATIENCE, next).unwrap());
+    trace::assert_complete(&file, &poll(TIMEOUT, next).unwrap());
 }

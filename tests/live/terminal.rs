@@ -9,7 +9,7 @@ fn shell(script: &str) -> Screen {
 }
 
 #[test]
-fn shows_what_is_drawn_and_types_what_is_asked_for() {
+fn screen_shows_output_and_sends_keys() {
     let mut terminal = shell(r#"printf 'name? '; read name; printf '\033[3;5Hgood evening, %s' "$name"; read end; exit 7"#);
     terminal.wait_for("name?");
     terminal.keys("Ada");
@@ -22,7 +22,7 @@ fn shows_what_is_drawn_and_types_what_is_asked_for() {
 }
 
 #[test]
-fn says_how_large_it_is_and_where_the_cursor_stands() {
+fn terminal_reports_size_and_cursor_position() {
     let terminal = shell("trap 'stty size' WINCH; stty size; while :; do sleep 0.02; done");
     terminal.wait_for("10 40");
     terminal.resize(60, 20);
@@ -32,7 +32,7 @@ fn says_how_large_it_is_and_where_the_cursor_stands() {
 }
 
 #[test]
-fn an_end_by_signal_is_told_from_an_exit() {
+fn termination_by_signal_differs_from_exit() {
     let mut terminal = shell("echo up; sleep 60");
     terminal.wait_for("up");
     terminal.signal(Signal::TERM);
@@ -40,7 +40,7 @@ fn an_end_by_signal_is_told_from_an_exit() {
 }
 
 #[test]
-fn what_is_not_there_is_waited_for_in_vain() {
+fn waiting_for_missing_text_times_out() {
     let terminal = shell("echo here; sleep 60");
     terminal.wait_for("here");
     let shown = terminal.try_wait_until(Duration::from_millis(50), |shown| shown.contains("elsewhere"));
@@ -48,7 +48,7 @@ fn what_is_not_there_is_waited_for_in_vain() {
 }
 
 #[test]
-fn a_terminal_left_changed_is_noticed() {
+fn unrestored_terminal_is_detected() {
     for left in [
         r"printf '\033[?1049h'",
         r"printf '\033[?25l'",
@@ -77,7 +77,7 @@ fn the_clipboard_is_read() {
 }
 
 #[test]
-fn a_run_without_a_terminal_keeps_both_streams_and_the_code() {
+fn run_without_terminal_captures_streams_and_exit_code() {
     let output = Invocation::of("sh", ["-c", "echo \"$GREETING\"; echo oops >&2; test -t 1 || exit 3"]).env("GREETING", "hi").run();
     assert_eq!((output.stdout.as_str(), output.stderr.as_str(), output.code), ("hi\n", "oops\n", 3));
     let mut running = Invocation::of("sleep", ["60"]).start();
@@ -88,7 +88,7 @@ fn a_run_without_a_terminal_keeps_both_streams_and_the_code() {
 }
 
 #[test]
-fn a_picture_has_letters_colours_and_lines() {
+fn svg_has_letters_colors_and_lines() {
     let terminal = shell(r"printf '\033[1;31mred <\033[0m \033[44m \033[0m─⣿'; sleep 60");
     terminal.wait_for("⣿");
     let svg = picture::svg(&terminal.styled());

@@ -11,7 +11,7 @@ use dn_top::session::{Plan, Recorder, read_trace};
 use tokio::time::timeout;
 
 use crate::support::runtimes;
-use crate::support::{Invocation, PATIENCE, folder};
+use crate::support::{Invocation, TIMEOUT, folder};
 
 /// Returns the estimated CPU time of all threads, in nanoseconds.
 fn cpu_ns(profile: &Profile) -> u64 {
@@ -20,12 +20,12 @@ fn cpu_ns(profile: &Profile) -> u64 {
 
 /// Sixteen threads wait on a socket, which the sampler reports as running native code, and one thread runs.
 #[test]
-fn threads_that_wait_in_a_socket_take_no_cpu_time() {
+fn threads_waiting_on_socket_have_no_cpu_time() {
     runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
         let mut program = runtime.program("known").start();
         program.carry_out("receive 16");
         let mut directory = Directory::new(Sources::machine()).unwrap();
-        let process = directory.resolve(program.socket().to_str().unwrap(), PATIENCE).await.unwrap();
+        let process = directory.resolve(program.socket().to_str().unwrap(), TIMEOUT).await.unwrap();
         let client = directory.clients().of(&process).unwrap();
         let (folder, sampler) = (folder(), "dotnet-sampled-thread-time");
         let (file, config) = (folder.path().join("a.nettrace"), select(&[sampler], &[] as &[&str], None).unwrap().config);
@@ -37,7 +37,7 @@ fn threads_that_wait_in_a_socket_take_no_cpu_time() {
             let profile = recording.analysis.as_deref().map(|analysis| &analysis.profile);
             profile.is_some_and(|profile| profile.has_cpu_times && cpu_ns(profile) > 3_000_000_000)
         };
-        assert!(timeout(PATIENCE * 2, progress.wait_for(has_cpu_times)).await.is_ok(), "{runtime}");
+        assert!(timeout(TIMEOUT * 2, progress.wait_for(has_cpu_times)).await.is_ok(), "{runtime}");
         recorder.stop();
         let recording = recorder.finished().await;
         assert!(matches!(&recording.phase, Phase::Done(Outcome { complete: true, .. })), "{:?}", recording.phase);

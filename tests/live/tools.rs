@@ -46,7 +46,7 @@ fn documented_command_lines_work() {
 }
 
 #[test]
-fn a_process_suspended_at_startup_is_resumed_once_its_session_is_open() {
+fn suspended_process_is_resumed_once_session_is_open() {
     runtimes::each(runtimes::since(5, runtimes::with("known")), |runtime| {
         let (program, place) = (runtime.program("known").env("DOTNET_DefaultDiagnosticPortSuspend", "1").start(), folder());
         let line = format!("trace collect -p {} --clrevents loader --duration 00:00:02 -o a.nettrace", program.pid());

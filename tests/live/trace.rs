@@ -9,7 +9,7 @@ use dn_top::nettrace::{Decoder, Limits};
 use serde_json::{Value, json};
 
 use crate::support::runtimes;
-use crate::support::{Invocation, Output, PATIENCE, Program, Running, Signal, folder, poll};
+use crate::support::{Invocation, Output, Program, Running, Signal, TIMEOUT, folder, poll};
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
@@ -35,18 +35,18 @@ impl Recorded {
     }
 
     /// Returns the number of events with this name from the runtime's own provider.
-    fn of_runtime(&self, name: &str) -> u64 {
+    fn runtime_events(&self, name: &str) -> u64 {
         self.count(|count| count.provider == RUNTIME && count.name == name)
     }
 
     /// Returns the number of rundown events whose names have this prefix.
-    pub(crate) fn of_rundown(&self, name: &str) -> u64 {
+    pub(crate) fn rundown_events(&self, name: &str) -> u64 {
         self.count(|count| count.provider == format!("{RUNTIME}Rundown") && count.name.starts_with(name))
     }
 }
 
 /// Panics unless the file is complete, and the output of `trace` and `stats` matches it.
-pub(crate) fn assert_whole(file: &Path, result: &Value) -> Recorded {
+pub(crate) fn assert_complete(file: &Path, result: &Value) -> Recorded {
     let recorded = Recorded::of(file);
     let events = recorded.count(|_| true);
     let expected = json!([true, fs::metadata(file).unwrap().len(), events, 0]);
@@ -57,18 +57,18 @@ pub(crate) fn assert_whole(file: &Path, result: &Value) -> Recorded {
 }
 
 /// Waits until a recording started in `place` has written data, and returns its file.
-pub(crate) fn wait_for_bytes(running: &Running, place: &Path) -> PathBuf {
+pub(crate) fn wait_for_data(running: &Running, place: &Path) -> PathBuf {
     let partial = || {
         let files = fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path());
         files.into_iter().find(|file| file.to_str().unwrap().ends_with(".partial") && file.metadata().is_ok_and(|file| file.len() > 0))
     };
-    poll(PATIENCE, partial).unwrap_or_else(|| panic!("nothing is recorded: {}", running.stderr()))
+    poll(TIMEOUT, partial).unwrap_or_else(|| panic!("nothing is recorded: {}", running.stderr()))
 }
 
 /// Waits until a recording receives every event. A runtime sends the header first and then delivers events, both before it handles the next
 /// request.
 fn wait_for_session(running: &Running, place: &Path, program: &Program) {
-    wait_for_bytes(running, place);
+    wait_for_data(running, place);
     assert!(program.answers());
 }
 
@@ -87,45 +87,45 @@ fn record(program: &mut Program, arguments: &[&str], command: &str) -> Recorded 
     running.signal(Signal::INT);
     let output = running.wait();
     assert_eq!(output.code, 130, "{}", output.stderr);
-    assert_whole(&file, &serde_json::from_str(&output.stdout).unwrap())
+    assert_complete(&file, &serde_json::from_str(&output.stdout).unwrap())
 }
 
 #[test]
-fn what_is_asked_for_is_what_comes() {
+fn only_requested_events_are_recorded() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         let exceptions = format!("{RUNTIME}:0x8000:2");
         for arguments in [&["--provider", exceptions.as_str()][..], &["--clr-events", "exception"]] {
             let recorded = record(&mut program, arguments, "throw 7");
-            assert_eq!((recorded.of_runtime("ExceptionThrown"), recorded.of_runtime("GCStart")), (7, 0), "{runtime} {arguments:?}");
-            assert!(recorded.stacks > 0 && recorded.of_rundown("MethodDCEnd") > 0, "{runtime} {arguments:?}: {recorded:#?}");
+            assert_eq!((recorded.runtime_events("ExceptionThrown"), recorded.runtime_events("GCStart")), (7, 0), "{runtime} {arguments:?}");
+            assert!(recorded.stacks > 0 && recorded.rundown_events("MethodDCEnd") > 0, "{runtime} {arguments:?}: {recorded:#?}");
         }
         let recorded = record(&mut program, &["--profile", "gc-collect"], "collect 3 2");
-        assert_eq!((recorded.of_runtime("GCStart"), recorded.of_runtime("ExceptionThrown")), (3, 0), "{runtime}");
+        assert_eq!((recorded.runtime_events("GCStart"), recorded.runtime_events("ExceptionThrown")), (3, 0), "{runtime}");
         // Both at once, with a small buffer.
         let both = ["--profile", "gc-collect", "--provider", &exceptions, "--buffer-mb", "1"];
-        assert_eq!(record(&mut program, &both, "throw 2").of_runtime("ExceptionThrown"), 2, "{runtime}");
+        assert_eq!(record(&mut program, &both, "throw 2").runtime_events("ExceptionThrown"), 2, "{runtime}");
         assert!(program.is_alive() && program.answers(), "{runtime}");
     });
 }
 
 #[test]
-fn stacks_and_rundown_are_a_matter_of_choice() {
+fn stacks_and_rundown_are_optional() {
     runtimes::each(runtimes::since(9, runtimes::with("known")), |runtime| {
         let mut program = runtime.program("known").start();
         let mut with = |arguments: &[&str]| record(&mut program, &[&["--clr-events", "exception"], arguments].concat(), "throw 5");
         let plain = with(&["--rundown", "full"]);
-        assert!(plain.stacks > 0 && plain.of_rundown("MethodDCEnd") > 0 && plain.of_rundown("ModuleDCEnd") > 0, "{plain:#?}");
+        assert!(plain.stacks > 0 && plain.rundown_events("MethodDCEnd") > 0 && plain.rundown_events("ModuleDCEnd") > 0, "{plain:#?}");
         let bare = with(&["--no-stacks", "--rundown", "none"]);
-        assert_eq!((bare.of_runtime("ExceptionThrown"), bare.of_rundown("")), (5, 0));
+        assert_eq!((bare.runtime_events("ExceptionThrown"), bare.rundown_events("")), (5, 0));
         assert!(bare.stacks <= 1, "{bare:#?} has more than the empty stack");
         let methods = with(&["--rundown", "0x38"]);
-        assert!(methods.of_rundown("MethodDCEnd") > 0, "{methods:#?}");
+        assert!(methods.rundown_events("MethodDCEnd") > 0, "{methods:#?}");
     });
 }
 
 #[test]
-fn an_old_runtime_says_what_it_cannot_do() {
+fn old_runtime_explains_unsupported_options() {
     runtimes::each(runtimes::before(9, runtimes::with("known")), |runtime| {
         let mut program = runtime.program("known").start();
         let place = folder();
@@ -139,12 +139,12 @@ fn an_old_runtime_says_what_it_cannot_do() {
         assert_eq!(output.json()["notes"], serde_json::json!([note]));
         fs::remove_file(&file).unwrap();
         let bare = record(&mut program, &["--clr-events", "exception", "--rundown", "none"], "throw 5");
-        assert_eq!((bare.of_runtime("ExceptionThrown"), bare.of_rundown("")), (5, 0));
+        assert_eq!((bare.runtime_events("ExceptionThrown"), bare.rundown_events("")), (5, 0));
     });
 }
 
 #[test]
-fn a_size_ends_a_recording() {
+fn max_size_stops_recording() {
     runtimes::each(runtimes::all(), |runtime| {
         let program = runtime.any().start();
         let place = folder();
@@ -152,12 +152,12 @@ fn a_size_ends_a_recording() {
         let result = trace(&program, &file, &["--max-size", "100kB"]).run().json();
         assert_eq!(result["stopped_by"], "size");
         assert!(result["bytes"].as_u64() >= Some(100_000), "{result}");
-        assert_whole(&file, &result);
+        assert_complete(&file, &result);
     });
 }
 
 #[test]
-fn several_recordings_of_one_process_do_not_disturb_each_other() {
+fn concurrent_recordings_of_one_process_are_independent() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         let places = [folder(), folder(), folder()];
@@ -172,14 +172,14 @@ fn several_recordings_of_one_process_do_not_disturb_each_other() {
             program.carry_out("throw 3");
             running.signal(Signal::INT);
             let result = serde_json::from_str(&running.wait().stdout).unwrap();
-            assert_eq!(assert_whole(file, &result).of_runtime("ExceptionThrown"), thrown);
+            assert_eq!(assert_complete(file, &result).runtime_events("ExceptionThrown"), thrown);
         }
         assert!(program.is_alive() && program.answers());
     });
 }
 
 #[test]
-fn a_target_that_ends_is_recorded_up_to_there() {
+fn exited_target_is_recorded_up_to_its_exit() {
     runtimes::each(runtimes::all(), |runtime| {
         let mut program = runtime.any().start();
         let (output, place) = recorded_until(&mut program, |program| {
@@ -209,7 +209,7 @@ fn recorded_until(program: &mut Program, end: impl Fn(&mut Program)) -> (Output,
 }
 
 #[test]
-fn a_suspended_program_is_listed_and_left_as_it_is() {
+fn suspended_process_is_listed_and_unchanged() {
     runtimes::each(runtimes::since(5, runtimes::all()), |runtime| {
         let mut program = runtime.any().env("DOTNET_DefaultDiagnosticPortSuspend", "1").start();
         let pid = program.pid().to_string();
@@ -227,7 +227,7 @@ fn a_suspended_program_is_listed_and_left_as_it_is() {
 }
 
 #[test]
-fn only_events_of_the_ids_that_were_asked_for_come() {
+fn only_requested_event_ids_are_recorded() {
     // An event ID that is sent twice makes the runtime lose the provider.
     let ids = format!("{RUNTIME}/1,2,1");
     // Enabling this keyword triggers a collection.
@@ -238,7 +238,7 @@ fn only_events_of_the_ids_that_were_asked_for_come() {
         let place = folder();
         let file = place.path().join("a.nettrace");
         let running = trace(&program, &file, &arguments).start();
-        let partial = wait_for_bytes(&running, place.path());
+        let partial = wait_for_data(&running, place.path());
         let collected = || {
             let (mut decoder, mut tally) = (Decoder::new(Limits::default()), Throughput::default());
             decoder.feed(&fs::read(&partial).unwrap(), &mut tally).ok()?;
@@ -253,7 +253,7 @@ fn only_events_of_the_ids_that_were_asked_for_come() {
         (0..15).find_map(forced).unwrap();
         running.signal(Signal::INT);
         let output = running.wait();
-        let recorded = assert_whole(&file, &serde_json::from_str(&output.stdout).unwrap());
+        let recorded = assert_complete(&file, &serde_json::from_str(&output.stdout).unwrap());
         let ids: Vec<_> = recorded.counts.iter().filter(|count| count.provider == RUNTIME).map(|count| count.event_id).collect();
         assert!(ids.iter().all(|id| [1, 2].contains(id)) && ids.len() == 2, "{recorded:#?}");
     });
@@ -266,17 +266,17 @@ fn only_events_of_the_ids_that_were_asked_for_come() {
 }
 
 #[test]
-fn a_rundown_of_methods_and_modules_has_nothing_else() {
+fn selected_rundown_has_only_methods_and_modules() {
     runtimes::each(runtimes::since(9, runtimes::all()), |runtime| {
         let (program, place) = (runtime.any().start(), folder());
         let file = place.path().join("a.nettrace");
         let output = trace(&program, &file, &["--provider", "DnTop-Unused", "--rundown", "0x38", "--duration", "200ms"]).run();
-        let recorded = assert_whole(&file, &output.json());
+        let recorded = assert_complete(&file, &output.json());
         let rundown = format!("{RUNTIME}Rundown");
         let names: Vec<_> = recorded.counts.iter().filter(|count| count.provider == rundown).map(|count| count.name.as_str()).collect();
         let expected =
             ["MethodDCEnd", "ModuleDCEnd", "DomainModuleDCEnd", "AssemblyDCEnd", "AppDomainDCEnd", "DCEnd", "RuntimeInformation"];
         assert!(names.iter().all(|name| expected.iter().any(|prefix| name.starts_with(prefix))), "{runtime}: {names:?}");
-        assert!(recorded.of_rundown("MethodDCEnd") > 0 && recorded.of_rundown("ModuleDCEnd") > 0, "{runtime}: {names:?}");
+        assert!(recorded.rundown_events("MethodDCEnd") > 0 && recorded.rundown_events("ModuleDCEnd") > 0, "{runtime}: {names:?}");
     });
 }

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::support::runtimes::{self, Runtime};
-use crate::support::{Invocation, PATIENCE, Running, Signal, folder, poll, send};
+use crate::support::{Invocation, Running, Signal, TIMEOUT, folder, poll, send};
 use crate::trace_processor::Engine;
 
 /// Returns the service and the trace processor; `None` if not available.
@@ -47,7 +47,7 @@ impl Traced {
         probes.args(["-m", "sh", "-c", words]).arg(self.tools.0.join("bin/traced_probes"));
         let probes = probes.envs(sockets(self.place.path())).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         self.probes = Some(probes);
-        let registered = poll(PATIENCE, || {
+        let registered = poll(TIMEOUT, || {
             let ended = self.probes.as_mut().unwrap().try_wait().unwrap().is_some();
             (ended || self.query().contains("linux.ftrace")).then_some(!ended)
         });
@@ -84,7 +84,7 @@ impl Traced {
     /// Starts `perfetto serve`, and waits until its data source is registered.
     pub(crate) fn serve(&self, arguments: &[&str]) -> Running {
         let running = self.dn_top(&[&["perfetto", "serve"], arguments].concat()).start();
-        poll(PATIENCE, || self.query().contains("dotnet ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+        poll(TIMEOUT, || self.query().contains("dotnet ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
         running
     }
 
@@ -102,7 +102,7 @@ impl Traced {
     }
 
     pub(crate) fn assert_no_errors(&self, file: &Path) {
-        self.tools.1.assert_right(file, "");
+        self.tools.1.assert_no_errors(file, "");
     }
 
     /// Stops a recording; its file must have no errors.
@@ -153,7 +153,7 @@ impl Drop for Traced {
 fn spawn(tools: &Path, place: &Path) -> Child {
     let service = Command::new(tools.join("bin/traced")).envs(sockets(place)).stderr(Stdio::null()).spawn().unwrap();
     let listens = || sockets(place).iter().all(|(_, path)| std::os::unix::net::UnixStream::connect(path).is_ok()).then_some(());
-    poll(PATIENCE, listens).unwrap();
+    poll(TIMEOUT, listens).unwrap();
     service
 }
 
@@ -177,7 +177,7 @@ pub(crate) fn source(text: &str) -> String {
 /// Waits until dn-top has reported the start of this many recordings.
 pub(crate) fn began(running: &Running, count: usize) {
     let said = || (running.stderr().matches(" began: ").count() >= count).then_some(());
-    poll(PATIENCE, said).unwrap_or_else(|| panic!("{}", running.stderr()));
+    poll(TIMEOUT, said).unwrap_or_else(|| panic!("{}", running.stderr()));
 }
 
 /// Runs a check on .NET 9 and 10, one after the other: each needs a service of its own, and an otherwise idle machine.

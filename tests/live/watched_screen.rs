@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::requests::serve;
-use crate::slowdown::shared_machine;
+use crate::slowdown::config_without_cpu_wait;
 use crate::support::runtimes;
 use crate::support::screen::{ENTER, Screen, ctrl};
-use crate::support::{Invocation, PATIENCE, Program, folder, poll};
+use crate::support::{Invocation, Program, TIMEOUT, folder, poll};
 use crate::watching::sessions;
 
 /// Returns a dashboard that shows only this program.
@@ -28,14 +28,14 @@ fn details(program: &Program) -> Screen {
 }
 
 /// Panics unless all sessions have ended, and the program is not affected.
-fn assert_left_alone(program: &mut Program) {
-    let gone = poll(PATIENCE, || (sessions(program) == 0).then_some(()));
+fn assert_unaffected(program: &mut Program) {
+    let gone = poll(TIMEOUT, || (sessions(program) == 0).then_some(()));
     assert!(gone.is_some(), "{} sessions stay", sessions(program));
     assert!(program.is_alive() && program.answers());
 }
 
 #[test]
-fn the_dashboard_shows_them_and_leaves_nothing_behind() {
+fn watched_process_is_shown_and_left_unchanged() {
     runtimes::each(runtimes::all(), |runtime| {
         for leave in ["q", &ctrl('c')] {
             let mut program = runtime.any().start();
@@ -53,17 +53,17 @@ fn the_dashboard_shows_them_and_leaves_nothing_behind() {
             screen.keys(leave);
             assert!(screen.wait_exit().success());
             screen.assert_restored();
-            assert_left_alone(&mut program);
+            assert_unaffected(&mut program);
         }
     });
 }
 
 /// The first screen has the figures of the selected process, for every runtime, and the program is not affected afterwards.
 #[test]
-fn the_overview_has_figures_without_a_key() {
+fn overview_has_figures_without_key_press() {
     runtimes::each(runtimes::all(), |runtime| {
         let mut program = runtime.any().start();
-        let home = shared_machine();
+        let home = config_without_cpu_wait();
         let mut screen =
             Invocation::new(["--filter", &format!("pid:{}", program.pid())]).env("XDG_CONFIG_HOME", home.path()).screen(120, 40);
         // Titles followed by their newest values.
@@ -79,13 +79,13 @@ fn the_overview_has_figures_without_a_key() {
         assert!(sessions(&program) <= 1, "{} sessions", sessions(&program));
         assert!(!screen.contents().contains("◎ watched"));
         screen.quit();
-        assert_left_alone(&mut program);
+        assert_unaffected(&mut program);
     });
 }
 
 /// The tabs of a process that was not recorded, for every runtime.
 #[test]
-fn the_tabs_of_a_recording_have_figures_without_one() {
+fn tabs_have_figures_without_recording() {
     runtimes::each(runtimes::all(), |runtime| {
         let mut program = runtime.any().start();
         let pid = program.pid().to_string();
@@ -139,7 +139,7 @@ fn the_tabs_of_a_recording_have_figures_without_one() {
 
 /// Generation sizes are those after a collection, and unknown before the first, for which the runtime publishes 0.
 #[test]
-fn sizes_of_generations_are_unknown_before_the_first_collection() {
+fn generation_sizes_are_unknown_before_first_gc() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         let mut screen = details(&program);
@@ -163,7 +163,7 @@ fn sizes_of_generations_are_unknown_before_the_first_collection() {
 
 /// Requests, failed requests, and durations, as far as each runtime publishes them.
 #[test]
-fn requests_have_durations_where_the_runtime_publishes_them() {
+fn request_durations_are_shown_if_published() {
     runtimes::each(runtimes::with("web"), |runtime| {
         let (server, url) = serve(runtime);
         let address = url.strip_prefix("http://").unwrap().to_owned();
@@ -208,7 +208,7 @@ fn requests_have_durations_where_the_runtime_publishes_them() {
 
 /// The first screen shows the cause, without a key press.
 #[test]
-fn the_overview_names_what_a_program_suffers_from() {
+fn overview_shows_health_issues() {
     runtimes::each(runtimes::before(10, runtimes::since(9, runtimes::with("known"))), |runtime| {
         for (command, finding) in [
             ("throw 100000000", "/s exceptions"),
@@ -236,7 +236,7 @@ fn the_overview_names_what_a_program_suffers_from() {
 }
 
 /// On a busy machine, a thread that is always running uses little of a core: here that suffices for a finding, and waiting for CPU is no finding.
-fn busy_machine() -> TempDir {
+fn config_for_busy_machine() -> TempDir {
     let home = folder();
     std::fs::create_dir(home.path().join("dn-top")).unwrap();
     std::fs::write(home.path().join("dn-top/config.toml"), "[thresholds]\ncpu-wait = 100.0\ncpu = 5.0\n").unwrap();
@@ -245,9 +245,9 @@ fn busy_machine() -> TempDir {
 
 /// A thread that is always running is on the first screen; its hot code is two keys away.
 #[test]
-fn the_overview_names_a_busy_thread() {
+fn overview_shows_busy_thread() {
     runtimes::each(runtimes::before(10, runtimes::since(9, runtimes::with("known"))), |runtime| {
-        let (mut program, home) = (runtime.program("known").start(), busy_machine());
+        let (mut program, home) = (runtime.program("known").start(), config_for_busy_machine());
         program.command("spend 3600000");
         let words = ["--filter", &format!("pid:{}", program.pid())];
         let mut screen = Invocation::new(words).env("XDG_CONFIG_HOME", home.path()).screen(120, 40);
@@ -267,9 +267,9 @@ fn the_overview_names_a_busy_thread() {
 
 /// A program that does little except write log messages: it is shown as busy on the first screen, and one key shows the cause.
 #[test]
-fn one_key_names_a_flood_of_log_messages() {
+fn one_key_shows_log_message_flood() {
     runtimes::each(runtimes::before(10, runtimes::since(9, runtimes::with("web"))), |runtime| {
-        let ((mut server, url), home) = (serve(runtime), busy_machine());
+        let ((mut server, url), home) = (serve(runtime), config_for_busy_machine());
         let mut client = runtime.program("fetch").start();
         client.command(&format!("get 1 {url}/log/3600000"));
         let words = ["--filter", &format!("pid:{}", server.pid())];
@@ -292,7 +292,7 @@ fn one_key_names_a_flood_of_log_messages() {
 
 /// A slow dependency is also shown, if the runtime publishes the duration of outgoing requests.
 #[test]
-fn the_overview_names_a_slow_dependency() {
+fn overview_shows_slow_dependency() {
     runtimes::each(runtimes::since(8, runtimes::with("web")), |runtime| {
         let (_server, url) = serve(runtime);
         let mut program = runtime.program("fetch").start();
@@ -316,7 +316,7 @@ fn the_overview_names_a_slow_dependency() {
 
 /// The dashboard continues when the watched process ends.
 #[test]
-fn a_process_that_is_watched_without_a_key_may_end() {
+fn automatically_watched_process_may_exit() {
     runtimes::each(runtimes::all(), |runtime| {
         let program = runtime.any().start();
         let mut screen = dashboard(&program, &[], 120, 40);
@@ -329,7 +329,7 @@ fn a_process_that_is_watched_without_a_key_may_end() {
 }
 
 #[test]
-fn an_older_runtime_has_no_meters_all_at_once() {
+fn watching_all_meters_needs_net9() {
     runtimes::each(runtimes::before(9, runtimes::all()), |runtime| {
         let mut program = runtime.any().start();
         let mut screen = dashboard(&program, &["--watch", "never"], 120, 40);
@@ -349,7 +349,7 @@ fn an_older_runtime_has_no_meters_all_at_once() {
 }
 
 #[test]
-fn the_dashboard_shows_the_values_that_instruments_were_given() {
+fn dashboard_shows_instrument_values() {
     runtimes::each(runtimes::since(9, runtimes::with("meters")), |runtime| {
         let mut program = runtime.program("meters").start();
         let pid = program.pid().to_string();
@@ -373,12 +373,12 @@ fn the_dashboard_shows_the_values_that_instruments_were_given() {
         screen.keys(ENTER);
         screen.wait_gone("System.Runtime");
         // Words after the name, starting with the value.
-        let behind = |shown: &str, name: &str| {
+        let values_after = |shown: &str, name: &str| {
             let line = shown.lines().find(|line| line.trim_start_matches(['│', ' ']).starts_with(&format!("{name} ")))?.to_owned();
             Some(line.split_once(name)?.1.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
         };
         let reaches = |name: &str, value: &str| {
-            screen.wait_until(&format!("{name} {value}"), |shown| behind(shown, name).is_some_and(|words| words[0] == value))
+            screen.wait_until(&format!("{name} {value}"), |shown| values_after(shown, name).is_some_and(|words| words[0] == value))
         };
         reaches("g", "42");
         // By then, the other instruments have a listener.
@@ -389,7 +389,7 @@ fn the_dashboard_shows_the_values_that_instruments_were_given() {
         for (name, value) in [("sold fruit=apple", "7"), ("sold fruit=pear", "14"), ("stock", "2"), ("level", "17")] {
             reaches(name, value);
         }
-        assert_eq!(behind(&screen.contents(), "sold fruit=pear").unwrap()[1], "piece");
+        assert_eq!(values_after(&screen.contents(), "sold fruit=pear").unwrap()[1], "piece");
         // The histogram's total is shown: its figures of the last second are already gone.
         screen.keys("G");
         for _ in 0..3 {

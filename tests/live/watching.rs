@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use crate::support::runtimes;
-use crate::support::{PATIENCE, Program, poll};
+use crate::support::{Program, TIMEOUT, poll};
 
 /// A watched process, and its last published counters.
 struct Watched {
@@ -32,7 +32,7 @@ async fn find(program: &Program) -> (Process, Clients) {
         if let Some(process) = rows.into_iter().find(|row| row.key.pid == program.pid() && row.contact == Contact::Ok) {
             return (process, directory.clients());
         }
-        assert!(began.elapsed() < PATIENCE, "{program:?} is not found");
+        assert!(began.elapsed() < TIMEOUT, "{program:?} is not found");
         sleep(Duration::from_millis(100)).await;
     }
 }
@@ -60,7 +60,7 @@ impl Watched {
             if let Some(found) = self.reported.lock().unwrap().as_ref().and_then(&is) {
                 return found;
             }
-            assert!(!self.task.is_finished() && began.elapsed() < PATIENCE, "timed out waiting for {what}: {:?}", self.figures());
+            assert!(!self.task.is_finished() && began.elapsed() < TIMEOUT, "timed out waiting for {what}: {:?}", self.figures());
             sleep(Duration::from_millis(20)).await;
         }
     }
@@ -87,7 +87,7 @@ pub(crate) fn sessions(program: &Program) -> usize {
 }
 
 #[test]
-fn figures_come_from_every_runtime_and_no_session_stays() {
+fn every_runtime_is_watched_and_sessions_are_closed() {
     runtimes::each_async(runtimes::all_and_single_files(), async |runtime| {
         let mut program = runtime.any().start();
         let (process, clients) = find(&program).await;
@@ -108,7 +108,7 @@ fn figures_come_from_every_runtime_and_no_session_stays() {
                 assert!(sessions(&program) > 0 || runtime.major() == 3, "{runtime}");
             }
             assert_eq!(watched.end().await, Ok(()), "{runtime}");
-            let gone = poll(PATIENCE, || (sessions(&program) == 0).then_some(()));
+            let gone = poll(TIMEOUT, || (sessions(&program) == 0).then_some(()));
             assert!(gone.is_some() && program.is_alive() && program.answers(), "{runtime}: a session stays");
         }
     });
@@ -116,7 +116,7 @@ fn figures_come_from_every_runtime_and_no_session_stays() {
 
 /// A program that throws constantly never shows a rate of 0. 3.1 publishes twice in each interval, the second time with almost nothing.
 #[test]
-fn what_happens_all_the_time_is_never_shown_as_nothing() {
+fn constant_activity_never_has_zero_rate() {
     runtimes::each_async(runtimes::all(), async |runtime| {
         let program = runtime.any().start();
         let (process, clients) = find(&program).await;
@@ -146,7 +146,7 @@ fn a_watch_ends_with_its_process() {
 }
 
 #[test]
-fn meters_come_where_they_are_asked_for() {
+fn requested_meters_are_reported() {
     runtimes::each_async(runtimes::since(9, runtimes::with("meters")), async |runtime| {
         let program = runtime.program("meters").start();
         let (process, clients) = find(&program).await;
@@ -163,7 +163,7 @@ fn meters_come_where_they_are_asked_for() {
 
 /// Each collection has a mark with its generation, on every runtime.
 #[test]
-fn collections_are_marked_one_by_one() {
+fn each_collection_has_a_mark() {
     runtimes::each_async(runtimes::with("known"), async |runtime| {
         let mut program = runtime.program("known").start();
         assert_eq!(program.line(), "ready");

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use super::{PATIENCE, Screen, folder, poll, screen, send};
+use super::{Screen, TIMEOUT, folder, poll, screen, send};
 
 /// A command to start. Its environment contains only PATH, HOME, LANG, TERM, COLORTERM, TMPDIR and the variables added here; HOME, TMPDIR
 /// and the working directory are a new empty folder.
@@ -85,9 +85,9 @@ impl Invocation {
     }
 
     /// Runs it in a terminal that is closed as soon as this text has been written, as on a lost connection.
-    pub(crate) fn lose_terminal_at(self, words: &str) -> portable_pty::ExitStatus {
+    pub(crate) fn close_terminal_at(self, words: &str) -> portable_pty::ExitStatus {
         let folder = folder();
-        screen::lose_terminal_at(words, self.command(folder.path()))
+        screen::close_terminal_at(words, self.command(folder.path()))
     }
 
     fn command(&self, folder: &Path) -> portable_pty::CommandBuilder {
@@ -170,7 +170,7 @@ impl Running {
 
     /// Waits for it to exit.
     pub(crate) fn wait(mut self) -> Output {
-        let status = poll(PATIENCE, || self.child.try_wait().unwrap());
+        let status = poll(TIMEOUT, || self.child.try_wait().unwrap());
         let Some(status) = status else { panic!("{self:?} does not end: {}{}", self.stdout(), self.stderr()) };
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap());
         Output { stdout: self.stdout(), stderr: self.stderr(), code }

@@ -21,16 +21,16 @@ pub(crate) use rustix::process::Signal;
 pub(crate) use screen::Screen;
 
 /// Timeout of all operations on a machine that is busy with other tests.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Polls every 10 ms until there is a result, or `patience` has run out.
-pub(crate) fn poll<T>(patience: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
-    let mut patience = Patience::new(patience);
+/// Polls every 10 ms until there is a result, or `timeout` has run out.
+pub(crate) fn poll<T>(timeout: Duration, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
+    let mut timeout = FreezeAwareTimeout::new(timeout);
     loop {
-        if let Some(answer) = ask() {
+        if let Some(answer) = condition() {
             return Some(answer);
         }
-        if patience.is_out() {
+        if timeout.is_expired() {
             return None;
         }
         std::thread::sleep(Duration::from_millis(10));
@@ -38,12 +38,12 @@ pub(crate) fn poll<T>(patience: Duration, mut ask: impl FnMut() -> Option<T>) ->
 }
 
 /// A timeout that excludes time during which the machine is frozen: a virtual machine may be paused for a minute while its clock advances.
-pub(crate) struct Patience {
+pub(crate) struct FreezeAwareTimeout {
     left: Duration,
     asked: Instant,
 }
 
-impl Patience {
+impl FreezeAwareTimeout {
     /// Maximum time that counts between two checks.
     pub(crate) const STEP: Duration = Duration::from_millis(500);
 
@@ -52,7 +52,7 @@ impl Patience {
     }
 
     /// Must be called at least once in each [`Self::STEP`].
-    pub(crate) fn is_out(&mut self) -> bool {
+    pub(crate) fn is_expired(&mut self) -> bool {
         let now = Instant::now();
         self.left = self.left.saturating_sub((now - self.asked).min(Self::STEP));
         self.asked = now;

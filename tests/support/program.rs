@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use super::{PATIENCE, folder, poll, send};
+use super::{TIMEOUT, folder, poll, send};
 
 /// A program to start. Its environment contains only PATH, HOME, LANG, TMPDIR and the variables added here.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Launch {
     /// Starts it and waits until its runtime listens on its diagnostic socket.
     pub(crate) fn start(self) -> Program {
         let mut program = self.spawn();
-        let connected = poll(PATIENCE, || {
+        let connected = poll(TIMEOUT, || {
             assert!(program.is_alive(), "{program:?} ended before it opened its socket: {}", program.stderr());
             UnixStream::connect(program.socket()).ok()
         });
@@ -86,7 +86,7 @@ impl Launch {
             .spawn()
             .unwrap();
         // `env` becomes the program and keeps its PID; `unshare` stays, and the program is its child.
-        let pid = if self.contained { poll(PATIENCE, || only_child(child.id())).unwrap() } else { child.id() };
+        let pid = if self.contained { poll(TIMEOUT, || only_child(child.id())).unwrap() } else { child.id() };
         let (said, lines) = mpsc::channel();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| said.send(line)));
@@ -168,7 +168,7 @@ impl Program {
             }
             (since.elapsed() > Duration::from_secs(1)).then_some(())
         };
-        poll(PATIENCE, same_for_a_second).expect("threads come and go");
+        poll(TIMEOUT, same_for_a_second).expect("threads come and go");
     }
 
     /// Returns whether the program has not exited.
@@ -182,7 +182,7 @@ impl Program {
         const PROCESS_INFO: &[u8; 20] = b"DOTNET_IPC_V1\0\x14\0\x04\0\0\0";
         let ask = || {
             let mut stream = UnixStream::connect(self.socket())?;
-            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_read_timeout(Some(TIMEOUT))?;
             stream.write_all(PROCESS_INFO)?;
             let mut header = [0; 20];
             stream.read_exact(&mut header)?;
@@ -193,7 +193,7 @@ impl Program {
 
     /// Returns the next line of its standard output.
     pub(crate) fn line(&self) -> String {
-        self.lines.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{self:?} says no more: {}", self.stderr()))
+        self.lines.recv_timeout(TIMEOUT).unwrap_or_else(|_| panic!("{self:?} says no more: {}", self.stderr()))
     }
 
     /// Writes a line to its standard input.
@@ -233,7 +233,7 @@ impl Program {
 
     /// Waits for it to exit.
     pub(crate) fn wait(&mut self) -> ExitStatus {
-        poll(PATIENCE, || self.child.try_wait().unwrap()).expect("the program does not end")
+        poll(TIMEOUT, || self.child.try_wait().unwrap()).expect("the program does not end")
     }
 }
 

@@ -126,8 +126,8 @@ pub(crate) fn paths(file_module: &[String], tokens: &[String]) -> Vec<String> {
     found
 }
 
-/// Reads one path or `use` tree at `at`, passes each path in it to `tell`, and returns its end.
-fn tree(tokens: &[String], mut at: usize, before: &[&str], tell: &mut impl FnMut(&[&str])) -> usize {
+/// Reads one path or `use` tree at `at`, passes each path in it to `visit`, and returns its end.
+fn tree(tokens: &[String], mut at: usize, before: &[&str], visit: &mut impl FnMut(&[&str])) -> usize {
     let mut path = before.to_vec();
     loop {
         match tokens.get(at).map(String::as_str) {
@@ -135,7 +135,7 @@ fn tree(tokens: &[String], mut at: usize, before: &[&str], tell: &mut impl FnMut
             Some("{") => {
                 at += 1;
                 while tokens[at] != "}" {
-                    at = if tokens[at] == "," { at + 1 } else { tree(tokens, at, &path, tell).max(at + 1) };
+                    at = if tokens[at] == "," { at + 1 } else { tree(tokens, at, &path, visit).max(at + 1) };
                 }
                 return at + 1;
             }
@@ -153,7 +153,7 @@ fn tree(tokens: &[String], mut at: usize, before: &[&str], tell: &mut impl FnMut
     if tokens.get(at).is_some_and(|token| token == "as") {
         at += 2;
     }
-    tell(&path);
+    visit(&path);
     at
 }
 

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll as poll_fds};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use super::{PATIENCE, Patience, poll, send};
+use super::{FreezeAwareTimeout, TIMEOUT, poll, send};
 
 pub(crate) const ENTER: &str = "\r";
 /// Sent by many terminals for Ctrl-Enter, and by all for Ctrl-J.
@@ -52,13 +52,13 @@ type Keyboard = Arc<Mutex<Box<dyn Write + Send>>>;
 struct Terminal {
     state: Mutex<State>,
     changed: Condvar,
-    /// Whether reading of the output is suspended; see [`Screen::clog`].
+    /// Whether reading of the output is suspended; see [`Screen::block_output`].
     clogged: Mutex<bool>,
     unclogged: Condvar,
 }
 
 /// Time allowed for the last output to arrive after exit, if the program has left behind a child that keeps the terminal open.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const FINAL_OUTPUT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Mode in which a terminal delays drawing until the mode ends: a program that uses it is never seen with half a frame.
 const SYNCHRONIZED_UPDATE: u16 = 2026;
@@ -174,25 +174,25 @@ impl Screen {
     }
 
     /// Waits until the screen meets a condition, and returns it.
-    pub(crate) fn wait_until(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
-        self.try_wait_until(PATIENCE, is_so).unwrap_or_else(|shown| panic!("timed out waiting for {what}; the screen shows\n{shown}"))
+    pub(crate) fn wait_until(&self, what: &str, condition: impl Fn(&str) -> bool) -> String {
+        self.try_wait_until(TIMEOUT, condition).unwrap_or_else(|shown| panic!("timed out waiting for {what}; the screen shows\n{shown}"))
     }
 
     /// The same with a custom timeout and without panicking: `Err` has the current screen.
-    pub(crate) fn try_wait_until(&self, patience: Duration, is_so: impl Fn(&str) -> bool) -> Result<String, String> {
-        let mut patience = Patience::new(patience);
+    pub(crate) fn try_wait_until(&self, timeout: Duration, condition: impl Fn(&str) -> bool) -> Result<String, String> {
+        let mut timeout = FreezeAwareTimeout::new(timeout);
         let mut state = self.state();
         loop {
             let shown = state.parser.screen().contents();
             // A frame is visible once it is complete.
             let whole = !state.parser.callbacks().modes.contains(&SYNCHRONIZED_UPDATE);
-            if whole && is_so(&shown) {
+            if whole && condition(&shown) {
                 return Ok(shown);
             }
-            if patience.is_out() {
+            if timeout.is_expired() {
                 return Err(shown);
             }
-            state = self.terminal.changed.wait_timeout(state, Patience::STEP / 5).unwrap().0;
+            state = self.terminal.changed.wait_timeout(state, FreezeAwareTimeout::STEP / 5).unwrap().0;
         }
     }
 
@@ -234,10 +234,10 @@ impl Screen {
     }
 
     /// Waits for the first byte since the start, or since [`Screen::watch`], and returns its arrival time; `None` if there is none within
-    /// `patience`.
-    pub(crate) fn first_byte(&self, patience: Duration) -> Option<Instant> {
+    /// `timeout`.
+    pub(crate) fn first_byte(&self, timeout: Duration) -> Option<Instant> {
         let waiting = |state: &mut State| state.first.is_none();
-        self.terminal.changed.wait_timeout_while(self.state(), patience, waiting).unwrap().0.first
+        self.terminal.changed.wait_timeout_while(self.state(), timeout, waiting).unwrap().0.first
     }
 
     /// Resizes the window.
@@ -249,7 +249,7 @@ impl Screen {
     }
 
     /// Stops reading the program's output, as a hanging terminal would, and sends keys until the terminal's buffer is full.
-    pub(crate) fn clog(&self, keys: &str) {
+    pub(crate) fn block_output(&self, keys: &str) {
         *self.terminal.clogged.lock().unwrap() = true;
         let output = std::fs::File::options().write(true).open(format!("/proc/{}/fd/1", self.pid())).unwrap();
         // A buffer that is full once may contain the end of a frame that fits. One that stays full contains a frame that does not.
@@ -260,11 +260,11 @@ impl Screen {
             full = if ready == Ok(0) { full + 1 } else { 0 };
             (full == 10).then_some(())
         };
-        poll(PATIENCE, is_full).expect("the terminal takes everything though nothing is read");
+        poll(TIMEOUT, is_full).expect("the terminal takes everything though nothing is read");
     }
 
     /// Resumes reading.
-    pub(crate) fn unclog(&self) {
+    pub(crate) fn unblock_output(&self) {
         *self.terminal.clogged.lock().unwrap() = false;
         self.terminal.unclogged.notify_all();
     }
@@ -275,11 +275,11 @@ impl Screen {
 
     /// Waits for the program to exit, and for the last of its output.
     pub(crate) fn wait_exit(&mut self) -> ExitStatus {
-        let status = poll(PATIENCE, || self.child.try_wait().unwrap());
+        let status = poll(TIMEOUT, || self.child.try_wait().unwrap());
         let Some(status) = status else { panic!("the program does not end; the screen shows\n{}", self.contents()) };
-        self.unclog();
+        self.unblock_output();
         // The last output has arrived at the end of the terminal, which a child left behind may keep open.
-        poll(LAST_WORDS, || self.state().ended.then_some(()));
+        poll(FINAL_OUTPUT_TIMEOUT, || self.state().ended.then_some(()));
         status
     }
 
@@ -343,8 +343,8 @@ impl Terminal {
     }
 }
 
-/// See [`super::Invocation::lose_terminal_at`]. Without a reading thread, which would keep the terminal open.
-pub(super) fn lose_terminal_at(words: &str, command: CommandBuilder) -> ExitStatus {
+/// See [`super::Invocation::close_terminal_at`]. Without a reading thread, which would keep the terminal open.
+pub(super) fn close_terminal_at(words: &str, command: CommandBuilder) -> ExitStatus {
     let pair = native_pty_system().openpty(size(80, 24)).unwrap();
     let mut child = pair.slave.spawn_command(command).unwrap();
     drop(pair.slave);
@@ -355,7 +355,7 @@ pub(super) fn lose_terminal_at(words: &str, command: CommandBuilder) -> ExitStat
         shown += &String::from_utf8_lossy(&chunk[..count]);
     }
     drop((output, pair.master));
-    let status = poll(PATIENCE, || child.try_wait().unwrap());
+    let status = poll(TIMEOUT, || child.try_wait().unwrap());
     status.unwrap_or_else(|| {
         let _ = child.kill();
         panic!("it does not end without its terminal")

@@ -16,7 +16,7 @@ use dn_top::nettrace::{Decoder, Event, Limits, Loss, Metadata, SequencePoint, Si
 use serde_json::Value;
 
 /// Statistics that are 0 in a correct trace.
-const WRONG: &str = "select name, value from stats where severity in ('error', 'data_loss') and value > 0";
+const ERROR_STATS: &str = "select name, value from stats where severity in ('error', 'data_loss') and value > 0";
 
 /// A trace processor.
 #[derive(Debug, Clone)]
@@ -51,8 +51,8 @@ impl Engine {
     }
 
     /// Panics if the trace has errors, except the one named `but`.
-    pub(crate) fn assert_right(&self, trace: &Path, but: &str) {
-        let mut wrong = self.query(trace, WRONG);
+    pub(crate) fn assert_no_errors(&self, trace: &Path, but: &str) {
+        let mut wrong = self.query(trace, ERROR_STATS);
         wrong.retain(|row| row["name"] != but);
         assert_eq!(wrong, [] as [Value; 0], "{}", trace.display());
     }
@@ -92,9 +92,9 @@ impl Loaded {
         loop {
             let mut line = String::new();
             if self.rows.read_line(&mut line).unwrap() == 0 {
-                let mut said = String::new();
-                self.process.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-                panic!("{}: {said}", self.of.1.display());
+                let mut printed = String::new();
+                self.process.stderr.take().unwrap().read_to_string(&mut printed).unwrap();
+                panic!("{}: {printed}", self.of.1.display());
             }
             match line.trim_end() {
                 "" => return rows,
@@ -117,9 +117,9 @@ pub(crate) fn assert_known_fields(trace: &Path, left_out: &[&str]) {
     let Some(schema) = crate::support::cache("perfetto-schema", "perfetto") else { return };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/perfetto_schema.py");
     let output = Command::new("python3").arg(script).arg(trace).args(left_out).env("PYTHONPATH", &schema).output().unwrap();
-    let (said, name) = (String::from_utf8_lossy(&output.stdout).into_owned(), trace.display());
-    assert!(output.status.success() && said.ends_with(" packets\n"), "{name}: {}", String::from_utf8_lossy(&output.stderr));
-    assert!(!said.contains("unknown") && !said.starts_with("0 "), "{name}: {said}");
+    let (printed, name) = (String::from_utf8_lossy(&output.stdout).into_owned(), trace.display());
+    assert!(output.status.success() && printed.ends_with(" packets\n"), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(!printed.contains("unknown") && !printed.starts_with("0 "), "{name}: {printed}");
 }
 
 /// Contents of a recording, counted event by event.
@@ -151,7 +151,7 @@ pub(crate) struct Counted {
 }
 
 /// One in this many samples is compared frame by frame.
-const EACH: u64 = 397;
+const SAMPLE_STEP: u64 = 397;
 
 impl Counted {
     pub(crate) fn of(recording: &Path) -> Self {
@@ -220,7 +220,7 @@ impl Sink for Counted {
                 self.first = Some(self.first.map_or(at, |first| first.min(at)));
                 self.last = self.last.max(at);
                 let number = self.samples.values().sum::<u64>();
-                if number % EACH == 1 {
+                if number % SAMPLE_STEP == 1 {
                     let addresses = event.stack().into_iter().flat_map(|stack| stack.frames()).collect();
                     // 2 is managed code.
                     let is_native = kind == EventKind::ThreadSample && event.payload.first() != Some(&2);
@@ -252,8 +252,8 @@ impl Sink for Counted {
 }
 
 /// Panics if the trace processor's results for a Perfetto trace differ from the recording that it was made from.
-pub(crate) fn assert_agrees(engine: &Engine, trace: &Path, recording: &Path) {
-    engine.assert_right(trace, "");
+pub(crate) fn assert_matches_recording(engine: &Engine, trace: &Path, recording: &Path) {
+    engine.assert_no_errors(trace, "");
     let counted = Counted::of(recording);
     let name = recording.display();
     let mut samples = BTreeMap::new();

@@ -13,14 +13,14 @@ const WHEEL_UP: &str = "\x1b[<64;10;10M";
 const AT_ONCE: Duration = Duration::from_secs(5);
 
 #[track_caller]
-fn shows_at_once(screen: &Screen, what: &str, is_so: impl Fn(&str) -> bool) {
-    if let Err(shown) = screen.try_wait_until(AT_ONCE, is_so) {
+fn shows_at_once(screen: &Screen, what: &str, condition: impl Fn(&str) -> bool) {
+    if let Err(shown) = screen.try_wait_until(AT_ONCE, condition) {
         panic!("{what} is not on the screen at once:\n{shown}");
     }
 }
 
 #[test]
-fn a_key_after_a_burst_acts_at_once_and_nothing_else_does() {
+fn key_after_mouse_burst_acts_immediately() {
     for reports in [300, 5000] {
         let screen = sorted(&[]);
         let burst = format!("{}{}", WHEEL_DOWN.repeat(reports / 2), WHEEL_UP.repeat(reports / 2));
@@ -35,7 +35,7 @@ fn a_key_after_a_burst_acts_at_once_and_nothing_else_does() {
 }
 
 #[test]
-fn a_pasted_burst_is_one_text() {
+fn large_paste_is_one_text() {
     let screen = sorted(&[]);
     let text = "price".repeat(5000);
     screen.keys(&format!("/\x1b[200~{text}\x1b[201~"));
@@ -46,7 +46,7 @@ fn a_pasted_burst_is_one_text() {
 }
 
 #[test]
-fn a_sequence_in_pieces_is_not_typed_text() {
+fn split_escape_sequence_is_not_typed_text() {
     let screen = sorted(&[]);
     press(&screen, "/", "/");
     for _ in 0..20 {

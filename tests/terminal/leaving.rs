@@ -3,15 +3,15 @@
 use std::fs;
 
 use crate::support::screen::{ENTER, ESC, RIGHT, ctrl};
-use crate::support::{Invocation, PATIENCE, Signal, folder, poll, send};
-use crate::{assert_left, assert_only_whole, demo, press, recordings, sorted};
+use crate::support::{Invocation, Signal, TIMEOUT, folder, poll, send};
+use crate::{assert_clean_exit, assert_complete_recordings, demo, press, recordings, sorted};
 
 #[test]
-fn every_way_out_gives_the_terminal_back() {
+fn every_exit_restores_terminal() {
     for leave in ["q", "\x03"] {
         let mut screen = sorted(&[]);
         screen.keys(leave);
-        assert_left(&mut screen);
+        assert_clean_exit(&mut screen);
         assert_eq!(fs::read_dir(screen.folder()).unwrap().count(), 0, "the demo's folder is left behind");
     }
     for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
@@ -19,13 +19,13 @@ fn every_way_out_gives_the_terminal_back() {
         press(&screen, "t", "◉ recording");
         screen.wait_for(" events");
         screen.signal(signal);
-        assert_left(&mut screen);
-        assert_only_whole(&screen, 1);
+        assert_clean_exit(&mut screen);
+        assert_complete_recordings(&screen, 1);
     }
 }
 
 #[test]
-fn a_signal_that_dumps_core_gives_the_terminal_back_and_then_does_so() {
+fn core_dumping_signal_restores_terminal_first() {
     for (signal, name) in [(Signal::QUIT, "Quit"), (Signal::ABORT, "Aborted")] {
         let mut screen = sorted(&[]);
         screen.signal(signal);
@@ -35,17 +35,17 @@ fn a_signal_that_dumps_core_gives_the_terminal_back_and_then_does_so() {
 }
 
 #[test]
-fn a_terminal_that_goes_away_is_left_quietly() {
+fn terminal_hangup_exits_cleanly() {
     let without_signal = ["-c", r#"trap '' HUP; "$0" --demo; true"#, env!("CARGO_BIN_EXE_dn-top")];
     for dashboard in [demo(&[]), Invocation::of("sh", without_signal)] {
         let place = folder();
-        dashboard.current_dir(place.path()).env("TMPDIR", place.path()).lose_terminal_at("OrderService");
+        dashboard.current_dir(place.path()).env("TMPDIR", place.path()).close_terminal_at("OrderService");
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "the demo's folder is left behind");
     }
 }
 
 #[test]
-fn leaving_while_recording_asks() {
+fn quitting_while_recording_asks() {
     let mut screen = sorted(&[]);
     press(&screen, "t", "◉ recording");
     press(&screen, "q", "A recording is in progress.");
@@ -57,8 +57,8 @@ fn leaving_while_recording_asks() {
     screen.wait_gone("A recording is in progress.");
     press(&screen, "q", "Stop and finish");
     screen.keys(&[RIGHT, ENTER].concat());
-    assert_left(&mut screen);
-    assert_only_whole(&screen, 1);
+    assert_clean_exit(&mut screen);
+    assert_complete_recordings(&screen, 1);
     assert!(screen.contents().contains(recordings(&screen)[0].to_str().unwrap()), "{}", screen.contents());
 
     // Pressing Ctrl-C twice does the same, whatever is shown.
@@ -67,12 +67,12 @@ fn leaving_while_recording_asks() {
     screen.keys(&ctrl('c'));
     screen.wait_for("Stop and finish");
     screen.keys(&ctrl('c'));
-    assert_left(&mut screen);
-    assert_only_whole(&screen, 1);
+    assert_clean_exit(&mut screen);
+    assert_complete_recordings(&screen, 1);
 }
 
 #[test]
-fn a_recording_can_be_kept_when_the_dashboard_goes() {
+fn recording_can_continue_after_dashboard_exits() {
     for end in [None, Some(Signal::TERM)] {
         let mut screen = sorted(&[]);
         press(&screen, "t", "◉ recording");
@@ -84,14 +84,14 @@ fn a_recording_can_be_kept_when_the_dashboard_goes() {
             None => screen.keys(&ctrl('c')),
             Some(signal) => screen.signal(signal),
         }
-        assert_left(&mut screen);
-        assert_only_whole(&screen, 1);
+        assert_clean_exit(&mut screen);
+        assert_complete_recordings(&screen, 1);
         assert!(screen.contents().contains(" events"), "{}", screen.contents());
     }
 }
 
 #[test]
-fn the_shell_gets_the_terminal_meanwhile() {
+fn ctrl_z_suspends_dashboard_and_restores_terminal() {
     let shell = Invocation::of("bash", ["--norc", "-i"]).env("PS1", "prompt> ").screen(120, 40);
     shell.wait_for("prompt> ");
     shell.keys(&format!("'{}' --demo\r", env!("CARGO_BIN_EXE_dn-top")));
@@ -110,7 +110,7 @@ fn the_shell_gets_the_terminal_meanwhile() {
 }
 
 #[test]
-fn who_stops_it_gets_the_terminal_and_keys_act_when_it_goes_on() {
+fn stop_signal_restores_terminal_and_fg_resumes() {
     for signal in [Signal::TSTP, Signal::STOP] {
         let shell = Invocation::of("bash", ["--norc", "-i"]).env("PS1", "prompt> ").screen(120, 40);
         shell.wait_for("prompt> ");
@@ -134,11 +134,11 @@ fn who_stops_it_gets_the_terminal_and_keys_act_when_it_goes_on() {
 }
 
 #[test]
-fn a_stopped_and_continued_dashboard_draws_itself_again() {
+fn continued_dashboard_redraws() {
     let screen = sorted(&[]);
     screen.signal(Signal::STOP);
     let stopped = || fs::read_to_string(format!("/proc/{}/stat", screen.pid())).is_ok_and(|stat| stat.contains(") T "));
-    poll(PATIENCE, || stopped().then_some(())).unwrap();
+    poll(TIMEOUT, || stopped().then_some(())).unwrap();
     screen.signal(Signal::CONT);
     press(&screen, "?", "The selected process");
 }

@@ -1,8 +1,8 @@
 //! Viewing: the table, the details, help, sizes, colors.
 
 use crate::support::screen::{BACKSPACE, DOWN, END, ENTER, ESC, HOME, LEFT, PAGE_DOWN, PAGE_UP, RIGHT, TAB, UP, ctrl};
-use crate::support::{PATIENCE, Screen, poll};
-use crate::{BACK_TAB, FIRST, SECOND, assert_left, demo, press, recordings, sorted};
+use crate::support::{Screen, TIMEOUT, poll};
+use crate::{BACK_TAB, FIRST, SECOND, assert_clean_exit, demo, press, recordings, sorted};
 
 const F5: &str = "\x1b[15~";
 const F12: &str = "\x1b[24~";
@@ -10,7 +10,7 @@ const F12: &str = "\x1b[24~";
 const LAST: &str = "PriceFeed 1496";
 
 #[test]
-fn what_frames_cost_is_shown_where_it_is_asked_for() {
+fn frame_times_are_shown_on_request() {
     let mut screen = demo(&[]).screen(120, 40);
     assert!(!screen.wait_for("Processes 9").contains("slowest"));
     press(&screen, F12, "slowest 0 µs");
@@ -22,11 +22,11 @@ fn what_frames_cost_is_shown_where_it_is_asked_for() {
     screen.keys(F12);
     screen.wait_until("nothing of it", |shown| !shown.contains("slowest"));
     screen.keys("q");
-    assert_left(&mut screen);
+    assert_clean_exit(&mut screen);
 }
 
 #[test]
-fn the_table_is_moved_in_sorted_and_filtered() {
+fn table_is_navigated_sorted_and_filtered() {
     let mut screen = sorted(&[]);
     for (keys, shows) in [
         (DOWN, SECOND),
@@ -70,7 +70,7 @@ fn the_table_is_moved_in_sorted_and_filtered() {
     screen.keys(F5);
     screen.keys(&ctrl('r'));
     screen.keys("q");
-    assert_left(&mut screen);
+    assert_clean_exit(&mut screen);
 
     let screen = demo(&["--filter", "night"]).screen(80, 24);
     let shown = screen.wait_for("Processes 1 of 9");
@@ -143,11 +143,11 @@ fn help_palette_pause_and_copy() {
     screen.keys(&ctrl('l'));
     screen.wait_for(SECOND);
     screen.keys("q");
-    assert_left(&mut screen);
+    assert_clean_exit(&mut screen);
 }
 
 #[test]
-fn every_size_has_its_picture() {
+fn every_terminal_size_is_drawn() {
     let screen = sorted(&[]);
     for (columns, rows, shows) in
         [(20, 5, "20x5 is too small"), (80, 24, SECOND.split(' ').next().unwrap()), (40, 10, "Processes"), (1, 1, ""), (200, 60, "COMMAND")]
@@ -161,14 +161,14 @@ fn every_size_has_its_picture() {
     screen.watch();
     screen.keys("t");
     screen.keys(&ctrl('l'));
-    assert!(screen.first_byte(PATIENCE).is_some());
+    assert!(screen.first_byte(TIMEOUT).is_some());
     screen.resize(80, 24);
     let shown = screen.wait_for(" attachable");
     assert!(!shown.contains("recording"), "{shown}");
 }
 
 #[test]
-fn the_theme_is_that_for_the_background() {
+fn theme_is_detected_or_configured() {
     let name_is = |screen: &Screen, color: u8| {
         let styled = screen.styled();
         let (rows, columns) = styled.size();
@@ -179,11 +179,11 @@ fn the_theme_is_that_for_the_background() {
     screen.wait_for("OrderService");
     assert!(name_is(&screen, 98) && !name_is(&screen, 147) && !name_is(&screen, 55), "nothing was answered");
     screen.keys("\x1b]11;rgb:ffff/ffff/ffff\x1b\\");
-    assert!(poll(PATIENCE, || (name_is(&screen, 55) && !name_is(&screen, 147)).then_some(())).is_some());
+    assert!(poll(TIMEOUT, || (name_is(&screen, 55) && !name_is(&screen, 147)).then_some(())).is_some());
     let screen = demo(&[]).env("TERM", "xterm-256color").screen(80, 24);
     screen.wait_for("OrderService");
     screen.keys("\x1b]11;rgb:0000/0000/0000\x1b\\");
-    assert!(poll(PATIENCE, || (name_is(&screen, 147) && !name_is(&screen, 98)).then_some(())).is_some());
+    assert!(poll(TIMEOUT, || (name_is(&screen, 147) && !name_is(&screen, 98)).then_some(())).is_some());
     // An explicit theme has priority, and so does the environment.
     let dark = demo(&["--theme", "dark"]).env("TERM", "xterm-256color").screen(80, 24);
     dark.wait_for("OrderService");
@@ -191,12 +191,12 @@ fn the_theme_is_that_for_the_background() {
     dark.wait_for("zzz");
     assert!(!name_is(&dark, 55));
     let light = demo(&[]).env("COLORFGBG", "0;15").screen(80, 24);
-    assert!(poll(PATIENCE, || name_is(&light, 55).then_some(())).is_some());
+    assert!(poll(TIMEOUT, || name_is(&light, 55).then_some(())).is_some());
     // A custom theme file.
     let file = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
     std::fs::write(&file, "base = 'light'\naccent = '201'").unwrap();
     let own = demo(&["--theme", &file.path().to_string_lossy()]).screen(80, 24);
-    assert!(poll(PATIENCE, || name_is(&own, 201).then_some(())).is_some());
+    assert!(poll(TIMEOUT, || name_is(&own, 201).then_some(())).is_some());
     // Themes in the folder of the configuration file are chosen by name; an invalid one reports an error and changes nothing.
     let home = tempfile::tempdir().unwrap();
     std::fs::create_dir(home.path().join("dn-top")).unwrap();
@@ -219,11 +219,11 @@ fn the_theme_is_that_for_the_background() {
     chosen.wait_for("wrong.toml: ");
     assert!(!name_is(&chosen, 201));
     chosen.keys(":mine.toml\r");
-    assert!(poll(PATIENCE, || name_is(&chosen, 201).then_some(())).is_some());
+    assert!(poll(TIMEOUT, || name_is(&chosen, 201).then_some(())).is_some());
 }
 
 #[test]
-fn colours_and_letters_are_a_matter_of_choice() {
+fn colors_and_ascii_are_configurable() {
     let colours = |screen: &Screen| {
         let styled = screen.styled();
         let (rows, columns) = styled.size();
@@ -263,7 +263,7 @@ fn colours_and_letters_are_a_matter_of_choice() {
 }
 
 #[test]
-fn readonly_looks_and_changes_nothing() {
+fn readonly_changes_nothing() {
     let screen = sorted(&["--readonly"]);
     for key in ["t", "T", "d", "p", "w", "W"] {
         press(&screen, key, "was started with --readonly");
@@ -274,7 +274,7 @@ fn readonly_looks_and_changes_nothing() {
 }
 
 #[test]
-fn what_cannot_be_done_says_why() {
+fn unavailable_actions_are_explained() {
     let screen = sorted(&[]);
     press(&screen, ":night", "NightlyBatch");
     press(&screen, ENTER, "NightlyBatch 1385");
@@ -291,7 +291,7 @@ fn what_cannot_be_done_says_why() {
 }
 
 #[test]
-fn a_theme_that_is_not_there_is_named() {
+fn unknown_theme_is_reported() {
     let mut screen = demo(&["--theme", "plaid"]).screen(80, 24);
     assert_eq!(screen.wait_exit().exit_code(), 2);
     screen.wait_for("invalid value 'plaid' for '--theme");
@@ -299,24 +299,24 @@ fn a_theme_that_is_not_there_is_named() {
 }
 
 #[test]
-fn the_title_names_the_selected_process_and_the_bell_rings_when_asked() {
+fn title_and_bell_are_optional() {
     for (arguments, titled, bells) in [(&["--bell"][..], true, 1), (&["--no-title"], false, 0)] {
         let mut screen = sorted(arguments);
-        let is_titled = || poll(PATIENCE, || screen.title().ends_with(") - dn-top").then_some(()));
+        let is_titled = || poll(TIMEOUT, || screen.title().ends_with(") - dn-top").then_some(()));
         assert_eq!(titled && is_titled().is_some(), titled, "{:?}", screen.title());
         press(&screen, "t", "◉ recording");
         screen.wait_for(" events");
         assert_eq!(screen.bells(), 0);
         press(&screen, "t", "✓ done");
-        assert!(poll(PATIENCE, || (screen.bells() == bells).then_some(())).is_some(), "{}", screen.bells());
+        assert!(poll(TIMEOUT, || (screen.bells() == bells).then_some(())).is_some(), "{}", screen.bells());
         assert_eq!(screen.title().is_empty(), !titled);
         screen.keys("q");
-        assert_left(&mut screen);
+        assert_clean_exit(&mut screen);
     }
 }
 
 #[test]
-fn the_heap_of_a_demo_is_held_by_a_static_variable() {
+fn demo_heap_shows_retention_path() {
     let mut screen = sorted(&[]);
     press(&screen, ENTER, "Esc back");
     press(&screen, "M", "Walk the heap");
@@ -326,5 +326,5 @@ fn the_heap_of_a_demo_is_held_by_a_static_variable() {
     press(&screen, ENTER, "static variable s_recent");
     // Close the paths and the details, then quit.
     screen.keys("qqq");
-    assert_left(&mut screen);
+    assert_clean_exit(&mut screen);
 }

@@ -50,7 +50,7 @@ fn recordings(screen: &Screen) -> Vec<PathBuf> {
 }
 
 #[track_caller]
-fn assert_only_whole(screen: &Screen, count: usize) {
+fn assert_complete_recordings(screen: &Screen, count: usize) {
     let files = recordings(screen);
     assert_eq!(files.len(), count, "{files:?}");
     for file in files {
@@ -61,7 +61,7 @@ fn assert_only_whole(screen: &Screen, count: usize) {
 
 /// Waits for the exit, after which the terminal must be restored.
 #[track_caller]
-fn assert_left(screen: &mut Screen) {
+fn assert_clean_exit(screen: &mut Screen) {
     let status = screen.wait_exit();
     assert!(status.success(), "{status:?}\n{}", screen.contents());
     screen.assert_restored();

@@ -3,11 +3,11 @@
 use std::fs;
 
 use crate::support::screen::{BACKSPACE, CTRL_ENTER, DOWN, END, ENTER, ESC, HOME, RIGHT, TAB, ctrl};
-use crate::support::{PATIENCE, poll};
-use crate::{BACK_TAB, assert_left, assert_only_whole, press, recordings, sorted};
+use crate::support::{TIMEOUT, poll};
+use crate::{BACK_TAB, assert_clean_exit, assert_complete_recordings, press, recordings, sorted};
 
 #[test]
-fn a_newcomer_records() {
+fn recording_is_started_and_stopped_with_keys() {
     let mut screen = sorted(&[]);
     press(&screen, ENTER, "Esc back");
     press(&screen, "t", "◉ recording");
@@ -16,17 +16,17 @@ fn a_newcomer_records() {
     screen.wait_until("more of them", |shown| figures(shown).is_some_and(|now| Some(now) != before));
     screen.wait_for("events/s  peak ");
     press(&screen, "t", "✓ done");
-    assert_only_whole(&screen, 1);
+    assert_complete_recordings(&screen, 1);
     let file = recordings(&screen).remove(0);
     screen.wait_for(file.to_str().unwrap());
     screen.keys("qq");
-    assert_left(&mut screen);
+    assert_clean_exit(&mut screen);
     // The file name stays visible after the dashboard has exited.
     screen.wait_for(&format!("dn-top: {}", file.display()));
 }
 
 #[test]
-fn a_recording_is_exported_while_it_goes_on_and_when_it_is_over() {
+fn recording_is_exported_while_running_and_when_finished() {
     let mut screen = sorted(&[]);
     press(&screen, "E", "No recording to export");
     press(&screen, ENTER, "Esc back");
@@ -53,11 +53,11 @@ fn a_recording_is_exported_while_it_goes_on_and_when_it_is_over() {
     assert!(!json["profiles"].as_array().unwrap().is_empty());
     assert_eq!(exports(".partial"), [] as [std::path::PathBuf; 0]);
     screen.keys("qq");
-    assert_left(&mut screen);
+    assert_clean_exit(&mut screen);
 }
 
 #[test]
-fn dialogs_say_what_will_happen_and_do_nothing_by_default() {
+fn dialogs_explain_and_do_nothing_by_default() {
     let screen = sorted(&[]);
     for (keys, shows) in [
         ("T", "Record OrderService (1200)"),
@@ -111,13 +111,13 @@ fn profiles_are_picked_and_several_processes_recorded_at_once() {
     press(&screen, "t", "1 recording");
     screen.keys("kt");
     screen.wait_gone("1 recording");
-    assert_only_whole(&screen, 2);
+    assert_complete_recordings(&screen, 2);
     screen.keys("q");
-    assert_left(&mut screen);
+    assert_clean_exit(&mut screen);
 }
 
 #[test]
-fn what_is_recorded_is_looked_at_from_every_side() {
+fn recording_is_shown_in_every_tab() {
     let mut screen = sorted(&[]);
     press(&screen, ENTER, "Esc back");
     press(&screen, "t", "◉ recording");
@@ -149,11 +149,11 @@ fn what_is_recorded_is_looked_at_from_every_side() {
     press(&screen, "9\t\t\t", "methods compiled");
     press(&screen, "3t", "✓ done");
     screen.keys("qq");
-    assert_left(&mut screen);
+    assert_clean_exit(&mut screen);
 }
 
 #[test]
-fn watching_shows_which_process_is_in_trouble() {
+fn watching_marks_process_with_health_issue() {
     let mut screen = sorted(&["--watch", "never"]);
     assert!(!screen.contents().contains("ALLOC/S"));
     press(&screen, "w", "1 watched");
@@ -177,7 +177,7 @@ fn watching_shows_which_process_is_in_trouble() {
     press(&screen, "w", "● running");
     screen.wait_gone("! GC time");
     screen.keys("q");
-    assert_left(&mut screen);
+    assert_clean_exit(&mut screen);
     assert!(recordings(&screen).is_empty());
 }
 
@@ -198,13 +198,13 @@ fn the_trace_form_records_and_copies_its_command_line() {
     press(&screen, &format!("{ENTER}3"), "◉ recording");
     screen.wait_for("gc-verbose");
     press(&screen, "t", "✓ done");
-    assert_only_whole(&screen, 1);
+    assert_complete_recordings(&screen, 1);
     screen.keys("qq");
-    assert_left(&mut screen);
+    assert_clean_exit(&mut screen);
 }
 
 #[test]
-fn an_event_ends_a_recording_and_a_flight_recorder_keeps_the_end() {
+fn stop_event_and_flight_recorder_work_in_form() {
     let mut screen = sorted(&[]);
     press(&screen, ENTER, "Esc back");
     // From the profiles, backwards over the buttons, tracepoints, scheduling and file to the flight recorder.
@@ -216,7 +216,7 @@ fn an_event_ends_a_recording_and_a_flight_recorder_keeps_the_end() {
     screen.keys(CTRL_ENTER);
     screen.wait_for("Stop event received.");
     screen.wait_for("✓ done");
-    assert_only_whole(&screen, 1);
+    assert_complete_recordings(&screen, 1);
     // The form has kept it; without the event, the recording continues until it is stopped.
     press(&screen, "O", "--flight 64MB");
     screen.keys(&BACK_TAB.repeat(6));
@@ -228,16 +228,16 @@ fn an_event_ends_a_recording_and_a_flight_recorder_keeps_the_end() {
     // It is saved, and another recording continues.
     press(&screen, "S", "saving the flight recording");
     let whole = || recordings(&screen).iter().filter(|file| file.extension().is_some_and(|extension| extension == "nettrace")).count();
-    assert!(poll(PATIENCE, || (whole() == 2).then_some(())).is_some(), "{}", screen.contents());
+    assert!(poll(TIMEOUT, || (whole() == 2).then_some(())).is_some(), "{}", screen.contents());
     screen.wait_for("Flight recorder: last");
     press(&screen, "t", "✓ done");
-    assert_only_whole(&screen, 3);
+    assert_complete_recordings(&screen, 3);
     screen.keys("qq");
-    assert_left(&mut screen);
+    assert_clean_exit(&mut screen);
 }
 
 #[test]
-fn a_process_is_acted_on_from_the_menu_and_the_log_tells() {
+fn menu_actions_are_run_and_logged() {
     let mut screen = sorted(&[]);
     press(&screen, "a", "Actions on OrderService (1200)");
     screen.keys(&DOWN.repeat(4));
@@ -258,11 +258,11 @@ fn a_process_is_acted_on_from_the_menu_and_the_log_tells() {
     screen.keys(ESC);
     screen.wait_gone("full log");
     screen.keys("qq");
-    assert_left(&mut screen);
+    assert_clean_exit(&mut screen);
 }
 
 #[test]
-fn what_a_program_writes_is_shown_while_it_runs_and_how_it_ends() {
+fn output_and_exit_code_of_program_are_shown() {
     let screen = sorted(&[]);
     press(&screen, "a", "record it from its start");
     screen.keys(END);
@@ -320,7 +320,7 @@ fn a_recording_is_opened_from_the_list_of_files() {
     screen.wait_for("✓ done");
     screen.wait_for(file.to_str().unwrap());
     screen.keys("qq");
-    assert_left(&mut screen);
+    assert_clean_exit(&mut screen);
 }
 
 /// Two recordings are compared with each other, and two ranges of one recording.
@@ -334,7 +334,7 @@ fn two_recordings_and_two_ranges_are_compared() {
         press(&screen, "3", "◉ recording");
         screen.keys("t");
         screen.wait_gone("◉ recording");
-        assert_only_whole(&screen, count);
+        assert_complete_recordings(&screen, count);
     }
     press(&screen, "L", "Open a recorded file");
     screen.keys(ENTER);
@@ -363,5 +363,5 @@ fn two_recordings_and_two_ranges_are_compared() {
         "{shown}"
     );
     screen.keys("qq");
-    assert_left(&mut screen);
+    assert_clean_exit(&mut screen);
 }

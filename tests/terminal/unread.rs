@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::support::screen::ctrl;
-use crate::support::{PATIENCE, Signal, poll};
-use crate::{assert_left, assert_only_whole, press, sorted};
+use crate::support::{Signal, TIMEOUT, poll};
+use crate::{assert_clean_exit, assert_complete_recordings, press, sorted};
 
 #[test]
 fn signals_end_the_program_and_finish_recordings() {
@@ -12,15 +12,15 @@ fn signals_end_the_program_and_finish_recordings() {
         let mut screen = sorted(&[]);
         press(&screen, "t", "◉ recording");
         screen.wait_for(" events");
-        screen.clog(&ctrl('l'));
+        screen.block_output(&ctrl('l'));
         screen.signal(signal);
-        assert_left(&mut screen);
-        assert_only_whole(&screen, 1);
+        assert_clean_exit(&mut screen);
+        assert_complete_recordings(&screen, 1);
     }
 }
 
 #[test]
-fn keys_act_and_the_picture_is_whole_once_it_is_read_again() {
+fn screen_is_complete_after_terminal_unblocks() {
     let mut screen = sorted(&[]);
     press(&screen, " ", "PAUSED");
     // Everything except the time since the pause.
@@ -31,28 +31,28 @@ fn keys_act_and_the_picture_is_whole_once_it_is_read_again() {
         std::thread::sleep(Duration::from_millis(300));
         (lines(&screen.contents()) == shown).then_some(shown)
     };
-    let before = poll(PATIENCE, picture).expect("a picture that stands still");
-    screen.clog(&ctrl('l'));
+    let before = poll(TIMEOUT, picture).expect("a picture that stands still");
+    screen.block_output(&ctrl('l'));
     screen.keys("?");
     screen.resize(140, 40);
-    screen.unclog();
+    screen.unblock_output();
     screen.wait_for("The selected process");
     screen.resize(120, 40);
     screen.keys("?");
-    let same = poll(PATIENCE, || (lines(&screen.contents()) == before).then_some(()));
+    let same = poll(TIMEOUT, || (lines(&screen.contents()) == before).then_some(()));
     let after = lines(&screen.contents());
     assert!(same.is_some(), "{:#?}", before.iter().zip(&after).filter(|(before, after)| before != after).collect::<Vec<_>>());
 
     // Quitting works as well.
-    screen.clog(&ctrl('l'));
+    screen.block_output(&ctrl('l'));
     screen.keys("q");
-    assert_left(&mut screen);
+    assert_clean_exit(&mut screen);
 }
 
 #[test]
-fn a_core_dump_is_not_held_back() {
+fn core_dump_is_not_blocked() {
     let mut screen = sorted(&[]);
-    screen.clog(&ctrl('l'));
+    screen.block_output(&ctrl('l'));
     screen.signal(Signal::QUIT);
     assert!(!screen.wait_exit().success());
     screen.assert_restored();

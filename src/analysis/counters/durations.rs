@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn combinations_count_by_their_requests() {
+    fn quantiles_are_weighted_by_request_count() {
         assert_eq!(merge(&[]), None);
         assert_eq!(merge(&[(7, [1.0, 2.0, 3.0])]), Some([1.0, 2.0, 3.0]));
         assert_eq!(merge(&[(7, [1.0, 2.0, 3.0]), (70, [1.0, 2.0, 3.0])]), Some([1.0, 2.0, 3.0]));

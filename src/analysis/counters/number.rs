@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers() {
+    fn number_parsing() {
         for (text, value) in [
             ("1", Some(1.0)),
             ("-2.5E-05", Some(-2.5e-5)),
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles() {
+    fn quantile_parsing() {
         let mut found = vec![(0.0, 0.0)];
         for (text, expected) in [
             ("0.5=19;0.95=94.5", vec![(0.5, 19.0), (0.95, 94.5)]),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn times() {
+    fn time_span_parsing() {
         for (text, value) in [("00:00:01", Some(1.0)), ("00:01:00", Some(60.0)), ("01:02:03.5", Some(3723.5)), ("", None), ("1", None)] {
             assert_eq!(with(text, seconds), value, "{text}");
         }

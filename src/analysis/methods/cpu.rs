@@ -192,7 +192,7 @@ mod tests {
     use crate::analysis::{NativeFunction, Origin, SampleFilter};
 
     #[test]
-    fn samples_become_time_of_functions() {
+    fn samples_are_attributed_to_functions() {
         let mut cpu = CpuSamples::new(1000);
         let kernel = 0xffff_ffff_8100_0000;
         let inside = [kernel];
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_without_names_are_one_where_they_call_each_other() {
+    fn adjacent_unnamed_frames_of_one_image_are_merged() {
         let mut cpu = CpuSamples::new(1);
         for user in [&[10, 21, 31, 101][..], &[20, 31, 101], &[110, 31, 101]] {
             cpu.add(&CpuStack { thread: ThreadId::of(7), at: 0, kernel: &[], user, missing: None });
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stay_where_other_code_comes() {
+    fn resolved_names_survive_reuse_of_code_addresses() {
         let mut cpu = CpuSamples::new(1000);
         let stack = |at, user| CpuStack { thread: ThreadId::of(7), at, kernel: &[], user, missing: None };
         for (at, user) in (0..).zip([&[10, 101, 201][..], &[20, 102, 202], &[30, 301], &[110, 203], &[15, 103, 401]]) {
@@ -269,25 +269,25 @@ mod tests {
         for (start, origin) in [(1, Origin::Native), (100, Origin::Jit), (200, Origin::Managed), (300, Origin::Stub)] {
             add(&mut symbols, start, &format!("f{start}"), origin);
         }
-        let looks = |cpu: &CpuSamples, symbols: &Symbols| {
+        let tree_rows = |cpu: &CpuSamples, symbols: &Symbols| {
             let profile = cpu.profile(symbols);
             let tree = profile.count(SampleFilter::ALL).call_tree(|samples| samples.all_ns(), 20);
             let node = |node: &crate::analysis::CallNode| (node.depth, node.name.clone(), node.own.all_ns(), node.total.recent_ns);
             tree.iter().map(node).collect::<Vec<_>>()
         };
-        let before = looks(&cpu, &symbols);
+        let before = tree_rows(&cpu, &symbols);
         assert_eq!(cpu.addresses(), [10, 15, 20, 30, 100, 101, 102, 110, 200, 201, 202, 300, 400]);
         for _ in 0..2 {
             cpu.name(&symbols);
             // A stub may still get a name, and so may an unresolved address.
-            assert_eq!((looks(&cpu, &symbols), cpu.addresses()), (before.clone(), vec![300, 400]));
+            assert_eq!((tree_rows(&cpu, &symbols), cpu.addresses()), (before.clone(), vec![300, 400]));
         }
         symbols.forget_code();
         add(&mut symbols, 200, "another", Origin::Managed);
         add(&mut symbols, 300, "named", Origin::Managed);
         cpu.add(&stack(9, &[210]));
         cpu.name(&symbols);
-        let names: Vec<_> = looks(&cpu, &symbols).into_iter().map(|(depth, name, own, _)| (depth, name, own)).collect();
+        let names: Vec<_> = tree_rows(&cpu, &symbols).into_iter().map(|(depth, name, own, _)| (depth, name, own)).collect();
         let expected = [(0, "f200", 0), (1, "f100", 1000), (2, "f1", 2000), (0, "named", 0), (1, "f1", 1000), (0, "0x190", 0)];
         assert!(expected.iter().all(|(depth, name, own)| names.contains(&(*depth, (*name).to_owned(), *own))), "{names:?}");
         assert!(names.contains(&(0, "another".to_owned(), 1000)), "{names:?}");

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_stands_for_the_time_since_the_one_before() {
+    fn round_weight_is_time_since_previous_round() {
         assert_eq!(weights([0, 1, 3, 4]), [1_000_000, 1_000_000, 2_000_000, 1_000_000]);
         // Late rounds count in full; a stall does not.
         let late = weights((0..100).map(|round| round * 10).chain([1020, 2020, 2030]));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_goes_back_gives_nothing() {
+    fn backward_clock_gives_zero_weight() {
         assert_eq!(weights([5, 3, 4]), [1_000_000, 0, 1_000_000]);
         assert_eq!(weights([i64::MIN / MS, i64::MAX / MS])[1], 4_000_000);
     }

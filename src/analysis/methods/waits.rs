@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_show_why_a_thread_waits() {
+    fn wait_reasons_are_derived_from_methods() {
         use WaitReason::{Idle, Lock, Runtime, Signal, Sleep};
         let (kernel, native) = (("futex_wait", Origin::Kernel), ("[libcoreclr.so]", Origin::Native));
         for (methods, reason) in [
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_without_work_are_left_out() {
+    fn idle_threads_are_excluded() {
         let mut samples = CpuSamples::of_waits();
         for (thread, user, ns) in [(7, &[101, 201][..], 500), (8, &[101, 301], 20)] {
             samples.add_time(&CpuStack { thread: ThreadId::of(thread), at: 0, kernel: &[], user, missing: None }, ns);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_read_as_they_are_written() {
+    fn wait_reason_names_round_trip() {
         for reason in WaitReason::ALL {
             assert_eq!(WaitReason::from_name(reason.name()), Some(reason));
         }

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn native_code_is_known_by_what_it_does() {
+    fn native_functions_are_classified_by_origin() {
         for (image, function, origin) in [
             ("libclrjit.so", "", Origin::Jit),
             ("libclrjit.so", "memcpy", Origin::Jit),

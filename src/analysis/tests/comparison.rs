@@ -24,7 +24,7 @@ fn figures(sections: &[Section], subject: Subject) -> Vec<(&str, Option<f64>, Op
 }
 
 #[test]
-fn what_is_counted_is_compared_as_a_rate() {
+fn counts_are_compared_as_rates() {
     let (mut before, mut after) = (Script::new(), Script::new());
     // Ten in a second, and ten in two.
     (1..=10).for_each(|at| throw(&mut before, at * 100 * MS, "A"));
@@ -38,7 +38,7 @@ fn what_is_counted_is_compared_as_a_rate() {
 }
 
 #[test]
-fn what_was_not_recorded_is_not_zero() {
+fn data_not_recorded_is_none_and_not_zero() {
     let (mut before, mut after) = (Script::new(), Script::new());
     throw(&mut before, 1000 * MS, "A");
     allocate(&mut after, 1000 * MS, 4000, "Shop.Order");
@@ -51,7 +51,7 @@ fn what_was_not_recorded_is_not_zero() {
 }
 
 #[test]
-fn methods_have_their_share_of_the_time() {
+fn methods_are_compared_by_share_of_time() {
     let sampled = |hot: i64| {
         let mut script = Script::new();
         script.method(0x1000, 0x100, "Shop.Order", "Pay").method(0x2000, 0x100, "Shop.Cart", "Add");

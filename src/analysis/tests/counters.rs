@@ -89,7 +89,7 @@ fn named<'a>(counters: &'a CountersSnapshot, name: &str) -> &'a CounterSnapshot 
 }
 
 #[test]
-fn both_shapes_of_event_counters() {
+fn mean_and_sum_event_counters_are_decoded() {
     let mut script = Script::new();
     for second in 1..=3 {
         mean(&mut script, second * S, "latency", second as f64, 10, "Interval=1000");
@@ -112,7 +112,7 @@ fn both_shapes_of_event_counters() {
 }
 
 #[test]
-fn values_of_another_interval_are_taken_only_where_the_own_does_not_come() {
+fn other_interval_is_used_only_if_own_interval_is_absent() {
     let session = CounterSession { interval_ms: Some(1000), ..CounterSession::default() };
     let mut script = Script::new();
     sum(&mut script, 0, "n", 1.0, 1.0, "", "Interval=1000");
@@ -133,7 +133,7 @@ fn values_of_another_interval_are_taken_only_where_the_own_does_not_come() {
 
 /// .NET Core 3.1 publishes twice in each interval.
 #[test]
-fn a_change_that_comes_early_is_part_of_the_next() {
+fn early_increment_is_added_to_the_next_one() {
     let mut script = Script::new();
     for second in 1..=3 {
         sum(&mut script, second * S, "exceptions", 84.0, 0.998, "00:00:01", "Interval=1000");
@@ -172,7 +172,7 @@ fn value(script: &mut Script, at: i64, session: &str, event: &str, instrument: &
 }
 
 #[test]
-fn instruments_of_every_kind() {
+fn all_instrument_kinds_are_decoded() {
     let session = CounterSession { meter_session: Some("me".into()), ..CounterSession::default() };
     let mut script = Script::new();
     let begin = [
@@ -241,7 +241,7 @@ fn instruments_of_every_kind() {
 
 /// .NET 9 publishes two non-monotonic values of the thread pool as counters; any counter that falls is treated the same way.
 #[test]
-fn what_rises_and_falls_is_shown_as_it_is_and_not_as_a_rate() {
+fn non_monotonic_counters_are_shown_as_up_down_counters() {
     let mut script = Script::new();
     let mut publish = |at: i64, meter: &str, name: &str, rate: &str, total: &str| {
         let parts = [
@@ -274,7 +274,7 @@ fn what_rises_and_falls_is_shown_as_it_is_and_not_as_a_rate() {
 }
 
 #[test]
-fn a_problem_is_reported_once() {
+fn each_meter_problem_is_reported_once() {
     let session = CounterSession { meter_session: Some("SHARED".into()), meter_client: Some("c1".into()), ..CounterSession::default() };
     let mut script = Script::new();
     for _ in 0..2 {
@@ -314,7 +314,7 @@ fn a_problem_is_reported_once() {
 }
 
 #[test]
-fn more_counters_than_fit_are_left_out() {
+fn counters_beyond_the_limit_are_dropped() {
     let mut script = Script::new();
     for tag in 0..2100 {
         value(&mut script, 0, "", "GaugeValuePublished", "g", &tag.to_string(), &[Text("lastValue", "1")]);
@@ -325,7 +325,7 @@ fn more_counters_than_fit_are_left_out() {
 
 /// A counter session also records lock contention. A wait whose end was lost does not continue forever.
 #[test]
-fn threads_that_wait_for_locks_are_counted_beside_counters() {
+fn counter_session_counts_threads_waiting_for_locks() {
     for (is_lost, expected) in [(false, 3.0), (true, 0.0)] {
         let mut script = Script::new();
         for thread in 1..=3 {
@@ -346,7 +346,7 @@ fn threads_that_wait_for_locks_are_counted_beside_counters() {
 
 /// A burst in the first seconds is not an average. A following stream restarts the waits, but not the counters.
 #[test]
-fn a_stream_that_follows_goes_on_with_the_counters_and_not_with_the_waits() {
+fn next_stream_continues_counters_but_resets_lock_waits() {
     let mut tally = CounterTally::new(CounterSession::default());
     let mut play = |wait: i64, values: &[i64]| {
         let mut script = Script::new();

@@ -88,7 +88,7 @@ fn stacks_of_many_types_are_bounded() {
 }
 
 #[test]
-fn a_part_of_a_session_knows_all_methods() {
+fn time_range_of_a_session_resolves_all_methods() {
     let mut script = Script::new();
     script.stack(&[0x1020]);
     (0..10).for_each(|second| throw(&mut script, second * 1000 * MS, "System.Exception", "", 0));
@@ -112,7 +112,7 @@ fn body(script: &mut Script, at: i64, thread: u64, method: u64, name: &str, flag
 
 /// Stacks show the methods that were at their addresses at the time of the event: unloaded code may be replaced.
 #[test]
-fn stacks_have_the_methods_of_their_time() {
+fn stacks_use_methods_loaded_at_the_event_time() {
     let mut script = Script::new();
     script.stack(&[0x1020]);
     body(&mut script, MS, 1, 1, "Old", 0x188);
@@ -124,7 +124,7 @@ fn stacks_have_the_methods_of_their_time() {
 }
 
 #[test]
-fn compiling_time_is_that_of_the_method_itself() {
+fn jit_time_excludes_nested_compilations() {
     let mut script = Script::new();
     begin(&mut script, 0, 1, 1);
     begin(&mut script, 2 * MS, 1, 2);
@@ -148,7 +148,7 @@ fn compiling_time_is_that_of_the_method_itself() {
 }
 
 #[test]
-fn assemblies_come_and_go() {
+fn assembly_loads_unloads_and_failures_are_counted() {
     let assembly = |id, flags, name| Bytes::default().u64(id).u64(0).u64(0).u32(flags).text(name).u16(0);
     let search =
         |name, found| Bytes::default().u16(0).text(name).text("").text("App").text("").text("").u32(found).text("").text("").u32(0);
@@ -171,7 +171,7 @@ fn assemblies_come_and_go() {
 }
 
 #[test]
-fn messages_of_loggers() {
+fn logger_messages_are_decoded() {
     let fields = [
         ("Level", FieldType::Int32),
         ("FactoryID", FieldType::Int32),
@@ -193,7 +193,7 @@ fn messages_of_loggers() {
 
 /// As .NET Core 3.x writes a message without a name: the name has no bytes, and the text takes its place.
 #[test]
-fn messages_without_a_name_have_their_text() {
+fn messages_without_an_event_name_keep_their_text() {
     let text = |names: &[&'static str]| names.iter().map(|name| (*name, FieldType::String)).collect::<Vec<_>>();
     let number = |name: &'static str| (name, FieldType::Int32);
     let head = || Bytes::default().u32(2).u32(1).text("Shop.Orders").u32(7);
@@ -226,7 +226,7 @@ fn messages_without_a_name_have_their_text() {
 }
 
 #[test]
-fn exceptions_have_their_rates_and_what_was_usual_before() {
+fn exception_rates_include_the_previous_rate() {
     let throw = |script: &mut Script, at: i64, name: &str| {
         script.runtime(80, 1, at, 1, Bytes::default().text(name).text("").u64(0).u32(0).u16(0).u16(0));
     };

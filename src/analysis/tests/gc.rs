@@ -31,7 +31,7 @@ fn heap(script: &mut Script, at: i64, thread: u64, sizes: [u64; 5]) {
 }
 
 #[test]
-fn only_suspensions_for_the_collector_are_pauses() {
+fn only_gc_suspensions_count_as_pauses() {
     let mut script = Script::new();
     let (sampler, collector, background) = (9, 1, 2);
     suspend(&mut script, MS, collector, 1);
@@ -87,7 +87,7 @@ fn collections_are_paired_by_number() {
 }
 
 #[test]
-fn what_was_lost_makes_no_long_pauses() {
+fn lost_events_do_not_cause_long_pauses() {
     let mut script = Script::new();
     suspend(&mut script, 0, 1, 1);
     start(&mut script, MS, 1, 1, 0, 0, 0);
@@ -131,7 +131,7 @@ fn tick(script: &mut Script, at: i64, name: &str, bytes: u64) {
 }
 
 #[test]
-fn a_type_has_the_methods_that_allocate_it() {
+fn types_list_their_allocating_methods() {
     let mut script = Script::new();
     script.method(0x1000, 0x100, "Shop", "Load").method(0x2000, 0x100, "Shop", "Save").method(0x3000, 0x100, "Shop", "Main");
     for (frames, name, bytes) in [
@@ -164,7 +164,7 @@ fn a_type_has_the_methods_that_allocate_it() {
 
 /// Call sites are based on the same events as the types.
 #[test]
-fn ticks_do_not_count_where_allocations_are_drawn_at_random() {
+fn allocation_ticks_are_ignored_with_random_sampling() {
     let mut script = Script::new();
     script.method(0x1000, 0x100, "Shop", "Load").method(0x2000, 0x100, "Shop", "Save");
     tick(script.stack(&[0x1004]), 0, "A", 100);
@@ -187,7 +187,7 @@ fn types_and_stacks_of_allocations_are_bounded() {
 }
 
 #[test]
-fn samples_stand_for_all_allocations() {
+fn sampled_allocations_are_scaled_to_all_allocations() {
     let mut script = Script::new();
     for (name, size) in [("Small", 24), ("Small", 24), ("Large", 10_000_000)] {
         script.runtime(303, 0, 0, 1, Bytes::default().u32(0).u16(0).u64(1).text(name).u64(2).u64(size).u64(0));
@@ -199,7 +199,7 @@ fn samples_stand_for_all_allocations() {
 }
 
 #[test]
-fn a_collection_knows_the_heap_before_and_after_it() {
+fn collections_have_heap_size_before_and_after() {
     let mut script = Script::new();
     script.runtime(1, 2, 0, 1, Bytes::default().u32(7).u32(1).u32(0).u32(0).u16(0).u64(0));
     // Two heaps of two generations each, and an older version with other values.

@@ -58,7 +58,7 @@ fn objects_by_type() {
 
 /// Every assembly may have a `<>c`.
 #[test]
-fn types_of_one_name_are_told_apart_by_their_modules() {
+fn types_with_the_same_name_are_distinguished_by_module() {
     let mut script = Script::new();
     types(&mut script, &[(1, "<>c"), (2, "<>c"), (100, "<>c"), (101, "N.Map`2[System.String,N.A]")]);
     for (module, path) in [(1, "/app/Shop.dll"), (2, "/app/Store.dll")] {
@@ -72,7 +72,7 @@ fn types_of_one_name_are_told_apart_by_their_modules() {
 }
 
 #[test]
-fn a_walk_that_does_not_add_up_is_not_exact() {
+fn inconsistent_heap_walk_is_not_exact() {
     let mut script = Script::new();
     types(&mut script, &[(1, "A")]);
     collection(&mut script, 1, 2, |script| {
@@ -111,7 +111,7 @@ fn a_new_walk_starts_from_zero() {
 }
 
 #[test]
-fn without_a_walk_there_is_none() {
+fn no_heap_snapshot_without_a_heap_walk() {
     let mut script = Script::new();
     collection(&mut script, 1, 2, |_| {});
     assert!(script.play().heap().is_none());

@@ -67,7 +67,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_events_are_survived(
+    fn arbitrary_events_do_not_break_invariants(
         events in vec((kind(), payload(), any::<i64>(), 0_u64..4, vec(0_u64..64, 0..6), 0_u32..50), 1..200),
         now: i64,
     ) {

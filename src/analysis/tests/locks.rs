@@ -14,7 +14,7 @@ fn waits_are_paired_by_thread() {
     let wait = |script: &mut Script, at, thread, flags| {
         script.runtime(81, 2, at, thread, Bytes::default().u8(flags).u16(0).u64(0x10c).u64(0).u64(0));
     };
-    let got = |script: &mut Script, at, thread, flags, duration| {
+    let acquired = |script: &mut Script, at, thread, flags, duration| {
         script.runtime(91, 1, at, thread, Bytes::default().u8(flags).u16(0).f64(duration));
     };
     script.stack(&[0x1004, 0x2008]);
@@ -22,15 +22,15 @@ fn waits_are_paired_by_thread() {
     script.stack(&[0x3004]);
     wait(&mut script, MS, 2, 0);
     wait(&mut script, MS, 3, 1);
-    got(&mut script, 2 * MS, 3, 1, 1e6);
-    got(&mut script, 4 * MS, 2, 0, 3e6);
-    got(&mut script, 10 * MS, 1, 0, 1e7);
+    acquired(&mut script, 2 * MS, 3, 1, 1e6);
+    acquired(&mut script, 4 * MS, 2, 0, 3e6);
+    acquired(&mut script, 10 * MS, 1, 0, 1e7);
     script.stack(&[0x1004, 0x2010]);
     wait(&mut script, 20 * MS, 1, 0);
-    got(&mut script, 22 * MS, 1, 0, 2e6);
+    acquired(&mut script, 22 * MS, 1, 0, 2e6);
     wait(&mut script, 30 * MS, 1, 0);
     script.stack(&[0x3008]);
-    got(&mut script, 32 * MS, 5, 0, 1e6);
+    acquired(&mut script, 32 * MS, 5, 0, 1e6);
     let contention = script.snapshot().contention;
     // One wait is in progress, for two milliseconds so far; of another only the end is in the stream.
     assert_eq!((contention.count, contention.start_lost, contention.ended, contention.waiting), (5, 1, 4, 1));
@@ -43,20 +43,20 @@ fn waits_are_paired_by_thread() {
 
 /// A wait counts while it lasts, not only when it ends, and not all at once then.
 #[test]
-fn threads_that_wait_are_counted_while_they_wait() {
+fn waiting_threads_are_counted_during_the_wait() {
     // Three threads wait from second 30 to second 60 or longer.
-    let at = |second: i64, got: bool| {
+    let at = |second: i64, acquired: bool| {
         let mut script = Script::new();
         for thread in 1..=3 {
             script.runtime(81, 1, 30_000 * MS, thread, Bytes::default().u8(0).u16(0));
-            if got {
+            if acquired {
                 script.runtime(91, 0, 60_000 * MS, thread, Bytes::default().u8(0).u16(0));
             }
         }
         script.runtime(54, 0, second * 1000 * MS, 9, Bytes::default().f64(0.0).u16(0));
         script.snapshot().contention
     };
-    for (second, got, waiters) in [
+    for (second, acquired, waiters) in [
         (31, false, 0.3),
         (35, false, 1.6),
         (60, false, 3.0),
@@ -67,8 +67,8 @@ fn threads_that_wait_are_counted_while_they_wait() {
         (80, true, 0.0),
     ] {
         // A second that has just begun counts as a full one.
-        let lately = at(second, got).recent_waiters.unwrap();
-        assert!((lately - waiters).abs() < 0.4, "{second} {got}: {lately}");
+        let recent_waiters = at(second, acquired).recent_waiters.unwrap();
+        assert!((recent_waiters - waiters).abs() < 0.4, "{second} {acquired}: {recent_waiters}");
     }
     let stuck = at(60, false);
     assert_eq!((stuck.count, stuck.ended, stuck.waiting, stuck.wait_ns, stuck.longest_ns), (3, 0, 3, 90_000_000_000, 30_000_000_000));
@@ -77,7 +77,7 @@ fn threads_that_wait_are_counted_while_they_wait() {
 }
 
 #[test]
-fn a_wait_whose_end_was_lost_is_none() {
+fn wait_whose_end_was_lost_has_no_duration() {
     let mut script = Script::new();
     script.runtime(81, 1, 0, 1, Bytes::default().u8(0).u16(0)).lose(1, 1);
     script.runtime(91, 0, 1000 * MS, 1, Bytes::default().u8(0).u16(0));
@@ -90,7 +90,7 @@ fn a_wait_whose_end_was_lost_is_none() {
 
 /// A thread that waits when a session is stopped does not wait for the rundown.
 #[test]
-fn what_goes_on_at_the_stop_ends_there() {
+fn waits_in_progress_end_when_the_rundown_begins() {
     let mut script = Script::new();
     script.runtime(81, 1, 1000 * MS, 1, Bytes::default().u8(0).u16(0));
     script.runtime(81, 1, 1100 * MS, 2, Bytes::default().u8(0).u16(0)).runtime(91, 0, 1200 * MS, 2, Bytes::default().u8(0).u16(0));
@@ -110,7 +110,7 @@ fn what_goes_on_at_the_stop_ends_there() {
 /// Since .NET 6 the pool compensates for threads blocked on tasks before it starves. Their number is the excess of the target over the
 /// minimum.
 #[test]
-fn threads_of_the_pool_that_wait_for_tasks_are_counted() {
+fn pool_threads_blocked_on_tasks_are_counted() {
     let pool = |bounds: bool, wanted: &[(i64, u32, u32)]| {
         let mut script = Script::new();
         if bounds {
@@ -132,7 +132,7 @@ fn threads_of_the_pool_that_wait_for_tasks_are_counted() {
 }
 
 #[test]
-fn the_thread_pool_starves() {
+fn thread_pool_starvation_is_detected() {
     let mut script = Script::new();
     script.runtime(50, 0, 0, 1, Bytes::default().u32(4).u32(0).u16(0)).runtime(
         59,
@@ -160,7 +160,7 @@ fn the_thread_pool_starves() {
 
 /// As written by .NET 9 on a machine with an uptime of 28 minutes: the first sample counts from boot, and so does the average after it.
 #[test]
-fn throughput_is_of_times_that_lie_in_the_session() {
+fn throughput_excludes_time_before_the_session() {
     // Samples, and adjustments with their averages and reasons.
     let steps = [
         (0, 0.0, Some(1)),

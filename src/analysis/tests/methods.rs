@@ -96,7 +96,7 @@ fn check(live: &Live) {
 }
 
 #[test]
-fn methods_may_be_reported_before_or_after_or_elsewhere() {
+fn method_names_may_precede_follow_or_be_added_later() {
     let mut before = Script::new();
     program(&mut before);
     samples(&mut before);
@@ -122,7 +122,7 @@ fn methods_may_be_reported_before_or_after_or_elsewhere() {
 
 /// Before .NET 10, the method that takes a lock is the leaf of the stack; in all versions, the thread uses no CPU time.
 #[test]
-fn threads_that_never_go_on_are_found() {
+fn stuck_threads_are_found() {
     let mut script = Script::new();
     program(&mut script);
     script.method(0x6000, 0x100, "System.Threading.Monitor", "Enter").method(0x7000, 0x100, "System.Threading.Monitor", "Enter_Slowpath");
@@ -154,7 +154,7 @@ fn samples_only() -> Script {
 }
 
 #[test]
-fn a_number_means_another_stack_behind_a_sequence_point() {
+fn stack_ids_are_reset_at_sequence_points() {
     let mut script = Script::new();
     program(&mut script);
     sample(&mut script, 0, 1, MANAGED, &[0x1001]);
@@ -182,7 +182,7 @@ fn a_thread_waiting_for_a_lock_does_not_run() {
 
 /// Sampling rounds are late under load, and their samples represent more time. But no sample represents all the time of a stall.
 #[test]
-fn shares_are_those_of_time() {
+fn sample_shares_are_weighted_by_time() {
     let mut script = Script::new();
     program(&mut script);
     let mut at = 0;
@@ -209,7 +209,7 @@ fn shares_are_those_of_time() {
 
 /// The runtime writes at most 100 frames: the caller of the last one is unknown.
 #[test]
-fn stacks_that_were_cut_off_are_told_apart() {
+fn truncated_stacks_are_distinguished() {
     let mut script = Script::new();
     program(&mut script);
     let deep = |frames: usize| [vec![0x2001], vec![0x2050; frames - 2], vec![0x1010]].concat();
@@ -236,7 +236,7 @@ fn stacks_that_were_cut_off_are_told_apart() {
 
 /// Instantiations of a generic type with unloadable arguments differ only by addresses, which are meaningless to readers.
 #[test]
-fn methods_that_are_called_the_same_are_one() {
+fn methods_with_equal_names_are_merged() {
     let mut script = Script::new();
     script.method(0x1000, 0x100, "N.List`1[System.Int32]", "Add").method(0x2000, 0x100, "N.List`1[System.Int32]", "Add");
     script.method(0x3000, 0x100, "N.List`1[System.String]", "Add");
@@ -269,7 +269,7 @@ fn too_many_stacks_are_folded() {
 }
 
 #[test]
-fn too_many_threads_are_put_together() {
+fn threads_beyond_the_limit_are_merged() {
     let mut script = Script::new();
     for thread in 0..5000 {
         (0..40).for_each(|frame| sample(&mut script, 0, thread, MANAGED, &[0x1000 + frame]));
@@ -289,7 +289,7 @@ fn sampled(mut sampled: SampledMethods, script: impl Fn(&mut Script)) -> Sampled
 
 /// If names come last, only those of sampled methods are read.
 #[test]
-fn a_stream_that_is_read_for_its_samples_alone_shows_the_same() {
+fn sampled_methods_match_the_full_analysis() {
     let names_last = |script: &mut Script| {
         samples(script);
         // The rundown begins once all recorded events are written.
@@ -323,7 +323,7 @@ fn a_stream_that_is_read_for_its_samples_alone_shows_the_same() {
 
 /// Addresses take more memory than methods: stacks that had to be folded are found if all names are known from the start.
 #[test]
-fn stacks_that_do_not_fit_without_names_are_read_again() {
+fn folded_stacks_are_found_in_a_second_pass() {
     let many = |script: &mut Script| {
         for stack in 0..1400_u64 {
             let frames: Vec<u64> = (0..99).map(|frame| 0x10_0001 + stack * 99 + frame).collect();

@@ -2,7 +2,7 @@
 
 use super::script::{MS, RUNTIME};
 use super::{Bytes, Script};
-use crate::analysis::{EventFilter, Live};
+use crate::analysis::{Live, LiveEventFilter};
 use crate::nettrace::{Field, FieldType, Metadata};
 
 fn own(name: &str) -> Metadata {
@@ -13,13 +13,13 @@ fn own(name: &str) -> Metadata {
 
 fn play(script: &mut Script, filter: &str) -> Live {
     let mut live = Live::default().with_recent_events();
-    live.set_event_filter(EventFilter::new(filter));
+    live.set_event_filter(LiveEventFilter::new(filter));
     script.play_to(&mut live);
     live
 }
 
 #[test]
-fn fields_are_told_by_the_stream_or_by_the_manifest() {
+fn fields_come_from_stream_metadata_or_the_manifest() {
     let mut script = Script::new();
     script.method(0x1000, 0x100, "Shop.Orders", "Create");
     script.stack(&[0x1010]).event(own("Bought"), 5 * MS, 3, 3, Bytes::default().u32(42).text("a book"));
@@ -62,7 +62,7 @@ fn events_are_kept_up_to_a_maximum_rate() {
 }
 
 #[test]
-fn a_filter_holds_for_what_was_kept_and_what_comes() {
+fn filter_applies_to_kept_and_new_events() {
     let script = || {
         let mut script = Script::new();
         for name in ["Bought", "Sold", "Bought"] {
@@ -73,7 +73,7 @@ fn a_filter_holds_for_what_was_kept_and_what_comes() {
     let mut live = play(&mut script(), "");
     let names = |live: &mut Live| live.recent().events.iter().map(|(event, _)| event.kind.name.clone()).collect::<Vec<_>>();
     assert_eq!(names(&mut live), ["Bought", "Sold", "Bought"]);
-    live.set_event_filter(EventFilter::new("shop !sold"));
+    live.set_event_filter(LiveEventFilter::new("shop !sold"));
     assert_eq!(names(&mut live), ["Bought", "Bought"]);
     assert_eq!(names(&mut play(&mut script(), "SOLD")), ["Sold"]);
     assert!(names(&mut Live::default()).is_empty());

@@ -101,16 +101,16 @@ fn requests_are_counted_once_and_have_their_outcome() {
     assert_eq!(of("Http", "Request"), (3, 3, 2, rows(&sent)));
 }
 
-const BRIDGE: &str = "Microsoft-Diagnostics-DiagnosticSource";
+const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
 
 /// The fields of an event forwarded by `DiagnosticSource`, and a payload for them.
-fn bridged() -> [(&'static str, FieldType); 3] {
+fn diagnostic_source_fields() -> [(&'static str, FieldType); 3] {
     let text = |name: &str| Field { name: name.to_owned(), kind: FieldType::String };
     let pairs = FieldType::Array(Box::new(FieldType::Object(vec![text("Key"), text("Value")])));
     [("SourceName", FieldType::String), ("EventName", FieldType::String), ("Arguments", pairs)]
 }
 
-fn reported(source: &str, arguments: &[(&str, &str)]) -> Bytes {
+fn diagnostic_source_payload(source: &str, arguments: &[(&str, &str)]) -> Bytes {
     let head = Bytes::default().text(source).text("Before").u16(arguments.len() as u16);
     arguments.iter().fold(head, |bytes, (key, value)| bytes.text(key).text(value))
 }
@@ -120,12 +120,12 @@ fn reported(source: &str, arguments: &[(&str, &str)]) -> Bytes {
 fn requests_have_their_route_and_status() {
     const ASP_NET: &str = "Microsoft.AspNetCore";
     const HTTP_CLIENT: &str = "HttpHandlerDiagnosticListener";
-    let (fields, text) = (bridged(), |names: [&'static str; 2]| names.map(|name| (name, FieldType::String)));
+    let (fields, text) = (diagnostic_source_fields(), |names: [&'static str; 2]| names.map(|name| (name, FieldType::String)));
     let mut script = Script::new();
     let mut serve = |id: u8, path: &str, ms: i64, arguments: &[(&str, &str)]| {
         let (at, hosting) = (i64::from(id) * 1000 * MS, "Microsoft.AspNetCore.Hosting");
         script.activity(id).described(hosting, "RequestStart", &text(["method", "path"]), at, Bytes::default().text("GET").text(path));
-        script.activity(id).described(BRIDGE, "Event", &fields, at + ms * MS, reported(ASP_NET, arguments));
+        script.activity(id).described(DIAGNOSTIC_SOURCE, "Event", &fields, at + ms * MS, diagnostic_source_payload(ASP_NET, arguments));
         script.activity(id).described(hosting, "RequestStop", &[], at + ms * MS, Bytes::default());
     };
     serve(1, "/orders/7", 10, &[("StatusCode", "200"), ("RouteValues", "[id, 7]")]);
@@ -140,18 +140,42 @@ fn requests_have_their_route_and_status() {
     for (id, status) in [(9, "500"), (10, "200"), (11, "413"), (12, "404")] {
         let (at, hosting) = (i64::from(id) * 1000 * MS, "Microsoft.AspNetCore.Hosting");
         script.activity(id).described(hosting, "RequestStart", &text(["method", "path"]), at, Bytes::default().text("GET").text("/throw"));
-        script.activity(id).described(BRIDGE, "Event", &fields, at, reported(ASP_NET, &[("StatusCode", status)]));
+        script.activity(id).described(
+            DIAGNOSTIC_SOURCE,
+            "Event",
+            &fields,
+            at,
+            diagnostic_source_payload(ASP_NET, &[("StatusCode", status)]),
+        );
         script.activity(id).described(hosting, "UnhandledException", &[], at, Bytes::default());
         script.activity(id).described(hosting, "RequestStop", &[], at + MS / 4, Bytes::default());
     }
     // From an unknown library, and for a request that has ended.
-    script.activity(5).described(BRIDGE, "Event", &fields, 6000 * MS, reported("Other", &[("StatusCode", "500")]));
-    script.activity(1).described(BRIDGE, "Event", &fields, 6000 * MS, reported(ASP_NET, &[("StatusCode", "500")]));
+    script.activity(5).described(
+        DIAGNOSTIC_SOURCE,
+        "Event",
+        &fields,
+        6000 * MS,
+        diagnostic_source_payload("Other", &[("StatusCode", "500")]),
+    );
+    script.activity(1).described(
+        DIAGNOSTIC_SOURCE,
+        "Event",
+        &fields,
+        6000 * MS,
+        diagnostic_source_payload(ASP_NET, &[("StatusCode", "500")]),
+    );
     let sent = Bytes::default().text("https").text("shop");
     script.activity(6).described("System.Net.Http", "RequestStart", &text(["scheme", "host"]), 7000 * MS, sent);
     // Redirected once.
     for _ in 0..2 {
-        script.activity(6).described(BRIDGE, "Event", &fields, 7001 * MS, reported(HTTP_CLIENT, &[("Method", "POST")]));
+        script.activity(6).described(
+            DIAGNOSTIC_SOURCE,
+            "Event",
+            &fields,
+            7001 * MS,
+            diagnostic_source_payload(HTTP_CLIENT, &[("Method", "POST")]),
+        );
     }
     script.activity(6).described(
         "System.Net.Http",
@@ -183,7 +207,7 @@ fn requests_have_their_route_and_status() {
 
 /// Paths and route values that exceed the maximum lengths.
 #[test]
-fn long_paths_are_routes_too() {
+fn long_paths_are_shortened_to_routes() {
     const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
     let fields = [("method", FieldType::String), ("path", FieldType::String)];
     let mut script = Script::new();
@@ -194,8 +218,8 @@ fn long_paths_are_routes_too() {
         script.activity(id).described(HOSTING, "RequestStart", &fields, at, path);
         if has_values {
             let values: Vec<_> = guids.iter().enumerate().map(|(at, guid)| format!("[v{at}, {guid}]")).collect();
-            let values = reported("Microsoft.AspNetCore", &[("StatusCode", "200"), ("RouteValues", &values.join(","))]);
-            script.activity(id).described(BRIDGE, "Event", &bridged(), at, values);
+            let values = diagnostic_source_payload("Microsoft.AspNetCore", &[("StatusCode", "200"), ("RouteValues", &values.join(","))]);
+            script.activity(id).described(DIAGNOSTIC_SOURCE, "Event", &diagnostic_source_fields(), at, values);
         }
         script.activity(id).described(HOSTING, "RequestStop", &[], at + i64::from(id), Bytes::default());
     };
@@ -224,7 +248,7 @@ fn routes_beyond_the_limit_are_counted_together() {
 
 /// Durations in a malformed stream exceed the maximum that can be counted.
 #[test]
-fn times_that_are_too_long_are_counted_as_the_longest() {
+fn excessive_durations_are_capped() {
     let fields = [("method", FieldType::String), ("path", FieldType::String)];
     let mut script = Script::new();
     for (id, path) in [(1, "/a"), (2, "/b"), (3, "/c")] {
@@ -239,7 +263,7 @@ fn times_that_are_too_long_are_counted_as_the_longest() {
 
 /// Outgoing requests to many URLs, each of which takes longer than all incoming requests.
 #[test]
-fn a_flood_of_urls_displaces_no_route() {
+fn many_outgoing_urls_do_not_displace_incoming_routes() {
     let served = [("method", FieldType::String), ("path", FieldType::String)];
     let sent = [("scheme", FieldType::String), ("host", FieldType::String), ("pathAndQuery", FieldType::String)];
     let mut script = Script::new();
@@ -261,19 +285,19 @@ fn a_flood_of_urls_displaces_no_route() {
 
 /// The stop event comes first in the stream if the block of another thread does.
 #[test]
-fn ends_that_stand_before_their_begins_are_paired() {
+fn stop_events_before_their_start_events_are_paired() {
     let mut script = Script::new();
-    let mut tell = |id, name: &str, at: i64| {
+    let mut activity_event = |id, name: &str, at: i64| {
         script.activity(id).described("System.Net.Sockets", name, &[], at * MS, Bytes::default());
     };
-    tell(1, "AcceptStop", 30);
-    tell(1, "AcceptStart", 10);
+    activity_event(1, "AcceptStop", 30);
+    activity_event(1, "AcceptStart", 10);
     // The start event of this one was lost, and its ID is reused by the next.
-    tell(2, "AcceptStop", 40);
-    tell(2, "AcceptStart", 50);
+    activity_event(2, "AcceptStop", 40);
+    activity_event(2, "AcceptStart", 50);
     // A slow one.
-    tell(3, "AcceptStop", 9000);
-    tell(3, "AcceptStart", 60);
+    activity_event(3, "AcceptStop", 9000);
+    activity_event(3, "AcceptStart", 60);
     let activities = script.snapshot().activities;
     let [accept] = &activities.operations[..] else { panic!("{activities:?}") };
     assert_eq!((accept.started, accept.ended, accept.running, accept.longest_ns), (3, 2, 1, 8_940_000_000));
@@ -281,13 +305,19 @@ fn ends_that_stand_before_their_begins_are_paired() {
 
 /// Events forwarded by `DiagnosticSource` are grouped by source and command, regardless of the connection.
 #[test]
-fn commands_to_databases_are_named_by_their_text() {
-    let fields = bridged();
+fn database_commands_are_grouped_by_their_text() {
+    let fields = diagnostic_source_fields();
     let mut script = Script::new();
     let mut command = |at: i64, source: &str, connection: &str, arguments: &[(&str, &str)]| {
         let all: Vec<_> = [("ConnectionId", connection), ("ConnectionString", "Password=x")].iter().chain(arguments).copied().collect();
-        script.activity(1).described(BRIDGE, "Activity1Start", &fields, at * MS, reported(source, &all));
-        script.activity(1).described(BRIDGE, "Activity1Stop", &fields, (at + 2) * MS, reported(source, &all[..1]));
+        script.activity(1).described(DIAGNOSTIC_SOURCE, "Activity1Start", &fields, at * MS, diagnostic_source_payload(source, &all));
+        script.activity(1).described(
+            DIAGNOSTIC_SOURCE,
+            "Activity1Stop",
+            &fields,
+            (at + 2) * MS,
+            diagnostic_source_payload(source, &all[..1]),
+        );
     };
     let select = [("Database", "shop"), ("CommandText", "SELECT *\nFROM t WHERE id = ?")];
     command(0, "Sql", "a", &select);

@@ -27,7 +27,7 @@ fn bytes(graph: &ObjectGraph) -> Vec<u64> {
 }
 
 /// Formats each path as a single line.
-fn words(of: &RetainedType) -> Vec<String> {
+fn describe_paths(of: &RetainedType) -> Vec<String> {
     let step = |step: &PathStep| match step {
         PathStep::Objects { name, count: 1 } => name.clone(),
         PathStep::Objects { name, count } => format!("{name} x{count}"),
@@ -37,7 +37,7 @@ fn words(of: &RetainedType) -> Vec<String> {
 }
 
 #[test]
-fn what_would_be_freed_with_the_objects_of_a_type() {
+fn retained_size_per_type() {
     let types = ["Cache", "Entry", "Text"];
     for (what, objects, roots, expected) in [
         ("a chain", &[(1, 0, &[1_u32][..]), (10, 1, &[2]), (100, 2, &[])][..], &[0_u32][..], [111, 110, 100]),
@@ -50,21 +50,24 @@ fn what_would_be_freed_with_the_objects_of_a_type() {
     ] {
         assert_eq!(bytes(&graph(&types, objects, &[("root", roots)])), expected, "{what}");
     }
-    let lonely = graph(&types, &[(1, 0, &[]), (10, 1, &[2]), (100, 2, &[])], &[("root", &[0])]);
-    assert_eq!(all(&lonely).unreached, 2);
+    let unreachable = graph(&types, &[(1, 0, &[]), (10, 1, &[2]), (100, 2, &[])], &[("root", &[0])]);
+    assert_eq!(all(&unreachable).unreached, 2);
 }
 
 #[test]
-fn paths_are_the_shortest_and_differ() {
+fn shortest_distinct_paths_to_roots_are_shown() {
     let types = ["Cache", "Entry", "Text"];
     let objects: &[(u32, u32, &[u32])] =
         &[(1, 0, &[1, 2]), (10, 1, &[3]), (10, 1, &[3, 4]), (100, 2, &[]), (100, 2, &[]), (10, 1, &[6]), (10, 1, &[7]), (100, 2, &[])];
     let graph = graph(&types, objects, &[("static App.cache", &[0]), ("local variable", &[5, 4])]);
     let found = all(&graph).types;
-    assert_eq!(words(found[0].as_ref().unwrap()), ["static App.cache: Cache"]);
-    assert_eq!(words(found[1].as_ref().unwrap()), ["local variable: Entry", "static App.cache: Cache > Entry", "local variable: Entry x2"]);
+    assert_eq!(describe_paths(found[0].as_ref().unwrap()), ["static App.cache: Cache"]);
     assert_eq!(
-        words(found[2].as_ref().unwrap()),
+        describe_paths(found[1].as_ref().unwrap()),
+        ["local variable: Entry", "static App.cache: Cache > Entry", "local variable: Entry x2"]
+    );
+    assert_eq!(
+        describe_paths(found[2].as_ref().unwrap()),
         ["local variable: Text", "static App.cache: Cache > Entry > Text", "local variable: Entry x2 > Text"]
     );
     assert_eq!(graph.retention(1).unwrap().types.len(), 1, "only of what was asked for");
@@ -72,7 +75,7 @@ fn paths_are_the_shortest_and_differ() {
 
 /// A path of a million objects is a single step if they have the same type, and is truncated in the middle otherwise.
 #[test]
-fn long_paths_are_short() {
+fn long_paths_are_condensed() {
     const LEN: u32 = 1_000_000;
     let mut list = ObjectGraph::new(LEN as usize + 1, LEN as usize).unwrap();
     list.types = ["Node", "Pair", "End"].map(str::to_owned).to_vec();
@@ -92,13 +95,13 @@ fn long_paths_are_short() {
 }
 
 #[test]
-fn a_graph_that_takes_too_much_memory_is_refused() {
+fn graph_exceeding_the_memory_limit_is_rejected() {
     assert!(ObjectGraph::new(100_000_000, 0).is_none());
     assert!(ObjectGraph::new(0, 1 << 30).is_none());
 }
 
 /// Returns the bytes that are unreachable without the object.
-fn freed(objects: &[(u32, u32, Vec<u32>)], roots: &[u32], without: u32) -> u64 {
+fn retained_bytes(objects: &[(u32, u32, Vec<u32>)], roots: &[u32], without: u32) -> u64 {
     let reached = |without: Option<u32>| {
         let mut seen = vec![false; objects.len()];
         let mut stack: Vec<u32> = roots.to_vec();
@@ -117,7 +120,7 @@ fn freed(objects: &[(u32, u32, Vec<u32>)], roots: &[u32], without: u32) -> u64 {
 proptest! {
     /// Each object has its own type, so its retained size is what is unreachable without it.
     #[test]
-    fn an_object_retains_what_is_not_reached_without_it(
+    fn retained_size_is_what_is_unreachable_without_the_object(
         edges in prop::collection::vec(prop::collection::vec(0_u32..24, 0..4), 24),
         roots in prop::collection::vec(0_u32..24, 1..4),
     ) {
@@ -128,7 +131,7 @@ proptest! {
             graph.push(*size, *kind, targets.iter().copied());
         }
         graph.root("root", roots.iter().copied());
-        let expected: Vec<u64> = (0..24).map(|number| freed(&objects, &roots, number)).collect();
+        let expected: Vec<u64> = (0..24).map(|number| retained_bytes(&objects, &roots, number)).collect();
         prop_assert_eq!(bytes(&graph), expected);
         // Each path begins at a root and follows references.
         for (number, of) in all(&graph).types.into_iter().enumerate() {

@@ -5,15 +5,15 @@ use super::{Bytes, Script};
 use crate::analysis::{RuntimeWait, RuntimeWaits, WaitReason};
 
 /// Start of the session, in nanoseconds.
-const BEGAN: u64 = 5_000_000_000;
+const SESSION_START: u64 = 5_000_000_000;
 
 #[test]
-fn locks_and_collections_that_threads_wait_for() {
+fn lock_and_gc_waits_are_found() {
     let mut script = Script::new();
     let wait = |script: &mut Script, at, thread, flags| {
         script.runtime(81, 1, at * MS, thread, Bytes::default().u8(flags).u16(0));
     };
-    let got = |script: &mut Script, at, thread, flags, ms: f64| {
+    let acquired = |script: &mut Script, at, thread, flags, ms: f64| {
         script.runtime(91, 1, at * MS, thread, Bytes::default().u8(flags).u16(0).f64(ms * 1e6));
     };
     let suspend = |script: &mut Script, at, thread, reason| {
@@ -30,10 +30,10 @@ fn locks_and_collections_that_threads_wait_for() {
     suspend(&mut script, 2, 10, 0);
     restart(&mut script, 3, 10);
     restart(&mut script, 4, 9);
-    got(&mut script, 5, 8, 1, 4.0);
-    got(&mut script, 6, 7, 0, 5.0);
+    acquired(&mut script, 5, 8, 1, 4.0);
+    acquired(&mut script, 6, 7, 0, 5.0);
     // A wait without a start event, as if it had begun before the session.
-    got(&mut script, 8, 11, 0, 7.0);
+    acquired(&mut script, 8, 11, 0, 7.0);
     // A wait that began before events of its thread were lost is not known to continue.
     wait(&mut script, 9, 12, 0);
     script.lose(12, 3);
@@ -42,12 +42,12 @@ fn locks_and_collections_that_threads_wait_for() {
     script.runtime(91, 1, 12 * MS, 7, Bytes::default().u8(0));
     let mut waits = RuntimeWaits::default();
     script.play_to(&mut waits);
-    let over = |reason, thread, begin: u64, end: u64| {
-        let at = |ms: u64| BEGAN + ms * MS.unsigned_abs();
+    let finished = |reason, thread, begin: u64, end: u64| {
+        let at = |ms: u64| SESSION_START + ms * MS.unsigned_abs();
         RuntimeWait { reason, thread, begin: at(begin), end: at(end) }
     };
     let (lock, gc) = (WaitReason::Lock, WaitReason::Gc);
-    assert_eq!(waits.take(), [over(gc, None, 2, 4), over(lock, Some(7), 1, 6), over(lock, Some(11), 1, 8)]);
-    assert_eq!(waits.waiting(), [(7, BEGAN + 11 * MS.unsigned_abs())]);
+    assert_eq!(waits.take(), [finished(gc, None, 2, 4), finished(lock, Some(7), 1, 6), finished(lock, Some(11), 1, 8)]);
+    assert_eq!(waits.waiting(), [(7, SESSION_START + 11 * MS.unsigned_abs())]);
     assert_eq!(waits.take(), []);
 }

@@ -26,7 +26,7 @@ fn times(mut script: Script) -> Vec<ThreadTimes> {
 }
 
 #[test]
-fn names_and_states_are_text_of_some_length() {
+fn thread_names_and_states_have_a_maximum_length() {
     let mut script = Script::new();
     let long = [b'x'; 65];
     time(&mut script, 1, &long[..64], &long[..64], 1);
@@ -41,7 +41,7 @@ fn names_and_states_are_text_of_some_length() {
 }
 
 #[test]
-fn a_thread_has_a_bounded_number_of_states() {
+fn states_per_thread_are_bounded() {
     let mut script = Script::new();
     for round in 1..=2 {
         for state in 0..100 {
@@ -55,7 +55,7 @@ fn a_thread_has_a_bounded_number_of_states() {
 }
 
 #[test]
-fn times_are_bounded_in_number() {
+fn number_of_thread_times_is_bounded() {
     let mut script = Script::new();
     for thread in 0..(1 << 17) + 100 {
         time(&mut script, thread, b"", b"futex", 1);

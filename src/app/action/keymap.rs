@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn another_key_takes_the_place_of_the_old_one_and_fixed_keys_stay() {
+    fn rebinding_replaces_the_default_key_and_keeps_fixed_keys() {
         let map = map(&[(Action::Trace, &["x"]), (Action::Abandon, &["t"]), (Action::Up, &["i"]), (Action::Help, &["F2", "?"])]).unwrap();
         let letter = |c| press(&map, Context::List, KeyCode::Char(c));
         assert_eq!(
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn fixed_keys_stay_beside_free_ones_in_each_place() {
+    fn fixed_keys_still_work_after_rebinding_in_every_context() {
         // Esc and q close lists; in a text field only Esc does.
         let map = map(&[(Action::Cancel, &["é"])]).unwrap();
         let of = |context, code| press(&map, context, code);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ambiguous_or_leaves_an_action_without_a_key_is_refused() {
+    fn conflicting_and_empty_key_bindings_are_rejected() {
         for (changes, why) in [
             (&[(Action::Trace, &["w"][..])][..], "w is already the key of watch; give watch another key"),
             (&[(Action::Dump, &["W"]), (Action::WatchAll, &["t"])], "t is already the key of trace; give trace another key"),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn every_action_has_a_name_of_its_own_and_the_table_as_it_is_has_no_conflict() {
+    fn action_names_are_unique_and_default_keys_do_not_conflict() {
         let all = Action::rebindable();
         let mut names: Vec<_> = all.iter().map(|action| action.name()).collect();
         assert!(

@@ -4,7 +4,7 @@ use super::*;
 use crate::app::test_app::TestApp;
 
 #[test]
-fn no_key_means_two_things_in_one_place() {
+fn no_key_is_bound_twice_in_one_context() {
     for context in Context::ALL {
         let mut taken: Vec<(Key, Action)> = Vec::new();
         for entry in TABLE.iter().filter(|entry| entry.places.contains(context)) {
@@ -18,7 +18,7 @@ fn no_key_means_two_things_in_one_place() {
 }
 
 #[test]
-fn letters_are_text_where_text_is_typed() {
+fn letters_are_not_bound_in_text_contexts() {
     for context in Context::ALL.into_iter().filter(|context| context.is_text()) {
         for c in ' '..='~' {
             assert_eq!(KeyMap::default().lookup(context, &KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE)), None, "{context:?} {c:?}");
@@ -27,7 +27,7 @@ fn letters_are_text_where_text_is_typed() {
 }
 
 #[test]
-fn every_context_can_be_left() {
+fn ctrl_c_and_esc_work_in_every_context() {
     for context in Context::ALL {
         assert_eq!(
             KeyMap::default().lookup(context, &KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)),
@@ -62,7 +62,7 @@ fn keys_match_as_terminals_send_them() {
 }
 
 #[test]
-fn every_entry_of_the_table_is_well_formed() {
+fn every_action_table_entry_is_well_formed() {
     for entry in &TABLE {
         assert!(entry.help.ends_with('.') && entry.help.chars().next().is_some_and(char::is_uppercase), "{}", entry.help);
         assert!(entry.label.len() <= 14, "{}", entry.label);
@@ -75,7 +75,7 @@ fn every_entry_of_the_table_is_well_formed() {
 }
 
 #[test]
-fn hints_fit_are_possible_and_end_with_more() {
+fn key_hints_fit_the_width_and_end_with_help() {
     for width in [0, 1, 10, 40, 80, 200] {
         let app = TestApp::populated(width.max(40), 24);
         let hints = app.state.hints(width);
@@ -89,7 +89,7 @@ fn hints_fit_are_possible_and_end_with_more() {
 
 /// The hints alone lead to the process in trouble and into its details, even at the usual terminal size.
 #[test]
-fn the_hints_of_80_columns_lead_from_the_table_to_every_tab() {
+fn key_hints_at_80_columns_cover_the_main_actions() {
     let mut app = TestApp::populated(80, 24);
     let hints =
         |app: &TestApp, width| -> Vec<_> { app.state.hints(width).iter().map(|hint| format!("{} {}", hint.key, hint.label)).collect() };

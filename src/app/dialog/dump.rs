@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::app::Now;
 use crate::ipc::{CommandCode, DumpFlags, DumpKind, DumpRequest, TargetPath};
-use crate::model::{Age, Bytes, OutputName, Process, SafeText, default_dump_path, has_own_root, seen_here};
+use crate::model::{Age, Bytes, OutputName, Process, SafeText, default_dump_path, has_own_root, reachable_path};
 
 use super::{Form, Purpose, Question, Subject};
 
@@ -26,7 +26,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("full", "all memory, secrets included"),
 ];
 
-const FLAG_OPTIONS: &[(&str, &str)] = &[
+const EXTRA_OPTIONS: &[(&str, &str)] = &[
     ("nothing", "only the dump"),
     ("crash report", "a JSON file beside it: threads, stacks, modules"),
     ("log", "createdump logs to the target's console"),
@@ -55,7 +55,7 @@ impl Form {
         let questions = vec![
             Question::choice("Type", OPTIONS, 1),
             Question::text("Path", path.to_string_lossy(), ""),
-            Question::choice("Also", FLAG_OPTIONS, 0).refused(needs.map(str::to_owned)),
+            Question::choice("Also", EXTRA_OPTIONS, 0).refused(needs.map(str::to_owned)),
         ];
         Self::new(Some(subject), Purpose::Dump(facts), questions)
     }
@@ -90,7 +90,7 @@ impl Dump {
             DumpKind::Full => (format!("about {}", Age(seconds)), format!("{bytes} or more")),
         };
         let path = form.typed(PATH);
-        let here = self.elsewhere.as_ref().map(|process| seen_here(process, path.as_ref()));
+        let here = self.elsewhere.as_ref().map(|process| reachable_path(process, path.as_ref()));
         let place = here.map(|here| format!(" in its container; from here that is {}", here.display())).unwrap_or_default();
         let pressed_once =
             form.pressed_once.then(|| "The file will contain all its memory, secrets included. Press again to continue.".to_owned());

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::ipc::PerfMapKind;
-use crate::model::{Process, has_own_root, seen_here};
+use crate::model::{Process, has_own_root, reachable_path};
 
 use super::{Form, Purpose, Question, Subject};
 
@@ -30,7 +30,7 @@ impl Form {
     pub(in crate::app) fn perf_map(process: &Process, known: Option<PerfMapKind>) -> Self {
         let subject = Subject { key: process.key, name: process.name.clone() };
         let kind = Question::choice("Perf map", OPTIONS, if known.is_some() { KINDS.len() - 1 } else { 0 });
-        let folder = has_own_root(process).then(|| seen_here(process, "/tmp".as_ref()));
+        let folder = has_own_root(process).then(|| reachable_path(process, "/tmp".as_ref()));
         Self::new(Some(subject), Purpose::PerfMap(PerfMap { ns_pid: process.ns_pid, known, folder }), vec![kind])
     }
 

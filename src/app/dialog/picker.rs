@@ -56,7 +56,7 @@ mod tests {
     use crate::model::{ProcessKey, SafeText};
 
     #[test]
-    fn the_overhead_of_several_is_summed_by_kind() {
+    fn overhead_of_selected_profiles_is_summarized_by_level() {
         let of = |names: &[&str]| {
             let subject = Subject { key: ProcessKey { pid: 7, started: 1 }, name: SafeText::new("Web") };
             Picker::new(subject, &names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).overhead()

@@ -166,14 +166,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_begins_behind_a_blank_of_any_width() {
+    fn current_word_starts_after_any_unicode_whitespace() {
         for (text, word) in [("a\u{2004}bc", "bc"), ("a bc", "bc"), ("bc", "bc"), ("a\u{3000}", "")] {
             assert_eq!(&text[after_last(text, char::is_whitespace)..], word, "{text:?}");
         }
     }
 
     #[test]
-    fn what_is_typed_can_go_on() {
+    fn partial_input_gets_completion_suggestions() {
         let first = |found: Suggestions| found.items.into_iter().next().map(|(name, _)| name);
         let table = [
             ("Microsoft-Windows-DotNETRun", Some("Microsoft-Windows-DotNETRuntime")),

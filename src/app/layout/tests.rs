@@ -19,7 +19,7 @@ const PROCESS: RowKind = RowKind::Process;
 const FILE: RowKind = RowKind::File(FileKind::Trace);
 
 #[test]
-fn the_table_takes_no_lines_that_it_cannot_fill() {
+fn process_list_height_follows_its_row_count() {
     for (of, rows, height, expected) in [
         // The empty-list text needs room.
         (PROCESS, 0, 40, 12),
@@ -39,7 +39,7 @@ fn the_table_takes_no_lines_that_it_cannot_fill() {
 }
 
 #[test]
-fn a_wide_terminal_has_wide_panes_and_full_titles() {
+fn wide_terminal_has_full_width_panes_and_tab_titles() {
     for width in [160, 200, 240] {
         let layout = Layout::new(width, 50, LayoutInput { rows: 9, ..INPUT });
         let (list, detail) = (layout.list.unwrap().frame, layout.detail.unwrap());
@@ -51,7 +51,7 @@ fn a_wide_terminal_has_wide_panes_and_full_titles() {
 }
 
 #[test]
-fn every_tab_has_its_place_in_a_usual_terminal() {
+fn every_tab_title_fits_at_common_widths() {
     for width in [60, 80, 120, 160] {
         let layout = Layout::new(width, 24, LayoutInput { detail_focused: true, ..INPUT });
         let detail = layout.detail.unwrap();
@@ -70,7 +70,7 @@ fn tabs_show_their_keys_where_there_is_room() {
 }
 
 #[test]
-fn the_open_tab_is_seen_in_a_narrow_terminal() {
+fn open_tab_is_visible_in_narrow_terminals() {
     for (width, tab) in [40, 47, 60, 80].into_iter().flat_map(|width| Tab::ALL.map(|tab| (width, tab))) {
         let detail = Layout::new(width, 24, LayoutInput { detail_focused: true, tab, ..INPUT }).detail.unwrap();
         let seen = detail.tabs.iter().filter(|slot| slot.place.width > 0);

@@ -27,7 +27,7 @@ use crate::sorting::CompactSort;
 /// How long a new row is highlighted.
 const NEW_DURATION: Duration = Duration::from_millis(1500);
 /// How long the dimmed row of an exited process remains.
-const GONE_DURATION: Duration = Duration::from_secs(3);
+const EXITED_DURATION: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sort {
@@ -209,7 +209,7 @@ impl ProcessList {
             }
         }
         let before = self.rows.len();
-        self.rows.retain(|row| row.exited_at.is_none_or(|at| at + GONE_DURATION > now));
+        self.rows.retain(|row| row.exited_at.is_none_or(|at| at + EXITED_DURATION > now));
         if self.rows.len() != before {
             let listed: BTreeSet<_> = self.rows.iter().map(|row| row.process.key).collect();
             self.tagged.retain(|key| listed.contains(key));
@@ -221,7 +221,7 @@ impl ProcessList {
 
     /// Returns when [`Self::expire`] is due next.
     pub(super) fn deadline(&self) -> Option<Duration> {
-        self.rows.iter().flat_map(|row| [row.new_until, row.exited_at.map(|at| at + GONE_DURATION)]).flatten().min()
+        self.rows.iter().flat_map(|row| [row.new_until, row.exited_at.map(|at| at + EXITED_DURATION)]).flatten().min()
     }
 
     /// Updates which processes are being recorded.

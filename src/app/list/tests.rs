@@ -17,7 +17,7 @@ fn list(filter: &str) -> ProcessList {
 }
 
 #[test]
-fn it_sorts_by_every_column_both_ways() {
+fn list_sorts_by_every_column_in_both_directions() {
     for column in Column::ALL {
         let mut list = list("");
         list.mark_watches(|key| {
@@ -56,7 +56,7 @@ fn it_sorts_by_every_column_both_ways() {
 fn the_first_row_is_selected_until_a_key_or_click() {
     let mut list = list("");
     let busiest = list.selected().unwrap();
-    let calm = |key| {
+    let with_idle = |key| {
         sample_processes().into_iter().map(move |mut process| {
             if process.key == key {
                 process.usage.cpu_percent = Some(0.0);
@@ -64,18 +64,18 @@ fn the_first_row_is_selected_until_a_key_or_click() {
             process
         })
     };
-    list.replace(calm(busiest).collect(), Duration::ZERO);
+    list.replace(with_idle(busiest).collect(), Duration::ZERO);
     assert_eq!(list.cursor(), Some(0));
     let next = list.selected().unwrap();
     assert_ne!(next, busiest);
     list.pin();
-    list.replace(calm(next).collect(), Duration::ZERO);
+    list.replace(with_idle(next).collect(), Duration::ZERO);
     assert_eq!(list.selected(), Some(next));
     assert_ne!(list.cursor(), Some(0));
 }
 
 #[test]
-fn filters_are_words_and_exclamations() {
+fn filters_match_words_columns_and_negations() {
     for (filter, found) in [
         ("web", vec!["WebGateway"]),
         ("rdsvc", vec!["OrderService"]),
@@ -127,7 +127,7 @@ fn the_selection_follows_the_process() {
 }
 
 #[test]
-fn new_rows_are_marked_and_gone_rows_fade() {
+fn new_rows_are_marked_and_ended_rows_expire() {
     let mut list = ProcessList::new("", Sort::default());
     assert!(!list.is_loaded());
     (0..6).for_each(|_| _ = list.replace(vec![process(1, "a")], Duration::ZERO));
@@ -151,7 +151,7 @@ fn new_rows_are_marked_and_gone_rows_fade() {
 
 proptest! {
     #[test]
-    fn the_selection_is_always_a_row_that_is_shown(steps in prop::collection::vec((0_u8..8, 0_usize..12), 1..60)) {
+    fn selection_is_always_a_visible_row(steps in prop::collection::vec((0_u8..8, 0_usize..12), 1..60)) {
         let all = sample_processes();
         let mut list = ProcessList::new("", Sort::default());
         for (now, (step, number)) in steps.into_iter().enumerate() {
@@ -178,7 +178,7 @@ proptest! {
 }
 
 #[test]
-fn columns_and_their_order_are_read() {
+fn column_and_sort_options_are_parsed() {
     assert_eq!(Columns::parse(&Columns::default().to_string()), Ok(Columns::default()));
     let columns = Columns::parse("name, CPU,gc").unwrap();
     assert_eq!(columns.listed(), [Column::Name, Column::Cpu, Column::GcTime]);
@@ -197,7 +197,7 @@ fn columns_and_their_order_are_read() {
 }
 
 #[test]
-fn the_chosen_columns_stand_in_their_order_as_far_as_they_have_room() {
+fn chosen_columns_keep_their_order_and_fit_the_width() {
     let shown = |width, columns: &str| -> Vec<_> {
         let input = LayoutInput { columns: Columns::parse(columns).unwrap(), ..INPUT };
         Layout::new(width, 30, input).list.unwrap().columns.iter().map(|slot| slot.column).collect()

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scans_become_levels_of_their_own_scale() {
+    fn cpu_trend_bars_are_scaled_to_the_shown_range() {
         let mut trend = Trend::new(None);
         for (percent, changed, levels) in [
             (Some(0.0), true, [0, 0, 0, 0, 0, 1]),

@@ -349,7 +349,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_stay_short() {
+    fn counter_values_are_formatted_compactly() {
         for (value, text) in [
             (0.0, "0"),
             (-3.0, "-3"),

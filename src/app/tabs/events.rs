@@ -5,7 +5,7 @@ use super::list::{Fit, TabList, Table};
 use super::look::Look;
 use super::registry::{Descriptor, Recorded, Shows};
 use super::view::{Figure, Head, Line, Role, Side, View};
-use crate::analysis::{EventFilter, Field, Filter, SingleEvent};
+use crate::analysis::{Field, Filter, LiveEventFilter, SingleEvent};
 use crate::app::action::Context;
 use crate::app::action::{Action, ENTER, Entry, Run::Do, char, details, places, recorded};
 use crate::app::effect::Effect;
@@ -60,7 +60,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let view = if look.state.views.events.single { single(look) } else { kinds(look) };
     let mut head = vec![Head::Figures(figures(look))];
     head.extend(view.head);
-    View { head, filtered: EventFilter::COLUMNS.to_vec(), ..view }
+    View { head, filtered: LiveEventFilter::COLUMNS.to_vec(), ..view }
 }
 
 fn figures(look: Look<'_>) -> Vec<Figure> {
@@ -207,7 +207,7 @@ impl State {
     /// Returns the event types that pass the filter, the most frequent first. Without a filter, events caused by sampling are left out.
     pub fn events(&self) -> Vec<&EventRate> {
         let all = self.analysis().map(|analysis| analysis.events.as_slice()).unwrap_or_default();
-        let [event, provider] = EventFilter::COLUMNS;
+        let [event, provider] = LiveEventFilter::COLUMNS;
         let filter = self.views.filter(Tab::Events);
         let leaves_out = filter.is_empty() && is_sampled(all);
         let passes = |EventRate { event: kind, .. }: &&EventRate| {
@@ -220,7 +220,7 @@ impl State {
     /// Returns the single events that pass the filter, with their stacks, the latest first.
     pub fn single_events(&self) -> Vec<&EventWithStack> {
         let all = self.analysis().map(|analysis| analysis.recent.events.as_slice()).unwrap_or_default();
-        let filter = EventFilter::new(self.views.filter(Tab::Events).as_str());
+        let filter = LiveEventFilter::new(self.views.filter(Tab::Events).as_str());
         all.iter().filter(|(event, _)| filter.passes(&event.kind.provider, &event.kind.name)).collect()
     }
 

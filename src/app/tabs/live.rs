@@ -3,7 +3,7 @@
 use super::cell::Cell;
 use super::list::{Fit, TabList, Table};
 use super::registry::Live;
-use super::threads::{sampled_at, top_frame};
+use super::threads::{sample_age, top_frame};
 use super::view::{Figure, Head, Line, Role, View};
 use crate::analysis::{CounterSnapshot, CountersSnapshot, ThreadId};
 use crate::app::action::{Action, attach};
@@ -157,7 +157,7 @@ pub(super) fn listed<'a>(state: &'a State, rows: Vec<LiveThread<'a>>) -> Table<'
             let tops = tops.clone();
             move |row| top_frame(&tops, id(row))
         })
-        .column_if(!tops.is_empty(), "SAMPLED", 9, Fit::Right, move |row| sampled_at(&tops, id(row)))
+        .column_if(!tops.is_empty(), "SAMPLED", 9, Fit::Right, move |row| sample_age(&tops, id(row)))
 }
 
 impl State {

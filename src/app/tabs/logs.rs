@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn structured_fields_have_a_line_each() {
+    fn structured_fields_are_shown_one_per_line() {
         let shown = |json: &str| -> Vec<String> {
             arguments(json).into_iter().map(|line| line.into_iter().map(|(text, _)| text).collect()).collect()
         };

@@ -144,7 +144,7 @@ mod tests {
     use crate::model::Phase;
 
     #[test]
-    fn a_cause_is_provisional_until_enough_was_recorded() {
+    fn cause_is_provisional_before_10_s_of_recording() {
         let mut app = TestApp::populated(120, 40);
         app.press("F");
         let mut heading = |seconds: u64| {

@@ -220,7 +220,7 @@ pub(super) fn threads<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a,
         })
         .shrinking_to(14)
         .growing_to(64)
-        .column("SAMPLED", 9, Fit::Right, move |row| sampled_at(&tops, row.thread))
+        .column("SAMPLED", 9, Fit::Right, move |row| sample_age(&tops, row.thread))
 }
 
 /// Returns the top frame of a thread; the row for all threads has none.
@@ -233,7 +233,7 @@ pub(super) fn top_frame(tops: &TopFrames<'_>, thread: Option<ThreadId>) -> Cell 
 }
 
 /// Returns the age of the top frame.
-pub(super) fn sampled_at(tops: &TopFrames<'_>, thread: Option<ThreadId>) -> Cell {
+pub(super) fn sample_age(tops: &TopFrames<'_>, thread: Option<ThreadId>) -> Cell {
     let Some(frame) = thread.and_then(|thread| tops.get(&thread)) else { return Cell::EMPTY };
     let text = if frame.is_current() { "now".to_owned() } else { format!("{} ago", Stopwatch(frame.age)) };
     Cell::Number(frame.age.as_secs_f64(), text.into(), Role::Dim)
@@ -285,7 +285,7 @@ fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>, tops: TopFrames<'a>) ->
             Cell::known(row.usage.map(|usage| Nanoseconds(u64::try_from(usage.cpu.as_nanos()).unwrap_or(u64::MAX))), Role::Bytes)
         })
         .column_if(has_usage && is_live, "STATE", 9, Fit::Left, |row| row.usage.map_or(Cell::EMPTY, state_of))
-        .column("SAMPLED", 9, Fit::Right, move |row| sampled_at(&tops, row.thread))
+        .column("SAMPLED", 9, Fit::Right, move |row| sample_age(&tops, row.thread))
         .column("", 12, Fit::Left, move |row| match row.thread {
             Some(_) => {
                 let SampleCount { running_ns, waiting_ns, .. } = row.samples;
@@ -303,7 +303,7 @@ mod tests {
     use crate::model::{Phase, Recording, ThreadUse};
 
     #[test]
-    fn states_and_cpu_times_are_shown_or_stated_to_be_missing() {
+    fn thread_states_and_cpu_times_are_shown_or_reported_missing() {
         let shown = |threads: Vec<ThreadUse>| {
             let mut app = TestApp::populated(120, 40);
             app.press("t");

@@ -12,7 +12,7 @@ use crate::app::toast::Level;
 use crate::app::{Activity, Answer, Column, Content, Cursor, Effect, Focus, Form, FrameStats, OutputView, State, Tab};
 
 use super::{files, overlays, process, watching};
-use crate::model::{Process, TraceOptions, default_dump_path, seen_here};
+use crate::model::{Process, TraceOptions, default_dump_path, reachable_path};
 
 /// Moves in the overlay or the focused pane.
 pub(in crate::app) fn step(state: &mut State, step: Step) {
@@ -145,7 +145,7 @@ pub(in crate::app) fn dump(state: &mut State) -> Vec<Effect> {
     open_form(state, |state, process| Form::dump(process, &state.options.output_name, state.now));
     let Some(row) = state.selected() else { return Vec::new() };
     let proposed = default_dump_path(&row.process, &state.options.output_name, state.now.file_stamp());
-    let here = seen_here(&row.process, &proposed);
+    let here = reachable_path(&row.process, &proposed);
     find_free_name(state, proposed, here)
 }
 

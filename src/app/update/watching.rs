@@ -21,7 +21,7 @@ const SAFE_UPTIME: Duration = Duration::from_secs(10);
 /// Watches or unwatches the selected process.
 pub(in crate::app) fn toggle(state: &mut State) -> Vec<Effect> {
     let Some(key) = state.list.selected() else { return Vec::new() };
-    if state.watches.of(key).is_some() { vec![turn_off(state, key)] } else { vec![begin(state, key, false, false)] }
+    if state.watches.of(key).is_some() { vec![unwatch(state, key)] } else { vec![begin(state, key, false, false)] }
 }
 
 /// Watches every process that matches the filter and can be watched, or unwatches all of them if all are watched.
@@ -30,7 +30,7 @@ pub(in crate::app) fn toggle_all(state: &mut State) -> Vec<Effect> {
     if others.is_empty() {
         let shown = state.list.shown().map(|row| row.process.key);
         let watched: Vec<_> = shown.filter(|key| state.watches.of(*key).is_some()).collect();
-        return watched.into_iter().map(|key| turn_off(state, key)).collect();
+        return watched.into_iter().map(|key| unwatch(state, key)).collect();
     }
     others.into_iter().map(|key| begin(state, key, false, false)).collect()
 }
@@ -105,12 +105,12 @@ fn due(state: &State) -> Vec<(ProcessKey, Duration)> {
 
 /// Returns the earliest time for an automatic watch: not during startup, nor too soon after a failed watch.
 fn earliest_start(state: &State, row: &Row) -> Duration {
-    let settles_at = state.now.elapsed + unsafe_for(state, &row.process);
-    settles_at.max(state.watches.retry_at(row.process.key))
+    let safe_at = state.now.elapsed + remaining_startup(state, &row.process);
+    safe_at.max(state.watches.retry_at(row.process.key))
 }
 
 /// Returns how long a counter session could still hang a starting process; zero if its runtime does not have this bug.
-fn unsafe_for(state: &State, process: &Process) -> Duration {
+fn remaining_startup(state: &State, process: &Process) -> Duration {
     let uptime = Duration::from_millis(state.now.unix_ms.saturating_sub(process.started_unix_ms));
     let is_safe = process.runtime.as_ref().is_some_and(|version| version.major() >= 9);
     if is_safe { Duration::ZERO } else { SAFE_UPTIME.saturating_sub(uptime) }
@@ -126,7 +126,7 @@ impl State {
     /// Whether the selected process will be watched automatically only after it has run for a while.
     pub(in crate::app) fn is_watch_delayed(&self) -> bool {
         let Some(row) = self.selected() else { return false };
-        !unsafe_for(self, &row.process).is_zero() && due(self).iter().any(|(key, _)| *key == row.process.key)
+        !remaining_startup(self, &row.process).is_zero() && due(self).iter().any(|(key, _)| *key == row.process.key)
     }
 }
 
@@ -146,7 +146,7 @@ fn end(state: &mut State, key: ProcessKey) -> Effect {
 }
 
 /// Ends a watch and prevents it from restarting automatically.
-fn turn_off(state: &mut State, key: ProcessKey) -> Effect {
+fn unwatch(state: &mut State, key: ProcessKey) -> Effect {
     state.watches.exclude(key);
     end(state, key)
 }

@@ -209,7 +209,7 @@ mod tests {
     use clap::Parser;
 
     #[test]
-    fn ranges_are_read() {
+    fn ranges_are_parsed() {
         let seconds = |seconds| Some(Duration::from_secs(seconds));
         assert_eq!(parse_range("10s..1m").unwrap(), Range { from: seconds(10), to: seconds(60) });
         assert_eq!(parse_range("..5s").unwrap(), Range { from: None, to: seconds(5) });
@@ -227,7 +227,7 @@ mod tests {
 
     /// A publish folder contains the executable, which has the name of the process, beside the assembly.
     #[test]
-    fn a_program_in_the_folder_is_no_heap() {
+    fn executable_in_the_folder_is_not_taken_for_a_heap_file() {
         let folder = tempfile::tempdir().unwrap();
         let is_file = |name: &str| {
             let path = folder.path().join(name);

@@ -9,7 +9,7 @@ use clap::Args;
 use super::{Output, Target};
 use crate::clr::Trigger;
 use crate::model::{TraceFormat, parse_keep, parse_size};
-use crate::nettrace::Retention;
+use crate::nettrace::RetentionLimits;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Trace {
@@ -80,7 +80,7 @@ pub(in crate::cli) struct Record {
     pub(in crate::cli) stop_on: Option<Trigger>,
     /// Flight recorder: keep only the newest part, a size such as 64MB or a time such as 5m
     #[arg(long, value_name = "SIZE|TIME", value_parser = parse_keep, conflicts_with = "max_size")]
-    pub(in crate::cli) flight: Option<Retention>,
+    pub(in crate::cli) flight: Option<RetentionLimits>,
     /// Also record the kernel's scheduling, both in one trace for ui.perfetto.dev. Needs Perfetto's tracing service (`apt install perfetto`) with traced_probes, and access to it
     #[arg(long, conflicts_with = "flight")]
     pub(in crate::cli) kernel: bool,

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn three_formats() {
+    fn counters_are_written_as_csv_text_and_json() {
         let now = Timestamp::from_second(1_700_000_000).unwrap();
         let csv = written(|out, counters| csv(out, now, counters, false));
         let rows: Vec<_> = csv.lines().map(|line| line.split_once(',').unwrap().1).collect();
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_whose_change_is_not_known_yet_has_its_total() {
+    fn counter_without_a_rate_shows_its_total() {
         let first = CounterSnapshot { delta: None, rate: None, scaled_rate: None, ..counter(CounterKind::Counter, "hits", "") };
         let nothing = CounterSnapshot { value: None, ..first.clone() };
         let noisy = CounterSnapshot {
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_plain() {
+    fn numbers_are_formatted_with_thousands_separators() {
         for (value, text) in [
             (0.0, "0"),
             (42.0, "42"),

@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_takes_no_more_than_the_columns_of_a_terminal() {
+    fn lines_are_cut_at_the_terminal_width() {
         for (line, columns, expected) in
             [("abc", 3, "abc"), ("abcd", 3, "abc"), ("日本", 3, "日"), ("e\u{301}x", 1, "e\u{301}"), ("x", 0, ""), ("", 5, "")]
         {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_has_the_rates_of_now_and_the_times_of_before() {
+    fn live_update_shows_current_rates_and_total_times() {
         let method = Method {
             name: "App.Work()".into(),
             module: "App".into(),

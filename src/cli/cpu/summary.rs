@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_has_what_a_person_looks_for() {
+    fn summary_text_lists_methods_waits_and_threads() {
         let method = |name: &str, kind, own: f64, total: f64| Method {
             name: name.into(),
             module: "App".into(),

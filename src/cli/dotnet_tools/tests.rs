@@ -14,7 +14,7 @@ fn ours(line: &str) -> Result<String, String> {
 
 /// Every documented option of the tools, with its translation.
 #[test]
-fn every_documented_option_does_the_same_or_is_refused() {
+fn every_documented_option_is_translated_or_refused() {
     let accepted = [
         ("trace collect -p 12", "trace --resume 12"),
         ("trace collect --process-id 12", "trace --resume 12"),
@@ -117,14 +117,14 @@ fn every_documented_option_does_the_same_or_is_refused() {
 }
 
 #[test]
-fn what_has_no_effect_is_reported() {
+fn option_without_effect_is_reported() {
     let words = ["dn-top", "counters", "monitor", "-p", "1", "--showDeltas"].map(OsString::from);
     let translated = translate(&words).unwrap().unwrap();
     assert!(translated.notes[0].starts_with("counters monitor: --showDeltas has no effect"), "{:?}", translated.notes);
 }
 
 #[test]
-fn our_own_command_lines_stay() {
+fn own_command_lines_are_not_translated() {
     for line in ["trace api", "counters api --duration 1s", "dump 12", "heap 12", "--demo", "trace collector"] {
         let words: Vec<OsString> = std::iter::once("dn-top").chain(line.split(' ')).map(OsString::from).collect();
         assert_eq!(translate(&words), Ok(None), "{line}");
@@ -132,7 +132,7 @@ fn our_own_command_lines_stay() {
 }
 
 #[test]
-fn values_are_read_as_the_tools_read_them() {
+fn values_are_parsed_as_by_the_dotnet_tools() {
     let seconds = |text: &str| time_span(text).map(|time| time.as_secs());
     assert_eq!(seconds("00:00:30"), Ok(30));
     assert_eq!(seconds("01:02:03:04"), Ok(93_784));
@@ -163,7 +163,7 @@ fn documented() -> BTreeMap<(&'static str, &'static str), Vec<Documented>> {
 }
 
 #[test]
-fn the_documented_options_are_those_that_are_known() {
+fn known_options_match_the_documented_ones() {
     let documented = documented();
     for Tool { tool, command, options, .. } in TOOLS.iter().filter(|tool| tool.command != "collect-linux") {
         let ours: BTreeSet<_> =

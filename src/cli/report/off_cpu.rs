@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_of_the_runtime_give_waiting_methods() {
+    fn runtime_samples_yield_waiting_methods() {
         assert_eq!(OffCpu::of_samples(&Profile::default()), None);
         let scripted = crate::ui::tests::analysis::scripted();
         let off_cpu = OffCpu::of_samples(&scripted.profile).unwrap();
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_threads_are_shares_of_all_their_time() {
+    fn thread_times_are_shares_of_total_wall_time() {
         let times = |thread, name: &str, cpu_ns, off: &[(&str, u64)]| ThreadTimes {
             thread,
             name: name.to_owned(),

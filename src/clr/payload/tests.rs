@@ -48,7 +48,7 @@ fn exact<'a, P: Payload<'a> + std::fmt::Debug + PartialEq>(bytes: &'a Bytes, ver
 }
 
 #[test]
-fn collections() {
+fn gc_events_are_decoded() {
     let start = Bytes::default().u32(7).u32(2).u32(1).u32(1).u16(0).u64(0);
     let expected = GcStart { number: 7, generation: 2, reason: GcReason(1), kind: GcType::BACKGROUND };
     assert_eq!(exact::<GcStart>(&start, 2, 10), expected);
@@ -61,7 +61,7 @@ fn collections() {
 }
 
 #[test]
-fn heap_sizes_of_both_versions() {
+fn both_versions_of_heap_stats_are_decoded() {
     let mut bytes = Bytes::default();
     for value in 1..=10 {
         bytes = bytes.u64(value);
@@ -79,7 +79,7 @@ fn heap_sizes_of_both_versions() {
 }
 
 #[test]
-fn allocations() {
+fn allocation_events_are_decoded() {
     let old = Bytes::default().u32(5).u32(1).u16(0).u64(106_000).u64(0x7f00).text("System.Byte[]").u32(0).u64(0x7fff);
     let tick = exact::<AllocationTick<'_>>(&old, 3, 0);
     assert_eq!((tick.amount, tick.kind, tick.object_size), (106_000, AllocationKind::Large, None));
@@ -94,7 +94,7 @@ fn allocations() {
 }
 
 #[test]
-fn exceptions_and_locks() {
+fn exception_and_contention_events_are_decoded() {
     let thrown = Bytes::default().text("System.Exception").text("").u64(1).u32(0x8013_1509).u16(4).u16(0);
     let thrown = exact::<ExceptionThrown<'_>>(&thrown, 1, 2);
     assert!(thrown.type_name == *"System.Exception" && thrown.message.is_empty() && thrown.is_rethrown());
@@ -108,7 +108,7 @@ fn exceptions_and_locks() {
 }
 
 #[test]
-fn thread_pool_and_threads() {
+fn thread_pool_and_sample_events_are_decoded() {
     assert_eq!(exact::<Workers>(&Bytes::default().u32(4).u32(1).u16(0), 0, 2), Workers { active: 4, retired: 1 });
     let adjustment = exact::<Adjustment>(&Bytes::default().f64(12.5).u32(9).u32(6).u16(0), 0, 2);
     assert_eq!((adjustment.throughput, adjustment.workers, adjustment.reason), (12.5, 9, AdjustmentReason::STARVATION));
@@ -122,7 +122,7 @@ fn thread_pool_and_threads() {
 }
 
 #[test]
-fn methods() {
+fn method_events_are_decoded() {
     let body = |flags| Bytes::default().u64(1).u64(2).u64(0x1000).u32(64).u32(0x0600_0001).u32(flags);
     let plain = body(0x188).u16(0).u64(0);
     assert_eq!(exact::<MethodBody>(&plain, 2, 10).start, 0x1000);
@@ -151,7 +151,7 @@ fn methods() {
 }
 
 #[test]
-fn loading() {
+fn loader_and_process_events_are_decoded() {
     let module = Bytes::default().u64(1).u64(2).u32(0).u32(0).text("/a.dll").text("");
     assert_eq!(exact::<ModuleLoad<'_>>(&module, 1, 0).symbols, None);
     let module = module.u16(0).u64(3).u64(4).u32(1).text("/a.pdb").u64(0).u64(0).u32(0).text("");
@@ -173,7 +173,7 @@ fn loading() {
 }
 
 #[test]
-fn bulk_rows() {
+fn rows_of_bulk_events_are_decoded() {
     let types = Bytes::default().u32(3).u16(0).u64(1).u64(2).u32(3).u32(0).u8(0).text("A`1[B]").u32(1).u64(9);
     let types = types.u64(4).u64(2).u32(3).u32(0).u8(0).text("C").u32(0);
     let names: Vec<_> = read::<BulkType<'_>>(&types, 0).unwrap().map(|named| (named.id, named.name.to_string())).collect();

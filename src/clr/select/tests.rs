@@ -5,20 +5,20 @@ use crate::clr::profiles;
 use crate::ipc::{BufferMb, BufferMode, Capabilities, CommandCode, RuntimeVersion};
 
 /// The enabled providers of a session as specifications.
-fn turned_on(selected: &Selection) -> Vec<String> {
+fn enabled_providers(selected: &Selection) -> Vec<String> {
     selected.config.providers.iter().map(|provider| format_provider(&provider.provider)).collect()
 }
 
-fn chosen(profiles: &[&str], providers: &[&str], runtime_keywords: Option<&str>) -> Selection {
+fn selection(profiles: &[&str], providers: &[&str], runtime_keywords: Option<&str>) -> Selection {
     select(profiles, providers, runtime_keywords).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
-fn nothing_asked_for_is_the_two_defaults() {
-    let selected = chosen(&[], &[], None);
+fn empty_selection_uses_the_two_default_profiles() {
+    let selected = selection(&[], &[], None);
     assert_eq!(selected.what, ["dotnet-common", "dotnet-sampled-thread-time"]);
     assert_eq!(
-        turned_on(&selected),
+        enabled_providers(&selected),
         [
             "Microsoft-Windows-DotNETRuntime:gc+assemblyloader+loader+jit+contention+exception+threading+jittedmethodiltonativemap+compilation:informational",
             "Microsoft-DotNETCore-SampleProfiler:0xf00000000000:informational",
@@ -33,7 +33,7 @@ type Rule<'a> = (&'a [&'a str], &'a [&'a str], Option<&'a str>, &'a [&'a str]);
 
 /// One row per rule.
 #[test]
-fn rules() {
+fn provider_merge_rules() {
     let runtime = |rest: &str| format!("{RUNTIME_PROVIDER}:{rest}");
     let table: [Rule<'_>; 12] = [
         // Explicit selection: no defaults.
@@ -72,17 +72,21 @@ fn rules() {
         (&["contention"], &[], Some("gc"), &[&runtime("contention:informational")]),
     ];
     for (profiles, providers, runtime_keywords, expected) in table {
-        assert_eq!(turned_on(&chosen(profiles, providers, runtime_keywords)), expected, "{profiles:?} {providers:?} {runtime_keywords:?}");
+        assert_eq!(
+            enabled_providers(&selection(profiles, providers, runtime_keywords)),
+            expected,
+            "{profiles:?} {providers:?} {runtime_keywords:?}"
+        );
     }
 }
 
 #[test]
-fn what_it_is_called_and_warned_of() {
-    let selected = chosen(&["HTTP", "database"], &["P"], Some("gc"));
+fn selection_has_labels_and_warnings() {
+    let selected = selection(&["HTTP", "database"], &["P"], Some("gc"));
     assert_eq!(selected.what, ["http", "database", "P:0xffffffffffffffff:informational", "gc"]);
     assert_eq!(selected.warnings.len(), 2);
     assert!(selected.warnings[1].starts_with("database: SQL text"));
-    let selected = chosen(&["contention"], &[], Some("gc+jit"));
+    let selected = selection(&["contention"], &[], Some("gc+jit"));
     assert_eq!(selected.what, ["contention"]);
     assert_eq!(
         selected.warnings,
@@ -91,8 +95,8 @@ fn what_it_is_called_and_warned_of() {
 }
 
 #[test]
-fn what_is_merged_is_said() {
-    let warnings = |profiles: &[&str], provider: &str| chosen(profiles, &[&format!("{RUNTIME_PROVIDER}:{provider}")], None).warnings;
+fn merged_providers_cause_warnings() {
+    let warnings = |profiles: &[&str], provider: &str| selection(profiles, &[&format!("{RUNTIME_PROVIDER}:{provider}")], None).warnings;
     assert_eq!(
         warnings(&["gc-verbose", "contention", "dotnet-sampled-thread-time"], "loader:error"),
         [format!(
@@ -100,15 +104,15 @@ fn what_is_merged_is_said() {
         )]
     );
     assert_eq!(warnings(&["contention"], "contention+gc:verbose"), [""; 0], "nothing came of the profile");
-    let arguments = chosen(&["database-timing"], &["Microsoft-Diagnostics-DiagnosticSource:3:5:FilterAndPayloadSpecs=x"], None).warnings;
+    let arguments = selection(&["database-timing"], &["Microsoft-Diagnostics-DiagnosticSource:3:5:FilterAndPayloadSpecs=x"], None).warnings;
     assert!(arguments.len() == 1 && arguments[0].ends_with(":FilterAndPayloadSpecs=x, with the specified arguments"), "{arguments:?}");
 }
 
 /// The `DiagnosticSource` lists of all profiles are merged, without duplicate lines.
 #[test]
-fn profiles_with_lists_of_their_own_go_together() {
+fn filter_specs_of_profiles_are_merged() {
     let lines = |profiles: &[&str]| {
-        let all = turned_on(&chosen(profiles, &[], None));
+        let all = enabled_providers(&selection(profiles, &[], None));
         let (_, specs) = all.iter().find_map(|provider| provider.split_once("FilterAndPayloadSpecs=")).unwrap();
         specs.trim_matches(['\\', '"']).split("\\r\\n").map(str::to_owned).collect::<Vec<_>>()
     };
@@ -118,7 +122,7 @@ fn profiles_with_lists_of_their_own_go_together() {
 }
 
 #[test]
-fn less_rundown_only_where_all_agree() {
+fn reduced_rundown_needs_agreement_of_all_profiles() {
     let table: [(&[&str], &[&str], Rundown); 4] = [
         (&["gc-collect"], &[], Rundown::Preferred(1)),
         (&["gc-collect", "contention"], &[], Rundown::Default),
@@ -126,12 +130,12 @@ fn less_rundown_only_where_all_agree() {
         (&["dotnet-common"], &[], Rundown::Default),
     ];
     for (profiles, providers, rundown) in table {
-        assert_eq!(chosen(profiles, providers, None).config.rundown, rundown, "{profiles:?}");
+        assert_eq!(selection(profiles, providers, None).config.rundown, rundown, "{profiles:?}");
     }
 }
 
 #[test]
-fn what_does_not_go_together() {
+fn invalid_selections_are_errors() {
     let fails = |profiles: &[&str], providers: &[&str], keywords: Option<&str>| select(profiles, providers, keywords).unwrap_err();
     assert_eq!(
         fails(&[], &["P:1:5:a=1", "P:1:5:a=2"], None).to_string(),
@@ -149,7 +153,7 @@ fn what_does_not_go_together() {
 fn every_profile_works_on_every_runtime() {
     let oldest = Capabilities::of(Some(&RuntimeVersion::new("3.1.23")));
     for profile in profiles() {
-        let selected = chosen(&[&profile.name], &[], None);
+        let selected = selection(&[&profile.name], &[], None);
         let names: BTreeSet<_> = profile.providers.iter().chain(&profile.required).map(|provider| provider.name()).collect();
         assert_eq!(selected.config.providers.len(), names.len());
         assert_eq!((selected.config.buffer, selected.config.stacks), (BufferMb::DEFAULT, true));

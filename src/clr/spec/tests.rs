@@ -10,7 +10,7 @@ fn read(spec: &str) -> (String, u64, Level, Option<String>) {
 }
 
 #[test]
-fn what_can_be_asked_for() {
+fn valid_provider_specs_are_parsed() {
     let table = [
         ("MyCompany-Source", "MyCompany-Source", u64::MAX, Level::Informational, None),
         ("P:", "P", u64::MAX, Level::Informational, None),
@@ -36,7 +36,7 @@ fn what_can_be_asked_for() {
 }
 
 #[test]
-fn where_it_fails_and_what_was_expected() {
+fn spec_errors_have_kind_and_position() {
     let keywords = |name: &str| SpecErrorKind::Keywords(name.to_owned());
     let table = [
         ("", 0, SpecErrorKind::NoName),
@@ -64,7 +64,7 @@ fn where_it_fails_and_what_was_expected() {
 }
 
 #[test]
-fn errors_in_words() {
+fn spec_error_messages() {
     let words = |spec: &str| parse_provider(spec).unwrap_err().to_string();
     assert_eq!(words("P\x1b:zz"), r"'P\u{1b}:zz', character 4: expected keywords: hexadecimal digits such as 1f or 0x1f");
     let runtime = words("Microsoft-Windows-DotNETRuntime:gcc");
@@ -72,7 +72,7 @@ fn errors_in_words() {
 }
 
 #[test]
-fn runtime_keywords() {
+fn runtime_keywords_are_parsed() {
     let provider = parse_runtime_keywords("gc+JIT+exception").unwrap();
     assert_eq!((provider.name(), provider.keywords(), provider.level()), (RUNTIME_PROVIDER, 0x8011, Level::Informational));
     let error = parse_runtime_keywords("gc+jitt").unwrap_err();
@@ -81,7 +81,7 @@ fn runtime_keywords() {
 }
 
 #[test]
-fn keywords_as_they_are_typed() {
+fn keywords_are_formatted_by_name() {
     let table = [
         (RUNTIME_PROVIDER, 0x8011, "gc+jit+exception"),
         (RUNTIME_PROVIDER, 0x101, "gc+0x100"),
@@ -103,7 +103,7 @@ fn names() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(
+    fn formatted_providers_parse_back(
         name in names(),
         keywords: u64,
         level in 0..6_usize,

@@ -10,12 +10,12 @@ mod reader;
 
 /// Objects whose type has a known module.
 const ADDRESSES: [u64; 3] = [0x100, 0x200, 0x300];
-const FACTS: i64 = 1_731_974_400_000;
+const COLLECTED_UNIX_MS: i64 = 1_731_974_400_000;
 
 fn file(graph: HeapGraph) -> Vec<u8> {
-    let facts = DumpInfo { process_id: 42, process_name: "Shop".into(), collected_unix_ms: FACTS };
+    let info = DumpInfo { process_id: 42, process_name: "Shop".into(), collected_unix_ms: COLLECTED_UNIX_MS };
     let mut out = Vec::new();
-    graph.write(&facts, &mut out).unwrap();
+    graph.write(&info, &mut out).unwrap();
     out
 }
 
@@ -37,7 +37,7 @@ fn graph(events: &[(u32, Vec<u8>)]) -> HeapGraph {
 }
 
 /// The same with a memory limit in bytes.
-fn graph_in(room: u64, events: &[(u32, Vec<u8>)]) -> HeapGraph {
+fn graph_in(memory_limit: u64, events: &[(u32, Vec<u8>)]) -> HeapGraph {
     let header = TraceHeader::default();
     let mut encoder = Encoder::new(header);
     for (event_id, payload) in events {
@@ -46,7 +46,7 @@ fn graph_in(room: u64, events: &[(u32, Vec<u8>)]) -> HeapGraph {
         encoder.event(&NewEvent { metadata, payload, ..NewEvent::default() });
     }
     encoder.end();
-    let mut graph = HeapGraph::new(room);
+    let mut graph = HeapGraph::new(memory_limit);
     Decoder::new(Limits::default()).feed(&encoder.take(), &mut graph).unwrap();
     graph
 }
@@ -67,7 +67,7 @@ fn rows(numbered: bool, rows: &[&[u64]], cut: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_graph_is_read_again() {
+fn written_graph_is_read_back() {
     let mut types = Vec::new();
     types.put_u32(2);
     types.put_u16(0);
@@ -146,7 +146,7 @@ fn a_graph_is_read_again() {
 }
 
 #[test]
-fn what_there_is_no_room_for_makes_no_file() {
+fn graph_exceeding_the_memory_limit_is_not_written() {
     let nodes = |count: u64| {
         let all: Vec<_> = (0..count).map(|number| [0x100 + number, 24, 1, 0]).collect();
         rows(true, &all.iter().map(<[u64; 4]>::as_slice).collect::<Vec<_>>(), 0)
@@ -158,19 +158,19 @@ fn what_there_is_no_room_for_makes_no_file() {
     let full = graph_in(10_000, &[(18, nodes(1000)), (18, nodes(1))]);
     assert!(full.is_full() && full.nodes.capacity() == 0);
     assert!(matches!(write(full), Err(GraphError::TooLarge)));
-    let unwanted = graph_in(0, &[(18, nodes(1000))]);
-    assert!(!unwanted.is_full() && unwanted.nodes.is_empty());
+    let not_collected = graph_in(0, &[(18, nodes(1000))]);
+    assert!(!not_collected.is_full() && not_collected.nodes.is_empty());
 }
 
 #[test]
-fn nothing_is_a_file_too() {
+fn empty_graph_is_written() {
     let (nodes, root, total) = read(&file(HeapGraph::default()));
     assert_eq!((nodes[root].kind.as_str(), total), ("[.NET Roots]", 0));
 }
 
 proptest! {
     #[test]
-    fn numbers_come_back(value: i32) {
+    fn numbers_round_trip(value: i32) {
         for value in [value, value >> 8, value >> 16, value >> 24] {
             let mut text = Vec::new();
             put(&mut text, value);

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_quoted_where_they_must_be() {
+    fn fields_are_quoted_only_if_necessary() {
         for (field, quoted) in [("a b", "a b"), ("a,b", "\"a,b\""), ("say \"x\"", "\"say \"\"x\"\"\""), ("a\u{1b}[m\nb", "\"a [m b\"")] {
             let mut line = String::new();
             quote(&mut line, field);

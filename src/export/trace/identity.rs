@@ -13,11 +13,11 @@ const MIN_RUNDOWN_METHODS: usize = 100;
 
 /// The processes of the recordings in a trace, whose times must be since the same boot of the machine.
 #[derive(Debug, Default)]
-pub struct Processes(HashMap<u32, Vec<RecordedProcess>>);
+pub struct Processes(HashMap<u32, Vec<ProcessIdentity>>);
 
 /// Facts about a process from its recordings.
 #[derive(Debug)]
-struct RecordedProcess {
+struct ProcessIdentity {
     /// Distinguishes processes with the same pid.
     incarnation: i64,
     command_line: String,
@@ -31,19 +31,19 @@ impl Processes {
         let header = *overview.header();
         let of_others: Vec<u32> = overview.process_ids().filter(|pid| *pid != header.process_id).collect();
         let methods: HashSet<u64> = overview.method_starts().take(MAX_METHODS).collect();
-        let own = RecordedProcess { incarnation: header.sync_ticks, command_line: overview.command_line().to_owned(), methods };
+        let own = ProcessIdentity { incarnation: header.sync_ticks, command_line: overview.command_line().to_owned(), methods };
         let mut found = HashMap::default();
         if header.process_id != 0 {
             found.insert(header.process_id, self.incarnation(header.process_id, own));
         }
         for pid in of_others {
-            let named = RecordedProcess { incarnation: header.sync_ticks, command_line: String::new(), methods: HashSet::new() };
+            let named = ProcessIdentity { incarnation: header.sync_ticks, command_line: String::new(), methods: HashSet::new() };
             found.insert(pid, self.incarnation(pid, named));
         }
         overview.set_incarnations(found);
     }
 
-    fn incarnation(&mut self, pid: u32, process: RecordedProcess) -> i64 {
+    fn incarnation(&mut self, pid: u32, process: ProcessIdentity) -> i64 {
         let known = self.0.entry(pid).or_default();
         match known.iter_mut().find(|known| known.may_be_same(&process)) {
             Some(known) => {
@@ -62,7 +62,7 @@ impl Processes {
     }
 }
 
-impl RecordedProcess {
+impl ProcessIdentity {
     /// Whether the two may be the same process. Pids are reused, and can be equal in two containers.
     fn may_be_same(&self, other: &Self) -> bool {
         let has_other_program = !self.command_line.is_empty() && !other.command_line.is_empty() && self.command_line != other.command_line;
@@ -76,12 +76,12 @@ impl RecordedProcess {
 mod tests {
     use super::*;
 
-    fn known(command_line: &str, methods: std::ops::Range<u64>) -> RecordedProcess {
-        RecordedProcess { incarnation: 1, command_line: command_line.to_owned(), methods: methods.collect() }
+    fn known(command_line: &str, methods: std::ops::Range<u64>) -> ProcessIdentity {
+        ProcessIdentity { incarnation: 1, command_line: command_line.to_owned(), methods: methods.collect() }
     }
 
     #[test]
-    fn processes_of_one_number_are_told_apart_by_program_and_code() {
+    fn processes_with_equal_pid_differ_by_command_and_code() {
         let table = [
             (known("dotnet a.dll", 0..200), known("dotnet a.dll", 100..300), true),
             (known("dotnet a.dll", 0..200), known("dotnet b.dll", 0..200), false),

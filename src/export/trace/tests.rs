@@ -58,7 +58,7 @@ fn an_empty_recording_gives_an_empty_export() {
 
 /// Compiling a method can trigger the compilation of another: both are shown, nested.
 #[test]
-fn compilations_within_each_other_are_both_shown() {
+fn nested_compilations_are_both_shown() {
     let mut encoder = Encoder::new(TraceHeader { process_id: 7, ..TraceHeader::default() });
     let mut kind = |event_id| {
         let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
@@ -105,18 +105,18 @@ fn an_output_error_is_returned() {
     }
     let bytes = capture();
     for format in TraceFormat::ALL {
-        for room in [0, 100] {
+        for capacity in [0, 100] {
             let mut overview = Overview::default();
             read(&bytes, &mut overview);
             let options = Options { format, part: Part::default(), calls: false, tasks: false, number: 0 };
-            let error = match Export::new(options, overview, Box::new(Full(room)), Box::new(Cursor::new(Vec::new()))) {
+            let error = match Export::new(options, overview, Box::new(Full(capacity)), Box::new(Cursor::new(Vec::new()))) {
                 Ok(mut export) => {
                     read(&bytes, &mut export);
                     export.finish().unwrap_err()
                 }
                 Err(error) => error,
             };
-            assert_eq!(error.kind(), io::ErrorKind::StorageFull, "{format:?} with room for {room} bytes");
+            assert_eq!(error.kind(), io::ErrorKind::StorageFull, "{format:?} with capacity for {capacity} bytes");
         }
     }
 }
@@ -126,7 +126,7 @@ proptest! {
 
     /// However damaged a recording is, JSON output is valid and nothing panics.
     #[test]
-    fn damaged_recordings_are_exported_as_far_as_they_go(flips in proptest::collection::vec((0.0..1.0, any::<u8>()), 1..60), end in 0.1..1.0) {
+    fn damaged_recordings_are_exported_as_far_as_possible(flips in proptest::collection::vec((0.0..1.0, any::<u8>()), 1..60), end in 0.1..1.0) {
         let mut bytes = capture();
         bytes.truncate((bytes.len() as f64 * end * 0.2) as usize);
         for (place, value) in flips {
@@ -181,7 +181,7 @@ impl Sink for Content {
 }
 
 #[test]
-fn a_stream_of_format_6_has_every_event_as_it_was() {
+fn format_6_export_preserves_every_event() {
     for name in ["net31-heavy", "net9-heavy-drops", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"] {
         let bytes = captured(name);
         let joined = export(&bytes, TraceFormat::Nettrace);
@@ -197,7 +197,7 @@ fn a_stream_of_format_6_has_every_event_as_it_was() {
 }
 
 #[test]
-fn fields_are_read_in_format_6_as_before() {
+fn format_6_export_preserves_field_values() {
     let mut values = [Vec::new(), Vec::new()];
     struct Fields<'a>(&'a mut Vec<String>);
     impl Sink for Fields<'_> {

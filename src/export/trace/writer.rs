@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_called_by_its_program() {
+    fn process_is_named_after_its_program() {
         let table = [
             ("dotnet /app/Orders.dll --urls http://*:80", "Orders"),
             ("/usr/bin/dotnet exec.dll", "exec"),

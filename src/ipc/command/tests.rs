@@ -24,7 +24,7 @@ fn path(text: &str) -> TargetPath {
 
 /// The specification's example of `CollectTracing`: 80 bytes, 250 MB, one provider.
 #[test]
-fn the_specifications_example() {
+fn specification_example_round_trips() {
     let provider = Provider::new("MyEventSource", 100, Level::Error).unwrap();
     let command = Command::CollectTracing { buffer: BufferMb::new(250).unwrap(), providers: provider.into() };
     let expected = [
@@ -41,7 +41,7 @@ fn the_specifications_example() {
 
 /// Every command byte for byte, in the field order that runtimes read.
 #[test]
-fn payloads() {
+fn command_payloads_match_byte_for_byte() {
     let provider = || Provider::new("P", 0x1122_3344_5566_7788, Level::Verbose).unwrap().with_arguments("a=b").unwrap();
     let plain = b"\x88\x77\x66\x55\x44\x33\x22\x11\x05\0\0\0\x02\0\0\0P\0\0\0\x04\0\0\0a\0=\0b\0\0\0".as_slice();
     let buffer = BufferMb::new(256).unwrap();
@@ -142,7 +142,7 @@ fn payloads() {
 }
 
 #[test]
-fn the_table_of_commands() {
+fn command_table_is_complete() {
     let codes: Vec<String> = CommandCode::ALL.iter().map(CommandCode::to_string).collect();
     let expected = "0x0101 0x0102 0x0103 0x0201 0x0202 0x0203 0x0204 0x0205 0x0206 0x0207 0x0301 0x0302 \
                     0x0400 0x0401 0x0402 0x0403 0x0404 0x0405 0x0406 0x0407 0x0408";
@@ -157,15 +157,18 @@ fn the_table_of_commands() {
     for code in CommandCode::ALL {
         assert!(code.needs().ends_with(&format!(" {}{}", code.since(), if code.since() == 3 { ".0" } else { "" })), "{code}");
     }
-    let asks: Vec<_> = CommandCode::ALL.iter().filter(|code| !code.changes_target()).collect();
-    assert_eq!(asks, [&CommandCode::ProcessInfo, &CommandCode::ProcessEnvironment, &CommandCode::ProcessInfo2, &CommandCode::ProcessInfo3]);
-    let never: Vec<_> = CommandCode::ALL.iter().filter(|code| !code.may_be_sent_while_suspended()).collect();
-    assert_eq!(never, [&CommandCode::AttachProfiler, &CommandCode::EnablePerfMap]);
+    let queries: Vec<_> = CommandCode::ALL.iter().filter(|code| !code.changes_target()).collect();
+    assert_eq!(
+        queries,
+        [&CommandCode::ProcessInfo, &CommandCode::ProcessEnvironment, &CommandCode::ProcessInfo2, &CommandCode::ProcessInfo3]
+    );
+    let not_while_suspended: Vec<_> = CommandCode::ALL.iter().filter(|code| !code.may_be_sent_while_suspended()).collect();
+    assert_eq!(not_while_suspended, [&CommandCode::AttachProfiler, &CommandCode::EnablePerfMap]);
 }
 
 /// Server replies to requests that this module cannot create.
 #[test]
-fn refusals() {
+fn malformed_requests_are_rejected() {
     let one_provider = |level: u32, name: &[u8]| [&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], &level.to_le_bytes()[..], name, &[0; 4]].concat();
     let good = one_provider(5, b"\x02\0\0\0P\0\0\0");
     let session = |megabytes: u8, format: u8, providers: &[u8]| [&[megabytes, 0, 0, 0, format, 0, 0, 0], providers].concat();
@@ -200,7 +203,7 @@ fn refusals() {
 }
 
 #[test]
-fn the_longest_request() {
+fn longest_request_is_encoded() {
     let with = |arguments: usize| {
         let provider = Provider::new("P", 0, Level::Verbose).unwrap().with_arguments("x".repeat(arguments)).unwrap();
         Command::CollectTracing { buffer: BufferMb::DEFAULT, providers: provider.into() }.encode()
@@ -301,7 +304,7 @@ fn command() -> impl Strategy<Value = Command> {
 
 proptest! {
     #[test]
-    fn commands_come_back(command in command()) {
+    fn commands_round_trip(command in command()) {
         let bytes = command.encode().unwrap();
         prop_assert_eq!(decode(&bytes), Ok(command));
     }

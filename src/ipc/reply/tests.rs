@@ -50,11 +50,11 @@ fn process_info_byte_for_byte() {
     let second = [&first[..], &string("w"), &string("9.0.7")].concat();
     let third = [b"\x01\0\0\0", &second[..], &string("linux-x64")].concat();
 
-    let knows_two = ProcessInfo { rid: None, ..info() };
-    let knows_one = ProcessInfo { entry_assembly: None, clr_version: None, ..knows_two.clone() };
-    assert_eq!((knows_one.runtime_version().major(), knows_two.runtime_version().major()), (5, 9));
+    let info_v2 = ProcessInfo { rid: None, ..info() };
+    let info_v1 = ProcessInfo { entry_assembly: None, clr_version: None, ..info_v2.clone() };
+    assert_eq!((info_v1.runtime_version().major(), info_v2.runtime_version().major()), (5, 9));
     for (code, expected, payload) in
-        [(Code::ProcessInfo, knows_one, first), (Code::ProcessInfo2, knows_two, second), (Code::ProcessInfo3, info(), third)]
+        [(Code::ProcessInfo, info_v1, first), (Code::ProcessInfo2, info_v2, second), (Code::ProcessInfo3, info(), third)]
     {
         let reply = Reply::Info(Box::new(expected));
         assert_eq!(reply.encode(code).unwrap(), ok(&payload), "{code}");
@@ -69,7 +69,7 @@ fn process_info_byte_for_byte() {
 }
 
 #[test]
-fn replies_that_say_yes() {
+fn success_replies_are_decoded() {
     let table: Vec<(CommandCode, Vec<u8>, Reply)> = vec![
         (Code::ResumeRuntime, ok(&[0; 4]), Reply::Done),
         (Code::GenerateCoreDump3, ok(&[0; 4]), Reply::Done),
@@ -86,21 +86,21 @@ fn replies_that_say_yes() {
 }
 
 #[test]
-fn replies_that_say_no() {
-    let says = |hresult, message: Option<&str>| Err(ReplyError::Failure(Failure { hresult, message: message.map(str::to_owned) }));
+fn error_replies_are_decoded() {
+    let failure = |hresult, message: Option<&str>| Err(ReplyError::Failure(Failure { hresult, message: message.map(str::to_owned) }));
     let unknown = &[0x85, 0x13, 0x13, 0x80];
     let fail = &[0x05, 0x40, 0x00, 0x80];
     let table: Vec<(Vec<u8>, Result<Reply, ReplyError>)> = vec![
-        (failed(unknown), says(Hresult::UNKNOWN_COMMAND, None)),
-        (ok(fail), says(Hresult::FAIL, None)),
-        (failed(&[&fail[..], b"\x03\0\0\0n\0o\0\0\0"].concat()), says(Hresult::FAIL, Some("no"))),
+        (failed(unknown), failure(Hresult::UNKNOWN_COMMAND, None)),
+        (ok(fail), failure(Hresult::FAIL, None)),
+        (failed(&[&fail[..], b"\x03\0\0\0n\0o\0\0\0"].concat()), failure(Hresult::FAIL, Some("no"))),
         // The reply to an invalid dump kind has an empty message.
-        (failed(&[&fail[..], b"\x01\0\0\0\0\0"].concat()), says(Hresult::FAIL, None)),
-        (failed(&[&fail[..], b"\0\0\0\0"].concat()), says(Hresult::FAIL, None)),
+        (failed(&[&fail[..], b"\x01\0\0\0\0\0"].concat()), failure(Hresult::FAIL, None)),
+        (failed(&[&fail[..], b"\0\0\0\0"].concat()), failure(Hresult::FAIL, None)),
         // A truncated message is kept as far as present.
-        (failed(&[&fail[..], b"\x09\0\0\0n\0o\0"].concat()), says(Hresult::FAIL, Some("no"))),
-        (failed(&[&fail[..], b"\x09\0\0\0n\0o"].concat()), says(Hresult::FAIL, Some("n"))),
-        (failed(&[&fail[..], b"\x01\0\0"].concat()), says(Hresult::FAIL, None)),
+        (failed(&[&fail[..], b"\x09\0\0\0n\0o\0"].concat()), failure(Hresult::FAIL, Some("no"))),
+        (failed(&[&fail[..], b"\x09\0\0\0n\0o"].concat()), failure(Hresult::FAIL, Some("n"))),
+        (failed(&[&fail[..], b"\x01\0\0"].concat()), failure(Hresult::FAIL, None)),
         (
             failed(&fail[..3]),
             Err(ReplyError::Malformed { command: Code::GenerateCoreDump3, source: WireError::Short { at: 0, needed: 4, left: 3 } }),
@@ -115,7 +115,7 @@ fn replies_that_say_no() {
 }
 
 #[test]
-fn a_failure_in_words_does_not_repeat_the_targets() {
+fn failure_text_omits_the_runtimes_message() {
     let failure = Failure { hresult: Hresult::UNKNOWN_COMMAND, message: Some("\x1b[2J".to_owned()) };
     assert_eq!(
         ReplyError::from(failure).to_string(),
@@ -125,7 +125,7 @@ fn a_failure_in_words_does_not_repeat_the_targets() {
 
 proptest! {
     #[test]
-    fn process_info_comes_back(pid: u64, cookie: [u8; 16], text: [String; 5]) {
+    fn process_info_round_trips(pid: u64, cookie: [u8; 16], text: [String; 5]) {
         let [command_line, os, arch, entry, rid] = text;
         let info = ProcessInfo { pid, cookie: Cookie(cookie), command_line, os, arch, entry_assembly: Some(entry), rid: Some(rid), ..info() };
         let reply = Reply::Info(Box::new(info));
@@ -133,14 +133,14 @@ proptest! {
     }
 
     #[test]
-    fn failures_come_back(hresult: u32, message in proptest::option::of("[^\0]+")) {
+    fn failures_round_trip(hresult: u32, message in proptest::option::of("[^\0]+")) {
         let failure = Failure { hresult: Hresult(hresult), message };
         prop_assert_eq!(decode(Code::GenerateCoreDump3, &failure.encode().unwrap()), Err(failure.into()));
     }
 
     #[test]
-    fn any_payload_is_safe(code in 0..CommandCode::ALL.len(), yes: bool, payload: Vec<u8>) {
-        let bytes = if yes { ok(&payload) } else { failed(&payload) };
+    fn any_payload_is_safe(code in 0..CommandCode::ALL.len(), is_success: bool, payload: Vec<u8>) {
+        let bytes = if is_success { ok(&payload) } else { failed(&payload) };
         let _ = decode(CommandCode::ALL[code], &bytes);
     }
 }

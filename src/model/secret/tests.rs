@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn names_of_secrets() {
+fn secret_names_are_detected() {
     for name in [
         "GITHUB_TOKEN",
         "GITHUBTOKEN",
@@ -48,7 +48,7 @@ fn names_of_secrets() {
 }
 
 #[test]
-fn names_of_other_things() {
+fn other_names_are_not_secret() {
     for name in [
         "",
         "_",
@@ -84,7 +84,7 @@ fn names_of_other_things() {
 }
 
 #[test]
-fn texts_with_secrets() {
+fn secrets_in_text_are_masked() {
     for (text, masked) in [
         ("postgres://app:hush@db:5432/shop", "postgres://app:***@db:5432/shop"),
         ("amqp://u:p@ss@host", "amqp://u:***@host"),
@@ -129,7 +129,7 @@ fn texts_with_secrets() {
 }
 
 #[test]
-fn texts_without_secrets() {
+fn text_without_secrets_is_unchanged() {
     for text in [
         "",
         "/usr/bin/dotnet /srv/shop.dll --urls http://*:8080 -p 80",
@@ -158,7 +158,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn any_text_is_taken(text in "([A-Za-z0-9=:;&?@/ \"'\\\\-]|password=|--token |://|eyJ|-----BEGIN |\\*\\*\\*|\\PC){0,40}") {
+    fn detection_and_masking_agree_for_any_text(text in "([A-Za-z0-9=:;&?@/ \"'\\\\-]|password=|--token |://|eyJ|-----BEGIN |\\*\\*\\*|\\PC){0,40}") {
         let masked = mask_secrets(&text);
         prop_assert_eq!(contains_secret(&text), *masked != *text);
         // Masking again never makes the text longer.
@@ -167,7 +167,7 @@ proptest! {
 
     /// No part of a secret remains, whatever it consists of and wherever it is.
     #[test]
-    fn nothing_of_a_secret_is_left(
+    fn no_part_of_a_secret_remains_after_masking(
         before in "[a-z ./]{0,10}",
         secret in "[A-Z0-9+/=!#$%&*.:@_~^-]{0,20}Q7Q7[A-Z0-9+/=!#$%&*.:@_~^-]{0,20}",
         after in "( --[a-z]{1,8}){0,2}",

@@ -24,7 +24,7 @@ struct Server {
 impl Server {
     /// Reads each request and passes its code and the connection to `answer`, one client at a time.
     fn start<F: Future<Output = ()> + Send>(mut answer: impl FnMut(CommandCode, Stream) -> F + Send + 'static) -> Self {
-        let server = Self::silent();
+        let server = Self::not_listening();
         let listener = Listener::simulated(&server.client.endpoint().socket).unwrap();
         tokio::spawn(async move {
             loop {
@@ -40,7 +40,7 @@ impl Server {
     }
 
     /// Answers every request with the same bytes, then closes.
-    fn says(bytes: impl Into<Vec<u8>>) -> Self {
+    fn replying_with(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes: Arc<[u8]> = bytes.into().into();
         Self::start(move |_, mut stream| {
             let bytes = bytes.clone();
@@ -49,7 +49,7 @@ impl Server {
     }
 
     /// Nothing listens on the socket.
-    fn silent() -> Self {
+    fn not_listening() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let endpoint =
             Endpoint { key: ProcessKey { pid: 4242, started: 7 }, socket: address_in(folder.path(), "dotnet-diagnostic-4242-7-socket") };
@@ -74,7 +74,7 @@ fn ok(reply: &Reply, to: CommandCode) -> Vec<u8> {
     reply.encode(to).unwrap()
 }
 
-fn no(hresult: Hresult) -> Vec<u8> {
+fn error_reply(hresult: Hresult) -> Vec<u8> {
     Failure::from(hresult).encode().unwrap()
 }
 
@@ -83,19 +83,19 @@ fn provider() -> Providers {
 }
 
 #[tokio::test]
-async fn each_generation_is_tried_until_one_is_known() {
-    for (knows, generations) in [(CommandCode::ProcessInfo3, 1), (CommandCode::ProcessInfo2, 2), (CommandCode::ProcessInfo, 3)] {
-        let (asked, count) = tokio::sync::watch::channel(0);
+async fn process_info_commands_are_tried_newest_first() {
+    for (supported, generations) in [(CommandCode::ProcessInfo3, 1), (CommandCode::ProcessInfo2, 2), (CommandCode::ProcessInfo, 3)] {
+        let (sender, count) = tokio::sync::watch::channel(0);
         let server = Server::start(move |code, mut stream| {
-            asked.send_modify(|count| *count += 1);
-            let answer = if code == knows { ok(&Reply::Info(Box::new(info())), code) } else { no(Hresult::UNKNOWN_COMMAND) };
+            sender.send_modify(|count| *count += 1);
+            let answer = if code == supported { ok(&Reply::Info(Box::new(info())), code) } else { error_reply(Hresult::UNKNOWN_COMMAND) };
             async move { stream.write_all(&answer).await.unwrap() }
         });
-        let said = server.client.process_info().await.unwrap().unwrap();
-        assert_eq!((said.cookie, said.command_line.as_str(), *count.borrow()), (Cookie([7; 16]), "dotnet shop.dll", generations));
-        assert_eq!(said.rid.is_some(), generations == 1);
+        let reply = server.client.process_info().await.unwrap().unwrap();
+        assert_eq!((reply.cookie, reply.command_line.as_str(), *count.borrow()), (Cookie([7; 16]), "dotnet shop.dll", generations));
+        assert_eq!(reply.rid.is_some(), generations == 1);
     }
-    let old = Server::says(no(Hresult::UNKNOWN_COMMAND));
+    let old = Server::replying_with(error_reply(Hresult::UNKNOWN_COMMAND));
     assert_eq!(old.client.process_info().await.unwrap(), None);
     let error = old.client.environment().await.unwrap_err();
     assert_eq!((error.hresult(), error.trouble()), (Some(Hresult::UNKNOWN_COMMAND), None));
@@ -105,43 +105,50 @@ async fn each_generation_is_tried_until_one_is_known() {
 }
 
 /// Checks the kind of trouble that a bad server leads to, and the error text.
-async fn bad(server: &Server, trouble: Trouble, words: &str) {
+async fn assert_trouble(server: &Server, trouble: Trouble, words: &str) {
     for error in [server.client.process_info().await.map(drop), server.client.environment().await.map(drop)] {
         let error = error.unwrap_err();
         assert_eq!(error.trouble(), Some(trouble), "{error}");
         assert!(error.to_string().contains(words), "{words}: {error}");
         assert!(error.to_string().contains(" to process 4242: "), "{error}");
-        assert!(error.source_is_said(), "{error}");
+        assert!(error.is_sanitized(), "{error}");
     }
     assert_eq!(server.client.busy(), None);
 }
 
 impl ExchangeError {
     /// Whether the text contains no control characters.
-    fn source_is_said(&self) -> bool {
+    fn is_sanitized(&self) -> bool {
         !self.to_string().chars().any(char::is_control)
     }
 }
 
 #[tokio::test]
 async fn each_bad_reply_has_its_own_error_message() {
-    let ended = Server::silent();
-    bad(&ended, Trouble::Stale, "no process listens on this socket: the process has ended (socket ").await;
+    let ended = Server::not_listening();
+    assert_trouble(&ended, Trouble::Stale, "no process listens on this socket: the process has ended (socket ").await;
 
-    bad(&Server::says([]), Trouble::Refused, "closed without an answer").await;
-    bad(&Server::says(*b"HTTP/1.1 400 Bad Request\r\n\r\n"), Trouble::Unsupported, "is not a .NET diagnostic server").await;
-    bad(&Server::says(*b"\x1b[2J"), Trouble::Unsupported, "is not a .NET diagnostic server").await;
-    bad(&Server::says(*b"DOTNET_IPC_V2\0\x14\0\xff\0\0\0"), Trouble::Unsupported, "is not a .NET diagnostic server").await;
-    bad(&Server::says(*b"DOTNET_IPC_V1\0\x13\0\xff\0\0\0"), Trouble::Unsupported, "invalid size of 19 bytes").await;
-    bad(&Server::says(*b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"), Trouble::Unsupported, "not part of the protocol (0x0400)").await;
-    bad(&Server::says(*b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0"), Trouble::Unsupported, "cannot be read").await;
+    assert_trouble(&Server::replying_with([]), Trouble::Refused, "closed without an answer").await;
+    assert_trouble(&Server::replying_with(*b"HTTP/1.1 400 Bad Request\r\n\r\n"), Trouble::Unsupported, "is not a .NET diagnostic server")
+        .await;
+    assert_trouble(&Server::replying_with(*b"\x1b[2J"), Trouble::Unsupported, "is not a .NET diagnostic server").await;
+    assert_trouble(&Server::replying_with(*b"DOTNET_IPC_V2\0\x14\0\xff\0\0\0"), Trouble::Unsupported, "is not a .NET diagnostic server")
+        .await;
+    assert_trouble(&Server::replying_with(*b"DOTNET_IPC_V1\0\x13\0\xff\0\0\0"), Trouble::Unsupported, "invalid size of 19 bytes").await;
+    assert_trouble(
+        &Server::replying_with(*b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"),
+        Trouble::Unsupported,
+        "not part of the protocol (0x0400)",
+    )
+    .await;
+    assert_trouble(&Server::replying_with(*b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0"), Trouble::Unsupported, "cannot be read").await;
     let whole = ok(&Reply::Info(Box::new(info())), CommandCode::ProcessInfo3);
-    bad(&Server::says(&whole[..10]), Trouble::Unsupported, "cut off after 10 bytes").await;
-    bad(&Server::says(&whole[..100]), Trouble::Unsupported, "cut off after 100 bytes").await;
+    assert_trouble(&Server::replying_with(&whole[..10]), Trouble::Unsupported, "cut off after 10 bytes").await;
+    assert_trouble(&Server::replying_with(&whole[..100]), Trouble::Unsupported, "cut off after 100 bytes").await;
 }
 
 #[tokio::test]
-async fn the_longest_answer_is_read_and_nothing_behind_it() {
+async fn longest_reply_is_read_without_trailing_bytes() {
     let long = ProcessInfo { command_line: "x".repeat((MAX_MESSAGE - 140) / 2), ..info() };
     let mut bytes = ok(&Reply::Info(Box::new(long.clone())), CommandCode::ProcessInfo3);
     assert!(bytes.len() > MAX_MESSAGE - 200);
@@ -155,7 +162,7 @@ async fn the_longest_answer_is_read_and_nothing_behind_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_server_costs_five_seconds_and_no_more() {
+async fn silent_server_times_out_after_five_seconds() {
     let server = Server::start(|_, stream| async move {
         sleep(Duration::from_secs(3600)).await;
         drop(stream);
@@ -177,7 +184,7 @@ async fn a_silent_server_costs_five_seconds_and_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_waits_for_a_dump_and_says_so_when_that_takes_too_long() {
+async fn stop_waits_for_a_dump_and_reports_a_long_wait() {
     let server = Server::start(|code, mut stream| async move {
         match code {
             CommandCode::GenerateCoreDump3 => {
@@ -207,38 +214,38 @@ async fn a_stop_waits_for_a_dump_and_says_so_when_that_takes_too_long() {
 }
 
 #[tokio::test]
-async fn the_environment_may_be_long_and_hostile() {
+async fn long_and_malformed_environments_are_handled() {
     let sent: Vec<_> = (0..5000).map(|i| Sent { name: format!("N{i}"), value: "\x1b[31m".repeat(4) }).collect();
     let block = EnvironmentBlock::encode(&sent);
     assert!(block.len() > 3 * MAX_MESSAGE);
     let answer = [ok(&Reply::Environment { bytes: block.len() as u32 }, CommandCode::ProcessEnvironment), block].concat();
-    let got = Server::says(answer.clone()).client.environment().await.unwrap();
+    let got = Server::replying_with(answer.clone()).client.environment().await.unwrap();
     assert_eq!((got.len(), got[4999].name.as_str(), got[0].value.as_str()), (5000, "N4999", sent[0].value.as_str()));
-    let error = Server::says(&answer[..100_000]).client.environment().await.unwrap_err();
+    let error = Server::replying_with(&answer[..100_000]).client.environment().await.unwrap_err();
     assert!(error.to_string().contains("bytes are missing"), "{error}");
     let huge = ok(&Reply::Environment { bytes: u32::MAX }, CommandCode::ProcessEnvironment);
-    let error = Server::says(huge).client.environment().await.unwrap_err();
+    let error = Server::replying_with(huge).client.environment().await.unwrap_err();
     assert!(error.to_string().contains("announced an environment of 4294967295 bytes"), "{error}");
 }
 
 #[tokio::test]
-async fn the_targets_own_words_are_made_safe() {
+async fn runtime_error_messages_are_sanitised() {
     let message = "[createdump] \x1b[31mPermission denied\r\nsecond line".to_owned();
     let failure = Failure { hresult: Hresult::FAIL, message: Some(message) }.encode().unwrap();
     let request = DumpRequest { path: TargetPath::new("/closed/d").unwrap(), kind: DumpKind::Full, flags: DumpFlags::default() };
-    let error = Server::says(failure).client.dump(&request, REPLY_TIMEOUT).await.unwrap_err();
+    let error = Server::replying_with(failure).client.dump(&request, REPLY_TIMEOUT).await.unwrap_err();
     assert_eq!(error.details(), ["[createdump] \u{fffd}[31mPermission denied", "second line"]);
     assert!(error.to_string().contains("E_FAIL (0x80004005)"), "{error}");
 }
 
 #[tokio::test]
 async fn a_dropped_call_closes_its_connection() {
-    let (hung_up, mut seen) = tokio::sync::mpsc::channel(1);
+    let (closed, mut seen) = tokio::sync::mpsc::channel(1);
     let server = Server::start(move |_, mut stream| {
-        let hung_up = hung_up.clone();
+        let closed = closed.clone();
         async move {
             let rest = stream.read_to_end(&mut Vec::new()).await.unwrap();
-            hung_up.send(rest).await.unwrap();
+            closed.send(rest).await.unwrap();
         }
     });
     tokio::select! {
@@ -251,10 +258,10 @@ async fn a_dropped_call_closes_its_connection() {
 }
 
 #[tokio::test]
-async fn a_readonly_client_only_asks() {
-    let (asked, requests) = std::sync::mpsc::channel();
+async fn a_readonly_client_sends_no_changes() {
+    let (sender, requests) = std::sync::mpsc::channel();
     let server = Server::start(move |code, mut stream| {
-        asked.send(code).unwrap();
+        sender.send(code).unwrap();
         async move { stream.write_all(&ok(&Reply::Info(Box::new(info())), CommandCode::ProcessInfo3)).await.unwrap() }
     });
     let client = server.client.clone().with_access(Access::ReadOnly);

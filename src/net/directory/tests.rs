@@ -13,19 +13,19 @@ use crate::net::stream::Listener;
 use crate::sim::{Simulated, Spec};
 
 /// Number of requests that a server received.
-type Asked = Arc<AtomicUsize>;
+type RequestCount = Arc<AtomicUsize>;
 
 /// Starts a server for `pid` at its usual socket. It answers every command alike: as a runtime of that version, as one of 3.x, or not at all.
-fn serve(fake_proc: &FakeProc, pid: u32, version: Option<&'static str>, answers: bool) -> Asked {
-    let asked = Asked::default();
+fn serve(fake_proc: &FakeProc, pid: u32, version: Option<&'static str>, answers: bool) -> RequestCount {
+    let requests = RequestCount::default();
     let listener = Listener::simulated(&fake_proc.usual_address(pid)).unwrap();
     tokio::spawn({
-        let asked = Arc::clone(&asked);
+        let requests = Arc::clone(&requests);
         async move {
             loop {
                 let mut stream = listener.accept().await.unwrap();
                 stream.read_exact(&mut [0; HEADER_BYTES]).await.unwrap();
-                asked.fetch_add(1, Ordering::Relaxed);
+                requests.fetch_add(1, Ordering::Relaxed);
                 let info = version.map(|version| ProcessInfo {
                     pid: pid.into(),
                     cookie: Cookie([pid as u8; 16]),
@@ -48,10 +48,10 @@ fn serve(fake_proc: &FakeProc, pid: u32, version: Option<&'static str>, answers:
             }
         }
     });
-    asked
+    requests
 }
 
-const PATIENT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn row(rows: &[Process], pid: u32) -> &Process {
     rows.iter().find(|row| row.key.pid == pid).unwrap()
@@ -65,13 +65,13 @@ async fn targets_are_found_by_pid_or_name() {
     serve(&fake_proc, 1, Some("9.0.7"), true);
     let mut directory = Directory::new(fake_proc.sources()).unwrap();
     for text in ["1", "shop1"] {
-        assert_eq!(directory.resolve(text, PATIENT).await.unwrap().key.pid, 1);
+        assert_eq!(directory.resolve(text, TIMEOUT).await.unwrap().key.pid, 1);
     }
     for (text, words) in
         [("2", "there is no process 2"), ("3", "process 3 is not a .NET process"), ("nobody", "there is no .NET process named 'nobody'")]
     {
-        let said = directory.resolve(text, PATIENT).await.unwrap_err().to_string();
-        assert!(said.starts_with(words), "{said}");
+        let error = directory.resolve(text, TIMEOUT).await.unwrap_err().to_string();
+        assert!(error.starts_with(words), "{error}");
     }
 }
 
@@ -86,63 +86,63 @@ async fn a_process_that_ended_is_not_attachable() {
     let _lives = start(100);
     for pid in 1..10 {
         let ends = start(pid);
-        let rows = directory.refresh(PATIENT).await.unwrap();
+        let rows = directory.refresh(TIMEOUT).await.unwrap();
         assert_eq!(row(&rows, pid).contact, Contact::Ok);
         fake_proc.remove(pid);
         ends.kill();
-        let rows = directory.refresh(PATIENT).await.unwrap();
+        let rows = directory.refresh(TIMEOUT).await.unwrap();
         let attachable: Vec<_> = rows.iter().filter(|row| row.contact.is_attachable()).map(|row| row.key.pid).collect();
         assert_eq!(attachable, [100]);
     }
 }
 
 #[tokio::test]
-async fn a_silent_process_holds_nobody_up() {
+async fn silent_processes_do_not_delay_refresh() {
     let fake_proc = FakeProc::new();
     for pid in 1..40 {
         fake_proc.add(&fake(pid));
         serve(&fake_proc, pid, Some("9.0.7"), pid % 10 != 0);
     }
     let mut directory = Directory::new(fake_proc.sources()).unwrap();
-    let patience = Duration::from_millis(300);
-    let rows = directory.refresh(patience).await.unwrap();
+    let short_timeout = Duration::from_millis(300);
+    let rows = directory.refresh(short_timeout).await.unwrap();
     assert_eq!(rows.len(), 39);
     assert!(rows.iter().all(|row| row.contact == if row.key.pid % 10 == 0 { Contact::Unknown } else { Contact::Ok }), "{rows:#?}");
     // No process is queried again, so there is nothing to wait for.
     let began = Instant::now();
-    directory.refresh(PATIENT).await.unwrap();
-    assert!(began.elapsed() < patience);
+    directory.refresh(TIMEOUT).await.unwrap();
+    assert!(began.elapsed() < short_timeout);
     let is_slow = |rows: &[Process]| matches!(row(rows, 10).contact, Contact::Trouble { kind: Trouble::Slow, .. });
     let slow = async {
-        while !is_slow(&directory.refresh(patience).await.unwrap()) {
+        while !is_slow(&directory.refresh(short_timeout).await.unwrap()) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    timeout(PATIENT, slow).await.unwrap();
+    timeout(TIMEOUT, slow).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_target_does_not_wait_for_its_silent_neighbours() {
+async fn resolving_does_not_wait_for_other_processes() {
     let fake_proc = FakeProc::new();
     for pid in 1..4 {
         fake_proc.add(&fake(pid));
     }
     let [first, _, silent] = [(1, true), (2, true), (3, false)].map(|(pid, answers)| serve(&fake_proc, pid, Some("9.0.7"), answers));
     let began = Instant::now();
-    let found = Directory::new(fake_proc.sources()).unwrap().resolve("2", PATIENT).await.unwrap();
+    let found = Directory::new(fake_proc.sources()).unwrap().resolve("2", TIMEOUT).await.unwrap();
     assert_eq!((found.name.as_str(), &found.contact), ("shop2", &Contact::Ok));
-    assert_eq!([first, silent].map(|asked| asked.load(Ordering::Relaxed)), [0, 0], "no other process is asked");
-    let found = Directory::new(fake_proc.sources()).unwrap().resolve("shop2", PATIENT).await.unwrap();
+    assert_eq!([first, silent].map(|requests| requests.load(Ordering::Relaxed)), [0, 0], "no other process is asked");
+    let found = Directory::new(fake_proc.sources()).unwrap().resolve("shop2", TIMEOUT).await.unwrap();
     assert_eq!((found.key.pid, &found.contact), (2, &Contact::Ok));
     // The matching name is known without a query.
-    let found = Directory::new(fake_proc.sources()).unwrap().resolve("shop", PATIENT).await.unwrap();
+    let found = Directory::new(fake_proc.sources()).unwrap().resolve("shop", TIMEOUT).await.unwrap();
     assert_eq!(found.key.pid, 3);
     assert!(matches!(found.contact, Contact::Trouble { kind: Trouble::Timeout, .. }), "{:?}", found.contact);
-    assert!(began.elapsed() < PATIENT);
+    assert!(began.elapsed() < TIMEOUT);
 }
 
 #[tokio::test]
-async fn a_hundred_silent_processes_do_not_keep_others_waiting() {
+async fn a_hundred_silent_processes_do_not_delay_others() {
     let fake_proc = FakeProc::new();
     let (silent, answers) = (1..=100_u32, 101);
     silent.clone().chain([answers]).for_each(|pid| fake_proc.add(&fake(pid)));

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use super::*;
 use crate::model::{Contact, RunState, Trouble};
-use crate::net::fake_proc::{Fake, FakeProc, OLD, UPTIME, fake, us};
+use crate::net::fake_proc::{Fake, FakeProc, OLD, UPTIME, fake, own_uid};
 
 fn scan(fake_proc: &FakeProc) -> Vec<Process> {
     Scanner::new(fake_proc.sources()).unwrap().scan(Instant::now()).unwrap()
@@ -21,7 +21,7 @@ fn only_trouble(rows: &[Process]) -> (Trouble, &str) {
 }
 
 #[test]
-fn a_process_with_its_socket_is_listed_with_its_facts() {
+fn process_with_socket_is_listed_with_details() {
     let fake_proc = FakeProc::new();
     let cgroup = format!("0::/docker/{}", "ab".repeat(32));
     fake_proc.add(&Fake { cmdline: "dotnet\0/srv/sh\x1b[2Jop.dll\0a\nb", ..fake(42) });
@@ -33,7 +33,7 @@ fn a_process_with_its_socket_is_listed_with_its_facts() {
     assert_eq!((row.key, row.ns_pid), (ProcessKey { pid: 42, started: OLD }, 42));
     assert_eq!((row.name.as_str(), row.command_line.as_str()), ("sh\u{fffd}[2Jop", "dotnet /srv/sh\u{fffd}[2Jop.dll a b"));
     assert_eq!((row.container.as_deref(), row.socket.as_ref()), (Some("abababababab"), Some(&socket)));
-    assert_eq!((row.uid, row.usage.threads, row.usage.cpu_percent), (us(), 4, None));
+    assert_eq!((row.uid, row.usage.threads, row.usage.cpu_percent), (own_uid(), 4, None));
     assert_eq!((row.usage.rss_bytes, row.run_state, &row.contact), (2500 * procfs::page_size(), RunState::Running, &Contact::Unknown));
     let age = UPTIME as f64 - OLD as f64 / procfs::ticks_per_second() as f64;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
@@ -41,7 +41,7 @@ fn a_process_with_its_socket_is_listed_with_its_facts() {
 }
 
 #[test]
-fn processor_time_is_per_cent_of_one_core_since_the_last_look() {
+fn cpu_usage_is_percent_of_one_core_since_last_scan() {
     let fake_proc = FakeProc::new();
     fake_proc.add(&Fake { ticks: 1000, ..fake(42) });
     fake_proc.socket("tmp", 42, OLD);
@@ -60,14 +60,14 @@ fn processor_time_is_per_cent_of_one_core_since_the_last_look() {
 }
 
 #[test]
-fn a_container_of_several_processes_is_reached_through_the_one_that_is_meant() {
+fn container_socket_is_reached_through_its_own_process() {
     let fake_proc = FakeProc::new();
     fs::create_dir_all(fake_proc.path("inside/scratch")).unwrap();
     // One in its own pid namespace, and one that only has a different root, as under systemd's PrivateTmp.
     for (pid, ns_pid) in [(42, 1), (43, 43)] {
         for step in (0..100).step_by(10) {
             let (sibling, inner) = (pid + step, ns_pid + step);
-            let status = format!("Name:\tdotnet\nUid:\t{0}\t{0}\t{0}\t{0}\nNSpid:\t{sibling}\t{inner}\n", us());
+            let status = format!("Name:\tdotnet\nUid:\t{0}\t{0}\t{0}\t{0}\nNSpid:\t{sibling}\t{inner}\n", own_uid());
             let threads = if sibling == pid { fake(1).threads } else { &["sh"] };
             fake_proc.add(&Fake { status, threads, environ: "TMPDIR=/scratch", ..fake(sibling) });
             symlink("../../inside", fake_proc.path(&format!("proc/{sibling}/root"))).unwrap();
@@ -84,7 +84,7 @@ fn a_container_of_several_processes_is_reached_through_the_one_that_is_meant() {
 }
 
 #[test]
-fn tmpdirs_roots_and_inner_pids_are_followed() {
+fn tmpdir_root_and_namespace_pid_are_respected() {
     let fake_proc = FakeProc::new();
     let (own, relative, deep) = (fake_proc.path("own"), "inner", "d".repeat(90));
     fs::create_dir_all(&own).unwrap();
@@ -142,7 +142,7 @@ fn a_socket_without_its_process_is_stale() {
 }
 
 #[test]
-fn a_runtime_without_a_socket_says_why() {
+fn runtime_without_socket_shows_the_reason() {
     let old = &["dotnet", "dotnet"];
     let library = "7f00-7f01 r-xp 0 08:01 12   /opt/Microsoft.NETCore.App/3.1.23/libcoreclr.so\n";
     let off = &["app", ".NET SynchManag", ".NET Finalizer"];
@@ -182,9 +182,9 @@ fn a_runtime_without_a_socket_says_why() {
 }
 
 #[test]
-fn what_may_not_be_read_is_another_users() {
+fn unreadable_processes_are_denied_with_a_remedy() {
     let fake_proc = FakeProc::new();
-    for (pid, uid) in [(7, 12345), (8, 99999), (9, us())] {
+    for (pid, uid) in [(7, 12345), (8, 99999), (9, own_uid())] {
         fake_proc.add(&Fake { status: format!("Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n"), ..fake(pid) });
         fs::remove_file(fake_proc.path(&format!("proc/{pid}/environ"))).unwrap();
     }
@@ -195,7 +195,7 @@ fn what_may_not_be_read_is_another_users() {
     );
     assert!(matches!(reasons[1], (8, (Trouble::Denied, reason)) if reason.contains("sudo -u '#99999'")));
     assert!(
-        matches!(reasons[2], (9, (Trouble::Denied, reason)) if reason.contains(if us() == 0 { "CAP_SYS_PTRACE" } else { "`sudo dn-top`" }))
+        matches!(reasons[2], (9, (Trouble::Denied, reason)) if reason.contains(if own_uid() == 0 { "CAP_SYS_PTRACE" } else { "`sudo dn-top`" }))
     );
 }
 
@@ -264,17 +264,17 @@ fn a_young_process_may_become_a_runtime() {
 }
 
 #[test]
-fn a_runtime_that_waits_for_its_resume_is_suspended() {
+fn runtime_waiting_for_resume_is_suspended() {
     let waiting = &["dotnet", ".NET SynchManag", ".NET EventPipe"];
     let ticks = procfs::ticks_per_second();
     let young = (UPTIME - 1) * ticks;
-    let asked = "DOTNET_DefaultDiagnosticPortSuspend=1";
+    let suspend_setting = "DOTNET_DefaultDiagnosticPortSuspend=1";
     for (case, state) in [
-        (Fake { threads: waiting, environ: asked, started: young, ..fake(5) }, RunState::Suspended),
+        (Fake { threads: waiting, environ: suspend_setting, started: young, ..fake(5) }, RunState::Suspended),
         (Fake { threads: waiting, started: young, ..fake(5) }, RunState::Running),
         (Fake { threads: waiting, ..fake(5) }, RunState::Suspended),
-        (Fake { environ: asked, ..fake(5) }, RunState::Running),
-        (Fake { threads: &["dotnet", "dotnet"], environ: asked, ..fake(5) }, RunState::Running),
+        (Fake { environ: suspend_setting, ..fake(5) }, RunState::Running),
+        (Fake { threads: &["dotnet", "dotnet"], environ: suspend_setting, ..fake(5) }, RunState::Running),
     ] {
         let fake_proc = FakeProc::new();
         fake_proc.add(&case);
@@ -292,13 +292,13 @@ fn a_runtime_that_waits_for_its_resume_is_suspended() {
 }
 
 #[test]
-fn what_another_user_puts_under_the_name_of_a_socket_is_not_taken_for_it() {
-    if us() != 0 {
+fn socket_planted_by_another_user_is_not_used() {
+    if own_uid() != 0 {
         return;
     }
     let fake_proc = FakeProc::new();
     fs::create_dir(fake_proc.path("own")).unwrap();
-    let theirs = |pid| {
+    let foreign_socket = |pid| {
         let path = fake_proc.socket("tmp", pid, OLD);
         std::os::unix::fs::chown(&path, Some(65533), None).unwrap();
         path
@@ -306,11 +306,11 @@ fn what_another_user_puts_under_the_name_of_a_socket_is_not_taken_for_it() {
     // A process whose own socket is elsewhere, one without a socket, one without a runtime, and one whose socket is a link.
     fake_proc.add(&Fake { environ: &format!("TMPDIR={}", fake_proc.path("own").display()), ..fake(1) });
     let own = fake_proc.socket("own", 1, OLD);
-    theirs(1);
+    foreign_socket(1);
     fake_proc.add(&fake(2));
-    let planted = theirs(2);
+    let planted = foreign_socket(2);
     fake_proc.add(&Fake { threads: &["sleep"], ..fake(3) });
-    theirs(3);
+    foreign_socket(3);
     fake_proc.add(&fake(4));
     symlink(&own, fake_proc.path("tmp").join(SocketName { pid: 4, key: OLD }.to_string())).unwrap();
     let mut scanner = Scanner::new(fake_proc.sources()).unwrap();
@@ -329,11 +329,11 @@ fn what_another_user_puts_under_the_name_of_a_socket_is_not_taken_for_it() {
 }
 
 #[test]
-fn of_stale_sockets_our_own_and_the_newest_are_listed() {
+fn own_and_newest_stale_sockets_are_listed() {
     let fake_proc = FakeProc::new();
     for pid in 1..=100 {
         let path = fake_proc.socket("tmp", pid, OLD);
-        if us() == 0 && pid > 10 {
+        if own_uid() == 0 && pid > 10 {
             std::os::unix::fs::chown(&path, Some(65533), None).unwrap();
         }
     }

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_are_no_entries_are_passed_over() {
+    fn invalid_passwd_lines_are_skipped() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("passwd");
         std::fs::write(&path, "root:x:0:0:root:/root:/bin/sh\n# a comment:x:1:\n\n+@nis\nbad:x:minus\napp:x:1000:1000::/:\n").unwrap();

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_in_a_file_has_its_function() {
+    fn functions_are_found_by_file_offset() {
         let functions = functions(&elf(&[("late", 0x40, 0), ("early", 0, 0x10), ("alias", 0, 0), ("next", 0x60, 8)]));
         let name = |inside: u64| functions.at(CODE + inside).map(|(name, ..)| String::from_utf8_lossy(name).into_owned());
         let named = |name: &str| Some(name.to_owned());
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_counts_once() {
+    fn duplicate_symbol_tables_are_read_once() {
         let mut bytes = elf(&[("name", 0, 0x10)]);
         let section = bytes[HEADER + SECTION..HEADER + 2 * SECTION].to_vec();
         // All section headers except that of the names describe the same table.
@@ -194,7 +194,7 @@ mod tests {
     }
 
     /// Returns a library loaded by this test, or a synthetic file.
-    fn real() -> &'static [u8] {
+    fn real_library() -> &'static [u8] {
         static REAL: LazyLock<Vec<u8>> = LazyLock::new(|| {
             let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
             let path = maps.lines().filter_map(|line| line.split_whitespace().nth(5)).find(|path| path.contains("libc.so"));
@@ -207,8 +207,8 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
         #[test]
-        fn any_damage_to_a_real_file_is_borne(changes in vec((any::<Index>(), any::<u64>(), 0..4_u8), 1..24), places in vec(any::<u64>(), 8)) {
-            let mut bytes = real().to_vec();
+        fn random_damage_to_a_real_file_does_not_panic(changes in vec((any::<Index>(), any::<u64>(), 0..4_u8), 1..24), places in vec(any::<u64>(), 8)) {
+            let mut bytes = real_library().to_vec();
             let word = |bytes: &[u8], at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize;
             let sections = word(&bytes, 40).min(bytes.len() - HEADER);
             for (index, value, part) in changes {
@@ -226,7 +226,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_borne(header in vec(any::<u8>(), HEADER), rest in vec(any::<u8>(), 0..4096), places in vec(any::<u64>(), 8)) {
+        fn random_bytes_do_not_panic(header in vec(any::<u8>(), HEADER), rest in vec(any::<u8>(), 0..4096), places in vec(any::<u64>(), 8)) {
             let mut bytes = [header, rest].concat();
             bytes[..MAGIC.len()].copy_from_slice(&MAGIC);
             bytes[54..56].copy_from_slice(&56_u16.to_le_bytes());
@@ -245,21 +245,21 @@ mod tests {
     }
 
     #[test]
-    fn no_damage_does_harm() {
+    fn systematic_damage_does_not_panic() {
         let whole = elf(&[("name", 0, 0x10)]);
-        let look = |bytes: &[u8]| {
+        let look_up_all = |bytes: &[u8]| {
             let functions = functions(bytes);
             for place in [0, CODE, CODE + 1, u64::MAX] {
                 functions.at(place);
             }
         };
-        (0..whole.len()).for_each(|length| look(&whole[..length]));
+        (0..whole.len()).for_each(|length| look_up_all(&whole[..length]));
         for at in 0..whole.len() {
             for value in [0xff, 0x7f, 0] {
                 let mut damaged = whole.clone();
                 let end = (at + 8).min(damaged.len());
                 damaged[at..end].fill(value);
-                look(&damaged);
+                look_up_all(&damaged);
             }
         }
     }

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_of_the_c_library_lead_to_their_callers() {
+    fn c_library_functions_have_unwind_rows() {
         let (table, places) = library();
         let rows: Vec<_> = places.clone().step_by(64).filter_map(|place| table.row(place)).collect();
         assert!(rows.len() as u64 > (places.end - places.start) / 128, "{} rows", rows.len());
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_would_take_long_is_not_followed() {
+    fn oversized_unwind_entries_are_skipped() {
         let (mut table, mut places) = library();
         let place = places.find(|place| table.row(*place).is_some()).unwrap();
         let address = table.segments.iter().find_map(|segment| segment.address_of(place)).unwrap();
@@ -143,7 +143,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn damaged_tables_do_no_harm(changes in prop::collection::vec((any::<bool>(), any::<Index>(), any::<u8>()), 1..40), places in prop::collection::vec(any::<Index>(), 8)) {
+        fn damaged_unwind_tables_do_not_panic(changes in prop::collection::vec((any::<bool>(), any::<Index>(), any::<u8>()), 1..40), places in prop::collection::vec(any::<Index>(), 8)) {
             let (mut table, all) = library();
             for (is_index, at, byte) in changes {
                 let part = if is_index { &mut table.index } else { &mut table.frames };

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use rustix::fs::{CWD, Mode};
 
 use super::*;
-use crate::assembly::tests::{HOOK, Sample};
+use crate::assembly::tests::{HOOK, TestAssembly};
 use crate::net::fake_proc::{Fake, FakeProc, fake};
 
 const PID: u32 = 42;
@@ -26,20 +26,20 @@ impl FakeProc {
         fs::write(self.path("proc/42/root").join(path), bytes).unwrap();
     }
 
-    fn assembly(&self, path: &str, sample: &Sample) {
+    fn assembly(&self, path: &str, sample: &TestAssembly) {
         self.file(path, &sample.bytes());
     }
 }
 
 #[test]
-fn only_startup_hooks_that_are_there_as_the_process_sees_them() {
+fn startup_hooks_are_checked_in_the_process_file_system() {
     let (fake_proc, proc) = fake_proc("");
     fake_proc.assembly("app/hook.dll", &HOOK);
     fake_proc.assembly("a:b/hook.dll", &HOOK);
-    fake_proc.assembly("app/service.dll", &Sample { class: "Program", ..HOOK });
-    fake_proc.assembly("app/wrong.dll", &Sample { signature: &[0, 1, 1, 8], ..HOOK });
-    fake_proc.assembly("app/module.dll", &Sample { manifest: false, ..HOOK });
-    fake_proc.assembly("app/x86.dll", &Sample { cli_flags: 3, ..HOOK });
+    fake_proc.assembly("app/service.dll", &TestAssembly { class: "Program", ..HOOK });
+    fake_proc.assembly("app/wrong.dll", &TestAssembly { signature: &[0, 1, 1, 8], ..HOOK });
+    fake_proc.assembly("app/module.dll", &TestAssembly { manifest: false, ..HOOK });
+    fake_proc.assembly("app/x86.dll", &TestAssembly { cli_flags: 3, ..HOOK });
     fake_proc.file("app/cut.dll", &HOOK.bytes()[..700]);
     fake_proc.file("app/text.dll", b"MZ");
     // Absolute links are relative to the process's root.
@@ -75,20 +75,20 @@ fn only_startup_hooks_that_are_there_as_the_process_sees_them() {
 
 /// .NET 9 and 10 were seen to crash when a hook had the name of another assembly, and when a hook was compiled for a newer .NET.
 #[test]
-fn a_hook_fits_to_what_the_process_has() {
-    let runtime = Sample { name: "System.Runtime", class: "Object", version: [9, 0, 0, 0], ..HOOK };
+fn startup_hook_must_match_loaded_assemblies_and_runtime() {
+    let runtime = TestAssembly { name: "System.Runtime", class: "Object", version: [9, 0, 0, 0], ..HOOK };
     for (maps, other, hook, expected) in [
-        ("/app/shop.dll", Sample { name: "shop", mvid: 2, ..HOOK }, HOOK, Ok(())),
+        ("/app/shop.dll", TestAssembly { name: "shop", mvid: 2, ..HOOK }, HOOK, Ok(())),
         // The same assembly in another folder is the one that is loaded.
         ("/app/hook.dll", HOOK, HOOK, Ok(())),
-        ("/app/hook.dll", Sample { mvid: 2, ..HOOK }, HOOK, Err("has the name of another assembly of the process, /app/hook.dll")),
-        ("/app/shop.dll", Sample { mvid: 2, ..HOOK }, HOOK, Err("has the name of another assembly of the process, /app/hook.dll")),
+        ("/app/hook.dll", TestAssembly { mvid: 2, ..HOOK }, HOOK, Err("has the name of another assembly of the process, /app/hook.dll")),
+        ("/app/shop.dll", TestAssembly { mvid: 2, ..HOOK }, HOOK, Err("has the name of another assembly of the process, /app/hook.dll")),
         ("/app/hook.dll (deleted)", HOOK, HOOK, Err("has the name of the assembly hook, which is loaded and whose file has been replaced")),
-        ("/net/mscorlib.dll", HOOK, Sample { system_runtime: [9, 0, 0, 0], ..HOOK }, Ok(())),
+        ("/net/mscorlib.dll", HOOK, TestAssembly { system_runtime: [9, 0, 0, 0], ..HOOK }, Ok(())),
         (
             "/net/mscorlib.dll",
             HOOK,
-            Sample { system_runtime: [10, 0, 0, 0], ..HOOK },
+            TestAssembly { system_runtime: [10, 0, 0, 0], ..HOOK },
             Err("is compiled for .NET 10, and the process runs .NET 9"),
         ),
     ] {
@@ -101,7 +101,7 @@ fn a_hook_fits_to_what_the_process_has() {
 }
 
 #[test]
-fn the_library_of_a_profiler_is_a_file() {
+fn profiler_library_must_be_a_regular_file() {
     let (fake_proc, proc) = fake_proc("");
     fake_proc.file("app/profiler.so", b"\x7fELF");
     rustix::fs::mknodat(CWD, fake_proc.path("proc/42/root/pipe.so"), rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();

@@ -4,10 +4,10 @@ use crate::model::{ProcessKey, RunState};
 use crate::net::endpoint::Endpoint;
 use crate::net::error::Cause;
 
-const LINE: &str = "dotnet /srv/shop.dll --urls *";
+const COMMAND_LINE: &str = "dotnet /srv/shop.dll --urls *";
 
 fn row() -> Process {
-    Process { name: "shop".into(), command_line: LINE.into(), ..Process::new(ProcessKey { pid: 42, started: 1 }) }
+    Process { name: "shop".into(), command_line: COMMAND_LINE.into(), ..Process::new(ProcessKey { pid: 42, started: 1 }) }
 }
 
 fn stale() -> Process {
@@ -31,7 +31,7 @@ fn failure(cause: Cause) -> ExchangeError {
     ExchangeError { command: CommandCode::ProcessInfo3, endpoint: Endpoint { key: row().key, socket: "/tmp/s".into() }, cause }
 }
 
-fn reported(inquiry: &Inquiry, mut row: Process, busy: Option<Busy>, now: Instant) -> Process {
+fn published(inquiry: &Inquiry, mut row: Process, busy: Option<Busy>, now: Instant) -> Process {
     inquiry.publish(&mut row, busy, now);
     row
 }
@@ -46,7 +46,7 @@ fn trouble(row: &Process, is: Trouble) -> &str {
 }
 
 #[test]
-fn an_answer_is_asked_for_once() {
+fn answered_query_is_not_repeated() {
     let start = Instant::now();
     let mut inquiry = Inquiry::new(false, start);
     assert!(inquiry.is_due(&row(), false, start));
@@ -57,7 +57,7 @@ fn an_answer_is_asked_for_once() {
     assert!(!inquiry.is_due(&row(), false, start + MAX_RETRY_INTERVAL));
     inquiry.apply(Ok(Some(info("/usr/bin/dotnet /srv/shop.dll --urls *\x1b[2J"))));
     assert!(!inquiry.is_due(&row(), false, start + 10 * MAX_RETRY_INTERVAL));
-    let row = reported(&inquiry, row(), None, start);
+    let row = published(&inquiry, row(), None, start);
     assert_eq!((row.contact, row.name.as_str(), row.runtime.unwrap().as_str()), (Contact::Ok, "Shop", "9.0.7"));
     assert_eq!(
         (row.command_line.as_str(), row.arch.as_deref()),
@@ -66,7 +66,7 @@ fn an_answer_is_asked_for_once() {
 }
 
 #[test]
-fn an_early_answer_is_asked_for_again() {
+fn query_answered_too_early_is_repeated() {
     let start = Instant::now();
     for (line, early) in
         [("/usr/bin/dotnet", true), ("dotnet", true), ("/usr/bin/mydotnet", false), ("/usr/bin/dotnet /srv/shop.dll", false)]
@@ -76,7 +76,7 @@ fn an_early_answer_is_asked_for_again() {
         inquiry.apply(Ok(Some(info(line))));
         assert!(!inquiry.is_due(&row(), false, start + MIN_QUERY_INTERVAL / 2));
         assert_eq!(inquiry.is_due(&row(), false, start + MIN_QUERY_INTERVAL), early, "{line}");
-        assert_eq!(reported(&inquiry, row(), None, start).command_line == LINE, early, "{line}");
+        assert_eq!(published(&inquiry, row(), None, start).command_line == COMMAND_LINE, early, "{line}");
     }
     let bare = Process { command_line: "./shop".into(), run_state: RunState::Suspended, ..row() };
     let mut inquiry = Inquiry::new(false, start);
@@ -85,7 +85,7 @@ fn an_early_answer_is_asked_for_again() {
 }
 
 #[test]
-fn failures_are_asked_again_less_and_less() {
+fn failed_queries_are_retried_with_backoff() {
     let start = Instant::now();
     let mut inquiry = Inquiry::new(false, start);
     let mut now = start;
@@ -97,59 +97,59 @@ fn failures_are_asked_again_less_and_less() {
         now += pause;
         assert!(inquiry.is_due(&row(), false, now));
     }
-    let row_now = reported(&inquiry, row(), None, now);
+    let row_now = published(&inquiry, row(), None, now);
     assert!(trouble(&row_now, Trouble::Timeout).starts_with("no answer within 5 s"));
     inquiry.query_sent(now);
-    assert_eq!(reported(&inquiry, row(), None, now).contact, row_now.contact, "the last answer stands while the next one is waited for");
-    inquiry.apply(Ok(Some(info(LINE))));
-    assert_eq!(reported(&inquiry, row(), None, now).contact, Contact::Ok);
+    assert_eq!(published(&inquiry, row(), None, now).contact, row_now.contact, "the last answer stands while the next one is waited for");
+    inquiry.apply(Ok(Some(info(COMMAND_LINE))));
+    assert_eq!(published(&inquiry, row(), None, now).contact, Contact::Ok);
 }
 
 #[test]
-fn a_runtime_that_says_no_answers() {
+fn error_reply_counts_as_contact() {
     let mut inquiry = Inquiry::new(false, Instant::now());
     for answer in [Ok(None), Err(failure(Cause::Reply(Failure::from(Hresult::FAIL).into())))] {
         inquiry.apply(answer);
-        assert_eq!(reported(&inquiry, row(), None, Instant::now()), Process { contact: Contact::Ok, ..row() });
+        assert_eq!(published(&inquiry, row(), None, Instant::now()), Process { contact: Contact::Ok, ..row() });
         assert!(!inquiry.is_due(&row(), false, Instant::now() + MAX_RETRY_INTERVAL));
     }
 }
 
 #[test]
-fn silence_is_slow_before_it_is_a_timeout() {
+fn pending_query_is_slow_before_it_times_out() {
     let start = Instant::now();
     let mut inquiry = Inquiry::new(false, start);
     inquiry.query_sent(start);
-    assert_eq!(reported(&inquiry, row(), None, start + SLOW_THRESHOLD / 2).contact, Contact::Unknown);
-    let late = reported(&inquiry, row(), None, start + 3 * SLOW_THRESHOLD);
+    assert_eq!(published(&inquiry, row(), None, start + SLOW_THRESHOLD / 2).contact, Contact::Unknown);
+    let late = published(&inquiry, row(), None, start + 3 * SLOW_THRESHOLD);
     assert!(trouble(&late, Trouble::Slow).starts_with("it has not answered for 3 s"));
     inquiry.apply(Ok(None));
     let busy = Some(Busy { command: CommandCode::GenerateCoreDump3, since: start });
-    assert_eq!(reported(&inquiry, row(), busy, start + SLOW_THRESHOLD / 2).contact, Contact::Ok);
+    assert_eq!(published(&inquiry, row(), busy, start + SLOW_THRESHOLD / 2).contact, Contact::Ok);
     assert_eq!(
-        trouble(&reported(&inquiry, row(), busy, start + 7 * SLOW_THRESHOLD), Trouble::Slow),
+        trouble(&published(&inquiry, row(), busy, start + 7 * SLOW_THRESHOLD), Trouble::Slow),
         "GenerateCoreDump3 has been in progress for 7 s"
     );
 }
 
 #[test]
-fn a_stale_socket_gets_one_chance() {
+fn stale_socket_is_queried_once() {
     let start = Instant::now();
     let mut inquiry = Inquiry::new(true, start);
     assert!(inquiry.is_due(&stale(), false, start));
     inquiry.query_sent(start);
-    assert_eq!(reported(&inquiry, stale(), None, start + 3 * SLOW_THRESHOLD), stale());
+    assert_eq!(published(&inquiry, stale(), None, start + 3 * SLOW_THRESHOLD), stale());
     inquiry.apply(Err(failure(Cause::Gone)));
-    assert_eq!(reported(&inquiry, stale(), None, start), stale());
+    assert_eq!(published(&inquiry, stale(), None, start), stale());
     assert!(!inquiry.is_due(&stale(), false, start + MAX_RETRY_INTERVAL));
 }
 
 #[test]
-fn a_process_of_a_namespace_that_is_not_seen_lives_as_long_as_it_answers() {
+fn unseen_process_is_kept_as_long_as_it_answers() {
     let start = Instant::now();
     let mut inquiry = Inquiry::new(true, start);
-    inquiry.apply(Ok(Some(info(LINE))));
-    let found = reported(&inquiry, stale(), None, start);
+    inquiry.apply(Ok(Some(info(COMMAND_LINE))));
+    let found = published(&inquiry, stale(), None, start);
     assert_eq!((found.contact, found.name.as_str()), (Contact::Ok, "Shop"));
     assert!(
         !inquiry.is_due(&stale(), false, start + UNSEEN_QUERY_INTERVAL / 2)
@@ -158,10 +158,10 @@ fn a_process_of_a_namespace_that_is_not_seen_lives_as_long_as_it_answers() {
     // Busy does not mean exited.
     inquiry.query_sent(start);
     inquiry.apply(Err(failure(Cause::Timeout(MIN_QUERY_INTERVAL))));
-    let busy = reported(&inquiry, stale(), None, start);
+    let busy = published(&inquiry, stale(), None, start);
     assert_eq!((trouble(&busy, Trouble::Timeout).is_empty(), busy.name.as_str()), (false, "Shop"));
     assert!(inquiry.is_due(&stale(), false, start + MIN_QUERY_INTERVAL));
     inquiry.apply(Err(failure(Cause::Gone)));
-    assert_eq!(reported(&inquiry, stale(), None, start), stale());
+    assert_eq!(published(&inquiry, stale(), None, start), stale());
     assert!(!inquiry.is_due(&stale(), false, start + 10 * MAX_RETRY_INTERVAL));
 }

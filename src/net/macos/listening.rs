@@ -13,7 +13,7 @@ pub(super) const MAX_PATH_LENGTH: usize = 103;
 
 /// Listens on a socket with mode 0600. On macOS, the umask determines the mode. Files created by other threads meanwhile are accessible to our
 /// user only, too.
-pub(super) fn listen_alone(path: &Path) -> io::Result<OwnedFd> {
+pub(super) fn listen_owner_only(path: &Path) -> io::Result<OwnedFd> {
     let before = umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
     let listener = UnixListener::bind(path);
     umask(before);

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use super::*;
 
 /// A socket served by this very process.
-struct Served {
+struct ServedSocket {
     folder: tempfile::TempDir,
     listener: UnixListener,
 }
 
-impl Served {
+impl ServedSocket {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join("s")).unwrap();
@@ -48,7 +48,7 @@ fn key(pid: u32) -> ProcessKey {
     ProcessKey { pid, started: kernel().stat(pid).unwrap().starttime }
 }
 
-fn us() -> ProcessKey {
+fn own_key() -> ProcessKey {
     key(std::process::id())
 }
 
@@ -57,62 +57,62 @@ fn uid() -> u32 {
 }
 
 #[tokio::test]
-async fn only_the_process_itself_is_taken_for_it() {
-    let served = Served::new();
-    served.connect(us(), &served.path()).await.unwrap();
+async fn only_the_expected_process_is_accepted() {
+    let served = ServedSocket::new();
+    served.connect(own_key(), &served.path()).await.unwrap();
     let parent = key(std::os::unix::process::parent_id());
-    let earlier = ProcessKey { started: us().started - 1, ..us() };
+    let earlier = ProcessKey { started: own_key().started - 1, ..own_key() };
     for other in [parent, earlier, ProcessKey { pid: 0, started: 0 }] {
         let error = served.refused(other, &served.path()).await;
         // The parent may belong to another user.
-        let listens = error == PeerError::Process { pid: us().pid, uid: uid() };
+        let listens = error == PeerError::Process { pid: own_key().pid, uid: uid() };
         assert!(listens || matches!(error, PeerError::File { .. }), "{other:?}: {error}");
     }
-    assert_eq!(identify(&served.path(), None, &kernel()).await.unwrap(), us());
+    assert_eq!(identify(&served.path(), None, &kernel()).await.unwrap(), own_key());
     let named = Some(ProcessKey { pid: 1, started: 1 });
-    assert_eq!(identify(&served.path(), named, &kernel()).await.unwrap(), us(), "the name is a claim");
+    assert_eq!(identify(&served.path(), named, &kernel()).await.unwrap(), own_key(), "the name is a claim");
 }
 
 #[tokio::test]
-async fn the_file_must_be_a_socket_of_the_user() {
-    let served = Served::new();
+async fn file_must_be_a_socket_owned_by_the_user() {
+    let served = ServedSocket::new();
     let at = |name: &str| served.folder.path().join(name);
     std::fs::write(at("file"), "").unwrap();
-    assert_eq!(served.refused(us(), &at("file")).await, PeerError::NotASocket);
-    assert_eq!(served.refused(us(), served.folder.path()).await, PeerError::NotASocket);
-    assert!(matches!(served.connect(us(), &at("absent")).await, Err(Cause::Gone)));
-    assert!(matches!(served.connect(us(), &at("file/s")).await, Err(Cause::Gone)));
+    assert_eq!(served.refused(own_key(), &at("file")).await, PeerError::NotASocket);
+    assert_eq!(served.refused(own_key(), served.folder.path()).await, PeerError::NotASocket);
+    assert!(matches!(served.connect(own_key(), &at("absent")).await, Err(Cause::Gone)));
+    assert!(matches!(served.connect(own_key(), &at("file/s")).await, Err(Cause::Gone)));
     // Our own link in a directory that only we can write to is as good as its target.
     symlink(at("s"), at("link")).unwrap();
-    served.connect(us(), &at("link")).await.unwrap();
+    served.connect(own_key(), &at("link")).await.unwrap();
     if geteuid().is_root() {
         std::os::unix::fs::lchown(at("link"), Some(65533), None).unwrap();
-        assert!(matches!(served.refused(us(), &at("link")).await, PeerError::Link { owner: 65533, .. }));
+        assert!(matches!(served.refused(own_key(), &at("link")).await, PeerError::Link { owner: 65533, .. }));
         chown(at("s"), Some(65533), None).unwrap();
-        assert_eq!(served.refused(us(), &at("s")).await, PeerError::File { file: 65533, process: 0 });
+        assert_eq!(served.refused(own_key(), &at("s")).await, PeerError::File { file: 65533, process: 0 });
         assert!(matches!(identify(&at("s"), None, &kernel()).await, Err(Cause::Peer(PeerError::File { .. }))));
     }
 }
 
 #[tokio::test]
-async fn no_path_is_too_long_and_none_is_looked_up_twice() {
-    let served = Served::new();
+async fn long_paths_work_and_each_path_is_resolved_once() {
+    let served = ServedSocket::new();
     let deep = served.folder.path().join("d".repeat(200));
     std::fs::create_dir(&deep).unwrap();
     let path = deep.join("n".repeat(200));
     std::fs::rename(served.path(), &path).unwrap();
-    served.connect(us(), &path).await.unwrap();
+    served.connect(own_key(), &path).await.unwrap();
     // The opened file is connected to, whatever has its name by then.
     let socket = open(&path, None).unwrap();
     std::fs::rename(&path, served.path()).unwrap();
-    let _other = Served::new();
+    let _other = ServedSocket::new();
     symlink(_other.path(), &path).unwrap();
     connect_to(&socket).await.unwrap();
     assert!(served.listener.accept().is_ok() && _other.listener.accept().is_err());
 }
 
 #[test]
-fn a_process_that_is_not_seen_is_of_the_user_who_owns_the_file() {
+fn unseen_process_must_run_as_the_socket_owner() {
     let kernel = kernel();
     let unseen = ProcessKey { pid: u32::MAX, started: 1 };
     let of = |uid: u32| Credentials { pid: None, uid };
@@ -121,10 +121,10 @@ fn a_process_that_is_not_seen_is_of_the_user_who_owns_the_file() {
     assert_eq!(check(unseen, 1654, of(0), &kernel), Err(PeerError::Unseen { uid: 0 }));
     assert_eq!(check(unseen, OVERFLOW_UID, of(OVERFLOW_UID), &kernel), Err(PeerError::Unseen { uid: OVERFLOW_UID }));
     // A visible process is not at the other end of a connection to one that is not visible.
-    assert_eq!(check(us(), uid(), of(uid()), &kernel), Err(PeerError::Unseen { uid: uid() }));
-    let seen = Credentials { pid: Some(us().pid), uid: uid() };
-    assert_eq!(check(unseen, uid(), seen, &kernel), Err(PeerError::Process { pid: us().pid, uid: uid() }));
+    assert_eq!(check(own_key(), uid(), of(uid()), &kernel), Err(PeerError::Unseen { uid: uid() }));
+    let seen = Credentials { pid: Some(own_key().pid), uid: uid() };
+    assert_eq!(check(unseen, uid(), seen, &kernel), Err(PeerError::Process { pid: own_key().pid, uid: uid() }));
     // The user has changed since, or differs from that of the process with this pid.
-    assert!(check(us(), uid(), Credentials { uid: uid() + 1, ..seen }, &kernel).is_err());
-    assert_eq!(check(us(), uid(), seen, &kernel), Ok(()));
+    assert!(check(own_key(), uid(), Credentials { uid: uid() + 1, ..seen }, &kernel).is_err());
+    assert_eq!(check(own_key(), uid(), seen, &kernel), Ok(()));
 }

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_fit_what_may_be_locked() {
+    fn buffers_fit_the_lockable_memory() {
         // The defaults of a kernel, with two processors.
         let lockable = lockable(516, 2, Some(8 << 20));
         for threads in [1, 20, 64, 200] {

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_told_apart_by_their_context() {
+    fn kernel_and_user_frames_are_separated() {
         let k = 0xffff_ffff_8100_0000;
         for (chain, kernel, user) in [
             (&[KERNEL, k, k + 1, USER, 5, 6][..], &[k, k + 1][..], &[5, 6][..]),

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn chains_end_where_a_thread_begins() {
+    fn chains_end_at_the_start_of_the_thread() {
         for (frames, code, broken) in [
             (&[25, 45, 65, 15][..], 4, false),
             // Frames beyond the outermost one in code are dropped.
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_stays_known_until_its_place_is_used() {
+    fn removed_mappings_stay_until_their_addresses_are_reused() {
         let mut map = map();
         map.update(vec![mapping(15..25, "/new.so"), mapping(60..70, "")]);
         let path = |address: u64| map.find(address).map(|mapping| String::from_utf8_lossy(&mapping.path).into_owned());

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_readable() {
+    fn mangled_names_become_readable() {
         for (name, expected) in [
             ("memcpy", "memcpy"),
             ("_ZN3WKS7gc_heap10mark_phaseEii", "WKS::gc_heap::mark_phase"),
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_doubles_itself_is_cut_off() {
+    fn exponentially_growing_names_are_truncated() {
         // Each S_ stands for everything before it.
         let name = format!("_Z1fI{}EvT_", "1AIS_S_E".repeat(100));
         assert!(readable(name.as_bytes()).len() <= 2 * MAX_NAME_BYTES);

@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_are_words() {
+    fn errors_name_cause_and_remedy() {
         let of = Subject { pid: 7, other_user: None, threads: 64, paranoid: Some(2) };
         let opened = |of, errno: Errno| PerfError::not_opened(of, errno.into()).to_string();
         let strict = Subject { paranoid: Some(3), ..of };

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_sensible_frequencies_exist() {
+    fn invalid_frequencies_are_rejected() {
         for wrong in ["0", "1000", "-1", "x", ""] {
             assert_eq!(wrong.parse::<Frequency>(), Err(FrequencyError), "{wrong}");
         }

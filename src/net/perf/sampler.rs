@@ -358,15 +358,15 @@ mod tests {
     use super::*;
 
     /// Samples this process; `None` if the kernel forbids it, as in most containers.
-    fn of_ourselves() -> Option<CpuSampler> {
+    fn sample_own_process() -> Option<CpuSampler> {
         let (proc, pid) = (Proc::open(Path::new("/proc")).unwrap(), std::process::id());
         let key = ProcessKey { pid, started: proc.stat(pid).unwrap().starttime };
         CpuSampler::start(Arc::new(proc), key, Frequency::MAX).inspect_err(|error| eprintln!("skipped: {error}")).ok()
     }
 
     #[test]
-    fn threads_that_ended_before_they_could_be_sampled_are_counted() {
-        let Some(mut sampler) = of_ourselves() else { return };
+    fn threads_exited_before_sampling_are_counted() {
+        let Some(mut sampler) = sample_own_process() else { return };
         assert_eq!(sampler.loss().short_threads, 0);
         for _ in 0..20 {
             thread::spawn(|| {}).join().unwrap();
@@ -376,8 +376,8 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_gets_the_number_of_a_refused_one_is_sampled() {
-        let Some(mut sampler) = of_ourselves() else { return };
+    fn thread_reusing_the_id_of_a_refused_one_is_sampled() {
+        let Some(mut sampler) = sample_own_process() else { return };
         let (numbers, number) = mpsc::channel();
         let (end, ended) = mpsc::channel::<()>();
         let waiting = thread::spawn(move || {

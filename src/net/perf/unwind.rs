@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_is_found_by_the_frame_pointer_or_by_a_row() {
+    fn caller_is_found_by_frame_pointer_or_unwind_row() {
         let words = [11, 12, 2000, 55, 1032, 66];
         let row = |offset, frame_pointer| Some(UnwindRow { is_from_frame_pointer: false, offset, frame_pointer, return_address: -8 });
         assert_eq!(caller(&words, 1016, None), Some((55, 1032, 2000)));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_that_leads_nowhere_ends() {
+    fn endless_stack_is_limited() {
         let proc = Arc::new(Proc::open(Path::new("/proc")).unwrap());
         let mut unwinder = Unwinder::new(proc, ProcessKey { pid: 0, started: 0 });
         // Each frame leads to the next one, endlessly.

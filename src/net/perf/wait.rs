@@ -106,7 +106,7 @@ impl Wait {
     }
 
     /// Returns the wait with this [word](Self::word).
-    pub fn of_word(word: &str) -> Option<Self> {
+    pub fn from_name(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|wait| wait.word() == word)
     }
 
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn functions_of_the_kernel_are_kinds_of_waits() {
+    fn kernel_functions_map_to_wait_kinds() {
         for (function, wait) in [
             ("futex_do_wait", Some(Wait::Futex)),
             ("futex_wait_queue_me", Some(Wait::Futex)),
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn times_add_up_to_the_wall_time() {
+    fn on_and_off_cpu_times_add_up_to_wall_time() {
         let ms = Duration::from_millis;
         let mut clock = OffCpuClock::new(1_000_000_000);
         let at = |ms: u64| 1_000_000_000 + ms * 1_000_000;

@@ -119,7 +119,7 @@ mod tests {
 
     /// P2
     #[test]
-    fn the_environment_names_the_socket_and_the_folders_do_otherwise() {
+    fn socket_address_comes_from_environment_or_default_path() {
         let choose = |name: &str, has_folder| {
             Address::choose(Port::Producer, Some(name.into()), has_folder)
                 .map(|address| address.to_string())

@@ -49,7 +49,7 @@ pub struct SharedMemory {
 
 /// A chunk that is ours until handed over.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct ChunkSlot {
     /// Index of the page.
     pub page: u32,
     /// Index of the chunk in the page.
@@ -58,7 +58,7 @@ pub struct Slot {
     size: usize,
 }
 
-impl Slot {
+impl ChunkSlot {
     /// Capacity in bytes.
     pub fn size(&self) -> usize {
         self.size
@@ -91,14 +91,14 @@ impl SharedMemory {
     }
 
     /// Takes a free chunk, preferably one that fits `bytes`. `None` if all are in use.
-    pub fn take(&mut self, bytes: usize) -> Option<Slot> {
+    pub fn take(&mut self, bytes: usize) -> Option<ChunkSlot> {
         let wanted = Layout::for_bytes(bytes, self.page);
         let fits = |word: PageWord| word.is_free() || word.layout() == Some(wanted);
         self.search(|word| fits(word).then_some(wanted)).or_else(|| self.search(|word| word.layout()))
     }
 
     /// Takes a chunk of the first page that has a free one and is divided in this layout, or can be.
-    fn search(&mut self, layout_of: impl Fn(PageWord) -> Option<Layout>) -> Option<Slot> {
+    fn search(&mut self, layout_of: impl Fn(PageWord) -> Option<Layout>) -> Option<ChunkSlot> {
         for step in 0..self.pages {
             let page = (self.next + step) % self.pages;
             let word = self.load(page)?;
@@ -107,14 +107,14 @@ impl SharedMemory {
             let Some(chunk) = divided.free_chunk() else { continue };
             if self.exchange(page, word, divided.with(chunk, ChunkState::BeingWritten)) {
                 self.next = page;
-                return Some(Slot { page, chunk, layout, size: layout.chunk_size(self.page) });
+                return Some(ChunkSlot { page, chunk, layout, size: layout.chunk_size(self.page) });
             }
         }
         None
     }
 
     /// Copies a chunk into its slot and hands it over to the service. Returns `false` if that failed: the word of the page may have been changed.
-    pub fn put(&self, slot: &Slot, image: &[u8]) -> bool {
+    pub fn put(&self, slot: &ChunkSlot, image: &[u8]) -> bool {
         let Some((header, payload)) = image.split_first_chunk::<CHUNK_HEADER>() else { return false };
         let start = slot.page as usize * self.page.bytes() + PAGE_HEADER + slot.chunk as usize * slot.size;
         if image.len() > slot.size {
@@ -131,7 +131,7 @@ impl SharedMemory {
         copy(start + CHUNK_HEADER, payload) && copy(start, header) && self.complete(slot)
     }
 
-    fn complete(&self, slot: &Slot) -> bool {
+    fn complete(&self, slot: &ChunkSlot) -> bool {
         // Other chunks of the page may change concurrently, but only a limited number of times.
         (0..=slot.layout.chunks()).any(|_| match self.load(slot.page) {
             Some(word) if word.layout() == Some(slot.layout) && word.state(slot.chunk) == ChunkState::BeingWritten => {
@@ -168,8 +168,8 @@ mod tests {
         let file = memfd_create("memory", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
         ftruncate(&file, pages * 4096).unwrap();
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW).unwrap();
-        let theirs = File::from(file.try_clone().unwrap());
-        (SharedMemory::map(vec![file], Some(PageSize::DEFAULT)).unwrap(), theirs)
+        let service_file = File::from(file.try_clone().unwrap());
+        (SharedMemory::map(vec![file], Some(PageSize::DEFAULT)).unwrap(), service_file)
     }
 
     fn word(file: &File, page: u64) -> u32 {
@@ -182,31 +182,31 @@ mod tests {
     #[test]
     fn m4_m5_all_chunks_of_all_layouts_can_be_filled() {
         for layout in Layout::ALL {
-            let (mut memory, theirs) = shared(2);
+            let (mut memory, service_file) = shared(2);
             let size = layout.chunk_size(PageSize::DEFAULT);
             for number in 0..2 * layout.chunks() {
                 let slot = memory.take(size).unwrap();
                 assert_eq!((slot.page, slot.chunk, slot.size()), (number / layout.chunks(), number % layout.chunks(), size));
                 assert!(memory.put(&slot, &vec![number as u8; size]));
                 let mut image = vec![0; size];
-                theirs.read_exact_at(&mut image, u64::from(slot.page) * 4096 + 8 + u64::from(slot.chunk) * size as u64).unwrap();
+                service_file.read_exact_at(&mut image, u64::from(slot.page) * 4096 + 8 + u64::from(slot.chunk) * size as u64).unwrap();
                 assert_eq!(image, vec![number as u8; size]);
             }
             assert_eq!(memory.take(100), None, "M8: full is full");
-            theirs.write_all_at(&[0; 4], 4096).unwrap();
+            service_file.write_all_at(&[0; 4], 4096).unwrap();
             assert_eq!(memory.take(4000).map(|slot| slot.page), Some(1), "M4: a page that is free again is divided again");
         }
     }
 
     #[test]
-    fn m14_a_word_that_changes_while_a_chunk_is_written_is_noticed() {
-        for scribbled in [0, 0x1000_0000, 0x1000_0003, 0x2000_0001, u32::MAX] {
-            let (mut memory, theirs) = shared(1);
+    fn m14_page_word_change_during_a_write_is_detected() {
+        for foreign_word in [0, 0x1000_0000, 0x1000_0003, 0x2000_0001, u32::MAX] {
+            let (mut memory, service_file) = shared(1);
             let slot = memory.take(4000).unwrap();
-            assert_eq!(word(&theirs, 0), 0x1000_0001);
-            theirs.write_all_at(&scribbled.to_le_bytes(), 0).unwrap();
-            assert!(!memory.put(&slot, &[7; 100]), "{scribbled:#x}");
-            assert_eq!(word(&theirs, 0), scribbled, "what is not ours stays as it is");
+            assert_eq!(word(&service_file, 0), 0x1000_0001);
+            service_file.write_all_at(&foreign_word.to_le_bytes(), 0).unwrap();
+            assert!(!memory.put(&slot, &[7; 100]), "{foreign_word:#x}");
+            assert_eq!(word(&service_file, 0), foreign_word, "what is not ours stays as it is");
         }
         let (mut memory, _) = shared(1);
         let slot = memory.take(4000).unwrap();
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn p12_only_one_sealed_file_of_a_possible_size_is_mapped() {
+    fn p12_only_one_sealed_file_of_valid_size_is_mapped() {
         let file = |bytes: u64, seals: SealFlags| {
             let file = memfd_create("memory", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
             ftruncate(&file, bytes).unwrap();
@@ -236,14 +236,14 @@ mod tests {
     proptest! {
         /// M14: for any words, a search ends and touches only free chunks.
         #[test]
-        fn m14_any_words_can_be_searched(words in prop::collection::vec(any::<u32>(), 4), bytes in 0_usize..5000) {
-            let (mut memory, theirs) = shared(4);
+        fn m14_chunk_search_handles_any_page_words(words in prop::collection::vec(any::<u32>(), 4), bytes in 0_usize..5000) {
+            let (mut memory, service_file) = shared(4);
             for (page, word) in (0..).zip(&words) {
-                theirs.write_all_at(&word.to_le_bytes(), page * 4096).unwrap();
+                service_file.write_all_at(&word.to_le_bytes(), page * 4096).unwrap();
             }
             let slot = memory.take(bytes);
             for (page, before) in (0..).zip(&words) {
-                let after = word(&theirs, page);
+                let after = word(&service_file, page);
                 if slot.as_ref().is_none_or(|slot| u64::from(slot.page) != page) {
                     prop_assert_eq!(after, *before);
                 }

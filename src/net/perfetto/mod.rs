@@ -15,5 +15,5 @@ mod socket;
 pub use address::{Address, Port, Sockets};
 pub use connection::{Connection, IncomingReply, REPLY_TIMEOUT};
 pub use error::{Cause, PerfettoError};
-pub use memory::{MemoryError, SharedMemory, Slot};
+pub use memory::{ChunkSlot, MemoryError, SharedMemory};
 pub use socket::Handle;

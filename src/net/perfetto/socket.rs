@@ -162,7 +162,7 @@ mod tests {
 
     /// P12, M1: a file is received with the frame that it was sent with, however many frames one read returns, and wherever a read ends.
     #[tokio::test]
-    async fn p12_a_file_belongs_to_the_frame_that_it_was_sent_with() {
+    async fn p12_file_is_received_with_its_frame() {
         for cut in [0, 1, 7] {
             let (ours, theirs) = UnixStream::pair().unwrap();
             let (read, _write) = ours.into_split();

@@ -18,20 +18,20 @@ use crate::net::test_stream::{self, Peer};
 use crate::sim::{ConnectPort, Fault, Simulated, Spec};
 
 /// A port, and simulated processes that connect to it.
-struct Bench {
+struct Fixture {
     fake_proc: FakeProc,
     port: Option<Port>,
 }
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-fn bench() -> Bench {
-    let mut bench = Bench { fake_proc: FakeProc::new(), port: None };
-    bench.serve();
-    bench
+fn fixture() -> Fixture {
+    let mut fixture = Fixture { fake_proc: FakeProc::new(), port: None };
+    fixture.serve();
+    fixture
 }
 
-impl Bench {
+impl Fixture {
     fn path(&self) -> PathBuf {
         self.fake_proc.address("port")
     }
@@ -63,14 +63,14 @@ impl Bench {
             if runtimes.iter().map(|runtime| runtime.ns_pid).eq(pids.iter().copied()) {
                 return runtimes;
             }
-            assert!(began.elapsed() < PATIENCE, "{pids:?}: {runtimes:?}");
+            assert!(began.elapsed() < TIMEOUT, "{pids:?}: {runtimes:?}");
             sleep(Duration::from_millis(5)).await;
         }
     }
 
     /// Waits until each of these has a parked connection: without one, only the end of the process would count, and it stays in
     /// the fake tree.
-    async fn parked(&self, pids: &[u32]) {
+    async fn wait_until_parked(&self, pids: &[u32]) {
         for runtime in self.runtimes(pids).await {
             let stream = runtime.connection.next().await.unwrap();
             assert!(runtime.connection.offer(stream));
@@ -89,58 +89,58 @@ fn name(text: &str) -> EnvironmentName {
 }
 
 #[tokio::test]
-async fn every_runtime_is_talked_to_over_connections_of_its_own() {
-    let bench = bench();
-    let runtimes = [1, 2, 3].map(|pid| bench.start(pid, false));
-    for runtime in bench.runtimes(&[1, 2, 3]).await {
+async fn each_runtime_is_reached_over_its_own_connections() {
+    let fixture = fixture();
+    let runtimes = [1, 2, 3].map(|pid| fixture.start(pid, false));
+    for runtime in fixture.runtimes(&[1, 2, 3]).await {
         let value = Some(EnvironmentValue::new(runtime.ns_pid.to_string()).unwrap());
         runtime.client.run(&Command::SetEnvironmentVariable { name: name("WHO"), value }).await.unwrap();
     }
-    for runtime in bench.runtimes(&[1, 2, 3]).await {
+    for runtime in fixture.runtimes(&[1, 2, 3]).await {
         let info = runtime.client.process_info().await.unwrap().unwrap();
         assert_eq!((info.pid, info.cookie), (runtime.ns_pid.into(), runtime.cookie));
         let variables = runtime.client.environment().await.unwrap();
         assert_eq!(variables.iter().find(|variable| variable.name == "WHO").unwrap().value, runtime.ns_pid.to_string());
         assert_eq!(runtime.key(), ProcessKey { pid: runtime.ns_pid, started: OLD });
     }
-    bench.parked(&[1, 2, 3]).await;
-    let mut changes = bench.port().changes();
+    fixture.wait_until_parked(&[1, 2, 3]).await;
+    let mut changes = fixture.port().changes();
     let [one, two, three] = runtimes;
     two.kill();
     changes.changed().await.unwrap();
-    for runtime in bench.runtimes(&[1, 3]).await {
+    for runtime in fixture.runtimes(&[1, 3]).await {
         assert!(runtime.client.process_info().await.unwrap().is_some());
     }
-    bench.parked(&[1, 3]).await;
+    fixture.wait_until_parked(&[1, 3]).await;
     drop((one, three));
-    bench.runtimes(&[]).await;
+    fixture.runtimes(&[]).await;
 }
 
 #[tokio::test]
 async fn suspended_runtimes_are_resumed_over_their_port() {
-    let bench = bench();
+    let fixture = fixture();
     let spec = Spec { suspended: true, ..Spec::new("Web", "9.0.7", 1) };
-    let both = bench.start_as(Spec { port: Some(ConnectPort { path: bench.path(), suspend: true }), ..spec });
-    let _others = [2, 3].map(|pid| bench.start(pid, true));
-    let runtimes = bench.runtimes(&[1, 2, 3]).await;
+    let both = fixture.start_as(Spec { port: Some(ConnectPort { path: fixture.path(), suspend: true }), ..spec });
+    let _others = [2, 3].map(|pid| fixture.start(pid, true));
+    let runtimes = fixture.runtimes(&[1, 2, 3]).await;
     // A suspended runtime does not have its arguments yet.
-    let waits = async |runtime: &ConnectedRuntime| !runtime.client.process_info().await.unwrap().unwrap().command_line.contains(' ');
+    let is_suspended = async |runtime: &ConnectedRuntime| !runtime.client.process_info().await.unwrap().unwrap().command_line.contains(' ');
     for runtime in &runtimes {
-        assert!(waits(runtime).await);
+        assert!(is_suspended(runtime).await);
     }
-    let resumed = bench.port().resume_all().await;
+    let resumed = fixture.port().resume_all().await;
     assert!(resumed.len() == 3 && resumed.iter().all(|(_, result)| result.is_ok()), "{resumed:?}");
-    assert!(waits(&runtimes[0]).await && !waits(&runtimes[1]).await && !waits(&runtimes[2]).await);
+    assert!(is_suspended(&runtimes[0]).await && !is_suspended(&runtimes[1]).await && !is_suspended(&runtimes[2]).await);
     let direct = Client::new(Endpoint { key: runtimes[0].key(), socket: both.socket().to_owned() });
     direct.run(&Command::ResumeRuntime).await.unwrap();
-    assert!(!waits(&runtimes[0]).await);
+    assert!(!is_suspended(&runtimes[0]).await);
 }
 
 #[tokio::test]
-async fn a_stream_keeps_its_connection_and_the_stop_takes_the_next() {
-    let bench = bench();
-    let _runtime = bench.start(1, true);
-    let client = bench.runtimes(&[1]).await.remove(0).client;
+async fn session_keeps_its_connection_and_stop_uses_the_next() {
+    let fixture = fixture();
+    let _runtime = fixture.start(1, true);
+    let client = fixture.runtimes(&[1]).await.remove(0).client;
     let provider = Provider::new("Demo-Web", u64::MAX, Level::Verbose).unwrap();
     let mut session = client.start_session(&SessionConfig::new(provider.into())).await.unwrap();
     client.run(&Command::ResumeRuntime).await.unwrap();
@@ -160,35 +160,35 @@ async fn a_stream_keeps_its_connection_and_the_stop_takes_the_next() {
 }
 
 #[tokio::test]
-async fn runtimes_find_a_port_that_is_served_again() {
-    let mut bench = bench();
-    let _runtimes = [1, 2].map(|pid| bench.start(pid, false));
-    let before = bench.runtimes(&[1, 2]).await;
-    bench.port = None;
-    assert!(!bench.path().exists());
+async fn runtimes_reconnect_to_a_port_served_again() {
+    let mut fixture = fixture();
+    let _runtimes = [1, 2].map(|pid| fixture.start(pid, false));
+    let before = fixture.runtimes(&[1, 2]).await;
+    fixture.port = None;
+    assert!(!fixture.path().exists());
     let error = before[0].client.process_info().await.unwrap_err();
     assert!(matches!(error.cause, Cause::Gone), "{error}");
     sleep(Duration::from_millis(300)).await;
-    bench.serve();
-    let after = bench.runtimes(&[1, 2]).await;
+    fixture.serve();
+    let after = fixture.runtimes(&[1, 2]).await;
     assert_eq!((after[0].cookie, after[1].cookie), (before[0].cookie, before[1].cookie));
     assert!(after[1].client.process_info().await.unwrap().is_some());
 }
 
 #[tokio::test]
 async fn invalid_clients_do_not_block_runtimes() {
-    let bench = bench();
+    let fixture = fixture();
     let whole = Advertise { cookie: Cookie([9; 16]), pid: 9 }.encode();
-    let mut wrong = bench.connect_and_send(b"GET / HTTP/1.1\r\n\r\n").await;
+    let mut wrong = fixture.connect_and_send(b"GET / HTTP/1.1\r\n\r\n").await;
     let (mut slow, mut silent) = (Vec::new(), Vec::new());
     for _ in 0..100 {
-        slow.push(bench.connect_and_send(&whole[..20]).await);
-        silent.push(bench.connect_and_send(b"").await);
+        slow.push(fixture.connect_and_send(&whole[..20]).await);
+        silent.push(fixture.connect_and_send(b"").await);
     }
-    drop(bench.connect_and_send(&whole[..33]).await);
-    let _runtime = bench.start(1, false);
+    drop(fixture.connect_and_send(&whole[..33]).await);
+    let _runtime = fixture.start(1, false);
     let began = Instant::now();
-    let runtime = bench.runtimes(&[1]).await.remove(0);
+    let runtime = fixture.runtimes(&[1]).await.remove(0);
     assert!(runtime.client.process_info().await.unwrap().is_some() && began.elapsed() < ADVERTISE_TIMEOUT);
     // Blocking reads, on a thread other than that of the port.
     let ends = tokio::task::spawn_blocking(move || {
@@ -197,44 +197,44 @@ async fn invalid_clients_do_not_block_runtimes() {
         slow.into_iter().chain(silent).all(is_over)
     });
     assert!(ends.await.unwrap());
-    bench.runtimes(&[1]).await;
+    fixture.runtimes(&[1]).await;
 }
 
 #[tokio::test]
-async fn a_hundred_at_once_are_all_let_in() {
-    let bench = bench();
+async fn a_hundred_simultaneous_runtimes_are_accepted() {
+    let fixture = fixture();
     let pids: Vec<u32> = (1..=100).collect();
-    let _runtimes: Vec<_> = pids.iter().map(|pid| bench.start(*pid, true)).collect();
-    bench.runtimes(&pids).await;
-    assert!(bench.port().resume_all().await.iter().all(|(_, result)| result.is_ok()));
-    bench.runtimes(&pids).await;
+    let _runtimes: Vec<_> = pids.iter().map(|pid| fixture.start(*pid, true)).collect();
+    fixture.runtimes(&pids).await;
+    assert!(fixture.port().resume_all().await.iter().all(|(_, result)| result.is_ok()));
+    fixture.runtimes(&pids).await;
 }
 
 #[tokio::test]
 async fn one_connection_is_held_for_each_cookie() {
-    let bench = bench();
+    let fixture = fixture();
     let advertise = Advertise { cookie: Cookie([9; 16]), pid: 9 }.encode();
-    let mut older = bench.connect_and_send(&advertise).await;
-    bench.runtimes(&[9]).await;
-    let newer = bench.connect_and_send(&advertise).await;
+    let mut older = fixture.connect_and_send(&advertise).await;
+    fixture.runtimes(&[9]).await;
+    let newer = fixture.connect_and_send(&advertise).await;
     let closed = tokio::task::spawn_blocking(move || older.read(&mut [0]).unwrap());
     assert_eq!(closed.await.unwrap(), 0);
-    bench.runtimes(&[9]).await;
+    fixture.runtimes(&[9]).await;
     drop(newer);
-    bench.runtimes(&[]).await;
+    fixture.runtimes(&[]).await;
 }
 
 #[tokio::test]
-async fn a_command_waits_for_the_next_connection_and_not_for_the_dead() {
-    let bench = bench();
+async fn a_command_waits_for_the_next_connection_unless_the_process_has_exited() {
+    let fixture = fixture();
     let late = Spec { fault: Some(Fault::Late(Duration::from_millis(200))), ..Spec::new("Web", "9.0.7", 1) };
-    let _late = bench.start_as(Spec { port: Some(ConnectPort { path: bench.path(), suspend: false }), ..late });
-    let client = bench.runtimes(&[1]).await.remove(0).client;
+    let _late = fixture.start_as(Spec { port: Some(ConnectPort { path: fixture.path(), suspend: false }), ..late });
+    let client = fixture.runtimes(&[1]).await.remove(0).client;
     let (one, two) = tokio::join!(client.process_info(), client.process_info());
     assert!(one.unwrap().is_some() && two.unwrap().is_some());
 
-    let mut stream = bench.connect_and_send(&Advertise { cookie: Cookie([9; 16]), pid: 9 }.encode()).await;
-    let client = bench.runtimes(&[1, 9]).await.remove(1).client;
+    let mut stream = fixture.connect_and_send(&Advertise { cookie: Cookie([9; 16]), pid: 9 }.encode()).await;
+    let client = fixture.runtimes(&[1, 9]).await.remove(1).client;
     let dies = tokio::task::spawn_blocking(move || drop(stream.read_exact(&mut [0; 20])));
     let error = client.process_info().await.unwrap_err();
     assert!(matches!(error.cause, Cause::Closed), "{error}");
@@ -246,20 +246,20 @@ async fn a_process_that_claims_another_pid_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     let path = address_in(dir.path(), "port");
     let port = Port::serve(&path, &Sources::machine()).unwrap();
-    let us = std::process::id();
+    let own_pid = std::process::id();
     let connect_and_send = async |pid: u64| {
         let mut stream = test_stream::connect(&path).await.unwrap();
         stream.write_all(&Advertise { cookie: Cookie([9; 16]), pid }.encode()).unwrap();
         stream
     };
-    for pid in [1, u64::from(us) + 1, u64::from(us) | 1 << 32, 0] {
+    for pid in [1, u64::from(own_pid) + 1, u64::from(own_pid) | 1 << 32, 0] {
         let mut stream = connect_and_send(pid).await;
         let ended = tokio::task::spawn_blocking(move || matches!(stream.read(&mut [0]), Ok(0) | Err(_)));
         assert!(ended.await.unwrap() && port.runtimes().is_empty(), "{pid}");
     }
     let mut changes = port.changes();
-    let _stream = connect_and_send(us.into()).await;
+    let _stream = connect_and_send(own_pid.into()).await;
     changes.changed().await.unwrap();
     let key = port.runtimes()[0].key();
-    assert!(key.pid == us && key.started > 0, "{key:?}");
+    assert!(key.pid == own_pid && key.started > 0, "{key:?}");
 }

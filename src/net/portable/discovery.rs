@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_out_of_reach_says_why() {
+    fn inaccessible_processes_have_a_reason() {
         for (theirs, is_elevated, reason) in [
             ("S-1-5-21-1", false, None),
             ("S-1-5-21-1", true, Some("it is elevated, and dn-top is not: run dn-top as X")),
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_younger_than_its_child_is_not_its_parent() {
+    fn process_younger_than_its_child_is_not_the_parent() {
         let started = HashMap::from_iter([(4, 100), (8, 200), (12, 300)]);
         let of = |pid| parent(ProcessKey { pid: 8, started: 200 }, pid, &started);
         assert_eq!((of(Some(4)), of(Some(12)), of(None)), (Some(4), None, None));

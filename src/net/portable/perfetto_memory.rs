@@ -19,7 +19,7 @@ pub enum SharedMemory {}
 
 /// A chunk that is ours until handed over.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct ChunkSlot {
     /// Index of the page.
     pub page: u32,
     /// Index of the chunk in the page.
@@ -27,7 +27,7 @@ pub struct Slot {
 }
 
 #[expect(missing_docs, reason = "nothing of it can be called")]
-impl Slot {
+impl ChunkSlot {
     pub fn size(&self) -> usize {
         0
     }
@@ -45,11 +45,11 @@ impl SharedMemory {
         match *self {}
     }
 
-    pub fn take(&mut self, _: usize) -> Option<Slot> {
+    pub fn take(&mut self, _: usize) -> Option<ChunkSlot> {
         match *self {}
     }
 
-    pub fn put(&self, _: &Slot, _: &[u8]) -> bool {
+    pub fn put(&self, _: &ChunkSlot, _: &[u8]) -> bool {
         match *self {}
     }
 }

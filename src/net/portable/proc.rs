@@ -342,9 +342,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_environment_says_of_the_start() {
+    fn startup_settings_are_read_from_the_environment() {
         let facts = |entries: &[&str]| Facts { environment: entries.iter().map(|entry| (*entry).to_owned()).collect(), ..Facts::default() };
-        for (entries, asks) in [
+        for (entries, suspends) in [
             (&["PATH=x"][..], false),
             (&["DOTNET_DefaultDiagnosticPortSuspend=0"], false),
             (&["dotnet_defaultdiagnosticportsuspend=1"], true),
@@ -352,9 +352,9 @@ mod tests {
             (&["DOTNET_DiagnosticPorts="], false),
             (&["DOTNET_DiagnosticPorts=mine,nosuspend"], true),
         ] {
-            let state = if asks { RunState::Unknown } else { RunState::Running };
-            assert_eq!((facts(entries).is_configured_to_suspend(), facts(entries).run_state()), (asks, state), "{entries:?}");
-            assert_eq!(facts(entries).threads().started, !asks, "{entries:?}");
+            let state = if suspends { RunState::Unknown } else { RunState::Running };
+            assert_eq!((facts(entries).is_configured_to_suspend(), facts(entries).run_state()), (suspends, state), "{entries:?}");
+            assert_eq!(facts(entries).threads().started, !suspends, "{entries:?}");
         }
         assert!(facts(&["A=1", "DOTNET_DiagnosticPorts=other;Mine,suspend,connect"]).has_port("mine"));
         assert!(!facts(&["DOTNET_DiagnosticPorts=mine2"]).has_port("mine"));
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_of_net_that_is_not_to_be_looked_at_says_why() {
+    fn disabled_diagnostics_of_net_programs_are_explained() {
         let folder = tempfile::tempdir().unwrap();
         let facts = |program: &str, entry: &str| {
             let program = Some(folder.path().join(format!("{program}{EXE_SUFFIX}")));
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_process_is_shown() {
+    fn own_process_is_listed() {
         let proc = Proc::open(Path::new("")).unwrap();
         let pid = std::process::id();
         let started = proc.stat(pid).unwrap().starttime;

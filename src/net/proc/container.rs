@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_engine_writes_it_somewhere() {
+    fn container_ids_of_all_engines_are_found() {
         let full = "3f2a9c0d4e5b".to_owned() + &"0123456789abcdef".repeat(4)[..52];
         for path in [
             format!("0::/system.slice/docker-{full}.scope\n"),

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_both_generations_are_found() {
+    fn cgroup_v1_and_v2_limits_are_found() {
         let place = tempfile::tempdir().unwrap();
         let stat = ("cpu.stat", "usage_usec 9\nnr_periods 40\nnr_throttled 38\nthrottled_usec 9\n");
         group(place.path(), "pod/app", &[("cpu.max", "50000 100000\n"), stat]);
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_limit_is_none() {
+    fn invalid_or_foreign_limits_are_ignored() {
         let place = tempfile::tempdir().unwrap();
         let limited = [("cpu.max", "50000 100000\n"), ("cpu.stat", "nr_periods 1\nnr_throttled 1\n")];
         group(place.path(), "", &limited);

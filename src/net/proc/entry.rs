@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_assembly_is_the_name() {
+    fn process_is_named_after_its_assembly() {
         for (line, name) in [
             ("/usr/share/dotnet/dotnet /srv/shop/Shop.Api.dll --urls http://*:80", "Shop.Api"),
             ("dotnet exec --runtimeconfig a.json --depsfile b.json app.dll x.dll", "app"),
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_runtime_lies_under_its_version() {
+    fn runtime_version_is_read_from_the_library_path() {
         let version = |path: &str| version_of(Path::new(path)).map(|version| version.to_string());
         assert_eq!(version("/usr/share/dotnet/shared/Microsoft.NETCore.App/3.1.23/libcoreclr.so").as_deref(), Some("3.1.23"));
         assert_eq!(version("/x/Microsoft.NETCore.App/10.0.0-rc.1/libcoreclr.so").as_deref(), Some("10.0.0-rc.1"));

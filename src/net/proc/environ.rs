@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_one_of_a_list() {
+    fn diagnostic_port_is_found_in_the_list() {
         for (block, has) in [
             ("", false),
             ("DOTNET_DiagnosticPorts=/tmp/a/port,suspend,connect", true),
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn tmpdir_is_the_first_and_not_empty() {
+    fn first_non_empty_tmpdir_is_used() {
         for (block, tmpdir) in [
             ("", None),
             ("TMPDIR=", None),
@@ -112,8 +112,8 @@ mod tests {
     }
 
     #[test]
-    fn switches_that_suspend() {
-        for (block, asks) in [
+    fn settings_that_suspend_at_startup() {
+        for (block, suspends) in [
             ("", false),
             ("DOTNET_DefaultDiagnosticPortSuspend=0", false),
             ("DOTNET_DefaultDiagnosticPortSuspend=1", true),
@@ -121,7 +121,7 @@ mod tests {
             ("DOTNET_DiagnosticPorts=", false),
             ("DOTNET_DiagnosticPorts=/tmp/p,connect", true),
         ] {
-            assert_eq!(environ(block).is_configured_to_suspend(), asks, "{block}");
+            assert_eq!(environ(block).is_configured_to_suspend(), suspends, "{block}");
         }
     }
 }

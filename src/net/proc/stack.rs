@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_kernel_writes_of_threads() {
+    fn syscall_lines_of_the_kernel_are_parsed() {
         let poll = b"7 0x7ffd0 0x2 0xffffffff 0x0 0x0 0x7ffd8 0x7ffd1b 0x7f58c5\n";
         for (line, found) in [
             (&poll[..], Some([0x7f_fd1b, 0x7f_58c5])),

@@ -13,7 +13,7 @@ fn tree(files: &[(&str, &[u8])]) -> (tempfile::TempDir, Proc) {
 }
 
 #[test]
-fn our_own_process_has_all_facts() {
+fn own_process_has_all_details() {
     let proc = Proc::open(Path::new("/proc")).unwrap();
     let pid = std::process::id();
     let mut inode = None;
@@ -31,7 +31,7 @@ fn our_own_process_has_all_facts() {
 }
 
 #[test]
-fn hostile_names_do_not_move_the_fields() {
+fn hostile_process_names_do_not_shift_fields() {
     let stat = b"42 (a) R 7 7 ) (b\xff) S 1 42 42 0 -1 4194560 1 2 3 4 150 50 0 0 20 0 11 0 256818 1000000 2500 18446744073709551615 \
         1 1 0 0 0 0 0 4096 0 0 0 0 17 1 0 0 0 0 0\n";
     let status = b"Name:\ta) Uid: \xff:\nUmask:\t0022\nState:\tS\nUid:\t1000\t1001\t0\t0\nNSpid:\t42\t7\t1\nThreads:\t11\n";
@@ -55,7 +55,7 @@ fn arguments_may_be_empty_and_long() {
 }
 
 #[test]
-fn threads_tell_a_waiting_runtime_from_a_running_one() {
+fn suspended_runtime_is_detected_by_thread_names() {
     let named = |names: &[&str]| {
         let mut threads = Threads::default();
         names.iter().for_each(|name| threads.add(name.as_bytes()));
@@ -73,7 +73,7 @@ fn threads_tell_a_waiting_runtime_from_a_running_one() {
 }
 
 #[test]
-fn the_runtime_is_found_among_the_maps() {
+fn runtime_library_is_found_in_maps() {
     let line = |path: &str| format!("7f00-7f01 r-xp 00000000 08:01 1234   {path}\n");
     let library = "/usr/share/my dotnet/shared/Microsoft.NETCore.App/3.1.23/libcoreclr.so";
     let decoys = line("/lib/notlibcoreclr.so") + &line("[heap]") + "7f00-7f01 rw-p 00000000 00:00 0 \n";
@@ -89,7 +89,7 @@ fn the_runtime_is_found_among_the_maps() {
 }
 
 #[test]
-fn code_is_what_may_be_executed() {
+fn code_mappings_are_the_executable_ones() {
     let maps =
         b"1000-2000 r-xp 00000000 08:01 1234 /lib/a (deleted)\n2000-3000 rw-p 00000000 00:00 0 [xheap]\nnonsense\n\n7f00-7f01 rwxs 0 0 0\n";
     let (_root, proc) = tree(&[("9/maps", maps)]);
@@ -100,7 +100,7 @@ fn code_is_what_may_be_executed() {
 }
 
 #[test]
-fn threads_are_numbered_as_they_number_themselves() {
+fn thread_ids_are_those_of_the_pid_namespace() {
     let inside = b"Uid:\t0\t0\t0\t0\nNSpid:\t42\t1\n";
     let beside = b"Uid:\t0\t0\t0\t0\nNSpid:\t57\t9\n";
     let (_root, proc) = tree(&[

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_says_the_version() {
+    fn version_is_parsed_from_the_library_text() {
         for (text, expected) in [
             ("4.700.22.11601 @Commit: 0dee78f90fc80c0fa4390ac1ba519c679bd503a4", Some("3.1")),
             ("4.700.19.56402 @Commit: x", Some("3.x")),
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_found_wherever_it_stands() {
+    fn version_text_is_found_at_any_offset() {
         let text = b"@(#)Version %s @(#)Version 8.0.3326.52219 @Commit: x";
         for before in (CHUNK - 100..CHUNK + 10).chain([3 * CHUNK - 20]) {
             let library = [&vec![b'@'; before][..], text, &[0; 50]].concat();

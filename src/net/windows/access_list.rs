@@ -11,7 +11,7 @@ const HEAD: u32 = 8;
 const ENTRY: u32 = 16;
 
 /// Returns a list that grants full access to one user and none to others; `None` if `sid` is not a security identifier (`S-1-5-21-1-2-3-1001`).
-pub(super) fn for_user_alone(sid: &str) -> Option<Vec<u32>> {
+pub(super) fn for_user_only(sid: &str) -> Option<Vec<u32>> {
     let mut numbers = sid.strip_prefix("S-1-")?.split('-').map(str::parse::<u32>);
     let authority = numbers.next()?.ok()?.to_be_bytes();
     let user = numbers.collect::<Result<Vec<u32>, _>>().ok().filter(|user| user.len() <= 15)?;
@@ -35,8 +35,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_user_may_do_everything() {
-        let list = for_user_alone("S-1-5-21-1-2-3-1001").unwrap();
+    fn access_list_grants_full_access_to_one_user() {
+        let list = for_user_only("S-1-5-21-1-2-3-1001").unwrap();
         let bytes: Vec<u8> = list.iter().flat_map(|word| word.to_le_bytes()).collect();
         let expected = [
             &[2, 0, 44, 0, 1, 0, 0, 0][..],
@@ -46,7 +46,7 @@ mod tests {
         ];
         assert_eq!(bytes, expected.concat());
         for wrong in ["", "S-1-", "S-1-5-x", "S-2-5-1", "S-1-5--1", &format!("S-1-5{}", "-1".repeat(16))] {
-            assert_eq!(for_user_alone(wrong), None, "{wrong}");
+            assert_eq!(for_user_only(wrong), None, "{wrong}");
         }
     }
 }

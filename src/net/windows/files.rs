@@ -25,10 +25,10 @@ const DEVICES: [&str; 6] = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"];
 /// # Errors
 /// System errors; `AlreadyExists` if anything has this name, `InvalidInput` if the name is not that of a file on a drive.
 pub fn create(path: &Path) -> io::Result<File> {
-    on_a_drive(path)?;
+    check_is_on_drive(path)?;
     let name = path.to_str().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "its name is not Unicode"))?;
     let sid = account()?;
-    let mut rights = access_list::for_user_alone(&sid).ok_or_else(|| io::Error::other(format!("{sid} is no security identifier")))?;
+    let mut rights = access_list::for_user_only(&sid).ok_or_else(|| io::Error::other(format!("{sid} is no security identifier")))?;
     let mut descriptor = InitializeSecurityDescriptor().map_err(failed)?;
     descriptor.Control |= co::SE::DACL_PRESENT | co::SE::DACL_PROTECTED;
     descriptor.Dacl = rights.as_mut_ptr().cast();
@@ -56,12 +56,12 @@ pub fn create(path: &Path) -> io::Result<File> {
 /// # Errors
 /// System errors; `NotFound` if nothing has it, `InvalidInput` if the name is not that of a file on a drive.
 pub fn check_exists(path: &Path) -> io::Result<()> {
-    on_a_drive(path)?;
+    check_is_on_drive(path)?;
     path.symlink_metadata().map(drop)
 }
 
 /// Refuses, by name alone, anything but a file on a drive: merely opening it could block on a device, or connect to a pipe or another machine.
-fn on_a_drive(path: &Path) -> io::Result<()> {
+fn check_is_on_drive(path: &Path) -> io::Result<()> {
     let words = match path.components().next() {
         Some(Component::Prefix(prefix)) if !matches!(prefix.kind(), Prefix::Disk(_)) => "it may be a device, a pipe or on another machine",
         _ if is_device(path) => "it is the name of a device",
@@ -99,7 +99,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// System errors, or the reason why the file is refused.
 pub fn open_named(path: &Path) -> io::Result<File> {
-    on_a_drive(path)?;
+    check_is_on_drive(path)?;
     File::open(path)
 }
 
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_files_on_drives_are_made_and_none_twice() {
+    fn only_new_files_on_drives_are_created() {
         for name in [
             "NUL",
             "nul.nettrace.partial",
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_known_whatever_it_is_called() {
+    fn file_is_identified_after_a_rename() {
         let folder = tempfile::tempdir().unwrap();
         let (one, two) = (folder.path().join("one"), folder.path().join("two"));
         let file = create(&one).unwrap();

@@ -148,12 +148,12 @@ mod tests {
 
     /// We serve a pipe under the expected name; the process expected there is another one, or was started before us.
     #[tokio::test]
-    async fn nothing_is_sent_to_another_process_under_a_runtimes_name() {
-        let (us, proc) = (std::process::id(), machine());
-        let key = key_of(us, &proc).unwrap();
+    async fn nothing_is_sent_to_an_impostor_pipe() {
+        let (own_pid, proc) = (std::process::id(), machine());
+        let key = key_of(own_pid, &proc).unwrap();
         let claimed = ProcessKey { pid: u32::MAX - 3, started: 1 };
         for (key, words) in [
-            (claimed, format!("process {us} is at the other end")),
+            (claimed, format!("process {own_pid} is at the other end")),
             (ProcessKey { started: key.started - 1, ..key }, "the process has ended".to_owned()),
         ] {
             let socket = default_pipe(key.pid);
@@ -173,19 +173,19 @@ mod tests {
         let socket = default_pipe(claimed.pid);
         let _listener = Listener::simulated(&socket).unwrap();
         let identified = identify(&socket, claimed_process(&socket, &proc), &proc).await;
-        assert!(matches!(identified, Err(Cause::Peer(PeerError::Process { pid })) if pid == us), "{identified:?}");
+        assert!(matches!(identified, Err(Cause::Peer(PeerError::Process { pid })) if pid == own_pid), "{identified:?}");
     }
 
     /// Wine grants all users access to every pipe.
     #[test]
-    fn a_pipe_that_is_not_ours_to_open_says_what_helps() {
+    fn access_denied_to_a_pipe_names_the_remedy() {
         let denied = Cause::of_connect(io::ErrorKind::PermissionDenied.into());
         let words = "only the owner of its socket and administrators may attach: run dn-top as that user, or in a terminal that was started as administrator";
         assert_eq!(denied.to_string(), words);
     }
 
     #[tokio::test]
-    async fn only_pipes_of_this_machine_are_connected_to() {
+    async fn only_local_pipes_are_connected_to() {
         let long = format!("{PIPES}{}", "n".repeat(300));
         for (path, words) in [
             (r"\\server\pipe\dotnet-diagnostic-1", "it is not a named pipe of this machine"),

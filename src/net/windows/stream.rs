@@ -284,7 +284,7 @@ mod tests {
 
     /// Without a limit on the bytes read after closing, stopping a session might never finish.
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-    async fn a_closed_stream_ends_whatever_is_written_into_it() {
+    async fn closed_stream_ends_despite_further_writes() {
         let (stream, mut peer) = pair().await;
         let closer = Closer::of(&stream).unwrap();
         let mut stream = into_blocking(stream).unwrap();
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_that_waits_is_woken_by_the_close() {
+    async fn closing_wakes_a_waiting_reader() {
         let (mut stream, _peer) = pair().await;
         let closer = Closer::of(&stream).unwrap();
         let reader = tokio::spawn(async move { stream.read(&mut [0]).await.unwrap() });

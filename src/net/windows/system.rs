@@ -81,7 +81,7 @@ mod tests {
     use crate::net::user;
 
     #[test]
-    fn what_is_known_of_our_own_process() {
+    fn own_process_details_are_read() {
         let pid = std::process::id();
         assert!(thread_counts()[&pid] >= 1);
         assert!(has_module(pid, "KERNEL32.DLL") && !has_module(pid, "none.dll"));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn accounts_have_names() {
+    fn account_names_are_resolved() {
         assert_eq!(account_name("S-1-5-18").as_deref(), Some("SYSTEM"));
         let ours = account().unwrap();
         assert!(ours.starts_with("S-1-5-") && account_name(&ours) == Some(user::name()), "{ours}");

@@ -142,7 +142,7 @@ impl Blocks {
         let mut damage = None;
         while !reader.is_empty() {
             let start = reader.at();
-            let row = if COMPRESSED { header.read_compressed::<V6>(reader) } else { header.read_whole(reader, V6) };
+            let row = if COMPRESSED { header.read_compressed::<V6>(reader) } else { header.read_uncompressed(reader, V6) };
             let Some((flags, payload)) = row else {
                 damage = Some(start);
                 break;
@@ -225,7 +225,7 @@ impl Blocks {
         let mut header = Header::default();
         while !reader.is_empty() {
             let start = reader.at();
-            let blob = if compressed { header.read_compressed::<false>(&mut reader) } else { header.read_whole(&mut reader, false) };
+            let blob = if compressed { header.read_compressed::<false>(&mut reader) } else { header.read_uncompressed(&mut reader, false) };
             let Some((_, payload)) = blob else { return Some(start) };
             if self.context.metadata.has_room(payload.len()) {
                 let Ok(record) = parse_v4(payload) else { return Some(start) };

@@ -131,7 +131,7 @@ fn event_block(flags: u16, rows: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_no_stream_of_events_is_reported() {
+fn input_that_is_not_nettrace_is_reported() {
     let reply = put(|out| {
         out.put(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0");
         out.put_u32(0x8013_1384);
@@ -160,7 +160,7 @@ fn what_is_no_stream_of_events_is_reported() {
 }
 
 #[test]
-fn pieces_of_any_size_give_the_same() {
+fn result_is_independent_of_chunk_sizes() {
     let bytes = small_whole();
     let whole = decode(&bytes, bytes.len());
     assert_eq!(whole.1, Ending::Complete);
@@ -171,7 +171,7 @@ fn pieces_of_any_size_give_the_same() {
 }
 
 #[test]
-fn every_prefix_gives_the_events_it_holds() {
+fn truncated_stream_yields_its_complete_events() {
     let bytes = small_whole();
     let whole = decode(&bytes, bytes.len()).0;
     let mut before = 0;
@@ -186,7 +186,7 @@ fn every_prefix_gives_the_events_it_holds() {
 }
 
 #[test]
-fn what_was_cut_off_can_be_repaired() {
+fn truncated_streams_can_be_repaired() {
     let streams = [small_whole(), v6_whole()];
     for bytes in streams {
         for end in 0..bytes.len() {
@@ -232,7 +232,7 @@ fn unknown_blocks_are_skipped() {
 }
 
 #[test]
-fn a_broken_frame_ends_it() {
+fn invalid_block_framing_ends_decoding() {
     let bytes = small_whole();
     let end = bytes.len() - 1;
     for (at, wrong, words) in [(end - 1, 9, "end marker of a block is missing"), (end, 9, "expected the start of a block")] {
@@ -253,7 +253,7 @@ fn a_broken_frame_ends_it() {
 }
 
 #[test]
-fn a_damaged_block_costs_its_rest() {
+fn damaged_block_loses_only_its_remaining_events() {
     let mut bytes = small().take();
     let before = decode(&bytes, 4096).0.lines("event").len();
     // One complete event of 20 ticks, then one with an unterminated variable-length integer.
@@ -276,7 +276,7 @@ fn a_damaged_block_costs_its_rest() {
 }
 
 #[test]
-fn whole_headers_are_read() {
+fn uncompressed_event_headers_are_read() {
     let mut bytes = small().take();
     let before = decode(&bytes, 4096).0.lines("event").len();
     let mut block = event_block(0, |out| {
@@ -313,7 +313,7 @@ fn whole_headers_are_read() {
 }
 
 #[test]
-fn limits_are_said_once_and_hold() {
+fn limits_are_enforced_and_reported_once() {
     let limits = Limits { metadata_records: 3, metadata_bytes: 1000, stack_bytes: 64, threads: 2, ..Limits::default() };
     let mut encoder = Encoder::new(HEADER);
     let mut event = NewEvent::default();
@@ -337,7 +337,7 @@ fn limits_are_said_once_and_hold() {
 }
 
 #[test]
-fn one_error_is_said_again() {
+fn decode_error_is_returned_again() {
     let (mut decoder, mut log) = (Decoder::new(Limits::default()), Log::default());
     let error = decoder.feed(b"garbage!", &mut log).unwrap_err();
     assert_eq!(decoder.feed(&small_whole(), &mut log), Err(error));
@@ -347,7 +347,7 @@ fn one_error_is_said_again() {
 
 proptest! {
     #[test]
-    fn damage_is_survived_in_any_pieces(changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..6), v6: bool, piece in 1..300_usize) {
+    fn damaged_streams_decode_alike_with_any_chunk_size(changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..6), v6: bool, piece in 1..300_usize) {
         let mut bytes = if v6 { v6_whole() } else { small_whole() };
         for (at, byte) in changes {
             let at = at.index(bytes.len());
@@ -358,7 +358,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_behind_a_good_start_are_safe(noise in vec(any::<u8>(), 0..500), v6: bool) {
+    fn random_bytes_after_a_valid_start_do_not_panic(noise in vec(any::<u8>(), 0..500), v6: bool) {
         let mut bytes = if v6 { v6_whole() } else { small_whole() };
         bytes.truncate(bytes.len() - if v6 { 4 } else { 1 });
         bytes.extend(noise);

@@ -25,7 +25,7 @@ struct Found {
     events: Vec<(NewEvent<'static>, Vec<u8>, Vec<u64>)>,
     lost: u64,
     points: Vec<i64>,
-    trouble: Vec<String>,
+    problems: Vec<String>,
 }
 
 impl Sink for Found {
@@ -64,7 +64,7 @@ impl Sink for Found {
     }
 
     fn problem(&mut self, problem: &super::super::Problem) {
-        self.trouble.push(problem.to_string());
+        self.problems.push(problem.to_string());
     }
 }
 
@@ -128,7 +128,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn streams_come_back(steps in vec(step(), 0..60), sizes in vec(1..100_usize, 1..8)) {
+    fn streams_round_trip(steps in vec(step(), 0..60), sizes in vec(1..100_usize, 1..8)) {
         let mut encoder = Encoder::new(HEADER);
         let (mut bytes, mut records, mut events, mut points) = (Vec::new(), Vec::<Metadata>::new(), Vec::new(), Vec::new());
         // Defined records: ID to write, expected index. The first ID is never defined.
@@ -180,13 +180,13 @@ proptest! {
         prop_assert_eq!(found.header, Some(HEADER));
         prop_assert_eq!(found.records, records);
         prop_assert_eq!(found.events, events);
-        found.trouble.retain(|problem| !problem.starts_with("an event with an undefined metadata id"));
-        prop_assert_eq!((found.lost, found.points, found.trouble), (lost, points, Vec::new()));
+        found.problems.retain(|problem| !problem.starts_with("an event with an undefined metadata id"));
+        prop_assert_eq!((found.lost, found.points, found.problems), (lost, points, Vec::new()));
     }
 }
 
 #[test]
-fn losses_are_told_by_where_they_are() {
+fn losses_are_classified_by_position() {
     #[derive(Default)]
     struct Losses(Vec<Loss>);
     impl Sink for Losses {
@@ -213,7 +213,7 @@ fn losses_are_told_by_where_they_are() {
 }
 
 #[test]
-fn pointers_of_four_bytes() {
+fn four_byte_pointers_are_encoded() {
     let mut encoder = Encoder::new(TraceHeader { pointer_size: 4, ..HEADER });
     let metadata = encoder.metadata(&Metadata::default());
     let stack = encoder.stack(&[1, u32::MAX.into()]);

@@ -76,7 +76,7 @@ fn every_type_is_read() {
 }
 
 #[test]
-fn what_stands_elsewhere_is_found() {
+fn relocated_fields_are_resolved() {
     use FieldType::*;
     // A byte; two bytes at payload offset 9; four bytes, two after this field; the referenced bytes.
     let payload = [1, 9, 0, 2, 0, 2, 0, 4, 0, 0x41, 0x42, 0x43, 0, 0x44, 0];
@@ -96,7 +96,7 @@ fn values_are_found_by_name() {
 }
 
 #[test]
-fn nonsense_costs_little() {
+fn malformed_descriptions_have_bounded_cost() {
     use FieldType::*;
     // 2^64 zero-sized elements, and objects with many fields but no content.
     let nothing = (0..4).fold(Object(vec![]), |kind, _| FixedLengthArray(u16::MAX, kind.into()));
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn nesting_has_an_end(depth in 0..64_u32) {
+    fn nesting_depth_is_limited(depth in 0..64_u32) {
         let mut description = Vec::new();
         for _ in 0..depth {
             description.put_u32(1);

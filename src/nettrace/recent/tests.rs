@@ -103,21 +103,21 @@ impl SegmentStore for Memory {
     fn release(&mut self) {}
 }
 
-fn recent(keep: Retention, bytes: &[u8]) -> FlightRecorder {
-    on(Memory::default(), keep, bytes)
+fn recent(keep: RetentionLimits, bytes: &[u8]) -> FlightRecorder {
+    record_into(Memory::default(), keep, bytes)
 }
 
-fn on(store: Memory, keep: Retention, bytes: &[u8]) -> FlightRecorder {
+fn record_into(store: Memory, keep: RetentionLimits, bytes: &[u8]) -> FlightRecorder {
     let mut recent = FlightRecorder::new(keep, Box::new(store));
     Decoder::new(Limits::default()).feed(bytes, &mut recent).unwrap();
     recent
 }
 
 #[test]
-fn what_is_kept_is_the_end_of_the_stream_as_it_was() {
+fn kept_events_are_the_unchanged_end_of_the_stream() {
     let bytes = stream(6_000, &[]);
     let (all, _) = read(&bytes);
-    let kept = recent(Retention { bytes: 2 << 20, span: None }, &bytes);
+    let kept = recent(RetentionLimits { bytes: 2 << 20, span: None }, &bytes);
     let (size, span) = kept.kept();
     assert!((1 << 20..=(2 << 20) + (1 << 18)).contains(&size), "{size}");
     let file: Vec<u8> = kept.pieces(true).flatten().collect();
@@ -133,10 +133,11 @@ fn what_is_kept_is_the_end_of_the_stream_as_it_was() {
 }
 
 #[test]
-fn time_limits_too_and_every_segment_can_be_read_alone() {
+fn span_limit_holds_and_segments_are_self_contained() {
     let bytes = stream(4_000, &[]);
     let store = Memory::default();
-    let kept = on(store.clone(), Retention { bytes: Retention::MAX_BYTES, span: Some(Duration::from_secs(1)) }, &bytes);
+    let kept =
+        record_into(store.clone(), RetentionLimits { bytes: RetentionLimits::MAX_BYTES, span: Some(Duration::from_secs(1)) }, &bytes);
     let (_, span) = kept.kept();
     assert!((1_000..1_200).contains(&span.as_millis()), "{span:?}");
     let segments = store.all();
@@ -148,7 +149,7 @@ fn time_limits_too_and_every_segment_can_be_read_alone() {
 }
 
 #[test]
-fn timestamps_that_jump_make_few_segments() {
+fn jumping_timestamps_create_few_segments() {
     let mut encoder = Encoder::new(HEADER);
     let kind = encoder.metadata(&Metadata { provider: "P".to_owned(), name: "A".to_owned(), ..Metadata::default() });
     for number in 0..10_000_u64 {
@@ -158,27 +159,27 @@ fn timestamps_that_jump_make_few_segments() {
     }
     encoder.end();
     let bytes = encoder.take();
-    for most in [Retention::MIN_BYTES, Retention::MAX_BYTES] {
+    for most in [RetentionLimits::MIN_BYTES, RetentionLimits::MAX_BYTES] {
         let store = Memory::default();
-        on(store.clone(), Retention { bytes: most, span: Some(Duration::from_secs(10)) }, &bytes);
+        record_into(store.clone(), RetentionLimits { bytes: most, span: Some(Duration::from_secs(10)) }, &bytes);
         assert!(store.all().len() <= 200, "{}", store.all().len());
     }
 }
 
 #[test]
-fn what_the_runtime_lost_stays_lost() {
+fn losses_of_the_runtime_are_preserved() {
     let bytes = stream(3_000, &[100, 2_500, 2_900]);
     assert_eq!(read(&bytes).0.lost, 12);
-    let file: Vec<u8> = recent(Retention { bytes: Retention::MIN_BYTES, span: None }, &bytes).pieces(true).flatten().collect();
+    let file: Vec<u8> = recent(RetentionLimits { bytes: RetentionLimits::MIN_BYTES, span: None }, &bytes).pieces(true).flatten().collect();
     let (found, _) = read(&file);
     assert!(found.events.len() < 1_300);
     assert_eq!(found.lost, 8);
 }
 
 #[test]
-fn nothing_goes_once_it_is_frozen_and_a_cut_stream_stays_cut() {
+fn frozen_recorder_drops_nothing_and_keeps_truncation() {
     let bytes = stream(3_000, &[]);
-    let mut kept = FlightRecorder::new(Retention { bytes: Retention::MIN_BYTES, span: None }, Box::new(Memory::default()));
+    let mut kept = FlightRecorder::new(RetentionLimits { bytes: RetentionLimits::MIN_BYTES, span: None }, Box::new(Memory::default()));
     kept.freeze();
     Decoder::new(Limits::default()).feed(&bytes, &mut kept).unwrap();
     let file: Vec<u8> = kept.pieces(false).flatten().collect();
@@ -186,18 +187,20 @@ fn nothing_goes_once_it_is_frozen_and_a_cut_stream_stays_cut() {
     assert_eq!(found.events.len(), 3_000);
     assert!(matches!(ending, Ending::Truncated { trailing_bytes: 0, .. }), "{ending:?}");
     assert_eq!(
-        FlightRecorder::new(Retention { bytes: Retention::MIN_BYTES, span: None }, Box::new(Memory::default())).pieces(true).count(),
+        FlightRecorder::new(RetentionLimits { bytes: RetentionLimits::MIN_BYTES, span: None }, Box::new(Memory::default()))
+            .pieces(true)
+            .count(),
         0,
         "no stream came"
     );
 }
 
 #[test]
-fn where_there_is_no_room_the_oldest_goes_and_it_is_said() {
+fn full_store_drops_oldest_segments_and_reports_it() {
     let bytes = stream(6_000, &[]);
     let all = read(&bytes).0.events;
     let store = Memory(Arc::default(), Some(1 << 20));
-    let kept = on(store.clone(), Retention { bytes: 4 << 20, span: None }, &bytes);
+    let kept = record_into(store.clone(), RetentionLimits { bytes: 4 << 20, span: None }, &bytes);
     let held: usize = store.all().iter().map(Vec::len).sum();
     assert!((1 << 19..=1 << 20).contains(&held), "{held}");
     let mut pieces = kept.pieces(true);
@@ -210,9 +213,9 @@ fn where_there_is_no_room_the_oldest_goes_and_it_is_said() {
 }
 
 #[test]
-fn a_segment_that_is_gone_is_missed_and_the_others_are_there() {
+fn missing_segment_is_reported_and_others_are_read() {
     let store = Memory::default();
-    let kept = on(store.clone(), Retention { bytes: Retention::MIN_BYTES, span: None }, &stream(3_000, &[]));
+    let kept = record_into(store.clone(), RetentionLimits { bytes: RetentionLimits::MIN_BYTES, span: None }, &stream(3_000, &[]));
     let count = store.all().len();
     store.0.lock().unwrap().truncate(count - 2);
     let mut pieces = kept.pieces(true);
@@ -223,10 +226,10 @@ fn a_segment_that_is_gone_is_missed_and_the_others_are_there() {
 }
 
 #[test]
-fn segments_that_were_left_behind_become_one_stream() {
+fn leftover_segments_are_joined_into_one_stream() {
     let bytes = stream(3_000, &[40, 41]);
     let store = Memory::default();
-    let kept = on(store.clone(), Retention { bytes: 64 << 20, span: Some(Duration::from_secs(8)) }, &bytes);
+    let kept = record_into(store.clone(), RetentionLimits { bytes: 64 << 20, span: Some(Duration::from_secs(8)) }, &bytes);
     let left = store.all();
     // The open segment is lost, and one in the middle.
     drop(kept);

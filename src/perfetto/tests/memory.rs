@@ -10,7 +10,7 @@ use super::super::producer::{Command, Commit, Initialize};
 use super::super::read::{Value, fields};
 
 #[test]
-fn m3_pages_have_4_8_16_or_32_kilobytes() {
+fn m3_page_sizes_are_4_8_16_or_32_kb() {
     let sizes: Vec<usize> = (0..=1 << 17).filter_map(PageSize::new).map(PageSize::bytes).collect();
     assert_eq!(sizes, [4096, 8192, 16384, 32768]);
     let setup = |kilobytes| {
@@ -25,7 +25,7 @@ fn m3_pages_have_4_8_16_or_32_kilobytes() {
 }
 
 #[test]
-fn m4_the_word_of_a_page_has_its_layout_and_the_states_of_its_chunks() {
+fn m4_page_word_holds_layout_and_chunk_states() {
     let sizes = |page| Layout::ALL.map(|layout| (layout.chunks(), layout.chunk_size(page)));
     assert_eq!(sizes(PageSize::DEFAULT), [(14, 292), (7, 584), (4, 1020), (2, 2044), (1, 4088)]);
     let [by_14, .., whole] = Layout::ALL;
@@ -76,7 +76,7 @@ proptest! {
 
     /// M14: every bit pattern is a valid chunk header.
     #[test]
-    fn m14_every_header_is_one(bytes: [u8; CHUNK_HEADER]) {
+    fn m14_any_bytes_are_a_valid_chunk_header(bytes: [u8; CHUNK_HEADER]) {
         prop_assert_eq!(ChunkHeader::decode(bytes).encode(), bytes);
     }
 }
@@ -111,7 +111,7 @@ fn reassembled(images: &[Vec<u8>]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn m7_chunks_of_a_writer_are_numbered_and_the_numbers_wrap() {
+fn m7_chunk_numbers_of_a_writer_increase_and_wrap() {
     assert_eq!([WriterId::new(0), WriterId::new(0x8000)], [None, None]);
     let mut writer = ChunkWriter::from(WriterId::new(0x7fff).unwrap(), u32::MAX);
     writer.push(batch(&[vec![1; 30]]));
@@ -133,7 +133,7 @@ fn m7_a_chunk_has_no_more_than_1023_packets() {
 }
 
 #[test]
-fn batches_without_packets_are_left_out() {
+fn batches_without_packets_are_ignored() {
     let mut writer = ChunkWriter::new(WriterId::new(1).unwrap());
     for bytes in [&[][..], &[0x0a], &[0x0a, 2, 1], &[0x12, 0], &[0xff; 11]] {
         writer.push(bytes.to_vec());

@@ -22,18 +22,18 @@ use crate::session::trace_session::{Cut, EventStream, StopLimit, TraceSession, U
 const CHUNK: usize = 16 * 1024;
 /// The values of an interval arrive one by one. They are published together when no other value arrives within this time, or after half an
 /// interval.
-const QUIET: Duration = Duration::from_millis(100);
+const PUBLISH_DELAY: Duration = Duration::from_millis(100);
 /// Limit on GC events, or on lock contention events, in bytes per second, and the number of consecutive intervals above it after which they
 /// are no longer recorded. Measured: 0.7 kB a collection (.NET 3.1), 1.1 kB (.NET 9), 70 bytes (.NET 10, which filters events); 0.6 kB a wait
 /// (.NET 9).
 const TOO_MANY: (f64, u32) = (64e3, 3);
 /// Number of intervals after which they are recorded again: a recording that samples threads suspends them this often, and may have ended.
-const RETRY: u32 = 60;
+const RETRY_INTERVALS: u32 = 60;
 /// Upper bound on the pause in reading after values were published, which is otherwise half an interval. Data that arrives in this time
 /// causes no wake-up of its own.
-const REST: Duration = Duration::from_millis(500);
+const MAX_READ_PAUSE: Duration = Duration::from_millis(500);
 /// Maximum number of session restarts caused by other sessions changing the meter settings.
-const SESSIONS: usize = 5;
+const MAX_RESTARTS: usize = 5;
 
 /// Options of a counters session.
 #[derive(Debug, Clone)]
@@ -141,7 +141,7 @@ impl EventRecording {
             Self::TooMany(rate, left) => Self::TooMany(rate, left - 1),
             Self::Recorded(_) if rate <= TOO_MANY.0 => Self::Recorded(0),
             Self::Recorded(high) if high + 1 < TOO_MANY.1 => Self::Recorded(high + 1),
-            Self::Recorded(_) => Self::TooMany(rate, RETRY),
+            Self::Recorded(_) => Self::TooMany(rate, RETRY_INTERVALS),
         };
         self.is_on() != before.is_on()
     }
@@ -223,7 +223,7 @@ impl CounterMonitor {
 
     async fn ensure_open(&mut self) -> Result<&mut OpenSession, CounterError> {
         if self.open.is_none() {
-            if self.sessions == SESSIONS {
+            if self.sessions == MAX_RESTARTS {
                 return Err(CounterError::Contended);
             }
             let (session, stream) = TraceSession::open(self.client.clone(), &self.config, u64::MAX).await?;
@@ -322,10 +322,10 @@ impl OpenSession {
                 let now = Instant::now();
                 if is_quiet || now >= first + self.longest || self.ended {
                     self.due = None;
-                    self.resume = now + self.longest.min(REST);
+                    self.resume = now + self.longest.min(MAX_READ_PAUSE);
                     return Ok(Some(self.tally.snapshot()));
                 }
-                self.due = Some((first, (now + QUIET).min(first + self.longest)));
+                self.due = Some((first, (now + PUBLISH_DELAY).min(first + self.longest)));
                 continue;
             }
             sleep_until(self.resume).await;
@@ -333,7 +333,7 @@ impl OpenSession {
             self.take(count)?;
             if std::mem::replace(&mut self.seen, self.tally.values()) != self.seen {
                 let now = Instant::now();
-                self.due = Some((now, now + QUIET.min(self.longest)));
+                self.due = Some((now, now + PUBLISH_DELAY.min(self.longest)));
             }
         }
     }
@@ -386,7 +386,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_of_one_kind_are_left_out_for_a_while_where_there_are_too_many() {
+    fn excessive_events_are_suspended_and_retried_later() {
         let (few, many) = (TOO_MANY.0, TOO_MANY.0 + 1.0);
         let mut recording = EventRecording::Recorded(0);
         // A burst is not enough.
@@ -394,9 +394,9 @@ mod tests {
             assert!(!recording.step(rate) && recording.is_on());
         }
         assert!(recording.step(many));
-        assert_eq!(recording, EventRecording::TooMany(many, RETRY));
+        assert_eq!(recording, EventRecording::TooMany(many, RETRY_INTERVALS));
         let waited = (0..).take_while(|_| !recording.step(0.0)).count();
-        assert_eq!((waited, recording), (RETRY as usize, EventRecording::Recorded(0)));
+        assert_eq!((waited, recording), (RETRY_INTERVALS as usize, EventRecording::Recorded(0)));
         let mut never = EventRecording::NotWanted;
         assert!(!never.step(many) && !never.is_on());
     }

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_runtime_is_asked() {
+    fn the_request_becomes_a_session_configuration() {
         let request = |version: &str| CounterRequest::new(Some(&RuntimeVersion::new(version)), Duration::from_millis(500), 10, 1000);
         let request = CounterRequest { client: "C".into(), ..request("9.0.7") };
         let config = |selection: &CounterSelection| request.config(selection, 9, BufferMb::new(1).unwrap(), RuntimeEvents::default());
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn collections_and_lock_waits_are_requested_by_themselves() {
+    fn gc_and_lock_wait_events_are_requested_independently() {
         for (collections, lock_waits, expected) in [
             (true, true, Some((0x4001, &[1, 2, 3, 9, 81, 91][..]))),
             (true, false, Some(COLLECTIONS)),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_have_names_of_their_own() {
+    fn metrics_session_ids_are_unique() {
         let (one, other) = (guid(), guid());
         assert!(one != other && one.len() == 36, "{one}");
         assert_eq!(one.split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);

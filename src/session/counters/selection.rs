@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_runtime_is_asked() {
+    fn the_selection_becomes_provider_arguments() {
         for (major, counters, event_counters, metrics) in [
             (3, "System.Runtime", &["System.Runtime"][..], ""),
             (8, "System.Runtime", &["System.Runtime"], ""),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_read() {
+    fn counter_lists_are_parsed() {
         let group = |name: &str, counters: &[&str]| Group {
             name: name.into(),
             counters: counters.iter().map(|name| (*name).into()).collect(),

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
+    fn kept_intervals_and_waits_are_bounded() {
         let mut blocked = BlockedIntervals::default();
         for at in 0..2 * MAX_INTERVALS as u64 {
             blocked.add(7, 10 * at, 10 * at + 5);

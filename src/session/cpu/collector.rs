@@ -31,14 +31,14 @@ const MAX_NAMED_ADDRESSES: usize = 1 << 20;
 pub(in crate::session) struct Collector {
     collected: Mutex<Collected>,
     /// Locked while files are read, which must not delay sampling: never lock it while holding `collected`.
-    names: Mutex<Names>,
+    names: Mutex<AddressNames>,
     over: AtomicBool,
 }
 
 #[derive(Debug)]
-struct Names {
+struct AddressNames {
     functions: NativeFunctions,
-    /// Names of the sampled addresses. It holds code ranges only during a lookup.
+    /// AddressNames of the sampled addresses. It holds code ranges only during a lookup.
     symbols: Symbols,
 }
 
@@ -64,11 +64,11 @@ struct Collected {
 /// How to treat generated code that has no name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::session) enum MethodNames {
-    /// Names may still arrive: it is left as an address.
+    /// AddressNames may still arrive: it is left as an address.
     Pending,
     /// All names have arrived: it is not a method.
     Complete,
-    /// Names are not available.
+    /// AddressNames are not available.
     Missing,
 }
 
@@ -76,7 +76,7 @@ impl Collector {
     /// If there is a file, all samples are also written to it.
     pub(in crate::session) fn new(code: NativeCode, period_ns: u64, file: Option<CpuFile>) -> Self {
         let now = monotonic_ns();
-        let names = Mutex::new(Names { functions: code.functions(), symbols: Symbols::default() });
+        let names = Mutex::new(AddressNames { functions: code.functions(), symbols: Symbols::default() });
         let collected = Collected {
             samples: CpuSamples::new(period_ns),
             waits: CpuSamples::of_waits(),
@@ -226,7 +226,7 @@ impl Collector {
     }
 }
 
-impl Names {
+impl AddressNames {
     /// Resolves each of these addresses.
     fn find(&mut self, code: &NativeCode, methods: &Symbols, known: MethodNames, addresses: &[u64]) {
         for &address in addresses {
@@ -337,7 +337,7 @@ mod tests {
     use crate::analysis::SampleFilter;
 
     #[test]
-    fn samples_are_taken_in_while_files_are_read() {
+    fn sampling_continues_while_symbols_are_read() {
         let collector = Arc::new(Collector::new(NativeCode::empty(), 1_001_001, None));
         // Locked as during the reading of a large file's symbols.
         let reading = collector.names.lock().unwrap();

@@ -10,7 +10,7 @@ use crate::sorting::CompactSort;
 
 /// Returns the known word for a wait read from a file; files of later versions may have other words.
 pub(in crate::session) fn known_wait(word: &str) -> &'static str {
-    WaitReason::from_name(word).map(WaitReason::name).or(Wait::of_word(word).map(Wait::word)).unwrap_or(Wait::Other.word())
+    WaitReason::from_name(word).map(WaitReason::name).or(Wait::from_name(word).map(Wait::word)).unwrap_or(Wait::Other.word())
 }
 
 /// Returns the waits of threads that had work, by method, and the time others were idle; `None` if no waits are known.
@@ -82,7 +82,7 @@ mod tests {
     const NOTHING: [(WaitReason, u64); 2] = [(WaitReason::Lock, 0), (WaitReason::Gc, 0)];
 
     #[test]
-    fn known_waits_have_reasons_and_the_sum_stays() {
+    fn known_waits_get_reasons_and_the_total_is_kept() {
         let ms = Duration::from_millis;
         let known = |waits: &[(Wait, Option<WaitReason>, u64)]| -> Waits<Wait> {
             waits.iter().map(|(wait, reason, ms)| ((Some(*wait), *reason), ms * 1_000_000)).collect()
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn events_show_what_stacks_do_not() {
+    fn events_attribute_waits_that_stacks_do_not_show() {
         let ms = Duration::from_millis;
         let all = [("futex", ms(60)), ("io", ms(40))];
         let by_events = |lock: u64, gc: u64| [(WaitReason::Lock, lock * 1_000_000), (WaitReason::Gc, gc * 1_000_000)];
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_files_are_those_that_are_known() {
+    fn unknown_wait_names_are_read_as_other() {
         for (word, known) in [("lock", "lock"), ("futex", "futex"), ("sleep", "sleep"), ("\x1b", "other"), ("", "other")] {
             assert_eq!(known_wait(word), known);
         }

@@ -5,9 +5,9 @@ use crate::analysis::CpuStack;
 use crate::export::CpuTrace;
 use crate::nettrace::{Encoder, ThreadId, TraceHeader, UtcTime};
 
-struct Full;
+struct FullDisk;
 
-impl Write for Full {
+impl Write for FullDisk {
     fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {
         Err(io::ErrorKind::StorageFull.into())
     }
@@ -31,7 +31,7 @@ fn options(format: TraceFormat) -> Options {
 }
 
 #[test]
-fn what_cannot_be_written_is_not_read_for() {
+fn reading_stops_when_the_output_cannot_be_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = capture(folder.path());
     let size = path.metadata().unwrap().len();
@@ -43,7 +43,7 @@ fn what_cannot_be_written_is_not_read_for() {
         };
         let [source] = <[_; 1]>::try_from(Source::find(&path, &[], &options(format)).unwrap()).ok().unwrap();
         let recording = source.read(0, &mut reported).unwrap();
-        let mut out = BufWriter::with_capacity(4096, Full);
+        let mut out = BufWriter::with_capacity(4096, FullDisk);
         let written = write(vec![recording], &options(format), &mut out, &mut reported).unwrap();
         assert_eq!(written.unwrap_err().kind(), io::ErrorKind::StorageFull, "{format:?}");
         // The first pass completes.
@@ -52,25 +52,25 @@ fn what_cannot_be_written_is_not_read_for() {
 }
 
 #[test]
-fn what_is_given_up_leaves_nothing() {
+fn canceled_export_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = capture(folder.path());
     let size = path.metadata().unwrap().len();
     for end in [0, size / 2, size + size / 2] {
         let out = folder.path().join("out");
-        let given_up =
+        let canceled =
             export(std::slice::from_ref(&path), &options(TraceFormat::Perfetto), &Destination::File(out.clone()), &mut |bytes, total| {
                 assert_eq!(total, 2 * size);
                 bytes < end
             });
-        assert!(matches!(given_up, Err(ExportError::Canceled)), "{given_up:?}");
+        assert!(matches!(canceled, Err(ExportError::Canceled)), "{canceled:?}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "the recording alone");
     }
 }
 
 /// Also cancels while only samples are left to read.
 #[test]
-fn what_is_given_up_among_the_samples_leaves_nothing() {
+fn export_canceled_while_reading_samples_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = with_samples(folder.path(), 0);
     let calls = |most: u32| {
@@ -88,8 +88,8 @@ fn what_is_given_up_among_the_samples_leaves_nothing() {
     assert_eq!(samples, [Some(folder.path().join("a.cpu.nettrace"))]);
     std::fs::remove_file(folder.path().join("out")).unwrap();
     for most in 0..all {
-        let (given_up, _) = calls(most);
-        assert!(matches!(given_up, Err(ExportError::Canceled)), "{most} of {all}: {given_up:?}");
+        let (canceled, _) = calls(most);
+        assert!(matches!(canceled, Err(ExportError::Canceled)), "{most} of {all}: {canceled:?}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "the recording and its samples");
     }
 }

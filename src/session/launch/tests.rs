@@ -6,7 +6,7 @@ mod windows;
 use super::*;
 
 #[test]
-fn ports_that_were_asked_for_stay() {
+fn existing_diagnostic_ports_are_kept() {
     // Tests share one environment, so only the start of the value is checked.
     let value = ports(Path::new("/tmp/p"), "suspend");
     assert!(value.to_str().unwrap().starts_with("/tmp/p,suspend,connect"), "{value:?}");

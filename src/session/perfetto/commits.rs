@@ -13,29 +13,29 @@ use crate::perfetto::page::{PAGE_HEADER, PageSize};
 use crate::perfetto::producer::Commit;
 
 /// Maximum size of a commit, chosen so that it fits in a frame including the last chunk.
-const COMMIT: usize = 64 * 1024;
+const MAX_COMMIT_BYTES: usize = 64 * 1024;
 /// Maximum number of unanswered commits.
-const UNANSWERED: usize = 8;
+const MAX_UNANSWERED: usize = 8;
 /// How long the memory may be full while no commit is pending: a service frees chunks as soon as it has copied them.
-const FULL: std::time::Duration = std::time::Duration::from_secs(2);
+const FULL_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// Size of the queued packets of one stream, in bytes.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Backlog(Arc<AtomicUsize>);
+pub(super) struct PacketQuota(Arc<AtomicUsize>);
 
 /// A share of a backlog, released on drop.
 #[derive(Debug)]
 pub(super) struct Share(Arc<AtomicUsize>, usize);
 
-impl Backlog {
+impl PacketQuota {
     /// Maximum number of queued bytes.
-    const MOST: usize = 8 << 20;
+    const MAX_BYTES: usize = 8 << 20;
 
     /// Reserves room for this many bytes; `None` if there is too little, unless `needed` is set.
     pub(super) fn take(&self, bytes: usize, needed: bool) -> Option<Share> {
         let before = self.0.fetch_add(bytes, Ordering::Relaxed);
         let share = Share(self.0.clone(), bytes);
-        (needed || before + bytes <= Self::MOST).then_some(share)
+        (needed || before + bytes <= Self::MAX_BYTES).then_some(share)
     }
 }
 
@@ -131,13 +131,13 @@ impl Commits {
         }) else {
             return (self.next_mark(), None);
         };
-        if self.unanswered >= UNANSWERED {
+        if self.unanswered >= MAX_UNANSWERED {
             return (None, None);
         }
         let chunks = self.writers.entry(batch.writer).or_insert_with(|| ChunkWriter::new(batch.writer));
         chunks.push(std::mem::take(&mut batch.packets));
         let (mut commit, mut trouble) = (Commit::default(), None);
-        while !chunks.is_empty() && commit.len() < COMMIT {
+        while !chunks.is_empty() && commit.len() < MAX_COMMIT_BYTES {
             let Some(memory) = &mut self.memory else {
                 let image = chunks.chunk(PageSize::MAX.bytes() - PAGE_HEADER);
                 image.iter().for_each(|image| commit.send_chunk(image, batch.buffer));
@@ -154,7 +154,7 @@ impl Commits {
             }
         }
         if commit.is_empty() && !chunks.is_empty() {
-            if self.unanswered == 0 && self.full_since.get_or_insert_with(Instant::now).elapsed() > FULL {
+            if self.unanswered == 0 && self.full_since.get_or_insert_with(Instant::now).elapsed() > FULL_TIMEOUT {
                 (self.memory, self.full_since) = (None, None);
                 return (None, Some("the service does not free the memory that it has read"));
             }
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flushes_that_nothing_is_between_have_one_answer() {
+    fn consecutive_flushes_get_one_acknowledgement() {
         let mut commits = Commits::default();
         for work in [Work::Flushed(1), Work::Flushed(3), Work::Flushed(2), Work::Stopped(9), Work::Flushed(4)] {
             commits.push(work);

@@ -9,7 +9,7 @@ use tokio::sync::{Mutex, mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::commits::{Commits, Next, Work};
-use super::record::{Control, Event, Recording};
+use super::record::{Control, Event, ServiceRecording};
 use super::settings::Settings;
 use super::stream::{Inlet, Outlet, Tally};
 use crate::model::{PacketCounts, ProducerReport};
@@ -21,19 +21,19 @@ use crate::perfetto::page::PageSize;
 use crate::perfetto::producer::{Command, DataSource, Initialize, Initialized, ProducerMethod as Method, notify};
 
 /// Requested size of the shared memory, in bytes.
-const MEMORY: u32 = 4 << 20;
+const SHARED_MEMORY_BYTES: u32 = 4 << 20;
 /// Initial and maximum delay between attempts to reconnect.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
+const RECONNECT_DELAYS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 /// Delay before free memory is checked again if all is in use.
-const MEMORY_PAUSE: Duration = Duration::from_millis(5);
+const MEMORY_POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Interval between reports of packet counts.
-const PROGRESS: Duration = Duration::from_secs(1);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 /// Time allowed for recordings to end when dn-top exits.
-const LAST: Duration = Duration::from_secs(10);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of concurrent recordings. A service has no more.
-const RECORDINGS: usize = 16;
+const MAX_RECORDINGS: usize = 16;
 /// Name of the data source.
-const SERVED: &str = "dotnet";
+const DATA_SOURCE: &str = "dotnet";
 
 /// Options of [`serve`].
 #[derive(Debug)]
@@ -66,15 +66,15 @@ pub async fn serve(serve: ServeOptions, mut stop: watch::Receiver<bool>, report:
         None => super::address_of(Port::Producer)?,
     };
     let supply = PacketSource::Sessions { settings, directory: Arc::new(Mutex::new(directory)) };
-    let (mut pause, mut last) = (PAUSES.0, None);
+    let (mut pause, mut last) = (RECONNECT_DELAYS.0, None);
     loop {
         let connected = tokio::select! {
-            connected = Producer::connect(address.clone(), SERVED, supply.clone()) => connected,
+            connected = Producer::connect(address.clone(), DATA_SOURCE, supply.clone()) => connected,
             () = stopped(&mut stop) => return Ok(()),
         };
         let error = match connected {
             Ok(mut producer) => {
-                (pause, last) = (PAUSES.0, None);
+                (pause, last) = (RECONNECT_DELAYS.0, None);
                 report(ProducerReport::Connected(producer.connection.address().to_string().into()));
                 match producer.run(&mut stop, &report).await {
                     Ok(()) => return Ok(()),
@@ -89,7 +89,7 @@ pub async fn serve(serve: ServeOptions, mut stop: watch::Receiver<bool>, report:
             last = Some(words);
         }
         tokio::select! {
-            () = sleep(pause) => pause = (pause * 2).min(PAUSES.1),
+            () = sleep(pause) => pause = (pause * 2).min(RECONNECT_DELAYS.1),
             () = stopped(&mut stop) => return Ok(()),
         }
     }
@@ -151,7 +151,7 @@ impl Producer {
             name: "dn-top".to_owned(),
             version: concat!("dn-top ", env!("CARGO_PKG_VERSION")).to_owned(),
             page: PageSize::MAX,
-            memory: MEMORY,
+            memory: SHARED_MEMORY_BYTES,
         };
         let incoming = connection.ask(Method::InitializeConnection, hello.encode(), Token::Initialized, REPLY_TIMEOUT).await?;
         let initialized = Initialized::decode(&incoming.reply.body).map_err(|error| connection.error(error))?;
@@ -209,7 +209,7 @@ impl Producer {
         // Do not wait for data to be sent to a service that does not read.
         let result = tokio::select! {
             result = run => result,
-            () = async { stopped(&mut stopping).await; sleep(LAST).await } => Ok(()),
+            () = async { stopped(&mut stopping).await; sleep(SHUTDOWN_TIMEOUT).await } => Ok(()),
         };
         self.recordings.clear();
         result
@@ -225,7 +225,7 @@ impl Producer {
             incoming = self.connection.next() => self.receive(incoming?)?,
             Some(work) = self.work.1.recv() => self.commits.push(work),
             Some((instance, event)) = self.events.1.recv() => self.note(instance, event, report)?,
-            () = sleep(MEMORY_PAUSE), if self.commits.waits_for_memory() => {}
+            () = sleep(MEMORY_POLL_INTERVAL), if self.commits.waits_for_memory() => {}
             () = sleep_until(limit), if waits_since.is_some() => self.note_silence(waits_since),
             () = sleep_until(self.progress), if !self.recordings.is_empty() => self.report_progress(report),
         }
@@ -240,7 +240,7 @@ impl Producer {
     }
 
     fn report_progress(&mut self, report: &impl Fn(ProducerReport)) {
-        self.progress = Instant::now() + PROGRESS;
+        self.progress = Instant::now() + PROGRESS_INTERVAL;
         for (instance, running) in &mut self.recordings {
             let packets = running.tally.counts();
             if std::mem::replace(&mut running.reported, packets) != packets {
@@ -283,7 +283,7 @@ impl Producer {
         match command {
             Command::SetupTracing { page } => self.map(files, page),
             Command::Start { instance, configuration } => {
-                if self.recordings.contains_key(&instance) || self.recordings.len() >= RECORDINGS {
+                if self.recordings.contains_key(&instance) || self.recordings.len() >= MAX_RECORDINGS {
                     return Ok(());
                 }
                 let (stop, restart) = (watch::Sender::new(false), watch::Sender::new(0));
@@ -295,7 +295,7 @@ impl Producer {
                 let report = move |event| drop(events.send((instance, event)));
                 match &self.supply {
                     PacketSource::Sessions { settings, directory } => {
-                        let recording = Recording {
+                        let recording = ServiceRecording {
                             configuration,
                             settings: settings.clone(),
                             directory: directory.clone(),

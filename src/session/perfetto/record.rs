@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::commits::{Backlog, Batch, Work};
+use super::commits::{Batch, PacketQuota, Work};
 use super::settings::Settings;
 use super::stream::{Inlet, Outlet, Stream, Tally};
 use crate::export::notices;
@@ -21,7 +21,7 @@ use crate::session::trace_session::StopLimit;
 /// How long a service waits for a data source to stop if it specifies no time.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// Part of this time reserved for the last packets.
-const FOR_PACKETS: Duration = Duration::from_secs(1);
+const PACKETS_TIMEOUT: Duration = Duration::from_secs(1);
 /// Timeout for answers of processes.
 const ANSWER_TIMEOUT: Duration = REPLY_TIMEOUT.saturating_add(Duration::from_millis(500));
 
@@ -48,7 +48,7 @@ pub(super) enum Event {
 
 /// A requested recording.
 #[derive(Debug)]
-pub(super) struct Recording {
+pub(super) struct ServiceRecording {
     pub(super) configuration: Configuration,
     pub(super) settings: Settings,
     pub(super) directory: Arc<Mutex<Directory>>,
@@ -58,7 +58,7 @@ pub(super) struct Recording {
     pub(super) tally: Arc<Tally>,
 }
 
-impl Recording {
+impl ServiceRecording {
     /// Records until the stop signal. Calls `report` when the recording has started and when it has ended.
     pub(super) async fn run(self, mut control: Control, report: impl Fn(Event)) {
         let (streams, mut troubles) = match self.open(&control).await {
@@ -86,7 +86,7 @@ impl Recording {
             0 => STOP_TIMEOUT,
             milliseconds => Duration::from_millis(milliseconds.into()),
         };
-        allowed.saturating_sub(FOR_PACKETS).max(allowed / 2)
+        allowed.saturating_sub(PACKETS_TIMEOUT).max(allowed / 2)
     }
 
     /// Opens a session in each process. Also returns error messages for processes without one.
@@ -165,7 +165,7 @@ impl Recording {
     fn note(&self, troubles: &[SafeText]) {
         let Some(outlet) = self.outlet().filter(|_| !troubles.is_empty()) else { return };
         let packets = notices(monotonic().as_nanos() as u64, troubles);
-        if let Some(share) = Backlog::default().take(packets.len(), true) {
+        if let Some(share) = PacketQuota::default().take(packets.len(), true) {
             let Outlet { writer, buffer, work } = outlet;
             // If the connection is closed, packets are not needed.
             let _ = work.send(Work::Packets(Batch { writer, buffer, packets, _share: share }));

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_configuration_replaces_what_it_names() {
+    fn configuration_overrides_the_named_settings() {
         let settings = Settings { targets: vec!["Shop".to_owned()], profiles: vec!["gc-collect".to_owned()], ..Settings::default() };
         assert_eq!(settings.with(""), Ok(settings.clone()));
         let overridden = settings.with("targets=1,2 clr-events=gc+exception").unwrap();

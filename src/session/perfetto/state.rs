@@ -7,7 +7,7 @@ use crate::perfetto::call::Method;
 use crate::perfetto::consumer::{ConsumerMethod, ServiceState};
 
 /// Maximum number of replies for one state.
-const PARTS: usize = 1000;
+const MAX_REPLIES: usize = 1000;
 
 /// Queries the service at this address, or at the default address.
 ///
@@ -23,7 +23,7 @@ pub async fn service_state(address: Option<Address>) -> Result<(Address, Service
     connection.call(method, Vec::new(), ())?;
     let mut state = ServiceState::default();
     let queried = timeout(REPLY_TIMEOUT, async {
-        for _ in 0..PARTS {
+        for _ in 0..MAX_REPLIES {
             let incoming = connection.next().await?;
             if !incoming.reply.success {
                 return Err(connection.error(Cause::Refused(method.name())));

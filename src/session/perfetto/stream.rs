@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::commits::{Backlog, Batch, Work};
+use super::commits::{Batch, PacketQuota, Work};
 use crate::export::{LiveProcess, LiveTrace};
 use crate::ipc::SessionConfig;
 use crate::model::{PacketCounts, Process, SafeText};
@@ -171,7 +171,7 @@ impl Converter {
             named: HashMap::default(),
             restart,
             described: Instant::now(),
-            out: PacketSender { outlet, backlog: Backlog::default(), waiting: 0, tally },
+            out: PacketSender { outlet, backlog: PacketQuota::default(), waiting: 0, tally },
         }
     }
 
@@ -213,7 +213,7 @@ impl Converter {
 /// Passes packets on as long as there is room.
 struct PacketSender {
     outlet: Outlet,
-    backlog: Backlog,
+    backlog: PacketQuota,
     /// Number of packets lost since the last ones were passed on.
     waiting: u64,
     tally: Arc<Tally>,

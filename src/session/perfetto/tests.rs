@@ -74,12 +74,12 @@ impl Bench {
     }
 
     /// Waits for a report that contains this text.
-    async fn words(&self, part: &str) -> String {
-        let words = |report: &ProducerReport| match report {
-            ProducerReport::Waiting(words) | ProducerReport::Trouble(words) => words.to_string(),
+    async fn message(&self, part: &str) -> String {
+        let message = |report: &ProducerReport| match report {
+            ProducerReport::Waiting(message) | ProducerReport::Trouble(message) => message.to_string(),
             _ => String::new(),
         };
-        words(&self.report(|report| words(report).contains(part)).await)
+        message(&self.report(|report| message(report).contains(part)).await)
     }
 
     /// Records for a while, and returns the packets.
@@ -101,7 +101,7 @@ impl Bench {
 const FORBIDDEN: [u32; 12] = [3, 10, 33, 35, 36, 50, 69, 79, 98, 124, 125, 133];
 
 /// Checks that apply to every recording.
-fn assert_whole(packets: &[Vec<u8>]) {
+fn assert_valid_packets(packets: &[Vec<u8>]) {
     let has = |packet: &[u8], number: u32| fields(packet).map_while(Result::ok).any(|(found, _)| found == number);
     assert!(has(&packets[0], 59), "the first packet has no defaults");
     assert_eq!(fields(&packets[0]).map_while(Result::ok).find(|(number, _)| *number == 13), Some((13, Value::Number(1))));
@@ -120,9 +120,9 @@ fn assert_whole(packets: &[Vec<u8>]) {
 }
 
 #[tokio::test]
-async fn p6_p9_p11_m1_m7_a_recording_goes_through_shared_memory() {
+async fn p6_p9_p11_m1_m7_recording_uses_shared_memory() {
     let bench = Bench::new(TracingBehaviour { first_method: 900, ..TracingBehaviour::default() });
-    assert_whole(&bench.recorded().await);
+    assert_valid_packets(&bench.recorded().await);
     let seen = bench.until(|_| true).await;
     assert_eq!(seen.calls[..3], ["InitializeConnection", "GetAsyncCommand", "RegisterDataSource"]);
     assert_eq!(seen.sent, 0, "chunks were sent although there is memory");
@@ -134,7 +134,7 @@ async fn p6_p9_p11_m1_m7_a_recording_goes_through_shared_memory() {
 }
 
 #[tokio::test]
-async fn s4_s5_older_and_newer_services_serve_as_well() {
+async fn s4_s5_older_and_newer_services_are_supported() {
     let all = TracingBehaviour::default().methods;
     let old: Vec<_> = all.iter().copied().filter(|name| *name != "Sync").collect();
     let new = [&["Invented", "ToMorrow"], &all[..]].concat();
@@ -145,7 +145,7 @@ async fn s4_s5_older_and_newer_services_serve_as_well() {
             // A command unknown to this version.
             bench.service().command(99, |command| command.uint(1, 1));
         }
-        assert_whole(&bench.recorded().await);
+        assert_valid_packets(&bench.recorded().await);
         assert_eq!(bench.until(|_| true).await.sent, 0);
         bench.end().await;
     }
@@ -153,9 +153,9 @@ async fn s4_s5_older_and_newer_services_serve_as_well() {
 
 /// S6: only a flag of the service shows that there is no shared memory. Packets are then sent over the socket, and no fault is reported.
 #[tokio::test]
-async fn s6_a_service_says_with_a_flag_that_there_is_no_memory() {
+async fn s6_service_flag_reports_missing_shared_memory() {
     let bench = Bench::new(TracingBehaviour { without_memory: true, files: 0, ..TracingBehaviour::default() });
-    assert_whole(&bench.recorded().await);
+    assert_valid_packets(&bench.recorded().await);
     let seen = bench.until(|_| true).await;
     assert!(seen.sent > 0 && seen.sent == seen.chunks.values().map(Vec::len).sum::<usize>());
     let reports = bench.reports.lock().unwrap().clone();
@@ -164,7 +164,7 @@ async fn s6_a_service_says_with_a_flag_that_there_is_no_memory() {
 }
 
 #[tokio::test]
-async fn m9_a_writer_never_waits_and_the_trace_says_so_where_it_was_to() {
+async fn m9_stall_policy_is_ignored_and_noted_in_the_trace() {
     let bench = Bench::new(TracingBehaviour::default());
     for field in [6, 1] {
         bench.service().command(field, |command| {
@@ -185,7 +185,7 @@ async fn m9_a_writer_never_waits_and_the_trace_says_so_where_it_was_to() {
 }
 
 #[tokio::test]
-async fn how_many_packets_there_are_is_reported_while_a_recording_goes_on() {
+async fn packet_counts_are_reported_during_a_recording() {
     let bench = Bench::new(TracingBehaviour::default());
     bench.service().record(1, "");
     let grows = |report: &ProducerReport| matches!(report, ProducerReport::Progress { instance: 1, packets } if packets.packets > 200 && packets.bytes > 0);
@@ -196,15 +196,15 @@ async fn how_many_packets_there_are_is_reported_while_a_recording_goes_on() {
 }
 
 #[tokio::test]
-async fn m1_memory_may_come_with_the_first_reply() {
+async fn m1_shared_memory_may_arrive_with_the_first_reply() {
     let bench = Bench::new(TracingBehaviour { files_at_once: true, page_kb: Some(32), ..TracingBehaviour::default() });
-    assert_whole(&bench.recorded().await);
+    assert_valid_packets(&bench.recorded().await);
     assert_eq!(bench.until(|_| true).await.sent, 0);
     bench.end().await;
 }
 
 #[tokio::test]
-async fn p12_memory_that_is_not_as_it_should_be_is_not_mapped() {
+async fn p12_invalid_shared_memory_is_not_mapped() {
     let table = [
         (TracingBehaviour { files: 0, ..TracingBehaviour::default() }, "passed 0 files instead of one"),
         (TracingBehaviour { files: 2, ..TracingBehaviour::default() }, "passed 2 files instead of one"),
@@ -214,9 +214,9 @@ async fn p12_memory_that_is_not_as_it_should_be_is_not_mapped() {
     ];
     for (behaviour, part) in table {
         let bench = Bench::new(behaviour);
-        let words = bench.words(part).await;
-        assert!(words.ends_with("packets are sent over the socket instead"), "{words}");
-        assert_whole(&bench.recorded().await);
+        let message = bench.message(part).await;
+        assert!(message.ends_with("packets are sent over the socket instead"), "{message}");
+        assert_valid_packets(&bench.recorded().await);
         let seen = bench.until(|_| true).await;
         assert_eq!(seen.sent, seen.chunks.values().map(Vec::len).sum::<usize>());
         bench.end().await;
@@ -224,7 +224,7 @@ async fn p12_memory_that_is_not_as_it_should_be_is_not_mapped() {
 }
 
 #[tokio::test]
-async fn m14_memory_that_is_written_into_harms_nothing_else() {
+async fn m14_overwritten_shared_memory_does_not_stop_the_producer() {
     let bench = Bench::new(TracingBehaviour { fault: TracingFault::OverwritesMemory, ..TracingBehaviour::default() });
     bench.service().record(1, "");
     // Chunks may be lost or arrive: what matters is that commits continue, and that the recording ends properly.
@@ -235,29 +235,29 @@ async fn m14_memory_that_is_written_into_harms_nothing_else() {
 }
 
 #[tokio::test]
-async fn memory_that_is_never_freed_is_given_up() {
+async fn shared_memory_that_is_never_freed_is_abandoned() {
     let bench = Bench::new(TracingBehaviour { fault: TracingFault::KeepsChunks, memory: 4096, ..TracingBehaviour::default() });
-    assert_whole(&bench.recorded().await);
-    bench.words("does not free").await;
+    assert_valid_packets(&bench.recorded().await);
+    bench.message("does not free").await;
     bench.end().await;
 }
 
 #[tokio::test]
-async fn services_that_make_no_sense_are_named_in_a_sentence() {
+async fn faulty_service_is_reported() {
     for (fault, part) in [
         (TracingFault::Garbage, "more than the protocol allows"),
         (TracingFault::Closes, "the connection was closed"),
         (TracingFault::Silent, "no answer to"),
     ] {
         let bench = Bench::new(TracingBehaviour { fault, ..TracingBehaviour::default() });
-        let words = bench.words(part).await;
-        assert!(words.starts_with("Perfetto's tracing service at "), "{words}");
+        let message = bench.message(part).await;
+        assert!(message.starts_with("Perfetto's tracing service at "), "{message}");
         bench.end().await;
     }
 }
 
 #[tokio::test]
-async fn p15_m8_a_service_that_does_not_read_stalls_nothing() {
+async fn p15_m8_service_that_does_not_read_stalls_nothing() {
     let bench = Bench::new(TracingBehaviour { fault: TracingFault::StopsReading, ..TracingBehaviour::default() });
     bench.service().record(1, "");
     bench.until(|seen| seen.started == [1]).await;
@@ -266,26 +266,27 @@ async fn p15_m8_a_service_that_does_not_read_stalls_nothing() {
 
 /// Each stop of an unknown recording is answered at once: the answers fill the socket, then the send queue.
 #[tokio::test]
-async fn a_service_that_sends_commands_and_reads_no_answer_is_left() {
+async fn service_that_never_reads_replies_is_disconnected() {
     let bench = Bench::new(TracingBehaviour { fault: TracingFault::StopsReading, ..TracingBehaviour::default() });
     bench.service().record(1, "");
     bench.until(|seen| seen.started == [1]).await;
     (0..100_000).for_each(|_| bench.service().stop(99));
-    let words = bench.words("it is not reading").await;
-    assert_eq!(words, format!("Perfetto's tracing service at {}: it is not reading its socket", bench.service().path().display()));
+    let message = bench.message("it is not reading").await;
+    assert_eq!(message, format!("Perfetto's tracing service at {}: it is not reading its socket", bench.service().path().display()));
     bench.end().await;
 }
 
 /// The service may be paused and continued: the connection stays.
 #[tokio::test]
-async fn a_service_that_stops_answering_is_named_and_stays_connected() {
+async fn unresponsive_service_is_reported_and_stays_connected() {
     for fault in [TracingFault::StopsAnswering, TracingFault::StopsReading] {
         let bench = Bench::new(TracingBehaviour { fault, ..TracingBehaviour::default() });
         bench.service().record(1, "");
         bench.until(|seen| seen.started == [1]).await;
-        let words = bench.words("no answer to CommitData within 5 s").await;
+        let message = bench.message("no answer to CommitData within 5 s").await;
         assert!(
-            words.starts_with("Perfetto's tracing service at ") && words.ends_with("; packets it does not accept are dropped and counted")
+            message.starts_with("Perfetto's tracing service at ")
+                && message.ends_with("; packets it does not accept are dropped and counted")
         );
         // Reported once, and packets continue to be produced.
         let packets = |report: &ProducerReport| match report {
@@ -304,7 +305,7 @@ async fn a_service_that_stops_answering_is_named_and_stays_connected() {
 }
 
 #[tokio::test]
-async fn flushes_are_acknowledged_and_states_described_again() {
+async fn flush_is_acknowledged_and_incremental_state_is_resent() {
     let bench = Bench::new(TracingBehaviour::default());
     bench.service().record(1, "");
     bench.until(|seen| seen.started == [1]).await;
@@ -326,7 +327,7 @@ async fn flushes_are_acknowledged_and_states_described_again() {
 }
 
 #[tokio::test]
-async fn a_configuration_that_makes_no_sense_is_refused_in_the_trace() {
+async fn invalid_configuration_is_reported_in_the_trace() {
     let bench = Bench::new(TracingBehaviour::default());
     bench.service().record(1, "profile=x");
     let seen = bench.until(|seen| seen.started == [1] && !seen.chunks.is_empty()).await;
@@ -338,7 +339,7 @@ async fn a_configuration_that_makes_no_sense_is_refused_in_the_trace() {
 }
 
 #[tokio::test]
-async fn two_recordings_at_once_and_one_that_is_unknown() {
+async fn two_recordings_run_at_once_and_unknown_stop_is_answered() {
     let bench = Bench::new(TracingBehaviour::default());
     bench.service().record(1, "");
     bench.service().record(2, "clr-events=gc");
@@ -350,16 +351,16 @@ async fn two_recordings_at_once_and_one_that_is_unknown() {
 }
 
 #[tokio::test]
-async fn a_service_that_comes_back_is_served_again() {
+async fn restarted_service_is_reconnected() {
     let mut bench = Bench::new(TracingBehaviour::default());
     bench.service().record(1, "");
     bench.until(|seen| seen.started == [1]).await;
     let path = bench.service().path().to_owned();
     drop(bench.service.take());
-    bench.words("").await;
+    bench.message("").await;
     std::fs::remove_file(&path).unwrap();
     bench.service = Some(TracingService::start(&path, TracingBehaviour::default()).unwrap());
-    assert_whole(&bench.recorded().await);
+    assert_valid_packets(&bench.recorded().await);
     bench.end().await;
 }
 

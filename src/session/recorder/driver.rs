@@ -18,7 +18,7 @@ use crate::net::ExchangeError;
 use crate::net::client::Client;
 use crate::net::log;
 use crate::session::cpu::MethodNames;
-use crate::session::names::Names;
+use crate::session::names::MethodNameSearch;
 use crate::session::output::{OutputError, OutputFile};
 use crate::session::perfetto::SchedulingRecording;
 use crate::session::progress::{Progress, Totals};
@@ -56,7 +56,7 @@ pub(super) struct Driver {
     pub(super) joined_percent: Option<Arc<AtomicU8>>,
     /// Threads of the process, if events are analysed.
     pub(super) threads: Option<Threads>,
-    pub(super) names: Option<Names>,
+    pub(super) names: Option<MethodNameSearch>,
     pub(super) last: (Instant, Totals),
     pub(super) stopping: Option<Stopping>,
 }

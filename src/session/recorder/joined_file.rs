@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_disk_is_not_filled() {
+    fn joining_needs_enough_free_disk_space() {
         for (free, needed, fits) in [(None, u64::MAX, true), (Some(200), 100, true), (Some(199), 100, false), (Some(0), 0, true)] {
             assert_eq!(check_space(free, needed).is_ok(), fits, "{free:?} {needed}");
         }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn both_become_one() {
+    fn samples_are_joined_into_the_recording() {
         let folder = tempfile::tempdir().unwrap();
         let (output, samples) = files(folder.path());
         let JoinedFile { output, bytes, samples } = JoinedFile::join(output, &samples, 0, &mut |_, _| true).unwrap();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn both_stay_where_one_would_not_have_everything() {
+    fn both_files_are_kept_if_joining_fails_or_is_canceled() {
         for (events, wanted, words) in [(0, false, None), (1, true, Some("a.cpu.nettrace: only 0 of 1 events could be joined with them"))] {
             let folder = tempfile::tempdir().unwrap();
             let (output, samples) = files(folder.path());

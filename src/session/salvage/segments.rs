@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_out_is_found_by_number() {
+    fn gaps_in_segment_numbers_are_found() {
         let of = |paths: &[&str]| gaps(paths.iter().filter_map(|path| number(path.as_ref())));
         assert_eq!(of(&["a.partial.0003", "a.partial.0001", "a.partial.0004", "b.nettrace", "a.0009"]), [(1, 3), (4, 9)]);
         assert!(of(&["x", "a.0001", "a.0002"]).is_empty());

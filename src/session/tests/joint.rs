@@ -16,7 +16,7 @@ struct Service {
 }
 
 /// A well-behaved service with kernel events.
-fn right() -> ConsumerBehaviour {
+fn with_kernel_events() -> ConsumerBehaviour {
     ConsumerBehaviour { has_kernel: true, has_kernel_events: true, ..ConsumerBehaviour::default() }
 }
 
@@ -58,7 +58,7 @@ async fn until(recorder: &Recorder, is_so: impl FnMut(&Recording) -> bool) -> Re
 }
 
 /// Whether events of both kinds have arrived, and enough of them.
-fn goes(recording: &Recording) -> bool {
+fn has_both_kinds(recording: &Recording) -> bool {
     recording.scheduling == Some(Scheduling::Recording)
         && recording.phase == Phase::Recording
         && recording.events > 100
@@ -73,10 +73,10 @@ fn packets(file: &Path) -> Vec<Vec<u32>> {
 }
 
 #[tokio::test]
-async fn both_halves_are_in_one_file() {
-    let service = service(right());
+async fn runtime_and_kernel_events_are_in_one_file() {
+    let service = service(with_kernel_events());
     let recorder = service.start().await;
-    let recording = until(&recorder, goes).await;
+    let recording = until(&recorder, has_both_kinds).await;
     assert!(recording.analysis.is_some() || recording.events > 0, "what comes is analysed");
     assert!(!service.file().exists());
     assert_eq!(service.partial().metadata().unwrap().permissions().mode() & 0o777, 0o600);
@@ -98,24 +98,24 @@ async fn both_halves_are_in_one_file() {
 }
 
 #[tokio::test]
-async fn what_is_missing_or_lost_is_said_and_the_rest_recorded() {
+async fn missing_and_lost_data_is_reported_and_the_rest_recorded() {
     let no_source = ConsumerBehaviour { has_kernel: false, ..ConsumerBehaviour::default() };
     let no_events = ConsumerBehaviour { has_kernel: true, ..ConsumerBehaviour::default() };
     for (behaviour, part) in [(no_source, "start `traced_probes` as root"), (no_events, "tracefs mounted at /sys/kernel/tracing")] {
         let service = service(behaviour);
         let recorder = service.start().await;
-        let is_said = |recording: &Recording| {
+        let is_reported = |recording: &Recording| {
             matches!(&recording.scheduling, Some(Scheduling::Missing(why)) if why.contains(part)) && recording.bytes > 3000
         };
-        until(&recorder, is_said).await;
+        until(&recorder, is_reported).await;
         recorder.stop();
         let recording = recorder.finished().await;
-        assert!(is_said(&recording) && outcome(&recording).complete, "{recording:?}");
+        assert!(is_reported(&recording) && outcome(&recording).complete, "{recording:?}");
         assert!(packets(&service.file()).len() > 10);
     }
-    let service = service(ConsumerBehaviour { overwritten: 5000, ..right() });
+    let service = service(ConsumerBehaviour { overwritten: 5000, ..with_kernel_events() });
     let recorder = service.start().await;
-    until(&recorder, goes).await;
+    until(&recorder, has_both_kinds).await;
     recorder.stop();
     let recording = recorder.finished().await;
     let trouble = outcome(&recording).trouble.as_deref().unwrap();
@@ -124,10 +124,10 @@ async fn what_is_missing_or_lost_is_said_and_the_rest_recorded() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_kernels_half_is_reported() {
-    let service = service(ConsumerBehaviour { kernel_readings: Some(2), ..right() });
+async fn end_of_kernel_scheduling_data_is_reported() {
+    let service = service(ConsumerBehaviour { kernel_readings: Some(2), ..with_kernel_events() });
     let recorder = service.start().await;
-    until(&recorder, goes).await;
+    until(&recorder, has_both_kinds).await;
     service.consumer.until(|seen| seen.calls.iter().filter(|call| **call == "ReadBuffers").count() >= 4).await;
     recorder.stop();
     let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
@@ -138,10 +138,10 @@ async fn the_end_of_the_kernels_half_is_reported() {
 }
 
 #[tokio::test]
-async fn what_does_not_begin_says_why_and_leaves_nothing() {
-    let with = |method, fault| ConsumerBehaviour { fault: Some((method, fault)), ..right() };
+async fn a_failed_start_is_reported_and_leaves_no_file() {
+    let with = |method, fault| ConsumerBehaviour { fault: Some((method, fault)), ..with_kernel_events() };
     for (behaviour, part) in [
-        (ConsumerBehaviour { error: Some("no\u{1b} more buffers"), ..right() }, "EnableTracing was refused: no"),
+        (ConsumerBehaviour { error: Some("no\u{1b} more buffers"), ..with_kernel_events() }, "EnableTracing was refused: no"),
         (with("EnableTracing", ConsumerFault::Garbage), "more than the protocol allows"),
         (with("EnableTracing", ConsumerFault::Undecodable), "cannot be decoded"),
         (with("EnableTracing", ConsumerFault::Closes), "the connection was closed"),
@@ -154,14 +154,14 @@ async fn what_does_not_begin_says_why_and_leaves_nothing() {
         assert!(!service.partial().exists() && !service.file().exists());
         timeout(STEP_TIMEOUT, service.consumer.until(|seen| seen.recordings == 0)).await.unwrap();
     }
-    let service = service(right());
+    let service = service(with_kernel_events());
     std::fs::remove_file(service.bench.dir.path().join("consumer")).unwrap();
     let error = service.try_start().await.unwrap_err().to_string();
     assert!(error.contains("no service listens there; install and start it"), "{error}");
 }
 
 #[tokio::test]
-async fn a_service_that_breaks_later_ends_the_recording_and_what_was_read_is_kept() {
+async fn service_fault_on_stop_keeps_the_data_read_so_far() {
     let mut running = tokio::task::JoinSet::new();
     for (method, fault, part) in [
         ("Flush", ConsumerFault::Closes, Some("the connection was closed")),
@@ -176,9 +176,9 @@ async fn a_service_that_breaks_later_ends_the_recording_and_what_was_read_is_kep
         ("FreeBuffers", ConsumerFault::Silent, None),
     ] {
         running.spawn(async move {
-            let service = service(ConsumerBehaviour { fault: Some((method, fault)), ..right() });
+            let service = service(ConsumerBehaviour { fault: Some((method, fault)), ..with_kernel_events() });
             let recorder = service.start().await;
-            until(&recorder, goes).await;
+            until(&recorder, has_both_kinds).await;
             recorder.stop();
             let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
             let outcome = outcome(&recording);
@@ -197,7 +197,7 @@ async fn a_service_that_breaks_later_ends_the_recording_and_what_was_read_is_kep
 }
 
 #[tokio::test]
-async fn a_service_that_breaks_at_once_ends_the_recording() {
+async fn service_fault_on_first_read_ends_the_recording() {
     for (fault, part) in [
         (ConsumerFault::Closes, "the connection was closed"),
         (ConsumerFault::Refuses, "ReadBuffers was refused"),
@@ -205,7 +205,7 @@ async fn a_service_that_breaks_at_once_ends_the_recording() {
         (ConsumerFault::Garbage, "more than the protocol allows"),
         (ConsumerFault::Silent, "no answer to ReadBuffers"),
     ] {
-        let service = service(ConsumerBehaviour { fault: Some(("ReadBuffers", fault)), ..right() });
+        let service = service(ConsumerBehaviour { fault: Some(("ReadBuffers", fault)), ..with_kernel_events() });
         let recorder = service.start().await;
         if part.is_empty() {
             // Fields with other numbers are skipped.
@@ -221,10 +221,10 @@ async fn a_service_that_breaks_at_once_ends_the_recording() {
 }
 
 #[tokio::test]
-async fn the_service_or_its_producers_port_may_go_while_it_records() {
-    let service = service(right());
+async fn service_exit_ends_the_recording_and_keeps_the_data() {
+    let service = service(with_kernel_events());
     let recorder = service.start().await;
-    until(&recorder, goes).await;
+    until(&recorder, has_both_kinds).await;
     let Service { service: producer, consumer, bench } = service;
     drop(consumer);
     let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
@@ -236,13 +236,13 @@ async fn the_service_or_its_producers_port_may_go_while_it_records() {
 
 /// Each reply arrives in time, and there is always one more.
 #[tokio::test]
-async fn answers_without_end_have_a_limit() {
+async fn endless_replies_time_out() {
     let ended = async |method: &'static str, part| {
-        let service = service(ConsumerBehaviour { fault: Some((method, ConsumerFault::Endless)), ..right() });
+        let service = service(ConsumerBehaviour { fault: Some((method, ConsumerFault::Endless)), ..with_kernel_events() });
         let recorder = service.start().await;
         match method {
             "ReadBuffers" => drop(service.consumer.until(|seen| seen.calls.contains(&method)).await),
-            _ => drop(until(&recorder, goes).await),
+            _ => drop(until(&recorder, has_both_kinds).await),
         }
         recorder.stop();
         let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
@@ -258,10 +258,10 @@ async fn answers_without_end_have_a_limit() {
 }
 
 #[tokio::test]
-async fn nobody_need_wait_for_a_service_that_does_not_end() {
-    let service = service(ConsumerBehaviour { fault: Some(("Flush", ConsumerFault::Silent)), ..right() });
+async fn a_service_that_does_not_end_can_be_abandoned() {
+    let service = service(ConsumerBehaviour { fault: Some(("Flush", ConsumerFault::Silent)), ..with_kernel_events() });
     let recorder = service.start().await;
-    until(&recorder, goes).await;
+    until(&recorder, has_both_kinds).await;
     recorder.stop();
     service.consumer.until(|seen| seen.calls.contains(&"Flush")).await;
     recorder.abandon();
@@ -274,22 +274,22 @@ async fn nobody_need_wait_for_a_service_that_does_not_end() {
 }
 
 #[tokio::test]
-async fn size_time_and_the_targets_end_end_it() {
-    let timed = service(right());
+async fn size_duration_and_target_exit_end_the_recording() {
+    let timed = service(with_kernel_events());
     let plan = Plan { duration: Some(Duration::from_secs(1)), ..timed.plan() };
     let recording = Recorder::start(timed.bench.client.clone(), plan).await.unwrap().finished().await;
     assert_eq!((outcome(&recording).stopped_by, outcome(&recording).complete), (StoppedBy::Duration, true));
-    let sized = service(right());
+    let sized = service(with_kernel_events());
     let plan = Plan { max_bytes: Some(2_000), ..sized.plan() };
     let recording = Recorder::start(sized.bench.client.clone(), plan).await.unwrap().finished().await;
     assert_eq!((outcome(&recording).stopped_by, outcome(&recording).complete), (StoppedBy::Size, true));
-    let Service { service: _producer, consumer, bench } = service(right());
+    let Service { service: _producer, consumer, bench } = service(with_kernel_events());
     let address = |name: &str| Address::Path(bench.dir.path().join(name));
     let sockets = Sockets { producer: address("producer"), consumer: address("consumer") };
     let file = bench.dir.path().join("a.perfetto-trace");
     let plan = Plan { file, scheduling: Some(sockets), ..bench.plan() };
     let recorder = Recorder::start(bench.client.clone(), plan).await.unwrap();
-    until(&recorder, goes).await;
+    until(&recorder, has_both_kinds).await;
     let Bench { dir, runtime, .. } = bench;
     drop(runtime);
     let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();

@@ -22,7 +22,7 @@ async fn stopped(fault: Fault, stop_limit: StopLimit) -> (Recording, Bench) {
 }
 
 #[track_caller]
-pub(super) fn assert_cut(recording: &Recording, bench: &Bench, words: &str) {
+pub(super) fn assert_incomplete(recording: &Recording, bench: &Bench, words: &str) {
     let Outcome { stopped_by, complete, file, trouble } = outcome(recording);
     assert_eq!((*stopped_by, *complete), (StoppedBy::Interrupt, false));
     assert!(trouble.as_ref().unwrap().contains(words), "{trouble:?}");
@@ -36,7 +36,7 @@ pub(super) fn assert_cut(recording: &Recording, bench: &Bench, words: &str) {
 async fn a_stop_is_limited_by_time() {
     let limit = StopLimit { time: Duration::from_millis(300), bytes: u64::MAX };
     let (recording, bench) = stopped(Fault::NeverStop, limit).await;
-    assert_cut(&recording, &bench, "the runtime did not end the session within 0.3 s");
+    assert_incomplete(&recording, &bench, "the runtime did not end the session within 0.3 s");
 }
 
 #[tokio::test]
@@ -44,7 +44,7 @@ async fn a_stop_is_limited_by_bytes_whether_it_is_answered_or_not() {
     for fault in [Fault::IgnoreStop, Fault::NeverStop] {
         let limit = StopLimit { time: STEP_TIMEOUT, bytes: 300_000 };
         let (recording, bench) = stopped(fault, limit).await;
-        assert_cut(&recording, &bench, "the runtime kept sending after the stop, and the connection was closed after");
+        assert_incomplete(&recording, &bench, "the runtime kept sending after the stop, and the connection was closed after");
         // The data received before the stop is more than the loop above waited for, and less than the total.
         assert!(recording.bytes > 400_000 && recording.bytes < 30_000_000, "{}", recording.bytes);
     }
@@ -52,7 +52,7 @@ async fn a_stop_is_limited_by_bytes_whether_it_is_answered_or_not() {
 
 /// Sessions without a file have the same limits.
 #[tokio::test]
-async fn a_listener_ends_too() {
+async fn listener_stops_at_the_same_limits() {
     let limit = StopLimit { time: Duration::from_millis(300), bytes: u64::MAX };
     let bytes = StopLimit { time: STEP_TIMEOUT, bytes: 100_000 };
     for (fault, script, most, limit, why) in [
@@ -68,7 +68,7 @@ async fn a_listener_ends_too() {
             Cut::Undecodable(crate::nettrace::DecodeError::NotNettrace([0x55; 8])),
         ),
     ] {
-        let said = format!("{fault:?} {why}");
+        let case = format!("{fault:?} {why}");
         let ends_by_itself = matches!(why, Cut::Budget(_) | Cut::Undecodable(_));
         let bench = bench(Spec { fault, script, ..spec() });
         let mut listener = Listener::start(bench.client.clone(), &config(), Throughput::default(), most).await.unwrap();
@@ -77,19 +77,19 @@ async fn a_listener_ends_too() {
                 sleep(Duration::from_millis(5)).await;
             }
         };
-        timeout(STEP_TIMEOUT, until).await.expect(&said);
-        let ended = timeout(STEP_TIMEOUT, listener.stop(limit)).await.expect(&said);
+        timeout(STEP_TIMEOUT, until).await.expect(&case);
+        let ended = timeout(STEP_TIMEOUT, listener.stop(limit)).await.expect(&case);
         match (ended, why) {
             (Err(Unfinished::Cut(Cut::Rundown(_))), Cut::Rundown(_)) => {}
             (Err(Unfinished::Cut(cut)), why) => assert_eq!(cut, why),
-            other => panic!("{said}: {other:?}"),
+            other => panic!("{case}: {other:?}"),
         }
     }
 }
 
 /// The file was removed or replaced before it is renamed.
 #[tokio::test]
-async fn a_lost_file_is_said() {
+async fn a_lost_file_is_reported() {
     for replace in [false, true] {
         let bench = bench(spec());
         let recorder = bench.start(bench.plan()).await;
@@ -121,7 +121,7 @@ fn stream(events: u64) -> Vec<u8> {
 
 /// Reading continues at full speed while counting is blocked, and in the end everything is counted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_count_that_stands_still_does_not_hold_up_the_reading() {
+async fn blocked_counting_does_not_stall_reading() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a");
     // More than may be queued for analysis.
@@ -156,7 +156,7 @@ async fn a_count_that_stands_still_does_not_hold_up_the_reading() {
 /// The same for bytes that are in no file and arrive in small pieces: the reader of a flight recorder blocks until there is room, but
 /// analysis is suspended before that.
 #[test]
-fn small_pieces_fill_the_room_for_them() {
+fn small_pieces_are_packed_in_the_backlog() {
     let bytes = stream(10_000);
     let backlog = super::super::backlog::Backlog::default();
     // Nothing is consumed, and nothing blocks.

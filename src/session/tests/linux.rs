@@ -10,7 +10,7 @@ use crate::session::perf_map;
 use crate::sim::Fleet;
 
 #[tokio::test]
-async fn a_recording_is_for_its_user_alone() {
+async fn recording_is_accessible_only_to_its_owner() {
     let bench = bench(spec());
     let recorder = bench.start(bench.plan()).await;
     recorder.stop();
@@ -19,7 +19,7 @@ async fn a_recording_is_for_its_user_alone() {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_said_and_the_stream_is_drained() {
+async fn full_disk_is_reported_and_the_stream_is_drained() {
     let (pumped, mut writing, progress) = pump(File::options().write(true).open("/dev/full").unwrap()).await;
     // More than a socket buffer holds: this blocks unless the pump drains it.
     writing.write_all(&vec![7; 4 << 20]).unwrap();
@@ -46,7 +46,7 @@ async fn perf_map_files_are_found() {
 
 /// If the process refuses the stop, the stream gets a moment to end, not the full time limit.
 #[tokio::test]
-async fn a_refused_stop_is_said() {
+async fn a_refused_stop_is_reported() {
     let bench = bench(Spec { script: limits::flood(), ..spec() });
     let recorder = bench.start(bench.plan()).await;
     timeout(STEP_TIMEOUT, recorder.progress().wait_for(|recording| recording.bytes > 0)).await.unwrap().unwrap();
@@ -62,7 +62,7 @@ async fn a_refused_stop_is_said() {
         .unwrap();
     recorder.stop();
     let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
-    limits::assert_cut(
+    limits::assert_incomplete(
         &recording,
         &bench,
         "the session could not be stopped: StopTracing to process 77: the peer is not a .NET diagnostic server",
@@ -71,7 +71,7 @@ async fn a_refused_stop_is_said() {
 
 /// The path of a file is resolved through links, so that it is not compared with itself.
 #[test]
-fn a_file_has_one_path_however_it_is_named() {
+fn links_to_a_file_resolve_to_one_path() {
     let folder = tempfile::tempdir().unwrap();
     let [real, link] = ["real", "link"].map(|name| folder.path().join(name));
     std::fs::create_dir(&real).unwrap();

@@ -12,7 +12,7 @@ fn parse(pieces: &[&[u8]]) -> Vec<Event> {
     events
 }
 
-fn held(code: KeyCode, modifiers: KeyModifiers) -> Event {
+fn key_with(code: KeyCode, modifiers: KeyModifiers) -> Event {
     Event::Key(KeyEvent::new(code, modifiers))
 }
 
@@ -21,7 +21,7 @@ fn at(kind: MouseEventKind, column: u16, row: u16) -> Event {
 }
 
 #[test]
-fn keys_mouse_and_paste() {
+fn keys_mouse_and_paste_are_parsed() {
     const NONE: KeyModifiers = KeyModifiers::NONE;
     const SHIFT: KeyModifiers = KeyModifiers::SHIFT;
     const ALT: KeyModifiers = KeyModifiers::ALT;
@@ -29,22 +29,22 @@ fn keys_mouse_and_paste() {
     let down = |button| MouseEventKind::Down(button);
     let cases: &[(&[u8], &[Event])] = &[
         (b"", &[]),
-        (b"q", &[held(KeyCode::Char('q'), NONE)]),
-        (b"Q", &[held(KeyCode::Char('Q'), SHIFT)]),
-        ("ü日".as_bytes(), &[held(KeyCode::Char('ü'), NONE), held(KeyCode::Char('日'), NONE)]),
+        (b"q", &[key_with(KeyCode::Char('q'), NONE)]),
+        (b"Q", &[key_with(KeyCode::Char('Q'), SHIFT)]),
+        ("ü日".as_bytes(), &[key_with(KeyCode::Char('ü'), NONE), key_with(KeyCode::Char('日'), NONE)]),
         (b"\r\t\x7f", &[key(KeyCode::Enter), key(KeyCode::Tab), key(KeyCode::Backspace)]),
         (
             b"\n\x1b[13;5u\x1b[27;5;13~\x1b[27;5;14~\x1b[14;5u",
-            &[held(KeyCode::Enter, CTRL), held(KeyCode::Enter, CTRL), held(KeyCode::Enter, CTRL)],
+            &[key_with(KeyCode::Enter, CTRL), key_with(KeyCode::Enter, CTRL), key_with(KeyCode::Enter, CTRL)],
         ),
-        (b"\x03\0\x1c", &[held(KeyCode::Char('c'), CTRL), held(KeyCode::Char(' '), CTRL), held(KeyCode::Char('4'), CTRL)]),
+        (b"\x03\0\x1c", &[key_with(KeyCode::Char('c'), CTRL), key_with(KeyCode::Char(' '), CTRL), key_with(KeyCode::Char('4'), CTRL)]),
         (b"\x1b", &[key(KeyCode::Esc)]),
         (b"\x1b\x1b", &[key(KeyCode::Esc), key(KeyCode::Esc)]),
         (b"\x1b\x1b[A", &[key(KeyCode::Esc), key(KeyCode::Up)]),
-        (b"\x1bt\x1b\xc3\xbc", &[held(KeyCode::Char('t'), ALT), held(KeyCode::Char('ü'), ALT)]),
+        (b"\x1bt\x1b\xc3\xbc", &[key_with(KeyCode::Char('t'), ALT), key_with(KeyCode::Char('ü'), ALT)]),
         (
             b"\x1b[A\x1bOB\x1b[1;5C\x1b[1;2D",
-            &[key(KeyCode::Up), key(KeyCode::Down), held(KeyCode::Right, CTRL), held(KeyCode::Left, SHIFT)],
+            &[key(KeyCode::Up), key(KeyCode::Down), key_with(KeyCode::Right, CTRL), key_with(KeyCode::Left, SHIFT)],
         ),
         (
             b"\x1b[H\x1b[F\x1bOH\x1b[1~\x1b[4~\x1b[7~\x1b[8~",
@@ -60,7 +60,7 @@ fn keys_mouse_and_paste() {
         ),
         (
             b"\x1b[2~\x1b[3~\x1b[5~\x1b[6~\x1b[3;5~",
-            &[key(KeyCode::Insert), key(KeyCode::Delete), key(KeyCode::PageUp), key(KeyCode::PageDown), held(KeyCode::Delete, CTRL)],
+            &[key(KeyCode::Insert), key(KeyCode::Delete), key(KeyCode::PageUp), key(KeyCode::PageDown), key_with(KeyCode::Delete, CTRL)],
         ),
         (
             b"\x1bOP\x1b[S\x1b[[C\x1b[15~\x1b[17~\x1b[21~\x1b[24~",
@@ -74,7 +74,7 @@ fn keys_mouse_and_paste() {
                 key(KeyCode::F(12)),
             ],
         ),
-        (b"\x1b[Z", &[held(KeyCode::BackTab, SHIFT)]),
+        (b"\x1b[Z", &[key_with(KeyCode::BackTab, SHIFT)]),
         (
             b"\x1b[<0;1;1M\x1b[<0;1;1m\x1b[<64;120;40M\x1b[<65;7;3M",
             &[at(down(MouseButton::Left), 0, 0), at(MouseEventKind::ScrollUp, 119, 39), at(MouseEventKind::ScrollDown, 6, 2)],
@@ -82,21 +82,24 @@ fn keys_mouse_and_paste() {
         // Motion, horizontal scrolling, invalid coordinates.
         (b"\x1b[<35;5;5M\x1b[<32;5;5M\x1b[<66;5;5M\x1b[<0;0;1M\x1b[<0;99999;1M\x1b[<0;1M", &[]),
         (b"\x1b[M !!\x1b[M#!!\x1b[Ma!\"", &[at(down(MouseButton::Left), 0, 0), at(MouseEventKind::ScrollDown, 0, 1)]),
-        (b"\x1b[200~two\rlines\x1b[A\x1b[201~x", &[Event::Paste("two\rlines\x1b[A".to_owned()), held(KeyCode::Char('x'), NONE)]),
+        (b"\x1b[200~two\rlines\x1b[A\x1b[201~x", &[Event::Paste("two\rlines\x1b[A".to_owned()), key_with(KeyCode::Char('x'), NONE)]),
         (b"\x1b[200~without an end", &[Event::Paste("without an end".to_owned())]),
         // Answers to queries of other programs, and unknown keys, are not typed text.
         (b"\x1b[?62;22c\x1b[12;40R\x1b[?1u\x1b[99~\x1b[1;2;3;4;5;6;7;8;9;10;11;12;13;14;15;16;17X", &[]),
         // The answer to our query, with either terminator; a truncated one; and Alt with a bracket.
-        (b"\x1b]11;rgb:ffff/ffff/ffff\x1b\\q\x1b]11;rgb:0/0/0\x07q", &[held(KeyCode::Char('q'), NONE), held(KeyCode::Char('q'), NONE)]),
+        (
+            b"\x1b]11;rgb:ffff/ffff/ffff\x1b\\q\x1b]11;rgb:0/0/0\x07q",
+            &[key_with(KeyCode::Char('q'), NONE), key_with(KeyCode::Char('q'), NONE)],
+        ),
         (b"\x1b]11;nonsense\x07\x1b]11;rgb:ff\x1b[A", &[key(KeyCode::Up)]),
-        (b"\x1b]", &[held(KeyCode::Char(']'), ALT)]),
-        (b"\x1b]1q", &[held(KeyCode::Char(']'), ALT), held(KeyCode::Char('1'), NONE), held(KeyCode::Char('q'), NONE)]),
-        (b"\x1b]\x1b[A", &[held(KeyCode::Char(']'), ALT), key(KeyCode::Up)]),
+        (b"\x1b]", &[key_with(KeyCode::Char(']'), ALT)]),
+        (b"\x1b]1q", &[key_with(KeyCode::Char(']'), ALT), key_with(KeyCode::Char('1'), NONE), key_with(KeyCode::Char('q'), NONE)]),
+        (b"\x1b]\x1b[A", &[key_with(KeyCode::Char(']'), ALT), key(KeyCode::Up)]),
         // A truncated sequence, followed by a key.
-        (b"\x1b[<65;1\x03", &[held(KeyCode::Char('c'), CTRL)]),
-        (b"\x1b[\r\x1bO\r\x1b[[q", &[key(KeyCode::Enter), key(KeyCode::Enter), held(KeyCode::Char('q'), NONE)]),
+        (b"\x1b[<65;1\x03", &[key_with(KeyCode::Char('c'), CTRL)]),
+        (b"\x1b[\r\x1bO\r\x1b[[q", &[key(KeyCode::Enter), key(KeyCode::Enter), key_with(KeyCode::Char('q'), NONE)]),
         (b"\x1b[<65;1\x1b[B", &[key(KeyCode::Down)]),
-        (b"\xff\xc3q\x80", &[held(KeyCode::Char('q'), NONE)]),
+        (b"\xff\xc3q\x80", &[key_with(KeyCode::Char('q'), NONE)]),
     ];
     for (bytes, events) in cases {
         assert_eq!(parse(&[bytes]), *events, "{:?}", String::from_utf8_lossy(bytes));
@@ -106,7 +109,7 @@ fn keys_mouse_and_paste() {
 }
 
 #[test]
-fn only_a_lone_esc_and_a_paste_are_completed_by_time() {
+fn only_ambiguous_esc_and_paste_have_a_timeout() {
     for (bytes, timeout) in [
         (&b""[..], None),
         (b"\x1b", Some(ESCAPE_TIMEOUT)),
@@ -133,7 +136,7 @@ fn only_a_lone_esc_and_a_paste_are_completed_by_time() {
 }
 
 #[test]
-fn the_answer_for_the_background_is_kept() {
+fn background_color_reply_is_returned_once() {
     let mut parser = InputParser::default();
     parser.feed(b"q\x1b]11;rgb:ffff/ffff/f", drop);
     assert_eq!(parser.take_background(), None);
@@ -143,7 +146,7 @@ fn the_answer_for_the_background_is_kept() {
 }
 
 #[test]
-fn what_is_kept_is_bounded() {
+fn parser_buffers_are_bounded() {
     let long = [b"\x1b[".to_vec(), b"1;".repeat(100_000), b"Aq".to_vec()].concat();
     assert_eq!(parse(&[&long]), [key(KeyCode::Up), key(KeyCode::Char('q'))]);
     let text = "x".repeat(MAX_PASTE + 1000);
@@ -153,7 +156,7 @@ fn what_is_kept_is_bounded() {
 
 proptest! {
     #[test]
-    fn pieces_of_any_size_give_the_same(bytes: Vec<u8>, cuts in prop::collection::vec(1_usize..20, 1..20)) {
+    fn split_input_parses_like_whole_input(bytes: Vec<u8>, cuts in prop::collection::vec(1_usize..20, 1..20)) {
         // Many bytes that start or end sequences.
         let bytes: Vec<u8> = bytes.iter().map(|byte| if *byte < 0x80 { b"\x1b[O<0;1~MmAq"[usize::from(byte % 12)] } else { *byte }).collect();
         let (mut pieces, mut rest) = (Vec::new(), &bytes[..]);

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_behind_a_wide_character_is_where_it_belongs() {
+    fn cells_after_wide_characters_keep_their_column() {
         let cells = [(0, 0, cell("a", Color::Reset)), (1, 0, cell("世", Color::Reset)), (3, 0, cell("b", Color::Reset))];
         let expected = [(0, 0, 7, "a"), (1, 0, 7, "  "), (1, 0, 7, "世"), (3, 0, 7, "b")];
         assert_eq!(written(&cells), expected.map(|(column, row, attributes, text)| (column, row, attributes, text.to_owned())));
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_those_of_a_console() {
+    fn colours_map_to_console_attributes() {
         for (color, expected) in [
             (Color::Red, 4),
             (Color::Indexed(1), 4),

@@ -24,7 +24,7 @@ fn of(provider: &str, name: &str, count: u64) -> EventRate {
 }
 
 #[test]
-fn samples_of_the_kernel_are_no_reason_to_record_again() {
+fn kernel_samples_are_reported_without_runtime_samples() {
     let mut app = with(vec![of("Universal.Events", "cpu", 7)]);
     app.press("7");
     let shown = text(&picture(&app, &Theme::dark(), 120, 40));
@@ -32,7 +32,7 @@ fn samples_of_the_kernel_are_no_reason_to_record_again() {
 }
 
 #[test]
-fn what_describes_the_process_is_no_top_event() {
+fn rundown_and_symbol_events_are_not_top_events() {
     let mut app = with(vec![
         of("Microsoft-Windows-DotNETRuntimeRundown", "MethodDCEndVerbose", 900),
         of("Universal.System", "ProcessSymbol", 800),

@@ -5,31 +5,31 @@ pub(super) struct Case {
     pub(super) name: &'static str,
     pub(super) bytes: Vec<u8>,
     pub(super) sent: Sent,
-    pub(super) harm: Harm,
+    pub(super) crash: Crash,
     /// Clears what necessarily differs.
     pub(super) same: fn(&mut Vec<u8>),
 }
 
 /// Which versions a request kills.
 #[derive(Clone, Copy)]
-pub(super) enum Harm {
+pub(super) enum Crash {
     /// Kills these versions.
-    Deadly(&'static [u32]),
+    Always(&'static [u32]),
     /// These versions read past the end of the request, and die depending on what they find there. The simulation always dies.
-    Chancy(&'static [u32]),
+    Sometimes(&'static [u32]),
 }
 
-impl Harm {
-    pub(super) fn is_to(self, major: u32) -> bool {
-        let (Self::Deadly(versions) | Self::Chancy(versions)) = self;
+impl Crash {
+    pub(super) fn affects(self, major: u32) -> bool {
+        let (Self::Always(versions) | Self::Sometimes(versions)) = self;
         versions.contains(&major)
     }
 }
 
-const NONE: Harm = Harm::Deadly(&[]);
+const NONE: Crash = Crash::Always(&[]);
 /// Requests without a payload, and dumps without a path.
-const MODERN: Harm = Harm::Deadly(&[8, 9, 10]);
-const READS_ON: Harm = Harm::Chancy(&[8, 9, 10]);
+const CRASHES_SINCE_NET8: Crash = Crash::Always(&[8, 9, 10]);
+const MAY_CRASH_SINCE_NET8: Crash = Crash::Sometimes(&[8, 9, 10]);
 
 /// How the bytes are sent.
 #[derive(Clone, Copy)]
@@ -111,7 +111,7 @@ fn echo(answer: &mut Vec<u8>) {
 
 pub(super) fn cases(major: u32) -> Vec<Case> {
     let mut cases = Vec::new();
-    let mut add = |name, bytes: Vec<u8>, sent, harm, same| cases.push(Case { name, bytes, sent, harm, same });
+    let mut add = |name, bytes: Vec<u8>, sent, crash, same| cases.push(Case { name, bytes, sent, crash, same });
     let stop = || request(0x0201, &5_u64.to_le_bytes());
     let mut frame = |name, change: &dyn Fn(&mut Vec<u8>), sent| {
         let mut bytes = stop();
@@ -179,9 +179,9 @@ pub(super) fn cases(major: u32) -> Vec<Case> {
         ("an empty perf map", 0x0405),
         ("an empty hook", 0x0407),
     ] {
-        add(name, request(code, &[]), Sent::Whole, MODERN, nothing);
+        add(name, request(code, &[]), Sent::Whole, CRASHES_SINCE_NET8, nothing);
     }
-    add("an empty session 5", request(0x0206, &[]), Sent::Whole, Harm::Deadly(&[10]), nothing);
+    add("an empty session 5", request(0x0206, &[]), Sent::Whole, Crash::Always(&[10]), nothing);
 
     add("process info", request(0x0400, &[]), Sent::Whole, NONE, cookie::<8>);
     add("process info 2", request(0x0404, &[]), Sent::Whole, NONE, cookie::<8>);
@@ -216,7 +216,7 @@ pub(super) fn cases(major: u32) -> Vec<Case> {
     ] {
         add(name, request(0x0403, &[variable, value].concat()), Sent::Whole, NONE, nothing);
     }
-    add("a variable without a value", request(0x0403, &text("DN_TOP_A")), Sent::Whole, READS_ON, nothing);
+    add("a variable without a value", request(0x0403, &text("DN_TOP_A")), Sent::Whole, MAY_CRASH_SINCE_NET8, nothing);
 
     let dump = |code, path: &[u8], kind, flags| request(code, &[path, &number(kind), &number(flags)].concat());
     for (code, path) in [(0x0101, "/no/such/folder/core"), (0x0102, "/no/such/folder/core"), (0x0103, "/no/such/folder/core")] {
@@ -224,8 +224,8 @@ pub(super) fn cases(major: u32) -> Vec<Case> {
         add("a dump of no kind", dump(code, &text(path), 9, 0), Sent::Whole, NONE, nothing);
         add("a dump without its NUL", request(code, &[number(1), vec![1; 10]].concat()), Sent::Whole, NONE, nothing);
     }
-    add("a dump to nowhere", dump(0x0101, NULL, 1, 0), Sent::Whole, Harm::Deadly(&[3, 8, 9, 10]), nothing);
-    add("a dump 3 to nowhere", dump(0x0103, NULL, 1, 0), Sent::Whole, MODERN, nothing);
+    add("a dump to nowhere", dump(0x0101, NULL, 1, 0), Sent::Whole, Crash::Always(&[3, 8, 9, 10]), nothing);
+    add("a dump 3 to nowhere", dump(0x0103, NULL, 1, 0), Sent::Whole, CRASHES_SINCE_NET8, nothing);
 
     let class = [7; 16];
     let attachment = |data: &[u8]| request(0x0301, &[&number(1000), &class[..], &text("/no/such.so"), data].concat());
@@ -233,11 +233,11 @@ pub(super) fn cases(major: u32) -> Vec<Case> {
     add("a profiler that is not there, and its data", attachment(&[3, 0, 0, 0, 1, 2, 3]), Sent::Whole, NONE, nothing);
     add("a profiler with more data than it says", attachment(&[1, 0, 0, 0, 1, 2, 3]), Sent::Whole, NONE, nothing);
     add("a profiler with less data than it says", attachment(&[9, 0, 0, 0, 1, 2, 3]), Sent::Whole, NONE, nothing);
-    add("half a profiler", request(0x0301, &[&number(1000), &class[..9]].concat()), Sent::Whole, READS_ON, nothing);
+    add("half a profiler", request(0x0301, &[&number(1000), &class[..9]].concat()), Sent::Whole, MAY_CRASH_SINCE_NET8, nothing);
     add("a profiler without data", attachment(&[]), Sent::Whole, NONE, nothing);
-    add("a profiler without a path", request(0x0301, &[&number(1000), &class[..]].concat()), Sent::Whole, READS_ON, nothing);
-    add("half a startup profiler", request(0x0302, &class[..9]), Sent::Whole, READS_ON, nothing);
-    add("a startup profiler without a path", request(0x0302, &class), Sent::Whole, READS_ON, nothing);
+    add("a profiler without a path", request(0x0301, &[&number(1000), &class[..]].concat()), Sent::Whole, MAY_CRASH_SINCE_NET8, nothing);
+    add("half a startup profiler", request(0x0302, &class[..9]), Sent::Whole, MAY_CRASH_SINCE_NET8, nothing);
+    add("a startup profiler without a path", request(0x0302, &class), Sent::Whole, MAY_CRASH_SINCE_NET8, nothing);
     add(
         "a startup profiler of a program that runs",
         request(0x0302, &[&class[..], &text("/no/such.so")].concat()),
@@ -247,7 +247,7 @@ pub(super) fn cases(major: u32) -> Vec<Case> {
     );
 
     let hook = request(0x0407, &text("/no/such.dll"));
-    add("a hook that is not there", hook, Sent::Whole, Harm::Deadly(&[9, 10]), nothing);
+    add("a hook that is not there", hook, Sent::Whole, Crash::Always(&[9, 10]), nothing);
     add("a hook without its NUL", request(0x0407, &[number(2), b"A\0B\0".to_vec()].concat()), Sent::Whole, NONE, nothing);
 
     let good = provider(5, &text("DnTop-Unused"), NULL);
@@ -262,11 +262,11 @@ pub(super) fn cases(major: u32) -> Vec<Case> {
     };
     for code in [0x0202, 0x0203, 0x0204, 0x0205] {
         // Commands unknown to .NET 8 are not parsed by it.
-        let harm = Harm::Deadly(if code <= 0x0203 { &[8, 9] } else { &[9] });
+        let crash = Crash::Always(if code <= 0x0203 { &[8, 9] } else { &[9] });
         add("a session of no provider", collect(code, 1, 1, array(0, &[])), Sent::Whole, NONE, session);
-        add("a session without a buffer", collect(code, 0, 1, array(1, &good)), Sent::Whole, harm, nothing);
-        add("a session of format 2", collect(code, 1, 2, array(1, &good)), Sent::Whole, harm, nothing);
-        add("a session of 1001 providers", collect(code, 1, 1, array(1001, &provider(5, &text("P"), NULL))), Sent::Whole, harm, nothing);
+        add("a session without a buffer", collect(code, 0, 1, array(1, &good)), Sent::Whole, crash, nothing);
+        add("a session of format 2", collect(code, 1, 2, array(1, &good)), Sent::Whole, crash, nothing);
+        add("a session of 1001 providers", collect(code, 1, 1, array(1001, &provider(5, &text("P"), NULL))), Sent::Whole, crash, nothing);
         for (name, bad) in [
             ("a session of level 6", provider(6, &text("P"), NULL)),
             ("a session of a provider without a name", provider(5, &text(""), NULL)),
@@ -281,7 +281,7 @@ pub(super) fn cases(major: u32) -> Vec<Case> {
         return cases;
     }
 
-    let mut add = |name, bytes: Vec<u8>, sent| cases.push(Case { name, bytes, sent, harm: NONE, same: nothing });
+    let mut add = |name, bytes: Vec<u8>, sent| cases.push(Case { name, bytes, sent, crash: NONE, same: nothing });
     let all: &[u8] = &[0; 5];
     let stream = |buffer, format, providers: Vec<u8>| {
         request(0x0206, &[number(0), number(buffer), number(format), vec![0; 8], vec![1], providers].concat())

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use dn_top::ipc::{Advertise, CommandCode, Cookie, ProcessInfo, Reply, RuntimeVersion};
 
-use crate::support::{PATIENCE, folder, poll, runtimes};
+use crate::support::{TIMEOUT, folder, poll, runtimes};
 
 pub(super) const UID: u32 = 65533;
 /// Exit code of the second user's process if it may not connect.
@@ -55,23 +55,23 @@ impl SecondUser {
     }
 
     /// Starts a process of this user that listens at a path, responds like a runtime, and logs everything it receives.
-    pub(super) fn serve(&self, path: &Path) -> Served {
+    pub(super) fn serve(&self, path: &Path) -> FakeServer {
         let log = self.path("log");
         let process =
             self.helper(path.parent().unwrap(), &[("SECOND_USER_SERVES", path.as_os_str()), ("SECOND_USER_LOG", log.as_os_str())]);
-        poll(PATIENCE, || UnixStream::connect(path).ok()).expect("it does not serve");
-        Served { process, log }
+        poll(TIMEOUT, || UnixStream::connect(path).ok()).expect("it does not serve");
+        FakeServer { process, log }
     }
 
     /// Starts a process of this user whose threads are named like those of a runtime.
-    pub(super) fn looks_like_a_runtime(&self, tmpdir: &Path) -> Process {
+    pub(super) fn start_runtime_lookalike(&self, tmpdir: &Path) -> Process {
         let process = self.helper(tmpdir, &[]);
         let threads = || {
             let tasks = fs::read_dir(format!("/proc/{}/task", process.pid())).unwrap();
             let names = tasks.map(|task| fs::read_to_string(task.unwrap().path().join("comm")).unwrap_or_default());
             names.into_iter().find(|name| name == ".NET EventPipe\n")
         };
-        poll(PATIENCE, threads).expect("its thread does not start");
+        poll(TIMEOUT, threads).expect("its thread does not start");
         process
     }
 
@@ -91,7 +91,7 @@ fn second_users_process() {
     }
     if let Some(path) = std::env::var_os("SECOND_USER_CONNECTS") {
         let Ok(mut stream) = UnixStream::connect(path) else { std::process::exit(DENIED) };
-        let pid = std::env::var("SECOND_USER_SAYS").unwrap().parse().unwrap();
+        let pid = std::env::var("SECOND_USER_ADVERTISES").unwrap().parse().unwrap();
         stream.write_all(&Advertise { cookie: Cookie([6; 16]), pid }.encode()).unwrap();
         // Until it is closed, or a command is received.
         let _ = stream.read(&mut [0]);
@@ -146,13 +146,13 @@ impl Drop for Process {
 }
 
 /// A socket served by the second user.
-pub(super) struct Served {
+pub(super) struct FakeServer {
     pub(super) process: Process,
     pub(super) log: PathBuf,
 }
 
-impl Served {
-    pub(super) fn assert_nothing_came(&self) {
+impl FakeServer {
+    pub(super) fn assert_nothing_received(&self) {
         assert_eq!(fs::read(&self.log).unwrap(), b"", "the second user was sent something");
     }
 }

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_of_a_thread_are_its_cpu_time() {
+    fn cpu_time_is_distributed_over_a_threads_samples() {
         let mut samples = Samples::default();
         sample(&mut samples, 0, 1000, &[1]);
         assert_eq!((cpu_ms(&samples, &[]), samples.has_cpu_times()), (vec![1000], false), "as long as nothing else is known");
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_waits_for_most_of_the_time_has_the_time_that_it_ran() {
+    fn mostly_waiting_thread_keeps_its_small_cpu_time() {
         let mut samples = Samples::default();
         // Two samples in a hundred are outside the wait, whose name is resolved later.
         for round in 0..20 {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_ended_is_as_it_was_and_its_number_begins_again() {
+    fn cpu_time_handles_exited_threads_and_reused_ids() {
         let mut samples = Samples::default();
         sample(&mut samples, 0, 1000, &[1]);
         samples.apply_cpu_times(&[(7, 900 * MS as u64)]);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_without_times_are_not_said_to_be_known() {
+    fn has_cpu_times_is_false_if_many_samples_lack_times() {
         let mut samples = Samples::default();
         let all = |samples: &mut Samples, thread, count: i64| {
             (0..count).for_each(|at| _ = samples.add(1, ThreadId::of(thread), at * MS, ThreadState::External));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_was_sampled_is_cpu_time() {
+    fn cpu_time_never_exceeds_sampled_time() {
         let mut samples = Samples::default();
         samples.apply_cpu_times(&[(7, 0)]);
         samples.apply_cpu_times(&[(7, u64::MAX)]);

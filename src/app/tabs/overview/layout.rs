@@ -37,9 +37,9 @@ const MAX_GRAPH_HEIGHT: u16 = 14;
 const CAPABILITY_WIDTH: u16 = 42;
 /// Maximum lines of a long text, and of the command line if space is short.
 const MAX_LINES: usize = 4;
-const MAX_LINES_SHORT: usize = 2;
+const MAX_COMMAND_LINES: usize = 2;
 /// Minimum height for a long command line.
-const MIN_HEIGHT_LONG: u16 = 20;
+const MIN_HEIGHT_FULL_COMMAND: u16 = 20;
 /// Width of the labels of the details.
 pub const LABEL_WIDTH: u16 = 11;
 
@@ -70,7 +70,7 @@ impl Overview<'_> {
     /// Returns the details, each with its label and wrapped lines.
     pub fn details_in(&self, body: Rect) -> impl Iterator<Item = (&'static str, Vec<String>)> {
         let width = body.width.saturating_sub(2 + LABEL_WIDTH);
-        let shown = self.details.iter().filter(move |(label, _)| body.height < MIN_HEIGHT_LONG || *label != COMMAND);
+        let shown = self.details.iter().filter(move |(label, _)| body.height < MIN_HEIGHT_FULL_COMMAND || *label != COMMAND);
         shown.map(move |(label, text)| {
             let mut lines = wrap(text, width);
             lines.truncate(MAX_LINES);
@@ -81,7 +81,7 @@ impl Overview<'_> {
     /// Returns the command line, without directories if space is short.
     pub fn command_in(&self, body: Rect) -> Cow<'_, str> {
         let process = &self.row.process;
-        if body.height >= MIN_HEIGHT_LONG { Cow::Borrowed(&process.command_line) } else { Cow::Owned(process.short_command_line()) }
+        if body.height >= MIN_HEIGHT_FULL_COMMAND { Cow::Borrowed(&process.command_line) } else { Cow::Owned(process.short_command_line()) }
     }
 
     /// Computes the layout within the body of the details pane.
@@ -92,7 +92,7 @@ impl Overview<'_> {
         let findings = (self.findings.len() as u16).min((body.height / 4).max(1)).max(u16::from(self.is_watched));
         let notice = self.notice.as_ref().map_or(0, |(text, _)| wrapped(text, MAX_LINES));
         let facts = figure_lines(&self.facts, Rect { width, height: 24, ..body });
-        let command = wrapped(&self.command_in(body), if body.height >= MIN_HEIGHT_LONG { MAX_LINES } else { MAX_LINES_SHORT });
+        let command = wrapped(&self.command_in(body), if body.height >= MIN_HEIGHT_FULL_COMMAND { MAX_LINES } else { MAX_COMMAND_LINES });
         // One line for the time axis.
         let room = body.height.saturating_sub(findings + notice + facts + command + 1);
         let count = self.graphs.len() as u16;

@@ -20,7 +20,7 @@ use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::app::update::panes;
 use crate::app::watches::CurrentFinding;
-use crate::model::{Age, Bytes, Capability, CpuUse, Process, has_own_root, seen_here, temporary_folder};
+use crate::model::{Age, Bytes, Capability, CpuUse, Process, has_own_root, reachable_path, temporary_folder};
 
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["Overview", "Over", "Ovw"],
@@ -172,7 +172,7 @@ fn further_facts(process: &Process) -> Vec<(&'static str, String)> {
     let mut details = Vec::new();
     if has_own_root(process) {
         // The process writes to the path as it sees it; we reach the file through another path.
-        let both = |path: &Path| format!("{} · from here {}", path.display(), seen_here(process, path).display());
+        let both = |path: &Path| format!("{} · from here {}", path.display(), reachable_path(process, path).display());
         details.push(("Dump folder", both(&temporary_folder(process))));
         details.push(("Perf map", both(Path::new(&format!("/tmp/perf-{}.map", process.ns_pid)))));
     }

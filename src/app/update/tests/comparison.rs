@@ -27,7 +27,7 @@ fn row(app: &TestApp, name: &str) -> Vec<String> {
     rows.iter().find(|cells| cells[at] == name).unwrap_or_else(|| panic!("{name}: {rows:#?}")).clone()
 }
 
-fn asked(app: &mut TestApp) -> (Ticket, Option<Span>) {
+fn read_request(app: &mut TestApp) -> (Ticket, Option<Span>) {
     match app.take_effects().as_slice() {
         [.., Effect::ReadFile { ticket, span, .. }] => (*ticket, *span),
         effects => panic!("{effects:?}"),
@@ -92,7 +92,7 @@ fn another_file_is_compared_with_the_open_one() {
 }
 
 #[test]
-fn figures_are_filtered_and_sorted_as_every_list() {
+fn comparison_rows_are_filtered_and_sorted() {
     let mut app = compared(120, 40, "/subject:exceptions⏎");
     let (_, rows) = shown(&app);
     assert!(!rows.is_empty() && rows.iter().all(|cells| cells[3] == "exceptions"), "{rows:?}");
@@ -114,12 +114,12 @@ fn figures_are_filtered_and_sorted_as_every_list() {
 }
 
 #[test]
-fn a_range_is_compared_with_the_one_that_is_chosen_next() {
+fn a_range_is_compared_with_the_next_selected_range() {
     let mut app = opened(120, 40);
     app.state.tab = Tab::Compare;
     assert!(empty(&app).starts_with("=: compare this file"));
     app.press("[");
-    let (ticket, _) = asked(&mut app);
+    let (ticket, _) = read_request(&mut app);
     answer(&mut app, ticket, scripted().as_ref().clone().into());
     app.press("=");
     let Some(Effect::FindFiles { ticket, known }) = app.take_effects().pop() else { panic!() };
@@ -130,7 +130,7 @@ fn a_range_is_compared_with_the_one_that_is_chosen_next() {
     assert_eq!(app.take_effects(), []);
     assert!(empty(&app).starts_with("This range is \"before\""), "{}", empty(&app));
     app.press("b]");
-    let (ticket, span) = asked(&mut app);
+    let (ticket, span) = read_request(&mut app);
     assert_eq!(span, Some((49_000_000_000, 50_000_000_000)));
     // Until the answer arrives, the shown range is the one read before.
     assert!(shown(&app).0[1].contains("0:00.0 to 0:49.0"), "{:?}", shown(&app).0);
@@ -144,7 +144,7 @@ fn a_range_is_compared_with_the_one_that_is_chosen_next() {
 }
 
 #[test]
-fn a_comparison_ends_with_the_files() {
+fn closing_the_files_ends_the_comparison() {
     let mut app = TestApp::populated(120, 40);
     app.press("=");
     assert_eq!(app.take_effects(), [], "there is nothing to compare with");
@@ -153,13 +153,13 @@ fn a_comparison_ends_with_the_files() {
     let file = TraceFile { kind: FileKind::Trace, path: "/x/a.nettrace".into(), bytes: 1, process_id: 7, start_unix_ms: 1 };
     app.send(Msg::FilesFound { ticket, files: vec![file.clone()] });
     app.press("⏎");
-    let (ticket, _) = asked(&mut app);
+    let (ticket, _) = read_request(&mut app);
     answer(&mut app, ticket, scripted());
     app.press("=");
     let Some(Effect::FindFiles { ticket, .. }) = app.take_effects().pop() else { panic!() };
     app.send(Msg::FilesFound { ticket, files: vec![file] });
     app.press("↓⏎");
-    let (ticket, _) = asked(&mut app);
+    let (ticket, _) = read_request(&mut app);
     app.press("⎋⎋");
     assert!(!app.state.shows_files() && app.state.tab != Tab::Compare);
     answer(&mut app, ticket, scripted());

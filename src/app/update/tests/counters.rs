@@ -25,7 +25,7 @@ fn lines(app: &TestApp) -> Vec<String> {
 }
 
 #[test]
-fn counters_stand_below_their_providers_and_are_folded_filtered_and_sorted() {
+fn counters_are_grouped_by_provider_filtered_and_sorted() {
     let mut app = watched("");
     let all = ["-Shop.Meter 3", "basket.items", "checkout.durationpay=card", "checkout.durationpay=invoice", "-System.Runtime 6"];
     assert_eq!(lines(&app)[..5], all);
@@ -50,7 +50,7 @@ fn counters_stand_below_their_providers_and_are_folded_filtered_and_sorted() {
 }
 
 #[test]
-fn what_is_published_both_ways_is_shown_once() {
+fn event_counters_also_published_by_meters_are_hidden() {
     let mut app = watched("");
     let mut counters = (*published(61.0, 4e6, 2.0, 3.0, 0.0)).clone();
     counters.counters[2].source = CounterSource::Meter;
@@ -59,7 +59,7 @@ fn what_is_published_both_ways_is_shown_once() {
 }
 
 #[test]
-fn meters_are_asked_for_in_another_session_and_old_runtimes_have_none() {
+fn meters_use_a_new_session_and_are_refused_before_net_9() {
     let mut app = watched("");
     app.take_effects();
     app.press("m");
@@ -75,7 +75,7 @@ fn meters_are_asked_for_in_another_session_and_old_runtimes_have_none() {
 }
 
 #[test]
-fn a_recording_shows_its_counters_where_nothing_is_watched() {
+fn recording_counters_are_shown_without_a_watch() {
     let mut app = TestApp::populated(120, 40);
     app.press("⏎t9");
     assert_eq!(app.state.context(), Context::Counters);
@@ -102,7 +102,7 @@ fn the_selected_counter_stays_selected_and_is_copied() {
 }
 
 #[test]
-fn counters_can_be_filtered_before_the_first_values_come() {
+fn counter_filter_works_before_the_first_values() {
     let mut app = TestApp::populated(120, 40);
     app.press("w⏎9/told⏎");
     assert_eq!(app.state.views.filter(Tab::Counters).as_str(), "told");

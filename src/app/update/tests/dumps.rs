@@ -6,7 +6,7 @@ use crate::ipc::{self, CommandCode, DumpFlags, DumpKind, DumpRequest, Failure, H
 use crate::model::{Process, ProcessKey};
 
 #[test]
-fn a_dump_is_asked_about_and_no_is_the_default() {
+fn dump_needs_confirmation_and_defaults_to_no() {
     let mut app = TestApp::populated(120, 40);
     let key = ProcessKey { pid: 4242, started: 42_420 };
     for harmless in ["d⏎", "dy", "dyyy", "d⎋", "dn", "dq", "d⇥⇥⏎⏎", "d→⇥→⏎⎋"] {
@@ -27,7 +27,7 @@ fn a_dump_is_asked_about_and_no_is_the_default() {
 }
 
 #[test]
-fn a_full_dump_needs_a_second_yes() {
+fn full_dump_needs_a_second_confirmation() {
     let mut app = TestApp::populated(120, 40);
     // Focus the dump types, select the last one, focus the button, press it.
     app.press("d⇥←←");
@@ -44,7 +44,7 @@ fn a_full_dump_needs_a_second_yes() {
 }
 
 #[test]
-fn a_dump_path_is_whole_and_as_the_target_sees_it() {
+fn dump_path_must_be_absolute_in_the_target_file_system() {
     let mut app = TestApp::populated(120, 40);
     app.press("d⇥⇥⌃u");
     app.send(Msg::Paste("core\n.dmp\u{1b}[2J".to_owned()));
@@ -77,7 +77,7 @@ fn a_perf_map_is_turned_on_and_off() {
 }
 
 #[test]
-fn what_cannot_be_done_says_why() {
+fn unavailable_action_reports_the_reason() {
     for (filter, key, reason) in [
         ("NodeAgent", "t", "it belongs to root"),
         ("NodeAgent", "d", "it belongs to root"),
@@ -97,7 +97,7 @@ fn what_cannot_be_done_says_why() {
 }
 
 #[test]
-fn an_answer_counts_more_than_the_version() {
+fn runtime_reply_overrides_the_version_check() {
     let opens = |process: Process, key: &str| {
         let mut app = TestApp::new(120, 40);
         app.send(Msg::Processes(vec![process]));

@@ -25,7 +25,7 @@ fn filters_sent(app: &mut TestApp) -> Vec<String> {
 }
 
 #[test]
-fn single_events_are_filtered_here_at_once_and_at_the_recorder_from_then_on() {
+fn event_filter_applies_to_the_view_and_the_recorder() {
     let mut app = recorded("8f");
     assert!(names(&app).len() > 3 && !names(&app).contains(&"ThreadSample".to_owned()));
     assert_eq!(filters_sent(&mut app), [""; 0]);
@@ -44,7 +44,7 @@ fn single_events_are_filtered_here_at_once_and_at_the_recorder_from_then_on() {
 }
 
 #[test]
-fn enter_goes_from_a_kind_to_its_events_and_into_one_and_escape_back() {
+fn enter_and_esc_navigate_event_types_events_and_details() {
     let mut app = recorded("8/contention⏎");
     let kind = app.state.events()[0].event.name.clone();
     app.press("⏎");
@@ -60,7 +60,7 @@ fn enter_goes_from_a_kind_to_its_events_and_into_one_and_escape_back() {
 }
 
 #[test]
-fn an_open_event_stays_open_while_others_come() {
+fn open_event_stays_open_while_new_events_arrive() {
     let mut app = recorded("8f/!gc⏎⏎");
     let shown = |app: &TestApp| app.state.single_events()[app.state.view_cursor(Tab::Events).at].0.number;
     let before = shown(&app);
@@ -82,7 +82,7 @@ fn an_event_is_copied_with_its_fields_and_stack() {
 }
 
 #[test]
-fn events_of_the_sampler_are_shown_where_they_are_asked_for() {
+fn sampling_events_are_shown_only_if_the_filter_matches() {
     let mut app = recorded("8");
     let kinds = |app: &TestApp| app.state.events().iter().map(|rate| rate.event.is_sampling_event()).collect::<Vec<_>>();
     assert!(kinds(&app).len() > 3 && !kinds(&app).contains(&true));

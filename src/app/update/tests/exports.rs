@@ -11,14 +11,14 @@ fn form(app: &TestApp) -> &Form {
 }
 
 /// Returns source, destination and format of the last requested export.
-fn wanted(app: &mut TestApp) -> (String, String, TraceFormat) {
+fn requested_export(app: &mut TestApp) -> (String, String, TraceFormat) {
     let effects = app.take_effects();
     let Some(Effect::Export { source, destination, format, .. }) = effects.last() else { panic!("{effects:?}") };
     (source.to_string_lossy().into_owned(), destination.to_string_lossy().into_owned(), *format)
 }
 
 #[test]
-fn a_recording_is_exported_while_it_goes_on() {
+fn running_recording_can_be_exported() {
     let mut app = TestApp::populated(120, 40);
     app.press("E");
     assert!(app.state.overlay.is_none() && app.last_toast().contains("No recording to export"), "{:?}", app.toast_texts());
@@ -35,7 +35,7 @@ fn a_recording_is_exported_while_it_goes_on() {
     assert!(form(&app).effects()[0].contains("recorded so far"), "{:?}", form(&app).effects());
     app.press("⌃⏎");
     let ticket = app.last_ticket().unwrap();
-    let (source, destination, format) = wanted(&mut app);
+    let (source, destination, format) = requested_export(&mut app);
     assert_eq!((source, format), (format!("{}.partial", file.display()), TraceFormat::Perfetto));
     let stem = file.to_string_lossy().strip_suffix(".nettrace").unwrap().to_owned();
     assert!(destination.starts_with(&format!("{stem}_")) && destination.ends_with(".perfetto-trace"), "{destination}");
@@ -52,17 +52,17 @@ fn a_recording_is_exported_while_it_goes_on() {
 }
 
 #[test]
-fn the_path_goes_with_the_format_until_another_is_typed() {
+fn export_path_follows_the_format_until_edited() {
     let mut app = opened(120, 40);
     let source = app.state.open_file().unwrap().facts.path.to_string_lossy().into_owned();
     let stem = source.strip_suffix(".nettrace.partial").unwrap_or(source.strip_suffix(".nettrace").unwrap_or(&source)).to_owned();
     for (keys, extension, format) in [("E⌃⏎", "perfetto-trace", TraceFormat::Perfetto), ("E→→→→⌃⏎", "pb", TraceFormat::Pprof)]
     {
         app.press(keys);
-        assert_eq!(wanted(&mut app), (source.clone(), format!("{stem}.{extension}"), format));
+        assert_eq!(requested_export(&mut app), (source.clone(), format!("{stem}.{extension}"), format));
     }
     app.press("E⇥⌃u/tmp/mine⇤←←⌃⏎");
-    assert_eq!(wanted(&mut app), (source.clone(), "/tmp/mine".to_owned(), TraceFormat::Csv));
+    assert_eq!(requested_export(&mut app), (source.clone(), "/tmp/mine".to_owned(), TraceFormat::Csv));
     app.press("E⇥⌃u⌃⏎");
     assert!(form(&app).problem.as_ref().unwrap().contains("file name"));
     app.press("⎋");
@@ -77,7 +77,7 @@ fn the_path_goes_with_the_format_until_another_is_typed() {
 }
 
 #[test]
-fn what_goes_into_the_kernel_or_left_no_file_is_not_exported() {
+fn recording_without_a_file_is_not_exported() {
     let mut app = TestApp::populated(120, 40);
     app.press("⏎t");
     let outcome = crate::model::Outcome { stopped_by: crate::model::StoppedBy::Interrupt, complete: false, file: None, trouble: None };
@@ -89,10 +89,10 @@ fn what_goes_into_the_kernel_or_left_no_file_is_not_exported() {
 
 /// Until it is saved, a flight recorder's file is empty.
 #[test]
-fn a_flight_recorder_that_runs_is_to_be_saved_first() {
+fn running_flight_recorder_must_be_saved_before_export() {
     let mut app = TestApp::populated(120, 40);
     app.press("⏎t");
-    let kept = Some(crate::model::FlightBuffer { bytes: 1, span: std::time::Duration::from_secs(1) });
+    let kept = Some(crate::model::FlightBufferUsage { bytes: 1, span: std::time::Duration::from_secs(1) });
     app.take_effects();
     for phase in [Phase::Recording, Phase::Stopping { since: std::time::Duration::ZERO, bytes: 0 }] {
         app.send(Msg::Recording(Box::new(Recording { kept, ..recording(1, 42, phase) })));
@@ -108,5 +108,5 @@ fn a_flight_recorder_that_runs_is_to_be_saved_first() {
     };
     app.send(Msg::Recording(Box::new(Recording { kept, ..recording(1, 42, Phase::Done(outcome)) })));
     app.press("E⌃⏎");
-    assert_eq!(wanted(&mut app).0, "a.nettrace");
+    assert_eq!(requested_export(&mut app).0, "a.nettrace");
 }

@@ -8,14 +8,14 @@ use crate::ui::tests::analysis::{empty, scripted};
 use crate::ui::tests::scenes::opened;
 
 /// Returns the ticket and range of the last file read request.
-fn asked(app: &mut TestApp) -> (Ticket, Option<Span>) {
+fn read_request(app: &mut TestApp) -> (Ticket, Option<Span>) {
     let effects = app.take_effects();
     let Some(Effect::ReadFile { ticket, span, .. }) = effects.last() else { panic!("{effects:?}") };
     (*ticket, *span)
 }
 
 #[test]
-fn files_are_read_when_the_program_opens() {
+fn files_are_read_at_startup() {
     let file = |name: &str| TraceFile { kind: FileKind::Trace, path: name.into(), bytes: 1000, process_id: 7, start_unix_ms: 1 };
     let mut app = TestApp::with(Options { files: vec![file("/x/b"), file("/x/a")], ..options() }, 120, 40);
     app.send(Msg::Tick);
@@ -33,22 +33,22 @@ fn files_are_read_when_the_program_opens() {
 }
 
 #[test]
-fn a_part_is_chosen_and_the_newest_wish_wins() {
+fn time_range_is_selected_and_stale_replies_are_dropped() {
     const SECOND: i64 = 1_000_000_000;
     let mut app = opened(120, 40);
     let file = app.state.open_file().unwrap();
     assert_eq!((file.status(), file.end, file.span()), ("incomplete", Some(50 * SECOND), None));
     app.press("[");
-    let (first, span) = asked(&mut app);
+    let (first, span) = read_request(&mut app);
     assert_eq!(span, Some((i64::MIN, 49 * SECOND)));
     app.press("{");
-    let (ticket, span) = asked(&mut app);
+    let (ticket, span) = read_request(&mut app);
     assert_eq!(span, Some((i64::MIN, 39 * SECOND)));
     // The mark stays, whichever way the cursor moves.
     app.press("b}");
-    assert_eq!(asked(&mut app).1, Some((39 * SECOND, 49 * SECOND)));
+    assert_eq!(read_request(&mut app).1, Some((39 * SECOND, 49 * SECOND)));
     app.press("{{");
-    assert_eq!(asked(&mut app).1, Some((29 * SECOND, 39 * SECOND)));
+    assert_eq!(read_request(&mut app).1, Some((29 * SECOND, 39 * SECOND)));
     let events = |app: &TestApp| app.state.analysis().unwrap().snapshot.totals.events;
     let before = events(&app);
     let contents = |events: u64| {
@@ -63,9 +63,9 @@ fn a_part_is_chosen_and_the_newest_wish_wins() {
     assert_eq!(events(&app), before, "an answer that is no longer awaited is dropped");
     // The cursor stops at the ends of the file.
     app.press("{{{{{{{{");
-    assert_eq!(asked(&mut app).1, Some((0, 39 * SECOND)));
+    assert_eq!(read_request(&mut app).1, Some((0, 39 * SECOND)));
     app.press("B");
-    let (ticket, span) = asked(&mut app);
+    let (ticket, span) = read_request(&mut app);
     assert_eq!(span, None);
     app.send(Msg::FileRead { ticket, result: Ok(contents(77)) });
     assert_eq!((events(&app), app.state.open_file().unwrap().status()), (77, "complete"));
@@ -74,7 +74,7 @@ fn a_part_is_chosen_and_the_newest_wish_wins() {
 }
 
 #[test]
-fn nothing_is_done_to_a_process_that_is_not_there() {
+fn process_actions_are_refused_for_files() {
     let mut app = opened(120, 40);
     for key in ["t", "T", "d", "p", "e", "w", "W"] {
         app.press(key);
@@ -108,7 +108,7 @@ fn listed(app: &mut TestApp, names: &[&str]) {
 }
 
 #[test]
-fn a_file_is_opened_from_the_dashboard_and_left_for_the_processes() {
+fn files_open_from_the_dashboard_and_esc_returns_to_processes() {
     let mut app = TestApp::populated(120, 40);
     // Freezing affects processes, not files.
     app.press("j4␣");
@@ -122,7 +122,7 @@ fn a_file_is_opened_from_the_dashboard_and_left_for_the_processes() {
     assert!(!app.state.shows_files());
     listed(&mut app, &["b.nettrace", "a.nettrace"]);
     app.press("⏎");
-    let (ticket, _) = asked(&mut app);
+    let (ticket, _) = read_request(&mut app);
     assert_eq!((app.state.list.len(), app.selected_name(), app.state.tab), (1, "b.nettrace".to_owned(), Tab::Trace));
     // Process updates do not affect the list of files.
     app.send(Msg::Processes(sample_processes().into_iter().skip(1).collect()));
@@ -153,7 +153,7 @@ fn a_file_is_opened_from_the_dashboard_and_left_for_the_processes() {
 
 /// Replies for a dialog are delivered even while the help covers it.
 #[test]
-fn files_come_to_a_palette_below_the_help() {
+fn file_list_reaches_a_palette_covered_by_help() {
     let mut app = TestApp::populated(120, 40);
     app.press(":");
     let effects = app.take_effects();
@@ -168,7 +168,7 @@ fn files_come_to_a_palette_below_the_help() {
 }
 
 #[test]
-fn recordings_of_this_run_are_offered_wherever_they_are() {
+fn recordings_of_this_run_are_listed_from_any_folder() {
     let mut app = TestApp::populated(120, 40);
     app.press("t");
     let outcome = Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some("/elsewhere/a.nettrace".into()), trouble: None };
@@ -182,7 +182,7 @@ fn recordings_of_this_run_are_offered_wherever_they_are() {
 
 /// Each part has its events, and the parts add up to all events, whatever the screen width.
 #[test]
-fn events_over_the_time_of_a_file_lose_none() {
+fn event_histogram_of_a_file_counts_every_event() {
     let app = opened(120, 40);
     let file = app.state.open_file().unwrap();
     let all: f64 = app.state.analysis().unwrap().snapshot.rates.events.whole().1.iter().sum();
@@ -197,11 +197,11 @@ fn events_over_the_time_of_a_file_lose_none() {
 
 /// With a range selected, the events around it stay visible for further selection.
 #[test]
-fn the_histogram_is_of_the_whole_file_whatever_part_is_shown() {
+fn histogram_covers_the_whole_file_with_a_range_selected() {
     let mut app = opened(120, 40);
     let before = app.state.open_file().unwrap().events_by_part(50);
     app.press("{b{");
-    let (ticket, span) = asked(&mut app);
+    let (ticket, span) = read_request(&mut app);
     assert!(span.is_some());
     let duration = Duration::from_secs(10);
     app.send(Msg::FileRead {

@@ -35,7 +35,7 @@ pub(super) fn fill(app: &mut TestApp, answers: &[&str]) {
 }
 
 #[test]
-fn variables_hooks_and_profilers_are_asked_about() {
+fn control_forms_default_to_no_and_send_their_command() {
     let guid = "cf0d821e-299b-5307-a3d8-b283c03916dd";
     let name = || EnvironmentName::new("A_B").unwrap();
     let path = || TargetPath::new("/x/y.so").unwrap();
@@ -70,7 +70,7 @@ fn variables_hooks_and_profilers_are_asked_about() {
 }
 
 #[test]
-fn wrong_answers_are_said_and_nothing_is_done() {
+fn invalid_form_input_is_reported_and_not_sent() {
     for (down, answers, problem, at) in [
         ("↓↓↓↓", &["A=B"][..], "Invalid variable name", 0),
         ("↓↓↓↓", &[""], "Invalid variable name", 0),
@@ -95,7 +95,7 @@ fn wrong_answers_are_said_and_nothing_is_done() {
 }
 
 #[test]
-fn what_cannot_be_done_to_a_process_says_why_in_the_menu() {
+fn unavailable_menu_action_reports_the_reason() {
     let suspended = Process { run_state: RunState::Suspended, ..process(42, "Web") };
     let old = Process { runtime: Some(RuntimeVersion::new("5.0.0")), ..process(42, "Web") };
     for (process, action, reason) in [

@@ -13,14 +13,14 @@ use crate::model::{CpuConstraints, CpuLimit, CpuUse};
 fn a_process_with_an_issue_is_marked_and_sorted_first() {
     let mut app = TestApp::populated(120, 40);
     app.press("W");
-    let well = || published(61.0, 4e6, 2.0, 3.0, 0.0);
-    app.publish(&[well(), published(700.0, 9e8, 41.0, 0.0, 0.0), well()]);
-    let sick: Vec<_> = app.state.list.rows().iter().filter(|row| row.word() == "GC time").map(|row| row.process.key).collect();
-    assert_eq!(sick.len(), 1);
+    let healthy = || published(61.0, 4e6, 2.0, 3.0, 0.0);
+    app.publish(&[healthy(), published(700.0, 9e8, 41.0, 0.0, 0.0), healthy()]);
+    let affected: Vec<_> = app.state.list.rows().iter().filter(|row| row.word() == "GC time").map(|row| row.process.key).collect();
+    assert_eq!(affected.len(), 1);
     app.press(">>>>");
     assert_eq!(app.state.list.sort().column, Column::GcTime);
     app.press("g");
-    assert_eq!(app.state.list.selected(), Some(sick[0]));
+    assert_eq!(app.state.list.selected(), Some(affected[0]));
     // If the sort column is hidden, the sort order is reset.
     app.press("W");
     assert_eq!(app.state.list.sort().column, Column::Cpu);
@@ -32,18 +32,18 @@ fn an_issue_is_still_shown_while_recording() {
     let mut app = TestApp::populated(120, 40);
     app.press("w");
     app.publish(&[published(700.0, 9e8, 41.0, 0.0, 0.0)]);
-    let sick = app.state.list.selected();
+    let affected = app.state.list.selected();
     app.press("t");
     let row = app.state.selected().unwrap();
     assert_eq!((row.recording, row.word(), row.issue()), (true, "GC time", Some(HealthIssue::GcTime)));
     for filter in ["/recording⏎", "/⌃uGC␣time⏎"] {
         app.press(filter);
-        assert_eq!((app.state.list.len(), app.state.list.selected()), (1, sick), "{filter}");
+        assert_eq!((app.state.list.len(), app.state.list.selected()), (1, affected), "{filter}");
     }
 }
 
 #[test]
-fn what_is_wrong_is_found_in_the_figures_worst_first() {
+fn health_issues_are_listed_worst_first() {
     use HealthIssue::{Exceptions, GcTime, Queue};
     for (counters, expected) in [
         (published(61.0, 4e6, 10.0, 50.0, 15.0), vec![]),
@@ -66,7 +66,7 @@ fn what_is_wrong_is_found_in_the_figures_worst_first() {
 }
 
 #[test]
-fn induced_collections_and_compilation_are_found_where_they_go_on() {
+fn sustained_induced_gcs_and_jit_time_are_issues() {
     let issues = |change: fn(&mut CountersSnapshot)| -> Vec<_> {
         let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
         change(&mut counters);
@@ -108,7 +108,7 @@ fn induced_collections_and_compilation_are_found_where_they_go_on() {
 }
 
 #[test]
-fn requests_that_fail_or_take_long_are_found() {
+fn failing_and_slow_requests_are_issues() {
     // Failed and total requests per second, and the 95th percentile of durations.
     let issues = |failed: f64, all: f64, p95: [f64; 4]| -> Vec<String> {
         let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
@@ -139,7 +139,7 @@ fn requests_that_fail_or_take_long_are_found() {
 }
 
 #[test]
-fn a_cpu_limit_that_throttles_and_a_machine_that_is_too_busy_are_found() {
+fn cpu_throttling_and_cpu_wait_are_issues() {
     // CPU, runnable and machine-wide CPU time in milliseconds over 5 s; periods and throttled periods.
     let found = |cpu_ms: u64, runnable_ms: Option<u64>, machine_ms, periods, throttled| {
         let limit = CpuLimit { group: 1, cores: 0.2, periods, throttled };
@@ -178,7 +178,7 @@ fn a_cpu_limit_that_throttles_and_a_machine_that_is_too_busy_are_found() {
 
 /// A limit is shown even if it throttles nothing.
 #[test]
-fn a_cpu_limit_is_among_the_facts() {
+fn cpu_limit_is_listed_in_the_overview() {
     let mut app = TestApp::populated(120, 40);
     app.press("w");
     let effects = app.take_effects();
@@ -197,7 +197,7 @@ fn a_cpu_limit_is_among_the_facts() {
 
 /// A few lock contentions may be long ones.
 #[test]
-fn threads_that_wait_for_locks_are_found_however_few_waits_there_are() {
+fn lock_waiting_threads_are_an_issue_despite_few_contentions() {
     let found = |contentions, lock_waiters| {
         let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
         (counters.stats.contentions, counters.lock_waiters) = (contentions, lock_waiters);
@@ -214,7 +214,7 @@ fn threads_that_wait_for_locks_are_found_however_few_waits_there_are() {
 
 /// Slow requests end rarely.
 #[test]
-fn requests_that_are_sent_and_take_long_are_found() {
+fn slow_outgoing_requests_are_an_issue() {
     let found = |p95: &[Option<f64>]| {
         let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
         let interval = |(second, p95): (usize, &Option<f64>)| RequestDurations {
@@ -236,7 +236,7 @@ fn requests_that_are_sent_and_take_long_are_found() {
 
 /// GCs of younger generations promote into gen 2 while a program warms up: only what gen 2 collections leave is growth.
 #[test]
-fn gen_2_grows_where_its_own_collections_leave_more() {
+fn gen_2_growth_counts_only_gen_2_collections() {
     let found = |sizes_mb: &[f64], collections: &[f64]| {
         let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
         let histories = [("gen-2-size", 1e6, sizes_mb, 0), ("gen-2-gc-count", 1.0, collections, 2_000_000)];
@@ -283,7 +283,7 @@ fn a_finding_is_opened_with_enter() {
 
 /// For a growing heap, a heap walk is offered and started after confirmation.
 #[test]
-fn growth_of_the_heap_leads_to_its_types() {
+fn heap_growth_finding_opens_a_heap_walk() {
     let mut app = TestApp::populated(120, 40);
     app.press("w");
     let effects = app.take_effects();

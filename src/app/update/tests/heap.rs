@@ -33,7 +33,7 @@ fn heading(app: &TestApp) -> String {
 }
 
 #[test]
-fn a_walk_is_asked_for_in_a_dialog_that_says_what_it_costs() {
+fn heap_walk_dialog_shows_the_cost_and_needs_confirmation() {
     let mut app = TestApp::populated(120, 40);
     app.press("M⏎");
     assert_eq!(app.take_effects(), [], "the harmless button comes first");
@@ -54,7 +54,7 @@ fn a_walk_is_asked_for_in_a_dialog_that_says_what_it_costs() {
 }
 
 #[test]
-fn a_walk_in_progress_is_shown_and_canceled_by_the_same_key() {
+fn running_heap_walk_is_shown_and_canceled_by_the_same_key() {
     let mut app = TestApp::populated(120, 40);
     let first = walk(&mut app);
     app.send(Msg::HeapProgress { ticket: first, objects: 5, bytes: 500 });
@@ -75,7 +75,7 @@ fn a_walk_in_progress_is_shown_and_canceled_by_the_same_key() {
 }
 
 #[test]
-fn two_walks_are_compared_and_belong_to_their_process() {
+fn two_heap_walks_of_a_process_are_compared() {
     let mut app = TestApp::populated(120, 40);
     app.press("f");
     answered(&mut app, 1);
@@ -94,7 +94,7 @@ fn two_walks_are_compared_and_belong_to_their_process() {
 }
 
 #[test]
-fn what_was_walked_last_can_be_written_once_it_is_there() {
+fn last_heap_walk_can_be_written_once_complete() {
     let mut app = TestApp::populated(120, 40);
     walk(&mut app);
     app.press("o");
@@ -111,7 +111,7 @@ fn what_was_walked_last_can_be_written_once_it_is_there() {
 }
 
 #[test]
-fn a_name_that_is_taken_is_proposed_with_a_number() {
+fn taken_file_name_gets_a_number_unless_edited() {
     let pattern = OutputName::parse("{kind}-{name}").unwrap();
     let mut app = TestApp::with(Options { output_name: pattern, ..options() }, 120, 40);
     app.send(Msg::Processes(vec![process(4242, "OrderService")]));
@@ -144,7 +144,7 @@ fn a_name_that_is_taken_is_proposed_with_a_number() {
 }
 
 #[test]
-fn what_cannot_be_walked_says_why() {
+fn unavailable_heap_walk_reports_the_reason() {
     let refusal = |change: fn(&mut Process), options: Options| {
         let mut app = TestApp::with(options, 120, 40);
         let mut process = process(4242, "OrderService");
@@ -176,7 +176,7 @@ fn read_next(app: &mut TestApp, name: &str, result: Result<u64, &str>) {
 }
 
 #[test]
-fn a_file_of_a_heap_is_opened_and_has_no_other_tab() {
+fn heap_file_opens_with_the_heap_tab_only() {
     let mut app = TestApp::populated(120, 40);
     let walk = answered(&mut app, 1);
     app.press("L");
@@ -242,7 +242,7 @@ fn the_heaps_of_two_files_are_compared() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_says_why() {
+fn unreadable_heap_file_reports_the_reason() {
     let mut app = TestApp::with(Options { files: vec![heap_file("a.gcdump")], ..options() }, 120, 40);
     app.send(Msg::Tick);
     read_next(&mut app, "a.gcdump", Err("/x/a.gcdump cannot be read: it is cut off"));
@@ -254,7 +254,7 @@ fn a_file_that_cannot_be_read_says_why() {
 }
 
 #[test]
-fn files_that_are_no_longer_awaited_are_canceled() {
+fn closing_the_files_cancels_a_pending_heap_read() {
     let mut app = TestApp::populated(120, 40);
     app.state.open_additional_file(heap_file("a.gcdump"));
     app.send(Msg::Tick);
@@ -269,7 +269,7 @@ fn files_that_are_no_longer_awaited_are_canceled() {
 
 /// A heap file has only one tab. After it, the previous tab of traces is restored.
 #[test]
-fn the_tab_of_recorded_files_is_kept_past_a_heap_file() {
+fn trace_tab_is_restored_after_a_heap_file() {
     let trace = |name: &str| TraceFile { kind: FileKind::Trace, path: name.into(), bytes: 1000, process_id: 7, start_unix_ms: 1 };
     let files = vec![trace("a.nettrace"), heap_file("b.gcdump"), trace("c.nettrace")];
     let mut app = TestApp::with(Options { files, ..options() }, 120, 40);

@@ -9,7 +9,7 @@ use crate::clr::profiles;
 use crate::model::{FileKind, TraceFile};
 
 #[test]
-fn keys_lead_from_one_place_to_another() {
+fn keys_switch_between_contexts() {
     use Context::*;
     for (keys, context) in [
         ("", List),
@@ -51,7 +51,7 @@ fn keys_lead_from_one_place_to_another() {
 }
 
 #[test]
-fn a_filter_narrows_at_once_stays_and_goes() {
+fn filter_applies_while_typing_and_is_cleared_by_esc() {
     let mut app = TestApp::populated(120, 40);
     app.press("/we");
     assert_eq!((app.state.list.len(), app.selected_name().as_str()), (1, "WebGateway"));
@@ -67,7 +67,7 @@ fn a_filter_narrows_at_once_stays_and_goes() {
 }
 
 #[test]
-fn columns_are_sorted_by_with_arrows_and_digits() {
+fn sort_column_is_selected_by_angle_brackets_and_digits() {
     let mut app = TestApp::populated(120, 40);
     for (keys, column, descending) in [
         ("", Column::Cpu, true),
@@ -88,7 +88,7 @@ fn columns_are_sorted_by_with_arrows_and_digits() {
 }
 
 #[test]
-fn a_held_key_repeats_and_a_released_one_does_nothing() {
+fn key_repeat_counts_and_key_release_is_ignored() {
     let mut app = TestApp::populated(120, 40);
     for (kind, cursor) in [(KeyEventKind::Press, 1), (KeyEventKind::Repeat, 2), (KeyEventKind::Release, 2)] {
         app.send(Msg::Key(KeyEvent::new_with_kind(KeyCode::Down, KeyModifiers::NONE, kind)));
@@ -97,7 +97,7 @@ fn a_held_key_repeats_and_a_released_one_does_nothing() {
 }
 
 #[test]
-fn copying_offers_what_is_there_and_nothing_that_is_masked() {
+fn copy_menu_omits_masked_secrets() {
     let mut app = TestApp::populated(120, 40);
     app.press("y⏎");
     assert_eq!(app.take_effects(), [Effect::Copy { text: "4242".to_owned(), label: "pid".to_owned() }]);
@@ -120,7 +120,7 @@ fn copying_offers_what_is_there_and_nothing_that_is_masked() {
 }
 
 #[test]
-fn the_environment_is_asked_for_once_and_old_answers_are_dropped() {
+fn environment_is_requested_once_and_stale_replies_dropped() {
     let mut app = TestApp::populated(120, 40);
     app.press("e");
     let effects = app.take_effects();
@@ -140,7 +140,7 @@ fn the_environment_is_asked_for_once_and_old_answers_are_dropped() {
 }
 
 #[test]
-fn the_palette_does_what_it_finds_and_goes_to_processes() {
+fn palette_runs_actions_and_selects_processes() {
     let mut app = TestApp::populated(120, 40);
     app.press(":dump⏎");
     assert!(matches!(app.state.overlay, Some(Overlay::Form(_))));
@@ -152,7 +152,7 @@ fn the_palette_does_what_it_finds_and_goes_to_processes() {
 }
 
 #[test]
-fn the_palette_goes_to_tabs_profiles_themes_and_files() {
+fn palette_opens_tabs_profiles_themes_and_files() {
     let mut app = TestApp::populated(120, 40);
     app.state.options.themes = vec!["dark".into(), "high-contrast".into()];
     let found = |app: &TestApp| match &app.state.overlay {
@@ -202,7 +202,7 @@ fn the_palette_goes_to_tabs_profiles_themes_and_files() {
 }
 
 #[test]
-fn what_can_be_pressed_can_be_clicked() {
+fn rows_columns_tabs_and_hints_can_be_clicked() {
     let mut app = TestApp::populated(120, 40);
     let click = |app: &mut TestApp, x, y| {
         app.send(Msg::Mouse(MouseEvent {
@@ -236,7 +236,7 @@ fn what_can_be_pressed_can_be_clicked() {
 }
 
 #[test]
-fn nothing_is_done_on_a_screen_that_shows_nothing() {
+fn too_small_terminal_ignores_all_keys_except_quit() {
     let mut app = TestApp::populated(20, 5);
     app.press("dy ty py T⏎ :trace⏎");
     assert_eq!(app.take_effects(), []);
@@ -245,7 +245,7 @@ fn nothing_is_done_on_a_screen_that_shows_nothing() {
 }
 
 #[test]
-fn several_thousand_processes_are_no_trouble_to_move_in() {
+fn selection_stays_visible_among_thousands_of_processes() {
     let mut app = TestApp::new(120, 40);
     app.send(Msg::Processes((0..5000).map(|pid| process(pid, "a")).chain(sample_processes()).collect()));
     app.press("G");
@@ -256,7 +256,7 @@ fn several_thousand_processes_are_no_trouble_to_move_in() {
 
 /// Lists in overlays are filtered like all others, and the selected row is the one accepted.
 #[test]
-fn lists_over_the_panes_are_filtered_paged_and_clicked() {
+fn overlay_lists_are_filtered_paged_and_clicked() {
     let mut app = TestApp::populated(80, 24);
     app.press("T/gc-v⏎");
     let names = |app: &TestApp| match &app.state.overlay {

@@ -20,7 +20,7 @@ fn finished() -> Msg {
 }
 
 #[test]
-fn with_nothing_under_way_leaving_is_at_once() {
+fn quit_is_immediate_without_running_jobs() {
     for keys in ["q", "⌃c", "?⌃c", "/⌃c", "e⌃c", "d⌃c", "⏎qq"] {
         let mut app = TestApp::populated(120, 40);
         app.press(keys);
@@ -34,7 +34,7 @@ fn with_nothing_under_way_leaving_is_at_once() {
 }
 
 #[test]
-fn while_recording_leaving_is_asked_about() {
+fn quit_while_recording_needs_confirmation() {
     let quit = |keep_recording| Effect::Quit { keep_recording };
     for (keys, effects) in [
         ("q", vec![]),
@@ -55,7 +55,7 @@ fn while_recording_leaving_is_asked_about() {
 }
 
 #[test]
-fn it_leaves_when_the_recordings_are_finished() {
+fn quit_completes_when_recordings_are_finished() {
     let mut app = recorded();
     app.press("qy");
     app.take_effects();
@@ -69,7 +69,7 @@ fn it_leaves_when_the_recordings_are_finished() {
 }
 
 #[test]
-fn it_does_not_wait_for_ever() {
+fn quit_abandons_recordings_after_a_timeout() {
     let mut app = recorded();
     app.press("qy");
     app.take_effects();
@@ -84,7 +84,7 @@ fn it_does_not_wait_for_ever() {
 }
 
 #[test]
-fn a_signal_quits_without_confirmation_and_with_a_shorter_timeout() {
+fn signal_quits_without_confirmation_and_with_a_shorter_timeout() {
     let mut app = recorded();
     app.press("dq");
     app.send(Msg::Terminate);
@@ -116,7 +116,7 @@ fn a_signal_quits_without_confirmation_and_with_a_shorter_timeout() {
 }
 
 #[test]
-fn a_dump_under_way_is_asked_about_too() {
+fn quit_during_a_dump_needs_confirmation() {
     let mut app = TestApp::populated(120, 40);
     app.press("dy⏎");
     app.take_effects();

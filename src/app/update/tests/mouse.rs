@@ -6,7 +6,7 @@ use crate::app::test_app::{TestApp, published};
 use crate::app::{AutoWatch, Focus, Options, Shape, Tab};
 
 /// Double-click interval, milliseconds.
-const MOMENT: u64 = 400;
+const DOUBLE_CLICK_MS: u64 = 400;
 
 fn titles(app: &TestApp) -> (u16, Vec<(&'static str, u16)>) {
     let (view, geometry) = app.state.tab_view().unwrap();
@@ -23,7 +23,7 @@ fn column(app: &TestApp, title: &str) -> Vec<String> {
 }
 
 #[test]
-fn lists_of_tabs_are_sorted_by_the_column_whose_title_is_clicked() {
+fn clicking_a_column_title_sorts_the_list() {
     for (tab, title, ascends_first) in
         [("5", "TYPE", true), ("5", "COUNT", false), ("8", "EVENT", true), ("4", "REASON", true), ("7", "METHOD", true)]
     {
@@ -43,7 +43,7 @@ fn lists_of_tabs_are_sorted_by_the_column_whose_title_is_clicked() {
         if ascends_first {
             assert!(first.is_sorted_by_key(|text| text.to_lowercase()), "{first:?}");
         }
-        app.wait(MOMENT + 1);
+        app.wait(DOUBLE_CLICK_MS + 1);
         app.click(x, y);
         let reversed: Vec<_> = column(&app, title).into_iter().rev().collect();
         let distinct: std::collections::BTreeSet<_> = first.iter().collect();
@@ -57,7 +57,7 @@ fn lists_of_tabs_are_sorted_by_the_column_whose_title_is_clicked() {
 }
 
 #[test]
-fn lists_of_tabs_are_sorted_by_keys_and_the_selected_row_stays() {
+fn sorting_by_keys_keeps_the_selected_row() {
     let mut app = analysed("5↓");
     let selected = |app: &TestApp| {
         let view = app.state.view_of(Tab::Exceptions).unwrap();
@@ -81,10 +81,10 @@ fn a_double_click_opens_and_two_slow_clicks_do_not() {
     let mut app = TestApp::populated(120, 40);
     let rows = app.state.layout().list.unwrap().rows;
     app.click(rows.x + 5, rows.y + 1);
-    app.wait(MOMENT + 1);
+    app.wait(DOUBLE_CLICK_MS + 1);
     app.click(rows.x + 5, rows.y + 1);
     assert_eq!(app.state.focus, Focus::List);
-    app.wait(MOMENT / 2);
+    app.wait(DOUBLE_CLICK_MS / 2);
     app.click(rows.x + 5, rows.y + 1);
     assert_eq!(app.state.focus, Focus::Detail);
     // A double click opens the events of a type.
@@ -105,7 +105,7 @@ fn a_double_click_opens_and_two_slow_clicks_do_not() {
 }
 
 #[test]
-fn frames_of_the_flame_graph_and_findings_are_clicked() {
+fn flame_graph_frames_and_findings_can_be_clicked() {
     let mut app = analysed("7ff");
     assert_eq!((app.state.context(), app.state.views.sampling.shape), (Context::Flame, Shape::Flame));
     let area = app.state.tab_view().unwrap().1.list;

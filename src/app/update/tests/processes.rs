@@ -20,7 +20,7 @@ fn a_dialog_closes_when_its_process_ends() {
 }
 
 #[test]
-fn a_dialog_keeps_its_process_whatever_the_table_does() {
+fn dialog_keeps_its_process_when_the_table_is_reordered() {
     let mut app = TestApp::populated(120, 40);
     app.press("d");
     let mut processes = sample_processes();
@@ -34,7 +34,7 @@ fn a_dialog_keeps_its_process_whatever_the_table_does() {
 }
 
 #[test]
-fn a_process_that_ended_cannot_be_acted_on_while_its_row_fades() {
+fn actions_are_refused_for_an_ended_process() {
     let mut app = TestApp::populated(120, 40);
     app.send(Msg::Processes(sample_processes().into_iter().skip(1).collect()));
     assert_eq!(app.selected_name(), "OrderService");
@@ -48,7 +48,7 @@ fn a_process_that_ended_cannot_be_acted_on_while_its_row_fades() {
 }
 
 #[test]
-fn pausing_freezes_the_table_but_not_the_truth() {
+fn frozen_table_still_refuses_actions_on_ended_processes() {
     let mut app = TestApp::populated(120, 40);
     app.press("␣");
     app.send(Msg::Processes(sample_processes().into_iter().skip(1).collect()));
@@ -65,7 +65,7 @@ fn pausing_freezes_the_table_but_not_the_truth() {
 }
 
 #[test]
-fn text_from_outside_is_made_safe() {
+fn untrusted_text_is_sanitized() {
     let mut hostile = process(1, "evil\u{1b}[2J");
     hostile.command_line = "a\nb\u{202e}c".into();
     hostile.user = Some("\u{7}".into());
@@ -86,7 +86,7 @@ fn text_from_outside_is_made_safe() {
 }
 
 #[test]
-fn answers_are_told_in_words() {
+fn job_results_are_reported_in_messages() {
     let mut app = TestApp::populated(120, 40);
     app.press("dy⏎");
     let ticket = app.last_ticket().unwrap();
@@ -108,7 +108,7 @@ fn answers_are_told_in_words() {
 }
 
 #[test]
-fn a_suspended_process_is_resumed_alone_or_with_all_others() {
+fn one_or_all_suspended_processes_are_resumed() {
     use crate::app::{Effect, JobKind};
     use crate::model::RunState;
 
@@ -134,7 +134,7 @@ fn a_suspended_process_is_resumed_alone_or_with_all_others() {
 }
 
 /// Adds each process, shows its environment, watches, records and dumps it, and removes it.
-fn live_and_end(app: &mut TestApp, pids: std::ops::Range<u32>) {
+fn simulate_process_lifetimes(app: &mut TestApp, pids: std::ops::Range<u32>) {
     for pid in pids {
         app.send(Msg::Processes(vec![process(pid, "ShortLived")]));
         app.press("2");
@@ -170,11 +170,11 @@ fn live_and_end(app: &mut TestApp, pids: std::ops::Range<u32>) {
 }
 
 #[test]
-fn a_thousand_processes_leave_nothing_behind() {
+fn a_thousand_ended_processes_leak_no_memory() {
     let mut app = TestApp::new(120, 40);
     // Fill the bounded logs of actions, recordings and messages first.
-    live_and_end(&mut app, 1000..1300);
-    let used = allocation_counter::measure(|| live_and_end(&mut app, 2000..3000));
+    simulate_process_lifetimes(&mut app, 1000..1300);
+    let used = allocation_counter::measure(|| simulate_process_lifetimes(&mut app, 2000..3000));
     let state = &app.state;
     assert_eq!((state.list.rows().len(), state.watches.all().len(), state.flight_options.len()), (0, 0, 0));
     assert!(used.bytes_current.abs() < 16 * 1024, "{used:?}");
@@ -217,7 +217,7 @@ fn tagged_processes_are_recorded_and_watched_together() {
 }
 
 #[test]
-fn why_tagged_processes_are_slow_is_recorded_of_all_of_them() {
+fn slowdown_recording_covers_all_tagged_processes() {
     let mut app = TestApp::populated(120, 40);
     app.press("/!search⏎gssss");
     let selected = app.selected_name();
@@ -229,7 +229,7 @@ fn why_tagged_processes_are_slow_is_recorded_of_all_of_them() {
 }
 
 #[test]
-fn the_tree_has_children_below_their_parents_and_containers_together() {
+fn process_tree_groups_children_and_containers() {
     let mut app = TestApp::new(120, 40);
     let of = |pid: u32, parent: Option<u32>, container: Option<&str>, cpu: f32| {
         let mut process = process(pid, &format!("P{pid}"));

@@ -6,7 +6,7 @@ use crate::app::{Effect, Field, JobResult, Msg, Overlay, StaleSockets, Ticket};
 use crate::model::{PacketCounts, Phase, Process, ProducerReport, RecordingId, RunState, SafeText};
 
 #[test]
-fn the_log_of_dn_top_is_read_and_followed() {
+fn own_log_is_followed_until_scrolled_up() {
     let mut app = TestApp::populated(120, 40);
     let lines = |count: usize| (0..count).map(|line| format!("line {line}").into()).collect::<Vec<SafeText>>().into();
     let shown = |app: &TestApp| match &app.state.overlay {
@@ -30,7 +30,7 @@ fn the_log_of_dn_top_is_read_and_followed() {
 }
 
 #[test]
-fn a_program_is_started_recorded_and_followed() {
+fn launched_program_is_recorded_and_its_exit_reported() {
     let mut app = single_process("9.0.0");
     app.press("aG⏎");
     app.press("⇥⇥⇥y");
@@ -98,7 +98,7 @@ fn program_output_is_followed_until_scrolled_up() {
 }
 
 #[test]
-fn a_port_is_served_where_programs_find_it() {
+fn diagnostic_port_is_served_and_closed() {
     let mut app = single_process("9.0.0");
     app.press("P⌃u");
     type_text(&mut app, "port");
@@ -139,7 +139,7 @@ fn a_port_is_served_where_programs_find_it() {
 }
 
 #[test]
-fn stale_sockets_are_removed_after_a_question() {
+fn stale_sockets_are_removed_after_confirmation() {
     let mut app = single_process("9.0.0");
     app.press("C");
     assert!(app.last_toast().contains("There are no stale sockets."), "{:?}", app.toast_texts());
@@ -157,7 +157,7 @@ fn stale_sockets_are_removed_after_a_question() {
 }
 
 #[test]
-fn perfettos_tracing_service_is_served_and_how_that_goes_is_shown() {
+fn perfetto_producer_is_served_and_its_status_shown() {
     let mut app = single_process("9.0.0");
     app.press("K");
     type_text(&mut app, "Web, 43");

@@ -87,7 +87,7 @@ proptest! {
     /// For any messages: no panic, a valid selection, effects only for valid targets, a deadline that advances once reached, and a frame that
     /// renders.
     #[test]
-    fn anything_may_happen(messages in prop::collection::vec((any_msg(), 0_u64..5000), 1..80), readonly: bool) {
+    fn random_messages_keep_the_state_valid(messages in prop::collection::vec((any_msg(), 0_u64..5000), 1..80), readonly: bool) {
         let options = crate::app::Options { readonly, ..crate::app::test_app::options() };
         let mut app = TestApp::with(options, 120, 40);
         app.send(Msg::Processes(sample_processes()));

@@ -16,7 +16,7 @@ fn done(stopped_by: StoppedBy, complete: bool, file: bool, trouble: Option<&str>
 }
 
 #[test]
-fn one_key_starts_and_stops() {
+fn one_key_starts_and_stops_a_recording() {
     let mut app = TestApp::populated(120, 40);
     app.press("/order⏎ t");
     let profiles = vec!["dotnet-common".to_owned(), "cpu".to_owned()];
@@ -40,7 +40,7 @@ fn one_key_starts_and_stops() {
 }
 
 #[test]
-fn a_tab_that_shows_a_recording_stays_open() {
+fn recording_tab_stays_open_on_start_and_stop() {
     for (tab, key) in [(Tab::Gc, "4"), (Tab::Methods, "7")] {
         let mut app = TestApp::populated(120, 40);
         app.press(&format!("/order⏎ ⏎ {key} t"));
@@ -53,7 +53,7 @@ fn a_tab_that_shows_a_recording_stays_open() {
 }
 
 #[test]
-fn abandoning_is_for_what_is_stopping() {
+fn only_a_stopping_recording_can_be_abandoned() {
     let mut app = TestApp::populated(120, 40);
     app.press("x");
     app.press("tx");
@@ -62,7 +62,7 @@ fn abandoning_is_for_what_is_stopping() {
 
 /// Started by a key, or with the first profile on its own.
 #[test]
-fn a_slowdown_recording_stops_by_itself() {
+fn slowdown_recording_stops_automatically() {
     for keys in ["F", "T↑⏎", "⏎8F"] {
         let mut app = TestApp::populated(120, 40);
         app.press(keys);
@@ -127,8 +127,8 @@ fn several_processes_are_recorded_at_once() {
 }
 
 #[test]
-fn an_end_is_reported_as_it_was() {
-    for (phase, said) in [
+fn recording_outcome_is_reported() {
+    for (phase, expected) in [
         (done(StoppedBy::Interrupt, true, true, None), "OrderService (4242): recorded 1.8 MB, 63.8k events, in /x/y.nettrace."),
         (done(StoppedBy::Interrupt, false, true, None), "recorded, but the end is missing. Kept:"),
         (done(StoppedBy::TargetExit, false, true, None), "OrderService (4242) exited while being recorded. Kept:"),
@@ -138,7 +138,7 @@ fn an_end_is_reported_as_it_was() {
         let mut app = TestApp::populated(120, 40);
         app.press("t");
         app.send(Msg::Recording(Box::new(recording(1, 7, phase))));
-        assert!(app.last_toast().contains(said), "{said}: {:?}", app.toast_texts());
+        assert!(app.last_toast().contains(expected), "{expected}: {:?}", app.toast_texts());
     }
     let mut app = TestApp::populated(120, 40);
     app.press("t");
@@ -149,7 +149,7 @@ fn an_end_is_reported_as_it_was() {
 }
 
 #[test]
-fn what_was_dropped_is_said() {
+fn dropped_events_are_reported() {
     let mut app = TestApp::populated(120, 40);
     app.press("t");
     app.send(Msg::Recording(Box::new(recording(1, 48, done(StoppedBy::Interrupt, true, true, None)))));
@@ -157,7 +157,7 @@ fn what_was_dropped_is_said() {
 }
 
 #[test]
-fn paused_numbers_stand_still_and_phases_do_not() {
+fn frozen_display_updates_phases_but_not_figures() {
     let mut app = TestApp::populated(120, 40);
     app.press("t");
     app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
@@ -178,7 +178,7 @@ fn paused_numbers_stand_still_and_phases_do_not() {
 }
 
 #[test]
-fn operations_lead_to_their_process() {
+fn opening_a_job_selects_its_process() {
     let mut app = TestApp::populated(120, 40);
     app.press("t");
     app.wait(10);
@@ -192,7 +192,7 @@ fn operations_lead_to_their_process() {
 
 /// The analysis of a recording may take a megabyte, and can be read from its file again.
 #[test]
-fn findings_of_an_ended_recording_are_kept_while_it_is_shown() {
+fn ended_recording_analysis_is_kept_only_while_shown() {
     let mut app = TestApp::populated(120, 40);
     app.press("/order⏎ t");
     let analysis = Some(scripted());
@@ -232,7 +232,7 @@ fn findings_of_an_ended_recording_are_kept_while_it_is_shown() {
 }
 
 #[test]
-fn what_every_thread_does_is_asked_by_one_key_and_of_one_process() {
+fn one_key_samples_the_stacks_of_the_selected_process() {
     let mut app = TestApp::populated(120, 40);
     app.press("DD");
     let effects = app.take_effects();

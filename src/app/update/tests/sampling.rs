@@ -22,7 +22,7 @@ fn sampled(keys: &str) -> TestApp {
 }
 
 #[test]
-fn cpu_time_is_shown_where_the_kernel_samples_it() {
+fn methods_show_cpu_time_if_the_kernel_samples_it() {
     let mut app = sampled("7");
     let first = |app: &TestApp| app.state.methods()[0].1.name.clone();
     assert!(!first(&app).starts_with("on CPU"));
@@ -47,7 +47,7 @@ fn selected(app: &TestApp) -> Option<String> {
 }
 
 #[test]
-fn arrows_enter_and_backspace_lead_through_the_flame_graph() {
+fn flame_graph_is_navigated_by_arrows_enter_and_backspace() {
     let mut app = sampled("7ff");
     assert_eq!((app.state.context(), selected(&app)), (Context::Flame, None));
     for (keys, name) in [
@@ -89,7 +89,7 @@ fn arrows_enter_and_backspace_lead_through_the_flame_graph() {
 }
 
 #[test]
-fn frames_of_a_line_do_not_overlap_and_lie_below_their_callers() {
+fn flame_graph_frames_do_not_overlap_and_nest_in_callers() {
     for width in [40, 60, 81, 120, 300] {
         let mut app = sampled("7wff");
         app.send(Msg::Resize(width, 40));
@@ -109,7 +109,7 @@ fn frames_of_a_line_do_not_overlap_and_lie_below_their_callers() {
 
 /// Names may contain any characters, even double-width ones; no text exceeds its frame.
 #[test]
-fn frames_hold_names_of_any_width() {
+fn flame_graph_frames_render_names_of_any_width() {
     use crate::ui::{Theme, view};
     use ratatui::{Terminal, backend::TestBackend};
     for width in 40..70 {
@@ -128,7 +128,7 @@ fn frames_hold_names_of_any_width() {
 }
 
 #[test]
-fn threads_have_the_newest_frame_that_is_known() {
+fn threads_show_their_latest_known_top_frame() {
     let mut app = sampled("6");
     let frames = |app: &TestApp| {
         let frame = |(thread, frame): (ThreadId, TopFrame<'_>)| (thread.thread, frame.name.to_owned(), frame.age.as_secs());
@@ -153,7 +153,7 @@ fn threads_have_the_newest_frame_that_is_known() {
 }
 
 #[test]
-fn a_thread_is_chosen_and_let_go_again() {
+fn methods_are_limited_to_a_selected_thread_and_reset() {
     let mut app = sampled("7s");
     let rows: Vec<_> =
         app.state.thread_rows().iter().map(|row| (row.thread, row.usage.map(|usage| usage.name.as_str().to_owned()))).collect();
@@ -194,7 +194,7 @@ fn tree(app: &TestApp) -> (Vec<String>, String) {
 }
 
 #[test]
-fn allocated_types_lead_to_the_call_tree_of_one() {
+fn allocated_type_opens_its_call_tree() {
     let mut app = sampled("4");
     let rows = |app: &TestApp| {
         let view = app.state.view_of(Tab::Gc).unwrap();
@@ -233,7 +233,7 @@ fn allocated_types_lead_to_the_call_tree_of_one() {
 }
 
 #[test]
-fn a_call_tree_is_expanded_and_collapsed_and_has_callers() {
+fn call_tree_expands_collapses_and_shows_callers() {
     let mut app = sampled("7wf");
     assert_eq!(app.state.context(), Context::CallTree);
     let (all, first) = tree(&app);

@@ -17,7 +17,7 @@ fn idle_app() -> TestApp {
 }
 
 #[test]
-fn nothing_changed_is_nothing_drawn() {
+fn unchanged_state_is_not_redrawn() {
     let mut app = idle_app();
     let same: Vec<_> = app.state.list.rows().iter().map(|row| row.process.clone()).collect();
     for _ in 0..30 {
@@ -32,7 +32,7 @@ fn nothing_changed_is_nothing_drawn() {
 }
 
 #[test]
-fn the_clock_and_ages_are_kept_up() {
+fn clock_and_process_ages_are_updated() {
     let mut app = idle_app();
     // The clock shows minutes: 08:30:23 to 08:31:00.
     assert_eq!(app.state.next_deadline(app.now), Some(Duration::from_secs(37)));
@@ -53,7 +53,7 @@ fn the_clock_and_ages_are_kept_up() {
 }
 
 #[test]
-fn a_running_recording_counts_and_a_paused_display_does_not() {
+fn running_recording_refreshes_unless_the_display_is_frozen() {
     let mut app = idle_app();
     app.press("t");
     app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
@@ -96,7 +96,7 @@ fn messages_expire_and_errors_stay_until_a_key_press() {
 }
 
 #[test]
-fn the_filter_of_the_command_line_is_there_from_the_start() {
+fn command_line_filter_applies_at_startup() {
     let mut app = TestApp::with(Options { filter: "web".to_owned(), ..crate::app::test_app::options() }, 120, 40);
     app.send(Msg::Processes(sample_processes()));
     assert_eq!(app.selected_name(), "WebGateway");

@@ -24,7 +24,7 @@ fn open(app: &mut TestApp) {
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
 #[test]
-fn enter_goes_through_the_fields_to_the_button_and_ctrl_enter_starts_from_any() {
+fn enter_moves_through_fields_and_ctrl_enter_submits() {
     let mut app = single_process("11.0.0");
     open(&mut app);
     for field in 1..form(&app).questions.len() {
@@ -42,7 +42,7 @@ fn enter_goes_through_the_fields_to_the_button_and_ctrl_enter_starts_from_any() 
 }
 
 #[test]
-fn everything_of_the_trace_form_is_ordered_and_shown_as_a_command() {
+fn trace_form_sets_all_options_and_shows_the_command_line() {
     let mut app = single_process("11.0.0");
     open(&mut app);
     assert_eq!(form(&app).command_line(), Some("dn-top trace 42 --profile dotnet-common --profile cpu"));
@@ -86,7 +86,7 @@ fn everything_of_the_trace_form_is_ordered_and_shown_as_a_command() {
 }
 
 #[test]
-fn what_is_wrong_is_said_where_it_stands_and_not_recorded() {
+fn invalid_field_is_reported_in_place_and_blocks_the_start() {
     for (question, answer, problem) in [
         (0, "no-such", "there is no profile 'no-such'"),
         (1, "P:zz", "expected keywords"),
@@ -104,8 +104,8 @@ fn what_is_wrong_is_said_where_it_stands_and_not_recorded() {
         assert_eq!(form(&app).focus, Field::Question(question));
         app.press("⌃u");
         type_text(&mut app, answer);
-        let said = form(&app).questions[question].problem.clone().unwrap_or_default();
-        assert!(said.contains(problem), "{answer}: {said:?}");
+        let reported = form(&app).questions[question].problem.clone().unwrap_or_default();
+        assert!(reported.contains(problem), "{answer}: {reported:?}");
         app.press("⇥⌃⏎");
         assert_eq!(app.take_effects(), [], "{answer}");
         assert_eq!(form(&app).focus, Field::Question(question), "{answer}");
@@ -123,7 +123,7 @@ fn what_is_wrong_is_said_where_it_stands_and_not_recorded() {
 }
 
 #[test]
-fn what_the_runtime_is_too_old_for_is_passed_over_and_says_why() {
+fn fields_unsupported_by_the_runtime_are_disabled_and_skipped() {
     for (version, refused) in [("3.1.0", vec![2, 6]), ("9.0.0", vec![2, 6]), ("10.0.0", vec![6]), ("11.0.0", vec![])] {
         let mut app = single_process(version);
         app.press("O");
@@ -137,20 +137,20 @@ fn what_the_runtime_is_too_old_for_is_passed_over_and_says_why() {
 }
 
 #[test]
-fn what_the_runtime_cannot_leave_out_is_said_before_it_is_recorded() {
-    for (version, said) in [("8.0.33", true), ("9.0.0", false)] {
+fn expected_downgrades_are_shown_before_recording() {
+    for (version, reported) in [("8.0.33", true), ("9.0.0", false)] {
         let mut app = single_process(version);
         open(&mut app);
         app.press("⇥⇥⇥⇥→");
         let warned = form(&app).effects().iter().any(|effect| effect.starts_with("On 8.0.33 events include stacks"));
-        assert_eq!(warned, said, "{version}: {:?}", form(&app).effects());
+        assert_eq!(warned, reported, "{version}: {:?}", form(&app).effects());
         app.press("⌃⏎");
         assert!(requested_options(&mut app).no_stacks, "{version}");
     }
 }
 
 #[test]
-fn events_go_to_tracepoints_instead_of_a_file() {
+fn recording_into_tracepoints_disables_file_fields() {
     let mut app = single_process("11.0.0");
     open(&mut app);
     // Fields about files are ignored whatever their values are.
@@ -183,7 +183,7 @@ fn events_go_to_tracepoints_instead_of_a_file() {
 
 /// Kernel data is recorded from the start, into a single file.
 #[test]
-fn the_kernels_scheduling_is_ordered_and_excludes_a_flight_recorder_and_tracepoints() {
+fn kernel_scheduling_excludes_flight_recorder_and_tracepoints() {
     let mut app = single_process("11.0.0");
     open(&mut app);
     app.press("⇤⇤⇤→");
@@ -211,7 +211,7 @@ fn the_kernels_scheduling_is_ordered_and_excludes_a_flight_recorder_and_tracepoi
 }
 
 #[test]
-fn what_is_missing_for_tracepoints_is_said_before_anything_is_sent() {
+fn missing_tracepoint_prerequisites_block_the_start() {
     let mut app = single_process("10.0.0");
     open(&mut app);
     let key = app.state.list.selected().unwrap();
@@ -221,11 +221,11 @@ fn what_is_missing_for_tracepoints_is_said_before_anything_is_sent() {
     app.send(Msg::TracepointsMissing { key, missing });
     assert_eq!(form(&app).effects(), [""; 0], "it does not matter without them");
     app.press("⇤⇤");
-    let said = ["Tracepoints: tracefs is not mounted.", "Tracepoints: this user may not register events\u{fffd}."];
-    assert_eq!(form(&app).effects(), said);
+    let reported = ["Tracepoints: tracefs is not mounted.", "Tracepoints: this user may not register events\u{fffd}."];
+    assert_eq!(form(&app).effects(), reported);
     type_text(&mut app, "all");
     app.press("⇤⌃⏎");
-    assert_eq!((form(&app).effects(), form(&app).focus), (said.map(str::to_owned).to_vec(), Field::Question(13)));
+    assert_eq!((form(&app).effects(), form(&app).focus), (reported.map(str::to_owned).to_vec(), Field::Question(13)));
     assert_eq!(form(&app).problem.as_deref(), Some("The prerequisites of tracepoints are missing."));
     assert_eq!(app.take_effects(), []);
     // Once the prerequisites are met, the recording can be started.
@@ -235,7 +235,7 @@ fn what_is_missing_for_tracepoints_is_said_before_anything_is_sent() {
 }
 
 #[test]
-fn stalling_the_target_needs_a_second_yes() {
+fn blocking_the_target_needs_a_second_confirmation() {
     let mut app = single_process("11.0.0");
     open(&mut app);
     app.press("⇥⇥⇥⇥⇥⇥→");
@@ -250,7 +250,7 @@ fn stalling_the_target_needs_a_second_yes() {
 }
 
 #[test]
-fn what_is_offered_is_typed_with_one_key() {
+fn right_arrow_accepts_the_suggested_completion() {
     let mut app = single_process("9.0.0");
     app.press("O⇥");
     for (typed, whole) in [("microsoft-windows-dotnetruntime", RUNTIME), (":gc+exc", ":gc+exception"), (":verb", ":verbose")] {
@@ -267,7 +267,7 @@ fn what_is_offered_is_typed_with_one_key() {
 
 /// When a flight recorder is saved, another one starts before it ends.
 #[test]
-fn a_flight_recorder_is_saved_and_goes_on() {
+fn saving_a_flight_recorder_starts_another() {
     let mut app = TestApp::populated(120, 40);
     app.press("O⇤⇤⇤⇤⇤");
     app.take_effects();
@@ -277,7 +277,7 @@ fn a_flight_recorder_is_saved_and_goes_on() {
     // Not available before the recording is running.
     app.press("S");
     assert_eq!(app.take_effects(), []);
-    let kept = Some(crate::model::FlightBuffer { bytes: 1, span: std::time::Duration::from_secs(1) });
+    let kept = Some(crate::model::FlightBufferUsage { bytes: 1, span: std::time::Duration::from_secs(1) });
     app.send(Msg::Recording(Box::new(crate::model::Recording { kept, ..recording(1, 5, Phase::Recording) })));
     app.press("S");
     let effects = app.take_effects();

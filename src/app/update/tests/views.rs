@@ -20,7 +20,7 @@ pub(super) fn done() -> Phase {
 }
 
 #[test]
-fn every_view_has_its_digit_and_its_place_in_the_row_of_tabs() {
+fn every_tab_has_a_key_and_a_position_in_tab_order() {
     let mut app = analysed("1");
     for tab in Tab::ALL.into_iter().filter(|tab| tab.key(RowKind::Process) != "Tab") {
         app.press(tab.key(RowKind::Process));
@@ -34,7 +34,7 @@ fn every_view_has_its_digit_and_its_place_in_the_row_of_tabs() {
 }
 
 #[test]
-fn the_tabs_of_a_file_are_counted_as_they_are_shown() {
+fn file_tabs_are_numbered_in_display_order() {
     let mut app = opened(120, 40);
     app.state.focus = Focus::Detail;
     let shown: Vec<Tab> = app.state.layout().detail.unwrap().tabs.iter().filter(|slot| slot.place.width > 0).map(|slot| slot.tab).collect();
@@ -49,7 +49,7 @@ fn the_tabs_of_a_file_are_counted_as_they_are_shown() {
 
 /// Users type `/word⏎` without waiting for a filter line to open. None of these letters may trigger an action.
 #[test]
-fn a_filter_is_typed_in_every_tab_even_where_nothing_is_to_be_filtered() {
+fn filter_line_opens_in_every_tab_even_without_rows() {
     let not_recorded = || TestApp::populated(80, 24);
     let nothing_yet = || {
         let mut app = analysed("");
@@ -91,7 +91,7 @@ fn a_filter_is_typed_in_every_tab_even_where_nothing_is_to_be_filtered() {
 
 /// Hints are only shown for useful actions.
 #[test]
-fn a_filter_is_hinted_where_there_is_something_to_filter() {
+fn filter_hint_is_shown_only_with_filterable_rows() {
     let filters = |app: &TestApp| app.state.hints(200).iter().any(|hint| hint.key == "/");
     for (tab, recorded) in [("2", false), ("5", true), ("7", true), ("8", true), ("9", false), ("9⇥", true), ("0⇤⇤⇤", true)] {
         let mut app = TestApp::populated(200, 40);
@@ -105,7 +105,7 @@ fn a_filter_is_hinted_where_there_is_something_to_filter() {
 }
 
 #[test]
-fn methods_are_counted_sorted_and_filtered_as_asked() {
+fn methods_are_sorted_filtered_and_switched_between_shapes() {
     let first = |app: &TestApp| app.state.view_of(Tab::Methods).unwrap().list.cell(0, 3).into_text();
     let mut app = analysed("7");
     assert_eq!(first(&app), "Shop.Pricing.PriceEngine.PriceBasket");
@@ -150,7 +150,7 @@ fn every_list_is_filtered_by_column() {
 }
 
 #[test]
-fn what_needs_samples_is_not_offered_without() {
+fn sampling_views_are_unavailable_without_samples() {
     let mut app = TestApp::populated(120, 40);
     for keys in ["⏎7", "t7"] {
         app.press(keys);
@@ -165,7 +165,7 @@ fn what_needs_samples_is_not_offered_without() {
 }
 
 #[test]
-fn a_selected_line_stays_selected_when_others_come_before_it() {
+fn selected_row_stays_selected_when_the_order_changes() {
     let mut app = analysed("5↓");
     let name = |app: &TestApp| {
         let at = app.state.view_cursor(Tab::Exceptions).at;
@@ -184,7 +184,7 @@ fn a_selected_line_stays_selected_when_others_come_before_it() {
 }
 
 #[test]
-fn findings_outlive_the_recording_and_stand_still_while_paused() {
+fn analysis_outlives_its_recording_and_can_be_frozen() {
     let mut app = analysed("8␣");
     let events = |app: &TestApp| app.state.analysis().map(|analysis| analysis.snapshot.totals.events);
     let before = events(&app);

@@ -21,7 +21,7 @@ fn columns(app: &TestApp) -> Vec<Column> {
 }
 
 #[test]
-fn one_key_watches_and_stops_and_brings_the_columns() {
+fn one_key_toggles_the_watch_and_its_columns() {
     let mut app = TestApp::populated(120, 40);
     assert!(columns(&app).is_empty());
     let key = app.state.list.selected().unwrap();
@@ -55,10 +55,10 @@ fn watching(watch: AutoWatch, readonly: bool) -> TestApp {
 
 /// Returns the running, attachable processes.
 fn running() -> Vec<ProcessKey> {
-    sample_processes().iter().filter(|process| is_well(process)).map(|process| process.key).collect()
+    sample_processes().iter().filter(|process| is_healthy(process)).map(|process| process.key).collect()
 }
 
-fn is_well(process: &Process) -> bool {
+fn is_healthy(process: &Process) -> bool {
     process.contact == Contact::Ok && process.run_state == RunState::Running
 }
 
@@ -99,7 +99,7 @@ fn the_selected_process_is_watched_after_a_second() {
 }
 
 #[test]
-fn few_sessions_follow_the_selection() {
+fn at_most_three_automatic_watches_are_open() {
     let mut app = watching(AutoWatch::Selected, false);
     assert!(running().len() > 3);
     let mut most = 0;
@@ -129,7 +129,7 @@ fn a_key_turns_the_watch_off_and_on() {
 
 /// Enter in a tab without a recording records exactly what it shows, and `t` still records the default profiles.
 #[test]
-fn one_key_records_what_the_tab_shows() {
+fn enter_records_the_profiles_of_the_open_tab() {
     for (tab, profiles) in [("4", "gc-verbose"), ("5", "exceptions"), ("6", "contention threadpool"), ("9⇥", "http"), ("9⇥⇥", "logs")]
     {
         let mut app = TestApp::populated(120, 40);
@@ -149,51 +149,51 @@ fn one_key_records_what_the_tab_shows() {
 
 /// Threads are listed as often as processes, and only while they are visible.
 #[test]
-fn threads_are_listed_in_their_tab_alone() {
+fn threads_are_listed_only_while_their_tab_is_open() {
     let mut app = TestApp::populated(120, 40);
-    let asked = |app: &mut TestApp| {
+    let requests = |app: &mut TestApp| {
         let of = |effect| if let Effect::ListThreads { key, ticket } = effect { Some((key, ticket)) } else { None };
         app.take_effects().into_iter().filter_map(of).collect::<Vec<_>>()
     };
     app.send(Msg::Processes(sample_processes()));
-    assert_eq!(asked(&mut app), []);
+    assert_eq!(requests(&mut app), []);
     app.press("⏎6");
-    let [(key, ticket)] = asked(&mut app)[..] else { panic!() };
+    let [(key, ticket)] = requests(&mut app)[..] else { panic!() };
     assert_eq!(Some(key), app.state.list.selected());
     app.send(Msg::Processes(sample_processes()));
-    assert_eq!(asked(&mut app), [], "one question at a time");
+    assert_eq!(requests(&mut app), [], "one question at a time");
     app.send(Msg::Threads { ticket, threads: Vec::new() });
-    assert_eq!(asked(&mut app).len(), 1);
+    assert_eq!(requests(&mut app).len(), 1);
     app.send(Msg::Threads { ticket, threads: Vec::new() });
     app.press("␣");
     app.send(Msg::Processes(sample_processes()));
-    assert_eq!(asked(&mut app), [], "the display is frozen");
+    assert_eq!(requests(&mut app), [], "the display is frozen");
 }
 
 #[test]
-fn assemblies_are_listed_in_their_tab_alone() {
+fn assemblies_are_listed_only_while_their_tab_is_open() {
     let mut app = TestApp::populated(120, 40);
-    let asked = |app: &mut TestApp| {
+    let requests = |app: &mut TestApp| {
         let of = |effect| if let Effect::ListAssemblies { ticket, .. } = effect { Some(ticket) } else { None };
         app.take_effects().into_iter().filter_map(of).collect::<Vec<_>>()
     };
     app.press("⏎6");
-    assert_eq!(asked(&mut app), []);
+    assert_eq!(requests(&mut app), []);
     app.press("9⇥⇥⇥⇥");
-    let [ticket] = asked(&mut app)[..] else { panic!() };
+    let [ticket] = requests(&mut app)[..] else { panic!() };
     let empty = |app: &TestApp| app.state.view_of(Tab::Assemblies).unwrap().empty.0;
     assert_eq!(empty(&app), "Listing assemblies …");
     app.send(Msg::Assemblies { ticket, paths: vec!["/srv/Shop.dll".into()] });
     let copied = |app: &TestApp| app.state.view_of(Tab::Assemblies).unwrap().copy;
     assert_eq!(copied(&app), Some(("path", "/srv/Shop.dll".to_owned())));
     app.send(Msg::Processes(sample_processes()));
-    let [ticket] = asked(&mut app)[..] else { panic!() };
+    let [ticket] = requests(&mut app)[..] else { panic!() };
     app.send(Msg::Assemblies { ticket, paths: Vec::new() });
     assert!(empty(&app).starts_with("No mapped assembly found"));
 }
 
 #[test]
-fn only_processes_that_run_and_answer_are_watched_without_a_key() {
+fn only_running_responsive_processes_are_watched_automatically() {
     let mut app = watching(AutoWatch::All, false);
     let mut expected = running();
     let mut all = keys_of(&app.take_effects());
@@ -206,7 +206,7 @@ fn only_processes_that_run_and_answer_are_watched_without_a_key() {
         app.wait(60_000);
         assert_eq!(keys_of(&app.take_effects()).len(), keys, "{watch:?}");
     }
-    for process in sample_processes().iter().filter(|process| !is_well(process)) {
+    for process in sample_processes().iter().filter(|process| !is_healthy(process)) {
         let mut app = watching(AutoWatch::Selected, false);
         app.state.list.select(process.key);
         app.wait(60_000);
@@ -216,7 +216,7 @@ fn only_processes_that_run_and_answer_are_watched_without_a_key() {
 
 /// With `--readonly`, automatic watches are only started because of an explicit option.
 #[test]
-fn readonly_watches_what_it_was_asked_to_and_has_no_key_for_more() {
+fn readonly_allows_automatic_but_not_manual_watches() {
     let mut app = watching(AutoWatch::Selected, true);
     app.wait(1000);
     assert_eq!(keys_of(&app.take_effects()).len(), 1);
@@ -225,7 +225,7 @@ fn readonly_watches_what_it_was_asked_to_and_has_no_key_for_more() {
 }
 
 #[test]
-fn a_finding_says_since_when_and_recordings_are_worth_more_than_counters() {
+fn finding_age_is_shown_and_reset_when_it_disappears() {
     let mut app = TestApp::populated(120, 40);
     app.press("w");
     let (_, ticket) = watched(&app.take_effects())[0];
@@ -243,7 +243,7 @@ fn a_finding_says_since_when_and_recordings_are_worth_more_than_counters() {
 }
 
 #[test]
-fn all_are_watched_that_can_be_and_then_none() {
+fn watch_all_toggles_all_attachable_processes() {
     let mut app = TestApp::populated(120, 40);
     app.press("wW");
     assert_eq!(watched(&app.take_effects()).len(), attachable(), "the first is watched already");
@@ -253,7 +253,7 @@ fn all_are_watched_that_can_be_and_then_none() {
 }
 
 #[test]
-fn only_what_the_filter_lets_through_is_watched() {
+fn watch_all_applies_only_to_filtered_processes() {
     let mut app = TestApp::populated(120, 40);
     app.press("/order⏎W");
     let shown: Vec<_> = app.state.list.shown().map(|row| row.process.key).collect();
@@ -269,7 +269,7 @@ fn only_what_the_filter_lets_through_is_watched() {
 }
 
 #[test]
-fn a_watch_ends_with_its_process_quietly_and_with_a_word_where_it_fails() {
+fn failed_watch_is_reported_and_ended_watch_is_not() {
     let mut app = TestApp::populated(120, 40);
     app.press("w");
     let (key, ticket) = watched(&app.take_effects())[0];
@@ -298,7 +298,7 @@ fn processes_that_cannot_be_attached_to_are_not_watched() {
 }
 
 #[test]
-fn figures_stand_still_while_the_display_is_frozen() {
+fn figures_do_not_change_while_the_display_is_frozen() {
     let mut app = TestApp::populated(120, 40);
     app.press("w");
     let (key, ticket) = watched(&app.take_effects())[0];
@@ -312,7 +312,7 @@ fn figures_stand_still_while_the_display_is_frozen() {
 }
 
 #[test]
-fn an_automatic_watch_that_failed_begins_again_after_a_while_and_says_so_once() {
+fn failed_automatic_watch_is_retried_and_reported_once() {
     let mut app = TestApp::populated(120, 40);
     app.state.options.watch = AutoWatch::Selected;
     let fail = |app: &mut TestApp, seconds: u64| {
@@ -326,12 +326,12 @@ fn an_automatic_watch_that_failed_begins_again_after_a_while_and_says_so_once() 
     app.wait(2000);
     let (_, ticket) = watched(&app.take_effects())[0];
     app.send(Msg::WatchEnded { ticket, trouble: Some("no answer".into()) });
-    let said = app.toast_texts().len();
+    let toast_count = app.toast_texts().len();
     assert_eq!(app.last_toast(), "OrderService (4242) is not watched: no answer");
     for seconds in [10, 20, 40] {
         fail(&mut app, seconds);
     }
-    assert_eq!(app.toast_texts().len(), said);
+    assert_eq!(app.toast_texts().len(), toast_count);
     // A manual watch does not wait for the retry.
     app.press("w");
     assert_eq!(watched(&app.take_effects()).len(), 1);
@@ -339,7 +339,7 @@ fn an_automatic_watch_that_failed_begins_again_after_a_while_and_says_so_once() 
 
 /// Before .NET 9, a session that starts during program startup can deadlock the program.
 #[test]
-fn an_older_runtime_that_starts_is_watched_later() {
+fn watch_of_a_starting_older_runtime_is_delayed() {
     for (runtime, delay_ms) in [(Some("8.0.33"), 7_000), (None, 7_000), (Some("9.0.7"), 1_000)] {
         let mut app = TestApp::populated(120, 40);
         app.state.options.watch = AutoWatch::Selected;
@@ -357,7 +357,7 @@ fn an_older_runtime_that_starts_is_watched_later() {
 
 /// A manual watch starts immediately.
 #[test]
-fn a_key_watches_an_older_runtime_that_starts() {
+fn manual_watch_of_a_starting_runtime_is_not_delayed() {
     let mut app = TestApp::populated(120, 40);
     let mut young = sample_processes().into_iter().next().unwrap();
     (young.key.pid, young.started_unix_ms, young.runtime) = (77, app.now.unix_ms, Some(RuntimeVersion::new("8.0.33")));

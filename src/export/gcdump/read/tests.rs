@@ -6,7 +6,7 @@ use crate::wire::Put;
 use proptest::prelude::*;
 
 /// A node: type, size if it differs from that of the type, address, targets.
-type Described<'a> = (i32, Option<i32>, u64, &'a [i32]);
+type NodeSpec<'a> = (i32, Option<i32>, u64, &'a [i32]);
 
 fn put_text(out: &mut Vec<u8>, text: &str) {
     out.put_u32(text.len() as u32);
@@ -28,7 +28,7 @@ fn put_number(out: &mut Vec<u8>, value: i32) {
 }
 
 /// Builds a file as PerfView does: types with their sizes and modules, nodes, and the sampling multiplier.
-fn file(version: u32, oldest_reader: u32, types: &[(&str, i32, &str)], nodes: &[Described<'_>], multiplier: f32) -> Vec<u8> {
+fn file(version: u32, oldest_reader: u32, types: &[(&str, i32, &str)], nodes: &[NodeSpec<'_>], multiplier: f32) -> Vec<u8> {
     let mut out = Vec::new();
     put_text(&mut out, "!FastSerialization.1");
     put_begin(&mut out, "GCHeapDump", version, 8);
@@ -75,7 +75,7 @@ const TYPES: [(&str, i32, &str); 10] = [
 ];
 
 /// Roots; the cache, two arrays, an item; an object that was never described; one whose type has no name.
-const NODES: [Described<'static>; 10] = [
+const NODES: [NodeSpec<'static>; 10] = [
     (1, None, 0, &[1, 3]),
     (2, None, 0, &[2]),
     (3, None, 0, &[4]),
@@ -88,7 +88,7 @@ const NODES: [Described<'static>; 10] = [
     (9, None, 0x600, &[]),
 ];
 
-fn words(of: &RetainedType) -> Vec<String> {
+fn describe_paths(of: &RetainedType) -> Vec<String> {
     let step = |step: &PathStep| match step {
         PathStep::Objects { name, .. } => name.clone(),
         PathStep::Omitted(count) => count.to_string(),
@@ -97,7 +97,7 @@ fn words(of: &RetainedType) -> Vec<String> {
 }
 
 #[test]
-fn a_file_of_perfview_is_read() {
+fn perfview_file_is_read() {
     let dump = HeapDump::read(&file(10, 0, &TYPES, &NODES, 1.0)).unwrap();
     let heap = &dump.heap;
     assert_eq!((heap.objects, heap.bytes, heap.references), (5, 24 + 5064 + 32 + 16, 5));
@@ -108,8 +108,8 @@ fn a_file_of_perfview_is_read() {
     let retention = dump.retention().unwrap();
     let of = |at: usize| retention.types[at].as_ref().unwrap();
     assert_eq!([0, 1, 2, 3].map(|at| of(at).bytes), [5064, 32, 24 + 5064 + 32, 16]);
-    assert_eq!(words(of(1)), ["static variable Shop.Cache.s_all: Shop.Cache > Shop.Item[] > Shop.Item"]);
-    assert_eq!((words(of(3)), retention.unreached), (vec!["pinned handle: ".to_owned()], 0));
+    assert_eq!(describe_paths(of(1)), ["static variable Shop.Cache.s_all: Shop.Cache > Shop.Item[] > Shop.Item"]);
+    assert_eq!((describe_paths(of(3)), retention.unreached), (vec!["pinned handle: ".to_owned()], 0));
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn an_unreadable_file_is_an_error() {
 }
 
 #[test]
-fn a_sample_is_called_that() {
+fn sampled_dump_is_reported_as_sampled() {
     let dump = HeapDump::read(&file(10, 0, &TYPES, &NODES, 4.0)).unwrap();
     assert_eq!(dump.heap.problems.last(), Some(&HeapProblem::Sampled(25)));
     assert!(!dump.heap.is_exact() && dump.retention().is_some());
@@ -145,17 +145,17 @@ fn a_sample_is_called_that() {
 /// Otherwise a 3 KB name for each of millions of roots would exhaust the memory.
 #[test]
 fn roots_of_one_type_share_their_name() {
-    let roots: Vec<Described<'_>> = (0..9).map(|_| (3, None, 0, &[9][..])).chain([(5, None, 0x100, &[][..])]).collect();
+    let roots: Vec<NodeSpec<'_>> = (0..9).map(|_| (3, None, 0, &[9][..])).chain([(5, None, 0x100, &[][..])]).collect();
     let dump = HeapDump::read(&file(10, 0, &TYPES, &roots, 1.0)).unwrap();
-    assert_eq!(words(dump.retention().unwrap().types[0].as_ref().unwrap()), ["static variable Shop.Cache.s_all: Shop.Cache"]);
+    assert_eq!(describe_paths(dump.retention().unwrap().types[0].as_ref().unwrap()), ["static variable Shop.Cache.s_all: Shop.Cache"]);
     let graph = format!("{:?}", dump.graph.unwrap());
     assert_eq!(graph.matches("static variable Shop.Cache.s_all").count(), 1, "{graph}");
 }
 
 /// With overlapping descriptions, a small file could contain a huge graph.
 #[test]
-fn references_take_bytes_of_the_file() {
-    let mut nodes: Vec<Described<'_>> = (1..=10).map(|address| (5, None, address, &[][..])).collect();
+fn overlapping_node_descriptions_are_rejected() {
+    let mut nodes: Vec<NodeSpec<'_>> = (1..=10).map(|address| (5, None, address, &[][..])).collect();
     nodes[0].3 = &[0; 1000];
     let mut bytes = file(10, 0, &TYPES, &nodes, 1.0);
     assert_eq!(HeapDump::read(&bytes).unwrap().heap.references, 1000);
@@ -168,7 +168,7 @@ fn references_take_bytes_of_the_file() {
 
 /// Names of dn-top, dotnet-gcdump and PerfView, and an unknown one.
 #[test]
-fn groups_of_roots_have_the_same_names_from_all_writers() {
+fn root_group_names_of_all_tools_are_unified() {
     for (groups, words) in [
         (&["[StrongHandle]", "[strong Handles]", "[Strong handles]"][..], "strong handle"),
         (&["[PinnedHandle]", "[pinning Handles]", "[Pinned handles]"], "pinned handle"),
@@ -183,7 +183,7 @@ fn groups_of_roots_have_the_same_names_from_all_writers() {
 
 proptest! {
     #[test]
-    fn any_damage_is_an_error_or_a_graph(cut: prop::sample::Index, changes: Vec<(prop::sample::Index, u8)>) {
+    fn damaged_file_is_an_error_or_a_valid_graph(cut: prop::sample::Index, changes: Vec<(prop::sample::Index, u8)>) {
         let whole = file(10, 0, &TYPES, &NODES, 1.0);
         // Everything but the second multiplier is required.
         let cut = cut.index(whole.len());
@@ -198,7 +198,7 @@ proptest! {
     }
 
     #[test]
-    fn numbers_are_read_in_any_length(value: i32) {
+    fn numbers_of_any_encoded_length_are_read(value: i32) {
         for value in [value, value >> 8, value >> 16, value >> 24] {
             let (mut short, mut long) = (Vec::new(), Vec::new());
             super::super::put(&mut short, value);

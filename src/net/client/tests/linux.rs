@@ -3,20 +3,20 @@
 use tokio::net::UnixStream;
 
 use super::*;
-use crate::assembly::tests::{HOOK, Sample};
+use crate::assembly::tests::{HOOK, TestAssembly};
 use crate::ipc::{EventFilter, PerfMapKind, TracepointProvider, Tracepoints};
 use crate::net::fake_proc::{Fake, FakeProc, fake};
 
 #[tokio::test]
-async fn a_socket_that_was_left_behind_is_stale() {
-    let ended = Server::silent();
+async fn socket_without_a_listener_is_stale() {
+    let ended = Server::not_listening();
     drop(std::os::unix::net::UnixListener::bind(&ended.client.endpoint().socket).unwrap());
-    bad(&ended, Trouble::Stale, "the process has ended").await;
+    assert_trouble(&ended, Trouble::Stale, "the process has ended").await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_full_queue_is_waited_for() {
-    let server = Server::silent();
+async fn connect_waits_while_the_backlog_is_full() {
+    let server = Server::not_listening();
     let socket = rustix::net::socket_with(
         rustix::net::AddressFamily::UNIX,
         rustix::net::SocketType::STREAM,
@@ -34,13 +34,13 @@ async fn a_full_queue_is_waited_for() {
 }
 
 #[tokio::test]
-async fn what_would_end_the_target_is_not_sent() {
+async fn commands_that_would_crash_the_process_are_not_sent() {
     let fake_proc = FakeProc::new();
     let waiting = Fake { started: 7, threads: &["dotnet", ".NET SynchManag", ".NET EventPipe"], ..fake(4242) };
     fake_proc.add(&waiting);
     std::fs::create_dir_all(fake_proc.path("proc/4242/root/app")).unwrap();
     std::fs::write(fake_proc.path("proc/4242/root/app/hook.dll"), HOOK.bytes()).unwrap();
-    let server = Server::says(ok(&Reply::Done, CommandCode::EnablePerfMap));
+    let server = Server::replying_with(ok(&Reply::Done, CommandCode::EnablePerfMap));
     let client = Client::for_process(server.client.endpoint().clone(), Arc::new(Proc::open(&fake_proc.path("proc")).unwrap()));
     let perf_map = Command::EnablePerfMap { kind: PerfMapKind::PerfMap };
     let error = client.run(&perf_map).await.unwrap_err();
@@ -51,7 +51,7 @@ async fn what_would_end_the_target_is_not_sent() {
 
     let hook = |path: &str| Command::ApplyStartupHook { path: TargetPath::new(path).unwrap() };
     client.run(&hook("/app/hook.dll")).await.unwrap();
-    std::fs::write(fake_proc.path("proc/4242/root/app/service.dll"), Sample { class: "Program", ..HOOK }.bytes()).unwrap();
+    std::fs::write(fake_proc.path("proc/4242/root/app/service.dll"), TestAssembly { class: "Program", ..HOOK }.bytes()).unwrap();
     for missing in ["/app/hook", "/app", "/app/hook.dll/x", "hook.dll", "/app/service.dll"] {
         let error = client.run(&hook(missing)).await.unwrap_err();
         assert!(matches!(&error.cause, Cause::BadHook { path, .. } if path == missing), "{error}");
@@ -69,7 +69,7 @@ async fn what_would_end_the_target_is_not_sent() {
 }
 
 #[tokio::test]
-async fn the_file_for_user_events_goes_right_behind_the_request() {
+async fn user_events_file_is_sent_after_the_request() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = |version: &str| {
         let socket = folder.path().join(version);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_collects_a_large_heap_first_is_waited_for() {
+async fn heap_dump_session_gets_a_longer_start_timeout() {
     let server = Server::start(|code, mut stream| async move {
         sleep(Duration::from_secs(90)).await;
         drop(stream.write_all(&ok(&Reply::Session(SessionId(9)), code)).await);
@@ -14,11 +14,11 @@ async fn a_session_that_collects_a_large_heap_first_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_session_hands_out_its_stream_from_the_first_byte() {
+async fn session_stream_starts_at_the_first_byte() {
     let server = Server::start(|code, mut stream| async move {
         match code {
             // Like the 3.0 previews.
-            CommandCode::CollectTracing2 => stream.write_all(&no(Hresult::UNKNOWN_COMMAND)).await.unwrap(),
+            CommandCode::CollectTracing2 => stream.write_all(&error_reply(Hresult::UNKNOWN_COMMAND)).await.unwrap(),
             CommandCode::CollectTracing => {
                 let reply = [ok(&Reply::Session(SessionId(0x7f00)), code), b"Nettrace".to_vec()].concat();
                 stream.write_all(&reply).await.unwrap();
@@ -37,13 +37,13 @@ async fn a_session_hands_out_its_stream_from_the_first_byte() {
 }
 
 #[tokio::test]
-async fn what_a_runtime_declined_is_said_and_not_asked_for_again() {
-    let (asked, codes) = tokio::sync::watch::channel(Vec::new());
+async fn declined_options_are_reported_and_not_requested_again() {
+    let (sender, codes) = tokio::sync::watch::channel(Vec::new());
     let server = Server::start(move |code, mut stream| {
-        asked.send_modify(|codes| codes.push(code));
+        sender.send_modify(|codes| codes.push(code));
         // Like .NET 8.
         let known = code == CommandCode::CollectTracing2;
-        let answer = if known { ok(&Reply::Session(SessionId(1)), code) } else { no(Hresult::UNKNOWN_COMMAND) };
+        let answer = if known { ok(&Reply::Session(SessionId(1)), code) } else { error_reply(Hresult::UNKNOWN_COMMAND) };
         async move { stream.write_all(&answer).await.unwrap() }
     });
     let client = &server.client;
@@ -92,9 +92,9 @@ async fn only_previews_use_the_legacy_protocol() {
         (SessionConfig { mode: BufferMode::Block, ..config() }, "sessions that block"),
     ] {
         let error = client.start_session(&config).await.unwrap_err();
-        assert!(matches!(error.cause, Cause::NotInLegacy(lack) if lack == what), "{error}");
+        assert!(matches!(error.cause, Cause::UnsupportedByLegacy(lack) if lack == what), "{error}");
     }
-    assert!(matches!(client.process_info().await.unwrap_err().cause, Cause::NotInLegacy(_)));
+    assert!(matches!(client.process_info().await.unwrap_err().cause, Cause::UnsupportedByLegacy(_)));
     // The preview closes the connection of a client that uses the regular protocol.
     let error = Client::new(endpoint(preview)).process_info().await.unwrap_err();
     assert!(matches!(error.cause, Cause::Closed), "{error}");

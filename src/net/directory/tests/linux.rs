@@ -9,7 +9,7 @@ use crate::net::fake_proc::{Fake, OLD, SUSPENDED};
 use crate::sim::ConnectPort;
 
 #[tokio::test]
-async fn answers_are_kept_with_their_rows() {
+async fn replies_are_cached_per_process() {
     let fake_proc = FakeProc::new();
     let library = "7f00-7f01 r-xp 0 08:01 12   /opt/Microsoft.NETCore.App/3.1.23/libcoreclr.so\n";
     fake_proc.add(&fake(1));
@@ -22,7 +22,7 @@ async fn answers_are_kept_with_their_rows() {
 
     let mut directory = Directory::new(fake_proc.sources()).unwrap();
     for _ in 0..3 {
-        let rows = directory.refresh(PATIENT).await.unwrap();
+        let rows = directory.refresh(TIMEOUT).await.unwrap();
         assert_eq!(rows.iter().map(|row| row.key.pid).collect::<Vec<_>>(), [1, 2, 70, 71]);
         let facts = |pid| {
             let row = row(&rows, pid);
@@ -33,16 +33,16 @@ async fn answers_are_kept_with_their_rows() {
         assert_eq!(facts(70), ("shop70", Some("8.0.1"), true, true));
         assert!(matches!(row(&rows, 71).contact, Contact::Trouble { kind: Trouble::Stale, .. }));
     }
-    let times = [new, old, unseen].map(|asked| asked.load(Ordering::Relaxed));
+    let times = [new, old, unseen].map(|requests| requests.load(Ordering::Relaxed));
     assert_eq!(times, [1, 3, 1], "each once, and 3.1 once for each generation");
 
-    let rows = directory.refresh(PATIENT).await.unwrap();
+    let rows = directory.refresh(TIMEOUT).await.unwrap();
     let clients = directory.clients();
     assert!(clients.of(row(&rows, 1)).unwrap().process_info().await.unwrap().is_some());
     assert_eq!(clients.known.lock().unwrap().len(), 4);
     std::fs::remove_dir_all(fake_proc.path("proc/1")).unwrap();
     std::fs::remove_file(row(&rows, 1).socket.as_ref().unwrap()).unwrap();
-    assert_eq!(directory.refresh(PATIENT).await.unwrap().len(), 3);
+    assert_eq!(directory.refresh(TIMEOUT).await.unwrap().len(), 3);
     assert_eq!((clients.known.lock().unwrap().len(), directory.inquiries.len()), (3, 3));
 }
 
@@ -50,16 +50,16 @@ async fn answers_are_kept_with_their_rows() {
 async fn targets_are_found_by_the_path_of_their_socket() {
     let fake_proc = FakeProc::new();
     let mut directory = Directory::new(fake_proc.sources()).unwrap();
-    let said = directory.resolve("/no/such", PATIENT).await.unwrap_err().to_string();
-    assert!(said.starts_with("there is no socket /no/such"), "{said}");
+    let error = directory.resolve("/no/such", TIMEOUT).await.unwrap_err().to_string();
+    assert!(error.starts_with("there is no socket /no/such"), "{error}");
     // A runtime's socket in a directory that is not searched, and a socket that belongs to no runtime.
     std::fs::create_dir(fake_proc.path("elsewhere")).unwrap();
     serve(&fake_proc, 50, Some("8.0.0"), true);
     let name = SocketName { pid: 50, key: OLD }.to_string();
     std::fs::rename(fake_proc.path("tmp").join(&name), fake_proc.path("elsewhere").join(&name)).unwrap();
-    let found = directory.resolve(fake_proc.path("elsewhere").join(&name).to_str().unwrap(), PATIENT).await.unwrap();
+    let found = directory.resolve(fake_proc.path("elsewhere").join(&name).to_str().unwrap(), TIMEOUT).await.unwrap();
     assert_eq!((found.key.pid, found.name.as_str(), found.contact), (50, "shop50", Contact::Ok));
-    let found = directory.resolve(&format!("{},connect", fake_proc.path("elsewhere").join(&name).display()), PATIENT).await.unwrap();
+    let found = directory.resolve(&format!("{},connect", fake_proc.path("elsewhere").join(&name).display()), TIMEOUT).await.unwrap();
     assert_eq!((found.key.pid, found.contact), (50, Contact::Ok));
     std::fs::write(fake_proc.path("elsewhere/file"), "").unwrap();
     drop(UnixListener::bind(fake_proc.path("elsewhere/dead")).unwrap());
@@ -67,14 +67,14 @@ async fn targets_are_found_by_the_path_of_their_socket() {
         ("elsewhere/file", Trouble::Unverified, "not sent, because the file is not a socket"),
         ("elsewhere/dead", Trouble::Stale, "no process listens on this socket: the process has ended"),
     ] {
-        let found = directory.resolve(fake_proc.path(path).to_str().unwrap(), PATIENT).await.unwrap();
+        let found = directory.resolve(fake_proc.path(path).to_str().unwrap(), TIMEOUT).await.unwrap();
         let Contact::Trouble { kind, reason } = &found.contact else { panic!("{found:?}") };
         assert!(*kind == trouble && reason.starts_with(words), "{path}: {reason}");
     }
 }
 
 #[tokio::test]
-async fn an_answer_dies_with_its_process() {
+async fn cached_reply_is_dropped_when_the_process_exits() {
     let fake_proc = FakeProc::new();
     let (lives, dies) = (100_u32, 1..100_u32);
     let kill = |pid: u32| std::fs::remove_dir_all(fake_proc.path(&format!("proc/{pid}"))).unwrap();
@@ -86,40 +86,40 @@ async fn an_answer_dies_with_its_process() {
     let _lives = start(lives);
     for pid in dies.clone() {
         let dies = start(pid);
-        let rows = directory.refresh(PATIENT).await.unwrap();
+        let rows = directory.refresh(TIMEOUT).await.unwrap();
         assert_eq!(row(&rows, pid).contact, Contact::Ok);
         // It is also killed during a query.
         let client = directory.clients().of(row(&rows, pid)).unwrap();
         let late = tokio::spawn(async move { client.process_info().await.is_ok() });
         kill(pid);
         dies.kill();
-        let rows = directory.refresh(PATIENT).await.unwrap();
+        let rows = directory.refresh(TIMEOUT).await.unwrap();
         let gone = row(&rows, pid);
         assert!(gone.is_stale_socket() && gone.cookie.is_none() && gone.runtime.is_none(), "{gone:#?}");
         late.await.unwrap();
         let attachable: Vec<_> = rows.iter().filter(|row| row.contact.is_attachable()).map(|row| row.key.pid).collect();
         assert_eq!(attachable, [lives]);
     }
-    let listed = directory.refresh(PATIENT).await.unwrap().len();
+    let listed = directory.refresh(TIMEOUT).await.unwrap().len();
     assert_eq!(listed + directory.more_stale_sockets(), 100);
     assert!(listed < 100 && directory.inquiries.len() <= listed && directory.clients.known.lock().unwrap().len() <= listed);
 }
 
 #[tokio::test]
-async fn stale_sockets_are_counted_and_not_all_listed() {
+async fn excess_stale_sockets_are_counted_but_not_listed() {
     let fake_proc = FakeProc::new();
     fake_proc.add(&fake(1));
-    let asked = serve(&fake_proc, 1, Some("9.0.7"), true);
+    let requests = serve(&fake_proc, 1, Some("9.0.7"), true);
     for pid in 2..3002 {
         fake_proc.socket("tmp", pid, OLD);
     }
     let mut directory = Directory::new(fake_proc.sources()).unwrap();
     for _ in 0..3 {
-        let rows = directory.refresh(PATIENT).await.unwrap();
+        let rows = directory.refresh(TIMEOUT).await.unwrap();
         assert!(rows.len() < 100 && row(&rows, 1).contact == Contact::Ok, "{}", rows.len());
         assert_eq!(rows.len() - 1 + directory.more_stale_sockets(), 3000);
     }
-    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    assert_eq!(requests.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
@@ -140,11 +140,11 @@ async fn processes_connected_to_our_port_are_listed_and_use_it() {
     let clients = directory.clients();
     let began = Instant::now();
     let rows = loop {
-        let rows = directory.refresh(PATIENT).await.unwrap();
+        let rows = directory.refresh(TIMEOUT).await.unwrap();
         if rows.iter().all(|row| row.cookie.is_some() && clients.of(row).is_some_and(|client| client.endpoint().socket == port)) {
             break rows;
         }
-        assert!(began.elapsed() < PATIENT, "{rows:#?}");
+        assert!(began.elapsed() < TIMEOUT, "{rows:#?}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     };
     assert_eq!(
@@ -164,16 +164,16 @@ async fn processes_connected_to_our_port_are_listed_and_use_it() {
     two.kill();
     changes.changed().await.unwrap();
     assert!(clients.of(&rows[1]).is_none(), "no client for a socket that runtimes connect to");
-    assert_eq!(directory.refresh(PATIENT).await.unwrap().len(), 1);
+    assert_eq!(directory.refresh(TIMEOUT).await.unwrap().len(), 1);
 
-    assert!(directory.refresh(PATIENT).await.unwrap()[0].on_port);
+    assert!(directory.refresh(TIMEOUT).await.unwrap()[0].on_port);
     assert!(clients.serve(&port).is_err(), "there is one");
     clients.close_port();
     assert!(!port.exists() && directory.changes().is_none());
-    let rows = directory.refresh(PATIENT).await.unwrap();
+    let rows = directory.refresh(TIMEOUT).await.unwrap();
     assert!(!rows[0].on_port && clients.of(&rows[0]).is_some_and(|client| client.endpoint().socket != port), "it has its own socket");
     clients.close_port();
     clients.serve(&port).unwrap();
     directory.changes().unwrap().changed().await.unwrap();
-    assert!(directory.refresh(PATIENT).await.unwrap()[0].on_port, "it has connected again");
+    assert!(directory.refresh(TIMEOUT).await.unwrap()[0].on_port, "it has connected again");
 }

@@ -22,7 +22,7 @@ async fn answer_first(listener: UnixListener) -> UnixStream {
 }
 
 #[tokio::test]
-async fn a_service_that_does_not_read_is_an_error_and_not_a_wait() {
+async fn service_that_does_not_read_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("producer");
     let service = tokio::spawn(answer_first(UnixListener::bind(&path).unwrap()));

@@ -7,17 +7,17 @@ use std::os::unix::net::{UnixListener as Listener, UnixStream as Stream};
 use super::*;
 
 #[tokio::test]
-async fn the_socket_is_ours_alone_and_nobody_elses_is_taken() {
+async fn socket_is_private_and_foreign_files_are_not_replaced() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("port");
     let serve = |path: &Path| Port::serve(path, &Sources::machine());
     let port = serve(&path).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    let says = |path: &Path, words: &str| {
+    let refused = |path: &Path, words: &str| {
         let error = serve(path).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     };
-    says(&path, "is served by another program");
+    refused(&path, "is served by another program");
     assert!(Stream::connect(&path).is_ok(), "the live one goes on");
     drop(port);
     assert!(!path.exists());
@@ -29,12 +29,12 @@ async fn the_socket_is_ours_alone_and_nobody_elses_is_taken() {
     fs::remove_file(&path).unwrap();
     fs::write(&path, "mine").unwrap();
     drop(port);
-    says(&path, "is not a socket that this user left behind");
+    refused(&path, "is not a socket that this user left behind");
     assert_eq!(fs::read(&path).unwrap(), b"mine");
 
     std::os::unix::fs::symlink(dir.path().join("elsewhere"), dir.path().join("link")).unwrap();
-    says(&dir.path().join("link"), "is not a socket");
-    says(&dir.path().join("n".repeat(120)), "107 bytes at most");
-    says(&dir.path().join("a,b"), "cannot be written into DOTNET_DiagnosticPorts");
-    says(&dir.path().join("no/port"), "cannot be served");
+    refused(&dir.path().join("link"), "is not a socket");
+    refused(&dir.path().join("n".repeat(120)), "107 bytes at most");
+    refused(&dir.path().join("a,b"), "cannot be written into DOTNET_DiagnosticPorts");
+    refused(&dir.path().join("no/port"), "cannot be served");
 }

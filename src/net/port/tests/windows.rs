@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn the_pipe_is_served_once_and_its_name_fits() {
+async fn pipe_is_served_once_and_its_name_is_validated() {
     let dir = tempfile::tempdir().unwrap();
     let path = address_in(dir.path(), "port");
     let serve = |path: &Path| Port::serve(path, &Sources::machine());
@@ -21,7 +21,7 @@ async fn the_pipe_is_served_once_and_its_name_fits() {
     let port = loop {
         match serve(Path::new(name)) {
             Ok(port) => break port,
-            Err(error) => assert!(began.elapsed() < PATIENCE, "{error}"),
+            Err(error) => assert!(began.elapsed() < TIMEOUT, "{error}"),
         }
         sleep(Duration::from_millis(5)).await;
     };

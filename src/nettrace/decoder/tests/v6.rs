@@ -136,7 +136,7 @@ pub(super) fn v6_whole() -> Vec<u8> {
 }
 
 #[test]
-fn v6_is_read() {
+fn v6_stream_is_decoded() {
     let (log, ending) = decode(&v6_whole(), 3);
     assert_eq!(ending, Ending::Complete);
     assert_eq!(log.0[0], format!("{:?}", TraceHeader { format_version: 6, ..HEADER }));

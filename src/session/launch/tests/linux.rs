@@ -19,7 +19,7 @@ async fn exit_codes_are_those_of_a_shell() {
 }
 
 #[tokio::test]
-async fn a_program_and_what_it_started_are_asked_to_end_and_then_made_to() {
+async fn program_and_its_children_are_terminated_then_killed() {
     let folder = tempfile::tempdir().unwrap();
     let pids = |file: &str| std::fs::read_to_string(folder.path().join(file)).is_ok_and(|text| text.ends_with('\n'));
     let ready = async |file: &str| {

@@ -20,7 +20,7 @@ async fn exit_codes_are_those_of_the_program() {
 }
 
 #[tokio::test]
-async fn a_program_and_what_it_started_are_ended() {
+async fn program_and_its_children_are_terminated() {
     let began = Instant::now();
     let mut launch = interpreter(&["ping", "-n", "60", "127.0.0.1"]);
     tokio::time::sleep(Duration::from_millis(500)).await;

@@ -5,14 +5,14 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use super::*;
 
 #[test]
-fn a_file_is_for_its_user_alone() {
+fn file_is_accessible_only_to_its_owner() {
     let dir = tempfile::tempdir().unwrap();
     let (output, _file) = OutputFile::create(&dir.path().join("a.nettrace")).unwrap();
     assert_eq!(output.partial().metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
-fn no_link_is_followed() {
+fn symbolic_links_are_not_followed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.nettrace");
     let elsewhere = dir.path().join("elsewhere");
@@ -27,7 +27,7 @@ fn no_link_is_followed() {
 }
 
 #[test]
-fn a_file_that_was_removed_or_replaced_is_lost_and_what_took_its_place_stays() {
+fn removed_or_replaced_file_is_lost_and_replacement_kept() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.nettrace");
     let partial = dir.path().join("a.nettrace.partial");

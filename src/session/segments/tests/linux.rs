@@ -5,14 +5,14 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use super::*;
 
 #[test]
-fn a_segment_is_for_its_user_alone() {
+fn segment_is_accessible_only_to_its_owner() {
     let folder = tempfile::tempdir().unwrap();
     Segments::new(&folder.path().join("a")).put(b"mine").unwrap();
     assert_eq!(folder.path().join("a.0001").metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
-fn no_link_is_written_through_or_followed() {
+fn symbolic_links_are_not_followed() {
     let folder = tempfile::tempdir().unwrap();
     let (beside, secret) = (folder.path().join("a"), folder.path().join("secret"));
     fs::write(&secret, "secret").unwrap();
@@ -28,7 +28,7 @@ fn no_link_is_written_through_or_followed() {
 
 /// Opening a pipe would block until there is a writer.
 #[test]
-fn what_took_the_place_of_a_segment_is_neither_read_nor_waited_for_nor_removed() {
+fn replaced_segment_is_not_read_awaited_or_removed() {
     let folder = tempfile::tempdir().unwrap();
     let mut segments = Segments::new(&folder.path().join("a"));
     for (name, put) in [("a.0001", "pipe"), ("a.0002", "file")] {

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crate::app::Msg;
 use crate::app::test_app::{TestApp, recording, sample_processes};
-use crate::model::{CpuTimeUnavailable, FlightBuffer, KernelTrace, Outcome, Phase, Recording, RecordingAnalysis, StoppedBy, ThreadUse};
+use crate::model::{
+    CpuTimeUnavailable, FlightBufferUsage, KernelTrace, Outcome, Phase, Recording, RecordingAnalysis, StoppedBy, ThreadUse,
+};
 use crate::ui::tests::analysis::{cpu_time, empty, scripted};
 
 use super::keyed;
@@ -30,7 +32,7 @@ pub(super) fn into_kernel(width: u16, height: u16, keys: &str) -> TestApp {
 
 pub(super) fn flight(width: u16, height: u16) -> TestApp {
     let mut app = tracing(width, height, 42, Phase::Recording);
-    let kept = Some(FlightBuffer { bytes: 38_000_000, span: Duration::from_secs(130) });
+    let kept = Some(FlightBufferUsage { bytes: 38_000_000, span: Duration::from_secs(130) });
     app.send(Msg::Recording(Box::new(Recording { kept, ..recording(1, 432, Phase::Recording) })));
     app
 }

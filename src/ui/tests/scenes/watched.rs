@@ -13,8 +13,8 @@ use super::recorded::threads;
 /// All are watched, and one of them spends much time in GC.
 pub(super) fn watching(width: u16, height: u16, keys: &str) -> TestApp {
     let mut app = keyed(width, height, "W");
-    let well = published(61.4, 4.2e6, 1.3, 3.0, 0.0);
-    app.publish(&[well.clone(), published(212.0, 31e6, 3.8, 120.0, 2.0), published(1_730.0, 912e6, 38.2, 0.0, 31.0), well]);
+    let healthy = published(61.4, 4.2e6, 1.3, 3.0, 0.0);
+    app.publish(&[healthy.clone(), published(212.0, 31e6, 3.8, 120.0, 2.0), published(1_730.0, 912e6, 38.2, 0.0, 31.0), healthy]);
     app.press(keys);
     app
 }
