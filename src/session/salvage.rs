@@ -69,7 +69,11 @@ fn repair(path: &Path, file: &mut File, notes: &mut Vec<String>) -> Result<bool,
     }
     let events = tally.snapshot().events;
     let lost = size.saturating_sub(repair.keep);
-    notes.push(format!("kept {}; the last {lost} bytes of {} contained no complete event", Counted(events, "event"), Bytes(size)));
+    let (kept, size) = (Counted(events, "event"), Bytes(size));
+    notes.push(match lost {
+        0 => format!("kept {kept}, all of {size}"),
+        lost => format!("kept {kept}; the last {lost} bytes of {size} contained no complete event"),
+    });
     if let Ending::Broken { error, .. } = &pass.ending {
         notes.push(format!("it cannot be decoded beyond that: {error}"));
     }

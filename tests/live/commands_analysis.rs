@@ -256,7 +256,7 @@ fn unpublished_counter_is_reported() {
         let output = running.wait();
         assert_eq!((output.code, output.stdout.as_str()), (130, ""));
         let output = start(&["counters"], &program, &["--counters", "No.Such", "--duration", "1s"]).wait();
-        output.assert_refused(1, "published nothing within 1s that \"No.Such\" selects");
+        output.assert_refused(1, "published no counters within 1s that match \"No.Such\"");
         start(&["counters"], &program, &["--counters", "A[x"]).wait().assert_refused(2, "the '[' has no ']'");
     });
 }

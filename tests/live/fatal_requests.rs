@@ -125,7 +125,7 @@ fn no_request_crashes_runtime() {
             attempt(["perfmap", "PID", "off"]),
             attempt(["perfmap", "PID", "off"]),
             // Environment variables.
-            attempt(["set-env", "PID", "=x"]).refused("needs a name"),
+            attempt(["set-env", "PID", "=x"]).refused("must not be empty"),
             attempt(["set-env", "PID", &format!("A={long}")]).refused(""),
             attempt(["set-env", "PID", "A="]),
             attempt(["set-env", "PID", "--unset", "NO_SUCH_VARIABLE"]).refused(""),

@@ -104,7 +104,7 @@ fn killed_target_is_reported_in_trace() {
         program.wait();
         traced.finish(recording, &file);
         assert_eq!(traced.number(&file, EXCEPTIONS), 3.0);
-        let said = traced.number(&file, "select count(*) n from slice where name like 'The process ended%'");
+        let said = traced.number(&file, "select count(*) n from slice where name like 'The process exited%'");
         assert_eq!(said, 1.0, "the trace does not say that the process ended");
     });
 }

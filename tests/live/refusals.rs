@@ -40,7 +40,7 @@ fn ambiguous_or_unknown_name_is_rejected() {
     let Some(net9) = runtimes::net9() else { return };
     let programs = [(); 2].map(|()| net9.program("known").start());
     let output = run(&["trace", "known"]);
-    output.assert_refused(3, "'known' names ");
+    output.assert_refused(3, "'known' matches ");
     for program in programs {
         assert!(output.stderr.contains(&program.pid().to_string()), "{}", output.stderr);
     }

@@ -74,7 +74,7 @@ fn named(runtime: &Runtime, program: &mut Program) {
     assert!(!report(&plain).contains("Known.Alone(int)"), "{runtime}: it was named before");
 
     let output = salvage(&partial, "named.nettrace", &["--names"]);
-    assert!(output.code == 0 && output.stderr.contains(" method names, as process"), "{runtime}: {}", output.stderr);
+    assert!(output.code == 0 && output.stderr.contains(" method names from process"), "{runtime}: {}", output.stderr);
     let named = place.path().join("named.nettrace");
     assert!(report(&named).contains("Known.Alone(int)"), "{runtime}: {}", report(&named));
     let (before, after) = (samples(&plain), samples(&named));
