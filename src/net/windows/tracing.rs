@@ -10,7 +10,7 @@ pub fn untraceable(pid: u32) -> Option<&'static str> {
     // Seen with .NET 10: the runtime uses this file if it exists.
     let dump_program = system.process(pid)?.exe()?.with_file_name("createdump.exe");
     (!dump_program.exists()).then_some(
-        "On Windows the runtime starts createdump.exe for a dump, which is not beside this program. If it was published as a single file, copy \
-         createdump.exe of the same .NET version into its folder; else the dump program may lack room or rights.",
+        "On Windows the runtime starts createdump.exe for a dump, which is missing next to this program. If it was published as a single file, copy \
+         createdump.exe of the same .NET version into its folder; otherwise it may lack disk space or permissions.",
     )
 }

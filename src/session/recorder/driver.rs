@@ -81,7 +81,7 @@ impl Driver {
             None => None,
         };
         let pumped = self.finish_pump(pump).await;
-        let pumped = self.join(pumped).await;
+        let pumped = self.finish_scheduling(pumped).await;
         if let Some(names) = self.names.take() {
             names.finish(self.is_abandoned()).await;
         }
@@ -209,7 +209,7 @@ impl Driver {
     }
 
     /// Makes the tracing service end its recording, and waits until the whole trace is in the file.
-    async fn join(&mut self, mut pumped: Pumped) -> Pumped {
+    async fn finish_scheduling(&mut self, mut pumped: Pumped) -> Pumped {
         let Some(mut scheduling) = self.scheduling.take() else { return pumped };
         let joined = loop {
             if self.is_abandoned() {
