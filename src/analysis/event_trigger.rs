@@ -79,9 +79,9 @@ mod tests {
 
     /// Returns whether the event occurs in this stream.
     fn triggers(trigger: Option<&str>, bytes: &[u8]) -> bool {
-        let mut watch = EventTrigger::new(trigger.map(|trigger| Trigger::parse(trigger).unwrap()));
-        Decoder::new(Limits::default()).feed(bytes, &mut watch).unwrap();
-        watch.is_triggered()
+        let mut trigger = EventTrigger::new(trigger.map(|trigger| Trigger::parse(trigger).unwrap()));
+        Decoder::new(Limits::default()).feed(bytes, &mut trigger).unwrap();
+        trigger.is_triggered()
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl Proc {
             }
         }
         bytes.truncate(read);
-        // It may have run meanwhile, so that the bytes read are not its stack.
+        // It may have run since, so that the bytes read are not its stack.
         let is_there = self.read(&file, 256)? == before;
         Ok(is_there.then_some(BlockedStack { instruction_pointer, stack_pointer, bytes }))
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::time::{Instant, sleep_until};
 
+use super::options::CounterOptions;
 use super::request::{CounterRequest, RuntimeEvents};
 use super::selection::CounterSelection;
 use crate::analysis::{CollectionMarks, CounterTally, CountersSnapshot, MeterLimits, MeterNotice};
@@ -34,30 +35,6 @@ const RETRY_INTERVALS: u32 = 60;
 const MAX_READ_PAUSE: Duration = Duration::from_millis(500);
 /// Maximum number of session restarts caused by other sessions changing the meter settings.
 const MAX_RESTARTS: usize = 5;
-
-/// Options of a counters session.
-#[derive(Debug, Clone)]
-pub struct CounterOptions {
-    /// The counters and meters to collect.
-    pub selection: CounterSelection,
-    /// Interval between values.
-    pub interval: Duration,
-    /// Maximum number of histograms the runtime reports.
-    pub max_histograms: u32,
-    /// Maximum number of time series the runtime reports for one instrument.
-    pub max_time_series: u32,
-    /// Size of the event buffer in the target process.
-    pub buffer: BufferMb,
-    /// Whether to record individual GCs and lock contention, each as long as there are not too many events.
-    pub collections: bool,
-}
-
-impl CounterOptions {
-    /// Uses the default limits of dotnet-counters.
-    pub fn new(selection: CounterSelection, interval: Duration, buffer: BufferMb) -> Self {
-        Self { selection, interval, max_histograms: 10, max_time_series: 1000, buffer, collections: false }
-    }
-}
 
 /// Event of a counters session.
 #[derive(Debug)]
