@@ -21,7 +21,7 @@ fn capture(name: &str) -> Vec<u8> {
     bytes
 }
 
-fn analyse<S: Sink>(bytes: &[u8], mut sink: S) -> S {
+fn analyze<S: Sink>(bytes: &[u8], mut sink: S) -> S {
     let mut decoder = Decoder::new(Limits::default());
     bytes.chunks(64 * 1024).for_each(|piece| decoder.feed(piece, &mut sink).expect("a readable stream"));
     assert!(decoder.finish(&mut sink).is_complete());
@@ -37,7 +37,7 @@ fn events(live: &Live, provider: &str, ids: &[u32]) -> u64 {
 #[test]
 fn analysis_counts_match_event_counts() {
     for name in CAPTURES {
-        let live = analyse(&capture(name), Live::default());
+        let live = analyze(&capture(name), Live::default());
         let Snapshot { unreadable, totals, rates, gc, exceptions, contention, jit, .. } = live.snapshot(live.newest());
         let runtime = |ids: &[u32]| events(&live, RUNTIME, ids);
         assert_eq!(unreadable, 0, "{name}");
@@ -66,7 +66,7 @@ fn analysis_counts_match_event_counts() {
 /// Figures of one capture that were determined independently: its events were counted by hand.
 #[test]
 fn net31_capture_has_known_figures() {
-    let live = analyse(&capture("net31-heavy"), Live::default());
+    let live = analyze(&capture("net31-heavy"), Live::default());
     let snapshot = live.snapshot(live.newest());
     let gc = &snapshot.gc;
     assert_eq!((gc.collections, gc.induced, gc.pauses.count), ([1, 0, 1], 1, 2), "1331 suspensions are the sampler's");
@@ -91,9 +91,9 @@ fn net31_capture_has_known_figures() {
 #[test]
 fn time_ranges_add_up_to_whole_recording() {
     let bytes = capture("net31-heavy");
-    let whole = analyse(&bytes, Live::default());
+    let whole = analyze(&bytes, Live::default());
     let middle = whole.newest() / 2;
-    let parts = [i64::MIN..=middle, middle + 1..=i64::MAX].map(|window| analyse(&bytes, Live::within(window)));
+    let parts = [i64::MIN..=middle, middle + 1..=i64::MAX].map(|window| analyze(&bytes, Live::within(window)));
     let figures = |live: &Live| {
         let snapshot = live.snapshot(live.newest());
         let methods = live.methods(SampleFilter::ALL, 1);
@@ -111,7 +111,7 @@ fn analyzing_captures_uses_little_memory() {
         let bytes = capture(name);
         let mut events = 0;
         let info = measure(|| {
-            let live = analyse(&bytes, Live::default());
+            let live = analyze(&bytes, Live::default());
             events = live.throughput().snapshot().events;
         });
         assert!(info.bytes_max < 16 * MB, "{name}: {info:?}");
@@ -218,7 +218,7 @@ fn repeated_events_allocate_nothing() {
 fn sample_only_analysis_matches_full_analysis() {
     for name in CAPTURES {
         let bytes = capture(name);
-        let (live, sampled) = (analyse(&bytes, Live::default()), analyse(&bytes, SampledMethods::default()));
+        let (live, sampled) = (analyze(&bytes, Live::default()), analyze(&bytes, SampledMethods::default()));
         assert!(!sampled.is_incomplete(), "{name}");
         for filter in [SampleFilter::ALL, SampleFilter::BUSY] {
             let (all, alone) = (live.methods(filter, usize::MAX), sampled.profile().methods(filter, usize::MAX));

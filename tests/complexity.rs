@@ -55,13 +55,13 @@ fn compare(what: &str, ordinary: impl Fn(), hostile: impl Fn()) {
 /// Decodes and analyzes both, and compares their costs.
 #[track_caller]
 fn compare_streams(what: &str, ordinary: &[u8], hostile: &[u8]) {
-    let analyse = |stream: &[u8]| {
+    let analyze = |stream: &[u8]| {
         let mut live = Live::default();
         decode(stream, &mut live);
         assert!(live.throughput().snapshot().events > 0, "{what}");
         live.snapshot(live.newest());
     };
-    compare(what, || analyse(ordinary), || analyse(hostile));
+    compare(what, || analyze(ordinary), || analyze(hostile));
 }
 
 fn encoder() -> Encoder {

@@ -102,9 +102,9 @@ pub struct ActivitySnapshot {
 /// One kind of activity. Times in nanoseconds.
 #[derive(Debug, Clone)]
 pub struct OperationSnapshot {
-    /// Event source; not sanitised.
+    /// Event source; not sanitized.
     pub provider: String,
-    /// Operation name; not sanitised.
+    /// Operation name; not sanitized.
     pub name: String,
     /// Role in the processing of an HTTP request.
     pub layer: Layer,
@@ -156,7 +156,7 @@ impl OperationSnapshot {
 pub struct ActivitySubject {
     /// Method and URL of an outgoing request, method and route of an incoming one. If the route is unknown, each path segment that is an
     /// identifier is replaced with `{number}`, `{guid}`, `{hex}` or `{token}`. For other operations, the texts of the start event. Not
-    /// sanitised.
+    /// sanitized.
     pub text: String,
     /// Number of activities that ended.
     pub count: u64,
@@ -199,7 +199,7 @@ pub struct RunningActivity {
     pub since: i64,
     /// Thread of the start event.
     pub thread: ThreadId,
-    /// Subject; not sanitised.
+    /// Subject; not sanitized.
     pub subject: String,
     /// Outcome, if it is known before the end.
     pub outcome: Outcome,

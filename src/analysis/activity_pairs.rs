@@ -44,9 +44,9 @@ pub struct ActivityPairs {
 /// A kind of activity.
 #[derive(Debug)]
 pub struct Operation {
-    /// Event source; not sanitised.
+    /// Event source; not sanitized.
     pub provider: String,
-    /// Operation name; not sanitised.
+    /// Operation name; not sanitized.
     pub name: String,
     /// Role in the processing of an HTTP request.
     pub layer: Layer,
@@ -255,7 +255,7 @@ impl ActivityPairs {
     }
 }
 
-/// Truncates the path of a request that was cut off to its last complete segment: a partial identifier cannot be recognised as one.
+/// Truncates the path of a request that was cut off to its last complete segment: a partial identifier cannot be recognized as one.
 fn end_at_segment(subject: &mut String) {
     if subject.chars().count() >= MAX_SUBJECT_LENGTH
         && let Some(at) = subject.rfind('/')

@@ -49,7 +49,7 @@ pub struct AssemblySnapshot {
 /// An assembly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assembly {
-    /// Name, version, culture and public key token; not sanitised.
+    /// Name, version, culture and public key token; not sanitized.
     pub full_name: String,
     /// Load time, in nanoseconds since the start of the session; `None` if it was loaded before.
     pub at: Option<i64>,
@@ -62,9 +62,9 @@ pub struct Assembly {
 pub struct MissingAssembly {
     /// Time, in nanoseconds since the start of the session.
     pub at: i64,
-    /// Name of the requested assembly; not sanitised.
+    /// Name of the requested assembly; not sanitized.
     pub name: String,
-    /// The requesting assembly; may be empty. Not sanitised.
+    /// The requesting assembly; may be empty. Not sanitized.
     pub requested_by: String,
 }
 

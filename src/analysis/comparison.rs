@@ -63,7 +63,7 @@ pub enum Subject {
 /// A figure with its values in both recordings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedFigure {
-    /// Name of the figure; not sanitised.
+    /// Name of the figure; not sanitized.
     pub name: String,
     /// Unit of both values.
     pub unit: Unit,

@@ -110,7 +110,7 @@ pub struct ContentionSnapshot {
 /// A method in which threads wait for a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentionSite {
-    /// Method that takes the lock, or its address; empty if the events had no stack. Not sanitised.
+    /// Method that takes the lock, or its address; empty if the events had no stack. Not sanitized.
     pub method: String,
     /// Number of waits.
     pub count: u64,

@@ -5,11 +5,11 @@ use crate::clr::{RUNTIME_PROVIDER, SAMPLE_PROFILER, UNIVERSAL_EVENTS};
 /// Number and size of the events of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventCount {
-    /// Provider name; not sanitised. Empty for events whose metadata is missing from the stream.
+    /// Provider name; not sanitized. Empty for events whose metadata is missing from the stream.
     pub provider: String,
     /// Event ID within its provider.
     pub event_id: u32,
-    /// Event name; the runtime's own events are named by [`events::name`](crate::clr::events::name). Not sanitised.
+    /// Event name; the runtime's own events are named by [`events::name`](crate::clr::events::name). Not sanitized.
     pub name: String,
     /// Number of events.
     pub count: u64,
@@ -18,7 +18,7 @@ pub struct EventCount {
 }
 
 impl EventCount {
-    /// Returns the event name, or the ID if it has no name; not sanitised.
+    /// Returns the event name, or the ID if it has no name; not sanitized.
     pub fn title(&self) -> String {
         if self.name.is_empty() { format!("event {}", self.event_id) } else { self.name.clone() }
     }

@@ -19,7 +19,7 @@ const MAX_RAW_BYTES: usize = 32;
 /// Formatted fields of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Described {
-    /// Names and values; fields of nested objects have dotted names. Not sanitised.
+    /// Names and values; fields of nested objects have dotted names. Not sanitized.
     pub fields: Vec<(String, String)>,
     /// Whether fields are omitted or the payload is malformed.
     pub is_cut: bool,

@@ -111,7 +111,7 @@ pub struct ExceptionSnapshot {
 /// Exceptions of one type.
 #[derive(Debug, Clone)]
 pub struct ExceptionType {
-    /// Full type name; not sanitised.
+    /// Full type name; not sanitized.
     pub name: String,
     /// Number of exceptions.
     pub count: u64,
@@ -132,11 +132,11 @@ pub struct ThrownException {
     pub hresult: u32,
     /// Whether it was caught before and is now rethrown.
     pub rethrown: bool,
-    /// Full type name; not sanitised.
+    /// Full type name; not sanitized.
     pub type_name: String,
-    /// Start of the message; not sanitised.
+    /// Start of the message; not sanitized.
     pub message: String,
-    /// Methods or addresses, leaf first, starting at the throwing method; empty if the event has no stack. Not sanitised.
+    /// Methods or addresses, leaf first, starting at the throwing method; empty if the event has no stack. Not sanitized.
     pub frames: Vec<String>,
 }
 

@@ -84,9 +84,9 @@ pub struct HeapSnapshot {
 /// Objects of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeapType {
-    /// Type name with type arguments in angle brackets; empty if unknown. Not sanitised.
+    /// Type name with type arguments in angle brackets; empty if unknown. Not sanitized.
     pub name: String,
-    /// Module name without extension; empty if unknown. Not sanitised.
+    /// Module name without extension; empty if unknown. Not sanitized.
     pub module: String,
     /// Number of objects.
     pub objects: u64,

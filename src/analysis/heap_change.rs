@@ -9,9 +9,9 @@ use crate::sorting::CompactSort;
 /// A type whose objects differ between two heap walks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeapChange<'a> {
-    /// Type name; empty if unknown. Not sanitised.
+    /// Type name; empty if unknown. Not sanitized.
     pub name: &'a str,
-    /// Module name. Not sanitised.
+    /// Module name. Not sanitized.
     pub module: &'a str,
     /// Objects in the first walk.
     pub before: HeapAmount,

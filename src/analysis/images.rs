@@ -116,7 +116,7 @@ impl Images {
         Some(())
     }
 
-    /// Returns the processes with known names. Not sanitised.
+    /// Returns the processes with known names. Not sanitized.
     pub fn process_names(&self) -> impl Iterator<Item = (u32, &str)> {
         self.processes.iter().map(|(pid, process)| (*pid, self.names.get(process.name))).filter(|(_, name)| !name.is_empty())
     }
@@ -171,7 +171,7 @@ impl Images {
         })
     }
 
-    /// Returns the function at a location, or else file and offset. Not sanitised.
+    /// Returns the function at a location, or else file and offset. Not sanitized.
     pub fn function(&self, place: CodeLocation) -> String {
         match self.names.get(place.function) {
             "" => format!("{}+{:#x}", self.file(place), place.offset),
@@ -179,7 +179,7 @@ impl Images {
         }
     }
 
-    /// Returns the file name of a location; empty if unknown. Not sanitised.
+    /// Returns the file name of a location; empty if unknown. Not sanitized.
     pub fn file(&self, place: CodeLocation) -> &str {
         self.names.get(place.path).rsplit('/').next().unwrap_or_default()
     }

@@ -98,7 +98,7 @@ pub struct JitTime {
 /// A method with a slow compilation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlowMethod {
-    /// Type and method name; not sanitised.
+    /// Type and method name; not sanitized.
     pub name: String,
     /// Compilation time.
     pub time_ns: u64,

@@ -36,7 +36,7 @@ impl fmt::Display for KernelSamples {
         let Self { cpu, switches } = self;
         write!(
             f,
-            "{cpu} CPU samples and {switches} context switches of the kernel ({PROVIDER}), not analysed here: export them with `dn-top export --format perfetto`"
+            "{cpu} CPU samples and {switches} context switches of the kernel ({PROVIDER}), not analyzed here: export them with `dn-top export --format perfetto`"
         )
     }
 }

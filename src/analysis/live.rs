@@ -63,7 +63,7 @@ struct Kind {
     kind: EventKind,
     /// Emitted after the session is stopped.
     is_rundown: bool,
-    /// Analysed in time order.
+    /// Analyzed in time order.
     is_ordered: bool,
 }
 
@@ -239,7 +239,7 @@ impl Live {
     }
 
     /// Passes an event to its analysis; outside the window only to the symbols, which are needed to interpret other events.
-    fn analyse(&mut self, kind: EventKind, event: &Event<'_>) {
+    fn analyze(&mut self, kind: EventKind, event: &Event<'_>) {
         let at = self.clock.nanoseconds(event.timestamp());
         let context = &EventContext { kind, event, at, thread: event.thread(), pointer_size: self.pointer_size };
         let read = if self.window.contains(&at) { self.route(context) } else { self.symbols.feed(context) };
@@ -248,7 +248,7 @@ impl Live {
         }
     }
 
-    /// Returns whether an event is analysed only when it is delivered in time order.
+    /// Returns whether an event is analyzed only when it is delivered in time order.
     pub fn analyses_later(&self, event: &Event<'_>) -> bool {
         self.kind(event.metadata).is_ordered
     }
@@ -257,7 +257,7 @@ impl Live {
         self.kinds.get(metadata.index as usize).copied().unwrap_or_default()
     }
 
-    /// Counts an event without analysing it.
+    /// Counts an event without analyzing it.
     pub fn count_only(&mut self, event: &Event<'_>) {
         let at = self.clock.nanoseconds(event.timestamp());
         if self.window.contains(&at) {
@@ -348,11 +348,11 @@ impl Sink for Live {
         if matches!(kind, EventKind::GcStart | EventKind::GcEnd) && self.window.contains(&at) {
             // A single thread walks the heap, so its events are already in order: the heap analysis need not wait for those of other threads.
             let thread = event.thread();
-            // Malformed payloads are counted when they are analysed.
+            // Malformed payloads are counted when they are analyzed.
             let _ = self.heap.feed(&EventContext { kind, event, at, thread, pointer_size: self.pointer_size });
         }
         if kind.is_analyzed() && !is_ordered {
-            self.analyse(kind, event);
+            self.analyze(kind, event);
         }
     }
 
@@ -364,7 +364,7 @@ impl Sink for Live {
     fn ordered_event(&mut self, event: &Event<'_>) {
         let Kind { kind, is_ordered, .. } = self.kind(event.metadata);
         if is_ordered {
-            self.analyse(kind, event);
+            self.analyze(kind, event);
         }
     }
 

@@ -50,15 +50,15 @@ pub struct LogMessage {
     pub thread: ThreadId,
     /// Index into [`LEVELS`].
     pub level: usize,
-    /// Logger category; not sanitised.
+    /// Logger category; not sanitized.
     pub logger: String,
     /// Event ID assigned by the application; 0 if there is none.
     pub event_id: i64,
-    /// Start of the formatted message; not sanitised.
+    /// Start of the formatted message; not sanitized.
     pub text: String,
-    /// Start of the exception as JSON; empty if there is none. Not sanitised.
+    /// Start of the exception as JSON; empty if there is none. Not sanitized.
     pub exception: String,
-    /// Start of the structured fields as a JSON object; empty if they were not recorded. Not sanitised.
+    /// Start of the structured fields as a JSON object; empty if they were not recorded. Not sanitized.
     pub arguments: String,
 }
 

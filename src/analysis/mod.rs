@@ -2,7 +2,7 @@
 //!
 //! [`Live`] owns all of them: it is a [`Sink`](crate::nettrace::Sink), fed by a decoder at low cost, and returns plain values on request.
 //! Memory is bounded for any stream, and an event similar to an earlier one does not allocate. Times are in nanoseconds since the start of the
-//! session (the sync point of the trace header). Text from the stream is not sanitised here.
+//! session (the sync point of the trace header). Text from the stream is not sanitized here.
 //!
 //! Performs no I/O and reads no clock: all times are those of the events and the callers.
 

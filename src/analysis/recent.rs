@@ -51,11 +51,11 @@ struct Kept {
 /// Kind of an event.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct EventName {
-    /// Provider; not sanitised.
+    /// Provider; not sanitized.
     pub provider: String,
     /// Event ID.
     pub event_id: u32,
-    /// Event name; empty if unknown. Not sanitised.
+    /// Event name; empty if unknown. Not sanitized.
     pub name: String,
 }
 
@@ -79,7 +79,7 @@ pub struct SingleEvent {
 }
 
 impl SingleEvent {
-    /// Returns the event name, or the ID if it has no name; not sanitised.
+    /// Returns the event name, or the ID if it has no name; not sanitized.
     pub fn title(&self) -> String {
         if self.kind.name.is_empty() { format!("event {}", self.kind.event_id) } else { self.kind.name.clone() }
     }

@@ -53,11 +53,11 @@ pub struct RecordedCpuTime {
 pub struct ThreadTimes {
     /// Thread ID within its process.
     pub thread: u64,
-    /// Thread name; not sanitised.
+    /// Thread name; not sanitized.
     pub name: String,
     /// On-CPU time.
     pub cpu_ns: u64,
-    /// Off-CPU time by state: `runnable`, or the kind of wait. Not sanitised.
+    /// Off-CPU time by state: `runnable`, or the kind of wait. Not sanitized.
     pub off_cpu_ns: BTreeMap<String, u64>,
 }
 

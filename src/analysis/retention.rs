@@ -51,7 +51,7 @@ pub struct RetainedType {
 /// A path from a root to an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RootPath {
-    /// Kind of the root, or name of the static variable. Not sanitised.
+    /// Kind of the root, or name of the static variable. Not sanitized.
     pub root: String,
     /// Steps from the root to the object.
     pub steps: Vec<PathStep>,
@@ -62,7 +62,7 @@ pub struct RootPath {
 pub enum PathStep {
     /// Consecutive objects of one type.
     Objects {
-        /// Type name; empty if unknown. Not sanitised.
+        /// Type name; empty if unknown. Not sanitized.
         name: String,
         /// Number of objects.
         count: u32,

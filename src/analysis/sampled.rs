@@ -96,7 +96,7 @@ impl SampledMethods {
     }
 
     /// Passes an event to its analysis. `None` if the payload is malformed.
-    fn analyse(&mut self, event: &Event<'_>) -> Option<()> {
+    fn analyze(&mut self, event: &Event<'_>) -> Option<()> {
         let (kind, at) = (self.kind(event.metadata), self.clock.nanoseconds(event.timestamp()));
         let context = &EventContext { kind, event, at, thread: event.thread(), pointer_size: self.pointer_size };
         match kind {
@@ -148,7 +148,7 @@ impl Sink for SampledMethods {
         self.throughput.event(event);
         match self.kind(event.metadata) {
             EventKind::MethodRundownVerbose | EventKind::ModuleRundown => {
-                self.analyse(event);
+                self.analyze(event);
             }
             kind @ (EventKind::CpuSample
             | EventKind::ContextSwitch
@@ -168,7 +168,7 @@ impl Sink for SampledMethods {
     }
 
     fn ordered_event(&mut self, event: &Event<'_>) {
-        self.analyse(event);
+        self.analyze(event);
     }
 
     fn stacks(&mut self, count: u32) {

@@ -23,7 +23,7 @@ pub struct Snapshot {
     pub recorded_ns: u64,
     /// Totals of the stream.
     pub totals: Totals,
-    /// Names of threads, if the stream has them, in ascending order of the threads; not sanitised.
+    /// Names of threads, if the stream has them, in ascending order of the threads; not sanitized.
     pub thread_names: Vec<(ThreadId, String)>,
     /// Number of events with a malformed payload.
     pub unreadable: u64,

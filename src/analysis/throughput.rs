@@ -133,7 +133,7 @@ impl Throughput {
         self.problems.keys().any(|kind| kind.loses_content())
     }
 
-    /// Returns the names of threads, if the stream has them (V6), in ascending order of the threads; not sanitised.
+    /// Returns the names of threads, if the stream has them (V6), in ascending order of the threads; not sanitized.
     pub fn thread_names(&self) -> Vec<(ThreadId, String)> {
         let mut names: Vec<_> = self.thread_names.iter().map(|(thread, name)| (*thread, name.clone())).collect();
         names.sort_unstable();

@@ -20,14 +20,14 @@ pub(super) enum Step {
 
 /// The adjacent place in one of two directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Neighbour {
+pub(super) enum Neighbor {
     /// The one on the left, or above.
     Previous,
     /// The one on the right, or below.
     Next,
 }
 
-impl Neighbour {
+impl Neighbor {
     /// Returns the neighbor's index in a row of `len`, wrapping around at the ends.
     pub(super) fn of(self, at: usize, len: usize) -> usize {
         match self {

@@ -5,7 +5,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::cursor::{Neighbour, Step};
+use super::cursor::{Neighbor, Step};
 use super::sampling::Shape;
 use super::state::State;
 use crate::analysis::{Counts, ProfileFrame};
@@ -157,12 +157,12 @@ impl<'a> FlameGraph<'a> {
         self.boxes.iter().map(|place| place.node).find(|other| *other != ROOT && profile.parent(*other) == node)
     }
 
-    pub(super) fn beside(&self, to: Neighbour) -> Option<u32> {
+    pub(super) fn beside(&self, to: Neighbor) -> Option<u32> {
         let here = self.selected_box()?;
         let line = self.boxes.iter().filter(|place| place.depth == here.depth);
         let next = match to {
-            Neighbour::Previous => line.filter(|place| place.x < here.x).max_by_key(|place| place.x),
-            Neighbour::Next => line.filter(|place| place.x > here.x).min_by_key(|place| place.x),
+            Neighbor::Previous => line.filter(|place| place.x < here.x).max_by_key(|place| place.x),
+            Neighbor::Next => line.filter(|place| place.x > here.x).min_by_key(|place| place.x),
         };
         next.map(|place| place.node)
     }
@@ -218,7 +218,7 @@ impl State {
     }
 
     /// Selects the adjacent frame in the same line.
-    pub(in crate::app) fn step_sideways(&mut self, to: Neighbour) {
+    pub(in crate::app) fn step_sideways(&mut self, to: Neighbor) {
         self.select_frame(|graph| graph.beside(to));
     }
 

@@ -144,7 +144,7 @@ impl Layout {
 
     /// Returns the maximum area of a reader or pick list.
     pub fn reader(&self) -> Rect {
-        self.centred(100, self.screen.height.saturating_sub(4))
+        self.centered(100, self.screen.height.saturating_sub(4))
     }
 
     /// Returns the number of lines in that area.
@@ -164,7 +164,7 @@ impl Layout {
     }
 
     /// Returns a centered box, limited to the size of the screen.
-    pub fn centred(&self, width: u16, height: u16) -> Rect {
+    pub fn centered(&self, width: u16, height: u16) -> Rect {
         let (width, height) = (width.min(self.screen.width), height.min(self.screen.height));
         let x = (self.screen.width - width) / 2;
         let y = (self.screen.height - height) / 2;

@@ -9,7 +9,7 @@ use crate::analysis::{Profile, ThreadId};
 /// The innermost method of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TopFrame<'a> {
-    /// Type and name, or an address; not sanitised.
+    /// Type and name, or an address; not sanitized.
     pub(super) name: &'a str,
     /// Age relative to the present, or to the end of the shown data.
     pub(super) age: Duration,

@@ -2,7 +2,7 @@
 
 use super::call_tree::Expanded;
 use super::counters::CounterView;
-use super::cursor::{Cursor, Neighbour, Step};
+use super::cursor::{Cursor, Neighbor, Step};
 use super::sampling::Sampling;
 use super::state::State;
 use super::tabs::Tab;
@@ -129,12 +129,12 @@ impl State {
     }
 
     /// Sorts the open tab's list by the column next to the current one, wrapping around at the ends.
-    pub(in crate::app) fn sort_tab_by_adjacent_column(&mut self, to: Neighbour) {
+    pub(in crate::app) fn sort_tab_by_adjacent_column(&mut self, to: Neighbor) {
         let columns = self.sortable();
         let next = match (columns.iter().position(|column| column.sorted.is_some()), to) {
             (Some(at), _) => to.of(at, columns.len()),
-            (None, Neighbour::Previous) => columns.len().saturating_sub(1),
-            (None, Neighbour::Next) => 0,
+            (None, Neighbor::Previous) => columns.len().saturating_sub(1),
+            (None, Neighbor::Next) => 0,
         };
         if let Some(column) = columns.get(next) {
             self.views.sorts[self.tab as usize] = Some(TabSort { column: column.title, direction: column.first_direction() });

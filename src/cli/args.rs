@@ -40,7 +40,7 @@ pub(super) struct Arguments {
     pub(super) dashboard: Dashboard,
 }
 
-/// Options of the dashboard, which opens when no command is given. Before a command each is honoured or refused: `options` decides.
+/// Options of the dashboard, which opens when no command is given. Before a command each is honored or refused: `options` decides.
 #[derive(Debug, Args)]
 pub(super) struct Dashboard {
     /// Show simulated runtimes instead of the processes of this machine; also before a command

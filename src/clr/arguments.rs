@@ -8,7 +8,7 @@ use super::problem::SpecErrorKind;
 ///
 /// # Errors
 /// Returns the problem and its character offset in `text`, counted from 0.
-pub(super) fn normalise(text: &str) -> Result<String, (usize, SpecErrorKind)> {
+pub(super) fn normalize(text: &str) -> Result<String, (usize, SpecErrorKind)> {
     let characters = unescape(text)?;
     let mut pairs: Vec<(String, String)> = Vec::new();
     let mut rest = characters.as_slice();
@@ -96,7 +96,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn arguments_are_normalised() {
+    fn arguments_are_normalized() {
         let table = [
             ("", ""),
             ("k=v", "k=v"),
@@ -111,7 +111,7 @@ mod tests {
             ("k=[AS]*", "k=[AS]*"),
         ];
         for (typed, read) in table {
-            assert_eq!(normalise(typed).as_deref(), Ok(read), "{typed}");
+            assert_eq!(normalize(typed).as_deref(), Ok(read), "{typed}");
         }
     }
 
@@ -133,15 +133,15 @@ mod tests {
             (r"k=\", 2, SpecErrorKind::Escape),
         ];
         for (typed, at, problem) in table {
-            assert_eq!(normalise(typed), Err((at, problem)), "{typed}");
+            assert_eq!(normalize(typed), Err((at, problem)), "{typed}");
         }
     }
 
     proptest! {
         #[test]
-        fn any_text_is_safe_and_normalising_is_idempotent(text in r#"[a-c=;"\\rnt \r\n]{0,24}|.*"#) {
-            match normalise(&text) {
-                Ok(read) => prop_assert_eq!(normalise(&escape(&read)), Ok(read)),
+        fn any_text_is_safe_and_normalizing_is_idempotent(text in r#"[a-c=;"\\rnt \r\n]{0,24}|.*"#) {
+            match normalize(&text) {
+                Ok(read) => prop_assert_eq!(normalize(&escape(&read)), Ok(read)),
                 Err((at, _)) => prop_assert!(at <= text.chars().count()),
             }
         }

@@ -53,7 +53,7 @@ pub fn parse_provider(spec: &str) -> Result<Provider, SpecError> {
     };
     let arguments = match arguments.trim() {
         "" => String::new(),
-        _ => arguments::normalise(arguments).map_err(|(offset, problem)| fail(arguments_at + offset, problem))?,
+        _ => arguments::normalize(arguments).map_err(|(offset, problem)| fail(arguments_at + offset, problem))?,
     };
     let provider = Provider::new(name.trim(), keywords, level).map_err(|invalid| fail(name_at, invalid.into()))?;
     provider.with_arguments(arguments).map_err(|invalid| fail(arguments_at, invalid.into()))

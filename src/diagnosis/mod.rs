@@ -1,7 +1,7 @@
 //! Diagnoses slow processes: how much time goes into each possible cause, with the culprit of each in a sentence.
 //!
 //! [`slowdowns`] compares the contents of a recording with the [`Thresholds`] from which a value is a problem. No I/O, no clock.
-//! Text is not sanitised here.
+//! Text is not sanitized here.
 
 mod culprit;
 mod evidence;
@@ -102,7 +102,7 @@ pub struct Slowdown {
     pub share: Option<f64>,
     /// Ratio to the threshold: a problem from 1 on. `None` if not measured.
     pub severity: Option<f64>,
-    /// The finding in a sentence. Not sanitised.
+    /// The finding in a sentence. Not sanitized.
     pub text: String,
 }
 

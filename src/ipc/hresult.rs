@@ -55,7 +55,7 @@ hresults! {
     NOT_YET_AVAILABLE = 0x8013_135b, "DS_IPC_E_NOT_YET_AVAILABLE",
         "the runtime is still starting up: resume it, or wait a moment, and try again";
     RUNTIME_UNINITIALIZED = 0x8013_1371, "DS_IPC_E_RUNTIME_UNINITIALIZED",
-        "the runtime is not initialised yet: wait a moment and try again";
+        "the runtime is not initialized yet: wait a moment and try again";
     PROFILER_ALREADY_ACTIVE = 0x8013_136a, "CORPROF_E_PROFILER_ALREADY_ACTIVE",
         "a profiler is already loaded in this process, and only one can be";
     PROFILER_NOT_ATTACHABLE = 0x8013_1368, "CORPROF_E_PROFILER_NOT_ATTACHABLE",

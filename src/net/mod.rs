@@ -1,7 +1,7 @@
 //! Endpoints, client, discovery and diagnostic ports on tokio: everything that touches a socket or /proc.
 //!
 //! [`discovery`] finds processes, and explains why one cannot be attached to; [`port`] lets runtimes connect to us. Results are plain values of
-//! [`crate::model`] with sanitised text; nothing here depends on screens or command lines. This module only reads, and sends only commands of
+//! [`crate::model`] with sanitized text; nothing here depends on screens or command lines. This module only reads, and sends only commands of
 //! [`crate::ipc`], over connections that `peer` has verified. It never holds a connection to a runtime without a message to send, because an idle
 //! connection blocks a runtime's only server thread.
 //!

@@ -43,7 +43,7 @@ impl Method for ConsumerMethod {
     }
 }
 
-/// State of a service. Text is not sanitised.
+/// State of a service. Text is not sanitized.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServiceState {
     /// Version for display: it does not indicate capabilities.

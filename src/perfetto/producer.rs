@@ -136,7 +136,7 @@ pub struct Configuration {
     pub stop_timeout_ms: u32,
     /// Whether writers should block while the memory is full (`buffer_exhausted_policy`).
     pub stalls: bool,
-    /// Text specific to the data source (`legacy_config`); not sanitised.
+    /// Text specific to the data source (`legacy_config`); not sanitized.
     pub text: String,
 }
 

@@ -57,7 +57,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Returns a string; not sanitised. Invalid UTF-8 becomes U+FFFD.
+    /// Returns a string; not sanitized. Invalid UTF-8 becomes U+FFFD.
     ///
     /// # Errors
     /// [`Malformed`] for a number.

@@ -65,7 +65,7 @@ pub fn flush(timeout_ms: u64) -> Vec<u8> {
     bytes
 }
 
-/// Returns the error that ended a recording, from the reply to `EnableTracing`; `None` if it ended as requested. Not sanitised.
+/// Returns the error that ended a recording, from the reply to `EnableTracing`; `None` if it ended as requested. Not sanitized.
 ///
 /// # Errors
 /// [`Malformed`]

@@ -1,7 +1,7 @@
 //! Counting of the events in a stream, on a thread of its own that never delays the thread writing the stream.
 //!
 //! Counting is faster than any runtime; analyses may be slower. While too many bytes are queued, and some time after the stream's end, events
-//! are only counted, not analysed.
+//! are only counted, not analyzed.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ const ANALYSIS_TIMEOUT: Duration = Duration::from_secs(5);
 /// Processing of a stream besides counting.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counting {
-    pub(super) analysed: bool,
+    pub(super) analyzed: bool,
     pub(super) stop_on: Option<Trigger>,
     /// Keeps the newest part of the stream, in files next to this one.
     pub(super) keep: Option<(RetentionLimits, PathBuf)>,
@@ -109,7 +109,7 @@ impl SecondarySinks {
 }
 
 /// Analyses, suspended while they are too slow.
-struct Analysed {
+struct Analyzed {
     live: Live,
     progress: Arc<Progress>,
     backlog: Arc<Backlog>,
@@ -117,7 +117,7 @@ struct Analysed {
     most: u64,
 }
 
-impl Analysed {
+impl Analyzed {
     /// Whether analyses are currently suspended.
     fn is_behind(&self) -> bool {
         let is_late = |since: Duration| since > ANALYSIS_TIMEOUT || self.progress.abandoned.load(Ordering::Relaxed);
@@ -125,7 +125,7 @@ impl Analysed {
     }
 }
 
-impl Sink for Analysed {
+impl Sink for Analyzed {
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         if !self.is_behind() {
@@ -206,7 +206,7 @@ impl Counter {
                 progress.events.store(totals.events, Ordering::Relaxed);
                 progress.dropped.store(totals.dropped, Ordering::Relaxed);
             };
-            if !counting.analysed {
+            if !counting.analyzed {
                 return source.drain((Throughput::default(), side), undecodable, |(tally, side), _over| {
                     count(tally);
                     side.publish();
@@ -214,8 +214,8 @@ impl Counter {
             }
             let mut snapshots = LiveSnapshots::default();
             let mut names = MethodNames::Pending;
-            let analysed = Analysed { live: Live::default().with_recent_events(), progress: progress.clone(), backlog: waiting, most };
-            source.drain((analysed, side), undecodable, |(Analysed { live, .. }, side), over| {
+            let analyzed = Analyzed { live: Live::default().with_recent_events(), progress: progress.clone(), backlog: waiting, most };
+            source.drain((analyzed, side), undecodable, |(Analyzed { live, .. }, side), over| {
                 count(live.throughput());
                 side.publish();
                 if let Some(symbols) = progress.names.take() {

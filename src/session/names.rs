@@ -67,7 +67,7 @@ impl MethodNameSearch {
         if self.times > 0 {
             self.due = now + RECOUNT_INTERVAL;
         }
-        // Kernel samples are available before the stream has been analysed.
+        // Kernel samples are available before the stream has been analyzed.
         let is_first = self.times == 0 && progress.cpu.get().is_some_and(|cpu| cpu.has_generated_code());
         // Each profile may have methods that the other lacks: threads that wait are not on a processor.
         let is_wanted = |analysis: &RecordingAnalysis| {

@@ -1,4 +1,4 @@
-//! A process whose events are analysed for some time and not stored.
+//! A process whose events are analyzed for some time and not stored.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::net::interrupts::Interrupts;
 /// Interval between readings of the threads.
 const READ_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A running session whose events are only analysed.
+/// A running session whose events are only analyzed.
 #[derive(Debug)]
 pub struct Observation {
     listener: Listener<(Live, RuntimeWaits)>,

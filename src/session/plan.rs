@@ -52,8 +52,8 @@ pub struct Plan {
     pub scheduling: Option<Sockets>,
     /// Limits for ending the session.
     pub stop_limit: StopLimit,
-    /// Whether to analyse events during the recording.
-    pub analysed: bool,
+    /// Whether to analyze events during the recording.
+    pub analyzed: bool,
     /// Filter for the individual events kept for display; can be replaced during the recording.
     pub event_filter: Slot<String>,
 }
@@ -78,7 +78,7 @@ impl Plan {
             keep: None,
             scheduling: None,
             stop_limit: StopLimit::RUNDOWN,
-            analysed: false,
+            analyzed: false,
             event_filter: Slot::default(),
         }
     }

@@ -15,7 +15,7 @@ pub(super) struct Progress {
     pub(super) bytes: AtomicU64,
     pub(super) events: AtomicU64,
     pub(super) dropped: AtomicU64,
-    /// Latest analysis, if the stream is analysed.
+    /// Latest analysis, if the stream is analyzed.
     pub(super) analysis: watch::Sender<Option<Arc<RecordingAnalysis>>>,
     /// Method names from another session.
     pub(super) names: Slot<Symbols>,

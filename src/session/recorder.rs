@@ -80,7 +80,7 @@ impl Recorder {
             let _ = progress.cpu.set(collector);
             task
         });
-        let counting = Counting { analysed: plan.analysed, stop_on: plan.stop_on.clone(), keep };
+        let counting = Counting { analyzed: plan.analyzed, stop_on: plan.stop_on.clone(), keep };
         let (session, scheduling, pump) = match begin(&client, &plan, file, counting, &progress).await {
             Ok(begun) => begun,
             Err(error) => {
@@ -111,8 +111,8 @@ impl Recorder {
             cpu,
             separate: plan.separate,
             joined_percent: None,
-            threads: plan.analysed.then(Threads::default),
-            names: plan.analysed.then(|| MethodNameSearch::new(begun)),
+            threads: plan.analyzed.then(Threads::default),
+            names: plan.analyzed.then(|| MethodNameSearch::new(begun)),
             last: (begun, Totals::default()),
             stopping: None,
         };
@@ -192,7 +192,7 @@ async fn sample_cpu(client: &Client, plan: &Plan) -> Result<Sampling, OutputErro
     let config = plan.config.clone();
     // Without a file, samples are only needed for analysis.
     let file = plan.cpu_file();
-    if file.is_none() && !(plan.analysed && (plan.fallback.is_some() || config.has_sample_profiler())) {
+    if file.is_none() && !(plan.analyzed && (plan.fallback.is_some() || config.has_sample_profiler())) {
         return Ok((plan.fallback.clone().unwrap_or(config), None, None));
     }
     let has_file = file.is_some();

@@ -67,7 +67,7 @@ impl Bench {
     }
 
     fn plan(&self) -> Plan {
-        Plan { analysed: true, ..Plan::new(self.process.key, "Web".into(), config(), self.file()) }
+        Plan { analyzed: true, ..Plan::new(self.process.key, "Web".into(), config(), self.file()) }
     }
 
     async fn start(&self, plan: Plan) -> Recorder {
@@ -113,7 +113,7 @@ async fn stopped_recording_is_complete_and_counted() {
 
 /// The final snapshot matches the contents of the file, with names from the rundown.
 #[tokio::test]
-async fn events_are_analysed_while_recording() {
+async fn events_are_analyzed_while_recording() {
     let bench = bench(spec());
     let recorder = bench.start(bench.plan()).await;
     let mut progress = recorder.progress();
@@ -126,7 +126,7 @@ async fn events_are_analysed_while_recording() {
     assert_eq!(analysis.events.iter().map(|rate| rate.event.count).sum::<u64>(), recording.events);
     assert!(analysis.events.is_sorted_by(|a, b| a.event.count >= b.event.count));
 
-    let recorder = bench.start(Plan { analysed: false, file: bench.dir.path().join("b.nettrace"), ..bench.plan() }).await;
+    let recorder = bench.start(Plan { analyzed: false, file: bench.dir.path().join("b.nettrace"), ..bench.plan() }).await;
     timeout(Duration::from_secs(5), recorder.progress().wait_for(|recording| recording.events > 10)).await.unwrap().unwrap();
     recorder.stop();
     assert_eq!(recorder.finished().await.analysis, None);
@@ -293,7 +293,7 @@ async fn pump(file: File) -> (std::thread::JoinHandle<Pumped>, Peer, Arc<Progres
     let client = Client::new(Endpoint { key: ProcessKey { pid: 77, started: 1 }, socket: PathBuf::from("/nowhere") });
     let (session, stream) = TraceSession::of(client, Session { id: SessionId(1), stream, downgrades: Vec::new() }, u64::MAX).unwrap();
     let progress = Arc::new(Progress::default());
-    let counting = Counting { analysed: true, ..Counting::default() };
+    let counting = Counting { analyzed: true, ..Counting::default() };
     let pump = Pump { session, file, max_bytes: None, counting, progress: progress.clone() };
     let stream = stream.into_blocking().unwrap();
     (std::thread::spawn(move || pump.run(stream)), writing, progress)

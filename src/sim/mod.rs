@@ -28,9 +28,9 @@ pub use fleet::Fleet;
 pub use server::Simulated;
 pub use spec::{ConnectPort, Fault, Rates, Script, Spec};
 #[cfg(target_os = "linux")]
-pub use tracing_consumer::{ConsumerBehaviour, ConsumerFault, ConsumerPort, ConsumerSeen};
+pub use tracing_consumer::{ConsumerBehavior, ConsumerFault, ConsumerPort, ConsumerSeen};
 #[cfg(target_os = "linux")]
-pub use tracing_service::{TracingBehaviour, TracingFault, TracingSeen, TracingService};
+pub use tracing_service::{TracingBehavior, TracingFault, TracingSeen, TracingService};
 
 #[cfg(test)]
 mod tests;

@@ -24,7 +24,7 @@ const INSTANCE: u64 = 1;
 const SLICE: usize = 50;
 
 #[derive(Debug, Clone, Default)]
-pub struct ConsumerBehaviour {
+pub struct ConsumerBehavior {
     /// Whether the kernel's data source is registered.
     pub has_kernel: bool,
     /// Whether kernel events are delivered.
@@ -74,7 +74,7 @@ impl ConsumerPort {
     ///
     /// # Errors
     /// If the socket cannot be created.
-    pub fn start(path: &Path, service: Arc<TracingService>, behaviour: ConsumerBehaviour) -> io::Result<Self> {
+    pub fn start(path: &Path, service: Arc<TracingService>, behavior: ConsumerBehavior) -> io::Result<Self> {
         let listener = UnixListener::bind(path)?;
         let (sender, seen) = watch::channel(ConsumerSeen::default());
         let sender = Arc::new(sender);
@@ -85,7 +85,7 @@ impl ConsumerPort {
                 let consumer = Consumer {
                     stream,
                     service: service.clone(),
-                    behaviour: behaviour.clone(),
+                    behavior: behavior.clone(),
                     seen: sender.clone(),
                     recording: None,
                     sent_packets: 0,
@@ -110,7 +110,7 @@ impl ConsumerPort {
 struct Consumer {
     stream: UnixStream,
     service: Arc<TracingService>,
-    behaviour: ConsumerBehaviour,
+    behavior: ConsumerBehavior,
     seen: Arc<watch::Sender<ConsumerSeen>>,
     /// The request whose reply ends the recording.
     recording: Option<u64>,
@@ -154,7 +154,7 @@ impl Consumer {
             _ => return Ok(()),
         };
         self.seen.send_modify(|seen| seen.calls.push(name));
-        match self.behaviour.fault.filter(|(method, _)| *method == name) {
+        match self.behavior.fault.filter(|(method, _)| *method == name) {
             None => {}
             Some((_, ConsumerFault::Garbage)) => return self.stream.write_all(&[0xff; 64]).await,
             Some((_, ConsumerFault::Undecodable)) => return self.reply(request, true, false, vec![0x0a, 9, 1]).await,
@@ -169,7 +169,7 @@ impl Consumer {
         match name {
             "QueryServiceState" => {
                 let mut state = Vec::new();
-                let has_kernel = self.behaviour.has_kernel;
+                let has_kernel = self.behavior.has_kernel;
                 Message::new(&mut state).message(1, |state| {
                     if has_kernel {
                         state.message(2, |source| source.message(1, |descriptor| descriptor.text(1, "linux.ftrace")));
@@ -177,7 +177,7 @@ impl Consumer {
                 });
                 self.reply(request, true, false, state).await
             }
-            "EnableTracing" => match self.behaviour.error {
+            "EnableTracing" => match self.behavior.error {
                 Some(why) => self.ended(request, why).await,
                 None => {
                     self.recording = Some(request);
@@ -197,7 +197,7 @@ impl Consumer {
                 let mut stats = Vec::new();
                 Message::new(&mut stats).message(1, |stats| {
                     stats.message(1, |_| {});
-                    stats.message(1, |buffer| buffer.uint(13, self.behaviour.overwritten));
+                    stats.message(1, |buffer| buffer.uint(13, self.behavior.overwritten));
                 });
                 self.reply(request, true, false, stats).await
             }
@@ -210,7 +210,7 @@ impl Consumer {
         let mut packets = self.service.until(|_| true).await.packets().unwrap_or_default();
         let new = packets.split_off(self.sent_packets.min(packets.len()));
         self.sent_packets += new.len();
-        let has_kernel_events = self.behaviour.has_kernel_events && self.behaviour.kernel_readings.is_none_or(|most| self.readings < most);
+        let has_kernel_events = self.behavior.has_kernel_events && self.behavior.kernel_readings.is_none_or(|most| self.readings < most);
         self.readings += 1;
         let kernel = has_kernel_events.then(|| {
             let mut packet = Vec::new();

@@ -27,7 +27,7 @@ use crate::perfetto::read::{Value, fields};
 
 /// Features and faults of a service.
 #[derive(Debug, Clone)]
-pub struct TracingBehaviour {
+pub struct TracingBehavior {
     /// Supported methods, numbered in this order.
     pub methods: Vec<&'static str>,
     pub first_method: u32,
@@ -62,7 +62,7 @@ pub enum TracingFault {
     OverwritesMemory,
 }
 
-impl Default for TracingBehaviour {
+impl Default for TracingBehavior {
     fn default() -> Self {
         Self {
             methods: vec![
@@ -102,11 +102,11 @@ impl TracingService {
     ///
     /// # Errors
     /// If the socket cannot be created.
-    pub fn start(path: &Path, behaviour: TracingBehaviour) -> io::Result<Self> {
+    pub fn start(path: &Path, behavior: TracingBehavior) -> io::Result<Self> {
         let listener = UnixListener::bind(path)?;
         let (commands, commands_to_send) = mpsc::unbounded_channel();
         let (seen, shown) = watch::channel(TracingSeen::default());
-        let task = tokio::spawn(listen(listener, behaviour, commands_to_send, seen));
+        let task = tokio::spawn(listen(listener, behavior, commands_to_send, seen));
         Ok(Self { path: path.to_owned(), task, commands, seen: shown })
     }
 
@@ -159,12 +159,12 @@ impl Drop for TracingService {
 
 async fn listen(
     listener: UnixListener,
-    behaviour: TracingBehaviour,
+    behavior: TracingBehavior,
     mut commands_to_send: mpsc::UnboundedReceiver<Vec<u8>>,
     seen: watch::Sender<TracingSeen>,
 ) {
     while let Ok((stream, _)) = listener.accept().await {
-        let producer = Producer { stream, behaviour: &behaviour, seen: &seen, memory: None, commands: None, is_first: true };
+        let producer = Producer { stream, behavior: &behavior, seen: &seen, memory: None, commands: None, is_first: true };
         // When one disconnects, the next is served.
         let _ = producer.serve(&mut commands_to_send).await;
     }
@@ -172,7 +172,7 @@ async fn listen(
 
 struct Producer<'a> {
     stream: UnixStream,
-    behaviour: &'a TracingBehaviour,
+    behavior: &'a TracingBehavior,
     seen: &'a watch::Sender<TracingSeen>,
     memory: Option<File>,
     /// The request whose replies are commands.
@@ -183,7 +183,7 @@ struct Producer<'a> {
 impl Producer<'_> {
     async fn serve(mut self, commands_to_send: &mut mpsc::UnboundedReceiver<Vec<u8>>) -> io::Result<()> {
         let (mut frames, mut buffer) = (FrameReader::default(), vec![0; 64 << 10]);
-        let fault = self.behaviour.fault;
+        let fault = self.behavior.fault;
         loop {
             while let Ok(Some(frame)) = frames.frame() {
                 match fault {
@@ -210,14 +210,14 @@ impl Producer<'_> {
     async fn answer(&mut self, frame: Frame) -> io::Result<()> {
         let (name, arguments, drop_reply) = match frame.body {
             Body::Bind(name) => {
-                let number = |(place, name): (usize, &&str)| (self.behaviour.first_method + place as u32, (*name).to_owned());
-                let methods = self.behaviour.methods.iter().enumerate().map(number).collect();
+                let number = |(place, name): (usize, &&str)| (self.behavior.first_method + place as u32, (*name).to_owned());
+                let methods = self.behavior.methods.iter().enumerate().map(number).collect();
                 let body = Body::BindReply { success: name == "ProducerPort", service: 42, methods };
                 return self.send(Frame { request: frame.request, body }, &[]).await;
             }
             Body::Invoke { method, arguments, drop_reply, .. } => {
-                let place = method.checked_sub(self.behaviour.first_method).unwrap_or(u32::MAX) as usize;
-                (self.behaviour.methods.get(place).copied().unwrap_or("?"), arguments, drop_reply)
+                let place = method.checked_sub(self.behavior.first_method).unwrap_or(u32::MAX) as usize;
+                (self.behavior.methods.get(place).copied().unwrap_or("?"), arguments, drop_reply)
             }
             _ => return Ok(()),
         };
@@ -227,27 +227,27 @@ impl Producer<'_> {
         match name {
             "GetAsyncCommand" => {
                 self.commands = Some(frame.request);
-                if !self.behaviour.files_at_once {
+                if !self.behavior.files_at_once {
                     let mut setup = Vec::new();
                     Message::new(&mut setup)
-                        .message(3, |setup| self.behaviour.page_kb.iter().for_each(|size| setup.uint(1, (*size).into())));
+                        .message(3, |setup| self.behavior.page_kb.iter().for_each(|size| setup.uint(1, (*size).into())));
                     let files = self.make_memory()?;
                     self.reply(frame.request, true, true, setup, &files).await?;
                 }
                 return Ok(());
             }
-            "InitializeConnection" if self.behaviour.files_at_once => {
+            "InitializeConnection" if self.behavior.files_at_once => {
                 let files = self.make_memory()?;
                 return self.reply(frame.request, in_order, false, Vec::new(), &files).await;
             }
-            "InitializeConnection" if self.behaviour.without_memory => {
+            "InitializeConnection" if self.behavior.without_memory => {
                 let mut reply = Vec::new();
                 Message::new(&mut reply).uint(3, 1);
                 return self.reply(frame.request, in_order, false, reply, &[]).await;
             }
             "CommitData" => {
                 self.commit(&arguments);
-                if self.behaviour.fault == TracingFault::StopsAnswering && !self.seen.borrow().started.is_empty() {
+                if self.behavior.fault == TracingFault::StopsAnswering && !self.seen.borrow().started.is_empty() {
                     return Ok(());
                 }
             }
@@ -260,10 +260,10 @@ impl Producer<'_> {
 
     fn make_memory(&mut self) -> io::Result<Vec<OwnedFd>> {
         let mut files = Vec::new();
-        for _ in 0..self.behaviour.files {
+        for _ in 0..self.behavior.files {
             let file = memfd_create("memory", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-            ftruncate(&file, self.behaviour.memory)?;
-            if self.behaviour.sealed {
+            ftruncate(&file, self.behavior.memory)?;
+            if self.behavior.sealed {
                 fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
             }
             self.memory = Some(File::from(file.try_clone()?));
@@ -273,7 +273,7 @@ impl Producer<'_> {
     }
 
     async fn reply(&self, request: u64, success: bool, has_more: bool, mut reply: Vec<u8>, files: &[OwnedFd]) -> io::Result<()> {
-        if self.behaviour.unknown_fields {
+        if self.behavior.unknown_fields {
             let mut message = Message::new(&mut reply);
             message.uint(4999, 1);
             message.fixed(5000, 2);
@@ -328,7 +328,7 @@ impl Producer<'_> {
     }
 
     fn page(&self) -> PageSize {
-        self.behaviour.page_kb.and_then(|size| PageSize::new(size * 1024)).unwrap_or(PageSize::DEFAULT)
+        self.behavior.page_kb.and_then(|size| PageSize::new(size * 1024)).unwrap_or(PageSize::DEFAULT)
     }
 
     /// Takes a chunk from the shared memory, and frees it.
@@ -342,7 +342,7 @@ impl Producer<'_> {
         let mut image = vec![0; layout.chunk_size(size)];
         let at = start + (PAGE_HEADER + chunk as usize * image.len()) as u64;
         memory.read_exact_at(&mut image, at).ok()?;
-        if self.behaviour.fault != TracingFault::KeepsChunks {
+        if self.behavior.fault != TracingFault::KeepsChunks {
             let freed = word.with(chunk, ChunkState::Free);
             let freed = if freed == PageWord::divided(layout) { PageWord(0) } else { freed };
             memory.write_all_at(&freed.0.to_le_bytes(), start).ok()?;
@@ -354,7 +354,7 @@ impl Producer<'_> {
     fn overwrite_headers(&self) -> io::Result<()> {
         let Some(memory) = &self.memory else { return Ok(()) };
         let size = self.page().bytes() as u64;
-        (0..self.behaviour.memory / size)
+        (0..self.behavior.memory / size)
             .try_for_each(|page| memory.write_all_at(&(0x1234_5678_u32.wrapping_mul(page as u32 + 1)).to_le_bytes(), page * size))
     }
 }

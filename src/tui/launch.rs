@@ -84,7 +84,7 @@ async fn run_program(
     let plan = plan_recording(&launched, &program, id, options, &output_name).await?;
     drop(inbox.send(Msg::Launched { ticket, recording: Box::new(plan.starting()) }).await);
     if start.send((launched, plan)).is_err() {
-        return Err("it was cancelled".to_owned());
+        return Err("it was canceled".to_owned());
     }
     launch.release();
     ended(launch.wait().await, "")
@@ -100,7 +100,7 @@ async fn plan_recording(
 ) -> Result<Plan, String> {
     let name = launched.name(Path::new(program)).await.map_err(|error| error.to_string())?;
     let plan = Plan::from_options(&options, launched.key, name, &std::env::current_dir().unwrap_or_default(), output_name)?;
-    Ok(Plan { id, notes: launched.note().into_iter().collect(), analysed: true, ..plan })
+    Ok(Plan { id, notes: launched.note().into_iter().collect(), analyzed: true, ..plan })
 }
 
 /// Creates a new file, never overwriting another, with a reader of its end.

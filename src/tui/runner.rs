@@ -312,7 +312,7 @@ impl Runner {
         let (client, process) = self.client_of(key)?;
         let Some((events, kernel)) = options.user_events()? else {
             let plan = Plan::from_options(&options, key, process.name, &std::env::current_dir().unwrap_or_default(), &self.output_name)?;
-            let plan = Plan { id, analysed: true, ..plan };
+            let plan = Plan { id, analyzed: true, ..plan };
             self.recordings.start(client, plan, self.inbox.clone());
             return Ok(());
         };

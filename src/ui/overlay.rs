@@ -53,7 +53,7 @@ pub(super) fn finishing(canvas: &mut Canvas<'_>, state: &State, layout: &Layout)
             format!("{key} quits now; the files stay readable. At most {left} s more."),
         )
     };
-    let area = layout.centred(72, active.len() as u16 + 4);
+    let area = layout.centered(72, active.len() as u16 + 4);
     let inside = canvas.dialog(area, &head, theme.focus);
     for (tracked, y) in active.iter().zip(inside.y..inside.bottom().saturating_sub(1)) {
         let (sign, _, role) = phase_badge(&tracked.value);

@@ -153,7 +153,7 @@ fn recording_views_match_their_snapshots() {
         "nothing-more",
         "not-recorded",
         "nothing-yet",
-        "analysed",
+        "analyzed",
         "watching",
         "sick",
         "sick-recorded",
@@ -261,9 +261,9 @@ fn tab_styles_match_their_snapshots() {
     }
 }
 
-/// Without colour, selection and states are still distinguishable, and nothing is coloured.
+/// Without color, selection and states are still distinguishable, and nothing is colored.
 #[test]
-fn mono_has_no_colour_and_shows_the_selection() {
+fn mono_has_no_color_and_shows_the_selection() {
     for (name, make) in SCENES {
         let buffer = picture(&make(120, 40), &Theme::mono(), 120, 40);
         assert!(buffer.content().iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset), "{name}");

@@ -190,7 +190,7 @@ impl Theme {
         }
     }
 
-    /// The 16 colours of every terminal, on its own background, nothing dimmed.
+    /// The 16 colors of every terminal, on its own background, nothing dimmed.
     pub fn high_contrast() -> Self {
         Self {
             text: PLAIN,
@@ -227,7 +227,7 @@ impl Theme {
         }
     }
 
-    /// No colours: bold, dim and reverse video.
+    /// No colors: bold, dim and reverse video.
     pub fn mono() -> Self {
         const DIM: Style = Style::new().add_modifier(Modifier::DIM);
         const BOLD: Style = bold(PLAIN);
@@ -279,7 +279,7 @@ impl Theme {
 mod tests {
     use super::*;
 
-    /// Relative luminance (WCAG 2.1, "relative luminance") of one of the 240 colours that are the same in every terminal.
+    /// Relative luminance (WCAG 2.1, "relative luminance") of one of the 240 colors that are the same in every terminal.
     fn luminance(color: Color) -> f64 {
         let Color::Indexed(index @ 16..) = color else { panic!("{color:?} differs between terminals") };
         let level = |step: u8| if step == 0 { 0 } else { 55 + 40 * step };
@@ -322,7 +322,7 @@ mod tests {
         let Theme { selected, selected_unfocused, .. } = Theme::neutral();
         assert!(
             [selected, selected_unfocused].iter().all(|style| style.fg.is_some()),
-            "the terminal's own text may be of the same colour as a ground"
+            "the terminal's own text may be of the same color as a ground"
         );
     }
 }

@@ -158,7 +158,7 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &TrackedRecording, are
         y += 1;
     }
     if recording.unanalyzed > 0 {
-        let text = format!("{} events arrived too fast to analyse; the file has them.", Count(recording.unanalyzed));
+        let text = format!("{} events arrived too fast to analyze; the file has them.", Count(recording.unanalyzed));
         canvas.text(area.x, y, area.width, &text, theme.warn);
         y += 1;
     }

@@ -96,7 +96,7 @@ async fn copy(client: &Client, config: &SessionConfig, folder: &Path) -> Totals 
 async fn record(client: &Client, config: SessionConfig, folder: &Path) -> Totals {
     let file = folder.join("recorded.nettrace");
     let plan = Plan::new(ProcessKey { pid: 1, started: 1 }, "work".into(), config, file.clone());
-    let plan = Plan { duration: Some(TIME), analysed: true, ..plan };
+    let plan = Plan { duration: Some(TIME), analyzed: true, ..plan };
     let recording = Recorder::start(client.clone(), plan).await.unwrap().finished().await;
     assert!(matches!(&recording.phase, Phase::Done(outcome) if outcome.complete), "{recording:?}");
     let totals = count(&file);

@@ -123,7 +123,7 @@ async fn record(folder: &Path, stream: &Arc<[u8]>) -> (Duration, u64) {
     let plan = Plan {
         // Stops after the whole stream.
         max_bytes: Some(stream.len() as u64),
-        analysed: std::env::args().any(|argument| argument == "analysed"),
+        analyzed: std::env::args().any(|argument| argument == "analyzed"),
         ..Plan::new(ProcessKey { pid: 1, started: 1 }, "Busy".into(), config(), file.clone())
     };
     let recording = Recorder::start(client, plan).await.unwrap().finished().await;

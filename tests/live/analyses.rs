@@ -21,8 +21,8 @@ fn file_and_live_analysis_agree() {
         program.carry_out("throw 4");
         assert_eq!(recording.wait().code, 0, "{runtime}");
         let live = recorded.wait().json();
-        let analysed = |name: &str| Invocation::new([name, file, "--json"]).run().json();
-        let (gc, exceptions, events) = (analysed("gc"), analysed("exceptions"), analysed("events"));
+        let analyzed = |name: &str| Invocation::new([name, file, "--json"]).run().json();
+        let (gc, exceptions, events) = (analyzed("gc"), analyzed("exceptions"), analyzed("events"));
         assert!(gc["induced"].as_u64() >= Some(5) && gc["gen2"].as_u64() >= Some(5), "{runtime}: {gc}");
         assert!(gc["rows"][0]["generation"].is_u64() && gc["rows"].as_array().unwrap().len() >= 5, "{runtime}: {gc}");
         for found in [&exceptions, &live] {

@@ -32,7 +32,7 @@ fn plan(client: &Client, file: &Path, profiles: &[&str]) -> Plan {
         ..TraceOptions::of_profiles(&profiles.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
     Plan {
-        analysed: true,
+        analyzed: true,
         ..Plan::from_options(&options, client.endpoint().key, "known".into(), Path::new("/"), &OutputName::default()).unwrap()
     }
 }
@@ -215,7 +215,7 @@ fn analyzed_recording_shows_cpu_time() {
         }
         let folder = folder();
         let config = select(&["dotnet-common", "dotnet-sampled-thread-time"], &[] as &[&str], None).unwrap().config;
-        let plan = Plan { analysed: true, ..Plan::new(client.endpoint().key, "known".into(), config, folder.path().join("a.nettrace")) };
+        let plan = Plan { analyzed: true, ..Plan::new(client.endpoint().key, "known".into(), config, folder.path().join("a.nettrace")) };
         let recorder = Recorder::start(client, plan).await.unwrap();
         program.command("spend 600000");
         let mut progress = recorder.progress();

@@ -17,7 +17,7 @@ async fn assert_named_during_recording(program: &Program, method: &str) {
     let folder = folder();
     let file = folder.path().join("a.nettrace");
     let config = SessionConfig::new(sampler.into());
-    let plan = Plan { analysed: true, ..Plan::new(client.endpoint().key, "any".into(), config, file.clone()) };
+    let plan = Plan { analyzed: true, ..Plan::new(client.endpoint().key, "any".into(), config, file.clone()) };
     let recorder = Recorder::start(client, plan).await.unwrap();
     let is_named = |recording: &Recording| {
         let has = |analysis: &std::sync::Arc<dn_top::model::RecordingAnalysis>| {

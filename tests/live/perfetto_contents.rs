@@ -6,7 +6,7 @@ use dn_top::analysis::Layer;
 
 use crate::requests::serve;
 use crate::support::{Invocation, Program, Running, Signal, TIMEOUT, folder, poll, runtimes};
-use crate::trace_contents::{analysed, assert_calls, assert_contents};
+use crate::trace_contents::{analyzed, assert_calls, assert_contents};
 use crate::trace_processor::Engine;
 
 fn record(program: &Program, file: &Path, options: &[&str]) -> Running {
@@ -51,7 +51,7 @@ fn requests_have_lanes_and_flows_to_their_events() {
         let trace = export(&file, &["--flows"]);
         engine.assert_no_errors(&trace, "");
         assert_contents(&engine, &trace, &file);
-        let snapshot = analysed(&file);
+        let snapshot = analyzed(&file);
         let requests =
             snapshot.activities.operations.iter().find(|operation| operation.layer == Layer::Server && operation.started > 0).unwrap();
         assert_eq!(requests.started, 3 + 4 + 20, "{runtime}");

@@ -29,7 +29,7 @@ pub(crate) async fn record(
     act: impl FnOnce(&mut Program, &dyn Fn() -> Recording),
 ) -> Recording {
     let (process, client) = process(program).await;
-    let plan = Plan { analysed: true, ..Plan::new(process.key, process.name, config, file.to_owned()) };
+    let plan = Plan { analyzed: true, ..Plan::new(process.key, process.name, config, file.to_owned()) };
     let recorder = Recorder::start(Client::clone(&client), plan).await.unwrap();
     let progress = recorder.progress();
     let look = || progress.borrow().clone();

@@ -29,7 +29,7 @@ fn threads_waiting_on_socket_have_no_cpu_time() {
         let client = directory.clients().of(&process).unwrap();
         let (folder, sampler) = (folder(), "dotnet-sampled-thread-time");
         let (file, config) = (folder.path().join("a.nettrace"), select(&[sampler], &[] as &[&str], None).unwrap().config);
-        let plan = Plan { analysed: true, ..Plan::new(client.endpoint().key, "known".into(), config, file.clone()) };
+        let plan = Plan { analyzed: true, ..Plan::new(client.endpoint().key, "known".into(), config, file.clone()) };
         let recorder = Recorder::start(client, plan).await.unwrap();
         program.command("spend 600000");
         let mut progress = recorder.progress();

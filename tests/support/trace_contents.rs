@@ -13,7 +13,7 @@ use crate::trace_processor::{Counted, Engine, read};
 /// Number of counter values kept by the analyses.
 const HISTORY: usize = 300;
 
-pub(crate) fn analysed(recording: &Path) -> Snapshot {
+pub(crate) fn analyzed(recording: &Path) -> Snapshot {
     let mut live = Live::default();
     read(&fs::read(recording).unwrap(), &mut live);
     live.snapshot(live.end())
@@ -29,7 +29,7 @@ fn number(row: &Value, column: &str) -> u64 {
 
 /// Panics unless the trace has as many slices and values of every kind as the analyses count. Returns the numbers by kind.
 pub(crate) fn assert_contents(engine: &Engine, trace: &Path, recording: &Path) -> BTreeMap<&'static str, u64> {
-    let (name, snapshot, counted) = (recording.display(), analysed(recording), Counted::of(recording));
+    let (name, snapshot, counted) = (recording.display(), analyzed(recording), Counted::of(recording));
     let mut found = BTreeMap::new();
     let count = |sql: &str| {
         number(&engine.query(trace, &format!("select count(*) as n from slice join track on track_id = track.id where {sql}"))[0], "n")

@@ -224,7 +224,7 @@ fn theme_is_detected_or_configured() {
 
 #[test]
 fn colors_and_ascii_are_configurable() {
-    let colours = |screen: &Screen| {
+    let colors = |screen: &Screen| {
         let styled = screen.styled();
         let (rows, columns) = styled.size();
         let cells = (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column)));
@@ -232,23 +232,23 @@ fn colors_and_ascii_are_configurable() {
             .filter_map(|(row, column)| styled.cell(row, column))
             .any(|cell| cell.fgcolor() != vt100::Color::Default || cell.bgcolor() != vt100::Color::Default)
     };
-    assert!(colours(&sorted(&[])));
+    assert!(colors(&sorted(&[])));
     for screen in [demo(&[]).env("NO_COLOR", "1").screen(80, 24), demo(&["--color", "never"]).screen(80, 24)] {
         screen.wait_for("OrderService");
-        assert!(!colours(&screen));
+        assert!(!colors(&screen));
         // The selection is still visible.
         let styled = screen.styled();
         assert!((0..24).any(|row| styled.cell(row, 10).is_some_and(|cell| cell.inverse() || cell.bold())));
     }
     let required = demo(&["--color", "always"]).env("NO_COLOR", "1").screen(80, 24);
     required.wait_for("OrderService");
-    assert!(colours(&required));
+    assert!(colors(&required));
     let on = |term: &str| demo(&[]).env("TERM", term).screen(80, 24);
-    let coloured = |term: &str| demo(&["--color", "always"]).env("TERM", term).screen(80, 24);
-    let consoles = [(on("vt100"), false), (on("dumb"), false), (on("linux"), true), (coloured("vt100"), true), (coloured("dumb"), true)];
-    for (screen, has_colours) in &consoles {
+    let colored = |term: &str| demo(&["--color", "always"]).env("TERM", term).screen(80, 24);
+    let consoles = [(on("vt100"), false), (on("dumb"), false), (on("linux"), true), (colored("vt100"), true), (colored("dumb"), true)];
+    for (screen, has_colors) in &consoles {
         screen.wait_for("OrderService");
-        assert_eq!(colours(screen), *has_colours);
+        assert_eq!(colors(screen), *has_colors);
         let styled = screen.styled();
         let numbers = |color| if let vt100::Color::Idx(number) = color { number } else { 0 };
         assert!((0..80).all(|column| (0..24).filter_map(|row| styled.cell(row, column)).all(|cell| numbers(cell.fgcolor()) < 16)));

@@ -53,7 +53,7 @@ pub enum MeterNotice {
     OtherLimits(MeterLimits),
 }
 
-/// Not sanitised.
+/// Not sanitized.
 impl fmt::Display for MeterNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -10,7 +10,7 @@ use super::{CounterKind, Counters};
 #[derive(Debug, Default)]
 pub struct CounterReader(Counters);
 
-/// A counter value. Text is not sanitised.
+/// A counter value. Text is not sanitized.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CounterValue<'a> {
     /// Provider or meter.

@@ -109,7 +109,7 @@ pub struct CounterSnapshot {
     pub source: CounterSource,
     /// Kind of the counter.
     pub kind: CounterKind,
-    /// Provider or meter; not sanitised, as all text here.
+    /// Provider or meter; not sanitized, as all text here.
     pub group: String,
     /// Counter name.
     pub name: String,

@@ -81,9 +81,9 @@ pub struct AllocationSnapshot {
 /// Estimated allocations of one type, extrapolated from events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllocatedType {
-    /// Name with type arguments without namespaces; not sanitised.
+    /// Name with type arguments without namespaces; not sanitized.
     pub name: String,
-    /// Name as reported by the runtime; not sanitised.
+    /// Name as reported by the runtime; not sanitized.
     pub full_name: String,
     /// Estimated bytes.
     pub bytes: u64,

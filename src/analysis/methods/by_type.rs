@@ -62,14 +62,14 @@ impl Default for EventStacks {
 #[derive(Debug, Clone, Default)]
 pub struct TypeStacks {
     profile: Profile,
-    /// Type names (not sanitised) with the IDs that represent them in the profile.
+    /// Type names (not sanitized) with the IDs that represent them in the profile.
     types: Vec<(String, ThreadId)>,
 }
 
 /// A method that allocates objects of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallSite {
-    /// Type and method name with parameters, or an address; empty for events without a stack. Not sanitised.
+    /// Type and method name with parameters, or an address; empty for events without a stack. Not sanitized.
     pub method: String,
     /// Bytes represented by its events.
     pub bytes: u64,

@@ -64,11 +64,11 @@ impl SampleCount {
 /// Samples of a method, all of its bodies combined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MethodTime {
-    /// Type and method name, or an address if the method is unknown; not sanitised.
+    /// Type and method name, or an address if the method is unknown; not sanitized.
     pub name: String,
-    /// Parameters in parentheses, types without namespaces; empty if unknown. Not sanitised.
+    /// Parameters in parentheses, types without namespaces; empty if unknown. Not sanitized.
     pub parameters: String,
-    /// Module without extension; empty if unknown. Not sanitised.
+    /// Module without extension; empty if unknown. Not sanitized.
     pub module: String,
     /// Samples with this method as the leaf.
     pub own: SampleCount,
@@ -94,7 +94,7 @@ pub struct MethodCount {
 /// A node of the call tree: a method on one call path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallNode {
-    /// Type and method name, an address, or `…` for folded stacks; not sanitised.
+    /// Type and method name, an address, or `…` for folded stacks; not sanitized.
     pub name: String,
     /// Frame index.
     pub frame: u32,
@@ -111,7 +111,7 @@ pub struct CallNode {
 /// Threads with the same stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StackGroup {
-    /// Methods or addresses, leaf first; not sanitised.
+    /// Methods or addresses, leaf first; not sanitized.
     pub frames: Vec<String>,
     /// Samples of all threads.
     pub samples: SampleCount,

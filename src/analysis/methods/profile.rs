@@ -33,11 +33,11 @@ pub struct Profile {
 /// A stack frame: a method with all of its bodies, an address, folded stacks, or the missing callers of a truncated stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileFrame {
-    /// Type and method name; an address if the method is unknown; `…` for folded stacks. Not sanitised.
+    /// Type and method name; an address if the method is unknown; `…` for folded stacks. Not sanitized.
     pub name: String,
-    /// Parameters in parentheses, types without namespaces; empty if unknown. Not sanitised.
+    /// Parameters in parentheses, types without namespaces; empty if unknown. Not sanitized.
     pub parameters: String,
-    /// Module without extension; empty if unknown. Not sanitised.
+    /// Module without extension; empty if unknown. Not sanitized.
     pub module: String,
     /// Tiers in which it was compiled.
     pub tiers: Vec<Tier>,

@@ -102,7 +102,7 @@ pub type Waits<K> = BTreeMap<(Option<K>, Option<WaitReason>), u64>;
 /// Threads blocked at the same place for the whole observation period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StuckThreads {
-    /// The waiting method, without those of the lock itself. Not sanitised.
+    /// The waiting method, without those of the lock itself. Not sanitized.
     pub method: String,
     /// Number of threads.
     pub threads: usize,

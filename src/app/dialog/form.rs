@@ -19,7 +19,7 @@ use super::quit::Quit;
 use super::resume::Resume;
 use super::trace::Trace;
 use crate::app::Ticket;
-use crate::app::cursor::Neighbour;
+use crate::app::cursor::Neighbor;
 
 /// A dialog with fields and buttons.
 #[derive(Debug)]
@@ -288,7 +288,7 @@ impl Form {
 
     /// Moves the focus to the next or previous field, wrapping around. The row of buttons counts as one field, entered at the confirming
     /// button, or at the harmless one if the action is dangerous.
-    pub(in crate::app) fn step(&mut self, to: Neighbour) {
+    pub(in crate::app) fn step(&mut self, to: Neighbor) {
         let button = match self.focus {
             Field::Button(at) => at,
             Field::Question(_) => usize::from(!self.is_dangerous()),
@@ -301,7 +301,7 @@ impl Form {
     }
 
     /// Changes the chosen option, or moves to another button.
-    pub(in crate::app) fn change(&mut self, to: Neighbour) {
+    pub(in crate::app) fn change(&mut self, to: Neighbor) {
         let buttons = self.buttons().len();
         match self.focus {
             Field::Question(at) => {
@@ -311,8 +311,8 @@ impl Form {
             }
             Field::Button(at) => {
                 self.focus = Field::Button(match to {
-                    Neighbour::Previous => at.saturating_sub(1),
-                    Neighbour::Next => (at + 1).min(buttons - 1),
+                    Neighbor::Previous => at.saturating_sub(1),
+                    Neighbor::Next => (at + 1).min(buttons - 1),
                 });
             }
         }

@@ -57,7 +57,7 @@ impl Form {
         let roomy = 2 + questions + explained + u16::from(questions > 0) + lines.len() as u16 + 2;
         let tight = 2 + questions + lines.len() as u16 + 1;
         let (height, blank) = if roomy <= screen.height { (roomy, 1) } else { (tight.min(screen.height), 0) };
-        let (explained, frame) = (few && blank > 0, layout.centred(columns, height));
+        let (explained, frame) = (few && blank > 0, layout.centered(columns, height));
         let inside = Rect::new(frame.x + 2, frame.y + 1, frame.width.saturating_sub(4), frame.height.saturating_sub(2));
         let bottom = inside.bottom().saturating_sub(1 + blank);
         lines.truncate(usize::from(inside.height.saturating_sub(1)));

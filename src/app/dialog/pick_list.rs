@@ -85,7 +85,7 @@ impl State {
         let all = u16::try_from(table.rows.len()).unwrap_or(u16::MAX);
         let layout = self.layout();
         let height = if is_palette { 18 } else { all.saturating_add(2 + lines) }.min(layout.reader().height.max(3));
-        let frame = layout.centred(width, height);
+        let frame = layout.centered(width, height);
         if !is_palette && !filter.is_empty() {
             table.filter(filter);
             table.sort_by_name(names, filter.as_str());
@@ -266,11 +266,11 @@ impl State {
 
 fn about_profile(state: &State, item: usize) -> Vec<Line> {
     let Some(profile) = profiles().get(item) else { return Vec::new() };
-    let labelled = |label: &str, text: &str, role| vec![(format!("{label}: "), Role::Dim), (text.to_owned(), role)];
-    let mut lines = vec![vec![(profile.about.clone(), Role::Text)], labelled("Overhead", &profile.cost, Role::Text)];
-    lines.extend(profile.warning.as_ref().map(|warning| labelled("Privacy", warning, Role::Warning)));
+    let labeled = |label: &str, text: &str, role| vec![(format!("{label}: "), Role::Dim), (text.to_owned(), role)];
+    let mut lines = vec![vec![(profile.about.clone(), Role::Text)], labeled("Overhead", &profile.cost, Role::Text)];
+    lines.extend(profile.warning.as_ref().map(|warning| labeled("Privacy", warning, Role::Warning)));
     if let Some(Overlay::Profiles(picker)) = &state.overlay {
-        lines.extend(picker.overhead().map(|sum| labelled("Overhead of all picked", &sum, Role::Text)));
+        lines.extend(picker.overhead().map(|sum| labeled("Overhead of all picked", &sum, Role::Text)));
     }
     lines
 }

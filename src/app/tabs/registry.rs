@@ -4,7 +4,7 @@ use super::{View, assemblies, compare, counters, environment, events, exceptions
 use super::{slowdown, stacks, threads, trace};
 use crate::analysis::CountersSnapshot;
 use crate::app::action::{Context, Entry};
-use crate::app::cursor::Neighbour;
+use crate::app::cursor::Neighbor;
 use crate::app::pane::RowKind;
 use crate::app::state::State;
 use crate::diagnosis::Source;
@@ -174,7 +174,7 @@ impl Tab {
     }
 
     /// Returns the next or previous shown tab, wrapping around.
-    pub(in crate::app) fn step(self, to: Neighbour, of: RowKind) -> Self {
+    pub(in crate::app) fn step(self, to: Neighbor, of: RowKind) -> Self {
         let next = Self::ALL[to.of(self as usize, Self::ALL.len())];
         if next.is_shown(of) { next } else { next.step(to, of) }
     }

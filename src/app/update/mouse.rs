@@ -5,7 +5,7 @@ use std::time::Duration;
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 use crate::app::action::{Action, Context};
-use crate::app::cursor::Neighbour;
+use crate::app::cursor::Neighbor;
 use crate::app::layout::ScreenTarget;
 use crate::app::{Effect, Field, Focus, Overlay, State, Tab};
 
@@ -123,7 +123,7 @@ fn click_field(state: &mut State, field: Field) -> Vec<Effect> {
             return overlays::press(state, form, button);
         }
         Field::Question(at) if form.questions[at].refused.is_some() => {}
-        Field::Question(_) if form.focus == field => form.change(Neighbour::Next),
+        Field::Question(_) if form.focus == field => form.change(Neighbor::Next),
         Field::Question(_) => {
             form.focus = field;
             form.reset_confirmation();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tui_input::Input;
 
 use crate::app::action::{Action, TABLE};
-use crate::app::cursor::{Neighbour, Step};
+use crate::app::cursor::{Neighbor, Step};
 use crate::app::dialog::{
     ActionMenu, Change, Chosen, ControlRequest, ExportRequest, Field, Form, Found, Overlay, Picker, ProducerForm, ProducerRequest,
     ProgramRequest, Purpose, Reader, Subject,
@@ -209,7 +209,7 @@ pub(in crate::app) fn accept_form(state: &mut State) -> Vec<Effect> {
     let Some(mut form) = take_form(state) else { return Vec::new() };
     match form.focus {
         Field::Button(button) => return press(state, form, button),
-        Field::Question(_) => form.step(Neighbour::Next),
+        Field::Question(_) => form.step(Neighbor::Next),
     }
     state.overlay = Some(Overlay::Form(form));
     Vec::new()

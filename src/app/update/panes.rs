@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tui_input::Input;
 
 use crate::app::action::Context;
-use crate::app::cursor::{Neighbour, Step};
+use crate::app::cursor::{Neighbor, Step};
 use crate::app::dialog::{ActionMenu, Change, CopyItem, CopyMenu, ListState, Overlay, Picker, Reader};
 use crate::app::mode::{Line, LinePurpose, Pause};
 use crate::app::toast::Level;
@@ -60,7 +60,7 @@ pub(in crate::app) fn focus_details(state: &mut State) {
 }
 
 /// Opens the tab to the right or left.
-pub(in crate::app) fn switch_tab(state: &mut State, to: Neighbour) {
+pub(in crate::app) fn switch_tab(state: &mut State, to: Neighbor) {
     state.tab = state.tab.step(to, state.row_kind());
 }
 
@@ -287,7 +287,7 @@ fn shown_columns(state: &State) -> Vec<Column> {
 }
 
 /// Sorts by the column next to the current one, among the visible columns, wrapping around at the ends.
-pub(in crate::app) fn sort_by_adjacent_column(state: &mut State, to: Neighbour) {
+pub(in crate::app) fn sort_by_adjacent_column(state: &mut State, to: Neighbor) {
     let columns = shown_columns(state);
     if columns.is_empty() {
         return;

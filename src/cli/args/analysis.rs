@@ -1,4 +1,4 @@
-//! Options of the commands that analyse a process or a file.
+//! Options of the commands that analyze a process or a file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

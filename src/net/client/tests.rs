@@ -229,7 +229,7 @@ async fn long_and_malformed_environments_are_handled() {
 }
 
 #[tokio::test]
-async fn runtime_error_messages_are_sanitised() {
+async fn runtime_error_messages_are_sanitized() {
     let message = "[createdump] \x1b[31mPermission denied\r\nsecond line".to_owned();
     let failure = Failure { hresult: Hresult::FAIL, message: Some(message) }.encode().unwrap();
     let request = DumpRequest { path: TargetPath::new("/closed/d").unwrap(), kind: DumpKind::Full, flags: DumpFlags::default() };

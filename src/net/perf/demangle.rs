@@ -17,7 +17,7 @@ impl fmt::Write for Bounded {
     }
 }
 
-/// Returns the demangled name of a C++ function without its parameters, or any other name as stored in the file. Not sanitised.
+/// Returns the demangled name of a C++ function without its parameters, or any other name as stored in the file. Not sanitized.
 pub(super) fn readable(name: &[u8]) -> String {
     let options = DemangleOptions::new().no_params().no_return_type();
     let mut text = Bounded(String::new());

@@ -20,9 +20,9 @@ pub struct CodeFunction {
     pub start: u64,
     /// Size in bytes.
     pub size: u32,
-    /// Name; empty if unknown. Not sanitised.
+    /// Name; empty if unknown. Not sanitized.
     pub name: String,
-    /// Name of its file without directory; empty if it is not in a file. Not sanitised.
+    /// Name of its file without directory; empty if it is not in a file. Not sanitized.
     pub image: String,
     /// Kind of code.
     pub kind: CodeKind,

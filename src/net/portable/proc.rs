@@ -1,7 +1,7 @@
 //! Reads the state of a process from the system.
 //!
 //! Every read is of one pid, and may fail for benign reasons: the process has exited, or belongs to another user. Callers treat a failure as
-//! unknown, never as the end of a list. Text is returned raw; it is sanitised where it becomes a value of [`crate::model`].
+//! unknown, never as the end of a list. Text is returned raw; it is sanitized where it becomes a value of [`crate::model`].
 
 #[allow(dead_code, reason = "no path of a library is known here")]
 #[path = "../proc/entry.rs"]

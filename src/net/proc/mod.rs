@@ -1,7 +1,7 @@
 //! Reads the state of a process from /proc, cheaply.
 //!
 //! Every read is of one pid, and may fail for benign reasons: the process has exited, belongs to another user, or is hidden. Callers treat a
-//! failure as unknown, never as the end of a list. Text is returned raw; it is sanitised where it becomes a value of [`crate::model`].
+//! failure as unknown, never as the end of a list. Text is returned raw; it is sanitized where it becomes a value of [`crate::model`].
 
 mod container;
 mod cpu_limit;

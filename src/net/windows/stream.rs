@@ -182,7 +182,7 @@ impl AsyncWrite for Stream {
 
 /// Waits for the end of a stream on which no data is expected: any data violates the protocol.
 pub(in crate::net) async fn ended(stream: &Stream) {
-    // A cancelled read leaves its byte in the pipe, or for the next read.
+    // A canceled read leaves its byte in the pipe, or for the next read.
     let _ = (&stream.pipe).read(&mut [0]).await;
 }
 

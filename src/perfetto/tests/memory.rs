@@ -42,7 +42,7 @@ fn m4_page_word_holds_layout_and_chunk_states() {
 }
 
 proptest! {
-    /// M5, M6: a chunk is taken only if it is free; its neighbours are unchanged.
+    /// M5, M6: a chunk is taken only if it is free; its neighbors are unchanged.
     #[test]
     fn m5_m6_only_free_chunks_are_taken(word: u32, chunk in 0_u32..14) {
         let word = PageWord(word);

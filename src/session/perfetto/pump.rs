@@ -1,5 +1,5 @@
 //! From the socket to the tracing service: pump for the events of a recording that includes the kernel's scheduling. They are counted and
-//! analysed in the same way as events written to a file.
+//! analyzed in the same way as events written to a file.
 
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ use crate::net::discovery::Sources;
 use crate::net::perfetto::{Address, Connection, Port};
 use crate::perfetto::producer::ProducerMethod;
 use crate::perfetto::read::{Value, fields};
-use crate::sim::{Fleet, TracingBehaviour, TracingFault, TracingSeen, TracingService};
+use crate::sim::{Fleet, TracingBehavior, TracingFault, TracingSeen, TracingService};
 
 /// Time limit of each step, for a busy machine.
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
@@ -30,12 +30,12 @@ struct Bench {
 }
 
 impl Bench {
-    /// Creates one simulated process, a service with this behaviour, and the producer between them.
-    fn new(behaviour: TracingBehaviour) -> Self {
+    /// Creates one simulated process, a service with this behavior, and the producer between them.
+    fn new(behavior: TracingBehavior) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let fleet = Fleet::uniform(dir.path(), 1).unwrap();
         let socket = dir.path().join("producer");
-        let service = TracingService::start(&socket, behaviour).unwrap();
+        let service = TracingService::start(&socket, behavior).unwrap();
         let mut bench =
             Self { dir, _fleet: fleet, service: Some(service), reports: Arc::default(), stop: watch::Sender::new(false), serving: None };
         let settings =
@@ -121,7 +121,7 @@ fn assert_valid_packets(packets: &[Vec<u8>]) {
 
 #[tokio::test]
 async fn p6_p9_p11_m1_m7_recording_uses_shared_memory() {
-    let bench = Bench::new(TracingBehaviour { first_method: 900, ..TracingBehaviour::default() });
+    let bench = Bench::new(TracingBehavior { first_method: 900, ..TracingBehavior::default() });
     assert_valid_packets(&bench.recorded().await);
     let seen = bench.until(|_| true).await;
     assert_eq!(seen.calls[..3], ["InitializeConnection", "GetAsyncCommand", "RegisterDataSource"]);
@@ -135,11 +135,11 @@ async fn p6_p9_p11_m1_m7_recording_uses_shared_memory() {
 
 #[tokio::test]
 async fn s4_s5_older_and_newer_services_are_supported() {
-    let all = TracingBehaviour::default().methods;
+    let all = TracingBehavior::default().methods;
     let old: Vec<_> = all.iter().copied().filter(|name| *name != "Sync").collect();
     let new = [&["Invented", "ToMorrow"], &all[..]].concat();
     for (methods, page_kb, unknown_fields) in [(old, None, false), (new, Some(32), true)] {
-        let bench = Bench::new(TracingBehaviour { methods, page_kb, unknown_fields, ..TracingBehaviour::default() });
+        let bench = Bench::new(TracingBehavior { methods, page_kb, unknown_fields, ..TracingBehavior::default() });
         if unknown_fields {
             bench.until(|seen| seen.calls.contains(&"RegisterDataSource")).await;
             // A command unknown to this version.
@@ -154,7 +154,7 @@ async fn s4_s5_older_and_newer_services_are_supported() {
 /// S6: only a flag of the service shows that there is no shared memory. Packets are then sent over the socket, and no fault is reported.
 #[tokio::test]
 async fn s6_service_flag_reports_missing_shared_memory() {
-    let bench = Bench::new(TracingBehaviour { without_memory: true, files: 0, ..TracingBehaviour::default() });
+    let bench = Bench::new(TracingBehavior { without_memory: true, files: 0, ..TracingBehavior::default() });
     assert_valid_packets(&bench.recorded().await);
     let seen = bench.until(|_| true).await;
     assert!(seen.sent > 0 && seen.sent == seen.chunks.values().map(Vec::len).sum::<usize>());
@@ -165,7 +165,7 @@ async fn s6_service_flag_reports_missing_shared_memory() {
 
 #[tokio::test]
 async fn m9_stall_policy_is_ignored_and_noted_in_the_trace() {
-    let bench = Bench::new(TracingBehaviour::default());
+    let bench = Bench::new(TracingBehavior::default());
     for field in [6, 1] {
         bench.service().command(field, |command| {
             command.uint(1, 1);
@@ -186,7 +186,7 @@ async fn m9_stall_policy_is_ignored_and_noted_in_the_trace() {
 
 #[tokio::test]
 async fn packet_counts_are_reported_during_a_recording() {
-    let bench = Bench::new(TracingBehaviour::default());
+    let bench = Bench::new(TracingBehavior::default());
     bench.service().record(1, "");
     let grows = |report: &ProducerReport| matches!(report, ProducerReport::Progress { instance: 1, packets } if packets.packets > 200 && packets.bytes > 0);
     bench.report(grows).await;
@@ -197,7 +197,7 @@ async fn packet_counts_are_reported_during_a_recording() {
 
 #[tokio::test]
 async fn m1_shared_memory_may_arrive_with_the_first_reply() {
-    let bench = Bench::new(TracingBehaviour { files_at_once: true, page_kb: Some(32), ..TracingBehaviour::default() });
+    let bench = Bench::new(TracingBehavior { files_at_once: true, page_kb: Some(32), ..TracingBehavior::default() });
     assert_valid_packets(&bench.recorded().await);
     assert_eq!(bench.until(|_| true).await.sent, 0);
     bench.end().await;
@@ -206,14 +206,14 @@ async fn m1_shared_memory_may_arrive_with_the_first_reply() {
 #[tokio::test]
 async fn p12_invalid_shared_memory_is_not_mapped() {
     let table = [
-        (TracingBehaviour { files: 0, ..TracingBehaviour::default() }, "passed 0 files instead of one"),
-        (TracingBehaviour { files: 2, ..TracingBehaviour::default() }, "passed 2 files instead of one"),
-        (TracingBehaviour { sealed: false, ..TracingBehaviour::default() }, "not sealed"),
-        (TracingBehaviour { memory: 4095, ..TracingBehaviour::default() }, "invalid size: 4095 bytes"),
-        (TracingBehaviour { page_kb: Some(12), ..TracingBehaviour::default() }, "page size"),
+        (TracingBehavior { files: 0, ..TracingBehavior::default() }, "passed 0 files instead of one"),
+        (TracingBehavior { files: 2, ..TracingBehavior::default() }, "passed 2 files instead of one"),
+        (TracingBehavior { sealed: false, ..TracingBehavior::default() }, "not sealed"),
+        (TracingBehavior { memory: 4095, ..TracingBehavior::default() }, "invalid size: 4095 bytes"),
+        (TracingBehavior { page_kb: Some(12), ..TracingBehavior::default() }, "page size"),
     ];
-    for (behaviour, part) in table {
-        let bench = Bench::new(behaviour);
+    for (behavior, part) in table {
+        let bench = Bench::new(behavior);
         let message = bench.message(part).await;
         assert!(message.ends_with("packets are sent over the socket instead"), "{message}");
         assert_valid_packets(&bench.recorded().await);
@@ -225,7 +225,7 @@ async fn p12_invalid_shared_memory_is_not_mapped() {
 
 #[tokio::test]
 async fn m14_overwritten_shared_memory_does_not_stop_the_producer() {
-    let bench = Bench::new(TracingBehaviour { fault: TracingFault::OverwritesMemory, ..TracingBehaviour::default() });
+    let bench = Bench::new(TracingBehavior { fault: TracingFault::OverwritesMemory, ..TracingBehavior::default() });
     bench.service().record(1, "");
     // Chunks may be lost or arrive: what matters is that commits continue, and that the recording ends properly.
     bench.until(|seen| seen.started == [1] && seen.calls.iter().filter(|call| **call == "CommitData").count() > 20).await;
@@ -236,7 +236,7 @@ async fn m14_overwritten_shared_memory_does_not_stop_the_producer() {
 
 #[tokio::test]
 async fn shared_memory_that_is_never_freed_is_abandoned() {
-    let bench = Bench::new(TracingBehaviour { fault: TracingFault::KeepsChunks, memory: 4096, ..TracingBehaviour::default() });
+    let bench = Bench::new(TracingBehavior { fault: TracingFault::KeepsChunks, memory: 4096, ..TracingBehavior::default() });
     assert_valid_packets(&bench.recorded().await);
     bench.message("does not free").await;
     bench.end().await;
@@ -249,7 +249,7 @@ async fn faulty_service_is_reported() {
         (TracingFault::Closes, "the connection was closed"),
         (TracingFault::Silent, "no answer to"),
     ] {
-        let bench = Bench::new(TracingBehaviour { fault, ..TracingBehaviour::default() });
+        let bench = Bench::new(TracingBehavior { fault, ..TracingBehavior::default() });
         let message = bench.message(part).await;
         assert!(message.starts_with("Perfetto's tracing service at "), "{message}");
         bench.end().await;
@@ -258,7 +258,7 @@ async fn faulty_service_is_reported() {
 
 #[tokio::test]
 async fn p15_m8_service_that_does_not_read_stalls_nothing() {
-    let bench = Bench::new(TracingBehaviour { fault: TracingFault::StopsReading, ..TracingBehaviour::default() });
+    let bench = Bench::new(TracingBehavior { fault: TracingFault::StopsReading, ..TracingBehavior::default() });
     bench.service().record(1, "");
     bench.until(|seen| seen.started == [1]).await;
     bench.end().await;
@@ -267,7 +267,7 @@ async fn p15_m8_service_that_does_not_read_stalls_nothing() {
 /// Each stop of an unknown recording is answered at once: the answers fill the socket, then the send queue.
 #[tokio::test]
 async fn service_that_never_reads_replies_is_disconnected() {
-    let bench = Bench::new(TracingBehaviour { fault: TracingFault::StopsReading, ..TracingBehaviour::default() });
+    let bench = Bench::new(TracingBehavior { fault: TracingFault::StopsReading, ..TracingBehavior::default() });
     bench.service().record(1, "");
     bench.until(|seen| seen.started == [1]).await;
     (0..100_000).for_each(|_| bench.service().stop(99));
@@ -280,7 +280,7 @@ async fn service_that_never_reads_replies_is_disconnected() {
 #[tokio::test]
 async fn unresponsive_service_is_reported_and_stays_connected() {
     for fault in [TracingFault::StopsAnswering, TracingFault::StopsReading] {
-        let bench = Bench::new(TracingBehaviour { fault, ..TracingBehaviour::default() });
+        let bench = Bench::new(TracingBehavior { fault, ..TracingBehavior::default() });
         bench.service().record(1, "");
         bench.until(|seen| seen.started == [1]).await;
         let message = bench.message("no answer to CommitData within 5 s").await;
@@ -306,7 +306,7 @@ async fn unresponsive_service_is_reported_and_stays_connected() {
 
 #[tokio::test]
 async fn flush_is_acknowledged_and_incremental_state_is_resent() {
-    let bench = Bench::new(TracingBehaviour::default());
+    let bench = Bench::new(TracingBehavior::default());
     bench.service().record(1, "");
     bench.until(|seen| seen.started == [1]).await;
     bench.service().command(5, |flush| {
@@ -328,7 +328,7 @@ async fn flush_is_acknowledged_and_incremental_state_is_resent() {
 
 #[tokio::test]
 async fn invalid_configuration_is_reported_in_the_trace() {
-    let bench = Bench::new(TracingBehaviour::default());
+    let bench = Bench::new(TracingBehavior::default());
     bench.service().record(1, "profile=x");
     let seen = bench.until(|seen| seen.started == [1] && !seen.chunks.is_empty()).await;
     let text: Vec<u8> = seen.packets().unwrap().concat();
@@ -340,7 +340,7 @@ async fn invalid_configuration_is_reported_in_the_trace() {
 
 #[tokio::test]
 async fn two_recordings_run_at_once_and_unknown_stop_is_answered() {
-    let bench = Bench::new(TracingBehaviour::default());
+    let bench = Bench::new(TracingBehavior::default());
     bench.service().record(1, "");
     bench.service().record(2, "clr-events=gc");
     bench.until(|seen| seen.started.len() == 2 && seen.chunks.len() == 2).await;
@@ -352,14 +352,14 @@ async fn two_recordings_run_at_once_and_unknown_stop_is_answered() {
 
 #[tokio::test]
 async fn restarted_service_is_reconnected() {
-    let mut bench = Bench::new(TracingBehaviour::default());
+    let mut bench = Bench::new(TracingBehavior::default());
     bench.service().record(1, "");
     bench.until(|seen| seen.started == [1]).await;
     let path = bench.service().path().to_owned();
     drop(bench.service.take());
     bench.message("").await;
     std::fs::remove_file(&path).unwrap();
-    bench.service = Some(TracingService::start(&path, TracingBehaviour::default()).unwrap());
+    bench.service = Some(TracingService::start(&path, TracingBehavior::default()).unwrap());
     assert_valid_packets(&bench.recorded().await);
     bench.end().await;
 }
@@ -375,7 +375,7 @@ async fn sockets_are_checked_before_a_byte_is_sent() {
     assert!(open(&dir.path().join("none")).await.contains("no service listens there"));
     std::fs::write(dir.path().join("file"), "").unwrap();
     assert!(open(&dir.path().join("file")).await.contains("the file is not a socket"));
-    let _service = TracingService::start(&dir.path().join("socket"), TracingBehaviour::default()).unwrap();
+    let _service = TracingService::start(&dir.path().join("socket"), TracingBehavior::default()).unwrap();
     assert_eq!(open(&dir.path().join("socket")).await, "");
     assert!(Address::of(Port::Producer).is_ok());
     if rustix::process::geteuid().is_root() {

@@ -54,7 +54,7 @@ pub(super) struct Driver {
     pub(super) separate: bool,
     /// Progress of joining the two files, once started.
     pub(super) joined_percent: Option<Arc<AtomicU8>>,
-    /// Threads of the process, if events are analysed.
+    /// Threads of the process, if events are analyzed.
     pub(super) threads: Option<Threads>,
     pub(super) names: Option<MethodNameSearch>,
     pub(super) last: (Instant, Totals),
@@ -137,7 +137,7 @@ impl Driver {
                 pumped.trouble = pumped.trouble.take().or(trouble);
                 (output, None)
             }
-            // Blocking tasks are never cancelled.
+            // Blocking tasks are never canceled.
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         }
     }

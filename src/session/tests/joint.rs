@@ -6,7 +6,7 @@ use super::*;
 use crate::model::Scheduling;
 use crate::net::perfetto::{Address, Sockets};
 use crate::perfetto::read::fields;
-use crate::sim::{ConsumerBehaviour, ConsumerFault, ConsumerPort, TracingBehaviour, TracingService};
+use crate::sim::{ConsumerBehavior, ConsumerFault, ConsumerPort, TracingBehavior, TracingService};
 
 struct Service {
     /// The producer port.
@@ -16,15 +16,15 @@ struct Service {
 }
 
 /// A well-behaved service with kernel events.
-fn with_kernel_events() -> ConsumerBehaviour {
-    ConsumerBehaviour { has_kernel: true, has_kernel_events: true, ..ConsumerBehaviour::default() }
+fn with_kernel_events() -> ConsumerBehavior {
+    ConsumerBehavior { has_kernel: true, has_kernel_events: true, ..ConsumerBehavior::default() }
 }
 
-fn service(behaviour: ConsumerBehaviour) -> Service {
+fn service(behavior: ConsumerBehavior) -> Service {
     let bench = bench(spec());
     let path = |name: &str| bench.dir.path().join(name);
-    let service = Arc::new(TracingService::start(&path("producer"), TracingBehaviour::default()).unwrap());
-    let consumer = ConsumerPort::start(&path("consumer"), service.clone(), behaviour).unwrap();
+    let service = Arc::new(TracingService::start(&path("producer"), TracingBehavior::default()).unwrap());
+    let consumer = ConsumerPort::start(&path("consumer"), service.clone(), behavior).unwrap();
     Service { service, consumer, bench }
 }
 
@@ -77,7 +77,7 @@ async fn runtime_and_kernel_events_are_in_one_file() {
     let service = service(with_kernel_events());
     let recorder = service.start().await;
     let recording = until(&recorder, has_both_kinds).await;
-    assert!(recording.analysis.is_some() || recording.events > 0, "what comes is analysed");
+    assert!(recording.analysis.is_some() || recording.events > 0, "what comes is analyzed");
     assert!(!service.file().exists());
     assert_eq!(service.partial().metadata().unwrap().permissions().mode() & 0o777, 0o600);
     recorder.stop();
@@ -99,10 +99,10 @@ async fn runtime_and_kernel_events_are_in_one_file() {
 
 #[tokio::test]
 async fn missing_and_lost_data_is_reported_and_the_rest_recorded() {
-    let no_source = ConsumerBehaviour { has_kernel: false, ..ConsumerBehaviour::default() };
-    let no_events = ConsumerBehaviour { has_kernel: true, ..ConsumerBehaviour::default() };
-    for (behaviour, part) in [(no_source, "start `traced_probes` as root"), (no_events, "tracefs mounted at /sys/kernel/tracing")] {
-        let service = service(behaviour);
+    let no_source = ConsumerBehavior { has_kernel: false, ..ConsumerBehavior::default() };
+    let no_events = ConsumerBehavior { has_kernel: true, ..ConsumerBehavior::default() };
+    for (behavior, part) in [(no_source, "start `traced_probes` as root"), (no_events, "tracefs mounted at /sys/kernel/tracing")] {
+        let service = service(behavior);
         let recorder = service.start().await;
         let is_reported = |recording: &Recording| {
             matches!(&recording.scheduling, Some(Scheduling::Missing(why)) if why.contains(part)) && recording.bytes > 3000
@@ -113,7 +113,7 @@ async fn missing_and_lost_data_is_reported_and_the_rest_recorded() {
         assert!(is_reported(&recording) && outcome(&recording).complete, "{recording:?}");
         assert!(packets(&service.file()).len() > 10);
     }
-    let service = service(ConsumerBehaviour { overwritten: 5000, ..with_kernel_events() });
+    let service = service(ConsumerBehavior { overwritten: 5000, ..with_kernel_events() });
     let recorder = service.start().await;
     until(&recorder, has_both_kinds).await;
     recorder.stop();
@@ -125,7 +125,7 @@ async fn missing_and_lost_data_is_reported_and_the_rest_recorded() {
 
 #[tokio::test]
 async fn end_of_kernel_scheduling_data_is_reported() {
-    let service = service(ConsumerBehaviour { kernel_readings: Some(2), ..with_kernel_events() });
+    let service = service(ConsumerBehavior { kernel_readings: Some(2), ..with_kernel_events() });
     let recorder = service.start().await;
     until(&recorder, has_both_kinds).await;
     service.consumer.until(|seen| seen.calls.iter().filter(|call| **call == "ReadBuffers").count() >= 4).await;
@@ -139,16 +139,16 @@ async fn end_of_kernel_scheduling_data_is_reported() {
 
 #[tokio::test]
 async fn a_failed_start_is_reported_and_leaves_no_file() {
-    let with = |method, fault| ConsumerBehaviour { fault: Some((method, fault)), ..with_kernel_events() };
-    for (behaviour, part) in [
-        (ConsumerBehaviour { error: Some("no\u{1b} more buffers"), ..with_kernel_events() }, "EnableTracing was refused: no"),
+    let with = |method, fault| ConsumerBehavior { fault: Some((method, fault)), ..with_kernel_events() };
+    for (behavior, part) in [
+        (ConsumerBehavior { error: Some("no\u{1b} more buffers"), ..with_kernel_events() }, "EnableTracing was refused: no"),
         (with("EnableTracing", ConsumerFault::Garbage), "more than the protocol allows"),
         (with("EnableTracing", ConsumerFault::Undecodable), "cannot be decoded"),
         (with("EnableTracing", ConsumerFault::Closes), "the connection was closed"),
         (with("EnableTracing", ConsumerFault::Silent), "no answer to EnableTracing"),
         (with("EnableTracing", ConsumerFault::Refuses), "EnableTracing was refused"),
     ] {
-        let service = service(behaviour);
+        let service = service(behavior);
         let error = service.try_start().await.unwrap_err().to_string();
         assert!(error.contains(part) && error.contains("Without kernel scheduling") && !error.contains('\u{1b}'), "{error}");
         assert!(!service.partial().exists() && !service.file().exists());
@@ -176,7 +176,7 @@ async fn service_fault_on_stop_keeps_the_data_read_so_far() {
         ("FreeBuffers", ConsumerFault::Silent, None),
     ] {
         running.spawn(async move {
-            let service = service(ConsumerBehaviour { fault: Some((method, fault)), ..with_kernel_events() });
+            let service = service(ConsumerBehavior { fault: Some((method, fault)), ..with_kernel_events() });
             let recorder = service.start().await;
             until(&recorder, has_both_kinds).await;
             recorder.stop();
@@ -205,7 +205,7 @@ async fn service_fault_on_first_read_ends_the_recording() {
         (ConsumerFault::Garbage, "more than the protocol allows"),
         (ConsumerFault::Silent, "no answer to ReadBuffers"),
     ] {
-        let service = service(ConsumerBehaviour { fault: Some(("ReadBuffers", fault)), ..with_kernel_events() });
+        let service = service(ConsumerBehavior { fault: Some(("ReadBuffers", fault)), ..with_kernel_events() });
         let recorder = service.start().await;
         if part.is_empty() {
             // Fields with other numbers are skipped.
@@ -238,7 +238,7 @@ async fn service_exit_ends_the_recording_and_keeps_the_data() {
 #[tokio::test]
 async fn endless_replies_time_out() {
     let ended = async |method: &'static str, part| {
-        let service = service(ConsumerBehaviour { fault: Some((method, ConsumerFault::Endless)), ..with_kernel_events() });
+        let service = service(ConsumerBehavior { fault: Some((method, ConsumerFault::Endless)), ..with_kernel_events() });
         let recorder = service.start().await;
         match method {
             "ReadBuffers" => drop(service.consumer.until(|seen| seen.calls.contains(&method)).await),
@@ -259,7 +259,7 @@ async fn endless_replies_time_out() {
 
 #[tokio::test]
 async fn a_service_that_does_not_end_can_be_abandoned() {
-    let service = service(ConsumerBehaviour { fault: Some(("Flush", ConsumerFault::Silent)), ..with_kernel_events() });
+    let service = service(ConsumerBehavior { fault: Some(("Flush", ConsumerFault::Silent)), ..with_kernel_events() });
     let recorder = service.start().await;
     until(&recorder, has_both_kinds).await;
     recorder.stop();

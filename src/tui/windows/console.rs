@@ -1,6 +1,6 @@
 //! A console that does not interpret escape sequences: drawn by API calls, in a separate screen buffer.
 //!
-//! These are the consoles of Windows before 10, and that of Wine, which treats sequences as text. There are 16 colours and no bell, and a cell
+//! These are the consoles of Windows before 10, and that of Wine, which treats sequences as text. There are 16 colors and no bell, and a cell
 //! contains one character.
 
 use std::io;
@@ -17,7 +17,7 @@ use unicode_width::UnicodeWidthStr;
 const INTERPRETED: u32 = 0x1 | 0x4;
 /// Characters are shown as they are, and one at the end of a line neither starts a new line nor scrolls (`SetConsoleMode`).
 const LITERAL: u32 = 0;
-/// The bit for bright colours (`FOREGROUND_INTENSITY`).
+/// The bit for bright colors (`FOREGROUND_INTENSITY`).
 const BRIGHT: u16 = 8;
 
 /// Whether this console interprets escape sequences, tested in a screen buffer that is never shown.
@@ -36,7 +36,7 @@ pub(super) fn interprets_sequences() -> io::Result<bool> {
 pub(super) struct Console {
     before: ScreenBuffer,
     own: ScreenBuffer,
-    /// The default colours of the console.
+    /// The default colors of the console.
     plain: u16,
 }
 
@@ -113,11 +113,11 @@ fn runs<'a>(cells: impl Iterator<Item = (u16, u16, &'a Cell)>, plain: u16) -> Ve
     runs
 }
 
-/// Returns the console attributes of a cell: text colour in bits 0 to 3, background in bits 4 to 7.
+/// Returns the console attributes of a cell: text color in bits 0 to 3, background in bits 4 to 7.
 fn attributes(cell: &Cell, plain: u16) -> u16 {
     let mut text = number(cell.fg).unwrap_or(plain & 0xf);
     let mut ground = number(cell.bg).unwrap_or(plain >> 4);
-    // Bright black would be grey.
+    // Bright black would be gray.
     if cell.modifier.contains(Modifier::BOLD) && text != 0 {
         text |= BRIGHT;
     }
@@ -127,19 +127,19 @@ fn attributes(cell: &Cell, plain: u16) -> u16 {
     if cell.modifier.contains(Modifier::REVERSED) {
         (text, ground) = (ground, text);
     }
-    // Two colours may map to the same one of the 16, and the text would vanish.
+    // Two colors may map to the same one of the 16, and the text would vanish.
     if text == ground && cell.fg != cell.bg {
         text = if is_light(ground) { 0 } else { 15 };
     }
     text | ground << 4
 }
 
-/// Whether black is more legible than white on a colour: on grey, and on bright colours that contain green.
-fn is_light(colour: u16) -> bool {
-    colour == 7 || colour & BRIGHT != 0 && colour & 2 != 0
+/// Whether black is more legible than white on a color: on gray, and on bright colors that contain green.
+fn is_light(color: u16) -> bool {
+    color == 7 || color & BRIGHT != 0 && color & 2 != 0
 }
 
-/// Returns the number of a colour, with bits for blue, green, red and bright; `None` for the default colour.
+/// Returns the number of a color, with bits for blue, green, red and bright; `None` for the default color.
 fn number(color: Color) -> Option<u16> {
     Some(match color {
         Color::Reset => return None,
@@ -166,12 +166,12 @@ fn number(color: Color) -> Option<u16> {
             let cube = cube - 16;
             nearest([level(cube / 36), level(cube / 6 % 6), level(cube % 6)])
         }
-        Color::Indexed(grey) => nearest([8 + 10 * (grey - 232); 3]),
+        Color::Indexed(gray) => nearest([8 + 10 * (gray - 232); 3]),
         Color::Rgb(red, green, blue) => nearest([red, green, blue]),
     })
 }
 
-/// Returns the nearest of the 16 colours, by the strong components and the brightness of the strongest.
+/// Returns the nearest of the 16 colors, by the strong components and the brightness of the strongest.
 fn nearest(parts: [u8; 3]) -> u16 {
     let strongest = parts.into_iter().max().unwrap_or(0);
     let strong = parts.into_iter().fold(0, |bits, part| bits << 1 | u16::from(u16::from(part) * 4 > u16::from(strongest) * 3));
@@ -187,7 +187,7 @@ fn nearest(parts: [u8; 3]) -> u16 {
 mod tests {
     use super::*;
 
-    /// Grey on black, as in most consoles.
+    /// Gray on black, as in most consoles.
     const PLAIN: u16 = 0x07;
 
     fn cell(symbol: &'static str, fg: Color) -> Cell {
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_map_to_console_attributes() {
+    fn colors_map_to_console_attributes() {
         for (color, expected) in [
             (Color::Red, 4),
             (Color::Indexed(1), 4),

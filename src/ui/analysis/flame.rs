@@ -48,7 +48,7 @@ fn frame(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, place
         let room = room.saturating_sub(used);
         canvas.text(x + 1 + used, line.y, room, short_name(&found.name, room), style);
     } else if canvas.theme.glyphs.ascii {
-        // There may be no colours to tell a frame without a name from its neighbours.
+        // There may be no colors to tell a frame without a name from its neighbors.
         canvas.sign(x, line.y, "|", style);
     }
 }
@@ -92,7 +92,7 @@ fn is_framework(name: &str) -> bool {
     ["System.", "Microsoft.", "Interop", "Internal.", "dynamicClass", "Windows."].iter().any(|start| name.starts_with(start))
 }
 
-/// Describes the selected frame, and draws the colour legend.
+/// Describes the selected frame, and draws the color legend.
 fn describe(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, area: Rect) {
     let theme = canvas.theme;
     let sampling = &look.state.views.sampling;

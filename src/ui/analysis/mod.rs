@@ -119,7 +119,7 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &TrackedRecording, a
     let loss = if recording.dropped > 0 { theme.bad } else { theme.dim };
     let skipped = match recording.unanalyzed {
         0 => String::new(),
-        events => format!("   {} not analysed", Count(events)),
+        events => format!("   {} not analyzed", Count(events)),
     };
     let problems = match recording.analysis.as_ref().map_or(0, |analysis| analysis.snapshot.totals.problems) {
         0 => String::new(),

@@ -226,7 +226,7 @@ impl Session {
 
 /// Returns the analysis of the session.
 pub(crate) fn scripted() -> Arc<RecordingAnalysis> {
-    static ANALYSIS: LazyLock<Arc<RecordingAnalysis>> = LazyLock::new(|| Arc::new(analyse_session()));
+    static ANALYSIS: LazyLock<Arc<RecordingAnalysis>> = LazyLock::new(|| Arc::new(analyze_session()));
     ANALYSIS.clone()
 }
 
@@ -301,7 +301,7 @@ pub(crate) fn cpu_time() -> CpuTime {
     CpuTime { profile: samples.profile(&symbols), waits, elapsed, recent, threads, lost: 12, includes_kernel: true, ..CpuTime::default() }
 }
 
-fn analyse_session() -> RecordingAnalysis {
+fn analyze_session() -> RecordingAnalysis {
     let header = TraceHeader { process_id: 4242, ..TraceHeader::default() };
     let mut session = Session { encoder: Encoder::new(header), records: Vec::new(), own: Vec::new() };
     for ((namespace, name), place) in METHODS.into_iter().zip(1_u64..) {

@@ -3,7 +3,7 @@
 use crate::app::action::Run::{Digit, Do, Emit};
 use crate::app::action::places::{DETAIL, LISTED, OVERVIEW, PLAIN_PANES, ROWS, SIDEWAYS, TRACE, TREES};
 use crate::app::action::{Action, BACK_TAB, ENTER, ESC, Entry, FILTER, Key, LEFT, RIGHT, TAB, char, details, status, view_status};
-use crate::app::cursor::Neighbour::{Next, Previous};
+use crate::app::cursor::Neighbor::{Next, Previous};
 use crate::app::state::State;
 use crate::app::update::{panes, process};
 

@@ -5,7 +5,7 @@ use crate::app::action::char;
 use crate::app::action::places::{ENDING, FORM, FORM_TEXT, LINE, LISTS, PALETTE, PICK, PICK_MANY, READER};
 use crate::app::action::{Action, Entry, Key, dialogs, status, view_status};
 use crate::app::action::{BACK_TAB, DOWN, ENTER, ESC, F1, FILTER, LEFT, RIGHT, TAB, UP};
-use crate::app::cursor::Neighbour::{Next, Previous};
+use crate::app::cursor::Neighbor::{Next, Previous};
 use crate::app::dialog::Overlay;
 use crate::app::update::{keys, leaving, overlays};
 

@@ -7,7 +7,7 @@ use crate::app::action::char;
 use crate::app::action::places::{LIST, PANES};
 use crate::app::action::{Action, Entry, Key, status, table};
 use crate::app::action::{ENTER, ESC, FILTER};
-use crate::app::cursor::Neighbour::{Next, Previous};
+use crate::app::cursor::Neighbor::{Next, Previous};
 use crate::app::update::panes;
 
 pub(super) const ENTRIES: &[Entry] = &[

@@ -7,7 +7,7 @@ use crate::app::action::char;
 use crate::app::action::places::{EVERYWHERE, FLAME, FORM, FORM_TEXT, LINE, LIST, PAGED, PALETTE, PANES, PICK, READER, TREES};
 use crate::app::action::{Action, Entry, Key, files, moves, program, status, view_status};
 use crate::app::action::{DOWN, END, F1, HOME, LEFT, PAGE_DOWN, PAGE_UP, RIGHT, UP};
-use crate::app::cursor::Neighbour::{Next, Previous};
+use crate::app::cursor::Neighbor::{Next, Previous};
 use crate::app::cursor::Step;
 use crate::app::dialog::FileUse;
 use crate::app::effect::Effect;

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::views::analysed;
+use super::views::analyzed;
 use crate::app::action::Context;
 use crate::app::test_app::{TestApp, published};
 use crate::app::{AutoWatch, Focus, Options, Shape, Tab};
@@ -27,7 +27,7 @@ fn clicking_a_column_title_sorts_the_list() {
     for (tab, title, ascends_first) in
         [("5", "TYPE", true), ("5", "COUNT", false), ("8", "EVENT", true), ("4", "REASON", true), ("7", "METHOD", true)]
     {
-        let mut app = analysed(tab);
+        let mut app = analyzed(tab);
         let before = column(&app, title);
         let (y, titles) = titles(&app);
         let x = titles.iter().find(|(name, _)| *name == title).unwrap().1;
@@ -58,7 +58,7 @@ fn clicking_a_column_title_sorts_the_list() {
 
 #[test]
 fn sorting_by_keys_keeps_the_selected_row() {
-    let mut app = analysed("5↓");
+    let mut app = analyzed("5↓");
     let selected = |app: &TestApp| {
         let view = app.state.view_of(Tab::Exceptions).unwrap();
         view.list.id(view.cursor.at)
@@ -88,7 +88,7 @@ fn a_double_click_opens_and_two_slow_clicks_do_not() {
     app.click(rows.x + 5, rows.y + 1);
     assert_eq!(app.state.focus, Focus::Detail);
     // A double click opens the events of a type.
-    let mut app = analysed("8");
+    let mut app = analyzed("8");
     let rows = app.state.tab_view().unwrap().1.rows();
     app.click(rows.x, rows.y);
     assert!(!app.state.views.events.single);
@@ -106,7 +106,7 @@ fn a_double_click_opens_and_two_slow_clicks_do_not() {
 
 #[test]
 fn flame_graph_frames_and_findings_can_be_clicked() {
-    let mut app = analysed("7ff");
+    let mut app = analyzed("7ff");
     assert_eq!((app.state.context(), app.state.views.sampling.shape), (Context::Flame, Shape::Flame));
     let area = app.state.tab_view().unwrap().1.list;
     let name = |app: &TestApp| app.state.flame().unwrap().selected_frame().map(|frame| frame.name.clone());

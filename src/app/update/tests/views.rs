@@ -7,7 +7,7 @@ use crate::model::{Outcome, Phase, Recording, StoppedBy};
 use crate::ui::tests::analysis::{empty, scripted};
 use crate::ui::tests::scenes::opened;
 
-pub(super) fn analysed(keys: &str) -> TestApp {
+pub(super) fn analyzed(keys: &str) -> TestApp {
     let mut app = TestApp::populated(120, 40);
     app.press("⏎t");
     app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), ..recording(1, 42, Phase::Recording) })));
@@ -21,7 +21,7 @@ pub(super) fn done() -> Phase {
 
 #[test]
 fn every_tab_has_a_key_and_a_position_in_tab_order() {
-    let mut app = analysed("1");
+    let mut app = analyzed("1");
     for tab in Tab::ALL.into_iter().filter(|tab| tab.key(RowKind::Process) != "Tab") {
         app.press(tab.key(RowKind::Process));
         assert_eq!(app.state.tab, tab);
@@ -52,12 +52,12 @@ fn file_tabs_are_numbered_in_display_order() {
 fn filter_line_opens_in_every_tab_even_without_rows() {
     let not_recorded = || TestApp::populated(80, 24);
     let nothing_yet = || {
-        let mut app = analysed("");
+        let mut app = analyzed("");
         app.send(Msg::Recording(Box::new(Recording { analysis: Some(empty()), ..recording(1, 43, Phase::Recording) })));
         app
     };
     let makers: [(&str, &dyn Fn() -> TestApp); 4] =
-        [("not recorded", &not_recorded), ("nothing yet", &nothing_yet), ("recorded", &|| analysed("7s")), ("a file", &|| opened(80, 24))];
+        [("not recorded", &not_recorded), ("nothing yet", &nothing_yet), ("recorded", &|| analyzed("7s")), ("a file", &|| opened(80, 24))];
     for (name, make) in makers {
         for tab in Tab::ALL {
             let mut app = make();
@@ -97,7 +97,7 @@ fn filter_hint_is_shown_only_with_filterable_rows() {
         let mut app = TestApp::populated(200, 40);
         app.press(&format!("⏎{tab}"));
         assert!(!filters(&app), "not recorded: {tab}");
-        assert_eq!(filters(&analysed(tab)), recorded, "{tab}");
+        assert_eq!(filters(&analyzed(tab)), recorded, "{tab}");
     }
     let mut file = opened(200, 40);
     file.press("7");
@@ -107,7 +107,7 @@ fn filter_hint_is_shown_only_with_filterable_rows() {
 #[test]
 fn methods_are_sorted_filtered_and_switched_between_shapes() {
     let first = |app: &TestApp| app.state.view_of(Tab::Methods).unwrap().list.cell(0, 3).into_text();
-    let mut app = analysed("7");
+    let mut app = analyzed("7");
     assert_eq!(first(&app), "Shop.Pricing.PriceEngine.PriceBasket");
     app.press("w");
     assert_eq!(first(&app), "System.Threading.WaitHandle.WaitOneNoCheck");
@@ -134,7 +134,7 @@ fn every_list_is_filtered_by_column() {
         ("8", "provider:runtime", "PROVIDER"),
         ("9⇥⇥", "level:warn", "LEVEL"),
     ] {
-        let mut app = analysed(tab);
+        let mut app = analyzed(tab);
         let len = |app: &TestApp| app.state.view_of(app.state.tab).unwrap().list.len();
         let all = len(&app);
         app.press(&format!("/{filter}"));
@@ -166,7 +166,7 @@ fn sampling_views_are_unavailable_without_samples() {
 
 #[test]
 fn selected_row_stays_selected_when_the_order_changes() {
-    let mut app = analysed("5↓");
+    let mut app = analyzed("5↓");
     let name = |app: &TestApp| {
         let at = app.state.view_cursor(Tab::Exceptions).at;
         app.state.analysis().unwrap().snapshot.exceptions.types[at].name.clone()
@@ -185,7 +185,7 @@ fn selected_row_stays_selected_when_the_order_changes() {
 
 #[test]
 fn analysis_outlives_its_recording_and_can_be_frozen() {
-    let mut app = analysed("8␣");
+    let mut app = analyzed("8␣");
     let events = |app: &TestApp| app.state.analysis().map(|analysis| analysis.snapshot.totals.events);
     let before = events(&app);
     app.send(Msg::Recording(Box::new(Recording { analysis: Some(empty()), ..recording(1, 43, Phase::Recording) })));
@@ -198,7 +198,7 @@ fn analysis_outlives_its_recording_and_can_be_frozen() {
 
 #[test]
 fn the_selected_exception_is_copied_with_its_stack() {
-    let mut app = analysed("5y⏎");
+    let mut app = analyzed("5y⏎");
     let effects = app.take_effects();
     let Some(Effect::Copy { text, .. }) = effects.last() else { panic!("{effects:?}") };
     let lines: Vec<_> = text.lines().collect();
@@ -207,7 +207,7 @@ fn the_selected_exception_is_copied_with_its_stack() {
 
 #[test]
 fn rows_are_filtered_selected_and_copied() {
-    let mut app = analysed("9⇥⇥");
+    let mut app = analyzed("9⇥⇥");
     assert_eq!(app.state.tab, Tab::Logs);
     let rows = |app: &TestApp| app.state.view_of(Tab::Logs).unwrap().list.len();
     let all = rows(&app);

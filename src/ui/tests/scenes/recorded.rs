@@ -37,7 +37,7 @@ pub(super) fn flight(width: u16, height: u16) -> TestApp {
     app
 }
 
-pub(super) fn analysed(width: u16, height: u16, keys: &str) -> TestApp {
+pub(super) fn analyzed(width: u16, height: u16, keys: &str) -> TestApp {
     let mut app = tracing(width, height, 42, Phase::Recording);
     let what = ["dotnet-common", "dotnet-sampled-thread-time", "gc-verbose", "contention"].map(str::to_owned).to_vec();
     app.send(Msg::Recording(Box::new(Recording {
