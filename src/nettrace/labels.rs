@@ -2,9 +2,6 @@
 
 use crate::wire::{Reader, WireError};
 
-use super::rows::Rows;
-use super::stacks::Loaded;
-
 /// Flag of the last label in a list.
 const LAST: u8 = 0x80;
 /// Maximum number of labels to read per event. Collectors write a handful.
@@ -52,12 +49,12 @@ impl<'a> Labels<'a> {
         self.list.rest()
     }
 
-    pub(super) fn activity_id(self) -> [u8; 16] {
-        self.filter_map(|label| if let Label::ActivityId(id) = label { Some(id) } else { None }).next().unwrap_or_default()
+    pub(super) fn activity_id(mut self) -> [u8; 16] {
+        self.find_map(|label| if let Label::ActivityId(id) = label { Some(id) } else { None }).unwrap_or_default()
     }
 
-    pub(super) fn related_activity_id(self) -> [u8; 16] {
-        self.filter_map(|label| if let Label::RelatedActivityId(id) = label { Some(id) } else { None }).next().unwrap_or_default()
+    pub(super) fn related_activity_id(mut self) -> [u8; 16] {
+        self.find_map(|label| if let Label::RelatedActivityId(id) = label { Some(id) } else { None }).unwrap_or_default()
     }
 }
 
@@ -101,31 +98,9 @@ pub(super) fn zigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Loads a label list block into the table.
-pub(super) fn load(block: &[u8], rows: &mut Rows) -> Loaded {
-    let mut loaded = Loaded { count: 0, kept: true, damage: None };
-    let mut reader = Reader::new(block);
-    if !matches!(read(&mut reader, rows, &mut loaded), Ok(true)) {
-        loaded.damage = Some(reader.at());
-    }
-    loaded
-}
-
-fn read(reader: &mut Reader<'_>, rows: &mut Rows, loaded: &mut Loaded) -> Result<bool, WireError> {
-    let (first_id, count) = (reader.u32()?, reader.u32()?);
-    loaded.kept = rows.begin(first_id, reader.remaining());
-    for _ in 0..count {
-        let list = reader.rest();
-        let start = reader.at();
-        loop {
-            match parse(reader)? {
-                Some((_, false)) => {}
-                Some((_, true)) => break,
-                None => return Ok(false),
-            }
-        }
-        loaded.kept &= rows.push(&list[..reader.at() - start]);
-        loaded.count += 1;
-    }
-    Ok(true)
+/// Reads the next row of a label list block.
+pub(super) fn row<'a>(reader: &mut Reader<'a>) -> Option<&'a [u8]> {
+    let (list, start) = (reader.rest(), reader.at());
+    while let (_, false) = parse(reader).ok()?? {}
+    Some(&list[..reader.at() - start])
 }

@@ -1,5 +1,7 @@
 //! Rows of bytes that events refer to by ID: stacks, and label lists in V6. Both are valid until the next sequence point.
 
+use crate::wire::Reader;
+
 /// Maximum number of runs, i.e. of blocks of rows with gaps between their IDs. Runtimes leave no gaps.
 const RUN_LIMIT: usize = 4096;
 
@@ -20,6 +22,14 @@ struct Run {
     first_id: u32,
     /// Index of the first row in `spans`.
     at: usize,
+}
+
+/// Result of loading a block: the number of rows, and whether all rows that events may refer to are still stored.
+pub(super) struct Loaded {
+    pub(super) count: u32,
+    pub(super) kept: bool,
+    /// Offset at which the block is damaged.
+    pub(super) damage: Option<usize>,
 }
 
 impl Rows {
@@ -44,9 +54,29 @@ impl Rows {
         size <= self.room() && self.runs.len() < RUN_LIMIT
     }
 
+    /// Loads a block: the first ID, a count, and the rows. `next` reads a row; `None` if it is malformed.
+    pub(super) fn load<'a>(&mut self, block: &'a [u8], next: impl Fn(&mut Reader<'a>) -> Option<&'a [u8]>) -> Loaded {
+        let mut reader = Reader::new(block);
+        let (Ok(first_id), Ok(count)) = (reader.u32(), reader.u32()) else { return Loaded { count: 0, kept: true, damage: Some(0) } };
+        let mut loaded = Loaded { count: 0, kept: self.begin(first_id, reader.remaining()), damage: None };
+        let mut has_room = true;
+        while loaded.count < count {
+            let start = reader.at();
+            let Some(row) = next(&mut reader) else {
+                loaded.damage = Some(start);
+                break;
+            };
+            // IDs are consecutive: without this row, those after it would get wrong ones.
+            has_room = has_room && self.push(row);
+            loaded.count += 1;
+        }
+        loaded.kept &= has_room;
+        loaded
+    }
+
     /// Makes room for a block of rows of `size` bytes with IDs from `first_id`; returns false if older rows were dropped for it, or if it does
     /// not fit at all.
-    pub(super) fn begin(&mut self, first_id: u32, size: usize) -> bool {
+    fn begin(&mut self, first_id: u32, size: usize) -> bool {
         let fits = self.has_room(size);
         if !fits {
             self.clear();
@@ -63,7 +93,7 @@ impl Rows {
     }
 
     /// Adds the next row of the block; returns false if it does not fit.
-    pub(super) fn push(&mut self, row: &[u8]) -> bool {
+    fn push(&mut self, row: &[u8]) -> bool {
         let fits = row.len() + size_of::<(u32, u32)>() <= self.room();
         if fits {
             self.spans.push((self.bytes.len() as u32, row.len() as u32));
@@ -145,8 +175,16 @@ mod tests {
     fn oldest_rows_are_evicted_first() {
         let mut rows = Rows::new(64);
         assert!(add(&mut rows, 1, &[&[1; 40]]));
-        assert!(!add(&mut rows, 2, &[&[2; 40]]), "said");
-        assert!(rows.push(&[3; 10]) && !rows.push(&[4; 60]), "a row that cannot be kept is said");
-        assert_eq!((rows.get(1), rows.get(2)), (None, Some(&[3; 10][..])));
+        assert!(!add(&mut rows, 2, &[&[2; 40]]), "older rows were dropped");
+        assert_eq!((rows.get(1), rows.get(2)), (None, None));
+        // IDs from 5 on, and rows of 10, 60 and 1 bytes.
+        let sizes = [10, 60, 1];
+        let block = [&[5, 0, 0, 0, 3, 0, 0, 0][..], &sizes.map(|size| vec![size; size.into()]).concat()].concat();
+        let loaded = rows.load(&block, |reader| {
+            let size = *reader.rest().first()?;
+            reader.take(size.into()).ok()
+        });
+        assert_eq!((loaded.count, loaded.kept, loaded.damage), (3, false, None));
+        assert_eq!([5, 6, 7].map(|id| rows.get(id)), [Some(&[10; 10][..]), None, None], "a row after one that does not fit has no ID");
     }
 }

@@ -1,8 +1,6 @@
 //! Call stacks.
 
-use crate::wire::{Reader, WireError};
-
-use super::rows::Rows;
+use crate::wire::Reader;
 
 /// The instruction pointers of a stack, leaf first. All but the leaf are return addresses. Only managed frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,37 +39,10 @@ impl<'a> Stack<'a> {
     }
 }
 
-/// Result of loading a block: the number of rows, and whether all rows that events may refer to are still stored.
-pub(super) struct Loaded {
-    pub(super) count: u32,
-    pub(super) kept: bool,
-    /// Offset at which the block is damaged.
-    pub(super) damage: Option<usize>,
-}
-
-/// Loads a stack block into the table.
-pub(super) fn load(block: &[u8], rows: &mut Rows) -> Loaded {
-    let mut loaded = Loaded { count: 0, kept: true, damage: None };
-    let mut reader = Reader::new(block);
-    if read(&mut reader, rows, &mut loaded).is_err() {
-        loaded.damage = Some(reader.at());
-    }
-    loaded
-}
-
-fn read(reader: &mut Reader<'_>, rows: &mut Rows, loaded: &mut Loaded) -> Result<(), WireError> {
-    let (first_id, count) = (reader.u32()?, reader.u32()?);
-    loaded.kept = rows.begin(first_id, reader.remaining());
-    for _ in 0..count {
-        // On a length without its stack, the cursor remains before the length.
-        let mut ahead = *reader;
-        let size = ahead.u32()? as usize;
-        let stack = ahead.take(size)?;
-        *reader = ahead;
-        loaded.kept &= rows.push(stack);
-        loaded.count += 1;
-    }
-    Ok(())
+/// Reads the next row of a stack block.
+pub(super) fn row<'a>(reader: &mut Reader<'a>) -> Option<&'a [u8]> {
+    let size = reader.u32().ok()? as usize;
+    reader.take(size).ok()
 }
 
 #[cfg(test)]

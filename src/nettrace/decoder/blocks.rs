@@ -264,7 +264,7 @@ impl Blocks {
 
     fn stacks(&mut self, block: &[u8], at: u64, sink: &mut impl Sink) -> Damage {
         self.flush_before(block, |context| &context.stacks, sink);
-        let loaded = stacks::load(block, &mut self.context.stacks);
+        let loaded = self.context.stacks.load(block, stacks::row);
         sink.stacks(loaded.count);
         if !loaded.kept {
             self.report_limit(Limit::Stacks, at, sink);
@@ -274,7 +274,7 @@ impl Blocks {
 
     fn labels(&mut self, block: &[u8], at: u64, sink: &mut impl Sink) -> Damage {
         self.flush_before(block, |context| &context.labels, sink);
-        let loaded = labels::load(block, &mut self.context.labels);
+        let loaded = self.context.labels.load(block, labels::row);
         if !loaded.kept {
             self.report_limit(Limit::Labels, at, sink);
         }
