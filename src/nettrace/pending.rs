@@ -2,7 +2,7 @@
 //!
 //! A runtime writes the events of one thread and then those of the next, ten times a second; the events of different threads are therefore out
 //! of order by about 100 ms. The stream itself limits the disorder: all older events precede a sequence point and all newer ones follow it,
-//! and no older event follows one that is marked as sorted. If a stream has neither for a long time, the older half of the held-back events is
+//! and no older event follows one that is marked as sorted. If a stream has neither for a long time, the oldest of the held-back events are
 //! delivered once they exceed [`MAX_HELD_BYTES`] bytes, to bound memory usage; older events that arrive later are then out of order.
 
 use super::event::{Context, Event, Header};
@@ -202,22 +202,23 @@ impl Pending {
         let count = self.order.len();
         let is_due = count <= BATCH || 2 * self.added >= count;
         if self.added > 0 && self.oldest <= self.safe && is_due {
-            self.deliver(self.safe, 0, to);
+            self.deliver(self.safe, usize::MAX, to);
         }
     }
 
-    /// Makes room by delivering at least the older half. Returns whether that includes entries that were not safe.
+    /// Makes room by delivering the oldest entries until half of the limit is left, so that the cost is proportional to the number of bytes
+    /// that arrive. Returns whether that includes entries that were not safe.
     pub(super) fn make_room(&mut self, to: &mut Receiver<'_, impl Sink>) -> bool {
-        self.deliver(self.safe, self.order.len() / 2, to)
+        self.deliver(self.safe, MAX_HELD_BYTES / 2, to)
     }
 
     /// Delivers all entries.
     pub(super) fn flush(&mut self, to: &mut Receiver<'_, impl Sink>) {
-        self.deliver(i64::MAX, 0, to);
+        self.deliver(i64::MAX, usize::MAX, to);
     }
 
-    /// Delivers the entries not newer than `until`, and at least the `least` oldest ones; returns whether there were more of the latter.
-    fn deliver(&mut self, until: i64, least: usize, to: &mut Receiver<'_, impl Sink>) -> bool {
+    /// Delivers the entries not newer than `until`, and more until at most `most` bytes are left; returns whether there were any of the latter.
+    fn deliver(&mut self, until: i64, most: usize, to: &mut Receiver<'_, impl Sink>) -> bool {
         if self.order.is_empty() {
             return false;
         }
@@ -228,11 +229,15 @@ impl Pending {
         let held = &self.held;
         let at = |place: u32| &held.entries[place as usize];
         let safe = self.order.partition_point(|(timestamp, _)| *timestamp <= until);
-        let count = safe.max(least);
+        let mut left: usize = self.order[safe..].iter().map(|(_, place)| at(*place).bytes()).sum();
+        let mut count = safe;
+        while left > most {
+            left -= at(self.order[count].1).bytes();
+            count += 1;
+        }
         self.order.drain(..count).for_each(|(_, place)| held.deliver(at(place), to));
-        let left: usize = self.order.iter().map(|(_, place)| at(*place).bytes()).sum();
-        // The remaining entries are only moved if they are the smaller part, or if room is required.
-        if 2 * left <= held.bytes || least > 0 {
+        // The remaining entries are only moved if they are the smaller part; after making room, they are.
+        if 2 * left <= held.bytes {
             self.order.iter().for_each(|(_, place)| self.spare.take(at(*place), held));
             self.order.iter_mut().zip(0..).for_each(|((_, place), moved_to)| *place = moved_to);
             std::mem::swap(&mut self.held, &mut self.spare);

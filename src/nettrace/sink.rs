@@ -24,7 +24,7 @@ pub trait Sink {
     fn event(&mut self, _event: &Event<'_>) {}
 
     /// An event of a kind that needs time order, once no older one can arrive: before the next sequence point, usually about 100 ms later. If
-    /// a stream has neither sequence points nor events marked as sorted, and more than 4 MB are held back, the older half is delivered anyway,
+    /// a stream has neither sequence points nor events marked as sorted, and more than 4 MB are held back, the oldest are delivered anyway,
     /// and older events that arrive later are out of order.
     fn ordered_event(&mut self, _event: &Event<'_>) {}
 

@@ -336,6 +336,43 @@ fn limits_are_enforced_and_reported_once() {
     assert!(stacks("Some([") >= 2 && stacks(" None [") >= 2, "{log:?}");
 }
 
+/// Counts the events that are held back for sorting by time.
+#[derive(Default)]
+struct Held(usize, Vec<i64>);
+
+impl Sink for Held {
+    fn needs_order(&self, _metadata: &Metadata) -> bool {
+        true
+    }
+
+    fn event(&mut self, _event: &Event<'_>) {
+        self.0 += 1;
+    }
+
+    fn ordered_event(&mut self, event: &Event<'_>) {
+        self.0 -= 1;
+        self.1.push(event.timestamp());
+    }
+}
+
+#[test]
+fn events_beyond_the_held_back_limit_are_delivered_whatever_their_size() {
+    let mut encoder = Encoder::new(HEADER);
+    let metadata = encoder.metadata(&Metadata::default());
+    let mut feed = |events: &[(i64, usize)], decoder: &mut Decoder, held: &mut Held| {
+        for (timestamp, size) in events {
+            encoder.event(&NewEvent { metadata, timestamp: *timestamp, payload: &vec![0; *size], ..NewEvent::default() });
+        }
+        encoder.flush();
+        decoder.feed(&encoder.take(), held).unwrap();
+    };
+    let (mut decoder, mut held) = (Decoder::new(Limits::default()), Held::default());
+    feed(&[(5, 1), (9, 5 << 20), (6, 1)], &mut decoder, &mut held);
+    assert_eq!((held.0, &held.1[..]), (1, &[5, 9][..]), "one of 5 MB exceeds the limit alone");
+    feed(&[(i64::MAX, 3 << 20), (7, 1), (8, 3 << 20), (4, 1)], &mut decoder, &mut held);
+    assert_eq!((held.0, &held.1[2..]), (1, &[6, 7, 8, i64::MAX][..]), "what is left is at most half of the limit");
+}
+
 #[test]
 fn decode_error_is_returned_again() {
     let (mut decoder, mut log) = (Decoder::new(Limits::default()), Log::default());
