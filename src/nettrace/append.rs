@@ -1,11 +1,13 @@
 //! Appending events of a later session of the same process to a finished stream: method names, which a runtime only writes at the end of a
 //! session, for a recording without rundown.
 
+use std::collections::hash_map::Entry;
+
 use foldhash::{HashMap, HashSet};
 use thiserror::Error;
 
 use super::recent::Writer;
-use super::{Encoder, Event, Metadata, Sink, TraceHeader};
+use super::{Encoder, Event, Loss, Metadata, Sink, ThreadId, TraceHeader};
 
 /// Threads whose sequence numbers are continued. If a thread beyond this limit writes method names, it appears to have lost events.
 const MAX_THREADS: usize = 1 << 16;
@@ -44,17 +46,30 @@ impl Sink for StreamTail {
 
     fn event(&mut self, event: &Event<'_>) {
         self.newest = self.newest.max(event.timestamp());
-        let thread = event.capture_thread().thread;
-        if self.sequences.len() < MAX_THREADS || self.sequences.contains_key(&thread) {
-            self.sequences.insert(thread, event.sequence_number());
+        if let Some(last) = self.last_sequence(event.capture_thread()) {
+            *last = event.sequence_number();
         }
-        if self.addresses.len() < MAX_ADDRESSES {
-            self.addresses.extend(event.stack().into_iter().flat_map(|stack| stack.frames()).take(MAX_ADDRESSES));
+        let room = MAX_ADDRESSES - self.addresses.len();
+        self.addresses.extend(event.stack().into_iter().flat_map(|stack| stack.frames()).take(room));
+    }
+
+    /// Only matters if no event of the thread follows: its next number is then greater than that of its last event.
+    fn loss(&mut self, loss: &Loss) {
+        if let Some(last) = self.last_sequence(loss.capture_thread) {
+            *last = last.wrapping_add(loss.count);
         }
     }
 }
 
 impl StreamTail {
+    fn last_sequence(&mut self, of: ThreadId) -> Option<&mut u32> {
+        let is_full = self.sequences.len() >= MAX_THREADS;
+        match self.sequences.entry(of.thread) {
+            Entry::Vacant(_) if is_full => None,
+            entry => Some(entry.or_default()),
+        }
+    }
+
     /// Returns the distinct addresses in the stacks of the stream.
     pub fn addresses(&self) -> &HashSet<u64> {
         &self.addresses
@@ -115,7 +130,6 @@ impl Sink for StreamContinuation {
 mod tests {
     use super::super::{Decoder, Limits, LossKind, NewEvent};
     use super::*;
-    use crate::nettrace::Loss;
 
     #[derive(Debug, Default)]
     struct Seen {
@@ -134,13 +148,16 @@ mod tests {
         }
     }
 
-    fn stream(header: TraceHeader, at: i64, names: &[&str]) -> Vec<u8> {
+    /// A stream with an event per name; `lost` more are lost after them.
+    fn stream(header: TraceHeader, at: i64, names: &[&str], lost: u32) -> Vec<u8> {
         let mut encoder = Encoder::new(header);
         for (name, number) in names.iter().zip(0..) {
             let metadata = encoder.metadata(&Metadata { name: (*name).into(), ..Metadata::default() });
             let stack = encoder.stack(&[0x1000 + number]);
             encoder.event(&NewEvent { metadata, timestamp: at, thread: 1, capture_thread: 1, stack, ..NewEvent::default() });
         }
+        encoder.add_loss(1, lost);
+        encoder.sequence_point(at);
         encoder.end();
         encoder.take()
     }
@@ -155,20 +172,20 @@ mod tests {
     #[test]
     fn selected_events_are_appended_to_a_stream() {
         let header = TraceHeader { process_id: 7, ..TraceHeader::default() };
-        let mut first = stream(header, 10, &["a", "b"]);
+        let mut first = stream(header, 10, &["a", "b"], 3);
         let mut tail = StreamTail::default();
         let largest = read(&first, &mut tail);
         assert_eq!((largest, tail.addresses()), (2, &HashSet::from_iter([0x1000, 0x1001])));
         // Without its end marker.
         first.pop();
         let mut appended = tail.append(first.len() as u64, largest, |metadata| metadata.name != "skipped").unwrap();
-        read(&stream(TraceHeader { sync_ticks: 5, ..header }, 20, &["skipped", "names", "a"]), &mut appended);
+        read(&stream(TraceHeader { sync_ticks: 5, ..header }, 20, &["skipped", "names", "a"], 0), &mut appended);
         first.extend(appended.finish().unwrap());
         let mut seen = Seen::default();
         read(&first, &mut seen);
         let expected = [("a", 10, 0x1000), ("b", 10, 0x1001), ("names", 20, 0x1001), ("a", 20, 0x1002)];
         assert_eq!(seen.events, expected.map(|(name, at, frame)| (name.to_owned(), at, vec![frame])));
-        assert_eq!(seen.losses, []);
+        assert_eq!(seen.losses, [(3, LossKind::Tail)], "no event of the thread was lost later");
     }
 
     #[test]
@@ -176,9 +193,9 @@ mod tests {
         let header = TraceHeader { process_id: 7, ..TraceHeader::default() };
         for other in [TraceHeader { process_id: 8, ..header }, TraceHeader { sync_ticks: -1, ..header }] {
             let mut tail = StreamTail::default();
-            let largest = read(&stream(header, 10, &["a"]), &mut tail);
+            let largest = read(&stream(header, 10, &["a"], 0), &mut tail);
             let mut appended = tail.append(0, largest, |_| true).unwrap();
-            read(&stream(other, 20, &["names"]), &mut appended);
+            read(&stream(other, 20, &["names"], 0), &mut appended);
             assert_eq!(appended.finish(), Err(AppendError::Mismatch));
         }
         assert!(matches!(StreamTail::default().append(0, u32::MAX, |_| true), Err(AppendError::NoIdsLeft)));
