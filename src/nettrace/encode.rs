@@ -130,7 +130,7 @@ impl Encoder {
         self.next_metadata += 1;
         let mut payload = Vec::new();
         metadata::put(&mut payload, id, record);
-        self.metadata.push(Header { sorted: true, ..Header::default() }, &payload);
+        self.metadata.push::<false>(Header { sorted: true, ..Header::default() }, &payload);
         self.flush_if_long();
         id
     }
@@ -169,7 +169,7 @@ impl Encoder {
             sorted: event.sorted,
             payload_size: 0,
         };
-        self.events.push(header, event.payload);
+        self.events.push::<false>(header, event.payload);
         self.flush_if_long();
     }
 
@@ -273,9 +273,9 @@ fn begin_object(out: &mut Vec<u8>, name: &str, version: u32) {
 }
 
 impl Block {
-    fn push(&mut self, mut header: Header, payload: &[u8]) {
+    fn push<const V6: bool>(&mut self, mut header: Header, payload: &[u8]) {
         header.payload_size = payload.len() as u32;
-        put_compressed(&mut self.rows, &header, &self.last);
+        put_compressed::<V6>(&mut self.rows, &header, &self.last);
         self.rows.put(payload);
         let timestamp = header.timestamp as i64;
         let (oldest, newest) = self.span.unwrap_or((timestamp, timestamp));
@@ -299,16 +299,17 @@ impl Block {
 }
 
 /// Encodes the header fields that differ from the last header.
-fn put_compressed(out: &mut Vec<u8>, header: &Header, last: &Header) {
-    let next = last.sequence.wrapping_add(u32::from(header.metadata != 0));
+fn put_compressed<const V6: bool>(out: &mut Vec<u8>, header: &Header, last: &Header) {
+    let next = last.sequence.wrapping_add(u32::from(V6 || header.metadata != 0));
     let differs = |differs: bool, flag: u8| if differs { flag } else { 0 };
+    let activity = if V6 { header.labels != last.labels } else { header.activity != last.activity };
     let sequence = header.sequence != next || header.capture_thread != last.capture_thread || header.processor != last.processor;
     let flags = differs(header.metadata != last.metadata, flag::METADATA)
         | differs(sequence, flag::SEQUENCE)
         | differs(header.thread != last.thread, flag::THREAD)
         | differs(header.stack != last.stack, flag::STACK)
-        | differs(header.activity != last.activity, flag::ACTIVITY)
-        | differs(header.related_activity != last.related_activity, flag::RELATED_ACTIVITY)
+        | differs(activity, flag::ACTIVITY)
+        | differs(!V6 && header.related_activity != last.related_activity, flag::RELATED_ACTIVITY)
         | differs(header.sorted, flag::SORTED)
         | differs(header.payload_size != last.payload_size, flag::PAYLOAD_SIZE);
     out.put_u8(flags);
@@ -328,7 +329,11 @@ fn put_compressed(out: &mut Vec<u8>, header: &Header, last: &Header) {
     }
     out.put_varint(header.timestamp.wrapping_sub(last.timestamp));
     if flags & flag::ACTIVITY != 0 {
-        out.put(&header.activity);
+        if V6 {
+            out.put_varint(header.labels.into());
+        } else {
+            out.put(&header.activity);
+        }
     }
     if flags & flag::RELATED_ACTIVITY != 0 {
         out.put(&header.related_activity);

@@ -258,8 +258,8 @@ impl Sink for Join<'_> {
     fn ordered_event(&mut self, event: &Event<'_>) {
         self.write_samples(event.timestamp());
         let kind = self.kinds.get(event.metadata.index as usize).copied().unwrap_or_default();
-        self.encoder.copy(kind, self.process, event);
-        self.joined.events += 1;
+        let count = if self.encoder.copy(kind, self.process, event) { &mut self.joined.events } else { &mut self.joined.lost };
+        *count += 1;
         self.write_if_full();
     }
 

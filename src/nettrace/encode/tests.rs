@@ -213,6 +213,20 @@ fn losses_are_classified_by_position() {
 }
 
 #[test]
+fn collector_events_that_exceed_a_block_are_lost() {
+    let mut encoder = CollectorEncoder::new(&HEADER);
+    let metadata = encoder.metadata(&Metadata::default(), true);
+    for (size, frames) in [(1, 1), (17 << 20, 1), (2, 3 << 20), (3, 1)] {
+        encoder.event(metadata, (7, 70), 5, &vec![9; frames], None, &vec![0; size]);
+    }
+    let (mut decoder, mut found) = (Decoder::new(Limits::default()), Found::default());
+    decoder.feed(&encoder.finish(), &mut found).unwrap();
+    assert_eq!(decoder.finish(&mut found), Ending::Complete);
+    let sizes: Vec<_> = found.events.iter().map(|(_, payload, frames)| (payload.len(), frames.len())).collect();
+    assert_eq!((&sizes[..], found.lost, found.problems), (&[(1, 1), (2, 0), (3, 1)][..], 1, vec![]), "a stack that is too long is omitted");
+}
+
+#[test]
 fn four_byte_pointers_are_encoded() {
     let mut encoder = Encoder::new(TraceHeader { pointer_size: 4, ..HEADER });
     let metadata = encoder.metadata(&Metadata::default());

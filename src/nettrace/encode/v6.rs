@@ -6,9 +6,9 @@ use foldhash::HashMap;
 
 use crate::wire::Put;
 
-use super::super::event::flag;
+use super::super::event::Header;
 use super::super::{Event, Metadata, ThreadId, TraceHeader, UtcTime};
-use super::BLOCK_SIZE;
+use super::{BLOCK_SIZE, Block};
 
 use metadata::put_text;
 
@@ -34,6 +34,9 @@ const FLUSH_THREADS: u32 = 1;
 /// Maximum number of threads that keep their indexes at a sequence point.
 const MAX_THREADS: usize = 65_536;
 
+/// Maximum size of a payload, a stack or a label list in bytes. The size of a block has 24 bits; runtimes write up to 64 KB per event.
+const MAX_ROW_BYTES: usize = 1 << 20;
+
 /// Output size in bytes from which the output should be taken.
 const LONG: usize = 1 << 20;
 
@@ -55,10 +58,7 @@ pub struct CollectorEncoder {
     new_threads: Vec<u8>,
     stacks: ListTable,
     labels: ListTable,
-    rows: Vec<u8>,
-    last: Row,
-    /// Oldest and newest timestamp of `rows`.
-    span: (i64, i64),
+    events: Block,
     newest: i64,
     next_metadata: u32,
 }
@@ -73,20 +73,6 @@ struct ListTable {
     first: u32,
 }
 
-/// The header of an event.
-#[derive(Debug, Clone, Copy, Default)]
-struct Row {
-    metadata: u32,
-    sequence: u32,
-    capture_thread: u32,
-    processor: u32,
-    thread: u32,
-    stack: u32,
-    timestamp: i64,
-    labels: u32,
-    payload: u32,
-}
-
 impl CollectorEncoder {
     /// Starts a stream. Always writes version 6, whatever the version in `header`; a process ID of 0 is omitted.
     pub fn new(header: &TraceHeader) -> Self {
@@ -99,9 +85,7 @@ impl CollectorEncoder {
             new_threads: Vec::new(),
             stacks: ListTable::default(),
             labels: ListTable::default(),
-            rows: Vec::new(),
-            last: Row::default(),
-            span: (0, 0),
+            events: Block::default(),
             newest: header.sync_ticks,
             next_metadata: 1,
         };
@@ -137,29 +121,27 @@ impl CollectorEncoder {
 
     /// Writes an event of a thread (process ID, thread ID), with its stack, leaf first, and a label (key, value).
     pub fn event(&mut self, metadata: u32, thread: (u32, u64), timestamp: i64, stack: &[u64], label: Option<(&str, &str)>, payload: &[u8]) {
-        let thread = self.thread(thread);
+        let thread = self.thread(thread).into();
         self.frames.clear();
         for frame in stack {
             self.frames.put(&frame.to_le_bytes()[..self.pointer_size.into()]);
         }
         let stack = self.stacks.stack(&self.frames);
         let labels = label.map_or(0, |label| self.labels.label(label));
-        self.put(Row { metadata, thread, stack, timestamp, labels, ..Row::default() }, payload);
+        self.put(Header { metadata, thread, stack, timestamp: timestamp as u64, labels, ..Header::default() }, payload);
     }
 
     /// Copies an event from another stream with the same pointer size, including stack, activity IDs and labels. `process`: the process ID for
-    /// threads without one.
-    pub fn copy(&mut self, metadata: u32, process: u32, event: &Event<'_>) {
+    /// threads without one. Returns false if its payload does not fit into a block: then it is marked as lost.
+    pub fn copy(&mut self, metadata: u32, process: u32, event: &Event<'_>) -> bool {
         let of = |id: ThreadId| (if id.process == 0 { process } else { id.process }, id.thread);
-        let (thread, capture_thread) = (self.thread(of(event.thread())), self.thread(of(event.capture_thread())));
+        let (thread, capture_thread) = (self.thread(of(event.thread())).into(), self.thread(of(event.capture_thread())).into());
         let stack = event.stack().map_or(0, |stack| self.stacks.stack(stack.as_bytes()));
-        let row =
-            Row { metadata, capture_thread, processor: event.processor(), thread, stack, timestamp: event.timestamp(), ..Row::default() };
         let labels = match event.context.v6 {
             true => self.labels.number(event.labels().as_bytes(), |_| {}),
             false => self.activities(&event.header.activity, &event.header.related_activity),
         };
-        self.put(Row { labels, ..row }, event.payload);
+        self.put(Header { metadata, thread, capture_thread, stack, labels, ..event.header.clone() }, event.payload)
     }
 
     fn activities(&mut self, activity: &[u8; 16], related: &[u8; 16]) -> u32 {
@@ -180,6 +162,9 @@ impl CollectorEncoder {
     pub fn name_thread(&mut self, thread: (u32, u64), name: &str) {
         let index = self.thread(thread);
         put_thread(&mut self.new_threads, index.into(), thread, name);
+        if self.new_threads.len() >= BLOCK_SIZE {
+            self.flush();
+        }
     }
 
     /// Returns whether the output is long enough to be taken.
@@ -194,22 +179,22 @@ impl CollectorEncoder {
         *last = last.wrapping_add(count);
     }
 
-    fn put(&mut self, row: Row, payload: &[u8]) {
-        let sequence = &mut self.sequences[row.capture_thread as usize];
+    /// Writes an event; returns false if it does not fit.
+    fn put(&mut self, mut header: Header, payload: &[u8]) -> bool {
+        let sequence = &mut self.sequences[header.capture_thread as usize];
         *sequence = sequence.wrapping_add(1);
-        let row = Row { sequence: *sequence, payload: payload.len() as u32, ..row };
-        if self.rows.is_empty() {
-            (self.last, self.span) = (Row::default(), (row.timestamp, row.timestamp));
+        header.sequence = *sequence;
+        if payload.len() > MAX_ROW_BYTES {
+            return false;
         }
-        let is_newest = row.timestamp >= self.newest;
-        self.newest = self.newest.max(row.timestamp);
-        self.span = (self.span.0.min(row.timestamp), self.span.1.max(row.timestamp));
-        put_row(&mut self.rows, &row, &self.last, is_newest);
-        self.rows.put(payload);
-        self.last = row;
-        if self.rows.len() + self.stacks.rows.len() + self.labels.rows.len() >= BLOCK_SIZE {
+        let timestamp = header.timestamp as i64;
+        header.sorted = timestamp >= self.newest;
+        self.newest = self.newest.max(timestamp);
+        self.events.push::<true>(header, payload);
+        if self.events.rows.len() + self.stacks.rows.len() + self.labels.rows.len() >= BLOCK_SIZE {
             self.flush();
         }
+        true
     }
 
     fn thread(&mut self, key: ThreadKey) -> u32 {
@@ -239,14 +224,7 @@ impl CollectorEncoder {
                 self.block(kind, &body);
             }
         }
-        if !self.rows.is_empty() {
-            let mut body = Vec::with_capacity(20 + self.rows.len());
-            body.put_u16(20);
-            // Compressed headers.
-            body.put_u16(1);
-            body.put_i64(self.span.0);
-            body.put_i64(self.span.1);
-            body.append(&mut self.rows);
+        if let Some(body) = self.events.finish() {
             self.block(EVENTS, &body);
         }
     }
@@ -308,9 +286,9 @@ impl ListTable {
         self.number(&list, |_| {})
     }
 
-    /// Returns the ID of a list, 0 if it is empty; `begin` writes the prefix of a new one.
+    /// Returns the ID of a list, 0 if it is empty or does not fit into a block; `begin` writes the prefix of a new one.
     fn number(&mut self, list: &[u8], begin: impl FnOnce(&mut Vec<u8>)) -> u32 {
-        if list.is_empty() {
+        if list.is_empty() || list.len() > MAX_ROW_BYTES {
             return 0;
         }
         if let Some(id) = self.ids.get(list) {
@@ -334,42 +312,6 @@ impl ListTable {
             body.append(&mut self.rows);
             body
         })
-    }
-}
-
-/// Encodes the header fields that differ from the last header.
-fn put_row(out: &mut Vec<u8>, row: &Row, last: &Row, is_newest: bool) {
-    let next = last.sequence.wrapping_add(1);
-    let differs = |differs: bool, flag: u8| if differs { flag } else { 0 };
-    let sequence = row.sequence != next || row.capture_thread != last.capture_thread || row.processor != last.processor;
-    let flags = differs(row.metadata != last.metadata, flag::METADATA)
-        | differs(sequence, flag::SEQUENCE)
-        | differs(row.thread != last.thread, flag::THREAD)
-        | differs(row.stack != last.stack, flag::STACK)
-        | differs(row.labels != last.labels, flag::ACTIVITY)
-        | differs(is_newest, flag::SORTED)
-        | differs(row.payload != last.payload, flag::PAYLOAD_SIZE);
-    out.put_u8(flags);
-    if flags & flag::METADATA != 0 {
-        out.put_varint(row.metadata.into());
-    }
-    if flags & flag::SEQUENCE != 0 {
-        out.put_varint(row.sequence.wrapping_sub(next).into());
-        out.put_varint(row.capture_thread.into());
-        out.put_varint(row.processor.into());
-    }
-    if flags & flag::THREAD != 0 {
-        out.put_varint(row.thread.into());
-    }
-    if flags & flag::STACK != 0 {
-        out.put_varint(row.stack.into());
-    }
-    out.put_varint(row.timestamp.wrapping_sub(last.timestamp) as u64);
-    if flags & flag::ACTIVITY != 0 {
-        out.put_varint(row.labels.into());
-    }
-    if flags & flag::PAYLOAD_SIZE != 0 {
-        out.put_varint(row.payload.into());
     }
 }
 
