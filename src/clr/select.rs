@@ -119,8 +119,8 @@ pub fn select(
 /// Returns a warning if profiles extend a specified provider, with the merged result.
 fn merge_warning(own: &Provider, all: &Provider, profiles: &[&Profile]) -> Option<String> {
     let same = |provider: &&Provider| provider.name().eq_ignore_ascii_case(own.name());
-    let names: Vec<_> = profiles.iter().filter(|profile| profile.providers.iter().any(|provider| same(&provider))).collect();
-    let names: Vec<_> = names.iter().map(|profile| profile.name.as_str()).collect();
+    let enabling = profiles.iter().filter(|profile| profile.providers.iter().any(|provider| same(&provider)));
+    let names: Vec<_> = enabling.map(|profile| profile.name.as_str()).collect();
     let is_overridden = profiles
         .iter()
         .flat_map(|profile| &profile.providers)
@@ -173,9 +173,16 @@ fn merge(first: &Provider, second: &Provider) -> Result<Provider, SelectError> {
 /// Merges `DiagnosticSource` filter lists into one without duplicate lines; `None` for any other arguments.
 fn join(first: &str, second: &str) -> Option<String> {
     const KEY: &str = "FilterAndPayloadSpecs=";
-    let [first, second] = [first, second].map(|arguments| Some(arguments.strip_prefix(KEY)?.trim_matches('"').split("\r\n")));
-    let mut lines: Vec<&str> = first?.collect();
-    for line in second? {
+    // Another key would follow the closing quote, or a semicolon outside quotes.
+    fn list(arguments: &str) -> Option<&str> {
+        let value = arguments.strip_prefix(KEY)?;
+        match value.strip_prefix('"') {
+            Some(quoted) => quoted.strip_suffix('"').filter(|list| !list.contains('"')),
+            None => Some(value).filter(|list| !list.contains(';')),
+        }
+    }
+    let mut lines: Vec<&str> = list(first)?.split("\r\n").collect();
+    for line in list(second)?.split("\r\n") {
         if !lines.contains(&line) {
             lines.push(line);
         }

@@ -141,6 +141,10 @@ fn invalid_selections_are_errors() {
         fails(&[], &["P:1:5:a=1", "P:1:5:a=2"], None).to_string(),
         "provider 'P' is given twice with different arguments: 'a=1' and 'a=2'"
     );
+    for more in ["x;k=1", "\"x\";k=1", "\"x;y\";k=\"1\""] {
+        let error = fails(&[], &["P:::FilterAndPayloadSpecs=y", &format!("P:::FilterAndPayloadSpecs={more}")], None);
+        assert!(matches!(error, SelectError::Arguments { .. }), "filter lists are only merged if there is no other key: {more}");
+    }
     assert_eq!(fails(&["nope"], &[], None), SelectError::Profile(UnknownProfile("nope".to_owned())));
     assert!(fails(&[], &["P:zz"], None).to_string().starts_with("provider 'P:zz', character 3: expected keywords"));
     assert!(fails(&[], &[], Some("gcc")).to_string().starts_with("runtime events 'gcc', character 1: expected keywords"));
