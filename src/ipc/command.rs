@@ -203,6 +203,10 @@ commands! {
     0x0408 ProcessInfo3 since 8;
 }
 
+const DUMP_SET: u8 = 1;
+const EVENT_PIPE_SET: u8 = 2;
+const PROFILER_SET: u8 = 3;
+
 impl CommandCode {
     /// Returns the command with this set and ID.
     pub fn of(set: u8, id: u8) -> Option<Self> {
@@ -219,17 +223,14 @@ impl CommandCode {
         self as u16 as u8
     }
 
+    /// Returns whether the command starts or stops a trace session.
+    pub fn is_session(self) -> bool {
+        self.set() == EVENT_PIPE_SET
+    }
+
     /// Returns whether this is any version of `CollectTracing`.
     pub fn starts_session(self) -> bool {
-        matches!(
-            self,
-            Self::CollectTracing
-                | Self::CollectTracing2
-                | Self::CollectTracing3
-                | Self::CollectTracing4
-                | Self::CollectTracing5
-                | Self::CollectTracing6
-        )
+        self.is_session() && self != Self::StopTracing
     }
 
     /// Returns the required .NET version as the end of a sentence: `needs .NET 8`.
@@ -275,34 +276,11 @@ impl CommandCode {
         !matches!(self, Self::ProcessInfo | Self::ProcessInfo2 | Self::ProcessInfo3 | Self::ProcessEnvironment)
     }
 
-    /// Returns whether the command starts or stops a trace session.
-    pub fn is_session(self) -> bool {
-        matches!(
-            self,
-            Self::StopTracing
-                | Self::CollectTracing
-                | Self::CollectTracing2
-                | Self::CollectTracing3
-                | Self::CollectTracing4
-                | Self::CollectTracing5
-                | Self::CollectTracing6
-        )
-    }
-
     /// Returns whether NativeAOT programs support the command. They cannot be dumped with type information, profiled or extended; seen on
     /// 8.0.33, which answers dump commands with [`Hresult::FAIL`] and the others with [`Hresult::NOT_SUPPORTED`].
     pub fn is_for_native_aot(self) -> bool {
-        !matches!(
-            self,
-            Self::GenerateCoreDump
-                | Self::GenerateCoreDump2
-                | Self::GenerateCoreDump3
-                | Self::AttachProfiler
-                | Self::StartupProfiler
-                | Self::EnablePerfMap
-                | Self::DisablePerfMap
-                | Self::ApplyStartupHook
-        )
+        !matches!(self.set(), DUMP_SET | PROFILER_SET)
+            && !matches!(self, Self::EnablePerfMap | Self::DisablePerfMap | Self::ApplyStartupHook)
     }
 
     /// Returns whether the command is safe and useful while the runtime is suspended at startup. For a profiler, only `StartupProfiler` works then.

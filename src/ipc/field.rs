@@ -12,6 +12,22 @@ pub(super) trait Field: Sized {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Hresult>;
 }
 
+/// Implements [`Field`] for structures whose fields are in wire order.
+macro_rules! structure {
+    ($($name:ident { $($field:ident),+ })+) => {
+        $(impl Field for $name {
+            fn write(&self, out: &mut Vec<u8>) {
+                $(self.$field.write(out);)+
+            }
+
+            fn read(reader: &mut Reader<'_>) -> Result<Self, Hresult> {
+                Ok(Self { $($field: Field::read(reader)?),+ })
+            }
+        })+
+    };
+}
+pub(super) use structure;
+
 /// Runtimes treat truncated payloads and strings without NUL as a bad encoding.
 impl From<WireError> for Hresult {
     fn from(_: WireError) -> Self {

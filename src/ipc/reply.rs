@@ -2,9 +2,9 @@
 
 use thiserror::Error;
 
-use super::field::read_string;
+use super::field::{put_string, read_string};
 use super::{CommandCode, Hresult, Message, MessageTooLong, ProcessInfo, SessionId};
-use crate::wire::{Put, Reader, WireError};
+use crate::wire::{Put, Reader, Utf16, WireError};
 
 /// Command set of all replies.
 const SERVER: u8 = 0xff;
@@ -120,7 +120,7 @@ impl Failure {
         let mut payload = Vec::new();
         payload.put_i32(self.hresult.as_i32());
         if let Some(message) = &self.message {
-            super::field::put_string(&mut payload, message);
+            put_string(&mut payload, message);
         }
         Message { set: SERVER, id: ERROR, payload: &payload }.encode()
     }
@@ -142,8 +142,7 @@ impl From<Hresult> for Failure {
 /// Reads a truncated string as far as present.
 fn truncated_string(mut reader: Reader<'_>) -> Option<String> {
     reader.u32().ok()?;
-    let text = crate::wire::Utf16::new(reader.rest());
-    Some(text.chars().take_while(|c| *c != '\0').collect())
+    Some(Utf16::new(reader.rest()).chars().take_while(|c| *c != '\0').collect())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use super::field::Field;
+use super::field::{Field, structure};
 use super::invalid::InvalidRequest;
 use super::{EventFilter, Hresult, Provider, Providers, UserEvents};
 use crate::wire::{Put, Reader};
@@ -84,17 +84,6 @@ impl From<Provider> for FilteredProvider {
     }
 }
 
-impl Field for FilteredProvider {
-    fn write(&self, out: &mut Vec<u8>) {
-        self.provider.write(out);
-        self.filter.write(out);
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Hresult> {
-        Ok(Self { provider: Provider::read(reader)?, filter: EventFilter::read(reader)? })
-    }
-}
-
 /// Settings of a streaming session of `CollectTracing5` or `CollectTracing6`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamingSession {
@@ -108,22 +97,9 @@ pub struct StreamingSession {
     pub providers: Providers<FilteredProvider>,
 }
 
-impl Field for StreamingSession {
-    fn write(&self, out: &mut Vec<u8>) {
-        self.buffer.write(out);
-        self.rundown_keyword.write(out);
-        self.stacks.write(out);
-        self.providers.write(out);
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Hresult> {
-        Ok(Self {
-            buffer: Field::read(reader)?,
-            rundown_keyword: Field::read(reader)?,
-            stacks: Field::read(reader)?,
-            providers: Field::read(reader)?,
-        })
-    }
+structure! {
+    FilteredProvider { provider, filter }
+    StreamingSession { buffer, rundown_keyword, stacks, providers }
 }
 
 /// Destination of the events of `CollectTracing5` and `CollectTracing6`.

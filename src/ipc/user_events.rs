@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::field::Field;
+use super::field::{Field, structure};
 use super::filter::sorted_unique;
 use super::invalid::{InvalidRequest, MAX_TRACEPOINT_NAME};
 use super::{EventFilter, FilteredProvider, Hresult, Provider, Providers, SessionConfig};
@@ -77,11 +77,9 @@ impl Tracepoints {
         if default.is_none() && sets.is_empty() {
             return Err(InvalidRequest::NoTracepoint);
         }
-        for (i, set) in sets.iter().enumerate() {
-            let before: HashSet<u32> = sets[..i].iter().flat_map(|set| set.ids.iter().copied()).collect();
-            if let Some(id) = set.ids.iter().find(|id| before.contains(id)) {
-                return Err(InvalidRequest::TracepointOverlap(*id));
-            }
+        let mut seen = HashSet::new();
+        if let Some(id) = sets.iter().flat_map(|set| &set.ids).find(|id| !seen.insert(**id)) {
+            return Err(InvalidRequest::TracepointOverlap(*id));
         }
         Ok(Self { default, sets })
     }
@@ -99,27 +97,9 @@ fn valid_name(name: String) -> Result<String, InvalidRequest> {
     if first && rest && name.len() <= MAX_TRACEPOINT_NAME { Ok(name) } else { Err(InvalidRequest::TracepointName(name)) }
 }
 
-impl Field for UserEvents {
-    fn write(&self, out: &mut Vec<u8>) {
-        self.rundown_keyword.write(out);
-        self.providers.write(out);
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Hresult> {
-        Ok(Self { rundown_keyword: Field::read(reader)?, providers: Field::read(reader)? })
-    }
-}
-
-impl Field for TracepointProvider {
-    fn write(&self, out: &mut Vec<u8>) {
-        self.provider.write(out);
-        self.filter.write(out);
-        self.tracepoints.write(out);
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Hresult> {
-        Ok(Self { provider: Field::read(reader)?, filter: Field::read(reader)?, tracepoints: Field::read(reader)? })
-    }
+structure! {
+    UserEvents { rundown_keyword, providers }
+    TracepointProvider { provider, filter, tracepoints }
 }
 
 impl Field for Tracepoints {
@@ -186,6 +166,7 @@ mod tests {
         let overlap = vec![set(&[1, 2]).unwrap(), set(&[3, 2]).unwrap()];
         assert_eq!(Tracepoints::new(None, overlap), Err(InvalidRequest::TracepointOverlap(2)));
     }
+
     #[test]
     fn unsafe_tracepoint_names_are_rejected() {
         let check_name = |name: &str| {
