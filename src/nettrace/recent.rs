@@ -5,18 +5,15 @@
 //! added. Closed segments are kept in a [`SegmentStore`], the open one in memory. [`FlightRecorder::pieces`] joins the remaining segments into one
 //! stream.
 
-mod segment_store;
-
 use std::collections::VecDeque;
+use std::fmt::Debug;
 use std::time::Duration;
 
 use foldhash::HashMap;
 
-pub use segment_store::{SegmentStore, StoreError};
-
 use super::{Decoder, Encoder, Event, Limits, Loss, LossKind, Metadata, NewEvent, Sink, TraceHeader, UtcTime};
 
-/// RetentionLimits limits. The oldest part is dropped when either is exceeded.
+/// Limits of what is kept. The oldest part is dropped when either is exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetentionLimits {
     /// Maximum size in bytes.
@@ -30,6 +27,36 @@ impl RetentionLimits {
     pub const MAX_BYTES: u64 = 1 << 30;
     /// Lower bound of `bytes`: less does not hold what a runtime writes at once.
     pub const MIN_BYTES: u64 = 1 << 20;
+}
+
+/// A FIFO store of segments. They are large and need not be kept in memory.
+pub trait SegmentStore: Debug + Send {
+    /// Adds a segment.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the segment was not stored.
+    fn put(&mut self, segment: &[u8]) -> Result<(), StoreError>;
+
+    /// Drops the oldest segment.
+    fn drop_oldest(&mut self);
+
+    /// Removes and returns the oldest segment. Its stored copy is kept until [`SegmentStore::release`], so that the data is never lost.
+    ///
+    /// # Errors
+    /// Returns the reason why the segment cannot be read.
+    fn take_oldest(&mut self) -> Result<Vec<u8>, String>;
+
+    /// Deletes the stored copy of the last segment returned by `take_oldest`, which has been saved elsewhere.
+    fn release(&mut self);
+}
+
+/// Reason why a segment was not stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreError {
+    /// No space left: dropping another segment makes room.
+    Full(String),
+    /// Any other error.
+    Failed(String),
 }
 
 /// Number of segments that the kept part is divided into.

@@ -135,8 +135,7 @@ impl Sequences {
         let before = self.slots.len();
         self.slots.retain(|slot| slot.seen.wrapping_add(1) >= self.points);
         if self.slots.len() < before {
-            self.by_thread.clear();
-            self.by_thread.extend(self.slots.iter().zip(0..).map(|(slot, index)| (slot.thread, index)));
+            self.by_thread = self.slots.iter().zip(0..).map(|(slot, index)| (slot.thread, index)).collect();
         }
         self.points = self.points.wrapping_add(1);
     }
