@@ -19,7 +19,7 @@ pub(super) fn normalize(text: &str) -> Result<String, (usize, SpecErrorKind)> {
         if pairs.iter().any(|(known, _)| *known == key) {
             return Err((*at, SpecErrorKind::DuplicateKey(key)));
         }
-        (value, rest) = read_value(rest, end)?;
+        (value, rest) = read_value(rest)?;
         pairs.push((key, value));
     }
     let quoted = |text: &str| if text.contains([';', '=']) { format!("\"{text}\"") } else { text.to_owned() };
@@ -71,7 +71,7 @@ fn read_key(rest: &[At], end: usize) -> Result<(String, &[At]), (usize, SpecErro
 }
 
 /// Reads up to and including the next `;` outside quotes.
-fn read_value(rest: &[At], end: usize) -> Result<(String, &[At]), (usize, SpecErrorKind)> {
+fn read_value(rest: &[At]) -> Result<(String, &[At]), (usize, SpecErrorKind)> {
     let (value, behind) = match rest.first() {
         Some((at, '"')) => {
             let length = rest[1..].iter().position(|(_, c)| *c == '"').ok_or((*at, SpecErrorKind::OpenQuote))?;
@@ -82,7 +82,7 @@ fn read_value(rest: &[At], end: usize) -> Result<(String, &[At]), (usize, SpecEr
     match behind.first() {
         None => Ok((collect(value), behind)),
         Some((_, ';')) => Ok((collect(value), &behind[1..])),
-        Some((at, _)) => Err(((*at).min(end), SpecErrorKind::NeedsQuotes)),
+        Some((at, _)) => Err((*at, SpecErrorKind::NeedsQuotes)),
     }
 }
 

@@ -153,23 +153,19 @@ impl EventKind {
     /// Returns whether any analysis handles these events; the others only matter for exports.
     #[inline]
     pub fn is_analyzed(self) -> bool {
-        use EventKind::{
-            ContextSwitch, CpuSample, Other, ProcessMapping, ProcessName, ProcessSymbol, SampleLosses, SuspendEnd, TaskScheduled,
-            TaskStarted, ThreadTime,
-        };
         !matches!(
             self,
-            Other
-                | ContextSwitch
-                | CpuSample
-                | ProcessMapping
-                | ProcessName
-                | ProcessSymbol
-                | SampleLosses
-                | SuspendEnd
-                | TaskScheduled
-                | TaskStarted
-                | ThreadTime
+            Self::Other
+                | Self::ContextSwitch
+                | Self::CpuSample
+                | Self::ProcessMapping
+                | Self::ProcessName
+                | Self::ProcessSymbol
+                | Self::SampleLosses
+                | Self::SuspendEnd
+                | Self::TaskScheduled
+                | Self::TaskStarted
+                | Self::ThreadTime
         )
     }
 

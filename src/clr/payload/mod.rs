@@ -6,8 +6,6 @@
 //!
 //! Source: the runtime's manifest `ClrEtwAll.man`, verified byte by byte against the output of runtimes 3.1, 9 and 10.
 
-mod contention;
-mod exception;
 mod fields;
 mod gc;
 mod heap;
@@ -19,8 +17,6 @@ mod thread;
 mod thread_pool;
 mod universal;
 
-pub use contention::{ContentionStart, ContentionStop};
-pub use exception::ExceptionThrown;
 pub use fields::{Fields, Payload};
 pub use gc::{
     AllocationKind, AllocationSampled, AllocationTick, GcEnd, GcReason, GcStart, GcType, GenerationSize, HeapStats, PerHeapHistory,
@@ -31,7 +27,7 @@ pub use loader::{AssemblyLoad, AssemblyLoadStop, ModuleLoad, Symbols};
 pub use method::{BackgroundJit, JittingStarted, MethodBody, MethodVerbose, Tier};
 pub use roots::{BulkRootEdge, BulkRootStaticVariable, BulkWeakTableEdge, RootEdge, RootKind, StaticVariable, WeakTableEdge};
 pub use runtime::{ProcessInfo, RuntimeInformation};
-pub use thread::{SampleType, ThreadSample};
+pub use thread::{ContentionStart, ContentionStop, ExceptionThrown, SampleType, ThreadSample};
 pub use thread_pool::{Adjustment, AdjustmentReason, AdjustmentSample, MinMaxThreads, Workers};
 pub use universal::{ContextSwitch, ProcessMapping, ProcessName, ProcessSymbol, SampleLosses, ThreadTime};
 
