@@ -4,6 +4,7 @@ use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, is_separator};
 
 use crate::ipc::RuntimeVersion;
+use crate::model::SafeText;
 
 /// Returns the name of the entry assembly by the command line: `dotnet [options] /srv/app.dll args` is `app`, `/srv/Shop args` is `Shop`.
 pub(crate) fn entry_name(arguments: &[Vec<u8>]) -> Option<&[u8]> {
@@ -19,10 +20,11 @@ pub(crate) fn entry_name(arguments: &[Vec<u8>]) -> Option<&[u8]> {
 }
 
 /// Returns the version in the path of a shared runtime's library: `.../Microsoft.NETCore.App/3.1.23/libcoreclr.so`. A self-contained application
-/// has the runtime next to it, in a path without a version.
+/// has the runtime next to it, in a path without a version. The owner of the process chooses the path.
 pub(crate) fn version_of(library: &Path) -> Option<RuntimeVersion> {
     let version = library.parent()?;
-    (version.parent()?.file_name()? == "Microsoft.NETCore.App").then(|| version.file_name()?.to_str().map(RuntimeVersion::new))?
+    let text = || Some(RuntimeVersion::new(&SafeText::new(version.file_name()?.to_str()?)));
+    (version.parent()?.file_name()? == "Microsoft.NETCore.App").then(text)?
 }
 
 fn file_name(path: &[u8]) -> &[u8] {
@@ -60,6 +62,8 @@ mod tests {
         let version = |path: &str| version_of(Path::new(path)).map(|version| version.to_string());
         assert_eq!(version("/usr/share/dotnet/shared/Microsoft.NETCore.App/3.1.23/libcoreclr.so").as_deref(), Some("3.1.23"));
         assert_eq!(version("/x/Microsoft.NETCore.App/10.0.0-rc.1/libcoreclr.so").as_deref(), Some("10.0.0-rc.1"));
+        let hostile = version("/x/Microsoft.NETCore.App/3.1\x1b[2J\u{202e}/libcoreclr.so");
+        assert_eq!(hostile.as_deref(), Some("3.1\u{fffd}[2J\u{fffd}"));
         assert_eq!(version("/srv/shop/libcoreclr.so"), None);
         assert_eq!(version("libcoreclr.so"), None);
     }
