@@ -55,21 +55,16 @@ impl Found {
     }
 }
 
-/// Opens our own root directory: that of our mount namespace, or of a chroot in it.
-pub(super) fn our_root() -> io::Result<OwnedFd> {
-    root_at(Path::new("/"))
-}
-
 /// Opens the directory at a trusted path, following links: `/`, or `/proc/PID/root`.
 pub(super) fn root_at(path: &Path) -> io::Result<OwnedFd> {
     Ok(openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// Finds the file at a path as we see it. A path through `/proc/PID/root` is resolved as the process sees it.
+/// Finds the file at a path as we see it: in our mount namespace, or in a chroot in it. A path through `/proc/PID/root` is resolved as the process sees it.
 pub(super) fn locate(path: &Path, proc: Option<&Proc>) -> Result<Found, OpenError> {
     let (root, below) = match proc.and_then(|proc| proc.split_root(path)) {
         Some((root, below)) => (root_at(&root), below),
-        None => (our_root(), path.to_owned()),
+        None => (root_at(Path::new("/")), std::path::absolute(path).map_err(OpenError::Io)?),
     };
     find(root.map_err(OpenError::Io)?, &below)
 }
@@ -185,6 +180,12 @@ mod tests {
         let deep = "d/".repeat(MAX_DEPTH + 1);
         fs::create_dir_all(at(&deep)).unwrap();
         assert!(find_in(&tree, &deep).is_err());
+    }
+
+    #[test]
+    fn relative_paths_begin_at_the_working_directory() {
+        assert_eq!(locate(Path::new("src/net"), None).unwrap().id(), id(Path::new("src/net")));
+        assert!(locate(Path::new("proc/self"), None).is_err());
     }
 
     #[test]
