@@ -60,8 +60,7 @@ impl Address {
     /// # Errors
     /// [`Cause::Name`] if the environment variable does not name a socket of this machine.
     pub fn of(port: Port) -> Result<Self, Cause> {
-        let is_there = |folder: &Path| folder.is_dir();
-        Self::choose(port, std::env::var_os(port.variable()), is_there(Path::new("/run/perfetto")))
+        Self::choose(port, std::env::var_os(port.variable()), Path::new("/run/perfetto").is_dir())
     }
 
     fn choose(port: Port, named: Option<OsString>, has_folder: bool) -> Result<Self, Cause> {
@@ -73,14 +72,14 @@ impl Address {
         }
     }
 
-    /// Parses the value of the variable. A service accepts several names, separated by commas, and listens on each; the first is used.
+    /// Parses the value of the variable. A service accepts several names, separated by commas, and listens on each; the first is used. A name may
+    /// also be a host and a port.
     fn named(name: &OsStr) -> Option<Self> {
         let first = name.as_encoded_bytes().split(|byte| *byte == b',').next()?;
+        let is_remote = if first.contains(&b'/') { first.windows(3).any(|part| part == b"://") } else { first.contains(&b':') };
         match first.strip_prefix(b"@") {
             Some(name) => (!name.is_empty()).then(|| Self::Abstract(name.to_vec())),
-            None if first.contains(&b'/') && !first.windows(3).any(|part| part == b"://") => Some(Self::Path(path_of(first))),
-            // A host and a port, or a file in the working directory.
-            None => (!first.is_empty() && !first.contains(&b':')).then(|| Self::Path(path_of(first))),
+            None => (!first.is_empty() && !is_remote).then(|| Self::Path(path_of(first))),
         }
     }
 }

@@ -124,6 +124,8 @@ impl From<io::Error> for Cause {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Self::NoService,
             io::ErrorKind::PermissionDenied => Self::Denied,
             io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Self::Closed,
+            // Its queue of connections is full.
+            io::ErrorKind::WouldBlock => Self::NotReading,
             _ => Self::Io(error),
         }
     }

@@ -1,10 +1,10 @@
 //! Connects to a socket of the tracing service, with checks, and receives frames and files.
 
+use std::ffi::OsStr;
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixStream as StdStream};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
@@ -42,9 +42,8 @@ pub(super) async fn connect(address: &Address) -> Result<UnixStream, Cause> {
             (UnixStream::connect(format!("/proc/self/fd/{}", socket.handle.as_raw_fd())).await?, owner)
         }
         Address::Abstract(name) => {
-            let stream = StdStream::connect_addr(&SocketAddr::from_abstract_name(name)?)?;
-            stream.set_nonblocking(true)?;
-            let stream = UnixStream::from_std(stream)?;
+            // A leading NUL denotes the abstract namespace.
+            let stream = UnixStream::connect(OsStr::from_bytes(&[b"\0".as_slice(), name].concat())).await?;
             let owner = stream.peer_cred()?.uid();
             if !is_trusted(owner) {
                 return Err(Cause::Untrusted { owner });
@@ -61,8 +60,7 @@ fn is_trusted(user: u32) -> bool {
 }
 
 fn open(path: &Path) -> Result<resolve::Found, Cause> {
-    let path = std::path::absolute(path)?;
-    let found = resolve::locate(&path, None).map_err(open_error)?;
+    let found = resolve::locate(path, None).map_err(open_error)?;
     if found.is_socket() { Ok(found) } else { Err(PeerError::NotASocket.into()) }
 }
 
@@ -144,7 +142,10 @@ mod tests {
     use std::io::IoSlice;
     use std::os::fd::AsFd;
 
-    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    use rustix::net::{
+        self as net, AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind,
+        listen, sendmsg, socket_with,
+    };
 
     use super::*;
     use crate::perfetto::ipc::Body;
@@ -158,6 +159,20 @@ mod tests {
             control.push(SendAncillaryMessage::ScmRights(&files));
         }
         assert_eq!(sendmsg(stream, &[IoSlice::new(bytes)], &mut control, SendFlags::empty()).unwrap(), bytes.len());
+    }
+
+    /// Any user may take an abstract name, and never accept a connection.
+    #[tokio::test]
+    async fn full_queue_of_connections_is_an_error() {
+        let name = format!("dn-top-test-{}-full", std::process::id()).into_bytes();
+        let at = SocketAddrUnix::new_abstract_name(&name).unwrap();
+        let socket = || socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None).unwrap();
+        let listener = socket();
+        bind(&listener, &at).unwrap();
+        listen(&listener, 0).unwrap();
+        let waiting: Vec<_> = std::iter::repeat_with(socket).take_while(|socket| net::connect(socket, &at).is_ok()).collect();
+        let cause = connect(&Address::Abstract(name)).await.unwrap_err();
+        assert!(!waiting.is_empty() && matches!(cause, Cause::NotReading), "{cause}");
     }
 
     /// P12, M1: a file is received with the frame that it was sent with, however many frames one read returns, and wherever a read ends.
