@@ -86,7 +86,7 @@ fn core_dumps() -> Check {
     // A dump is written by a program that the target itself starts. Processes of this user are taken to have the same restrictions as this one.
     match untraceable(std::process::id()) {
         Some(why) => {
-            let (finding, advice) = why.split_once(": ").unwrap_or((why, "processes outside of it are not affected"));
+            let (finding, advice) = why.split_once(": ").unwrap_or((why, ""));
             Check::bad("core dumps", finding.to_owned(), advice)
         }
         None => Check::good("core dumps", "dump programs may trace their processes".to_owned()),

@@ -11,10 +11,15 @@ const SYS_PTRACE: u32 = 19;
 
 /// Returns what may prevent a process from being traced by its own child, and a remedy. Best effort: `None` if nothing is found.
 pub fn untraceable(pid: u32) -> Option<&'static str> {
-    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     advice(&read(SCOPE), &read(&format!("/proc/{pid}/status")))
 }
 
+/// Reads a file, which contains the name of the process: any bytes.
+fn read(path: &str) -> String {
+    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+}
+
+/// Returns the restriction, a colon, and the remedy.
 fn advice(scope: &str, status: &str) -> Option<&'static str> {
     match scope.trim() {
         // 1 is no obstacle: the runtime declares its dump program as the permitted tracer.
@@ -23,7 +28,7 @@ fn advice(scope: &str, status: &str) -> Option<&'static str> {
                 "kernel.yama.ptrace_scope is 2, and only root may trace: run `sudo sysctl kernel.yama.ptrace_scope=1` for the duration of the dump",
             );
         }
-        "3" => return Some("kernel.yama.ptrace_scope is 3, which forbids tracing until the machine is restarted with another value"),
+        "3" => return Some("kernel.yama.ptrace_scope is 3, which forbids tracing: restart the machine with another value"),
         _ => {}
     }
     let filtered = status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() != "0"));
@@ -52,12 +57,22 @@ mod tests {
             ("2\n", "Seccomp:\t2\n", Some("sudo sysctl kernel.yama.ptrace_scope=1")),
             ("2\n", "Seccomp:\t0\nCapEff:\t000001fffff7ffff\n", Some("sudo sysctl kernel.yama.ptrace_scope=1")),
             ("2\n", "Seccomp:\t0\nCapEff:\t000001ffffffffff\n", None),
-            ("3\n", "CapEff:\t000001ffffffffff\n", Some("restarted")),
+            ("3\n", "CapEff:\t000001ffffffffff\n", Some("restart")),
             ("1\n", "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n", Some("--cap-add SYS_PTRACE")),
         ] {
             let found = advice(scope, status);
             assert_eq!(found.is_some(), words.is_some(), "{scope} {status}");
-            assert!(words.is_none_or(|words| found.unwrap().contains(words)), "{found:?}");
+            assert!(words.is_none_or(|words| found.unwrap().split_once(": ").unwrap().1.contains(words)), "{found:?}");
         }
+    }
+
+    #[test]
+    fn process_name_need_not_be_text() {
+        let named = std::thread::spawn(|| {
+            rustix::thread::set_name(c"\xff\xfe").unwrap();
+            read("/proc/thread-self/status")
+        });
+        let status = named.join().unwrap();
+        assert!(status.starts_with("Name:\t\u{fffd}") && status.contains("\nCapEff:\t"), "{status}");
     }
 }
