@@ -71,7 +71,7 @@ impl Functions {
 
     /// Memory used, in bytes.
     pub(in crate::net) fn size(&self) -> usize {
-        self.names.len() + self.functions.len() * size_of::<Function>()
+        size_of::<Self>() + size_of_val(&*self.segments) + size_of_val(&*self.functions) + self.names.len()
     }
 
     /// Returns the function at an offset in the file: its name as stored in the file, the distance from its start, and its size.

@@ -60,7 +60,7 @@ impl UnwindTable {
 
     /// Memory used, in bytes.
     pub(in crate::net) fn size(&self) -> usize {
-        self.index.len() + self.frames.len()
+        size_of::<Self>() + size_of_val(&*self.segments) + self.index.len() + self.frames.len()
     }
 
     /// Returns the row of the instruction at an offset in the file.

@@ -135,17 +135,14 @@ impl NativeFunctions {
         if mapping.is_deleted || kind == CodeKind::Assembly || !mapping.path.starts_with(b"/") {
             return Some(unknown(image));
         }
-        let functions = self.files.entry(mapping.path.clone()).or_insert_with_key(|path| {
-            if self.names_left == 0 {
-                return Functions::default();
-            }
-            let file = self.proc.mapped_file(self.key.pid, Path::new(std::ffi::OsStr::from_bytes(path)));
+        if self.names_left > 0 && !self.files.contains_key(&mapping.path) {
+            let file = self.proc.mapped_file(self.key.pid, Path::new(std::ffi::OsStr::from_bytes(&mapping.path)));
             let functions = file.and_then(|file| Functions::read(&file)).unwrap_or_default();
-            self.names_left = self.names_left.saturating_sub(functions.size());
-            functions
-        });
+            self.names_left = self.names_left.saturating_sub(functions.size() + mapping.path.len());
+            self.files.insert(mapping.path.clone(), functions);
+        }
         let place = (address - mapping.range.start).saturating_add(mapping.file_offset);
-        Some(match functions.at(place) {
+        Some(match self.files.get(&mapping.path).and_then(|functions| functions.at(place)) {
             Some((name, inside, size)) => CodeFunction {
                 start: address.saturating_sub(inside),
                 size: u32::try_from(size).unwrap_or(u32::MAX),
@@ -246,6 +243,17 @@ mod tests {
         let kinds: Vec<_> = [10, 29, 49, 69].iter().map(|address| kind(map.find(*address).unwrap())).collect();
         assert_eq!(kinds, [CodeKind::Image, CodeKind::Generated, CodeKind::Assembly, CodeKind::Generated]);
         assert!([9, 30, 39, 50, 70].iter().all(|address| map.find(*address).is_none()));
+    }
+
+    #[test]
+    fn files_without_functions_use_up_the_memory_for_functions() {
+        let mut map = CodeMap::default();
+        map.update((0..1000).map(|at| mapping(at..at + 1, &format!("/none/{at}.so"))).collect());
+        let code = NativeCode { map: Arc::new(map), ..NativeCode::empty() };
+        let mut functions = NativeFunctions { names_left: 10_000, ..code.functions() };
+        let images: Vec<_> = (0..1000).map(|address| functions.function(&code, address).unwrap().image).collect();
+        assert_eq!(images[999], "999.so");
+        assert!((2..200).contains(&functions.files.len()), "{}", functions.files.len());
     }
 
     #[test]

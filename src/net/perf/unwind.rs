@@ -18,8 +18,10 @@ use crate::net::proc::{CodeMapping, Proc};
 const MAX_FRAMES: usize = 127;
 /// Maximum bytes for the tables of all files; those of further files are not read.
 const MAX_TABLES_BYTES: usize = 128 << 20;
-/// Maximum number of rows cached per file: threads wait in few places.
-const MAX_ROWS: usize = 1 << 12;
+/// Maximum number of files whose tables are read. Large programs have some hundred.
+const MAX_FILES: usize = 1 << 10;
+/// Maximum number of rows cached: threads wait in few places.
+const MAX_ROWS: usize = 1 << 14;
 
 /// Unwinds the stacks of one process.
 ///
@@ -30,17 +32,18 @@ pub struct Unwinder {
     wanted: Sender<Vec<u8>>,
     read: Receiver<(Vec<u8>, UnwindTable)>,
     /// By path.
-    files: HashMap<Vec<u8>, FileRows>,
+    files: HashMap<Vec<u8>, FileTable>,
+    /// By number of the file and offset in it.
+    rows: HashMap<(usize, u64), Option<UnwindRow>>,
     frames: Vec<u64>,
 }
 
 /// Unwind information of a file.
-#[derive(Debug, Default)]
-struct FileRows {
+#[derive(Debug)]
+struct FileTable {
+    number: usize,
     /// `None` until read, and if the file has none.
     table: Option<UnwindTable>,
-    /// By offset in the file.
-    rows: HashMap<u64, Option<UnwindRow>>,
 }
 
 /// The registers in one frame.
@@ -56,13 +59,15 @@ impl Unwinder {
         let ((wanted, paths), (tables, read)) = (channel(), channel());
         // If the thread cannot be started, there are no tables.
         let _ = thread::Builder::new().name("unwind-tables".to_owned()).spawn(move || read_tables(&proc, key, paths, &tables));
-        Self { wanted, read, files: HashMap::default(), frames: Vec::new() }
+        Self { wanted, read, files: HashMap::default(), rows: HashMap::default(), frames: Vec::new() }
     }
 
     /// Returns the frames of a stack, innermost first. `find` returns the mapping of an address if it is native code.
     pub(super) fn unwind<'a>(&mut self, stack: &UserStack<'_>, find: impl Fn(u64) -> Option<&'a CodeMapping>) -> &[u64] {
         for (path, table) in self.read.try_iter() {
-            self.files.entry(path).or_default().table = Some(table);
+            if let Some(file) = self.files.get_mut(&path) {
+                file.table = Some(table);
+            }
         }
         self.frames.clear();
         let mut registers = Registers { instruction: stack.instruction_pointer, stack: stack.stack_pointer, frame: stack.frame_pointer };
@@ -84,18 +89,21 @@ impl Unwinder {
         if mapping.is_deleted || !mapping.path.starts_with(b"/") {
             return None;
         }
-        let Some(FileRows { table, rows }) = self.files.get_mut(&mapping.path) else {
-            self.files.insert(mapping.path.clone(), FileRows::default());
-            // Fails if the thread could not be started, or has reached its limit.
-            let _ = self.wanted.send(mapping.path.clone());
+        let Some(FileTable { number, table }) = self.files.get(&mapping.path) else {
+            let number = self.files.len();
+            if number < MAX_FILES {
+                self.files.insert(mapping.path.clone(), FileTable { number, table: None });
+                // Fails if the thread could not be started, or has reached its limit.
+                let _ = self.wanted.send(mapping.path.clone());
+            }
             return None;
         };
         let table = table.as_ref()?;
         let place = (address - mapping.range.start).saturating_add(mapping.file_offset);
-        if rows.len() >= MAX_ROWS {
-            rows.clear();
+        if self.rows.len() >= MAX_ROWS {
+            self.rows.clear();
         }
-        *rows.entry(place).or_insert_with(|| table.row(place))
+        *self.rows.entry((*number, place)).or_insert_with(|| table.row(place))
     }
 }
 
@@ -168,10 +176,44 @@ mod tests {
         }
     }
 
+    fn unwinder() -> Unwinder {
+        Unwinder::new(Arc::new(Proc::open(Path::new("/proc")).unwrap()), ProcessKey { pid: 0, started: 0 })
+    }
+
+    fn mapping(path: String) -> CodeMapping {
+        CodeMapping { range: 0..u64::MAX, file_offset: 0, path: path.into_bytes(), is_deleted: false }
+    }
+
+    #[test]
+    fn number_of_files_is_limited() {
+        let mut unwinder = unwinder();
+        for number in 0..2 * MAX_FILES {
+            assert_eq!(unwinder.row(&mapping(format!("/{number}.so")), 1), None);
+        }
+        assert_eq!(unwinder.files.len(), MAX_FILES);
+    }
+
+    #[test]
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+    fn rows_of_all_files_together_are_limited() {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let library = maps.lines().filter_map(|line| line.split_whitespace().nth(5)).find(|path| path.contains("/libc")).unwrap();
+        let table = || UnwindTable::read(&std::fs::File::open(library).unwrap()).unwrap();
+        let mut unwinder = unwinder();
+        let mappings = ["/a", "/b"].map(|path| mapping(path.to_owned()));
+        for (number, mapping) in mappings.iter().enumerate() {
+            unwinder.files.insert(mapping.path.clone(), FileTable { number, table: table() });
+        }
+        for place in 0..MAX_ROWS as u64 {
+            let rows = mappings.each_ref().map(|mapping| unwinder.row(mapping, place));
+            assert!(rows[0] == rows[1] && unwinder.rows.len() <= MAX_ROWS, "{place}");
+        }
+        assert!(unwinder.rows.contains_key(&(1, MAX_ROWS as u64 - 1)));
+    }
+
     #[test]
     fn endless_stack_is_limited() {
-        let proc = Arc::new(Proc::open(Path::new("/proc")).unwrap());
-        let mut unwinder = Unwinder::new(proc, ProcessKey { pid: 0, started: 0 });
+        let mut unwinder = unwinder();
         // Each frame leads to the next one, endlessly.
         let words: Vec<u64> = (0..1000_u64).flat_map(|frame| [1000 + (frame + 1) * 16, 5]).collect();
         let (bytes, frame_pointer) = stack(&words, 1000);
