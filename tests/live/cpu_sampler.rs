@@ -91,7 +91,6 @@ fn samples_match_cpu_time_of_each_thread() {
         assert_eq!(SampleLoss { short_threads: 0, ..sampler.loss() }, SampleLoss::default(), "{runtime}");
         program.signal(Signal::KILL);
         program.wait();
-        assert!(!sampler.is_alive());
         sampler.drain(|_| {});
     });
 }

@@ -42,6 +42,9 @@ mod tests {
             assert!(bytes.is_power_of_two() && (bytes + page_size()) * threads as u64 <= lockable, "{threads}: {bytes}");
         }
         assert_eq!((bytes_for_each(lockable, 0), bytes_for_each(lockable, 5000)), (128 << 10, 8 << 10));
+        // Each buffer of a growing process is sized by the number of its threads at that time.
+        let growing: u64 = (1..=8192).map(|threads| bytes_for_each(MAX_TOTAL_BYTES, threads) as u64).sum();
+        assert!(growing < 3 * MAX_TOTAL_BYTES, "{growing}");
         assert!(!is_ample(lockable) && is_ample(super::lockable(u64::MAX, 1, None)));
         assert_eq!(super::lockable(u64::MAX, 2, None), MAX_TOTAL_BYTES);
         assert_eq!(super::lockable(u64::MAX, 2, Some(u64::MAX)), MAX_TOTAL_BYTES);

@@ -49,12 +49,13 @@ pub struct CpuSampler {
     key: ProcessKey,
     frequency: Frequency,
     includes_kernel: bool,
-    buffer_bytes: usize,
-    /// Whether the stacks of waits are recorded: these need as much memory again.
-    records_wait_stacks: bool,
+    /// Bytes that we may lock for ring buffers.
+    lockable: u64,
     /// Number of threads at the start.
     first_threads: usize,
     depth: usize,
+    /// Whether the kernel has shown what any thread waits for.
+    shows_waits: bool,
     /// Maximum number of threads sampled at a time: each needs an open file.
     max_threads: usize,
     /// By thread ID in our pid namespace.
@@ -88,7 +89,7 @@ impl CpuSampler {
         let setting = |name: &str| proc.setting(&format!("{SETTINGS}{name}"));
         let locked_limit = if may_lock() { None } else { Some(getrlimit(Resource::Memlock).current.unwrap_or(u64::MAX)) };
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
-        let room = lockable(setting("mlock_kb").map_or(516, |kb: i64| kb.unsigned_abs()), processors, locked_limit);
+        let lockable = lockable(setting("mlock_kb").map_or(516, |kb: i64| kb.unsigned_abs()), processors, locked_limit);
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(OTHER_FILES);
         let max_threads = usize::try_from(files).unwrap_or(THREAD_LIMITS.0).min(THREAD_LIMITS.0);
         if threads.len() > max_threads {
@@ -99,10 +100,10 @@ impl CpuSampler {
             max_threads,
             frequency,
             includes_kernel: true,
-            buffer_bytes: bytes_for_each(room, threads.len()),
+            lockable,
             first_threads: threads.len(),
-            records_wait_stacks: is_ample(room),
             depth: setting("max_stack").and_then(|depth| usize::try_from(depth).ok()).unwrap_or(DEFAULT_DEPTH),
+            shows_waits: false,
             threads: BTreeMap::new(),
             ended: Vec::new(),
             blocked: Vec::new(),
@@ -160,9 +161,14 @@ impl CpuSampler {
             Err(error) if Errno::from_io_error(&error) == Some(Errno::SRCH) => return Ok(false),
             Err(error) => return Err(PerfError::not_opened(self.subject(), error)),
         };
-        let sampler = counter.sampled(self.buffer_bytes).map_err(|error| PerfError::not_mapped(self.subject(), error))?;
+        // A process with few threads at the start gets large buffers, of which it must not get thousands.
+        let threads = self.first_threads.max(self.threads.len() + 1);
+        let sampler =
+            counter.sampled(bytes_for_each(self.lockable, threads)).map_err(|error| PerfError::not_mapped(self.subject(), error))?;
         let name = self.proc.thread_name(&folder).unwrap_or_default();
-        let waits = if self.includes_kernel && self.records_wait_stacks { self.record_wait_stacks(thread).ok() } else { None };
+        // The stacks of waits need as much memory again.
+        let may_record = self.includes_kernel && is_ample(self.lockable);
+        let waits = if may_record { self.record_wait_stacks(thread, threads).ok() } else { None };
         self.loss.unfollowed += u64::from(self.includes_kernel && waits.is_none());
         let sampled = SampledThread { sampler, waits, inner: identity.ns_pid.into(), name, off_cpu: OffCpuClock::new(began), ended: None };
         self.threads.insert(thread, sampled);
@@ -175,12 +181,12 @@ impl CpuSampler {
         builder.build()
     }
 
-    fn record_wait_stacks(&self, thread: u32) -> io::Result<WaitStacks> {
+    fn record_wait_stacks(&self, thread: u32, threads: usize) -> io::Result<WaitStacks> {
         // A second open file per thread must not reduce the number of threads that can be sampled.
         if 2 * (self.threads.len() + 1) > self.max_threads {
             return Err(Errno::MFILE.into());
         }
-        WaitStacks::start(self.event(Software::CONTEXT_SWITCHES, thread)?, self.first_threads)
+        WaitStacks::start(self.event(Software::CONTEXT_SWITCHES, thread)?, threads)
     }
 
     /// Prepares an event of a thread whose samples have a call chain.
@@ -255,14 +261,15 @@ impl CpuSampler {
             self.next_observation = now + OBSERVE_INTERVAL;
             let at = now_ns();
             for (thread, sampled) in &mut self.threads {
-                sampled.off_cpu.observe(at, || Wait::of(&self.proc.wait_channel(self.key.pid, *thread).ok()?));
+                let wait = || Wait::seen(&self.proc.wait_channel(self.key.pid, *thread).ok()?, &mut self.shows_waits);
+                sampled.off_cpu.observe(at, wait);
             }
         }
         if now >= self.next_list {
             self.next_list = now + LIST_INTERVAL;
             // If they cannot be listed, the process has exited.
             let listed = self.proc.thread_ids(self.key.pid, THREAD_LIMITS.0).unwrap_or_default();
-            self.refused.retain(|thread| listed.contains(thread));
+            self.refused = listed.iter().filter(|thread| self.refused.contains(*thread)).copied().collect();
             for thread in listed {
                 self.follow(thread);
             }
@@ -309,11 +316,6 @@ impl CpuSampler {
             self.loss.threads += 1;
         }
         added.unwrap_or(true)
-    }
-
-    /// Whether the sampled process still runs.
-    pub fn is_alive(&self) -> bool {
-        self.proc.exists(self.key)
     }
 
     /// Whether samples include the kernel. If not, there are no samples of kernel mode, and the sum of samples lacks its time.

@@ -71,9 +71,12 @@ const FUNCTIONS: &[(Wait, &[&str])] = &[
     ),
     (Wait::Sleep, &["hrtimer_nanosleep", "do_nanosleep", "common_nsleep"]),
     (Wait::Memory, &["rwsem_", "down_read", "down_write", "membarrier", "userfaultfd"]),
-    (Wait::Process, &["do_wait", "kernel_wait", "do_sigtimedwait", "sigsuspend", "do_sigsuspend", "sys_pause"]),
+    (Wait::Process, &["do_wait", "kernel_wait", "do_sigtimedwait", "sigsuspend", "do_sigsuspend", "pause"]),
     (Wait::Stopped, &["ptrace_", "do_signal_stop", "get_signal", "do_freezer", "__refrigerator", "do_jobctl"]),
 ];
+
+/// Prefixes of the functions of system calls: of Linux 4.17 and later, and of earlier versions.
+const SYSTEM_CALLS: [&str; 5] = ["__do_sys_", "__x64_sys_", "__arm64_sys_", "sys_", "SyS_"];
 
 impl Wait {
     const ALL: [Self; 10] = [
@@ -89,9 +92,17 @@ impl Wait {
         Self::Unknown,
     ];
 
+    /// Classifies a thread off its processor by its kernel function, like [`Self::of`]. Until a function of `any` thread has been visible, this
+    /// one need not be awake: without the permission to trace a process, the kernel hides them.
+    pub(super) fn seen(function: &[u8], any: &mut bool) -> Option<Self> {
+        let wait = Self::of(function);
+        *any |= wait.is_some();
+        if *any { wait } else { Some(Self::Unknown) }
+    }
+
     /// Classifies a thread sleeping in this kernel function; `None` without a function: it does not sleep, or the function is not visible.
-    pub(super) fn of(function: &[u8]) -> Option<Self> {
-        let function = function.strip_prefix(b"__x64_sys_").or(function.strip_prefix(b"__arm64_sys_")).unwrap_or(function);
+    fn of(function: &[u8]) -> Option<Self> {
+        let function = SYSTEM_CALLS.iter().find_map(|prefix| function.strip_prefix(prefix.as_bytes())).unwrap_or(function);
         if function.is_empty() || function == b"0" {
             return None;
         }
@@ -242,6 +253,9 @@ mod tests {
             ("hrtimer_nanosleep", Some(Wait::Sleep)),
             ("folio_wait_bit_common", Some(Wait::Disk)),
             ("ptrace_stop", Some(Wait::Stopped)),
+            ("__do_sys_pause", Some(Wait::Process)),
+            ("sys_pause", Some(Wait::Process)),
+            ("__x64_sys_futex", Some(Wait::Futex)),
             ("what_is_new", Some(Wait::Other)),
             ("0", None),
             ("", None),
@@ -249,6 +263,17 @@ mod tests {
             assert_eq!(Wait::of(function.as_bytes()), wait, "{function}");
         }
         assert!(Wait::ALL.iter().enumerate().all(|(index, wait)| *wait as usize == index));
+    }
+
+    #[test]
+    fn hidden_kernel_functions_do_not_count_as_runnable() {
+        let (mut any, mut clock, ms) = (false, OffCpuClock::new(0), Duration::from_millis);
+        for at in [10_000_000, 20_000_000] {
+            clock.switched_out(at, false);
+            clock.observe(at, || Wait::seen(b"0", &mut any));
+        }
+        assert_eq!(clock.times(20_000_000, ms(0)).1, OffCpu { runnable: ms(0), waits: vec![(Wait::Unknown, ms(20))] });
+        assert_eq!(["poll_schedule_timeout", "0"].map(|function| Wait::seen(function.as_bytes(), &mut any)), [Some(Wait::Poll), None]);
     }
 
     #[test]

@@ -169,3 +169,16 @@ impl Stack {
         CpuSample { thread, time_ns: until, waited_ns: Some(until.saturating_sub(since)), kernel, user, cut, stack }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_of_a_growing_process_are_limited() {
+        assert_eq!([1, 32, 33, 5000].map(buffer_bytes), [1 << 20, 1 << 20, 512 << 10, 64 << 10]);
+        // Half of the maximum number of sampled threads have stacks.
+        let growing: usize = (1..=4096).map(buffer_bytes).sum();
+        assert!(growing < 12 * BUFFERS.0, "{growing}");
+    }
+}

@@ -31,10 +31,6 @@ impl CpuSampler {
         match *self {}
     }
 
-    pub fn is_alive(&self) -> bool {
-        match *self {}
-    }
-
     pub fn includes_kernel(&self) -> bool {
         match *self {}
     }
