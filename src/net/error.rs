@@ -9,7 +9,7 @@ use super::endpoint::Endpoint;
 use super::peer::PeerError;
 use super::user::{ELEVATE, SUPERUSER};
 use crate::ipc::{CommandCode, EnvironmentError, Failure, FrameError, Hresult, MessageTooLong, ReplyError};
-use crate::model::{SafeText, Trouble};
+use crate::model::{Counted, SafeText, Trouble};
 
 /// A failed exchange: the command, the process, and the cause.
 #[derive(Debug, Error)]
@@ -56,7 +56,7 @@ pub enum Cause {
     #[error("the connection was closed without an answer: the process may be exiting, or the listener is not a .NET runtime")]
     Closed,
     /// The connection was closed in the middle of the reply.
-    #[error("the answer was cut off after {0} bytes: the process may have ended")]
+    #[error("the answer was cut off after {:#}: the process may have ended", Counted(*.0 as u64, "byte"))]
     CutOff(usize),
     /// The connection failed with an error of the operating system.
     #[error("the connection failed: {0}")]

@@ -38,7 +38,7 @@ fn each_perf_event_error_is_explained() {
             (Errno::PERM, 4, "perf_event_open is not permitted (EPERM)", "run dn-top outside of the container"),
             (Errno::ACCESS, 4, "the kernel denies perf events", "perf_event_paranoid|security module"),
             (Errno::NOSYS, 1, "no perf events", "seccomp filter"),
-            (Errno::MFILE, 1, "need as many open files", "`ulimit -n`"),
+            (Errno::MFILE, 1, "take an open file each", "`ulimit -n`"),
             (Errno::NOSPC, 1, "the kernel has no resources for the perf events of", "stop other profilers"),
         ] {
             let output = cpu_refused(&refuse, errno, &program);

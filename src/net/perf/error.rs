@@ -5,6 +5,8 @@ use std::io;
 use rustix::io::Errno;
 use thiserror::Error;
 
+use crate::model::Counted;
+
 /// The reason why a process cannot be sampled.
 #[derive(Debug, Error)]
 pub enum PerfError {
@@ -57,8 +59,9 @@ pub enum PerfError {
     },
     /// The limit of open files is reached.
     #[error(
-        "process {pid} cannot be sampled: {threads} threads need as many open files, and the limit is reached ({error}); raise it with `ulimit -n` \
-         before dn-top is started"
+        "process {pid} cannot be sampled: the events of {:#} take an open file each, and the limit is reached ({error}); raise it with `ulimit -n` \
+         before dn-top is started",
+        thread_count(*threads)
     )]
     Files {
         /// Process ID.
@@ -70,7 +73,8 @@ pub enum PerfError {
     },
     /// The kernel has no resources for more events.
     #[error(
-        "process {pid} cannot be sampled: the kernel has no resources for the perf events of {threads} threads ({error}); stop other profilers on this machine"
+        "process {pid} cannot be sampled: the kernel has no resources for the perf events of {:#} ({error}); stop other profilers on this machine",
+        thread_count(*threads)
     )]
     Events {
         /// Process ID.
@@ -82,8 +86,9 @@ pub enum PerfError {
     },
     /// The limit of locked memory is reached.
     #[error(
-        "process {pid} cannot be sampled: the ring buffers of {threads} threads exceed the memory that a user may lock ({error}); run dn-top with sudo, or \
-         raise kernel.perf_event_mlock_kb or `ulimit -l`"
+        "process {pid} cannot be sampled: the ring buffers of {:#} exceed the memory that a user may lock ({error}); run dn-top with sudo, or raise \
+         kernel.perf_event_mlock_kb or `ulimit -l`",
+        thread_count(*threads)
     )]
     LockedMemory {
         /// Process ID.
@@ -179,6 +184,10 @@ impl PerfError {
     }
 }
 
+fn thread_count(threads: usize) -> Counted<'static> {
+    Counted(threads as u64, "thread")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,11 +203,11 @@ mod tests {
             (opened(of, Errno::ACCESS), "security module"),
             (opened(of, Errno::PERM), "seccomp"),
             (opened(of, Errno::NOSYS), "no perf events"),
-            (opened(of, Errno::MFILE), "64 threads need as many open files"),
-            (opened(of, Errno::NFILE), "64 threads need as many open files"),
+            (opened(of, Errno::MFILE), "the events of 64 threads take an open file each"),
+            (opened(of, Errno::NFILE), "the events of 64 threads take an open file each"),
             (opened(of, Errno::NOSPC), "no resources for the perf events of 64 threads"),
             (opened(of, Errno::SRCH), "it has ended"),
-            (PerfError::not_listed(7, Errno::MFILE.into()).to_string(), "ulimit -n"),
+            (PerfError::not_listed(7, Errno::MFILE.into()).to_string(), "the events of 1 thread take an open file each"),
             (PerfError::not_listed(7, Errno::NOENT.into()).to_string(), "it has ended"),
             (PerfError::not_listed(7, Errno::ACCESS.into()).to_string(), "Permission denied"),
             (opened(of, Errno::INVAL), "Invalid argument"),
