@@ -43,9 +43,9 @@ impl ReverseConnection {
         answer.await.ok()
     }
 
-    /// Adds a connection opened by the runtime; `false` if its task has ended.
-    pub(super) fn offer(&self, stream: VerifiedStream) -> bool {
-        !matches!(self.offered.try_send(stream), Err(mpsc::error::TrySendError::Closed(_)))
+    /// Adds a connection opened by the runtime. It is closed if there are too many, or if the task has ended.
+    pub(super) fn offer(&self, stream: VerifiedStream) {
+        let _ = self.offered.try_send(stream);
     }
 
     pub(super) fn is_open(&self) -> bool {

@@ -18,10 +18,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use dn_top::ipc::Command;
 use dn_top::net::discovery::Sources;
-use dn_top::net::port::{self, Port};
+use dn_top::net::port::{self, ConnectedRuntime, Port};
 use dn_top::sim::{ConnectPort, Fleet, Simulated, Spec};
 use support::{Invocation, TIMEOUT, folder, poll, runtimes};
+use tokio::task::JoinSet;
 
 const COUNT: usize = 500;
 const IDLE: Duration = Duration::from_secs(10);
@@ -60,9 +62,10 @@ fn resume_all(tasks: &tokio::runtime::Runtime, place: &Path, path: &Path, runtim
         }
         println!("{COUNT} runtimes found a new port in {:.0} ms", began.elapsed().as_secs_f64() * 1e3);
         let began = Instant::now();
-        let resumed = port.resume_all().await;
+        let resume = |runtime: ConnectedRuntime| async move { runtime.client.run(&Command::ResumeRuntime).await };
+        let resumed = port.runtimes().into_iter().map(resume).collect::<JoinSet<_>>().join_all().await;
         let took = began.elapsed();
-        let failed = resumed.iter().filter(|(_, result)| result.is_err()).count();
+        let failed = resumed.iter().filter(|result| result.is_err()).count();
         let running = runtimes.iter().filter(|runtime| !*runtime.suspension().borrow()).count();
         println!("resume all: {:.1} ms, {running} run, {failed} failed (target 250 ms)", took.as_secs_f64() * 1e3);
     });

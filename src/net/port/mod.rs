@@ -21,7 +21,6 @@ use tokio::time::{sleep, timeout};
 pub use self::error::PortError;
 use self::socket::SocketFile;
 pub use self::socket::raise_file_limit;
-use super::ExchangeError;
 use super::client::Client;
 use super::discovery::Sources;
 use super::endpoint::Endpoint;
@@ -29,7 +28,7 @@ use super::peer::{self, VerifiedStream};
 use super::proc::Proc;
 use super::reverse_connection::ReverseConnection;
 use super::stream::{Listener, Stream};
-use crate::ipc::{ADVERTISE_BYTES, Advertise, Command, Cookie};
+use crate::ipc::{ADVERTISE_BYTES, Advertise, Cookie};
 use crate::model::ProcessKey;
 
 /// Time limit for a new connection to identify itself. A runtime does so at once.
@@ -101,12 +100,6 @@ impl Port {
         self.registry.changes.subscribe()
     }
 
-    /// Resumes every connected runtime that is suspended by this port. Running ones are not affected.
-    pub async fn resume_all(&self) -> Vec<(ProcessKey, Result<(), ExchangeError>)> {
-        let resume = |runtime: ConnectedRuntime| async move { (runtime.key(), runtime.client.run(&Command::ResumeRuntime).await) };
-        self.runtimes().into_iter().map(resume).collect::<JoinSet<_>>().join_all().await
-    }
-
     /// Returns the client of a connected process.
     pub(super) fn client(&self, key: ProcessKey) -> Option<Client> {
         let runtimes = self.registry.lock();
@@ -175,13 +168,13 @@ impl RuntimeRegistry {
         }
         let (connection, holder) = ReverseConnection::new();
         connection.offer(stream);
-        let proc = Arc::clone(&self.proc);
-        holders.spawn(async move {
-            holder.hold(|| proc.stat(key.pid).is_ok_and(|stat| stat.starttime == key.started && stat.state != 'Z')).await;
-            id
-        });
         let endpoint = Endpoint { key, socket: self.port.to_path_buf() };
         let client = Client::reverse(endpoint, Arc::clone(&self.proc), connection.clone());
+        let (proc, commands) = (Arc::clone(&self.proc), client.clone());
+        holders.spawn(async move {
+            holder.hold(|| is_running(key, &proc, &commands)).await;
+            id
+        });
         runtimes.insert(id, ConnectedRuntime { cookie: advertise.cookie, ns_pid, client, connection });
         drop(runtimes);
         self.changes.send_replace(());
@@ -195,6 +188,15 @@ impl RuntimeRegistry {
         }
         drop(runtimes);
         self.changes.send_replace(());
+    }
+}
+
+/// Returns whether a process without a parked connection runs. One that is not visible from here runs while a command is in progress, which its exit
+/// would end.
+fn is_running(key: ProcessKey, proc: &Proc, client: &Client) -> bool {
+    match key.started {
+        0 => client.busy().is_some(),
+        started => proc.stat(key.pid).is_ok_and(|stat| stat.starttime == started && stat.state != 'Z'),
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::io::AsyncReadExt;
 use tokio::time::Instant;
 
 use super::*;
-use crate::ipc::{EnvironmentName, EnvironmentValue, Level, Provider, SessionConfig};
+use crate::ipc::{Command, EnvironmentName, EnvironmentValue, Level, Provider, SessionConfig};
 use crate::net::Cause;
 use crate::net::fake_proc::{FakeProc, OLD, fake};
 use crate::net::stream::address_in;
@@ -73,7 +73,7 @@ impl Fixture {
     async fn wait_until_parked(&self, pids: &[u32]) {
         for runtime in self.runtimes(pids).await {
             let stream = runtime.connection.next().await.unwrap();
-            assert!(runtime.connection.offer(stream));
+            runtime.connection.offer(stream);
         }
     }
 
@@ -82,6 +82,11 @@ impl Fixture {
         stream.write_all(bytes).unwrap();
         stream
     }
+}
+
+async fn resume(runtimes: &[ConnectedRuntime]) {
+    let resume = |client: Client| async move { client.run(&Command::ResumeRuntime).await.unwrap() };
+    runtimes.iter().map(|runtime| resume(runtime.client.clone())).collect::<JoinSet<_>>().join_all().await;
 }
 
 fn name(text: &str) -> EnvironmentName {
@@ -128,8 +133,7 @@ async fn suspended_runtimes_are_resumed_over_their_port() {
     for runtime in &runtimes {
         assert!(is_suspended(runtime).await);
     }
-    let resumed = fixture.port().resume_all().await;
-    assert!(resumed.len() == 3 && resumed.iter().all(|(_, result)| result.is_ok()), "{resumed:?}");
+    resume(&runtimes).await;
     assert!(is_suspended(&runtimes[0]).await && !is_suspended(&runtimes[1]).await && !is_suspended(&runtimes[2]).await);
     let direct = Client::new(Endpoint { key: runtimes[0].key(), socket: both.socket().to_owned() });
     direct.run(&Command::ResumeRuntime).await.unwrap();
@@ -205,9 +209,30 @@ async fn a_hundred_simultaneous_runtimes_are_accepted() {
     let fixture = fixture();
     let pids: Vec<u32> = (1..=100).collect();
     let _runtimes: Vec<_> = pids.iter().map(|pid| fixture.start(*pid, true)).collect();
+    resume(&fixture.runtimes(&pids).await).await;
     fixture.runtimes(&pids).await;
-    assert!(fixture.port().resume_all().await.iter().all(|(_, result)| result.is_ok()));
-    fixture.runtimes(&pids).await;
+}
+
+#[tokio::test]
+async fn process_that_is_not_visible_runs_while_it_has_a_command() {
+    let fixture = fixture();
+    let proc = Arc::new(Proc::open(&fixture.fake_proc.sources().proc).unwrap());
+    let (connection, _holder) = ReverseConnection::new();
+    for (started, runs) in [(0, true), (OLD, false)] {
+        let key = ProcessKey { pid: 9, started };
+        let client = Client::reverse(Endpoint { key, socket: fixture.path() }, Arc::clone(&proc), connection.clone());
+        assert!(!is_running(key, &proc, &client));
+        {
+            let mut command = std::pin::pin!(client.process_info());
+            tokio::select! {
+                biased;
+                _ = &mut command => panic!("there is no connection to send it over"),
+                () = tokio::task::yield_now() => {}
+            }
+            assert_eq!(is_running(key, &proc, &client), runs);
+        }
+        assert!(!is_running(key, &proc, &client));
+    }
 }
 
 #[tokio::test]
