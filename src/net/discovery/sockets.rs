@@ -51,21 +51,22 @@ impl Sockets {
         }
     }
 
-    /// Lists the socket directories of processes.
+    /// Lists the socket directories of processes. The owner of a process may have put another directory in the place of one shared with others.
     pub(super) fn list_socket_dirs(&mut self, process_scan: &ProcessScan, proc: &Proc, before: &Self) {
         for known in process_scan.iter() {
             if let SocketDir::Directory { id, path, .. } = &known.socket_dir {
-                self.list_one(*id, path, before, || resolve::locate(path, Some(proc)).ok().map(|found| found.handle));
+                let open = || resolve::locate(path, Some(proc)).ok().filter(|found| found.id() == *id);
+                self.list_one(*id, path, before, || open().map(|found| found.handle));
             }
         }
     }
 
     fn list_one(&mut self, id: DirectoryId, path: &Path, before: &Self, open: impl FnOnce() -> Option<OwnedFd>) {
-        if let Entry::Vacant(vacant) = self.listed.entry(id) {
+        if let Entry::Vacant(vacant) = self.listed.entry(id)
+            && let Some(directory) = open()
+        {
             let known = self.files.len();
-            if let Some(directory) = open() {
-                let _ = read(&mut self.files, id, &directory, before);
-            }
+            let _ = read(&mut self.files, id, &directory, before);
             vacant.insert((path.to_owned(), self.files.len() > known));
         }
     }

@@ -329,6 +329,30 @@ fn socket_planted_by_another_user_is_not_used() {
 }
 
 #[test]
+fn directory_in_place_of_a_shared_one_hides_no_socket() {
+    let fake_proc = FakeProc::new();
+    for name in ["own", "empty"] {
+        fs::create_dir(fake_proc.path(name)).unwrap();
+    }
+    fake_proc.add(&Fake { environ: &format!("TMPDIR={}", fake_proc.path("own").display()), ..fake(1) });
+    let socket = fake_proc.socket("own", 1, OLD);
+    let links: Vec<_> = (2..30).map(|pid| (pid, fake_proc.path(&format!("link{pid}")))).collect();
+    for (pid, link) in &links {
+        symlink(fake_proc.path("own"), link).unwrap();
+        fake_proc.add(&Fake { environ: &format!("TMPDIR={}", link.display()), ..fake(*pid) }.without_runtime());
+    }
+    let mut scanner = Scanner::new(fake_proc.sources()).unwrap();
+    for _ in 0..2 {
+        let rows = scanner.scan(Instant::now()).unwrap();
+        assert_eq!(rows.iter().map(|row| row.socket.as_ref()).collect::<Vec<_>>(), [Some(&socket)]);
+        for (_, link) in &links {
+            fs::remove_file(link).unwrap();
+            symlink(fake_proc.path("empty"), link).unwrap();
+        }
+    }
+}
+
+#[test]
 fn own_and_newest_stale_sockets_are_listed() {
     let fake_proc = FakeProc::new();
     for pid in 1..=100 {
