@@ -141,8 +141,11 @@ impl Directory {
             self.await_replies(NAMES_TIMEOUT.min(patience), None).await;
             rows.iter_mut().for_each(|row| self.publish(row));
         }
-        let row = self.select(text, &rows).await?;
-        Ok(self.complete(row, patience).await)
+        let mut row = self.select(text, &rows).await?;
+        self.query(std::slice::from_ref(&row));
+        self.await_replies(patience, Some(row.key)).await;
+        self.publish(&mut row);
+        Ok(row)
     }
 
     /// Selects the matching row, or the process that listens at a path that no row has.
@@ -165,8 +168,9 @@ impl Directory {
     /// Finds the process whose socket is at a path: that of a row, or else the process that listens there.
     async fn at_path(&self, path: &Path, rows: &[Process]) -> Result<Process, TargetError> {
         let proc = &self.clients.proc;
-        let socket = std::path::absolute(path).map_err(|_| TargetError::NoSocket(path.to_owned()))?;
-        let file = SocketFile::at(&socket, proc).map_err(|_| TargetError::NoSocket(path.to_owned()))?;
+        let failed = |reason| TargetError::of_path(path, reason);
+        let socket = std::path::absolute(path).map_err(failed)?;
+        let file = SocketFile::at(&socket, proc).map_err(failed)?;
         if let Some(row) = rows.iter().find(|row| row.socket.as_deref().is_some_and(|listed| file.is_at(listed))) {
             return Ok(row.clone());
         }
@@ -189,14 +193,6 @@ impl Directory {
                 Ok(Process { socket: Some(socket), uid: file.uid, contact, ..Process::new(key) })
             }
         }
-    }
-
-    /// Requests the ProcessInfo of one process and adds it to the row.
-    async fn complete(&mut self, mut row: Process, patience: Duration) -> Process {
-        self.query(std::slice::from_ref(&row));
-        self.await_replies(patience, Some(row.key)).await;
-        self.publish(&mut row);
-        row
     }
 
     /// Scans on the current thread: this takes well under a millisecond for fifty processes, while a separate thread would be woken every second,

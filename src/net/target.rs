@@ -1,7 +1,7 @@
 //! Selects the process that a person refers to.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -38,9 +38,27 @@ pub enum TargetError {
     /// The path does not exist.
     #[error("there is no socket {}", SafeText::from_path(.0))]
     NoSocket(PathBuf),
+    /// Whether the path exists cannot be determined.
+    #[error("the socket {} cannot be inspected: {reason}", SafeText::from_path(.path))]
+    Hidden {
+        /// The path.
+        path: PathBuf,
+        /// The operating system's error.
+        reason: io::Error,
+    },
     /// The processes cannot be listed.
     #[error(transparent)]
     List(io::Error),
+}
+
+impl TargetError {
+    /// Classifies an error of inspecting the socket at a path.
+    pub(super) fn of_path(path: &Path, reason: io::Error) -> Self {
+        match reason.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::NoSocket(path.to_owned()),
+            _ => Self::Hidden { path: path.to_owned(), reason },
+        }
+    }
 }
 
 /// Returns whether `text` is the path of a socket.
@@ -87,6 +105,17 @@ mod tests {
 
     fn stale(pid: u32, name: &str) -> Process {
         Process { contact: Contact::Trouble { kind: Trouble::Stale, reason: String::new().into() }, ..row(pid, name) }
+    }
+
+    #[test]
+    fn only_a_missing_path_is_called_missing() {
+        for (kind, words) in [
+            (io::ErrorKind::NotFound, "there is no socket /a\u{fffd}"),
+            (io::ErrorKind::NotADirectory, "there is no socket /a\u{fffd}"),
+            (io::ErrorKind::PermissionDenied, "the socket /a\u{fffd} cannot be inspected: permission denied"),
+        ] {
+            assert_eq!(TargetError::of_path(Path::new("/a\x1b"), kind.into()).to_string(), words);
+        }
     }
 
     #[test]
