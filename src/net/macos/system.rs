@@ -28,6 +28,12 @@ pub(super) fn peak_memory(_: u32) -> io::Result<u64> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Returns the resident memory of a process, in bytes: private memory is not available through any safe interface, and the virtual size, of which a
+/// runtime reserves hundreds of gigabytes, is no measure of it.
+pub(super) fn private_memory(process: &sysinfo::Process) -> u64 {
+    process.memory()
+}
+
 /// Non-idle time of all processors together since boot: not available through any safe interface.
 pub(super) fn machine_busy() -> io::Result<Duration> {
     Err(io::ErrorKind::Unsupported.into())

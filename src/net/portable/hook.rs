@@ -42,6 +42,6 @@ fn open(path: &str) -> Result<File, String> {
         io::ErrorKind::NotFound => "does not exist".to_owned(),
         _ => format!("cannot be inspected ({error})"),
     };
-    let file = super::files::open_trusted(Path::new(path)).map_err(unreadable)?;
+    let file = super::files::open_named(Path::new(path)).map_err(unreadable)?;
     if file.metadata().map_err(unreadable)?.is_file() { Ok(file) } else { Err("is not a regular file".to_owned()) }
 }

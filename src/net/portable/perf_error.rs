@@ -29,6 +29,6 @@ impl PerfError {
 
     /// Whether the process has exited.
     pub fn is_ended(&self) -> bool {
-        false
+        matches!(self, Self::Ended(_))
     }
 }

@@ -246,7 +246,7 @@ impl Facts {
             account: system::account_of(process),
             cpu: Duration::from_millis(process.accumulated_cpu_time()),
             memory: process.memory(),
-            private: process.virtual_memory(),
+            private: system::private_memory(process),
             ..Self::default()
         }
     }

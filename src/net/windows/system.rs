@@ -45,6 +45,11 @@ pub(super) fn peak_memory(pid: u32) -> io::Result<u64> {
     process.GetProcessMemoryInfo().map(|memory| memory.PeakWorkingSetSize as u64).map_err(failed)
 }
 
+/// Returns the private writable memory of a process, in bytes: `sysinfo` calls `PrivateUsage` its virtual memory.
+pub(super) fn private_memory(process: &sysinfo::Process) -> u64 {
+    process.virtual_memory()
+}
+
 /// Returns the non-idle time of all processors together since boot (`GetSystemTimes`).
 pub(super) fn machine_busy() -> io::Result<Duration> {
     let (idle, kernel, user) = GetSystemTimes().map_err(failed)?;
