@@ -88,6 +88,10 @@ pub(super) fn claimed_process(socket: &Path, _: &Proc) -> Option<ProcessKey> {
     Some(ProcessKey { pid: name.pid, started: name.key })
 }
 
+fn key_of(pid: u32, proc: &Proc) -> Option<ProcessKey> {
+    proc.stat(pid).ok().map(|stat| ProcessKey { pid, started: stat.starttime })
+}
+
 /// Opens a socket file without following untrusted links, and without connecting.
 pub(super) fn open(path: &Path, proc: Option<&Proc>) -> Result<Found, Cause> {
     let found = resolve::locate(path, proc).map_err(Cause::of_open)?;
@@ -151,8 +155,7 @@ pub(super) async fn identify(path: &Path, claimed: Option<ProcessKey>, proc: &Pr
     }
     let stream = connect_to(&socket).await?;
     let credentials = Credentials::of(&stream)?;
-    let started = |pid: u32| proc.stat(pid).ok().map(|stat| ProcessKey { pid, started: stat.starttime });
-    let key = credentials.pid.and_then(started).unwrap_or(claimed);
+    let key = credentials.pid.and_then(|pid| key_of(pid, proc)).unwrap_or(claimed);
     check(key, socket.stat.st_uid, credentials, proc)?;
     Ok(key)
 }
@@ -161,12 +164,11 @@ pub(super) async fn identify(path: &Path, claimed: Option<ProcessKey>, proc: &Pr
 pub(super) fn accept(stream: UnixStream, advertise: &Advertise, proc: &Proc) -> Result<(ProcessKey, VerifiedStream), Cause> {
     let credentials = Credentials::of(&stream)?;
     let claimed = u32::try_from(advertise.pid).map_err(|_| PeerError::Pid { reported: advertise.pid, actual: 0 })?;
-    let started = |pid: u32| proc.stat(pid).ok().map(|stat| ProcessKey { pid, started: stat.starttime });
     let unseen = ProcessKey { pid: claimed, started: 0 };
     let key = match credentials.pid {
         _ if !proc.is_real() => {
             credentials.check_simulated()?;
-            started(claimed).unwrap_or(unseen)
+            key_of(claimed, proc).unwrap_or(unseen)
         }
         Some(pid) => {
             let identity = proc.identity(pid).map_err(|_| Cause::Gone)?;
@@ -176,7 +178,7 @@ pub(super) fn accept(stream: UnixStream, advertise: &Advertise, proc: &Proc) -> 
             if identity.ns_pid != claimed {
                 return Err(PeerError::Pid { reported: advertise.pid, actual: identity.ns_pid.into() }.into());
             }
-            started(pid).ok_or(Cause::Gone)?
+            key_of(pid, proc).ok_or(Cause::Gone)?
         }
         // The permissions of the port's file admit only its owner and root.
         None if [0, geteuid().as_raw()].contains(&credentials.uid) => unseen,

@@ -118,10 +118,10 @@ fn check(recorded: &RecordedProcess<'_>, row: &Process, proc: &Proc) -> Result<(
         return Err(another("it was started after the recording began"));
     }
     let denied = |reason| RecordedError::Denied { pid: row.key.pid, uid: row.uid, reason };
-    let code = proc.code(row.key.pid).map_err(denied)?;
+    let code = proc.code_mappings(row.key.pid).map_err(denied)?;
     let is_in_code = |address: &&u64| {
-        let next = code.partition_point(|range| range.end <= **address);
-        code.get(next).is_some_and(|range| range.contains(address))
+        let next = code.partition_point(|mapping| mapping.range.end <= **address);
+        code.get(next).is_some_and(|mapping| mapping.range.contains(address))
     };
     // Code of dynamic methods may have been freed since.
     if recorded.code.iter().filter(is_in_code).count() * 2 < recorded.code.len() {

@@ -128,9 +128,7 @@ impl UserEventsData {
     pub(super) fn arbitrary_file(path: &std::path::Path) -> Self {
         Self(fs::File::open(path).unwrap().into())
     }
-}
 
-impl UserEventsData {
     /// Sends the file descriptor, with the single byte that must accompany it.
     pub(super) async fn hand_over(&self, stream: &UnixStream) -> io::Result<()> {
         let send = || {

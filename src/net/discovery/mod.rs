@@ -23,7 +23,7 @@ use self::processes::{ProcessScan, ScannedProcess, SocketDir};
 use self::sockets::{Candidate, Sockets};
 use crate::model::{Process, ProcessKey};
 use crate::net::endpoint::SocketName;
-use crate::net::proc::Proc;
+use crate::net::proc::{Proc, ticks};
 use crate::sorting::CompactSort;
 
 /// A runtime creates its socket within milliseconds of its start; a younger process without one is not assessed yet.
@@ -268,7 +268,7 @@ impl ScanTime {
 
 /// Returns the start time of a process, as time since boot.
 pub(super) fn since_boot(key: ProcessKey) -> Duration {
-    Duration::from_secs_f64(key.started as f64 / procfs::ticks_per_second() as f64)
+    ticks(key.started)
 }
 
 #[cfg(test)]

@@ -9,11 +9,10 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use super::processes::ScannedProcess;
 use super::users::Users;
-use super::{ScanTime, since_boot};
-use super::{Socket, UnmatchedSocket, attach_error};
+use super::{ScanTime, Socket, UnmatchedSocket, attach_error, since_boot};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Contact, Process, ProcessKey, RunState, SafeText, Usage, shown_command_line};
-use crate::net::proc::{Proc, entry_name, version_of};
+use crate::net::proc::{self, Proc, entry_name, version_of};
 
 /// CPU time is counted in ticks of 10 ms: over a shorter interval than this a percentage would be noise.
 const MIN_CPU_INTERVAL: Duration = Duration::from_millis(400);
@@ -155,8 +154,8 @@ impl Cpu {
         let ticks = stat.utime + stat.stime;
         let span = now.saturating_duration_since(self.at);
         if span >= if self.percent.is_some() { MIN_CPU_INTERVAL } else { FIRST_CPU_INTERVAL } {
-            let seconds = ticks.saturating_sub(self.ticks) as f64 / procfs::ticks_per_second() as f64;
-            *self = Self { ticks, at: now, percent: Some((100.0 * seconds / span.as_secs_f64()) as f32) };
+            let used = proc::ticks(ticks.saturating_sub(self.ticks)).as_secs_f64();
+            *self = Self { ticks, at: now, percent: Some((100.0 * used / span.as_secs_f64()) as f32) };
         }
         let threads = u32::try_from(stat.num_threads).unwrap_or(0);
         Usage { cpu_percent: self.percent, rss_bytes: stat.rss * procfs::page_size(), threads, ..Usage::default() }

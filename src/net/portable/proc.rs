@@ -217,7 +217,7 @@ impl Proc {
     }
 
     /// Addresses of its code: not available through any safe interface.
-    pub(crate) fn code(&self, _: u32) -> io::Result<Vec<Range<u64>>> {
+    pub(crate) fn code_mappings(&self, _: u32) -> io::Result<Vec<CodeMapping>> {
         Err(io::Error::other("code addresses are available on Linux only"))
     }
 

@@ -58,11 +58,6 @@ impl Proc {
         Ok(paths.map(file).collect())
     }
 
-    /// Returns the executable address ranges, in ascending order.
-    pub(crate) fn code(&self, pid: u32) -> io::Result<Vec<Range<u64>>> {
-        Ok(self.code_mappings(pid)?.into_iter().map(|mapping| mapping.range).collect())
-    }
-
     /// Returns the executable mappings, in ascending order.
     pub(crate) fn code_mappings(&self, pid: u32) -> io::Result<Vec<CodeMapping>> {
         let maps = self.maps(pid)?;

@@ -115,7 +115,12 @@ impl Proc {
 
     /// Returns state, start time, processor time, number of threads and memory.
     pub(crate) fn stat(&self, pid: u32) -> io::Result<Stat> {
-        let bytes = self.read(&format!("{pid}/stat"), 8192)?;
+        self.stat_of(&pid.to_string())
+    }
+
+    /// Returns the same of a process or a thread, given its directory.
+    fn stat_of(&self, folder: &str) -> io::Result<Stat> {
+        let bytes = self.read(&format!("{folder}/stat"), 8192)?;
         Stat::from_read(bytes.as_slice()).map_err(io::Error::other)
     }
 
@@ -259,10 +264,7 @@ impl Proc {
         let mut dead = is_dead(&self.stat(pid)?);
         if dead {
             self.each_thread(&format!("{pid}/task"), |_, folder| {
-                let stat = self
-                    .read(&format!("{folder}/stat"), 8192)
-                    .and_then(|bytes| Stat::from_read(bytes.as_slice()).map_err(io::Error::other));
-                dead = stat.is_ok_and(|stat| is_dead(&stat));
+                dead = self.stat_of(folder).is_ok_and(|stat| is_dead(&stat));
                 dead
             })?;
         }
@@ -294,8 +296,7 @@ impl Proc {
 
     /// Returns the version in the text of a library of the process, for a path without one.
     pub(crate) fn version_in(&self, pid: u32, library: &Path) -> Option<RuntimeVersion> {
-        let file = open_regular_in(&self.path_of(pid, "root"), library).ok()?;
-        version_text::find(file).ok().flatten()
+        version_text::find(self.mapped_file(pid, library).ok()?).ok().flatten()
     }
 
     /// Whether the program was compiled by NativeAOT, including the runtime. A program that also loads CoreCLR does not count.
@@ -352,6 +353,11 @@ pub(crate) fn for_each_entry(directory: OwnedFd, mut each: impl FnMut(&[u8], u64
         }
     }
     Ok(())
+}
+
+/// Converts clock ticks.
+pub(crate) fn ticks(count: u64) -> Duration {
+    Duration::from_secs_f64(count as f64 / procfs::ticks_per_second() as f64)
 }
 
 fn parse<T: std::str::FromStr>(bytes: &[u8]) -> Option<T> {

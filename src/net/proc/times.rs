@@ -3,10 +3,9 @@
 use std::io;
 use std::time::Duration;
 
-use procfs::FromRead;
 use procfs::process::Stat;
 
-use super::{Identity, Proc, parse, words};
+use super::{Identity, Proc, parse, ticks, words};
 use crate::model::{SafeText, ThreadUse};
 
 impl Proc {
@@ -18,16 +17,14 @@ impl Proc {
             // Exact times are read first: if a thread that still exists has none, the kernel does not measure them.
             let exact = self.scheduled(folder);
             // A thread that has exited has no times.
-            if let Ok(comm) = self.read(&format!("{folder}/comm"), 64)
-                && let Ok(bytes) = self.read(&format!("{folder}/stat"), 8192)
-                && let Ok(Stat { utime, stime, state, .. }) = Stat::from_read(bytes.as_slice())
+            if let Ok(name) = self.thread_name(folder)
+                && let Ok(Stat { utime, stime, state, .. }) = self.stat_of(folder)
                 && let Ok(Identity { ns_pid, .. }) = self.identity_of(folder, tid)
             {
-                let ticks = Duration::from_secs_f64((utime + stime) as f64 / procfs::ticks_per_second() as f64);
                 times.push(ThreadUse {
                     thread: ns_pid.into(),
-                    name: SafeText::from_bytes(comm.trim_ascii_end()),
-                    cpu: exact.map_or(ticks, |(cpu, _)| cpu),
+                    name: SafeText::from_bytes(&name),
+                    cpu: exact.map_or_else(|| ticks(utime + stime), |(cpu, _)| cpu),
                     runnable: exact.map(|(_, runnable)| runnable),
                     state,
                 });
@@ -49,8 +46,7 @@ impl Proc {
     }
 
     /// Returns processor time and time waiting for a processor of a thread, given its directory (kernel,
-    /// `Documentation/scheduler/sched-stats.rst`).
-    /// `None` if the kernel does not measure them, in which case it reports zeros.
+    /// `Documentation/scheduler/sched-stats.rst`). `None` if the kernel does not measure them, in which case it reports zeros.
     fn scheduled(&self, folder: &str) -> Option<(Duration, Duration)> {
         let text = self.read(&format!("{folder}/schedstat"), 128).ok()?;
         let mut values = words(&text).map_while(parse::<u64>);
@@ -61,7 +57,7 @@ impl Proc {
     /// Returns the processor time of a process so far, including threads that have exited (`proc_pid_stat(5)`).
     pub(crate) fn cpu_time(&self, pid: u32) -> io::Result<Duration> {
         let Stat { utime, stime, .. } = self.stat(pid)?;
-        Ok(Duration::from_secs_f64(utime.saturating_add(stime) as f64 / procfs::ticks_per_second() as f64))
+        Ok(ticks(utime + stime))
     }
 
     /// Returns the non-idle time of all processors together since boot, including time stolen by a hypervisor (`proc_stat(5)`).
@@ -71,7 +67,6 @@ impl Proc {
         let values: Vec<u64> = words(line).map_while(parse::<u64>).collect();
         // user, nice, system, idle, iowait, irq, softirq, steal.
         let [user, nice, system, _, _, interrupts, soft, stolen, ..] = values[..] else { return Err(io::ErrorKind::InvalidData.into()) };
-        let ticks = [user, nice, system, interrupts, soft, stolen].into_iter().fold(0, u64::saturating_add);
-        Ok(Duration::from_secs_f64(ticks as f64 / procfs::ticks_per_second() as f64))
+        Ok(ticks([user, nice, system, interrupts, soft, stolen].into_iter().fold(0, u64::saturating_add)))
     }
 }
