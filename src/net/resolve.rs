@@ -60,7 +60,8 @@ pub(super) fn root_at(path: &Path) -> io::Result<OwnedFd> {
     Ok(openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// Finds the file at a path as we see it: in our mount namespace, or in a chroot in it. A path through `/proc/PID/root` is resolved as the process sees it.
+/// Finds the file at a path as we see it: in our mount namespace, or in a chroot in it. A path through `/proc/PID/root` is resolved as the process
+/// sees it.
 pub(super) fn locate(path: &Path, proc: Option<&Proc>) -> Result<Found, OpenError> {
     let (root, below) = match proc.and_then(|proc| proc.split_root(path)) {
         Some((root, below)) => (root_at(&root), below),

@@ -1,5 +1,6 @@
 //! What /proc shows of a client's process.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,11 @@ impl Client {
         self.proc.as_deref().filter(|proc| proc.exists(self.endpoint.key))
     }
 
+    /// Reads a fact about the process; `None` if /proc does not show it.
+    fn read<T>(&self, read: impl FnOnce(&Proc, u32) -> io::Result<T>) -> Option<T> {
+        read(self.own_proc()?, self.endpoint.key.pid).ok()
+    }
+
     /// Like [`Self::own_proc`], but owned.
     pub(in crate::net) fn shared_proc(&self) -> Option<Arc<Proc>> {
         self.proc.as_ref().filter(|proc| proc.exists(self.endpoint.key)).map(Arc::clone)
@@ -43,31 +49,30 @@ impl Client {
 
     /// Returns the names of the threads of the process, by thread id in its pid namespace. Empty if /proc does not show them.
     pub fn thread_names(&self) -> HashMap<u64, SafeText> {
-        let names = self.own_proc().and_then(|proc| proc.thread_names(self.endpoint.key.pid).ok()).unwrap_or_default();
-        names.into_iter().map(|(thread, name)| (thread, SafeText::from_bytes(&name))).collect()
+        let names = self.read(Proc::thread_names).into_iter().flatten();
+        names.map(|(thread, name)| (thread, SafeText::from_bytes(&name))).collect()
     }
 
     /// Returns the paths, as the process sees them, of the assemblies mapped into it, in order and at most `most`. Empty if /proc does not show
     /// them; assemblies that were loaded from memory or are part of a single-file program are not included.
     pub fn assemblies(&self, most: usize) -> Vec<SafeText> {
-        let paths = self.own_proc().and_then(|proc| proc.assemblies(self.endpoint.key.pid).ok()).unwrap_or_default();
-        paths.iter().take(most).map(|path| SafeText::new(&path.to_string_lossy())).collect()
+        self.read(Proc::assemblies).iter().flatten().take(most).map(|path| SafeText::from_path(path)).collect()
     }
 
     /// Returns the threads of the process with the CPU time that each has used so far, at most `most`. Empty if /proc does not show them.
     pub fn thread_times(&self, most: usize) -> Vec<ThreadUse> {
-        self.own_proc().and_then(|proc| proc.thread_times(self.endpoint.key.pid, most).ok()).unwrap_or_default()
+        self.read(|proc, pid| proc.thread_times(pid, most)).unwrap_or_default()
     }
 
     /// Returns the threads of the process, each with its time on a CPU and its time waiting for one so far; at most `most`. Empty if /proc does not
     /// show them.
     pub fn scheduled_threads(&self, most: usize) -> Vec<(u32, [Duration; 2])> {
-        self.own_proc().and_then(|proc| proc.scheduled_threads(self.endpoint.key.pid, most).ok()).unwrap_or_default()
+        self.read(|proc, pid| proc.scheduled_threads(pid, most)).unwrap_or_default()
     }
 
     /// Returns the CPU time of the process so far, including threads that have exited; `None` if /proc does not show it.
     pub fn cpu_time(&self) -> Option<Duration> {
-        self.own_proc()?.cpu_time(self.endpoint.key.pid).ok()
+        self.read(Proc::cpu_time)
     }
 
     /// Returns whether a file of this name is mapped into the process. Also `false` if /proc does not show that.
@@ -87,7 +92,7 @@ impl Client {
 
     /// Returns the peak resident memory of the process in bytes; `None` if /proc does not show it.
     pub fn peak_memory(&self) -> Option<u64> {
-        self.own_proc()?.peak_memory(self.endpoint.key.pid).ok()
+        self.read(Proc::peak_memory)
     }
 
     /// Checks that the runtime is running after its resume, which takes effect at once unless another diagnostic port holds it. A process that
@@ -96,9 +101,8 @@ impl Client {
     /// # Errors
     /// [`Cause::StillSuspended`].
     pub async fn await_start(&self) -> Result<(), ExchangeError> {
-        let waits = || self.own_proc().and_then(|proc| proc.threads(self.endpoint.key.pid).ok()).is_some_and(Threads::is_suspended);
         let began = Instant::now();
-        while waits() {
+        while self.read(Proc::threads).is_some_and(Threads::is_suspended) {
             if began.elapsed() >= START_TIMEOUT {
                 return Err(self.error(CommandCode::ResumeRuntime, Cause::StillSuspended));
             }
@@ -122,7 +126,7 @@ impl Client {
         if self.own_proc().is_none() {
             std::future::pending().await
         }
-        while self.own_proc().is_some_and(|proc| proc.is_dead(self.endpoint.key.pid).is_ok_and(|is_dead| !is_dead)) {
+        while self.read(Proc::is_dead) == Some(false) {
             sleep(THREAD_POLL_INTERVAL).await;
         }
     }

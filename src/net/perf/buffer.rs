@@ -6,7 +6,7 @@ use procfs::page_size;
 const MAX_BUFFER_BYTES: u64 = 128 << 10;
 /// Smallest buffer that holds several samples of maximum length, in bytes.
 const MIN_BUFFER_BYTES: u64 = 8 << 10;
-/// Maximum bytes of all buffers, whatever the limits are.
+/// Maximum bytes of the buffers of all threads at the start, whatever the limits are; those of later threads add less than twice as much.
 const MAX_TOTAL_BYTES: u64 = 64 << 20;
 
 /// Returns how many bytes a user may lock: `perf_event_mlock_kb` for each processor, plus the process's limit of locked memory

@@ -20,8 +20,8 @@ const MAX_STACKS_PER_SECOND: u64 = 10_000;
 const STACK_BYTES: u32 = 4 << 10;
 /// Frame pointer, stack pointer and instruction pointer (`PERF_REG_X86_BP`, `_SP` and `_IP`), in the order in which the kernel writes them.
 const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
-/// Bytes for the buffers of all threads, and minimum and maximum for each: a buffer should hold the switches of some milliseconds, and a thread
-/// spinning for a lock yields many times per millisecond.
+/// Bytes for the buffers of all threads at the start, and minimum and maximum for each: a buffer should hold the switches of some milliseconds,
+/// and a thread spinning for a lock yields many times per millisecond.
 const BUFFERS: (usize, usize, usize) = (32 << 20, 64 << 10, 1 << 20);
 
 /// Returns the buffer size per thread, in bytes.
