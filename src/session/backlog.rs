@@ -193,8 +193,8 @@ impl Source {
         Self { backlog, file, at: 0, progress }
     }
 
-    /// Feeds a decoder until the stream ends and returns the result. `look` is called after each chunk, while the stream is idle, and at the
-    /// end.
+    /// Feeds a decoder until the stream ends and returns the result. `look` is called before and after each chunk, while the stream is idle,
+    /// and at the end.
     pub(super) fn drain<S: Sink>(
         mut self,
         mut sink: (S, SecondarySinks),
@@ -204,6 +204,7 @@ impl Source {
         let mut decoder = Decoder::new(Limits::LIVE);
         let (mut outcome, mut undecodable) = (Ok(()), Some(undecodable));
         loop {
+            look(&mut sink, false);
             match self.backlog.next() {
                 Work::Ended => break,
                 // Rates fall while the stream is idle. A runtime writes all pending events ten times a second, so nothing older can still
@@ -219,7 +220,6 @@ impl Source {
             {
                 undecodable(error.clone());
             }
-            look(&mut sink, false);
         }
         let complete = decoder.finish(&mut sink).is_complete();
         look(&mut sink, true);

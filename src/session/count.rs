@@ -188,7 +188,7 @@ impl Counter {
         undecodable: impl FnOnce(DecodeError) + Send + 'static,
     ) -> Self {
         let backlog = Arc::new(Backlog::default());
-        let has_file = file.is_some();
+        let (has_file, is_flight) = (file.is_some(), counting.keep.is_some());
         let trigger = EventTrigger::new(counting.stop_on);
         let recent = counting.keep.map(|(keep, file)| FlightRecorder::new(keep, Box::new(Segments::new(&file))));
         let side = SecondarySinks {
@@ -214,6 +214,8 @@ impl Counter {
             }
             let mut snapshots = LiveSnapshots::default();
             let mut names = MethodNames::Pending;
+            // What a flight recorder keeps is analyzed once more, with the same names and filter.
+            let mut used = (None, None);
             let analyzed = Analyzed { live: Live::default().with_recent_events(), progress: progress.clone(), backlog: waiting, most };
             source.drain((analyzed, side), undecodable, |(Analyzed { live, .. }, side), over| {
                 count(live.throughput());
@@ -223,15 +225,20 @@ impl Counter {
                     // Methods compiled later arrive in the stream.
                     names = MethodNames::Complete;
                     snapshots.make_due();
+                    used.0 = is_flight.then_some(symbols);
                 }
                 if let Some((at, times)) = progress.thread_times.take() {
                     live.add_cpu_times(at, times);
                 }
-                if over {
-                    live.apply_cpu_times();
-                }
                 if let Some(filter) = progress.event_filter.take() {
                     live.set_event_filter(LiveEventFilter::new(&filter));
+                    used.1 = is_flight.then_some(filter);
+                }
+                if over {
+                    live.apply_cpu_times();
+                    let (symbols, filter) = std::mem::take(&mut used);
+                    symbols.into_iter().for_each(|symbols| progress.names.put_back(symbols));
+                    filter.into_iter().for_each(|filter| progress.event_filter.put_back(filter));
                 }
                 let names = if over { MethodNames::Complete } else { names };
                 if let Some(analysis) = snapshots.take_if_due(live, progress.cpu.get().map(|cpu| &**cpu), names, over) {

@@ -70,6 +70,11 @@ impl<T> Slot<T> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
     }
 
+    /// Stores a value that was taken, unless there is a newer one.
+    pub(super) fn put_back(&self, value: T) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(value);
+    }
+
     /// Takes the value stored since the last call.
     pub(super) fn take(&self) -> Option<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()

@@ -68,9 +68,7 @@ impl Pump {
             kept
         });
         let Counted { mut complete, trouble: uncounted, recent } = counter.finish();
-        if let Some(words) = uncounted {
-            trouble.note(|| words);
-        }
+        trouble.add(uncounted);
         if let Some(recent) = recent {
             let (whole, saved) = self.save(recent, complete, &mut trouble);
             complete = whole;
@@ -83,9 +81,7 @@ impl Pump {
         }
         Pumped { complete: complete && written, broken: trouble.0.is_some(), trouble: trouble.0 }
     }
-}
 
-impl Pump {
     /// Writes what a flight recorder kept, and counts it again so that the final numbers are those of the file. Returns whether the file ends
     /// properly, and whether all of it was written. The rest stays in the segment files.
     fn save(&mut self, recent: FlightRecorder, whole: bool, trouble: &mut FirstError) -> (bool, bool) {
@@ -106,12 +102,16 @@ impl Pump {
                 trouble.note(|| format!("{}; {beside}", write_error_message(&error)));
             }
         }
-        if let Some(words) = pieces.first_error() {
-            trouble.note(|| format!("less was kept than requested: {words}"));
-        }
-        let counting = Counting { stop_on: None, keep: None, ..self.counting.clone() };
+        trouble.add(pieces.first_error().map(|words| format!("less was kept than requested: {words}")));
+        // Also after an abandoned recording, whose latest analysis is kept: counting takes less time than writing did.
+        let is_abandoned = self.progress.abandoned.swap(false, Ordering::Relaxed);
+        let counting = Counting { analyzed: self.counting.analyzed && !is_abandoned, ..Counting::default() };
         let complete = match self.file.try_clone() {
-            Ok(file) => Counter::of_file(self.progress.clone(), counting, file, total).finish().complete,
+            Ok(file) => {
+                let counted = Counter::of_file(self.progress.clone(), counting, file, total).finish();
+                trouble.add(counted.trouble);
+                counted.complete
+            }
             Err(error) => {
                 trouble.note(|| format!("cannot read the file back, so its end could not be verified: {error}"));
                 false
@@ -165,6 +165,10 @@ pub(super) struct FirstError(pub(super) Option<String>);
 impl FirstError {
     pub(super) fn note(&mut self, message: impl FnOnce() -> String) {
         self.0.get_or_insert_with(message);
+    }
+
+    pub(super) fn add(&mut self, message: Option<String>) {
+        self.0 = self.0.take().or(message);
     }
 }
 

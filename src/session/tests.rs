@@ -26,6 +26,7 @@ use crate::net::test_stream::{self, Peer};
 use crate::nettrace::{Decoder, Ending, Limits, RetentionLimits};
 use crate::sim::{Fault, Rates, Script, Simulated, Spec};
 
+mod flight;
 #[cfg(target_os = "linux")]
 mod joint;
 mod limits;
@@ -287,13 +288,13 @@ async fn several_recordings_of_one_process_run_in_parallel() {
     assert!(outcome(&second).complete);
 }
 
-/// Starts a pump into a file. Returns the other end of its stream.
-async fn pump(file: File) -> (std::thread::JoinHandle<Pumped>, Peer, Arc<Progress>) {
+/// Starts a pump into a file, with or without a flight recorder. Returns the other end of its stream.
+async fn pump(file: File, keep: Option<(RetentionLimits, PathBuf)>) -> (std::thread::JoinHandle<Pumped>, Peer, Arc<Progress>) {
     let (stream, writing) = test_stream::pair().await;
     let client = Client::new(Endpoint { key: ProcessKey { pid: 77, started: 1 }, socket: PathBuf::from("/nowhere") });
     let (session, stream) = TraceSession::of(client, Session { id: SessionId(1), stream, downgrades: Vec::new() }, u64::MAX).unwrap();
     let progress = Arc::new(Progress::default());
-    let counting = Counting { analyzed: true, ..Counting::default() };
+    let counting = Counting { analyzed: true, keep, ..Counting::default() };
     let pump = Pump { session, file, max_bytes: None, counting, progress: progress.clone() };
     let stream = stream.into_blocking().unwrap();
     (std::thread::spawn(move || pump.run(stream)), writing, progress)
@@ -347,34 +348,4 @@ async fn stop_event_ends_the_recording() {
     let recording = bench.start(Plan { stop_on, ..bench.plan() }).await.finished().await;
     assert_eq!(*outcome(&recording), Outcome { stopped_by: StoppedBy::Event, complete: true, file: Some(bench.file()), trouble: None });
     assert_eq!(read(&bench.file()), (Ending::Complete, recording.events, recording.bytes));
-}
-
-/// The final totals of a flight recorder match its file, which includes the rundown.
-#[tokio::test]
-async fn flight_recorder_writes_its_buffer_on_stop() {
-    let rates = Rates { gc: 2.0, exception: 5.0, contention: 5.0, jit: 5.0, sample: 200.0, custom: 20_000.0, waves: 0.0 };
-    let bench = bench(Spec { script: Script::Program(rates), ..spec() });
-    let keep = Some(RetentionLimits { bytes: RetentionLimits::MIN_BYTES, span: None });
-    let recorder = bench.start(Plan { keep, ..bench.plan() }).await;
-    let mut progress = recorder.progress();
-    let overflowed = |recording: &Recording| recording.bytes > 3 * RetentionLimits::MIN_BYTES;
-    timeout(Duration::from_secs(60), progress.wait_for(overflowed)).await.unwrap().unwrap();
-    let partial = bench.dir.path().join("a.nettrace.partial");
-    assert_eq!(partial.metadata().unwrap().len(), 0, "it is written at the end");
-    let segments = || {
-        let files = std::fs::read_dir(bench.dir.path()).unwrap().map(|entry| entry.unwrap().path());
-        files.filter(|file| file.to_str().is_some_and(|file| file.contains("a.nettrace.partial.0"))).collect::<Vec<_>>()
-    };
-    assert!((8..=20).contains(&segments().len()), "{:?}", segments());
-    let kept = progress.borrow().kept.unwrap();
-    assert!(kept.bytes < 2 * RetentionLimits::MIN_BYTES && kept.span > Duration::ZERO, "{kept:?}");
-    let seen = progress.borrow().events;
-    recorder.stop();
-    let recording = recorder.finished().await;
-    assert_eq!(*outcome(&recording), Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some(bench.file()), trouble: None });
-    assert_eq!(read(&bench.file()), (Ending::Complete, recording.events, recording.bytes));
-    assert!(recording.events < seen && recording.bytes < 2 * RetentionLimits::MIN_BYTES, "{recording:?}");
-    assert!(segments().is_empty(), "{:?}", segments());
-    let analysis = recording.analysis.unwrap();
-    assert!(analysis.events.iter().any(|rate| rate.event.provider.ends_with("Rundown")), "the names of methods are in it");
 }

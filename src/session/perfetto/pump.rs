@@ -40,9 +40,7 @@ impl ServicePump {
         });
         let packets = converter.finish(&session);
         let Counted { complete, trouble: uncounted, .. } = counter.finish();
-        if let Some(words) = uncounted {
-            trouble.note(|| words);
-        }
+        trouble.add(uncounted);
         let broken = trouble.0.is_some();
         if packets.dropped > 0 {
             trouble.note(|| format!("{} packets were dropped: the tracing service did not accept them in time", Count(packets.dropped)));

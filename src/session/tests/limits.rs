@@ -127,7 +127,7 @@ async fn blocked_counting_does_not_stall_reading() {
     // More than may be queued for analysis.
     let events = 800_000;
     let bytes = stream(events);
-    let (pumped, mut writing, progress) = pump(File::options().read(true).write(true).create_new(true).open(&file).unwrap()).await;
+    let (pumped, mut writing, progress) = pump(File::options().read(true).write(true).create_new(true).open(&file).unwrap(), None).await;
     // Blocks the counting thread when it publishes.
     let held = progress.analysis.borrow();
     writing.write_all(&bytes).expect("the reader is gone");

@@ -20,7 +20,7 @@ async fn recording_is_accessible_only_to_its_owner() {
 
 #[tokio::test]
 async fn full_disk_is_reported_and_the_stream_is_drained() {
-    let (pumped, mut writing, progress) = pump(File::options().write(true).open("/dev/full").unwrap()).await;
+    let (pumped, mut writing, progress) = pump(File::options().write(true).open("/dev/full").unwrap(), None).await;
     // More than a socket buffer holds: this blocks unless the pump drains it.
     writing.write_all(&vec![7; 4 << 20]).unwrap();
     drop(writing);
