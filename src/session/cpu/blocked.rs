@@ -56,9 +56,11 @@ impl BlockedIntervals {
             let is_due = wait.end <= until;
             if is_due {
                 match wait.thread {
+                    // Thread ids are those of events, which may be made up.
                     Some(thread) => {
-                        let ns = times.get_mut(&thread).map_or(0, |times| take_within(times, wait));
-                        known.entry(thread).or_default().lock_ns += ns;
+                        if let Some(times) = times.get_mut(&thread) {
+                            known.entry(thread).or_default().lock_ns += take_within(times, wait);
+                        }
                     }
                     None => times.iter_mut().for_each(|(thread, times)| {
                         let ns = take_begun_within(times, wait);
@@ -150,6 +152,11 @@ mod tests {
         blocked.add_waits(&waits, &[]);
         blocked.add_waits(&waits, &[]);
         assert_eq!(blocked.waits.len(), MAX_WAITS);
+        blocked.waits.clear();
+        let made_up: Vec<_> = (1000..2000).map(|thread| wait(WaitReason::Lock, Some(thread), 1, 2)).collect();
+        blocked.add_waits(&made_up, &[]);
+        blocked.match_until(2 * MS);
+        assert!(blocked.waits.is_empty() && blocked.known.is_empty(), "threads that were never blocked need no memory");
         // Damaged waits are harmless.
         blocked.add_waits(&[], &[(7, u64::MAX)]);
         blocked.match_until(u64::MAX);
