@@ -36,7 +36,8 @@ impl CpuSampleFile {
         if path == recording || header.ticks_per_second != 1_000_000_000 {
             return None;
         }
-        let mut recorded = RecordedFile::open(&path).ok()?;
+        // In a shared folder, anyone may have created it.
+        let mut recorded = RecordedFile::open_discovered(&path).ok()?;
         let own = recorded.header().ok()?;
         // Both use CLOCK_MONOTONIC.
         let start_offset_ns =

@@ -97,7 +97,7 @@ impl Driver {
         let finished = tokio::task::spawn_blocking(move || {
             let mut live = Live::symbols_only();
             // Without the recording, the methods stay unnamed.
-            let _ = RecordedFile::open(&recording).and_then(|mut recorded| recorded.read(&mut live));
+            let _ = RecordedFile::open_discovered(&recording).and_then(|mut recorded| recorded.read(&mut live));
             cpu.finish_file(live.symbols(), names)
         });
         match finished.await.ok().flatten() {

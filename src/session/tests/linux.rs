@@ -6,6 +6,7 @@ use super::*;
 use crate::ipc::PerfMapKind;
 use crate::net::Directory;
 use crate::net::discovery::Sources;
+use crate::session::cpu_sample_file::CpuSampleFile;
 use crate::session::perf_map;
 use crate::sim::Fleet;
 
@@ -84,4 +85,19 @@ fn links_to_a_file_resolve_to_one_path() {
         assert_eq!(&crate::session::trace_file(&name).unwrap(), listed);
     }
     assert_eq!(&crate::session::recorded_files(&[], &link)[0], listed);
+}
+
+/// In a shared folder, anyone may create a file with the name of a recording's sample file.
+#[test]
+fn sample_file_behind_a_link_is_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let [recording, samples, elsewhere] = ["a.nettrace", "a.cpu.nettrace", "b"].map(|name| folder.path().join(name));
+    let header = crate::nettrace::TraceHeader::default();
+    let mut encoder = crate::nettrace::Encoder::new(header);
+    encoder.end();
+    std::fs::write(&samples, encoder.take()).unwrap();
+    assert!(CpuSampleFile::open(&recording, &header).is_some());
+    std::fs::rename(&samples, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &samples).unwrap();
+    assert!(CpuSampleFile::open(&recording, &header).is_none());
 }
