@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use super::listener::Listener;
 use super::plan::StartError;
-use super::trace_session::{Cut, StopLimit, Unfinished};
+use super::trace_session::{StopLimit, Unfinished};
 use crate::analysis::{HeapSnapshot, Live, Retention};
 use crate::clr::RUNTIME_PROVIDER;
 use crate::export::HeapGraph;
@@ -57,9 +57,9 @@ pub enum HeapError {
     /// The session configuration is invalid.
     #[error(transparent)]
     Config(#[from] InvalidRequest),
-    /// The stream was closed before the first object.
+    /// The stream ended before the first object.
     #[error("no object was reported: {0}")]
-    Cut(Cut),
+    Ended(Unfinished),
     /// The runtime reported no object.
     #[error("no object was reported within {} s", .0.as_secs())]
     NoObjects(Duration),
@@ -89,14 +89,16 @@ pub async fn walk_heap(
     let sink = (Live::default(), HeapGraph::new(if with_graph { room } else { 0 }));
     let mut listener = Listener::start(client, &config, sink, most).await?;
     let followed = follow(&listener, idle_timeout, should_continue).await;
+    let over = listener.is_over();
     let ended = listener.stop(STOP).await;
     let heap = followed?;
     let (live, graph) = listener.take();
     // The last figures may be among the lost events.
     match (live.heap().or(heap), ended) {
         (Some(heap), ended) => Ok(HeapWalk { heap, graph, ended }),
-        (None, Err(Unfinished::Cut(cut))) => Err(HeapError::Cut(cut)),
-        (None, _) => Err(HeapError::NoObjects(idle_timeout)),
+        (None, Err(why)) => Err(HeapError::Ended(why)),
+        (None, Ok(())) if over => Err(HeapError::Ended(Unfinished::Closed)),
+        (None, Ok(())) => Err(HeapError::NoObjects(idle_timeout)),
     }
 }
 

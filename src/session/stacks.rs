@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use super::listener::Listener;
 use super::plan::StartError;
-use super::trace_session::{Cut, StopLimit, Unfinished};
+use super::trace_session::{StopLimit, Unfinished};
 use crate::analysis::{Live, SampleFilter, StackGroup};
 use crate::clr::{EventKind, SelectError, select};
 use crate::ipc::Rundown;
@@ -46,9 +46,9 @@ pub enum StacksError {
     /// The session configuration is invalid.
     #[error(transparent)]
     Config(#[from] SelectError),
-    /// The stream was closed before the first sample.
+    /// The stream ended before the first sample.
     #[error("no thread was sampled: {0}")]
-    Cut(Cut),
+    Ended(Unfinished),
     /// The runtime took no sample.
     #[error("no thread was sampled within {} s", SAMPLE_TIMEOUT.as_secs())]
     NoSamples,
@@ -68,12 +68,14 @@ pub async fn thread_stacks(client: &Client) -> Result<ThreadStacks, StacksError>
     }
     // Read now, as threads may exit at any time.
     let names = client.thread_names();
+    let over = listener.is_over();
     let ended = listener.stop(StopLimit::RUNDOWN).await;
     let groups = listener.with_sink(|look| FirstPass::stacks(look));
     match ended {
         ended if groups.iter().any(|group| !group.threads.is_empty()) => Ok(ThreadStacks { groups, names, ended }),
-        Err(Unfinished::Cut(cut)) => Err(StacksError::Cut(cut)),
-        _ => Err(StacksError::NoSamples),
+        Err(why) => Err(StacksError::Ended(why)),
+        Ok(()) if over => Err(StacksError::Ended(Unfinished::Closed)),
+        Ok(()) => Err(StacksError::NoSamples),
     }
 }
 

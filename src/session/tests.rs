@@ -12,7 +12,7 @@ use super::count::Counting;
 use super::progress::Progress;
 use super::pump::{Pump, Pumped};
 use super::trace_session::TraceSession;
-use super::{DumpError, OutputError, Plan, Recorder, StartError, StopLimit, WatchOptions, dump, watch};
+use super::{DumpError, OutputError, Plan, Recorder, StartError, StopLimit, WatchOptions, dump, thread_stacks, walk_heap, watch};
 use crate::analysis::{CountersSnapshot, SampleFilter, Throughput};
 use crate::clr::Trigger;
 use crate::ipc::{
@@ -208,6 +208,15 @@ async fn target_exit_keeps_the_received_data() {
     let (ending, events, bytes) = read(file.as_ref().unwrap());
     assert!(matches!(ending, Ending::Truncated { .. }) && events > 0 && bytes == 3_000, "{ending:?} {events}");
     assert!(file.as_ref().unwrap().to_str().unwrap().ends_with(".nettrace.partial") && !bench.file().exists());
+}
+
+#[tokio::test]
+async fn target_exit_before_the_first_object_or_sample_is_reported() {
+    let bench = bench(Spec { fault: Some(Fault::CutStream(40)), ..spec() });
+    let walked = timeout(STEP_TIMEOUT, walk_heap(bench.client.clone(), None, false, STEP_TIMEOUT, |_, _| true)).await.unwrap();
+    assert_eq!(walked.unwrap_err().to_string(), "no object was reported: the target exited or closed the stream");
+    let sampled = timeout(STEP_TIMEOUT, thread_stacks(&bench.client)).await.unwrap();
+    assert_eq!(sampled.unwrap_err().to_string(), "no thread was sampled: the target exited or closed the stream");
 }
 
 #[tokio::test]
