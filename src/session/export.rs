@@ -128,22 +128,25 @@ pub fn export(
     }
 }
 
-/// Writes a recording and the CPU samples next to it into one stream, as [`export`] does; `None` if there are no samples.
+/// Writes a recording and the CPU samples next to it into one stream, as [`export`] does; `None` if there are no samples. The outer error
+/// concerns the input, the inner one the output.
 ///
 /// # Errors
 /// See [`ExportError`].
-pub(super) fn write_joined(recording: &Path, out: &File, should_continue: ShouldContinue<'_>) -> Result<Option<JoinCounts>, ExportError> {
+pub(super) fn write_joined(
+    recording: &Path,
+    out: &File,
+    should_continue: ShouldContinue<'_>,
+) -> Result<io::Result<Option<JoinCounts>>, ExportError> {
     let options = Options { format: TraceFormat::Nettrace, part: Part::default(), calls: false, tasks: false, number: 0 };
-    let path = recording.to_owned();
-    let source = Source::find(&path, &[], &options)?.into_iter().next().filter(|source| source.sample_file.is_some());
-    let Some(source) = source else { return Ok(None) };
+    let source = Source::find(recording, &[], &options)?.into_iter().next().filter(|source| source.sample_file.is_some());
+    let Some(source) = source else { return Ok(Ok(None)) };
     let total = 2 * source.recorded.size();
     let should_continue: &mut dyn FnMut(u64) -> bool = &mut |bytes| should_continue(bytes, total);
     let recordings = vec![source.read(0, should_continue)?];
     let mut buffered = BufWriter::with_capacity(256 * 1024, out);
     let written = write(recordings, &options, &mut buffered, should_continue)?;
-    let written = written.map_err(|error| ExportError::Write { path: path.clone(), partial: path, error })?;
-    Ok(written.into_iter().next().and_then(|exported| exported.joined))
+    Ok(written.map(|written| written.into_iter().next().and_then(|exported| exported.joined)))
 }
 
 /// A file to export, and the part of it.
@@ -239,7 +242,6 @@ fn write(
     let should_continue = RefCell::new(should_continue);
     for (number, Recording { source: Source { path, mut recorded, part, mut sample_file }, mut overview, bytes }) in (0..).zip(recordings) {
         processes.add(&mut overview);
-        let scratch = tempfile::tempfile().map_err(ExportError::TemporaryFile)?;
         let options = Options { number, part, ..options.clone() };
         let (failed, is_wanted, done) = (Cell::new(false), Cell::new(true), Cell::new(before));
         let is_still_wanted = || {
@@ -250,7 +252,10 @@ fn write(
         let samples = sample_file.as_ref().map(|sample_file| sample_file.path.clone());
         let export = match sample_file.as_mut().map(|sample_file| SampleReader::new(sample_file, &is_still_wanted)).transpose()? {
             Some(samples) => Ok(Export::joined(&overview, Box::new(out), Box::new(samples))),
-            None => Export::new(options, overview, Box::new(out), Box::new(scratch)),
+            None => {
+                let scratch = tempfile::tempfile().map_err(ExportError::TemporaryFile)?;
+                Export::new(options, overview, Box::new(out), Box::new(scratch))
+            }
         };
         let mut export = match export {
             Ok(export) => export,

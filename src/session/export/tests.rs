@@ -151,6 +151,15 @@ fn cpu_samples_beside_a_recording_are_exported_with_it() {
     assert_eq!(read(&[&path], &options(TraceFormat::Perfetto), &folder.path().join("out")).0, [path]);
 }
 
+/// The message must not be about the recording, which is intact.
+#[test]
+fn failure_to_write_a_joined_file_is_separate_from_errors_of_the_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = with_samples(folder.path(), 0);
+    let read_only = File::open(&path).unwrap();
+    assert!(write_joined(&path, &read_only, &mut |_, _| true).unwrap().is_err());
+}
+
 /// The clocks of recordings count from boot; the boot time is derived from the system clock.
 #[test]
 fn recordings_from_before_and_after_a_restart_are_refused() {

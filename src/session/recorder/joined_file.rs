@@ -81,11 +81,12 @@ fn write(
     let written = match write_joined(recording.partial(), &file, should_continue) {
         Err(ExportError::Canceled) => Ok(None),
         Err(error) => Err(error.to_string()),
-        Ok(Some(joined)) if joined.events == events && !joined.samples_cut => {
+        Ok(Err(error)) => Err(failed(error)),
+        Ok(Ok(Some(joined))) if joined.events == events && !joined.samples_cut => {
             let bytes = file.sync_all().and_then(|()| file.metadata()).map(|facts| facts.len());
             bytes.map(|bytes| Some((joined, bytes))).map_err(failed)
         }
-        Ok(joined) => {
+        Ok(Ok(joined)) => {
             let written = joined.map_or(0, |joined| joined.events);
             Err(format!("only {written} of {events} events could be joined with them"))
         }
