@@ -46,7 +46,7 @@ impl HeapFile {
     /// # Errors
     /// [`OutputError`].
     pub fn create(path: &Path) -> Result<Self, OutputError> {
-        let (output, file) = OutputFile::create(path)?;
+        let (output, file) = OutputFile::create(path).map_err(OutputError::without_salvage)?;
         let is_trace = path.extension().is_some_and(|extension| extension == "perfetto-trace");
         Ok(Self { output: Some(output), file, is_trace })
     }
@@ -131,4 +131,18 @@ fn open_heap(path: &Path, file: io::Result<File>) -> Result<(Metadata, File), St
 
 fn unreadable(path: &Path, why: impl Display) -> String {
     format!("{} cannot be read: {why}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn salvage_is_not_recommended_for_heap_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.gcdump");
+        std::fs::write(path.with_extension("gcdump.partial"), "").unwrap();
+        let error = HeapFile::create(&path).unwrap_err();
+        assert!(matches!(&error, OutputError::Exists(partial) if partial.ends_with("a.gcdump.partial")), "{error}");
+    }
 }

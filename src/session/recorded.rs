@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::pieces::{Piece, Pieces};
 use crate::analysis::{Live, SampledMethods};
-use crate::model::{FileKind, TraceFile};
+use crate::model::{Counted, FileKind, TraceFile};
 use crate::net::files;
 use crate::nettrace::{DecodeError, Decoder, Ending, Limits, Repair, Sink, TraceHeader};
 
@@ -94,7 +94,7 @@ impl Pass {
         let words = match &self.ending {
             Ending::Complete => return None,
             Ending::Truncated { complete_bytes, trailing_bytes } => {
-                format!("cut off: {trailing_bytes} bytes after the last complete block at byte {complete_bytes}")
+                format!("cut off: {:#} after the last complete block at byte {complete_bytes}", Counted(*trailing_bytes, "byte"))
             }
             Ending::Broken { error, .. } => format!("{error}; everything before it is counted"),
         };
@@ -246,6 +246,26 @@ impl RecordedFile {
         match self.file.seek(SeekFrom::Start(0)) {
             Ok(_) => Ok(&mut self.file),
             Err(error) => Err(ReadError::Read { path: self.path.clone(), error }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nettrace::Encoder;
+
+    #[test]
+    fn rest_of_a_truncated_file_is_counted_in_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.nettrace");
+        let mut encoder = Encoder::new(TraceHeader::default());
+        encoder.flush();
+        let whole = encoder.take();
+        for (rest, words) in [(&[5][..], "cut off: 1 byte after the last"), (&[5, 5], "cut off: 2 bytes after the last")] {
+            std::fs::write(&path, [&whole, rest].concat()).unwrap();
+            let trouble = RecordedFile::open(&path).unwrap().read(&mut NullSink).unwrap().trouble().unwrap();
+            assert!(trouble.starts_with(words), "{trouble}");
         }
     }
 }

@@ -72,7 +72,7 @@ fn repair(path: &Path, file: &mut File, notes: &mut Vec<String>) -> Result<bool,
     let (kept, size) = (Counted(events, "event"), Bytes(size));
     notes.push(match lost {
         0 => format!("kept {kept}, all of {size}"),
-        lost => format!("kept {kept}; the last {lost} bytes of {size} contained no complete event"),
+        lost => format!("kept {kept}; the last {:#} of {size} contained no complete event", Counted(lost, "byte")),
     });
     if let Ending::Broken { error, .. } = &pass.ending {
         notes.push(format!("it cannot be decoded beyond that: {error}"));
