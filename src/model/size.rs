@@ -20,7 +20,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         _ => return Err(format!("{unit:?} is not a unit of size; use kB, MB, GB, KiB, MiB or GiB")),
     };
     match number.parse::<f64>() {
-        Ok(number) if number > 0.0 && number * (factor as f64) < u64::MAX as f64 => Ok((number * factor as f64) as u64),
+        Ok(number) if (1.0..u64::MAX as f64).contains(&(number * factor as f64)) => Ok((number * factor as f64) as u64),
         _ => Err("expected a size above zero, such as 64MB or 1GiB".to_owned()),
     }
 }
@@ -47,7 +47,7 @@ mod tests {
             ["64MB", "1GiB", "1500kB", "999"].map(|text| parse_size(text).map(format_size)),
             ["64MB", "1GiB", "1500kB", "999"].map(|text| Ok(text.to_owned()))
         );
-        for text in ["", "0", "MB", "-1", "1XB", "1e3", "99999999999999999999GB", "1.2.3"] {
+        for text in ["", "0", "0.9", "MB", "-1", "1XB", "1e3", "99999999999999999999GB", "1.2.3"] {
             assert!(parse_size(text).is_err(), "{text}");
         }
     }

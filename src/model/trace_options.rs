@@ -194,7 +194,10 @@ fn parse_rundown(text: &str) -> Result<Rundown, String> {
 /// # Errors
 /// The text is neither: a sentence with what was expected.
 pub fn parse_keep(text: &str) -> Result<RetentionLimits, String> {
-    if let Ok(span) = humantime::parse_duration(text) {
+    // A time in `M` is in months.
+    if !text.ends_with('M')
+        && let Ok(span) = humantime::parse_duration(text)
+    {
         let enough = span >= Duration::from_secs(1);
         return enough
             .then_some(RetentionLimits { bytes: RetentionLimits::MAX_BYTES, span: Some(span) })
@@ -251,6 +254,7 @@ mod tests {
             assert_eq!(keep, RetentionLimits { bytes, span }, "{text}");
             assert_eq!(format_keep(&keep), text);
         }
+        assert_eq!(parse_keep("64M"), parse_keep("64MB"), "not 64 months");
         for wrong in ["", "64", "1kB", "2GiB", "1ms", "x"] {
             assert!(parse_keep(wrong).is_err(), "{wrong}");
         }
