@@ -1,4 +1,4 @@
-//! MethodNameSearch of methods that were compiled before a recording began, obtained during the recording.
+//! Names of methods that were compiled before a recording began, obtained during the recording.
 //!
 //! A runtime sends them only when a session ends (reference: dotnet/runtime, "EventPipe rundown"). A second session that requests only the
 //! rundown is therefore opened and stopped at once. Its events are processed but not stored. The target pays the cost of a rundown, so this
@@ -107,14 +107,13 @@ impl MethodNameSearch {
         counts.unresolved() >= many || stubs > counts.samples().all() / UNNAMED_DIVISOR
     }
 
-    /// Waits for a running rundown, or abandons it: its session ends with its connection.
-    pub(super) async fn finish(self, abandon: bool) {
-        if let Some(task) = self.task {
-            if abandon {
-                task.abort();
-            }
+    /// Waits for a running rundown until `abandoned` completes: its session then ends with its connection.
+    pub(super) async fn finish(self, abandoned: impl Future<Output = ()>) {
+        let Some(mut task) = self.task else { return };
+        tokio::select! {
             // A panic in the task is reported by the panic hook.
-            let _ = task.await;
+            _ = &mut task => {}
+            () = abandoned => task.abort(),
         }
     }
 }

@@ -189,17 +189,15 @@ type Sampling = (SessionConfig, Option<CpuSampling>, Option<CpuTimeUnavailable>)
 
 /// Starts kernel sampling if requested, and chooses the session depending on its success.
 async fn sample_cpu(client: &Client, plan: &Plan) -> Result<Sampling, OutputError> {
-    let config = plan.config.clone();
+    let (file, fallback) = (plan.cpu_file(), plan.fallback.as_ref().unwrap_or(&plan.config));
     // Without a file, samples are only needed for analysis.
-    let file = plan.cpu_file();
-    if file.is_none() && !(plan.analyzed && (plan.fallback.is_some() || config.has_sample_profiler())) {
-        return Ok((plan.fallback.clone().unwrap_or(config), None, None));
+    if file.is_none() && !(plan.analyzed && (plan.fallback.is_some() || plan.config.has_sample_profiler())) {
+        return Ok((fallback.clone(), None, None));
     }
-    let has_file = file.is_some();
-    let fallback = plan.fallback.clone().unwrap_or_else(|| config.clone());
+    let config = if file.is_some() { &plan.config } else { fallback };
     Ok(match CpuSampling::start_with_file(client, plan.name.to_string(), file).await? {
-        Ok(cpu) => (if has_file { config } else { fallback }, Some(cpu), None),
-        Err(cpu_unavailable) => (fallback, None, Some(cpu_unavailable)),
+        Ok(cpu) => (config.clone(), Some(cpu), None),
+        Err(cpu_unavailable) => (fallback.clone(), None, Some(cpu_unavailable)),
     })
 }
 

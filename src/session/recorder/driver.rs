@@ -80,10 +80,11 @@ impl Driver {
             Some(by) => self.stop(by).await,
             None => None,
         };
-        let pumped = self.finish_pump(pump).await;
+        // All data is written and counted then.
+        let pumped = self.wait_for(pump).await.unwrap_or_else(|_| Pumped::lost());
         let pumped = self.finish_scheduling(pumped).await;
         if let Some(names) = self.names.take() {
-            names.finish(self.is_abandoned()).await;
+            self.wait_for(names.finish(self.abandoned())).await;
         }
         let mut pumped = self.finish_cpu(pumped, output.partial()).await;
         let (output, bytes) = self.join_files(&mut pumped, output).await;
@@ -100,7 +101,7 @@ impl Driver {
             let _ = RecordedFile::open_discovered(&recording).and_then(|mut recorded| recorded.read(&mut live));
             cpu.finish_file(live.symbols(), names)
         });
-        match finished.await.ok().flatten() {
+        match self.wait_for(finished).await.ok().flatten() {
             Some(Ok(file)) => self.recording.cpu_file = Some(file),
             Some(Err(why)) => {
                 pumped.trouble = pumped.trouble.or_else(|| Some(format!("the CPU samples were not written to a file: {why}")))
@@ -115,20 +116,13 @@ impl Driver {
         let Some(samples) = self.recording.cpu_file.clone().filter(|_| pumped.complete && !self.separate) else { return (output, None) };
         let (progress, events) = (self.progress.clone(), self.progress.totals().events);
         let percent = self.joined_percent.insert(Arc::default()).clone();
-        let mut task = tokio::task::spawn_blocking(move || {
+        let joining = tokio::task::spawn_blocking(move || {
             JoinedFile::join(output, &samples, events, &mut |done, of| {
                 percent.store((done * 100 / of.max(1)).min(100) as u8, Ordering::Relaxed);
                 !progress.abandoned.load(Ordering::Relaxed)
             })
         });
-        let joined = loop {
-            tokio::select! {
-                joined = &mut task => break joined,
-                _ = self.ticks.tick() => self.step(),
-                Ok(()) = self.requests.changed() => self.handle_request(),
-            }
-        };
-        match joined {
+        match self.wait_for(joining).await {
             Ok(Ok(JoinedFile { output, bytes, samples })) => {
                 (self.recording.cpu_file, self.recording.cpu_samples) = (None, Some(samples));
                 (output, Some(bytes))
@@ -186,24 +180,19 @@ impl Driver {
             session.ended().await;
             return None;
         }
-        let stopped = session.stop(self.limits.stop);
-        tokio::pin!(stopped);
-        loop {
-            tokio::select! {
-                refusal = &mut stopped => return refusal,
-                _ = self.ticks.tick() => self.step(),
-                Ok(()) = self.requests.changed() => self.handle_request(),
-            }
-        }
+        self.wait_for(session.stop(self.limits.stop)).await
     }
 
-    /// Waits until all data is written and counted.
-    async fn finish_pump(&mut self, mut pump: JoinHandle<Pumped>) -> Pumped {
+    /// Waits for a step of finishing the recording, and publishes progress and handles requests until then.
+    async fn wait_for<T>(&mut self, step: impl Future<Output = T>) -> T {
+        tokio::pin!(step);
         loop {
             tokio::select! {
-                pumped = &mut pump => return pumped.unwrap_or_else(|_| Pumped::lost()),
-                _ = self.ticks.tick() => self.step(),
+                // The step may depend on the request as well, and must find it handled.
+                biased;
                 Ok(()) = self.requests.changed() => self.handle_request(),
+                finished = &mut step => return finished,
+                _ = self.ticks.tick() => self.step(),
             }
         }
     }
@@ -211,20 +200,19 @@ impl Driver {
     /// Makes the tracing service end its recording, and waits until the whole trace is in the file.
     async fn finish_scheduling(&mut self, mut pumped: Pumped) -> Pumped {
         let Some(mut scheduling) = self.scheduling.take() else { return pumped };
-        let joined = loop {
-            if self.is_abandoned() {
-                return Pumped { complete: false, ..pumped };
-            }
+        let abandoned = self.abandoned();
+        let finished = async {
             tokio::select! {
-                joined = scheduling.finish() => break joined,
-                _ = self.ticks.tick() => self.step(),
-                Ok(()) = self.requests.changed() => self.handle_request(),
+                biased;
+                () = abandoned => None,
+                finished = scheduling.finish() => Some(finished),
             }
         };
-        match joined {
-            Ok(missing) => pumped.trouble = pumped.trouble.or_else(|| (!missing.is_empty()).then(|| missing.join("; "))),
+        match self.wait_for(finished).await {
+            None => pumped.complete = false,
+            Some(Ok(missing)) => pumped.trouble = pumped.trouble.or_else(|| (!missing.is_empty()).then(|| missing.join("; "))),
             // The stream's result is useless without the trace.
-            Err(error) => pumped = Pumped { complete: false, broken: true, trouble: Some(error.to_string()) },
+            Some(Err(error)) => pumped = Pumped { complete: false, broken: true, trouble: Some(error.to_string()) },
         }
         pumped
     }
@@ -239,6 +227,16 @@ impl Driver {
 
     fn is_abandoned(&self) -> bool {
         *self.requests.borrow() == StopRequest::Abandon
+    }
+
+    /// Waits until the recording is abandoned.
+    fn abandoned(&self) -> impl Future<Output = ()> + use<> {
+        let mut requests = self.requests.clone();
+        async move {
+            if requests.wait_for(|request| *request == StopRequest::Abandon).await.is_err() {
+                pending().await
+            }
+        }
     }
 
     /// Updates the snapshot and publishes it.
