@@ -55,6 +55,11 @@ impl<S: Sink + Send + 'static> Listener<S> {
         self.session.has_ended()
     }
 
+    /// Waits until the stream has ended.
+    pub(super) async fn ended(&self) {
+        self.session.ended().await;
+    }
+
     /// Stops the session if it has not ended, and processes the remaining data, including any requested rundown.
     ///
     /// # Errors

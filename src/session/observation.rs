@@ -113,10 +113,9 @@ impl Observation {
     }
 
     async fn observe(&mut self) {
+        let Some(cpu_use) = &mut self.cpu_use else { return self.listener.ended().await };
         while !self.listener.is_over() {
-            if let Some(cpu_use) = &mut self.cpu_use {
-                cpu_use.read(&self.listener);
-            }
+            cpu_use.read(&self.listener);
             sleep(READ_INTERVAL).await;
         }
     }

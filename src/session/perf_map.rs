@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use crate::ipc::{Command, PerfMapKind, Variable};
-use crate::model::Process;
-use crate::model::reachable_path;
+use crate::model::{Process, reachable_path};
 use crate::net::ExchangeError;
 use crate::net::client::Client;
 

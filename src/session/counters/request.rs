@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use super::selection::CounterSelection;
 use crate::analysis::{CounterSession, MeterLimits};
+use crate::clr::RUNTIME_PROVIDER;
 use crate::ipc::{BufferMb, Capabilities, EventFilter, InvalidRequest, Level, Provider, Providers, Rundown, RuntimeVersion, SessionConfig};
 
 /// The provider of all meters, and its keyword for values (TimeSeriesValues).
 const METERS: (&str, u64) = ("System.Diagnostics.Metrics", 2);
 
-/// The provider of the runtime's own events.
-const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
-/// Its GC keyword, and the events that delimit collections: GCStart, GCEnd, GCRestartEEEnd, GCSuspendEEBegin.
+/// The runtime's GC keyword, and the events that delimit collections: GCStart, GCEnd, GCRestartEEEnd, GCSuspendEEBegin.
 const COLLECTIONS: (u64, &[u32]) = (1, &[1, 2, 3, 9]);
 /// Its Contention keyword, and the events that delimit waits for locks: ContentionStart, ContentionStop.
 const LOCK_WAITS: (u64, &[u32]) = (0x4000, &[81, 91]);
@@ -104,7 +103,7 @@ impl CounterRequest {
             ids.extend_from_slice(of_keyword);
         }
         if keywords != 0 {
-            providers.push(Provider::new(RUNTIME, keywords, Level::Informational)?);
+            providers.push(Provider::new(RUNTIME_PROVIDER, keywords, Level::Informational)?);
         }
         let mut config = SessionConfig::new(Providers::new(providers)?);
         if let Some(last) = config.providers.last_mut().filter(|_| keywords != 0 && self.has_filters) {
@@ -167,7 +166,7 @@ mod tests {
                 let request = CounterRequest::new(Some(&RuntimeVersion::new(version)), Duration::from_secs(1), 10, 1000);
                 let events = RuntimeEvents { collections, lock_waits };
                 let config = request.config(&CounterSelection::runtime(false), 9, BufferMb::new(1).unwrap(), events).unwrap();
-                let runtime = config.providers.iter().find(|provider| provider.provider.name() == RUNTIME);
+                let runtime = config.providers.iter().find(|provider| provider.provider.name() == RUNTIME_PROVIDER);
                 assert_eq!(runtime.map(|runtime| runtime.provider.keywords()), expected.map(|(keywords, _)| keywords));
                 let filter = |ids: &[u32]| if request.has_filters { EventFilter::only(ids.to_vec()) } else { EventFilter::ALL };
                 assert_eq!(runtime.map(|runtime| runtime.filter.clone()), expected.map(|(_, ids)| filter(ids)));

@@ -38,7 +38,7 @@ pub(in crate::session) struct Collector {
 #[derive(Debug)]
 struct AddressNames {
     functions: NativeFunctions,
-    /// AddressNames of the sampled addresses. It holds code ranges only during a lookup.
+    /// Names of the sampled addresses. It holds code ranges only during a lookup.
     symbols: Symbols,
 }
 
@@ -64,11 +64,11 @@ struct Collected {
 /// How to treat generated code that has no name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::session) enum MethodNames {
-    /// AddressNames may still arrive: it is left as an address.
+    /// More names may arrive: it is left as an address.
     Pending,
     /// All names have arrived: it is not a method.
     Complete,
-    /// AddressNames are not available.
+    /// Names are not available.
     Missing,
 }
 

@@ -19,10 +19,8 @@ use crate::nettrace::{DecodeError, Decoder, Limits, Sink, Thread, ThreadId};
 use crate::perfetto::chunk::WriterId;
 use crate::perfetto::producer::packets;
 use crate::session::plan::StartError;
-use crate::session::trace_session::{Cut, EventStream, StopLimit, TraceSession};
+use crate::session::trace_session::{CHUNK, Cut, EventStream, StopLimit, TraceSession};
 
-/// Maximum size of one read.
-const CHUNK: usize = 64 * 1024;
 /// Interval between repeated descriptions. Older ones may have been overwritten if the service has a ring buffer.
 const DESCRIPTION_INTERVAL: Duration = Duration::from_secs(10);
 /// Maximum number of threads whose names are remembered.
@@ -126,10 +124,8 @@ impl Stream {
 
     /// Stops the session, processes the remaining data, and waits until all packets are passed on.
     pub(super) async fn stop(self, limit: StopLimit) {
-        if !self.session.has_ended() {
-            // Missing data is shown in the trace.
-            let _ = self.session.stop(limit).await;
-        }
+        // Missing data is shown in the trace.
+        let _ = self.session.stop(limit).await;
         // A panic in it is reported by the panic hook.
         let _ = self.thread.await;
     }
