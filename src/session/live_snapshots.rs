@@ -68,8 +68,14 @@ impl LiveSnapshots {
             // The remaining events keep their order.
             let mut most: Vec<u64> = counts.iter().map(|event| event.count).collect();
             most.compact_sort_by_key(|count| std::cmp::Reverse(*count));
-            counts.retain(|event| event.count >= most[RecordingAnalysis::EVENTS - 1]);
-            counts.truncate(RecordingAnalysis::EVENTS);
+            let least = most[RecordingAnalysis::EVENTS - 1];
+            // Several kinds may have the smallest count, and not all of them fit.
+            let mut room = RecordingAnalysis::EVENTS - most.partition_point(|count| *count > least);
+            counts.retain(|event| {
+                let fits = event.count > least || event.count == least && room > 0;
+                room -= usize::from(fits && event.count == least);
+                fits
+            });
         }
         while self.earlier.get(1).is_some_and(|(then, _)| now.duration_since(*then) >= SPAN) {
             self.earlier.pop_front();
@@ -85,5 +91,28 @@ impl LiveSnapshots {
         rates.compact_sort_by_key(|rate| std::cmp::Reverse(rate.event.count));
         self.earlier.push_back((now, counts));
         rates
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nettrace::{Decoder, Encoder, Limits, Metadata, NewEvent, TraceHeader};
+
+    #[test]
+    fn most_frequent_event_is_shown_among_many_rare_ones() {
+        let mut encoder = Encoder::new(TraceHeader::default());
+        let last = RecordingAnalysis::EVENTS as u32 + 100;
+        for event_id in 1..=last {
+            let metadata = encoder.metadata(&Metadata { provider: "P".to_owned(), event_id, ..Metadata::default() });
+            let count = if event_id == last { 5 } else { 1 };
+            (0..count).for_each(|_| encoder.event(&NewEvent { metadata, ..NewEvent::default() }));
+        }
+        encoder.end();
+        let (mut live, mut decoder) = (Live::default(), Decoder::new(Limits::default()));
+        decoder.feed(&encoder.take(), &mut live).unwrap();
+        assert!(decoder.finish(&mut live).is_complete());
+        let events = LiveSnapshots::default().events(&live, Instant::now());
+        assert_eq!((events.len(), events[0].event.event_id, events[0].event.count), (RecordingAnalysis::EVENTS, last, 5));
     }
 }
